@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* Boxroot: movable GC roots for OCaml. A root is a cell that foreign code owns and that keeps one OCaml value alive; the
+   garbage collector updates it when the value moves. Roots are created, read, modified and deleted in constant time.
+
+   Link with the object of boxroot/src/all.c (or the dune library `boxroot`). OCaml 4.14 and 5; 64-bit; GCC or Clang; C11 or C++11.
+
+   Ownership. A root has one owner at a time, who alone may modify or delete it. Ownership moves freely between functions,
+   data structures, threads and domains; moving a root is copying a pointer.
+
+   Locks. "The domain lock" is the lock a thread holds while it runs OCaml code or C code called from it, outside
+   caml_enter_blocking_section .. caml_leave_blocking_section ("runtime lock" in OCaml 4.14). A function that "needs the
+   domain lock" accepts the lock of any domain. docs/concurrency.md has the table of which calls may run beside which. */
+#ifndef BOXROOT_H
+#define BOXROOT_H
+
+#include <caml/mlvalues.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifndef __cplusplus
+#include <stdbool.h>
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct bxr_private *boxroot;
+
+/* boxroot_create(v): a new root that holds v; the caller owns it.
+   Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
+   Failure: NULL, with errno == EPERM (the domain lock is not held) or ENOMEM (no memory for more roots; v is untouched and
+   every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() tells which.
+   Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to some microseconds. */
+inline boxroot boxroot_create(value v);
+
+/* boxroot_get(r): the value that r holds. boxroot_get_ref(r): the address of the cell, which the GC keeps up to date; it is
+   valid until r is deleted or modified.
+   Both need r non-NULL and owned or borrowed. boxroot_get, and reading through the reference, need the domain lock, and the
+   value read is subject to the usual rules for values that are not rooted. No failure. Cost: one load; none. */
+inline value boxroot_get(boxroot r);
+inline value const *boxroot_get_ref(boxroot r);
+
+/* boxroot_delete(r): ends the root r; the caller gives it up.
+   Needs r non-NULL and owned. Needs no lock: any thread may call it at any time, registered with OCaml or not, also inside a
+   finaliser of a custom block. It does not block, takes no lock, and does not fail.
+   Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
+   root deleted elsewhere keeps its value alive until its domain's next minor collection, or until that domain runs short of roots.
+   After boxroot_teardown the call does nothing. */
+inline void boxroot_delete(boxroot r);
+
+/* boxroot_modify(&r, v): makes r hold v. *r may change (the cell moves when it must, at most once between two minor
+   collections), so references obtained earlier by boxroot_get_ref are void.
+   Needs r owned and the domain lock. Failure: false, with the reasons of boxroot_create; then r still holds its old value.
+   Cost: constant; a few instructions for a root created or modified since the last minor collection. */
+inline bool boxroot_modify(boxroot *r, value v);
+
+/* boxroot_setup(): prepares the library. Calling it is optional; boxroot_create does it. With OCaml 4.14, a program that
+   deletes roots from threads before any root was created, or whose first call to boxroot_create might come without the lock,
+   should call it once after OCaml's start-up.
+   Needs the domain lock. True also when the library is running already. After boxroot_teardown it starts the library afresh.
+   Failure: false with errno == EPERM. */
+bool boxroot_setup(void);
+
+/* boxroot_teardown(): gives all memory of roots back to the system and takes the library's hooks out of the runtime (hooks that
+   another library has since wrapped stay, and do nothing). All roots are void afterwards: deleting one does nothing, reading one
+   gives 0 or rubbish but does not crash. boxroot_create and boxroot_modify fail until boxroot_setup is called.
+   To be called when no other thread uses the library: after OCaml has shut down, or while a single domain runs. */
+void boxroot_teardown(void);
+
+/* boxroot_status(): the state of the library. For the cause of a failure see also errno: with BOXROOT_NOT_SETUP and
+   BOXROOT_RUNNING a failure is transient (EPERM: take the domain lock; ENOMEM: free memory) and with BOXROOT_TORE_DOWN it lasts
+   until boxroot_setup. BOXROOT_INVALID is kept for programs written for earlier versions; this library never reports it.
+   Needs nothing. */
+enum { BOXROOT_NOT_SETUP, BOXROOT_RUNNING, BOXROOT_TORE_DOWN, BOXROOT_INVALID };
+int boxroot_status(void);
+
+/* boxroot_error_string(): why the last failing call of this thread failed, as a constant string. Needs nothing. */
+char const *boxroot_error_string(void);
+
+/* Counters since set-up, summed over all domains. Always on: every counter is updated on slow paths only. */
+typedef struct boxroot_stats {
+  uint64_t pool_bytes;          /* size of a pool */
+  uint64_t pool_capacity;       /* roots per pool */
+  uint64_t pools_in_use;        /* pools that hold, or are about to hold, roots */
+  uint64_t pools_peak;          /* sum over domains of the most pools each has had in use */
+  uint64_t bytes_reserved;      /* address space taken from the system */
+  uint64_t pools_decommitted;   /* times the memory of a pool was given back */
+  uint64_t roots_last_cycle;    /* live roots at the start of the last major cycle (OCaml 5), an upper bound */
+  uint64_t create_slow;         /* calls of boxroot_create that left the inline path */
+  uint64_t delete_slow;         /* calls of boxroot_delete that left the inline path, on the owning domain */
+  uint64_t delete_remote;       /* deletions folded back after a call without the owning domain's lock, or during a scan */
+  uint64_t modify_slow;         /* calls of boxroot_modify that left the inline path */
+  uint64_t barrier;             /* values darkened because their root ended while marking was under way (OCaml 5) */
+  uint64_t minor_scans;         /* minor collections in which roots were scanned */
+  uint64_t minor_slots;         /* slots looked at in them */
+  uint64_t major_starts;        /* starts of a major cycle that handed roots to the marker */
+  uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
+  uint64_t regions_adopted;     /* regions taken over from domains that ended */
+} boxroot_stats;
+
+/* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over
+   the records of all domains that ever used the library. */
+void boxroot_get_stats(boxroot_stats *out);
+
+/* boxroot_print_stats(): the same, in words, on the standard output. */
+void boxroot_print_stats(void);
+
+/* Of earlier versions; the same as boxroot_setup. */
+static inline void boxroot_setup_systhreads(void) { (void)boxroot_setup(); }
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#include "boxroot/inline.h"
+
+#endif /* BOXROOT_H */

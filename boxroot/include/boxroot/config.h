@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Compile-time switches. The defaults are for users; the others are for experiments and tests. A program and the library it
+   links must be compiled with the same switches. */
+#ifndef BOXROOT_CONFIG_H
+#define BOXROOT_CONFIG_H
+
+#include <caml/config.h>
+#include <caml/version.h>
+
+#if !defined(__GNUC__)
+#error "Boxroot needs GCC or Clang"
+#endif
+#if SIZEOF_PTR != 8
+#error "Boxroot needs a 64-bit platform"
+#endif
+#if OCAML_VERSION < 41400
+#error "Boxroot needs OCaml 4.14 or later"
+#endif
+
+#define BXR_OCAML5 (OCAML_VERSION >= 50000)
+
+/* Log2 of the size of a pool in bytes (12 to 15). */
+#ifndef BOXROOT_POOL_LOG_SIZE
+#define BOXROOT_POOL_LOG_SIZE 14
+#endif
+
+/* Most roots in a pool; pools are filled no further than this. For tests: 4 reaches every transition quickly. */
+#ifndef BOXROOT_POOL_CAPACITY
+#define BOXROOT_POOL_CAPACITY 1000000
+#endif
+
+/* OCaml 5: hand every root to the GC while the world is stopped, instead of letting the marker find them (the only way in 4.14). */
+#ifndef BOXROOT_STW_SCAN
+#define BOXROOT_STW_SCAN 0
+#endif
+#if !BXR_OCAML5
+#undef BOXROOT_STW_SCAN
+#define BOXROOT_STW_SCAN 1
+#endif
+
+/* OCaml 5: charge the slots that the marker reads to the GC's pace, so that a cycle is not stretched by them. */
+#ifndef BOXROOT_PACING
+#define BOXROOT_PACING 1
+#endif
+
+/* Every deletion takes the path of a deletion from elsewhere. */
+#ifndef BOXROOT_FORCE_REMOTE
+#define BOXROOT_FORCE_REMOTE 0
+#endif
+
+/* One thread, one domain, the lock never released: no test of who calls. Unsafe otherwise. */
+#ifndef BOXROOT_THREAD_UNSAFE
+#define BOXROOT_THREAD_UNSAFE 0
+#endif
+
+/* The checked build: assertions, validation of all structures around every scan, and detection of misuse (use after delete,
+   double delete, foreign pointers, use after teardown), which ends the program with a message that names the fault. */
+#ifndef BOXROOT_DEBUG
+#define BOXROOT_DEBUG 0
+#endif
+
+#endif

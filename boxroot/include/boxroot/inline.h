@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* The hot paths of boxroot.h. Everything here is private: names that begin with bxr_ or BXR_ may change at any time.
+
+   A pool is an aligned piece of memory that starts with a bxr_pool_head; a root is a slot of a pool, so clearing the low bits of
+   a root gives its pool. A live slot holds its value; a free slot holds the link of the pool's free list, tagged odd, so that
+   whoever looks for pointers takes it for an immediate. The number 1 ends the list. */
+#ifndef BOXROOT_INLINE_H
+#define BOXROOT_INLINE_H
+
+#include "config.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BXR_LIKELY(a) __builtin_expect(!!(a), 1)
+#define BXR_UNLIKELY(a) __builtin_expect(!!(a), 0)
+#define BXR_THREAD_LOCAL __thread
+
+/* Written where a word must equal no domain, not even the absent one (NULL). */
+#define BXR_NOBODY ((void *)1)
+#define BXR_FREE_END ((uintptr_t)1)
+
+typedef struct bxr_pool_head {
+  void *owner;       /* == bxr_self() of the owning domain iff it may free a slot here without further ado (atomic) */
+  void *young_owner; /* == bxr_self() of the owning domain iff it may store any value in a slot here without further ado (atomic) */
+  uintptr_t free;    /* free list: address of the first free slot + 1, or BXR_FREE_END. Owned by the domain */
+  uint32_t freed;    /* slots freed since the pool was last known to be full. Owned by the domain */
+  uint32_t active;   /* slots [0, active) have been on the free list. Owned by the domain */
+} bxr_pool_head;
+
+typedef struct bxr_domain_head {
+  void *state;            /* == bxr_self() of the domain, BXR_NOBODY while there is none (atomic) */
+  bxr_pool_head *current; /* pool that new roots come from; never NULL. Owned by the domain */
+} bxr_domain_head;
+
+#if BOXROOT_DEBUG /* a mismatch between a program and its library is a link error */
+#define bxr_here bxr_here_debug
+#endif
+/* The record of the domain on which this thread last created a root. */
+extern BXR_THREAD_LOCAL bxr_domain_head *bxr_here;
+
+/* Identifies the domain whose lock this thread holds; NULL when it holds none. */
+#if BOXROOT_THREAD_UNSAFE
+extern void *bxr_only_domain;
+#define bxr_self() bxr_only_domain
+#elif BXR_OCAML5
+#define bxr_self() ((void *)Caml_state_opt)
+#else
+extern BXR_THREAD_LOCAL void *bxr_lock; /* kept by hooks on the master lock, see hooks_ocaml4.c */
+#define bxr_self() bxr_lock
+#endif
+
+#define BXR_POOL_SIZE ((uintptr_t)1 << BOXROOT_POOL_LOG_SIZE)
+#define bxr_pool_of(r) ((bxr_pool_head *)((uintptr_t)(r) & ~(BXR_POOL_SIZE - 1)))
+#define bxr_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+
+boxroot bxr_create_slow(value v);
+void bxr_delete_slow(boxroot r);
+bool bxr_modify_slow(boxroot *r, value v);
+void bxr_check_live(boxroot r, char const *what);
+
+inline value boxroot_get(boxroot r)
+{
+#if BOXROOT_DEBUG
+  bxr_check_live(r, "boxroot_get");
+#endif
+  return *(value *)r;
+}
+
+inline value const *boxroot_get_ref(boxroot r)
+{
+#if BOXROOT_DEBUG
+  bxr_check_live(r, "boxroot_get_ref");
+#endif
+  return (value const *)r;
+}
+
+inline boxroot boxroot_create(value v)
+{
+#if !BOXROOT_DEBUG
+  bxr_domain_head *here = bxr_here;
+  if (BXR_LIKELY(bxr_load_relaxed(&here->state) == bxr_self())) {
+    bxr_pool_head *pool = here->current;
+    uintptr_t slot = pool->free - 1;
+    if (BXR_LIKELY(slot != 0)) {
+      pool->free = *(uintptr_t *)slot;
+      *(value *)slot = v;
+      return (boxroot)slot;
+    }
+  }
+#endif
+  return bxr_create_slow(v);
+}
+
+inline void boxroot_delete(boxroot r)
+{
+#if !BOXROOT_DEBUG && !BOXROOT_FORCE_REMOTE
+  bxr_pool_head *pool = bxr_pool_of(r);
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == bxr_self())) {
+    *(uintptr_t *)r = pool->free;
+    pool->free = (uintptr_t)r + 1;
+    pool->freed++;
+    return;
+  }
+#endif
+  bxr_delete_slow(r);
+}
+
+inline bool boxroot_modify(boxroot *r, value v)
+{
+#if !BOXROOT_DEBUG
+  if (BXR_LIKELY(bxr_load_relaxed(&bxr_pool_of(*r)->young_owner) == bxr_self())) {
+    *(value *)*r = v;
+    return true;
+  }
+#endif
+  return bxr_modify_slow(r, v);
+}
+
+#ifdef __cplusplus
+} /* extern "C" */
+#endif
+
+#endif

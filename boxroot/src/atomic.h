@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Atomic accesses, with the memory order in each name. The builtins work on plain types, so that the same structures can be
+   declared in headers that C++ reads.
+
+   Orders in use, and why:
+   relaxed   words that only their own domain acts upon; everybody else merely compares them (owner, young_owner, state, home),
+             and counters;
+   acq_rel   the bitmaps of pending deletions: the deleter's last use of a slot happens before its reuse by the owner;
+   seq_cst   the two pairs of a home and the list of pending pools that belongs to it (remote.c), where one side stores the home
+             and takes the list, the other adds to the list and reads the home again: both must not miss each other. */
+#ifndef BXR_ATOMIC_H
+#define BXR_ATOMIC_H
+
+#define bxr_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define bxr_load_acquire(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define bxr_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define bxr_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define bxr_store_seq_cst(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define bxr_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
+#define bxr_exchange_seq_cst(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+#define bxr_fetch_or_acq_rel(p, v) __atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL)
+#define bxr_add_relaxed(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
+/* On failure *expected is refreshed. */
+#define bxr_cas_seq_cst(p, expected, v) \
+  __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+
+/* A counter that one domain writes and others may read: no atomic read-modify-write is needed. */
+#define bxr_count(p, n) bxr_store_relaxed((p), bxr_load_relaxed(p) + (n))
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions: set-up and teardown, errors, and the slow paths of the inline functions. */
+#include "scan.h"
+#include "remote.h"
+#include "supply.h"
+#include "validate.h"
+#include <errno.h>
+
+enum { STARTING = 100 }; /* an internal status, between NOT_SETUP or TORE_DOWN and RUNNING */
+static int library_status = BOXROOT_NOT_SETUP;
+
+/* Why the last call of this thread failed. */
+static BXR_THREAD_LOCAL enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failure;
+
+#if BOXROOT_THREAD_UNSAFE
+void *bxr_only_domain;
+#endif
+
+extern inline value boxroot_get(boxroot r);
+extern inline value const *boxroot_get_ref(boxroot r);
+extern inline boxroot boxroot_create(value v);
+extern inline void boxroot_delete(boxroot r);
+extern inline bool boxroot_modify(boxroot *r, value v);
+
+int boxroot_status(void)
+{
+  int s = bxr_load_acquire(&library_status);
+  return s == STARTING ? BOXROOT_NOT_SETUP : s;
+}
+
+static bool fail(int reason)
+{
+  failure = reason;
+  errno = reason == NO_MEMORY ? ENOMEM : EPERM;
+  return false;
+}
+
+/* One thread installs the hooks; others that need them at this moment wait for it. It does not enter OCaml meanwhile. */
+static bool start(void)
+{
+  for (;;) {
+    int s = bxr_load_acquire(&library_status);
+    if (s == BOXROOT_RUNNING) return true;
+    if (s == STARTING) bxr_os_yield();
+    else if (bxr_cas_seq_cst(&library_status, &s, STARTING)) {
+      bxr_runtime_attach(&bxr_scan_callbacks);
+      bxr_store_release(&library_status, BOXROOT_RUNNING);
+      return true;
+    }
+  }
+}
+
+bool boxroot_setup(void)
+{
+#if BOXROOT_THREAD_UNSAFE
+  bxr_only_domain = Caml_state;
+#endif
+  bxr_runtime_check_lock();
+  if (bxr_self() == NULL) return fail(NO_LOCK);
+  return start();
+}
+
+/* Whether create and modify may go on. */
+static bool ready(void)
+{
+  int s = bxr_load_acquire(&library_status);
+  if (BXR_LIKELY(s == BOXROOT_RUNNING)) {
+    bxr_runtime_check_lock();
+    return bxr_self() != NULL || fail(NO_LOCK);
+  }
+  return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : boxroot_setup();
+}
+
+/* A root of a domain that is past its end (a finaliser made it): in a region of its own, handed over at once. */
+static boxroot create_orphan(value v)
+{
+  bxr_region *r = bxr_region_obtain();
+  if (r == NULL) return NULL;
+  bxr_pool *p = bxr_region_take_pool(r);
+  bxr_pool_activate(p);
+  uintptr_t *slot = bxr_pool_take(p);
+  *slot = (uintptr_t)v;
+  p->exact = false;
+  p->place = BXR_PLACE_YOUNG_AVAIL;
+  bxr_mark_live((boxroot)slot);
+  bxr_store_seq_cst(&r->home, &bxr_orphanage);
+  bxr_orphan_region(r, r);
+  return (boxroot)slot;
+}
+
+boxroot bxr_create_slow(value v)
+{
+  if (!ready()) return NULL;
+  boxroot r;
+  if (bxr_load_relaxed(&bxr_domains[bxr_runtime_domain()].head.state) == BXR_NOBODY && bxr_runtime_leaving()) {
+    r = create_orphan(v);
+  } else {
+    bxr_domain *d = bxr_domain_here();
+    bxr_here = &d->head;
+    bxr_count(&d->count.create_slow, 1);
+    if (d->head.current->free == BXR_FREE_END && !bxr_refill(d)) {
+      fail(NO_MEMORY);
+      return NULL;
+    }
+    r = (boxroot)bxr_pool_take((bxr_pool *)d->head.current);
+    *(value *)r = v;
+    bxr_mark_live(r);
+  }
+  if (r == NULL) fail(NO_MEMORY);
+  return r;
+}
+
+/* The record of the current domain if it may touch the pool's slots itself, else NULL. Needs nothing. */
+static bxr_domain *keeper(bxr_pool *p)
+{
+  if (bxr_self() == NULL) return NULL;
+  bxr_domain *d = &bxr_domains[bxr_runtime_domain()];
+  if (!bxr_at_home(d, p) || d->scanning || bxr_load_relaxed(&d->head.state) != bxr_self()) return NULL;
+  return d;
+}
+
+void bxr_delete_slow(boxroot r)
+{
+  bxr_mark_dead(r);
+  if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  bxr_domain *d = BOXROOT_FORCE_REMOTE ? NULL : keeper(p);
+  if (d == NULL) {
+    bxr_remote_delete(r);
+    return;
+  }
+  bxr_count(&d->count.delete_slow, 1);
+  if (bxr_needs_barrier(d, p)) bxr_darken_old(d, *(uintptr_t *)r);
+  bxr_pool_put(p, (uintptr_t *)r);
+  bxr_freed_some(d, p);
+}
+
+bool bxr_modify_slow(boxroot *r, value v)
+{
+#if BOXROOT_DEBUG
+  bxr_check_live(*r, "boxroot_modify");
+#endif
+  if (!ready()) return false;
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(*r);
+  bxr_domain *d = keeper(p);
+  if (d != NULL) {
+    bxr_count(&d->count.modify_slow, 1);
+    bool young = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
+    if (young || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) {
+      if (bxr_needs_barrier(d, p)) bxr_darken_old(d, *(uintptr_t *)*r);
+      *(value *)*r = v;
+      return true;
+    }
+  }
+  boxroot fresh = boxroot_create(v);
+  if (fresh == NULL) return false;
+  boxroot_delete(*r);
+  *r = fresh;
+  return true;
+}
+
+void boxroot_teardown(void)
+{
+  int s = BOXROOT_RUNNING;
+  while (!bxr_cas_seq_cst(&library_status, &s, BOXROOT_TORE_DOWN))
+    if (s != BOXROOT_RUNNING) return;
+  bxr_runtime_detach();
+  for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++)
+    if (bxr_domains[id].regions != NULL) bxr_domain_dissolve(&bxr_domains[id]);
+  bxr_orphanage_dissolve();
+}
+
+char const *boxroot_error_string(void)
+{
+  switch (failure) {
+  case NO_LOCK: return "boxroot_create, boxroot_modify or boxroot_setup was called without holding the domain lock";
+  case NO_MEMORY: return "no memory for more roots";
+  case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
+  default: return "no call of this thread has failed";
+  }
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/* Contact with the runtime of OCaml 5. */
+#include <boxroot/config.h>
+#if BXR_OCAML5
+#include "runtime.h"
+#include "atomic.h"
+#include <caml/domain.h>
+#include <caml/gc.h>
+#include <caml/major_gc.h>
+#include <caml/minor_gc.h>
+#include <caml/misc.h>
+#include <caml/roots.h>
+#include <caml/shared_heap.h>
+
+#ifdef Max_domains_max
+_Static_assert(Max_domains_max <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
+#endif
+
+/* Declared by no header of the runtime. */
+#if OCAML_VERSION >= 50400
+extern _Atomic uintnat caml_percent_free;
+#else
+extern uintnat caml_percent_free;
+#endif
+
+static bxr_callbacks const *callbacks; /* set once, before the hooks that use it */
+static scan_roots_hook earlier_scan;
+static caml_timing_hook earlier_end, earlier_minor_end;
+static bool attached, scan_left, end_left, minor_end_left; /* *_left: wrapped by another library when we detached */
+
+void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
+}
+
+static void scan_hook(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
+{
+  if (earlier_scan != NULL) earlier_scan(action, flags, data, domain);
+  if (!bxr_load_acquire(&attached)) return;
+  bxr_visitor visitor = { (void (*)(void))action, data };
+  unsigned id = (unsigned)domain->id;
+  if ((flags & SCANNING_ONLY_YOUNG_VALUES) != 0) callbacks->minor(id, &visitor);
+  else if (action == &caml_darken) callbacks->cycle_start(id, &visitor);
+  else callbacks->all(id, &visitor);
+}
+
+static void end_hook(void)
+{
+  if (earlier_end != NULL) earlier_end();
+  if (bxr_load_acquire(&attached)) callbacks->domain_end((unsigned)Caml_state->id);
+}
+
+/* The marker takes the slots it reads in pools for work on the heap, which the pace of the collector does not expect: the cycle would
+   last longer, and the heap grow. So an equal amount is added to the work to be done, spread over the cycle like the collector
+   spreads its own, in proportion to allocation: a cycle expects G = heap * 2 o / (3 (100 + o)) words of it. */
+static void minor_end_hook(void)
+{
+  static BXR_THREAD_LOCAL uintnat charged; /* allocation since the last slice that was charged already */
+  if (earlier_minor_end != NULL) earlier_minor_end();
+  if (!bxr_load_acquire(&attached) || !BOXROOT_PACING) return;
+  uint64_t words = callbacks->marker_words((unsigned)Caml_state->id);
+  if (words == 0) return;
+  uintnat allocated = Caml_state->allocated_words;
+  uintnat fresh = allocated >= charged ? allocated - charged : allocated;
+  charged = allocated;
+  double heap = (double)caml_heap_size(Caml_state->shared_heap) / sizeof(value), o = (double)caml_percent_free;
+  if (heap <= 0) return;
+  double share = (double)fresh * 3 * (100 + o) / (2 * o * heap);
+  if (share > 1) share = 1;
+  Caml_state->major_work_done_between_slices -= (intnat)(share * (double)words);
+}
+
+void bxr_runtime_attach(bxr_callbacks const *c)
+{
+  callbacks = c;
+  bxr_store_release(&attached, true);
+  if (!scan_left) earlier_scan = atomic_exchange(&caml_scan_roots_hook, scan_hook);
+  if (!end_left) earlier_end = atomic_exchange(&caml_domain_terminated_hook, end_hook);
+  if (!minor_end_left) earlier_minor_end = atomic_exchange(&caml_minor_gc_end_hook, minor_end_hook);
+}
+
+void bxr_runtime_detach(void)
+{
+  scan_roots_hook scan = scan_hook;
+  caml_timing_hook end = end_hook, minor_end = minor_end_hook;
+  bxr_store_release(&attached, false);
+  scan_left = !atomic_compare_exchange_strong(&caml_scan_roots_hook, &scan, earlier_scan);
+  end_left = !atomic_compare_exchange_strong(&caml_domain_terminated_hook, &end, earlier_end);
+  minor_end_left = !atomic_compare_exchange_strong(&caml_minor_gc_end_hook, &minor_end, earlier_minor_end);
+}
+
+void bxr_runtime_check_lock(void) {}
+unsigned bxr_runtime_domain(void) { return (unsigned)Caml_state->id; }
+bool bxr_runtime_alone(void) { return caml_domain_alone(); }
+bool bxr_runtime_leaving(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
+bool bxr_runtime_marked(void) { return Caml_state->marking_done; }
+void bxr_runtime_darken(value v) { caml_darken(Caml_state, v, NULL); }
+
+uintptr_t bxr_runtime_block_header(size_t words)
+{
+  return Make_header(words, 0, caml_global_heap_state.UNMARKED);
+}
+
+bxr_minor_range bxr_runtime_minor_range(void)
+{
+  uintptr_t start = (uintptr_t)caml_minor_heaps_start, end = (uintptr_t)caml_minor_heaps_end;
+  return (bxr_minor_range){ start, end - start };
+}
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include "platform.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+static void *map(size_t size)
+{
+  void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? NULL : p;
+}
+
+void *bxr_os_reserve(size_t size)
+{
+  char *p = map(size); /* aligned already, when it lands next to an earlier one */
+  if (p != NULL && ((uintptr_t)p & (size - 1)) != 0) {
+    munmap(p, size);
+    p = map(2 * size);
+    if (p != NULL) {
+      size_t before = -(uintptr_t)p & (size - 1);
+      if (before != 0) munmap(p, before);
+      munmap(p + before + size, size - before);
+      p += before;
+    }
+  }
+  if (p == NULL) errno = ENOMEM;
+  return p;
+}
+
+void bxr_os_decommit(void *start, size_t size)
+{
+  int error = errno;
+  (void)madvise(start, size, MADV_DONTNEED); /* cannot fail for private memory of ours */
+  errno = error;
+}
+
+void bxr_os_yield(void) { sched_yield(); }
+
+bool bxr_os_on_this_stack(void const *p)
+{
+#ifdef __linux__
+  pthread_attr_t attr;
+  void *low;
+  size_t size;
+  if (pthread_getattr_np(pthread_self(), &attr) != 0) return false;
+  bool known = pthread_attr_getstack(&attr, &low, &size) == 0;
+  pthread_attr_destroy(&attr);
+  return known && (uintptr_t)p - (uintptr_t)low < size;
+#else
+  (void)p;
+  return false;
+#endif
+}
+
+void bxr_fault(char const *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  fputs("boxroot: ", stderr);
+  vfprintf(stderr, format, args);
+  fputc('\n', stderr);
+  va_end(args);
+  abort();
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "pool.h"
+#include <string.h>
+
+void bxr_pool_format(bxr_pool *p)
+{
+  memset(p->slots, 1, (char *)p + BXR_POOL_SIZE - (char *)p->slots); /* every word is odd */
+  bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+  p->head.free = BXR_FREE_END;
+  p->head.freed = BXR_CAPACITY;
+  p->head.active = 0;
+  p->next = p->prev = p;
+  p->snapshot = 0;
+  p->place = BXR_PLACE_NONE;
+  p->exact = true;
+  p->adopted = false;
+  p->pending_next = NULL;
+  p->pending_groups = 0;
+  p->block_header = 0;
+}
+
+bool bxr_pool_activate(bxr_pool *p)
+{
+  BXR_ASSERT(p->head.free == BXR_FREE_END);
+  uint32_t from = p->head.active, to = from + BXR_ACTIVATED_AT_ONCE;
+  if (from == BXR_CAPACITY) return false;
+  if (to > BXR_CAPACITY) to = BXR_CAPACITY;
+  for (uint32_t i = from; i + 1 < to; i++) p->slots[i] = (uintptr_t)&p->slots[i + 1] + 1;
+  p->slots[to - 1] = BXR_FREE_END;
+  p->head.free = (uintptr_t)&p->slots[from] + 1;
+  p->head.active = to;
+  return true;
+}
+
+void bxr_pool_count(bxr_pool *p)
+{
+  if (p->exact) return;
+  uint32_t n = BXR_CAPACITY - p->head.active;
+  for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) n++;
+  p->head.freed = n;
+  p->exact = true;
+}
+
+void bxr_list_push_back(bxr_pool **list, bxr_pool *p)
+{
+  bxr_pool *first = *list;
+  if (first == NULL) {
+    p->next = p->prev = p;
+    *list = p;
+  } else {
+    p->next = first;
+    p->prev = first->prev;
+    first->prev->next = p;
+    first->prev = p;
+  }
+}
+
+void bxr_list_push_front(bxr_pool **list, bxr_pool *p)
+{
+  bxr_list_push_back(list, p);
+  *list = p;
+}
+
+void bxr_list_remove(bxr_pool **list, bxr_pool *p)
+{
+  BXR_ASSERT(*list != NULL);
+  if (p->next == p) {
+    BXR_ASSERT(*list == p);
+    *list = NULL;
+  } else {
+    p->next->prev = p->prev;
+    p->prev->next = p->next;
+    if (*list == p) *list = p->next;
+  }
+  p->next = p->prev = p;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
+
+   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of capacity + 1 fields, the slots and, last, a
+   link to the next pool of the snapshot. The marker that is given the first pool finds all others by itself, and since the
+   link comes last it has read (nearly) all of a pool before it opens the next one: its stack stays shallow.
+
+   Who may touch what ("owner": the thread that holds the lock of the domain at which the pool's region is at home):
+   - slots: a live one belongs to whoever owns the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
+   - pending_*: any thread, atomically (remote.h). - everything else: the owner; the atomic words may be compared by anybody.
+
+   Invariants, checked by bxr_validate (debug.c) in the checked build:
+     active <= capacity; the free list has distinct slots below `active`, and
+     capacity = live + length(free list) + (capacity - active);
+     exact => length(free list) + (capacity - active) = freed;
+     place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
+     owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
+     young_owner == state of the domain => owner is too, and place is PLACE_YOUNG_*;
+     a slot of a pool on an old list holds no pointer into a minor heap. */
+#ifndef BXR_POOL_H
+#define BXR_POOL_H
+
+#include "atomic.h"
+#include "debug.h"
+#include <boxroot.h>
+
+enum {
+  BXR_PLACE_NONE,        /* not in use */
+  BXR_PLACE_YOUNG_AVAIL, /* may hold young values; has, or may have, free slots */
+  BXR_PLACE_YOUNG_FULL,  /* may hold young values; no free slot */
+  BXR_PLACE_OLD_AVAIL,
+  BXR_PLACE_OLD_FULL,
+  BXR_PLACES
+};
+
+typedef struct bxr_pool {
+  bxr_pool_head head;
+  struct bxr_pool *next, *prev;         /* of the list that `place` names */
+  uint32_t snapshot;                    /* the domain's cycle in whose snapshot the pool is; 0: none */
+  uint8_t place;
+  bool exact;                           /* `freed` counts all free slots */
+  bool adopted;                         /* taken over in mid-cycle: the previous owner's marker may still read it */
+  struct bxr_pool *pending_next;        /* of the list of pools with pending deletions */
+  uint64_t pending_groups;              /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
+  uintptr_t block_header;
+  uintptr_t slots[];
+} bxr_pool;
+
+#define BXR_POOL_SLOTS ((BXR_POOL_SIZE - sizeof(bxr_pool)) / sizeof(uintptr_t) - 1)
+#define BXR_CAPACITY ((uint32_t)(BXR_POOL_SLOTS < BOXROOT_POOL_CAPACITY ? BXR_POOL_SLOTS : BOXROOT_POOL_CAPACITY))
+#define BXR_ACTIVATED_AT_ONCE 128
+
+_Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t), "the block header precedes field 0");
+_Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");
+_Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
+
+/* Formats zeroed or stale memory as an empty pool that nobody owns. Cost: writes the whole pool. */
+void bxr_pool_format(bxr_pool *p);
+
+/* Puts the next slots that were never used on the (empty) free list. False when there are none. */
+bool bxr_pool_activate(bxr_pool *p);
+
+/* Takes a slot. The pool must have a free one. */
+static inline uintptr_t *bxr_pool_take(bxr_pool *p)
+{
+  BXR_ASSERT(p->head.free != BXR_FREE_END);
+  uintptr_t *slot = (uintptr_t *)(p->head.free - 1);
+  p->head.free = *slot;
+  return slot;
+}
+
+static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
+{
+  *slot = p->head.free;
+  p->head.free = (uintptr_t)slot + 1;
+  p->head.freed++;
+}
+
+/* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a pool. */
+void bxr_pool_count(bxr_pool *p);
+
+static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->exact && p->head.freed == BXR_CAPACITY; }
+
+/* Lists of pools: a ring, named by its first pool; NULL when empty. Constant time. */
+void bxr_list_push_front(bxr_pool **list, bxr_pool *p);
+void bxr_list_push_back(bxr_pool **list, bxr_pool *p);
+void bxr_list_remove(bxr_pool **list, bxr_pool *p);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c.
+   Nothing else in the library includes an internal header of OCaml. */
+#ifndef BXR_RUNTIME_H
+#define BXR_RUNTIME_H
+
+#include <boxroot.h>
+
+#if BXR_OCAML5
+#define BXR_MAX_DOMAINS 4096
+#else
+#define BXR_MAX_DOMAINS 1
+#endif
+
+/* What the collector wants done with each root: bxr_visit(visitor, v, slot) for a slot that holds the block v. */
+typedef struct bxr_visitor {
+  void (*action)(void);
+  void *data;
+} bxr_visitor;
+void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot);
+
+/* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but domain_end are
+   called while the world is stopped or (4.14) under the master lock. */
+typedef struct bxr_callbacks {
+  void (*minor)(unsigned id, bxr_visitor const *visitor);      /* visit at least all slots that point into a minor heap */
+  void (*cycle_start)(unsigned id, bxr_visitor const *visitor); /* make sure that the marker reaches every root */
+  void (*all)(unsigned id, bxr_visitor const *visitor);        /* visit all slots */
+  void (*domain_end)(unsigned id);                             /* the domain runs no more OCaml code */
+  uint64_t (*marker_words)(unsigned id);                       /* words that the marker reads in pools, per cycle */
+} bxr_callbacks;
+
+/* Installs the hooks, or takes them out (those that another library has wrapped become inert instead). attach needs the
+   domain lock. `callbacks` must stay valid for ever. */
+void bxr_runtime_attach(bxr_callbacks const *callbacks);
+void bxr_runtime_detach(void);
+
+/* Called on slow paths of create and modify, before bxr_self() is relied upon: sees to it that bxr_self() is right (4.14). */
+void bxr_runtime_check_lock(void);
+
+/* The rest needs the domain lock. */
+
+/* The identity of the current domain, below BXR_MAX_DOMAINS. */
+unsigned bxr_runtime_domain(void);
+
+/* Whether the current domain has begun to terminate, and others are there to take its roots over. */
+bool bxr_runtime_leaving(void);
+
+/* Whether it is the only one. */
+bool bxr_runtime_alone(void);
+
+/* Whether the marker of the current domain is through with what it was given at the start of the cycle. Once true, stays true
+   for that purpose until the next cycle. */
+bool bxr_runtime_marked(void);
+
+/* Makes sure that v, if it is a block of the major heap, survives this cycle. */
+void bxr_runtime_darken(value v);
+
+/* The header of a block of `words` fields that the marker has yet to visit. */
+uintptr_t bxr_runtime_block_header(size_t words);
+
+/* A block is young iff start <= v < start + size. */
+typedef struct { uintptr_t start, size; } bxr_minor_range;
+bxr_minor_range bxr_runtime_minor_range(void);
+
+static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { return (v & 1) == 0 && v - r.start < r.size; }
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "scan.h"
+#include "remote.h"
+#include "validate.h"
+#include "young.h"
+
+/* The record to scan, or NULL when the domain has no roots. Roots of ended domains are taken over first. */
+static bxr_domain *begin(unsigned id)
+{
+  bxr_domain *d = &bxr_domains[id];
+  if (bxr_orphans_exist() && !bxr_runtime_leaving()) {
+    d = bxr_domain_here();
+    bxr_domain_adopt(d);
+  }
+  if (d->regions == NULL || bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return NULL;
+  bxr_validate(d);
+  return d;
+}
+
+/* The pool leaves the lists, so that nothing is created in it, and deletions from it are deferred. */
+static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, bxr_visitor const *visitor)
+{
+  bool avail = p->place == BXR_PLACE_YOUNG_AVAIL;
+  bxr_domain_place(d, p, BXR_PLACE_NONE, false);
+  bxr_domain_publish(d, p);
+  bxr_scan_young(p->slots, p->head.active, range, visitor);
+  bxr_count(&d->count.minor_slots, p->head.active);
+  bool worth_reuse = p->exact && p->head.freed >= BXR_CAPACITY / 2;
+  bxr_domain_place(d, p, avail ? BXR_PLACE_OLD_AVAIL : BXR_PLACE_OLD_FULL, worth_reuse);
+  if (bxr_pool_is_empty(p) && !bxr_needs_barrier(d, p)) bxr_domain_release_pool(d, p);
+  else bxr_domain_publish(d, p);
+}
+
+/* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run finalisers
+   (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the bitmaps, and a pool in which a
+   root was created is young again, so the loop comes to it. */
+static void minor(unsigned id, bxr_visitor const *visitor)
+{
+  bxr_domain *d = begin(id);
+  if (d == NULL) return;
+  bxr_remote_fold(d);
+  bxr_minor_range range = bxr_runtime_minor_range();
+  bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
+  d->scanning = true;
+  for (;;) {
+    bxr_pool *p = d->list[BXR_PLACE_YOUNG_FULL];
+    if (p == NULL) p = d->list[BXR_PLACE_YOUNG_AVAIL];
+    if (p == NULL) break;
+    bool current = &p->head == d->head.current;
+    if (current) d->head.current = &bxr_trap;
+    scan_young_pool(d, p, range, visitor);
+    if (current) d->spare = p;
+  }
+  d->scanning = false;
+  bxr_remote_fold(d);
+  bxr_domain_trim(d);
+  bxr_validate(d);
+}
+
+/* Visits all slots, young or old. */
+static void all(unsigned id, bxr_visitor const *visitor)
+{
+  bxr_domain *d = begin(id);
+  if (d == NULL) return;
+  bxr_count(&d->count.other_scans, 1);
+  d->scanning = true;
+  bxr_region *r = d->regions;
+  do {
+    for (uint64_t m = r->in_use & ~(uint64_t)1; m != 0; m &= m - 1) {
+      bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
+      bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
+      bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+      for (uint32_t i = 0; i < p->head.active; i++)
+        if ((p->slots[i] & 1) == 0) bxr_visit(visitor, (value)p->slots[i], &p->slots[i]);
+      bxr_domain_publish(d, p);
+    }
+    r = r->next;
+  } while (r != d->regions);
+  d->scanning = false;
+  bxr_remote_fold(d);
+}
+
+static void release_empty(bxr_domain *d)
+{
+  for (int place = BXR_PLACE_OLD_AVAIL; place >= BXR_PLACE_YOUNG_AVAIL; place -= BXR_PLACE_OLD_AVAIL - BXR_PLACE_YOUNG_AVAIL) {
+    bxr_pool *p = d->list[place];
+    if (p == NULL) continue;
+    for (bool last = false; !last;) {
+      bxr_pool *next = p->next;
+      last = next == d->list[place];
+      if (p != d->spare && &p->head != d->head.current) {
+        if (!bxr_needs_barrier(d, p)) bxr_pool_count(p);
+        if (bxr_pool_is_empty(p) && !bxr_needs_barrier(d, p)) bxr_domain_release_pool(d, p);
+      }
+      p = next;
+    }
+  }
+}
+
+/* Links the pools of a list in front of those linked already. */
+static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t *roots)
+{
+  bxr_pool *p = d->list[place];
+  if (p != NULL) do {
+    p->slots[BXR_POOL_SLOTS] = *first == NULL ? (uintptr_t)Val_unit : (uintptr_t)(*first)->slots;
+    p->block_header = bxr_runtime_block_header(BXR_POOL_SLOTS + 1);
+    p->snapshot = d->cycle;
+    p->adopted = false;
+    bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
+    bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+    *first = p;
+    *roots += p->exact ? BXR_CAPACITY - p->head.freed : BXR_CAPACITY;
+    d->snapshot_pools++;
+    p = p->next;
+    __builtin_prefetch(p->next);
+  } while (p != d->list[place]);
+}
+
+/* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
+   The pools are kept as they are until the marker is through (bxr_needs_barrier). */
+static void cycle_start(unsigned id, bxr_visitor const *visitor)
+{
+  bxr_domain *d = begin(id);
+  if (d == NULL) return;
+  bxr_remote_fold(d);
+  d->cycle++;
+  if (d->cycle == 0) d->cycle = 1;
+  d->marking = false; /* the last cycle is over */
+  d->snapshot_pools = 0;
+  bxr_domain_new_cycle(d);
+  release_empty(d);
+  /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young, and the
+     barrier keeps new roots out of them. */
+  if (d->head.current != &bxr_trap) {
+    d->spare = NULL;
+    d->head.current = &bxr_trap;
+  }
+  bxr_pool *first = NULL;
+  uint64_t roots = 0;
+  for (int place = BXR_PLACE_YOUNG_AVAIL; place < BXR_PLACES; place++) add_to_snapshot(d, place, &first, &roots);
+  bxr_store_relaxed(&d->count.roots_last_cycle, roots);
+  if (first != NULL) {
+    d->marking = true;
+    bxr_count(&d->count.major_starts, 1);
+    bxr_visit(visitor, (value)first->slots, NULL);
+  }
+  bxr_validate(d);
+}
+
+/* The same without the marker's help: all roots at once. */
+static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
+{
+  all(id, visitor);
+  bxr_domain *d = &bxr_domains[id];
+  if (d->regions == NULL) return;
+  bxr_domain_new_cycle(d);
+  release_empty(d);
+}
+
+static void domain_end(unsigned id)
+{
+  if (!bxr_runtime_alone()) bxr_domain_orphan(&bxr_domains[id]);
+}
+
+static uint64_t marker_words(unsigned id) { return bxr_domains[id].snapshot_pools * (BXR_POOL_SLOTS + 1); }
+
+bxr_callbacks const bxr_scan_callbacks = {
+  minor, BOXROOT_STW_SCAN ? cycle_start_stopped : cycle_start, all, domain_end, marker_words,
+};

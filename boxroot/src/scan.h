@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* What the garbage collector asks of the library. */
+#ifndef BXR_SCAN_H
+#define BXR_SCAN_H
+
+#include "domain.h"
+
+extern bxr_callbacks const bxr_scan_callbacks;
+
+#endif

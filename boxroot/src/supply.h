@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The life of a pool as its roots come and go: which pool new roots are taken from, and what happens when a full one has room again. */
+#ifndef BXR_SUPPLY_H
+#define BXR_SUPPLY_H
+
+#include "domain.h"
+
+/* Slots of p were freed: if it was on a full list it moves to where it can be found. Needs the lock of d, the home of p. */
+void bxr_freed_some(bxr_domain *d, bxr_pool *p);
+
+/* Makes a pool current that has a free slot. False and errno == ENOMEM when there is none and no memory for one. Needs the lock of d. */
+bool bxr_refill(bxr_domain *d);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//! Compiles the C library against the OCaml found by build/lookup.rs.
+
+#[path = "build/lookup.rs"]
+mod lookup;
+#[path = "build/runtime.rs"]
+mod runtime;
+
+use std::path::{Path, PathBuf};
+
+fn main() {
+    let bundle = feature("BUNDLE_BOXROOT");
+    let link_runtime = feature("LINK_OCAML_RUNTIME_AND_DUMMY_PROGRAM");
+    for file in ["build.rs", "build", "vendor/include", "vendor/src"] {
+        println!("cargo:rerun-if-changed={}", file);
+    }
+    if !bundle && !link_runtime {
+        return;
+    }
+    for name in lookup::VARIABLES {
+        println!("cargo:rerun-if-env-changed={}", name);
+    }
+    let env = |name: &str| std::env::var_os(name);
+    let ocaml = lookup::find(&env).unwrap_or_else(|e| fail("cannot find OCaml", &e.to_string()));
+    println!("cargo:rerun-if-changed={}", ocaml.library.join("caml/version.h").display());
+    warn_about_other_switch(&ocaml);
+
+    if bundle {
+        compile(&ocaml);
+    }
+    if link_runtime {
+        let compiler = lookup::compiler_of(&ocaml, &env)
+            .unwrap_or_else(|e| fail(&format!("cannot find the compiler of {}", ocaml.library.display()), &e.to_string()));
+        let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+        runtime::link(&ocaml, &compiler, &out_dir)
+            .unwrap_or_else(|e| fail("cannot link the OCaml runtime", &indent(&format!("{}\nOCaml found by: {}", e, ocaml.found_by))));
+    }
+}
+
+fn compile(ocaml: &lookup::Ocaml) {
+    let root = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR"));
+    let include = root.join("vendor/include");
+    let source = Path::new("vendor/src/all.c");
+    if !source.is_file() {
+        fail("the C sources are missing", &format!("  {} should hold src/all.c; in a checkout it is a link to the C library's folder.", root.join("vendor").display()));
+    }
+    let mut build = cc::Build::new();
+    build.file(source).include("vendor/include").include(&ocaml.library);
+    if feature("CHECKED") {
+        build.define("BOXROOT_DEBUG", "1");
+    }
+    build.try_compile("ocaml-boxroot").unwrap_or_else(|e| {
+        fail("cannot compile the C library", &indent(&format!("{}\nOCaml {} found by: {}", e, lookup::show(ocaml.version), ocaml.found_by)))
+    });
+    // For build scripts of crates that depend on this one: DEP_OCAML_BOXROOT_INCLUDE, DEP_OCAML_BOXROOT_OCAML.
+    println!("cargo:include={}", include.display());
+    println!("cargo:ocaml={}", ocaml.library.display());
+}
+
+/// PATH and the opam environment disagree: a frequent cause of confusion.
+fn warn_about_other_switch(ocaml: &lookup::Ocaml) {
+    if let (Some(program), Some(prefix)) = (ocaml.compiler.first(), std::env::var_os("OPAM_SWITCH_PREFIX")) {
+        if !prefix.is_empty() && !ocaml.library.starts_with(&prefix) && !Path::new(program).starts_with(&prefix) {
+            println!(
+                "cargo:warning=using OCaml {} of {}, which is not in the opam switch {}; set OCAMLOPT to choose",
+                lookup::show(ocaml.version),
+                Path::new(program).display(),
+                Path::new(&prefix).display()
+            );
+        }
+    }
+}
+
+fn feature(name: &str) -> bool {
+    std::env::var_os(format!("CARGO_FEATURE_{}", name)).is_some()
+}
+
+fn indent(text: &str) -> String {
+    text.lines().map(|l| format!("  {}\n", l)).collect::<String>().trim_end().to_owned()
+}
+
+fn fail(what: &str, detail: &str) -> ! {
+    eprintln!("error: ocaml-boxroot-sys: {}\n{}", what, detail);
+    std::process::exit(1)
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//! Raw bindings of Boxroot: movable GC roots for OCaml.
+//!
+//! A root is a cell that foreign code owns and that keeps one OCaml value alive; the garbage collector updates it when the
+//! value moves. The contracts below are those of the C header `boxroot.h`, which has the full text.
+//!
+//! "The domain lock" is the lock a thread holds while it runs OCaml code, or native code called from it, outside blocking
+//! sections ("runtime lock" in OCaml 4.14).
+
+#![no_std]
+
+use core::cell::UnsafeCell;
+use core::ffi::c_char;
+use core::ptr::NonNull;
+
+/// An OCaml value: an immediate or a pointer to a block.
+pub type Value = isize;
+
+/// A cell that the GC may update whenever the domain lock is not held, or when OCaml allocates or collects.
+pub type ValueCell = UnsafeCell<Value>;
+
+/// A root. Copying it copies the pointer, not the ownership: of all copies, one is passed to [`boxroot_delete`], once.
+#[repr(transparent)]
+#[derive(Copy, Clone, Debug, PartialEq, PartialOrd, Eq)]
+pub struct BoxRoot {
+    cell: NonNull<ValueCell>,
+}
+
+/// The cell of the root, for passing a value by reference; valid until the root is deleted or modified.
+/// Reading through it has the conditions of [`boxroot_get`].
+#[inline]
+pub fn boxroot_get_ref(br: BoxRoot) -> *const ValueCell {
+    #[cfg(feature = "checked")]
+    unsafe {
+        checked::boxroot_get_ref(br)
+    }
+    #[cfg(not(feature = "checked"))]
+    br.cell.as_ptr()
+}
+
+/// The value that the root holds.
+///
+/// # Safety
+/// The root is not deleted; the domain lock is held. The value is not rooted: it is void once OCaml allocates or collects.
+#[inline]
+pub unsafe fn boxroot_get(br: BoxRoot) -> Value {
+    UnsafeCell::raw_get(boxroot_get_ref(br)).read()
+}
+
+#[cfg(feature = "checked")]
+mod checked {
+    extern "C" {
+        pub fn boxroot_get_ref(br: super::BoxRoot) -> *const super::ValueCell;
+    }
+}
+
+// C's bool and Rust's have the same representation.
+extern "C" {
+    /// A new root that holds `v`, owned by the caller. Never runs the GC. `None` when the domain lock is not held (errno EPERM),
+    /// when memory is short (errno ENOMEM), or after [`boxroot_teardown`]; [`boxroot_error_string`] tells which.
+    pub fn boxroot_create(v: Value) -> Option<BoxRoot>;
+
+    /// Ends the root, which must be live. Needs no lock: any thread may call it at any time. Does not block or fail.
+    pub fn boxroot_delete(br: BoxRoot);
+
+    /// Makes `*br` hold `v`. `*br` may change, which voids the cells got from it. Needs the domain lock.
+    /// On failure `false`, for the reasons of [`boxroot_create`]; the root then holds its old value.
+    pub fn boxroot_modify(br: *mut BoxRoot, v: Value) -> bool;
+
+    /// Prepares the library; optional in most programs. Needs the domain lock. `true` also when the library is running already.
+    /// After [`boxroot_teardown`] it starts the library afresh. `false` with errno EPERM when the lock is not held.
+    pub fn boxroot_setup() -> bool;
+
+    /// Why the last failing call of this thread failed: a constant C string.
+    pub fn boxroot_error_string() -> *const c_char;
+
+    /// Gives the memory of all roots back and detaches the library from the runtime. Every root is void afterwards: deleting one
+    /// does nothing. To be called when no other thread uses the library.
+    pub fn boxroot_teardown();
+
+    /// The state of the library. Needs nothing.
+    pub fn boxroot_status() -> Status;
+
+    /// Writes a snapshot of the counters to `*out`. Needs nothing; counters of running domains may lag.
+    pub fn boxroot_get_stats(out: *mut BoxrootStats);
+
+    /// Prints the counters on the standard output. Needs nothing.
+    pub fn boxroot_print_stats();
+}
+
+/// The state of the library, see [`boxroot_status`].
+#[repr(C)]
+#[non_exhaustive]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Before the first use.
+    NotSetup,
+    /// In use; a failure is transient.
+    Running,
+    /// After [`boxroot_teardown`]; a failure lasts until [`boxroot_setup`].
+    ToreDown,
+    /// Not reported any more.
+    Invalid,
+}
+
+/// Counters since set-up, summed over all domains. Start from `BoxrootStats::default()`.
+#[repr(C)]
+#[non_exhaustive]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct BoxrootStats {
+    /// Size of a pool.
+    pub pool_bytes: u64,
+    /// Roots per pool.
+    pub pool_capacity: u64,
+    /// Pools that hold, or are about to hold, roots.
+    pub pools_in_use: u64,
+    /// Sum over domains of the most pools each has had in use.
+    pub pools_peak: u64,
+    /// Address space taken from the system.
+    pub bytes_reserved: u64,
+    /// Times the memory of a pool was given back.
+    pub pools_decommitted: u64,
+    /// Live roots at the start of the last major cycle (OCaml 5), an upper bound.
+    pub roots_last_cycle: u64,
+    /// Calls of `boxroot_create` that left the inline path.
+    pub create_slow: u64,
+    /// Calls of `boxroot_delete` that left the inline path, on the owning domain.
+    pub delete_slow: u64,
+    /// Deletions folded back after a call without the owning domain's lock, or during a scan.
+    pub delete_remote: u64,
+    /// Calls of `boxroot_modify` that left the inline path.
+    pub modify_slow: u64,
+    /// Values darkened because their root ended while marking was under way (OCaml 5).
+    pub barrier: u64,
+    /// Minor collections in which roots were scanned.
+    pub minor_scans: u64,
+    /// Slots looked at in them.
+    pub minor_slots: u64,
+    /// Starts of a major cycle that handed roots to the marker.
+    pub major_starts: u64,
+    /// Other visits of all roots: compaction, heap verification, marking in OCaml 4.14.
+    pub other_scans: u64,
+    /// Regions taken over from domains that ended.
+    pub regions_adopted: u64,
+}
