@@ -91,6 +91,7 @@ typedef struct boxroot_stats {
   uint64_t delete_remote;       /* deletions folded back after a call without the owning domain's lock, or during a scan */
   uint64_t modify_slow;         /* calls of boxroot_modify that left the inline path */
   uint64_t barrier;             /* values darkened because their root ended while marking was under way (OCaml 5) */
+  uint64_t darkened_pools;      /* pools whose values were marked at once, to reuse the pool while marking is under way (OCaml 5) */
   uint64_t minor_scans;         /* minor collections in which roots were scanned */
   uint64_t minor_slots;         /* slots looked at in them */
   uint64_t major_starts;        /* starts of a major cycle that handed roots to the marker */

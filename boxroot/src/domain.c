@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "domain.h"
 #include "remote.h"
+#include "validate.h"
 
 bxr_pool_head bxr_trap = { BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, BXR_CAPACITY };
 bxr_domain bxr_domains[BXR_MAX_DOMAINS];
@@ -81,7 +82,7 @@ bxr_pool *bxr_domain_obtain_pool(bxr_domain *d)
 
 void bxr_domain_release_pool(bxr_domain *d, bxr_pool *p)
 {
-  BXR_ASSERT(!bxr_needs_barrier(d, p));
+  BXR_ASSERT(!bxr_awaits_marker(d, p));
   BXR_ASSERT(&p->head != d->head.current);
   if (d->spare == p) d->spare = NULL;
   bxr_domain_place(d, p, BXR_PLACE_NONE, false);
@@ -127,6 +128,15 @@ void bxr_domain_publish(bxr_domain *d, bxr_pool *p)
   bool barrier = bxr_needs_barrier(d, p);
   bxr_store_relaxed(&p->head.young_owner, young && !barrier && p->place != BXR_PLACE_NONE ? d->head.state : BXR_NOBODY);
   bxr_store_relaxed(&p->head.owner, !full && !barrier ? d->head.state : BXR_NOBODY);
+}
+
+void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p)
+{
+  for (uint32_t i = 0; i < p->head.active; i++)
+    if ((p->slots[i] & 1) == 0) bxr_runtime_darken((value)p->slots[i]);
+  p->darkened = true;
+  bxr_count(&d->count.darkened_pools, 1);
+  bxr_domain_publish(d, p);
 }
 
 void bxr_orphan_region(bxr_region *first, bxr_region *last)
@@ -192,6 +202,7 @@ void bxr_domain_adopt(bxr_domain *d)
       p->place = BXR_PLACE_NONE;
       p->snapshot = d->cycle;
       p->adopted = true;
+      p->darkened = false;
       bxr_domain_place(d, p, place, false);
       bxr_domain_publish(d, p);
       bxr_count(&d->count.pools_in_use, 1);
@@ -203,6 +214,7 @@ void bxr_domain_adopt(bxr_domain *d)
 
 static void dissolve_region(bxr_region *r)
 {
+  bxr_forget_live(r);
   bxr_os_decommit(r, BXR_REGION_SIZE);
   r->in_use = 1;
   r->formatted = 1;

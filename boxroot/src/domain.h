@@ -16,7 +16,7 @@
 
 typedef struct bxr_counters {
   uint64_t pools_in_use, pools_peak, pools_decommitted, roots_last_cycle, create_slow, delete_slow, delete_remote, modify_slow,
-    barrier, minor_scans, minor_slots, major_starts, other_scans, regions_adopted;
+    barrier, darkened_pools, minor_scans, minor_slots, major_starts, other_scans, regions_adopted;
 } bxr_counters;
 
 typedef struct bxr_domain {
@@ -64,15 +64,21 @@ void bxr_domain_release_pool(bxr_domain *d, bxr_pool *p);
 void bxr_domain_trim(bxr_domain *d);
 void bxr_domain_new_cycle(bxr_domain *d);
 
-/* Whether the old value of a slot of p must be darkened when the slot is overwritten or freed: p belongs to the snapshot of this
-   cycle, and the marker may not have read it yet. Idea: deletion barrier of snapshot-at-the-beginning marking. */
-static inline bool bxr_needs_barrier(bxr_domain *d, bxr_pool *p)
+/* Whether a marker may still come to p: its memory must stay, and its place in the chain. */
+static inline bool bxr_awaits_marker(bxr_domain *d, bxr_pool *p)
 {
   if (p->snapshot != d->cycle) return false;
   if (p->adopted) return true;
   if (d->marking && bxr_runtime_marked()) d->marking = false;
   return d->marking;
 }
+
+/* Whether the old value of a slot of p must be darkened when the slot is overwritten or freed: p belongs to the snapshot of this
+   cycle, and the marker may not have read it yet. Idea: deletion barrier of snapshot-at-the-beginning marking. */
+static inline bool bxr_needs_barrier(bxr_domain *d, bxr_pool *p) { return !p->darkened && bxr_awaits_marker(d, p); }
+
+/* Does the marker's work on p, so that p needs no barrier. Cost: a look at each value. */
+void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p);
 
 static inline void bxr_darken_old(bxr_domain *d, uintptr_t v)
 {

@@ -14,7 +14,7 @@ void bxr_pool_format(bxr_pool *p)
   p->snapshot = 0;
   p->place = BXR_PLACE_NONE;
   p->exact = true;
-  p->adopted = false;
+  p->adopted = p->darkened = false;
   p->pending_next = NULL;
   p->pending_groups = 0;
   p->block_header = 0;

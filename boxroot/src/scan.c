@@ -27,7 +27,7 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
   bxr_count(&d->count.minor_slots, p->head.active);
   bool worth_reuse = p->exact && p->head.freed >= BXR_CAPACITY / 2;
   bxr_domain_place(d, p, avail ? BXR_PLACE_OLD_AVAIL : BXR_PLACE_OLD_FULL, worth_reuse);
-  if (bxr_pool_is_empty(p) && !bxr_needs_barrier(d, p)) bxr_domain_release_pool(d, p);
+  if (bxr_pool_is_empty(p) && !bxr_awaits_marker(d, p)) bxr_domain_release_pool(d, p);
   else bxr_domain_publish(d, p);
 }
 
@@ -89,8 +89,8 @@ static void release_empty(bxr_domain *d)
       bxr_pool *next = p->next;
       last = next == d->list[place];
       if (p != d->spare && &p->head != d->head.current) {
-        if (!bxr_needs_barrier(d, p)) bxr_pool_count(p);
-        if (bxr_pool_is_empty(p) && !bxr_needs_barrier(d, p)) bxr_domain_release_pool(d, p);
+        bxr_pool_count(p);
+        if (bxr_pool_is_empty(p) && !bxr_awaits_marker(d, p)) bxr_domain_release_pool(d, p);
       }
       p = next;
     }
@@ -105,7 +105,7 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
     p->slots[BXR_POOL_SLOTS] = *first == NULL ? (uintptr_t)Val_unit : (uintptr_t)(*first)->slots;
     p->block_header = bxr_runtime_block_header(BXR_POOL_SLOTS + 1);
     p->snapshot = d->cycle;
-    p->adopted = false;
+    p->adopted = p->darkened = false;
     bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
     bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
     *first = p;
@@ -117,7 +117,7 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
 }
 
 /* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
-   The pools are kept as they are until the marker is through (bxr_needs_barrier). */
+   The chain is kept as it is until the marker is through (bxr_awaits_marker). */
 static void cycle_start(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);

@@ -6,6 +6,7 @@
 /* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at most half. */
 #define YOUNG_WORTH (BXR_CAPACITY / 16 + 1)
 #define OLD_WORTH ((BXR_CAPACITY + 1) / 2)
+#define FEW (BXR_CAPACITY / 16 + 1) /* values to be marked at once without a second thought */
 #define CANDIDATES 4 /* looked at in each search; the others have their turn later */
 
 void bxr_freed_some(bxr_domain *d, bxr_pool *p)
@@ -39,15 +40,27 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   d->head.current = &p->head;
 }
 
-static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates)
+/* Whether p can serve new roots, with room for at least `worth` of them. A pool that needs the barrier can when the marker's work on
+   it is done right here; that is done when it is little, or when `thrift` says that pools should be saved. */
+static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
+{
+  bool barrier = bxr_needs_barrier(d, p);
+  if (barrier && !p->exact && p->head.active > FEW && !thrift) return false; /* not worth counting */
+  bxr_pool_count(p);
+  if (p->head.freed < worth) return false;
+  if (barrier) {
+    if (!thrift && BXR_CAPACITY - p->head.freed > FEW) return false;
+    bxr_domain_darken_pool(d, p);
+  }
+  return true;
+}
+
+static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates, bool thrift)
 {
   bxr_pool **list = &d->list[place];
   for (int i = 0; i < candidates && *list != NULL; i++) {
     bxr_pool *p = *list;
-    if (!bxr_needs_barrier(d, p)) {
-      bxr_pool_count(p);
-      if (p->head.freed >= worth) return p;
-    }
+    if (serves(d, p, worth, thrift)) return p;
     *list = p->next; /* rotate */
     if (*list == p) break;
   }
@@ -59,22 +72,17 @@ bool bxr_refill(bxr_domain *d)
   if (!d->scanning) bxr_remote_fold(d);
   if (has_room((bxr_pool *)d->head.current)) return true;
   retire_current(d);
-  bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES);
-  if (p == NULL && d->spare != NULL && !bxr_needs_barrier(d, d->spare)) p = d->spare;
-  if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES);
+  bool thrift = d->count.pools_in_use > 2 * (d->count.roots_last_cycle / BXR_CAPACITY) + 4;
+  bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
+  if (p == NULL && d->spare != NULL && !bxr_needs_barrier(d, d->spare) && has_room(d->spare)) p = d->spare;
+  if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
   if (p == NULL) p = bxr_domain_obtain_pool(d);
-  if (p == NULL) { /* no memory: any room will do */
-    p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, 1000000);
-    if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, 1, 1000000);
-    if (p == NULL) {
-      errno = ENOMEM;
-      return false;
-    }
-  }
-  if (!has_room(p)) { /* the spare can be full */
-    make_current(d, p);
-    return bxr_refill(d);
+  if (p == NULL) p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true); /* no memory: any room will do */
+  if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, 1, INT32_MAX, true);
+  if (p == NULL) {
+    errno = ENOMEM;
+    return false;
   }
   make_current(d, p);
-  return true;
+  return has_room(p);
 }

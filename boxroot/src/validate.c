@@ -4,6 +4,7 @@
 #if BOXROOT_DEBUG
 #include "remote.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* One bit per slot of a pool, set while the slot is a live root. Kept in a table beside the region: the checked build can afford it. */
 typedef struct live_map {
@@ -69,6 +70,8 @@ void bxr_mark_dead(boxroot r)
   if ((__atomic_fetch_and(live_word(r), ~live_bit(r), __ATOMIC_ACQ_REL) & live_bit(r)) == 0)
     bxr_fault("boxroot_delete: double delete of root %p", (void *)r);
 }
+
+void bxr_forget_live(bxr_region *r) { memset(map_of(r), 0, sizeof(live_map)); }
 
 static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
 {

@@ -15,10 +15,14 @@ void bxr_check_live(boxroot r, char const *what);
 /* Keep the account of live slots. bxr_mark_dead faults when r was not live. */
 void bxr_mark_live(boxroot r);
 void bxr_mark_dead(boxroot r);
+
+/* No slot of the region is a live root any more. */
+void bxr_forget_live(bxr_region *r);
 #else
 static inline void bxr_validate(bxr_domain *d) { (void)d; }
 static inline void bxr_mark_live(boxroot r) { (void)r; }
 static inline void bxr_mark_dead(boxroot r) { (void)r; }
+static inline void bxr_forget_live(bxr_region *r) { (void)r; }
 #endif
 
 #endif
