@@ -92,17 +92,17 @@ boxroot bxr_create_slow(value v)
 {
   if (!ready()) return NULL;
   boxroot r;
-  if (bxr_load_relaxed(&bxr_domains[bxr_runtime_domain()].head.state) == BXR_NOBODY && bxr_runtime_leaving()) {
+  if (bxr_load_relaxed(&bxr_domains[bxr_runtime_domain()].state) != bxr_self() && bxr_runtime_leaving()) {
     r = create_orphan(v);
   } else {
     bxr_domain *d = bxr_domain_here();
-    bxr_here = &d->head;
     bxr_count(&d->count.create_slow, 1);
-    if (d->head.current->free == BXR_FREE_END && !bxr_refill(d)) {
+    if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_refill(d)) {
       fail(NO_MEMORY);
       return NULL;
     }
-    r = (boxroot)bxr_pool_take((bxr_pool *)d->head.current);
+    bxr_cache = &d->current->head;
+    r = (boxroot)bxr_pool_take(d->current);
     *(value *)r = v;
     bxr_mark_live(r);
   }
@@ -115,7 +115,7 @@ static bxr_domain *keeper(bxr_pool *p)
 {
   if (bxr_self() == NULL) return NULL;
   bxr_domain *d = &bxr_domains[bxr_runtime_domain()];
-  if (!bxr_at_home(d, p) || d->scanning || bxr_load_relaxed(&d->head.state) != bxr_self()) return NULL;
+  if (!bxr_at_home(d, p) || d->scanning || bxr_load_relaxed(&d->state) != bxr_self()) return NULL;
   return d;
 }
 
@@ -165,6 +165,8 @@ void boxroot_teardown(void)
   while (!bxr_cas_seq_cst(&library_status, &s, BOXROOT_TORE_DOWN))
     if (s != BOXROOT_RUNNING) return;
   bxr_runtime_detach();
+  bxr_domain *here = bxr_runtime_finish_marking() ? &bxr_domains[bxr_runtime_domain()] : NULL;
+  if (here != NULL) here->marking = false;
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++)
     if (bxr_domains[id].regions != NULL) bxr_domain_dissolve(&bxr_domains[id]);
   bxr_orphanage_dissolve();

@@ -3,11 +3,10 @@
 #include "remote.h"
 #include "validate.h"
 
-bxr_pool_head bxr_trap = { BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, BXR_CAPACITY };
 bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 bxr_domain bxr_orphanage;
-static bxr_domain_head nowhere = { BXR_NOBODY, &bxr_trap };
-BXR_THREAD_LOCAL bxr_domain_head *bxr_here = &nowhere;
+static bxr_pool_head nowhere = { BXR_NOBODY, BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, 0 };
+BXR_THREAD_LOCAL bxr_pool_head *bxr_cache = &nowhere;
 
 /* Regions of ended domains, linked by `next`. Always taken as a whole. */
 static bxr_region *orphans;
@@ -15,12 +14,12 @@ static bxr_region *orphans;
 bxr_domain *bxr_domain_here(void)
 {
   bxr_domain *d = &bxr_domains[bxr_runtime_domain()];
-  if (bxr_load_relaxed(&d->head.state) != bxr_self()) {
+  if (bxr_load_relaxed(&d->state) != bxr_self()) {
     BXR_ASSERT(d->regions == NULL);
-    d->head.current = &bxr_trap;
+    d->current = NULL;
     d->marking = d->scanning = false;
     if (d->cycle == 0) d->cycle = 1;
-    bxr_store_relaxed(&d->head.state, bxr_self());
+    bxr_store_relaxed(&d->state, bxr_self());
   }
   return d;
 }
@@ -83,7 +82,7 @@ bxr_pool *bxr_domain_obtain_pool(bxr_domain *d)
 void bxr_domain_release_pool(bxr_domain *d, bxr_pool *p)
 {
   BXR_ASSERT(!bxr_awaits_marker(d, p));
-  BXR_ASSERT(&p->head != d->head.current);
+  BXR_ASSERT(p != d->current);
   if (d->spare == p) d->spare = NULL;
   bxr_domain_place(d, p, BXR_PLACE_NONE, false);
   p->snapshot = 0;
@@ -124,10 +123,11 @@ void bxr_domain_new_cycle(bxr_domain *d)
 void bxr_domain_publish(bxr_domain *d, bxr_pool *p)
 {
   bool young = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
-  bool full = p->place == BXR_PLACE_YOUNG_FULL || p->place == BXR_PLACE_OLD_FULL || p->place == BXR_PLACE_NONE;
-  bool barrier = bxr_needs_barrier(d, p);
-  bxr_store_relaxed(&p->head.young_owner, young && !barrier && p->place != BXR_PLACE_NONE ? d->head.state : BXR_NOBODY);
-  bxr_store_relaxed(&p->head.owner, !full && !barrier ? d->head.state : BXR_NOBODY);
+  bool avail = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_OLD_AVAIL;
+  void *self = bxr_needs_barrier(d, p) ? BXR_NOBODY : d->state;
+  bxr_store_relaxed(&p->head.owner, avail ? self : BXR_NOBODY);
+  bxr_store_relaxed(&p->head.maker, p == d->current ? self : BXR_NOBODY);
+  bxr_store_relaxed(&p->head.young_owner, young ? self : BXR_NOBODY);
 }
 
 void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p)
@@ -150,17 +150,16 @@ static void disown_pools(bxr_region *r)
 {
   for (uint64_t m = r->in_use & ~(uint64_t)1; m != 0; m &= m - 1) {
     bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
-    bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
-    bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+    bxr_pool_close(p);
   }
 }
 
 void bxr_domain_orphan(bxr_domain *d)
 {
-  if (bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return;
+  if (bxr_load_relaxed(&d->state) == BXR_NOBODY) return;
   BXR_ASSERT(!d->scanning);
   bxr_remote_fold(d);
-  d->head.current = &bxr_trap;
+  d->current = NULL;
   bxr_region *first = NULL, *last = NULL;
   while (d->regions != NULL) {
     bxr_region *r = d->regions;
@@ -181,7 +180,7 @@ void bxr_domain_orphan(bxr_domain *d)
   d->spare = NULL;
   d->snapshot_pools = d->idle = d->idle_least = d->surplus = 0;
   bxr_store_relaxed(&d->count.pools_in_use, 0);
-  bxr_store_relaxed(&d->head.state, BXR_NOBODY);
+  bxr_store_relaxed(&d->state, BXR_NOBODY);
   bxr_remote_forward(d);
 }
 
@@ -225,12 +224,12 @@ static void reset(bxr_domain *d)
 {
   bxr_counters kept = d->count;
   kept.pools_in_use = 0;
-  *d = (bxr_domain){ .head = { BXR_NOBODY, &bxr_trap }, .cycle = d->cycle, .count = kept };
+  *d = (bxr_domain){ .state = BXR_NOBODY, .cycle = d->cycle, .count = kept };
 }
 
 void bxr_domain_dissolve(bxr_domain *d)
 {
-  while (d->regions != NULL) {
+  while (d->regions != NULL && !d->marking) {
     bxr_region *r = d->regions;
     remove_region(d, r);
     dissolve_region(r);

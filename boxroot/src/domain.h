@@ -5,8 +5,8 @@
    Everything is owned by whoever holds the domain's lock, or acts for the domain while the world is stopped; exceptions are
    marked atomic.
 
-   Invariants: head.current is the trap or a pool on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL];
-   head.state is BXR_NOBODY iff the domain has no regions and has not used the library since it started;
+   Invariants: current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL];
+   state is BXR_NOBODY or 0 iff the domain has no regions and has not used the library since it started;
    every pool in use of a region on `regions` is on list[its place]; regions have home == this record. */
 #ifndef BXR_DOMAIN_H
 #define BXR_DOMAIN_H
@@ -20,7 +20,8 @@ typedef struct bxr_counters {
 } bxr_counters;
 
 typedef struct bxr_domain {
-  bxr_domain_head head;
+  void *state;                  /* == bxr_self() of the domain, BXR_NOBODY while there is none (atomic) */
+  bxr_pool *current;            /* the pool that new roots come from, or NULL */
   bxr_pool *list[BXR_PLACES];   /* pools by place; list[BXR_PLACE_NONE] is not used */
   bxr_pool *spare;              /* the pool that was current before the last minor collection */
   bxr_region *regions;
@@ -36,9 +37,6 @@ typedef struct bxr_domain {
 } __attribute__((aligned(128))) bxr_domain;
 
 extern bxr_domain bxr_domains[BXR_MAX_DOMAINS];
-
-/* Pools that nobody has: the current pool of a domain that has none, and the record of a thread that has not created a root. */
-extern bxr_pool_head bxr_trap;
 
 /* Home of the regions whose domain has ended, until another domain adopts them. */
 extern bxr_domain bxr_orphanage;
@@ -100,7 +98,7 @@ bool bxr_orphans_exist(void);
 /* Takes over all regions in the orphanage. While the world is stopped, on behalf of a domain that stays. */
 void bxr_domain_adopt(bxr_domain *d);
 
-/* Gives all memory of roots back, at teardown. The roots are void afterwards. */
+/* Gives all memory of roots back, at teardown. The roots are void afterwards. What a marker may still read is left as it is. */
 void bxr_domain_dissolve(bxr_domain *d);
 void bxr_orphanage_dissolve(void);
 

@@ -126,6 +126,7 @@ unsigned bxr_runtime_domain(void) { return 0; }
 bool bxr_runtime_alone(void) { return true; }
 bool bxr_runtime_leaving(void) { return false; }
 bool bxr_runtime_marked(void) { return true; }
+bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }
 uintptr_t bxr_runtime_block_header(size_t words) { (void)words; return 0; }
 

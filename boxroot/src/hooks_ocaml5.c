@@ -94,6 +94,14 @@ unsigned bxr_runtime_domain(void) { return (unsigned)Caml_state->id; }
 bool bxr_runtime_alone(void) { return caml_domain_alone(); }
 bool bxr_runtime_leaving(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
 bool bxr_runtime_marked(void) { return Caml_state->marking_done; }
+
+bool bxr_runtime_finish_marking(void)
+{
+  if (Caml_state_opt == NULL) return false;
+  caml_finish_marking();
+  return true;
+}
+
 void bxr_runtime_darken(value v) { caml_darken(Caml_state, v, NULL); }
 
 uintptr_t bxr_runtime_block_header(size_t words)

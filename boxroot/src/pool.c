@@ -5,8 +5,7 @@
 void bxr_pool_format(bxr_pool *p)
 {
   memset(p->slots, 1, (char *)p + BXR_POOL_SIZE - (char *)p->slots); /* every word is odd */
-  bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
-  bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+  bxr_pool_close(p);
   p->head.free = BXR_FREE_END;
   p->head.freed = BXR_CAPACITY;
   p->head.active = 0;

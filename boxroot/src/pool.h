@@ -15,7 +15,8 @@
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
      owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
-     young_owner == state of the domain => owner is too, and place is PLACE_YOUNG_*;
+     maker == state of the domain => the pool is the domain's current pool, and owner == maker;
+     young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being scanned;
      a slot of a pool on an old list holds no pointer into a minor heap. */
 #ifndef BXR_POOL_H
 #define BXR_POOL_H
@@ -79,6 +80,14 @@ static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
 
 /* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a pool. */
 void bxr_pool_count(bxr_pool *p);
+
+/* Nobody may use the inline paths on p. */
+static inline void bxr_pool_close(bxr_pool *p)
+{
+  bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.maker, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+}
 
 static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->exact && p->head.freed == BXR_CAPACITY; }
 

@@ -90,8 +90,7 @@ void bxr_region_put_pool(bxr_pool *p)
   BXR_ASSERT(bxr_pool_is_empty(p));
   bxr_region *r = bxr_region_of(p);
   p->place = BXR_PLACE_NONE;
-  bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
-  bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+  bxr_pool_close(p);
   r->in_use &= ~((uint64_t)1 << bxr_pool_index(p));
 }
 

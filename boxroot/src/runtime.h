@@ -52,6 +52,9 @@ bool bxr_runtime_alone(void);
    for that purpose until the next cycle. */
 bool bxr_runtime_marked(void);
 
+/* Lets the marker of the current domain finish. May run the GC. Without the domain lock: false, and nothing happens. */
+bool bxr_runtime_finish_marking(void);
+
 /* Makes sure that v, if it is a block of the major heap, survives this cycle. */
 void bxr_runtime_darken(value v);
 

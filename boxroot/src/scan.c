@@ -12,7 +12,7 @@ static bxr_domain *begin(unsigned id)
     d = bxr_domain_here();
     bxr_domain_adopt(d);
   }
-  if (d->regions == NULL || bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return NULL;
+  if (d->regions == NULL || bxr_load_relaxed(&d->state) == BXR_NOBODY) return NULL;
   bxr_validate(d);
   return d;
 }
@@ -46,8 +46,8 @@ static void minor(unsigned id, bxr_visitor const *visitor)
     bxr_pool *p = d->list[BXR_PLACE_YOUNG_FULL];
     if (p == NULL) p = d->list[BXR_PLACE_YOUNG_AVAIL];
     if (p == NULL) break;
-    bool current = &p->head == d->head.current;
-    if (current) d->head.current = &bxr_trap;
+    bool current = p == d->current;
+    if (current) d->current = NULL;
     scan_young_pool(d, p, range, visitor);
     if (current) d->spare = p;
   }
@@ -68,8 +68,7 @@ static void all(unsigned id, bxr_visitor const *visitor)
   do {
     for (uint64_t m = r->in_use & ~(uint64_t)1; m != 0; m &= m - 1) {
       bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
-      bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
-      bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+      bxr_pool_close(p);
       for (uint32_t i = 0; i < p->head.active; i++)
         if ((p->slots[i] & 1) == 0) bxr_visit(visitor, (value)p->slots[i], &p->slots[i]);
       bxr_domain_publish(d, p);
@@ -88,7 +87,7 @@ static void release_empty(bxr_domain *d)
     for (bool last = false; !last;) {
       bxr_pool *next = p->next;
       last = next == d->list[place];
-      if (p != d->spare && &p->head != d->head.current) {
+      if (p != d->spare && p != d->current) {
         bxr_pool_count(p);
         if (bxr_pool_is_empty(p) && !bxr_awaits_marker(d, p)) bxr_domain_release_pool(d, p);
       }
@@ -106,8 +105,7 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
     p->block_header = bxr_runtime_block_header(BXR_POOL_SLOTS + 1);
     p->snapshot = d->cycle;
     p->adopted = p->darkened = false;
-    bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
-    bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+    bxr_pool_close(p);
     *first = p;
     *roots += p->exact ? BXR_CAPACITY - p->head.freed : BXR_CAPACITY;
     d->snapshot_pools++;
@@ -131,9 +129,9 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
   release_empty(d);
   /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young, and the
      barrier keeps new roots out of them. */
-  if (d->head.current != &bxr_trap) {
+  if (d->current != NULL) {
     d->spare = NULL;
-    d->head.current = &bxr_trap;
+    d->current = NULL;
   }
   bxr_pool *first = NULL;
   uint64_t roots = 0;

@@ -20,9 +20,9 @@ void bxr_freed_some(bxr_domain *d, bxr_pool *p)
 /* The current pool is full, or must not be allocated from any more. */
 static void retire_current(bxr_domain *d)
 {
-  if (d->head.current == &bxr_trap) return;
-  bxr_pool *p = (bxr_pool *)d->head.current;
-  d->head.current = &bxr_trap;
+  bxr_pool *p = d->current;
+  if (p == NULL) return;
+  d->current = NULL;
   p->head.freed = 0;
   p->exact = true;
   bxr_domain_place(d, p, BXR_PLACE_YOUNG_FULL, false);
@@ -36,8 +36,8 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   if (d->spare == p) d->spare = NULL;
   p->exact = false;
   bxr_domain_place(d, p, BXR_PLACE_YOUNG_AVAIL, true);
+  d->current = p;
   bxr_domain_publish(d, p);
-  d->head.current = &p->head;
 }
 
 /* Whether p can serve new roots, with room for at least `worth` of them. A pool that needs the barrier can when the marker's work on
@@ -70,7 +70,7 @@ static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates
 bool bxr_refill(bxr_domain *d)
 {
   if (!d->scanning) bxr_remote_fold(d);
-  if (has_room((bxr_pool *)d->head.current)) return true;
+  if (d->current != NULL && has_room(d->current)) return true;
   retire_current(d);
   bool thrift = d->count.pools_in_use > 2 * (d->count.roots_last_cycle / BXR_CAPACITY) + 4;
   bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);

@@ -90,8 +90,9 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   }
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
-  if (p->head.owner == d->head.state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));
-  if (p->head.young_owner == d->head.state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
+  if (p->head.owner == d->state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));
+  if (p->head.maker == d->state) BXR_ASSERT(p == d->current && p->head.owner == d->state);
+  if (p->head.young_owner == d->state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     if (i >= p->head.active || (is_free[i / 64] >> (i % 64) & 1) != 0) BXR_ASSERT((p->slots[i] & 1) == 1);
@@ -118,7 +119,7 @@ void bxr_validate(bxr_domain *d)
     r = r->next;
   } while (r != d->regions);
   BXR_ASSERT(pools == listed && pools == d->count.pools_in_use);
-  if (d->head.current != &bxr_trap) BXR_ASSERT(((bxr_pool *)d->head.current)->place == BXR_PLACE_YOUNG_AVAIL);
+  if (d->current != NULL) BXR_ASSERT(d->current->place == BXR_PLACE_YOUNG_AVAIL);
   if (d->spare != NULL) BXR_ASSERT(d->spare->place == BXR_PLACE_OLD_AVAIL);
 }
 #endif
