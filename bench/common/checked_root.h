@@ -3,6 +3,7 @@
 #ifndef BENCH_CHECKED_ROOT_H
 #define BENCH_CHECKED_ROOT_H
 
+#include <caml/mlvalues.h>
 #include <boxroot.h>
 #include <stdint.h>
 #include <stdio.h>

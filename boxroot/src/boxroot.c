@@ -77,7 +77,7 @@ static boxroot create_orphan(value v)
   bxr_region *r = bxr_region_obtain();
   if (r == NULL) return NULL;
   bxr_pool *p = bxr_region_take_pool(r);
-  bxr_pool_activate(p);
+  bxr_pool_activate(p, BXR_CAPACITY);
   uintptr_t *slot = bxr_pool_take(p);
   *slot = (uintptr_t)v;
   p->exact = false;

@@ -178,7 +178,7 @@ void bxr_domain_orphan(bxr_domain *d)
   if (first != NULL) bxr_orphan_region(first, last);
   for (int i = 0; i < BXR_PLACES; i++) d->list[i] = NULL;
   d->spare = NULL;
-  d->snapshot_pools = d->idle = d->idle_least = d->surplus = 0;
+  d->snapshot_words = d->idle = d->idle_least = d->surplus = 0;
   bxr_store_relaxed(&d->count.pools_in_use, 0);
   bxr_store_relaxed(&d->state, BXR_NOBODY);
   bxr_remote_forward(d);

@@ -29,7 +29,7 @@ typedef struct bxr_domain {
   uint32_t cycle;               /* number of the major cycle, from 1 */
   bool marking;                 /* the marker may not have read all of the snapshot yet */
   bool scanning;                /* slots are being visited */
-  uint64_t snapshot_pools;      /* pools handed to the marker in this cycle */
+  uint64_t snapshot_words;      /* words handed to the marker in this cycle */
   uint64_t idle;                /* pools that have memory and are not in use (those of adopted regions not counted) */
   uint64_t idle_least;          /* the least of `idle` since the start of the cycle: so many were not needed */
   uint64_t surplus;             /* of these, how many are to be given back still */

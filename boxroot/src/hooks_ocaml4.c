@@ -23,8 +23,9 @@ CAMLextern void (*caml_enter_blocking_section_hook)(void);
 
 BXR_THREAD_LOCAL void *bxr_lock;
 static char the_domain;                           /* bxr_lock == &the_domain while the lock is held */
-static int generation;                            /* number of times that our hooks were put in front (under the lock) */
+static int generation;                            /* times that our hooks were put in front or taken out (under the lock) */
 static BXR_THREAD_LOCAL int known_since;          /* the generation for which this thread's bxr_lock is known to be right */
+static int levels;                                /* pairs of hooks of ours that are, or may be, in the chain (under the lock) */
 
 static bxr_callbacks const *callbacks;
 static void (*earlier_scan)(scanning_action);
@@ -48,22 +49,38 @@ static struct { void (*enter)(void), (*leave)(void); } const ours[LEVELS] = {
   { enter_0, leave_0 }, { enter_1, leave_1 }, { enter_2, leave_2 }, { enter_3, leave_3 },
 };
 
-static bool in_front(void)
+static bool are_current(void (*enter)(void), void (*leave)(void))
 {
-  return generation > 0 && caml_enter_blocking_section_hook == ours[generation - 1].enter &&
-         caml_leave_blocking_section_hook == ours[generation - 1].leave;
+  return caml_enter_blocking_section_hook == enter && caml_leave_blocking_section_hook == leave;
 }
+
+static bool in_front(void) { return levels > 0 && are_current(ours[levels - 1].enter, ours[levels - 1].leave); }
 
 /* Needs the lock. */
 static void go_in_front(void)
 {
-  if (in_front() || generation == LEVELS) return;
-  earlier[generation].enter = caml_enter_blocking_section_hook;
-  earlier[generation].leave = caml_leave_blocking_section_hook;
-  caml_enter_blocking_section_hook = ours[generation].enter;
-  caml_leave_blocking_section_hook = ours[generation].leave;
+  if (in_front()) return;
+  for (int i = 0; i < levels; i++) /* somebody put the hooks back that were there before ours */
+    if (are_current(earlier[i].enter, earlier[i].leave)) levels = i;
+  if (levels == LEVELS) return;
+  earlier[levels].enter = caml_enter_blocking_section_hook;
+  earlier[levels].leave = caml_leave_blocking_section_hook;
+  caml_enter_blocking_section_hook = ours[levels].enter;
+  caml_leave_blocking_section_hook = ours[levels].leave;
+  levels++;
   bxr_store_relaxed(&generation, generation + 1);
   set_lock(true);
+}
+
+/* Takes our hooks out as far as they are in front. */
+static void step_back(void)
+{
+  while (in_front()) {
+    levels--;
+    caml_enter_blocking_section_hook = earlier[levels].enter;
+    caml_leave_blocking_section_hook = earlier[levels].leave;
+  }
+  bxr_store_relaxed(&generation, generation + 1);
 }
 
 /* Whether the runtime's pointers are into this thread's stack, or there are none (then no OCaml code is active at all). */
@@ -119,7 +136,7 @@ void bxr_runtime_detach(void)
   attached = false;
   scan_left = caml_scan_roots_hook != scan_hook;
   if (!scan_left) caml_scan_roots_hook = earlier_scan;
-  /* The other hooks stay: they only note who holds the lock, which must be right if the library is set up again. */
+  step_back();
 }
 
 unsigned bxr_runtime_domain(void) { return 0; }

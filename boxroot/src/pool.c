@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool.h"
-#include <string.h>
 
 void bxr_pool_format(bxr_pool *p)
 {
-  memset(p->slots, 1, (char *)p + BXR_POOL_SIZE - (char *)p->slots); /* every word is odd */
   bxr_pool_close(p);
   p->head.free = BXR_FREE_END;
   p->head.freed = BXR_CAPACITY;
   p->head.active = 0;
   p->next = p->prev = p;
-  p->snapshot = 0;
+  p->snapshot = p->extent = 0;
   p->place = BXR_PLACE_NONE;
   p->exact = true;
   p->adopted = p->darkened = false;
@@ -19,12 +17,12 @@ void bxr_pool_format(bxr_pool *p)
   p->block_header = 0;
 }
 
-bool bxr_pool_activate(bxr_pool *p)
+bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
 {
   BXR_ASSERT(p->head.free == BXR_FREE_END);
   uint32_t from = p->head.active, to = from + BXR_ACTIVATED_AT_ONCE;
-  if (from == BXR_CAPACITY) return false;
-  if (to > BXR_CAPACITY) to = BXR_CAPACITY;
+  if (from >= limit) return false;
+  if (to > limit) to = limit;
   for (uint32_t i = from; i + 1 < to; i++) p->slots[i] = (uintptr_t)&p->slots[i + 1] + 1;
   p->slots[to - 1] = BXR_FREE_END;
   p->head.free = (uintptr_t)&p->slots[from] + 1;
@@ -73,4 +71,12 @@ void bxr_list_remove(bxr_pool **list, bxr_pool *p)
     if (*list == p) *list = p->next;
   }
   p->next = p->prev = p;
+}
+
+void bxr_pool_link(bxr_pool *p, bxr_pool *next, uintptr_t (*block_header)(size_t words))
+{
+  p->extent = p->head.active + BXR_EXTENT_AHEAD < BXR_CAPACITY ? p->head.active + BXR_EXTENT_AHEAD : BXR_CAPACITY;
+  for (uint32_t i = p->head.active; i < p->extent; i++) p->slots[i] = BXR_FREE_END;
+  p->slots[p->extent] = next == NULL ? BXR_FREE_END : (uintptr_t)next->slots;
+  p->block_header = block_header(p->extent + 1);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
-   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of capacity + 1 fields, the slots and, last, a
-   link to the next pool of the snapshot. The marker that is given the first pool finds all others by itself, and since the
+   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of extent + 1 fields, the first slots and,
+   last, in the place of a slot that is not in use yet, a link to the next pool of the snapshot. The marker that is given the first pool finds all others by itself, and since the
    link comes last it has read (nearly) all of a pool before it opens the next one: its stack stays shallow.
 
    Who may touch what ("owner": the thread that holds the lock of the domain at which the pool's region is at home):
@@ -10,7 +10,7 @@
    - pending_*: any thread, atomically (remote.h). - everything else: the owner; the atomic words may be compared by anybody.
 
    Invariants, checked by bxr_validate (debug.c) in the checked build:
-     active <= capacity; the free list has distinct slots below `active`, and
+     active <= extent <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity; the free list has distinct slots below `active`, and
      capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
@@ -37,6 +37,7 @@ enum {
 typedef struct bxr_pool {
   bxr_pool_head head;
   struct bxr_pool *next, *prev;         /* of the list that `place` names */
+  uint32_t extent;                      /* slots covered by block_header; the link follows them */
   uint32_t snapshot;                    /* the domain's cycle in whose snapshot the pool is; 0: none */
   uint8_t place;
   bool exact;                           /* `freed` counts all free slots */
@@ -51,16 +52,20 @@ typedef struct bxr_pool {
 #define BXR_POOL_SLOTS ((BXR_POOL_SIZE - sizeof(bxr_pool)) / sizeof(uintptr_t) - 1)
 #define BXR_CAPACITY ((uint32_t)(BXR_POOL_SLOTS < BOXROOT_POOL_CAPACITY ? BXR_POOL_SLOTS : BOXROOT_POOL_CAPACITY))
 #define BXR_ACTIVATED_AT_ONCE 128
+#define BXR_EXTENT_AHEAD 256 /* slots that can still be put in use while the marker is under way */
 
 _Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t), "the block header precedes field 0");
 _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");
 _Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
 
-/* Formats zeroed or stale memory as an empty pool that nobody owns. Cost: writes the whole pool. */
+/* Formats zeroed or stale memory as an empty pool that nobody owns. Touches the header only. */
 void bxr_pool_format(bxr_pool *p);
 
-/* Puts the next slots that were never used on the (empty) free list. False when there are none. */
-bool bxr_pool_activate(bxr_pool *p);
+/* Puts the next slots that were never used on the (empty) free list. False when there are none below `limit`. */
+bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
+
+/* Makes p a block that the marker can visit, followed by `next` (NULL: by nothing). */
+void bxr_pool_link(bxr_pool *p, bxr_pool *next, uintptr_t (*block_header)(size_t words));
 
 /* Takes a slot. The pool must have a free one. */
 static inline uintptr_t *bxr_pool_take(bxr_pool *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "region.h"
+#include <errno.h>
 
 /* Regions without a home. Taken as a whole, so that no region can leave and come back between a thread's look and its swap. */
 static bxr_region *stock;
@@ -58,6 +59,13 @@ bxr_region *bxr_region_obtain(void)
     bxr_add_relaxed(&reserved_regions, 1);
     register_region(r);
   }
+#if BOXROOT_DEBUG
+  if (!bxr_open_account(r)) {
+    push_stock(r, r);
+    errno = ENOMEM;
+    return NULL;
+  }
+#endif
   bxr_store_relaxed(&r->home, (struct bxr_domain *)NULL);
   r->next = r->prev = r;
   r->in_use = r->formatted = 1;

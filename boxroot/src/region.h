@@ -57,6 +57,9 @@ uint64_t bxr_reserved_bytes(void);
 #if BOXROOT_DEBUG
 /* Whether the address lies in a region of ours. */
 bool bxr_is_region(bxr_region *r);
+
+/* Makes room for the account of live slots of a region. False when there is no memory. (validate.c) */
+bool bxr_open_account(bxr_region *r);
 #endif
 
 #endif

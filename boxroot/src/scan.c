@@ -57,11 +57,13 @@ static void minor(unsigned id, bxr_visitor const *visitor)
   bxr_validate(d);
 }
 
-/* Visits all slots, young or old. */
+/* Visits all slots, young or old. Deletions that are pending are carried out before, not after: between the visits of a compaction the
+   slots of OCaml 4.14's collector hold links of its own. */
 static void all(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
+  bxr_remote_fold(d);
   bxr_count(&d->count.other_scans, 1);
   d->scanning = true;
   bxr_region *r = d->regions;
@@ -76,7 +78,6 @@ static void all(unsigned id, bxr_visitor const *visitor)
     r = r->next;
   } while (r != d->regions);
   d->scanning = false;
-  bxr_remote_fold(d);
 }
 
 static void release_empty(bxr_domain *d)
@@ -101,14 +102,13 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
 {
   bxr_pool *p = d->list[place];
   if (p != NULL) do {
-    p->slots[BXR_POOL_SLOTS] = *first == NULL ? (uintptr_t)Val_unit : (uintptr_t)(*first)->slots;
-    p->block_header = bxr_runtime_block_header(BXR_POOL_SLOTS + 1);
+    bxr_pool_link(p, *first, bxr_runtime_block_header);
+    d->snapshot_words += p->extent + 1;
     p->snapshot = d->cycle;
     p->adopted = p->darkened = false;
     bxr_pool_close(p);
     *first = p;
     *roots += p->exact ? BXR_CAPACITY - p->head.freed : BXR_CAPACITY;
-    d->snapshot_pools++;
     p = p->next;
     __builtin_prefetch(p->next);
   } while (p != d->list[place]);
@@ -124,7 +124,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
   d->cycle++;
   if (d->cycle == 0) d->cycle = 1;
   d->marking = false; /* the last cycle is over */
-  d->snapshot_pools = 0;
+  d->snapshot_words = 0;
   bxr_domain_new_cycle(d);
   release_empty(d);
   /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young, and the
@@ -160,7 +160,7 @@ static void domain_end(unsigned id)
   if (!bxr_runtime_alone()) bxr_domain_orphan(&bxr_domains[id]);
 }
 
-static uint64_t marker_words(unsigned id) { return bxr_domains[id].snapshot_pools * (BXR_POOL_SLOTS + 1); }
+static uint64_t marker_words(unsigned id) { return bxr_domains[id].snapshot_words; }
 
 bxr_callbacks const bxr_scan_callbacks = {
   minor, BOXROOT_STW_SCAN ? cycle_start_stopped : cycle_start, all, domain_end, marker_words,

@@ -23,13 +23,16 @@ static void retire_current(bxr_domain *d)
   bxr_pool *p = d->current;
   if (p == NULL) return;
   d->current = NULL;
-  p->head.freed = 0;
+  p->head.freed = BXR_CAPACITY - p->head.active;
   p->exact = true;
-  bxr_domain_place(d, p, BXR_PLACE_YOUNG_FULL, false);
+  bxr_domain_place(d, p, p->head.freed == 0 ? BXR_PLACE_YOUNG_FULL : BXR_PLACE_YOUNG_AVAIL, false);
   bxr_domain_publish(d, p);
 }
 
-static bool has_room(bxr_pool *p) { return p->head.free != BXR_FREE_END || bxr_pool_activate(p); }
+static bool has_room(bxr_domain *d, bxr_pool *p)
+{
+  return p->head.free != BXR_FREE_END || bxr_pool_activate(p, bxr_awaits_marker(d, p) ? p->extent : BXR_CAPACITY);
+}
 
 static void make_current(bxr_domain *d, bxr_pool *p)
 {
@@ -44,11 +47,9 @@ static void make_current(bxr_domain *d, bxr_pool *p)
    it is done right here; that is done when it is little, or when `thrift` says that pools should be saved. */
 static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
 {
-  bool barrier = bxr_needs_barrier(d, p);
-  if (barrier && !p->exact && p->head.active > FEW && !thrift) return false; /* not worth counting */
   bxr_pool_count(p);
-  if (p->head.freed < worth) return false;
-  if (barrier) {
+  if (p->head.freed < worth || !has_room(d, p)) return false;
+  if (bxr_needs_barrier(d, p)) {
     if (!thrift && BXR_CAPACITY - p->head.freed > FEW) return false;
     bxr_domain_darken_pool(d, p);
   }
@@ -70,11 +71,11 @@ static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates
 bool bxr_refill(bxr_domain *d)
 {
   if (!d->scanning) bxr_remote_fold(d);
-  if (d->current != NULL && has_room(d->current)) return true;
+  if (d->current != NULL && has_room(d, d->current)) return true;
   retire_current(d);
-  bool thrift = d->count.pools_in_use > 2 * (d->count.roots_last_cycle / BXR_CAPACITY) + 4;
+  bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
-  if (p == NULL && d->spare != NULL && !bxr_needs_barrier(d, d->spare) && has_room(d->spare)) p = d->spare;
+  if (p == NULL && d->spare != NULL && serves(d, d->spare, 1, thrift)) p = d->spare;
   if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
   if (p == NULL) p = bxr_domain_obtain_pool(d);
   if (p == NULL) p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true); /* no memory: any room will do */
@@ -84,5 +85,5 @@ bool bxr_refill(bxr_domain *d)
     return false;
   }
   make_current(d, p);
-  return has_room(p);
+  return has_room(d, p);
 }

@@ -26,7 +26,7 @@ static live_map *map_of(bxr_region *r)
     live_map *m = bxr_load_acquire(&maps[i % LIVE_MAPS].map);
     if (m == NULL) {
       live_map *fresh = calloc(1, sizeof(live_map));
-      if (fresh == NULL) bxr_fault("no memory for the checked build's account of roots");
+      if (fresh == NULL) return NULL;
       if (__atomic_compare_exchange_n(&maps[i % LIVE_MAPS].map, &m, fresh, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) m = fresh;
     }
     return m;
@@ -71,6 +71,8 @@ void bxr_mark_dead(boxroot r)
     bxr_fault("boxroot_delete: double delete of root %p", (void *)r);
 }
 
+bool bxr_open_account(bxr_region *r) { return map_of(r) != NULL; }
+
 void bxr_forget_live(bxr_region *r) { memset(map_of(r), 0, sizeof(live_map)); }
 
 static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
@@ -94,8 +96,8 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   if (p->head.maker == d->state) BXR_ASSERT(p == d->current && p->head.owner == d->state);
   if (p->head.young_owner == d->state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
-  for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
-    if (i >= p->head.active || (is_free[i / 64] >> (i % 64) & 1) != 0) BXR_ASSERT((p->slots[i] & 1) == 1);
+  for (uint32_t i = 0; i < p->head.active; i++) {
+    if ((is_free[i / 64] >> (i % 64) & 1) != 0) BXR_ASSERT((p->slots[i] & 1) == 1);
     else if (!young) BXR_ASSERT(!bxr_in_range(range, p->slots[i]));
   }
 }

@@ -32,8 +32,9 @@ fn main() {
         let compiler = lookup::compiler_of(&ocaml, &env)
             .unwrap_or_else(|e| fail(&format!("cannot find the compiler of {}", ocaml.library.display()), &e.to_string()));
         let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-        runtime::link(&ocaml, &compiler, &out_dir)
-            .unwrap_or_else(|e| fail("cannot link the OCaml runtime", &indent(&format!("{}\nOCaml found by: {}", e, ocaml.found_by))));
+        runtime::link(&ocaml, &compiler, &out_dir).unwrap_or_else(|e| {
+            fail("cannot link the OCaml runtime", &indent(&format!("{}\nOCaml found by: {}", e, ocaml.found_by)))
+        });
     }
 }
 
@@ -42,7 +43,13 @@ fn compile(ocaml: &lookup::Ocaml) {
     let include = root.join("vendor/include");
     let source = Path::new("vendor/src/all.c");
     if !source.is_file() {
-        fail("the C sources are missing", &format!("  {} should hold src/all.c; in a checkout it is a link to the C library's folder.", root.join("vendor").display()));
+        fail(
+            "the C sources are missing",
+            &format!(
+                "  {} should hold src/all.c; in a checkout it is a link to the C library's folder.",
+                root.join("vendor").display()
+            ),
+        );
     }
     let mut build = cc::Build::new();
     build.file(source).include("vendor/include").include(&ocaml.library);
@@ -50,7 +57,10 @@ fn compile(ocaml: &lookup::Ocaml) {
         build.define("BOXROOT_DEBUG", "1");
     }
     build.try_compile("ocaml-boxroot").unwrap_or_else(|e| {
-        fail("cannot compile the C library", &indent(&format!("{}\nOCaml {} found by: {}", e, lookup::show(ocaml.version), ocaml.found_by)))
+        fail(
+            "cannot compile the C library",
+            &indent(&format!("{}\nOCaml {} found by: {}", e, lookup::show(ocaml.version), ocaml.found_by)),
+        )
     });
     // For build scripts of crates that depend on this one: DEP_OCAML_BOXROOT_INCLUDE, DEP_OCAML_BOXROOT_OCAML.
     println!("cargo:include={}", include.display());

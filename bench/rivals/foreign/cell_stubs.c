@@ -20,3 +20,9 @@ value cell_delete(value cell)
   boxroot_delete(Root_val(cell));
   return Val_unit;
 }
+
+value cell_setup(value unit)
+{
+  if (!boxroot_setup()) root_failure();
+  return unit;
+}

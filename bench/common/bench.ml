@@ -1,0 +1,48 @@
+(* SPDX-License-Identifier: MIT *)
+(* What every workload needs: clocks, parameters, and the output that the runner reads: one line "name TAB value TAB unit" per metric. *)
+external wall : unit -> (float [@unboxed]) = "bench_wall_byte" "bench_wall" [@@noalloc]
+external cpu : unit -> (float [@unboxed]) = "bench_cpu_byte" "bench_cpu" [@@noalloc]
+external user : unit -> (float [@unboxed]) = "bench_user_byte" "bench_user" [@@noalloc]
+external resident_bytes : unit -> int = "bench_resident_bytes" [@@noalloc]
+
+let metric name value unit = Printf.printf "%s\t%.9g\t%s\n%!" name value unit
+
+let argument i ~default = if Array.length Sys.argv > i then Sys.argv.(i) else default
+let int_argument i ~default = int_of_string (argument i ~default:(string_of_int default))
+
+let fail format = Printf.ksprintf (fun message -> prerr_endline message; exit 1) format
+
+let median samples =
+  let sorted = List.sort compare samples in
+  List.nth sorted (List.length sorted / 2)
+
+(* The processor time of one operation, when [f n] does [n] of them: f is called for at least [seconds]. *)
+let ns_per_operation ~seconds ~chunk f =
+  let start = cpu () in
+  let rec go operations =
+    f chunk;
+    let elapsed = cpu () -. start in
+    if elapsed < seconds then go (operations + chunk) else elapsed *. 1e9 /. float (operations + chunk)
+  in
+  go 0
+
+(* The counters of the GC, for the raw data. *)
+let gc_metrics () =
+  let s = Gc.quick_stat () in
+  metric "gc: minor collections" (float s.minor_collections) "";
+  metric "gc: major collections" (float s.major_collections) "";
+  metric "gc: minor words" s.minor_words "words";
+  metric "gc: promoted words" s.promoted_words "words";
+  metric "gc: top heap" (float (s.top_heap_words * 8)) "B"
+
+(* Runs a single-threaded workload and reports its time. Processor time is the figure to compare: it does not count what
+   other programs of the machine do. User time leaves out what the system does, mostly handing out memory. *)
+let timed run =
+  let wall0 = wall () and cpu0 = cpu () and user0 = user () in
+  let result = run () in
+  let wall1 = wall () and cpu1 = cpu () and user1 = user () in
+  metric "time" (cpu1 -. cpu0) "s";
+  metric "user time" (user1 -. user0) "s";
+  metric "wall" (wall1 -. wall0) "s";
+  gc_metrics ();
+  result

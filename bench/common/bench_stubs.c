@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#include <caml/alloc.h>
+#include <caml/mlvalues.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static double seconds(clockid_t clock)
+{
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
+double bench_wall(value unit) { (void)unit; return seconds(CLOCK_MONOTONIC); }
+double bench_cpu(value unit) { (void)unit; return seconds(CLOCK_PROCESS_CPUTIME_ID); }
+double bench_user(value unit)
+{
+  (void)unit;
+  struct rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_utime.tv_sec + usage.ru_utime.tv_usec * 1e-6;
+}
+value bench_wall_byte(value unit) { return caml_copy_double(bench_wall(unit)); }
+value bench_cpu_byte(value unit) { return caml_copy_double(bench_cpu(unit)); }
+
+value bench_user_byte(value unit) { return caml_copy_double(bench_user(unit)); }
+
+/* Resident memory of this process, 0 where the system does not tell. */
+value bench_resident_bytes(value unit)
+{
+  (void)unit;
+  long total = 0, resident = 0;
+  FILE *file = fopen("/proc/self/statm", "r");
+  if (!file) return Val_long(0);
+  if (fscanf(file, "%ld %ld", &total, &resident) != 2) resident = 0;
+  fclose(file);
+  return Val_long(resident * sysconf(_SC_PAGESIZE));
+}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The tables of the suite: implementations and workloads. To add one, add its files and one entry here."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from . import callgrind
+
+OURS, RIVAL = "boxroot", "boxroot-0.4.0"
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """One way to hold OCaml values. `library` names where its boxroot.h and C sources come from (see build.py), and
+    `adaptors` the folder of rivals/ that presents it to OCaml."""
+    name: str
+    note: str
+    library: str | None = None
+    adaptors: str = "foreign"
+    flags: tuple[str, ...] = ()
+    ocaml5_only: bool = False
+
+
+IMPLEMENTATIONS = {i.name: i for i in [
+    Implementation(OURS, "this library", "ours"),
+    Implementation(RIVAL, "the published crate ocaml-boxroot-sys 0.4.0", "published"),
+    Implementation("boxroot_stw", "this library, roots scanned while the world is stopped", "ours",
+                   flags=("-DBOXROOT_STW_SCAN=1",), ocaml5_only=True),
+    Implementation("thread_unsafe", "this library without tests of who calls", "ours", flags=("-DBOXROOT_THREAD_UNSAFE=1",)),
+    Implementation("force_remote", "this library, every deletion as if from elsewhere", "ours", flags=("-DBOXROOT_FORCE_REMOTE=1",)),
+    Implementation("generational", "malloc and a generational global root", "generational"),
+    Implementation("global", "malloc and a global root", "global"),
+    Implementation("dll", "doubly-linked lists and a scanning hook, one thread only", "dll"),
+    Implementation("malloc", "malloc alone, no root", "malloc"),
+    Implementation("gc", "a block of the OCaml heap, handled by C", adaptors="gc"),
+    Implementation("ocaml", "OCaml alone, no cell", adaptors="ocaml"),
+    Implementation("ocaml_ref", "a mutable record of the OCaml heap", adaptors="ocaml_ref"),
+    Implementation("ocaml_list", "the same data in an OCaml list", adaptors="ocaml_list"),
+    Implementation("ocaml_array", "the same data in an OCaml array", adaptors="ocaml_array"),
+    Implementation("naive", "this library, callee-roots discipline", "ours", adaptors="naive"),
+    Implementation("naive-0.4.0", "0.4.0, callee-roots discipline", "published", adaptors="naive"),
+    Implementation("camllocal", "CAMLparam and CAMLlocal", adaptors="camllocal"),
+]}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of arguments of a workload's program. Cases with the same label share a table."""
+    label: str
+    args: tuple[str, ...]
+    implementations: tuple[str, ...]
+    modes: tuple[str, ...] = ("quick", "full")
+    seconds: float = 1.0          # of one run, roughly; for the progress bar
+    timeout: float = 120.0
+    once: bool = False            # run in the first round only
+    ocaml5_only: bool = False
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A program made of workloads/PROGRAM.ml, PROGRAM_stubs.c if there is one, and the named adaptor modules."""
+    name: str
+    note: str
+    cases: tuple[Case, ...]
+    modules: tuple[str, ...] = ()
+    program: str = ""
+    measure: Callable | None = None  # instead of running the program and reading what it prints
+    hidden: tuple[str, ...] = field(default=())  # metrics for the raw data only (besides those named "gc: …")
+
+    @property
+    def source(self) -> str:
+        return self.program or self.name
+
+
+CELLS = (OURS, RIVAL, "boxroot_stw", "gc", "ocaml", "ocaml_ref", "dll")
+QUICK_CELLS = (OURS, RIVAL, "boxroot_stw", "gc", "ocaml", "ocaml_ref")
+SWITCHES = ("thread_unsafe", "force_remote")
+QUICK, FULL = ("quick",), ("full",)
+ALL_PLACES = "local,while-marking,blocking-section,thread,domain,two-domains"
+
+WORKLOADS = {w.name: w for w in [
+    Workload("pair", "create and delete in batches, modify (processor time)", (
+        Case("", ("0.03", "5"), (OURS, RIVAL, *SWITCHES, "dll", "malloc", "generational"), seconds=0.9),
+    )),
+    Workload("instructions", "instructions per operation, batches of 1,000, loop excluded (callgrind)", (
+        Case("", (), (OURS, RIVAL, "thread_unsafe", "malloc"), seconds=4, once=True),
+    ), program="pair", measure=callgrind.instructions),
+    Workload("perm_count", "permutations in a list monad, a cell per element (processor time)", (
+        Case("n=10", ("10", "persistent"), QUICK_CELLS, QUICK, seconds=2.2),
+        Case("n=10", ("10", "persistent"), (*CELLS, *SWITCHES), FULL, seconds=2.2),
+        Case("n=10", ("10", "persistent"), ("generational",), seconds=9, once=True),
+        Case("n=10", ("10", "persistent"), ("global",), FULL, seconds=60, timeout=600, once=True),
+        Case("n=10, ephemeral", ("10", "ephemeral"), CELLS, FULL, seconds=2),
+    ), modules=("cell",), hidden=("wall",)),
+    Workload("synthetic", "cells and values that live and die by generation (processor time)", (
+        Case("N=6", ("6",), QUICK_CELLS, QUICK, seconds=0.9),
+        Case("N=8", ("8",), (*CELLS, *SWITCHES), FULL, seconds=3.5),
+        Case("N=8", ("8",), ("generational",), FULL, seconds=25, once=True),
+        Case("N=8", ("8",), ("global",), FULL, seconds=60, timeout=600, once=True),
+    ), modules=("cell",), hidden=("wall", "roots created")),
+    Workload("root_share", "instructions of synthetic due to root work (callgrind)", (
+        Case("N=2", ("2",), (OURS, RIVAL), QUICK, seconds=6, once=True),
+        Case("N=4", ("4",), (OURS, RIVAL, "boxroot_stw", "dll"), FULL, seconds=25, timeout=300, once=True),
+    ), program="synthetic", modules=("cell",), measure=callgrind.root_share),
+    Workload("globroots", "1,024 cells, few changes between collections (processor time)", (
+        Case("500,000 steps", ("500000",), (*QUICK_CELLS, "generational"), QUICK, seconds=0.6),
+        Case("500,000 steps", ("500000",), (*CELLS, *SWITCHES, "generational", "global"), FULL, seconds=0.6),
+    ), modules=("cell",), hidden=("wall",)),
+    Workload("local_roots", "fixpoint of depth N through C and back (processor time of one computation)", (
+        Case("", ("0.03", "5"), (OURS, RIVAL, "thread_unsafe", "naive", "naive-0.4.0", "camllocal", "ocaml", "generational"), QUICK, seconds=0.9),
+        Case("", ("0.1", "9"), (OURS, RIVAL, *SWITCHES, "naive", "naive-0.4.0", "camllocal", "ocaml", "dll", "generational", "global"), FULL, seconds=5.5),
+    ), modules=("fixpoint",)),
+    Workload("remote", "1 M roots deleted from elsewhere (wall clock per root)", (
+        Case("", ("1000000", "7", ALL_PLACES), (OURS, RIVAL), QUICK, seconds=0.8),
+        Case("", ("1000000", "9", ALL_PLACES), (OURS, RIVAL, "boxroot_stw", "force_remote"), FULL, seconds=1.5),
+        Case("", ("1000000", "3", "local,domain,two-domains"), ("generational",), FULL, seconds=3),
+    )),
+    Workload("exchange", "domains in a circle that delete each other's roots (wall clock per root)", (
+        Case("1 domain", ("1", "300000", "9"), (OURS, RIVAL), seconds=0.1),
+        Case("1 domain, deleting thread", ("1", "300000", "9", "threads"), (OURS, RIVAL), seconds=0.5),
+        Case("2 domains", ("2", "300000", "9"), (OURS, RIVAL), seconds=1, ocaml5_only=True),
+        Case("2 domains", ("2", "300000", "9"), ("boxroot_stw", "generational"), FULL, seconds=2, ocaml5_only=True),
+        Case("all cores", ("{cores}", "300000", "9"), (OURS, RIVAL, "boxroot_stw", "generational"), FULL, seconds=3, ocaml5_only=True),
+    )),
+    Workload("pause", "pauses with many live roots", (
+        Case("1 M, shuffled", ("1000000", "shuffled", "5"), (OURS, RIVAL, "ocaml_list"), QUICK, seconds=1.2),
+        Case("5 M, shuffled", ("5000000", "shuffled", "4"), (OURS, RIVAL, "boxroot_stw", "ocaml_list"), QUICK, seconds=7),
+        *(Case(f"{size} M, {order}", (f"{size}000000", order, "10"),
+               (OURS, RIVAL, "boxroot_stw", "generational", "dll", "ocaml_list", "ocaml_array"), FULL, seconds=4 * size, timeout=900)
+          for size in (1, 5, 20) for order in ("shuffled", "sequential")),
+    ), modules=("bag",)),
+    Workload("index", "a hash table of C over the words of a text (processor time per word)", (
+        Case("", ("{text}", "3"), (OURS, RIVAL, "boxroot_stw", "generational", "dll"), QUICK, seconds=0.7),
+        Case("", ("{text}", "6"), (OURS, RIVAL, "boxroot_stw", "generational", "dll"), FULL, seconds=1.4),
+        Case("", ("{text}", "1"), ("global",), FULL, seconds=10),
+    ), hidden=("wall", "time", "user time", "words", "words new to the table", "handlers called")),
+]}

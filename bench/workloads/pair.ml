@@ -1,0 +1,28 @@
+(* SPDX-License-Identifier: MIT *)
+(* pair: creation and deletion in C, in batches, and modification. Reports ns per pair and per modification. Arguments: seconds per
+   measurement, measurements (the median counts). With the arguments "count" and R: R batches of 1,000 of each operation, not timed,
+   for a tool that counts instructions. *)
+
+external setup : 'a -> unit = "pair_setup"
+external pairs : int -> int -> unit = "pair_create_delete" [@@noalloc]
+external modifications : int -> unit = "pair_modify" [@@noalloc]
+external count : int -> unit = "pair_count" [@@noalloc]
+
+let median_ns ~seconds ~measurements f =
+  f 10_000;
+  Bench.median (List.init measurements (fun _ -> Bench.ns_per_operation ~seconds ~chunk:100_000 f))
+
+let () =
+  setup [| Sys.opaque_identity 1 |];
+  match Bench.argument 1 ~default:"0.03" with
+  | "count" -> count (Bench.int_argument 2 ~default:10)
+  | seconds ->
+    let seconds = float_of_string seconds and measurements = Bench.int_argument 2 ~default:5 in
+    let measure name f =
+      let ns = median_ns ~seconds ~measurements f in
+      Bench.metric name ns "ns";
+      ns
+    in
+    let pairs_ns = List.map (fun batch -> measure (Printf.sprintf "create+delete, batch %d" batch) (pairs batch)) [ 1; 10; 100; 1000 ] in
+    Bench.metric "create+delete, geometric mean" (List.fold_left ( *. ) 1. pairs_ns ** 0.25) "ns";
+    ignore (measure "modify" modifications)

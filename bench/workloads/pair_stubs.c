@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "checked_root.h"
+#include <caml/memory.h>
+#include <caml/mlvalues.h>
+
+#define MOST 1000
+/* Keeps the compiler from moving or merging what stands on the two sides. */
+#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
+
+static boxroot roots[MOST];
+static value volatile values[MOST];
+static value held = Val_unit;
+
+value pair_setup(value v)
+{
+  boxroot_setup();
+  held = v;
+  caml_register_generational_global_root(&held);
+  return Val_unit;
+}
+
+static inline __attribute__((always_inline)) void batches(long size, long count)
+{
+  value v = held;
+  while (count--) {
+    for (long i = 0; i < size; i++) roots[i] = boxroot_create(v);
+    COMPILER_BARRIER();
+    for (long i = 0; i < size; i++) boxroot_delete(roots[i]);
+    COMPILER_BARRIER();
+  }
+}
+
+value pair_create_delete(value size, value pairs)
+{
+  long count = Long_val(pairs) / Long_val(size);
+  switch (Long_val(size)) {
+  case 1: batches(1, count); break;
+  case 10: batches(10, count); break;
+  case 100: batches(100, count); break;
+  default: batches(MOST, count);
+  }
+  return Val_unit;
+}
+
+/* One function per operation, so that a profiler tells them apart; `nothing` measures what the loop itself costs. */
+__attribute__((noinline)) void pair_batch_create(value v)
+{
+  for (long i = 0; i < MOST; i++) roots[i] = boxroot_create(v);
+}
+__attribute__((noinline)) void pair_batch_delete(void)
+{
+  for (long i = 0; i < MOST; i++) boxroot_delete(roots[i]);
+}
+__attribute__((noinline)) void pair_batch_modify(value v)
+{
+  for (long i = 0; i < MOST; i++) boxroot_modify(&roots[i], v);
+}
+__attribute__((noinline)) void pair_batch_nothing(value v)
+{
+  for (long i = 0; i < MOST; i++) values[i] = v;
+}
+
+value pair_count(value repeats)
+{
+  for (long r = Long_val(repeats); r > 0; r--) {
+    pair_batch_create(held);
+    pair_batch_modify(held);
+    pair_batch_delete();
+    pair_batch_nothing(held);
+  }
+  return Val_unit;
+}
+
+value pair_modify(value operations)
+{
+  for (long i = 0; i < MOST; i++) roots[i] = checked_create(held);
+  for (long n = Long_val(operations); n >= MOST; n -= MOST) {
+    pair_batch_modify(held);
+    COMPILER_BARRIER();
+  }
+  for (long i = 0; i < MOST; i++) boxroot_delete(roots[i]);
+  return Val_unit;
+}

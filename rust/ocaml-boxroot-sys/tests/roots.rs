@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+//! The bindings at work, in a Rust program that starts the OCaml runtime. The cases run in order, on the main thread.
+
+use ocaml_boxroot_sys::*;
+use std::ffi::{c_char, CStr};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+const UNIT: Value = 1;
+const EPERM: i32 = 1;
+
+extern "C" {
+    fn caml_startup(argv: *const *const c_char);
+    fn caml_shutdown();
+    fn caml_copy_int64(i: i64) -> Value;
+    fn caml_alloc_final(words: usize, finalise: extern "C" fn(Value), used: usize, max: usize) -> Value;
+    fn caml_gc_minor(unit: Value) -> Value;
+    fn caml_gc_full_major(unit: Value) -> Value;
+    fn caml_gc_compaction(unit: Value) -> Value;
+}
+
+/// A small generator, so that the order of deletions is mixed and the same in every run.
+struct Mix(u64);
+impl Mix {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// A root is sent to the thread that is to delete it.
+struct Sent(BoxRoot);
+unsafe impl Send for Sent {}
+
+fn create(v: Value) -> BoxRoot {
+    unsafe { boxroot_create(v) }.expect("boxroot_create")
+}
+
+fn boxed(i: i64) -> BoxRoot {
+    create(unsafe { caml_copy_int64(i) })
+}
+
+/// The number in a boxed int64: the word after the custom operations.
+fn number(r: BoxRoot) -> i64 {
+    unsafe { *(boxroot_get(r) as *const i64).add(1) }
+}
+
+fn error() -> String {
+    unsafe { CStr::from_ptr(boxroot_error_string()) }.to_string_lossy().into_owned()
+}
+
+fn stats() -> BoxrootStats {
+    let mut s = BoxrootStats::default();
+    unsafe { boxroot_get_stats(&mut s) };
+    s
+}
+
+fn setup_and_status() {
+    unsafe {
+        assert!(boxroot_setup());
+        assert!(boxroot_setup(), "setting up twice is allowed");
+        assert_eq!(boxroot_status(), Status::Running);
+    }
+}
+
+fn create_get_modify_delete() {
+    unsafe {
+        let mut r = create(2 * 21 + 1);
+        assert_eq!(boxroot_get(r), 43);
+        assert_eq!(*(*boxroot_get_ref(r)).get(), 43);
+        assert!(boxroot_modify(&mut r, 5));
+        assert_eq!(boxroot_get(r), 5);
+        assert!(boxroot_modify(&mut r, caml_copy_int64(1 << 40)));
+        caml_gc_minor(UNIT);
+        assert_eq!(number(r), 1 << 40);
+        assert!(boxroot_modify(&mut r, caml_copy_int64(-7))); // an old root takes a young value
+        caml_gc_minor(UNIT);
+        caml_gc_full_major(UNIT);
+        assert_eq!(number(r), -7);
+        boxroot_delete(r);
+    }
+}
+
+fn values_survive_collections() {
+    let mut mix = Mix(1);
+    let mut live: Vec<(i64, BoxRoot)> = Vec::new();
+    for i in 0..60_000i64 {
+        live.push((i, boxed(i)));
+        if i % 3 == 0 {
+            let (_, r) = live.swap_remove(mix.below(live.len()));
+            unsafe { boxroot_delete(r) };
+        }
+        if i % 5 == 4 {
+            let n = mix.below(live.len());
+            let slot = &mut live[n];
+            slot.0 = -i;
+            assert!(unsafe { boxroot_modify(&mut slot.1, caml_copy_int64(-i)) });
+        }
+        match i {
+            _ if i % 5_000 == 1 => drop(unsafe { caml_gc_minor(UNIT) }),
+            20_000 | 40_000 => drop(unsafe { caml_gc_full_major(UNIT) }),
+            50_000 => drop(unsafe { caml_gc_compaction(UNIT) }),
+            _ => (),
+        }
+    }
+    for (i, r) in live {
+        assert_eq!(number(r), i);
+        unsafe { boxroot_delete(r) };
+    }
+}
+
+fn threads_delete() {
+    // Four threads without the lock delete while this one creates, collects, compacts and reads.
+    let mut kept = Vec::new();
+    let mut workers = Vec::new();
+    for round in 0..4i64 {
+        let mut batch = Vec::new();
+        for i in 0..20_000 {
+            let n = round * 20_000 + i;
+            if i % 4 == 0 {
+                kept.push((n, boxed(n)))
+            } else {
+                batch.push(Sent(boxed(n)))
+            }
+        }
+        workers.push(std::thread::spawn(move || batch.into_iter().for_each(|Sent(r)| unsafe { boxroot_delete(r) })));
+        unsafe { caml_gc_minor(UNIT) };
+    }
+    unsafe {
+        caml_gc_compaction(UNIT);
+        caml_gc_full_major(UNIT);
+    }
+    workers.into_iter().for_each(|w| w.join().unwrap());
+    unsafe { caml_gc_full_major(UNIT) };
+    for (n, r) in kept {
+        assert_eq!(number(r), n);
+        unsafe { boxroot_delete(r) };
+    }
+    assert!(stats().delete_remote >= 1, "{:?}", stats());
+}
+
+fn the_lock_is_needed() {
+    let r = boxed(11);
+    let sent = Sent(r);
+    std::thread::spawn(move || {
+        let Sent(mut r) = { sent };
+        let before = r;
+        assert!(unsafe { boxroot_create(UNIT) }.is_none());
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(EPERM));
+        assert!(error().len() > 5, "{:?}", error());
+        assert!(!unsafe { boxroot_modify(&mut r, UNIT) });
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(EPERM));
+        assert!(r == before);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(number(r), 11);
+    unsafe { boxroot_delete(r) };
+}
+
+static FINALISED: AtomicUsize = AtomicUsize::new(0);
+static VICTIM: AtomicUsize = AtomicUsize::new(0); // a root that the finaliser deletes
+
+extern "C" fn finalise(_: Value) {
+    FINALISED.fetch_add(1, SeqCst);
+    let victim = VICTIM.swap(0, SeqCst);
+    if victim != 0 {
+        unsafe { boxroot_delete(std::mem::transmute::<usize, BoxRoot>(victim)) };
+    }
+}
+
+fn deletion_frees_the_value() {
+    unsafe {
+        let r = create(caml_alloc_final(2, finalise, 0, 1));
+        let other = create(caml_alloc_final(2, finalise, 0, 1));
+        VICTIM.store(std::mem::transmute::<BoxRoot, usize>(other), SeqCst);
+        caml_gc_full_major(UNIT);
+        assert_eq!(FINALISED.load(SeqCst), 0);
+        boxroot_delete(r); // its finaliser deletes the other root, during a collection
+        for _ in 0..6 {
+            caml_gc_full_major(UNIT);
+        }
+        assert_eq!(FINALISED.load(SeqCst), 2);
+    }
+}
+
+fn counters() {
+    let s = stats();
+    assert!(s.pool_bytes >= 4096 && s.pool_capacity > 0 && s.bytes_reserved >= s.pool_bytes, "{:?}", s);
+    assert!(s.pools_peak >= 1 && s.minor_scans >= 1, "{:?}", s);
+    unsafe { boxroot_print_stats() };
+}
+
+fn teardown_and_again() {
+    unsafe {
+        let r = boxed(3);
+        boxroot_teardown();
+        assert_eq!(boxroot_status(), Status::ToreDown);
+        if !cfg!(feature = "checked") {
+            boxroot_delete(r); // does nothing; the checked build reports it
+        }
+        assert!(boxroot_create(UNIT).is_none());
+        assert!(error().len() > 5);
+        assert!(boxroot_setup());
+        assert_eq!(boxroot_status(), Status::Running);
+        let r = boxed(4);
+        caml_gc_full_major(UNIT);
+        assert_eq!(number(r), 4);
+        boxroot_delete(r);
+        boxroot_teardown();
+    }
+}
+
+/// In a process of its own: the checked build ends it with a message.
+fn misuse_is_reported() {
+    let me = std::env::current_exe().unwrap();
+    let out = std::process::Command::new(me).env(MISUSE, "1").output().unwrap();
+    let text = String::from_utf8_lossy(&out.stderr);
+    assert!(!out.status.success() && text.contains("boxroot"), "{:?}: {}", out.status, text);
+}
+
+const MISUSE: &str = "BOXROOT_TEST_MISUSE";
+
+fn use_after_delete() {
+    let r = boxed(1);
+    unsafe {
+        boxroot_delete(r);
+        boxroot_get(r);
+    }
+}
+
+fn main() {
+    let mut cases: Vec<(&str, fn())> = vec![
+        ("setup_and_status", setup_and_status),
+        ("create_get_modify_delete", create_get_modify_delete),
+        ("values_survive_collections", values_survive_collections),
+        ("threads_delete", threads_delete),
+        ("the_lock_is_needed", the_lock_is_needed),
+        ("deletion_frees_the_value", deletion_frees_the_value),
+        ("counters", counters),
+        ("teardown_and_again", teardown_and_again),
+    ];
+    if cfg!(feature = "checked") {
+        cases.push(("misuse_is_reported", misuse_is_reported));
+    }
+    if std::env::args().any(|a| a == "--list") {
+        cases.iter().for_each(|(name, _)| println!("{}: test", name));
+        return;
+    }
+    // In this process, not before: a test binary that is only listed needs no OCaml.
+    let name = b"roots\0".as_ptr() as *const c_char;
+    unsafe { caml_startup([name, std::ptr::null()].as_ptr()) };
+    if std::env::var_os(MISUSE).is_some() {
+        return use_after_delete();
+    }
+    println!("\nrunning {} tests", cases.len());
+    for (name, case) in &cases {
+        case(); // a panic ends the program: the cases share one runtime
+        println!("test {} ... ok", name);
+    }
+    unsafe { caml_shutdown() };
+    println!("\ntest result: ok. {} passed; 0 failed; 0 ignored", cases.len());
+}

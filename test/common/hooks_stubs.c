@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Another library ("the witness") that uses the runtime's hooks as ours does, and a look at who is in them. */
+#define CAML_INTERNALS
+#include "check.h"
+
+#include <caml/minor_gc.h>
+#include <caml/roots.h>
+#if OCAML5
+#include <caml/domain.h>
+#include <stdatomic.h>
+#define put(hook, f) atomic_store(&(hook), (f))
+#define see(hook) atomic_load(&(hook))
+#else
+#define put(hook, f) ((hook) = (f))
+#define see(hook) (hook)
+CAMLextern void (*caml_enter_blocking_section_hook)(void);
+CAMLextern void (*caml_leave_blocking_section_hook)(void);
+#endif
+
+typedef void (*function)(void);
+enum { HOOKS = 6, SNAPSHOTS = 4 };
+static function snapshot[SNAPSHOTS][HOOKS];
+
+static void take(function f[HOOKS])
+{
+  f[0] = (function)see(caml_scan_roots_hook);
+  f[1] = (function)see(caml_minor_gc_begin_hook);
+  f[2] = (function)see(caml_minor_gc_end_hook);
+#if OCAML5
+  f[3] = (function)see(caml_domain_terminated_hook);
+  f[4] = (function)see(caml_major_slice_begin_hook);
+  f[5] = (function)see(caml_major_slice_end_hook);
+#else
+  f[3] = caml_enter_blocking_section_hook;
+  f[4] = caml_leave_blocking_section_hook;
+  f[5] = NULL;
+#endif
+}
+
+value h_take(value i) { take(snapshot[Int_val(i)]); return Val_unit; }
+
+/* How many hooks differ from those of snapshot i. */
+value h_changed(value i)
+{
+  function now[HOOKS];
+  int n = 0;
+  take(now);
+  for (int k = 0; k < HOOKS; k++) n += now[k] != snapshot[Int_val(i)][k];
+  return Val_int(n);
+}
+
+/* --- the witness --------------------------------------------------------------------------------------------------------- */
+
+static long scans, begins, ends, ended_domains;
+static caml_timing_hook before_begin, before_end;
+
+static void on_begin(void) { __atomic_fetch_add(&begins, 1, __ATOMIC_RELAXED); if (before_begin) before_begin(); }
+static void on_end(void) { __atomic_fetch_add(&ends, 1, __ATOMIC_RELAXED); if (before_end) before_end(); }
+
+#if OCAML5
+static scan_roots_hook before_scan;
+static void on_scan(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
+{
+  __atomic_fetch_add(&scans, 1, __ATOMIC_RELAXED);
+  if (before_scan) before_scan(a, f, d, s);
+}
+static caml_timing_hook before_domain;
+static void on_domain(void) { __atomic_fetch_add(&ended_domains, 1, __ATOMIC_RELAXED); if (before_domain) before_domain(); }
+#else
+static void (*before_scan)(scanning_action);
+static void on_scan(scanning_action a) { scans++; if (before_scan) before_scan(a); }
+static void (*before_enter)(void), (*before_leave)(void);
+static void on_enter(void) { before_enter(); }
+static void on_leave(void) { before_leave(); }
+#endif
+
+value h_witness_in(value unit)
+{
+  (void)unit;
+  before_scan = see(caml_scan_roots_hook);
+  before_begin = see(caml_minor_gc_begin_hook);
+  before_end = see(caml_minor_gc_end_hook);
+  put(caml_scan_roots_hook, on_scan);
+  put(caml_minor_gc_begin_hook, on_begin);
+  put(caml_minor_gc_end_hook, on_end);
+#if OCAML5
+  before_domain = see(caml_domain_terminated_hook);
+  put(caml_domain_terminated_hook, on_domain);
+#else
+  before_enter = caml_enter_blocking_section_hook;
+  before_leave = caml_leave_blocking_section_hook;
+  caml_enter_blocking_section_hook = on_enter;
+  caml_leave_blocking_section_hook = on_leave;
+#endif
+  return Val_unit;
+}
+
+/* The witness takes itself out in the way all such libraries do: by putting back what it found. */
+value h_witness_out(value unit)
+{
+  (void)unit;
+  put(caml_scan_roots_hook, before_scan);
+  put(caml_minor_gc_begin_hook, before_begin);
+  put(caml_minor_gc_end_hook, before_end);
+#if OCAML5
+  put(caml_domain_terminated_hook, before_domain);
+#else
+  caml_enter_blocking_section_hook = before_enter;
+  caml_leave_blocking_section_hook = before_leave;
+#endif
+  return Val_unit;
+}
+
+/* (scans, minor begins, minor ends, ended domains) since the last call. */
+value h_witness_saw(value unit)
+{
+  (void)unit;
+  value t = caml_alloc_small(4, 0);
+  Field(t, 0) = Val_long(scans);
+  Field(t, 1) = Val_long(begins);
+  Field(t, 2) = Val_long(ends);
+  Field(t, 3) = Val_long(ended_domains);
+  scans = begins = ends = ended_domains = 0;
+  return t;
+}
+
+/* OCaml 4.14: a library that replaces the blocking-section hooks by those of snapshot i, without a thought of anybody else. */
+value h_replace_blocking(value i)
+{
+#if OCAML5
+  (void)i;
+#else
+  caml_enter_blocking_section_hook = snapshot[Int_val(i)][3];
+  caml_leave_blocking_section_hook = snapshot[Int_val(i)][4];
+#endif
+  return Val_unit;
+}
+
+/* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------------------ */
+
+#if OCAML5
+/* Has this C thread, which holds no lock, take or leave the lock of a domain whose own thread is in a blocking section. */
+void h_enter_domain(int id)
+{
+  caml_init_domain_self(id);
+  caml_leave_blocking_section();
+}
+void h_leave_domain(void) { caml_enter_blocking_section_no_pending(); }
+#endif

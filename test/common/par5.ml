@@ -1,0 +1,46 @@
+(* SPDX-License-Identifier: MIT *)
+(* What differs between generations of OCaml, for OCaml 5: domains and continuations. *)
+
+let multicore = true
+
+type domain = unit Domain.t
+
+let spawn (f : unit -> unit) : domain = Domain.spawn f
+let join (d : domain) = Domain.join d
+let at_domain_exit f = Domain.at_exit f
+let domain_id () = (Domain.self () :> int)
+
+open Effect
+open Effect.Deep
+
+type _ Effect.t += Ask : int Effect.t
+
+type answer = Asked of (int, answer) continuation | Done of int
+
+(* A suspended computation: given n it adds n to id and suspends again, for ever. *)
+let suspended id : Obj.t =
+  let rec loop total =
+    let local = string_of_int total in
+    let n = perform Ask in
+    if n < 0 then int_of_string local else loop (int_of_string local + n)
+  in
+  match
+    match_with loop id
+      { retc = (fun n -> Done n);
+        exnc = raise;
+        effc = (fun (type a) (e : a Effect.t) ->
+          match e with Ask -> Some (fun (k : (a, _) continuation) -> Asked k) | _ -> None) }
+  with
+  | Asked k -> Obj.repr k
+  | Done _ -> assert false
+
+let has_continuations = true
+
+(* Ends it and tells the total. *)
+let finish (k : Obj.t) = match continue (Obj.obj k : (int, answer) continuation) (-1) with Done n -> n | Asked _ -> -1
+
+(* Resumes it once; the continuation after that. *)
+let resume (k : Obj.t) n : Obj.t =
+  match continue (Obj.obj k : (int, answer) continuation) n with Asked k -> Obj.repr k | Done _ -> assert false
+
+let relax () = Domain.cpu_relax ()

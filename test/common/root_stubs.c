@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/* The API of the library for OCaml code, and small facts about the process. */
+#include "check.h"
+
+#include <sched.h>
+
+value t_create(value v) { return val_of_root(boxroot_create(v)); }
+value t_get(value r) { return boxroot_get(root_of_val(r)); }
+value t_get_ref(value r) { return val_of_root((boxroot)boxroot_get_ref(root_of_val(r))); }
+value t_deref(value ref) { return *(value const *)root_of_val(ref); }
+value t_delete(value r) { boxroot_delete(root_of_val(r)); return Val_unit; }
+
+/* The root after the modification, or 0 when it failed. */
+value t_modify(value r, value v)
+{
+  boxroot b = root_of_val(r);
+  return boxroot_modify(&b, v) ? val_of_root(b) : Val_int(0);
+}
+
+/* A modification that fails must leave the root as it was. */
+value t_modify_keeps(value r, value v)
+{
+  boxroot b = root_of_val(r), before = b;
+  value old = boxroot_get(b);
+  if (boxroot_modify(&b, v)) return val_of_root(b);
+  CHECK(b == before && boxroot_get(b) == old, "a failing boxroot_modify changed the root");
+  return Val_int(0);
+}
+
+value t_delete_nolock(value r)
+{
+  boxroot b = root_of_val(r);
+  caml_enter_blocking_section();
+  boxroot_delete(b);
+  caml_leave_blocking_section();
+  return Val_unit;
+}
+
+/* --- a thread that OCaml knows nothing of, which deletes the roots it is sent ----------------------------------------- */
+
+enum { QUEUE = 4096 };
+static boxroot queue[QUEUE];
+static unsigned queue_in, queue_out;
+static _Bool queue_busy, queue_there;
+static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t queue_changed = PTHREAD_COND_INITIALIZER;
+
+static void *undertaker(void *arg)
+{
+  (void)arg;
+  pthread_mutex_lock(&queue_lock);
+  for (;;) {
+    while (queue_in == queue_out) {
+      queue_busy = 0;
+      pthread_cond_broadcast(&queue_changed);
+      pthread_cond_wait(&queue_changed, &queue_lock);
+    }
+    queue_busy = 1;
+    boxroot r = queue[queue_out++ % QUEUE];
+    pthread_mutex_unlock(&queue_lock);
+    boxroot_delete(r);
+    pthread_mutex_lock(&queue_lock);
+    pthread_cond_broadcast(&queue_changed);
+  }
+  return NULL;
+}
+
+/* Waits while it holds the domain lock: were deletion to wait for the lock or for the GC, the program would hang here. */
+value t_delete_elsewhere(value r)
+{
+  pthread_mutex_lock(&queue_lock);
+  if (!queue_there) {
+    pthread_t id;
+    queue_there = 1;
+    CHECK(pthread_create(&id, NULL, undertaker, NULL) == 0, "pthread_create");
+    pthread_detach(id);
+  }
+  while (queue_in - queue_out == QUEUE) pthread_cond_wait(&queue_changed, &queue_lock);
+  queue[queue_in++ % QUEUE] = root_of_val(r);
+  pthread_cond_broadcast(&queue_changed);
+  pthread_mutex_unlock(&queue_lock);
+  return Val_unit;
+}
+
+value t_delete_elsewhere_done(value unit)
+{
+  (void)unit;
+  pthread_mutex_lock(&queue_lock);
+  while (queue_there && (queue_in != queue_out || queue_busy)) pthread_cond_wait(&queue_changed, &queue_lock);
+  pthread_mutex_unlock(&queue_lock);
+  return Val_unit;
+}
+
+/* --- the rest of the API ----------------------------------------------------------------------------------------------- */
+
+value t_setup(value unit) { (void)unit; return Val_bool(boxroot_setup()); }
+value t_teardown(value unit) { (void)unit; boxroot_teardown(); return Val_unit; }
+value t_status(value unit) { (void)unit; return Val_int(boxroot_status()); }
+
+/* Slots of memory that the library has in use for roots, and all it has taken; -1 when it does not tell. */
+value t_pools_in_use(value unit)
+{
+  (void)unit;
+#if TEST_RIVAL
+  return Val_long(-1);
+#else
+  boxroot_stats s;
+  boxroot_get_stats(&s);
+  return Val_long(s.pools_in_use);
+#endif
+}
+
+value t_pool_capacity(value unit)
+{
+  (void)unit;
+#if TEST_RIVAL
+  return Val_long(2040);
+#else
+  boxroot_stats s;
+  boxroot_get_stats(&s);
+  return Val_long(s.pool_capacity);
+#endif
+}
+
+value t_bytes_reserved(value unit)
+{
+  (void)unit;
+#if TEST_RIVAL
+  return Val_long(-1);
+#else
+  boxroot_stats s;
+  boxroot_get_stats(&s);
+  return Val_long(s.bytes_reserved);
+#endif
+}
+
+value t_is_checked(value unit) { (void)unit; return Val_bool(TEST_CHECKED); }
+value t_is_rival(value unit) { (void)unit; return Val_bool(TEST_RIVAL); }
+value t_is_sanitized(value unit) { (void)unit; return Val_bool(TEST_SANITIZED); }
+value t_is_thread_unsafe(value unit)
+{
+  (void)unit;
+#if TEST_RIVAL
+  return Val_false;
+#else
+  return Val_bool(BOXROOT_THREAD_UNSAFE);
+#endif
+}
+
+/* --- calls without the domain lock, which must fail and say why -----------------------------------------------------------*/
+
+static void expect_eperm(_Bool failed, char const *what)
+{
+  CHECK(failed, "%s succeeded without the domain lock", what);
+  CHECK(errno == EPERM, "%s without the domain lock: errno is %d", what, errno);
+  char const *s = boxroot_error_string();
+  CHECK(s != NULL && strstr(s, "lock") != NULL, "boxroot_error_string after %s without the lock: %s", what, s);
+}
+
+static void try_without_lock(boxroot *old)
+{
+  errno = 0;
+  expect_eperm(boxroot_create(Val_int(3)) == NULL, "boxroot_create");
+  if (old != NULL) {
+    boxroot before = *old;
+    errno = 0;
+    expect_eperm(!boxroot_modify(old, Val_int(4)), "boxroot_modify");
+    CHECK(*old == before, "a failing boxroot_modify changed the root");
+  }
+}
+
+/* In a blocking section of a thread of OCaml. old is a root, or 0. */
+value t_eperm_blocking(value old)
+{
+  boxroot r = root_of_val(old);
+  caml_enter_blocking_section();
+  try_without_lock(r == NULL ? NULL : &r);
+  caml_leave_blocking_section();
+  return val_of_root(r);
+}
+
+static void *eperm_thread(void *r)
+{
+  try_without_lock(r);
+  return NULL;
+}
+
+/* On a thread that OCaml does not know, while the caller holds the lock. */
+value t_eperm_thread(value old)
+{
+  boxroot r = root_of_val(old);
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, eperm_thread, r == NULL ? NULL : &r) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  return val_of_root(r);
+}
+
+static void *eperm_setup(void *unit)
+{
+  errno = 0;
+  expect_eperm(!boxroot_setup(), "boxroot_setup");
+  return unit;
+}
+
+value t_eperm_setup(value unit)
+{
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, eperm_setup, NULL) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  caml_enter_blocking_section();
+  eperm_setup(NULL);
+  caml_leave_blocking_section();
+  return unit;
+}
+
+/* --- the process --------------------------------------------------------------------------------------------------------- */
+
+static long statm(int field)
+{
+  long v[2] = {0, 0};
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (f != NULL) {
+    if (fscanf(f, "%ld %ld", &v[0], &v[1]) != 2) v[field] = 0;
+    fclose(f);
+  }
+  return v[field] * (sysconf(_SC_PAGESIZE) / 1024);
+}
+value t_resident_kb(value unit) { (void)unit; return Val_long(statm(1)); }
+value t_virtual_kb(value unit) { (void)unit; return Val_long(statm(0)); }
+
+value t_exit_now(value code)
+{
+  fflush(stdout);
+  fflush(stderr);
+  _exit(Int_val(code));
+}
+
+value t_nap(value microseconds)
+{
+  caml_enter_blocking_section();
+  if (Int_val(microseconds) == 0) sched_yield();
+  else usleep((useconds_t)Int_val(microseconds));
+  caml_leave_blocking_section();
+  return Val_unit;
+}
+
+/* A block of C's static data that OCaml code may hold. */
+static struct { header_t header; value field[2]; } c_static = {Caml_out_of_heap_header(2, 0), {Val_int(1789), Val_int(1848)}};
+value t_c_static(value unit) { (void)unit; return (value)&c_static.field[0]; }
