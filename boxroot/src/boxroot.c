@@ -130,7 +130,7 @@ void bxr_delete_slow(boxroot r)
     return;
   }
   bxr_count(&d->count.delete_slow, 1);
-  if (bxr_needs_barrier(d, p)) bxr_darken_old(d, *(uintptr_t *)r);
+  if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *(uintptr_t *)r);
   bxr_pool_put(p, (uintptr_t *)r);
   bxr_freed_some(d, p);
 }
@@ -147,7 +147,7 @@ bool bxr_modify_slow(boxroot *r, value v)
     bxr_count(&d->count.modify_slow, 1);
     bool young = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
     if (young || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) {
-      if (bxr_needs_barrier(d, p)) bxr_darken_old(d, *(uintptr_t *)*r);
+      if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *(uintptr_t *)*r);
       *(value *)*r = v;
       return true;
     }

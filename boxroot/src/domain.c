@@ -126,14 +126,13 @@ void bxr_domain_publish(bxr_domain *d, bxr_pool *p)
   bool avail = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_OLD_AVAIL;
   void *self = bxr_needs_barrier(d, p) ? BXR_NOBODY : d->state;
   bxr_store_relaxed(&p->head.owner, avail ? self : BXR_NOBODY);
-  bxr_store_relaxed(&p->head.maker, p == d->current ? self : BXR_NOBODY);
+  bxr_store_relaxed(&p->head.maker, p == d->current ? d->state : BXR_NOBODY); /* a new root needs no barrier */
   bxr_store_relaxed(&p->head.young_owner, young ? self : BXR_NOBODY);
 }
 
 void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p)
 {
-  for (uint32_t i = 0; i < p->head.active; i++)
-    if ((p->slots[i] & 1) == 0) bxr_runtime_darken((value)p->slots[i]);
+  bxr_runtime_darken_slots(p->slots, p->head.active);
   p->darkened = true;
   bxr_count(&d->count.darkened_pools, 1);
   bxr_domain_publish(d, p);
@@ -202,6 +201,7 @@ void bxr_domain_adopt(bxr_domain *d)
       p->snapshot = d->cycle;
       p->adopted = true;
       p->darkened = false;
+      p->barriers = 0;
       bxr_domain_place(d, p, place, false);
       bxr_domain_publish(d, p);
       bxr_count(&d->count.pools_in_use, 1);

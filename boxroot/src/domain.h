@@ -78,11 +78,14 @@ static inline bool bxr_needs_barrier(bxr_domain *d, bxr_pool *p) { return !p->da
 /* Does the marker's work on p, so that p needs no barrier. Cost: a look at each value. */
 void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p);
 
-static inline void bxr_darken_old(bxr_domain *d, uintptr_t v)
+/* The barrier for one slot. After BXR_BARRIERS of them in a pool the rest of it is done at once: it is the cheaper way when more
+   deletions follow, and they do as a rule. */
+#define BXR_BARRIERS 128
+static inline void bxr_barrier(bxr_domain *d, bxr_pool *p, uintptr_t old)
 {
-  if ((v & 1) != 0) return;
+  if ((old & 1) == 0) bxr_runtime_darken((value)old);
   bxr_count(&d->count.barrier, 1);
-  bxr_runtime_darken((value)v);
+  if (++p->barriers == BXR_BARRIERS) bxr_domain_darken_pool(d, p);
 }
 
 /* Sets the words that the inline paths compare, after p's place or duty of a barrier changed. Pools on the full lists, in the

@@ -104,6 +104,20 @@ bool bxr_runtime_finish_marking(void)
 
 void bxr_runtime_darken(value v) { caml_darken(Caml_state, v, NULL); }
 
+bool bxr_runtime_marks(bxr_visitor const *visitor) { return visitor->action == (void (*)(void))&caml_darken; }
+
+void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
+{
+  enum { AHEAD = 12 };
+  for (uint32_t i = 0; i < n; i++) {
+    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1, 1);
+    value v = (value)slots[i];
+    if (Is_long(v) || Is_young(v)) continue;
+    header_t hd = Hd_val(v);
+    if (Has_status_hd(hd, caml_global_heap_state.UNMARKED) || Tag_hd(hd) == Infix_tag) caml_darken(Caml_state, v, NULL);
+  }
+}
+
 uintptr_t bxr_runtime_block_header(size_t words)
 {
   return Make_header(words, 0, caml_global_heap_state.UNMARKED);

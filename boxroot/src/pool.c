@@ -8,7 +8,7 @@ void bxr_pool_format(bxr_pool *p)
   p->head.freed = BXR_CAPACITY;
   p->head.active = 0;
   p->next = p->prev = p;
-  p->snapshot = p->extent = 0;
+  p->snapshot = p->extent = p->barriers = 0;
   p->place = BXR_PLACE_NONE;
   p->exact = true;
   p->adopted = p->darkened = false;

@@ -15,7 +15,7 @@
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
      owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
-     maker == state of the domain => the pool is the domain's current pool, and owner == maker;
+     maker == state of the domain => the pool is the domain's current pool;
      young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being scanned;
      a slot of a pool on an old list holds no pointer into a minor heap. */
 #ifndef BXR_POOL_H
@@ -39,6 +39,7 @@ typedef struct bxr_pool {
   struct bxr_pool *next, *prev;         /* of the list that `place` names */
   uint32_t extent;                      /* slots covered by block_header; the link follows them */
   uint32_t snapshot;                    /* the domain's cycle in whose snapshot the pool is; 0: none */
+  uint16_t barriers;                    /* deletion barriers in this cycle, until the pool is darkened */
   uint8_t place;
   bool exact;                           /* `freed` counts all free slots */
   bool adopted;                         /* taken over in mid-cycle: the previous owner's marker may still read it */

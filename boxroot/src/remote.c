@@ -43,14 +43,13 @@ void bxr_remote_delete(boxroot r)
 
 static void fold_pool(bxr_domain *d, bxr_pool *p)
 {
-  bool barrier = bxr_needs_barrier(d, p);
   uint64_t n = 0;
   uint64_t *words = bxr_pending_words(p);
   for (uint64_t groups = bxr_exchange_acq_rel(&p->pending_groups, (uint64_t)0); groups != 0; groups &= groups - 1) {
     unsigned g = __builtin_ctzll(groups);
     for (uint64_t bits = bxr_exchange_acq_rel(&words[g], (uint64_t)0); bits != 0; bits &= bits - 1) {
       uintptr_t *slot = (uintptr_t *)p + g * 64 + __builtin_ctzll(bits);
-      if (barrier) bxr_darken_old(d, *slot);
+      if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *slot);
       bxr_pool_put(p, slot);
       n++;
     }

@@ -58,6 +58,12 @@ bool bxr_runtime_finish_marking(void);
 /* Makes sure that v, if it is a block of the major heap, survives this cycle. */
 void bxr_runtime_darken(value v);
 
+/* The same for the n slots from `slots`: those that hold a pointer are darkened. Cost: a look at each value. */
+void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
+
+/* Whether this visitor marks: then bxr_runtime_darken_slots does the same as bxr_visit for each slot. */
+bool bxr_runtime_marks(bxr_visitor const *visitor);
+
 /* The header of a block of `words` fields that the marker has yet to visit. */
 uintptr_t bxr_runtime_block_header(size_t words);
 

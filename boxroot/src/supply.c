@@ -75,7 +75,7 @@ bool bxr_refill(bxr_domain *d)
   retire_current(d);
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
-  if (p == NULL && d->spare != NULL && serves(d, d->spare, 1, thrift)) p = d->spare;
+  if (p == NULL && d->spare != NULL && has_room(d, d->spare)) p = d->spare;
   if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
   if (p == NULL) p = bxr_domain_obtain_pool(d);
   if (p == NULL) p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true); /* no memory: any room will do */

@@ -93,7 +93,7 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
   if (p->head.owner == d->state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));
-  if (p->head.maker == d->state) BXR_ASSERT(p == d->current && p->head.owner == d->state);
+  if (p->head.maker == d->state) BXR_ASSERT(p == d->current);
   if (p->head.young_owner == d->state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < p->head.active; i++) {

@@ -138,6 +138,17 @@ value h_replace_blocking(value i)
 
 /* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------------------ */
 
+/* Which of the runtime's domain records the current domain has; unlike Domain.self, records are used again. */
+value h_domain_slot(value unit)
+{
+  (void)unit;
+#if OCAML5
+  return Val_int(Caml_state->id);
+#else
+  return Val_int(0);
+#endif
+}
+
 #if OCAML5
 /* Has this C thread, which holds no lock, take or leave the lock of a domain whose own thread is in a blocking section. */
 void h_enter_domain(int id)

@@ -8,7 +8,6 @@ type domain = unit
 let spawn (_ : unit -> unit) : domain = Root.skip "needs OCaml 5"
 let join (() : domain) = ()
 let at_domain_exit (_ : unit -> unit) = ()
-let domain_id () = 0
 let has_continuations = false
 let suspended id : Obj.t = Obj.repr (string_of_int id)
 let finish (k : Obj.t) = int_of_string (Obj.obj k)

@@ -8,7 +8,6 @@ type domain = unit Domain.t
 let spawn (f : unit -> unit) : domain = Domain.spawn f
 let join (d : domain) = Domain.join d
 let at_domain_exit f = Domain.at_exit f
-let domain_id () = (Domain.self () :> int)
 
 open Effect
 open Effect.Deep

@@ -139,7 +139,7 @@ let domain_exit_last_words () =
 
 (* Rounds of spawn and join that leave roots behind; those of ten rounds ago are deleted. Memory must stay bounded. *)
 let churn_domains ~main_uses () =
-  let rounds = scale 1000 and each = 40 in
+  let rounds = max 240 (scale 1000) and warm_up = 160 and each = 40 in
   let left = Queue.create () in
   let mine = if main_uses then make 100 else [||] in
   let early = ref 0 and early_reserved = ref 0 in
@@ -163,7 +163,7 @@ let churn_domains ~main_uses () =
       Queue.iter (check "left behind") left;
       check "main" mine
     end;
-    if round = rounds / 4 then begin
+    if round = warm_up then begin
       Gc.compact ();
       early := resident_kb ();
       early_reserved := bytes_reserved ()
@@ -175,7 +175,7 @@ let churn_domains ~main_uses () =
   Gc.compact ();
   Queue.iter (check "left behind") left;
   if (not (is_sanitized ())) && resident_kb () > !early + 6000 then
-    fail "resident memory grew from %d KB after %d rounds to %d KB after %d" !early (rounds / 4) (resident_kb ()) rounds;
+    fail "resident memory grew from %d KB after %d rounds to %d KB after %d" !early warm_up (resident_kb ()) rounds;
   if (not (is_rival ())) && bytes_reserved () > !early_reserved + (8 * 1024 * 1024) then
     fail "the library's memory grew from %d KB to %d KB" (!early_reserved / 1024) (bytes_reserved () / 1024)
 

@@ -80,7 +80,7 @@ let change_of_domain () =
     let d =
       Par.spawn (fun () ->
           let roots = make 50 in
-          Atomic.set id (Par.domain_id ());
+          Atomic.set id (Hooks.domain_slot ());
           park ();
           Gc.minor ();
           check "of the visited domain" roots;
@@ -107,7 +107,7 @@ let change_of_domain_race () =
     let bad = Atomic.make 0 in
     let d =
       Par.spawn (fun () ->
-          Atomic.set id (Par.domain_id ());
+          Atomic.set id (Hooks.domain_slot ());
           park ();
           while not (Atomic.get go) do Par.relax () done;
           Atomic.set bad (race 1 200_000))
