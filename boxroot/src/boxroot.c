@@ -165,10 +165,13 @@ void boxroot_teardown(void)
   while (!bxr_cas_seq_cst(&library_status, &s, BOXROOT_TORE_DOWN))
     if (s != BOXROOT_RUNNING) return;
   bxr_runtime_detach();
-  bxr_domain *here = bxr_runtime_finish_marking() ? &bxr_domains[bxr_runtime_domain()] : NULL;
-  if (here != NULL) here->marking = false;
-  for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++)
-    if (bxr_domains[id].regions != NULL) bxr_domain_dissolve(&bxr_domains[id]);
+  bool over = bxr_runtime_over();
+  if (!over && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
+  for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
+    bxr_domain *d = &bxr_domains[id];
+    if (over) d->marking = false;
+    if (d->regions != NULL) bxr_domain_dissolve(d);
+  }
   bxr_orphanage_dissolve();
 }
 

@@ -44,8 +44,12 @@ static void scan_hook(scanning_action action, scanning_action_flags flags, void 
   else callbacks->all(id, &visitor);
 }
 
+static bool over; /* (atomic) */
+bool bxr_runtime_over(void) { return bxr_load_acquire(&over); }
+
 static void end_hook(void)
 {
+  if (caml_domain_alone()) bxr_store_release(&over, true);
   if (earlier_end != NULL) earlier_end();
   if (bxr_load_acquire(&attached)) callbacks->domain_end((unsigned)Caml_state->id);
 }
@@ -98,19 +102,20 @@ bool bxr_runtime_marked(void) { return Caml_state->marking_done; }
 bool bxr_runtime_finish_marking(void)
 {
   if (Caml_state_opt == NULL) return false;
+#if OCAML_VERSION >= 50400
   caml_finish_marking();
-  return true;
+#endif
+  /* OCaml 5.3 does not tell a program that still runs from one that has shut down, so nothing can be run here. */
+  return Caml_state->marking_done;
 }
 
 void bxr_runtime_darken(value v) { caml_darken(Caml_state, v, NULL); }
-
-bool bxr_runtime_marks(bxr_visitor const *visitor) { return visitor->action == (void (*)(void))&caml_darken; }
 
 void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 {
   enum { AHEAD = 12 };
   for (uint32_t i = 0; i < n; i++) {
-    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1, 1);
+    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1);
     value v = (value)slots[i];
     if (Is_long(v) || Is_young(v)) continue;
     header_t hd = Hd_val(v);

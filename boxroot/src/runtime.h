@@ -52,7 +52,10 @@ bool bxr_runtime_alone(void);
    for that purpose until the next cycle. */
 bool bxr_runtime_marked(void);
 
-/* Lets the marker of the current domain finish. May run the GC. Without the domain lock: false, and nothing happens. */
+/* Whether the last domain has ended: OCaml has shut down, or is about to, and nothing marks or scans afterwards. Needs nothing. */
+bool bxr_runtime_over(void);
+
+/* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the domain lock: false. */
 bool bxr_runtime_finish_marking(void);
 
 /* Makes sure that v, if it is a block of the major heap, survives this cycle. */
@@ -60,9 +63,6 @@ void bxr_runtime_darken(value v);
 
 /* The same for the n slots from `slots`: those that hold a pointer are darkened. Cost: a look at each value. */
 void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
-
-/* Whether this visitor marks: then bxr_runtime_darken_slots does the same as bxr_visit for each slot. */
-bool bxr_runtime_marks(bxr_visitor const *visitor);
 
 /* The header of a block of `words` fields that the marker has yet to visit. */
 uintptr_t bxr_runtime_block_header(size_t words);

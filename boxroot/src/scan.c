@@ -65,8 +65,7 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
     for (uint64_t m = r->in_use & ~(uint64_t)1; m != 0; m &= m - 1) {
       bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
       bxr_pool_close(p);
-      if (bxr_runtime_marks(visitor)) bxr_runtime_darken_slots(p->slots, p->head.active);
-      else for (uint32_t i = 0; i < p->head.active; i++)
+      for (uint32_t i = 0; i < p->head.active; i++)
         if ((p->slots[i] & 1) == 0) bxr_visit(visitor, (value)p->slots[i], &p->slots[i]);
       bxr_domain_publish(d, p);
     }
@@ -103,6 +102,17 @@ static void release_empty(bxr_domain *d)
   }
 }
 
+/* The last cycle is over: no marker comes to any pool any more. */
+static void next_cycle(bxr_domain *d)
+{
+  d->cycle++;
+  if (d->cycle == 0) d->cycle = 1;
+  d->marking = false;
+  d->snapshot_words = 0;
+  bxr_domain_new_cycle(d);
+  release_empty(d);
+}
+
 /* Links the pools of a list in front of those linked already. */
 static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t *roots)
 {
@@ -132,12 +142,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
   bxr_domain *d = begin(id);
   if (d == NULL) return;
   bxr_remote_fold(d);
-  d->cycle++;
-  if (d->cycle == 0) d->cycle = 1;
-  d->marking = false; /* the last cycle is over */
-  d->snapshot_words = 0;
-  bxr_domain_new_cycle(d);
-  release_empty(d);
+  next_cycle(d);
   /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young, and the
      barrier keeps new roots out of them. */
   if (d->current != NULL) {
@@ -165,10 +170,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
 static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
   all(id, visitor);
-  bxr_domain *d = &bxr_domains[id];
-  if (d->regions == NULL) return;
-  bxr_domain_new_cycle(d);
-  release_empty(d);
+  if (bxr_domains[id].regions != NULL) next_cycle(&bxr_domains[id]);
 }
 
 static void domain_end(unsigned id)

@@ -39,6 +39,7 @@ external eperm_setup : unit -> unit = "t_eperm_setup"
 external is_checked : unit -> bool = "t_is_checked"
 external is_rival : unit -> bool = "t_is_rival"
 external is_sanitized : unit -> bool = "t_is_sanitized"
+external is_tsan : unit -> bool = "t_is_tsan"
 external is_thread_unsafe : unit -> bool = "t_is_thread_unsafe"
 
 (* the process *)

@@ -137,6 +137,15 @@ value t_bytes_reserved(value unit)
 value t_is_checked(value unit) { (void)unit; return Val_bool(TEST_CHECKED); }
 value t_is_rival(value unit) { (void)unit; return Val_bool(TEST_RIVAL); }
 value t_is_sanitized(value unit) { (void)unit; return Val_bool(TEST_SANITIZED); }
+value t_is_tsan(value unit)
+{
+  (void)unit;
+#ifdef __SANITIZE_THREAD__
+  return Val_true;
+#else
+  return Val_false;
+#endif
+}
 value t_is_thread_unsafe(value unit)
 {
   (void)unit;
