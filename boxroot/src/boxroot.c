@@ -110,13 +110,16 @@ boxroot bxr_create_slow(value v)
   return r;
 }
 
-/* The record of the current domain if it may touch the pool's slots itself, else NULL. Needs nothing. */
-static bxr_domain *keeper(bxr_pool *p)
+/* Whether the current domain, which is `self`, may touch the pool's slots itself. `d`: the home of the pool. */
+static bool is_keeper(bxr_domain *d, void *self) { return d != NULL && bxr_load_relaxed(&d->state) == self && !d->scanning; }
+
+static bxr_domain *home_of(bxr_pool *p) { return bxr_load_relaxed(&bxr_region_of(p)->home); }
+
+static void delete_elsewhere(boxroot r, void *self)
 {
-  if (bxr_self() == NULL) return NULL;
-  bxr_domain *d = &bxr_domains[bxr_runtime_domain()];
-  if (!bxr_at_home(d, p) || d->scanning || bxr_load_relaxed(&d->state) != bxr_self()) return NULL;
-  return d;
+  bxr_domain *me = self == NULL || BOXROOT_FORCE_REMOTE ? NULL : &bxr_domains[bxr_runtime_domain()];
+  if (me != NULL && is_keeper(me, self)) bxr_remote_delete_by(me, r);
+  else bxr_remote_delete(r);
 }
 
 void bxr_delete_slow(boxroot r)
@@ -124,9 +127,10 @@ void bxr_delete_slow(boxroot r)
   bxr_mark_dead(r);
   if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
-  bxr_domain *d = BOXROOT_FORCE_REMOTE ? NULL : keeper(p);
-  if (d == NULL) {
-    bxr_remote_delete(r);
+  bxr_domain *d = home_of(p);
+  void *self = bxr_self();
+  if (BOXROOT_FORCE_REMOTE || self == NULL || !is_keeper(d, self)) {
+    delete_elsewhere(r, self);
     return;
   }
   bxr_count(&d->count.delete_slow, 1);
@@ -142,8 +146,8 @@ bool bxr_modify_slow(boxroot *r, value v)
 #endif
   if (!ready()) return false;
   bxr_pool *p = (bxr_pool *)bxr_pool_of(*r);
-  bxr_domain *d = keeper(p);
-  if (d != NULL) {
+  bxr_domain *d = home_of(p);
+  if (is_keeper(d, bxr_self())) {
     bxr_count(&d->count.modify_slow, 1);
     bool young = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
     if (young || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) {

@@ -155,6 +155,7 @@ static void disown_pools(bxr_region *r)
 
 void bxr_domain_orphan(bxr_domain *d)
 {
+  bxr_remote_flush(d);
   if (bxr_load_relaxed(&d->state) == BXR_NOBODY) return;
   BXR_ASSERT(!d->scanning);
   bxr_remote_fold(d);

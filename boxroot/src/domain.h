@@ -26,6 +26,9 @@ typedef struct bxr_domain {
   bxr_pool *spare;              /* the pool that was current before the last minor collection */
   bxr_region *regions;
   bxr_pool *pending;            /* pools with pending deletions (atomic) */
+  uint64_t *out_word;           /* deletions of another domain's roots that are collected here: the word of a bitmap, */
+  uint64_t out_bits;            /* and the bits to be set in it */
+  bxr_pool *out_pool;
   uint32_t cycle;               /* number of the major cycle, from 1 */
   bool marking;                 /* the marker may not have read all of the snapshot yet */
   bool scanning;                /* slots are being visited */

@@ -83,7 +83,8 @@ static void step_back(void)
   bxr_store_relaxed(&generation, generation + 1);
 }
 
-/* Whether the runtime's pointers are into this thread's stack, or there are none (then no OCaml code is active at all). */
+/* Whether the runtime's pointers are into this thread's stack. Before our hooks are installed, also when there are none: then no OCaml
+   code is active at all, and whoever calls us must be a program in another language that has just started OCaml. */
 static bool stack_says_held(void)
 {
   if (Caml_state == NULL) return false;
@@ -94,7 +95,7 @@ static bool stack_says_held(void)
     if (bxr_os_on_this_stack(p[i])) return true;
     any = true;
   }
-  return !any;
+  return !any && generation == 0;
 }
 
 void bxr_runtime_check_lock(void)

@@ -99,6 +99,9 @@ bool bxr_runtime_alone(void) { return caml_domain_alone(); }
 bool bxr_runtime_leaving(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
 bool bxr_runtime_marked(void) { return Caml_state->marking_done; }
 
+/* Clients keep an encoded exception (the low bits are 10) in a root between two steps; the GC must not, and cannot, meet it there. */
+static bool is_pointer(uintptr_t v) { return (v & (sizeof(value) - 1)) == 0; }
+
 bool bxr_runtime_finish_marking(void)
 {
   if (Caml_state_opt == NULL) return false;
@@ -109,7 +112,7 @@ bool bxr_runtime_finish_marking(void)
   return Caml_state->marking_done;
 }
 
-void bxr_runtime_darken(value v) { caml_darken(Caml_state, v, NULL); }
+void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v)) caml_darken(Caml_state, v, NULL); }
 
 void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 {
@@ -117,7 +120,7 @@ void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
   for (uint32_t i = 0; i < n; i++) {
     if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1);
     value v = (value)slots[i];
-    if (Is_long(v) || Is_young(v)) continue;
+    if (!is_pointer(slots[i]) || Is_young(v)) continue;
     header_t hd = Hd_val(v);
     if (Has_status_hd(hd, caml_global_heap_state.UNMARKED) || Tag_hd(hd) == Infix_tag) caml_darken(Caml_state, v, NULL);
   }

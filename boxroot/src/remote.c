@@ -29,30 +29,72 @@ void bxr_remote_forward(bxr_domain *d)
   }
 }
 
+static size_t index_of(boxroot r) { return ((uintptr_t)r & (BXR_POOL_SIZE - 1)) / sizeof(uintptr_t); }
+
+/* The bits are known to be clear, so adding sets them; processors have an instruction for that, and a loop for the other way. */
+static void set_bits(bxr_pool *p, uint64_t *word, uint64_t bits)
+{
+  uint64_t before = bxr_fetch_add_acq_rel(word, bits);
+  BXR_ASSERT((before & bits) == 0);
+  if (BXR_LIKELY(before != 0)) return;
+  uint64_t group = (uint64_t)1 << (word - bxr_pending_words(p));
+  if (bxr_fetch_add_acq_rel(&p->pending_groups, group) != 0) return;
+  announce(p);
+}
+
 void bxr_remote_delete(boxroot r)
 {
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
-  size_t i = ((uintptr_t)r & (BXR_POOL_SIZE - 1)) / sizeof(uintptr_t);
-  uint64_t bit = (uint64_t)1 << (i % 64), group = (uint64_t)1 << (i / 64);
-  uint64_t before = bxr_fetch_or_acq_rel(&bxr_pending_words(p)[i / 64], bit);
-  BXR_ASSERT((before & bit) == 0);
-  if (before != 0) return;
-  if (bxr_fetch_or_acq_rel(&p->pending_groups, group) != 0) return;
-  announce(p);
+  size_t i = index_of(r);
+  set_bits(p, &bxr_pending_words(p)[i / 64], (uint64_t)1 << (i % 64));
+}
+
+void bxr_remote_delete_by(bxr_domain *me, boxroot r)
+{
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  size_t i = index_of(r);
+  uint64_t *word = &bxr_pending_words(p)[i / 64];
+  if (me->out_word != word) {
+    bxr_remote_flush(me);
+    me->out_word = word;
+    me->out_pool = p;
+  }
+  me->out_bits |= (uint64_t)1 << (i % 64);
+}
+
+void bxr_remote_flush(bxr_domain *me)
+{
+  if (me->out_word != NULL) set_bits(me->out_pool, me->out_word, me->out_bits);
+  me->out_word = NULL;
+  me->out_bits = 0;
+}
+
+/* Puts the slots of one word on the free list. */
+static uint32_t fold_word(bxr_pool *p, unsigned word, uint64_t bits)
+{
+  uintptr_t *first = (uintptr_t *)p + word * 64;
+  uintptr_t free = p->head.free;
+  uint32_t n = (uint32_t)__builtin_popcountll(bits);
+  for (; bits != 0; bits &= bits - 1) {
+    uintptr_t *slot = first + __builtin_ctzll(bits);
+    *slot = free;
+    free = (uintptr_t)slot + 1;
+  }
+  p->head.free = free;
+  p->head.freed += n;
+  return n;
 }
 
 static void fold_pool(bxr_domain *d, bxr_pool *p)
 {
-  uint64_t n = 0;
   uint64_t *words = bxr_pending_words(p);
+  uint64_t n = 0;
   for (uint64_t groups = bxr_exchange_acq_rel(&p->pending_groups, (uint64_t)0); groups != 0; groups &= groups - 1) {
     unsigned g = __builtin_ctzll(groups);
-    for (uint64_t bits = bxr_exchange_acq_rel(&words[g], (uint64_t)0); bits != 0; bits &= bits - 1) {
-      uintptr_t *slot = (uintptr_t *)p + g * 64 + __builtin_ctzll(bits);
-      if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *slot);
-      bxr_pool_put(p, slot);
-      n++;
-    }
+    uint64_t bits = bxr_exchange_acq_rel(&words[g], (uint64_t)0);
+    if (bxr_needs_barrier(d, p))
+      for (uint64_t b = bits; b != 0; b &= b - 1) bxr_barrier(d, p, ((uintptr_t *)p)[g * 64 + __builtin_ctzll(b)]);
+    n += fold_word(p, g, bits);
   }
   bxr_count(&d->count.delete_remote, n);
   bxr_freed_some(d, p);

@@ -8,6 +8,7 @@
 static bxr_domain *begin(unsigned id)
 {
   bxr_domain *d = &bxr_domains[id];
+  bxr_remote_flush(d);
   if (bxr_orphans_exist() && !bxr_runtime_leaving()) {
     d = bxr_domain_here();
     bxr_domain_adopt(d);
