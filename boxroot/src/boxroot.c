@@ -117,9 +117,15 @@ static bxr_domain *home_of(bxr_pool *p) { return bxr_load_relaxed(&bxr_region_of
 
 static void delete_elsewhere(boxroot r, void *self)
 {
-  bxr_domain *me = self == NULL || BOXROOT_FORCE_REMOTE ? NULL : &bxr_domains[bxr_runtime_domain()];
-  if (me != NULL && is_keeper(me, self)) bxr_remote_delete_by(me, r);
-  else bxr_remote_delete(r);
+  if (self != NULL && !BOXROOT_FORCE_REMOTE) {
+    bxr_domain *me = &bxr_domains[bxr_runtime_domain()];
+    if (bxr_load_relaxed(&me->state) != self && !bxr_runtime_leaving()) me = bxr_domain_here();
+    if (is_keeper(me, self)) {
+      bxr_remote_delete_by(me, r);
+      return;
+    }
+  }
+  bxr_remote_delete(r);
 }
 
 void bxr_delete_slow(boxroot r)

@@ -212,12 +212,18 @@ void bxr_domain_adopt(bxr_domain *d)
   bxr_remote_forward(&bxr_orphanage);
 }
 
+/* The first page of each pool keeps its memory, for the words that tell a late deletion that nobody is at home. */
 static void dissolve_region(bxr_region *r)
 {
+  enum { PAGE = 4096 };
   bxr_forget_live(r);
-  bxr_os_decommit(r, BXR_REGION_SIZE);
-  r->in_use = 1;
-  r->formatted = 1;
+  for (uint64_t m = r->formatted & ~(uint64_t)1; m != 0; m &= m - 1) {
+    bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
+    bxr_pool_close(p);
+    if (BXR_POOL_SIZE > PAGE) bxr_os_decommit((char *)p + PAGE, BXR_POOL_SIZE - PAGE);
+  }
+  bxr_os_decommit(r, BXR_POOL_SIZE);
+  r->in_use = r->formatted = 1;
   bxr_region_retire(r);
 }
 
