@@ -134,6 +134,11 @@ void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p)
 {
   bxr_runtime_darken_slots(p->slots, p->head.active);
   p->darkened = true;
+  uintptr_t rest = p->slots[p->extent];
+  if (!p->adopted && d->splits < BXR_SPLITS && bxr_runtime_skip_block(&p->block_header)) {
+    d->splits++;
+    if (rest != BXR_FREE_END) bxr_runtime_darken((value)rest);
+  }
   bxr_count(&d->count.darkened_pools, 1);
   bxr_domain_publish(d, p);
 }

@@ -33,6 +33,7 @@ typedef struct bxr_domain {
   bool marking;                 /* the marker may not have read all of the snapshot yet */
   bool scanning;                /* slots are being visited */
   uint64_t snapshot_words;      /* words handed to the marker in this cycle */
+  uint32_t splits;              /* pools taken out of the chain in this cycle */
   uint64_t idle;                /* pools that have memory and are not in use (those of adopted regions not counted) */
   uint64_t idle_least;          /* the least of `idle` since the start of the cycle: so many were not needed */
   uint64_t surplus;             /* of these, how many are to be given back still */
@@ -78,7 +79,10 @@ static inline bool bxr_awaits_marker(bxr_domain *d, bxr_pool *p)
    cycle, and the marker may not have read it yet. Idea: deletion barrier of snapshot-at-the-beginning marking. */
 static inline bool bxr_needs_barrier(bxr_domain *d, bxr_pool *p) { return !p->darkened && bxr_awaits_marker(d, p); }
 
-/* Does the marker's work on p, so that p needs no barrier. Cost: a look at each value. */
+/* Does the marker's work on p, so that p needs no barrier. Cost: a look at each value. The marker is spared the pool when it has not
+   come to it: it gets the rest of the chain separately. At most BXR_SPLITS times in a cycle, since each time takes a place on its
+   stack, which does not grow in every case. */
+#define BXR_SPLITS 512
 void bxr_domain_darken_pool(bxr_domain *d, bxr_pool *p);
 
 /* The barrier for one slot. After BXR_BARRIERS of them in a pool the rest of it is done at once: it is the cheaper way when more

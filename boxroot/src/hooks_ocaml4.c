@@ -149,6 +149,7 @@ bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }
 void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; }
 uintptr_t bxr_runtime_block_header(size_t words) { (void)words; return 0; }
+bool bxr_runtime_skip_block(uintptr_t *header) { (void)header; return false; }
 
 bxr_minor_range bxr_runtime_minor_range(void)
 {

@@ -54,9 +54,13 @@ static void end_hook(void)
   if (bxr_load_acquire(&attached)) callbacks->domain_end((unsigned)Caml_state->id);
 }
 
-/* The marker takes the slots it reads in pools for work on the heap, which the pace of the collector does not expect: the cycle would
-   last longer, and the heap grow. So an equal amount is added to the work to be done, spread over the cycle like the collector
-   spreads its own, in proportion to allocation: a cycle expects G = heap * 2 o / (3 (100 + o)) words of it. */
+/* The marker takes the slots it reads in pools, and the blocks it finds by them, for work that the collector's pace foresees. A scan of
+   all roots at the start of the cycle does that part outside the budget; so with the marker the cycle would last longer, and the heap
+   grow. To make up for it, CHARGE words for each slot are added to the work to be done: the slot, and a small block. They are spread over
+   the cycle as the collector spreads its own work, in proportion to allocation: a cycle expects G = heap * 2 o / (3 (100 + o)) words of it.
+   Measured with 5 M roots, peak heap against a scan at the start: 1.51 without, 1.41 with 1, 1.24 with 3, 1.15 with 4; the 99.9th
+   percentile pause goes up from 1.4 to 1.7 and 2.0 times, the worst one stays. */
+#define CHARGE 3
 static void minor_end_hook(void)
 {
   static BXR_THREAD_LOCAL uintnat charged; /* allocation since the last slice that was charged already */
@@ -71,7 +75,7 @@ static void minor_end_hook(void)
   if (heap <= 0) return;
   double share = (double)fresh * 3 * (100 + o) / (2 * o * heap);
   if (share > 1) share = 1;
-  Caml_state->major_work_done_between_slices -= (intnat)(share * (double)words);
+  Caml_state->major_work_done_between_slices -= (intnat)(share * (double)words * CHARGE);
 }
 
 void bxr_runtime_attach(bxr_callbacks const *c)
@@ -129,6 +133,13 @@ void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 uintptr_t bxr_runtime_block_header(size_t words)
 {
   return Make_header(words, 0, caml_global_heap_state.UNMARKED);
+}
+
+bool bxr_runtime_skip_block(uintptr_t *header)
+{
+  if (!Has_status_hd(*header, caml_global_heap_state.UNMARKED)) return false;
+  *header = With_status_hd(*header, caml_global_heap_state.MARKED);
+  return true;
 }
 
 bxr_minor_range bxr_runtime_minor_range(void)

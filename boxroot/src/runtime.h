@@ -67,6 +67,9 @@ void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
 /* The header of a block of `words` fields that the marker has yet to visit. */
 uintptr_t bxr_runtime_block_header(size_t words);
 
+/* Makes the marker pass over the block of this header, unless it has come to it already; true when it will. */
+bool bxr_runtime_skip_block(uintptr_t *header);
+
 /* A block is young iff start <= v < start + size. */
 typedef struct { uintptr_t start, size; } bxr_minor_range;
 bxr_minor_range bxr_runtime_minor_range(void);

@@ -109,7 +109,7 @@ static void next_cycle(bxr_domain *d)
   d->cycle++;
   if (d->cycle == 0) d->cycle = 1;
   d->marking = false;
-  d->snapshot_words = 0;
+  d->snapshot_words = d->splits = 0;
   bxr_domain_new_cycle(d);
   release_empty(d);
 }

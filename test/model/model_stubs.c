@@ -65,7 +65,7 @@ value m_custom_owned(value v) { return val_of_root(atomic_load(&Cell_val(v)->own
 value m_custom_is(value v, value cell_, value id)
 {
   cell *c = (cell *)(cell_ & ~(value)1);
-  if (!Is_block(v) || Tag_val(v) != Custom_tag || Custom_ops_val(v) != &operations) return Val_false;
+  if (!Is_block(v) || Tag_hd(Hd_val(v)) != Custom_tag || Custom_ops_val(v) != &operations) return Val_false;
   return Val_bool(Cell_val(v) == c && c->id == Long_val(id) && atomic_load(&c->dead) == 0);
 }
 
@@ -107,7 +107,7 @@ value m_abstract(value id, value size)
 }
 value m_abstract_is(value v, value id, value size)
 {
-  if (!Is_block(v) || Tag_val(v) != Abstract_tag || Wosize_val(v) != (mlsize_t)Long_val(size)) return Val_false;
+  if (!Is_block(v) || Tag_hd(Hd_val(v)) != Abstract_tag || Wosize_val(v) != (mlsize_t)Long_val(size)) return Val_false;
   for (mlsize_t i = 0; i < Wosize_val(v); i++)
     if (((uintptr_t *)v)[i] != word(Long_val(id), i)) return Val_false;
   return Val_true;

@@ -102,7 +102,8 @@ let change_of_domain () =
 let change_of_domain_race () =
   if not Par.multicore then skip "needs OCaml 5";
   start_foreign ();
-  for round = 1 to 5 do
+  let n = scale 1_000_000 in
+  for round = 1 to 8 do
     let id = Atomic.make (-1) and go = Atomic.make false in
     let bad = Atomic.make 0 in
     let d =
@@ -110,13 +111,13 @@ let change_of_domain_race () =
           Atomic.set id (Hooks.domain_slot ());
           park ();
           while not (Atomic.get go) do Par.relax () done;
-          Atomic.set bad (race 1 200_000))
+          Atomic.set bad (race 1 n))
     in
     wait_parked ();
     foreign_enters (Atomic.get id) 1;
     unpark ();
     Atomic.set go true;
-    let worse = race 2 200_000 in
+    let worse = race 2 n in
     Par.join d;
     if Atomic.get bad + worse > 0 then fail "round %d: %d roots of two domains were mixed up" round (Atomic.get bad + worse)
   done
