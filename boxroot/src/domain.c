@@ -6,7 +6,16 @@
 bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 bxr_domain bxr_orphanage;
 static bxr_pool_head nowhere = { BXR_NOBODY, BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, 0 };
-BXR_THREAD_LOCAL bxr_pool_head *bxr_cache = &nowhere;
+#if BXR_OCAML5
+BXR_THREAD_LOCAL
+#endif
+bxr_pool_head *bxr_cache = &nowhere;
+
+void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
+{
+  d->current = p;
+  if (!BXR_OCAML5) bxr_cache = p == NULL ? &nowhere : &p->head;
+}
 
 /* Regions of ended domains, linked by `next`. Always taken as a whole. */
 static bxr_region *orphans;
@@ -16,7 +25,7 @@ bxr_domain *bxr_domain_here(void)
   bxr_domain *d = &bxr_domains[bxr_runtime_domain()];
   if (bxr_load_relaxed(&d->state) != bxr_self()) {
     BXR_ASSERT(d->regions == NULL);
-    d->current = NULL;
+    bxr_domain_set_current(d, NULL);
     d->marking = d->scanning = false;
     if (d->cycle == 0) d->cycle = 1;
     bxr_store_relaxed(&d->state, bxr_self());
@@ -164,7 +173,7 @@ void bxr_domain_orphan(bxr_domain *d)
   if (bxr_load_relaxed(&d->state) == BXR_NOBODY) return;
   BXR_ASSERT(!d->scanning);
   bxr_remote_fold(d);
-  d->current = NULL;
+  bxr_domain_set_current(d, NULL);
   bxr_region *first = NULL, *last = NULL;
   while (d->regions != NULL) {
     bxr_region *r = d->regions;
@@ -235,6 +244,7 @@ static void dissolve_region(bxr_region *r)
 static void reset(bxr_domain *d)
 {
   bxr_counters kept = d->count;
+  bxr_domain_set_current(d, NULL);
   kept.pools_in_use = 0;
   *d = (bxr_domain){ .state = BXR_NOBODY, .cycle = d->cycle, .count = kept };
 }

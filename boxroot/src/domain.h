@@ -54,6 +54,9 @@ static inline bool bxr_at_home(bxr_domain *d, bxr_pool *p) { return bxr_load_rel
 /* Moves p, which is on the list of its place (or on none), to another. */
 void bxr_domain_place(bxr_domain *d, bxr_pool *p, int place, bool front);
 
+/* Sets d->current; p may be NULL. bxr_domain_publish(d, p) has to follow. */
+void bxr_domain_set_current(bxr_domain *d, bxr_pool *p);
+
 /* A pool without roots, placed nowhere; NULL and ENOMEM when there is no memory. */
 bxr_pool *bxr_domain_obtain_pool(bxr_domain *d);
 

@@ -48,7 +48,7 @@ static void minor(unsigned id, bxr_visitor const *visitor)
     if (p == NULL) p = d->list[BXR_PLACE_YOUNG_AVAIL];
     if (p == NULL) break;
     bool current = p == d->current;
-    if (current) d->current = NULL;
+    if (current) bxr_domain_set_current(d, NULL);
     scan_young_pool(d, p, range, visitor);
     if (current) d->spare = p;
   }
@@ -58,16 +58,27 @@ static void minor(unsigned id, bxr_visitor const *visitor)
   bxr_validate(d);
 }
 
+/* A domain with no more pools than this has its roots visited at the start of a cycle: it is cheaper than the marker's prefetching when the
+   data is in the cache, the pause is short even if it is not, and no deletion barrier is needed. */
+#define VISITED_AT_ONCE 2
+
+/* Visitors look at the block's header first. Fetching it ahead pays when the data is not in the cache, that is, not for a few pools. */
 static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 {
+  enum { AHEAD = 8 };
+  bxr_visitor const v = *visitor;
+  bool ahead = d->count.pools_in_use > VISITED_AT_ONCE;
   d->scanning = true;
   bxr_region *r = d->regions;
   do {
     for (uint64_t m = r->in_use & ~(uint64_t)1; m != 0; m &= m - 1) {
       bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
       bxr_pool_close(p);
-      for (uint32_t i = 0; i < p->head.active; i++)
-        if ((p->slots[i] & 1) == 0) bxr_visit(visitor, (value)p->slots[i], &p->slots[i]);
+      uint32_t n = p->head.active;
+      for (uint32_t i = 0; i < n; i++) {
+        if (ahead && i + AHEAD < n) __builtin_prefetch((uintptr_t *)p->slots[i + AHEAD] - 1, 1);
+        if ((p->slots[i] & 1) == 0) bxr_visit(&v, (value)p->slots[i], &p->slots[i]);
+      }
       bxr_domain_publish(d, p);
     }
     r = r->next;
@@ -132,10 +143,6 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
   } while (p != d->list[place]);
 }
 
-/* A domain with no more pools than this has its roots visited at the start of a cycle: it is cheaper than the marker's prefetching when the
-   data is in the cache, the pause is short even if it is not, and no deletion barrier is needed. */
-#define VISITED_AT_ONCE 2
-
 /* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
    The chain is kept as it is until the marker is through (bxr_awaits_marker). */
 static void cycle_start(unsigned id, bxr_visitor const *visitor)
@@ -148,7 +155,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
      barrier keeps new roots out of them. */
   if (d->current != NULL) {
     d->spare = NULL;
-    d->current = NULL;
+    bxr_domain_set_current(d, NULL);
   }
   if (d->count.pools_in_use <= VISITED_AT_ONCE) {
     visit_pools(d, visitor);

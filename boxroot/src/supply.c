@@ -22,7 +22,7 @@ static void retire_current(bxr_domain *d)
 {
   bxr_pool *p = d->current;
   if (p == NULL) return;
-  d->current = NULL;
+  bxr_domain_set_current(d, NULL);
   p->head.freed = BXR_CAPACITY - p->head.active;
   p->exact = true;
   bxr_domain_place(d, p, p->head.freed == 0 ? BXR_PLACE_YOUNG_FULL : BXR_PLACE_YOUNG_AVAIL, false);
@@ -39,7 +39,7 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   if (d->spare == p) d->spare = NULL;
   p->exact = false;
   bxr_domain_place(d, p, BXR_PLACE_YOUNG_AVAIL, true);
-  d->current = p;
+  bxr_domain_set_current(d, p);
   bxr_domain_publish(d, p);
 }
 

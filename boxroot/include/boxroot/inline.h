@@ -35,9 +35,13 @@ typedef struct bxr_pool_head {
 #if BOXROOT_DEBUG /* a mismatch between a program and its library is a link error */
 #define bxr_cache bxr_cache_debug
 #endif
-/* The pool from which this thread last took a slot; never NULL. It may be out of date: its words tell. The memory of a pool that was
-   given back reads as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
+/* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The memory of
+   a pool that was given back reads as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
+#if BXR_OCAML5
 extern BXR_THREAD_LOCAL bxr_pool_head *bxr_cache;
+#else /* one domain, one current pool */
+extern bxr_pool_head *bxr_cache;
+#endif
 
 /* Identifies the domain whose lock this thread holds; NULL when it holds none. */
 #if BOXROOT_THREAD_UNSAFE
@@ -78,8 +82,13 @@ inline value const *boxroot_get_ref(boxroot r)
 inline boxroot boxroot_create(value v)
 {
 #if !BOXROOT_DEBUG
+#if BXR_OCAML5
   bxr_pool_head *pool = bxr_cache;
   if (BXR_LIKELY(bxr_load_relaxed(&pool->maker) == bxr_self())) {
+#else
+  if (BXR_LIKELY(bxr_self() != NULL)) {
+    bxr_pool_head *pool = bxr_cache;
+#endif
     uintptr_t free = pool->free;
     if (BXR_LIKELY(free > BXR_FREE_END)) {
       uintptr_t next = *(uintptr_t *)(free - 1);
