@@ -251,10 +251,12 @@ static void reset(bxr_domain *d)
 
 void bxr_domain_dissolve(bxr_domain *d)
 {
-  while (d->regions != NULL && !d->marking) {
+  while (d->regions != NULL) {
     bxr_region *r = d->regions;
     remove_region(d, r);
-    dissolve_region(r);
+    disown_pools(r);
+    bxr_store_seq_cst(&r->home, &bxr_orphanage);
+    if (!d->marking) dissolve_region(r);
   }
   reset(d);
 }

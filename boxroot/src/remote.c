@@ -15,6 +15,7 @@ static void announce(bxr_pool *p)
 {
   bxr_region *r = bxr_region_of(p);
   bxr_domain *home = bxr_load_seq_cst(&r->home);
+  if (home == NULL) return; /* a void root, from before a teardown */
   push(home, p);
   if (BXR_UNLIKELY(bxr_load_seq_cst(&r->home) != home)) bxr_remote_forward(home);
 }
