@@ -63,7 +63,8 @@ bool boxroot_setup(void);
 
 /* boxroot_teardown(): gives the memory of roots back to the system (all but a page for each pool) and takes the library's hooks out
    of the runtime (hooks that another library has since wrapped stay, and do nothing). All roots are void afterwards: deleting one does
-   nothing (until the library is set up again; then it must not be done), reading one gives 0 or rubbish but does not crash. boxroot_create and boxroot_modify fail until boxroot_setup is called.
+   nothing (until the library is set up again; then it must not be done), reading one gives 0 or rubbish but does not crash.
+   boxroot_create and boxroot_modify fail until boxroot_setup is called.
    To be called when no other thread uses the library: after OCaml has shut down, or with the lock of the only domain; then it
    may run the GC (OCaml 5: the marker finishes first. The memory of a domain whose marker cannot be waited for is not given back). */
 void boxroot_teardown(void);

@@ -63,14 +63,15 @@ static void end_hook(void)
 #define CHARGE 4
 static void minor_end_hook(void)
 {
-  static BXR_THREAD_LOCAL uintnat charged; /* allocation since the last slice that was charged already */
+  static uintnat charged_to[BXR_MAX_DOMAINS]; /* allocation since the last slice that was charged already; owned by the domain */
   if (earlier_minor_end != NULL) earlier_minor_end();
   if (!bxr_load_acquire(&attached) || !BOXROOT_PACING) return;
   uint64_t words = callbacks->marker_words((unsigned)Caml_state->id);
   if (words == 0) return;
+  uintnat *charged = &charged_to[Caml_state->id];
   uintnat allocated = Caml_state->allocated_words;
-  uintnat fresh = allocated >= charged ? allocated - charged : allocated;
-  charged = allocated;
+  uintnat fresh = allocated >= *charged ? allocated - *charged : allocated;
+  *charged = allocated;
   double heap = (double)caml_heap_size(Caml_state->shared_heap) / sizeof(value), o = (double)caml_percent_free;
   if (heap <= 0) return;
   double share = (double)fresh * 3 * (100 + o) / (2 * o * heap);
