@@ -30,7 +30,8 @@ typedef struct bxr_private *boxroot;
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
    Failure: NULL, with errno == EPERM (the domain lock is not held) or ENOMEM (no memory for more roots; v is untouched and
    every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() tells which.
-   Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to some microseconds. */
+   Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to some microseconds (more when it
+   finds many deletions from elsewhere to carry out). */
 inline boxroot boxroot_create(value v);
 
 /* boxroot_get(r): the value that r holds. boxroot_get_ref(r): the address of the cell, which the GC keeps up to date; it is
@@ -44,12 +45,12 @@ inline value const *boxroot_get_ref(boxroot r);
    Needs r non-NULL and owned. Needs no lock: any thread may call it at any time, registered with OCaml or not, also inside a
    finaliser of a custom block. It does not block, takes no lock, and does not fail.
    Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
-   root deleted elsewhere keeps its value alive until its domain's next minor collection, or until that domain runs short of roots.
+   root deleted elsewhere keeps its value alive until its domain's next minor collection but one, or until that domain runs short of roots.
    After boxroot_teardown the call does nothing. */
 inline void boxroot_delete(boxroot r);
 
-/* boxroot_modify(&r, v): makes r hold v. *r may change (the cell moves when it must, at most once between two minor
-   collections), so references obtained earlier by boxroot_get_ref are void.
+/* boxroot_modify(&r, v): makes r hold v. *r may change (the cell moves when it must: at most once between two minor
+   collections while one domain modifies it), so references obtained earlier by boxroot_get_ref are void.
    Needs r owned and the domain lock. Failure: false, with the reasons of boxroot_create; then r still holds its old value.
    Cost: constant; a few instructions for a root created or modified since the last minor collection. */
 inline bool boxroot_modify(boxroot *r, value v);
@@ -79,7 +80,7 @@ int boxroot_status(void);
 /* boxroot_error_string(): why the last failing call of this thread failed, as a constant string. Needs nothing. */
 char const *boxroot_error_string(void);
 
-/* Counters since set-up, summed over all domains. Always on: every counter is updated on slow paths only. */
+/* Counters since the start of the program, summed over all domains. Always on: every counter is updated on slow paths only. */
 typedef struct boxroot_stats {
   uint64_t pool_bytes;          /* size of a pool */
   uint64_t pool_capacity;       /* roots per pool */
@@ -93,16 +94,16 @@ typedef struct boxroot_stats {
   uint64_t delete_remote;       /* deletions folded back after a call without the owning domain's lock, or during a scan */
   uint64_t modify_slow;         /* calls of boxroot_modify that left the inline path */
   uint64_t barrier;             /* values darkened because their root ended while marking was under way (OCaml 5) */
-  uint64_t darkened_pools;      /* pools whose values were marked at once, to reuse the pool while marking is under way (OCaml 5) */
+  uint64_t darkened_pools;      /* pools whose values were all marked at once while marking was under way (OCaml 5) */
   uint64_t minor_scans;         /* minor collections in which roots were scanned */
   uint64_t minor_slots;         /* slots looked at in them */
-  uint64_t major_starts;        /* starts of a major cycle that handed roots to the marker */
+  uint64_t major_starts;        /* starts of a major cycle that handed pools to the marker */
   uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
   uint64_t regions_adopted;     /* regions taken over from domains that ended */
 } boxroot_stats;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over
-   the records of all domains that ever used the library. */
+   the records of all domains that there can be, some microseconds. */
 void boxroot_get_stats(boxroot_stats *out);
 
 /* boxroot_print_stats(): the same, in words, on the standard output. */

@@ -3,11 +3,14 @@
    declared in headers that C++ reads.
 
    Orders in use, and why:
-   relaxed   words that only their own domain acts upon; everybody else merely compares them (owner, young_owner, state, home),
+   relaxed   words that only their own domain acts upon; everybody else merely compares them (owner, maker, young_owner, state, home),
              and counters;
+   acquire,  flags that tell that something is ready: the status of the library, whether the hooks are attached, whether OCaml has
+   release   ended; in the checked build, its account of live slots;
    acq_rel   the bitmaps of pending deletions: the deleter's last use of a slot happens before its reuse by the owner;
-   seq_cst   the two pairs of a home and the list of pending pools that belongs to it (remote.c), where one side stores the home
-             and takes the list, the other adds to the list and reads the home again: both must not miss each other. */
+   seq_cst   a home and the list of pending pools that belongs to it (remote.c), where one side stores the home and takes the list, the
+             other adds to the list and reads the home again: both must not miss each other. Also the stock and the orphans, lists that
+             are taken as a whole, where less would do but nothing would be gained. */
 #ifndef BXR_ATOMIC_H
 #define BXR_ATOMIC_H
 

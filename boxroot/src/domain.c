@@ -69,7 +69,9 @@ bxr_pool *bxr_domain_obtain_pool(bxr_domain *d)
   bxr_pool *p = NULL;
   bxr_region *r = d->regions;
   if (r != NULL) do {
+    bool idle = (r->formatted & ~r->in_use) != 0;
     p = bxr_region_take_pool(r);
+    if (p != NULL && idle && d->idle > 0) d->idle--;
     if (p != NULL) break;
     r = r->next;
   } while (r != d->regions);
@@ -81,7 +83,6 @@ bxr_pool *bxr_domain_obtain_pool(bxr_domain *d)
     p = bxr_region_take_pool(r);
   }
   d->regions = r; /* the next search starts where this one ended */
-  if (d->idle > 0) d->idle--;
   if (d->idle < d->idle_least) d->idle_least = d->idle;
   bxr_count(&d->count.pools_in_use, 1);
   if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);

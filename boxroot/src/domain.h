@@ -6,7 +6,7 @@
    marked atomic.
 
    Invariants: current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL];
-   state is BXR_NOBODY or 0 iff the domain has no regions and has not used the library since it started;
+   the domain has no regions while state is BXR_NOBODY or 0;
    every pool in use of a region on `regions` is on list[its place]; regions have home == this record. */
 #ifndef BXR_DOMAIN_H
 #define BXR_DOMAIN_H

@@ -9,7 +9,7 @@
    - slots: a live one belongs to whoever owns the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
    - pending_*: any thread, atomically (remote.h). - everything else: the owner; the atomic words may be compared by anybody.
 
-   Invariants, checked by bxr_validate (debug.c) in the checked build:
+   Invariants, checked by bxr_validate (validate.c) in the checked build:
      active <= extent <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity; the free list has distinct slots below `active`, and
      capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;

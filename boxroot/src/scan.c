@@ -151,13 +151,13 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
   if (d == NULL) return;
   bxr_remote_fold(d);
   next_cycle(d);
-  /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young, and the
-     barrier keeps new roots out of them. */
+  /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
   if (d->current != NULL) {
     d->spare = NULL;
     bxr_domain_set_current(d, NULL);
   }
   if (d->count.pools_in_use <= VISITED_AT_ONCE) {
+    bxr_count(&d->count.other_scans, 1);
     visit_pools(d, visitor);
     bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
     return;

@@ -17,7 +17,7 @@ void bxr_freed_some(bxr_domain *d, bxr_pool *p)
   bxr_domain_publish(d, p);
 }
 
-/* The current pool is full, or must not be allocated from any more. */
+/* The current pool has no room, for good or until the marker is through. */
 static void retire_current(bxr_domain *d)
 {
   bxr_pool *p = d->current;

@@ -90,6 +90,10 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
     is_free[i / 64] |= (uint64_t)1 << (i % 64);
     free++;
   }
+  if (bxr_awaits_marker(d, p) && !p->adopted) {
+    BXR_ASSERT(p->head.active <= p->extent && p->extent <= BXR_CAPACITY);
+    for (uint32_t i = p->head.active; i < p->extent; i++) BXR_ASSERT((p->slots[i] & 1) == 1);
+  }
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
   if (p->head.owner == d->state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));

@@ -69,6 +69,9 @@ let scale =
   let percent = match Sys.getenv_opt "BOXROOT_TEST_SCALE" with Some s -> int_of_string s | None -> 100 in
   fun n -> max 2 (n * percent / 100)
 
+(* Gc.compact; a full major collection instead where the debug runtime asserts on its own account of a compaction (OCaml 5.3). *)
+let compact = if Sys.getenv_opt "BOXROOT_TEST_NO_COMPACTION" = None then Gc.compact else Gc.full_major
+
 let create_or_fail v =
   let r = create v in
   if r = none then fail "boxroot_create returned NULL";

@@ -373,7 +373,7 @@ let operations =
      (10, "minor", fun p -> thoroughly p Gc.minor);
      (16, "slice", fun p -> thoroughly p (fun () -> ignore (Gc.major_slice (random p 5000))));
      (2, "major", fun p -> thoroughly p Gc.major); (2, "full major", fun p -> thoroughly p Gc.full_major);
-     (1, "compact", fun p -> if one_in p 3 then thoroughly p Gc.compact); (1, "resize", fun p -> if one_in p 4 then resize_minor p);
+     (1, "compact", fun p -> if one_in p 3 then thoroughly p Root.compact); (1, "resize", fun p -> if one_in p 4 then resize_minor p);
      (8, "nap", fun p -> Root.nap (if one_in p 4 then random p 50 else 0)); (4, "inherit", fun p -> inherit_some p 20);
      (1, "restart", fun p -> if one_in p 2 then restart p) |]
 
@@ -523,7 +523,7 @@ let () =
     p.n <- 0
   in
   check_rest ();
-  Gc.compact ();
+  Root.compact ();
   check_rest ();
   last (fun () -> check_all p);
   settle p;

@@ -164,7 +164,7 @@ let churn_domains ~main_uses () =
       check "main" mine
     end;
     if round = warm_up then begin
-      Gc.compact ();
+      Root.compact ();
       early := resident_kb ();
       early_reserved := bytes_reserved ()
     end
@@ -172,7 +172,7 @@ let churn_domains ~main_uses () =
   Gc.full_major ();
   Queue.iter (check "left behind") left;
   check "main" mine;
-  Gc.compact ();
+  Root.compact ();
   Queue.iter (check "left behind") left;
   if (not (is_sanitized ())) && resident_kb () > !early + 6000 then
     fail "resident memory grew from %d KB after %d rounds to %d KB after %d" !early warm_up (resident_kb ()) rounds;
@@ -324,7 +324,7 @@ let oom_program ~mode ~always ~domains n =
   Gc.full_major ();
   check "deleted" roots;
   for i = 0 to size - 1 do fill i done;
-  Gc.compact ();
+  Root.compact ();
   check "filled again" roots;
   if domains then begin
     let theirs =
@@ -462,7 +462,7 @@ let give_back way () =
   let pools = 1500 in
   let n = pools * pool_capacity () in
   let roots = Array.make n 1 in
-  Gc.compact ();
+  Root.compact ();
   let start = resident_kb () in
   for i = 0 to n - 1 do roots.(i) <- create_or_fail i done;
   Gc.full_major ();
@@ -487,7 +487,7 @@ let give_back_ended_domain () =
   if is_sanitized () then skip "under a sanitizer";
   let n = min 1_000_000 (1000 * pool_capacity ()) in
   let roots = Array.make n none in
-  Gc.compact ();
+  Root.compact ();
   let start = resident_kb () in
   let in_main = create_or_fail 1 in
   in_domain (fun () -> for i = 0 to n - 1 do roots.(i) <- create_or_fail i done);

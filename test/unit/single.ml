@@ -28,7 +28,7 @@ let idle () =
   if status () <> not_setup then fail "status %d" (status ());
   ignore (pools_in_use ());
   collect ();
-  Gc.compact ();
+  Root.compact ();
   if Par.multicore then Par.join (Par.spawn collect);
   if Par.multicore then ignore (eperm_thread none);
   nap 10;

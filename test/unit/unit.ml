@@ -41,7 +41,7 @@ let collect () =
   churn ();
   Gc.full_major ();
   churn ();
-  Gc.compact ()
+  Root.compact ()
 
 (* --- the life of a root --------------------------------------------------------------------------------------------------------- *)
 

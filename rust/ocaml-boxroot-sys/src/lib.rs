@@ -132,7 +132,7 @@ pub struct BoxrootStats {
     pub modify_slow: u64,
     /// Values darkened because their root ended while marking was under way (OCaml 5).
     pub barrier: u64,
-    /// Pools whose values were marked at once, to reuse the pool while marking is under way (OCaml 5).
+    /// Pools whose values were marked at once, while marking is under way (OCaml 5).
     pub darkened_pools: u64,
     /// Minor collections in which roots were scanned.
     pub minor_scans: u64,

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* C++11: owners of a root, in the spirit of std::unique_ptr.
+
+   boxroot_ptr::root owns one root and deletes it when it ends. It can be moved, not copied; moved from, released or default-constructed
+   it is empty. Everything is inline over <boxroot.h>, whose contracts hold here too: what "needs the domain lock" is said there.
+   A root may move to, and end in, any thread or domain: deletion needs no lock. An object is no more thread-safe than an int.
+
+     boxroot_ptr::root r(caml_copy_string("kept"));        // throws std::bad_alloc, or std::system_error
+     table.emplace("key", std::move(r));                   // ownership moves, the cell does not
+     value v = table.at("key").get();                      // under the domain lock
+
+   Without exceptions: boxroot_ptr::root r = boxroot_ptr::root::try_create(v); if (!r) … boxroot_error_string() … */
+#ifndef BOXROOT_HPP
+#define BOXROOT_HPP
+
+#include "../boxroot.h"
+
+#include <cerrno>
+#include <new>
+#include <utility>
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
+#define BOXROOT_HPP_EXCEPTIONS 1
+#include <system_error>
+#else
+#define BOXROOT_HPP_EXCEPTIONS 0
+#endif
+
+namespace boxroot_ptr {
+
+class root {
+public:
+  /* Empty: owns no root. Needs nothing. */
+  root() noexcept : cell_(nullptr) {}
+
+  /* Takes over a root obtained from C; NULL gives an empty one. The caller gives it up. Needs nothing. */
+  static root adopt(::boxroot r) noexcept
+  {
+    root result;
+    result.cell_ = r;
+    return result;
+  }
+
+  /* A root that holds v, or an empty one when it cannot be had: errno and boxroot_error_string() tell why. Needs the domain lock
+     (without it, fails with EPERM). Never runs the GC. */
+  static root try_create(value v) noexcept { return adopt(boxroot_create(v)); }
+
+#if BOXROOT_HPP_EXCEPTIONS
+  /* A root that holds v. As try_create, but throws std::bad_alloc when there is no memory, and std::system_error with EPERM when the
+     domain lock is not held, or with ECANCELED after boxroot_teardown. */
+  explicit root(value v) : cell_(boxroot_create(v))
+  {
+    if (cell_ == nullptr) fail();
+  }
+
+  /* Makes the root hold v; an empty object gets a new root. Needs the domain lock. Throws as the constructor does; then nothing has
+     changed. The cell may move: references obtained from ref() are void. */
+  void set(value v)
+  {
+    if (!try_set(v)) fail();
+  }
+#endif
+
+  /* The same; on failure false, and nothing has changed. */
+  bool try_set(value v) noexcept
+  {
+    if (cell_ != nullptr) return boxroot_modify(&cell_, v);
+    cell_ = boxroot_create(v);
+    return cell_ != nullptr;
+  }
+
+  root(root const &) = delete;
+  root &operator=(root const &) = delete;
+
+  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs nothing. */
+  root(root &&other) noexcept : cell_(other.release()) {}
+  root &operator=(root &&other) noexcept
+  {
+    reset(other.release());
+    return *this;
+  }
+
+  /* Deletes the root, if any. Needs no lock: any thread, at any time. */
+  ~root() { reset(); }
+
+  /* The value. Needs a non-empty object and the domain lock; the usual rules for values that are not rooted apply to the result. */
+  value get() const noexcept { return boxroot_get(cell_); }
+
+  /* The address of the cell, which the GC keeps up to date, until the root ends or is set. Needs a non-empty object; reading through it
+     needs the domain lock. */
+  value const *ref() const noexcept { return boxroot_get_ref(cell_); }
+
+  /* Is there a root? Needs nothing. */
+  explicit operator bool() const noexcept { return cell_ != nullptr; }
+
+  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. Needs nothing. */
+  ::boxroot release() noexcept
+  {
+    ::boxroot r = cell_;
+    cell_ = nullptr;
+    return r;
+  }
+
+  /* Deletes the root, if any, and takes over r (default: none). Needs no lock. */
+  void reset(::boxroot r = nullptr) noexcept
+  {
+    ::boxroot old = cell_;
+    cell_ = r;
+    if (old != nullptr) boxroot_delete(old);
+  }
+
+  void swap(root &other) noexcept { std::swap(cell_, other.cell_); }
+
+private:
+#if BOXROOT_HPP_EXCEPTIONS
+  [[noreturn]] static void fail()
+  {
+    if (boxroot_status() == BOXROOT_TORE_DOWN) throw std::system_error(ECANCELED, std::generic_category(), boxroot_error_string());
+    if (errno == EPERM) throw std::system_error(EPERM, std::generic_category(), boxroot_error_string());
+    throw std::bad_alloc();
+  }
+#endif
+
+  ::boxroot cell_;
+};
+
+inline void swap(root &a, root &b) noexcept { a.swap(b); }
+
+} /* namespace boxroot_ptr */
+
+#undef BOXROOT_HPP_EXCEPTIONS
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* What boxroot.ml binds. */
+#define CAML_NAME_SPACE
+#include <boxroot.h>
+
+#include <caml/alloc.h>
+#include <stdio.h>
+
+value boxroot_ml_status(value unit)
+{
+  (void)unit;
+  return Val_int(boxroot_status());
+}
+
+value boxroot_ml_setup(value unit)
+{
+  (void)unit;
+  return Val_bool(boxroot_setup());
+}
+
+value boxroot_ml_error_string(value unit)
+{
+  (void)unit;
+  return caml_copy_string(boxroot_error_string());
+}
+
+/* The record `stats`: the fields of boxroot_stats, in the same order, all of them uint64_t. */
+value boxroot_ml_stats(value unit)
+{
+  enum { FIELDS = sizeof(boxroot_stats) / sizeof(uint64_t) };
+  union {
+    boxroot_stats named;
+    uint64_t all[FIELDS];
+  } s;
+  (void)unit;
+  boxroot_get_stats(&s.named);
+  _Static_assert(FIELDS == 18 && FIELDS <= Max_young_wosize, "keep boxroot.ml and this function in step");
+  value result = caml_alloc_tuple(FIELDS);
+  for (int i = 0; i < FIELDS; i++) Field(result, i) = Val_long(s.all[i]); /* a fresh young block, and immediates */
+  return result;
+}
+
+value boxroot_ml_print_stats(value unit)
+{
+  boxroot_print_stats();
+  fflush(stdout);
+  return unit;
+}

@@ -1,0 +1,58 @@
+# Common to the scripts of this folder; read with `. "$(dirname "$0")/lib.sh"`. Of the reader: `set -u`.
+# shellcheck shell=bash
+tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+here=$(dirname "$tools")
+cache=${BOXROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/boxroot}
+jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+
+say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
+die() { local code=$1; shift; say "$*"; exit "$code"; }
+usage() { sed -n '2,/^[^#]/p' "$0" | sed '$d; s/^# \{0,1\}//'; }
+need() { # need COMMAND PACKAGE: install PACKAGE when COMMAND is missing and we may
+  command -v "$1" >/dev/null 2>&1 && return
+  "$tools/need" "$1" "$2" >&2 || die 1 "$1 is missing; install the package $2"
+}
+
+# --- compilers -------------------------------------------------------------------------------------------------------
+
+# ocaml_prefix [VERSION|PREFIX|'']: the prefix of a compiler, built first when it has to be. Empty: the default one.
+ocaml_prefix() {
+  case ${1:-} in
+    '') "$tools/toolchain" --default;;
+    */*) [ -x "$1/bin/ocamlopt" ] || die 2 "no bin/ocamlopt in $1"; (cd "$1" && pwd);;
+    *) "$tools/toolchain" "$1";;
+  esac
+}
+
+# summary FILE: adds up the lines `N passed, N failed` of a file.
+summary() { awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f; exit f > 0}' "$1"; }
+
+# --- Debian's source packages ----------------------------------------------------------------------------------------
+
+# apt with lists of its own, for one suite of the archive, never mixed into the system's: set `suite` and `apt_dir` first.
+apt_private() { # apt_private apt-get|apt-cache ARGS…
+  local tool=$1; shift
+  "$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
+    -o Dir::State::lists="$apt_dir/lists" -o Dir::Cache="$apt_dir/cache" -o APT::Sandbox::User="$(id -un)" \
+    -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@"
+}
+apt_refresh() { # the lists of $suite, from the mirror that this machine's apt uses
+  command -v apt-get >/dev/null || die 3 "this machine has no apt-get; only OCaml 4.14.1 and 5.3.0 (through npm) can be built here"
+  local mirror key
+  mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null | awk '$1=="Debian"{print $2; exit}')
+  [ -n "$mirror" ] || mirror=$(sed -nE 's/^(deb +(\[[^]]*\] +)?|URIs: +)([a-z+]+:[^ ]*debian\/?)( .*)?$/\3/p' \
+    /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
+  [ -n "$mirror" ] || die 3 "apt on this machine names no Debian mirror"
+  key=/usr/share/keyrings/debian-archive-keyring.gpg
+  mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
+  printf 'deb-src [signed-by=%s] %s %s main\n' "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
+  apt_private apt-get update >"$apt_dir/update.log" 2>&1 ||
+    die 3 "cannot read the list of Debian's $suite through this machine's mirror (offline?); see $apt_dir/update.log"
+}
+# apt_source PACKAGE VERSION FOLDER: the upstream sources, unpacked into FOLDER.
+apt_source() {
+  need xz xz-utils
+  local tmp=$3.download; rm -rf "$tmp"; mkdir -p "$tmp" "$3"
+  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) || die 3 "apt-get cannot fetch $1 $2; see $tmp/apt.log"
+  tar xf "$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)" -C "$3" --strip-components=1 && rm -rf "$tmp"
+}
