@@ -483,7 +483,7 @@ let () =
       ("--threads", Arg.Set_int threads, "N per domain"); ("--lives", Arg.Set_int lives, "N domains after one another");
       ("--idle-main", Arg.Set idle_main, " the main domain does not use the library"); ("--full-every", Arg.Set_int full_every, "N steps");
       ("--no-restart", Arg.Clear restarts, " no boxroot_teardown in mid-course");
-      ("--no-ephemerons", Arg.Clear ephemerons, " no weak pointers: the debug runtime of OCaml 5 asserts on them when domains end");
+      ("--no-ephemerons", Arg.Clear ephemerons, " no weak pointers: the runtime of OCaml 5 can fail on them when domains end");
       ("--trace", Arg.Set trace, " print each step") ]
     (fun s -> raise (Arg.Bad s))
     "model";
