@@ -1,16 +1,18 @@
-# OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, 5.4.1, newest, or a prefix. Without it, ocamlfind or ocamlopt in
-# PATH, else the newest OCaml 5, built and cached. OCAML=all: the tests run on every version.
+# The targets only call the scripts in tools/, which take the same variables.
+# OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, newest, … or the folder where an OCaml is installed. Without it,
+# ocamlfind's or PATH's ocamlopt; when there is none, the newest OCaml 5, which is built and cached. `make test OCAML=all`: every version.
 OCAML ?=
 SECONDS ?= 3600
 export OCAML
 
-help:      ## this list
-	@sed -nE 's/^([a-z]+): .*## (.*)/make \1\t\2/p' Makefile | expand -t 14
-build: ; @tools/build    ## compile the library (static and shared) into _build/
-test: ; @tools/test      ## all tests, in minutes once the compilers are there
-bench: ; @tools/bench    ## the quick benchmarks beside every rival, with a table and a report
-demo: ; @tools/demo      ## a short program that uses roots, with statistics
-stress: ; @tools/stress $(SECONDS)   ## random tests with fresh seeds, SECONDS=3600
-lint: ; @tools/lint      ## warnings, style, shell scripts
-clean: ; rm -rf _build   ## remove everything that was built here
-.PHONY: help build test bench demo stress lint clean
+help:                         ## this list
+	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 14; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
+build: ; @tools/build         ## the C library, static and shared, in _build/lib/
+test: ; @tools/test           ## all tests: minutes, once the compilers are there
+demo: ; @tools/examples --demo "$(OCAML)"    ## a short program that uses roots, with statistics
+bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
+stress: ; @tools/stress $(SECONDS)           ## random tests with fresh seeds, all versions and flavours; SECONDS=3600
+rust: ; @tools/test rust      ## the tests of the Rust crate and its clients
+lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
+clean: ; rm -rf _build        ## remove everything that was built here
+.PHONY: help build test demo bench stress rust lint clean

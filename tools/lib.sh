@@ -13,6 +13,14 @@ need() { # need COMMAND PACKAGE: install PACKAGE when COMMAND is missing and we 
   "$tools/need" "$1" "$2" >&2 || die 1 "$1 is missing; install the package $2"
 }
 
+# have_cargo: is there a cargo that is recent enough for the crate and its clients? Installs Debian's when there is none at all.
+have_cargo() {
+  command -v cargo >/dev/null || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+  "$tools/need" cargo cargo >&2 || return
+  local v; v=$(rustc --version | sed -nE 's/^rustc 1\.([0-9]+).*/\1/p')
+  [ "${v:-0}" -ge 80 ] || { say "Rust 1.80 or later is needed, this is 1.${v:-?}: install it with rustup"; return 1; }
+}
+
 # --- compilers -------------------------------------------------------------------------------------------------------
 
 # ocaml_prefix [VERSION|PREFIX|'']: the prefix of a compiler, built first when it has to be. Empty: the default one.

@@ -24,7 +24,7 @@ let check step =
 let () =
   say "OCaml %s; a table of C owns OCaml pairs, one root each" Sys.ocaml_version;
   create n;
-  set 0 (0, "0");
+  set 0 (0, string_of_int 0);
   let young = address 0 in
   Gc.minor ();
   say "root 0: its value was at %x; a minor collection moved it to %x" (young * 2) (address 0 * 2);

@@ -14,6 +14,9 @@ struct Entry {
     payload: BoxRoot,
 }
 
+/// A root may move to any thread; reading it needs OCaml's lock, which whoever calls `queue_pop` holds.
+unsafe impl Send for Entry {}
+
 impl Drop for Entry {
     fn drop(&mut self) {
         unsafe { boxroot_delete(self.payload) } // needs no lock: entries may be dropped by any thread
