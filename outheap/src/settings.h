@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, at the first use.
+
+     thp=off|advise|always      huge pages for all spaces; or thp.young=, thp.pools=, thp.blocks= for one of them
+     thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
+     reserve=SIZE               address space reserved at start (outheap_reserve); SIZE: bytes, or with K, M, G, T
+     keep=SIZE                  free memory that is kept rather than given back, at least (default 32M), and keep_share=PERCENT of what is in use (default 10)
+     stats=1                    prints statistics to standard error at exit
+     report=N                   report on naked pointers: prints every Nth, and the count at exit
+     base=ADDRESS               where to place the heap (hexadecimal), for experiments
+
+   An unknown name or a bad value is reported once on standard error and otherwise ignored. */
+#ifndef OH_SETTINGS_H
+#define OH_SETTINGS_H
+
+#include "space.h"
+
+struct oh_settings {
+  enum oh_thp thp[OH_SPACES];
+  size_t thp_from, reserve, keep, keep_share, report;
+  uintptr_t base;
+  bool stats;
+};
+extern struct oh_settings oh_settings; /* read-only after the first call of oh_start */
+
+/* Reads the settings and prepares the spaces, once; cheap afterwards. All functions that need it call it. */
+void oh_start(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools of OCaml 5's major heap: pieces of 32 KiB, cut from large pages of OH_SPACE_POOLS.
+
+   All account lies outside the pools, so that a pool that nobody uses has no page resident. A pool is taken from the large page with the fewest free pieces, at its lowest address, so that
+   pages empty out and can go back whole. */
+#ifndef OH_SLAB_H
+#define OH_SLAB_H
+
+#include <stddef.h>
+
+/* A pool, aligned to its size, contents undefined. NULL with errno = ENOMEM. Any thread. Cost: a mutex; a system call for every 64th pool or so. */
+void *oh_pool_take(void);
+void oh_pool_give(void *pool);
+
+/* Gives the memory of unused pools back: whole large pages, and, if `thorough`, also parts of pages that are in use. Result: bytes. */
+size_t oh_pools_trim(int thorough);
+
+struct oh_slab_counters { size_t pools, pages, resident_free; };
+void oh_pools_count(struct oh_slab_counters *result);
+void oh_pools_validate(void);
+
+#endif
