@@ -8,9 +8,13 @@
 
 #include <stddef.h>
 
-/* A pool, aligned to its size, contents undefined. NULL with errno = ENOMEM. Any thread. Cost: a mutex; a system call for every 64th pool or so. */
+/* A pool, aligned to its size, contents undefined. NULL with errno = ENOMEM. Any thread. Cost: a mutex; for every 64th pool a large page from the space. */
 void *oh_pool_take(void);
 void oh_pool_give(void *pool);
+
+/* The number of pools in use in the large page of this pool (itself included), 1 … OH_POOLS_PER_PAGE; 0 for what is not a pool. Compaction evacuates the pools
+   with the lowest numbers first. Takes no lock; the answer may be a little old. */
+unsigned oh_pool_page_used(void const *pool);
 
 /* Gives the memory of unused pools back: whole large pages, and, if `thorough`, also parts of pages that are in use. Result: bytes. */
 size_t oh_pools_trim(int thorough);
@@ -18,5 +22,9 @@ size_t oh_pools_trim(int thorough);
 struct oh_slab_counters { size_t pools, pages, resident_free; };
 void oh_pools_count(struct oh_slab_counters *result);
 void oh_pools_validate(void);
+
+/* Around fork. */
+void oh_pools_lock(void);
+void oh_pools_unlock(void);
 
 #endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+#include "slab.h"
+#include "pagemap.h"
+#include "settings.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define PIECES OH_POOLS_PER_PAGE
+#define ALL (~(uint64_t)0 >> (64 - PIECES))
+
+/* A large page that is cut into pieces. Everything is protected by the lock; `used` is also read without it.
+     used is a subset of touched; both are subsets of ALL;
+     base != NULL  <=>  used != 0  <=>  the page is on the list buckets[number of pieces that are not in `used`];
+     sum of popcount(used) over all pages = pools;  number of pages on the lists = pages;
+     bit f - 1 of `vacant` is set  <=>  buckets[f] is not empty, for f = 1 … PIECES - 1. */
+struct page {
+  uint64_t used;    /* pieces that are in use */
+  uint64_t touched; /* pieces that may be resident */
+  char *base;
+  struct page *next, *prev;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static oh_map records;
+static struct page *buckets[PIECES + 1];
+static uint64_t vacant;
+static size_t pools, pages;
+
+#define CHECK(c) ((c) ? (void)0 : fault(#c, NULL))
+
+__attribute__((noreturn, cold)) static void fault(char const *what, void const *pool)
+{
+  fprintf(stderr, "outheap: pools: %s (%p)\n", what, pool);
+  abort();
+}
+
+static unsigned count(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
+static uint64_t used_of(struct page const *p) { return __atomic_load_n(&p->used, __ATOMIC_RELAXED); }
+static struct page *page_of(void const *pool) { return oh_map_find(&records, (uintptr_t)pool, sizeof(struct page)); }
+static uint64_t bit_of(void const *pool) { return (uint64_t)1 << ((uintptr_t)pool >> OH_POOL_LOG & (PIECES - 1)); }
+
+static void link_page(struct page *p)
+{
+  unsigned f = PIECES - count(p->used);
+  p->prev = NULL;
+  p->next = buckets[f];
+  if (p->next != NULL) p->next->prev = p;
+  buckets[f] = p;
+  if (f != 0) vacant |= (uint64_t)1 << (f - 1);
+}
+
+static void unlink_page(struct page *p)
+{
+  unsigned f = PIECES - count(p->used);
+  if (p->next != NULL) p->next->prev = p->prev;
+  if (p->prev != NULL) p->prev->next = p->next;
+  else {
+    buckets[f] = p->next;
+    if (f != 0 && p->next == NULL) vacant &= ~((uint64_t)1 << (f - 1));
+  }
+}
+
+/* A page that is on no list yet. Called without the lock. */
+static struct page *obtain_page(void)
+{
+  bool fresh;
+  char *base = oh_pages_take(OH_SPACE_POOLS, OH_PAGE, true, &fresh);
+  if (base == NULL) return NULL;
+  if (!oh_map_make(&records, (uintptr_t)base, OH_PAGE, sizeof(struct page))) {
+    oh_pages_give(OH_SPACE_POOLS, base, OH_PAGE);
+    errno = ENOMEM;
+    return NULL;
+  }
+  struct page *p = page_of(base);
+  p->base = base;
+  /* The first touch of a huge page makes the whole of it resident. */
+  p->touched = fresh && oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 0 : ALL;
+  return p;
+}
+
+void *oh_pool_take(void)
+{
+  struct page *p;
+  pthread_mutex_lock(&lock);
+  if (vacant != 0) {
+    p = buckets[__builtin_ctzll(vacant) + 1];
+    unlink_page(p);
+  }
+  else {
+    pthread_mutex_unlock(&lock);
+    p = obtain_page();
+    if (p == NULL) return NULL;
+    pthread_mutex_lock(&lock);
+    pages++;
+  }
+  unsigned i = (unsigned)__builtin_ctzll(~p->used);
+  uint64_t bit = (uint64_t)1 << i;
+  __atomic_store_n(&p->used, p->used | bit, __ATOMIC_RELAXED);
+  p->touched |= bit;
+  pools++;
+  char *base = p->base;
+  link_page(p);
+  pthread_mutex_unlock(&lock);
+  return base + ((size_t)i << OH_POOL_LOG);
+}
+
+void oh_pool_give(void *pool)
+{
+  struct page *p = page_of(pool);
+  uint64_t bit = bit_of(pool);
+#if OH_DEBUG
+  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) fault("not a pool", pool);
+#endif
+  pthread_mutex_lock(&lock);
+#if OH_DEBUG
+  if ((p->used & bit) == 0) fault("given back, but not in use", pool);
+#endif
+  unlink_page(p);
+  __atomic_store_n(&p->used, p->used & ~bit, __ATOMIC_RELAXED);
+  pools--;
+  char *base = NULL;
+  if (p->used != 0) link_page(p);
+  else {
+    base = p->base;
+    p->base = NULL;
+    pages--;
+  }
+  pthread_mutex_unlock(&lock);
+  if (base != NULL) oh_pages_give(OH_SPACE_POOLS, base, OH_PAGE); /* which knows how much to keep */
+}
+
+unsigned oh_pool_page_used(void const *pool)
+{
+  struct page *p = page_of(pool);
+  return p == NULL ? 0 : count(used_of(p));
+}
+
+/* Gives the memory of unused pieces back, run by run. Pieces smaller than the system's pages count when they fill one together. */
+static size_t discard_unused(struct page *p)
+{
+  uint64_t left = p->touched & ~p->used;
+  uintptr_t grain = oh_os_page() - 1;
+  size_t bytes = 0;
+  while (left != 0) {
+    unsigned first = (unsigned)__builtin_ctzll(left);
+    uint64_t after = ~left >> first;
+    unsigned length = after == 0 ? 64 - first : (unsigned)__builtin_ctzll(after);
+    uint64_t run = (~(uint64_t)0 >> (64 - length)) << first;
+    uintptr_t start = ((uintptr_t)p->base + ((uintptr_t)first << OH_POOL_LOG) + grain) & ~grain;
+    uintptr_t end = ((uintptr_t)p->base + ((uintptr_t)(first + length) << OH_POOL_LOG)) & ~grain;
+    if (start < end) {
+      oh_pages_discard(OH_SPACE_POOLS, (void *)start, end - start);
+      p->touched &= ~run;
+      bytes += end - start;
+    }
+    left &= ~run;
+  }
+  return bytes;
+}
+
+size_t oh_pools_trim(int thorough)
+{
+  size_t bytes = 0;
+  if (thorough) {
+    pthread_mutex_lock(&lock);
+    /* To split a huge page that is nearly full costs more, in later misses of the processor's address cache, than it gives. */
+    unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 1 : PIECES / 8 + 1;
+    for (unsigned f = least; f < PIECES; f++)
+      for (struct page *p = buckets[f]; p != NULL; p = p->next) bytes += discard_unused(p);
+    pthread_mutex_unlock(&lock);
+  }
+  return bytes + oh_pages_trim(OH_SPACE_POOLS);
+}
+
+void oh_pools_count(struct oh_slab_counters *result)
+{
+  pthread_mutex_lock(&lock);
+  result->pools = pools;
+  result->pages = pages;
+  result->resident_free = 0;
+  for (unsigned f = 1; f < PIECES; f++)
+    for (struct page *p = buckets[f]; p != NULL; p = p->next) result->resident_free += (size_t)count(p->touched & ~p->used) << OH_POOL_LOG;
+  pthread_mutex_unlock(&lock);
+}
+
+void oh_pools_validate(void)
+{
+  size_t pools_seen = 0, pages_seen = 0;
+  pthread_mutex_lock(&lock);
+  for (unsigned f = 0; f <= PIECES; f++) {
+    if (f != 0) CHECK((vacant >> (f - 1) & 1) == (buckets[f] != NULL));
+    for (struct page *p = buckets[f], *prev = NULL; p != NULL; prev = p, p = p->next) {
+      CHECK(p->prev == prev && p->used != 0 && count(p->used) == PIECES - f);
+      CHECK((p->used & ~p->touched) == 0 && (p->touched & ~ALL) == 0);
+      CHECK(p->base != NULL && ((uintptr_t)p->base & (OH_PAGE - 1)) == 0 && page_of(p->base) == p);
+      pools_seen += count(p->used);
+      pages_seen++;
+    }
+  }
+  CHECK(pools_seen == pools && pages_seen == pages);
+  pthread_mutex_unlock(&lock);
+}
+
+void oh_pools_lock(void) { pthread_mutex_lock(&lock); }
+void oh_pools_unlock(void) { pthread_mutex_unlock(&lock); }
