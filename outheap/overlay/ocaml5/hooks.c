@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* What the redirected units share: minor heaps, static data. */
+#include "prelude.h"
+#include "ranges.h"
+#include "settings.h"
+#include "space.h"
+#include <errno.h>
+
+static uintptr_t round_up(uintptr_t bytes) { return (bytes + OH_PAGE - 1) & -OH_PAGE; }
+
+/* A failure to extend the fine table makes static data opaque to polymorphic operations: not acceptable in silence. */
+void oh_declare_static(void const *begin, void const *end)
+{
+  if (begin < end && oh_ranges_add((uintptr_t)begin, (uintptr_t)end, OH_HOLDS_VALUES, false) != 0)
+    caml_fatal_error("Outheap: no memory to declare static data");
+}
+
+void oh_declare_weak_values(void);
+
+#ifdef NATIVE_CODE
+struct segment { char *begin, *end; };
+extern struct segment caml_data_segments[];
+#endif
+
+/* Called before the first value exists. A pointer may be equal to the end of a unit's data: an empty block. */
+void oh_declare_runtime_values(void)
+{
+  oh_declare_static((char const *)caml_atom(0) - sizeof(header_t), (char const *)caml_atom(255) + sizeof(header_t));
+  oh_declare_weak_values();
+#ifdef NATIVE_CODE
+  for (struct segment *s = caml_data_segments; s->begin; s++) oh_declare_static(s->begin, s->end + sizeof(value));
+#endif
+}
+
+/* The reservation for all domains. The runtime makes one at start, and a new one for larger minor heaps. */
+void *oh_minor_heaps_reserve(uintptr_t bytes)
+{
+  static bool declared;
+  oh_start();
+  if (!declared) {
+    declared = true;
+    oh_declare_runtime_values();
+  }
+  return oh_pages_take(OH_SPACE_YOUNG, round_up(bytes), false, NULL);
+}
+
+void oh_minor_heaps_release(void *start, uintptr_t bytes) { oh_pages_give(OH_SPACE_YOUNG, start, round_up(bytes)); }
+
+void *oh_minor_heap_commit(void *start, uintptr_t bytes) { return oh_pages_commit(OH_SPACE_YOUNG, start, bytes) ? start : NULL; }
+
+void oh_minor_heap_discard(void *start, uintptr_t bytes)
+{
+  if (bytes != 0) oh_pages_discard(OH_SPACE_YOUNG, start, bytes);
+}
