@@ -9,6 +9,26 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+/* The runtime variant `_outheap` (../../outheap) follows pointers only into memory that it gave out for that; a pool anywhere else would be foreign to it. */
+enum { outheap_major = 1, outheap_page = 1 << 21 };
+extern void *outheap_allocate(int kind, size_t bytes) __attribute__((weak));
+
+/* It gives large pages, which hold several regions: those not used yet, one behind the other. */
+static void *outheap_reserve_region(size_t size)
+{
+  static char *left;
+  char *p = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQ_REL);
+  size_t rest = (size_t)(-(uintptr_t)p & (outheap_page - 1)); /* from here to the end of the page */
+  if (p == NULL && size <= outheap_page) { /* larger ones would not be aligned */
+    p = outheap_allocate(outheap_major, outheap_page);
+    rest = outheap_page;
+  }
+  /* If another thread has put its own there meanwhile, ours is left unused: address space without memory. */
+  char *none = NULL;
+  if (p != NULL && rest > size) __atomic_compare_exchange_n(&left, &none, p + size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  return p;
+}
+
 static void *map(size_t size)
 {
   void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -17,6 +37,11 @@ static void *map(size_t size)
 
 void *bxr_os_reserve(size_t size)
 {
+  if (outheap_allocate != NULL) {
+    void *p = outheap_reserve_region(size);
+    if (p == NULL) errno = ENOMEM;
+    return p;
+  }
   char *p = map(size); /* aligned already, when it lands next to an earlier one */
   if (p != NULL && ((uintptr_t)p & (size - 1)) != 0) {
     munmap(p, size);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab.h"
+#include "fault.h"
 #include "pagemap.h"
 #include "settings.h"
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #define PIECES OH_POOLS_PER_PAGE
 #define ALL (~(uint64_t)0 >> (64 - PIECES))
@@ -28,13 +27,7 @@ static struct page *buckets[PIECES + 1];
 static uint64_t vacant;
 static size_t pools, pages;
 
-#define CHECK(c) ((c) ? (void)0 : fault(#c, NULL))
-
-__attribute__((noreturn, cold)) static void fault(char const *what, void const *pool)
-{
-  fprintf(stderr, "outheap: pools: %s (%p)\n", what, pool);
-  abort();
-}
+#define CHECK(c) OH_CHECK("pools", c, NULL)
 
 static unsigned count(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
 static uint64_t used_of(struct page const *p) { return __atomic_load_n(&p->used, __ATOMIC_RELAXED); }
@@ -111,11 +104,11 @@ void oh_pool_give(void *pool)
   struct page *p = page_of(pool);
   uint64_t bit = bit_of(pool);
 #if OH_DEBUG
-  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) fault("not a pool", pool);
+  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) oh_fault("pools", "not a pool", pool);
 #endif
   pthread_mutex_lock(&lock);
 #if OH_DEBUG
-  if ((p->used & bit) == 0) fault("given back, but not in use", pool);
+  if ((p->used & bit) == 0) oh_fault("pools", "given back, but not in use", pool);
 #endif
   unlink_page(p);
   __atomic_store_n(&p->used, p->used & ~bit, __ATOMIC_RELAXED);

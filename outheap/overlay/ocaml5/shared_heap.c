@@ -5,12 +5,9 @@
 #include "prelude.h"
 #include <caml/addrmap.h>
 #include <caml/roots.h>
-#include <caml/sizeclasses.h>
 #include "block.h"
 #include "config.h"
 #include "slab.h"
-
-_Static_assert(Bsize_wsize(POOL_WSIZE) == OH_POOL, "pools of this version have another size");
 
 #define caml_mem_map(bytes, reserve_only) ((void)(bytes), oh_pool_take())
 #define caml_mem_unmap(pool, bytes) oh_pool_give(pool)
@@ -28,6 +25,8 @@ _Static_assert(Bsize_wsize(POOL_WSIZE) == OH_POOL, "pools of this version have a
 #undef caml_mem_unmap
 #undef malloc
 #undef free
+
+_Static_assert(Bsize_wsize(POOL_WSIZE) == OH_POOL, "pools of this version have another size");
 
 #include "order.h"
 
