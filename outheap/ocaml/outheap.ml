@@ -1,0 +1,50 @@
+(* SPDX-License-Identifier: MIT *)
+type kind = Immediate | Unknown | Major | Young | Values | Foreign
+
+external is_available : unit -> bool = "outheap_ml_available" [@@noalloc]
+external classify_code : Obj.t -> int = "outheap_ml_classify" [@@noalloc]
+external reserve_code : int -> int = "outheap_ml_reserve"
+external trim : unit -> int = "outheap_ml_trim"
+external report : every:int -> int = "outheap_ml_report"
+
+(* In the order of outheap_statistics in outheap.h. *)
+type statistics = {
+  chunks : int;
+  chunks_tainted : int;
+  reserved : int;
+  reserved_ahead : int;
+  committed : int;
+  resident_free : int;
+  pools : int;
+  pool_pages : int;
+  blocks : int;
+  block_bytes : int;
+  young : int;
+  ranges : int;
+  commits : int;
+  decommits : int;
+  reservations : int;
+  advises : int;
+  met_unknown : int;
+  words_seen : int;
+  words_immediate : int;
+  words_young : int;
+  words_static : int;
+  words_foreign : int;
+  lines_saved : int;
+}
+
+external statistics : unit -> statistics = "outheap_ml_statistics"
+
+let available = is_available ()
+let kinds = [| Unknown; Major; Young; Values; Foreign |]
+let classify v = if Obj.is_int v then Immediate else kinds.(classify_code v)
+
+let reserve bytes =
+  match reserve_code bytes with
+  | 0 -> Ok ()
+  | 1 -> Error "no such amount of address space"
+  | 2 -> Error "not a possible amount"
+  | _ -> Error "this program is linked with the stock runtime"
+
+let settings () = Option.value (Sys.getenv_opt "OUTHEAP") ~default:""

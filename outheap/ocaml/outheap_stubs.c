@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* The module Outheap. All functions of the variant are weak here: the program may be linked with the stock runtime. */
+#include <caml/alloc.h>
+#include <caml/memory.h>
+#include <caml/mlvalues.h>
+#include <errno.h>
+#include <outheap.h>
+#include <stdio.h>
+
+#pragma weak outheap_classify
+#pragma weak outheap_reserve
+#pragma weak outheap_trim
+#pragma weak outheap_statistics
+#pragma weak outheap_report
+
+value outheap_ml_available(value unit)
+{
+  (void)unit;
+  return Val_bool(outheap_classify != NULL);
+}
+
+value outheap_ml_classify(value v) { return Val_int(outheap_classify ? (int)outheap_classify((void *)v) : OUTHEAP_UNKNOWN); }
+
+value outheap_ml_reserve(value bytes)
+{
+  if (!outheap_reserve) return Val_int(3);
+  if (Long_val(bytes) <= 0) return Val_int(2);
+  int error = outheap_reserve((size_t)Long_val(bytes));
+  return Val_int(error == 0 ? 0 : error == EINVAL ? 2 : 1);
+}
+
+value outheap_ml_trim(value unit)
+{
+  (void)unit;
+  return Val_long(outheap_trim ? outheap_trim() : 0);
+}
+
+static void print_sample(void const *pointer, void const *data)
+{
+  (void)data;
+  char line[64];
+  int n = snprintf(line, sizeof line, "outheap: foreign pointer %p\n", pointer);
+  if (n > 0) (void)fwrite(line, 1, (size_t)n, stderr);
+}
+
+value outheap_ml_report(value every)
+{
+  if (!outheap_report || Long_val(every) < 0) return Val_long(0);
+  return Val_long(outheap_report((size_t)Long_val(every), print_sample, NULL));
+}
+
+value outheap_ml_statistics(value unit)
+{
+  (void)unit;
+  struct outheap_statistics s = {0};
+  if (outheap_statistics) outheap_statistics(&s);
+  size_t const *words = (size_t const *)&s;
+  mlsize_t n = sizeof s / sizeof *words;
+  value result = caml_alloc_tuple(n);
+  for (mlsize_t i = 0; i < n; i++) Store_field(result, i, Val_long(words[i]));
+  return result;
+}
