@@ -23,8 +23,4 @@ struct oh_block_counters { size_t blocks, bytes, resident_free, extents; };
 void oh_blocks_count(struct oh_block_counters *result);
 void oh_blocks_validate(void);
 
-/* Around fork. */
-void oh_blocks_lock(void);
-void oh_blocks_unlock(void);
-
 #endif

@@ -3,6 +3,7 @@
 #ifndef OH_PAGEMAP_H
 #define OH_PAGEMAP_H
 
+#include "atomic.h"
 #include "config.h"
 #include "os.h"
 
@@ -20,7 +21,7 @@ static inline void *oh_map_find(oh_map *m, uintptr_t address, size_t record)
 {
   size_t page = address >> OH_PAGE_LOG;
   if (page >> (OH_MAP_ROOT_LOG + OH_MAP_LEAF_LOG) != 0) return NULL;
-  char *leaf = __atomic_load_n(&m->leaf[page >> OH_MAP_LEAF_LOG], __ATOMIC_ACQUIRE);
+  char *leaf = oh_load_acquire(&m->leaf[page >> OH_MAP_LEAF_LOG]);
   return leaf == NULL ? NULL : leaf + (page & (OH_MAP_LEAF - 1)) * record;
 }
 
@@ -31,7 +32,7 @@ static inline bool oh_map_make(oh_map *m, uintptr_t address, size_t bytes, size_
   size_t last = (address + bytes - 1) >> (OH_PAGE_LOG + OH_MAP_LEAF_LOG);
   for (size_t i = address >> (OH_PAGE_LOG + OH_MAP_LEAF_LOG); i <= last; i++) {
     char *leaf = NULL;
-    if (__atomic_load_n(&m->leaf[i], __ATOMIC_RELAXED) != NULL) continue;
+    if (oh_load_relaxed(&m->leaf[i]) != NULL) continue;
     char *made = (char *)oh_os_metadata(OH_MAP_LEAF * record);
     if (made == NULL) return false;
     (void)__atomic_compare_exchange_n(&m->leaf[i], &leaf, made, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);

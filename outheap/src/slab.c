@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "slab.h"
-#include "fault.h"
+#include "atomic.h"
+#include "check.h"
+#include "lock.h"
 #include "pagemap.h"
 #include "settings.h"
 #include <errno.h>
@@ -27,10 +29,8 @@ static struct page *buckets[PIECES + 1];
 static uint64_t vacant;
 static size_t pools, pages;
 
-#define CHECK(c) OH_CHECK("pools", c, NULL)
-
 static unsigned count(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
-static uint64_t used_of(struct page const *p) { return __atomic_load_n(&p->used, __ATOMIC_RELAXED); }
+static uint64_t used_of(struct page const *p) { return oh_load_relaxed(&p->used); }
 static struct page *page_of(void const *pool) { return oh_map_find(&records, (uintptr_t)pool, sizeof(struct page)); }
 static uint64_t bit_of(void const *pool) { return (uint64_t)1 << ((uintptr_t)pool >> OH_POOL_LOG & (PIECES - 1)); }
 
@@ -90,7 +90,7 @@ void *oh_pool_take(void)
   }
   unsigned i = (unsigned)__builtin_ctzll(~p->used);
   uint64_t bit = (uint64_t)1 << i;
-  __atomic_store_n(&p->used, p->used | bit, __ATOMIC_RELAXED);
+  oh_store_relaxed(&p->used, p->used | bit);
   p->touched |= bit;
   pools++;
   char *base = p->base;
@@ -104,14 +104,14 @@ void oh_pool_give(void *pool)
   struct page *p = page_of(pool);
   uint64_t bit = bit_of(pool);
 #if OH_DEBUG
-  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) oh_fault("pools", "not a pool", pool);
+  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) oh_fault("not a pool: %p", pool);
 #endif
   pthread_mutex_lock(&lock);
 #if OH_DEBUG
-  if ((p->used & bit) == 0) oh_fault("pools", "given back, but not in use", pool);
+  if ((p->used & bit) == 0) oh_fault("pool given back that is not in use: %p", pool);
 #endif
   unlink_page(p);
-  __atomic_store_n(&p->used, p->used & ~bit, __ATOMIC_RELAXED);
+  oh_store_relaxed(&p->used, p->used & ~bit);
   pools--;
   char *base = NULL;
   if (p->used != 0) link_page(p);
@@ -183,16 +183,16 @@ void oh_pools_validate(void)
   size_t pools_seen = 0, pages_seen = 0;
   pthread_mutex_lock(&lock);
   for (unsigned f = 0; f <= PIECES; f++) {
-    if (f != 0) CHECK((vacant >> (f - 1) & 1) == (buckets[f] != NULL));
+    if (f != 0) OH_CHECK((vacant >> (f - 1) & 1) == (buckets[f] != NULL));
     for (struct page *p = buckets[f], *prev = NULL; p != NULL; prev = p, p = p->next) {
-      CHECK(p->prev == prev && p->used != 0 && count(p->used) == PIECES - f);
-      CHECK((p->used & ~p->touched) == 0 && (p->touched & ~ALL) == 0);
-      CHECK(p->base != NULL && ((uintptr_t)p->base & (OH_PAGE - 1)) == 0 && page_of(p->base) == p);
+      OH_CHECK(p->prev == prev && p->used != 0 && count(p->used) == PIECES - f);
+      OH_CHECK((p->used & ~p->touched) == 0 && (p->touched & ~ALL) == 0);
+      OH_CHECK(p->base != NULL && ((uintptr_t)p->base & (OH_PAGE - 1)) == 0 && page_of(p->base) == p);
       pools_seen += count(p->used);
       pages_seen++;
     }
   }
-  CHECK(pools_seen == pools && pages_seen == pages);
+  OH_CHECK(pools_seen == pools && pages_seen == pages);
   pthread_mutex_unlock(&lock);
 }
 

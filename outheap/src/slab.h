@@ -23,8 +23,4 @@ struct oh_slab_counters { size_t pools, pages, resident_free; };
 void oh_pools_count(struct oh_slab_counters *result);
 void oh_pools_validate(void);
 
-/* Around fork. */
-void oh_pools_lock(void);
-void oh_pools_unlock(void);
-
 #endif
