@@ -5,6 +5,7 @@
 #define PATIENCE 4       /* blocks of a request's own class, of which some may be too small, that are looked at first */
 #define PATIENCE_LAST 64 /* and before the arena grows */
 #define WORTH (OH_PAGE / 8) /* free memory in a large page that is worth splitting a huge page for */
+#define PAGEFUL (OH_PAGE - OH_PAYLOAD) /* the least size that may hold a whole large page: an extent of its own */
 #define STEP_MAX ((size_t)32 << 20)
 
 oh_map oh_owners;
@@ -57,7 +58,7 @@ static void insert(struct oh_arena *a, struct oh_block *b, size_t size, size_t e
   a->list[c] = b;
   a->columns[c / OH_COLUMNS] |= (uint32_t)1 << c % OH_COLUMNS;
   a->rows |= (uint64_t)1 << c / OH_COLUMNS;
-  if (size >= OH_PAGE) a->idle += oh_idle_in(b, size);
+  if (size >= PAGEFUL) a->idle += oh_idle_in(b, size);
   if (empty) a->empty += oh_inner(b, size).bytes;
 }
 
@@ -65,7 +66,7 @@ static void insert(struct oh_arena *a, struct oh_block *b, size_t size, size_t e
 static void withdraw(struct oh_arena *a, struct oh_block *b)
 {
   size_t size = size_of(b);
-  if (size >= OH_PAGE) a->idle -= oh_idle_in(b, size);
+  if (size >= PAGEFUL) a->idle -= oh_idle_in(b, size);
   if (flags_of(b) & OH_EMPTY) a->empty -= oh_inner(b, size).bytes;
   if (b->next != NULL) b->next->prev = b->prev;
   if (b->prev != NULL) b->prev->next = b->next;
@@ -176,7 +177,7 @@ struct oh_run oh_arena_give(struct oh_arena *a, struct oh_block *b)
   a->blocks--;
   a->bytes -= size;
   b = coalesce(a, b, &size);
-  if (size >= OH_PAGE && a->idle + oh_idle_in(b, size) > oh_arena_step(a)) return cut(a, b, size);
+  if (size >= PAGEFUL && a->idle + oh_idle_in(b, size) > oh_arena_step(a)) return cut(a, b, size);
   insert(a, b, size, 0);
   return (struct oh_run){ NULL, 0 };
 }
