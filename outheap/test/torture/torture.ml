@@ -7,20 +7,20 @@
      torture --list                        the names of scenarios; --kinds: of kinds of patterns
 
      --seed N  --seconds N | --steps N  --domains N (OCaml 5)  --recycle (also memory that is given back: needs reserved address space)
-     --only NAMES (structures and operations, separated by commas)  --kind KINDS  --no-compaction  --no-ephemerons  --no-threads  --trace
+     --only NAMES, --without NAMES (structures and operations, separated by commas)  --kind KINDS  --no-compaction  --no-ephemerons  --no-threads  --trace
 
    With one domain and --no-threads, the same seed takes the same steps. *)
 
 open Foreign
 
-let seed = ref 0 and seconds = ref 10. and steps = ref max_int and domains = ref 1 and recycle = ref false and only = ref []
+let seed = ref 0 and seconds = ref 10. and steps = ref max_int and domains = ref 1 and recycle = ref false and only = ref [] and without = ref []
 and kinds = ref [] and compaction = ref true and ephemerons = ref true and threads = ref true and trace = ref false and scenario = ref ""
 
 let fail name message =
   prerr_endline (Printf.sprintf "torture: %s: %s" name message);
   exit 1
 
-let chosen name = !only = [] || List.mem name !only
+let chosen name = (!only = [] || List.mem name !only) && not (List.mem name !without)
 
 (* --- patterns ------------------------------------------------------------------------------------------------------ *)
 
@@ -228,7 +228,7 @@ let () =
   Arg.parse [
     "--seed", Arg.Set_int seed, "N"; "--seconds", Arg.Set_float seconds, "N"; "--steps", Arg.Set_int steps, "N";
     "--domains", Arg.Set_int domains, "N"; "--recycle", Arg.Set recycle, " also memory that is given back";
-    "--only", Arg.String (fun s -> only := String.split_on_char ',' s), "NAMES";
+    "--only", Arg.String (fun s -> only := String.split_on_char ',' s), "NAMES"; "--without", Arg.String (fun s -> without := String.split_on_char ',' s), "NAMES";
     "--kind", Arg.String (fun s -> kinds := List.map kind_of (String.split_on_char ',' s)), "KINDS";
     "--no-compaction", Arg.Clear compaction, ""; "--no-ephemerons", Arg.Clear ephemerons, ""; "--no-threads", Arg.Clear threads, "";
     "--trace", Arg.Set trace, ""; "--scenario", Arg.Set_string scenario, "NAME[:KIND]";
