@@ -6,13 +6,14 @@ SECONDS ?= 3600
 export OCAML
 
 help:                         ## this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 14; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
 test: ; @tools/test           ## all tests: minutes, once the compilers are there
 demo: ; @tools/examples --demo "$(OCAML)"    ## a short program that uses roots, with statistics
 bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
+bench-heap: ; @tools/bench-heap              ## the same for Outheap: marking, compaction, the compiler and Coq relinked
 stress: ; @tools/stress $(SECONDS)           ## random tests with fresh seeds, all versions and flavours; SECONDS=3600
 rust: ; @tools/test rust      ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; rm -rf _build        ## remove everything that was built here
-.PHONY: help build test demo bench stress rust lint clean
+.PHONY: help build test demo bench bench-heap stress rust lint clean

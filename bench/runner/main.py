@@ -152,7 +152,7 @@ def main() -> int:
 
     verdicts = targets.check(results, compiler.ocaml5)
     print(f"OCaml {compiler.version}, commit {facts['commit']}. Median, spread, ratio to {RIVAL}.")
-    print(report.terminal(results, shutil.get_terminal_size((160, 40)).columns))
+    print(report.terminal(report.tables(results), shutil.get_terminal_size((160, 40)).columns))
     target_lines = targets.lines(results, compiler.ocaml5)
     print("\nTargets:", *target_lines, sep="\n  ", flush=True)
 

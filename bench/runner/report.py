@@ -27,36 +27,33 @@ def number(x: float) -> str:
     return f"{x:.3g}" if x < 1000 else f"{x:.0f}"
 
 
-def cell(results: Results, workload: str, case: str, metric: str, implementation: str) -> str:
+def cell(results: Results, workload: str, case: str, metric: str, implementation: str, base: str = RIVAL) -> str:
     middle = results.median(workload, case, metric, implementation)
     if middle is None:
         return ""
     spread = results.spread(workload, case, metric, implementation)
-    ratio = results.ratio(workload, case, metric, implementation)
+    ratio = results.ratio(workload, case, metric, implementation, base)
     return (number(middle) + (f" ±{spread:.0%}" if spread is not None else "")
-            + (f" {ratio:.2f}x" if ratio is not None and implementation != RIVAL else ""))
+            + (f" {ratio:.2f}x" if ratio is not None and implementation != base else ""))
 
 
-def shown(workload: str, metric: str) -> bool:
-    return not metric.startswith("gc: ") and metric not in WORKLOADS[workload].hidden
-
-
-def tables(results: Results):
+def tables(results: Results, workloads: dict = WORKLOADS, order: tuple = tuple(IMPLEMENTATIONS), base: str = RIVAL):
     """(workload, case, header row, rows) for everything measured."""
-    order = list(IMPLEMENTATIONS)
-    for name in WORKLOADS:
+    for name, workload in workloads.items():
         for case in results.cases(name):
             implementations = sorted(results.implementations(name, case), key=order.index)
             rows = []
-            for metric in filter(lambda m: shown(name, m), results.metrics(name, case)):
+            for metric in results.metrics(name, case):
+                if metric.startswith("gc: ") or metric in workload.hidden:
+                    continue
                 unit = results.units[name, case, metric]
-                rows.append([metric + (f" ({unit})" if unit else ""), *(cell(results, name, case, metric, i) for i in implementations)])
-            yield WORKLOADS[name], case, ["", *implementations], rows
+                rows.append([metric + (f" ({unit})" if unit else ""), *(cell(results, name, case, metric, i, base) for i in implementations)])
+            yield workload, case, ["", *implementations], rows
 
 
-def terminal(results: Results, width: int) -> str:
+def terminal(tables, width: int) -> str:
     out = []
-    for workload, case, header, rows in tables(results):
+    for workload, case, header, rows in tables:
         out.append(f"\n{workload.name}{', ' + case if case else ''}: {workload.note}")
         widths = [max(len(r[i]) for r in [header, *rows]) for i in range(len(header))]
         columns = list(range(1, len(header)))
@@ -72,6 +69,14 @@ def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
     return ["| " + " | ".join(r) + " |" for r in [header, ["---"] * len(header), *rows]]
 
 
+def markdown_workloads(tables) -> list[str]:
+    out = []
+    for workload, case, header, rows in tables:
+        out += [f"## {workload.name}{', ' + case if case else ''}", "", f"{workload.note[0].upper()}{workload.note[1:]}.", ""]
+        out += markdown_table(header, rows) + [""]
+    return out
+
+
 def markdown(results: Results, facts: dict[str, str], target_lines: list[str], plots: list[str], failures: list[str]) -> str:
     rounds = 1 + max((f.round for f in results.figures), default=0)
     out = ["# Benchmark report", "", *markdown_table(["", ""], [[k, v] for k, v in {**facts, "rounds": str(rounds)}.items()]), ""]
@@ -79,9 +84,7 @@ def markdown(results: Results, facts: dict[str, str], target_lines: list[str], p
     if failures:
         out += ["## Failures", "", *(f"* {f}" for f in failures), ""]
     out += ["## Targets", "", "```", *target_lines, "```", ""]
-    for workload, case, header, rows in tables(results):
-        out += [f"## {workload.name}{', ' + case if case else ''}", "", f"{workload.note[0].upper()}{workload.note[1:]}.", ""]
-        out += markdown_table(header, rows) + [""]
+    out += markdown_workloads(tables(results))
     out += [f"![{p}]({p})" for p in plots] + ([""] if plots else [])
     used = dict.fromkeys(f.implementation for f in results.figures)
     out += ["## Implementations", "", *(f"* `{i}`: {IMPLEMENTATIONS[i].note}" for i in IMPLEMENTATIONS if i in used), "", "## Caveats", "", CAVEATS]

@@ -74,7 +74,10 @@ def unmeasured(results: Results, ocaml5: bool) -> list[str]:
 
 
 def lines(results: Results, ocaml5: bool) -> list[str]:
-    verdicts, missing = check(results, ocaml5), unmeasured(results, ocaml5)
+    return formatted(check(results, ocaml5), unmeasured(results, ocaml5))
+
+
+def formatted(verdicts: list[tuple[str, float, float, float | None]], missing: list[str]) -> list[str]:
     not_measured = ["not measured in this run: " + "; ".join(missing)] if missing else []
     if not verdicts:
         return not_measured

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The table of workloads. To add one, add its file in workloads/ (or its way of being built in programs.py) and an entry here."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner.suite import Case, Workload
+
+from . import execute
+from .rivals import BASE, COUNTING, NO_NAKED, OURS, RIVALS, TABLE
+
+TIMED = tuple(r for r in RIVALS if r != COUNTING)
+QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp"))
+MAIN = (BASE, NO_NAKED, TABLE, OURS)
+QUICK, FULL = ("quick",), ("full",)
+
+
+@dataclass(frozen=True)
+class HeapCase(Case):
+    gigabytes: float = 1.5  # memory it needs; left out where there is less
+
+
+def marking(label: str, size: int, order: str = "random", shapes: str = "regular", immediates: int = 600, statics: int = 70,
+            rivals: tuple[str, ...] = MAIN, modes: tuple[str, ...] = FULL, repeats: int = 3, count: bool = False, once: bool = False) -> HeapCase:
+    seconds = size / 800 * ((4 + 1.5 * repeats) if order == "random" else (1.5 + 0.4 * repeats))
+    arguments = (str(size), order, shapes, str(immediates), str(statics), "1" if count else str(repeats), *(("count",) if count else ()))
+    return HeapCase(label, arguments, (COUNTING,) if count else rivals, modes, seconds=seconds, timeout=60 + 20 * seconds,
+                    once=once or count, gigabytes=1.4 * size / 1000)
+
+
+# Shares are those of fields that do not link a chain, in thousandths.
+MARKING = (
+    dict(label="0.8 GB, random", size=800, rivals=QUICK_TIMED, modes=QUICK),
+    dict(label="0.8 GB, sequential", size=800, order="sequential", modes=QUICK, repeats=5),
+    dict(label="0.8 GB, random", size=800, rivals=TIMED),
+    dict(label="0.8 GB, sequential", size=800, order="sequential", rivals=TIMED, repeats=5),
+    dict(label="0.8 GB, random, irregular blocks", size=800, shapes="irregular"),
+    dict(label="0.8 GB, random, no static blocks", size=800, statics=0),
+    dict(label="0.8 GB, random, 27 % static blocks", size=800, immediates=300, statics=360),
+    dict(label="0.8 GB, random, 22 % immediates", size=800, immediates=300),
+    dict(label="0.8 GB, sequential, no static blocks", size=800, order="sequential", statics=0, repeats=5),
+    dict(label="3 GB, random", size=3000),
+    dict(label="11 GB, random", size=11000, once=True),
+)
+
+WORKLOADS = {w.name: w for w in [
+    Workload("marking", "one major collection of a heap of small blocks that stays as it is (processor time)",
+             tuple(marking(**m) for m in MARKING), measure=execute.printed, hidden=("building", "mappings")),
+    Workload("marking, words", "what the marker looks at in one such collection (instrumented runtime)",
+             tuple(marking(**{**m, "once": True}, count=True) for m in MARKING), program="marking", measure=execute.printed),
+    Workload("compaction", "a heap of two kinds of blocks, one freed, compacted, all freed, compacted; built again, half of each freed at random, compacted", (
+        HeapCase("0.5 GB", ("500",), QUICK_TIMED, QUICK, seconds=3),
+        HeapCase("0.5 GB", ("500",), TIMED, FULL, seconds=3),
+        HeapCase("2 GB", ("2000",), MAIN, FULL, seconds=12, timeout=300, gigabytes=3),
+    ), measure=execute.over_time),
+    Workload("system calls", "the same, under strace", (
+        HeapCase("0.5 GB", ("500",), (BASE, OURS), QUICK, seconds=6, once=True),
+        HeapCase("0.5 GB", ("500",), TIMED, FULL, seconds=6, once=True),
+    ), program="compaction", measure=execute.system_calls),
+    Workload("ocamlopt", "the compiler itself, on a generated parser, without the assembler", (
+        HeapCase("66,000 lines", ("1000",), QUICK_TIMED, QUICK, seconds=6),
+        HeapCase("66,000 lines", ("1000",), TIMED, FULL, seconds=6),
+        HeapCase("26,000 lines", ("400",), TIMED, FULL, seconds=2.5),
+    ), measure=execute.compile_parser, hidden=("user", "system")),
+    Workload("coq", "coqc on files of its own library", (
+        HeapCase("FMapAVL.v", ("FSets/FMapAVL",), QUICK_TIMED, QUICK, seconds=6),
+        *(HeapCase(f"{f.rsplit('/', 1)[-1]}.v", (f,), TIMED, FULL, seconds=5)
+          for f in ("FSets/FMapAVL", "MSets/MSetRBT", "setoid_ring/Field_theory", "Numbers/Cyclic/Int63/Uint63")),
+    ), measure=execute.compile_theory, hidden=("user", "system")),
+    *(Workload(f"{program}, words", "what the marker looks at from start to end (instrumented runtime)", (
+        HeapCase(label, (program, argument), (COUNTING,), seconds=9, once=True),), program=program, measure=execute.counted)
+      for program, label, argument in (("ocamlopt", "66,000 lines", "1000"), ("coq", "FMapAVL.v", "FSets/FMapAVL"))),
+]}
