@@ -174,7 +174,12 @@ let frames c =
 
 let locals_in_c c =
   let i = pattern c and j = pattern c in
-  let work n = for i = 1 to n do ignore (Sys.opaque_identity (Array.make 20 i)) done; if i mod 16 = 0 then Gc.minor (); if i mod 150 = 0 then Gc.full_major () in
+  let work n =
+    for k = 1 to n do
+      ignore (Sys.opaque_identity (Array.make 20 k));
+      if k mod 16 = 0 then Gc.minor ();
+      if k mod 150 = 0 then Gc.full_major ()
+    done in
   if not (locals work (foreign i) (foreign j) (int c 300)) then wrong "a local root in C has changed"
 
 (* Passed through the stack of an exception handler, and as a result. *)
