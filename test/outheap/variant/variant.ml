@@ -1,0 +1,178 @@
+(* SPDX-License-Identifier: MIT *)
+(* The runtime variant, from OCaml: what addresses are, memory given back, the process map, minor heaps, domains, forks, plugins, settings.
+     variant.exe NAME…        of those below; without a name, those that need nothing from outside
+   Prints `ok NAME` or ends with an exception. *)
+open Outheap
+
+external malloced : int -> Obj.t = "variant_malloc"
+external word : int64 -> Obj.t = "variant_word" (* any pattern with a clear low bit *)
+external code_address : unit -> Obj.t = "variant_code"
+
+let expect what condition = if not condition then failwith what
+let lines file = In_channel.with_open_bin file (fun c -> let rec go n = match In_channel.input_line c with Some _ -> go (n + 1) | None -> n in go 0)
+let mappings () = lines "/proc/self/maps"
+
+let resident () =
+  In_channel.with_open_bin "/proc/self/statm" (fun c -> Scanf.sscanf (Option.get (In_channel.input_line c)) "%d %d" (fun _ r -> r * 4096))
+
+let five = Char.code Sys.ocaml_version.[0] >= 5
+let megabyte = 1 lsl 20
+let static = ("static", [ 1; 2; 3 ], (1.5, Some "a")) (* constants all through: static data *)
+let live v = ignore (Sys.opaque_identity v)
+
+(* --- kinds ------------------------------------------------------------------------------------------------------- *)
+
+let kinds () =
+  expect "the variant is linked" available;
+  expect "int" (classify (Obj.repr 1) = Immediate);
+  expect "young" (classify (Obj.repr (Sys.opaque_identity (ref 0))) = Young);
+  let r = Sys.opaque_identity (ref 0) in
+  Gc.full_major ();
+  expect "small block" (classify (Obj.repr r) = Major);
+  expect "large block" (classify (Obj.repr (Array.make 100_000 0)) = Major);
+  expect "static data" (classify (Obj.repr static) = Values);
+  expect "constant string" (classify (Obj.repr "constant") = Values);
+  expect "empty array" (classify (Obj.repr (Sys.opaque_identity [||])) = Values);
+  expect "malloc" (match classify (malloced 1000) with Unknown | Foreign -> true | _ -> false);
+  expect "code" (match classify (code_address ()) with Unknown | Foreign -> true | _ -> false);
+  List.iter (fun w -> expect (Printf.sprintf "%Lx" w) (match classify (word w) with Unknown | Foreign -> true | _ -> false))
+    [ 0L; 8L; 0x7fff_ffff_fff8L; 0x8000_0000_0000L; -8L; Int64.min_int; 0xdead_beef_dead_beeeL; 0x1234_5678_9abc_def0L ]
+
+(* Static data is compared, hashed, marshalled and measured like any other. *)
+let polymorphic () =
+  let copy = Marshal.from_string (Marshal.to_string static []) 0 in
+  expect "=" (static = Sys.opaque_identity copy);
+  expect "compare" (compare (Sys.opaque_identity copy) static = 0);
+  expect "hash" (Hashtbl.hash static = Hashtbl.hash copy);
+  expect "Obj.tag" (Obj.tag (Obj.repr "x") = Obj.string_tag && Obj.tag (Obj.repr [| 1.; 2. |]) = Obj.double_array_tag);
+  expect "reachable words" (Obj.reachable_words (Obj.repr (copy, 1)) > 10);
+  expect "[||]" (Sys.opaque_identity [||] = (Marshal.from_string (Marshal.to_string [||] []) 0 : int array));
+  let l = Sys.opaque_identity (lazy (Sys.opaque_identity 1.5)) in
+  ignore (Lazy.force l);
+  Gc.full_major ();
+  expect "lazy float" (Lazy.force l = 1.5);
+  let p = malloced 64 and q = malloced 64 in
+  expect "foreign = itself" (compare (p, 1) (p, 1) = 0);
+  expect "foreign order" (compare p q = -compare q p && compare p q <> 0);
+  expect "int < foreign" (compare (Obj.repr 5) p < 0 && compare p (Obj.repr 5) > 0);
+  expect "NULL is not 0" (compare (word 0L) (Obj.repr 0) <> 0);
+  expect "hash of foreign" (Hashtbl.hash p = Hashtbl.hash p);
+  expect "tag of foreign" (Obj.tag p = 1001 && Obj.tag (word 0x1232L) = 1002);
+  expect "marshalled foreign" (match Marshal.to_string (p, 1) [] with _ -> false | exception Invalid_argument _ -> true);
+  expect "words of foreign" (Obj.reachable_words (Obj.repr (ref p)) = 2)
+
+(* --- memory ------------------------------------------------------------------------------------------------------ *)
+
+let build n = Array.init n (fun i -> Some (string_of_int i, [ i; i + 1 ]))
+
+let compaction () =
+  let before = mappings () in
+  let a = build 2_000_000 in
+  Gc.compact ();
+  let full = resident () in
+  Array.iteri (fun i _ -> if i land 1 = 0 then a.(i) <- None) a;
+  Gc.compact ();
+  let half = resident () in
+  Printf.printf "mappings %d, then %d; resident %d MB, half of it dropped %d MB\n" before (mappings ()) (full / megabyte) (half / megabyte);
+  expect "few mappings" (mappings () < before + 40);
+  expect "memory given back" (half - (Array.length a * 8) < (full - (Array.length a * 8)) * 6 / 10);
+  Array.iteri (fun i v -> expect "contents" (if i land 1 = 0 then v = None else v = Some (string_of_int i, [ i; i + 1 ]))) a;
+  Array.fill a 0 (Array.length a) None;
+  Gc.compact ();
+  expect "and the rest" (resident () < full / 4 + (64 * megabyte));
+  expect "still few mappings" (mappings () < before + 40)
+
+let large_blocks () =
+  let random = Random.State.make [| 3 |] in
+  let held = Array.make 64 (Bytes.create 0) in
+  for i = 1 to 5_000 do
+    let b = Bytes.make (1 lsl (10 + Random.State.int random 14)) (Char.chr (i land 255)) in
+    let k = Random.State.int random 64 in
+    let old = held.(k) in
+    expect "contents" (Bytes.length old = 0 || Bytes.get old 0 = Bytes.get old (Bytes.length old - 1));
+    held.(k) <- b
+  done;
+  let s = statistics () in
+  expect "blocks are counted" (s.blocks > 0 && s.block_bytes > 0);
+  Array.fill held 0 64 Bytes.empty;
+  Gc.compact ();
+  expect "blocks are freed" ((statistics ()).block_bytes < s.block_bytes)
+
+let minor_heaps () =
+  let word_sizes = [ 32_768; 4_096; 1_048_576; 65_536; 8_388_608; 262_144 ] in
+  List.iter
+    (fun words ->
+      Gc.set { (Gc.get ()) with minor_heap_size = words };
+      let l = List.init 100_000 string_of_int in
+      expect "contents" (List.nth l 77_777 = "77777");
+      live l)
+    word_sizes;
+  expect "young is counted" ((statistics ()).young >= 262_144 * 8)
+
+let forks () =
+  let l = List.init 200_000 string_of_int in
+  for _ = 1 to 5 do
+    match Unix.fork () with
+    | 0 ->
+        let m = List.rev_map (fun s -> s ^ "!") l in
+        Gc.compact ();
+        Unix._exit (if List.length m = 200_000 && List.hd l = "0" then 0 else 1)
+    | pid -> expect "child" (snd (Unix.waitpid [] pid) = Unix.WEXITED 0)
+  done
+
+let trims () =
+  live (Array.init 64 (fun _ -> Bytes.create megabyte));
+  Gc.full_major ();
+  ignore (trim ());
+  let s = statistics () in
+  expect "nothing is left to trim" (trim () = 0);
+  expect "statistics agree" (s.reserved >= s.committed && s.committed >= s.resident_free && s.chunks > 0)
+
+let reserves () =
+  let before = (statistics ()).reserved in
+  expect "reserve" (reserve (1 lsl 30) = Ok ());
+  expect "reserved" ((statistics ()).reserved >= before + (1 lsl 30));
+  expect "refused: zero" (Result.is_error (reserve 0));
+  expect "refused: negative" (Result.is_error (reserve (-1)));
+  expect "refused: too much" (Result.is_error (reserve max_int))
+
+let reports () =
+  let p = Sys.opaque_identity (ref (malloced 100)) in
+  Gc.full_major ();
+  ignore (report ~every:1_000_000);
+  let a = Array.make 10_000 (Obj.repr !p) in
+  Gc.full_major ();
+  let met = report ~every:0 in
+  expect (Printf.sprintf "foreign pointers were counted: %d" met) (met >= 10_000);
+  live a
+
+let memprof () =
+  let samples = ref 0 in
+  let tracker = { Gc.Memprof.null_tracker with alloc_minor = (fun _ -> incr samples; None); alloc_major = (fun _ -> incr samples; None) } in
+  (try
+     ignore (Gc.Memprof.start ~sampling_rate:0.01 ~callstack_size:5 tracker);
+     live (build 100_000);
+     Gc.Memprof.stop ();
+     expect "samples" (!samples > 0)
+   with Failure m -> print_endline m)
+
+let plugin () =
+  Dynlink.loadfile (Sys.getenv "VARIANT_PLUGIN");
+  let loaded : Obj.t = Obj.repr (Option.get !Shared.value) in
+  expect "static data of the plugin" (classify loaded = Values);
+  let copy = Marshal.from_string (Marshal.to_string loaded []) 0 in
+  expect "plugin: =" (Sys.opaque_identity copy = loaded);
+  Gc.compact ();
+  expect "plugin: after compaction" (copy = loaded)
+
+let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compaction; "large-blocks", large_blocks; "minor-heaps", minor_heaps; "trims", trims;
+    "reserves", reserves; "reports", reports; "memprof", memprof; "plugin", plugin; "forks", forks ]
+
+let () =
+  all := !all @ Domains.tests;
+  let names = match List.tl (Array.to_list Sys.argv) with [] -> List.filter (( <> ) "plugin") (List.map fst !all) | l -> l in
+  List.iter
+    (fun name ->
+      (List.assoc name !all) ();
+      Printf.printf "ok %s\n%!" name)
+    names
