@@ -220,9 +220,24 @@ let memprof c =
      Gc.Memprof.stop ());
   match !bad with Some s -> wrong "memprof: %s has changed" s | None -> ()
 
+(* To a domain in a closure, and back as its result or as an exception. *)
+let domain_result c =
+  let i = pattern c and j = pattern c in
+  let v = foreign i and w = foreign j in
+  let fails = bool c in
+  let work () =
+    let r = ref w in
+    Gc.minor (); ignore (Gc.major_slice 0);
+    if not (same v i && same !r j) then wrong "a variable in a new domain has changed";
+    if fails then raise (Carry v);
+    (v, r) in
+  match Par.elsewhere work with
+  | x, r -> if not (same x i && same !r j) then wrong "the result of a domain has changed"
+  | exception Carry x -> if not (same x i) then wrong "the exception of a domain has changed"
+
 let all = [
   "compare-foreign", compare_foreign; "compare-with-int", compare_with_int; "compare-with-block", compare_with_block;
   "compare-structures", compare_structures; "sort", sort; "hash", hash; "obj-tag", obj_tag; "reachable-words", reachable_words;
   "marshal", marshal; "finalise-foreign", finalise_foreign; "printexc", printexc; "lazy-of-foreign", lazy_of_foreign; "frames", frames;
   "locals-in-c", locals_in_c; "raise", raise_; "many", many ]
-let main_only = [ "memprof", memprof ]
+let main_only = [ "memprof", memprof; "domain-result", domain_result ]

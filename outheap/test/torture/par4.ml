@@ -6,6 +6,7 @@ let multicore = false
 type domain = unit
 let spawn f : domain = f ()
 let join (() : domain) = ()
+let elsewhere f = f ()
 let self () = 0
 
 (* A fiber is called again instead of being resumed. *)

@@ -6,6 +6,7 @@ let multicore = true
 type domain = unit Domain.t
 let spawn (f : unit -> unit) : domain = Domain.spawn f
 let join (d : domain) = Domain.join d
+let elsewhere f = Domain.join (Domain.spawn f)
 let self () = (Domain.self () :> int)
 
 type _ Effect.t += Wait : bool Effect.t
