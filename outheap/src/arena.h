@@ -121,7 +121,11 @@ size_t oh_arena_trim(struct oh_arena *a);
 
 void oh_arena_validate(struct oh_arena *a);
 
-/* Is this a used block of an arena? Else aborts; always so in the unchecked build. Without the lock. */
+/* Checked build: aborts if this is no used block of an arena. Without the lock. */
+#if OH_DEBUG
 void oh_block_check(struct oh_block const *b);
+#else
+static inline void oh_block_check(struct oh_block const *b) { (void)b; }
+#endif
 
 #endif

@@ -9,19 +9,17 @@ static unsigned owner_of(uintptr_t address)
   return owner == NULL ? 0 : oh_load_relaxed(owner);
 }
 
+#if OH_DEBUG
 void oh_block_check(struct oh_block const *b)
 {
-#if OH_DEBUG
   void const *payload = (char const *)b + OH_PAYLOAD;
   if ((uintptr_t)b % 16 != 0 || owner_of((uintptr_t)b) == 0) oh_fault("not a block: %p", payload);
   size_t head = oh_block_head(b);
   if (head & OH_FREE) oh_fault("block given back already: %p", payload);
   if (owner_of((uintptr_t)b) != (head >> OH_ARENA_SHIFT) + 1 || oh_head_size(head) < OH_LEAST || !oh_head_is_sound(b, head))
     oh_fault("not a block, or its head was written over: %p", payload);
-#else
-  (void)b;
-#endif
 }
+#endif
 
 struct seen { size_t blocks, bytes, free, free_bytes; };
 

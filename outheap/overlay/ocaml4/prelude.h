@@ -37,11 +37,9 @@ Caml_inline int oh_in_value_area(uintptr_t v)
 #undef Is_in_heap
 #undef Is_in_heap_or_young
 #undef Is_in_value_area
-#undef Is_in_static_data
 #define Is_in_heap(a) oh_marks((uintptr_t)(a))
 #define Is_in_heap_or_young(a) (Is_young((value)(a)) || oh_marks((uintptr_t)(a)))
 #define Is_in_value_area(a) oh_in_value_area((uintptr_t)(a))
-#define Is_in_static_data(a) (oh_entry((uintptr_t)(a)) >= OH_VALUES && oh_is_value((uintptr_t)(a)))
 
 /* Cleaning an ephemeron looks at the colour of all keys, for static data are black. Declared values may have any colour. */
 #pragma push_macro("Is_white_val")

@@ -5,8 +5,10 @@
 #include <caml/major_gc.h>
 #include "count.h"
 
+#ifndef OH_STOCK_MARKING /* with it, for comparison only: the heap is ours, the test is not, and foreign pointers are followed */
 #undef Is_young
 #define Is_young(v) (!oh_marks((uintptr_t)(v)))
+#endif
 #if OH_COUNT
 #undef Is_block
 #define Is_block(v) oh_count_block(v)
