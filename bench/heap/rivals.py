@@ -30,7 +30,7 @@ RIVALS = {r.name: r for r in [
           environment={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
     Rival(NO_NAKED, "the runtime of OCaml 4.14 configured with --disable-naked-pointers: no page table", "_nnp", versions="4."),
     Rival("no-naked-thp", "the same with glibc.malloc.hugetlb=1", "_nnp", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}, versions="4."),
-    Rival("thp-only", "Outheap's large pages without its table in marking, huge pages always", "_outheap_notable", {"OUTHEAP": "thp=always"}),
+    Rival("thp-only", "Outheap's large pages, without its table in marking", "_outheap_notable", versions="5."),
     Rival(TABLE, "Outheap without huge pages: the table, and large pages of 4 KB ones", "_outheap", {"OUTHEAP": "thp=off"}),
     Rival("table-order", "the same, table synchronised by dependency ordering instead of taint", "_outheap_order", {"OUTHEAP": "thp=off"}),
     Rival(OURS, "Outheap with its default settings", "_outheap"),

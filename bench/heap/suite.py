@@ -65,7 +65,7 @@ WORKLOADS = {w.name: w for w in [
     Workload("coq", "coqc on files of its own library", (
         HeapCase("FMapAVL.v", ("FSets/FMapAVL",), QUICK_TIMED, QUICK, seconds=6),
         *(HeapCase(f"{f.rsplit('/', 1)[-1]}.v", (f,), TIMED, FULL, seconds=5)
-          for f in ("FSets/FMapAVL", "MSets/MSetRBT", "setoid_ring/Field_theory", "Numbers/Cyclic/Int63/Uint63")),
+          for f in ("FSets/FMapAVL", "FSets/FMapFullAVL", "MSets/MSetRBT", "Strings/Byte")),
     ), measure=execute.compile_theory, hidden=("user", "system")),
     *(Workload(f"{program}, words", "what the marker looks at from start to end (instrumented runtime)", (
         HeapCase(label, (program, argument), (COUNTING,), seconds=9, once=True),), program=program, measure=execute.counted)
