@@ -1,11 +1,11 @@
 (* SPDX-License-Identifier: MIT *)
 (* Addresses that malloc or mmap once handed out must not become a part of OCaml's heap while OCaml blocks hold them.
 
-     recycle malloc|mmap|chunks            with OUTHEAP=reserve=SIZE, more than the heap comes to (about 1 GB): no such address ever does
-     recycle malloc|mmap|chunks met        without: those that the collector met while they were foreign never do
-     recycle malloc|mmap|chunks control    without both, and without holding them: says how many do; fails when none does *)
+     recycle malloc|mmap|chunks|beside           with OUTHEAP=reserve=SIZE, more than the heap comes to (about 1 GB): no such address ever does
+     recycle malloc|mmap|chunks|beside met       without: those that the collector met while they were foreign never do
+     recycle malloc|mmap|chunks|beside control   without both, and without holding them: says how many do; fails when none does *)
 
-external get : int -> int = "recycle_get"
+external get : int -> int array -> int = "recycle_get"
 external give : int -> unit = "recycle_give" [@@noalloc]
 external trim : unit -> unit = "recycle_trim" [@@noalloc]
 external address : int -> int -> Obj.t = "recycle_address" [@@noalloc]
@@ -15,10 +15,11 @@ external kind : Obj.t -> int = "recycle_kind"
 
 let fail format = Printf.ksprintf (fun s -> prerr_endline ("recycle: " ^ s); exit 1) format
 
-let how, count = match Sys.argv.(1) with "malloc" -> 0, 3000 | "mmap" -> 1, 300 | "chunks" -> 2, 6 | s -> fail "%s?" s
+let how, count = match Sys.argv.(1) with "malloc" -> 0, 3000 | "mmap" -> 1, 300 | "chunks" -> 2, 6 | "beside" -> 3, 6 | s -> fail "%s?" s
 let mode = if Array.length Sys.argv > 2 then Sys.argv.(2) else ""
 
 (* What OCaml holds: pairs of an area's number and addresses in it. *)
+let old = Array.make 100_000 0 (* a block of the major heap *)
 let held : (int * Obj.t array) list ref = ref []
 
 let check when_ =
@@ -40,7 +41,7 @@ let () =
   let heap = ref [] in
   let most = ref 0 in
   for round = 1 to 4 do
-    let numbers = List.init count (fun _ -> get how) in
+    let numbers = List.init count (fun _ -> get how old) in
     if mode <> "control" then
       held := List.rev_append (List.rev_map (fun n -> (n, Array.init (if mode = "" then 8 else 1) (address n))) numbers) !held;
     if mode = "met" then Gc.full_major ();

@@ -22,8 +22,25 @@ static uint64_t next_random(void)
   return random_state;
 }
 
-/* how: 0 malloc, 1 mmap, 2 mmap of whole chunks of 256 MiB. The number of the area. */
-value recycle_get(value how)
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+
+/* The free chunk that is next to the heap, where the heap would grow. */
+static char *beside(value block)
+{
+  uintptr_t chunk = (uintptr_t)1 << 28, heap = (uintptr_t)block & ~(chunk - 1);
+  for (uintptr_t i = 2; i < 2000; i++) {
+    char *p = (char *)(i & 1 ? heap - i / 2 * chunk : heap + i / 2 * chunk);
+    char *q = mmap(p, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (q == p) return p;
+    if (q != MAP_FAILED) munmap(q, chunk);
+  }
+  return MAP_FAILED;
+}
+
+/* how: 0 malloc, 1 mmap, 2 mmap of whole chunks of 256 MiB, 3 of a free chunk beside that of `block`. The number of the area. */
+value recycle_get(value how, value block)
 {
   uint64_t r = next_random();
   size_t bytes;
@@ -38,6 +55,11 @@ value recycle_get(value how)
   case 1:
     bytes = (size_t)65536 << (r >> 8) % 11;
     p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) abort();
+    break;
+  case 3:
+    bytes = (size_t)1 << 28;
+    p = beside(block);
     if (p == MAP_FAILED) abort();
     break;
   default:

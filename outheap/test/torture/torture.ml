@@ -233,6 +233,7 @@ let () =
     "--no-compaction", Arg.Clear compaction, ""; "--no-ephemerons", Arg.Clear ephemerons, ""; "--no-threads", Arg.Clear threads, "";
     "--trace", Arg.Set trace, ""; "--scenario", Arg.Set_string scenario, "NAME[:KIND]";
     "--list", Arg.Unit (list (List.map fst structures @ List.map fst operations)), "";
+    "--has-variant", Arg.Unit (fun () -> exit (if has_variant () then 0 else 1)), "";
     "--kinds", Arg.Unit (list (List.map fst Foreign.names)), "" ]
     (fun s -> raise (Arg.Bad s)) "torture [OPTIONS]";
   if !seed = 0 && !scenario = "" then begin Random.self_init (); seed := 1 + Random.int 999_999_999 end;
