@@ -184,7 +184,7 @@ struct oh_run oh_arena_give(struct oh_arena *a, struct oh_block *b)
 
 size_t oh_arena_step(struct oh_arena const *a)
 {
-  size_t step = a->pages / 16 << OH_PAGE_LOG;
+  size_t step = a->pages / 64 << OH_PAGE_LOG;
   return step < 2 * OH_PAGE ? 2 * OH_PAGE : step > STEP_MAX ? STEP_MAX : step;
 }
 

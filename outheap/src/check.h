@@ -14,7 +14,7 @@ __attribute__((format(printf, 1, 2))) void oh_say(char const *format, ...);
 #define OH_STRING_(x) #x
 #define OH_STRING(x) OH_STRING_(x)
 /* In every build: for validators. */
-#define OH_CHECK(condition) ((condition) ? (void)0 : oh_fault(__FILE__ ":" OH_STRING(__LINE__) ": " #condition))
+#define OH_CHECK(condition) ((condition) ? (void)0 : oh_fault("%s", __FILE__ ":" OH_STRING(__LINE__) ": " #condition))
 /* In the checked build only. Nothing is ever assumed from it in a release build. */
 #if OH_DEBUG
 #define OH_ASSERT(condition) OH_CHECK(condition)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, at the first use.
 
-     thp=off|advise|always      huge pages for all spaces; or thp.young=, thp.pools=, thp.blocks= for one of them
+     thp=off|advise|always      huge pages for OCaml's heap (default advise); or thp.young=, thp.pools=, thp.blocks= for a part of it
      thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
      reserve=SIZE               address space reserved at start (outheap_reserve); SIZE: bytes, or with K, M, G, T
      keep=SIZE                  free memory that is kept rather than given back, at least (default 32M), and keep_share=PERCENT of what is in use (default 10)
@@ -22,6 +22,9 @@ struct oh_settings {
   bool stats;
 };
 extern struct oh_settings oh_settings; /* read-only after the first call of oh_start */
+
+/* Changes the settings by such a list; NULL: none. */
+void oh_settings_read(char const *list);
 
 /* Reads the settings and prepares the spaces, once; cheap afterwards. All functions that need it call it. */
 void oh_start(void);

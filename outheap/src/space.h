@@ -43,10 +43,13 @@ void *oh_pages_take(enum oh_space_id, size_t bytes, bool commit, bool *fresh);
 /* Takes them back, or a part of them cut at large pages. Memory beyond the space's allowance (hysteresis) goes back to the system. */
 void oh_pages_give(enum oh_space_id, void *start, size_t bytes);
 
-/* Makes a part (cut at system pages) of pages taken without `commit` accessible. False: errno = ENOMEM. */
+/* The same for input that may be wrong: false if that is not in use, whole large pages of this space. */
+bool oh_pages_give_checked(enum oh_space_id, void *start, size_t bytes);
+
+/* Makes a part (cut at system pages) of pages taken without `commit` accessible, and with it the large pages that it lies in. False: errno = ENOMEM. */
 bool oh_pages_commit(enum oh_space_id, void *start, size_t bytes);
 
-/* Gives the memory (not the address space) of a part of used pages back to the system; it reads as zeroes afterwards. */
+/* Gives the memory (not the address space) of a part (cut at system pages) of used pages back to the system; it reads as zeroes afterwards. */
 void oh_pages_discard(enum oh_space_id, void *start, size_t bytes);
 
 /* Gives all that is not in use back to the system. Result: bytes. */

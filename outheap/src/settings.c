@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "settings.h"
+#include "check.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define M ((size_t)1 << 20)
+
+struct oh_settings oh_settings = {
+  .thp = { [OH_SPACE_YOUNG] = OH_THP_ADVISE, [OH_SPACE_POOLS] = OH_THP_ADVISE, [OH_SPACE_BLOCKS] = OH_THP_ADVISE },
+  .thp_from = 8 * M,
+  .keep = 32 * M,
+  .keep_share = 10,
+};
+
+static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
+
+static bool read_number(char const *text, int base, uintptr_t *result)
+{
+  char *end;
+  if (*text == 0 || strchr("0123456789abcdefABCDEF", *text) == NULL) return false; /* no blanks, no sign */
+  errno = 0;
+  unsigned long long n = strtoull(text, &end, base);
+  unsigned shift = 0;
+  if (base == 10) {
+    static char const units[] = "KMGT";
+    char const *unit = *end == 0 ? NULL : strchr(units, *end);
+    if (unit != NULL) {
+      shift = 10 * (unsigned)(unit - units + 1);
+      end++;
+    }
+  }
+  if (end == text || *end != 0 || errno != 0 || n > UINTPTR_MAX >> shift) return false;
+  *result = (uintptr_t)n << shift;
+  return true;
+}
+
+static bool read_size(char const *text, size_t *result) { return read_number(text, 10, result); }
+
+static bool read_thp(char const *text, unsigned spaces)
+{
+  enum oh_thp thp;
+  if (is(text, "off")) thp = OH_THP_OFF;
+  else if (is(text, "advise")) thp = OH_THP_ADVISE;
+  else if (is(text, "always")) thp = OH_THP_ALWAYS;
+  else return false;
+  for (int i = 0; i < OH_SPACES; i++)
+    if (spaces >> i & 1) oh_settings.thp[i] = thp;
+  return true;
+}
+
+static bool read_one(char const *name, char const *value)
+{
+  enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << OH_SPACE_BLOCKS };
+  if (is(name, "thp")) return read_thp(value, YOUNG | POOLS | BLOCKS);
+  if (is(name, "thp.young")) return read_thp(value, YOUNG);
+  if (is(name, "thp.pools")) return read_thp(value, POOLS);
+  if (is(name, "thp.blocks")) return read_thp(value, BLOCKS);
+  if (is(name, "thp_from")) return read_size(value, &oh_settings.thp_from);
+  if (is(name, "reserve")) return read_size(value, &oh_settings.reserve);
+  if (is(name, "keep")) return read_size(value, &oh_settings.keep);
+  if (is(name, "keep_share")) return read_size(value, &oh_settings.keep_share);
+  if (is(name, "report")) return read_size(value, &oh_settings.report);
+  if (is(name, "base")) return read_number(value, 16, &oh_settings.base);
+  if (is(name, "stats") && (is(value, "0") || is(value, "1"))) return oh_settings.stats = *value == '1', true;
+  return false;
+}
+
+void oh_settings_read(char const *list)
+{
+  int error = errno;
+  while (list != NULL && *list != 0) {
+    char item[80];
+    size_t length = strcspn(list, ",");
+    if (length != 0) {
+      bool whole = length < sizeof item;
+      size_t n = whole ? length : sizeof item - 1;
+      memcpy(item, list, n);
+      item[n] = 0;
+      char *value = strchr(item, '=');
+      if (value != NULL) *value = 0;
+      if (!whole || value == NULL || !read_one(item, value + 1)) {
+        if (value != NULL) *value = '=';
+        oh_say("OUTHEAP: ignored: %s", item);
+      }
+    }
+    list += length + (list[length] == ',');
+  }
+  errno = error;
+}
