@@ -2,9 +2,17 @@
 /* What takes the place of the runtime's own: chunks of the heap, minor heaps, the table of pages. */
 #include "prelude.h"
 #include "block.h"
+#include "outheap.h"
 #include "ranges.h"
 #include "settings.h"
 #include "space.h"
+
+/* A program that declares the interface weak shall find it: its units are in the archive, but such a declaration does not pull them out. */
+__attribute__((used)) static struct {
+  enum outheap_kind (*classify)(void const *);
+  void (*statistics)(struct outheap_statistics *);
+  size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
+} const oh_interface = {outheap_classify, outheap_statistics, outheap_report};
 
 static uintptr_t round_up(uintptr_t n, uintptr_t to) { return (n + to - 1) / to * to; }
 
