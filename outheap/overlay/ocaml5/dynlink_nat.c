@@ -15,6 +15,6 @@ static void oh_declare_plugin(void *handle, value symbols)
   for (mlsize_t i = 0; i < Wosize_val(symbols); i++) {
     char const *unit = String_val(Field(symbols, i));
     char const *begin = getsym(handle, unit, "data_begin"), *end = getsym(handle, unit, "data_end");
-    if (begin && end) oh_declare_static(begin, end + sizeof(value));
+    if (begin && end) oh_declare_static(begin, end);
   }
 }

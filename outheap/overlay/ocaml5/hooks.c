@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* What the redirected units share: minor heaps, static data. */
 #include "prelude.h"
+#include "outheap.h"
 #include "ranges.h"
 #include "settings.h"
 #include "space.h"
-#include <errno.h>
+
+/* A program that declares the interface weak shall find it: its units are in the archive, but such a declaration does not pull them out. */
+__attribute__((used)) static struct {
+  enum outheap_kind (*classify)(void const *);
+  void (*statistics)(struct outheap_statistics *);
+  size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
+} const oh_interface = {outheap_classify, outheap_statistics, outheap_report};
 
 static uintptr_t round_up(uintptr_t bytes) { return (bytes + OH_PAGE - 1) & -OH_PAGE; }
 
-/* A failure to extend the fine table makes static data opaque to polymorphic operations: not acceptable in silence. */
+/* Memory that holds blocks with their headers. A pointer may be equal to its end: an empty block. A failure to extend the fine table makes static data opaque to polymorphic operations: not acceptable in silence. */
 void oh_declare_static(void const *begin, void const *end)
 {
-  if (begin < end && oh_ranges_add((uintptr_t)begin, (uintptr_t)end, OH_HOLDS_VALUES, false) != 0)
+  if (begin < end && oh_ranges_add((uintptr_t)begin + sizeof(header_t), (uintptr_t)end + sizeof(header_t), OH_HOLDS_VALUES, false) != 0)
     caml_fatal_error("Outheap: no memory to declare static data");
 }
 
@@ -22,13 +29,13 @@ struct segment { char *begin, *end; };
 extern struct segment caml_data_segments[];
 #endif
 
-/* Called before the first value exists. A pointer may be equal to the end of a unit's data: an empty block. */
+/* Called before the first value exists. */
 void oh_declare_runtime_values(void)
 {
-  oh_declare_static((char const *)caml_atom(0) - sizeof(header_t), (char const *)caml_atom(255) + sizeof(header_t));
+  oh_declare_static((char const *)caml_atom(0) - sizeof(header_t), (char const *)caml_atom(255));
   oh_declare_weak_values();
 #ifdef NATIVE_CODE
-  for (struct segment *s = caml_data_segments; s->begin; s++) oh_declare_static(s->begin, s->end + sizeof(value));
+  for (struct segment *s = caml_data_segments; s->begin; s++) oh_declare_static(s->begin, s->end);
 #endif
 }
 
