@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks: random operations against a model, sizes at the edges, threads, failures, fragmentation, what stays resident. */
 #include "block.h"
-#include "lock.h"
 #include "os.h"
 #include "settings.h"
 #include "try.h"
@@ -239,9 +238,7 @@ static void forks(void)
 {
   int status = 0;
   char *p = oh_block_take(5000);
-  oh_blocks_lock();
   pid_t child = fork();
-  oh_blocks_unlock();
   if (child == 0) {
     for (size_t n = 1; n < OH_PAGE * 2; n += n) take_one(n);
     oh_block_give(p);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: random operations against a model, threads, failures, what stays resident. */
 #include "slab.h"
-#include "lock.h"
 #include "os.h"
 #include "settings.h"
 #include "try.h"
@@ -200,9 +199,7 @@ static void in_child(void)
 static void forks(void)
 {
   int status = 0;
-  oh_pools_lock();
   pid_t child = fork();
-  oh_pools_unlock();
   if (child == 0) {
     in_child();
     _exit(0);
