@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* Parsers of ocamlyacc. Their trace (OCAMLRUNPARAM=p) prints what a token carries; stock 4.14 reads its header, whatever it is. */
+#include "prelude.h"
+
+Caml_inline tag_t oh_tag(value v) { return Is_in_value_area(v) ? Tag_val(v) : Abstract_tag; }
+#undef Tag_val
+#define Tag_val(v) oh_tag(v)
+
+#include <parsing.c>
