@@ -35,7 +35,7 @@ enum outheap_kind outheap_classify(void const *address);
 /* Declares that [begin, end) holds well-formed blocks with headers, so that polymorphic comparison, hashing, marshalling, `Obj.tag` and
    the like read them, as they read static data. The collector leaves them alone; a pointer from them to the heap is not followed, so there
    must not be any, other than through a registered root. Both ends are multiples of a word. Ranges may touch; a range that overlaps one declared before is refused.
-   Result: 0, EINVAL (ends, overlap, or part of it lies in OCaml's heap), ENOMEM. Cost: linear in the number of ranges. */
+   Result: 0, EINVAL (ends, overlap, part of it lies in OCaml's heap, or above the user's address space), ENOMEM. Cost: linear in the number of ranges. */
 int outheap_declare_values(void const *begin, void const *end);
 
 /* Takes back what was declared, or a part of it. The memory is foreign afterwards: pointers to it are harmless, but opaque.
@@ -77,7 +77,8 @@ struct outheap_statistics {
 void outheap_statistics(struct outheap_statistics *result);
 
 /* The report on naked pointers: while it is on, each pointer to foreign memory that marking meets is counted, and every `every`-th one is
-   passed to `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the report. Also with the setting `report=N`, which prints samples to
+   passed to `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the report; `sample` is not called any more when this
+   function has returned. Also with the setting `report=N`, which prints samples to
    standard error. Result: pointers met since the report began. */
 size_t outheap_report(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 

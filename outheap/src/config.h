@@ -15,9 +15,13 @@
 #define OH_PAGE_LOG 21
 #endif
 /* The table covers addresses below 2^OH_ADDRESS_BITS. The heap is never placed above that, and what lies above is foreign: address spaces that are wider or
-   narrower need nothing else. 2^47 is what Linux gives user programs on x86-64. */
+   narrower need nothing else, but static data should lie below. 2^47 is what Linux gives user programs on x86-64, 2^48 on arm64. */
 #ifndef OH_ADDRESS_BITS
+#ifdef __aarch64__
+#define OH_ADDRESS_BITS 48
+#else
 #define OH_ADDRESS_BITS 47
+#endif
 #endif
 /* The pools of OCaml 5's major heap. */
 #ifndef OH_POOL_LOG

@@ -16,7 +16,7 @@ static struct oh_extents stock;
 static bool frugal; /* address space is scarce: take what is needed, not whole chunks */
 /* For each space, and the stock. */
 static struct owner {
-  uintptr_t next;  /* where to look for a new run of chunks */
+  uintptr_t next;  /* in its part of the zone: no chunk below can be had any more */
   uintptr_t end;   /* of the last piece */
   struct oh_reserve_counters count;
 } owners[OH_SPACES + 1];
@@ -43,7 +43,7 @@ static uintptr_t first_taken(int id, uintptr_t from, uintptr_t to)
 static bool is_tainted(uintptr_t chunk)
 {
   enum oh_kind k = oh_entry(chunk);
-  return k == OH_FOREIGN || k == OH_MIXED || k == OH_ASK;
+  return (k == OH_FOREIGN || k == OH_MIXED || k == OH_ASK) && (oh_page_bits(chunk) & OH_OWNER) == 0; /* not OH_SPACE_FOREIGN's */
 }
 
 static bool map_at(int id, uintptr_t at, size_t bytes)
@@ -117,13 +117,15 @@ static uintptr_t map_in_zone(int id, size_t bytes)
   for (int i = 0; oh_zone_usable() && i < TRIES && bytes <= oh_zone_limit() && at <= oh_zone_limit() - bytes;) {
     uintptr_t taken = first_taken(id, at, at + bytes);
     if (taken < at + bytes) {
-      o->count.tainted += is_tainted(taken);
-      o->next = at = taken + OH_CHUNK;
+      if (taken == o->next) { /* no request finds room here any more */
+        o->count.tainted += is_tainted(taken);
+        o->next += OH_CHUNK;
+      }
+      at = taken + OH_CHUNK;
       continue;
     }
     errno = 0;
     if (map_here(id, at, bytes)) {
-      o->next = at + step;
       return at;
     }
     if (errno == ENOMEM) break; /* nothing lies there: a limit is reached */
@@ -172,10 +174,7 @@ static bool reserve_chunks(int id, size_t bytes, size_t less, struct oh_piece *g
 {
   uintptr_t end = owners[id].end;
   size_t here = OH_ROUND_UP(end + less, OH_CHUNK) - end, there = OH_ROUND_UP(bytes, OH_CHUNK);
-  if (end != 0 && map_here(id, end, here) && found(id, end, here, got)) {
-    if (owners[id].next < end + here) owners[id].next = OH_ROUND_UP(end + here, OH_CHUNK);
-    return true;
-  }
+  if (end != 0 && map_here(id, end, here) && found(id, end, here, got)) return true;
   for (int i = 0; i < TRIES; i++) {
     uintptr_t at = map_new(id, there);
     if (at == 0) return false;
@@ -194,10 +193,7 @@ static bool reserve_short(int id, size_t bytes, size_t less, struct oh_piece *go
     size_t here = less + extra, there = bytes + extra, room = OH_ROUND_UP(end + less, OH_CHUNK) - end;
     if (here > room) here = room;
     if (there > OH_ROUND_UP(bytes, OH_CHUNK)) there = OH_ROUND_UP(bytes, OH_CHUNK);
-    if (end != 0 && map_here(id, end, here) && found(id, end, here, got)) {
-      if (owners[id].next < end + here) owners[id].next = OH_ROUND_UP(end + here, OH_CHUNK);
-      return true;
-    }
+    if (end != 0 && map_here(id, end, here) && found(id, end, here, got)) return true;
     if (found(id, map_new(id, there), there, got)) return true;
   }
   return false;
