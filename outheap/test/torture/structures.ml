@@ -338,7 +338,10 @@ let ephemeron c =
       | _ ->
         let n = Array.length keys in
         let f = Obj.Ephemeron.create n in
-        Obj.Ephemeron.blit_key e 0 f 0 n; Obj.Ephemeron.blit_data e f;
+        Obj.Ephemeron.blit_key e 0 f 0 n;
+        (* 5.3's own blit_data fails on data that is not marked yet *)
+        if String.sub Sys.ocaml_version 0 4 = "5.3." then Option.iter (Obj.Ephemeron.set_data f) (Obj.Ephemeron.get_data e)
+        else Obj.Ephemeron.blit_data e f;
         state := (f, keys, data, ks, stay)) }
 
 module K = Ephemeron.K1
