@@ -21,6 +21,7 @@ struct page {
   uint64_t touched; /* pieces that may be resident */
   char *base;
   struct page *next, *prev;
+  size_t pins; /* without the lock: a number of pools that stay, for the order of others */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -130,6 +131,18 @@ unsigned oh_pool_page_used(void const *pool)
   return p == NULL ? 0 : count(used_of(p));
 }
 
+void oh_pool_pin(void const *pool)
+{
+  struct page *p = page_of(pool);
+  if (p != NULL) (void)oh_fetch_add_relaxed(&p->pins, 1);
+}
+
+unsigned oh_pool_pins(void const *pool)
+{
+  struct page *p = page_of(pool);
+  return p == NULL ? 0 : (unsigned)oh_load_relaxed(&p->pins);
+}
+
 /* Gives the memory of unused pieces back, run by run. Pieces smaller than the system's pages count when they fill one together. */
 static size_t discard_unused(struct page *p)
 {
@@ -159,9 +172,12 @@ size_t oh_pools_trim(int thorough)
   if (thorough) {
     pthread_mutex_lock(&lock);
     /* To split a huge page that is nearly full costs more, in later misses of the processor's address cache, than it gives. */
-    unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 1 : PIECES / 8 + 1;
-    for (unsigned f = least; f < PIECES; f++)
-      for (struct page *p = buckets[f]; p != NULL; p = p->next) bytes += discard_unused(p);
+    unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 1 : PIECES / 16 + 1;
+    for (unsigned f = 0; f < PIECES; f++)
+      for (struct page *p = buckets[f]; p != NULL; p = p->next) {
+        if (f >= least) bytes += discard_unused(p);
+        oh_store_relaxed(&p->pins, (size_t)0);
+      }
     pthread_mutex_unlock(&lock);
   }
   return bytes + oh_pages_trim(OH_SPACE_POOLS);

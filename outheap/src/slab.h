@@ -16,6 +16,10 @@ void oh_pool_give(void *pool);
    with the lowest numbers first. Takes no lock; the answer may be a little old. */
 unsigned oh_pool_page_used(void const *pool);
 
+/* Notes that this pool stays where it is, until the next oh_pools_trim(1); the number of pools of its large page of which that was noted. Any thread. */
+void oh_pool_pin(void const *pool);
+unsigned oh_pool_pins(void const *pool);
+
 /* Gives the memory of unused pools back: whole large pages, and, if `thorough`, also parts of pages that are in use. Result: bytes. */
 size_t oh_pools_trim(int thorough);
 

@@ -6,15 +6,19 @@
 #ifndef OH_ORDER_H
 #define OH_ORDER_H
 
-/* Smaller: rather kept. */
-static uintptr_t oh_pool_rank(pool const *p) { return (uintptr_t)p; }
+/* Rather kept: the one whose page has more pools that stay; then the one with the lower address. */
+static int oh_rather(pool const *a, pool const *b)
+{
+  unsigned x = oh_pool_pins(a), y = oh_pool_pins(b);
+  return x != y ? x > y : a < b;
+}
 
 /* Merges two ordered lists. */
 static pool *oh_merge(pool *a, pool *b)
 {
   pool *result = NULL, **end = &result;
   while (a && b) {
-    pool **least = oh_pool_rank(a) <= oh_pool_rank(b) ? &a : &b;
+    pool **least = oh_rather(a, b) ? &a : &b;
     *end = *least;
     end = &(*least)->next;
     *least = *end;
@@ -44,6 +48,8 @@ static pool *oh_sort(pool *list)
 
 static void oh_order_pools(struct caml_heap_state *heap)
 {
+  for (int size = 0; size < NUM_SIZECLASSES; size++)
+    for (pool *p = heap->unswept_full_pools[size]; p; p = p->next) oh_pool_pin(p);
   for (int size = 0; size < NUM_SIZECLASSES; size++) heap->unswept_avail_pools[size] = oh_sort(heap->unswept_avail_pools[size]);
 }
 
