@@ -30,8 +30,10 @@ let kinds () =
   Gc.full_major ();
   expect "small block" (classify (Obj.repr r) = Major);
   expect "large block" (classify (Obj.repr (Array.make 100_000 0)) = Major);
-  expect "static data" (classify (Obj.repr static) = Values);
-  expect "constant string" (classify (Obj.repr "constant") = Values);
+  if Sys.backend_type = Sys.Native then begin
+    expect "static data" (classify (Obj.repr static) = Values);
+    expect "constant string" (classify (Obj.repr "constant") = Values)
+  end;
   expect "empty array" (classify (Obj.repr (Sys.opaque_identity [||])) = Values);
   expect "malloc" (match classify (malloced 1000) with Unknown | Foreign -> true | _ -> false);
   expect "code" (match classify (code_address ()) with Unknown | Foreign -> true | _ -> false);
@@ -75,7 +77,8 @@ let compaction () =
   let half = resident () in
   Printf.printf "mappings %d, then %d; resident %d MB, half of it dropped %d MB\n" before (mappings ()) (full / megabyte) (half / megabyte);
   expect "few mappings" (mappings () < before + 40);
-  expect "memory given back" (half - (Array.length a * 8) < (full - (Array.length a * 8)) * 6 / 10);
+  (* OCaml 4 keeps as much free as space_overhead allows. *)
+  if five then expect "memory given back" (half - (Array.length a * 8) < (full - (Array.length a * 8)) * 6 / 10);
   Array.iteri (fun i v -> expect "contents" (if i land 1 = 0 then v = None else v = Some (string_of_int i, [ i; i + 1 ]))) a;
   Array.fill a 0 (Array.length a) None;
   Gc.compact ();
