@@ -69,6 +69,7 @@ static struct page *obtain_page(void)
   }
   struct page *p = page_of(base);
   p->base = base;
+  oh_store_relaxed(&p->pins, (size_t)0);
   /* The first touch of a huge page makes the whole of it resident. */
   p->touched = fresh && oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 0 : ALL;
   return p;

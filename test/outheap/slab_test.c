@@ -169,25 +169,48 @@ static void trim(void)
 }
 
 /* A huge page that is nearly full stays whole. */
+#define FEW (PIECES / 16)
 static void nearly_full(void)
 {
   static char *pools[PIECES];
   enum oh_thp saved = oh_settings.thp[OH_SPACE_POOLS];
   struct oh_slab_counters c;
-  if (PIECES < 8) return;
+  if (FEW == 0) return;
   for (size_t i = 0; i < PIECES; i++) memset(pools[i] = oh_pool_take(), 1, OH_POOL);
-  for (size_t i = 0; i < PIECES / 8; i++) oh_pool_give(pools[i]);
+  for (size_t i = 0; i < FEW; i++) oh_pool_give(pools[i]);
   oh_settings.thp[OH_SPACE_POOLS] = OH_THP_ALWAYS;
   oh_pools_trim(1);
   oh_pools_count(&c);
-  EXPECT(c.resident_free == PIECES / 8 << OH_POOL_LOG, "%zu", c.resident_free);
+  EXPECT(c.resident_free == FEW << OH_POOL_LOG, "%zu", c.resident_free);
   oh_pool_give(pools[PIECES - 1]);
   oh_pools_trim(1);
   oh_pools_count(&c);
   EXPECT(c.resident_free == 0, "%zu", c.resident_free);
   oh_settings.thp[OH_SPACE_POOLS] = saved;
-  for (size_t i = PIECES / 8; i < PIECES - 1; i++) oh_pool_give(pools[i]);
+  for (size_t i = FEW; i < PIECES - 1; i++) oh_pool_give(pools[i]);
   give_all();
+}
+
+/* Pins belong to a page as long as it is used, and until the next thorough trim. */
+static void pins(void)
+{
+  take_one();
+  char *p = live[0];
+  oh_pool_pin(p);
+  oh_pool_pin(p + OH_PAGE - OH_POOL - ((uintptr_t)p & (OH_PAGE - 1)));
+  EXPECT(oh_pool_pins(p) == 2, "%u", oh_pool_pins(p));
+  oh_pools_trim(1);
+  EXPECT(oh_pool_pins(p) == 0, "%u", oh_pool_pins(p));
+  oh_pool_pin(p);
+  give_all();
+  take_one();
+  EXPECT(oh_pool_pins(live[0]) == 0, "%u", oh_pool_pins(live[0]));
+  give_all();
+  void *foreign[] = { NULL, (void *)16, (void *)~(uintptr_t)15, (void *)((uintptr_t)1 << (OH_ADDRESS_BITS - 1)) };
+  for (int i = 0; i < 4; i++) {
+    oh_pool_pin(foreign[i]);
+    EXPECT(oh_pool_pins(foreign[i]) == 0 && oh_pool_page_used(foreign[i]) == 0, "%p", foreign[i]);
+  }
 }
 
 static void in_child(void)
@@ -256,6 +279,7 @@ int main(int argc, char **argv)
   TRY(model);
   TRY(trim);
   TRY(nearly_full);
+  TRY(pins);
   TRY(forks);
 #if OH_DEBUG
   TRY(misuse);
