@@ -34,7 +34,7 @@ static void compare(size_t from, size_t to, uint8_t added)
 static void random_operations(void)
 {
   uint64_t random = try_seed;
-  for (int step = 0; step < 40000; step++) {
+  for (int step = 0; step < (TRY_SANITIZED ? 3000 : 20000); step++) {
     size_t from = 8 * try_below(&random, SIZE / 8), length = 8 * (1 + try_below(&random, try_below(&random, 4) ? 10 : 100));
     size_t to = from + length > SIZE ? SIZE : from + length;
     bool code = try_below(&random, 4) == 0, strict = try_below(&random, 2), free = true, mine = true, exactly = true;
@@ -171,7 +171,7 @@ static void readers(void)
   uint64_t random = try_seed;
   EXPECT(oh_ranges_add(window - 4096, window - 4016, OH_HOLDS_VALUES, false) == 0, "always");
   for (uintptr_t i = 0; i < 3; i++) pthread_create(&t[i], NULL, reader, (void *)i);
-  for (int step = 0; step < 20000; step++) {
+  for (int step = 0; step < (TRY_SANITIZED ? 2000 : 20000); step++) {
     size_t k = try_below(&random, 600);
     enum oh_contents what = k % 2 ? OH_HOLDS_VALUES : OH_HOLDS_CODE;
     if (try_below(&random, 2)) oh_ranges_add(window + 96 * k, window + 96 * k + 80, what, true);

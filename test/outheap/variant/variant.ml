@@ -15,7 +15,7 @@ let mappings () = lines "/proc/self/maps"
 let resident () =
   In_channel.with_open_bin "/proc/self/statm" (fun c -> Scanf.sscanf (Option.get (In_channel.input_line c)) "%d %d" (fun _ r -> r * 4096))
 
-let five = Char.code Sys.ocaml_version.[0] >= 5
+let five = Sys.ocaml_version.[0] >= '5'
 let megabyte = 1 lsl 20
 let static = ("static", [ 1; 2; 3 ], (1.5, Some "a")) (* constants all through: static data *)
 let live v = ignore (Sys.opaque_identity v)
