@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions: memory of each kind, reservation ahead, statistics, settings; bad input everywhere. */
+#include "outheap.h"
+#include "block.h"
+#include "reserve.h"
+#include "settings.h"
+#include "slab.h"
+#include "stats.h"
+#include "table.h"
+#include "try.h"
+
+static enum outheap_kind const kinds[] = { OUTHEAP_MAJOR, OUTHEAP_VALUES, OUTHEAP_FOREIGN };
+
+static bool is_zero(char *m, size_t bytes)
+{
+  for (size_t i = 0; i < bytes; i += 512)
+    if (m[i] != 0) return false;
+  return true;
+}
+
+static void memory(void)
+{
+  for (int k = 0; k < 3; k++) {
+    char *m[40];
+    for (int round = 0; round < 3; round++) {
+      for (int i = 0; i < 40; i++) {
+        size_t bytes = 1 + (size_t)i * 12345 % (3 * OH_PAGE);
+        m[i] = outheap_allocate(kinds[k], bytes);
+        EXPECT(m[i] != NULL && (uintptr_t)m[i] % OH_PAGE == 0 && is_zero(m[i], bytes), "round %d, %d: %p", round, i, (void *)m[i]);
+        EXPECT(outheap_classify(m[i] + bytes - 1) == kinds[k], "%d", outheap_classify(m[i]));
+        EXPECT(oh_marks((uintptr_t)m[i]) == (kinds[k] == OUTHEAP_MAJOR) && oh_is_value((uintptr_t)m[i]) == (kinds[k] != OUTHEAP_FOREIGN), "marks");
+        memset(m[i], 0xa5, bytes);
+      }
+      for (int i = 0; i < 40; i++) outheap_free(kinds[k], m[i], 1 + (size_t)i * 12345 % (3 * OH_PAGE));
+      if (round == 1) outheap_trim();
+    }
+  }
+}
+
+static void refused(void)
+{
+  char local[64];
+  for (int k = -1; k < 9; k++) {
+    bool known = k == OUTHEAP_MAJOR || k == OUTHEAP_VALUES || k == OUTHEAP_FOREIGN;
+    errno = 0;
+    EXPECT(outheap_allocate((enum outheap_kind)k, 0) == NULL && errno == EINVAL, "nothing");
+    errno = 0;
+    EXPECT(outheap_allocate((enum outheap_kind)k, SIZE_MAX) == NULL && errno == (known ? ENOMEM : EINVAL), "everything");
+    errno = 0;
+    EXPECT(outheap_allocate((enum outheap_kind)k, SIZE_MAX / 2) == NULL && errno == (known ? ENOMEM : EINVAL), "half of it");
+    outheap_free((enum outheap_kind)k, NULL, 0);
+    outheap_free((enum outheap_kind)k, NULL, 8);
+    outheap_free((enum outheap_kind)k, local, sizeof local);
+    outheap_free((enum outheap_kind)k, (void *)(uintptr_t)(-OH_PAGE), OH_PAGE);
+  }
+  char *m = outheap_allocate(OUTHEAP_VALUES, OH_PAGE);
+  outheap_free(OUTHEAP_MAJOR, m, OH_PAGE);
+  outheap_free(OUTHEAP_VALUES, m + 8, OH_PAGE);
+  outheap_free(OUTHEAP_VALUES, m, SIZE_MAX);
+  outheap_free(OUTHEAP_VALUES, m, 9 * OH_PAGE);
+  memset(m, 1, OH_PAGE); /* still there */
+  outheap_free(OUTHEAP_VALUES, m, 1);
+  outheap_free(OUTHEAP_VALUES, m, 1);
+  oh_pages_validate();
+  EXPECT(outheap_reserve(0) == EINVAL && outheap_reserve(SIZE_MAX) == EINVAL && outheap_reserve(((size_t)1 << OH_ADDRESS_BITS) + 1) == EINVAL, "reserve");
+  EXPECT(outheap_reserve((size_t)1 << OH_ADDRESS_BITS) == ENOMEM, "all there is");
+  oh_reserve_validate();
+}
+
+/* What was reserved is taken by all spaces, without a request to the system. */
+static void ahead(void)
+{
+  struct outheap_statistics before, reserved, after;
+  outheap_statistics(&before);
+  EXPECT(outheap_reserve(12 * OH_CHUNK - 5) == 0, "reserve");
+  outheap_statistics(&reserved);
+  EXPECT(reserved.reserved_ahead == before.reserved_ahead + 12 * OH_CHUNK && reserved.reserved == before.reserved + 12 * OH_CHUNK, "ahead");
+  EXPECT(reserved.chunks == before.chunks + 12, "chunks");
+  for (int i = 0; i < 3; i++) {
+    EXPECT(oh_pages_take(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "pools");
+    EXPECT(oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL, "young");
+    char *low = oh_pages_take(OH_SPACE_BLOCKS, OH_CHUNK, false, NULL);
+    EXPECT(low != NULL, "blocks");
+  }
+  outheap_statistics(&after);
+  EXPECT(after.reserved == reserved.reserved && after.reservations == reserved.reservations, "no new address space");
+  EXPECT(outheap_allocate(OUTHEAP_VALUES, 2 * OH_CHUNK) != NULL, "values");
+  EXPECT(after.reserved_ahead == reserved.reserved_ahead - 9 * OH_CHUNK, "%zu", after.reserved_ahead);
+  oh_pages_validate();
+}
+
+static void statistics(void)
+{
+  struct outheap_statistics s, t;
+  outheap_statistics(&s);
+  void *pools[200], *block = oh_block_take(5 * OH_PAGE);
+  for (int i = 0; i < 200; i++) pools[i] = oh_pool_take();
+  char *young = oh_pages_take(OH_SPACE_YOUNG, 4 * OH_PAGE, false, NULL);
+  EXPECT(block != NULL && young != NULL && oh_pages_commit(OH_SPACE_YOUNG, young + OH_PAGE, 8192), "take");
+  outheap_statistics(&t);
+  EXPECT(t.pools == s.pools + 200 && t.blocks == s.blocks + 1 && t.block_bytes > s.block_bytes + 5 * OH_PAGE, "in use");
+  EXPECT(t.young == s.young + OH_PAGE, "%zu", t.young - s.young);
+  EXPECT(t.committed <= t.reserved && t.chunks != 0 && t.commits > s.commits, "memory");
+  for (int i = 0; i < 200; i++) oh_pool_give(pools[i]);
+  oh_block_give(block);
+  oh_pages_give(OH_SPACE_YOUNG, young, 4 * OH_PAGE);
+  outheap_statistics(&t);
+  EXPECT(t.pools == s.pools && t.blocks == s.blocks && t.resident_free != 0, "given back");
+  outheap_trim();
+  outheap_statistics(&t);
+  EXPECT(t.resident_free == 0, "%zu resident", t.resident_free);
+}
+
+/* --- settings ------------------------------------------------------------------------------------------------------ */
+
+static struct oh_settings initial;
+
+/* What is printed while the list is read; the settings are then as at first, with the changes. */
+static char const *read_list(char const *list)
+{
+  static char text[4096];
+  int both[2], saved = dup(2);
+  EXPECT(pipe(both) == 0, "pipe");
+  dup2(both[1], 2);
+  close(both[1]);
+  oh_settings = initial;
+  oh_settings_read(list);
+  dup2(saved, 2);
+  close(saved);
+  ssize_t n = read(both[0], text, sizeof text - 1);
+  text[n < 0 ? 0 : n] = 0;
+  close(both[0]);
+  return text;
+}
+
+static void settings(void)
+{
+  struct oh_settings s;
+  char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "base=0x200000000000" };
+  for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
+  EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,stats=1,report=7,base=3f0000000000")[0] == 0, "all");
+  s = oh_settings;
+  EXPECT(s.thp[OH_SPACE_YOUNG] == OH_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_THP_ALWAYS && s.thp[OH_SPACE_BLOCKS] == OH_THP_OFF, "thp");
+  EXPECT(s.thp[OH_SPACE_MARKED] == OH_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_THP_OFF && s.thp[OH_SPACE_FOREIGN] == OH_THP_OFF, "never");
+  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20, "sizes");
+  EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
+  read_list("thp_from=1T,keep=17");
+  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17, "units");
+  char const *bad[] = { "x", "=", "=1", "thp", "thp=", "thp=On", "reserve=", "reserve=-1", "reserve= 1", "reserve=1KB", "reserve=99999999999999999999", "reserve=99999999999999999",
+    "reserve=20000000T", "keep=1e3", "stats=2", "stats=yes", "base=xyz", "base=0x", "report=+5", "keep=K", "Keep=1",
+    "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789", "%s%n=%s%n" };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char list[300];
+    snprintf(list, sizeof list, "keep=3M,%s,report=4", bad[i]);
+    char const *said = read_list(list);
+    if (strcmp(bad[i], "reserve=99999999999999999") == 0) continue; /* a number */
+    EXPECT(strncmp(said, "outheap: OUTHEAP: ignored: ", 27) == 0 && strncmp(said + 27, bad[i], strlen(bad[i]) < 79 ? strlen(bad[i]) : 79) == 0, "%s: %s", bad[i], said);
+    EXPECT(strchr(said, '\n') == said + strlen(said) - 1, "one line: %s", said);
+    s = oh_settings;
+    EXPECT(s.keep == 3 << 20 && s.report == 4, "others: %s", bad[i]);
+    s.keep = initial.keep, s.report = initial.report;
+    EXPECT(memcmp(&s, &initial, sizeof s) == 0, "changed: %s", bad[i]);
+  }
+  oh_settings = initial;
+}
+
+/* Threads that use everything at once. */
+static void *player(void *arg)
+{
+  uint64_t random = try_seed + (uintptr_t)arg;
+  char *m[8] = { 0 };
+  enum outheap_kind kind[8] = { 0 };
+  for (int step = 0; step < (TRY_SANITIZED ? 1500 : 6000); step++) {
+    size_t i = try_below(&random, 8);
+    struct outheap_statistics s;
+    switch (try_below(&random, 7)) {
+      case 0: case 1: case 2:
+        if (m[i] != NULL) {
+          EXPECT(m[i][5] == (char)(uintptr_t)arg, "contents");
+          outheap_free(kind[i], m[i], OH_PAGE);
+          m[i] = NULL;
+          break;
+        }
+        kind[i] = kinds[try_below(&random, 3)];
+        EXPECT((m[i] = outheap_allocate(kind[i], OH_PAGE)) != NULL && m[i][5] == 0, "allocate");
+        m[i][5] = (char)(uintptr_t)arg;
+        break;
+      case 3:
+        if (m[i] == NULL) break;
+        EXPECT(outheap_classify(m[i]) == kind[i], "classify");
+        if (kind[i] != OUTHEAP_FOREIGN) break;
+        EXPECT(outheap_declare_values(m[i] + 64, m[i] + 640) == 0 && outheap_classify(m[i] + 64) == OUTHEAP_VALUES, "declare");
+        EXPECT(oh_is_value((uintptr_t)m[i] + 72) && outheap_withdraw_values(m[i] + 64, m[i] + 640) == 0, "withdraw");
+        break;
+      case 4: {
+        void *p = oh_pool_take(), *b = oh_block_take(1 + try_below(&random, 100000));
+        EXPECT(p != NULL && b != NULL && oh_marks((uintptr_t)p) && oh_is_value((uintptr_t)b), "heap");
+        oh_pool_give(p);
+        oh_block_give(b);
+        break;
+      }
+      case 5:
+        outheap_statistics(&s);
+        EXPECT(s.reserved_ahead <= s.reserved, "statistics");
+        break;
+      case 6:
+        if (try_below(&random, 50) == 0) outheap_trim();
+        if (try_below(&random, 200) == 0) EXPECT(outheap_reserve(OH_CHUNK) == 0, "reserve");
+        break;
+    }
+  }
+  for (int i = 0; i < 8; i++) outheap_free(kind[i], m[i], OH_PAGE);
+  return NULL;
+}
+static void threads(void) { try_threads(4, player); oh_pages_validate(); }
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  initial = oh_settings;
+  setenv("OUTHEAP", "thp=off", 1);
+  TRY(settings);
+  TRY(memory);
+  TRY(refused);
+  TRY(ahead);
+  TRY(statistics);
+  TRY(threads);
+  return try_end();
+}

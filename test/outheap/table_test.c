@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* The table: transitions of its entries, any 64-bit pattern, tainting beside reservations, the report. */
+#include "table.h"
+#include "check.h"
+#include "outheap.h"
+#include "ranges.h"
+#include "reserve.h"
+#include "settings.h"
+#include "space.h"
+#include "try.h"
+
+/* To go through the whole table takes its time. */
+#define LARGE (OH_ENTRIES > (size_t)1 << 20)
+
+/* Chunks where nothing of ours comes to lie. */
+#define FAR(i) (((uintptr_t)OH_ENTRIES / 8 * 7 + (uintptr_t)(i)) << OH_CHUNK_LOG)
+
+static bool may_become(enum oh_kind from, enum oh_kind to)
+{
+  bool from_foreign = from == OH_FOREIGN || from == OH_MIXED || from == OH_ASK, to_foreign = to == OH_FOREIGN || to == OH_MIXED || to == OH_ASK;
+  return from == to || from == OH_UNKNOWN || (from_foreign && to_foreign);
+}
+
+/* Every operation in every state. */
+static void transitions(void)
+{
+  static enum oh_kind const kinds[] = { OH_MAJOR, OH_YOUNG, OH_VALUES, OH_FOREIGN };
+  uint64_t random = try_seed;
+  bool asking = false;
+  for (int step = 0; step < 20000; step++) {
+    uintptr_t i = try_below(&random, 40), chunk = FAR(i), inside = chunk + 8 * try_below(&random, OH_CHUNK / 8);
+    enum oh_kind before = oh_entry(inside), after;
+    bool heap = before == OH_MAJOR || before == OH_YOUNG || before == OH_VALUES;
+    switch (try_below(&random, 5)) {
+      case 0: {
+        enum oh_kind k = kinds[try_below(&random, 4)];
+        if (k != OH_FOREIGN && try_below(&random, 4)) break;
+        bool done = oh_claim(chunk, k);
+        EXPECT(done == (before == OH_UNKNOWN || before == k || (k == OH_FOREIGN && !heap)), "claim %d -> %d: %d", before, k, done);
+        EXPECT(oh_entry(inside) == (before == OH_UNKNOWN ? k : before), "claim");
+        break;
+      }
+      case 1: {
+        bool done = oh_mix(inside, inside + 8);
+        EXPECT(done == !heap && oh_entry(inside) == (heap ? before : asking ? OH_ASK : OH_MIXED), "mix %d -> %d", before, oh_entry(inside));
+        break;
+      }
+      case 2:
+        EXPECT(oh_met(inside) == (before == OH_MAJOR), "met");
+        after = OH_TAINT && before == OH_UNKNOWN ? asking ? OH_ASK : OH_FOREIGN : before;
+        EXPECT(oh_entry(inside) == after, "met %d -> %d", before, oh_entry(inside));
+        break;
+      case 3:
+        EXPECT(oh_marks(inside) == (before == OH_MAJOR), "marks");
+        EXPECT(oh_is_value(inside) == heap, "value");
+        break;
+      case 4:
+        if (try_below(&random, LARGE ? 1000 : TRY_SANITIZED ? 100 : 20)) break;
+        asking = !asking;
+        outheap_report(asking, NULL, NULL);
+        after = oh_entry(inside);
+        EXPECT(asking ? after != OH_MIXED && after != OH_FOREIGN : after != OH_ASK, "ask");
+        break;
+    }
+    EXPECT(may_become(before, oh_entry(inside)), "%d -> %d", before, oh_entry(inside));
+  }
+  outheap_report(0, NULL, NULL);
+  EXPECT(oh_mix(FAR(50), FAR(52) + 8) && oh_entry(FAR(52)) == OH_MIXED && oh_entry(FAR(53)) == OH_UNKNOWN, "several chunks");
+  EXPECT(oh_claim(FAR(55), OH_MAJOR) && !oh_mix(FAR(54), FAR(56)) && oh_entry(FAR(54)) == OH_UNKNOWN, "all or nothing");
+}
+
+static void patterns(void)
+{
+  uint64_t random = try_seed;
+  char *major = outheap_allocate(OUTHEAP_MAJOR, OH_PAGE), *values = outheap_allocate(OUTHEAP_VALUES, OH_PAGE);
+  for (int step = 0; step < 300000; step++) {
+    uintptr_t a = try_random(&random) >> try_below(&random, 64);
+    switch (try_below(&random, 8)) {
+      case 0: a = UINTPTR_MAX - (a >> 40); break;
+      case 1: a = ((uintptr_t)1 << OH_ADDRESS_BITS) + (a >> 20) - (a >> 21); break;
+      case 2: a = (uintptr_t)major + (a & (2 * OH_CHUNK - 1)); break;
+      case 3: a |= (uintptr_t)1 << 63; break;
+      case 4: a = (uintptr_t)major | a << OH_ADDRESS_BITS; break; /* looks like a pointer when its high bits are cut off */
+    }
+    enum oh_kind k = a >> OH_CHUNK_LOG < OH_ENTRIES ? (enum oh_kind)oh_table[a >> OH_CHUNK_LOG] : OH_FOREIGN;
+    enum outheap_kind c = outheap_classify((void *)a);
+    EXPECT(k == oh_entry(a), "%zx", (size_t)a);
+    switch (k) {
+      case OH_UNKNOWN: EXPECT(c == OUTHEAP_UNKNOWN, "%zx", (size_t)a); break;
+      case OH_MAJOR: EXPECT(c == OUTHEAP_MAJOR, "%zx", (size_t)a); break;
+      case OH_YOUNG: EXPECT(c == OUTHEAP_YOUNG, "%zx", (size_t)a); break;
+      case OH_VALUES: EXPECT(c == OUTHEAP_VALUES, "%zx", (size_t)a); break;
+      default: EXPECT(c == OUTHEAP_FOREIGN, "%zx", (size_t)a);
+    }
+    /* A random pattern in the middle of nowhere is not tried, or the whole address space would be tainted. */
+    if (k != OH_UNKNOWN) EXPECT(oh_marks(a) == (k == OH_MAJOR) && oh_is_value(a) == (k == OH_MAJOR || k == OH_YOUNG || k == OH_VALUES), "%zx", (size_t)a);
+  }
+  EXPECT(outheap_classify(NULL) == OUTHEAP_UNKNOWN && !oh_marks(0) && outheap_classify(NULL) == (OH_TAINT ? OUTHEAP_FOREIGN : OUTHEAP_UNKNOWN), "NULL");
+  outheap_free(OUTHEAP_MAJOR, major, OH_PAGE);
+  outheap_free(OUTHEAP_VALUES, values, OH_PAGE);
+}
+
+/* A pointer to where the heap would grow next: the heap goes elsewhere. */
+static void tainted(void)
+{
+#if OH_TAINT
+  uint64_t random = try_seed;
+  for (int round = 0; round < 30; round++) {
+    char *first = oh_pages_take(OH_SPACE_POOLS, OH_PAGE, true, NULL);
+    uintptr_t next = OH_ROUND_UP(oh_reserve_end(OH_SPACE_POOLS), OH_CHUNK) + try_below(&random, 3) * OH_CHUNK;
+    bool known = oh_entry(next) != OH_UNKNOWN;
+    EXPECT(known || (!oh_marks(next + 8) && oh_entry(next) == OH_FOREIGN), "taint");
+    size_t bytes = (1 + try_below(&random, 3)) * OH_CHUNK;
+    char *run = oh_pages_take(OH_SPACE_POOLS, bytes, false, NULL);
+    EXPECT(run != NULL, "no memory");
+    for (char *p = run; p < run + bytes; p += OH_PAGE) EXPECT(oh_entry((uintptr_t)p) == OH_MAJOR, "a tainted chunk in use");
+    EXPECT(known || !oh_marks(next + 8), "it became heap");
+    if (round % 3 == 0) oh_pages_give(OH_SPACE_POOLS, run, bytes);
+    oh_pages_give(OH_SPACE_POOLS, first, OH_PAGE);
+  }
+  struct outheap_statistics s;
+  outheap_statistics(&s);
+  EXPECT(s.met_unknown != 0, "%zu", s.met_unknown);
+  oh_pages_validate();
+
+  /* Ahead: the stock is passed over where it is tainted. */
+  struct oh_reserve_counters c;
+  EXPECT(outheap_reserve(8 * OH_CHUNK) == 0, "reserve");
+  char *b = oh_pages_take(OH_SPACE_BLOCKS, OH_PAGE, false, NULL); /* blocks may have had room */
+  oh_reserve_count(OH_SPACES, &c);
+  for (int k = 0; k < 3; k++) EXPECT(oh_pages_take(OH_SPACE_BLOCKS, 2 * OH_CHUNK, false, NULL) != NULL, "blocks");
+  EXPECT(b != NULL, "blocks");
+  oh_pages_validate();
+#endif
+}
+
+/* Threads reserve; others meet pointers to the very places. Who was told that it is foreign must be right for ever. */
+#if OH_TAINT
+static bool stop;
+#define SEEN 4096
+static uintptr_t seen[2][SEEN];
+static size_t seens[2];
+
+static void *marker(void *arg)
+{
+  size_t me = (uintptr_t)arg;
+  uint64_t random = try_seed + me;
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED) && seens[me] < SEEN) {
+    uintptr_t a = OH_ROUND_UP(oh_reserve_end((enum oh_space_id)try_below(&random, OH_SPACES)), OH_CHUNK) + try_below(&random, 3) * OH_CHUNK;
+    if (a == 0 || try_below(&random, 50)) continue;
+    if (!oh_marks(a + 8)) seen[me][seens[me]++] = a;
+    else EXPECT(oh_entry(a) == OH_MAJOR, "marks");
+  }
+  return NULL;
+}
+
+static void *grower(void *arg)
+{
+  uint64_t random = try_seed + (uintptr_t)arg + 9;
+  for (int i = 0; i < 120; i++) {
+    enum oh_space_id id = (enum oh_space_id)try_below(&random, OH_SPACES);
+    size_t bytes = (1 + try_below(&random, 3)) * OH_CHUNK;
+    char *p = oh_pages_take(id, bytes, false, NULL);
+    EXPECT(p != NULL, "no address space: %d", errno);
+    for (size_t k = 0; k < bytes; k += OH_PAGE) {
+      enum oh_kind e = oh_entry((uintptr_t)p + k);
+      EXPECT(id == OH_SPACE_FOREIGN ? e == OH_FOREIGN || e == OH_MIXED : id == OH_SPACE_VALUES ? e == OH_VALUES : id == OH_SPACE_YOUNG ? e == OH_YOUNG : e == OH_MAJOR, "kind %d", e);
+    }
+    if (try_below(&random, 4) == 0) oh_pages_give(id, p, bytes);
+  }
+  return NULL;
+}
+
+static void *race_player(void *arg)
+{
+  uintptr_t i = (uintptr_t)arg;
+  if (i < 2) return marker(arg);
+  grower(arg);
+  if (i == 2) __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+  return NULL;
+}
+
+static void race(void)
+{
+  try_threads(4, race_player);
+  for (int m = 0; m < 2; m++)
+    for (size_t i = 0; i < seens[m]; i++) EXPECT(oh_entry(seen[m][i]) != OH_MAJOR, "%zx became heap", (size_t)seen[m][i]);
+  printf("    %zu pointers met\n", seens[0] + seens[1]);
+  oh_pages_validate();
+}
+
+static size_t sampled;
+static uintptr_t last;
+static void sample(void const *pointer, void const *data)
+{
+  __atomic_fetch_add(&sampled, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&last, (uintptr_t)pointer, __ATOMIC_RELAXED);
+  EXPECT(data == &sampled, "data");
+}
+
+static void reports(void)
+{
+  uintptr_t wild = (uintptr_t)0xdead << 48, far = FAR(60);
+  char *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE), *heap = outheap_allocate(OUTHEAP_MAJOR, OH_PAGE);
+  EXPECT(outheap_declare_values(m, m + 800) == 0, "declare");
+  EXPECT(!oh_marks(far) && oh_entry(far) == OH_FOREIGN, "tainted before");
+  outheap_report(3, sample, &sampled);
+  EXPECT(oh_entry(far) == OH_ASK && oh_is_value((uintptr_t)m + 8) && outheap_classify(m) == OUTHEAP_VALUES, "ask");
+  for (int i = 0; i < 10; i++) EXPECT(!oh_marks(far + 16) && !oh_marks(wild) && !oh_marks((uintptr_t)m + 8) && oh_marks((uintptr_t)heap), "marks");
+  EXPECT(sampled == 6 && (last == wild || last == far + 16), "%zu samples", sampled); /* values and the heap are not counted */
+  EXPECT(!oh_marks(FAR(61)) && oh_entry(FAR(61)) == OH_ASK, "still tainted");
+  EXPECT(outheap_report(0, NULL, NULL) == 21, "count");
+  EXPECT(oh_entry(far) == OH_MIXED && oh_entry(FAR(61)) == OH_MIXED && !oh_marks(far + 16) && sampled == 7, "%zu samples", sampled);
+  EXPECT(oh_is_value((uintptr_t)m + 8), "value");
+  EXPECT(outheap_withdraw_values(m, m + 800) == 0, "withdraw");
+  outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
+  outheap_free(OUTHEAP_MAJOR, heap, OH_PAGE);
+}
+
+/* The sampler's data are the caller's again when the report has ended. */
+static void touch(void const *pointer, void const *data)
+{
+  (void)pointer;
+  EXPECT(**(int *const *)data == 5, "data");
+}
+static void *report_player(void *arg)
+{
+  uint64_t random = try_seed + (uintptr_t)arg;
+  for (int i = 0; i < (LARGE ? 4 : TRY_SANITIZED ? 60 : 400); i++) {
+    if ((uintptr_t)arg == 0) {
+      int *data = malloc(sizeof *data), **holder = malloc(sizeof *holder);
+      *data = 5, *holder = data;
+      outheap_report(1 + try_below(&random, 2), touch, holder);
+      outheap_report(0, NULL, NULL);
+      free(data), free(holder);
+    } else
+      for (int k = 0; k < 200; k++) {
+        oh_marks(FAR(62 + try_below(&random, 50)));
+        if (k % 50 == 0) oh_mix(FAR(112 + try_below(&random, 50)), FAR(163));
+      }
+  }
+  return NULL;
+}
+static void report_threads(void) { try_threads(4, report_player); }
+#endif
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  setenv("OUTHEAP", "thp=off", 1);
+  TRY(transitions);
+  TRY(patterns);
+  TRY(tainted);
+#if OH_TAINT
+  TRY(reports);
+  TRY(report_threads);
+  TRY(race);
+#endif
+  return try_end();
+}
