@@ -8,6 +8,7 @@ export OCAML
 help:                         ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
+outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
 test: ; @tools/test           ## all tests: minutes, once the compilers are there
 demo: ; @tools/examples --demo "$(OCAML)"    ## a short program that uses roots, with statistics
 bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
@@ -16,4 +17,4 @@ stress: ; @tools/stress $(SECONDS)           ## random tests with fresh seeds, a
 rust: ; @tools/test rust      ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; rm -rf _build        ## remove everything that was built here
-.PHONY: help build test demo bench bench-heap stress rust lint clean
+.PHONY: help build outheap test demo bench bench-heap stress rust lint clean
