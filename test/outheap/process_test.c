@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* What depends on the process and the system: limits, forks, the process' map, huge pages. Each in a child of its own, where nothing has begun yet. */
+#include "block.h"
+#include "check.h"
+#include "os.h"
+#include "outheap.h"
+#include "pages.h"
+#include "ranges.h"
+#include "reserve.h"
+#include "settings.h"
+#include "slab.h"
+#include "table.h"
+#include "try.h"
+#include "zone.h"
+#include <sys/resource.h>
+
+#define M ((size_t)1 << 20)
+
+static void in_child(char const *settings, void (*body)(void))
+{
+  int status;
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    if (settings != NULL) setenv("OUTHEAP", settings, 1);
+    else unsetenv("OUTHEAP");
+    body();
+    oh_pages_validate();
+    _exit(0);
+  }
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
+}
+
+/* --- limits -------------------------------------------------------------------------------------------------------- */
+
+static void limit(int what, size_t bytes)
+{
+  struct rlimit l;
+  EXPECT(getrlimit(what, &l) == 0, "limit");
+  l.rlim_cur = bytes;
+  EXPECT(setrlimit(what, &l) == 0, "limit");
+}
+
+/* Takes pages of all spaces in turn until there are none; gives all back; does it again. Result: bytes, the first time. */
+static size_t fill(void)
+{
+  static char *held[200000];
+  size_t first = 0;
+  for (int round = 0; round < 3; round++) {
+    size_t n = 0, in_a_row = 0;
+    for (; n < sizeof held / sizeof *held && in_a_row < OH_SPACES; n++) {
+      errno = 0;
+      held[n] = oh_pages_take((enum oh_space_id)(n % OH_SPACES), OH_PAGE, true, NULL);
+      EXPECT(held[n] != NULL || errno == ENOMEM, "%d", errno);
+      in_a_row = held[n] == NULL ? in_a_row + 1 : 0;
+      if (held[n] != NULL) held[n][OH_PAGE - 1] = 1;
+    }
+    oh_pages_validate();
+    size_t bytes = 0;
+    for (size_t i = 0; i < n; i++) {
+      if (held[i] == NULL) continue;
+      bytes += OH_PAGE;
+      oh_pages_give((enum oh_space_id)(i % OH_SPACES), held[i], OH_PAGE);
+    }
+    if (round == 0) first = bytes;
+    EXPECT(bytes >= first, "round %d: %zu, at first %zu", round, bytes, first);
+  }
+  return first;
+}
+
+#define LIMIT (700 * M)
+static void address_space(void)
+{
+  limit(RLIMIT_AS, LIMIT);
+  size_t bytes = fill();
+  printf("    %zu MB of %zu\n", bytes / M, LIMIT / M);
+  EXPECT(bytes > LIMIT / 2, "%zu", bytes);
+}
+static void address_space_later(void)
+{
+  oh_start();
+  void *p = oh_pool_take(), *m = outheap_allocate(OUTHEAP_VALUES, OH_PAGE);
+  size_t mine = 0;
+  for (int i = 0; i < OH_SPACES; i++) {
+    struct oh_space_counters c;
+    oh_pages_count(i, &c);
+    mine += c.reserved;
+  }
+  limit(RLIMIT_AS, mine + 300 * M);
+  EXPECT(p != NULL && m != NULL && fill() > mine / 2, "hardly any");
+  EXPECT(outheap_reserve(500 * M + OH_CHUNK) == ENOMEM, "reserve");
+}
+static void small(void)
+{
+  limit(RLIMIT_AS, 150 * M);
+  void *p = oh_pool_take(), *b = oh_block_take(5 * M), *none = oh_block_take(400 * M);
+  EXPECT(p != NULL && b != NULL && none == NULL && errno == ENOMEM, "%p %p %p", p, b, none);
+  memset(b, 1, 5 * M);
+  char *young = oh_pages_take(OH_SPACE_YOUNG, OH_ROUND_UP(32 * M, OH_PAGE), false, NULL); /* less than a chunk */
+  EXPECT(young != NULL && oh_pages_commit(OH_SPACE_YOUNG, young + OH_PAGE, OH_PAGE), "young");
+  oh_block_give(b);
+  oh_pool_give(p);
+}
+/* Memory itself is refused, as with strict accounting. */
+static void data(void)
+{
+  oh_start();
+  limit(RLIMIT_DATA, 400 * M);
+  size_t bytes = fill();
+  printf("    %zu MB of 400\n", bytes / M);
+  EXPECT(bytes > 100 * M && oh_pages_take(OH_SPACE_BLOCKS, 600 * M, true, NULL) == NULL && errno == ENOMEM, "%zu", bytes);
+}
+/* Locked memory cannot be given back: zeroes all the same where they are promised. */
+static void locked(void)
+{
+  if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return;
+  char *m = outheap_allocate(OUTHEAP_VALUES, 3 * OH_PAGE);
+  if (m == NULL) return;
+  memset(m, 1, 3 * OH_PAGE);
+  oh_pages_discard(OH_SPACE_VALUES, m, oh_os_page());
+  EXPECT(m[0] == 0 && m[oh_os_page()] == 1, "discarded");
+  outheap_free(OUTHEAP_VALUES, m, 3 * OH_PAGE);
+  outheap_trim();
+  m = outheap_allocate(OUTHEAP_VALUES, 3 * OH_PAGE);
+  for (size_t i = 0; i < 3 * OH_PAGE; i++) EXPECT(m[i] == 0, "not zero");
+  munlockall();
+  outheap_free(OUTHEAP_VALUES, m, 3 * OH_PAGE);
+  EXPECT(outheap_trim() != 0, "trim");
+}
+static void limits(void)
+{
+  in_child("keep=4M", locked);
+  if (TRY_SANITIZED || OH_ADDRESS_BITS == 57) return; /* which themselves need much */
+  in_child("keep=4M", data);
+  in_child("keep=4M", address_space);
+  in_child("keep=4M", address_space_later);
+  in_child("keep=4M", small);
+}
+
+/* --- forks --------------------------------------------------------------------------------------------------------- */
+
+static bool stop;
+static void *busy(void *arg)
+{
+  uint64_t random = try_seed + (uintptr_t)arg;
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    void *p = oh_pool_take(), *b = oh_block_take(try_below(&random, 200000)), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
+    EXPECT(p != NULL && b != NULL && m != NULL && outheap_declare_values(m, (char *)m + 64) == 0, "busy");
+    EXPECT(outheap_withdraw_values(m, (char *)m + 64) == 0, "busy");
+    oh_pool_give(p), oh_block_give(b), outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
+    if (try_below(&random, 100) == 0) outheap_trim(), outheap_report(try_below(&random, 2), NULL, NULL);
+    oh_marks((uintptr_t)8);
+  }
+  return NULL;
+}
+static void forks_busily(void)
+{
+  pthread_t t[3];
+  oh_start();
+  for (uintptr_t i = 0; i < 3; i++) pthread_create(&t[i], NULL, busy, (void *)i);
+  for (int round = 0; round < (TRY_SANITIZED ? 8 : 25); round++) {
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      for (int i = 0; i < 100; i++) {
+        void *p = oh_pool_take(), *b = oh_block_take(100000), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
+        EXPECT(p != NULL && b != NULL && m != NULL && outheap_declare_values(m, (char *)m + 64) == 0, "child");
+        memset(p, 1, OH_POOL), memset(b, 1, 100000), memset(m, 1, OH_PAGE);
+        oh_pool_give(p), oh_block_give(b);
+        EXPECT(outheap_withdraw_values(m, (char *)m + 64) == 0, "child");
+        outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
+      }
+      outheap_report(0, NULL, NULL), outheap_report(1, NULL, NULL);
+      EXPECT(!oh_marks(8) && outheap_report(0, NULL, NULL) == OH_TAINT, "report");
+      outheap_trim();
+      EXPECT(outheap_reserve(OH_CHUNK) == 0, "reserve");
+      oh_pages_validate(), oh_ranges_validate(), oh_pools_validate(), oh_blocks_validate();
+      _exit(0);
+    }
+    int status;
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "round %d: %x", round, status);
+  }
+  __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+  for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
+}
+static void forks(void) { in_child("thp=off,keep=4M", forks_busily); }
+
+/* --- the process' map ---------------------------------------------------------------------------------------------- */
+
+static bool is_ours(uintptr_t address)
+{
+  for (int id = 0; id < OH_SPACES; id++)
+    if ((oh_page_bits(address) & OH_OWNER) == id + 1) return true;
+  return false;
+}
+
+struct maps { size_t ours, huge_ours, huge_others, huge_never; };
+static struct maps read_maps(void)
+{
+  struct maps m = { 0 };
+  static char line[4096];
+  FILE *f = fopen("/proc/self/smaps", "r");
+  bool ours = false, never = false;
+  EXPECT(f != NULL, "smaps");
+  while (fgets(line, sizeof line, f) != NULL) {
+    unsigned long from, to;
+    char after;
+    if (sscanf(line, "%lx-%lx%c", &from, &to, &after) == 3 && after == ' ') {
+      ours = is_ours(from);
+      uint8_t owner = oh_page_bits(from) & OH_OWNER;
+      never = owner == OH_SPACE_MARKED + 1 || owner == OH_SPACE_VALUES + 1 || owner == OH_SPACE_FOREIGN + 1;
+      m.ours += ours;
+    }
+    else if (strncmp(line, "VmFlags:", 8) == 0 && strstr(line, " hg") != NULL) {
+      m.huge_ours += ours, m.huge_others += !ours, m.huge_never += never;
+    }
+  }
+  fclose(f);
+  return m;
+}
+
+static void grow_and_shrink(void)
+{
+  uint64_t random = try_seed;
+  static struct { char *base; size_t bytes; enum oh_space_id id; } live[600];
+  size_t lives = 0, most = 0;
+  for (int step = 0; step < (OH_DEBUG ? 4000 : 12000); step++) {
+    if (lives < 600 && try_below(&random, 5) < 3) {
+      size_t bytes = OH_PAGE * (1 + try_below(&random, try_below(&random, 10) ? 4 : 40));
+      enum oh_space_id id = (enum oh_space_id)try_below(&random, OH_SPACES);
+      live[lives].base = oh_pages_take(id, bytes, true, NULL);
+      EXPECT(live[lives].base != NULL, "take");
+      live[lives].base[0] = 1;
+      live[lives].bytes = bytes, live[lives].id = id;
+      lives++;
+    } else if (lives != 0) {
+      size_t i = try_below(&random, lives);
+      oh_pages_give(live[i].id, live[i].base, live[i].bytes);
+      live[i] = live[--lives];
+    }
+    if (try_below(&random, 500) == 0) outheap_trim();
+    if (step % 1000 == 0) {
+      size_t n = read_maps().ours;
+      if (n > most) most = n;
+    }
+  }
+  outheap_trim();
+  struct maps m = read_maps();
+  struct outheap_statistics s;
+  outheap_statistics(&s);
+  printf("    at most %zu mappings for %zu chunks, %zu MB\n", most, s.chunks, s.committed / M);
+  /* From the stock the spaces take chunks in turn; so they do where the system chooses. */
+  size_t bound = oh_settings.reserve == 0 && oh_zone_usable() ? 4 * OH_SPACES : 2 * ((s.reserved - s.reserved_ahead) >> OH_CHUNK_LOG) + 2;
+  EXPECT(most <= bound && m.ours <= bound, "%zu mappings", most);
+}
+static void map(void)
+{
+  in_child("keep=8M", grow_and_shrink);
+  in_child("keep=8M,thp=off", grow_and_shrink);
+  in_child(OH_ADDRESS_BITS < 47 ? "keep=8M,reserve=64G" : "keep=8M,reserve=1T", grow_and_shrink);
+}
+
+/* --- huge pages ---------------------------------------------------------------------------------------------------- */
+
+static char mode[64]; /* of the system */
+static void *foreign;
+static void use_all(size_t bytes)
+{
+  foreign = mmap(NULL, 64 * M, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  for (size_t n = 0; n < bytes; n += OH_PAGE)
+    for (int id = 0; id < OH_SPACES; id++) EXPECT(oh_pages_take((enum oh_space_id)id, OH_PAGE, true, NULL) != NULL, "take");
+}
+static void huge_always(void)
+{
+  use_all(OH_PAGE);
+  struct maps m = read_maps();
+  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "%zu ours, %zu others, %zu never", m.huge_ours, m.huge_others, m.huge_never);
+}
+static void huge_off(void)
+{
+  use_all(32 * M);
+  struct maps m = read_maps();
+  EXPECT(m.huge_others + m.huge_ours == 0, "%zu ours, %zu others", m.huge_ours, m.huge_others);
+}
+static void huge_advise(void)
+{
+  use_all(4 * M);
+  struct maps m = read_maps();
+  EXPECT(m.huge_others + m.huge_ours == 0, "early: %zu ours, %zu others", m.huge_ours, m.huge_others);
+  /* A reservation for minor heaps alone is no use of memory. */
+  EXPECT(oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL && read_maps().huge_ours == 0, "young");
+  use_all(8 * M);
+  m = read_maps();
+  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "late: %zu ours, %zu others, %zu never", m.huge_ours, m.huge_others, m.huge_never);
+  size_t before = m.ours;
+  use_all(300 * M);
+  m = read_maps();
+  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.ours <= before + 2 * OH_SPACES, "%zu mappings", m.ours);
+}
+static void huge_pages(void)
+{
+  FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+  if (f == NULL || fgets(mode, sizeof mode, f) == NULL || strstr(mode, "[never]") != NULL) return;
+  fclose(f);
+  in_child("thp=always", huge_always);
+  in_child("thp=off", huge_off);
+  if (OH_PAGE <= 4 * M) in_child(NULL, huge_advise);
+}
+
+/* --- places -------------------------------------------------------------------------------------------------------- */
+
+static void at_base(void)
+{
+  char *p = oh_pages_take(OH_SPACE_YOUNG, OH_PAGE, true, NULL);
+  uintptr_t wanted = OH_ROUND_DOWN(oh_settings.base, OH_CHUNK);
+  EXPECT(p != NULL && ((uintptr_t)p == wanted || wanted == 0 || wanted > (uintptr_t)1 << (OH_ADDRESS_BITS - 1)), "%p", (void *)p);
+}
+/* Something lies where the heap would grow. */
+static void in_the_way(void)
+{
+  for (int i = 0; i < 20; i++) {
+    EXPECT(oh_pages_take(OH_SPACE_POOLS, OH_PAGE, true, NULL) != NULL, "take");
+    uintptr_t next = oh_reserve_end(OH_SPACE_POOLS);
+    oh_os_reserve_at(next + OH_PAGE, OH_PAGE);
+    EXPECT(oh_pages_take(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "around it");
+    EXPECT(oh_entry(next) == OH_UNKNOWN || oh_entry(next) == OH_MAJOR, "kind");
+  }
+}
+static void places(void)
+{
+  if (OH_ADDRESS_BITS >= 47 && !TRY_SANITIZED) in_child("base=180000000000", at_base);
+  in_child("base=ffffffffffffffff", at_base);
+  in_child("base=1", at_base);
+  in_child(NULL, in_the_way);
+}
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  TRY(limits);
+  TRY(forks);
+  TRY(map);
+  TRY(huge_pages);
+  TRY(places);
+  return try_end();
+}
