@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -44,16 +44,19 @@ class Ended:
 peaks: dict[tuple, float] = {}
 
 
-def warm(bytes_: int) -> None:
-    """Touches so much memory in huge pages, and frees it. Virtual machines give free memory back to their host, huge pages first; taking it again costs
-    microseconds for each small page, which would be put down to whoever asks for huge pages. Memory freed just now is still there."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
-        memory = mmap.mmap(-1, bytes_, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        memory.madvise(mmap.MADV_HUGEPAGE)
-        view = memoryview(memory)
-        view[::4096] = bytes(len(view[::4096]))
-        view.release()
-        memory.close()
+TOUCH = """import mmap, sys
+size = int(sys.argv[1])
+memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+memory.madvise(mmap.MADV_HUGEPAGE)
+view = memoryview(memory)
+view[::4096] = bytes(size // 4096)
+"""
+
+
+def warm(size: int) -> None:
+    """Touches so much memory in huge pages, and frees it, in a process of its own. Virtual machines give free memory back to their host, huge pages
+    first; taking it again costs microseconds for each small page, which would be put down to whoever asks for huge pages. Memory freed just now is still there."""
+    subprocess.run([sys.executable, "-c", TOUCH, str(size // 4096 * 4096)], stderr=subprocess.DEVNULL)
 
 
 def run(program: Program, arguments: list[str], timeout: float, extra: dict | None = None, before: tuple[str, ...] = (), sample: bool = False) -> Ended:
@@ -63,7 +66,7 @@ def run(program: Program, arguments: list[str], timeout: float, extra: dict | No
     page = os.sysconf("SC_PAGE_SIZE")
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         key = (program.folder, *arguments)
-        warm(int(min(peaks.get(key, 1500e6) * 1.25, os.sysconf("SC_AVPHYS_PAGES") * page / 2)) // 4096 * 4096)
+        warm(int(min(peaks.get(key, 1500e6) * 1.25, os.sysconf("SC_AVPHYS_PAGES") * page / 2)))
         start = time.monotonic()
         child = subprocess.Popen([*before, *program.command, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
                                  cwd=program.folder, env=environment, start_new_session=True)

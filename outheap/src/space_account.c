@@ -1,7 +1,31 @@
 /* SPDX-License-Identifier: MIT */
+/* Of spaces: the counters, all locks at once, the validator. */
 #include "check.h"
+#include "lock.h"
 #include "pages.h"
 #include "space_impl.h"
+
+void oh_pages_count(enum oh_space_id id, struct oh_space_counters *result)
+{
+  struct oh_reserve_counters r;
+  struct oh_space *s = &oh_spaces[id];
+  pthread_mutex_lock(&s->lock);
+  *result = (struct oh_space_counters){ .reserved = s->reserved, .ahead = s->reserved - s->seen, .used = s->used, .committed = s->committed,
+    .dirty = s->dirty, .commits = s->commits, .decommits = s->decommits, .advises = s->advises };
+  oh_reserve_count(id, &r);
+  result->reservations = r.reservations;
+  result->tainted = r.tainted;
+  pthread_mutex_unlock(&s->lock);
+}
+
+void oh_spaces_lock(void)
+{
+  for (int i = 0; i < OH_SPACES; i++) pthread_mutex_lock(&oh_spaces[i].lock);
+}
+void oh_spaces_unlock(void)
+{
+  for (int i = OH_SPACES; i-- > 0;) pthread_mutex_unlock(&oh_spaces[i].lock);
+}
 
 void oh_space_validate(enum oh_space_id id)
 {
