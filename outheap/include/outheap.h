@@ -54,6 +54,7 @@ int outheap_reserve(size_t bytes);
 void *outheap_allocate(enum outheap_kind kind, size_t bytes);
 
 /* Gives such memory back; `bytes` as it was asked for. The address space keeps its kind, and will be used again for that kind only.
+   Values that were declared in it are withdrawn; anything that is not such memory, in use, is left alone.
    The caller sees to it that the collector meets no pointer to freed OUTHEAP_MAJOR memory. */
 void outheap_free(enum outheap_kind kind, void *memory, size_t bytes);
 

@@ -78,7 +78,12 @@ void outheap_free(enum outheap_kind kind, void *memory, size_t bytes)
 {
   enum oh_space_id id;
   if (memory == NULL || bytes == 0 || bytes > SIZE_MAX / 2 || !space_of(kind, &id)) return;
-  (void)oh_pages_give_checked(id, memory, OH_ROUND_UP(bytes, OH_PAGE)); /* what is not ours, or was given back before, is left alone */
+  bytes = OH_ROUND_UP(bytes, OH_PAGE);
+  uintptr_t b = (uintptr_t)memory;
+  if (!oh_pages_are_used(id, memory, bytes)) return; /* not ours, or given back before: left alone */
+  /* What will be there next is nobody's values. */
+  if (id == OH_SPACE_FOREIGN) (void)oh_ranges_remove(b + WORD, b + bytes + WORD, OH_HOLDS_VALUES, false);
+  (void)oh_pages_give_checked(id, memory, bytes);
 }
 
 size_t outheap_trim(void)

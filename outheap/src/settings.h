@@ -4,9 +4,9 @@
      thp=off|advise|always      huge pages for OCaml's heap (default advise); or thp.young=, thp.pools=, thp.blocks= for a part of it
      thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
      reserve=SIZE               address space reserved at start (outheap_reserve); SIZE: bytes, or with K, M, G, T
-     keep=SIZE                  free memory that is kept rather than given back, at least (default 32M), and keep_share=PERCENT of what is in use (default 10)
+     keep=SIZE                  free memory that each space keeps rather than gives back, at least (default 32M), and keep_share=PERCENT of what is in use (default 10)
      stats=1                    prints statistics to standard error at exit
-     report=N                   report on naked pointers: prints every Nth, and the count at exit
+     report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency ordering: table.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
 
    An unknown name or a bad value is reported once on standard error and otherwise ignored. */

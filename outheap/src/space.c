@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "space_impl.h"
 #include "check.h"
-#include "lock.h"
 #include "os.h"
 #include "pages.h"
 #include "settings.h"
@@ -216,6 +215,14 @@ static void give(space *s, uintptr_t base, size_t bytes)
   if (s->dirty > allowance(s)) trim(s, allowance(s) / 2, s->dirty_end);
 }
 
+bool oh_pages_are_used(enum oh_space_id id, void *start, size_t bytes)
+{
+  space *s = lock_space(id);
+  bool ours = is_used(s, (uintptr_t)start, bytes);
+  unlock_space(s);
+  return ours;
+}
+
 bool oh_pages_give_checked(enum oh_space_id id, void *start, size_t bytes)
 {
   space *s = lock_space(id);
@@ -286,25 +293,4 @@ int oh_pages_reserve(enum oh_space_id id, size_t bytes)
   done = s->reserved - before >= bytes;
   unlock_space(s);
   return done ? 0 : ENOMEM;
-}
-
-void oh_pages_count(enum oh_space_id id, struct oh_space_counters *result)
-{
-  struct oh_reserve_counters r;
-  space *s = lock_space(id);
-  *result = (struct oh_space_counters){ .reserved = s->reserved, .ahead = s->reserved - s->seen, .used = s->used, .committed = s->committed,
-    .dirty = s->dirty, .commits = s->commits, .decommits = s->decommits, .advises = s->advises };
-  oh_reserve_count(id, &r);
-  result->reservations = r.reservations;
-  result->tainted = r.tainted;
-  unlock_space(s);
-}
-
-void oh_spaces_lock(void)
-{
-  for (int i = 0; i < OH_SPACES; i++) pthread_mutex_lock(&oh_spaces[i].lock);
-}
-void oh_spaces_unlock(void)
-{
-  for (int i = OH_SPACES; i-- > 0;) pthread_mutex_unlock(&oh_spaces[i].lock);
 }

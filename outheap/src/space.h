@@ -43,7 +43,8 @@ void *oh_pages_take(enum oh_space_id, size_t bytes, bool commit, bool *fresh);
 /* Takes them back, or a part of them cut at large pages. Memory beyond the space's allowance (hysteresis) goes back to the system. */
 void oh_pages_give(enum oh_space_id, void *start, size_t bytes);
 
-/* The same for input that may be wrong: false if that is not in use, whole large pages of this space. */
+/* For input that may be wrong: are these whole large pages of this space, in use? And the same as above, unless they are not: false. */
+bool oh_pages_are_used(enum oh_space_id, void *start, size_t bytes);
 bool oh_pages_give_checked(enum oh_space_id, void *start, size_t bytes);
 
 /* Makes a part (cut at system pages) of pages taken without `commit` accessible, and with it the large pages that it lies in. False: errno = ENOMEM. */

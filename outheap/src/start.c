@@ -52,13 +52,15 @@ static void finish(void)
   if (oh_settings.stats) oh_stats_print();
 }
 
-/* Calls nothing that calls oh_start. */
+/* Calls nothing that calls oh_start. May begin a second time in the child of a process that forked in the middle of it. */
 static void start(void)
 {
+  static bool prepared;
+  if (!prepared && pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0) oh_say("no memory to prepare for fork");
+  prepared = true;
   oh_settings_read(environment("OUTHEAP"));
   oh_reserve_start(oh_settings.base);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0) oh_say("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
-  if (pthread_atfork(before_fork, after_fork, after_fork_in_child) != 0) oh_say("no memory to prepare for fork");
   if (oh_settings.report != 0) oh_report_print(oh_settings.report);
   if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_say("no memory to print statistics");
 }

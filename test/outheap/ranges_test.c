@@ -125,7 +125,11 @@ static void declared(void)
   EXPECT(outheap_declare_values(m + 48, m + 64) == 0 && oh_ranges_count() == 1, "whole again");
   EXPECT(outheap_withdraw_values(m + 16, m + 160) == 0 && oh_ranges_count() == 0, "all");
   EXPECT(outheap_declare_values(m, m + bytes) == 0 && outheap_withdraw_values(m, m + bytes) == 0, "all of it");
+  EXPECT(outheap_declare_values(m + 64, m + bytes) == 0 && oh_ranges_count() == 1, "again");
+  outheap_free(OUTHEAP_VALUES, m, bytes);
+  EXPECT(oh_ranges_count() == 1, "not freed");
   outheap_free(OUTHEAP_FOREIGN, m, bytes);
+  EXPECT(oh_ranges_count() == 0, "withdrawn");
 }
 
 static void failures(void)
