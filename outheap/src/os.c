@@ -32,6 +32,11 @@
 
 #ifdef OH_FAULTS
 long oh_os_fail_after;
+void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+static void reserved(uintptr_t base, size_t bytes)
+{
+  if (oh_os_reserved != NULL) oh_os_reserved(base, bytes);
+}
 static bool fails(void)
 {
   long n = oh_load_relaxed(&oh_os_fail_after);
@@ -41,6 +46,7 @@ static bool fails(void)
 }
 #else
 static bool fails(void) { return false; }
+static void reserved(uintptr_t base, size_t bytes) { (void)base, (void)bytes; }
 #endif
 
 /* What is inaccessible costs no memory, and is not counted by the system as memory that it may have to find. */
@@ -54,7 +60,10 @@ static uintptr_t map(uintptr_t hint, size_t bytes, int protection, int flags)
 bool oh_os_reserve_at(uintptr_t base, size_t bytes)
 {
   uintptr_t p = base == 0 ? 0 : map(base, bytes, PROT_NONE, MAP_FIXED_NOREPLACE);
-  if (p == base && p != 0) return true;
+  if (p == base && p != 0) {
+    reserved(base, bytes);
+    return true;
+  }
   if (p != 0) { /* an old kernel, which takes the address for a hint */
     munmap((void *)p, bytes);
     errno = EEXIST;
@@ -68,7 +77,10 @@ uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
   /* Aligned by chance, or after a step down: the system goes downwards, so there is room. Needs no more than what is asked for. */
   uintptr_t p = map(0, bytes, PROT_NONE, 0);
   if (p == 0) return 0;
-  if (p % alignment == 0 && p + bytes <= limit) return p;
+  if (p % alignment == 0 && p + bytes <= limit) {
+    reserved(p, bytes);
+    return p;
+  }
   munmap((void *)p, bytes);
   uintptr_t down = OH_ROUND_DOWN(p, alignment);
   for (int i = 0; i < 2 && down <= limit - bytes; i++, down -= alignment)
@@ -80,6 +92,7 @@ uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
     if (start + bytes <= limit) {
       if (start != p) munmap((void *)p, start - p);
       if (start + bytes != end) munmap((void *)(start + bytes), end - start - bytes);
+      reserved(start, bytes);
       return start;
     }
     munmap((void *)p, bytes + alignment);

@@ -36,6 +36,7 @@ size_t oh_os_address_limit(void); /* the process' limit on its address space; SI
 /* Tests: the nth next call of a kind that can fail does; 0: none; negative: all. Only where OH_FAULTS is defined. */
 #ifdef OH_FAULTS
 extern long oh_os_fail_after;
+extern void (*oh_os_reserved)(uintptr_t base, size_t bytes); /* called when address space was reserved, before anybody knows of it; NULL: none */
 #endif
 
 #endif

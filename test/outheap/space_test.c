@@ -5,6 +5,7 @@
 #include "reserve.h"
 #include "settings.h"
 #include "try.h"
+#include "zone.h"
 
 static enum oh_kind const kinds[OH_SPACES] = { OH_YOUNG, OH_MAJOR, OH_MAJOR, OH_MAJOR, OH_VALUES, OH_FOREIGN };
 #define BATCH 300
@@ -204,6 +205,58 @@ static void refused(void)
   EXPECT(!oh_pages_give_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE) && oh_pages_give_checked(OH_SPACE_POOLS, p + OH_PAGE, OH_PAGE), "again");
 }
 
+/* Growth continues where the space ends, and counts what is free there. */
+static void contiguous(void)
+{
+  struct oh_space_counters c;
+  oh_start();
+  if (!oh_zone_usable()) return;
+  char *p = oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK / 2, false, NULL), *q = oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK + OH_CHUNK / 2, false, NULL);
+  oh_pages_count(OH_SPACE_YOUNG, &c);
+  EXPECT(p != NULL && q == p + OH_CHUNK / 2 && c.reserved == 2 * OH_CHUNK && c.reservations == 2, "%p %p %zx", (void *)p, (void *)q, c.reserved);
+  oh_pages_give(OH_SPACE_YOUNG, p, OH_CHUNK / 2);
+  oh_pages_give(OH_SPACE_YOUNG, q, OH_CHUNK + OH_CHUNK / 2);
+}
+
+/* Free memory grows up to the allowance, and falls to half of it, the highest addresses first. */
+static void hysteresis(void)
+{
+  struct oh_space_counters c;
+  size_t keep = oh_settings.keep / OH_PAGE, n = 3 * keep;
+  char *p[200];
+  EXPECT(n <= 200, "%zu pages", n);
+  oh_pages_trim(OH_SPACE_MARKED);
+  for (size_t i = 0; i < n; i++) {
+    EXPECT((p[i] = oh_pages_take(OH_SPACE_MARKED, OH_PAGE, true, NULL)) != NULL, "take");
+    stamp(p[i], 1);
+  }
+  size_t expected = 0;
+  for (size_t i = 0; i < n; i++) {
+    oh_pages_give(OH_SPACE_MARKED, p[i], OH_PAGE);
+    expected = expected + 1 > keep ? keep / 2 : expected + 1;
+    oh_pages_count(OH_SPACE_MARKED, &c);
+    EXPECT(c.dirty == expected * OH_PAGE, "%zu pages given: %zu dirty, expected %zu", i + 1, c.dirty / OH_PAGE, expected);
+    if (expected == keep / 2 && i > keep) EXPECT(p[i] < p[0] || is_zero(p[i]), "lower addresses first");
+  }
+}
+
+/* When nothing can be made accessible any more, what is accessible and free is found, though it is not the best fit. */
+static void last_resort(void)
+{
+  size_t sizes[] = { 2, 1, 4, 1 };
+  char *p[4];
+  for (int i = 0; i < 4; i++) EXPECT((p[i] = oh_pages_take(OH_SPACE_VALUES, sizes[i] * OH_PAGE, i != 0, NULL)) != NULL, "take");
+  oh_pages_give(OH_SPACE_VALUES, p[0], 2 * OH_PAGE);
+  oh_pages_give(OH_SPACE_VALUES, p[2], 4 * OH_PAGE);
+  oh_os_fail_after = -1;
+  char *q = oh_pages_take(OH_SPACE_VALUES, 2 * OH_PAGE, true, NULL), *none = oh_pages_take(OH_SPACE_VALUES, 3 * OH_CHUNK, true, NULL);
+  oh_os_fail_after = 0;
+  EXPECT(q == p[2] && none == NULL, "%p", (void *)q);
+  oh_pages_give(OH_SPACE_VALUES, q, 2 * OH_PAGE);
+  oh_pages_give(OH_SPACE_VALUES, p[1], OH_PAGE);
+  oh_pages_give(OH_SPACE_VALUES, p[3], OH_PAGE);
+}
+
 /* One after the other, every request to the system fails; then all. */
 static bool scenario(void)
 {
@@ -264,6 +317,9 @@ int main(int argc, char **argv)
   try_start(argc, argv);
   setenv("OUTHEAP", OH_PAGE_LOG < 20 ? "thp=off,keep=1M" : "thp=off,keep=16M", 1);
   TRY(failures); /* first: nothing has begun yet */
+  TRY(contiguous);
+  TRY(hysteresis);
+  TRY(last_resort);
   TRY(model);
   TRY(refused);
   TRY(threads);

@@ -2,12 +2,14 @@
 /* The table: transitions of its entries, any 64-bit pattern, tainting beside reservations, the report. */
 #include "table.h"
 #include "check.h"
+#include "os.h"
 #include "outheap.h"
 #include "ranges.h"
 #include "reserve.h"
 #include "settings.h"
 #include "space.h"
 #include "try.h"
+#include <sched.h>
 
 /* To go through the whole table takes its time. */
 #define LARGE (OH_ENTRIES > (size_t)1 << 20)
@@ -66,6 +68,8 @@ static void transitions(void)
   }
   outheap_report(0, NULL, NULL);
   EXPECT(oh_mix(FAR(50), FAR(52) + 8) && oh_entry(FAR(52)) == OH_MIXED && oh_entry(FAR(53)) == OH_UNKNOWN, "several chunks");
+  __atomic_store_n(&oh_table[FAR(53) >> OH_CHUNK_LOG], OH_ASK, __ATOMIC_RELAXED); /* left over from a report */
+  EXPECT(oh_met(FAR(53)) == false && oh_entry(FAR(53)) == OH_MIXED, "not healed");
   EXPECT(oh_claim(FAR(55), OH_MAJOR) && !oh_mix(FAR(54), FAR(56)) && oh_entry(FAR(54)) == OH_UNKNOWN, "all or nothing");
 }
 
@@ -133,6 +137,63 @@ static void tainted(void)
   oh_pages_validate();
 #endif
 }
+
+/* Tainted after it was reserved, before it is claimed. */
+#if OH_TAINT
+static uint64_t hook_random;
+static uintptr_t hit[3000];
+static size_t hits;
+static void taint_some(uintptr_t base, size_t bytes)
+{
+  for (uintptr_t c = OH_ROUND_UP(base, OH_CHUNK); c < base + bytes; c += OH_CHUNK)
+    if (try_below(&hook_random, 3) == 0 && hits < sizeof hit / sizeof *hit && oh_entry(c) == OH_UNKNOWN && !oh_marks(c + 24)) hit[hits++] = c;
+}
+static void between(void)
+{
+  struct outheap_statistics s;
+  hook_random = try_seed;
+  oh_os_reserved = taint_some;
+  for (int i = 0; i < 200; i++) {
+    enum oh_space_id id = (enum oh_space_id)try_below(&hook_random, OH_SPACES);
+    size_t bytes = (1 + try_below(&hook_random, 2)) * OH_CHUNK;
+    char *p = oh_pages_take(id, bytes, false, NULL);
+    EXPECT(p != NULL, "no address space");
+    for (size_t k = 0; k < bytes && id != OH_SPACE_FOREIGN; k += OH_PAGE) EXPECT(oh_entry((uintptr_t)p + k) != OH_FOREIGN, "tainted");
+    if (i % 50 == 0) EXPECT(outheap_reserve(5 * OH_CHUNK) == 0, "reserve");
+  }
+  oh_os_reserved = NULL;
+  outheap_statistics(&s);
+  EXPECT(hits > 20 && s.chunks_tainted != 0, "%zu hits, %zu tainted", hits, s.chunks_tainted);
+  for (size_t i = 0; i < hits; i++) EXPECT(oh_entry(hit[i]) == OH_FOREIGN, "%zx became heap", (size_t)hit[i]);
+  oh_pages_validate();
+}
+
+/* A claim and a taint at once: one of them. */
+static unsigned turn[2];
+static void *one_of_two(void *arg)
+{
+  size_t me = (uintptr_t)arg;
+  static bool result[2];
+  for (unsigned i = 1; i < (TRY_SANITIZED ? 3000 : 50000); i++) {
+    __atomic_store_n(&turn[me], 3 * i, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i) {}
+    result[me] = me == 0 ? oh_claim(FAR(200), OH_MAJOR) : oh_marks(FAR(200));
+    __atomic_store_n(&turn[me], 3 * i + 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i + 1) {}
+    EXPECT(result[0] == result[1] && oh_entry(FAR(200)) == (result[0] ? OH_MAJOR : OH_FOREIGN), "claimed %d, marked %d", result[0], result[1]);
+    __atomic_store_n(&turn[me], 3 * i + 2, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i + 2) {}
+    if (me == 0) __atomic_store_n(&oh_table[FAR(200) >> OH_CHUNK_LOG], 0, __ATOMIC_SEQ_CST);
+  }
+  return NULL;
+}
+static void at_once(void)
+{
+  oh_start();
+  EXPECT(oh_entry(FAR(200)) == OH_UNKNOWN, "in use");
+  try_threads(2, one_of_two);
+}
+#endif
 
 /* Threads reserve; others meet pointers to the very places. Who was told that it is foreign must be right for ever. */
 #if OH_TAINT
@@ -221,6 +282,7 @@ static void reports(void)
 static void touch(void const *pointer, void const *data)
 {
   (void)pointer;
+  sched_yield();
   EXPECT(**(int *const *)data == 5, "data");
 }
 static void *report_player(void *arg)
@@ -231,6 +293,7 @@ static void *report_player(void *arg)
       int *data = malloc(sizeof *data), **holder = malloc(sizeof *holder);
       *data = 5, *holder = data;
       outheap_report(1 + try_below(&random, 2), touch, holder);
+      for (int k = 0; k < 20; k++) sched_yield();
       outheap_report(0, NULL, NULL);
       free(data), free(holder);
     } else
@@ -254,6 +317,8 @@ int main(int argc, char **argv)
 #if OH_TAINT
   TRY(reports);
   TRY(report_threads);
+  TRY(at_once);
+  TRY(between);
   TRY(race);
 #endif
   return try_end();
