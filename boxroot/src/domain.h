@@ -30,6 +30,7 @@ typedef struct bxr_domain {
   uint64_t out_bits;            /* and the bits to be set in it */
   bxr_pool *out_pool;
   uint32_t cycle;               /* number of the major cycle, from 1 */
+  uintptr_t runtime_cycle;      /* bxr_runtime_cycle() at the last minor scan, or when marking began if that was later */
   bool marking;                 /* the marker may not have read all of the snapshot yet */
   bool scanning;                /* slots are being visited */
   uint64_t snapshot_words;      /* words handed to the marker in this cycle */
@@ -69,10 +70,12 @@ void bxr_domain_release_pool(bxr_domain *d, bxr_pool *p);
 void bxr_domain_trim(bxr_domain *d);
 void bxr_domain_new_cycle(bxr_domain *d);
 
-/* Whether a marker may still come to p: its memory must stay, and its place in the chain. */
+/* Whether a marker may still come to p: its memory must stay, and its place in the chain. Not between two cycles, when the heap is
+   verified or compacted: the old cycle's markers are through, and the next one's have not begun. A minor
+   scan leads into that time, and cycle_start out of it. */
 static inline bool bxr_awaits_marker(bxr_domain *d, bxr_pool *p)
 {
-  if (p->snapshot != d->cycle) return false;
+  if (p->snapshot != d->cycle || d->runtime_cycle != bxr_runtime_cycle()) return false;
   if (p->adopted) return true;
   if (d->marking && bxr_runtime_marked()) d->marking = false;
   return d->marking;

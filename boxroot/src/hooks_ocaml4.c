@@ -144,6 +144,7 @@ unsigned bxr_runtime_domain(void) { return 0; }
 bool bxr_runtime_alone(void) { return true; }
 bool bxr_runtime_leaving(void) { return false; }
 bool bxr_runtime_marked(void) { return true; }
+uintptr_t bxr_runtime_cycle(void) { return 0; }
 bool bxr_runtime_over(void) { return true; } /* as far as markers are concerned: they never come to our memory */
 bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }

@@ -109,6 +109,7 @@ unsigned bxr_runtime_domain(void) { return (unsigned)Caml_state->id; }
 bool bxr_runtime_alone(void) { return caml_domain_alone(); }
 bool bxr_runtime_leaving(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
 bool bxr_runtime_marked(void) { return Caml_state->marking_done; }
+uintptr_t bxr_runtime_cycle(void) { return caml_major_cycles_completed; }
 
 /* Clients keep an encoded exception (the low bits are 10) in a root between two steps; the GC must not, and cannot, meet it there. */
 static bool is_pointer(uintptr_t v) { return (v & (sizeof(value) - 1)) == 0; }

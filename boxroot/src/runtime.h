@@ -52,13 +52,18 @@ bool bxr_runtime_alone(void);
    for that purpose until the next cycle. */
 bool bxr_runtime_marked(void);
 
+/* A number that changes between two cycles: all marking is over before, and no domain has marked its roots again. 0 on OCaml 4.14, which
+   marks while the world is stopped. */
+uintptr_t bxr_runtime_cycle(void);
+
 /* Whether the last domain has ended: OCaml has shut down, or is about to, and nothing marks or scans afterwards. Needs nothing. */
 bool bxr_runtime_over(void);
 
 /* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the domain lock: false. */
 bool bxr_runtime_finish_marking(void);
 
-/* Makes sure that v, if it is a block of the major heap, survives this cycle. */
+/* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in this cycle:
+   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. */
 void bxr_runtime_darken(value v);
 
 /* The same for the n slots from `slots`: those that hold a pointer are darkened. Cost: a look at each value. */

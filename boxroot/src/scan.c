@@ -37,6 +37,7 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
    root was created is young again, so the loop comes to it. */
 static void minor(unsigned id, bxr_visitor const *visitor)
 {
+  bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
   bxr_domain *d = begin(id);
   if (d == NULL) return;
   bxr_remote_fold(d);
@@ -86,7 +87,8 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
   d->scanning = false;
 }
 
-/* Visits all slots, young or old. Deletions that are pending are carried out before, not after: between the visits of a compaction the
+/* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
+   cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
    slots of OCaml 4.14's collector hold links of its own. */
 static void all(unsigned id, bxr_visitor const *visitor)
 {
@@ -119,6 +121,7 @@ static void next_cycle(bxr_domain *d)
 {
   d->cycle++;
   if (d->cycle == 0) d->cycle = 1;
+  d->runtime_cycle = bxr_runtime_cycle();
   d->marking = false;
   d->snapshot_words = d->splits = 0;
   bxr_domain_new_cycle(d);

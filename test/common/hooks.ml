@@ -6,4 +6,7 @@ external witness_in : unit -> unit = "h_witness_in" [@@noalloc]
 external witness_out : unit -> unit = "h_witness_out" [@@noalloc]
 external witness_saw : unit -> int * int * int * int = "h_witness_saw"
 external replace_blocking : int -> unit = "h_replace_blocking" [@@noalloc]
+external verify_heap : bool -> unit = "h_verify_heap" [@@noalloc]
+external delete_between_cycles : Root.t array -> unit = "h_delete_between_cycles" [@@noalloc]
+external undeleted : unit -> int = "h_undeleted" [@@noalloc]
 external domain_slot : unit -> int = "h_domain_slot" [@@noalloc]

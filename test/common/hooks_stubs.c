@@ -136,6 +136,71 @@ value h_replace_blocking(value i)
   return Val_unit;
 }
 
+/* --- deletions between two cycles (OCaml 5) ---------------------------------------------------------------------------------- */
+
+#if OCAML5
+#include <caml/major_gc.h>
+#include <caml/startup_aux.h>
+
+static boxroot *doomed;
+static int doomed_n;
+static scan_roots_hook after_deletion;
+
+static void *delete_doomed(void *unused)
+{
+  (void)unused;
+  for (int i = 0; i < doomed_n; i++) boxroot_delete(doomed[i]);
+  doomed_n = 0;
+  return NULL;
+}
+
+/* The collector visits all roots, but not to mark them: the marks of the last cycle are void, the next one has not begun. */
+static void delete_before_scan(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
+{
+  if (doomed_n != 0 && (f & SCANNING_ONLY_YOUNG_VALUES) == 0 && a != &caml_darken) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, delete_doomed, NULL) == 0, "thread");
+    CHECK(pthread_join(thread, NULL) == 0, "join");
+  }
+  if (after_deletion != NULL) after_deletion(a, f, d, s);
+}
+#endif
+
+/* From now on the heap is verified, or no longer, after each cycle. */
+value h_verify_heap(value on)
+{
+#if OCAML5
+  ((struct caml_params *)caml_params)->verify_heap = Bool_val(on);
+#endif
+  return on;
+}
+
+/* Has a thread of C delete the roots at the next scan between two cycles. */
+value h_delete_between_cycles(value roots)
+{
+#if OCAML5
+  doomed_n = (int)Wosize_val(roots);
+  doomed = realloc(doomed, (size_t)doomed_n * sizeof *doomed);
+  CHECK(doomed != NULL, "realloc");
+  for (int i = 0; i < doomed_n; i++) doomed[i] = root_of_val(Field(roots, i));
+  after_deletion = see(caml_scan_roots_hook);
+  put(caml_scan_roots_hook, delete_before_scan);
+#endif
+  return roots;
+}
+
+/* How many of them are left. Takes the hook out. */
+value h_undeleted(value unit)
+{
+  (void)unit;
+#if OCAML5
+  put(caml_scan_roots_hook, after_deletion);
+  return Val_int(doomed_n);
+#else
+  return Val_int(0);
+#endif
+}
+
 /* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------------------ */
 
 /* Which of the runtime's domain records the current domain has; unlike Domain.self, records are used again. */

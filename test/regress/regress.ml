@@ -199,6 +199,28 @@ let churn_together () =
     Array.iter delete_all results
   done
 
+(* Roots of an ended domain, which another domain has taken over in this cycle, are deleted after the marks of the cycle have become void
+   and before the next one has begun: darkening their values then would count a marker that never ends. *)
+let deleted_between_cycles () =
+  if not Par.multicore then skip "needs OCaml 5";
+  let mine = make 10 in
+  for round = 1 to 5 do
+    let roots = in_domain (fun () -> let roots = make 600 in Gc.minor (); roots) in
+    Gc.minor ();
+    Hooks.delete_between_cycles (Array.sub roots 300 300);
+    Hooks.verify_heap true;
+    Gc.major ();
+    Hooks.verify_heap false;
+    let left = Hooks.undeleted () in
+    if left > 0 then fail "round %d: %d roots were not deleted: nothing was scanned" round left;
+    Gc.full_major ();
+    Root.compact ();
+    churn 10_000;
+    check "left" (Array.sub roots 0 300);
+    check "main" mine;
+    delete_all (Array.sub roots 0 300)
+  done
+
 (* --- 2. deletion in finalisers, in the middle of a scan --------------------------------------------------------------------------------- *)
 
 (* Custom blocks grow old and die; C code, which still has their addresses, gives them roots of the young generation; the minor
@@ -703,7 +725,7 @@ let () =
   Root.main
     ([ ("domain-exit-idle-main", domain_exit_idle_main); ("domain-exit-used-main", domain_exit_used_main);
        ("domain-exit-mid-cycle", domain_exit_mid_cycle); ("domain-exit-last-words", domain_exit_last_words);
-       ("churn-idle-main", churn_domains ~main_uses:false); ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
+       ("deleted-between-cycles", deleted_between_cycles); ("churn-idle-main", churn_domains ~main_uses:false); ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
        ("finaliser-deletes-in-minor", finaliser_deletes ~major:false); ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
        ("finaliser-of-the-young", finaliser_young); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
        ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false); ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
