@@ -43,6 +43,12 @@ MARKING = (
     dict(label="11 GB, random", size=11000, once=True),
 )
 
+TURNOVER = (
+    ("0.1 to 1 MB, 100 MB in all", ("100", "1000", "100", "10000")),
+    ("0.1 to 4 MB, 400 MB in all", ("100", "4000", "400", "2500")),
+    ("0.1 to 16 MB, 200 MB in all", ("100", "16000", "200", "600")),
+)
+
 WORKLOADS = {w.name: w for w in [
     Workload("marking", "one major collection of a heap of small blocks that stays as it is (processor time)",
              tuple(marking(**m) for m in MARKING), measure=execute.printed, hidden=("building", "mappings")),
@@ -53,7 +59,10 @@ WORKLOADS = {w.name: w for w in [
         HeapCase("0.5 GB", ("500",), TIMED, FULL, seconds=3),
         HeapCase("2 GB", ("2000",), MAIN, FULL, seconds=12, timeout=300, gigabytes=3),
     ), measure=execute.over_time),
-    Workload("system calls", "the same, under strace", (
+    Workload("turnover", "large arrays that come and go, a random one replaced each time (processor time)", tuple(
+        HeapCase(label, arguments, (BASE, TABLE, OURS) if mode == QUICK else MAIN, mode, seconds=3)
+        for mode in (QUICK, FULL) for label, arguments in TURNOVER), measure=execute.printed),
+    Workload("system calls", "compaction, under strace", (
         HeapCase("0.5 GB", ("500",), (BASE, OURS), QUICK, seconds=6, once=True),
         HeapCase("0.5 GB", ("500",), TIMED, FULL, seconds=6, once=True),
     ), program="compaction", measure=execute.system_calls),

@@ -12,6 +12,7 @@ struct oh_settings oh_settings = {
   .thp_from = 8 * M,
   .keep = 32 * M,
   .keep_share = 10,
+  .slack = 100,
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -61,6 +62,7 @@ static bool read_one(char const *name, char const *value)
   if (is(name, "reserve")) return read_size(value, &oh_settings.reserve);
   if (is(name, "keep")) return read_size(value, &oh_settings.keep);
   if (is(name, "keep_share")) return read_size(value, &oh_settings.keep_share);
+  if (is(name, "slack")) return read_size(value, &oh_settings.slack);
   if (is(name, "report")) return read_size(value, &oh_settings.report);
   if (is(name, "base")) return read_number(value, 16, &oh_settings.base);
   if (is(name, "stats") && (is(value, "0") || is(value, "1"))) return oh_settings.stats = *value == '1', true;

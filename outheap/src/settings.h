@@ -5,6 +5,8 @@
      thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
      reserve=SIZE               address space reserved at start (outheap_reserve); SIZE: bytes, or with K, M, G, T
      keep=SIZE                  free memory that each space keeps rather than gives back, at least (default 32M), and keep_share=PERCENT of what is in use (default 10)
+     slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, of what is in use (default 100): the epoch lasts until as much has been
+                                given out as is in use; 0: no such memory, beyond `keep` it goes back at once
      stats=1                    prints statistics to standard error at exit
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency ordering: table.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
@@ -17,7 +19,7 @@
 
 struct oh_settings {
   enum oh_thp thp[OH_SPACES];
-  size_t thp_from, reserve, keep, keep_share, report;
+  size_t thp_from, reserve, keep, keep_share, slack, report;
   uintptr_t base;
   bool stats;
 };

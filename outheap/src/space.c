@@ -122,6 +122,43 @@ static uintptr_t committed_part(space *s, size_t bytes, struct oh_extent **found
   return 0;
 }
 
+/* Gives dirty memory back, from the highest address on, until `target` bytes of it are left. Result: bytes. */
+static size_t trim(space *s, size_t target, uintptr_t top)
+{
+  size_t before = s->dirty;
+  while (s->dirty > target && top != 0) {
+    struct oh_extent *e = oh_extents_below(&s->free, top - 1);
+    if (e == NULL) {
+      top = 0;
+      break;
+    }
+    uintptr_t end = oh_extent_end(e) < top ? oh_extent_end(e) : top;
+    end = oh_bits_last(e->base, end, OH_DIRTY, true);
+    top = oh_bits_last(e->base, end, OH_DIRTY, false);
+    size_t over = OH_ROUND_UP(s->dirty - target, OH_PAGE);
+    if (end - top > over) top = end - over;
+    if (top == end) continue; /* nothing in this extent */
+    s->decommits++;
+    if (oh_os_discard((void *)top, end - top)) s->dirty -= oh_bits_clear(top, end, OH_DIRTY);
+  }
+  s->dirty_end = s->dirty == 0 ? 0 : top;
+  return before - s->dirty;
+}
+
+static size_t at_least_keep(size_t bytes) { return bytes > oh_settings.keep ? bytes : oh_settings.keep; }
+
+/* Hysteresis. An epoch ends when as much has been given out in it as is in use. Dirty memory that was not needed at any time of the epoch,
+   the least that there was, goes back but for an allowance; what a program frees and takes again in each cycle of the collector stays. */
+static void end_epoch(space *s, size_t taken)
+{
+  if (s->dirty < s->least) s->least = s->dirty;
+  if ((s->taken += taken) < s->busy) return;
+  size_t allowance = at_least_keep(s->busy / 100 * oh_settings.keep_share), over = s->least > allowance ? s->least - allowance : 0;
+  if (over != 0) trim(s, s->dirty - over, s->dirty_end);
+  s->least = s->dirty;
+  s->taken = 0;
+}
+
 static void use(space *s, struct oh_extent *e, uintptr_t base, size_t bytes)
 {
   oh_extents_cut(&s->free, e, base, bytes);
@@ -130,6 +167,7 @@ static void use(space *s, struct oh_extent *e, uintptr_t base, size_t bytes)
   s->used += bytes;
   s->busy += oh_bits_count(base, base + bytes, OH_COMMITTED);
   consider_huge(s);
+  end_epoch(s, bytes);
 }
 
 void *oh_pages_take(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
@@ -161,36 +199,6 @@ void *oh_pages_take(enum oh_space_id id, size_t bytes, bool committed, bool *fre
   return (void *)base;
 }
 
-/* Gives dirty memory back, from the highest address on, until `target` bytes of it are left. Result: bytes. */
-static size_t trim(space *s, size_t target, uintptr_t top)
-{
-  size_t before = s->dirty;
-  while (s->dirty > target && top != 0) {
-    struct oh_extent *e = oh_extents_below(&s->free, top - 1);
-    if (e == NULL) {
-      top = 0;
-      break;
-    }
-    uintptr_t end = oh_extent_end(e) < top ? oh_extent_end(e) : top;
-    end = oh_bits_last(e->base, end, OH_DIRTY, true);
-    top = oh_bits_last(e->base, end, OH_DIRTY, false);
-    size_t over = OH_ROUND_UP(s->dirty - target, OH_PAGE);
-    if (end - top > over) top = end - over;
-    if (top == end) continue; /* nothing in this extent */
-    s->decommits++;
-    if (oh_os_discard((void *)top, end - top)) s->dirty -= oh_bits_clear(top, end, OH_DIRTY);
-  }
-  s->dirty_end = s->dirty == 0 ? 0 : top;
-  return before - s->dirty;
-}
-
-/* Hysteresis: free memory that is kept because it will be wanted again soon. */
-static size_t allowance(space *s)
-{
-  size_t share = s->used / 100 * oh_settings.keep_share;
-  return share > oh_settings.keep ? share : oh_settings.keep;
-}
-
 static bool is_used(space *s, uintptr_t start, size_t bytes)
 {
   uintptr_t last = start + bytes - 1;
@@ -212,7 +220,8 @@ static void give(space *s, uintptr_t base, size_t bytes)
     from = to;
   }
   oh_extents_give(&s->free, base, bytes);
-  if (s->dirty > allowance(s)) trim(s, allowance(s) / 2, s->dirty_end);
+  size_t share = oh_settings.slack > oh_settings.keep_share ? oh_settings.slack : oh_settings.keep_share, most = at_least_keep(s->busy / 100 * share);
+  if (s->dirty > most) trim(s, most - most / 4, s->dirty_end);
 }
 
 bool oh_pages_are_used(enum oh_space_id id, void *start, size_t bytes)

@@ -20,6 +20,7 @@ struct oh_space {
   struct oh_piece_record *pieces, *spare;
   size_t reserved, used, busy, committed, dirty, seen; /* bytes */
   size_t commits, decommits, advises;
+  size_t least, taken; /* in this epoch: the least value that dirty had; bytes given out */
   uintptr_t dirty_end; /* there is no dirty page from here on, but for those that could not be given back */
   bool huge;           /* huge pages were asked for */
 };

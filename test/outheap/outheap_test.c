@@ -138,11 +138,11 @@ static void settings(void)
   struct oh_settings s;
   char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "base=0x200000000000" };
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
-  EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,stats=1,report=7,base=3f0000000000")[0] == 0, "all");
+  EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,slack=30,stats=1,report=7,base=3f0000000000")[0] == 0, "all");
   s = oh_settings;
   EXPECT(s.thp[OH_SPACE_YOUNG] == OH_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_THP_ALWAYS && s.thp[OH_SPACE_BLOCKS] == OH_THP_OFF, "thp");
   EXPECT(s.thp[OH_SPACE_MARKED] == OH_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_THP_OFF && s.thp[OH_SPACE_FOREIGN] == OH_THP_OFF, "never");
-  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20, "sizes");
+  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20 && s.slack == 30, "sizes");
   EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
   read_list("thp_from=1T,keep=17");
   EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17, "units");

@@ -119,7 +119,7 @@ static void count(struct player *p, enum oh_space_id id)
   for (size_t i = 0; i < p->lives[id]; i++) used += p->live[id][i].pages * OH_PAGE;
   if (p->alone) {
     EXPECT(c.used == used, "%zu for %zu", c.used, used);
-    size_t share = used / 100 * oh_settings.keep_share, most = oh_settings.keep > share ? oh_settings.keep : share;
+    size_t share = used / 100 * oh_settings.slack, most = oh_settings.keep > share ? oh_settings.keep : share;
     EXPECT(c.dirty <= most + OH_PAGE, "%zu dirty", c.dirty);
   }
   EXPECT(c.used <= c.reserved && c.committed <= c.reserved && c.dirty <= c.committed && c.ahead + c.used <= c.reserved && c.tainted == 0, "counters");
@@ -218,26 +218,77 @@ static void contiguous(void)
   oh_pages_give(OH_SPACE_YOUNG, q, OH_CHUNK + OH_CHUNK / 2);
 }
 
-/* Free memory grows up to the allowance, and falls to half of it, the highest addresses first. */
-static void hysteresis(void)
+static size_t dirty_pages(void)
 {
   struct oh_space_counters c;
-  size_t keep = oh_settings.keep / OH_PAGE, n = 3 * keep;
-  char *p[200];
-  EXPECT(n <= 200, "%zu pages", n);
-  oh_pages_trim(OH_SPACE_MARKED);
+  oh_pages_count(OH_SPACE_MARKED, &c);
+  return c.dirty / OH_PAGE;
+}
+static size_t discards(void)
+{
+  struct oh_space_counters c;
+  oh_pages_count(OH_SPACE_MARKED, &c);
+  return c.decommits;
+}
+static void take_pages(char **p, size_t n)
+{
   for (size_t i = 0; i < n; i++) {
     EXPECT((p[i] = oh_pages_take(OH_SPACE_MARKED, OH_PAGE, true, NULL)) != NULL, "take");
     stamp(p[i], 1);
   }
-  size_t expected = 0;
+}
+static void give_pages(char **p, size_t n)
+{
+  for (size_t i = 0; i < n; i++) oh_pages_give(OH_SPACE_MARKED, p[i], OH_PAGE);
+}
+
+/* Free memory grows up to what is in use, or the allowance if that is more, and falls to three quarters of it, the highest addresses first. */
+static void hysteresis(void)
+{
+  size_t keep = oh_settings.keep / OH_PAGE, n = 6 * keep;
+  char *p[400];
+  EXPECT(n <= 400, "%zu pages", n);
+  oh_pages_trim(OH_SPACE_MARKED);
+  take_pages(p, n);
+  size_t expected = 0, cuts = 0;
   for (size_t i = 0; i < n; i++) {
     oh_pages_give(OH_SPACE_MARKED, p[i], OH_PAGE);
-    expected = expected + 1 > keep ? keep / 2 : expected + 1;
-    oh_pages_count(OH_SPACE_MARKED, &c);
-    EXPECT(c.dirty == expected * OH_PAGE, "%zu pages given: %zu dirty, expected %zu", i + 1, c.dirty / OH_PAGE, expected);
-    if (expected == keep / 2 && i > keep) EXPECT(p[i] < p[0] || is_zero(p[i]), "lower addresses first");
+    size_t most = (n - i - 1) * OH_PAGE / 100 * oh_settings.slack;
+    if (most < oh_settings.keep) most = oh_settings.keep;
+    if (++expected * OH_PAGE > most) {
+      expected -= (expected * OH_PAGE - (most - most / 4) + OH_PAGE - 1) / OH_PAGE;
+      EXPECT(p[i] < p[0] || is_zero(p[i]), "lower addresses first");
+      cuts++;
+    }
+    EXPECT(dirty_pages() == expected, "%zu pages given: %zu dirty, expected %zu", i + 1, dirty_pages(), expected);
   }
+  EXPECT(cuts >= 3 && expected <= keep, "%zu cuts", cuts);
+}
+
+/* What turns over stays; what has not been needed for an epoch goes back, but for the allowance. */
+static void epochs(void)
+{
+  size_t keep = oh_settings.keep / OH_PAGE, base = 8 * keep, turn = 3 * keep;
+  char *p[200], *q[100];
+  EXPECT(base <= 200 && turn <= 100, "%zu pages", base);
+  oh_pages_trim(OH_SPACE_MARKED);
+  take_pages(p, base);
+  take_pages(q, turn);
+  for (size_t round = 0, before = 0; round < 20; round++) {
+    give_pages(q, turn);
+    if (round == 0) before = discards();
+    take_pages(q, turn);
+    EXPECT(discards() == before && dirty_pages() == 0, "round %zu: given back and taken again", round);
+  }
+  give_pages(q, turn);
+  EXPECT(dirty_pages() == turn, "%zu", dirty_pages());
+  /* Two epochs at most, one page at a time: the first may have begun before. */
+  for (size_t i = 0; i < 2 * (base + 1); i++) {
+    take_pages(q, 1);
+    give_pages(q, 1);
+  }
+  EXPECT(dirty_pages() <= keep + 1, "%zu pages are kept that nobody needed", dirty_pages());
+  give_pages(p, base);
 }
 
 /* When nothing can be made accessible any more, what is accessible and free is found, though it is not the best fit. */
@@ -319,6 +370,7 @@ int main(int argc, char **argv)
   TRY(failures); /* first: nothing has begun yet */
   TRY(contiguous);
   TRY(hysteresis);
+  TRY(epochs);
   TRY(last_resort);
   TRY(model);
   TRY(refused);
