@@ -54,7 +54,7 @@ class Builder:
     def _workload(self, name: str, rival: Rival, flags: list[str]):
         folder, common, own = self.folder / name, BENCH / "common", HERE / "workloads"
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
-        c = [common / "bench_stubs.c", own / "heap_stubs.c"]
+        c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
         header = ROOT / "outheap" / "include"
         inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", HERE / "generate.py"])).digest()
         stamp = folder / "objects.stamp"

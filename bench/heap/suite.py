@@ -54,6 +54,8 @@ WORKLOADS = {w.name: w for w in [
              tuple(marking(**m) for m in MARKING), measure=execute.printed, hidden=("building", "mappings")),
     Workload("marking, words", "what the marker looks at in one such collection (instrumented runtime)",
              tuple(marking(**m, count=True) for m in MARKING if m["size"] < 1000), program="marking", measure=execute.printed),
+    Workload("access", "random reads of memory in small and in huge pages, in C: what the machine offers", (
+        HeapCase("0.8 GB", ("800",), (BASE,), seconds=12, gigabytes=1.0),), measure=execute.printed),
     Workload("compaction", "a heap of two kinds of blocks, one freed, compacted, all freed, compacted; built again, half of each freed at random, compacted", (
         HeapCase("0.5 GB", ("500",), QUICK_TIMED, QUICK, seconds=3),
         HeapCase("0.5 GB", ("500",), TIMED, FULL, seconds=3),
