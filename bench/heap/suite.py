@@ -72,12 +72,12 @@ WORKLOADS = {w.name: w for w in [
         HeapCase("26,000 lines", ("400",), QUICK_TIMED, QUICK, seconds=2.5),
         HeapCase("26,000 lines", ("400",), TIMED, FULL, seconds=2.5),
         HeapCase("66,000 lines", ("1000",), TIMED, FULL, seconds=6),
-    ), measure=execute.compile_parser, hidden=("user", "system")),
+    ), measure=execute.compile_parser, hidden=("wall",)),
     Workload("coq", "coqc on files of its own library", (
         HeapCase("FMapAVL.v", ("FSets/FMapAVL",), MAIN, QUICK, seconds=6),
         *(HeapCase(f"{f.rsplit('/', 1)[-1]}.v", (f,), TIMED, FULL, seconds=5)
           for f in ("FSets/FMapAVL", "FSets/FMapFullAVL", "MSets/MSetRBT", "Strings/Byte")),
-    ), measure=execute.compile_theory, hidden=("user", "system")),
+    ), measure=execute.compile_theory, hidden=("wall",)),
     *(Workload(f"{program}, words", "what the marker looks at from start to end (instrumented runtime)", (
         HeapCase(label, (program, argument), (COUNTING,), seconds=seconds, once=True),), program=program, measure=execute.counted)
       for program, label, argument, seconds in (("ocamlopt", "26,000 lines", "400", 4), ("coq", "FMapAVL.v", "FSets/FMapAVL", 9))),
