@@ -52,7 +52,7 @@ class Runtimes:
         self.folder, self.made_here = (ready, False) if ready else (folder, True)
         self.why: dict[str, str] = {}
 
-    def library(self, variant: str) -> Path:
+    def archive(self, variant: str) -> Path:
         return self.folder / f"libasmrun{variant}.a"
 
     def prepare(self, rivals: list[Rival]) -> None:
@@ -71,7 +71,7 @@ class Runtimes:
         if done.returncode != 0:
             self.why["_nnp"] = f"tools/toolchain cannot build {self.compiler.version}+nnp"
             return
-        shutil.copy(Path(done.stdout.strip()) / "lib" / "ocaml" / "libasmrun.a", self.library("_nnp"))
+        shutil.copy(Path(done.stdout.strip()) / "lib" / "ocaml" / "libasmrun.a", self.archive("_nnp"))
 
     def _outheap(self, wanted: dict[str, str]) -> None:
         if not wanted:
@@ -88,10 +88,10 @@ class Runtimes:
         for source in sorted(p for f in ("include", "overlay", "src", "tool") for p in (ROOT / "outheap" / f).rglob("*") if p.is_file()):
             digest.update(str(source).encode() + source.read_bytes())
         stamp = self.folder / "stamp"
-        if stamp.exists() and stamp.read_text() == digest.hexdigest() and all(self.library(v).exists() for v in wanted):
+        if stamp.exists() and stamp.read_text() == digest.hexdigest() and all(self.archive(v).exists() for v in wanted):
             return
         for variant in FLAVOURS:
-            self.library(variant).unlink(missing_ok=True)
+            self.archive(variant).unlink(missing_ok=True)
         command = [TOOL, "--ocaml", self.prefix, "--output", self.folder, "--flavours", " ".join(wanted.values())]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
         if done.returncode != 0:
@@ -102,9 +102,9 @@ class Runtimes:
     def link_flags(self, rival: Rival) -> list[str]:
         if not rival.variant:
             return []
-        if not self.library(rival.variant).exists():
-            raise Missing(self.why.get(rival.variant, f"there is no {self.library(rival.variant).name}"))
+        if not self.archive(rival.variant).exists():
+            raise Missing(self.why.get(rival.variant, f"there is no {self.archive(rival.variant).name}"))
         return ["-I", str(self.folder), "-runtime-variant", rival.variant]
 
     def digest(self, rival: Rival) -> bytes:
-        return hashlib.sha256(self.library(rival.variant).read_bytes()).digest() if rival.variant else b""
+        return hashlib.sha256(self.archive(rival.variant).read_bytes()).digest() if rival.variant else b""

@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* Random reads of MEGABYTES of memory in small pages and in huge ones: the bound of what huge pages can do for a marker that fetches ahead.
+(* Random reads of MEGABYTES of memory in small pages and in huge ones: what huge pages give without any runtime.
    access MEGABYTES *)
 external times : int -> bool -> float * float = "access_times"
 
