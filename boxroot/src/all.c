@@ -4,10 +4,13 @@
 #define _GNU_SOURCE
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
+#define BXR_LIBRARY
 #include <boxroot.h>
 
 #include "platform.c"
 #include "pool.c"
+#include "site.c"
+#include "account.c"
 #include "region.c"
 #include "young.c"
 #include "domain.c"
@@ -15,6 +18,7 @@
 #include "supply.c"
 #include "validate.c"
 #include "scan.c"
+#include "misuse.c"
 #include "boxroot.c"
 #include "stats.c"
 #include "hooks_ocaml5.c"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions: set-up and teardown, errors, and the slow paths of the inline functions. */
 #include "scan.h"
+#include "misuse.h"
 #include "remote.h"
 #include "supply.h"
-#include "validate.h"
 #include <errno.h>
 
 enum { STARTING = 100 }; /* an internal status, between NOT_SETUP or TORE_DOWN and RUNNING */
@@ -16,11 +16,13 @@ static BXR_THREAD_LOCAL enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failu
 void *bxr_only_domain;
 #endif
 
+#if !BOXROOT_DEBUG /* else in misuse.c */
 extern inline value boxroot_get(boxroot r);
 extern inline value const *boxroot_get_ref(boxroot r);
 extern inline boxroot boxroot_create(value v);
 extern inline void boxroot_delete(boxroot r);
 extern inline bool boxroot_modify(boxroot *r, value v);
+#endif
 
 int boxroot_status(void)
 {
@@ -44,6 +46,7 @@ static bool start(void)
     if (s == STARTING) bxr_os_yield();
     else if (bxr_cas_seq_cst(&library_status, &s, STARTING)) {
       bxr_runtime_attach(&bxr_scan_callbacks);
+      bxr_misuse_setup();
       bxr_store_release(&library_status, BOXROOT_RUNNING);
       return true;
     }
@@ -130,7 +133,6 @@ static void delete_elsewhere(boxroot r, void *self)
 
 void bxr_delete_slow(boxroot r)
 {
-  bxr_mark_dead(r);
   if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
   bxr_domain *d = home_of(p);
@@ -141,15 +143,13 @@ void bxr_delete_slow(boxroot r)
   }
   bxr_count(&d->count.delete_slow, 1);
   if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *(uintptr_t *)r);
+  if (bxr_quarantine(r, bxr_delete_slow)) return;
   bxr_pool_put(p, (uintptr_t *)r);
   bxr_freed_some(d, p);
 }
 
 bool bxr_modify_slow(boxroot *r, value v)
 {
-#if BOXROOT_DEBUG
-  bxr_check_live(*r, "boxroot_modify");
-#endif
   if (!ready()) return false;
   bxr_pool *p = (bxr_pool *)bxr_pool_of(*r);
   bxr_domain *d = home_of(p);
@@ -162,9 +162,16 @@ bool bxr_modify_slow(boxroot *r, value v)
       return true;
     }
   }
+#if BOXROOT_DEBUG
+  boxroot fresh = bxr_create_slow(v);
+  if (fresh == NULL) return false;
+  bxr_mark_moved(*r, fresh);
+  bxr_delete_slow(*r);
+#else
   boxroot fresh = boxroot_create(v);
   if (fresh == NULL) return false;
   boxroot_delete(*r);
+#endif
   *r = fresh;
   return true;
 }
@@ -183,6 +190,7 @@ void boxroot_teardown(void)
     if (d->regions != NULL) bxr_domain_dissolve(d);
   }
   bxr_orphanage_dissolve();
+  bxr_misuse_teardown();
 }
 
 char const *boxroot_error_string(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "domain.h"
 #include "remote.h"
-#include "validate.h"
 
 bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 bxr_domain bxr_orphanage;
@@ -231,7 +230,6 @@ void bxr_domain_adopt(bxr_domain *d)
 static void dissolve_region(bxr_region *r)
 {
   enum { PAGE = 4096 };
-  bxr_forget_live(r);
   for (uint64_t m = r->formatted & ~(uint64_t)1; m != 0; m &= m - 1) {
     bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
     bxr_pool_close(p);

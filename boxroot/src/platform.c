@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "platform.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -80,6 +81,19 @@ bool bxr_os_on_this_stack(void const *p)
   (void)p;
   return false;
 #endif
+}
+
+#pragma weak dladdr /* in a library of its own on older systems, which nobody has to link for our sake */
+
+void bxr_os_describe_code(void const *p, char *text, size_t size)
+{
+  Dl_info info = { 0 };
+  if (dladdr == NULL || dladdr(p, &info) == 0 || info.dli_fname == NULL) snprintf(text, size, "address %p", p);
+  else if (info.dli_sname == NULL)
+    snprintf(text, size, "%s(+0x%zx) [%p]", info.dli_fname, (size_t)((char const *)p - (char const *)info.dli_fbase), p);
+  else
+    snprintf(text, size, "%s in %s(+0x%zx) [%p]", info.dli_sname, info.dli_fname,
+             (size_t)((char const *)p - (char const *)info.dli_fbase), p);
 }
 
 void bxr_fault(char const *format, ...)

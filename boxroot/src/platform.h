@@ -20,6 +20,9 @@ void bxr_os_yield(void);
 /* Whether `p` lies in the stack of this thread; false when that is not known. */
 bool bxr_os_on_this_stack(void const *p);
 
+/* Where a piece of code is, in words: function (when the dynamic linker knows it), module, offset in the module as addr2line wants it. */
+void bxr_os_describe_code(void const *p, char *text, size_t size);
+
 /* Prints "boxroot: " and the message on the standard error output and aborts. */
 __attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char const *format, ...);
 

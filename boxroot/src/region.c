@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "region.h"
+#include "account.h"
 #include <errno.h>
 
 /* Regions without a home. Taken as a whole, so that no region can leave and come back between a thread's look and its swap. */
@@ -25,31 +26,6 @@ static bxr_region *pop_stock(void)
   return r;
 }
 
-#if BOXROOT_DEBUG
-/* All regions ever reserved: an open-addressing table that only grows in use. */
-#define REGISTRY_SIZE 65536
-static bxr_region *registry[REGISTRY_SIZE];
-
-static void register_region(bxr_region *r)
-{
-  for (uintptr_t i = (uintptr_t)r / BXR_REGION_SIZE;; i++) {
-    bxr_region *expected = NULL;
-    if (__atomic_compare_exchange_n(&registry[i % REGISTRY_SIZE], &expected, r, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
-  }
-}
-
-bool bxr_is_region(bxr_region *r)
-{
-  for (uintptr_t i = (uintptr_t)r / BXR_REGION_SIZE;; i++) {
-    bxr_region *found = bxr_load_acquire(&registry[i % REGISTRY_SIZE]);
-    if (found == r) return true;
-    if (found == NULL) return false;
-  }
-}
-#else
-static void register_region(bxr_region *r) { (void)r; }
-#endif
-
 bxr_region *bxr_region_obtain(void)
 {
   bxr_region *r = pop_stock();
@@ -57,15 +33,12 @@ bxr_region *bxr_region_obtain(void)
     r = bxr_os_reserve(BXR_REGION_SIZE);
     if (r == NULL) return NULL;
     bxr_add_relaxed(&reserved_regions, 1);
-    register_region(r);
   }
-#if BOXROOT_DEBUG
-  if (!bxr_open_account(r)) {
+  if (!bxr_account_open(r)) {
     push_stock(r, r);
     errno = ENOMEM;
     return NULL;
   }
-#endif
   bxr_store_relaxed(&r->home, (struct bxr_domain *)NULL);
   r->next = r->prev = r;
   r->in_use = r->formatted = 1;

@@ -54,12 +54,4 @@ bool bxr_region_decommit_one(bxr_region *r);
 /* Address space reserved so far, in bytes. */
 uint64_t bxr_reserved_bytes(void);
 
-#if BOXROOT_DEBUG
-/* Whether the address lies in a region of ours. */
-bool bxr_is_region(bxr_region *r);
-
-/* Makes room for the account of live slots of a region. False when there is no memory. (validate.c) */
-bool bxr_open_account(bxr_region *r);
-#endif
-
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "remote.h"
+#include "account.h"
 #include "supply.h"
 
 static void push(bxr_domain *home, bxr_pool *p)
@@ -95,7 +96,8 @@ static void fold_pool(bxr_domain *d, bxr_pool *p)
     uint64_t bits = bxr_exchange_acq_rel(&words[g], (uint64_t)0);
     if (bxr_needs_barrier(d, p))
       for (uint64_t b = bits; b != 0; b &= b - 1) bxr_barrier(d, p, ((uintptr_t *)p)[g * 64 + __builtin_ctzll(b)]);
-    n += fold_word(p, g, bits);
+    uint64_t kept = bxr_quarantine_bits((uintptr_t *)p + g * 64, bits, bxr_remote_delete);
+    n += __builtin_popcountll(kept) + fold_word(p, g, bits & ~kept);
   }
   bxr_count(&d->count.delete_remote, n);
   bxr_freed_some(d, p);

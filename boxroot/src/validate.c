@@ -2,78 +2,17 @@
 #include "validate.h"
 
 #if BOXROOT_DEBUG
-#include "remote.h"
-#include <stdlib.h>
-#include <string.h>
+#include "account.h"
 
-/* One bit per slot of a pool, set while the slot is a live root. Kept in a table beside the region: the checked build can afford it. */
-typedef struct live_map {
-  uint64_t live[64][BXR_PENDING_WORDS];
-} live_map;
-#define LIVE_MAPS 4096
-static struct { bxr_region *region; live_map *map; } maps[LIVE_MAPS];
+static bool is_unused(bxr_slot_state s) { return s == BXR_SLOT_FREE || s == BXR_SLOT_VOID; }
 
-static live_map *map_of(bxr_region *r)
+/* What the account says of a slot agrees with where the slot is. */
+static void validate_slot(uintptr_t const *slot, bool unused)
 {
-  for (uintptr_t i = (uintptr_t)r / BXR_REGION_SIZE;; i++) {
-    bxr_region *found = bxr_load_acquire(&maps[i % LIVE_MAPS].region);
-    if (found == NULL) {
-      if (!__atomic_compare_exchange_n(&maps[i % LIVE_MAPS].region, &found, r, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) && found != r)
-        continue;
-      found = r;
-    }
-    if (found != r) continue;
-    live_map *m = bxr_load_acquire(&maps[i % LIVE_MAPS].map);
-    if (m == NULL) {
-      live_map *fresh = calloc(1, sizeof(live_map));
-      if (fresh == NULL) return NULL;
-      if (__atomic_compare_exchange_n(&maps[i % LIVE_MAPS].map, &m, fresh, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) m = fresh;
-    }
-    return m;
-  }
+  bxr_slot_state s = bxr_account_state(slot);
+  BXR_ASSERT(is_unused(s) == unused);
+  if (s == BXR_SLOT_QUARANTINED || s == BXR_SLOT_RELEASED) BXR_ASSERT(*slot == BXR_DELETED_WORD);
 }
-
-static size_t word_index(boxroot r) { return ((uintptr_t)r & (BXR_POOL_SIZE - 1)) / sizeof(uintptr_t); }
-static uint64_t live_bit(boxroot r) { return (uint64_t)1 << (word_index(r) % 64); }
-static uint64_t *live_word(boxroot r)
-{
-  return &map_of(bxr_region_of(r))->live[bxr_pool_index(r)][word_index(r) / 64];
-}
-
-static void check_address(boxroot r, char const *what)
-{
-  if (r == NULL) bxr_fault("%s: foreign pointer: NULL is not a root", what);
-  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
-  size_t i = (uintptr_t *)r - p->slots;
-  if ((uintptr_t)r % sizeof(uintptr_t) != 0 || !bxr_is_region(bxr_region_of(r)) || bxr_pool_index(r) == 0 ||
-      (uintptr_t *)r < p->slots || i >= BXR_CAPACITY)
-    bxr_fault("%s: foreign pointer: %p is not a root", what, (void *)r);
-}
-
-void bxr_check_live(boxroot r, char const *what)
-{
-  check_address(r, what);
-  if (boxroot_status() == BOXROOT_TORE_DOWN) bxr_fault("%s: use after teardown of root %p", what, (void *)r);
-  if ((bxr_load_acquire(live_word(r)) & live_bit(r)) == 0) bxr_fault("%s: use after delete of root %p", what, (void *)r);
-}
-
-void bxr_mark_live(boxroot r)
-{
-  if ((__atomic_fetch_or(live_word(r), live_bit(r), __ATOMIC_ACQ_REL) & live_bit(r)) != 0)
-    bxr_fault("assertion failed: root %p handed out twice", (void *)r);
-}
-
-void bxr_mark_dead(boxroot r)
-{
-  check_address(r, "boxroot_delete");
-  if (boxroot_status() == BOXROOT_TORE_DOWN) bxr_fault("boxroot_delete: use after teardown of root %p", (void *)r);
-  if ((__atomic_fetch_and(live_word(r), ~live_bit(r), __ATOMIC_ACQ_REL) & live_bit(r)) == 0)
-    bxr_fault("boxroot_delete: double delete of root %p", (void *)r);
-}
-
-bool bxr_open_account(bxr_region *r) { return map_of(r) != NULL; }
-
-void bxr_forget_live(bxr_region *r) { memset(map_of(r), 0, sizeof(live_map)); }
 
 static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
 {
@@ -100,8 +39,11 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   if (p->head.maker == d->state) BXR_ASSERT(p == d->current);
   if (p->head.young_owner == d->state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
-  for (uint32_t i = 0; i < p->head.active; i++) {
-    if ((is_free[i / 64] >> (i % 64) & 1) != 0) BXR_ASSERT((p->slots[i] & 1) == 1);
+  for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
+    bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;
+    validate_slot(&p->slots[i], on_list || i >= p->head.active);
+    if (i >= p->head.active) continue;
+    if (on_list) BXR_ASSERT((p->slots[i] & 1) == 1);
     else if (!young) BXR_ASSERT(!bxr_in_range(range, p->slots[i]));
   }
 }

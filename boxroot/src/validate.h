@@ -6,23 +6,10 @@
 #include "domain.h"
 
 #if BOXROOT_DEBUG
-/* Faults when an invariant stated in pool.h or domain.h does not hold. Needs the lock of d. Cost: looks at every slot. */
+/* Faults when an invariant stated in account.h, pool.h or domain.h does not hold. Needs the lock of d. Cost: looks at every slot. */
 void bxr_validate(bxr_domain *d);
-
-/* Faults unless r is a live root; `what` is the function that was given it. */
-void bxr_check_live(boxroot r, char const *what);
-
-/* Keep the account of live slots. bxr_mark_dead faults when r was not live. */
-void bxr_mark_live(boxroot r);
-void bxr_mark_dead(boxroot r);
-
-/* No slot of the region is a live root any more. */
-void bxr_forget_live(bxr_region *r);
 #else
 static inline void bxr_validate(bxr_domain *d) { (void)d; }
-static inline void bxr_mark_live(boxroot r) { (void)r; }
-static inline void bxr_mark_dead(boxroot r) { (void)r; }
-static inline void bxr_forget_live(bxr_region *r) { (void)r; }
 #endif
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compile-time switches. The defaults are for users; the others are for experiments and tests. A program and the library it
-   links must be compiled with the same switches. */
+   links must be compiled with the same switches, or else they do not link (BXR_AGREED below). */
 #ifndef BOXROOT_CONFIG_H
 #define BOXROOT_CONFIG_H
 
@@ -54,9 +54,56 @@
 #endif
 
 /* The checked build: assertions, validation of all structures around every scan, and detection of misuse (use after delete,
-   double delete, foreign pointers, use after teardown), which ends the program with a message that names the fault. */
+   double delete, foreign pointers, use after teardown), which ends the program with a message that names the fault and the places in the
+   program that have to do with it (checked.h). */
 #ifndef BOXROOT_DEBUG
 #define BOXROOT_DEBUG 0
 #endif
+
+/* The checked build: so many deleted slots wait, first in, first out, before they are used again. A power of two, from 1. A matter of
+   the library alone. */
+#ifndef BOXROOT_QUARANTINE
+#define BOXROOT_QUARANTINE 4096
+#endif
+
+/* The public functions that are inline; in the checked build ordinary ones, so that they know who calls. */
+#if BOXROOT_DEBUG
+#define BXR_INLINE
+#else
+#define BXR_INLINE inline
+#endif
+
+/* What program and library must agree on, as a part of names: every private function that a public inline function calls is renamed by
+   BXR_AGREED, so that a program and a library that do not agree do not link, and the linker's message says why. Costs nothing.
+   BXR_LAYOUT goes up with any change of what the inline functions read, write or call. Switches are normalised: plain numbers. */
+#define BXR_LAYOUT 2
+#if BOXROOT_DEBUG
+#define BXR_AGREED_CHECKED 1
+#else
+#define BXR_AGREED_CHECKED 0
+#endif
+#if BXR_OCAML5
+#define BXR_AGREED_OCAML 5
+#else
+#define BXR_AGREED_OCAML 4
+#endif
+#if BOXROOT_FORCE_REMOTE
+#define BXR_AGREED_REMOTE 1
+#else
+#define BXR_AGREED_REMOTE 0
+#endif
+#if BOXROOT_THREAD_UNSAFE
+#define BXR_AGREED_UNSAFE 1
+#else
+#define BXR_AGREED_UNSAFE 0
+#endif
+#define BXR_AGREED(name) \
+  BXR_AGREED_ON(name, BXR_AGREED_CHECKED, BXR_AGREED_OCAML, BOXROOT_POOL_LOG_SIZE, BOXROOT_POOL_CAPACITY, BXR_AGREED_REMOTE, \
+                BXR_AGREED_UNSAFE, BXR_LAYOUT)
+#define BXR_AGREED_ON(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
+  BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout)
+#define BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
+  name##__program_and_library_must_agree_on__BOXROOT_DEBUG_##checked##__OCAML_##ocaml##__POOL_LOG_SIZE_##size##\
+__POOL_CAPACITY_##capacity##__FORCE_REMOTE_##remote##__THREAD_UNSAFE_##unsafe##__LAYOUT_##layout
 
 #endif

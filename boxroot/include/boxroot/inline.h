@@ -32,9 +32,6 @@ typedef struct bxr_pool_head {
   uint32_t active;   /* slots [0, active) have been on the free list. Owned by the domain */
 } bxr_pool_head;
 
-#if BOXROOT_DEBUG /* a mismatch between a program and its library is a link error */
-#define bxr_cache bxr_cache_debug
-#endif
 /* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The memory of
    a pool that was given back reads as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
 #if BXR_OCAML5
@@ -58,30 +55,30 @@ extern BXR_THREAD_LOCAL void *bxr_lock; /* kept by hooks on the master lock, see
 #define bxr_pool_of(r) ((bxr_pool_head *)((uintptr_t)(r) & ~(BXR_POOL_SIZE - 1)))
 #define bxr_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
+/* A program and a library that do not agree on the layout do not link (config.h). */
+#define bxr_create_slow BXR_AGREED(bxr_create_slow)
+#define bxr_delete_slow BXR_AGREED(bxr_delete_slow)
+#define bxr_modify_slow BXR_AGREED(bxr_modify_slow)
 boxroot bxr_create_slow(value v);
 void bxr_delete_slow(boxroot r);
 bool bxr_modify_slow(boxroot *r, value v);
-void bxr_check_live(boxroot r, char const *what);
+
+#if BOXROOT_DEBUG
+#include "checked.h"
+#else
 
 inline value boxroot_get(boxroot r)
 {
-#if BOXROOT_DEBUG
-  bxr_check_live(r, "boxroot_get");
-#endif
   return *(value *)r;
 }
 
 inline value const *boxroot_get_ref(boxroot r)
 {
-#if BOXROOT_DEBUG
-  bxr_check_live(r, "boxroot_get_ref");
-#endif
   return (value const *)r;
 }
 
 inline boxroot boxroot_create(value v)
 {
-#if !BOXROOT_DEBUG
 #if BXR_OCAML5
   bxr_pool_head *pool = bxr_cache;
   if (BXR_LIKELY(bxr_load_relaxed(&pool->maker) == bxr_self())) {
@@ -100,13 +97,12 @@ inline boxroot boxroot_create(value v)
       return (boxroot)(free - 1);
     }
   }
-#endif
   return bxr_create_slow(v);
 }
 
 inline void boxroot_delete(boxroot r)
 {
-#if !BOXROOT_DEBUG && !BOXROOT_FORCE_REMOTE
+#if !BOXROOT_FORCE_REMOTE
   bxr_pool_head *pool = bxr_pool_of(r);
   if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == bxr_self())) {
     *(uintptr_t *)r = pool->free;
@@ -120,14 +116,13 @@ inline void boxroot_delete(boxroot r)
 
 inline bool boxroot_modify(boxroot *r, value v)
 {
-#if !BOXROOT_DEBUG
   if (BXR_LIKELY(bxr_load_relaxed(&bxr_pool_of(*r)->young_owner) == bxr_self())) {
     *(value *)*r = v;
     return true;
   }
-#endif
   return bxr_modify_slow(r, v);
 }
+#endif /* !BOXROOT_DEBUG */
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -86,6 +86,10 @@ extern "C" {
 
     /// Prints the counters on the standard output. Needs nothing.
     pub fn boxroot_print_stats();
+
+    /// The number of live roots; prints where they were created on the standard error output. With the feature `checked` only:
+    /// otherwise it prints nothing, and the result is `u64::MAX`. Needs nothing.
+    pub fn boxroot_report_roots() -> u64;
 }
 
 /// The state of the library, see [`boxroot_status`].

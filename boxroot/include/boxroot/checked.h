@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The public functions in the checked build (BOXROOT_DEBUG); included by inline.h, private but for what boxroot.h promises.
+
+   Nothing is inline: every call goes to the library, which checks it and notes the place it comes from. For a call by name in C or C++ the
+   place is a file and a line: macros with the names of the functions pass them. Any other call (from Rust, through a pointer, or written
+   `(boxroot_create)(v)`) reaches the functions themselves, and the place is the caller's address, which the messages give as function
+   and module where the dynamic linker knows them, and in the form that addr2line takes. The class of boxroot.hpp passes the place where
+   it is used. */
+#ifndef BOXROOT_CHECKED_H
+#define BOXROOT_CHECKED_H
+
+#define bxr_create_at BXR_AGREED(bxr_create_at)
+#define bxr_get_at BXR_AGREED(bxr_get_at)
+#define bxr_get_ref_at BXR_AGREED(bxr_get_ref_at)
+#define bxr_delete_at BXR_AGREED(bxr_delete_at)
+#define bxr_modify_at BXR_AGREED(bxr_modify_at)
+
+/* As the functions without `bxr_` and `_at`; the call is on this line of this file. `file` is kept: a constant. */
+boxroot bxr_create_at(value v, char const *file, int line);
+value bxr_get_at(boxroot r, char const *file, int line);
+value const *bxr_get_ref_at(boxroot r, char const *file, int line);
+void bxr_delete_at(boxroot r, char const *file, int line);
+bool bxr_modify_at(boxroot *r, value v, char const *file, int line);
+
+#ifndef BXR_LIBRARY /* where the functions are defined */
+#define boxroot_create(v) bxr_create_at((v), __FILE__, __LINE__)
+#define boxroot_get(r) bxr_get_at((r), __FILE__, __LINE__)
+#define boxroot_get_ref(r) bxr_get_ref_at((r), __FILE__, __LINE__)
+#define boxroot_delete(r) bxr_delete_at((r), __FILE__, __LINE__)
+#define boxroot_modify(r, v) bxr_modify_at((r), (v), __FILE__, __LINE__)
+#endif
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "account.h"
+#include "region.h"
+
+#if BOXROOT_DEBUG
+#include <stdio.h>
+#include <stdlib.h>
+
+_Static_assert(BOXROOT_QUARANTINE >= 1 && (BOXROOT_QUARANTINE & (BOXROOT_QUARANTINE - 1)) == 0, "a power of two");
+_Static_assert(BXR_DELETED_WORD % 2 == 1, "not a pointer");
+
+/* What is known of a slot. Every field is atomic: misuse comes from any thread. `state` is changed by a read-modify-write wherever two
+   threads may disagree about it, and stored with release after what it stands for. */
+typedef struct record {
+  bxr_site created, deleted;
+  uint32_t state;
+} record;
+
+enum { RECORDS = 63 * BXR_CAPACITY };
+typedef struct account {
+  struct account *next;
+  uintptr_t region;
+  record records[RECORDS]; /* of pool i: from (i - 1) * BXR_CAPACITY */
+} account;
+
+static account *accounts;   /* all of them */
+static uint64_t live_roots;
+
+/* --- from an address to its record: a tree over the number of the region, which only grows ------------------------------------------ */
+
+enum { FAN_OUT_LOG = 13, LEVELS = 3, FAN_OUT = 1 << FAN_OUT_LOG };
+static void *top[FAN_OUT];
+
+static void *child(void **node, unsigned i, size_t size)
+{
+  void *c = bxr_load_acquire(&node[i]);
+  if (c != NULL || size == 0) return c;
+  void *fresh = calloc(1, size);
+  if (fresh == NULL) return NULL;
+  while (c == NULL)
+    if (bxr_cas_seq_cst(&node[i], &c, fresh)) return fresh;
+  free(fresh); /* another thread was faster */
+  return bxr_load_acquire(&node[i]);
+}
+
+/* The account of a region; with `make` a new one if there is none. NULL: there is none, or no memory. */
+static account *account_of(uintptr_t address, bool make)
+{
+  uintptr_t number = address / BXR_REGION_SIZE;
+  if (number >> (FAN_OUT_LOG * LEVELS) != 0) return NULL;
+  void **node = top;
+  for (int level = LEVELS - 1; level > 0 && node != NULL; level--)
+    node = child(node, number >> (FAN_OUT_LOG * level) & (FAN_OUT - 1), make ? FAN_OUT * sizeof(void *) : 0);
+  return node == NULL ? NULL : child(node, number & (FAN_OUT - 1), make ? sizeof(account) : 0);
+}
+
+bool bxr_account_open(void *region)
+{
+  account *a = account_of((uintptr_t)region, true);
+  if (a == NULL) return false;
+  uintptr_t none = 0;
+  while (none == 0)
+    if (bxr_cas_seq_cst(&a->region, &none, (uintptr_t)region)) {
+      account *head = bxr_load_relaxed(&accounts);
+      do bxr_store_relaxed(&a->next, head);
+      while (!bxr_cas_seq_cst(&accounts, &head, a));
+      break;
+    }
+  return true;
+}
+
+/* NULL unless the address is that of a slot. */
+static record *find(boxroot r)
+{
+  if ((uintptr_t)r % sizeof(uintptr_t) != 0) return NULL;
+  account *a = account_of((uintptr_t)r, false);
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  if (a == NULL || bxr_pool_index(p) == 0 || (uintptr_t *)r < p->slots) return NULL;
+  size_t i = (uintptr_t *)r - p->slots;
+  return i < BXR_CAPACITY ? &a->records[(bxr_pool_index(p) - 1) * BXR_CAPACITY + i] : NULL;
+}
+
+bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&find((boxroot)slot)->state); }
+
+/* --- faults ------------------------------------------------------------------------------------------------------------------------- */
+
+__attribute__((noreturn)) static void fault(char const *what, bxr_site here, char const *kind, boxroot r, record *c)
+{
+  char text[3][BXR_SITE_TEXT];
+  char const *call = bxr_site_text(here, text[0]);
+  if (c == NULL) bxr_fault("%s: foreign pointer: %p is not a root; called at %s", what, (void *)r, call);
+  bxr_site created = bxr_site_load(&c->created), deleted = bxr_site_load(&c->deleted);
+  if (!bxr_site_is_known(created)) bxr_fault("%s: foreign pointer: %p was never a root; called at %s", what, (void *)r, call);
+  bxr_fault("%s: %s of root %p; called at %s; the root was created at %s%s%s", what, kind, (void *)r, call, bxr_site_text(created, text[1]),
+            bxr_site_is_known(deleted) ? ", deleted at " : "", bxr_site_is_known(deleted) ? bxr_site_text(deleted, text[2]) : "");
+}
+
+void bxr_account_check(boxroot r, char const *what, bxr_site here)
+{
+  record *c = find(r);
+  uint32_t state = c == NULL ? BXR_SLOT_FREE : bxr_load_acquire(&c->state);
+  if (state != BXR_SLOT_LIVE) fault(what, here, state == BXR_SLOT_VOID ? "use after teardown" : "use after delete", r, c);
+}
+
+/* --- the life of a slot ------------------------------------------------------------------------------------------------------------- */
+
+void bxr_account_create(boxroot r, bxr_site here)
+{
+  record *c = find(r);
+  uint32_t state = bxr_load_acquire(&c->state);
+  if (state != BXR_SLOT_FREE && state != BXR_SLOT_VOID) bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
+  bxr_site_store(&c->created, here);
+  bxr_site_store(&c->deleted, (bxr_site){ 0 });
+  bxr_store_release(&c->state, BXR_SLOT_LIVE);
+  bxr_add_relaxed(&live_roots, 1);
+}
+
+static void end(boxroot r, record *c, char const *what, bxr_site here)
+{
+  uint32_t state = BXR_SLOT_LIVE;
+  while (c == NULL || !bxr_cas_seq_cst(&c->state, &state, BXR_SLOT_DELETED))
+    if (c == NULL || state != BXR_SLOT_LIVE) fault(what, here, state == BXR_SLOT_VOID ? "use after teardown" : "double delete", r, c);
+  bxr_site_store(&c->deleted, here);
+  bxr_add_relaxed(&live_roots, -1);
+}
+
+void bxr_account_delete(boxroot r, bxr_site here) { end(r, find(r), "boxroot_delete", here); }
+
+void bxr_account_move(boxroot from, boxroot to, bxr_site here)
+{
+  record *old = find(from);
+  bxr_site_store(&find(to)->created, bxr_site_load(&old->created));
+  end(from, old, "boxroot_modify", here);
+}
+
+/* --- quarantine --------------------------------------------------------------------------------------------------------------------- */
+
+/* A ring. Whoever draws a number puts his slot in that place, and takes out what is there: the slot that has been in longest, or nearly
+   so when several threads come at once. */
+static boxroot ring[BOXROOT_QUARANTINE];
+static uint64_t drawn;
+
+static void leave(boxroot r, void (*release)(boxroot))
+{
+  record *c = find(r);
+  if (*(uintptr_t volatile *)r != BXR_DELETED_WORD) fault("memory of a root", (bxr_site){ 0 }, "write after delete", r, c);
+  bxr_store_release(&c->state, BXR_SLOT_RELEASED);
+  release(r);
+}
+
+bool bxr_quarantine(boxroot r, void (*release)(boxroot))
+{
+  record *c = find(r);
+  uint32_t state = bxr_load_acquire(&c->state);
+  if (state == BXR_SLOT_RELEASED) {
+    bxr_store_release(&c->state, BXR_SLOT_FREE);
+    return false;
+  }
+  if (state != BXR_SLOT_DELETED) bxr_fault("assertion failed: slot %p freed in state %d", (void *)r, (int)state);
+  *(uintptr_t *)r = BXR_DELETED_WORD;
+  bxr_store_release(&c->state, BXR_SLOT_QUARANTINED);
+  boxroot oldest = bxr_exchange_acq_rel(&ring[bxr_fetch_add_acq_rel(&drawn, 1) % BOXROOT_QUARANTINE], r);
+  if (oldest != NULL) leave(oldest, release);
+  return true;
+}
+
+uint64_t bxr_quarantine_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot))
+{
+  uint64_t kept = 0;
+  for (; bits != 0; bits &= bits - 1)
+    if (bxr_quarantine((boxroot)(first + __builtin_ctzll(bits)), release)) kept |= bits & -bits;
+  return kept;
+}
+
+bool bxr_quarantine_flush(void (*release)(boxroot))
+{
+  bool any = false;
+  for (size_t i = 0; i < BOXROOT_QUARANTINE; i++) {
+    boxroot r = bxr_exchange_acq_rel(&ring[i], (boxroot)NULL);
+    if (r == NULL) continue;
+    any = true;
+    leave(r, release);
+  }
+  return any;
+}
+
+void bxr_account_void_all(void)
+{
+  for (size_t i = 0; i < BOXROOT_QUARANTINE; i++) bxr_store_relaxed(&ring[i], (boxroot)NULL);
+  for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
+    for (record *c = a->records; c < a->records + RECORDS; c++) {
+      uint32_t state = bxr_load_acquire(&c->state);
+      if (state == BXR_SLOT_LIVE) bxr_store_release(&c->state, BXR_SLOT_VOID);
+      else if (state != BXR_SLOT_FREE && state != BXR_SLOT_VOID) bxr_store_release(&c->state, BXR_SLOT_FREE);
+    }
+  bxr_store_relaxed(&live_roots, (uint64_t)0);
+}
+
+/* --- live roots --------------------------------------------------------------------------------------------------------------------- */
+
+uint64_t bxr_account_live(void) { return bxr_load_relaxed(&live_roots); }
+
+typedef struct place {
+  bxr_site site;
+  uint64_t roots;
+} place;
+
+static int by_site(void const *a, void const *b) { return bxr_site_compare(((place const *)a)->site, ((place const *)b)->site); }
+
+static int by_roots(void const *a, void const *b)
+{
+  uint64_t m = ((place const *)a)->roots, n = ((place const *)b)->roots;
+  return m != n ? (m < n) - (m > n) : by_site(a, b);
+}
+
+/* The places of at most `most` live roots, each with a count of 1; how many they are. */
+static size_t collect(place *places, size_t most)
+{
+  size_t n = 0;
+  for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
+    for (record *c = a->records; c < a->records + RECORDS && n < most; c++)
+      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) places[n++] = (place){ bxr_site_load(&c->created), 1 };
+  return n;
+}
+
+/* Makes one place of neighbours that are the same; how many remain. */
+static size_t merge(place *places, size_t n)
+{
+  size_t last = 0;
+  for (size_t i = 1; i < n; i++)
+    if (by_site(&places[last], &places[i]) == 0) places[last].roots += places[i].roots;
+    else places[++last] = places[i];
+  return n == 0 ? 0 : last + 1;
+}
+
+void bxr_account_report(char const *when)
+{
+  uint64_t live = bxr_account_live();
+  fprintf(stderr, "boxroot: %llu root%s live%s\n", (unsigned long long)live, live == 1 ? " is" : "s are", when);
+  place *places = live == 0 ? NULL : malloc(live * sizeof(place));
+  if (places == NULL) return;
+  size_t n = collect(places, live);
+  qsort(places, n, sizeof(place), by_site);
+  n = merge(places, n);
+  qsort(places, n, sizeof(place), by_roots);
+  char text[BXR_SITE_TEXT];
+  for (size_t i = 0; i < n; i++)
+    fprintf(stderr, "boxroot:   %llu created at %s\n", (unsigned long long)places[i].roots, bxr_site_text(places[i].site, text));
+  free(places);
+}
+#endif

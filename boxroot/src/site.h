@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Places in the program, for the messages of the checked build. */
+#ifndef BXR_SITE_H
+#define BXR_SITE_H
+
+#include "atomic.h"
+#include "platform.h"
+
+#if BOXROOT_DEBUG
+/* Where a call came from: a line of a file, or else (file == NULL) the return address; neither: nowhere, all NULL and 0. */
+typedef struct bxr_site {
+  char const *file;
+  void const *address;
+  int line;
+} bxr_site;
+
+/* The place in words, in `text`, which is returned. */
+enum { BXR_SITE_TEXT = 400 };
+char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
+
+static inline bool bxr_site_is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
+
+/* An order of places. Only the file's name counts, not where it is kept: each object has its own constant. */
+int bxr_site_compare(bxr_site a, bxr_site b);
+
+/* A place that several threads may look at and write at the same time. Such a reader may get parts of two places. */
+static inline bxr_site bxr_site_load(bxr_site const *s)
+{
+  return (bxr_site){ bxr_load_relaxed(&s->file), bxr_load_relaxed(&s->address), bxr_load_relaxed(&s->line) };
+}
+static inline void bxr_site_store(bxr_site *to, bxr_site s)
+{
+  bxr_store_relaxed(&to->file, s.file);
+  bxr_store_relaxed(&to->address, s.address);
+  bxr_store_relaxed(&to->line, s.line);
+}
+#endif
+
+#endif
