@@ -100,7 +100,8 @@ boxroot bxr_create_slow(value v)
   } else {
     bxr_domain *d = bxr_domain_here();
     bxr_count(&d->count.create_slow, 1);
-    if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_refill(d)) {
+    if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_refill(d) &&
+        !(bxr_quarantine_flush(bxr_delete_slow) && bxr_refill(d))) {
       fail(NO_MEMORY);
       return NULL;
     }

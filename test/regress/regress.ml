@@ -595,35 +595,9 @@ let barrier_other_domain () =
 
 (* --- 6. misuse ----------------------------------------------------------------------------------------------------------------------------------------- *)
 
-(* Runs itself with `name`; how it ended, and what it said. *)
-let run_self name =
-  let input, output = Unix.pipe ~cloexec:true () in
-  let pid = Unix.create_process Sys.executable_name [| Sys.executable_name; name |] Unix.stdin output output in
-  Unix.close output;
-  let buffer = Buffer.create 1000 and chunk = Bytes.create 4096 in
-  let rec read () =
-    let n = Unix.read input chunk 0 4096 in
-    if n > 0 then begin
-      Buffer.add_subbytes buffer chunk 0 n;
-      read ()
-    end
-  in
-  read ();
-  let _, status = Unix.waitpid [] pid in
-  (status, Buffer.contents buffer)
-
-let contains s sub =
-  let n = String.length sub in
-  let rec go i = i + n <= String.length s && (String.sub s i n = sub || go (i + 1)) in
-  go 0
-
 let expect_fault name fault () =
   if not (is_checked ()) then skip "only in the checked build";
-  match run_self ("do-" ^ name) with
-  | Unix.WSIGNALED s, said when s = Sys.sigabrt ->
-      if not (contains said "boxroot: " && contains said fault) then fail "expected a message with \"%s\", got: %s" fault said;
-      Printf.printf "%s" said
-  | _, said -> fail "the fault was not detected: %s" said
+  Process.expect_fault ("do-" ^ name) [ fault ]
 
 let misuses =
   let dead () =
@@ -740,4 +714,4 @@ let () =
        ("barrier-exchange", barrier_exchange); ("barrier-mixed", barrier_mixed); ("barrier-other-domain", barrier_other_domain);
        ("use-after-teardown", misuse_after_teardown_release); ("hooks-replaced", hooks_replaced);
        ("hooks-replaced-under-sleeper", hooks_replaced_under_sleeper) ]
-    @ misuse_tests @ if Array.length Sys.argv = 2 && String.length Sys.argv.(1) > 3 && String.sub Sys.argv.(1) 0 3 = "do-" then misuse_doers else [])
+    @ misuse_tests @ if Process.is_rerun then misuse_doers else [])

@@ -25,6 +25,29 @@
 #define BOXROOT_HPP_EXCEPTIONS 0
 #endif
 
+/* In the checked build (checked.h) the functions below have one or two parameters more, which have defaults and pass on where they are
+   used; and what ends a root is inlined even in programs that are not optimised, so that the place of a deletion, which in a destructor is
+   known by its address alone, is the place where the object ends. */
+#if BOXROOT_DEBUG
+#define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
+#define BOXROOT_HPP_AND_HERE , BOXROOT_HPP_HERE
+#define BOXROOT_HPP_CREATE(v) bxr_create_at((v), file, line)
+#define BOXROOT_HPP_GET(r) bxr_get_at((r), file, line)
+#define BOXROOT_HPP_GET_REF(r) bxr_get_ref_at((r), file, line)
+#define BOXROOT_HPP_MODIFY(r, v) bxr_modify_at((r), (v), file, line)
+#define BOXROOT_HPP_SET(v) try_set((v), file, line)
+#define BOXROOT_HPP_INLINE __attribute__((always_inline)) inline
+#else
+#define BOXROOT_HPP_HERE
+#define BOXROOT_HPP_AND_HERE
+#define BOXROOT_HPP_CREATE(v) boxroot_create(v)
+#define BOXROOT_HPP_GET(r) boxroot_get(r)
+#define BOXROOT_HPP_GET_REF(r) boxroot_get_ref(r)
+#define BOXROOT_HPP_MODIFY(r, v) boxroot_modify((r), (v))
+#define BOXROOT_HPP_SET(v) try_set(v)
+#define BOXROOT_HPP_INLINE
+#endif
+
 namespace boxroot_ptr {
 
 class root {
@@ -42,29 +65,29 @@ public:
 
   /* A root that holds v, or an empty one when it cannot be had: errno and boxroot_error_string() tell why. Needs the domain lock
      (without it, fails with EPERM). Never runs the GC. */
-  static root try_create(value v) noexcept { return adopt(boxroot_create(v)); }
+  static root try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_CREATE(v)); }
 
 #if BOXROOT_HPP_EXCEPTIONS
   /* A root that holds v. As try_create, but throws std::bad_alloc when there is no memory, and std::system_error with EPERM when the
      domain lock is not held, or with ECANCELED after boxroot_teardown. */
-  explicit root(value v) : cell_(boxroot_create(v))
+  explicit root(value v BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_CREATE(v))
   {
     if (cell_ == nullptr) fail();
   }
 
   /* Makes the root hold v; an empty object gets a new root. Needs the domain lock. Throws as the constructor does; then nothing has
      changed. The cell may move: references obtained from ref() are void. */
-  void set(value v)
+  void set(value v BOXROOT_HPP_AND_HERE)
   {
-    if (!try_set(v)) fail();
+    if (!BOXROOT_HPP_SET(v)) fail();
   }
 #endif
 
   /* The same; on failure false, and nothing has changed. */
-  bool try_set(value v) noexcept
+  bool try_set(value v BOXROOT_HPP_AND_HERE) noexcept
   {
-    if (cell_ != nullptr) return boxroot_modify(&cell_, v);
-    cell_ = boxroot_create(v);
+    if (cell_ != nullptr) return BOXROOT_HPP_MODIFY(&cell_, v);
+    cell_ = BOXROOT_HPP_CREATE(v);
     return cell_ != nullptr;
   }
 
@@ -73,21 +96,21 @@ public:
 
   /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs nothing. */
   root(root &&other) noexcept : cell_(other.release()) {}
-  root &operator=(root &&other) noexcept
+  BOXROOT_HPP_INLINE root &operator=(root &&other) noexcept
   {
     reset(other.release());
     return *this;
   }
 
   /* Deletes the root, if any. Needs no lock: any thread, at any time. */
-  ~root() { reset(); }
+  BOXROOT_HPP_INLINE ~root() { reset(); }
 
   /* The value. Needs a non-empty object and the domain lock; the usual rules for values that are not rooted apply to the result. */
-  value get() const noexcept { return boxroot_get(cell_); }
+  value get(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET(cell_); }
 
   /* The address of the cell, which the GC keeps up to date, until the root ends or is set. Needs a non-empty object; reading through it
      needs the domain lock. */
-  value const *ref() const noexcept { return boxroot_get_ref(cell_); }
+  value const *ref(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET_REF(cell_); }
 
   /* Is there a root? Needs nothing. */
   explicit operator bool() const noexcept { return cell_ != nullptr; }
@@ -101,11 +124,11 @@ public:
   }
 
   /* Deletes the root, if any, and takes over r (default: none). Needs no lock. */
-  void reset(::boxroot r = nullptr) noexcept
+  BOXROOT_HPP_INLINE void reset(::boxroot r = nullptr) noexcept
   {
     ::boxroot old = cell_;
     cell_ = r;
-    if (old != nullptr) boxroot_delete(old);
+    if (old != nullptr) (boxroot_delete)(old); /* in parentheses: not this line is the place, but the caller's */
   }
 
   void swap(root &other) noexcept { std::swap(cell_, other.cell_); }
@@ -128,5 +151,13 @@ inline void swap(root &a, root &b) noexcept { a.swap(b); }
 } /* namespace boxroot_ptr */
 
 #undef BOXROOT_HPP_EXCEPTIONS
+#undef BOXROOT_HPP_HERE
+#undef BOXROOT_HPP_AND_HERE
+#undef BOXROOT_HPP_CREATE
+#undef BOXROOT_HPP_GET
+#undef BOXROOT_HPP_GET_REF
+#undef BOXROOT_HPP_MODIFY
+#undef BOXROOT_HPP_SET
+#undef BOXROOT_HPP_INLINE
 
 #endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* Calls from places whose names the tests know, and misuse. */
+#include "../common/check.h"
+
+value k_quarantine(value unit) { (void)unit; return Val_long(BOXROOT_QUARANTINE); }
+value k_report(value unit) { (void)unit; return Val_long(boxroot_report_roots()); }
+
+/* Through the address of a root that has ended. */
+value k_write(value r, value v) { *(value *)root_of_val(r) = v; return Val_unit; }
+value k_read(value r) { return Val_bool((*(uintptr_t *)root_of_val(r) & 1) == 1); }
+
+/* Not by name: what programs in other languages do. Exported, so that the dynamic linker can tell the names. */
+static boxroot (*volatile create_pointer)(value) = boxroot_create;
+static void (*volatile delete_pointer)(boxroot) = boxroot_delete;
+value k_create_by_pointer(value v) { boxroot r = create_pointer(v); return val_of_root(r); }
+value k_delete_by_pointer(value r) { delete_pointer(root_of_val(r)); return Val_unit; }
+
+__attribute__((weak)) value k_cxx_create(value v) { (void)v; return Val_int(0); }
+__attribute__((weak)) value k_cxx_delete(value r) { return r; }
+__attribute__((weak)) value k_cxx_get(value r) { return r; }
+
+static void *deleter(void *r);
+
+/* On a thread that OCaml does not know, and that holds no lock. */
+value k_delete_thread(value r)
+{
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, deleter, root_of_val(r)) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  return Val_unit;
+}
+
+/* Two such threads delete the same root at the same time. */
+value k_delete_twice_at_once(value r)
+{
+  pthread_t t[2];
+  for (int i = 0; i < 2; i++) CHECK(pthread_create(&t[i], NULL, deleter, root_of_val(r)) == 0, "pthread_create");
+  for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+  return Val_unit;
+}
+
+#line 101 "creations.c"
+value k_create(value v) { return val_of_root(boxroot_create(v)); }
+value k_create_elsewhere(value v) { return val_of_root(boxroot_create(v)); }
+#line 201 "deletions.c"
+value k_delete(value r) { boxroot_delete(root_of_val(r)); return Val_unit; }
+value k_delete_elsewhere(value r) { boxroot_delete(root_of_val(r)); return Val_unit; }
+static void *deleter(void *r) { boxroot_delete((boxroot)r); return NULL; }
+#line 301 "uses.c"
+value k_get(value r) { return boxroot_get(root_of_val(r)); }
+value k_get_ref(value r) { return val_of_root((boxroot)boxroot_get_ref(root_of_val(r))); }
+value k_modify(value r, value v) { boxroot b = root_of_val(r); CHECK(boxroot_modify(&b, v), "modify"); return val_of_root(b); }
