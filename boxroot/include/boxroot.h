@@ -34,14 +34,14 @@ typedef struct bxr_private *boxroot;
    every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() tells which.
    Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to some microseconds (more when it
    finds many deletions from elsewhere to carry out). */
-BXR_INLINE boxroot boxroot_create(value v);
+BXR_INLINE boxroot boxroot_create(value v) BXR_AGREED_SYMBOL(boxroot_create);
 
 /* boxroot_get(r): the value that r holds. boxroot_get_ref(r): the address of the cell, which the GC keeps up to date; it is
    valid until r is deleted or modified.
    Both need r non-NULL and owned or borrowed. boxroot_get, and reading through the reference, need the domain lock, and the
    value read is subject to the usual rules for values that are not rooted. No failure. Cost: one load; none. */
-BXR_INLINE value boxroot_get(boxroot r);
-BXR_INLINE value const *boxroot_get_ref(boxroot r);
+BXR_INLINE value boxroot_get(boxroot r) BXR_AGREED_SYMBOL(boxroot_get);
+BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_AGREED_SYMBOL(boxroot_get_ref);
 
 /* boxroot_delete(r): ends the root r; the caller gives it up.
    Needs r non-NULL and owned. Needs no lock: any thread may call it at any time, registered with OCaml or not, also inside a
@@ -49,13 +49,13 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r);
    Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
    root deleted elsewhere keeps its value alive until its domain's next minor collection but one, or until that domain runs short of roots.
    After boxroot_teardown the call does nothing. */
-BXR_INLINE void boxroot_delete(boxroot r);
+BXR_INLINE void boxroot_delete(boxroot r) BXR_AGREED_SYMBOL(boxroot_delete);
 
 /* boxroot_modify(&r, v): makes r hold v. *r may change (the cell moves when it must: at most once between two minor
    collections while one domain modifies it), so references obtained earlier by boxroot_get_ref are void.
    Needs r owned and the domain lock. Failure: false, with the reasons of boxroot_create; then r still holds its old value.
    Cost: constant; a few instructions for a root created or modified since the last minor collection. */
-BXR_INLINE bool boxroot_modify(boxroot *r, value v);
+BXR_INLINE bool boxroot_modify(boxroot *r, value v) BXR_AGREED_SYMBOL(boxroot_modify);
 
 /* boxroot_setup(): prepares the library. Calling it is optional; boxroot_create does it. With OCaml 4.14, a program that
    deletes roots from threads before any root was created, or whose first call to boxroot_create might come without the lock,

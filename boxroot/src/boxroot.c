@@ -22,6 +22,19 @@ extern inline value const *boxroot_get_ref(boxroot r);
 extern inline boxroot boxroot_create(value v);
 extern inline void boxroot_delete(boxroot r);
 extern inline bool boxroot_modify(boxroot *r, value v);
+
+/* Under their plain names, for other languages. */
+value bxr_plain_get(boxroot r) BXR_SYMBOL(boxroot_get);
+value const *bxr_plain_get_ref(boxroot r) BXR_SYMBOL(boxroot_get_ref);
+boxroot bxr_plain_create(value v) BXR_SYMBOL(boxroot_create);
+void bxr_plain_delete(boxroot r) BXR_SYMBOL(boxroot_delete);
+bool bxr_plain_modify(boxroot *r, value v) BXR_SYMBOL(boxroot_modify);
+
+value bxr_plain_get(boxroot r) { return boxroot_get(r); }
+value const *bxr_plain_get_ref(boxroot r) { return boxroot_get_ref(r); }
+boxroot bxr_plain_create(value v) { return boxroot_create(v); }
+void bxr_plain_delete(boxroot r) { boxroot_delete(r); }
+bool bxr_plain_modify(boxroot *r, value v) { return boxroot_modify(r, v); }
 #endif
 
 int boxroot_status(void)

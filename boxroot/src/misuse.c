@@ -44,7 +44,8 @@ static bool modify(boxroot *r, value v, char const *file, int line, void const *
   return done;
 }
 
-/* Of these, two sets: for calls that tell their line, and for all others. */
+/* Three sets of these: for calls that tell their line; for others in C and C++, by address or in parentheses; and, under their plain
+   names, for other languages. */
 #define CALLER __builtin_return_address(0)
 boxroot bxr_create_at(value v, char const *file, int line) { return create(v, file, line, CALLER); }
 value bxr_get_at(boxroot r, char const *file, int line) { return *get(r, "boxroot_get", file, line, CALLER); }
@@ -57,6 +58,18 @@ value boxroot_get(boxroot r) { return *get(r, "boxroot_get", NULL, 0, CALLER); }
 value const *boxroot_get_ref(boxroot r) { return get(r, "boxroot_get_ref", NULL, 0, CALLER); }
 void boxroot_delete(boxroot r) { delete(r, NULL, 0, CALLER); }
 bool boxroot_modify(boxroot *r, value v) { return modify(r, v, NULL, 0, CALLER); }
+
+boxroot bxr_plain_create(value v) BXR_SYMBOL(boxroot_create);
+value bxr_plain_get(boxroot r) BXR_SYMBOL(boxroot_get);
+value const *bxr_plain_get_ref(boxroot r) BXR_SYMBOL(boxroot_get_ref);
+void bxr_plain_delete(boxroot r) BXR_SYMBOL(boxroot_delete);
+bool bxr_plain_modify(boxroot *r, value v) BXR_SYMBOL(boxroot_modify);
+
+boxroot bxr_plain_create(value v) { return create(v, NULL, 0, CALLER); }
+value bxr_plain_get(boxroot r) { return *get(r, "boxroot_get", NULL, 0, CALLER); }
+value const *bxr_plain_get_ref(boxroot r) { return get(r, "boxroot_get_ref", NULL, 0, CALLER); }
+void bxr_plain_delete(boxroot r) { delete(r, NULL, 0, CALLER); }
+bool bxr_plain_modify(boxroot *r, value v) { return modify(r, v, NULL, 0, CALLER); }
 
 void bxr_mark_live(boxroot r) { bxr_account_create(r, here); }
 void bxr_mark_moved(boxroot from, boxroot to) { bxr_account_move(from, to, here); }

@@ -35,6 +35,7 @@ let in_domain f =
 
 (* Many roots are created, fewer are deleted than slots are kept back. *)
 let go_on () =
+  ignore (make 3000);
   let roots = make 3000 in
   for i = 0 to min 1000 (quarantine () - 1) - 1 do delete roots.(i) done;
   Gc.minor ();

@@ -73,9 +73,11 @@
 #define BXR_INLINE inline
 #endif
 
-/* What program and library must agree on, as a part of names: every private function that a public inline function calls is renamed by
-   BXR_AGREED, so that a program and a library that do not agree do not link, and the linker's message says why. Costs nothing.
-   BXR_LAYOUT goes up with any change of what the inline functions read, write or call. Switches are normalised: plain numbers. */
+/* What program and library must agree on, as a part of names. Every private function and variable that a public inline function uses is
+   renamed by BXR_AGREED, and the public inline functions themselves have such names in object files (BXR_AGREED_SYMBOL), in case a compiler does
+   not inline them. So a program and a library that do not agree do not link, and the linker's message says why. It costs nothing. The
+   plain names are there too, for languages that do not read this header: whoever calls those depends on no layout.
+   BXR_LAYOUT goes up with any change of what the inline functions read, write or call. The switches must be plain numbers. */
 #define BXR_LAYOUT 2
 #if BOXROOT_DEBUG
 #define BXR_AGREED_CHECKED 1
@@ -105,5 +107,11 @@
 #define BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
   name##__program_and_library_must_agree_on__BOXROOT_DEBUG_##checked##__OCAML_##ocaml##__POOL_LOG_SIZE_##size##\
 __POOL_CAPACITY_##capacity##__FORCE_REMOTE_##remote##__THREAD_UNSAFE_##unsafe##__LAYOUT_##layout
+
+/* After the declaration of a function: its name in object files. */
+#define BXR_SYMBOL(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) BXR_STRING(name))
+#define BXR_AGREED_SYMBOL(name) BXR_SYMBOL(BXR_AGREED(name))
+#define BXR_STRING(...) BXR_QUOTE(__VA_ARGS__)
+#define BXR_QUOTE(...) #__VA_ARGS__
 
 #endif

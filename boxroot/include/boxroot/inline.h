@@ -32,6 +32,14 @@ typedef struct bxr_pool_head {
   uint32_t active;   /* slots [0, active) have been on the free list. Owned by the domain */
 } bxr_pool_head;
 
+/* A program and a library that do not agree on all this do not link (config.h). */
+#define bxr_cache BXR_AGREED(bxr_cache)
+#define bxr_lock BXR_AGREED(bxr_lock)
+#define bxr_only_domain BXR_AGREED(bxr_only_domain)
+#define bxr_create_slow BXR_AGREED(bxr_create_slow)
+#define bxr_delete_slow BXR_AGREED(bxr_delete_slow)
+#define bxr_modify_slow BXR_AGREED(bxr_modify_slow)
+
 /* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The memory of
    a pool that was given back reads as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
 #if BXR_OCAML5
@@ -55,10 +63,6 @@ extern BXR_THREAD_LOCAL void *bxr_lock; /* kept by hooks on the master lock, see
 #define bxr_pool_of(r) ((bxr_pool_head *)((uintptr_t)(r) & ~(BXR_POOL_SIZE - 1)))
 #define bxr_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
-/* A program and a library that do not agree on the layout do not link (config.h). */
-#define bxr_create_slow BXR_AGREED(bxr_create_slow)
-#define bxr_delete_slow BXR_AGREED(bxr_delete_slow)
-#define bxr_modify_slow BXR_AGREED(bxr_modify_slow)
 boxroot bxr_create_slow(value v);
 void bxr_delete_slow(boxroot r);
 bool bxr_modify_slow(boxroot *r, value v);
