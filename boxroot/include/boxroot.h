@@ -111,12 +111,12 @@ void boxroot_get_stats(boxroot_stats *out);
 /* boxroot_print_stats(): the same, in words, on the standard output. */
 void boxroot_print_stats(void);
 
-/* boxroot_report_roots(): the number of live roots. In the checked build (BOXROOT_DEBUG); it also prints on the standard error output
-   where they were created, the most frequent place first. A release build keeps no such account, as that would cost creation and
-   deletion: it prints nothing, and the result is UINT64_MAX. With BOXROOT_LEAKS=1 in the environment, a checked build makes this
-   report by itself when the program exits, and at boxroot_teardown, if there are roots left.
-   Needs nothing; roots that are made or deleted meanwhile may be left out or counted in. Cost: a look at every slot there is, and memory
-   for a list of the places, if it can be had. */
+/* boxroot_report_roots(): the number of live roots. In the checked build (BOXROOT_DEBUG); it also prints on the
+   standard error output where they were created, the most frequent place first. A release build keeps no such
+   account, as that would cost creation and deletion: it prints nothing, and the result is UINT64_MAX. With
+   BOXROOT_LEAKS=1 in the environment, a checked build makes this report by itself when the program exits, and at
+   boxroot_teardown, if there are roots left. Needs nothing; roots that are made or deleted meanwhile may be left out
+   or counted in. Cost: a look at every slot there is, and memory for a list of the places, if it can be had. */
 uint64_t boxroot_report_roots(void);
 
 /* Of earlier versions; the same as boxroot_setup. */

@@ -9,24 +9,32 @@
 _Static_assert(BOXROOT_QUARANTINE >= 1 && (BOXROOT_QUARANTINE & (BOXROOT_QUARANTINE - 1)) == 0, "a power of two");
 _Static_assert(BXR_DELETED_WORD % 2 == 1, "not a pointer");
 
-/* What is known of a slot. Every field is atomic: misuse comes from any thread. `state` is changed by a read-modify-write wherever two
-   threads may disagree about it, and stored with release after what it stands for. */
+/* What is known of a slot. Every field is atomic: misuse comes from any thread. `state` is changed by a
+   read-modify-write wherever two threads may disagree about it, and stored with release after what it stands for. */
 typedef struct record {
   bxr_site created, deleted;
   uint32_t state;
 } record;
 
 enum { RECORDS = 63 * BXR_CAPACITY };
+/* The calls that led to the creation and to the deletion; on request. A message about wrong use may have parts of
+   two. */
+enum { CREATED, DELETED, FRAMES = 16 };
+typedef struct calls {
+  void *frames[2][FRAMES];
+} calls;
+
 typedef struct account {
   struct account *next;
   uintptr_t region;
+  calls *calls;            /* of records[i]: calls[i]; NULL: none are kept */
   record records[RECORDS]; /* of pool i: from (i - 1) * BXR_CAPACITY */
 } account;
 
 static account *accounts;   /* all of them */
 static uint64_t live_roots;
 
-/* --- from an address to its record: a tree over the number of the region, which only grows ------------------------------------------ */
+/* --- from an address to its record: a tree over the number of the region, which only grows ------------------------ */
 
 enum { FAN_OUT_LOG = 13, LEVELS = 3, FAN_OUT = 1 << FAN_OUT_LOG };
 static void *top[FAN_OUT];
@@ -54,21 +62,6 @@ static account *account_of(uintptr_t address, bool make)
   return node == NULL ? NULL : child(node, number & (FAN_OUT - 1), make ? sizeof(account) : 0);
 }
 
-bool bxr_account_open(void *region)
-{
-  account *a = account_of((uintptr_t)region, true);
-  if (a == NULL) return false;
-  uintptr_t none = 0;
-  while (none == 0)
-    if (bxr_cas_seq_cst(&a->region, &none, (uintptr_t)region)) {
-      account *head = bxr_load_relaxed(&accounts);
-      do bxr_store_relaxed(&a->next, head);
-      while (!bxr_cas_seq_cst(&accounts, &head, a));
-      break;
-    }
-  return true;
-}
-
 /* NULL unless the address is that of a slot. */
 static record *find(boxroot r)
 {
@@ -82,35 +75,103 @@ static record *find(boxroot r)
 
 bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&find((boxroot)slot)->state); }
 
-/* --- faults ------------------------------------------------------------------------------------------------------------------------- */
+/* --- the calls that led to a place -------------------------------------------------------------------------------- */
+
+bool bxr_account_wanted(char const *variable)
+{
+  char const *s = getenv(variable);
+  return s != NULL && *s != '\0' && *s != '0';
+}
+
+bool bxr_account_open(void *region)
+{
+  account *a = account_of((uintptr_t)region, true);
+  if (a == NULL) return false;
+  if (bxr_account_wanted("BOXROOT_STACKS") && bxr_load_acquire(&a->calls) == NULL) {
+    calls *fresh = calloc(RECORDS, sizeof(calls)), *other = NULL;
+    if (fresh == NULL) return false;
+    while (other == NULL)
+      if (bxr_cas_seq_cst(&a->calls, &other, fresh)) break;
+    if (other != NULL) free(fresh); /* another thread was faster */
+  }
+  uintptr_t none = 0;
+  while (none == 0)
+    if (bxr_cas_seq_cst(&a->region, &none, (uintptr_t)region)) {
+      account *head = bxr_load_relaxed(&accounts);
+      do bxr_store_relaxed(&a->next, head);
+      while (!bxr_cas_seq_cst(&accounts, &head, a));
+      break;
+    }
+  return true;
+}
+
+static calls *calls_of(boxroot r, record *c)
+{
+  account *a = account_of((uintptr_t)r, false);
+  calls *all = bxr_load_acquire(&a->calls);
+  return all == NULL ? NULL : &all[c - a->records];
+}
+
+static void note_calls(boxroot r, record *c, int which)
+{
+  calls *known = calls_of(r, c);
+  if (known == NULL) return;
+  void *frames[FRAMES];
+  int n = bxr_os_stack(frames, FRAMES);
+  for (int i = 0; i < FRAMES; i++) bxr_store_relaxed(&known->frames[which][i], i < n ? frames[i] : NULL);
+}
+
+/* From the call that came from `site` outwards: not what the library itself called. */
+static void print_calls(boxroot r, record *c, int which, char const *what, bxr_site site)
+{
+  calls *known = calls_of(r, c);
+  if (known == NULL) return;
+  int first = 0;
+  while (first < FRAMES && bxr_load_relaxed(&known->frames[which][first]) != site.address) first++;
+  if (first == FRAMES) first = 0;
+  for (int i = first; i < FRAMES; i++) {
+    void *address = bxr_load_relaxed(&known->frames[which][i]);
+    char text[BXR_SITE_TEXT];
+    if (address == NULL) continue;
+    fprintf(stderr, "boxroot:   %s: %s\n", what, bxr_site_text((bxr_site){ NULL, address, 0 }, text));
+  }
+}
+
+/* --- faults ------------------------------------------------------------------------------------------------------- */
 
 __attribute__((noreturn)) static void fault(char const *what, bxr_site here, char const *kind, boxroot r, record *c)
 {
-  char text[3][BXR_SITE_TEXT];
-  char const *call = bxr_site_text(here, text[0]);
-  if (c == NULL) bxr_fault("%s: foreign pointer: %p is not a root; called at %s", what, (void *)r, call);
+  char text[3][BXR_SITE_TEXT], call[BXR_SITE_TEXT + 20] = "", ended[BXR_SITE_TEXT + 20] = "";
+  if (bxr_site_is_known(here)) snprintf(call, sizeof(call), " called at %s;", bxr_site_text(here, text[0]));
+  if (c == NULL) bxr_fault("%s: foreign pointer:%s %p is not a root", what, call, (void *)r);
   bxr_site created = bxr_site_load(&c->created), deleted = bxr_site_load(&c->deleted);
-  if (!bxr_site_is_known(created)) bxr_fault("%s: foreign pointer: %p was never a root; called at %s", what, (void *)r, call);
-  bxr_fault("%s: %s of root %p; called at %s; the root was created at %s%s%s", what, kind, (void *)r, call, bxr_site_text(created, text[1]),
-            bxr_site_is_known(deleted) ? ", deleted at " : "", bxr_site_is_known(deleted) ? bxr_site_text(deleted, text[2]) : "");
+  if (!bxr_site_is_known(created)) bxr_fault("%s: foreign pointer:%s %p was never a root", what, call, (void *)r);
+  if (bxr_site_is_known(deleted)) snprintf(ended, sizeof(ended), ", deleted at %s", bxr_site_text(deleted, text[1]));
+  print_calls(r, c, CREATED, "created", created);
+  print_calls(r, c, DELETED, "deleted", deleted);
+  bxr_site_text(created, text[2]);
+  bxr_fault("%s: %s of root %p;%s the root was created at %s%s", what, kind, (void *)r, call, text[2], ended);
 }
 
 void bxr_account_check(boxroot r, char const *what, bxr_site here)
 {
   record *c = find(r);
   uint32_t state = c == NULL ? BXR_SLOT_FREE : bxr_load_acquire(&c->state);
-  if (state != BXR_SLOT_LIVE) fault(what, here, state == BXR_SLOT_VOID ? "use after teardown" : "use after delete", r, c);
+  if (state == BXR_SLOT_VOID) fault(what, here, "use after teardown", r, c);
+  if (state != BXR_SLOT_LIVE) fault(what, here, "use after delete", r, c);
 }
 
-/* --- the life of a slot ------------------------------------------------------------------------------------------------------------- */
+/* --- the life of a slot ------------------------------------------------------------------------------------------- */
 
 void bxr_account_create(boxroot r, bxr_site here)
 {
   record *c = find(r);
   uint32_t state = bxr_load_acquire(&c->state);
-  if (state != BXR_SLOT_FREE && state != BXR_SLOT_VOID) bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
+  if (state != BXR_SLOT_FREE && state != BXR_SLOT_VOID)
+    bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
   bxr_site_store(&c->created, here);
   bxr_site_store(&c->deleted, (bxr_site){ 0 });
+  note_calls(r, c, CREATED);
   bxr_store_release(&c->state, BXR_SLOT_LIVE);
   bxr_add_relaxed(&live_roots, 1);
 }
@@ -118,9 +179,13 @@ void bxr_account_create(boxroot r, bxr_site here)
 static void end(boxroot r, record *c, char const *what, bxr_site here)
 {
   uint32_t state = BXR_SLOT_LIVE;
-  while (c == NULL || !bxr_cas_seq_cst(&c->state, &state, BXR_SLOT_DELETED))
-    if (c == NULL || state != BXR_SLOT_LIVE) fault(what, here, state == BXR_SLOT_VOID ? "use after teardown" : "double delete", r, c);
+  if (c == NULL) fault(what, here, "", r, c);
+  while (!bxr_cas_seq_cst(&c->state, &state, BXR_SLOT_DELETED)) {
+    if (state == BXR_SLOT_VOID) fault(what, here, "use after teardown", r, c);
+    if (state != BXR_SLOT_LIVE) fault(what, here, "double delete", r, c);
+  }
   bxr_site_store(&c->deleted, here);
+  note_calls(r, c, DELETED);
   bxr_add_relaxed(&live_roots, -1);
 }
 
@@ -133,17 +198,18 @@ void bxr_account_move(boxroot from, boxroot to, bxr_site here)
   end(from, old, "boxroot_modify", here);
 }
 
-/* --- quarantine --------------------------------------------------------------------------------------------------------------------- */
+/* --- quarantine --------------------------------------------------------------------------------------------------- */
 
-/* A ring. Whoever draws a number puts his slot in that place, and takes out what is there: the slot that has been in longest, or nearly
-   so when several threads come at once. */
+/* A ring. Whoever draws a number puts his slot in that place, and takes out what is there: the slot that has been in
+   longest, or nearly so when several threads come at once. */
 static boxroot ring[BOXROOT_QUARANTINE];
 static uint64_t drawn;
 
 static void leave(boxroot r, void (*release)(boxroot))
 {
   record *c = find(r);
-  if (*(uintptr_t volatile *)r != BXR_DELETED_WORD) fault("memory of a root", (bxr_site){ 0 }, "write after delete", r, c);
+  if (*(uintptr_t volatile *)r != BXR_DELETED_WORD)
+    fault("memory of a root", (bxr_site){ 0 }, "write after delete", r, c);
   bxr_store_release(&c->state, BXR_SLOT_RELEASED);
   release(r);
 }
@@ -196,56 +262,27 @@ void bxr_account_void_all(void)
   bxr_store_relaxed(&live_roots, (uint64_t)0);
 }
 
-/* --- live roots --------------------------------------------------------------------------------------------------------------------- */
+/* --- live roots --------------------------------------------------------------------------------------------------- */
 
 uint64_t bxr_account_live(void) { return bxr_load_relaxed(&live_roots); }
 
-typedef struct place {
-  bxr_site site;
-  uint64_t roots;
-} place;
-
-static int by_site(void const *a, void const *b) { return bxr_site_compare(((place const *)a)->site, ((place const *)b)->site); }
-
-static int by_roots(void const *a, void const *b)
-{
-  uint64_t m = ((place const *)a)->roots, n = ((place const *)b)->roots;
-  return m != n ? (m < n) - (m > n) : by_site(a, b);
-}
-
-/* The places of at most `most` live roots, each with a count of 1; how many they are. */
-static size_t collect(place *places, size_t most)
+/* The places of at most `most` live roots; how many they are. */
+static size_t collect(bxr_place *places, size_t most)
 {
   size_t n = 0;
   for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
     for (record *c = a->records; c < a->records + RECORDS && n < most; c++)
-      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) places[n++] = (place){ bxr_site_load(&c->created), 1 };
+      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) places[n++] = (bxr_place){ bxr_site_load(&c->created), 1 };
   return n;
-}
-
-/* Makes one place of neighbours that are the same; how many remain. */
-static size_t merge(place *places, size_t n)
-{
-  size_t last = 0;
-  for (size_t i = 1; i < n; i++)
-    if (by_site(&places[last], &places[i]) == 0) places[last].roots += places[i].roots;
-    else places[++last] = places[i];
-  return n == 0 ? 0 : last + 1;
 }
 
 void bxr_account_report(char const *when)
 {
   uint64_t live = bxr_account_live();
   fprintf(stderr, "boxroot: %llu root%s live%s\n", (unsigned long long)live, live == 1 ? " is" : "s are", when);
-  place *places = live == 0 ? NULL : malloc(live * sizeof(place));
+  bxr_place *places = live == 0 ? NULL : malloc(live * sizeof(bxr_place));
   if (places == NULL) return;
-  size_t n = collect(places, live);
-  qsort(places, n, sizeof(place), by_site);
-  n = merge(places, n);
-  qsort(places, n, sizeof(place), by_roots);
-  char text[BXR_SITE_TEXT];
-  for (size_t i = 0; i < n; i++)
-    fprintf(stderr, "boxroot:   %llu created at %s\n", (unsigned long long)places[i].roots, bxr_site_text(places[i].site, text));
+  bxr_places_print(places, collect(places, live), "created at");
   free(places);
 }
 #endif

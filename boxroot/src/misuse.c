@@ -4,8 +4,8 @@
 #if BOXROOT_DEBUG
 #include <stdlib.h>
 
-/* The place of the public call that this thread is in. A signal handler or a finaliser may make another call meanwhile: each call puts
-   back what it found. */
+/* The place of the public call that this thread is in. A signal handler or a finaliser may make another call
+   meanwhile: each call puts back what it found. */
 static BXR_THREAD_LOCAL bxr_site here;
 
 static bxr_site enter(char const *file, int line, void const *address)
@@ -44,12 +44,15 @@ static bool modify(boxroot *r, value v, char const *file, int line, void const *
   return done;
 }
 
-/* Three sets of these: for calls that tell their line; for others in C and C++, by address or in parentheses; and, under their plain
-   names, for other languages. */
+/* Three sets of these: for calls that tell their line; for others in C and C++, by address or in parentheses; and,
+   under their plain names, for other languages. */
 #define CALLER __builtin_return_address(0)
 boxroot bxr_create_at(value v, char const *file, int line) { return create(v, file, line, CALLER); }
 value bxr_get_at(boxroot r, char const *file, int line) { return *get(r, "boxroot_get", file, line, CALLER); }
-value const *bxr_get_ref_at(boxroot r, char const *file, int line) { return get(r, "boxroot_get_ref", file, line, CALLER); }
+value const *bxr_get_ref_at(boxroot r, char const *file, int line)
+{
+  return get(r, "boxroot_get_ref", file, line, CALLER);
+}
 void bxr_delete_at(boxroot r, char const *file, int line) { delete(r, file, line, CALLER); }
 bool bxr_modify_at(boxroot *r, value v, char const *file, int line) { return modify(r, v, file, line, CALLER); }
 
@@ -80,12 +83,6 @@ uint64_t boxroot_report_roots(void)
   return bxr_account_live();
 }
 
-static bool leaks_wanted(void)
-{
-  char const *s = getenv("BOXROOT_LEAKS");
-  return s != NULL && *s != '\0' && *s != '0';
-}
-
 static void report_at_exit(void)
 {
   if (bxr_account_live() > 0) bxr_account_report(" at exit");
@@ -94,12 +91,12 @@ static void report_at_exit(void)
 void bxr_misuse_setup(void)
 {
   static bool registered;
-  if (leaks_wanted() && !registered) registered = atexit(report_at_exit) == 0;
+  if (bxr_account_wanted("BOXROOT_LEAKS") && !registered) registered = atexit(report_at_exit) == 0;
 }
 
 void bxr_misuse_teardown(void)
 {
-  if (leaks_wanted() && bxr_account_live() > 0) bxr_account_report(" at teardown");
+  if (bxr_account_wanted("BOXROOT_LEAKS") && bxr_account_live() > 0) bxr_account_report(" at teardown");
   bxr_account_void_all();
 }
 #else

@@ -84,6 +84,9 @@ bool bxr_os_on_this_stack(void const *p)
 }
 
 #pragma weak dladdr /* in a library of its own on older systems, which nobody has to link for our sake */
+extern int backtrace(void **, int) __attribute__((weak)); /* not in every C library */
+
+int bxr_os_stack(void **addresses, int most) { return backtrace == NULL ? 0 : backtrace(addresses, most); }
 
 void bxr_os_describe_code(void const *p, char *text, size_t size)
 {

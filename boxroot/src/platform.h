@@ -23,6 +23,10 @@ bool bxr_os_on_this_stack(void const *p);
 /* Where a piece of code is, in words: function (when the dynamic linker knows it), module, offset in the module as addr2line wants it. */
 void bxr_os_describe_code(void const *p, char *text, size_t size);
 
+/* The return addresses of the calls that this thread is in, innermost first, at most `most`; how many. 0 where the C library cannot tell.
+   Takes microseconds, and may allocate at its first use. */
+int bxr_os_stack(void **addresses, int most);
+
 /* Prints "boxroot: " and the message on the standard error output and aborts. */
 __attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char const *format, ...);
 

@@ -5,9 +5,11 @@
 
 #include "atomic.h"
 #include "platform.h"
+#include <stdint.h>
 
 #if BOXROOT_DEBUG
-/* Where a call came from: a line of a file, or else (file == NULL) the return address; neither: nowhere, all NULL and 0. */
+/* Where a call came from: a line of a file, or else (file == NULL) the return address; neither: nowhere, all NULL and
+   0. */
 typedef struct bxr_site {
   char const *file;
   void const *address;
@@ -20,8 +22,14 @@ char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
 
 static inline bool bxr_site_is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
 
-/* An order of places. Only the file's name counts, not where it is kept: each object has its own constant. */
-int bxr_site_compare(bxr_site a, bxr_site b);
+/* Prints the n places on the standard error output, a line each: how often, `what`, where; the most frequent first.
+   Two are the same when file (its name: each object has a constant of its own) and line are, or the address. Sorts
+   them, and merges those that are the same. */
+typedef struct bxr_place {
+  bxr_site site;
+  uint64_t count;
+} bxr_place;
+void bxr_places_print(bxr_place *places, size_t n, char const *what);
 
 /* A place that several threads may look at and write at the same time. Such a reader may get parts of two places. */
 static inline bxr_site bxr_site_load(bxr_site const *s)

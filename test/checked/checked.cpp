@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls through the C++ class, from places whose names the tests know. A deletion by a destructor is known by the function it is in,
-   which must therefore be exported. */
+/* Calls through the C++ class, from places whose names the tests know. A deletion by a destructor is known by the
+   function it is in, which must therefore be exported. */
 #include <boxroot/boxroot.hpp>
 
 static inline value val_of_root(boxroot r) { return (value)((uintptr_t)r | 1); }

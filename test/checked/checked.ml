@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* What the checked build promises: misuse is found although the slot could have been used again, the message names the places, deleted
-   slots keep nothing alive and are used again at last, and the roots that are left are counted and reported. *)
+(* What the checked build promises: misuse is found although the slot could have been used again, the message names the
+   places, deleted slots keep nothing alive and are used again at last, and the roots that are left are counted and
+   reported. *)
 
 open Root
 
@@ -31,7 +32,7 @@ let in_domain f =
   Par.join (Par.spawn (fun () -> result := Some (f ())));
   match !result with Some x -> x | None -> fail "a domain gave no result"
 
-(* --- misuse, with the slot free to be used again, and the places ---------------------------------------------------------------------- *)
+(* --- misuse, with the slot free to be used again, and the places ------------------------------------------------ *)
 
 (* Many roots are created, fewer are deleted than slots are kept back. *)
 let go_on () =
@@ -73,26 +74,40 @@ let of_ended_domain () =
 
 let at_101 = "created at creations.c:101"
 let misuses =
-  [ ("double-delete", gone delete_here, delete_there, [ "boxroot_delete: double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
-    ("double-delete-old", old delete_here, delete_there, [ "double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
-    ("double-delete-by-thread", gone delete_here, delete_thread, [ "double delete"; "called at deletions.c:203"; at_101; "deleted at deletions.c:201" ]);
-    ("double-delete-of-thread", gone delete_thread, delete_here, [ "double delete"; "called at deletions.c:201"; at_101; "deleted at deletions.c:203" ]);
-    ("double-delete-at-once", (fun () -> create_here 0), delete_twice_at_once, [ "double delete"; "called at deletions.c:203"; at_101 ]);
-    ("get", gone delete_here, get_here, [ "boxroot_get: use after delete"; "called at uses.c:301"; at_101; "deleted at deletions.c:201" ]);
-    ("get-old", old delete_thread, get_here, [ "boxroot_get: use after delete"; "called at uses.c:301"; at_101; "deleted at deletions.c:203" ]);
-    ("get-ref", gone delete_here, (fun r -> ignore (get_ref_here r)), [ "boxroot_get_ref: use after delete"; "called at uses.c:302"; at_101 ]);
-    ("modify", gone delete_here, (fun r -> ignore (modify_here r 0)), [ "boxroot_modify: use after delete"; "called at uses.c:303"; at_101 ]);
-    ("moved-delete", moved, delete_here, [ "double delete"; "called at deletions.c:201"; at_101; "deleted at uses.c:303" ]);
+  [ ("double-delete", gone delete_here, delete_there,
+       [ "boxroot_delete: double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
+    ("double-delete-old", old delete_here, delete_there,
+       [ "double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
+    ("double-delete-by-thread", gone delete_here, delete_thread,
+       [ "double delete"; "called at deletions.c:203"; at_101; "deleted at deletions.c:201" ]);
+    ("double-delete-of-thread", gone delete_thread, delete_here,
+       [ "double delete"; "called at deletions.c:201"; at_101; "deleted at deletions.c:203" ]);
+    ("double-delete-at-once", (fun () -> create_here 0), delete_twice_at_once,
+       [ "double delete"; "called at deletions.c:203"; at_101 ]);
+    ("get", gone delete_here, get_here,
+       [ "boxroot_get: use after delete"; "called at uses.c:301"; at_101; "deleted at deletions.c:201" ]);
+    ("get-old", old delete_thread, get_here,
+       [ "boxroot_get: use after delete"; "called at uses.c:301"; at_101; "deleted at deletions.c:203" ]);
+    ("get-ref", gone delete_here, (fun r -> ignore (get_ref_here r)),
+       [ "boxroot_get_ref: use after delete"; "called at uses.c:302"; at_101 ]);
+    ("modify", gone delete_here, (fun r -> ignore (modify_here r 0)),
+       [ "boxroot_modify: use after delete"; "called at uses.c:303"; at_101 ]);
+    ("moved-delete", moved, delete_here,
+       [ "double delete"; "called at deletions.c:201"; at_101; "deleted at uses.c:303" ]);
     ("moved-get", moved, get_here, [ "use after delete"; "called at uses.c:301"; at_101; "deleted at uses.c:303" ]);
     ("by-pointer", (fun () -> let r = create_by_pointer 0 in delete_by_pointer r; r), delete_by_pointer,
      [ "double delete"; "called at k_delete_by_pointer in "; "created at k_create_by_pointer in "; "deleted at k_delete_by_pointer in " ]);
-    ("write", gone delete_here, (fun r -> write r 0; for i = 0 to quarantine () do delete (create_or_fail i) done; Gc.minor (); Gc.minor ()),
+    ("write", gone delete_here,
+     (fun r -> write r 0; for i = 0 to quarantine () do delete (create_or_fail i) done; Gc.minor (); Gc.minor ()),
      [ "write after delete"; at_101; "deleted at deletions.c:201" ]) ]
 
 let domain_misuses =
-  [ ("double-delete-ended-domain", of_ended_domain, delete_there, [ "double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
-    ("double-delete-by-domain", gone delete_here, (fun r -> in_domain (fun () -> delete_there r)), [ "double delete"; "called at deletions.c:202"; at_101 ]);
-    ("double-delete-of-domain", gone (fun r -> in_domain (fun () -> delete_there r)), delete_here, [ "double delete"; at_101; "deleted at deletions.c:202" ]) ]
+  [ ("double-delete-ended-domain", of_ended_domain, delete_there,
+       [ "double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
+    ("double-delete-by-domain", gone delete_here, (fun r -> in_domain (fun () -> delete_there r)),
+       [ "double delete"; "called at deletions.c:202"; at_101 ]);
+    ("double-delete-of-domain", gone (fun r -> in_domain (fun () -> delete_there r)), delete_here,
+       [ "double delete"; at_101; "deleted at deletions.c:202" ]) ]
 
 let cxx_misuses =
   [ ("cplusplus", (fun () -> let r = cxx_create 0 in cxx_delete r; r), cxx_get,
@@ -106,8 +121,10 @@ let void_misuses =
     if not (setup ()) then fail "set-up";
     use roots.(2990)
   in
-  [ ("void-delete", before_teardown (fun r -> r), delete_here, [ "boxroot_delete: use after teardown"; at_101; "called at deletions.c:201" ]);
-    ("void-get", before_teardown (fun r -> ignore (make 10); r), get_here, [ "boxroot_get: use after teardown"; at_101; "called at uses.c:301" ]) ]
+  [ ("void-delete", before_teardown (fun r -> r), delete_here,
+       [ "boxroot_delete: use after teardown"; at_101; "called at deletions.c:201" ]);
+    ("void-get", before_teardown (fun r -> ignore (make 10); r), get_here,
+       [ "boxroot_get: use after teardown"; at_101; "called at uses.c:301" ]) ]
 
 
 let has_cxx () =
@@ -118,12 +135,15 @@ let all_misuses = misuses @ (if Par.multicore then domain_misuses else []) @ cxx
 let misuse_tests =
   List.map
     (fun (name, _, _, parts) ->
-      ("misuse-" ^ name, fun () -> if name = "cplusplus" && not (has_cxx ()) then skip "no C++ compiler"; Process.expect_fault ("do-" ^ name) parts))
+      ( "misuse-" ^ name,
+        fun () ->
+          if name = "cplusplus" && not (has_cxx ()) then skip "no C++ compiler";
+          Process.expect_fault ("do-" ^ name) parts ))
     all_misuses
 
 let misuse_doers = List.map (fun (name, prepare, use, _) -> ("do-" ^ name, fun () -> use (prepare ()))) all_misuses
 
-(* --- the quarantine ------------------------------------------------------------------------------------------------------------------- *)
+(* --- the quarantine --------------------------------------------------------------------------------------------- *)
 
 let ways =
   [ delete; delete_nolock; delete_thread ] @ if Par.multicore then [ (fun r -> in_domain (fun () -> delete r)) ] else []
@@ -159,7 +179,8 @@ let used_again () =
         if i land 63 = 0 then Gc.minor ()
       done;
       let more = pools_in_use () - start in
-      if more > (2 * quarantine () / pool_capacity ()) + 200 then fail "%d pools more after %d creations and deletions" more rounds)
+      if more > (2 * quarantine () / pool_capacity ()) + 200 then
+        fail "%d pools more after %d creations and deletions" more rounds)
     [ delete; delete_nolock ]
 
 (* Its value is let go, in each way of deletion, whether the root was old or young, and also in the middle of marking. *)
@@ -241,7 +262,7 @@ let many_regions () =
   Gc.minor ();
   Array.iter delete (make 1000)
 
-(* --- count and report ----------------------------------------------------------------------------------------------------------------- *)
+(* --- count and report ------------------------------------------------------------------------------------------- *)
 
 let do_report () =
   ignore (Array.init 30 (fun i -> create_there i));
@@ -257,6 +278,17 @@ let do_report () =
   let n = report () in
   if n <> expected then fail "%d roots are live, not %d" n expected
 
+(* The calls that led there, on request. *)
+let stacks () =
+  match Process.run_self ~environment:[ "BOXROOT_STACKS=1" ] "do-double-delete" with
+  | Unix.WSIGNALED _, said ->
+      let has part = if not (Process.contains said part) then fail "expected \"%s\" in: %s" part said in
+      has "boxroot:   created: k_create in ";
+      has "boxroot:   deleted: k_delete in ";
+      has ": main in ";
+      if Process.contains said "bxr_" then fail "the library's own calls are in: %s" said
+  | _, said -> fail "the fault was not detected: %s" said
+
 let lines said = String.split_on_char '\n' said
 let expect said line = if not (List.mem line (lines said)) then fail "expected the line \"%s\" in: %s" line said
 
@@ -268,7 +300,8 @@ let reported () =
   expect said (Printf.sprintf "boxroot: %d roots are live" (31 + here));
   expect said "boxroot:   30 created at creations.c:102";
   expect said (Printf.sprintf "boxroot:   %d created at creations.c:101" here);
-  if not (Process.contains said "boxroot:   1 created at k_create_by_pointer in ") then fail "no creation through a pointer in: %s" said
+  if not (Process.contains said "boxroot:   1 created at k_create_by_pointer in ") then
+    fail "no creation through a pointer in: %s" said
 
 let at_exit_reported () =
   let said = exits_well (Process.run_self ~environment:[ "BOXROOT_LEAKS=1" ] "do-leak") in
@@ -299,7 +332,8 @@ let leak_doers =
 
 let () =
   Root.main
-    ([ ("kept-back", kept_back); ("used-again", used_again); ("keeps-nothing-alive", keeps_nothing_alive); ("across-domains", across_domains);
+    ([ ("kept-back", kept_back); ("used-again", used_again); ("keeps-nothing-alive", keeps_nothing_alive);
+       ("across-domains", across_domains);
        ("torn-down-and-set-up", torn_down_and_set_up); ("many-regions", many_regions); ("reported", reported);
-       ("reported-at-exit", at_exit_reported) ]
+       ("reported-at-exit", at_exit_reported); ("stacks", stacks) ]
     @ misuse_tests @ if Process.is_rerun then misuse_doers @ leak_doers else [])

@@ -25,9 +25,9 @@
 #define BOXROOT_HPP_EXCEPTIONS 0
 #endif
 
-/* In the checked build (checked.h) the functions below have one or two parameters more, which have defaults and pass on where they are
-   used; and what ends a root is inlined even in programs that are not optimised, so that the place of a deletion, which in a destructor is
-   known by its address alone, is the place where the object ends. */
+/* In the checked build (checked.h) the functions below have two parameters more, which have defaults and pass
+   on where they are used; and what ends a root is inlined even in programs that are not optimised, so that the place
+   of a deletion, which in a destructor is known by its address alone, is the place where the object ends. */
 #if BOXROOT_DEBUG
 #define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 #define BOXROOT_HPP_AND_HERE , BOXROOT_HPP_HERE

@@ -53,15 +53,15 @@
 #define BOXROOT_THREAD_UNSAFE 0
 #endif
 
-/* The checked build: assertions, validation of all structures around every scan, and detection of misuse (use after delete,
-   double delete, foreign pointers, use after teardown), which ends the program with a message that names the fault and the places in the
-   program that have to do with it (checked.h). */
+/* The checked build: assertions, validation of all structures around every scan, and detection of misuse (use after
+   delete, double delete, foreign pointers, use after teardown), which ends the program with a message that names the
+   fault and the places in the program that have to do with it (checked.h). */
 #ifndef BOXROOT_DEBUG
 #define BOXROOT_DEBUG 0
 #endif
 
-/* The checked build: so many deleted slots wait, first in, first out, before they are used again. A power of two, from 1. A matter of
-   the library alone. */
+/* The checked build: so many deleted slots wait, first in, first out, before they are used again. A power of two,
+   from 1. A matter of the library alone. */
 #ifndef BOXROOT_QUARANTINE
 #define BOXROOT_QUARANTINE 4096
 #endif
@@ -73,11 +73,12 @@
 #define BXR_INLINE inline
 #endif
 
-/* What program and library must agree on, as a part of names. Every private function and variable that a public inline function uses is
-   renamed by BXR_AGREED, and the public inline functions themselves have such names in object files (BXR_AGREED_SYMBOL), in case a compiler does
-   not inline them. So a program and a library that do not agree do not link, and the linker's message says why. It costs nothing. The
-   plain names are there too, for languages that do not read this header: whoever calls those depends on no layout.
-   BXR_LAYOUT goes up with any change of what the inline functions read, write or call. The switches must be plain numbers. */
+/* What program and library must agree on, as a part of names. Every private function and variable that a public
+   inline function uses is renamed by BXR_AGREED, and the public inline functions themselves have such names in object
+   files (BXR_AGREED_SYMBOL), in case a compiler does not inline them. So a program and a library that do not agree do
+   not link, and the linker's message says why. It costs nothing. The plain names are there too, for languages that do
+   not read this header: whoever calls those depends on no layout. BXR_LAYOUT goes up with any change of what the
+   inline functions read, write or call. The switches must be plain numbers. */
 #define BXR_LAYOUT 2
 #if BOXROOT_DEBUG
 #define BXR_AGREED_CHECKED 1
@@ -100,8 +101,8 @@
 #define BXR_AGREED_UNSAFE 0
 #endif
 #define BXR_AGREED(name) \
-  BXR_AGREED_ON(name, BXR_AGREED_CHECKED, BXR_AGREED_OCAML, BOXROOT_POOL_LOG_SIZE, BOXROOT_POOL_CAPACITY, BXR_AGREED_REMOTE, \
-                BXR_AGREED_UNSAFE, BXR_LAYOUT)
+  BXR_AGREED_ON(name, BXR_AGREED_CHECKED, BXR_AGREED_OCAML, BOXROOT_POOL_LOG_SIZE, BOXROOT_POOL_CAPACITY, \
+                BXR_AGREED_REMOTE, BXR_AGREED_UNSAFE, BXR_LAYOUT)
 #define BXR_AGREED_ON(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
   BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout)
 #define BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
