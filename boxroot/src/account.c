@@ -112,27 +112,27 @@ static calls *calls_of(boxroot r, record *c)
   return all == NULL ? NULL : &all[c - a->records];
 }
 
-static void note_calls(boxroot r, record *c, int which)
+/* From the call that came from `site` outwards: not what the library itself called. */
+static void note_calls(boxroot r, record *c, int which, bxr_site site)
 {
+  enum { OURS = 8 };
   calls *known = calls_of(r, c);
   if (known == NULL) return;
-  void *frames[FRAMES];
-  int n = bxr_os_stack(frames, FRAMES);
-  for (int i = 0; i < FRAMES; i++) bxr_store_relaxed(&known->frames[which][i], i < n ? frames[i] : NULL);
+  void *found[FRAMES + OURS];
+  int n = bxr_os_stack(found, FRAMES + OURS), first = 0;
+  while (first < n && found[first] != site.address) first++;
+  if (first == n) first = 0; /* called where no place is known, or the stack cannot be read */
+  for (int i = 0; i < FRAMES; i++)
+    bxr_store_relaxed(&known->frames[which][i], first + i < n ? found[first + i] : NULL);
 }
 
-/* From the call that came from `site` outwards: not what the library itself called. */
-static void print_calls(boxroot r, record *c, int which, char const *what, bxr_site site)
+static void print_calls(boxroot r, record *c, int which, char const *what)
 {
   calls *known = calls_of(r, c);
-  if (known == NULL) return;
-  int first = 0;
-  while (first < FRAMES && bxr_load_relaxed(&known->frames[which][first]) != site.address) first++;
-  if (first == FRAMES) first = 0;
-  for (int i = first; i < FRAMES; i++) {
-    void *address = bxr_load_relaxed(&known->frames[which][i]);
+  for (int i = 0; known != NULL && i < FRAMES; i++) {
     char text[BXR_SITE_TEXT];
-    if (address == NULL) continue;
+    void *address = bxr_load_relaxed(&known->frames[which][i]);
+    if (address == NULL) break;
     fprintf(stderr, "boxroot:   %s: %s\n", what, bxr_site_text((bxr_site){ NULL, address, 0 }, text));
   }
 }
@@ -147,8 +147,8 @@ __attribute__((noreturn)) static void fault(char const *what, bxr_site here, cha
   bxr_site created = bxr_site_load(&c->created), deleted = bxr_site_load(&c->deleted);
   if (!bxr_site_is_known(created)) bxr_fault("%s: foreign pointer:%s %p was never a root", what, call, (void *)r);
   if (bxr_site_is_known(deleted)) snprintf(ended, sizeof(ended), ", deleted at %s", bxr_site_text(deleted, text[1]));
-  print_calls(r, c, CREATED, "created", created);
-  print_calls(r, c, DELETED, "deleted", deleted);
+  print_calls(r, c, CREATED, "created");
+  print_calls(r, c, DELETED, "deleted");
   bxr_site_text(created, text[2]);
   bxr_fault("%s: %s of root %p;%s the root was created at %s%s", what, kind, (void *)r, call, text[2], ended);
 }
@@ -171,7 +171,7 @@ void bxr_account_create(boxroot r, bxr_site here)
     bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
   bxr_site_store(&c->created, here);
   bxr_site_store(&c->deleted, (bxr_site){ 0 });
-  note_calls(r, c, CREATED);
+  note_calls(r, c, CREATED, here);
   bxr_store_release(&c->state, BXR_SLOT_LIVE);
   bxr_add_relaxed(&live_roots, 1);
 }
@@ -185,7 +185,7 @@ static void end(boxroot r, record *c, char const *what, bxr_site here)
     if (state != BXR_SLOT_LIVE) fault(what, here, "double delete", r, c);
   }
   bxr_site_store(&c->deleted, here);
-  note_calls(r, c, DELETED);
+  note_calls(r, c, DELETED, here);
   bxr_add_relaxed(&live_roots, -1);
 }
 
@@ -193,8 +193,11 @@ void bxr_account_delete(boxroot r, bxr_site here) { end(r, find(r), "boxroot_del
 
 void bxr_account_move(boxroot from, boxroot to, bxr_site here)
 {
-  record *old = find(from);
-  bxr_site_store(&find(to)->created, bxr_site_load(&old->created));
+  record *old = find(from), *new = find(to);
+  bxr_site_store(&new->created, bxr_site_load(&old->created));
+  calls *a = calls_of(from, old), *b = calls_of(to, new);
+  for (int i = 0; a != NULL && b != NULL && i < FRAMES; i++)
+    bxr_store_relaxed(&b->frames[CREATED][i], bxr_load_relaxed(&a->frames[CREATED][i]));
   end(from, old, "boxroot_modify", here);
 }
 
