@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
+#define BXR_ONE_UNIT
 #include <boxroot.h>
 
 #include "platform.c"
@@ -11,9 +12,11 @@
 #include "region.c"
 #include "young.c"
 #include "domain.c"
+#include "chain.c"
 #include "remote.c"
-#include "supply.c"
 #include "validate.c"
+#include "supply.c"
+#include "succession.c"
 #include "scan.c"
 #include "boxroot.c"
 #include "stats.c"

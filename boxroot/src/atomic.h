@@ -22,10 +22,15 @@
 #define bxr_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define bxr_exchange_seq_cst(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
 #define bxr_fetch_add_acq_rel(p, v) __atomic_fetch_add((p), (v), __ATOMIC_ACQ_REL)
+#define bxr_fetch_or_seq_cst(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
+#define bxr_fetch_and_seq_cst(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
 #define bxr_add_relaxed(p, v) ((void)__atomic_fetch_add((p), (v), __ATOMIC_RELAXED))
 /* On failure *expected is refreshed. */
 #define bxr_cas_seq_cst(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)
+
+#define bxr_cas_acq_rel(p, expected, v) \
+  __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 
 /* A counter that one domain writes and others may read: no atomic read-modify-write is needed. */
 #define bxr_count(p, n) bxr_store_relaxed((p), bxr_load_relaxed(p) + (n))

@@ -11,6 +11,7 @@
 #include <caml/misc.h>
 #include <caml/roots.h>
 #include <caml/shared_heap.h>
+#include <pthread.h>
 
 #ifdef Max_domains_max
 _Static_assert(Max_domains_max <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
@@ -44,50 +45,89 @@ static void scan_hook(scanning_action action, scanning_action_flags flags, void 
   else callbacks->all(id, &visitor);
 }
 
+
+/* --- the end of a domain ------------------------------------------------------------------------------------------------- */
+
+/* The runtime gives the domain lock up at the end of a domain, but Caml_state stays set on its thread: destructors of thread-local data run
+   with the state of nobody, or of the next domain that gets the same record. So this thread is made to forget it first of all:
+   with glibc destructors registered by __cxa_thread_atexit_impl (as those of C++ and Rust are) run before those of POSIX keys, and the
+   last registered first. Elsewhere a POSIX key does it, before those of keys that are made later, as a rule; and slow paths
+   find out by themselves (bxr_runtime_self). */
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+static pthread_key_t end_of_thread;
+static bool have_key;
+static BXR_THREAD_LOCAL bool leaving;  /* this thread's domain has begun to end */
+static BXR_THREAD_LOCAL int leaving_id; /* which one it was */
+
+static void forget_domain(void *unused)
+{
+  (void)unused;
+#if defined(HAS_FULL_THREAD_VARIABLES)
+  caml_state = NULL;
+#endif
+}
+
+static void forget_domain_at_exit(void)
+{
+  if (__cxa_thread_atexit_impl != NULL && __cxa_thread_atexit_impl(forget_domain, NULL, &__dso_handle) == 0) return;
+  if (have_key) (void)pthread_setspecific(end_of_thread, &leaving);
+}
+
+void *bxr_runtime_self(void)
+{
+  void *self = bxr_self();
+  if (!leaving || self == NULL) return self;
+  /* It still has the lock as long as it is the same domain, and has not ended. */
+  return Caml_state->unique_id == leaving_id && caml_domain_is_terminating() ? self : NULL;
+}
+
 static bool over; /* (atomic) */
 bool bxr_runtime_over(void) { return bxr_load_acquire(&over); }
 
 static void end_hook(void)
 {
-  if (caml_domain_alone()) bxr_store_release(&over, true);
+  bool alone = caml_domain_alone();
+  if (alone) bxr_store_release(&over, true);
   if (earlier_end != NULL) earlier_end();
   if (bxr_load_acquire(&attached)) callbacks->domain_end((unsigned)Caml_state->id);
+  if (alone) return;
+  leaving_id = Caml_state->unique_id;
+  leaving = true;
+  forget_domain_at_exit();
 }
 
-/* The marker takes the slots it reads in pools, and the blocks it finds by them, for work that the collector's pace foresees. A scan of
-   all roots at the start of the cycle does that part outside the budget; so with the marker the cycle would last longer, and the heap
-   grow. To make up for it, a charge of some words for each slot is added to the work to be done. It is spread over the cycle as the
-   collector spreads its own work, in proportion to allocation: a cycle expects G = heap * 2 o / (3 (100 + o)) words of it.
-   Measured with 5 M roots, peak heap against a scan at the start: 1.51 without, 1.41 with a charge of 1, 1.24 with 3, 1.15 with 4; the
-   99.9th percentile pause goes up from 1.4 to 1.7 times, the worst one stays. Where roots are few beside the heap, a charge of 4 makes
-   for more cycles than there would be with the scan; 2 does not. */
-static double charge(double words, double heap)
-{
-  double ratio = 4 * words / heap;
-  return words * (2 + 2 * (ratio < 1 ? ratio : 1));
-}
+/* --- pace ------------------------------------------------------------------------------------------------------------------ */
 
+/* The library darkens the roots of the snapshot in steps, one after each minor collection, outside the marker's budget: so the work that the
+   collector does for a word that was allocated, the number of its cycles, and the heap that it allows are those of a program
+   whose roots are scanned while the world is stopped at the start of the cycle.
+   When: a cycle expects that G = H * 2 o / (3 (100 + o)) words are allocated in it, for a heap of H words and a space overhead of o. Of its
+   work, H (sweeping) + H * 100 / (100 + o) (marking), sweeping comes first, that is, while the first (100 + o) / (200 + o) of G are
+   allocated: G' = H * 2 o / (3 (200 + o)) words. The roots are spread evenly over these, so that they lengthen the slices that sweep
+   and not those that mark. What is left when marking begins early, as in a forced collection, the marker reads within its budget.
+   Values that have to be put on the mark stack, which is emptied only by marking, are put there up to half the size from which
+   the runtime compresses it (a 32nd of the heap's bytes, 16 bytes an entry). */
 static void minor_end_hook(void)
 {
-  static uintnat charged_to[BXR_MAX_DOMAINS]; /* allocation since the last slice that was charged already; owned by the domain */
+  static uintnat accounted[BXR_MAX_DOMAINS]; /* of allocated_words, since the last slice; owned by the domain */
   if (earlier_minor_end != NULL) earlier_minor_end();
-  if (!bxr_load_acquire(&attached) || !BOXROOT_PACING) return;
-  uint64_t words = callbacks->marker_words((unsigned)Caml_state->id);
-  if (words == 0) return;
-  uintnat *charged = &charged_to[Caml_state->id];
+  if (!bxr_load_acquire(&attached)) return;
+  if (leaving) forget_domain_at_exit(); /* destructors that finalisers registered meanwhile come after this one, too */
+  if (!BOXROOT_PACING) return;
+  unsigned id = (unsigned)Caml_state->id;
   uintnat allocated = Caml_state->allocated_words;
-  uintnat fresh = allocated >= *charged ? allocated - *charged : allocated;
-  *charged = allocated;
+  uintnat fresh = allocated >= accounted[id] ? allocated - accounted[id] : allocated;
+  accounted[id] = allocated;
   double heap = (double)caml_heap_size(Caml_state->shared_heap) / sizeof(value), o = (double)caml_percent_free;
-  if (heap <= 0) return;
-  double share = (double)fresh * 3 * (100 + o) / (2 * o * heap);
-  if (share > 1) share = 1;
-  Caml_state->major_work_done_between_slices -= (intnat)(share * charge((double)words, heap));
+  double share = heap > 0 && o > 0 ? (double)fresh * 3 * (200 + o) / (2 * o * heap) : 1;
+  callbacks->advance(id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, Caml_state->sweeping_done);
 }
 
 void bxr_runtime_attach(bxr_callbacks const *c)
 {
   callbacks = c;
+  if (!have_key) have_key = pthread_key_create(&end_of_thread, forget_domain) == 0;
   bxr_store_release(&attached, true);
   if (!scan_left) earlier_scan = atomic_exchange(&caml_scan_roots_hook, scan_hook);
   if (!end_left) earlier_end = atomic_exchange(&caml_domain_terminated_hook, end_hook);
@@ -124,18 +164,54 @@ bool bxr_runtime_finish_marking(void)
   return Caml_state->marking_done;
 }
 
-void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v)) caml_darken(Caml_state, v, NULL); }
+/* caml_darken stores the header of a block without regard to others who change it. That loses the change of tag when another domain
+   forces a lazy value at that moment (in versions up to 5.4). Here such a header is changed atomically, and the one field darkened. */
+static void darken_block(value v)
+{
+  for (;;) {
+    header_t volatile *at = Hp_val(v);
+    header_t header = bxr_load_relaxed(at);
+    if (Tag_hd(header) == Infix_tag) {
+      v -= Infix_offset_hd(header);
+      continue;
+    }
+    if (Tag_hd(header) != Lazy_tag && Tag_hd(header) != Forcing_tag) break;
+    do
+      if (!Has_status_hd(header, caml_global_heap_state.UNMARKED)) return;
+    while (!bxr_cas_acq_rel(at, &header, With_status_hd(header, caml_global_heap_state.MARKED)));
+    v = (value)bxr_load_relaxed((uintptr_t *)v);
+    if (!is_pointer((uintptr_t)v) || Is_young(v)) return;
+  }
+  caml_darken(Caml_state, v, NULL);
+}
 
-void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
+void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v) && !Is_young(v)) darken_block(v); }
+
+/* Whether darkening the block puts it on the mark stack: it has pointers to the major heap among its first fields. */
+static bool is_pushed(value v, header_t header)
+{
+  if (Tag_hd(header) >= No_scan_tag) return false;
+  mlsize_t n = Wosize_hd(header);
+  if (n > 8) return true;
+  for (mlsize_t i = 0; i < n; i++)
+    if (is_pointer(bxr_load_relaxed((uintptr_t *)v + i))) return true;
+  return false;
+}
+
+uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 {
   enum { AHEAD = 12 };
+  uint32_t pushed = 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1);
+    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1, 1);
     value v = (value)slots[i];
     if (!is_pointer(slots[i]) || Is_young(v)) continue;
-    header_t hd = Hd_val(v);
-    if (Has_status_hd(hd, caml_global_heap_state.UNMARKED) || Tag_hd(hd) == Infix_tag) caml_darken(Caml_state, v, NULL);
+    header_t header = bxr_load_relaxed(Hp_val(v));
+    if (!Has_status_hd(header, caml_global_heap_state.UNMARKED) && Tag_hd(header) != Infix_tag) continue;
+    pushed += is_pushed(v, header);
+    darken_block(v);
   }
+  return pushed;
 }
 
 uintptr_t bxr_runtime_block_header(size_t words)
@@ -143,12 +219,7 @@ uintptr_t bxr_runtime_block_header(size_t words)
   return Make_header(words, 0, caml_global_heap_state.UNMARKED);
 }
 
-bool bxr_runtime_skip_block(uintptr_t *header)
-{
-  if (!Has_status_hd(*header, caml_global_heap_state.UNMARKED)) return false;
-  *header = With_status_hd(*header, caml_global_heap_state.MARKED);
-  return true;
-}
+bool bxr_runtime_block_visited(uintptr_t header) { return !Has_status_hd(header, caml_global_heap_state.UNMARKED); }
 
 bxr_minor_range bxr_runtime_minor_range(void)
 {

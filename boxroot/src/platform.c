@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* The runtime variant `_outheap` (../../outheap) follows pointers only into memory that it gave out for that; a pool anywhere else would be foreign to it. */
 enum { outheap_major = 1, outheap_page = 1 << 21 };
@@ -57,11 +58,32 @@ void *bxr_os_reserve(size_t size)
   return p;
 }
 
-void bxr_os_decommit(void *start, size_t size)
+bool bxr_os_decommit(void *start, size_t size)
 {
   int error = errno;
-  (void)madvise(start, size, MADV_DONTNEED); /* cannot fail for private memory of ours */
+  bool given = madvise(start, size, MADV_DONTNEED) == 0;
   errno = error;
+  return given;
+}
+
+size_t bxr_os_page_size(void)
+{
+  static size_t size; /* (atomic) */
+  size_t known = __atomic_load_n(&size, __ATOMIC_RELAXED);
+  if (known == 0) {
+    long n = sysconf(_SC_PAGESIZE);
+    known = n > 0 ? (size_t)n : 65536;
+    __atomic_store_n(&size, known, __ATOMIC_RELAXED);
+  }
+  return known;
+}
+
+void *bxr_os_map(size_t size) { return map(size); }
+
+void bxr_os_unmap(void *start, size_t size)
+{
+  if (outheap_allocate != NULL) return; /* part of a larger page */
+  (void)munmap(start, size);
 }
 
 void bxr_os_yield(void) { sched_yield(); }

@@ -7,22 +7,22 @@
 
 #if BOXROOT_DEBUG
 /* Faults when an invariant stated in pool.h or domain.h does not hold. Needs the lock of d. Cost: looks at every slot. */
-void bxr_validate(bxr_domain *d);
+BXR_INTERNAL void bxr_validate(bxr_domain *d);
 
 /* Faults unless r is a live root; `what` is the function that was given it. */
 void bxr_check_live(boxroot r, char const *what);
 
 /* Keep the account of live slots. bxr_mark_dead faults when r was not live. */
-void bxr_mark_live(boxroot r);
-void bxr_mark_dead(boxroot r);
+BXR_INTERNAL void bxr_mark_live(boxroot r);
+BXR_INTERNAL void bxr_mark_dead(boxroot r);
 
-/* No slot of the region is a live root any more. */
-void bxr_forget_live(bxr_region *r);
+/* No slot of the pool is a live root any more. */
+BXR_INTERNAL void bxr_forget_roots(bxr_pool *p);
 #else
 static inline void bxr_validate(bxr_domain *d) { (void)d; }
 static inline void bxr_mark_live(boxroot r) { (void)r; }
 static inline void bxr_mark_dead(boxroot r) { (void)r; }
-static inline void bxr_forget_live(bxr_region *r) { (void)r; }
+static inline void bxr_forget_roots(bxr_pool *p) { (void)p; }
 #endif
 
 #endif

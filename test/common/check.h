@@ -23,7 +23,7 @@
 
 #define OCAML5 (OCAML_VERSION >= 50000)
 
-/* The published library 0.4.0 has the same API but for boxroot_stats, and no detection of misuse. */
+/* The published library 0.4.0 has the same API but for boxroot_statistics, and no detection of misuse. */
 #ifndef TEST_RIVAL
 #define TEST_RIVAL 0
 #endif

@@ -104,7 +104,7 @@ value t_pools_in_use(value unit)
 #if TEST_RIVAL
   return Val_long(-1);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.pools_in_use);
 #endif
@@ -116,7 +116,7 @@ value t_pool_capacity(value unit)
 #if TEST_RIVAL
   return Val_long(2040);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.pool_capacity);
 #endif
@@ -128,7 +128,7 @@ value t_bytes_reserved(value unit)
 #if TEST_RIVAL
   return Val_long(-1);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.bytes_reserved);
 #endif

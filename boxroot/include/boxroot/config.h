@@ -6,6 +6,7 @@
 
 #include <caml/config.h>
 #include <caml/version.h>
+#include <stdint.h> /* says whether this is glibc */
 
 #if !defined(__GNUC__)
 #error "Boxroot needs GCC or Clang"
@@ -58,5 +59,32 @@
 #ifndef BOXROOT_DEBUG
 #define BOXROOT_DEBUG 0
 #endif
+
+/* Position-independent code (-fPIC, as OCaml, dune and cargo compile) reads thread-local words by a function call, unless it may assume that
+   they lie at a fixed distance from the thread pointer ("initial exec"): true in programs, in libraries that are there from the start, and,
+   with glibc, in those that are loaded later as long as the space that it sets aside for this lasts. BOXROOT_TLS_DYNAMIC=1 does not
+   assume it: for plugins that must load where that space is used up ("cannot allocate memory in static TLS block"). */
+#ifndef BOXROOT_TLS_DYNAMIC
+#define BOXROOT_TLS_DYNAMIC 0
+#endif
+#if !BOXROOT_TLS_DYNAMIC && defined(__ELF__) && defined(__GLIBC__)
+#define BXR_TLS_MODEL __attribute__((tls_model("initial-exec")))
+#else
+#define BXR_TLS_MODEL
+#endif
+
+/* The names that linkers see carry the version of the layout and the switches, so that two versions in one process, or 0.4.0 beside
+   this one, never bind to each other. BXR_LAYOUT changes when a structure or an inline path does. */
+#define BXR_LAYOUT v5
+#define BXR_STRING_(a) #a
+#define BXR_STRING(a) BXR_STRING_(a)
+#if BOXROOT_DEBUG || BOXROOT_FORCE_REMOTE || BOXROOT_THREAD_UNSAFE || BOXROOT_POOL_LOG_SIZE != 14 || BOXROOT_POOL_CAPACITY != 1000000
+#define BXR_SWITCHES                                                                                              \
+  "_" BXR_STRING(BOXROOT_DEBUG) BXR_STRING(BOXROOT_FORCE_REMOTE) BXR_STRING(BOXROOT_THREAD_UNSAFE)                    \
+  "_" BXR_STRING(BOXROOT_POOL_LOG_SIZE) "_" BXR_STRING(BOXROOT_POOL_CAPACITY)
+#else
+#define BXR_SWITCHES ""
+#endif
+#define BXR_LINK_NAME(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) "boxroot_" BXR_STRING(BXR_LAYOUT) BXR_SWITCHES "_" #name)
 
 #endif
