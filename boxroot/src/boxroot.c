@@ -176,7 +176,7 @@ bool bxr_modify_slow(boxroot *r, value v)
   bxr_domain *d = home_of(p);
   if (is_keeper(d, bxr_self())) {
     bxr_count(&d->count.modify_slow, 1);
-    if (bxr_pool_is_young(p) || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) {
+    if ((bxr_pool_is_young(p) || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) && !bxr_belongs_to_past(d, p)) {
       if (bxr_needs_barrier(d, p)) bxr_barrier(d, *(uintptr_t *)*r);
       *(value *)*r = v;
       return true;

@@ -33,9 +33,10 @@ static bool is_open(bxr_pool *p) { return p->earlier == NULL || bxr_runtime_bloc
 
 static uint32_t darken(bxr_domain *d, bxr_pool *p)
 {
+  BXR_ASSERT(!p->adopted);
   uint32_t pushes = bxr_runtime_darken_slots(p->slots, p->head.active);
   p->darkened = true;
-  if (!p->adopted && !is_open(p)) take_out(d, p);
+  if (!is_open(p)) take_out(d, p);
   bxr_count(&d->count.darkened_pools, 1);
   bxr_domain_publish(d, p);
   return pushes;

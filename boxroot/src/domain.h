@@ -105,6 +105,11 @@ static inline bool bxr_awaits_marker(bxr_domain *d, bxr_pool *p)
    Idea: deletion barrier of snapshot-at-the-beginning marking. */
 static inline bool bxr_needs_barrier(bxr_domain *d, bxr_pool *p) { return !p->darkened && bxr_awaits_marker(d, p); }
 
+/* Whether the marker of a domain that has ended may be reading p at this moment, on another thread. Then no slot of p is written but while
+   the world is stopped: deletions wait, modifications go to another slot. So that marker sees no value that was stored since the end
+   of its domain, and the order in which stores become visible does not matter. */
+static inline bool bxr_belongs_to_past(bxr_domain *d, bxr_pool *p) { return p->adopted && bxr_awaits_marker(d, p); }
+
 /* The barrier for one slot: darkens its value. */
 static inline void bxr_barrier(bxr_domain *d, uintptr_t old)
 {

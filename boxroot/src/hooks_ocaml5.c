@@ -110,15 +110,14 @@ static void end_hook(void)
    the runtime compresses it (a 32nd of the heap's bytes, 16 bytes an entry). */
 static void minor_end_hook(void)
 {
-  static uintnat accounted[BXR_MAX_DOMAINS]; /* of allocated_words, since the last slice; owned by the domain */
+  static uintnat allocated[BXR_MAX_DOMAINS]; /* words ever, at the last call; owned by the domain */
   if (earlier_minor_end != NULL) earlier_minor_end();
   if (!bxr_load_acquire(&attached)) return;
   if (leaving) forget_domain_at_exit(); /* destructors that finalisers registered meanwhile come after this one, too */
   if (!BOXROOT_PACING) return;
   unsigned id = (unsigned)Caml_state->id;
-  uintnat allocated = Caml_state->allocated_words;
-  uintnat fresh = allocated >= accounted[id] ? allocated - accounted[id] : allocated;
-  accounted[id] = allocated;
+  uintnat now = (uintnat)Caml_state->stat_major_words + Caml_state->allocated_words, fresh = now - allocated[id];
+  allocated[id] = now;
   double heap = (double)caml_heap_size(Caml_state->shared_heap) / sizeof(value), o = (double)caml_percent_free;
   double share = heap > 0 && o > 0 ? (double)fresh * 3 * (200 + o) / (2 * o * heap) : 1;
   callbacks->advance(id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, Caml_state->sweeping_done);

@@ -197,6 +197,10 @@ bool bxr_remote_fold_waiting(bxr_domain *d)
 {
   bxr_pool *p = take_first(&d->to_wait);
   if (p == NULL) return false;
+  if (bxr_belongs_to_past(d, p)) {
+    append(&d->to_wait, p);
+    return false;
+  }
   if (bxr_needs_barrier(d, p)) bxr_chain_darken(d, p);
   (void)fold_pool(d, p);
   return true;

@@ -36,12 +36,12 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   bxr_domain_publish(d, p);
 }
 
-/* Whether p can serve new roots, with room for at least `worth` of them. A pool that needs the barrier can when the marker's work on
+/* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read cannot. One that needs the barrier can when the marker's work on
    it is done right here; that is done when it is little, or when `thrift` says that pools should be saved. */
 static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
 {
   bxr_pool_count(p);
-  if (p->head.freed < worth || !has_room(d, p)) return false;
+  if (bxr_belongs_to_past(d, p) || p->head.freed < worth || !has_room(d, p)) return false;
   if (bxr_needs_barrier(d, p)) {
     if (!thrift && BXR_CAPACITY - p->head.freed > FEW) return false;
     bxr_chain_darken(d, p);
