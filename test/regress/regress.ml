@@ -14,6 +14,8 @@ external arm : int -> int -> unit = "o_arm" [@@noalloc]
 external disarm : unit -> unit = "o_disarm" [@@noalloc]
 external rearm : int -> unit = "o_rearm" [@@noalloc]
 external failures : unit -> int = "o_failures"
+external kernel : int -> bool -> unit = "o_kernel" [@@noalloc]
+external given : unit -> int = "o_given" [@@noalloc]
 external expect_enomem : unit -> unit = "o_expect_enomem" [@@noalloc]
 
 let text i = "value " ^ string_of_int i
@@ -677,6 +679,38 @@ let misuse_after_teardown_release () =
   Array.iter (fun r -> if modify r 1 <> none then fail "boxroot_modify succeeded after teardown") roots;
   Gc.full_major ()
 
+(* Memory is given back by the system's pages, and nothing depends on whether the system takes it. *)
+let pages size refuse () =
+  kernel size refuse;
+  let capacity = pool_capacity () in
+  let pools = if capacity < 1000 then 400 else 60 in
+  let n = pools * capacity in
+  for round = 1 to 6 do
+    let roots = make n in
+    Gc.minor ();
+    (* all roots of most pools: of single ones, and of runs of up to 20 *)
+    let gone i =
+      let p = i / capacity in
+      match round with 1 -> p mod 2 = 0 | 2 -> p mod 4 <> 3 | 3 -> p mod 20 <> 0 | 4 -> p > 2 | 5 -> p mod 8 > 3 | _ -> true
+    in
+    Array.iteri (fun i r -> if gone i then begin (if i land 1 = 0 then delete r else delete_nolock r); roots.(i) <- none end) roots;
+    if round land 1 = 0 then Root.compact () else for _ = 1 to 4 do Gc.full_major () done;
+    churn 1000;
+    check "after memory was given back" roots;
+    let more = make (n / 2) in
+    Gc.full_major ();
+    check "after memory was given back and used again" roots;
+    check "in memory used again" more;
+    delete_all roots;
+    delete_all more;
+    if round = 5 then begin
+      teardown ();
+      if not (setup ()) then fail "boxroot_setup failed"
+    end
+  done;
+  if refuse && given () > 0 then fail "the kernel did not refuse";
+  if (not refuse) && given () = 0 && capacity > 1000 && size < 1 lsl 20 then fail "no memory was given back"
+
 (* --- 8. replaced blocking-section hooks (OCaml 4.14) --------------------------------------------------------------------------------------------------- *)
 
 let hooks_replaced () =
@@ -736,6 +770,7 @@ let () =
        ("give-back-ended-domain", give_back_ended_domain); ("barrier-delete", barrier_delete); ("barrier-modify", barrier_modify);
        ("barrier-modify-immediate", barrier_modify_immediate); ("barrier-no-lock", barrier_nolock); ("barrier-elsewhere", barrier_elsewhere);
        ("barrier-exchange", barrier_exchange); ("barrier-mixed", barrier_mixed); ("barrier-other-domain", barrier_other_domain);
-       ("use-after-teardown", misuse_after_teardown_release); ("hooks-replaced", hooks_replaced);
+       ("pages-of-4k", pages 4096 false); ("pages-of-16k", pages 16384 false); ("pages-of-64k", pages 65536 false); ("pages-of-2m", pages 2097152 false);
+       ("pages-refused", pages 0 true); ("use-after-teardown", misuse_after_teardown_release); ("hooks-replaced", hooks_replaced);
        ("hooks-replaced-under-sleeper", hooks_replaced_under_sleeper) ]
     @ misuse_tests @ if Array.length Sys.argv = 2 && String.length Sys.argv.(1) > 3 && String.sub Sys.argv.(1) 0 3 = "do-" then misuse_doers else [])
