@@ -89,12 +89,14 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 
 /* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
    cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
-   slots of OCaml 4.14's collector hold links of its own. */
+   slots of OCaml 4.14's collector hold links of its own. With a runtime that is not known they are left for the next minor scan: the
+   world may not be stopped for all (docs/versions.md), and a domain that read a root, and deleted it, may hold the only other pointer
+   to its value where the collector has looked already. */
 static void all(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  bxr_remote_fold(d);
+  if (!BOXROOT_CONSERVATIVE) bxr_remote_fold(d);
   bxr_count(&d->count.other_scans, 1);
   visit_pools(d, visitor);
 }
