@@ -275,6 +275,7 @@ let finaliser_deletes ~major () =
 
 (* Blocks that die young: their finalisers run at the end of the minor collection that scans the pool their roots are in. *)
 let finaliser_young () =
+  if Sys.ocaml_version = "5.1.0" then skip "5.1.0 promotes dead custom blocks: no finaliser runs in a minor collection";
   let n = 300 in
   for round = 1 to scale 300 do
     holders n;
