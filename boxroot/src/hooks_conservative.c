@@ -2,8 +2,9 @@
 /* BOXROOT_CONSERVATIVE: what takes the place of hooks_ocaml5.c's knowledge of the collector of OCaml 5, when the runtime is not known.
 
    The library then behaves towards the collector as OCaml's own generational global roots do: each time the collector visits roots,
-   whatever for, it is shown all of ours; when it wants young ones only, those that may be young. No value is darkened when its root ends, no block is made up for the marker, the collector's pace is not touched, and whether a value is young
-   is asked by the runtime's own macro. docs/versions.md argues that this is enough, with OCaml 5.5 in particular.
+   whatever for, it is shown all of ours; when it wants young ones only, those that may be young. No value is darkened when its root
+   ends, no block is made up for the marker, the collector's pace is not touched, and whether a value is young is asked by the runtime's
+   own macro. docs/versions.md argues that this is enough, with OCaml 5.5 in particular.
 
    What remains of the runtime's internals are the scanning hook with its flag for young values, the hook for the end of a domain, the
    identity of a domain, and the question whether it is the only one or is about to end (hooks_ocaml5.c). If one of these changes, the
