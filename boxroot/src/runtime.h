@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c.
+/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c; with
+   BOXROOT_CONSERVATIVE hooks_conservative.c stands in for all that hooks_ocaml5.c knows of the collector.
    Nothing else in the library includes an internal header of OCaml. */
 #ifndef BXR_RUNTIME_H
 #define BXR_RUNTIME_H
@@ -90,6 +91,14 @@ BXR_INTERNAL bool bxr_runtime_block_visited(uintptr_t header);
 typedef struct { uintptr_t start, size; } bxr_minor_range;
 BXR_INTERNAL bxr_minor_range bxr_runtime_minor_range(void);
 
+#if BOXROOT_CONSERVATIVE /* the range is not looked at: only the runtime's own macro knows */
+BXR_INTERNAL bool bxr_runtime_is_young(value block);
+static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { (void)r; return (v & 1) == 0 && bxr_runtime_is_young((value)v); }
+
+/* The body of the scanning hook: `young_only` says that the collector wants young values only. */
+BXR_INTERNAL void bxr_conservative_scan(bxr_callbacks const *callbacks, unsigned id, bool young_only, bxr_visitor const *visitor);
+#else
 static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { return (v & 1) == 0 && v - r.start < r.size; }
+#endif
 
 #endif

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "young.h"
 
+#if BOXROOT_CONSERVATIVE
+static inline bool is_young(uintptr_t w, bxr_minor_range range) { return bxr_in_range(range, w); }
+#else
 /* A word w holds a young block iff it is even and w - start < size. With o = (w - start) | (w - start) << 63 this is one signed
    comparison and a sign: an odd word gets the top bit (minor heaps start at even addresses), so 0 <= o < size says it all. */
 static inline bool is_young(uintptr_t w, bxr_minor_range range)
@@ -8,6 +11,7 @@ static inline bool is_young(uintptr_t w, bxr_minor_range range)
   uintptr_t t = w - range.start;
   return (t | t << 63) < range.size;
 }
+#endif
 
 static void scan_slots(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
 {
@@ -15,7 +19,7 @@ static void scan_slots(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_
     if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_visit_young(visitor, (value)slots[i], &slots[i]);
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !BOXROOT_CONSERVATIVE
 #include <immintrin.h>
 
 __attribute__((target("avx2")))

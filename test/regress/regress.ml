@@ -178,7 +178,7 @@ let churn_domains ~main_uses () =
   Queue.iter (check "left behind") left;
   if (not (is_sanitized ())) && resident_kb () > !early + 6000 then
     fail "resident memory grew from %d KB after %d rounds to %d KB after %d" !early warm_up (resident_kb ()) rounds;
-  if (not (is_rival ())) && bytes_reserved () > !early_reserved + (8 * 1024 * 1024) then
+  if (not (is_rival ())) && bytes_reserved () > !early_reserved + (16 * 1024 * 1024) then
     fail "the library's memory grew from %d KB to %d KB" (!early_reserved / 1024) (bytes_reserved () / 1024)
 
 (* Several domains at a time, some of which end while others collect. *)
@@ -277,6 +277,7 @@ let finaliser_deletes ~major () =
 
 (* Blocks that die young: their finalisers run at the end of the minor collection that scans the pool their roots are in. *)
 let finaliser_young () =
+  if Sys.ocaml_version = "5.1.0" then skip "5.1.0 promotes dead custom blocks: no finaliser runs in a minor collection";
   let n = 300 in
   for round = 1 to scale 300 do
     holders n;
