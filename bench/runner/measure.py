@@ -42,6 +42,11 @@ class Job:
         return self.workload.source, self.implementation, self.build
 
 
+def one_line(text: str) -> str:
+    """The end of what a program said."""
+    return " ".join(text.split())[-300:]
+
+
 def run_job(job: Job, program, args: list[str], round_number: int) -> list[Figure]:
     """Raises RuntimeError with the reason when the program does not end well."""
     environment = {k: v for k, v in os.environ.items() if k not in ("OCAMLRUNPARAM", "CAMLRUNPARAM")}
@@ -51,14 +56,14 @@ def run_job(job: Job, program, args: list[str], round_number: int) -> list[Figur
         else:
             done = subprocess.run([str(program), *args], capture_output=True, text=True, timeout=job.case.timeout, env=environment)
             if done.returncode != 0:
-                raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+                raise RuntimeError(f"exit code {done.returncode}: {one_line(done.stderr)}")
             rows = [(name, float(value), unit) for name, value, unit in (line.split("\t") for line in done.stdout.splitlines())]
     except (OSError, ValueError) as error:
         raise RuntimeError(f"{type(error).__name__}: {error}") from None
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"no result within {job.case.timeout:g} s") from None
     except subprocess.CalledProcessError as error:
-        raise RuntimeError(f"exit code {error.returncode}: {error.stderr.decode(errors='replace').strip()[-300:]}") from None
+        raise RuntimeError(f"exit code {error.returncode}: {one_line(error.stderr.decode(errors='replace'))}") from None
     return [Figure(round_number, job.workload.name, job.label, job.implementation, *row) for row in rows]
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
@@ -20,6 +21,9 @@ RESULTS, PRODUCT = ROOT / "bench" / "results", "boxroot"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- measured:begin -->", "<!-- measured:end -->"
 BESIDE = ("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc")  # others that a row names
+
+
+LOST = "values lost"  # a metric of workloads that count what a rival failed to keep alive
 
 
 class PublishError(Exception):
@@ -68,6 +72,8 @@ def rows(results: Results) -> list[Row]:
                 single = [ours[r] / theirs[r] for r in ours if theirs.get(r, 0) > 0]
                 others = tuple((i, results.median(*key, i)) for i in BESIDE if results.values.get((*key, i)))
                 name = f"{workload.name}{' (' + case + ')' if case else ''}: {metric}"
+                if results.median(workload.name, case, LOST, RIVAL):
+                    name += " †"
                 out.append(Row(name, results.units[key], median(ours.values()), median(theirs.values()),
                                (min(single), max(single)) if len(single) > 1 else None, others))
     return sorted(out, key=lambda row: -row.ratio)
@@ -79,7 +85,7 @@ NOT_A_LINE = ("date", "commit", "mode", "rounds", "OCaml", "left out")  # facts 
 
 def about(facts: dict[str, str]) -> list[str]:
     """What a reader must know about a run."""
-    out = [f"Measured {facts['date']} at commit `{facts['commit']}` with OCaml {facts['OCaml']}; {facts['mode']} mode, {facts['rounds']} rounds at most.", ""]
+    out = [f"Measured {facts['date']} at commit {facts['commit']} with OCaml {facts['OCaml']}; {facts['mode']} mode, {facts['rounds']} rounds at most.", ""]
     out += [f"* {name}: {'`' + value + '`' if name.startswith('C code') else value}" for name, value in facts.items() if value and name not in NOT_A_LINE]
     return out + ([f"* not measured: {facts['left out']}"] if facts.get("left out") else [])
 
@@ -94,7 +100,9 @@ def of_version(folder: Path, heading: str) -> list[str]:
     missed = sum(v[1] > v[2] for v in verdicts)
     out = [heading, "", *about(facts), ""]
     out += [f"Of {len(all_rows)} rows 0.4.0 is better in {len(lost)}, in {sum(r.sure for r in lost)} of them in every round; this library in {len(won)}, "
-            f"in {sum(r.sure for r in won)} of them in every round. {missed} of {len(verdicts)} targets are missed (`{folder.relative_to(ROOT)}/report.md`).", ""]
+            f"in {sum(r.sure for r in won)} of them in every round. {missed} of {len(verdicts)} targets are missed (`{shown(folder)}/report.md`).", ""]
+    if any(r.name.endswith("†") for r in all_rows):
+        out += ["† 0.4.0 lost values in this program, so that it had less to do.", ""]
     for title, some in (("0.4.0 is better", lost), ("This library is better, or both are the same", won)):
         if some:
             out += [f"{title}:", "", *markdown_table(HEADER, [r.cells() for r in some]), ""]
@@ -112,8 +120,18 @@ def of_grid(folder: Path) -> list[str]:
             worst = max(ratios, key=ratios.get)
             table.append([metric, f"{geometric_mean(ratios.values()):.2f}", f"{min(ratios.values()):.2f}", f"{ratios[worst]:.2f}", worst])
     return [f"### The GC's pace, OCaml {facts['OCaml'].split(',')[0]}", "", *about(facts), "",
-            f"Ratios to 0.4.0 over {len(cases)} settings (`{folder.relative_to(ROOT)}/report.md` has each):", "",
+            f"Ratios to 0.4.0 over {len(cases)} settings (`{shown(folder)}/report.md` has each):", "",
             *markdown_table(["", "geometric mean", "least", "greatest", "where"], table), ""]
+
+
+def shown(folder: Path) -> Path:
+    return folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
+
+
+def wrapped(line: str) -> str:
+    """Prose in lines of 120 characters; tables as they are."""
+    return line if line.startswith(("|", "<", "!", "#")) else textwrap.fill(line, 120, subsequent_indent="  " if line.startswith("* ") else "",
+                                                                         break_long_words=False, break_on_hyphens=False)
 
 
 def version_key(folder: Path) -> tuple[int, ...]:
@@ -129,7 +147,7 @@ def block(results: Path = RESULTS) -> str:
             raise PublishError(f"{folder} has no {' and no '.join(missing)}: measure again with `tools/bench --record`")
     out = [BEGIN, "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->", ""]
     if (folders[0] / "ratios.svg").exists():
-        out += [f"![ratios to 0.4.0]({(folders[0] / 'ratios.svg').relative_to(ROOT)})", ""]
+        out += [f"![ratios to 0.4.0]({shown(folders[0])}/ratios.svg)", ""]
     out += ["A row has the medians over the rounds of one run, the ratio of these medians (below 1, this library is better; bold, 0.4.0 is), and the least and greatest "
             "ratio within one round, in which both ran directly after each other. What each row measures: `bench/README.md`. Others in the last column: "
             + "; ".join(f"`{i}`, {IMPLEMENTATIONS[i].note}" for i in BESIDE) + ".", ""]
@@ -141,19 +159,20 @@ def block(results: Path = RESULTS) -> str:
             out += ["<details>", f"<summary>OCaml {version}</summary>", "", *of_version(folder, f"### OCaml {version}"), "</details>", ""]
     for folder in sorted(results.glob("pacing-*"), key=version_key, reverse=True):
         out += of_grid(folder)
-    return "\n".join([*out, END])
+    return "\n".join([*(wrapped(line) for line in out), END])
 
 
 def main(arguments: list[str]) -> int:
     p = argparse.ArgumentParser(prog="bench publish", description=__doc__)
     p.add_argument("--check", action="store_true", help="write nothing; exit code 1 when the file does not say what the data say")
+    p.add_argument("--from", dest="results", type=Path, default=RESULTS, metavar="DIR", help="folder with boxroot-VERSION (default: bench/results)")
     p.add_argument("--into", type=Path, default=README, metavar="FILE", help="(default: README.md)")
     options = p.parse_args(arguments)
     try:
         text = options.into.read_text()
         if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
             raise PublishError(f"{options.into} must have the markers {BEGIN} and {END}, once each and in this order")
-        new = text[:text.index(BEGIN)] + block() + text[text.index(END) + len(END):]
+        new = text[:text.index(BEGIN)] + block(options.results.resolve()) + text[text.index(END) + len(END):]
     except (PublishError, OSError) as error:
         print(f"bench publish: {error}", file=sys.stderr)
         return 2

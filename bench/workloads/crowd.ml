@@ -26,7 +26,13 @@ let put h batch = ignore (exchange h ~ready:Option.is_none (Some batch))
 let take h = Option.get (exchange h ~ready:Option.is_some None)
 
 let make_batch size = Array.init size (fun i -> Cell.create (ref i))
-let delete_batch = Array.iteri (fun i cell -> if !(Cell.get cell) <> i then Bench.fail "a root has lost its value"; Cell.delete cell)
+let lost = Atomic.make 0 (* values that were not there any more; a rival that loses some is measured nevertheless, and the report says so *)
+
+let delete_batch =
+  Array.iteri (fun i cell ->
+      if !(Cell.get cell) <> i then Atomic.incr lost;
+      Cell.delete cell)
+
 let megabytes bytes = float bytes /. 1e6
 
 let timed f =
@@ -71,7 +77,7 @@ let () =
   let cpu name f =
     let start = Bench.cpu () in
     f ();
-    Bench.cpu () -. start |> fun seconds -> Bench.metric name (seconds *. 1e3) "ms"
+    Bench.metric name ((Bench.cpu () -. start) *. 1e3) "ms"
   in
   cpu "first minor collection after they ended" Gc.minor;
   cpu "full major after they ended" Gc.full_major;
@@ -83,4 +89,5 @@ let () =
   Gc.compact ();
   Bench.metric "resident: at the end, compacted" (growth ()) "MB";
   Bench.metric "mappings at the end" (float (Bench.mappings ())) "";
+  Bench.metric "values lost" (float (Atomic.get lost)) "";
   Bench.gc_metrics ()

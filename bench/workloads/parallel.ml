@@ -6,7 +6,7 @@
 
 let batch_size = 64
 let window_size = 4096 (* of a domain *)
-let most_on_the_way = 64 (* batches, for one receiver *)
+let most_on_the_way = 64 (* batches, for one receiver; who would send him more receives the batch itself *)
 
 type message = int list Cell.t
 type mailbox = { batches : message array list Atomic.t; waiting : int Atomic.t }
@@ -20,7 +20,15 @@ let take_all mailbox =
   ignore (Atomic.fetch_and_add mailbox.waiting (-List.length batches));
   batches
 
-let domain ~mailboxes ~received ~total ~share id () =
+(* Waits, asleep, until all domains have come here. *)
+let meet (lock, changed, missing) =
+  Mutex.lock lock;
+  decr missing;
+  Condition.broadcast changed;
+  while !missing > 0 do Condition.wait changed lock done;
+  Mutex.unlock lock
+
+let domain ~mailboxes ~share ~all_sent id () =
   let domains = Array.length mailboxes in
   let lot = ref (id + 1) in
   let draw n =
@@ -36,30 +44,28 @@ let domain ~mailboxes ~received ~total ~share id () =
     Option.iter Cell.delete window.(i);
     window.(i) <- Some cell
   in
-  let receive () =
-    match take_all mailboxes.(id) with
-    | [] -> Domains.relax ()
-    | batches ->
-      List.iter (Array.iter read) batches;
-      ignore (Atomic.fetch_and_add received (List.length batches * batch_size))
+  let receive () = List.iter (Array.iter read) (take_all mailboxes.(id)) in
+  let message _ =
+    let a = draw 1_000_000 in
+    Cell.create [ a; a + 1; a + 2 ]
   in
   for _ = 1 to share / batch_size do
-    let batch = Array.init batch_size (fun _ -> let a = draw 1_000_000 in Cell.create [ a; a + 1; a + 2 ]) in
+    let batch = Array.init batch_size message in
     let receiver = mailboxes.((id + 1 + draw (max 1 (domains - 1))) mod domains) in
-    while Atomic.get receiver.waiting >= most_on_the_way do receive () done;
-    post receiver batch;
+    if Atomic.get receiver.waiting < most_on_the_way then post receiver batch else Array.iter read batch;
     receive ()
   done;
-  while Atomic.get received < total do receive () done;
+  meet all_sent;
+  receive ();
   Array.iter (Option.iter Cell.delete) window
 
 let () =
   let domains = Bench.int_argument 1 ~default:2 in
   let share = Bench.int_argument 2 ~default:4_000_000 / domains / batch_size * batch_size in
   let mailboxes = Array.init domains (fun _ -> { batches = Atomic.make []; waiting = Atomic.make 0 }) in
-  let received = Atomic.make 0 and total = share * domains in
+  let all_sent = (Mutex.create (), Condition.create (), ref domains) and total = share * domains in
   let wall = Bench.wall () and cpu = Bench.cpu () in
-  Domains.run_all (List.init domains (domain ~mailboxes ~received ~total ~share));
+  Domains.run_all (List.init domains (domain ~mailboxes ~share ~all_sent));
   let per_message seconds = seconds *. 1e9 /. float total in
   Bench.metric "time" (per_message (Bench.wall () -. wall)) "ns";
   Bench.metric "processor time" (per_message (Bench.cpu () -. cpu)) "ns";
