@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <caml/alloc.h>
 #include <caml/mlvalues.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -51,4 +54,13 @@ value bench_mappings(value unit)
   for (int c; (c = getc(file)) != EOF;) lines += c == '\n';
   fclose(file);
   return Val_long(lines);
+}
+
+/* Has malloc give back what it keeps for later, where it can be asked to. */
+value bench_trim(value unit)
+{
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return unit;
 }

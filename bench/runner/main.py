@@ -180,8 +180,11 @@ def main() -> int:
     verdicts = targets.check(results, compiler.ocaml5)
     print(f"OCaml {compiler.version}, commit {facts['commit']}. Median, spread, ratio to {RIVAL}.")
     print(report.terminal(report.tables(results), shutil.get_terminal_size((160, 40)).columns))
-    target_lines = targets.lines(results, compiler.ocaml5)
-    print("\nTargets:", *target_lines, sep="\n  ", flush=True)
+    if options.mode == "grid":
+        title, target_lines = f"Ratios to {RIVAL} over the grid", ["\t".join(row) for row in [publish.GRID_HEADER, *publish.grid(results)]]
+    else:
+        title, target_lines = "Targets", targets.lines(results, compiler.ocaml5)
+    print(f"\n{title}:", *target_lines, sep="\n  ", flush=True)
 
     out = output_folder(options, compiler.version)
     out.mkdir(parents=True, exist_ok=True)
@@ -189,10 +192,10 @@ def main() -> int:
     report.write_facts(out / "facts.json", {**facts, "left out": "; ".join(f.splitlines()[0] for f in failures)})
     plots = []
     if options.mode == "full" and not options.no_plot and (python := fetch.matplotlib_python(cache, say)):
-        title = f"OCaml {compiler.version}, {facts['processor']}, {facts['date']}"
-        drawn = subprocess.run([python, Path(__file__).with_name("plot.py"), out / "raw.csv", out / "ratios.svg", title])
+        heading = f"OCaml {compiler.version}, {facts['processor']}, {facts['date']}"
+        drawn = subprocess.run([python, Path(__file__).with_name("plot.py"), out / "raw.csv", out / "ratios.svg", heading])
         plots = ["ratios.svg"] if drawn.returncode == 0 else []
-    (out / "report.md").write_text(report.markdown(results, facts, target_lines, plots, failures))
+    (out / "report.md").write_text(report.markdown(results, facts, title, target_lines, plots, failures))
     for f in failures:
         say(f)
     say(f"report: {os.path.relpath(out)}/report.md")

@@ -109,19 +109,26 @@ def of_version(folder: Path, heading: str) -> list[str]:
     return out
 
 
-def of_grid(folder: Path) -> list[str]:
-    """What the grid of pacing settings says, in a few lines: the whole is in its folder."""
-    facts, results = read_facts(folder / "facts.json"), read_raw(folder / "raw.csv")
-    table = []
-    cases = results.cases("pacing")
-    for metric in results.metrics("pacing", cases[0]):
-        ratios = {c: r for c in cases if (r := results.ratio("pacing", c, metric, OURS)) and WORKLOADS["pacing"].shown(metric)}
+GRID = "pacing"
+GRID_HEADER = ["", "geometric mean", "least", "greatest", "where"]
+
+
+def grid(results: Results) -> list[list[str]]:
+    """Of each figure, the ratios to 0.4.0 over all settings."""
+    table, cases = [], results.cases(GRID)
+    for metric in results.metrics(GRID, cases[0]) if cases else []:
+        ratios = {c: r for c in cases if (r := results.ratio(GRID, c, metric, OURS)) and WORKLOADS[GRID].shown(metric)}
         if ratios:
             worst = max(ratios, key=ratios.get)
             table.append([metric, f"{geometric_mean(ratios.values()):.2f}", f"{min(ratios.values()):.2f}", f"{ratios[worst]:.2f}", worst])
+    return table
+
+
+def of_grid(folder: Path) -> list[str]:
+    facts, results = read_facts(folder / "facts.json"), read_raw(folder / "raw.csv")
     return [f"### The GC's pace, OCaml {facts['OCaml'].split(',')[0]}", "", *about(facts), "",
-            f"Ratios to 0.4.0 over {len(cases)} settings (`{shown(folder)}/report.md` has each):", "",
-            *markdown_table(["", "geometric mean", "least", "greatest", "where"], table), ""]
+            f"Ratios to 0.4.0 over {len(results.cases(GRID))} settings (`{shown(folder)}/report.md` has each):", "",
+            *markdown_table(GRID_HEADER, grid(results)), ""]
 
 
 def shown(folder: Path) -> Path:
@@ -157,7 +164,7 @@ def block(results: Path = RESULTS) -> str:
             out += of_version(folder, f"### OCaml {version}")
         else:
             out += ["<details>", f"<summary>OCaml {version}</summary>", "", *of_version(folder, f"### OCaml {version}"), "</details>", ""]
-    for folder in sorted(results.glob("pacing-*"), key=version_key, reverse=True):
+    for folder in sorted(results.glob(f"{GRID}-*"), key=version_key, reverse=True):
         out += of_grid(folder)
     return "\n".join([*(wrapped(line) for line in out), END])
 

@@ -94,12 +94,12 @@ def markdown_workloads(tables) -> list[str]:
     return out
 
 
-def markdown(results: Results, facts: dict[str, str], target_lines: list[str], plots: list[str], failures: list[str]) -> str:
+def markdown(results: Results, facts: dict[str, str], title: str, target_lines: list[str], plots: list[str], failures: list[str]) -> str:
     out = ["# Benchmark report", "", *markdown_table(["", ""], [[k, v] for k, v in facts.items()]), ""]
     out += ["A cell holds the median, its spread over the rounds, and the ratio to `boxroot-0.4.0` (below 1: better).", ""]
     if failures:
         out += ["## Failures", "", *(f"* {f}" for f in failures), ""]
-    out += ["## Targets", "", "```", *target_lines, "```", ""]
+    out += [f"## {title}", "", "```", *target_lines, "```", ""]
     out += markdown_workloads(tables(results))
     out += [f"![{p}]({p})" for p in plots] + ([""] if plots else [])
     used = dict.fromkeys(f.implementation for f in results.figures)

@@ -197,11 +197,11 @@ WORKLOADS = {w.name: w for w in [
                (OURS, RIVAL, "boxroot_stw", "generational", "dll", "ocaml_list", "ocaml_array"), FULL, seconds=4 * size, timeout=900)
           for size in (1, 5, 20) for order in ("shuffled", "sequential")),
     ), modules=("bag",), context=("heap at start",)),
-    Workload("release", "memory that goes back to the system after deletion: growth of the process since its start", (
+    Workload("release", "memory that goes back to the system after deletion", (
         Case("20 M roots", ("roots", "20000000"), BOTH, QUICK, seconds=1),
         Case("20 M roots", ("roots", "20000000"), (OURS, RIVAL, "boxroot_stw", "dll", "generational"), FULL, seconds=4, timeout=600),
         Case("500 domains", ("domains", "500", "100000"), BOTH, seconds=2, ocaml5_only=True),
-    ), modules=("slots",)),
+    ), modules=("slots",), context=("at the start",)),
     Workload("pacing", "the heap that the GC's pace allows beside many roots", (
         pacing(5_000_000, 100, 20_000, 0, 100, modes=("quick", "full"), seconds=1.5),
         pacing(5_000_000, 0, 600_000, 0, 100, modes=QUICK, seconds=3),

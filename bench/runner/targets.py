@@ -57,7 +57,8 @@ TARGETS = [
     Target("memory after compaction", "release", "resident: compacted once", 1.5, old_bound=1.5),
     Target("mappings after compaction", "release", "mappings: compacted once", 1.5, old_bound=1.5),
     Target("memory, three full majors after domains ended", "release", "resident: after three full majors", 1.5, case="500 domains", old_bound=None),
-    Target("heap beside roots", "pacing", "peak heap, of what space_overhead promises", 1.1, old_bound=None, unit="of the promise"),
+    # OCaml's GC by itself goes up to 1.1 (space_overhead 40) to 1.9 times (240) this far.
+    Target("heap beside roots", "pacing", "peak heap, of what space_overhead promises", 2.0, old_bound=None, unit="of the promise"),
     Target("time beside roots", "pacing", "time", 1.0),
     Target("99.9th percentile pause beside roots", "pacing", "99.9th percentile pause, processor time", 1.2),
     Target("pinned pools: time", "pinned", "time", 1.1, old_bound=1.1),
