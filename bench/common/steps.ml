@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* How long the steps of a program take: a step is what lies between two calls of [start], [step] and [resume], on one thread. *)
+(* How long the steps of a program take: a step is what lies between two calls of [start], [step] and [resume], on one
+   thread. *)
 external start : unit -> unit = "steps_start" [@@noalloc] (* forgets all steps *)
 external step : unit -> unit = "steps_step" [@@noalloc] (* ends a step and begins the next *)
 external resume : unit -> unit = "steps_resume" [@@noalloc] (* begins a step; what came before is in none *)

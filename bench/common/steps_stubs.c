@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations of the steps of one thread, in histograms whose buckets are at most 1/32 wide, by the wall clock and by the processor
-   time of the thread: the first includes what other programs do to us, the second does not. */
+/* Durations of the steps of one thread, in histograms whose buckets are at most 1/32 wide, by the wall clock and by the
+   processor time of the thread: the first includes what other programs do to us, the second does not. */
 #include <caml/alloc.h>
 #include <caml/mlvalues.h>
 #include <stdint.h>

@@ -21,8 +21,8 @@ DEBUG_INFORMATION = ["-gdwarf-4"]  # changes no code; valgrind 3.19 cannot read 
 
 @dataclass(frozen=True)
 class Build:
-    """A way to compile all C code of a program, the library's, the rival's and the workload's. `cc`: the C compiler, or the one that OCaml
-    itself reports. `plain`: -O2 alone, instead of the flags that OCaml reports for C code."""
+    """A way to compile all C code of a program, the library's, the rival's and the workload's. `cc`: the C compiler, or
+    the one that OCaml itself reports. `plain`: -O2 alone, instead of the flags that OCaml reports for C code."""
     name: str
     label: str
     note: str
@@ -32,7 +32,7 @@ class Build:
 
 USERS = "users"
 BUILDS = {b.name: b for b in [
-    Build(USERS, "", "the C compiler and flags that OCaml reports: what ocamlc, dune and cargo's cc use, with -fPIC where OCaml says so"),
+    Build(USERS, "", "the C compiler and flags that OCaml reports: what ocamlc and dune use, with -fPIC where OCaml says so"),
     Build("O2", "-O2", "the same compiler, -O2 alone", plain=True),
     Build("clang", "clang", "clang with the flags that OCaml reports", cc="clang"),
     Build("clang-O2", "clang -O2", "clang, -O2 alone", cc="clang", plain=True),
@@ -65,7 +65,8 @@ class Compiler:
     def c_command(self, build: str = USERS) -> list[str]:
         """The C compiler with the flags of a build."""
         b = BUILDS[build]
-        return [b.cc or os.environ.get("CC") or self.users_cc, *(["-O2"] if b.plain else self.users_flags), *DEBUG_INFORMATION]
+        cc = b.cc or os.environ.get("CC") or self.users_cc
+        return [cc, *(["-O2"] if b.plain else self.users_flags), *DEBUG_INFORMATION]
 
     def can(self, build: str) -> bool:
         return shutil.which(self.c_command(build)[0]) is not None
@@ -96,7 +97,8 @@ def program(workload, implementation, compiler: Compiler, build: str = USERS) ->
     ml.append(BENCH / "common" / ("domains_ocaml5.ml" if compiler.ocaml5 else "domains_ocaml4.ml"))
     ml += [adaptors / f"{m}.ml" for m in workload.modules]
     ml.append(BENCH / "workloads" / f"{workload.source}.ml")
-    stubs = [BENCH / "common" / "bench_stubs.c", BENCH / "common" / "steps_stubs.c", BENCH / "workloads" / f"{workload.source}_stubs.c"]
+    stubs = [BENCH / "common" / "bench_stubs.c", BENCH / "common" / "steps_stubs.c"]
+    stubs.append(BENCH / "workloads" / f"{workload.source}_stubs.c")
     stubs += [adaptors / f"{m}_stubs.c" for m in workload.modules]
     c_sources = c_sources + [s for s in stubs if s.exists()]
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .build import OCAML_FLAGS, ROOT, USERS
+from .build import OCAML_FLAGS, ROOT
 
 
 def first_line(command: list[str]) -> str:
@@ -36,12 +36,14 @@ def load() -> str:
 
 def c_compilers(compiler, builds: list[str]) -> dict[str, str]:
     """The C compiler with its version, and the whole command line, of each build."""
-    return {f"C code, build {b}": first_line([compiler.c_command(b)[0], "--version"]) + ": " + " ".join(compiler.c_command(b)) for b in builds}
+    commands = {b: compiler.c_command(b) for b in builds}
+    return {f"C code, build {b}": first_line([c[0], "--version"]) + ": " + " ".join(c) for b, c in commands.items()}
 
 
 def facts(compiler, mode: str, builds: list[str]) -> dict[str, str]:
     commit = first_line(["git", "rev-parse", "--short=12", "HEAD"]) or "none"
-    if first_line(["git", "status", "--porcelain", "--", ".", ":!bench/results", ":!README.md"]):  # those are written from measurements
+    written = [":!bench/results", ":!README.md"]  # from measurements
+    if first_line(["git", "status", "--porcelain", "--", ".", *written]):
         commit += ", with uncommitted changes"
     memory = field("/proc/meminfo", "MemTotal").split()
     huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled")

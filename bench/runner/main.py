@@ -16,7 +16,8 @@ from .measure import Job, Progress, Results, run_job
 from .suite import IMPLEMENTATIONS, OURS, RIVAL, WORKLOADS
 
 ROUNDS = {"quick": 5, "full": 7, "grid": 3}
-BUDGET = {"quick": 330.0, "full": float("inf"), "grid": float("inf")}  # seconds of measuring; the first round always runs to its end
+FOR_EVER = float("inf")
+BUDGET = {"quick": 330.0, "full": FOR_EVER, "grid": FOR_EVER}  # seconds of measuring; the first round always runs to its end
 
 
 def say(text: str) -> None:
@@ -24,22 +25,28 @@ def say(text: str) -> None:
 
 
 def arguments() -> argparse.Namespace:
-    p = argparse.ArgumentParser(prog="bench", description="Benchmarks of Boxroot and its rivals. How to read and extend them: bench/README.md.",
-                                epilog="bench publish [--check]: writes the figures of bench/results/boxroot-* into README.md")
+    p = argparse.ArgumentParser(
+        prog="bench", description="Benchmarks of Boxroot and its rivals. How to read and extend them: bench/README.md.",
+        epilog="bench publish [--check]: writes the figures of bench/results/boxroot-* into README.md")
     mode = p.add_mutually_exclusive_group()
     mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="quick", help="under eight minutes (default)")
     mode.add_argument("--full", dest="mode", action="store_const", const="full", help="for the record; some hours")
-    mode.add_argument("--grid", dest="mode", action="store_const", const="grid", help="the GC's pace, over a grid of settings; half an hour")
+    mode.add_argument("--grid", dest="mode", action="store_const", const="grid",
+                      help="the GC's pace, over a grid of settings; half an hour")
     p.add_argument("--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)")
     p.add_argument("--only", metavar="WORKLOADS", help="comma-separated; see --list")
     p.add_argument("--impl", metavar="IMPLEMENTATIONS", help="comma-separated; see --list")
-    p.add_argument("--build", metavar="BUILDS", help="comma-separated; every case in these builds, instead of those that the case names; see --list")
+    p.add_argument("--build", metavar="BUILDS",
+                   help="comma-separated; every case in these builds, instead of those that the case names; see --list")
     p.add_argument("--case", metavar="TEXT", help="only cases whose label contains TEXT")
-    p.add_argument("--rounds", type=int, help=f"repeats of everything ({ROUNDS['quick']}; with --full {ROUNDS['full']}, with --grid {ROUNDS['grid']})")
+    p.add_argument("--rounds", type=int,
+                   help=f"repeats of everything ({ROUNDS['quick']}; with --full {ROUNDS['full']}, with --grid {ROUNDS['grid']})")
     p.add_argument("--budget", type=float, metavar="SECONDS", help="begin no repeat that would end later than this")
     where = p.add_mutually_exclusive_group()
-    where.add_argument("--out", type=Path, metavar="DIR", help="where the report goes (default: _build/bench/report/ocaml-VERSION, with --grid pacing-VERSION)")
-    where.add_argument("--record", action="store_true", help="put it into bench/results/boxroot-VERSION (with --grid pacing-VERSION), from which `publish` takes it")
+    where.add_argument("--out", type=Path, metavar="DIR",
+                       help="where the report goes (default: _build/bench/report/ocaml-VERSION, with --grid pacing-VERSION)")
+    where.add_argument("--record", action="store_true",
+                       help="put it into bench/results/boxroot-VERSION (with --grid pacing-VERSION), where `publish` looks")
     p.add_argument("--build-dir", type=Path, metavar="DIR", help="(default: _build/bench/VERSION)")
     p.add_argument("--build-only", action="store_true")
     p.add_argument("--check-targets", action="store_true", help="exit code 1 when a target measured in this run is missed")
@@ -73,7 +80,8 @@ def plan(options, ocaml5: bool) -> list[Job]:
             if ocaml5 or not c.ocaml5_only
             for b in build.BUILDS if b in (builds or c.builds)
             for i in c.implementations if i in implementations and (ocaml5 or not IMPLEMENTATIONS[i].ocaml5_only)]
-    return list({(j.workload.name, j.label, j.implementation): j for j in reversed(jobs)}.values())[::-1]  # each once, as it comes first
+    first = {(j.workload.name, j.label, j.implementation): j for j in reversed(jobs)}  # with --build, cases can fall together
+    return list(first.values())[::-1]
 
 
 def build_all(jobs: list[Job], compiler) -> tuple[dict, list[str]]:
@@ -132,9 +140,10 @@ def measure_all(jobs: list[Job], programs: dict, text: Path, options) -> Results
 
 
 def output_folder(options, version: str) -> Path:
+    grid = options.mode == "grid"
     if options.record:
-        return publish.RESULTS / (f"pacing-{version}" if options.mode == "grid" else f"{publish.PRODUCT}-{version}")
-    return options.out or build.ROOT / "_build" / "bench" / "report" / (f"pacing-{version}" if options.mode == "grid" else f"ocaml-{version}")
+        return publish.RESULTS / f"{publish.GRID if grid else publish.PRODUCT}-{version}"
+    return options.out or build.ROOT / "_build" / "bench" / "report" / f"{publish.GRID if grid else 'ocaml'}-{version}"
 
 
 def without_what_is_missing(jobs: list[Job], compiler, failures: list[str]) -> list[Job]:
@@ -181,7 +190,8 @@ def main() -> int:
     print(f"OCaml {compiler.version}, commit {facts['commit']}. Median, spread, ratio to {RIVAL}.")
     print(report.terminal(report.tables(results), shutil.get_terminal_size((160, 40)).columns))
     if options.mode == "grid":
-        title, target_lines = f"Ratios to {RIVAL} over the grid", ["\t".join(row) for row in [publish.GRID_HEADER, *publish.grid(results)]]
+        title = f"Ratios to {RIVAL} over the grid"
+        target_lines = ["\t".join(row) for row in [publish.GRID_HEADER, *publish.grid(results)]]
     else:
         title, target_lines = "Targets", targets.lines(results, compiler.ocaml5)
     print(f"\n{title}:", *target_lines, sep="\n  ", flush=True)

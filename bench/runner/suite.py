@@ -94,9 +94,16 @@ ALL_PLACES = "local,while-marking,blocking-section,thread,domain,two-domains"
 
 
 def pacing(roots: int, immediates: int, window: int, overhead: int, millions: int, **options) -> Case:
-    """One setting of `pacing`: roots, percent of immediates, words of the window, space_overhead (0: the default), words to allocate."""
-    label = (f"{roots / 1e6:g} M roots, {immediates} % immediates, window {window / 1e6:g} Mwords" + (f", o={overhead}" if overhead else ""))
-    return Case(label, tuple(str(n) for n in (roots, immediates, window, overhead, millions)), **{"implementations": BOTH, **options})
+    """One setting of `pacing`: roots, percent of immediates, words of the window, space_overhead (0: the default), words
+    to allocate."""
+    label = f"{roots / 1e6:g} M roots, {immediates} % immediates, window {window / 1e6:g} Mwords"
+    arguments = tuple(str(n) for n in (roots, immediates, window, overhead, millions))
+    return Case(label + (f", o={overhead}" if overhead else ""), arguments, **{"implementations": BOTH, **options})
+
+
+def domains(number: int, work: str, implementations: tuple[str, ...], modes: tuple[str, ...], **options) -> Case:
+    """A program that takes a number of domains, and so much work for all of them together."""
+    return Case(f"{number} domains", (str(number), work), implementations, modes, ocaml5_only=True, **options)
 
 
 WORKLOADS = {w.name: w for w in [
@@ -130,11 +137,9 @@ WORKLOADS = {w.name: w for w in [
         Case("n=10", ("10", "ephemeral"), ("generational",), FULL, seconds=9, once=True),
     ), program="perm_count", modules=("cell",), hidden=("wall",)),
     Workload("parallel", "domains that send each other cells, producers and consumers (per message)", (
-        *(Case(f"{domains} domains", (str(domains), "2000000"), BOTH, QUICK, seconds=0.8, ocaml5_only=True) for domains in (2, 4)),
-        *(Case(f"{domains} domains", (str(domains), "8000000"), (OURS, RIVAL, "boxroot_stw", "ocaml_ref"), FULL, seconds=3, ocaml5_only=True)
-          for domains in (2, 4)),
-        *(Case(f"{domains} domains", (str(domains), "8000000"), ("generational",), FULL, seconds=20, timeout=600, once=True, ocaml5_only=True)
-          for domains in (2, 4)),
+        *(domains(n, "2000000", BOTH, QUICK, seconds=0.8) for n in (2, 4)),
+        *(domains(n, "8000000", (OURS, RIVAL, "boxroot_stw", "ocaml_ref"), FULL, seconds=3) for n in (2, 4)),
+        *(domains(n, "8000000", ("generational",), FULL, seconds=20, timeout=600, once=True) for n in (2, 4)),
     ), modules=("cell",)),
     Workload("synthetic", "cells and values that live and die by generation (processor time)", (
         Case("N=6", ("6",), QUICK_CELLS, QUICK, seconds=0.9),
@@ -166,7 +171,7 @@ WORKLOADS = {w.name: w for w in [
         Case("", ("1000000", "9"), (OURS, RIVAL, "boxroot_stw", "dll"), FULL, seconds=4),
     ), modules=("slots",)),
     Workload("churn", "a random one of 2 M old roots is replaced, or gets a young value, with the GC (processor time per operation)", (
-        Case("2 M", ("2000000", "1000000"), BOTH, QUICK, seconds=1.2),
+        Case("2 M", ("2000000", "2000000"), BOTH, QUICK, seconds=1.6),
         Case("2 M", ("2000000", "4000000"), (OURS, RIVAL, "boxroot_stw", "dll", "ocaml_array"), FULL, seconds=4),
         Case("2 M", ("2000000", "1000000"), ("generational",), FULL, seconds=8),
     ), modules=("slots",), context=("major collections",)),
@@ -182,11 +187,10 @@ WORKLOADS = {w.name: w for w in [
         Case("all cores", ("{cores}", "300000", "9"), (OURS, RIVAL, "boxroot_stw", "generational"), FULL, seconds=3, ocaml5_only=True),
     )),
     Workload("crowd", "2 to 120 domains with roots passed round, and what they leave when they end", (
-        *(Case(f"{domains} domains", (str(domains), "600000"), BOTH, QUICK, seconds=seconds, ocaml5_only=True) for domains, seconds in ((2, 0.6), (16, 1), (120, 4))),
-        *(Case(f"{domains} domains", (str(domains), "1200000"), (OURS, RIVAL, "boxroot_stw", "ocaml_ref"), FULL, seconds=8, timeout=300, ocaml5_only=True)
-          for domains in (2, 4, 8, 16, 32, 64, 120)),
-        *(Case(f"{domains} domains", (str(domains), "1200000"), ("generational",), FULL, seconds=20, timeout=600, once=True, ocaml5_only=True)
-          for domains in (2, 16, 120)),
+        *(domains(n, "600000", BOTH, QUICK, seconds=seconds) for n, seconds in ((2, 0.6), (16, 1), (120, 4))),
+        *(domains(n, "1200000", (OURS, RIVAL, "boxroot_stw", "ocaml_ref"), FULL, seconds=8, timeout=300)
+          for n in (2, 4, 8, 16, 32, 64, 120)),
+        *(domains(n, "1200000", ("generational",), FULL, seconds=20, timeout=600, once=True) for n in (2, 16, 120)),
     ), modules=("cell",)),
 
     # Pauses, memory, and the GC's pace.
@@ -208,7 +212,8 @@ WORKLOADS = {w.name: w for w in [
         *(pacing(5_000_000, share, window, 0, 200, modes=FULL, implementations=(OURS, RIVAL, "boxroot_stw", "ocaml_array"), seconds=4)
           for share, window in ((0, 20_000), (0, 600_000), (50, 600_000), (100, 600_000))),
         *(pacing(roots, share, window, overhead, 100, modes=GRID, implementations=(OURS, RIVAL, "ocaml_array"), seconds=2, timeout=300)
-          for roots in (100_000, 1_000_000, 5_000_000) for window in (20_000, 600_000, 6_000_000) for overhead in (40, 120, 240) for share in (0, 50, 100)),
+          for roots in (100_000, 1_000_000, 5_000_000) for window in (20_000, 600_000, 6_000_000)
+          for overhead in (40, 120, 240) for share in (0, 50, 100)),
     ), modules=("slots",), context=("major cycles",)),
     Workload("index", "a hash table of C over the words of a text (processor time per word)", (
         Case("", ("{text}", "3"), (OURS, RIVAL, "boxroot_stw", "generational", "dll"), QUICK, seconds=0.7),

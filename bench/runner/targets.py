@@ -39,8 +39,10 @@ TARGETS = [
     Target("root work in synthetic", "root_share", "root work, own", 0.5),
     Target("globroots", "globroots", "time", 1.0),
     # No cliff.
-    *(Target(f"{what}{when} after a flood", "flood", what + when, bound, old_bound=bound, unit=unit) for when in ("", ", while marking")
-      for what, bound, unit in (("minor collection", 1.0, "ms"), ("next creation", 100.0, "us"), ("worst creation before any collection", 100.0, "us"))),
+    *(Target(f"{what}{when} after a flood", "flood", what + when, bound, old_bound=bound, unit=unit)
+      for when in ("", ", while marking")
+      for what, bound, unit in (("minor collection", 1.0, "ms"), ("next creation", 100.0, "us"),
+                                ("worst creation before any collection", 100.0, "us"))),
     Target("replacing old roots", "churn", "delete and create", 1.0),
     Target("modifying old roots", "churn", "modify", 1.0),
     Target("deletion of old roots while marking, in a row", "old_roots", "delete, old roots while marking, in a row", 1.3, old_bound=1.3),
@@ -90,7 +92,8 @@ def check(results: Results, ocaml5: bool) -> list[Verdict]:
             figure = (results.median(t.workload, case, t.metric, OURS) if t.unit
                       else results.ratio(t.workload, case, t.metric, OURS, t.base))
             if case.startswith(t.case) and figure is not None:
-                verdicts.append((f"{t.name} ({case})" if case else t.name, figure, bound, results.spread(t.workload, case, t.metric, OURS), t.unit or "x"))
+                spread = results.spread(t.workload, case, t.metric, OURS)
+                verdicts.append((f"{t.name} ({case})" if case else t.name, figure, bound, spread, t.unit or "x"))
     name, large, small, bound = PAUSE_GROWTH
     worst = [results.median("pause", case, "worst pause, processor time", OURS) for case in (large, small)]
     if ocaml5 and all(worst):

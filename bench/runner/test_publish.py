@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tests of what is published.   cd bench && python3 -m unittest runner.test_publish"""
+
 import contextlib
 import io
 import tempfile
@@ -11,17 +12,34 @@ from .measure import Figure, Results
 from .report import write_facts, write_raw
 from .suite import OURS, RIVAL
 
-FACTS = {"date": "today", "mode": "quick", "commit": "abc", "OCaml": "5.4.1, flags -g", "C code, build users": "cc: cc -O2 -fPIC", "rounds": "3"}
+FACTS = {
+    "date": "today",
+    "mode": "quick",
+    "commit": "abc",
+    "OCaml": "5.4.1, flags -g",
+    "C code, build users": "cc: cc -O2 -fPIC",
+    "rounds": "3",
+}
 
 
 def figures(workload: str, metric: str, ours: list, theirs: list, case: str = "") -> list[Figure]:
-    return [Figure(r, workload, case, i, metric, v, "ns") for i, values in ((OURS, ours), (RIVAL, theirs)) for r, v in enumerate(values)]
+    return [
+        Figure(r, workload, case, i, metric, v, "ns")
+        for i, values in ((OURS, ours), (RIVAL, theirs))
+        for r, v in enumerate(values)
+    ]
 
 
-ALL = [*figures("pair", "create+delete, batch 1", [1, 1, 2], [2, 2, 2]), *figures("pair", "create+delete, batch 10", [3, 4, 5], [2, 2, 2]),
-       *figures("release", "resident: compacted once", [5], [0]), *figures("release", "resident: all deleted, compacted", [-1], [0]),
-       *figures("crowd", "values lost", [0], [7], "16 domains"), *figures("crowd", "longest round", [9], [3], "16 domains"),
-       *figures("churn", "modify: major collections", [9], [3], "2 M"), *figures("pair", "gc: top heap", [9], [3])]
+ALL = [
+    *figures("pair", "create+delete, batch 1", [1, 1, 2], [2, 2, 2]),
+    *figures("pair", "create+delete, batch 10", [3, 4, 5], [2, 2, 2]),
+    *figures("release", "resident: compacted once", [5], [0]),
+    *figures("release", "resident: all deleted, compacted", [-1], [0]),
+    *figures("crowd", "values lost", [0], [7], "16 domains"),
+    *figures("crowd", "longest round", [9], [3], "16 domains"),
+    *figures("churn", "modify: major collections", [9], [3], "2 M"),
+    *figures("pair", "gc: top heap", [9], [3]),
+]
 
 
 class Rows(unittest.TestCase):

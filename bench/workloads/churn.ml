@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* churn: many old roots, of which a random one is replaced by a new root that holds a young value (delete and create), or gets a
-   young value (modify). The GC runs meanwhile, and is counted. Reports the processor time of one operation.
+(* churn: many old roots, of which a random one is replaced by a new root that holds a young value (delete and create),
+   or gets a young value (modify). The GC runs meanwhile, and is counted. Reports the processor time of one operation.
    Arguments: roots, operations. *)
 
 let measure name ~roots ~operations f =

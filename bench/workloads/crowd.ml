@@ -1,8 +1,9 @@
 (* SPDX-License-Identifier: MIT *)
-(* crowd: many more domains than processors. In a ring, each makes roots, hands them to its neighbour, and reads and deletes what it is
-   handed, round after round, waiting for its turn without spinning. Then each makes roots that it leaves behind, and ends; the first
-   domain collects, deletes them, and makes as many again. Reports time for a root, the longest round, memory, and what those pay who
-   come after the ended domains. Arguments: domains, roots of all domains together in each part. *)
+(* crowd: many more domains than processors. In a ring, each makes roots, hands them to its neighbour, and reads and
+   deletes what it is handed, round after round, waiting for its turn without spinning. Then each makes roots that it
+   leaves behind, and ends; the first domain collects, deletes them, and makes as many again. Reports time for a root,
+   the longest round, memory, and what those pay who come after the ended domains. Arguments: domains, roots of all
+   domains together in each part. *)
 
 let batch_size = 100
 
@@ -26,7 +27,8 @@ let put h batch = ignore (exchange h ~ready:Option.is_none (Some batch))
 let take h = Option.get (exchange h ~ready:Option.is_some None)
 
 let make_batch size = Array.init size (fun i -> Cell.create (ref i))
-let lost = Atomic.make 0 (* values that were not there any more; a rival that loses some is measured nevertheless, and the report says so *)
+(* Values that were not there any more. A rival that loses some is measured nevertheless, and the report says so. *)
+let lost = Atomic.make 0
 
 let delete_batch =
   Array.iteri (fun i cell ->

@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* flood: millions of roots are deleted by a thread without the lock, and their domain finds out afterwards: in its next minor
-   collection, or in the next creation. Once for roots made since the cycle began, once while marking, for roots that existed when it
-   began. Reports these pauses in processor time of the thread, medians. Arguments: roots, measurements. *)
+(* flood: millions of roots are deleted by a thread without the lock, and their domain finds out afterwards: in its next
+   minor collection, or in the next creation. Once for roots made since the cycle began, once while marking, for roots
+   that existed when it began. Reports these pauses in processor time of the thread, medians. Arguments: roots,
+   measurements. *)
 
 let creations = 20_000 (* that are timed one by one *)
 let collections = 20 (* minor ones, the same *)
@@ -42,7 +43,8 @@ let () =
           let at_once = worst creations create in
           [ minor; next *. 1e3; next_ones *. 1e3; minor_ones; at_once *. 1e3 ])
     in
-    let metric i what unit = Bench.metric (what ^ name) (Bench.median (List.map (fun s -> List.nth s i) samples)) unit in
+    let median i = Bench.median (List.map (fun sample -> List.nth sample i) samples) in
+    let metric i what unit = Bench.metric (what ^ name) (median i) unit in
     metric 0 "minor collection" "ms";
     metric 1 "next creation" "us";
     metric 2 (Printf.sprintf "worst of %d creations" creations) "us";

@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* old_roots: deletion of roots in C, each of which holds an old value of its own: of roots made since the cycle began; and while
-   marking, of roots that existed when it began, in a row or in random order. Reports the processor time of one deletion (median).
+(* old_roots: deletion of roots in C, each of which holds an old value of its own: of roots made since the cycle began;
+   and while marking, of roots that existed when it began, in a row or in random order. Reports the processor time of
+   one deletion (median).
    Arguments: roots, measurements. *)
 
 let () =

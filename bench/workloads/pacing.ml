@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: MIT *)
-(* pacing: how far the GC lets the heap grow beside many roots. A number of roots, of which a share hold immediates and the others a small
-   block each, and a window of small lists, each replaced at random while the program allocates so many words. Reports the peak of the
-   OCaml heap, also as a multiple of what is alive, the number of major cycles, processor time, and pauses.
-   Arguments: roots, share of immediates (percent), words of the window, space_overhead (0: as it is), millions of words to allocate. *)
+(* pacing: how far the GC lets the heap grow beside many roots. A number of roots, of which a share hold immediates and
+   the others a small block each, and a window of small lists, each replaced at random while the program allocates so
+   many words. Reports the peak of the OCaml heap, also as a multiple of what is alive, the number of major cycles,
+   processor time, and pauses.
+   Arguments: roots, share of immediates (percent), words of the window, space_overhead (0: as it is), millions of words
+   to allocate. *)
 
 let list_words = 9
 let heap_words () = (Gc.quick_stat ()).heap_words

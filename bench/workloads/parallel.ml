@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* parallel: producers and consumers on several domains. Each domain makes messages (a short list in a cell), sends them in batches to
-   another domain that is drawn by lot, reads what has come, and keeps a window of what it received: what falls out of that, old cells
-   made by other domains for the most part, is deleted. Reports time and processor time for one message.
+(* parallel: producers and consumers on several domains. Each domain makes messages (a short list in a cell), sends them
+   in batches to another domain that is drawn by lot, reads what has come, and keeps a window of what it received: what
+   falls out of that, old cells made by other domains for the most part, is deleted. Reports time and processor time for
+   one message.
    Arguments: domains, messages of all domains together. *)
 
 let batch_size = 64

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* pinned: many roots are made, and all but a few deleted, so that one stays in each pool for ever. Afterwards the program goes on with
-   as many roots again, a thousand at a time, which live where the others died. Reports processor time and the worst step (a thousand
-   operations). Arguments: roots, one in how many stays. *)
+(* pinned: many roots are made, and all but a few deleted, so that one stays in each pool for ever. Afterwards the
+   program goes on with as many roots again, a thousand at a time, which live where the others died. Reports processor
+   time and the worst step (a thousand operations). Arguments: roots, one in how many stays. *)
 
 let step = 1000
 

@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* release: what of the memory of roots that have been deleted goes back to the system: resident memory and mappings of the
-   process.
-   A block that happens to lie above freed memory can keep malloc from giving that back; it is asked to before each figure, so that chance does
-   not count against those who use it.
+(* release: what of the memory of roots that have been deleted goes back to the system: resident memory and mappings of
+   the process.
+   A block that happens to lie above freed memory can keep malloc from giving that back; it is asked to before each
+   figure, so that chance does not count against those who use it.
    Arguments: "roots" and a number: so many roots are made and deleted; then the heap is compacted, three times.
    "domains", a number, roots: so many domains, one after the other, each make these roots, delete all but one, and end. *)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The floor for a root allocator: a bare free list in thread-local storage. No test of who calls, no word for the GC, no root: what
-   a cell costs when nothing but the list is touched. Unsafe with any value that the GC moves or frees, and on several threads. */
+/* The floor for a root allocator: a bare free list in thread-local storage. No test of who calls, no word for the GC,
+   no root: what a cell costs when nothing but the list is touched. Unsafe with any value that the GC moves or frees,
+   and on several threads. */
 #ifndef BENCH_FLOOR_H
 #define BENCH_FLOOR_H
 
@@ -10,8 +11,8 @@
 
 typedef struct floor_cell *boxroot;
 
-/* The first free cell, each of which holds the address of the next; NULL ends the list. The model is the cheapest that an executable
-   and the libraries it starts with can have, so that -fPIC costs no call here. */
+/* The first free cell, each of which holds the address of the next; NULL ends the list. The model is the cheapest that
+   an executable and the libraries it starts with can have, so that -fPIC costs no call here. */
 extern __thread void *floor_free __attribute__((tls_model("initial-exec")));
 boxroot floor_refill(value v); /* NULL: no memory */
 

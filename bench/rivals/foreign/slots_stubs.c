@@ -11,8 +11,8 @@ static long count;
 
 static size_t array_bytes(void) { return (count + 1) * sizeof *slots; }
 
-/* Mapped, so that `release` gives the memory back to the system in full; and written to, so that what the process grows by later is
-   due to the roots alone. */
+/* Mapped, so that `release` gives the memory back to the system in full; and written to, so that what the process grows
+   by later is due to the roots alone. */
 value slots_make(value number)
 {
   if (!boxroot_setup()) root_failure();
