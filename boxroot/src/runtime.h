@@ -19,6 +19,10 @@ typedef struct bxr_visitor {
 } bxr_visitor;
 void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot);
 
+/* The same in a minor collection, for a v that points into a minor heap. Afterwards what the slot holds may be darkened at any time,
+   though the collector has not filled the block in its new place yet. */
+void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot);
+
 /* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but domain_end are
    called while the world is stopped or (4.14) under the master lock. */
 typedef struct bxr_callbacks {
@@ -63,7 +67,8 @@ bool bxr_runtime_over(void);
 bool bxr_runtime_finish_marking(void);
 
 /* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in this cycle:
-   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. */
+   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. In a minor collection,
+   only values that were old before it, or that have come through bxr_visit_young. */
 void bxr_runtime_darken(value v);
 
 /* The same for the n slots from `slots`: those that hold a pointer are darkened. Cost: a look at each value. */

@@ -12,7 +12,7 @@ static inline bool is_young(uintptr_t w, bxr_minor_range range)
 static void scan_slots(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
 {
   for (uint32_t i = 0; i < n; i++)
-    if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_visit(visitor, (value)slots[i], &slots[i]);
+    if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_visit_young(visitor, (value)slots[i], &slots[i]);
 }
 
 #if defined(__x86_64__)
@@ -34,7 +34,7 @@ static void scan_slots_avx2(uintptr_t *slots, uint32_t n, bxr_minor_range range,
                     (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(b)) << 4;
     for (; hits != 0; hits &= hits - 1) {
       uintptr_t *slot = &slots[i + __builtin_ctz(hits)];
-      bxr_visit(visitor, (value)*slot, slot);
+      bxr_visit_young(visitor, (value)*slot, slot);
     }
   }
   scan_slots(slots + i, n - i, range, visitor);
