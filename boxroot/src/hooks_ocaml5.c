@@ -64,19 +64,21 @@ void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
    and the marker can darken the value before, and look at it. So it is put there first; what the collector copies later is the same word.
    In the old place it stays: only the block's own header and its first field are overwritten. The slot gets the new address last, since the
    marker of a domain that ends may be reading the pool at this moment. (Runtimes with ocaml/ocaml#14495 copy the word in time.) */
-void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+__attribute__((noinline, cold))
+static void visit_young_infix(bxr_visitor const *visitor, value v, uintptr_t *slot, header_t header)
 {
-  scanning_action action = (scanning_action)visitor->action;
-  header_t header = bxr_load_relaxed(Hp_val(v));
-  if (BXR_LIKELY(Tag_hd(header) != Infix_tag)) {
-    action(visitor->data, v, (volatile value *)slot);
-    return;
-  }
   volatile value moved = v;
-  action(visitor->data, v, &moved);
+  ((scanning_action)visitor->action)(visitor->data, v, &moved);
   value new_place = moved;
   bxr_store_relaxed(Hp_val(new_place), header);
   bxr_store_release(slot, (uintptr_t)new_place);
+}
+
+void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  header_t header = bxr_load_relaxed(Hp_val(v));
+  if (BXR_UNLIKELY(Tag_hd(header) == Infix_tag)) visit_young_infix(visitor, v, slot, header);
+  else ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
 }
 #endif
 
