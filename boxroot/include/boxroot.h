@@ -14,7 +14,6 @@
 #define BOXROOT_H
 
 #include "boxroot/config.h"
-
 #include <caml/mlvalues.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,14 +33,14 @@ typedef struct bxr_private *boxroot;
    every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() tells which.
    Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to some microseconds (more when it
    finds many deletions from elsewhere to carry out). */
-BXR_INLINE boxroot boxroot_create(value v) BXR_AGREED_SYMBOL(boxroot_create);
+BXR_INLINE boxroot boxroot_create(value v) BXR_LINK_NAME(create);
 
 /* boxroot_get(r): the value that r holds. boxroot_get_ref(r): the address of the cell, which the GC keeps up to date; it is
    valid until r is deleted or modified.
    Both need r non-NULL and owned or borrowed. boxroot_get, and reading through the reference, need the domain lock, and the
    value read is subject to the usual rules for values that are not rooted. No failure. Cost: one load; none. */
-BXR_INLINE value boxroot_get(boxroot r) BXR_AGREED_SYMBOL(boxroot_get);
-BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_AGREED_SYMBOL(boxroot_get_ref);
+BXR_INLINE value boxroot_get(boxroot r) BXR_LINK_NAME(get);
+BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
 
 /* boxroot_delete(r): ends the root r; the caller gives it up.
    Needs r non-NULL and owned. Needs no lock: any thread may call it at any time, registered with OCaml or not, also inside a
@@ -49,20 +48,33 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_AGREED_SYMBOL(boxroot_get
    Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
    root deleted elsewhere keeps its value alive until its domain's next minor collection but one, or until that domain runs short of roots.
    After boxroot_teardown the call does nothing. */
-BXR_INLINE void boxroot_delete(boxroot r) BXR_AGREED_SYMBOL(boxroot_delete);
+BXR_INLINE void boxroot_delete(boxroot r) BXR_LINK_NAME(delete);
 
 /* boxroot_modify(&r, v): makes r hold v. *r may change (the cell moves when it must: at most once between two minor
    collections while one domain modifies it), so references obtained earlier by boxroot_get_ref are void.
    Needs r owned and the domain lock. Failure: false, with the reasons of boxroot_create; then r still holds its old value.
    Cost: constant; a few instructions for a root created or modified since the last minor collection. */
-BXR_INLINE bool boxroot_modify(boxroot *r, value v) BXR_AGREED_SYMBOL(boxroot_modify);
+BXR_INLINE bool boxroot_modify(boxroot *r, value v) BXR_LINK_NAME(modify);
+
+/* boxroot_domain_here(): a handle on the domain whose lock the caller holds, for callers that create or delete many roots:
+   boxroot_create_in(d, v) and boxroot_delete_in(d, r) do what boxroot_create and boxroot_delete do, without finding out who calls.
+   The handle is good for any thread, as long as it holds the lock of that domain: after a blocking section of the same thread too, but not
+   in it, and not after the domain's end or boxroot_teardown.
+   All three need the domain lock; the latter two that of d's domain, which only the checked build tests: a caller without it corrupts
+   memory.
+   Failure: NULL, as boxroot_create. Cost: a call; for the two others, less than boxroot_create and boxroot_delete (no thread-local
+   word is read). */
+typedef struct boxroot_domain_private *boxroot_domain;
+boxroot_domain boxroot_domain_here(void) BXR_LINK_NAME(domain_here);
+BXR_INLINE boxroot boxroot_create_in(boxroot_domain d, value v) BXR_LINK_NAME(create_in);
+BXR_INLINE void boxroot_delete_in(boxroot_domain d, boxroot r) BXR_LINK_NAME(delete_in);
 
 /* boxroot_setup(): prepares the library. Calling it is optional; boxroot_create does it. With OCaml 4.14, a program that
    deletes roots from threads before any root was created, or whose first call to boxroot_create might come without the lock,
    should call it once after OCaml's start-up.
    Needs the domain lock. True also when the library is running already. After boxroot_teardown it starts the library afresh.
    Failure: false with errno == EPERM. */
-bool boxroot_setup(void);
+bool boxroot_setup(void) BXR_LINK_NAME(setup);
 
 /* boxroot_teardown(): gives the memory of roots back to the system (all but a page for each pool) and takes the library's hooks out
    of the runtime (hooks that another library has since wrapped stay, and do nothing). All roots are void afterwards: deleting one does
@@ -70,20 +82,20 @@ bool boxroot_setup(void);
    boxroot_create and boxroot_modify fail until boxroot_setup is called.
    To be called when no other thread uses the library: after OCaml has shut down, or with the lock of the only domain; then it
    may run the GC (OCaml 5: the marker finishes first. The memory of a domain whose marker cannot be waited for is not given back). */
-void boxroot_teardown(void);
+void boxroot_teardown(void) BXR_LINK_NAME(teardown);
 
 /* boxroot_status(): the state of the library. For the cause of a failure see also errno: with BOXROOT_NOT_SETUP and
    BOXROOT_RUNNING a failure is transient (EPERM: take the domain lock; ENOMEM: free memory) and with BOXROOT_TORE_DOWN it lasts
    until boxroot_setup. BOXROOT_INVALID is kept for programs written for earlier versions; this library never reports it.
    Needs nothing. */
 enum { BOXROOT_NOT_SETUP, BOXROOT_RUNNING, BOXROOT_TORE_DOWN, BOXROOT_INVALID };
-int boxroot_status(void);
+int boxroot_status(void) BXR_LINK_NAME(status);
 
 /* boxroot_error_string(): why the last failing call of this thread failed, as a constant string. Needs nothing. */
-char const *boxroot_error_string(void);
+char const *boxroot_error_string(void) BXR_LINK_NAME(error_string);
 
 /* Counters since the start of the program, summed over all domains. Always on: every counter is updated on slow paths only. */
-typedef struct boxroot_stats {
+typedef struct boxroot_statistics {
   uint64_t pool_bytes;          /* size of a pool */
   uint64_t pool_capacity;       /* roots per pool */
   uint64_t pools_in_use;        /* pools that hold, or are about to hold, roots */
@@ -101,15 +113,15 @@ typedef struct boxroot_stats {
   uint64_t minor_slots;         /* slots looked at in them */
   uint64_t major_starts;        /* starts of a major cycle that handed pools to the marker */
   uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
-  uint64_t regions_adopted;     /* regions taken over from domains that ended */
-} boxroot_stats;
+  uint64_t pools_adopted;     /* regions taken over from domains that ended */
+} boxroot_statistics;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over
    the records of all domains that there can be, some microseconds. */
-void boxroot_get_stats(boxroot_stats *out);
+void boxroot_get_stats(boxroot_statistics *out) BXR_LINK_NAME(get_stats);
 
 /* boxroot_print_stats(): the same, in words, on the standard output. */
-void boxroot_print_stats(void);
+void boxroot_print_stats(void) BXR_LINK_NAME(print_stats);
 
 /* boxroot_report_roots(): the number of live roots. In the checked build (BOXROOT_DEBUG); it also prints on the
    standard error output where they were created, the most frequent place first. A release build keeps no such
@@ -117,7 +129,7 @@ void boxroot_print_stats(void);
    BOXROOT_LEAKS=1 in the environment, a checked build makes this report by itself when the program exits, and at
    boxroot_teardown, if there are roots left. Needs nothing; roots that are made or deleted meanwhile may be left out
    or counted in. Cost: a look at every slot there is, and memory for a list of the places, if it can be had. */
-uint64_t boxroot_report_roots(void);
+uint64_t boxroot_report_roots(void) BXR_LINK_NAME(report_roots);
 
 /* Of earlier versions; the same as boxroot_setup. */
 static inline void boxroot_setup_systhreads(void) { (void)boxroot_setup(); }

@@ -8,7 +8,7 @@ external error_string : unit -> string = "boxroot_ml_error_string"
 let status () = match status_code () with 0 -> Not_setup | 1 -> Running | _ -> Torn_down
 let setup () = if setup_ok () then Ok () else Error (error_string ())
 
-(* In the order of boxroot_stats in boxroot.h. *)
+(* In the order of boxroot_statistics in boxroot.h. *)
 type stats = {
   pool_bytes : int;
   pool_capacity : int;
@@ -27,7 +27,7 @@ type stats = {
   minor_slots : int;
   major_starts : int;
   other_scans : int;
-  regions_adopted : int;
+  pools_adopted : int;
 }
 
 external stats : unit -> stats = "boxroot_ml_stats"

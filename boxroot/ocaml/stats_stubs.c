@@ -24,12 +24,12 @@ value boxroot_ml_error_string(value unit)
   return caml_copy_string(boxroot_error_string());
 }
 
-/* The record `stats`: the fields of boxroot_stats, in the same order, all of them uint64_t. */
+/* The record `stats`: the fields of boxroot_statistics, in the same order, all of them uint64_t. */
 value boxroot_ml_stats(value unit)
 {
-  enum { FIELDS = sizeof(boxroot_stats) / sizeof(uint64_t) };
+  enum { FIELDS = sizeof(boxroot_statistics) / sizeof(uint64_t) };
   union {
-    boxroot_stats named;
+    boxroot_statistics named;
     uint64_t all[FIELDS];
   } s;
   (void)unit;

@@ -36,48 +36,48 @@ typedef enum {
 /* Opens an account for the slots of a region, if there is none yet; they are free. False when there is no memory.
    With BOXROOT_STACKS=1 in the environment it also keeps, for each root, the calls that led to its creation and
    deletion. */
-bool bxr_account_open(void *region);
+BXR_INTERNAL bool bxr_account_open(void *region);
 
 /* The state of a slot, whose region must have an account. */
-bxr_slot_state bxr_account_state(uintptr_t const *slot);
+BXR_INTERNAL bxr_slot_state bxr_account_state(uintptr_t const *slot);
 
 /* Faults unless r is live. `what` is the function that was given it, at `here`. */
-void bxr_account_check(boxroot r, char const *what, bxr_site here);
+BXR_INTERNAL void bxr_account_check(boxroot r, char const *what, bxr_site here);
 
 /* r, a slot that is free or void, becomes live: created at `here`. */
-void bxr_account_create(boxroot r, bxr_site here);
+BXR_INTERNAL void bxr_account_create(boxroot r, bxr_site here);
 
 /* r becomes deleted, at `here`. Faults as bxr_account_check does, but with the name double delete. */
-void bxr_account_delete(boxroot r, bxr_site here);
+BXR_INTERNAL void bxr_account_delete(boxroot r, bxr_site here);
 
 /* A modification has moved the root from `from` to `to`, which is live: `from` becomes deleted at `here`, and `to`
    counts as created where `from` was. */
-void bxr_account_move(boxroot from, boxroot to, bxr_site here);
+BXR_INTERNAL void bxr_account_move(boxroot from, boxroot to, bxr_site here);
 
 /* The deletion of r is carried out, by the owner of its pool; its value was darkened if need be. Either the slot goes
    into quarantine, and the result is true; when that is full, the slot that has been there longest leaves it and is
    passed to `release`, which has to see to it that sooner or later the owner of *its* pool comes here with it. Or it
    has just come from there, and may go on the free list: false. */
-bool bxr_quarantine(boxroot r, void (*release)(boxroot));
+BXR_INTERNAL bool bxr_quarantine(boxroot r, void (*release)(boxroot));
 
 /* The same for slots of one word of a bitmap: bit i is first[i]. The result: those that went into quarantine. */
-uint64_t bxr_quarantine_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot));
+BXR_INTERNAL uint64_t bxr_quarantine_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot));
 
 /* Passes all slots in quarantine to `release`. True when there was one. */
-bool bxr_quarantine_flush(void (*release)(boxroot));
+BXR_INTERNAL bool bxr_quarantine_flush(void (*release)(boxroot));
 
 /* The library is torn down: live slots are void, all others free; the quarantine is empty. No other thread may use
    the library. */
-void bxr_account_void_all(void);
+BXR_INTERNAL void bxr_account_void_all(void);
 
 /* Whether a variable of the environment asks for something: it is there, not empty, and does not begin with 0. */
-bool bxr_account_wanted(char const *variable);
+BXR_INTERNAL bool bxr_account_wanted(char const *variable);
 
 /* The number of live slots. */
-uint64_t bxr_account_live(void);
+BXR_INTERNAL uint64_t bxr_account_live(void);
 
 /* Prints where the live roots were created; `when` ends the heading "N roots are live…". */
-void bxr_account_report(char const *when);
+BXR_INTERNAL void bxr_account_report(char const *when);
 #else
 static inline bool bxr_account_open(void *region) { (void)region; return true; }
 static inline bool bxr_quarantine(boxroot r, void (*release)(boxroot)) { (void)r; (void)release; return false; }

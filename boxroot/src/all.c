@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #define CAML_NAME_SPACE
 #define CAML_INTERNALS
+#define BXR_ONE_UNIT
 #define BXR_LIBRARY
 #include <boxroot.h>
 
@@ -14,12 +15,15 @@
 #include "region.c"
 #include "young.c"
 #include "domain.c"
+#include "chain.c"
 #include "remote.c"
-#include "supply.c"
 #include "validate.c"
+#include "supply.c"
+#include "succession.c"
 #include "scan.c"
 #include "misuse.c"
 #include "boxroot.c"
 #include "stats.c"
+#include "hooks_conservative.c"
 #include "hooks_ocaml5.c"
 #include "hooks_ocaml4.c"

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions: set-up and teardown, errors, and the slow paths of the inline functions. */
 #include "scan.h"
+#include "chain.h"
 #include "misuse.h"
 #include "remote.h"
+#include "succession.h"
 #include "supply.h"
 #include <errno.h>
 
@@ -10,7 +12,7 @@ enum { STARTING = 100 }; /* an internal status, between NOT_SETUP or TORE_DOWN a
 static int library_status = BOXROOT_NOT_SETUP;
 
 /* Why the last call of this thread failed. */
-static BXR_THREAD_LOCAL enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failure;
+static BXR_THREAD_LOCAL enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failure BXR_TLS_MODEL;
 
 #if BOXROOT_THREAD_UNSAFE
 void *bxr_only_domain;
@@ -21,20 +23,9 @@ extern inline value boxroot_get(boxroot r);
 extern inline value const *boxroot_get_ref(boxroot r);
 extern inline boxroot boxroot_create(value v);
 extern inline void boxroot_delete(boxroot r);
+extern inline boxroot boxroot_create_in(boxroot_domain d, value v);
+extern inline void boxroot_delete_in(boxroot_domain d, boxroot r);
 extern inline bool boxroot_modify(boxroot *r, value v);
-
-/* Under their plain names, for other languages. */
-value bxr_plain_get(boxroot r) BXR_SYMBOL(boxroot_get);
-value const *bxr_plain_get_ref(boxroot r) BXR_SYMBOL(boxroot_get_ref);
-boxroot bxr_plain_create(value v) BXR_SYMBOL(boxroot_create);
-void bxr_plain_delete(boxroot r) BXR_SYMBOL(boxroot_delete);
-bool bxr_plain_modify(boxroot *r, value v) BXR_SYMBOL(boxroot_modify);
-
-value bxr_plain_get(boxroot r) { return boxroot_get(r); }
-value const *bxr_plain_get_ref(boxroot r) { return boxroot_get_ref(r); }
-boxroot bxr_plain_create(value v) { return boxroot_create(v); }
-void bxr_plain_delete(boxroot r) { boxroot_delete(r); }
-bool bxr_plain_modify(boxroot *r, value v) { return boxroot_modify(r, v); }
 #endif
 
 int boxroot_status(void)
@@ -72,7 +63,7 @@ bool boxroot_setup(void)
   bxr_only_domain = Caml_state;
 #endif
   bxr_runtime_check_lock();
-  if (bxr_self() == NULL) return fail(NO_LOCK);
+  if (bxr_runtime_self() == NULL) return fail(NO_LOCK);
   return start();
 }
 
@@ -82,25 +73,29 @@ static bool ready(void)
   int s = bxr_load_acquire(&library_status);
   if (BXR_LIKELY(s == BOXROOT_RUNNING)) {
     bxr_runtime_check_lock();
-    return bxr_self() != NULL || fail(NO_LOCK);
+    return bxr_runtime_self() != NULL || fail(NO_LOCK);
   }
   return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : boxroot_setup();
 }
 
-/* A root of a domain that is past its end (a finaliser made it): in a region of its own, handed over at once. */
+/* Whether the current domain is past its end: it has given its pools up, and takes none any more. */
+static bool is_past_its_end(void)
+{
+  return !bxr_is_domain_of(&bxr_domains[bxr_runtime_domain()], bxr_self()) && bxr_runtime_leaving();
+}
+
+/* A root of a domain that is past its end (a finaliser made it): in a pool of its own, handed over at once. */
 static boxroot create_orphan(value v)
 {
-  bxr_region *r = bxr_region_obtain();
-  if (r == NULL) return NULL;
-  bxr_pool *p = bxr_region_take_pool(r);
+  bxr_pool *p = bxr_region_claim();
+  if (p == NULL) return NULL;
   bxr_pool_activate(p, BXR_CAPACITY);
   uintptr_t *slot = bxr_pool_take(p);
   *slot = (uintptr_t)v;
   p->exact = false;
   p->place = BXR_PLACE_YOUNG_AVAIL;
   bxr_mark_live((boxroot)slot);
-  bxr_store_seq_cst(&r->home, &bxr_orphanage);
-  bxr_orphan_region(r, r);
+  bxr_orphan_pool(p);
   return (boxroot)slot;
 }
 
@@ -108,13 +103,13 @@ boxroot bxr_create_slow(value v)
 {
   if (!ready()) return NULL;
   boxroot r;
-  if (bxr_load_relaxed(&bxr_domains[bxr_runtime_domain()].state) != bxr_self() && bxr_runtime_leaving()) {
+  if (is_past_its_end()) {
     r = create_orphan(v);
   } else {
     bxr_domain *d = bxr_domain_here();
     bxr_count(&d->count.create_slow, 1);
     if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_refill(d) &&
-        !(bxr_quarantine_flush(bxr_delete_slow) && bxr_refill(d))) {
+        !(bxr_quarantine_flush(bxr_remote_delete) && bxr_refill(d))) {
       fail(NO_MEMORY);
       return NULL;
     }
@@ -127,16 +122,26 @@ boxroot bxr_create_slow(value v)
   return r;
 }
 
-/* Whether the current domain, which is `self`, may touch the pool's slots itself. `d`: the home of the pool. */
-static bool is_keeper(bxr_domain *d, void *self) { return d != NULL && bxr_load_relaxed(&d->state) == self && !d->scanning; }
+boxroot_domain boxroot_domain_here(void)
+{
+  if (!ready()) return NULL;
+  if (is_past_its_end()) {
+    fail(NO_LOCK);
+    return NULL;
+  }
+  return (boxroot_domain)bxr_domain_here();
+}
 
-static bxr_domain *home_of(bxr_pool *p) { return bxr_load_relaxed(&bxr_region_of(p)->home); }
+/* Whether the current domain, which is `self`, may touch the pool's slots itself. `d`: the home of the pool. */
+static bool is_keeper(bxr_domain *d, void *self) { return d != NULL && bxr_is_domain_of(d, self) && !d->scanning; }
+
+static bxr_domain *home_of(bxr_pool *p) { return bxr_load_relaxed(&p->home); }
 
 static void delete_elsewhere(boxroot r, void *self)
 {
   if (self != NULL && !BOXROOT_FORCE_REMOTE) {
     bxr_domain *me = &bxr_domains[bxr_runtime_domain()];
-    if (bxr_load_relaxed(&me->state) != self && !bxr_runtime_leaving()) me = bxr_domain_here();
+    if (!bxr_is_domain_of(me, self) && !bxr_runtime_leaving()) me = bxr_domain_here();
     if (is_keeper(me, self)) {
       bxr_remote_delete_by(me, r);
       return;
@@ -145,21 +150,34 @@ static void delete_elsewhere(boxroot r, void *self)
   bxr_remote_delete(r);
 }
 
-void bxr_delete_slow(boxroot r)
+static __attribute__((noinline)) void delete_slowly(boxroot r)
 {
   if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
   bxr_domain *d = home_of(p);
-  void *self = bxr_self();
+  void *self = bxr_runtime_self();
   if (BOXROOT_FORCE_REMOTE || self == NULL || !is_keeper(d, self)) {
     delete_elsewhere(r, self);
     return;
   }
   bxr_count(&d->count.delete_slow, 1);
-  if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *(uintptr_t *)r);
+  if (bxr_needs_barrier(d, p)) {
+    bxr_remote_delete_by(d, r); /* the marker will read the slot */
+    return;
+  }
   if (bxr_quarantine(r, bxr_delete_slow)) return;
   bxr_pool_put(p, (uintptr_t *)r);
-  bxr_freed_some(d, p);
+  bxr_domain_freed(d, p);
+}
+
+void bxr_delete_slow(boxroot r)
+{
+  void *self = bxr_runtime_self();
+  if (!BOXROOT_FORCE_REMOTE && BXR_LIKELY(self != NULL)) {
+    bxr_domain *me = &bxr_domains[bxr_runtime_domain()];
+    if (BXR_LIKELY(bxr_is_domain_of(me, self)) && BXR_LIKELY(bxr_remote_delete_neighbour(me, r))) return;
+  }
+  delete_slowly(r);
 }
 
 bool bxr_modify_slow(boxroot *r, value v)
@@ -169,9 +187,8 @@ bool bxr_modify_slow(boxroot *r, value v)
   bxr_domain *d = home_of(p);
   if (is_keeper(d, bxr_self())) {
     bxr_count(&d->count.modify_slow, 1);
-    bool young = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
-    if (young || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) {
-      if (bxr_needs_barrier(d, p)) bxr_barrier(d, p, *(uintptr_t *)*r);
+    if ((bxr_pool_is_young(p) || !bxr_in_range(bxr_runtime_minor_range(), (uintptr_t)v)) && !bxr_belongs_to_past(d, p)) {
+      if (bxr_needs_barrier(d, p)) bxr_barrier(d, *(uintptr_t *)*r);
       *(value *)*r = v;
       return true;
     }
@@ -200,10 +217,11 @@ void boxroot_teardown(void)
   if (!over && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
     bxr_domain *d = &bxr_domains[id];
+    if (bxr_load_relaxed(&d->head.state) == NULL) continue; /* never used */
     if (over) d->marking = false;
-    if (d->regions != NULL) bxr_domain_dissolve(d);
+    bxr_dissolve(d);
   }
-  bxr_orphanage_dissolve();
+  bxr_dissolve_orphans();
   bxr_misuse_teardown();
 }
 

@@ -109,6 +109,9 @@ void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
   ((scanning_action)visitor->action)(v, (value *)slot);
 }
 
+/* Nothing looks at values between a minor collection's visit and its end: there is no deletion barrier. */
+void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot) { bxr_visit(visitor, v, slot); }
+
 static void scan_hook(scanning_action action)
 {
   if (earlier_scan != NULL) earlier_scan(action);
@@ -140,6 +143,7 @@ void bxr_runtime_detach(void)
   step_back();
 }
 
+void *bxr_runtime_self(void) { return bxr_self(); }
 unsigned bxr_runtime_domain(void) { return 0; }
 bool bxr_runtime_alone(void) { return true; }
 bool bxr_runtime_leaving(void) { return false; }
@@ -148,9 +152,9 @@ uintptr_t bxr_runtime_cycle(void) { return 0; }
 bool bxr_runtime_over(void) { return true; } /* as far as markers are concerned: they never come to our memory */
 bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }
-void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; }
+uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; return 0; }
 uintptr_t bxr_runtime_block_header(size_t words) { (void)words; return 0; }
-bool bxr_runtime_skip_block(uintptr_t *header) { (void)header; return false; }
+bool bxr_runtime_block_visited(uintptr_t header) { (void)header; return true; }
 
 bxr_minor_range bxr_runtime_minor_range(void)
 {

@@ -7,14 +7,14 @@
 
 #if BOXROOT_DEBUG
 /* The slot r was handed out for a new root, in the public call that this thread is in. */
-void bxr_mark_live(boxroot r);
+BXR_INTERNAL void bxr_mark_live(boxroot r);
 
 /* A modification has made the root `to`, which is live, in the place of `from`, which ends. */
-void bxr_mark_moved(boxroot from, boxroot to);
+BXR_INTERNAL void bxr_mark_moved(boxroot from, boxroot to);
 
 /* The library was set up; it was torn down, and all roots are void. */
-void bxr_misuse_setup(void);
-void bxr_misuse_teardown(void);
+BXR_INTERNAL void bxr_misuse_setup(void);
+BXR_INTERNAL void bxr_misuse_teardown(void);
 #else
 static inline void bxr_mark_live(boxroot r) { (void)r; }
 static inline void bxr_mark_moved(boxroot from, boxroot to) { (void)from; (void)to; }

@@ -4,30 +4,50 @@
 #ifndef BXR_PLATFORM_H
 #define BXR_PLATFORM_H
 
+/* Names that are not part of the interface are those of the one compilation unit (all.c), so that two copies of the library, or two versions,
+   never bind to each other; when a file is compiled alone, those of the shared object. */
+#ifdef BXR_ONE_UNIT
+#define BXR_INTERNAL static __attribute__((unused))
+#define BXR_INTERNAL_DATA static
+#define BXR_INTERNAL_DATA_HERE static
+#else
+#define BXR_INTERNAL __attribute__((visibility("hidden")))
+#define BXR_INTERNAL_DATA extern __attribute__((visibility("hidden")))
+#define BXR_INTERNAL_DATA_HERE
+#endif
+
 #include <stdbool.h>
 #include <stddef.h>
 
 /* `size` bytes of zeroes, aligned on `size` (a power of two and a multiple of the page size). NULL and errno == ENOMEM on failure.
    Cost: one to four system calls. */
-void *bxr_os_reserve(size_t size);
+BXR_INTERNAL void *bxr_os_reserve(size_t size);
 
-/* Gives the memory of [start, start + size) back; the range reads as zeroes afterwards. Bounds on page boundaries. */
-void bxr_os_decommit(void *start, size_t size);
+/* Gives the memory of [start, start + size) back: bounds on page boundaries of the system. False when the system refuses (locked memory);
+   the range holds what it held or zeroes then, zeroes otherwise. */
+BXR_INTERNAL bool bxr_os_decommit(void *start, size_t size);
+
+/* The size of the system's pages. Cost: a system call the first time. */
+BXR_INTERNAL size_t bxr_os_page_size(void);
+
+/* `size` bytes of zeroes for the library itself; NULL on failure. unmap also undoes bxr_os_reserve, as far as the system can. */
+BXR_INTERNAL void *bxr_os_map(size_t size);
+BXR_INTERNAL void bxr_os_unmap(void *start, size_t size);
 
 /* Lets another thread run. */
-void bxr_os_yield(void);
+BXR_INTERNAL void bxr_os_yield(void);
 
 /* Whether `p` lies in the stack of this thread; false when that is not known. */
-bool bxr_os_on_this_stack(void const *p);
+BXR_INTERNAL bool bxr_os_on_this_stack(void const *p);
 
 /* Where a piece of code is, in words: function (when the dynamic linker knows it), module, offset in the module as addr2line wants it. */
-void bxr_os_describe_code(void const *p, char *text, size_t size);
+BXR_INTERNAL void bxr_os_describe_code(void const *p, char *text, size_t size);
 
 /* The return addresses of the calls that this thread is in, innermost first, at most `most`; how many. 0 where the C library cannot tell.
    Takes microseconds, and may allocate at its first use. */
-int bxr_os_stack(void **addresses, int most);
+BXR_INTERNAL int bxr_os_stack(void **addresses, int most);
 
 /* Prints "boxroot: " and the message on the standard error output and aborts. */
-__attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char const *format, ...);
+BXR_INTERNAL __attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char const *format, ...);
 
 #endif

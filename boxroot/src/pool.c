@@ -7,14 +7,24 @@ void bxr_pool_format(bxr_pool *p)
   p->head.free = BXR_FREE_END;
   p->head.freed = BXR_CAPACITY;
   p->head.active = 0;
+  bxr_store_relaxed(&p->home, (struct bxr_domain *)NULL);
   p->next = p->prev = p;
-  p->snapshot = p->extent = p->barriers = 0;
+  p->earlier = NULL;
+  p->snapshot = p->extent = 0;
   p->place = BXR_PLACE_NONE;
   p->exact = true;
   p->adopted = p->darkened = false;
   p->pending_next = NULL;
-  p->pending_groups = 0;
+  bxr_store_relaxed(&p->pending_groups, (uint64_t)0);
   p->block_header = 0;
+}
+
+void bxr_pool_renew(bxr_pool *p)
+{
+  p->head.free = BXR_FREE_END;
+  p->head.freed = BXR_CAPACITY;
+  p->head.active = 0;
+  p->exact = true;
 }
 
 bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
@@ -71,12 +81,4 @@ void bxr_list_remove(bxr_pool **list, bxr_pool *p)
     if (*list == p) *list = p->next;
   }
   p->next = p->prev = p;
-}
-
-void bxr_pool_link(bxr_pool *p, bxr_pool *next, uintptr_t (*block_header)(size_t words))
-{
-  p->extent = p->head.active + BXR_EXTENT_AHEAD < BXR_CAPACITY ? p->head.active + BXR_EXTENT_AHEAD : BXR_CAPACITY;
-  for (uint32_t i = p->head.active; i < p->extent; i++) p->slots[i] = BXR_FREE_END;
-  p->slots[p->extent] = next == NULL ? BXR_FREE_END : (uintptr_t)next->slots;
-  p->block_header = block_header(p->extent + 1);
 }

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
-   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of extent + 1 fields, the first slots and,
-   last, in the place of a slot that is not in use yet, a link to the next pool of the snapshot. The marker that is given the first pool finds all others by itself, and since the
-   link comes last it has read (nearly) all of a pool before it opens the next one: its stack stays shallow.
+   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of extent + 1 fields, the first slots and, last, in
+   the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a chain; the marker that is given
+   the first finds all others by itself. Since the link comes last it has read (nearly) all of a pool before it opens the next one: its
+   stack stays shallow. `earlier` leads back in the chain, from a pool to the one that links to it (chain.h).
 
-   Who may touch what ("owner": the thread that holds the lock of the domain at which the pool's region is at home):
+   Who may touch what ("owner": the thread that holds the lock of the domain that is the pool's home):
    - slots: a live one belongs to whoever owns the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
-   - pending_*: any thread, atomically (remote.h). - everything else: the owner; the atomic words may be compared by anybody.
+   - pending_groups: any thread, atomically (remote.h). - home: the owner stores it, anybody reads it.
+   - everything else: the owner; the atomic words of the head may be compared by anybody.
 
    Invariants, checked by bxr_validate (validate.c) in the checked build:
-     active <= extent <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity; the free list has distinct slots below `active`, and
-     capacity = live + length(free list) + (capacity - active);
+     active <= extent <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity;
+     the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
      owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
@@ -26,26 +28,30 @@
 #include <boxroot.h>
 
 enum {
-  BXR_PLACE_NONE,        /* not in use */
+  BXR_PLACE_IDLE,        /* owned by a domain, holds no root, has memory */
   BXR_PLACE_YOUNG_AVAIL, /* may hold young values; has, or may have, free slots */
   BXR_PLACE_YOUNG_FULL,  /* may hold young values; no free slot */
   BXR_PLACE_OLD_AVAIL,
   BXR_PLACE_OLD_FULL,
-  BXR_PLACES
+  BXR_PLACES,
+  BXR_PLACE_NONE = BXR_PLACES /* on no list */
 };
+
+struct bxr_domain;
 
 typedef struct bxr_pool {
   bxr_pool_head head;
-  struct bxr_pool *next, *prev;         /* of the list that `place` names */
-  uint32_t extent;                      /* slots covered by block_header; the link follows them */
-  uint32_t snapshot;                    /* the domain's cycle in whose snapshot the pool is; 0: none */
-  uint16_t barriers;                    /* deletion barriers in this cycle, until the pool is darkened */
+  struct bxr_domain *home;      /* the record of the domain that it belongs to; NULL: to none (atomic) */
+  struct bxr_pool *next, *prev; /* of the list that `place` names */
+  struct bxr_pool *earlier;     /* in the chain: the pool whose last field is a link to this one */
+  uint32_t extent;              /* slots covered by block_header; the link follows them */
+  uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
   uint8_t place;
-  bool exact;                           /* `freed` counts all free slots */
-  bool adopted;                         /* taken over in mid-cycle: the previous owner's marker may still read it */
-  bool darkened;                        /* all values it had in the snapshot are marked: no deletion barrier is needed */
-  struct bxr_pool *pending_next;        /* of the list of pools with pending deletions */
-  uint64_t pending_groups;              /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
+  bool exact;                    /* `freed` counts all free slots */
+  bool adopted;                  /* taken over in mid-cycle: the previous owner's marker may still read it */
+  bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
+  struct bxr_pool *pending_next; /* of the list of pools with pending deletions */
+  uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
   uintptr_t slots[];
 } bxr_pool;
@@ -60,13 +66,13 @@ _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool
 _Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
 
 /* Formats zeroed or stale memory as an empty pool that nobody owns. Touches the header only. */
-void bxr_pool_format(bxr_pool *p);
+BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 
 /* Puts the next slots that were never used on the (empty) free list. False when there are none below `limit`. */
-bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
+BXR_INTERNAL bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
 
-/* Makes p a block that the marker can visit, followed by `next` (NULL: by nothing). */
-void bxr_pool_link(bxr_pool *p, bxr_pool *next, uintptr_t (*block_header)(size_t words));
+/* Makes an empty pool as good as new: no slot was ever used. No marker may come to it any more. Cost: constant. */
+BXR_INTERNAL void bxr_pool_renew(bxr_pool *p);
 
 /* Takes a slot. The pool must have a free one. */
 static inline uintptr_t *bxr_pool_take(bxr_pool *p)
@@ -85,7 +91,7 @@ static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
 }
 
 /* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a pool. */
-void bxr_pool_count(bxr_pool *p);
+BXR_INTERNAL void bxr_pool_count(bxr_pool *p);
 
 /* Nobody may use the inline paths on p. */
 static inline void bxr_pool_close(bxr_pool *p)
@@ -96,10 +102,11 @@ static inline void bxr_pool_close(bxr_pool *p)
 }
 
 static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->exact && p->head.freed == BXR_CAPACITY; }
+static inline bool bxr_pool_is_young(bxr_pool *p) { return p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL; }
 
 /* Lists of pools: a ring, named by its first pool; NULL when empty. Constant time. */
-void bxr_list_push_front(bxr_pool **list, bxr_pool *p);
-void bxr_list_push_back(bxr_pool **list, bxr_pool *p);
-void bxr_list_remove(bxr_pool **list, bxr_pool *p);
+BXR_INTERNAL void bxr_list_push_front(bxr_pool **list, bxr_pool *p);
+BXR_INTERNAL void bxr_list_push_back(bxr_pool **list, bxr_pool *p);
+BXR_INTERNAL void bxr_list_remove(bxr_pool **list, bxr_pool *p);
 
 #endif

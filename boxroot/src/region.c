@@ -3,86 +3,200 @@
 #include "account.h"
 #include <errno.h>
 
-/* Regions without a home. Taken as a whole, so that no region can leave and come back between a thread's look and its swap. */
-static bxr_region *stock;
+/* The directory of all regions, in chunks that are made when they are needed. `available` has a bit for each region in which there may be a
+   pool that belongs to nobody; whoever finds none there clears it, looks again, and sets it again if there is one after all. */
+enum { CHUNK = 1024, CHUNKS = 1024 };
+typedef struct chunk {
+  bxr_region *region[CHUNK];      /* (atomic) */
+  uint64_t available[CHUNK / 64]; /* (atomic) */
+} chunk;
+static chunk *directory[CHUNKS];
 static uint64_t reserved_regions;
 
-static void push_stock(bxr_region *first, bxr_region *last)
+/* Pools that belong to nobody and have memory; about so many are left like that. */
+enum { KEPT = 64 };
+static uint64_t kept; /* (atomic) */
+
+/* --- the directory ----------------------------------------------------------------------------------------------------- */
+
+static chunk *chunk_of(uint64_t number)
 {
-  bxr_region *head = bxr_load_relaxed(&stock);
-  do last->next = head;
-  while (!bxr_cas_seq_cst(&stock, &head, first));
+  chunk **place = &directory[number / CHUNK];
+  chunk *c = bxr_load_acquire(place);
+  if (c != NULL) return c;
+  chunk *fresh = bxr_os_map(sizeof(chunk));
+  if (fresh == NULL) return NULL;
+  if (bxr_cas_seq_cst(place, &c, fresh)) return fresh;
+  bxr_os_unmap(fresh, sizeof(chunk));
+  return bxr_load_acquire(place);
 }
 
-static bxr_region *pop_stock(void)
+static void offer(bxr_region *r)
 {
-  if (bxr_load_relaxed(&stock) == NULL) return NULL;
-  bxr_region *r = bxr_exchange_seq_cst(&stock, (bxr_region *)NULL);
-  if (r != NULL && r->next != NULL) {
-    bxr_region *last = r->next;
-    while (last->next != NULL) last = last->next;
-    push_stock(r->next, last);
-  }
-  return r;
+  chunk *c = bxr_load_acquire(&directory[r->number / CHUNK]);
+  bxr_fetch_or_seq_cst(&c->available[r->number % CHUNK / 64], (uint64_t)1 << (r->number % 64));
 }
 
-bxr_region *bxr_region_obtain(void)
+/* Takes one of the pools that belong to nobody; NULL when there is none. */
+static bxr_pool *claim_in(bxr_region *r)
 {
-  bxr_region *r = pop_stock();
-  if (r == NULL) {
-    r = bxr_os_reserve(BXR_REGION_SIZE);
-    if (r == NULL) return NULL;
-    bxr_add_relaxed(&reserved_regions, 1);
+  for (;;) {
+    uint64_t unused = bxr_load_relaxed(&r->unused);
+    if (unused == 0) return NULL;
+    uint64_t dirty = unused & bxr_load_relaxed(&r->dirty); /* preferred: it has memory */
+    uint64_t bit = dirty != 0 ? dirty & -dirty : unused & -unused;
+    if ((bxr_fetch_and_seq_cst(&r->unused, ~bit) & bit) == 0) continue; /* another was faster */
+    if ((bxr_fetch_or_seq_cst(&r->dirty, bit) & bit) != 0) bxr_add_relaxed(&kept, (uint64_t)-1);
+    return bxr_region_pool(r, (unsigned)__builtin_ctzll(bit));
   }
+}
+
+static bxr_pool *claim_reserved(void)
+{
+  uint64_t n = bxr_load_acquire(&reserved_regions);
+  for (uint64_t first = 0; first < n; first += 64) {
+    chunk *c = bxr_load_acquire(&directory[first / CHUNK]);
+    if (c == NULL) continue;
+    uint64_t *word = &c->available[first % CHUNK / 64];
+    for (uint64_t m = bxr_load_relaxed(word); m != 0; m &= m - 1) {
+      bxr_region *r = bxr_load_acquire(&c->region[first % CHUNK + (unsigned)__builtin_ctzll(m)]);
+      bxr_pool *p = claim_in(r);
+      if (p != NULL) return p;
+      bxr_fetch_and_seq_cst(word, ~(m & -m));
+      if (bxr_load_seq_cst(&r->unused) != 0) bxr_fetch_or_seq_cst(word, m & -m);
+    }
+  }
+  return NULL;
+}
+
+static bxr_region *reserve(void)
+{
+  uint64_t number = bxr_load_relaxed(&reserved_regions);
+  if (number >= CHUNK * CHUNKS) return NULL;
+  bxr_region *r = bxr_os_reserve(BXR_REGION_SIZE);
+  if (r == NULL) return NULL;
   if (!bxr_account_open(r)) {
-    push_stock(r, r);
-    errno = ENOMEM;
+    bxr_os_unmap(r, BXR_REGION_SIZE);
     return NULL;
   }
-  bxr_store_relaxed(&r->home, (struct bxr_domain *)NULL);
-  r->next = r->prev = r;
-  r->in_use = r->formatted = 1;
+  chunk *c;
+  do {
+    c = number < CHUNK * CHUNKS ? chunk_of(number) : NULL;
+    if (c == NULL) {
+      bxr_os_unmap(r, BXR_REGION_SIZE);
+      return NULL;
+    }
+  } while (!bxr_cas_seq_cst(&reserved_regions, &number, number + 1));
+  r->number = number;
+  r->unused = ~(uint64_t)3; /* the first is the header, the second the caller's */
+  r->dirty = 2;
+  bxr_store_release(&c->region[number % CHUNK], r);
+  offer(r);
   return r;
 }
 
-void bxr_region_retire(bxr_region *r)
+bxr_pool *bxr_region_claim(void)
 {
-  BXR_ASSERT(r->in_use == 1);
-  if (r->formatted != 1) bxr_os_decommit(bxr_region_pool(r, 1), BXR_REGION_SIZE - BXR_POOL_SIZE);
-  r->formatted = 1;
-  push_stock(r, r);
-}
-
-bxr_pool *bxr_region_take_pool(bxr_region *r)
-{
-  uint64_t unused = ~r->in_use;
-  if (unused == 0) return NULL;
-  /* Prefer a pool that has memory. */
-  unsigned i = __builtin_ctzll((unused & r->formatted) != 0 ? unused & r->formatted : unused);
-  bxr_pool *p = bxr_region_pool(r, i);
-  if ((r->formatted >> i & 1) == 0) bxr_pool_format(p);
-  r->in_use |= (uint64_t)1 << i;
-  r->formatted |= (uint64_t)1 << i;
+  bxr_pool *p = claim_reserved();
+  if (p == NULL) {
+    bxr_region *r = reserve();
+    if (r == NULL) {
+      errno = ENOMEM;
+      return NULL;
+    }
+    p = bxr_region_pool(r, 1);
+  }
+  bxr_pool_format(p);
   return p;
 }
 
-void bxr_region_put_pool(bxr_pool *p)
+/* --- giving back ------------------------------------------------------------------------------------------------------- */
+
+static void disclaim(bxr_region *r, uint64_t pools)
 {
-  BXR_ASSERT(bxr_pool_is_empty(p));
-  bxr_region *r = bxr_region_of(p);
-  p->place = BXR_PLACE_NONE;
-  bxr_pool_close(p);
-  r->in_use &= ~((uint64_t)1 << bxr_pool_index(p));
+  if (pools != 0 && bxr_fetch_or_seq_cst(&r->unused, pools) == 0) offer(r);
 }
 
-bool bxr_region_decommit_one(bxr_region *r)
+/* The pools of the groups that are whole in `pools`, where a group is what shares a page of the system. */
+static uint64_t whole_groups(uint64_t pools, unsigned group)
 {
-  uint64_t idle = r->formatted & ~r->in_use;
-  if (idle == 0) return false;
-  unsigned i = 63 - __builtin_clzll(idle);
-  bxr_os_decommit(bxr_region_pool(r, i), BXR_POOL_SIZE);
-  r->formatted &= ~((uint64_t)1 << i);
-  return true;
+  uint64_t one = group >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << group) - 1, whole = 0;
+  for (unsigned i = 0; i < 64; i += group)
+    if ((pools >> i & one) == one) whole |= one << i;
+  return whole;
+}
+
+/* Gives back the memory of these pools of r, which are the caller's, and then the pools. On systems with large pages neighbours that
+   belong to nobody are taken along: only whole pages can be given back. */
+static void return_pools(bxr_region *r, uint64_t pools)
+{
+  size_t page = bxr_os_page_size();
+  unsigned group = page <= BXR_POOL_SIZE ? 1 : page >= BXR_REGION_SIZE ? 64 : (unsigned)(page / BXR_POOL_SIZE);
+  uint64_t neighbours = 0;
+  if (group > 1) {
+    for (unsigned i = 0; i < 64; i += group) {
+      uint64_t all = group >= 64 ? ~(uint64_t)0 : (((uint64_t)1 << group) - 1) << i;
+      if ((pools & all) != 0) neighbours |= all & ~pools;
+    }
+    neighbours &= bxr_fetch_and_seq_cst(&r->unused, ~neighbours);
+  }
+  uint64_t whole = group == 1 ? pools : whole_groups(pools | neighbours, group);
+  for (uint64_t m = whole; m != 0;) {
+    unsigned from = (unsigned)__builtin_ctzll(m);
+    unsigned length = ~(m >> from) == 0 ? 64 : (unsigned)__builtin_ctzll(~(m >> from));
+    uint64_t run = (length == 64 ? ~(uint64_t)0 : ((uint64_t)1 << length) - 1) << from;
+    if (bxr_os_decommit(bxr_region_pool(r, from), length * BXR_POOL_SIZE)) {
+      bxr_add_relaxed(&kept, -(uint64_t)__builtin_popcountll(bxr_load_relaxed(&r->dirty) & run & neighbours));
+      bxr_fetch_and_seq_cst(&r->dirty, ~run);
+    }
+    m &= ~run;
+  }
+  bxr_add_relaxed(&kept, (uint64_t)__builtin_popcountll(bxr_load_relaxed(&r->dirty) & pools));
+  disclaim(r, pools | neighbours);
+}
+
+unsigned bxr_region_return(bxr_pool **pools, unsigned n, bool all)
+{
+  for (unsigned i = 1; i < n; i++) { /* they are few, and nearly sorted as a rule */
+    bxr_pool *p = pools[i];
+    unsigned j = i;
+    for (; j > 0 && pools[j - 1] > p; j--) pools[j] = pools[j - 1];
+    pools[j] = p;
+  }
+  unsigned i = 0, given = 0;
+  while (i < n) {
+    bxr_region *r = bxr_region_of(pools[i]);
+    uint64_t mask = 0;
+    for (; i < n && bxr_region_of(pools[i]) == r; i++) {
+      BXR_ASSERT(bxr_pool_is_empty(pools[i]) && bxr_load_relaxed(&pools[i]->pending_groups) == 0);
+      bxr_pool_close(pools[i]);
+      bxr_store_seq_cst(&pools[i]->home, (struct bxr_domain *)NULL);
+      uint64_t bit = (uint64_t)1 << bxr_pool_index(pools[i]);
+      if (all || bxr_load_relaxed(&kept) >= KEPT) mask |= bit;
+      else {
+        bxr_add_relaxed(&kept, 1);
+        disclaim(r, bit);
+      }
+    }
+    given += (unsigned)__builtin_popcountll(mask);
+    if (mask != 0) return_pools(r, mask);
+  }
+  return given;
+}
+
+void bxr_region_trim(void)
+{
+  uint64_t n = bxr_load_acquire(&reserved_regions);
+  for (uint64_t i = 0; i < n; i++) {
+    chunk *c = bxr_load_acquire(&directory[i / CHUNK]);
+    bxr_region *r = c == NULL ? NULL : bxr_load_acquire(&c->region[i % CHUNK]);
+    if (r == NULL) continue;
+    uint64_t idle = bxr_load_relaxed(&r->unused) & bxr_load_relaxed(&r->dirty);
+    idle &= bxr_fetch_and_seq_cst(&r->unused, ~idle);
+    if (idle == 0) continue;
+    bxr_add_relaxed(&kept, -(uint64_t)__builtin_popcountll(idle));
+    return_pools(r, idle);
+  }
 }
 
 uint64_t bxr_reserved_bytes(void) { return bxr_load_relaxed(&reserved_regions) * BXR_REGION_SIZE; }

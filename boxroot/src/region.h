@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions: the unit in which pools are obtained from the system and change hands. A region is 64 pools long and aligned on its
-   size. Its first pool's worth of memory holds the region's header and, for each of the other 63 pools, a bitmap of pending
-   deletions; those pages stay untouched, and cost nothing, in programs that never delete a root from elsewhere.
+/* Regions: the unit in which address space for pools is obtained from the system. A region is 64 pools long and aligned on its size. Its
+   first pool's worth of memory holds the region's header and, for each of the other 63 pools, a bitmap of pending deletions; those
+   pages stay untouched, and cost nothing, in programs that never defer a deletion.
 
-   The address space of a region is never returned, and a pool's header stays where it is: a thread that still looks at a
-   region that changed hands reads a valid, if outdated, word.
+   A pool belongs to one domain at a time, or to none; domains take pools from any region and give them back when they are empty, so that
+   the number of regions follows the number of pools in use, whatever domains came and went. The address space of a region is never
+   returned, and a pool's header stays where it is: a thread that still looks at a pool that changed hands, or whose memory was given
+   back, reads a valid, if outdated, word.
 
-   Invariants: in_use ⊆ formatted; bit 0 of both is set; a region is on the list of its home, or of the orphanage, or in the stock. */
+   Nothing here relies on memory that was given back to read as zeroes: the system may refuse to take it (locked memory).
+
+   Invariants: bit 0 of `unused` is clear; a pool of bit 1 in `unused` is empty, has no pending deletion, and nobody's;
+   the bitmap of pending deletions of a pool that changes hands while it is empty is zero;
+   unused != 0 => the region's bit in the directory is set, or the thread that made it != 0 is about to set it. */
 #ifndef BXR_REGION_H
 #define BXR_REGION_H
 
 #include "pool.h"
 
-struct bxr_domain;
-
 typedef struct bxr_region {
-  struct bxr_domain *home;         /* the domain record that its pools belong to (atomic) */
-  struct bxr_region *next, *prev;  /* of the home's list, or (next alone) of the orphans or the stock */
-  uint64_t in_use;                 /* bit i: pool i has a place */
-  uint64_t formatted;              /* bit i: pool i is formatted, that is, has memory */
-  uint64_t pad[3];
-  uint64_t pending[];              /* for pool i: BXR_PENDING_WORDS words from (i - 1) * BXR_PENDING_WORDS (atomic) */
+  uint64_t unused; /* bit i: pool i belongs to no domain (atomic) */
+  uint64_t dirty;  /* bit i: pool i may have memory. Changed by who owns the pool (atomic) */
+  uint64_t number; /* in the directory */
+  uint64_t pad[5];
+  uint64_t pending[]; /* for pool i: BXR_PENDING_WORDS words from (i - 1) * BXR_PENDING_WORDS (atomic) */
 } bxr_region;
 
 #define BXR_REGION_SIZE (BXR_POOL_SIZE * 64)
@@ -36,22 +39,20 @@ static inline uint64_t *bxr_pending_words(bxr_pool *p)
   return bxr_region_of(p)->pending + (bxr_pool_index(p) - 1) * BXR_PENDING_WORDS;
 }
 
-/* A region with no pool in use and no home: from the stock, or new. NULL and errno == ENOMEM on failure. */
-bxr_region *bxr_region_obtain(void);
+/* A pool that belonged to nobody, formatted: from any region, or a new one. The caller owns it. Needs no lock.
+   NULL and errno == ENOMEM on failure. Cost: some atomic operations; four system calls for a new region. */
+BXR_INTERNAL bxr_pool *bxr_region_claim(void);
 
-/* Puts a region with no pool in use into the stock, from which any domain may obtain it. Gives its memory back. */
-void bxr_region_retire(bxr_region *r);
+/* The n pools, which must be empty and are the caller's, belong to nobody any more. Their memory is given back, but for some that the
+   next to claim them find still there, unless `all` is true. Sorts the array. The number whose memory was given back. Needs no lock.
+   Cost: a system call for each run of neighbours. */
+#define BXR_RETURN_AT_ONCE 64
+BXR_INTERNAL unsigned bxr_region_return(bxr_pool **pools, unsigned n, bool all);
 
-/* Takes a pool of the region that is not in use; formats it if need be. NULL when there is none. */
-bxr_pool *bxr_region_take_pool(bxr_region *r);
-
-/* The pool, which must be empty, is no longer in use; it keeps its memory. */
-void bxr_region_put_pool(bxr_pool *p);
-
-/* Gives the memory of one pool that is not in use back. False when there is none. */
-bool bxr_region_decommit_one(bxr_region *r);
+/* Gives the memory of all pools that belong to nobody back. Needs no lock. Cost: a step per region. */
+BXR_INTERNAL void bxr_region_trim(void);
 
 /* Address space reserved so far, in bytes. */
-uint64_t bxr_reserved_bytes(void);
+BXR_INTERNAL uint64_t bxr_reserved_bytes(void);
 
 #endif

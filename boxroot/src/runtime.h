@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c.
+/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c; with
+   BOXROOT_CONSERVATIVE hooks_conservative.c stands in for all that hooks_ocaml5.c knows of the collector.
    Nothing else in the library includes an internal header of OCaml. */
 #ifndef BXR_RUNTIME_H
 #define BXR_RUNTIME_H
 
+#include "debug.h"
 #include <boxroot.h>
 
 #if BXR_OCAML5
@@ -17,7 +19,11 @@ typedef struct bxr_visitor {
   void (*action)(void);
   void *data;
 } bxr_visitor;
-void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot);
+BXR_INTERNAL void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot);
+
+/* The same in a minor collection, for a v that points into a minor heap. Afterwards what the slot holds may be darkened at any time,
+   though the collector has not filled the block in its new place yet. */
+BXR_INTERNAL void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot);
 
 /* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but domain_end are
    called while the world is stopped or (4.14) under the master lock. */
@@ -26,59 +32,73 @@ typedef struct bxr_callbacks {
   void (*cycle_start)(unsigned id, bxr_visitor const *visitor); /* make sure that the marker reaches every root */
   void (*all)(unsigned id, bxr_visitor const *visitor);        /* visit all slots */
   void (*domain_end)(unsigned id);                             /* the domain runs no more OCaml code */
-  uint64_t (*marker_words)(unsigned id);                       /* words that the marker reads in pools, per cycle */
+  /* Mark this share of the roots, on about so many entries of the mark stack; `drained`: it is being emptied. May run beside other domains. */
+  void (*advance)(unsigned id, double share, uint64_t pushes, bool drained);
 } bxr_callbacks;
 
 /* Installs the hooks, or takes them out (those that another library has wrapped become inert instead). attach needs the
    domain lock. `callbacks` must stay valid for ever. */
-void bxr_runtime_attach(bxr_callbacks const *callbacks);
-void bxr_runtime_detach(void);
+BXR_INTERNAL void bxr_runtime_attach(bxr_callbacks const *callbacks);
+BXR_INTERNAL void bxr_runtime_detach(void);
 
 /* Called on slow paths of create and modify, before bxr_self() is relied upon: sees to it that bxr_self() is right (4.14). */
-void bxr_runtime_check_lock(void);
+BXR_INTERNAL void bxr_runtime_check_lock(void);
+
+/* bxr_self(), and NULL also on a thread whose domain has ended. For slow paths. */
+BXR_INTERNAL void *bxr_runtime_self(void);
 
 /* The rest needs the domain lock. */
 
 /* The identity of the current domain, below BXR_MAX_DOMAINS. */
-unsigned bxr_runtime_domain(void);
+BXR_INTERNAL unsigned bxr_runtime_domain(void);
 
 /* Whether the current domain has begun to terminate, and others are there to take its roots over. */
-bool bxr_runtime_leaving(void);
+BXR_INTERNAL bool bxr_runtime_leaving(void);
 
 /* Whether it is the only one. */
-bool bxr_runtime_alone(void);
+BXR_INTERNAL bool bxr_runtime_alone(void);
 
 /* Whether the marker of the current domain is through with what it was given at the start of the cycle. Once true, stays true
    for that purpose until the next cycle. */
-bool bxr_runtime_marked(void);
+BXR_INTERNAL bool bxr_runtime_marked(void);
 
 /* A number that changes between two cycles: all marking is over before, and no domain has marked its roots again. 0 on OCaml 4.14, which
    marks while the world is stopped. */
-uintptr_t bxr_runtime_cycle(void);
+BXR_INTERNAL uintptr_t bxr_runtime_cycle(void);
 
 /* Whether the last domain has ended: OCaml has shut down, or is about to, and nothing marks or scans afterwards. Needs nothing. */
-bool bxr_runtime_over(void);
+BXR_INTERNAL bool bxr_runtime_over(void);
 
 /* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the domain lock: false. */
-bool bxr_runtime_finish_marking(void);
+BXR_INTERNAL bool bxr_runtime_finish_marking(void);
 
 /* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in this cycle:
-   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. */
-void bxr_runtime_darken(value v);
+   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. In a minor collection,
+   only values that were old before it, or that have come through bxr_visit_young. */
+BXR_INTERNAL void bxr_runtime_darken(value v);
 
-/* The same for the n slots from `slots`: those that hold a pointer are darkened. Cost: a look at each value. */
-void bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
+/* The same for the n slots from `slots`: those that hold a pointer are darkened. The number of entries put on the mark stack, about.
+   Cost: a look at each value. */
+BXR_INTERNAL uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
 
 /* The header of a block of `words` fields that the marker has yet to visit. */
-uintptr_t bxr_runtime_block_header(size_t words);
+BXR_INTERNAL uintptr_t bxr_runtime_block_header(size_t words);
 
-/* Makes the marker pass over the block of this header, unless it has come to it already; true when it will. */
-bool bxr_runtime_skip_block(uintptr_t *header);
+/* Whether the marker has come to the block of this header. */
+BXR_INTERNAL bool bxr_runtime_block_visited(uintptr_t header);
 
 /* A block is young iff start <= v < start + size. */
 typedef struct { uintptr_t start, size; } bxr_minor_range;
-bxr_minor_range bxr_runtime_minor_range(void);
+BXR_INTERNAL bxr_minor_range bxr_runtime_minor_range(void);
 
+#if BOXROOT_CONSERVATIVE /* the range is not looked at: only the runtime's own macro knows */
+BXR_INTERNAL bool bxr_runtime_is_young(value block);
+static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { (void)r; return (v & 1) == 0 && bxr_runtime_is_young((value)v); }
+
+/* The body of the scanning hook: `young_only` says that the collector wants young values only. */
+BXR_INTERNAL void bxr_conservative_scan(bxr_callbacks const *callbacks, unsigned id, bool young_only, bxr_visitor const *visitor);
+#else
 static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { return (v & 1) == 0 && v - r.start < r.size; }
+#endif
 
 #endif

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan.h"
+#include "account.h"
+#include "chain.h"
 #include "remote.h"
+#include "succession.h"
 #include "validate.h"
 #include "young.h"
 
-/* The record to scan, or NULL when the domain has no roots. Roots of ended domains are taken over first. */
+/* The record to scan, or NULL when the domain has no pools. Roots of ended domains are taken over first. */
 static bxr_domain *begin(unsigned id)
 {
   bxr_domain *d = &bxr_domains[id];
   bxr_remote_flush(d);
   if (bxr_orphans_exist() && !bxr_runtime_leaving()) {
     d = bxr_domain_here();
-    bxr_domain_adopt(d);
+    bxr_adopt(d);
   }
-  if (d->regions == NULL || bxr_load_relaxed(&d->state) == BXR_NOBODY) return NULL;
+  if ((d->count.pools_in_use == 0 && d->idle == 0) || bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return NULL;
   bxr_validate(d);
   return d;
 }
@@ -40,7 +43,7 @@ static void minor(unsigned id, bxr_visitor const *visitor)
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  bxr_remote_fold(d);
+  int64_t budget = bxr_remote_fold(d, BXR_FOLD_IN_PAUSE);
   bxr_minor_range range = bxr_runtime_minor_range();
   bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
   d->scanning = true;
@@ -54,7 +57,7 @@ static void minor(unsigned id, bxr_visitor const *visitor)
     if (current) d->spare = p;
   }
   d->scanning = false;
-  bxr_remote_fold(d);
+  (void)bxr_remote_fold(d, budget);
   bxr_domain_trim(d);
   bxr_validate(d);
 }
@@ -70,50 +73,40 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
   bxr_visitor const v = *visitor;
   bool ahead = d->count.pools_in_use > VISITED_AT_ONCE;
   d->scanning = true;
-  bxr_region *r = d->regions;
-  do {
-    for (uint64_t m = r->in_use & ~(uint64_t)1; m != 0; m &= m - 1) {
-      bxr_pool *p = bxr_region_pool(r, __builtin_ctzll(m));
+  for (int place = BXR_PLACE_YOUNG_AVAIL; place < BXR_PLACES; place++) {
+    bxr_pool *p = d->list[place];
+    if (p != NULL) do {
       bxr_pool_close(p);
+      __builtin_prefetch(p->next);
       uint32_t n = p->head.active;
       for (uint32_t i = 0; i < n; i++) {
         if (ahead && i + AHEAD < n) __builtin_prefetch((uintptr_t *)p->slots[i + AHEAD] - 1, 1);
         if ((p->slots[i] & 1) == 0) bxr_visit(&v, (value)p->slots[i], &p->slots[i]);
       }
       bxr_domain_publish(d, p);
-    }
-    r = r->next;
-  } while (r != d->regions);
+      p = p->next;
+    } while (p != d->list[place]);
+  }
   d->scanning = false;
 }
 
 /* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
    cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
-   slots of OCaml 4.14's collector hold links of its own. */
+   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is given back: somebody has asked for that. With a
+   runtime that is not known deletions are left for the next minor scan: the world may not be stopped for all (docs/versions.md), and a
+   domain that read a root, and deleted it, may hold the only other pointer to its value where the collector has looked already. */
 static void all(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  bxr_remote_fold(d);
+  if (!BOXROOT_CONSERVATIVE) {
+    (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+    if (bxr_quarantine_flush(bxr_remote_delete)) (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+    bxr_domain_release_empty(d);
+    bxr_domain_trim_all(d);
+  }
   bxr_count(&d->count.other_scans, 1);
   visit_pools(d, visitor);
-}
-
-static void release_empty(bxr_domain *d)
-{
-  for (int place = BXR_PLACE_OLD_AVAIL; place >= BXR_PLACE_YOUNG_AVAIL; place -= BXR_PLACE_OLD_AVAIL - BXR_PLACE_YOUNG_AVAIL) {
-    bxr_pool *p = d->list[place];
-    if (p == NULL) continue;
-    for (bool last = false; !last;) {
-      bxr_pool *next = p->next;
-      last = next == d->list[place];
-      if (p != d->spare && p != d->current) {
-        bxr_pool_count(p);
-        if (bxr_pool_is_empty(p) && !bxr_awaits_marker(d, p)) bxr_domain_release_pool(d, p);
-      }
-      p = next;
-    }
-  }
 }
 
 /* The last cycle is over: no marker comes to any pool any more. */
@@ -123,23 +116,20 @@ static void next_cycle(bxr_domain *d)
   if (d->cycle == 0) d->cycle = 1;
   d->runtime_cycle = bxr_runtime_cycle();
   d->marking = false;
-  d->snapshot_words = d->splits = 0;
+  d->chain_end = NULL;
+  d->chain_pools = d->pushed = 0;
   bxr_domain_new_cycle(d);
-  release_empty(d);
+  bxr_domain_release_empty(d);
 }
 
-/* Links the pools of a list in front of those linked already. */
+/* Puts the pools of a list in front of those of the chain. */
 static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t *roots)
 {
   bxr_pool *p = d->list[place];
   if (p != NULL) do {
-    bxr_pool_link(p, *first, bxr_runtime_block_header);
-    d->snapshot_words += p->extent + 1;
-    p->snapshot = d->cycle;
-    p->adopted = p->darkened = false;
-    p->barriers = 0;
-    bxr_pool_close(p);
+    bxr_chain_add(d, p, *first);
     *first = p;
+    d->chain_pools++;
     *roots += p->exact ? BXR_CAPACITY - p->head.freed : BXR_CAPACITY;
     p = p->next;
     __builtin_prefetch(p->next);
@@ -152,7 +142,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  bxr_remote_fold(d);
+  (void)bxr_remote_fold(d, 10 * BXR_FOLD_IN_PAUSE);
   next_cycle(d);
   /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
   if (d->current != NULL) {
@@ -180,17 +170,32 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
 /* The same without the marker's help: all roots at once. */
 static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
-  all(id, visitor);
-  if (bxr_domains[id].regions != NULL) next_cycle(&bxr_domains[id]);
+  bxr_domain *d = begin(id);
+  if (d == NULL) return;
+  if (!BOXROOT_CONSERVATIVE) (void)bxr_remote_fold(d, BXR_FOLD_ALL); /* see `all` */
+  bxr_count(&d->count.other_scans, 1);
+  bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
+  visit_pools(d, visitor);
+  next_cycle(d);
 }
 
 static void domain_end(unsigned id)
 {
-  if (!bxr_runtime_alone()) bxr_domain_orphan(&bxr_domains[id]);
+  if (!bxr_runtime_alone()) bxr_orphan(&bxr_domains[id]);
 }
 
-static uint64_t marker_words(unsigned id) { return bxr_domains[id].snapshot_words; }
+/* The marker is spared a share of the chain. */
+static void advance(unsigned id, double share, uint64_t pushes, bool drained)
+{
+  bxr_domain *d = &bxr_domains[id];
+  if (d->chain_end == NULL || d->runtime_cycle != bxr_runtime_cycle()) return;
+  if (d->marking && bxr_runtime_marked()) d->marking = false;
+  if (!d->marking) return;
+  if (drained) d->pushed = 0;
+  if (d->pushed >= pushes) return;
+  d->pushed += bxr_chain_shorten(d, (uint64_t)(share * (double)d->chain_pools) + 1, pushes - d->pushed);
+}
 
-bxr_callbacks const bxr_scan_callbacks = {
-  minor, BOXROOT_STW_SCAN ? cycle_start_stopped : cycle_start, all, domain_end, marker_words,
+BXR_INTERNAL_DATA_HERE bxr_callbacks const bxr_scan_callbacks = {
+  minor, BOXROOT_STW_SCAN ? cycle_start_stopped : cycle_start, all, domain_end, advance,
 };

@@ -5,6 +5,6 @@
 
 #include "domain.h"
 
-extern bxr_callbacks const bxr_scan_callbacks;
+BXR_INTERNAL_DATA bxr_callbacks const bxr_scan_callbacks;
 
 #endif

@@ -18,7 +18,7 @@ typedef struct bxr_site {
 
 /* The place in words, in `text`, which is returned. */
 enum { BXR_SITE_TEXT = 400 };
-char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
+BXR_INTERNAL char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
 
 static inline bool bxr_site_is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
 
@@ -29,7 +29,7 @@ typedef struct bxr_place {
   bxr_site site;
   uint64_t count;
 } bxr_place;
-void bxr_places_print(bxr_place *places, size_t n, char const *what);
+BXR_INTERNAL void bxr_places_print(bxr_place *places, size_t n, char const *what);
 
 /* A place that several threads may look at and write at the same time. Such a reader may get parts of two places. */
 static inline bxr_site bxr_site_load(bxr_site const *s)

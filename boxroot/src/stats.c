@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-void boxroot_get_stats(boxroot_stats *out)
+void boxroot_get_stats(boxroot_statistics *out)
 {
-  *out = (boxroot_stats){ .pool_bytes = BXR_POOL_SIZE, .pool_capacity = BXR_CAPACITY, .bytes_reserved = bxr_reserved_bytes() };
+  *out = (boxroot_statistics){ .pool_bytes = BXR_POOL_SIZE, .pool_capacity = BXR_CAPACITY, .bytes_reserved = bxr_reserved_bytes() };
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
     bxr_counters *c = &bxr_domains[id].count;
 #define SUM(field) out->field += bxr_load_relaxed(&c->field)
@@ -23,15 +23,19 @@ void boxroot_get_stats(boxroot_stats *out)
     SUM(minor_slots);
     SUM(major_starts);
     SUM(other_scans);
-    SUM(regions_adopted);
+    SUM(pools_adopted);
 #undef SUM
   }
 }
 
 void boxroot_print_stats(void)
 {
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
+#if BOXROOT_CONSERVATIVE
+  printf("boxroot: conservative with OCaml %s%s: all roots are visited at the start of each major cycle, while the program waits\n",
+         OCAML_VERSION_STRING, BXR_KNOWN_RUNTIME ? "" : ", which it was not tested with");
+#endif
   printf("boxroot: pools of %" PRIu64 " KiB, %" PRIu64 " roots each\n", s.pool_bytes / 1024, s.pool_capacity);
   printf("  pools in use: %" PRIu64 " (peak %" PRIu64 ", times given back %" PRIu64 "), address space: %" PRIu64 " MiB\n",
          s.pools_in_use, s.pools_peak, s.pools_decommitted, s.bytes_reserved >> 20);
@@ -41,5 +45,5 @@ void boxroot_print_stats(void)
   printf("  minor scans: %" PRIu64 " (%.0f slots each), major cycles: %" PRIu64 ", other scans: %" PRIu64 "\n", s.minor_scans,
          s.minor_scans == 0 ? 0. : (double)s.minor_slots / (double)s.minor_scans, s.major_starts, s.other_scans);
   printf("  values darkened by the deletion barrier: %" PRIu64 ", pools darkened: %" PRIu64 ", regions adopted: %" PRIu64 "\n",
-         s.barrier, s.darkened_pools, s.regions_adopted);
+         s.barrier, s.darkened_pools, s.pools_adopted);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "supply.h"
+#include "chain.h"
 #include "remote.h"
 #include <errno.h>
 
@@ -8,14 +9,6 @@
 #define OLD_WORTH ((BXR_CAPACITY + 1) / 2)
 #define FEW (BXR_CAPACITY / 16 + 1) /* values to be marked at once without a second thought */
 #define CANDIDATES 4 /* looked at in each search; the others have their turn later */
-
-void bxr_freed_some(bxr_domain *d, bxr_pool *p)
-{
-  if (p->place == BXR_PLACE_YOUNG_FULL) bxr_domain_place(d, p, BXR_PLACE_YOUNG_AVAIL, true);
-  /* Oldest first: the pools at the front had the most time to empty. */
-  else if (p->place == BXR_PLACE_OLD_FULL) bxr_domain_place(d, p, BXR_PLACE_OLD_AVAIL, false);
-  bxr_domain_publish(d, p);
-}
 
 /* The current pool has no room, for good or until the marker is through. */
 static void retire_current(bxr_domain *d)
@@ -43,15 +36,15 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   bxr_domain_publish(d, p);
 }
 
-/* Whether p can serve new roots, with room for at least `worth` of them. A pool that needs the barrier can when the marker's work on
+/* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read cannot. One that needs the barrier can when the marker's work on
    it is done right here; that is done when it is little, or when `thrift` says that pools should be saved. */
 static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
 {
   bxr_pool_count(p);
-  if (p->head.freed < worth || !has_room(d, p)) return false;
+  if (bxr_belongs_to_past(d, p) || p->head.freed < worth || !has_room(d, p)) return false;
   if (bxr_needs_barrier(d, p)) {
     if (!thrift && BXR_CAPACITY - p->head.freed > FEW) return false;
-    bxr_domain_darken_pool(d, p);
+    bxr_chain_darken(d, p);
   }
   return true;
 }
@@ -68,18 +61,36 @@ static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates
   return NULL;
 }
 
-bool bxr_refill(bxr_domain *d)
+static bxr_pool *search_all(bxr_domain *d, bool thrift)
 {
-  if (!d->scanning) bxr_remote_fold(d);
-  if (d->current != NULL && has_room(d, d->current)) return true;
-  retire_current(d);
-  bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
   if (p == NULL && d->spare != NULL && has_room(d, d->spare)) p = d->spare;
   if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
-  if (p == NULL) p = bxr_domain_obtain_pool(d);
-  if (p == NULL) p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true); /* no memory: any room will do */
+  return p;
+}
+
+/* No memory: any room will do, at any cost. */
+static bxr_pool *search_thoroughly(bxr_domain *d)
+{
+  if (!d->scanning) {
+    (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+    while (bxr_remote_fold_waiting(d)) {}
+  }
+  bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true);
   if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, 1, INT32_MAX, true);
+  return p != NULL ? p : bxr_domain_obtain_pool(d);
+}
+
+bool bxr_refill(bxr_domain *d)
+{
+  if (!d->scanning) (void)bxr_remote_fold(d, BXR_FOLD_IN_CREATE);
+  if (d->current != NULL && has_room(d, d->current)) return true;
+  retire_current(d);
+  bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
+  bxr_pool *p = search_all(d, thrift);
+  if (p == NULL && thrift && !d->scanning && bxr_remote_fold_waiting(d)) p = search_all(d, true);
+  if (p == NULL) p = bxr_domain_obtain_pool(d);
+  if (p == NULL) p = search_thoroughly(d);
   if (p == NULL) {
     errno = ENOMEM;
     return false;

@@ -5,10 +5,7 @@
 
 #include "domain.h"
 
-/* Slots of p were freed: if it was on a full list it moves to where it can be found. Needs the lock of d, the home of p. */
-void bxr_freed_some(bxr_domain *d, bxr_pool *p);
-
 /* Makes a pool current that has a free slot. False and errno == ENOMEM when there is none and no memory for one. Needs the lock of d. */
-bool bxr_refill(bxr_domain *d);
+BXR_INTERNAL bool bxr_refill(bxr_domain *d);
 
 #endif

@@ -19,9 +19,10 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   uint64_t is_free[BXR_PENDING_WORDS] = { 0 };
   uint32_t free = 0;
   bool young = place == BXR_PLACE_YOUNG_AVAIL || place == BXR_PLACE_YOUNG_FULL;
+  if (place == BXR_PLACE_IDLE) BXR_ASSERT(bxr_pool_is_empty(p) && p->head.owner == BXR_NOBODY && p->pending_groups == 0);
   bool full = place == BXR_PLACE_YOUNG_FULL || place == BXR_PLACE_OLD_FULL;
   BXR_ASSERT(p->place == place && bxr_at_home(d, p));
-  BXR_ASSERT((bxr_region_of(p)->in_use >> bxr_pool_index(p) & 1) == 1);
+  BXR_ASSERT((bxr_load_relaxed(&bxr_region_of(p)->unused) >> bxr_pool_index(p) & 1) == 0);
   BXR_ASSERT(p->head.active <= BXR_CAPACITY);
   for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) {
     size_t i = (uintptr_t *)(f - 1) - p->slots;
@@ -35,9 +36,9 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   }
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
-  if (p->head.owner == d->state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));
-  if (p->head.maker == d->state) BXR_ASSERT(p == d->current);
-  if (p->head.young_owner == d->state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
+  if (p->head.owner == d->head.state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));
+  if (p->head.maker == d->head.state) BXR_ASSERT(p == d->current);
+  if (p->head.young_owner == d->head.state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;
@@ -48,26 +49,37 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   }
 }
 
+/* From the end of the chain back to its beginning; the pools that the marker has opened come last. */
+static void validate_chain(bxr_domain *d)
+{
+  if (!d->marking || bxr_runtime_marked() || d->runtime_cycle != bxr_runtime_cycle()) return;
+  uint64_t n = 0;
+  bool opened = false;
+  for (bxr_pool *p = d->chain_end; p != NULL; p = p->earlier) {
+    BXR_ASSERT(bxr_at_home(d, p) && p->snapshot == d->cycle && !p->adopted && ++n <= d->chain_pools);
+    BXR_ASSERT(p->earlier == NULL || p->earlier->slots[p->earlier->extent] == (uintptr_t)p->slots);
+    bool visited = bxr_runtime_block_visited(p->block_header);
+    BXR_ASSERT(visited || !opened);
+    opened = visited;
+  }
+}
+
 void bxr_validate(bxr_domain *d)
 {
-  uint64_t pools = 0, listed = 0;
-  for (int place = BXR_PLACE_YOUNG_AVAIL; place < BXR_PLACES; place++) {
+  uint64_t in_use = 0, idle = 0;
+  for (int place = 0; place < BXR_PLACES; place++) {
     bxr_pool *p = d->list[place];
     if (p != NULL) do {
       BXR_ASSERT(p->next->prev == p && p->prev->next == p);
       validate_pool(d, p, place);
-      listed++;
+      if (place == BXR_PLACE_IDLE) idle++;
+      else in_use++;
       p = p->next;
     } while (p != d->list[place]);
   }
-  bxr_region *r = d->regions;
-  if (r != NULL) do {
-    BXR_ASSERT(r->home == d && r->next->prev == r && (r->in_use & ~r->formatted) == 0 && (r->in_use & 1) == 1);
-    pools += __builtin_popcountll(r->in_use) - 1;
-    r = r->next;
-  } while (r != d->regions);
-  BXR_ASSERT(pools == listed && pools == d->count.pools_in_use);
-  if (d->current != NULL) BXR_ASSERT(d->current->place == BXR_PLACE_YOUNG_AVAIL);
-  if (d->spare != NULL) BXR_ASSERT(d->spare->place == BXR_PLACE_OLD_AVAIL);
+  BXR_ASSERT(in_use == d->count.pools_in_use && idle == d->idle && d->idle_least <= d->idle && d->surplus <= d->idle);
+  BXR_ASSERT(d->current == NULL || (d->current->place == BXR_PLACE_YOUNG_AVAIL && d->head.source == &d->current->head));
+  BXR_ASSERT(d->spare == NULL || d->spare->place == BXR_PLACE_OLD_AVAIL);
+  validate_chain(d);
 }
 #endif

@@ -17,6 +17,11 @@ external delete_there : Root.t -> unit = "k_delete_elsewhere" (* deletions.c:202
 external delete_thread : Root.t -> unit = "k_delete_thread" (* deletions.c:203 *)
 external delete_twice_at_once : Root.t -> unit = "k_delete_twice_at_once"
 external delete_by_pointer : Root.t -> unit = "k_delete_by_pointer"
+type domain (* a handle, as an immediate *)
+external domain_here : unit -> domain = "k_domain_here"
+external create_in : domain -> 'a -> Root.t = "k_create_in" (* creations.c:103 *)
+external create_in_thread : domain -> unit = "k_create_in_thread" (* creations.c:104 *)
+external delete_in : domain -> Root.t -> unit = "k_delete_in" (* deletions.c:204 *)
 external get_here : Root.t -> 'a = "k_get" (* uses.c:301 *)
 external get_ref_here : Root.t -> int = "k_get_ref" (* uses.c:302 *)
 external modify_here : Root.t -> 'a -> Root.t = "k_modify" (* uses.c:303 *)
@@ -72,6 +77,13 @@ let of_ended_domain () =
   go_on ();
   r
 
+(* Handles on the domain: what they create and delete is in the account like any other. *)
+let by_handle delete () =
+  let d = domain_here () in
+  let r = create_in d (text 0) in
+  delete d r;
+  r
+
 let at_101 = "created at creations.c:101"
 let misuses =
   [ ("double-delete", gone delete_here, delete_there,
@@ -97,12 +109,23 @@ let misuses =
     ("moved-get", moved, get_here, [ "use after delete"; "called at uses.c:301"; at_101; "deleted at uses.c:303" ]);
     ("by-pointer", (fun () -> let r = create_by_pointer 0 in delete_by_pointer r; r), delete_by_pointer,
      [ "double delete"; "called at k_delete_by_pointer in "; "created at k_create_by_pointer in "; "deleted at k_delete_by_pointer in " ]);
+    ("handle-double-delete", by_handle delete_in, (fun r -> delete_in (domain_here ()) r),
+       [ "boxroot_delete: double delete"; "called at deletions.c:204"; "created at creations.c:103"; "deleted at deletions.c:204" ]);
+    ("handle-get", by_handle (fun d r -> ignore d; delete_here r), get_here,
+       [ "use after delete"; "called at uses.c:301"; "created at creations.c:103"; "deleted at deletions.c:201" ]);
+    ("handle-without-lock", (fun () -> none), (fun _ -> create_in_thread (domain_here ())),
+       [ "boxroot_create_in: wrong handle"; "called at creations.c:104" ]);
     ("write", gone delete_here,
      (fun r -> write r 0; for i = 0 to quarantine () do delete (create_or_fail i) done; Gc.minor (); Gc.minor ()),
      [ "write after delete"; at_101; "deleted at deletions.c:201" ]) ]
 
 let domain_misuses =
-  [ ("double-delete-ended-domain", of_ended_domain, delete_there,
+  [ ("handle-of-another-domain", (fun () -> create_here 0),
+       (fun r -> let d = domain_here () in in_domain (fun () -> delete_in d r)),
+       [ "boxroot_delete_in: wrong handle"; "called at deletions.c:204" ]);
+    ("handle-of-ended-domain", (fun () -> none), (fun _ -> ignore (create_in (in_domain domain_here) 0)),
+       [ "boxroot_create_in: wrong handle"; "called at creations.c:103" ]);
+    ("double-delete-ended-domain", of_ended_domain, delete_there,
        [ "double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
     ("double-delete-by-domain", gone delete_here, (fun r -> in_domain (fun () -> delete_there r)),
        [ "double delete"; "called at deletions.c:202"; at_101 ]);

@@ -39,13 +39,32 @@ value k_delete_twice_at_once(value r)
   return Val_unit;
 }
 
+/* Through a handle on the domain, whoever has the lock. */
+value k_domain_here(value unit) { (void)unit; boxroot_domain d = boxroot_domain_here(); CHECK(d != NULL, "domain_here"); return (value)d | 1; }
+static boxroot_domain domain_of_val(value d) { return (boxroot_domain)(d & ~(value)1); }
+static boxroot_domain handle_of_thread;
+static void *creator(void *unused);
+
+/* On a thread without a lock. */
+value k_create_in_thread(value d)
+{
+  pthread_t t;
+  handle_of_thread = domain_of_val(d);
+  CHECK(pthread_create(&t, NULL, creator, NULL) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  return Val_unit;
+}
+
 #line 101 "creations.c"
 value k_create(value v) { return val_of_root(boxroot_create(v)); }
 value k_create_elsewhere(value v) { return val_of_root(boxroot_create(v)); }
+value k_create_in(value d, value v) { return val_of_root(boxroot_create_in(domain_of_val(d), v)); }
+static void *creator(void *unused) { (void)boxroot_create_in(handle_of_thread, Val_int(0)); return unused; }
 #line 201 "deletions.c"
 value k_delete(value r) { boxroot_delete(root_of_val(r)); return Val_unit; }
 value k_delete_elsewhere(value r) { boxroot_delete(root_of_val(r)); return Val_unit; }
 static void *deleter(void *r) { boxroot_delete((boxroot)r); return NULL; }
+value k_delete_in(value d, value r) { boxroot_delete_in(domain_of_val(d), root_of_val(r)); return Val_unit; }
 #line 301 "uses.c"
 value k_get(value r) { return boxroot_get(root_of_val(r)); }
 value k_get_ref(value r) { return val_of_root((boxroot)boxroot_get_ref(root_of_val(r))); }

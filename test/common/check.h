@@ -23,7 +23,7 @@
 
 #define OCAML5 (OCAML_VERSION >= 50000)
 
-/* The published library 0.4.0 has the same API but for boxroot_stats, and no detection of misuse. */
+/* The published library 0.4.0 has the same API but for boxroot_statistics, and no detection of misuse. */
 #ifndef TEST_RIVAL
 #define TEST_RIVAL 0
 #endif
@@ -34,6 +34,12 @@
 #else
 #define TEST_CHECKED BOXROOT_DEBUG
 #define TEST_REMOTE BOXROOT_FORCE_REMOTE
+#endif
+
+#ifdef BOXROOT_CONSERVATIVE
+#define TEST_CONSERVATIVE BOXROOT_CONSERVATIVE
+#else
+#define TEST_CONSERVATIVE 0
 #endif
 
 /* Under a sanitizer the resident set says little. */

@@ -104,7 +104,7 @@ value t_pools_in_use(value unit)
 #if TEST_RIVAL
   return Val_long(-1);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.pools_in_use);
 #endif
@@ -116,7 +116,7 @@ value t_pool_capacity(value unit)
 #if TEST_RIVAL
   return Val_long(2040);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.pool_capacity);
 #endif
@@ -128,13 +128,14 @@ value t_bytes_reserved(value unit)
 #if TEST_RIVAL
   return Val_long(-1);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.bytes_reserved);
 #endif
 }
 
 value t_is_checked(value unit) { (void)unit; return Val_bool(TEST_CHECKED); }
+value t_is_conservative(value unit) { (void)unit; return Val_bool(TEST_CONSERVATIVE); }
 value t_is_rival(value unit) { (void)unit; return Val_bool(TEST_RIVAL); }
 value t_is_sanitized(value unit) { (void)unit; return Val_bool(TEST_SANITIZED); }
 value t_is_tsan(value unit)

@@ -44,8 +44,8 @@ bool boxroot_setup(void) { return true; }
 void boxroot_teardown(void) {}
 int boxroot_status(void) { return BOXROOT_RUNNING; }
 char const *boxroot_error_string(void) { return ""; }
-void boxroot_get_stats(boxroot_stats *out)
+void boxroot_get_stats(boxroot_statistics *out)
 {
   bury();
-  *out = (boxroot_stats){16384, 2000, 0, 0};
+  *out = (boxroot_statistics){16384, 2000, 0, 0};
 }

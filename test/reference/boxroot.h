@@ -17,9 +17,9 @@ extern "C" {
 #endif
 
 typedef struct bxr_private { value v; struct bxr_private *next; } *boxroot;
-typedef struct boxroot_stats {
+typedef struct boxroot_statistics {
   uint64_t pool_bytes, pool_capacity, pools_in_use, bytes_reserved;
-} boxroot_stats;
+} boxroot_statistics;
 
 boxroot boxroot_create(value v);
 void boxroot_delete(boxroot r);
@@ -31,7 +31,7 @@ void boxroot_teardown(void);
 enum { BOXROOT_NOT_SETUP, BOXROOT_RUNNING, BOXROOT_TORE_DOWN, BOXROOT_INVALID };
 int boxroot_status(void);
 char const *boxroot_error_string(void);
-void boxroot_get_stats(boxroot_stats *out);
+void boxroot_get_stats(boxroot_statistics *out);
 
 #undef BOXROOT_DEBUG
 #define BOXROOT_DEBUG 0

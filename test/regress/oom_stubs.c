@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 static atomic_int armed;       /* 0: nothing fails; 1: the n-th fails; 2: all from the n-th on fail */
 static atomic_long countdown;  /* requests until the n-th */
@@ -29,7 +30,32 @@ void *test_mmap(void *a, size_t n, int prot, int flags, int fd, off_t o)
   return mmap(a, n, prot, flags, fd, o);
 }
 int test_mprotect(void *a, size_t n, int prot) { FAIL_WITH(-1); return mprotect(a, n, prot); }
-int test_madvise(void *a, size_t n, int advice) { FAIL_WITH(-1); return madvise(a, n, advice); }
+
+/* A kernel with larger pages, as it would treat ours: lengths are rounded up, and addresses must be multiples. 0: this kernel. Or one that refuses,
+   as for memory that is locked. */
+static long page_size;
+static _Bool refuses;
+static atomic_long given, refused;
+long test_sysconf(int name) { return name == _SC_PAGESIZE && page_size != 0 ? page_size : sysconf(name); }
+int test_madvise(void *a, size_t n, int advice)
+{
+  FAIL_WITH(-1);
+  if (refuses || (page_size != 0 && (uintptr_t)a % (size_t)page_size != 0)) {
+    atomic_fetch_add(&refused, 1);
+    errno = EINVAL;
+    return -1;
+  }
+  if (page_size != 0) n = (n + (size_t)page_size - 1) / (size_t)page_size * (size_t)page_size;
+  atomic_fetch_add(&given, (long)n);
+  return madvise(a, n, advice);
+}
+value o_kernel(value size, value refuse)
+{
+  page_size = Long_val(size);
+  refuses = Bool_val(refuse);
+  return Val_unit;
+}
+value o_given(value unit) { (void)unit; return Val_long(atomic_load(&given)); }
 void *test_malloc(size_t n) { FAIL_WITH(NULL); return malloc(n); }
 void *test_calloc(size_t k, size_t n) { FAIL_WITH(NULL); return calloc(k, n); }
 void *test_realloc(void *p, size_t n) { FAIL_WITH(NULL); return realloc(p, n); }

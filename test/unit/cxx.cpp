@@ -54,7 +54,7 @@ extern "C" int cxx_test(int n)
     if (s != std::to_string(i)) wrong++;
   }
   static_assert(BOXROOT_INVALID == 3, "status constants");
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return wrong;
 }

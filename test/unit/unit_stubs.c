@@ -54,7 +54,7 @@ value u_stat(value name)
 #if TEST_RIVAL
   (void)name;
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
 #define FIELD(f) if (strcmp(String_val(name), #f) == 0) return Val_long(s.f)
   FIELD(pool_bytes);
@@ -73,7 +73,7 @@ value u_stat(value name)
   FIELD(minor_slots);
   FIELD(major_starts);
   FIELD(other_scans);
-  FIELD(regions_adopted);
+  FIELD(pools_adopted);
 #endif
   CHECK(0, "no such statistic");
   return Val_unit;

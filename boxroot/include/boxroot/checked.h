@@ -15,24 +15,22 @@
 #ifndef BOXROOT_CHECKED_H
 #define BOXROOT_CHECKED_H
 
-#define bxr_create_at BXR_AGREED(bxr_create_at)
-#define bxr_get_at BXR_AGREED(bxr_get_at)
-#define bxr_get_ref_at BXR_AGREED(bxr_get_ref_at)
-#define bxr_delete_at BXR_AGREED(bxr_delete_at)
-#define bxr_modify_at BXR_AGREED(bxr_modify_at)
-
 /* As the functions without `bxr_` and `_at`; the call is on this line of this file. `file` is kept: a constant. */
-boxroot bxr_create_at(value v, char const *file, int line);
-value bxr_get_at(boxroot r, char const *file, int line);
-value const *bxr_get_ref_at(boxroot r, char const *file, int line);
-void bxr_delete_at(boxroot r, char const *file, int line);
-bool bxr_modify_at(boxroot *r, value v, char const *file, int line);
+boxroot bxr_create_at(value v, char const *file, int line) BXR_AGREED_NAME(create_at);
+boxroot bxr_create_in_at(boxroot_domain d, value v, char const *file, int line) BXR_AGREED_NAME(create_in_at);
+value bxr_get_at(boxroot r, char const *file, int line) BXR_AGREED_NAME(get_at);
+value const *bxr_get_ref_at(boxroot r, char const *file, int line) BXR_AGREED_NAME(get_ref_at);
+void bxr_delete_at(boxroot r, char const *file, int line) BXR_AGREED_NAME(delete_at);
+void bxr_delete_in_at(boxroot_domain d, boxroot r, char const *file, int line) BXR_AGREED_NAME(delete_in_at);
+bool bxr_modify_at(boxroot *r, value v, char const *file, int line) BXR_AGREED_NAME(modify_at);
 
 #ifndef BXR_LIBRARY /* where the functions are defined */
 #define boxroot_create(v) bxr_create_at((v), __FILE__, __LINE__)
+#define boxroot_create_in(d, v) bxr_create_in_at((d), (v), __FILE__, __LINE__)
 #define boxroot_get(r) bxr_get_at((r), __FILE__, __LINE__)
 #define boxroot_get_ref(r) bxr_get_ref_at((r), __FILE__, __LINE__)
 #define boxroot_delete(r) bxr_delete_at((r), __FILE__, __LINE__)
+#define boxroot_delete_in(d, r) bxr_delete_in_at((d), (r), __FILE__, __LINE__)
 #define boxroot_modify(r, v) bxr_modify_at((r), (v), __FILE__, __LINE__)
 #endif
 

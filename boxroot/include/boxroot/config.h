@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Compile-time switches. The defaults are for users; the others are for experiments and tests. A program and the library it
-   links must be compiled with the same switches, or else they do not link (BXR_AGREED below). */
+   links must be compiled with the same switches, or else they do not link (BXR_AGREEMENT below). */
 #ifndef BOXROOT_CONFIG_H
 #define BOXROOT_CONFIG_H
 
 #include <caml/config.h>
 #include <caml/version.h>
+#include <stdint.h> /* says whether this is glibc */
 
 #if !defined(__GNUC__)
 #error "Boxroot needs GCC or Clang"
@@ -18,6 +19,28 @@
 #endif
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
+
+/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 differs from 5.4.1
+   elsewhere only). docs/versions.md says what that use is, and what is known of the others. */
+#define BXR_KNOWN_RUNTIME \
+  (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401)
+
+/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking, and is told
+   nothing; as OCaml 4.14 does always. The only way with a version that is not known, where the library says so when it is compiled;
+   defining the switch as 1 is the way to choose it without that warning. Programs need not agree with their library on it. */
+#ifndef BOXROOT_CONSERVATIVE
+#define BXR_CONSERVATIVE_UNASKED (BXR_OCAML5 && !BXR_KNOWN_RUNTIME)
+#define BOXROOT_CONSERVATIVE BXR_CONSERVATIVE_UNASKED
+#else
+#define BXR_CONSERVATIVE_UNASKED 0
+#endif
+#if BXR_OCAML5 && !BXR_KNOWN_RUNTIME && !BOXROOT_CONSERVATIVE
+#error "This version of OCaml is not among those that Boxroot has been tested with: BOXROOT_CONSERVATIVE cannot be 0"
+#endif
+#if !BXR_OCAML5
+#undef BOXROOT_CONSERVATIVE
+#define BOXROOT_CONSERVATIVE 0
+#endif
 
 /* Log2 of the size of a pool in bytes (12 to 15). */
 #ifndef BOXROOT_POOL_LOG_SIZE
@@ -33,7 +56,7 @@
 #ifndef BOXROOT_STW_SCAN
 #define BOXROOT_STW_SCAN 0
 #endif
-#if !BXR_OCAML5
+#if !BXR_OCAML5 || BOXROOT_CONSERVATIVE
 #undef BOXROOT_STW_SCAN
 #define BOXROOT_STW_SCAN 1
 #endif
@@ -41,6 +64,10 @@
 /* OCaml 5: charge the slots that the marker reads to the GC's pace, so that a cycle is not stretched by them. */
 #ifndef BOXROOT_PACING
 #define BOXROOT_PACING 1
+#endif
+#if BOXROOT_CONSERVATIVE
+#undef BOXROOT_PACING
+#define BOXROOT_PACING 0
 #endif
 
 /* Every deletion takes the path of a deletion from elsewhere. */
@@ -66,53 +93,64 @@
 #define BOXROOT_QUARANTINE 4096
 #endif
 
-/* The public functions that are inline; in the checked build ordinary ones, so that they know who calls. */
+/* The public functions that are inline; in the checked build ordinary ones, so that they know who calls. Inline in C without optimisation
+   too, where nothing else would refer to what program and library must agree on (BXR_AGREEMENT). */
 #if BOXROOT_DEBUG
 #define BXR_INLINE
+#elif !defined(__OPTIMIZE__) && !defined(__cplusplus)
+#define BXR_INLINE inline __attribute__((always_inline))
 #else
 #define BXR_INLINE inline
 #endif
 
-/* What program and library must agree on, as a part of names. Every private function and variable that a public
-   inline function uses is renamed by BXR_AGREED, and the public inline functions themselves have such names in object
-   files (BXR_AGREED_SYMBOL), in case a compiler does not inline them. So a program and a library that do not agree do
-   not link, and the linker's message says why. It costs nothing. The plain names are there too, for languages that do
-   not read this header: whoever calls those depends on no layout. BXR_LAYOUT goes up with any change of what the
-   inline functions read, write or call. The switches must be plain numbers. */
-#define BXR_LAYOUT 2
-#if BOXROOT_DEBUG
-#define BXR_AGREED_CHECKED 1
-#else
-#define BXR_AGREED_CHECKED 0
+/* Position-independent code (-fPIC, as OCaml, dune and cargo compile) reads thread-local words by a function call, unless it may assume that
+   they lie at a fixed distance from the thread pointer ("initial exec"): true in programs, in libraries that are there from the start, and,
+   with glibc, in those that are loaded later as long as the space that it sets aside for this lasts. BOXROOT_TLS_DYNAMIC=1 does not
+   assume it: for plugins that must load where that space is used up ("cannot allocate memory in static TLS block"). */
+#ifndef BOXROOT_TLS_DYNAMIC
+#define BOXROOT_TLS_DYNAMIC 0
 #endif
-#if BXR_OCAML5
-#define BXR_AGREED_OCAML 5
+#if !BOXROOT_TLS_DYNAMIC && defined(__ELF__) && defined(__GLIBC__)
+#define BXR_TLS_MODEL __attribute__((tls_model("initial-exec")))
 #else
-#define BXR_AGREED_OCAML 4
+#define BXR_TLS_MODEL
+#endif
+
+/* The names that linkers see begin with the version of the layout, so that two versions in one process, or 0.4.0 beside this one, never
+   bind to each other. BXR_LAYOUT changes when a structure or an inline path does.
+
+   A program and its library must agree on the switches that follow. If they do not, they do not link, and the linker's message says why:
+   what inline functions use has names that end in BXR_AGREEMENT (BXR_AGREED_NAME). The public functions have short names with the
+   default switches, for other languages, and such names otherwise (BXR_LINK_NAME); so a library with default switches and one without
+   can be in the same process. The switches must be plain numbers. Nothing of this costs anything. */
+#define BXR_LAYOUT v5
+#define BXR_STRING_(a) #a
+#define BXR_STRING(a) BXR_STRING_(a)
+#if BOXROOT_DEBUG
+#define BXR_AGREED_DEBUG "1"
+#else
+#define BXR_AGREED_DEBUG "0"
 #endif
 #if BOXROOT_FORCE_REMOTE
-#define BXR_AGREED_REMOTE 1
+#define BXR_AGREED_REMOTE "1"
 #else
-#define BXR_AGREED_REMOTE 0
+#define BXR_AGREED_REMOTE "0"
 #endif
 #if BOXROOT_THREAD_UNSAFE
-#define BXR_AGREED_UNSAFE 1
+#define BXR_AGREED_UNSAFE "1"
 #else
-#define BXR_AGREED_UNSAFE 0
+#define BXR_AGREED_UNSAFE "0"
 #endif
-#define BXR_AGREED(name) \
-  BXR_AGREED_ON(name, BXR_AGREED_CHECKED, BXR_AGREED_OCAML, BOXROOT_POOL_LOG_SIZE, BOXROOT_POOL_CAPACITY, \
-                BXR_AGREED_REMOTE, BXR_AGREED_UNSAFE, BXR_LAYOUT)
-#define BXR_AGREED_ON(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
-  BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout)
-#define BXR_AGREED_PASTE(name, checked, ocaml, size, capacity, remote, unsafe, layout) \
-  name##__program_and_library_must_agree_on__BOXROOT_DEBUG_##checked##__OCAML_##ocaml##__POOL_LOG_SIZE_##size##\
-__POOL_CAPACITY_##capacity##__FORCE_REMOTE_##remote##__THREAD_UNSAFE_##unsafe##__LAYOUT_##layout
-
-/* After the declaration of a function: its name in object files. */
-#define BXR_SYMBOL(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) BXR_STRING(name))
-#define BXR_AGREED_SYMBOL(name) BXR_SYMBOL(BXR_AGREED(name))
-#define BXR_STRING(...) BXR_QUOTE(__VA_ARGS__)
-#define BXR_QUOTE(...) #__VA_ARGS__
+#define BXR_AGREEMENT                                                                                                         \
+  "__program_and_library_must_agree_on__BOXROOT_DEBUG_" BXR_AGREED_DEBUG "__POOL_LOG_SIZE_" BXR_STRING(BOXROOT_POOL_LOG_SIZE) \
+  "__POOL_CAPACITY_" BXR_STRING(BOXROOT_POOL_CAPACITY) "__FORCE_REMOTE_" BXR_AGREED_REMOTE "__THREAD_UNSAFE_" BXR_AGREED_UNSAFE
+#if BOXROOT_DEBUG || BOXROOT_FORCE_REMOTE || BOXROOT_THREAD_UNSAFE || BOXROOT_POOL_LOG_SIZE != 14 || BOXROOT_POOL_CAPACITY != 1000000
+#define BXR_UNLESS_DEFAULT BXR_AGREEMENT
+#else
+#define BXR_UNLESS_DEFAULT ""
+#endif
+#define BXR_NAME_PREFIX BXR_STRING(__USER_LABEL_PREFIX__) "boxroot_" BXR_STRING(BXR_LAYOUT) "_"
+#define BXR_LINK_NAME(name) __asm__(BXR_NAME_PREFIX #name BXR_UNLESS_DEFAULT)
+#define BXR_AGREED_NAME(name) __asm__(BXR_NAME_PREFIX #name BXR_AGREEMENT)
 
 #endif

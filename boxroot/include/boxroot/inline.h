@@ -32,30 +32,32 @@ typedef struct bxr_pool_head {
   uint32_t active;   /* slots [0, active) have been on the free list. Owned by the domain */
 } bxr_pool_head;
 
-/* A program and a library that do not agree on all this do not link (config.h). */
-#define bxr_cache BXR_AGREED(bxr_cache)
-#define bxr_lock BXR_AGREED(bxr_lock)
-#define bxr_only_domain BXR_AGREED(bxr_only_domain)
-#define bxr_create_slow BXR_AGREED(bxr_create_slow)
-#define bxr_delete_slow BXR_AGREED(bxr_delete_slow)
-#define bxr_modify_slow BXR_AGREED(bxr_modify_slow)
-
-/* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The memory of
-   a pool that was given back reads as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
+/* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The
+   memory of a pool that was given back can read as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
 #if BXR_OCAML5
-extern BXR_THREAD_LOCAL bxr_pool_head *bxr_cache;
+extern __thread bxr_pool_head *bxr_cache BXR_LINK_NAME(cache) BXR_TLS_MODEL;
 #else /* one domain, one current pool */
-extern bxr_pool_head *bxr_cache;
+extern bxr_pool_head *bxr_cache BXR_LINK_NAME(cache);
 #endif
+
+/* What callers of boxroot_create_in know of a domain's record. */
+typedef struct bxr_domain_head {
+  void *state;           /* == bxr_self() of the domain (atomic) */
+  bxr_pool_head *source; /* the domain's current pool, or one without slots; never NULL. Owned by the domain */
+} bxr_domain_head;
 
 /* Identifies the domain whose lock this thread holds; NULL when it holds none. */
 #if BOXROOT_THREAD_UNSAFE
-extern void *bxr_only_domain;
+extern void *bxr_only_domain BXR_AGREED_NAME(only_domain);
 #define bxr_self() bxr_only_domain
+#elif BXR_OCAML5 && defined(HAS_FULL_THREAD_VARIABLES)
+/* The runtime's Caml_state_opt under a name of our own: with our model, and without the test for a constructor that C++ adds. */
+extern __thread void *bxr_self_word __asm__(BXR_STRING(__USER_LABEL_PREFIX__) "caml_state") BXR_TLS_MODEL;
+#define bxr_self() bxr_self_word
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-extern BXR_THREAD_LOCAL void *bxr_lock; /* kept by hooks on the master lock, see hooks_ocaml4.c */
+extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL; /* kept by hooks on the master lock, see hooks_ocaml4.c */
 #define bxr_self() bxr_lock
 #endif
 
@@ -63,14 +65,13 @@ extern BXR_THREAD_LOCAL void *bxr_lock; /* kept by hooks on the master lock, see
 #define bxr_pool_of(r) ((bxr_pool_head *)((uintptr_t)(r) & ~(BXR_POOL_SIZE - 1)))
 #define bxr_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
-boxroot bxr_create_slow(value v);
-void bxr_delete_slow(boxroot r);
-bool bxr_modify_slow(boxroot *r, value v);
+boxroot bxr_create_slow(value v) BXR_AGREED_NAME(create_slow);
+void bxr_delete_slow(boxroot r) BXR_AGREED_NAME(delete_slow);
+bool bxr_modify_slow(boxroot *r, value v) BXR_AGREED_NAME(modify_slow);
 
 #if BOXROOT_DEBUG
 #include "checked.h"
 #else
-
 inline value boxroot_get(boxroot r)
 {
   return *(value *)r;
@@ -102,6 +103,35 @@ inline boxroot boxroot_create(value v)
     }
   }
   return bxr_create_slow(v);
+}
+
+inline boxroot boxroot_create_in(boxroot_domain d, value v)
+{
+  bxr_pool_head *pool = ((bxr_domain_head *)d)->source;
+  uintptr_t free = pool->free;
+  if (BXR_LIKELY(free != BXR_FREE_END)) {
+    uintptr_t next = *(uintptr_t *)(free - 1);
+    *(value *)(free - 1) = v;
+    __asm__ volatile("" ::: "memory");
+    pool->free = next;
+    return (boxroot)(free - 1);
+  }
+  return bxr_create_slow(v);
+}
+
+inline void boxroot_delete_in(boxroot_domain d, boxroot r)
+{
+#if !BOXROOT_FORCE_REMOTE
+  bxr_pool_head *pool = bxr_pool_of(r);
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == ((bxr_domain_head *)d)->state)) {
+    *(uintptr_t *)r = pool->free;
+    pool->free = (uintptr_t)r + 1;
+    pool->freed++;
+    return;
+  }
+#endif
+  (void)d;
+  bxr_delete_slow(r);
 }
 
 inline void boxroot_delete(boxroot r)

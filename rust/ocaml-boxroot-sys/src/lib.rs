@@ -147,5 +147,5 @@ pub struct BoxrootStats {
     /// Other visits of all roots: compaction, heap verification, marking in OCaml 4.14.
     pub other_scans: u64,
     /// Regions taken over from domains that ended.
-    pub regions_adopted: u64,
+    pub pools_adopted: u64,
 }

@@ -44,7 +44,7 @@ fn c_type(rust: &str) -> &'static str {
         "*mut BoxRoot" => "boxroot *",
         "*const c_char" => "char const *",
         "*const super::ValueCell" | "*const ValueCell" => "value const *",
-        "*mut BoxrootStats" => "boxroot_stats *",
+        "*mut BoxrootStats" => "boxroot_statistics *",
         "Status" => "int",
         "bool" => "bool",
         "u64" => "uint64_t",
@@ -136,11 +136,11 @@ fn types_and_values_agree() {
     assert!(fields.len() >= 17, "the parser found too little: {:?}", fields);
     for (i, (field, kind)) in fields.iter().enumerate() {
         assert_eq!(kind, "u64", "offsets below are for this type only");
-        assert(format!("offsetof(boxroot_stats, {}) == {}", field, i * size_of::<u64>()), field);
-        assert(format!("__builtin_types_compatible_p(__typeof__(((boxroot_stats *)0)->{}), {})", field, c_type(kind)), field);
+        assert(format!("offsetof(boxroot_statistics, {}) == {}", field, i * size_of::<u64>()), field);
+        assert(format!("__builtin_types_compatible_p(__typeof__(((boxroot_statistics *)0)->{}), {})", field, c_type(kind)), field);
     }
     assert_eq!(size_of::<BoxrootStats>(), parts.len() * size_of::<u64>());
-    assert(format!("sizeof(boxroot_stats) == {}", size_of::<BoxrootStats>()), "boxroot_stats");
+    assert(format!("sizeof(boxroot_statistics) == {}", size_of::<BoxrootStats>()), "boxroot_statistics");
 
     for (status, name) in [
         (Status::NotSetup, "BOXROOT_NOT_SETUP"),
@@ -160,7 +160,7 @@ fn types_and_values_agree() {
 
     compile(&c).unwrap();
     // The test can fail: a wrong assertion is seen.
-    assert!(compile(&format!("{}_Static_assert(sizeof(boxroot_stats) == 1, \"wrong\");\n", c)).unwrap_err().contains("wrong"));
+    assert!(compile(&format!("{}_Static_assert(sizeof(boxroot_statistics) == 1, \"wrong\");\n", c)).unwrap_err().contains("wrong"));
 }
 
 fn compile(c: &str) -> Result<(), String> {

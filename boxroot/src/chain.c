@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "chain.h"
+
+static uintptr_t *link_of(bxr_pool *p) { return &p->slots[p->extent]; }
+
+void bxr_chain_add(bxr_domain *d, bxr_pool *p, bxr_pool *first)
+{
+  uint32_t active = p->head.active;
+  p->extent = active + BXR_EXTENT_AHEAD < BXR_CAPACITY ? active + BXR_EXTENT_AHEAD : BXR_CAPACITY;
+  for (uint32_t i = active; i < p->extent; i++) p->slots[i] = BXR_FREE_END;
+  *link_of(p) = first == NULL ? BXR_FREE_END : (uintptr_t)first->slots;
+  p->block_header = bxr_runtime_block_header(p->extent + 1);
+  p->earlier = NULL;
+  if (first != NULL) first->earlier = p;
+  else d->chain_end = p;
+  p->snapshot = d->cycle;
+  p->adopted = p->darkened = false;
+  bxr_pool_close(p);
+}
+
+/* The first pool is open from the start, so `earlier` is there. */
+static void take_out(bxr_domain *d, bxr_pool *p)
+{
+  bxr_pool *q = p->earlier;
+  uintptr_t rest = *link_of(p);
+  *link_of(q) = rest;
+  if (rest != BXR_FREE_END) ((bxr_pool *)bxr_pool_of(rest))->earlier = q;
+  if (d->chain_end == p) d->chain_end = q;
+  p->snapshot = 0;
+}
+
+static bool is_open(bxr_pool *p) { return p->earlier == NULL || bxr_runtime_block_visited(p->block_header); }
+
+static uint32_t darken(bxr_domain *d, bxr_pool *p)
+{
+  BXR_ASSERT(!p->adopted);
+  uint32_t pushes = bxr_runtime_darken_slots(p->slots, p->head.active);
+  p->darkened = true;
+  if (!is_open(p)) take_out(d, p);
+  bxr_count(&d->count.darkened_pools, 1);
+  bxr_domain_publish(d, p);
+  return pushes;
+}
+
+void bxr_chain_darken(bxr_domain *d, bxr_pool *p) { (void)darken(d, p); }
+
+uint64_t bxr_chain_shorten(bxr_domain *d, uint64_t pools, uint64_t pushes)
+{
+  uint64_t pushed = 0;
+  for (; pools > 0 && pushed < pushes; pools--) {
+    bxr_pool *p = d->chain_end;
+    if (p == NULL) break;
+    if (is_open(p)) { /* the marker has come to the end */
+      d->chain_end = NULL;
+      break;
+    }
+    if (p->darkened) take_out(d, p);
+    else pushed += darken(d, p);
+  }
+  return pushed;
+}

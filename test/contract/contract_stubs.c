@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* Threads whose domain has ended, and what else the public contract promises where nobody looks. */
+#include "../common/check.h"
+
+#include <stdatomic.h>
+
+/* --- destructors of thread-local data, which run after the domain of their thread has ended ------------------------------- */
+
+typedef struct last_act {
+  boxroot *roots;
+  long n;
+  _Bool waits, again;
+} last_act;
+
+static atomic_int acts_over, creations_refused, creations_granted, may_act, about_to_act;
+static pthread_key_t last_act_key;
+static pthread_once_t last_act_once = PTHREAD_ONCE_INIT;
+
+static void act(void *a_)
+{
+  last_act *a = a_;
+  atomic_fetch_add(&about_to_act, 1);
+  while (a->waits && !atomic_load(&may_act)) usleep(100);
+  for (long i = 0; i < a->n; i++) boxroot_delete(a->roots[i]);
+  errno = 0;
+  boxroot r = boxroot_create(Val_int(3));
+  if (r == NULL && errno == EPERM) atomic_fetch_add(&creations_refused, 1);
+  else atomic_fetch_add(&creations_granted, 1);
+  free(a->roots);
+  free(a);
+  atomic_fetch_add(&acts_over, 1);
+}
+
+static void make_key(void) { CHECK(pthread_key_create(&last_act_key, act) == 0, "pthread_key_create"); }
+
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+/* When this thread ends it deletes the roots and tries to create one. how: 0: the destructor of a POSIX key; 1: as C++ and Rust do it. */
+value c_last_act(value how, value roots, value waits)
+{
+  last_act *a = calloc(1, sizeof *a);
+  CHECK(a != NULL, "calloc");
+  a->n = (long)Wosize_val(roots);
+  a->roots = malloc(sizeof *a->roots * (size_t)(a->n + 1));
+  CHECK(a->roots != NULL, "malloc");
+  for (long i = 0; i < a->n; i++) a->roots[i] = root_of_val(Field(roots, i));
+  a->waits = Bool_val(waits);
+  pthread_once(&last_act_once, make_key);
+  if (Int_val(how) == 1 && __cxa_thread_atexit_impl != NULL)
+    CHECK(__cxa_thread_atexit_impl(act, a, &__dso_handle) == 0, "__cxa_thread_atexit_impl");
+  else CHECK(pthread_setspecific(last_act_key, a) == 0, "pthread_setspecific");
+  return Val_unit;
+}
+
+value c_may_act(value unit)
+{
+  atomic_store(&may_act, 1);
+  return unit;
+}
+
+/* Waits until so many threads have come to their last act, or are through with it. */
+static value wait_for(atomic_int *counter, int n)
+{
+  caml_enter_blocking_section();
+  for (int i = 0; i < 100000 && atomic_load(counter) < n; i++) usleep(100);
+  caml_leave_blocking_section();
+  CHECK(atomic_load(counter) >= n, "%d of %d threads came to their end", atomic_load(counter), n);
+  return Val_unit;
+}
+value c_wait_about(value n) { return wait_for(&about_to_act, Int_val(n)); }
+value c_wait_over(value n) { return wait_for(&acts_over, Int_val(n)); }
+value c_creations_granted(value unit) { (void)unit; return Val_int(atomic_load(&creations_granted)); }
+
+/* --- a thread without the lock that deletes many ------------------------------------------------------------------------- */
+
+typedef struct { boxroot *r; long n; } batch;
+static void *delete_batch(void *b_)
+{
+  batch *b = b_;
+  for (long i = 0; i < b->n; i++) boxroot_delete(b->r[i]);
+  return NULL;
+}
+
+/* Deletes all but each `keep`-th of the roots, on a thread that OCaml does not know. */
+value c_delete_on_thread(value roots, value keep)
+{
+  long n = (long)Wosize_val(roots), k = 0;
+  batch b = {malloc(sizeof *b.r * (size_t)(n + 1)), 0};
+  CHECK(b.r != NULL, "malloc");
+  for (long i = 0; i < n; i++)
+    if (Int_val(keep) == 0 || i % Int_val(keep) != 0) b.r[k++] = root_of_val(Field(roots, i));
+  b.n = k;
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, delete_batch, &b) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  free(b.r);
+  return Val_long(k);
+}
+
+value c_deleted(value unit)
+{
+  (void)unit;
+#if TEST_RIVAL
+  return Val_long(-1);
+#else
+  boxroot_statistics s;
+  boxroot_get_stats(&s);
+  return Val_long(s.delete_remote);
+#endif
+}
+
+/* --- a handle on the domain ------------------------------------------------------------------------------------------------ */
+
+#if !TEST_RIVAL
+/* n roots of the same value, created and deleted by way of a handle; true when each held its value. */
+value c_by_handle(value v_, value n_)
+{
+  CAMLparam1(v_);
+  long n = Long_val(n_);
+  boxroot *r = malloc(sizeof *r * (size_t)n);
+  CHECK(r != NULL, "malloc");
+  boxroot_domain d = boxroot_domain_here();
+  CHECK(d != NULL, "boxroot_domain_here: %s", boxroot_error_string());
+  for (int round = 0; round < 3; round++) {
+    for (long i = 0; i < n; i++) {
+      r[i] = boxroot_create_in(d, v_);
+      CHECK(r[i] != NULL, "boxroot_create_in: %s", boxroot_error_string());
+    }
+    if (round == 1) caml_minor_collection();
+    if (round == 2) caml_process_pending_actions();
+    for (long i = 0; i < n; i++) CHECK(boxroot_get(r[i]) == v_, "root %ld of %ld lost its value", i, n);
+    for (long i = 0; i < n; i++)
+      if (i % 3 == 0) boxroot_delete(r[i]);
+      else boxroot_delete_in(d, r[i]);
+  }
+  free(r);
+  CAMLreturn(Val_true);
+}
+
+static void *handle_without_lock(void *unit)
+{
+  errno = 0;
+  CHECK(boxroot_domain_here() == NULL && errno == EPERM, "boxroot_domain_here without the lock: errno %d", errno);
+  return unit;
+}
+
+value c_handle_without_lock(value unit)
+{
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, handle_without_lock, NULL) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  caml_enter_blocking_section();
+  handle_without_lock(NULL);
+  caml_leave_blocking_section();
+  return unit;
+}
+#else
+value c_by_handle(value v, value n) { (void)v; (void)n; return Val_true; }
+value c_handle_without_lock(value unit) { return unit; }
+#endif
