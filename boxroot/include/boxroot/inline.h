@@ -50,8 +50,9 @@ extern void *bxr_only_domain;
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-extern BXR_THREAD_LOCAL void *bxr_lock; /* kept by hooks on the master lock, see hooks_ocaml4.c */
-#define bxr_self() bxr_lock
+/* Kept by hooks on the master lock, see hooks_ocaml4.c; another thread may overwrite it. So each operation must read it anew, also in a loop. */
+extern BXR_THREAD_LOCAL void *bxr_lock;
+#define bxr_self() (__extension__({ __asm__ volatile("" : "+m"(bxr_lock)); bxr_lock; }))
 #endif
 
 #define BXR_POOL_SIZE ((uintptr_t)1 << BOXROOT_POOL_LOG_SIZE)
