@@ -42,14 +42,16 @@ CAMLextern void (*caml_enter_blocking_section_hook)(void);
 BXR_THREAD_LOCAL void *bxr_lock; /* == &the_domain: this thread has the token. Written by the thread, or by who revokes */
 static char the_domain;
 
+typedef struct { void (*enter)(void), (*leave)(void); } hooks;
+
 typedef struct thread {
   void **word;        /* its bxr_lock */
   long os;            /* its name for the system */
   void *context;      /* what systhreads' list of threads shows for it; NULL: not known */
   uint64_t active;    /* bit k: it is within the pair k of our hooks */
   int enrolled;       /* the enrolment under which its end is noticed */
-  int known_since;    /* the generation in which it last passed our hooks, or had the token */
-  bool inside;        /* it last left a blocking section, or held the lock beyond doubt */
+  hooks through;      /* the runtime's hooks when it last passed ours, or was given the token */
+  bool inside;        /* then it got the lock; otherwise it released it, or has not been seen yet */
   bool ended;         /* it has passed its end (atomic) */
 } thread;
 static BXR_THREAD_LOCAL thread me;
@@ -58,10 +60,25 @@ static thread *holder; /* who has the token (atomic) */
 
 static bxr_callbacks const *callbacks;
 static void (*earlier_scan)(scanning_action);
-static bool attached, scan_left;
-static int generation; /* times that our hooks were put in front or taken out (written under the lock) */
+static bool attached, attached_before, scan_left;
 static bool missed;    /* a thread went past our hooks, other than by a yield (under the lock) */
 static bool blind;     /* pointers into the stack tell nothing in this program: OCaml runs on a stack of the program's own making */
+
+static hooks current_hooks(void)
+{
+  return (hooks){ bxr_load_relaxed(&caml_enter_blocking_section_hook), bxr_load_relaxed(&caml_leave_blocking_section_hook) };
+}
+
+static bool hooks_are(hooks h)
+{
+  return bxr_load_relaxed(&caml_enter_blocking_section_hook) == h.enter && bxr_load_relaxed(&caml_leave_blocking_section_hook) == h.leave;
+}
+
+static void passed(bool inside)
+{
+  me.inside = inside;
+  me.through = current_hooks();
+}
 
 /* --- the end of a thread ------------------------------------------------------------------------------------------------------- */
 
@@ -74,8 +91,7 @@ static void thread_end(void *unused)
 {
   (void)unused;
   bxr_store_relaxed(&bxr_lock, (void *)NULL);
-  me.inside = false;
-  me.known_since = bxr_load_relaxed(&generation);
+  passed(false);
   me.enrolled = 0;
   bxr_store_release(&me.ended, true);
   for (;;) {
@@ -133,12 +149,10 @@ static bool is_listed(thread *t)
 
 /* --- the token ----------------------------------------------------------------------------------------------------------------- */
 
-static bool in_front(void);
-
 static void revoke_token(thread *t)
 {
   bxr_store_seq_cst(t->word, (void *)NULL);
-  if (!missed && in_front() && t->known_since == generation && is_listed(t)) return;
+  if (!missed && hooks_are(t->through) && is_listed(t)) return;
   t->context = NULL;
   bxr_os_await_progress(t->os, &t->ended);
 }
@@ -146,8 +160,7 @@ static void revoke_token(thread *t)
 /* This thread holds the lock: it gets the token. */
 static void take_token(void)
 {
-  me.inside = true;
-  me.known_since = generation;
+  passed(true);
   if (bxr_load_relaxed(&bxr_lock) == NULL) {
     for (;;) {
       thread *t = bxr_load_acquire(&holder);
@@ -170,8 +183,7 @@ static void take_token(void)
 static void drop_token(void)
 {
   if (!me.inside) missed = true;
-  me.inside = false;
-  me.known_since = generation;
+  passed(false);
   if (bxr_load_relaxed(&bxr_lock) == NULL) return;
   bxr_store_relaxed(&bxr_lock, (void *)NULL);
   bxr_store_release(&holder, (thread *)NULL);
@@ -185,7 +197,6 @@ static void drop_token(void)
 #define EACH_PAIR(X) \
   X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) \
   X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
-typedef struct { void (*enter)(void), (*leave)(void); } hooks;
 enum { PAIRS = 32 };
 static hooks earlier[PAIRS]; /* what the pair k calls; once written, never changed */
 static int pairs;            /* of `earlier`, in use */
@@ -215,7 +226,7 @@ static void leave(int k)
   if (active != 0) return;
   if (me.inside) missed = true;
   if (attached) take_token();
-  me.inside = true;
+  else passed(true);
 }
 
 #define DEFINE(k) static void enter_##k(void) { enter(k); } static void leave_##k(void) { leave(k); }
@@ -223,30 +234,20 @@ EACH_PAIR(DEFINE)
 #define NAME(k) { enter_##k, leave_##k },
 static hooks const ours[PAIRS] = { EACH_PAIR(NAME) };
 
-static bool hooks_are(hooks h)
-{
-  return bxr_load_relaxed(&caml_enter_blocking_section_hook) == h.enter && bxr_load_relaxed(&caml_leave_blocking_section_hook) == h.leave;
-}
-
 static void set_hooks(hooks h)
 {
   caml_enter_blocking_section_hook = h.enter;
   caml_leave_blocking_section_hook = h.leave;
 }
 
-static bool in_front(void)
-{
-  int k = bxr_load_relaxed(&front);
-  return k >= 0 && hooks_are(ours[k]);
-}
+static bool in_front(void) { return front >= 0 && hooks_are(ours[front]); }
 
 static int pair_for_current(void)
 {
   for (int k = 0; k < pairs; k++)
     if (hooks_are(ours[k]) || hooks_are(earlier[k])) return k;
   if (pairs == PAIRS) return -1;
-  earlier[pairs].enter = caml_enter_blocking_section_hook;
-  earlier[pairs].leave = caml_leave_blocking_section_hook;
+  earlier[pairs] = current_hooks();
   return pairs++;
 }
 
@@ -257,8 +258,7 @@ static void go_in_front(void)
     missed = true;
     int k = pair_for_current();
     if (k >= 0) set_hooks(ours[k]);
-    bxr_store_relaxed(&front, k);
-    bxr_store_relaxed(&generation, generation + 1);
+    front = k;
   }
   take_token();
 }
@@ -271,8 +271,7 @@ static void step_back(void)
       set_hooks(earlier[k]);
       k = -1;
     }
-  bxr_store_relaxed(&front, -1);
-  bxr_store_relaxed(&generation, generation + 1);
+  front = -1;
 }
 
 /* --- the truth ----------------------------------------------------------------------------------------------------------------- */
@@ -298,10 +297,9 @@ static answer stack_says(void)
 /* Needs nothing, but the caller claims to hold the lock. Where it cannot be known, the claim counts. */
 static bool is_held(void)
 {
-  bool hooks_know = in_front() && me.known_since == bxr_load_relaxed(&generation);
-  if (hooks_know && !me.inside) return false;
+  if (!me.inside && hooks_are(me.through)) return false; /* it cannot have got the lock past our hooks since it released it */
   if (stack_says() != NO) return true;
-  return bxr_load_relaxed(&generation) == 0 && bxr_os_is_first_thread(); /* it may have started OCaml on a coroutine's stack */
+  return !bxr_load_relaxed(&attached_before) && bxr_os_is_first_thread(); /* it may have started OCaml on a coroutine's stack */
 }
 
 void bxr_runtime_check_lock(void)
@@ -337,7 +335,8 @@ void bxr_runtime_attach(bxr_callbacks const *c)
     earlier_scan = caml_scan_roots_hook;
     caml_scan_roots_hook = scan_hook;
   }
-  if (generation == 0) {
+  if (!attached_before) {
+    bxr_store_relaxed(&attached_before, true);
     (void)pthread_atfork(NULL, NULL, after_fork);
     blind = stack_says() == NO || bxr_os_on_this_stack(__builtin_frame_address(0)) == BXR_OS_NO;
   }
