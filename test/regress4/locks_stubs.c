@@ -64,6 +64,9 @@ value l_unwrap(value i)
 
 /* --- deletions --------------------------------------------------------------------------------------------------------------------------------- */
 
+/* Roots are deleted out of order, so that pools with a few free slots are many. A prime that divides none of the numbers of roots. */
+enum { STRIDE = 7919 };
+
 static boxroot *copy(value roots, size_t *n)
 {
   *n = Wosize_val(roots);
@@ -78,7 +81,7 @@ value l_delete_all_nolock(value roots)
   size_t n;
   boxroot *r = copy(roots, &n);
   caml_enter_blocking_section();
-  for (size_t i = 0; i < n; i++) boxroot_delete(r[i]);
+  for (size_t i = 0; i < n; i++) boxroot_delete(r[i * STRIDE % n]);
   caml_leave_blocking_section();
   free(r);
   return Val_unit;
@@ -98,7 +101,7 @@ static void execute(void *arg)
   legacy *l = arg;
   for (size_t i = 0; i < l->n; i++) {
     if (l->nap_ms != 0 && i % 5000 == 0) usleep((unsigned)l->nap_ms * 1000);
-    boxroot_delete(l->r[i]);
+    boxroot_delete(l->r[i * STRIDE % l->n]);
   }
   free(l->r);
   free(l);

@@ -15,9 +15,6 @@ static value call(char const *name, int n, value a, value b)
   return n == 1 ? caml_callback(*f, a) : caml_callback2(*f, a, b);
 }
 
-/* embed.ml's, not used here */
-value e_owner(value i) { return i; }
-
 enum { ROOTS = 300 };
 
 /* The caller holds the lock. */
@@ -37,9 +34,19 @@ static void use(char const *where)
   CHECK(boxroot_setup(), "%s: boxroot_setup: %s", where, boxroot_error_string());
 }
 
+/* Called by OCaml: there is OCaml code on the stack. (The name is embed.ml's.) */
+static char const *place;
+value e_owner(value i)
+{
+  use(place);
+  return i;
+}
+
 static void use_in_turn(char const *where)
 {
+  place = where;
   for (int i = 0; i < 3; i++) {
+    call("keep owners", 1, Val_int(1), 0);
     use(where);
     caml_enter_blocking_section();
     boxroot r = boxroot_create(Val_int(1));
@@ -98,11 +105,20 @@ static void limit(int what, rlim_t n)
   CHECK(setrlimit(what, &l) == 0, "setrlimit");
 }
 
+enum { DEPTH = 1 << 20 };
+
+/* The kernel does not let the stack grow beyond the limit: so it grows before. */
+static __attribute__((noinline)) void grow(void)
+{
+  volatile char space[3 * DEPTH];
+  for (int i = 3 * DEPTH - 1; i > 0; i -= 1024) space[i] = 1;
+}
+
 static __attribute__((noinline)) void deep(void)
 {
-  enum { DEPTH = 1 << 20 };
   volatile char space[DEPTH];
   for (int i = 0; i < DEPTH; i += 1024) space[i] = 1;
+  grow();
   limit(RLIMIT_STACK, 64 << 10);
   start();
   use_in_turn("below the limit of the stack");
