@@ -149,31 +149,37 @@ static bool is_listed(thread *t)
 
 /* --- the token ----------------------------------------------------------------------------------------------------------------- */
 
-static void revoke_token(thread *t)
+/* Takes the token from t. True when t cannot be in the middle of an inline path any more; false: not known, and it has not been waited for.
+   Needs holder == BUSY, so that t is there. */
+static bool revoke_token(thread *t, bool may_wait)
 {
   bxr_store_seq_cst(t->word, (void *)NULL);
-  if (!missed && hooks_are(t->through) && is_listed(t)) return;
+  if (!missed && hooks_are(t->through) && is_listed(t)) return true;
+  if (!may_wait) return false;
   t->context = NULL;
   bxr_os_await_progress(t->os, &t->ended);
+  return true;
 }
 
-/* This thread holds the lock: it gets the token. */
-static void take_token(void)
+/* This thread holds the lock: it gets the token, unless that takes a wait and it may not wait. */
+static void take_token(bool may_wait)
 {
   passed(true);
   if (bxr_load_relaxed(&bxr_lock) == NULL) {
-    for (;;) {
-      thread *t = bxr_load_acquire(&holder);
-      if (t == NULL || t == &me) break;
-      if (t == BUSY) bxr_os_yield();
-      else if (bxr_cas_seq_cst(&holder, &t, BUSY)) {
-        revoke_token(t);
-        break;
+    thread *t = bxr_load_acquire(&holder);
+    while (t != NULL && t != &me) {
+      if (t == BUSY) {
+        bxr_os_yield();
+        t = bxr_load_acquire(&holder);
+      } else if (bxr_cas_seq_cst(&holder, &t, BUSY)) {
+        if (revoke_token(t, may_wait)) break;
+        bxr_store_seq_cst(&holder, t);
+        return;
       }
     }
     bool ready = enrol();
     if (ready && me.context == NULL) caml_memprof_th_ctx_iter_hook(first_context, &me.context);
-    bxr_store_release(&holder, ready ? &me : NULL);
+    bxr_store_seq_cst(&holder, ready ? &me : NULL);
     if (ready) bxr_store_relaxed(&bxr_lock, (void *)&the_domain);
   }
   missed = false;
@@ -225,7 +231,7 @@ static void leave(int k)
   me.active = active;
   if (active != 0) return;
   if (me.inside) missed = true;
-  if (attached) take_token();
+  if (attached) take_token(false);
   else passed(true);
 }
 
@@ -260,7 +266,7 @@ static void go_in_front(void)
     if (k >= 0) set_hooks(ours[k]);
     front = k;
   }
-  take_token();
+  take_token(true);
 }
 
 /* Takes our hooks out as far as they are in front. */
@@ -306,7 +312,7 @@ void bxr_runtime_check_lock(void)
 {
   if (bxr_load_relaxed(&bxr_lock) == NULL && !is_held()) return;
   if (attached) go_in_front();
-  else take_token();
+  else take_token(true);
 }
 
 /* --- the collector ------------------------------------------------------------------------------------------------------------- */

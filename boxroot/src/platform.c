@@ -129,11 +129,16 @@ static char kernel_state(long thread)
 
 void bxr_os_await_progress(long thread, bool const *ended)
 {
-  enum { PROGRESS = 200000 /* ns */, PAUSE = 50000 /* ns */, LONG = 1000000000 / PAUSE, SHORT = 20000000 / PAUSE };
-  int64_t from = time_used_by(thread);
+  enum { BRIEFLY = 40, PROGRESS = 100000 /* ns */, PAUSE = 50000 /* ns */, LONG = 1000000000 / PAUSE, SHORT = 20000000 / PAUSE };
+  for (int i = 0; i < BRIEFLY; i++) { /* the end of a thread is near as a rule */
+    if (bxr_load_acquire(ended)) return;
+    sched_yield();
+  }
   int error = errno;
-  for (int i = 0; i < LONG; i++) {
-    if (bxr_load_acquire(ended) || time_used_by(thread) < 0 || time_used_by(thread) - from > PROGRESS) break;
+  int64_t from = time_used_by(thread);
+  for (int i = 0; i < LONG && !bxr_load_acquire(ended); i++) {
+    int64_t now = time_used_by(thread);
+    if (now < 0 || now - from > PROGRESS) break;
     char state = kernel_state(thread);
     if (state == 'S' || state == 'Z' || state == 'X' || (state == 0 && i > SHORT)) break;
     struct timespec t = { 0, PAUSE };

@@ -87,6 +87,29 @@ value l_delete_all_nolock(value roots)
   return Val_unit;
 }
 
+/* From now on all threads share a processor. */
+value l_one_processor(value unit)
+{
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  sched_setaffinity(0, sizeof one, &one);
+  return unit;
+}
+
+/* Creates n roots, which must be different cells, and deletes them. */
+value l_fill(value vn)
+{
+  long n = Long_val(vn);
+  boxroot *r = malloc((size_t)n * sizeof *r);
+  CHECK(r != NULL, "malloc");
+  for (long i = 0; i < n; i++) CHECK((r[i] = boxroot_create(Val_long(i))) != NULL, "boxroot_create");
+  for (long i = 0; i < n; i++) CHECK(boxroot_get(r[i]) == Val_long(i), "root %ld", i);
+  for (long i = 0; i < n; i++) boxroot_delete(r[i]);
+  free(r);
+  return Val_unit;
+}
+
 /* --- the end of a thread --------------------------------------------------------------------------------------------------------------------------- */
 
 typedef struct { boxroot *r; size_t n; int nap_ms; } legacy;
