@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: MIT */
 /* Contact with the runtime of OCaml 4.14: one domain, and a master lock.
 
-   The runtime has no call that tells whether this thread holds the lock. The inline paths compare a thread-local word, bxr_lock, with the
-   identity of the domain; the word must never say "held" on two threads that run. Threads take and release the lock through two hooks of
-   the runtime, and ours are in them; but there are three ways past our hooks:
+   The runtime has no call that tells whether this thread holds the lock. The inline paths compare a thread-local
+   word, bxr_lock, with the identity of the domain; the word must never say "held" on two threads that run. Threads
+   take and release the lock through two hooks of the runtime, and ours are in them; but there are three ways past our
+   hooks:
    - another library replaces the hooks without calling the earlier ones (systhreads does when it is initialised);
    - Thread.yield, and the tick that calls it: a thread gives the lock away, sleeps, and returns with the lock;
    - the end of a thread that OCaml made: it releases the lock, and destructors of thread-local data run after that.
 
-   So the word is a token. One thread has it at most, `holder` says which, and only a thread that holds the lock takes it: in our hook, in a
-   collection, or on a slow path when the lock turns out to be held. If another thread has the token still, that one gave the lock away past
-   our hooks. Its token is revoked: its word is overwritten, and then it is waited for until it cannot be in the middle of an inline path any more
-   (bxr_os_await_progress). The wait is not needed after a yield, where the thread sleeps; a thread in Thread.yield is still on systhreads'
-   list of threads, one that has ended is not. Who lost the token deletes by way of the bitmaps, and finds the truth at its next slow path.
-   Nobody ever acts upon pools without the token or, for a moment, upon having revoked everybody else's.
+   So the word is a token. One thread has it at most, `holder` says which, and only a thread that holds the lock takes
+   it: in our hook, in a collection, or on a slow path when the lock turns out to be held. If another thread has the
+   token still, that one gave the lock away past our hooks. Its token is revoked: its word is overwritten, and then it
+   is waited for until it cannot be in the middle of an inline path any more (bxr_os_await_progress). The wait is not
+   needed after a yield, where the thread sleeps; a thread in Thread.yield is still on systhreads' list of threads,
+   one that has ended is not. Who lost the token deletes by way of the bitmaps, and finds the truth at its next slow
+   path. Nobody ever acts upon pools without the token or, for a moment, upon having revoked everybody else's.
 
-   A thread whose end cannot be noticed is not given the token, since its word would have to be overwritten after the end.
+   A thread whose end cannot be noticed is not given the token, since its word would have to be overwritten after the
+   end.
 
-   Memory orders. `holder` is written under the lock, but for the end of a thread, which takes itself out: with a compare-and-swap, and while
-   `holder` is BUSY it waits, as somebody is using its record. The words and the records' fields are relaxed: each is written by its thread under the lock, or
-   by the revoker, and the lock's hand-over orders the two. What the revoked thread had begun is ordered before what the revoker does by
-   the system call or the interruption that proves its progress. */
+   Memory orders. `holder` is written under the lock, but for the end of a thread, which takes itself out: with a
+   compare-and-swap, and while `holder` is BUSY it waits, as somebody is using its record. The words and the records'
+   fields are relaxed: each is written by its thread under the lock, or by the revoker, and the lock's hand-over
+   orders the two. What the revoked thread had begun is ordered before what the revoker does by the system call or the
+   interruption that proves its progress. */
 #include <boxroot/config.h>
 #if !BXR_OCAML5
 #include "runtime.h"
 #include "atomic.h"
+#include "debug.h"
 #include "platform.h"
 #include <caml/domain.h>
 #include <caml/io.h>
@@ -39,7 +44,8 @@
 CAMLextern void (*caml_leave_blocking_section_hook)(void);
 CAMLextern void (*caml_enter_blocking_section_hook)(void);
 
-BXR_THREAD_LOCAL void *bxr_lock; /* == &the_domain: this thread has the token. Written by the thread, or by who revokes */
+/* == &the_domain: this thread has the token. Written by the thread, or by who revokes. */
+BXR_THREAD_LOCAL void *bxr_lock;
 static char the_domain;
 
 typedef struct { void (*enter)(void), (*leave)(void); } hooks;
@@ -61,17 +67,19 @@ static thread *holder; /* who has the token (atomic) */
 static bxr_callbacks const *callbacks;
 static void (*earlier_scan)(scanning_action);
 static bool attached, attached_before, scan_left;
-static bool missed;    /* a thread went past our hooks, other than by a yield (under the lock) */
-static bool blind;     /* pointers into the stack tell nothing in this program: OCaml runs on a stack of the program's own making */
+static bool missed; /* a thread went past our hooks, other than by a yield (under the lock) */
+static bool blind;  /* pointers into the stack tell nothing in this program: OCaml runs on a stack of its own making */
 
 static hooks current_hooks(void)
 {
-  return (hooks){ bxr_load_relaxed(&caml_enter_blocking_section_hook), bxr_load_relaxed(&caml_leave_blocking_section_hook) };
+  return (hooks){ bxr_load_relaxed(&caml_enter_blocking_section_hook),
+                  bxr_load_relaxed(&caml_leave_blocking_section_hook) };
 }
 
 static bool hooks_are(hooks h)
 {
-  return bxr_load_relaxed(&caml_enter_blocking_section_hook) == h.enter && bxr_load_relaxed(&caml_leave_blocking_section_hook) == h.leave;
+  hooks now = current_hooks();
+  return now.enter == h.enter && now.leave == h.leave;
 }
 
 static void passed(bool inside)
@@ -80,7 +88,7 @@ static void passed(bool inside)
   me.through = current_hooks();
 }
 
-/* --- the end of a thread ------------------------------------------------------------------------------------------------------- */
+/* --- the end of a thread ------------------------------------------------------------------------------------------ */
 
 static pthread_key_t end_key;
 static int enrolment, enrolments; /* number of the current key, 0: none; of keys so far */
@@ -109,7 +117,8 @@ static bool enrol(void)
   me.word = &bxr_lock;
   me.os = bxr_os_thread();
   if (enrolment != 0 && pthread_setspecific(end_key, &me) == 0) me.enrolled = enrolment;
-  else if (__cxa_thread_atexit_impl != NULL && __cxa_thread_atexit_impl(thread_end, NULL, &__dso_handle) == 0) me.enrolled = -1;
+  else if (__cxa_thread_atexit_impl != NULL && __cxa_thread_atexit_impl(thread_end, NULL, &__dso_handle) == 0)
+    me.enrolled = -1;
   else return false;
   bxr_store_relaxed(&me.ended, false);
   return true;
@@ -121,7 +130,7 @@ static void after_fork(void)
   if (bxr_load_relaxed(&bxr_lock) == NULL) bxr_store_seq_cst(&holder, (thread *)NULL);
 }
 
-/* --- systhreads' list of threads ----------------------------------------------------------------------------------------------- */
+/* --- systhreads' list of threads ---------------------------------------------------------------------------------- */
 
 /* The list begins with the thread that holds the lock. */
 static void first_context(struct caml_memprof_th_ctx *context, void *first)
@@ -147,10 +156,10 @@ static bool is_listed(thread *t)
   return s.found;
 }
 
-/* --- the token ----------------------------------------------------------------------------------------------------------------- */
+/* --- the token ---------------------------------------------------------------------------------------------------- */
 
-/* Takes the token from t. True when t cannot be in the middle of an inline path any more; false: not known, and it has not been waited for.
-   Needs holder == BUSY, so that t is there. */
+/* Takes the token from t. True when t cannot be in the middle of an inline path any more; false: not known, and it
+   has not been waited for. Needs holder == BUSY, so that t is there. */
 static bool revoke_token(thread *t, bool may_wait)
 {
   bxr_store_seq_cst(t->word, (void *)NULL);
@@ -182,6 +191,7 @@ static void take_token(bool may_wait)
     bxr_store_seq_cst(&holder, ready ? &me : NULL);
     if (ready) bxr_store_relaxed(&bxr_lock, (void *)&the_domain);
   }
+  BXR_ASSERT(bxr_load_relaxed(&bxr_lock) == NULL || bxr_load_relaxed(&holder) == &me);
   missed = false;
 }
 
@@ -191,25 +201,27 @@ static void drop_token(void)
   if (!me.inside) missed = true;
   passed(false);
   if (bxr_load_relaxed(&bxr_lock) == NULL) return;
+  BXR_ASSERT(bxr_load_relaxed(&holder) == &me);
   bxr_store_relaxed(&bxr_lock, (void *)NULL);
   bxr_store_release(&holder, (thread *)NULL);
 }
 
-/* --- hooks on the lock --------------------------------------------------------------------------------------------------------- */
+/* --- hooks on the lock -------------------------------------------------------------------------------------------- */
 
-/* Whenever ours are found not in front, other hooks are there, which may or may not call ours. With a single pair of functions of ours they
-   might be called by ours, and call them, for ever. So there is one pair for each pair of foreign hooks that was ever found, which it calls
-   from then on. Beyond 32 such pairs ours cannot be in front: then each hand-over of the token is a revocation. */
+/* Whenever ours are found not in front, other hooks are there, which may or may not call ours. With a single pair of
+   functions of ours they might be called by ours, and call them, for ever. So there is one pair for each pair of
+   foreign hooks that was ever found, which it calls from then on. Beyond 32 such pairs ours cannot be in front: then
+   each hand-over of the token is a revocation. */
 #define EACH_PAIR(X) \
-  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) \
-  X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+  X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) \
+  X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 enum { PAIRS = 32 };
 static hooks earlier[PAIRS]; /* what the pair k calls; once written, never changed */
 static int pairs;            /* of `earlier`, in use */
 static int front = -1;       /* the pair that was last put, or found, in front */
 
-/* Pairs within pairs belong to the same blocking section. One that is reached again from itself, by way of a library that calls what calls it, goes
-   on to what was there first. */
+/* Pairs within pairs belong to the same blocking section. One that is reached again from itself, by way of a library
+   that calls what calls it, goes on to what was there first. */
 static hooks const *within(int k) { return &earlier[(me.active >> k & 1) != 0 ? 0 : k]; }
 
 static void enter(int k)
@@ -280,17 +292,20 @@ static void step_back(void)
   front = -1;
 }
 
-/* --- the truth ----------------------------------------------------------------------------------------------------------------- */
+/* --- the truth ---------------------------------------------------------------------------------------------------- */
 
 typedef enum { NO, YES, UNKNOWN } answer;
 
-/* Whether the runtime's pointers are into this thread's stack: whoever takes the lock gets them restored to his. (Native code: the first
-   two; the last is bytecode's.) They stay when the lock is released, so this is for threads of which the hooks have told nothing. */
+/* Whether the runtime's pointers are into this thread's stack: whoever takes the lock gets them restored to his.
+   (Native code: the first two; the last is bytecode's.) They stay when the lock is released, so this is for threads
+   of which the hooks have told nothing. */
 static answer stack_says(void)
 {
   if (Caml_state == NULL) return NO;
-  if (bxr_os_on_this_stack(__builtin_frame_address(0)) != BXR_OS_YES) return UNKNOWN; /* a coroutine's, or the system does not tell */
-  void *p[] = { Caml_state->top_of_stack, Caml_state->bottom_of_stack, Caml_state->local_roots, Caml_state->external_raise };
+  /* A coroutine's, or the system does not tell. */
+  if (bxr_os_on_this_stack(__builtin_frame_address(0)) != BXR_OS_YES) return UNKNOWN;
+  void *p[] = { Caml_state->top_of_stack, Caml_state->bottom_of_stack, Caml_state->local_roots,
+                Caml_state->external_raise };
   answer result = UNKNOWN; /* without pointers: no OCaml code is active, and C code may well have the lock */
   for (int i = 0; i < 4; i++) {
     if (p[i] == NULL) continue;
@@ -303,9 +318,11 @@ static answer stack_says(void)
 /* Needs nothing, but the caller claims to hold the lock. Where it cannot be known, the claim counts. */
 static bool is_held(void)
 {
-  if (!me.inside && hooks_are(me.through)) return false; /* it cannot have got the lock past our hooks since it released it */
+  /* It cannot have got the lock past our hooks since it released it. */
+  if (!me.inside && hooks_are(me.through)) return false;
   if (stack_says() != NO) return true;
-  return !bxr_load_relaxed(&attached_before) && bxr_os_is_first_thread(); /* it may have started OCaml on a coroutine's stack */
+  /* It may have started OCaml on a coroutine's stack. */
+  return !bxr_load_relaxed(&attached_before) && bxr_os_is_first_thread();
 }
 
 void bxr_runtime_check_lock(void)
@@ -315,7 +332,7 @@ void bxr_runtime_check_lock(void)
   else take_token(true);
 }
 
-/* --- the collector ------------------------------------------------------------------------------------------------------------- */
+/* --- the collector ------------------------------------------------------------------------------------------------ */
 
 void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
 {

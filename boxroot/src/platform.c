@@ -97,7 +97,8 @@ static bool on_known_stack(void const *p) { return (uintptr_t)p - own_stack.low 
 
 bxr_os_answer bxr_os_on_this_stack(void const *p)
 {
-  if (!on_known_stack(__builtin_frame_address(0))) ask_for_stack(); /* at first, and when the limit of its size was raised */
+  /* At first, and when the limit of its size was raised. */
+  if (!on_known_stack(__builtin_frame_address(0))) ask_for_stack();
   return own_stack.size == 0 ? BXR_OS_UNKNOWN : on_known_stack(p) ? BXR_OS_YES : BXR_OS_NO;
 }
 
@@ -113,7 +114,8 @@ static int64_t time_used_by(long thread)
   return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : -1;
 }
 
-/* The letter by which the kernel tells what the thread does: R runs or is ready to, S sleeps until something happens; 0: not known. */
+/* The letter by which the kernel tells what the thread does: R runs or is ready to, S sleeps until something happens;
+   0: not known. */
 static char kernel_state(long thread)
 {
   char text[256], *p;
@@ -129,7 +131,8 @@ static char kernel_state(long thread)
 
 void bxr_os_await_progress(long thread, bool const *ended)
 {
-  enum { BRIEFLY = 40, PROGRESS = 100000 /* ns */, PAUSE = 50000 /* ns */, LONG = 1000000000 / PAUSE, SHORT = 20000000 / PAUSE };
+  enum { BRIEFLY = 40, PROGRESS = 100000 /* ns */, PAUSE = 50000 /* ns */ };
+  enum { LONG = 1000000000 / PAUSE, SHORT = 20000000 / PAUSE };
   for (int i = 0; i < BRIEFLY; i++) { /* the end of a thread is near as a rule */
     if (bxr_load_acquire(ended)) return;
     sched_yield();

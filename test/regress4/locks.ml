@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* OCaml 4.14: who holds the lock? Everything that gets past the library's hooks on blocking sections: other libraries that replace them,
-   yields, the ends of threads. *)
+(* OCaml 4.14: who holds the lock? Everything that gets past the library's hooks on blocking sections: other libraries
+   that replace them, yields, the ends of threads. *)
 
 open Root
 
@@ -20,7 +20,8 @@ external limit_files : bool -> unit = "l_limit_files" [@@noalloc]
 external delete_in_handlers : Root.t array -> unit = "l_delete_in_handlers"
 external remote_deletions : unit -> int = "l_remote_deletions" [@@noalloc]
 
-(* systhreads' hooks are in now, and nobody else's, also in the tests of which early.ml was the first user of the library *)
+(* systhreads' hooks are in now, and nobody else's, also in the tests of which early.ml was the first user of the
+   library *)
 let () = remember ()
 
 let text i = string_of_int i
@@ -68,7 +69,7 @@ let expect_empty () =
   let n = pools_in_use () in
   if n > 10 + (100 / pool_capacity ()) then fail "%d pools are in use when all roots have been deleted" n
 
-(* --- hooks ------------------------------------------------------------------------------------------------------------------ *)
+(* --- hooks -------------------------------------------------------------------------------------------------------- *)
 
 let noticing = [ by_collection; by_setup; by_creation ]
 
@@ -90,8 +91,8 @@ let wrapped_and_restored () =
             expect_no_lock ();
             nap 1
           done)
-        (ignore :: noticing))
-    (ignore :: noticing);
+        (noticing @ [ ignore ]))
+    (noticing @ [ ignore ]);
   check "after the hooks were wrapped and restored" roots
 
 (* Two such libraries that do not end in the order in which they began. *)
@@ -115,7 +116,8 @@ let wrapped_by_two () =
     noticing;
   check "after the hooks were wrapped by two" roots
 
-(* Libraries that do not chain, each with functions of its own. After each a thread in a blocking section must not count as holder. *)
+(* Libraries that do not chain, each with functions of its own. After each a thread in a blocking section must not
+   count as holder. *)
 let replaced_often () =
   ignore (Thread.create ignore ());
   let roots = make 100 in
@@ -128,8 +130,9 @@ let replaced_often () =
   done;
   check "after many replacements" roots
 
-(* A thread in a blocking section deletes roots; the hooks were replaced while it held the lock. Meanwhile another one finds that out, and
-   uses the library. Between `prepare` and the blocking section nothing may make the first thread look at the hooks. *)
+(* A thread in a blocking section deletes roots; the hooks were replaced while it held the lock. Meanwhile another one
+   finds that out, and uses the library. Between `prepare` and the blocking section nothing may make the first thread
+   look at the hooks. *)
 let beside_deletions ~prepare ~notice doomed =
   let running = Atomic.make true and ready = Atomic.make false in
   let other =
@@ -160,7 +163,8 @@ let replaced_under_deletions notice () =
   ignore (Thread.create ignore ());
   race ~replace:(fun _ -> replace 0) ~notice ~rounds:20
 
-(* With one processor the thread is interrupted in the middle of a deletion, and the other one must not go on before that is done. *)
+(* With one processor the thread is interrupted in the middle of a deletion, and the other one must not go on before
+   that is done. *)
 let replaced_on_one_processor () =
   one_processor ();
   ignore (Thread.create ignore ());
@@ -188,7 +192,8 @@ let replaced_beyond_measure () =
   done;
   race ~replace:(fun i -> replace (i mod replacements ())) ~notice:by_collection ~rounds:20
 
-(* early.ml made roots before systhreads replaced the hooks; this thread has held the lock ever since, and has not looked at the hooks. *)
+(* early.ml made roots before systhreads replaced the hooks; this thread has held the lock ever since, and has not
+   looked at the hooks. *)
 let late_systhreads notice () =
   beside_deletions ~prepare:ignore ~notice Early.doomed;
   churn "afterwards" (fun () -> true);
@@ -204,7 +209,7 @@ let repeated name () =
     | _ -> fail "%s %s failed" Sys.executable_name name
   done
 
-(* --- yields ----------------------------------------------------------------------------------------------------------------- *)
+(* --- yields ------------------------------------------------------------------------------------------------------- *)
 
 let yields () =
   let kept = make 100 in
@@ -224,11 +229,15 @@ let yields () =
   expect_no_lock ();
   ignore (eperm_thread none)
 
+let yielding_until stop =
+  let rec go () = if not (Atomic.get stop) then (delete_all (make 100); Thread.yield (); go ()) in
+  Thread.create go ()
+
 (* After a yield the inline paths come back. *)
 let yields_cost () =
   if not (is_rival () || is_checked ()) then begin
     let stop = Atomic.make false in
-    let other = Thread.create (fun () -> while not (Atomic.get stop) do delete_all (make 100); Thread.yield () done) () in
+    let other = yielding_until stop in
     let before = remote_deletions () in
     let n = 200 in
     for _ = 1 to n do
@@ -243,7 +252,7 @@ let yields_cost () =
 
 let yields_and_fork () =
   let stop = Atomic.make false in
-  let other = Thread.create (fun () -> while not (Atomic.get stop) do delete_all (make 100); Thread.yield () done) () in
+  let other = yielding_until stop in
   let kept = make 1000 in
   for _ = 1 to scale 50 do
     Thread.yield ();
@@ -258,10 +267,10 @@ let yields_and_fork () =
   Atomic.set stop true;
   Thread.join other
 
-(* --- the ends of threads ---------------------------------------------------------------------------------------------------- *)
+(* --- the ends of threads ------------------------------------------------------------------------------------------ *)
 
-(* Destructors of thread-local data delete roots after the thread has released the lock. how: 0: a destructor of a pthread key, 1: as C++ and
-   Rust register them. *)
+(* Destructors of thread-local data delete roots after the thread has released the lock. how: 0: a destructor of a
+   pthread key, 1: as C++ and Rust register them. *)
 let thread_end ~how ~exits ~nap_ms () =
   ignore (Thread.create ignore ());
   let ended = dead () in
@@ -288,7 +297,7 @@ let many_threads () =
     Thread.join (Thread.create (fun () -> delete_all (make 10)) ())
   done
 
-(* --- creation where the truth is hard to find --------------------------------------------------------------------------------- *)
+(* --- creation where the truth is hard to find --------------------------------------------------------------------- *)
 
 let check_registered ~mode () =
   let kept = if mode <> 0 then make 10 else [||] in
@@ -322,9 +331,10 @@ let no_files () =
   check "made without file descriptors" more;
   expect_no_lock ()
 
-(* --- signal handlers ---------------------------------------------------------------------------------------------------------- *)
+(* --- signal handlers ---------------------------------------------------------------------------------------------- *)
 
-(* On a thread that OCaml does not know, handlers may delete, also while they interrupt a deletion: that path is lock-free. *)
+(* On a thread that OCaml does not know, handlers may delete, also while they interrupt a deletion: that path is
+   lock-free. *)
 let handlers_on_foreign_thread () =
   for _ = 1 to scale 20 do
     let doomed = make 60_000 in
@@ -333,20 +343,25 @@ let handlers_on_foreign_thread () =
   done
 
 let once =
-  [ ("late-collection", late_systhreads by_collection); ("late-setup", late_systhreads by_setup); ("late-create", late_systhreads by_creation) ]
+  [ ("late-collection", late_systhreads by_collection); ("late-setup", late_systhreads by_setup);
+    ("late-create", late_systhreads by_creation) ]
 
 let () =
   let listed = Array.length Sys.argv = 2 && Sys.argv.(1) = "--list" in
   Root.main
     ((if listed then [] else once)
-    @ [ ("wrapped-and-restored", wrapped_and_restored); ("wrapped-by-two", wrapped_by_two); ("replaced-often", replaced_often);
+    @ [ ("wrapped-and-restored", wrapped_and_restored); ("wrapped-by-two", wrapped_by_two);
+      ("replaced-often", replaced_often);
       ("replaced-under-deletions", replaced_under_deletions by_collection);
       ("replaced-under-deletions-setup", replaced_under_deletions by_setup);
-      ("replaced-under-deletions-create", replaced_under_deletions by_creation); ("replaced-on-one-processor", replaced_on_one_processor); ("replaced-beyond-measure", replaced_beyond_measure);
+      ("replaced-under-deletions-create", replaced_under_deletions by_creation);
+      ("replaced-on-one-processor", replaced_on_one_processor);
+      ("replaced-beyond-measure", replaced_beyond_measure);
       ("late-systhreads", repeated "late-collection"); ("late-systhreads-setup", repeated "late-setup");
       ("late-systhreads-create", repeated "late-create"); ("yields", yields); ("yields-cost", yields_cost);
       ("yields-and-fork", yields_and_fork); ("thread-end-key", thread_end ~how:0 ~exits:false ~nap_ms:0);
-      ("thread-end-cxx", thread_end ~how:1 ~exits:false ~nap_ms:0); ("thread-end-cxx-exit", thread_end ~how:1 ~exits:true ~nap_ms:0);
+      ("thread-end-cxx", thread_end ~how:1 ~exits:false ~nap_ms:0);
+      ("thread-end-cxx-exit", thread_end ~how:1 ~exits:true ~nap_ms:0);
       ("thread-end-slow", thread_end ~how:1 ~exits:false ~nap_ms:2); ("many-threads", many_threads);
       ("registered-first-use", check_registered ~mode:0); ("registered", check_registered ~mode:1);
       ("registered-hooks-replaced", check_registered ~mode:2); ("no-keys", no_keys); ("no-files", no_files);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What locks.ml does in C: libraries that wrap or replace the blocking-section hooks, threads that end or live without OCaml code. */
+/* What locks.ml does in C: libraries that wrap or replace the blocking-section hooks, threads that end or live
+   without OCaml code. */
 #include "../common/check.h"
 
 #include <sched.h>
@@ -14,7 +15,7 @@ typedef struct { void (*enter)(void), (*leave)(void); } hooks;
 static hooks current(void) { return (hooks){ caml_enter_blocking_section_hook, caml_leave_blocking_section_hook }; }
 static void install(hooks h) { caml_enter_blocking_section_hook = h.enter; caml_leave_blocking_section_hook = h.leave; }
 
-/* --- libraries that do not chain: replacement 0 puts systhreads' own hooks back, the others functions that call those -------------------------- */
+/* --- libraries that do not chain: replacement 0 puts systhreads' own hooks back, the others functions that call th  */
 
 /* Set by l_remember when systhreads is initialised; right unless the library is used before. */
 static hooks systhreads;
@@ -41,7 +42,7 @@ value l_replace(value i)
   return Val_unit;
 }
 
-/* --- libraries that wrap, and later restore what they found ---------------------------------------------------------------------------------- */
+/* --- libraries that wrap, and later restore what they found ------------------------------------------------------- */
 
 static hooks before[2];
 static void enter_a(void) { before[0].enter(); }
@@ -62,9 +63,10 @@ value l_unwrap(value i)
   return Val_unit;
 }
 
-/* --- deletions --------------------------------------------------------------------------------------------------------------------------------- */
+/* --- deletions ---------------------------------------------------------------------------------------------------- */
 
-/* Roots are deleted out of order, so that pools with a few free slots are many. A prime that divides none of the numbers of roots. */
+/* Roots are deleted out of order, so that pools with a few free slots are many. A prime that divides none of the
+   numbers of roots. */
 enum { STRIDE = 7919 };
 
 static boxroot *copy(value roots, size_t *n)
@@ -110,7 +112,7 @@ value l_fill(value vn)
   return Val_unit;
 }
 
-/* --- the end of a thread --------------------------------------------------------------------------------------------------------------------------- */
+/* --- the end of a thread ------------------------------------------------------------------------------------------ */
 
 typedef struct { boxroot *r; size_t n; int nap_ms; } legacy;
 static long dead;
@@ -150,7 +152,7 @@ value l_die_with(value how, value nap, value roots)
 
 value l_dead(value unit) { (void)unit; return Val_long(__atomic_load_n(&dead, __ATOMIC_SEQ_CST)); }
 
-/* --- a registered thread of C, without a frame of OCaml -------------------------------------------------------------------------------------------- */
+/* --- a registered thread of C, without a frame of OCaml ----------------------------------------------------------- */
 
 static int try_all(void)
 {
@@ -197,7 +199,7 @@ value l_registered(value mode)
   return Val_long((intptr_t)bad);
 }
 
-/* --- scarcity ------------------------------------------------------------------------------------------------------------------------------------------ */
+/* --- scarcity ----------------------------------------------------------------------------------------------------- */
 
 value l_exhaust_keys(value unit)
 {
@@ -221,10 +223,11 @@ value l_limit_files(value on)
   return Val_unit;
 }
 
+/* Deletions that went by way of the bitmaps; 0 when all do, or when the library does not tell. */
 value l_remote_deletions(value unit)
 {
   (void)unit;
-#if TEST_RIVAL
+#if TEST_RIVAL || TEST_REMOTE
   return Val_int(0);
 #else
   boxroot_stats s;
@@ -233,7 +236,7 @@ value l_remote_deletions(value unit)
 #endif
 }
 
-/* --- deletion in handlers, on a thread unknown to OCaml ------------------------------------------------------------------------------------------------ */
+/* --- deletion in handlers, on a thread unknown to OCaml ----------------------------------------------------------- */
 
 static boxroot *victims;
 static size_t victims_n, next_victim;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* OCaml 4.14 started by a program in C, in surroundings that make it hard to tell whether this thread holds the lock: it does in all of
-   them. The argument names the test. */
+/* OCaml 4.14 started by a program in C, in surroundings that make it hard to tell whether this thread holds the lock:
+   it does in all of them. The argument names the test. */
 #include "../common/check.h"
 
 #include <sched.h>
@@ -55,7 +55,7 @@ static void use_in_turn(char const *where)
   }
 }
 
-/* --- coroutines ----------------------------------------------------------------------------------------------------------------- */
+/* --- coroutines --------------------------------------------------------------------------------------------------- */
 
 static ucontext_t outside, coroutine;
 static char **arguments;
@@ -82,7 +82,7 @@ static void start(void) { caml_startup(arguments); }
 static void start_and_use(void) { start(); use_in_turn("on a coroutine"); }
 static void use_there(void) { use_in_turn("on a coroutine"); }
 
-/* --- no /proc, no descriptors, a low limit ------------------------------------------------------------------------------------------ */
+/* --- no /proc, no descriptors, a low limit ------------------------------------------------------------------------ */
 
 static void hide_proc(void)
 {
@@ -131,7 +131,8 @@ int main(int argc, char **argv)
   char const *test = argv[1] == NULL ? "" : argv[1];
   arguments = argv;
   if (strcmp(test, "--list") == 0) {
-    puts("plain\ncoroutine\ncoroutine-then-plain\ncoroutine-unused-then-plain\nplain-then-coroutine\nno-proc\nno-descriptors\nlow-limit");
+    puts("plain\ncoroutine\ncoroutine-then-plain\ncoroutine-unused-then-plain\nplain-then-coroutine\nno-proc\n"
+         "no-descriptors\nlow-limit");
   } else if (strcmp(test, "plain") == 0) {
     start();
     use_in_turn("plain");

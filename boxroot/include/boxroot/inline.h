@@ -50,7 +50,8 @@ extern void *bxr_only_domain;
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-/* Kept by hooks on the master lock, see hooks_ocaml4.c; another thread may overwrite it. So each operation must read it anew, also in a loop. */
+/* Kept by hooks on the master lock, see hooks_ocaml4.c. Another thread may overwrite it, so each operation must read it
+   anew, also in a loop: the empty asm says that it may have changed, at the cost of no instruction. */
 extern BXR_THREAD_LOCAL void *bxr_lock;
 #define bxr_self() (__extension__({ __asm__ volatile("" : "+m"(bxr_lock)); bxr_lock; }))
 #endif
