@@ -230,7 +230,7 @@ value l_remote_deletions(value unit)
 #if TEST_RIVAL || TEST_REMOTE
   return Val_int(0);
 #else
-  boxroot_stats s;
+  boxroot_statistics s;
   boxroot_get_stats(&s);
   return Val_long(s.delete_remote);
 #endif
