@@ -161,6 +161,12 @@ let compaction_gives_back () =
   Printf.printf "%d roots: +%d KB; after they were deleted, and a compaction: +%d KB\n" n full rest;
   if rest > 1500 then fail "%d KB of %d are still there" rest full
 
+(* In the checked build deleted slots are in quarantine, which a compaction empties (8 slots at most stay in pools of few roots). *)
+let expect_few_pools () =
+  if is_checked () then Root.compact ();
+  let most = if is_checked () && pool_capacity () < 1000 then 12 else 4 in
+  if pools_in_use () > most then fail "%d pools are in use without a root" (pools_in_use ())
+
 (* --- a flood of deletions from elsewhere ------------------------------------------------------------------------------------- *)
 
 let flood ~keep () =
@@ -185,7 +191,7 @@ let flood ~keep () =
   if keep > 0 && k > 400_000 && !largest > 250_000 then fail "%d deletions were carried out in one pause" !largest;
   Array.iteri (fun i r -> if keep > 0 && i mod keep = 0 then begin if (get r : int) <> i then fail "root %d lost its value" i; delete r end) roots;
   for _ = 1 to 4 do Gc.full_major () done;
-  if pools_in_use () > 4 then fail "%d pools are in use without a root" (pools_in_use ())
+  expect_few_pools ()
 
 (* --- another life ---------------------------------------------------------------------------------------------------------------- *)
 
@@ -199,7 +205,7 @@ let stale_deletions () =
     Gc.full_major ();
     ignore (delete_on_thread again 0);
     expect_collected "deleted after a teardown with pending deletions" w;
-    if pools_in_use () > 4 then fail "%d pools are in use without a root" (pools_in_use ())
+    expect_few_pools ()
   done
 
 let handles () =
