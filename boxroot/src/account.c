@@ -208,7 +208,7 @@ void bxr_account_move(boxroot from, boxroot to, bxr_site here)
 static boxroot ring[BOXROOT_QUARANTINE];
 static uint64_t drawn;
 
-static void leave(boxroot r, void (*release)(boxroot))
+static void let_go(boxroot r, void (*release)(boxroot))
 {
   record *c = find(r);
   if (*(uintptr_t volatile *)r != BXR_DELETED_WORD)
@@ -229,7 +229,7 @@ bool bxr_quarantine(boxroot r, void (*release)(boxroot))
   *(uintptr_t *)r = BXR_DELETED_WORD;
   bxr_store_release(&c->state, BXR_SLOT_QUARANTINED);
   boxroot oldest = bxr_exchange_acq_rel(&ring[bxr_fetch_add_acq_rel(&drawn, 1) % BOXROOT_QUARANTINE], r);
-  if (oldest != NULL) leave(oldest, release);
+  if (oldest != NULL) let_go(oldest, release);
   return true;
 }
 
@@ -248,7 +248,7 @@ bool bxr_quarantine_flush(void (*release)(boxroot))
     boxroot r = bxr_exchange_acq_rel(&ring[i], (boxroot)NULL);
     if (r == NULL) continue;
     any = true;
-    leave(r, release);
+    let_go(r, release);
   }
   return any;
 }

@@ -9,7 +9,7 @@
    meanwhile: each call puts back what it found. */
 static BXR_THREAD_LOCAL bxr_site here;
 
-static bxr_site enter(char const *file, int line, void const *address)
+static bxr_site enter_call(char const *file, int line, void const *address)
 {
   bxr_site outer = here;
   here = (bxr_site){ file, address, line };
@@ -18,7 +18,7 @@ static bxr_site enter(char const *file, int line, void const *address)
 
 static boxroot create(value v, char const *file, int line, void const *address)
 {
-  bxr_site outer = enter(file, line, address);
+  bxr_site outer = enter_call(file, line, address);
   boxroot r = bxr_create_slow(v);
   here = outer;
   return r;
@@ -62,7 +62,7 @@ static void delete_in(boxroot_domain d, boxroot r, char const *file, int line, v
 static bool modify(boxroot *r, value v, char const *file, int line, void const *address)
 {
   bxr_account_check(*r, "boxroot_modify", (bxr_site){ file, address, line });
-  bxr_site outer = enter(file, line, address);
+  bxr_site outer = enter_call(file, line, address);
   bool done = bxr_modify_slow(r, v);
   here = outer;
   return done;
