@@ -11,8 +11,9 @@
                      └─teardown─► void ─create─► live
 
    deleted      the program has given the root up; the deletion is still to be carried out, and the slot keeps its value till then
-   quarantined  carried out: the value was darkened if need be, and the slot holds BXR_DELETED_WORD; N = BOXROOT_QUARANTINE
-   released     out of the quarantine, on the way to the free list
+   quarantined  carried out: no marker needs the value, and the slot holds BXR_DELETED_WORD; N = BOXROOT_QUARANTINE
+   released     out of the quarantine, on the way to the free list; a deletion that is deferred once more, if need be, but never
+                quarantined again
    void         live when the library was torn down
 
    Invariants: a slot on a free list, or never used, is free or void; any other is live, deleted, quarantined or
@@ -54,7 +55,7 @@ BXR_INTERNAL void bxr_account_delete(boxroot r, bxr_site here);
    counts as created where `from` was. */
 BXR_INTERNAL void bxr_account_move(boxroot from, boxroot to, bxr_site here);
 
-/* The deletion of r is carried out, by the owner of its pool; its value was darkened if need be. Either the slot goes
+/* The deletion of r is carried out, by the owner of its pool; no marker needs its value. Either the slot goes
    into quarantine, and the result is true; when that is full, the slot that has been there longest leaves it and is
    passed to `release`, which has to see to it that sooner or later the owner of *its* pool comes here with it. Or it
    has just come from there, and may go on the free list: false. */
