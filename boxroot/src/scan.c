@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan.h"
-#include "account.h"
 #include "chain.h"
 #include "remote.h"
 #include "succession.h"
@@ -92,8 +91,7 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 
 /* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
    cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
-   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is given back, in the checked build also what holds
-   slots in quarantine: somebody has asked for that. With a
+   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is given back: somebody has asked for that. With a
    runtime that is not known deletions are left for the next minor scan: the world may not be stopped for all (docs/versions.md), and a
    domain that read a root, and deleted it, may hold the only other pointer to its value where the collector has looked already. */
 static void all(unsigned id, bxr_visitor const *visitor)
@@ -102,7 +100,6 @@ static void all(unsigned id, bxr_visitor const *visitor)
   if (d == NULL) return;
   if (!BOXROOT_CONSERVATIVE) {
     (void)bxr_remote_fold(d, BXR_FOLD_ALL);
-    if (bxr_quarantine_flush(bxr_remote_delete)) (void)bxr_remote_fold(d, BXR_FOLD_ALL);
     bxr_domain_release_empty(d);
     bxr_domain_trim_all(d);
   }
