@@ -50,8 +50,10 @@ inline value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
    does not know; a blocking section, with the signal blocked outside), the call is async-signal-safe: it consists of lock-free atomic
    operations. That does not hold for the checked build, nor for a thread's first call into a library that was loaded by dlopen, where
    the system allocates the thread's variables. OCaml's own signal handlers (Sys.signal) are not asynchronous: everything is allowed there.
-   Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
-   root deleted elsewhere keeps its value alive until its domain's next minor collection but one, or until that domain runs short of roots.
+   Cost: constant; about a dozen instructions inline on the domain that created r, some two dozen while the collector is still to mark the
+   value, one or two atomic operations elsewhere. A root deleted elsewhere, or while the collector marks, keeps its value alive until its
+   domain has carried the deletion out: at a minor collection after the end of marking, or when it runs short of roots; after very many
+   deletions it takes several collections, each of which does a bounded part. A compaction carries out all.
    After boxroot_teardown the call does nothing. */
 inline void boxroot_delete(boxroot r) BXR_LINK_NAME(delete);
 
@@ -67,7 +69,7 @@ inline bool boxroot_modify(boxroot *r, value v) BXR_LINK_NAME(modify);
    in it, and not after the domain's end or boxroot_teardown.
    All three need the domain lock; the latter two that of d's domain, which is not tested: a caller without it corrupts memory.
    Failure: NULL, as boxroot_create. Cost: a call; for the two others, less than boxroot_create and boxroot_delete (no thread-local
-   word is read). */
+   word is read). With OCaml 4.14 they are the same. */
 typedef struct boxroot_domain_private *boxroot_domain;
 boxroot_domain boxroot_domain_here(void) BXR_LINK_NAME(domain_here);
 inline boxroot boxroot_create_in(boxroot_domain d, value v) BXR_LINK_NAME(create_in);
@@ -109,15 +111,15 @@ typedef struct boxroot_statistics {
   uint64_t roots_last_cycle;    /* live roots at the start of the last major cycle (OCaml 5), an upper bound */
   uint64_t create_slow;         /* calls of boxroot_create that left the inline path */
   uint64_t delete_slow;         /* calls of boxroot_delete that left the inline path, on the owning domain */
-  uint64_t delete_remote;       /* deletions folded back after a call without the owning domain's lock, or during a scan */
+  uint64_t delete_remote;       /* deferred deletions that were carried out: without the owning domain's lock, during a scan, while marking */
   uint64_t modify_slow;         /* calls of boxroot_modify that left the inline path */
-  uint64_t barrier;             /* values darkened because their root ended while marking was under way (OCaml 5) */
-  uint64_t darkened_pools;      /* pools whose values were all marked at once while marking was under way (OCaml 5) */
+  uint64_t barrier;             /* values darkened because their root was modified while marking was under way (OCaml 5) */
+  uint64_t darkened_pools;      /* pools whose values the library marked itself (OCaml 5) */
   uint64_t minor_scans;         /* minor collections in which roots were scanned */
   uint64_t minor_slots;         /* slots looked at in them */
   uint64_t major_starts;        /* starts of a major cycle that handed pools to the marker */
   uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
-  uint64_t pools_adopted;     /* regions taken over from domains that ended */
+  uint64_t pools_adopted;       /* pools taken over from domains that ended */
 } boxroot_statistics;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over

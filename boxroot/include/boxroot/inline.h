@@ -113,9 +113,10 @@ inline boxroot boxroot_create(value v)
   return bxr_create_slow(v);
 }
 
+/* With OCaml 4.14 the handle proves too little: a thread that holds the lock may have to take the right to use the pools from another first. */
 inline boxroot boxroot_create_in(boxroot_domain d, value v)
 {
-#if !BOXROOT_DEBUG
+#if !BOXROOT_DEBUG && BXR_OCAML5
   bxr_pool_head *pool = ((bxr_domain_head *)d)->source;
   uintptr_t free = pool->free;
   if (BXR_LIKELY(free != BXR_FREE_END)) {
@@ -125,24 +126,11 @@ inline boxroot boxroot_create_in(boxroot_domain d, value v)
     pool->free = next;
     return (boxroot)(free - 1);
   }
-#endif
-  (void)d;
   return bxr_create_slow(v);
-}
-
-inline void boxroot_delete_in(boxroot_domain d, boxroot r)
-{
-#if !BOXROOT_DEBUG && !BOXROOT_FORCE_REMOTE
-  bxr_pool_head *pool = bxr_pool_of(r);
-  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == ((bxr_domain_head *)d)->state)) {
-    *(uintptr_t *)r = pool->free;
-    pool->free = (uintptr_t)r + 1;
-    pool->freed++;
-    return;
-  }
-#endif
+#else
   (void)d;
-  bxr_delete_slow(r);
+  return boxroot_create(v);
+#endif
 }
 
 inline void boxroot_delete(boxroot r)
@@ -157,6 +145,23 @@ inline void boxroot_delete(boxroot r)
   }
 #endif
   bxr_delete_slow(r);
+}
+
+inline void boxroot_delete_in(boxroot_domain d, boxroot r)
+{
+#if !BOXROOT_DEBUG && !BOXROOT_FORCE_REMOTE && BXR_OCAML5
+  bxr_pool_head *pool = bxr_pool_of(r);
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == ((bxr_domain_head *)d)->state)) {
+    *(uintptr_t *)r = pool->free;
+    pool->free = (uintptr_t)r + 1;
+    pool->freed++;
+    return;
+  }
+  bxr_delete_slow(r);
+#else
+  (void)d;
+  boxroot_delete(r);
+#endif
 }
 
 inline bool boxroot_modify(boxroot *r, value v)
