@@ -149,8 +149,12 @@ static void delete_elsewhere(boxroot r, void *self)
 void bxr_delete_slow(boxroot r)
 {
   bxr_mark_dead(r);
-  if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) {
+    /* Void since teardown; or, as somebody is at home, made by another copy of the library in this process. */
+    if (home_of(p) != NULL) bxr_remote_delete(r);
+    return;
+  }
   bxr_domain *d = home_of(p);
   void *self = bxr_runtime_self();
   if (BOXROOT_FORCE_REMOTE || self == NULL || !is_keeper(d, self)) {
