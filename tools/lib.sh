@@ -45,7 +45,7 @@ apt_private() { # apt_private apt-get|apt-cache ARGS…
     -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@"
 }
 apt_refresh() { # the lists of $suite, from the mirror that this machine's apt uses
-  command -v apt-get >/dev/null || die 3 "this machine has no apt-get; only OCaml 4.14.1 and 5.3.0 (through npm) can be built here"
+  command -v apt-get >/dev/null || die 3 "this machine has no apt-get; only OCaml 4.14.0, 4.14.1, 5.1.0 and 5.3.0 (through npm) can be built here"
   local mirror key
   mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null | awk '$1=="Debian"{print $2; exit}')
   [ -n "$mirror" ] || mirror=$(sed -nE 's/^(deb +(\[[^]]*\] +)?|URIs: +)([a-z+]+:[^ ]*debian\/?)( .*)?$/\3/p' \

@@ -20,5 +20,6 @@
 #include "scan.c"
 #include "boxroot.c"
 #include "stats.c"
+#include "hooks_conservative.c"
 #include "hooks_ocaml5.c"
 #include "hooks_ocaml4.c"

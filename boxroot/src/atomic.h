@@ -6,7 +6,7 @@
    relaxed   words that only their own domain acts upon; everybody else merely compares them (owner, maker, young_owner, state, home),
              and counters;
    acquire,  flags that tell that something is ready: the status of the library, whether the hooks are attached, whether OCaml has
-   release   ended; in the checked build, its account of live slots;
+   release   ended; the runtime's hooks, and what is called after ours; in the checked build, its account of live slots;
    acq_rel   the bitmaps of pending deletions: the deleter's last use of a slot happens before its reuse by the owner;
    seq_cst   a home and the list of pending pools that belongs to it (remote.c), where one side stores the home and takes the list, the
              other adds to the list and reads the home again: both must not miss each other. Also the stock and the orphans, lists that
@@ -31,6 +31,11 @@
 
 #define bxr_cas_acq_rel(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
+/* The runtime's hooks are _Atomic objects, which only C11's functions take. Relaxed, release: a hook is published after what it needs. */
+#define bxr_hook_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
+#define bxr_hook_cas_release(p, expected, v) \
+  atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed)
+#define bxr_fence_acquire() __atomic_thread_fence(__ATOMIC_ACQUIRE)
 
 /* A counter that one domain writes and others may read: no atomic read-modify-write is needed. */
 #define bxr_count(p, n) bxr_store_relaxed((p), bxr_load_relaxed(p) + (n))

@@ -94,6 +94,7 @@ BXR_INTERNAL void bxr_domain_new_cycle(bxr_domain *d);
    scan leads into that time, and cycle_start out of it. */
 static inline bool bxr_awaits_marker(bxr_domain *d, bxr_pool *p)
 {
+  if (BOXROOT_STW_SCAN) return false; /* all roots are visited at once: markers come to no pool */
   if (p->snapshot != d->cycle || d->runtime_cycle != bxr_runtime_cycle()) return false;
   if (p->adopted) return true;
   if (d->marking && bxr_runtime_marked()) d->marking = false;

@@ -109,6 +109,9 @@ void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
   ((scanning_action)visitor->action)(v, (value *)slot);
 }
 
+/* Nothing looks at values between a minor collection's visit and its end: there is no deletion barrier. */
+void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot) { bxr_visit(visitor, v, slot); }
+
 static void scan_hook(scanning_action action)
 {
   if (earlier_scan != NULL) earlier_scan(action);

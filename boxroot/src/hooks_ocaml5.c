@@ -1,48 +1,94 @@
 /* SPDX-License-Identifier: MIT */
-/* Contact with the runtime of OCaml 5. */
+/* Contact with the runtime of OCaml 5: hooks, domains, and, unless BOXROOT_CONSERVATIVE (hooks_conservative.c), the collector.
+   docs/versions.md lists what is relied upon, in which version. */
 #include <boxroot/config.h>
 #if BXR_OCAML5
 #include "runtime.h"
 #include "atomic.h"
 #include <caml/domain.h>
+#include <caml/misc.h>
+#include <caml/roots.h>
+#if !BOXROOT_CONSERVATIVE
 #include <caml/gc.h>
 #include <caml/major_gc.h>
 #include <caml/minor_gc.h>
-#include <caml/misc.h>
-#include <caml/roots.h>
 #include <caml/shared_heap.h>
+#endif
 #include <pthread.h>
 
-#ifdef Max_domains_max
+#if defined(Max_domains_max)
 _Static_assert(Max_domains_max <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
+#elif defined(Max_domains)
+_Static_assert(Max_domains <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
+#else
+#error "This version of OCaml does not tell how many domains there can be"
 #endif
 
+#if !BOXROOT_CONSERVATIVE && defined(OCAML_VERSION_EXTRA)
+_Static_assert(sizeof(OCAML_VERSION_EXTRA) == 1,
+  "OCaml " OCAML_VERSION_STRING " is not the release of that number, which Boxroot was tested with: define BOXROOT_CONSERVATIVE as 1");
+#endif
+
+#if !BOXROOT_CONSERVATIVE
 /* Declared by no header of the runtime. */
 #if OCAML_VERSION >= 50400
 extern _Atomic uintnat caml_percent_free;
 #else
 extern uintnat caml_percent_free;
 #endif
+#endif
 
 static bxr_callbacks const *callbacks; /* set once, before the hooks that use it */
 static scan_roots_hook earlier_scan;
-static caml_timing_hook earlier_end, earlier_minor_end;
-static bool attached, scan_left, end_left, minor_end_left; /* *_left: wrapped by another library when we detached */
+static caml_timing_hook earlier_end;
+#if !BOXROOT_CONSERVATIVE
+static caml_timing_hook earlier_minor_end;
+static bool minor_end_left;
+#endif
+static bool attached, scan_left, end_left; /* *_left: wrapped by another library when we detached */
 
 void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
 {
   ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
 }
 
+#if !BOXROOT_CONSERVATIVE
+/* An infix pointer leads into a closure, and the header before it is one of the words of the block. The collector gives the block its new
+   place, and lets the slot point into it, before it copies these words: that happens when all roots have been visited, or, if another
+   domain found the block first, whenever that domain comes to it. Until then the word may be anything. But pending deletions, finalisers
+   and the marker can darken the value before, and look at it. So it is put there first; what the collector copies later is the same word.
+   In the old place it stays: only the block's own header and its first field are overwritten. The slot gets the new address last, since the
+   marker of a domain that ends may be reading the pool at this moment. (Runtimes with ocaml/ocaml#14495 copy the word in time.) */
+void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  scanning_action action = (scanning_action)visitor->action;
+  header_t header = bxr_load_relaxed(Hp_val(v));
+  if (BXR_LIKELY(Tag_hd(header) != Infix_tag)) {
+    action(visitor->data, v, (volatile value *)slot);
+    return;
+  }
+  volatile value moved = v;
+  action(visitor->data, v, &moved);
+  value new_place = moved;
+  bxr_store_relaxed(Hp_val(new_place), header);
+  bxr_store_release(slot, (uintptr_t)new_place);
+}
+#endif
+
 static void scan_hook(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
 {
-  if (earlier_scan != NULL) earlier_scan(action, flags, data, domain);
+  scan_roots_hook earlier = bxr_load_relaxed(&earlier_scan);
+  if (earlier != NULL) earlier(action, flags, data, domain);
   if (!bxr_load_acquire(&attached)) return;
   bxr_visitor visitor = { (void (*)(void))action, data };
   unsigned id = (unsigned)domain->id;
+#if BOXROOT_CONSERVATIVE
+  bxr_conservative_scan(callbacks, id, (flags & SCANNING_ONLY_YOUNG_VALUES) != 0, &visitor);
+#else
   if ((flags & SCANNING_ONLY_YOUNG_VALUES) != 0) callbacks->minor(id, &visitor);
   else if (action == &caml_darken) callbacks->cycle_start(id, &visitor);
   else callbacks->all(id, &visitor);
+#endif
 }
 
 
@@ -97,6 +143,7 @@ static void end_hook(void)
   forget_domain_at_exit();
 }
 
+#if !BOXROOT_CONSERVATIVE
 /* --- pace ------------------------------------------------------------------------------------------------------------------ */
 
 /* The library darkens the roots of the snapshot in steps, one after each minor collection, outside the marker's budget: so the work that the
@@ -123,30 +170,57 @@ static void minor_end_hook(void)
   callbacks->advance(id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, Caml_state->sweeping_done);
 }
 
+#endif
+
+/* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before it published the
+   hook is seen behind it. (The scanning hook is read by a sequentially consistent load.) */
+static void enter_end_hook(void) { bxr_fence_acquire(); end_hook(); }
+#if !BOXROOT_CONSERVATIVE
+static void enter_minor_end_hook(void) { bxr_fence_acquire(); minor_end_hook(); }
+#endif
+
+/* Puts `ours` in a hook. Whoever finds it there finds *earlier set: it is written before, and the hook is published with release. While
+   another library changes the hook at the same time, we look again. */
+#define PUT_IN_FRONT(hook, ours, earlier, type) \
+  do { \
+    type before = bxr_hook_load_relaxed(hook); \
+    do bxr_store_relaxed(earlier, before); \
+    while (!bxr_hook_cas_release(hook, &before, ours)); \
+  } while (0)
+
 void bxr_runtime_attach(bxr_callbacks const *c)
 {
   callbacks = c;
   if (!have_key) have_key = pthread_key_create(&end_of_thread, forget_domain) == 0;
   bxr_store_release(&attached, true);
-  if (!scan_left) earlier_scan = atomic_exchange(&caml_scan_roots_hook, scan_hook);
-  if (!end_left) earlier_end = atomic_exchange(&caml_domain_terminated_hook, end_hook);
-  if (!minor_end_left) earlier_minor_end = atomic_exchange(&caml_minor_gc_end_hook, minor_end_hook);
+  if (!scan_left) PUT_IN_FRONT(&caml_scan_roots_hook, scan_hook, &earlier_scan, scan_roots_hook);
+  if (!end_left) PUT_IN_FRONT(&caml_domain_terminated_hook, enter_end_hook, &earlier_end, caml_timing_hook);
+#if !BOXROOT_CONSERVATIVE
+  if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, enter_minor_end_hook, &earlier_minor_end, caml_timing_hook);
+#endif
 }
 
+/* A hook that another library has wrapped stays, and goes on calling the earlier one. That is never touched while ours can be reached: not
+   here, where a thread may be on its way through our hook, nor when the library attaches again with the hook in its place. */
 void bxr_runtime_detach(void)
 {
   scan_roots_hook scan = scan_hook;
-  caml_timing_hook end = end_hook, minor_end = minor_end_hook;
+  caml_timing_hook end = enter_end_hook;
   bxr_store_release(&attached, false);
-  scan_left = !atomic_compare_exchange_strong(&caml_scan_roots_hook, &scan, earlier_scan);
-  end_left = !atomic_compare_exchange_strong(&caml_domain_terminated_hook, &end, earlier_end);
-  minor_end_left = !atomic_compare_exchange_strong(&caml_minor_gc_end_hook, &minor_end, earlier_minor_end);
+  scan_left = !bxr_hook_cas_release(&caml_scan_roots_hook, &scan, bxr_load_relaxed(&earlier_scan));
+  end_left = !bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
+#if !BOXROOT_CONSERVATIVE
+  caml_timing_hook minor_end = enter_minor_end_hook;
+  minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
+#endif
 }
 
 void bxr_runtime_check_lock(void) {}
 unsigned bxr_runtime_domain(void) { return (unsigned)Caml_state->id; }
 bool bxr_runtime_alone(void) { return caml_domain_alone(); }
 bool bxr_runtime_leaving(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
+
+#if !BOXROOT_CONSERVATIVE
 bool bxr_runtime_marked(void) { return Caml_state->marking_done; }
 uintptr_t bxr_runtime_cycle(void) { return caml_major_cycles_completed; }
 
@@ -226,4 +300,5 @@ bxr_minor_range bxr_runtime_minor_range(void)
   return (bxr_minor_range){ start, end - start };
 }
 
+#endif /* !BOXROOT_CONSERVATIVE */
 #endif

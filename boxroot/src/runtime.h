@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c.
+/* All contact with the internals of the OCaml runtime, one implementation per generation: hooks_ocaml5.c, hooks_ocaml4.c; with
+   BOXROOT_CONSERVATIVE hooks_conservative.c stands in for all that hooks_ocaml5.c knows of the collector.
    Nothing else in the library includes an internal header of OCaml. */
 #ifndef BXR_RUNTIME_H
 #define BXR_RUNTIME_H
@@ -19,6 +20,10 @@ typedef struct bxr_visitor {
   void *data;
 } bxr_visitor;
 BXR_INTERNAL void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot);
+
+/* The same in a minor collection, for a v that points into a minor heap. Afterwards what the slot holds may be darkened at any time,
+   though the collector has not filled the block in its new place yet. */
+BXR_INTERNAL void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot);
 
 /* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but domain_end are
    called while the world is stopped or (4.14) under the master lock. */
@@ -68,7 +73,8 @@ BXR_INTERNAL bool bxr_runtime_over(void);
 BXR_INTERNAL bool bxr_runtime_finish_marking(void);
 
 /* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in this cycle:
-   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. */
+   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. In a minor collection,
+   only values that were old before it, or that have come through bxr_visit_young. */
 BXR_INTERNAL void bxr_runtime_darken(value v);
 
 /* The same for the n slots from `slots`: those that hold a pointer are darkened. The number of entries put on the mark stack, about.
@@ -85,6 +91,14 @@ BXR_INTERNAL bool bxr_runtime_block_visited(uintptr_t header);
 typedef struct { uintptr_t start, size; } bxr_minor_range;
 BXR_INTERNAL bxr_minor_range bxr_runtime_minor_range(void);
 
+#if BOXROOT_CONSERVATIVE /* the range is not looked at: only the runtime's own macro knows */
+BXR_INTERNAL bool bxr_runtime_is_young(value block);
+static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { (void)r; return (v & 1) == 0 && bxr_runtime_is_young((value)v); }
+
+/* The body of the scanning hook: `young_only` says that the collector wants young values only. */
+BXR_INTERNAL void bxr_conservative_scan(bxr_callbacks const *callbacks, unsigned id, bool young_only, bxr_visitor const *visitor);
+#else
 static inline bool bxr_in_range(bxr_minor_range r, uintptr_t v) { return (v & 1) == 0 && v - r.start < r.size; }
+#endif
 
 #endif

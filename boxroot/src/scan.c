@@ -91,15 +91,19 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 
 /* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
    cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
-   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is given back: somebody has asked for that. */
+   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is given back: somebody has asked for that. With a
+   runtime that is not known deletions are left for the next minor scan: the world may not be stopped for all (docs/versions.md), and a
+   domain that read a root, and deleted it, may hold the only other pointer to its value where the collector has looked already. */
 static void all(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+  if (!BOXROOT_CONSERVATIVE) {
+    (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+    bxr_domain_release_empty(d);
+    bxr_domain_trim_all(d);
+  }
   bxr_count(&d->count.other_scans, 1);
-  bxr_domain_release_empty(d);
-  bxr_domain_trim_all(d);
   visit_pools(d, visitor);
 }
 
@@ -166,7 +170,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+  if (!BOXROOT_CONSERVATIVE) (void)bxr_remote_fold(d, BXR_FOLD_ALL); /* see `all` */
   bxr_count(&d->count.other_scans, 1);
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);

@@ -32,6 +32,10 @@ void boxroot_print_stats(void)
 {
   boxroot_statistics s;
   boxroot_get_stats(&s);
+#if BOXROOT_CONSERVATIVE
+  printf("boxroot: conservative with OCaml %s%s: all roots are visited at the start of each major cycle, while the program waits\n",
+         OCAML_VERSION_STRING, BXR_KNOWN_RUNTIME ? "" : ", which it was not tested with");
+#endif
   printf("boxroot: pools of %" PRIu64 " KiB, %" PRIu64 " roots each\n", s.pool_bytes / 1024, s.pool_capacity);
   printf("  pools in use: %" PRIu64 " (peak %" PRIu64 ", times given back %" PRIu64 "), address space: %" PRIu64 " MiB\n",
          s.pools_in_use, s.pools_peak, s.pools_decommitted, s.bytes_reserved >> 20);

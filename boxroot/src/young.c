@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "young.h"
 
+#if BOXROOT_CONSERVATIVE
+static inline bool is_young(uintptr_t w, bxr_minor_range range) { return bxr_in_range(range, w); }
+#else
 /* A word w holds a young block iff it is even and w - start < size. With o = (w - start) | (w - start) << 63 this is one signed
    comparison and a sign: an odd word gets the top bit (minor heaps start at even addresses), so 0 <= o < size says it all. */
 static inline bool is_young(uintptr_t w, bxr_minor_range range)
@@ -8,14 +11,15 @@ static inline bool is_young(uintptr_t w, bxr_minor_range range)
   uintptr_t t = w - range.start;
   return (t | t << 63) < range.size;
 }
+#endif
 
 static void scan_slots(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
 {
   for (uint32_t i = 0; i < n; i++)
-    if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_visit(visitor, (value)slots[i], &slots[i]);
+    if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_visit_young(visitor, (value)slots[i], &slots[i]);
 }
 
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !BOXROOT_CONSERVATIVE
 #include <immintrin.h>
 
 __attribute__((target("avx2")))
@@ -34,7 +38,7 @@ static void scan_slots_avx2(uintptr_t *slots, uint32_t n, bxr_minor_range range,
                     (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(b)) << 4;
     for (; hits != 0; hits &= hits - 1) {
       uintptr_t *slot = &slots[i + __builtin_ctz(hits)];
-      bxr_visit(visitor, (value)*slot, slot);
+      bxr_visit_young(visitor, (value)*slot, slot);
     }
   }
   scan_slots(slots + i, n - i, range, visitor);

@@ -36,6 +36,12 @@
 #define TEST_REMOTE BOXROOT_FORCE_REMOTE
 #endif
 
+#ifdef BOXROOT_CONSERVATIVE
+#define TEST_CONSERVATIVE BOXROOT_CONSERVATIVE
+#else
+#define TEST_CONSERVATIVE 0
+#endif
+
 /* Under a sanitizer the resident set says little. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define TEST_SANITIZED 1

@@ -10,3 +10,7 @@ external verify_heap : bool -> unit = "h_verify_heap" [@@noalloc]
 external delete_between_cycles : Root.t array -> unit = "h_delete_between_cycles" [@@noalloc]
 external undeleted : unit -> int = "h_undeleted" [@@noalloc]
 external domain_slot : unit -> int = "h_domain_slot" [@@noalloc]
+external call_while_attaching : int -> unit = "h_call_while_attaching"
+external scan_that_promotes_nothing : unit -> unit = "h_scan_that_promotes_nothing" [@@noalloc]
+external read_beside_the_scan : Root.t array -> unit = "h_read_beside_the_scan" [@@noalloc]
+external were_read : Root.t array -> bool = "h_were_read" [@@noalloc]

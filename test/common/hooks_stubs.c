@@ -201,6 +201,124 @@ value h_undeleted(value unit)
 #endif
 }
 
+/* --- hooks that are called while the library installs and removes its own (OCaml 5) ------------------------------------------- */
+
+#if OCAML5
+static long turn; /* (atomic) the other library's hook of this turn is before_us[turn % 2]; -1: no more turns */
+static long called[2];
+static void even(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s) { (void)a; (void)f; (void)d; (void)s; called[0]++; }
+static void odd(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s) { (void)a; (void)f; (void)d; (void)s; called[1]++; }
+static scan_roots_hook const before_us[2] = { even, odd };
+static void no_action(void *data, value v, value volatile *slot) { (void)data; (void)v; (void)slot; }
+
+static long judged; /* (atomic) calls of our hook, while it was over the hook of the turn */
+
+/* Calls whatever is in the scanning hook, on behalf of a domain that has no roots. */
+static void *keep_calling(void *unused)
+{
+  static caml_domain_state nobody;
+  nobody.id = 4095;
+  for (long before; (before = __atomic_load_n(&turn, __ATOMIC_SEQ_CST)) >= 0;) {
+    scan_roots_hook hook = see(caml_scan_roots_hook);
+    called[0] = called[1] = 0;
+    hook(no_action, SCANNING_ONLY_YOUNG_VALUES, NULL, &nobody);
+    if (hook == even || hook == odd || __atomic_load_n(&turn, __ATOMIC_SEQ_CST) != before) continue; /* not ours, or not the same turn */
+    __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED);
+    CHECK(called[before % 2] == 1 && called[1 - before % 2] == 0,
+      "turn %ld: the hook that was there before ours was called %ld times, one of the past %ld times", before, called[before % 2],
+      called[1 - before % 2]);
+  }
+  return unused;
+}
+#endif
+
+/* Tears the library down and sets it up again, each time over another hook, while another thread calls what is in front, until n calls have
+   met our hook. */
+value h_call_while_attaching(value n)
+{
+#if OCAML5
+  pthread_t thread;
+  boxroot_teardown();
+  put(caml_scan_roots_hook, even);
+  CHECK(pthread_create(&thread, NULL, keep_calling, NULL) == 0, "thread");
+  for (long i = 0; __atomic_load_n(&judged, __ATOMIC_RELAXED) < Long_val(n); i++) {
+    __atomic_store_n(&turn, i, __ATOMIC_SEQ_CST);
+    put(caml_scan_roots_hook, before_us[i % 2]);
+    CHECK(boxroot_setup(), "setup");
+    for (int volatile k = 0; k < 300; k++) {} /* the other thread finds our hook */
+    boxroot_teardown();
+    CHECK(see(caml_scan_roots_hook) == before_us[i % 2], "the hook is not the one that was there before");
+  }
+  __atomic_store_n(&turn, -1, __ATOMIC_SEQ_CST);
+  CHECK(pthread_join(thread, NULL) == 0, "join");
+#endif
+  return n;
+}
+
+/* --- collectors that are not known (OCaml 5, the library compiled with BOXROOT_CONSERVATIVE) ---------------------------------- */
+
+/* A minor collection that leaves young values where they are. */
+value h_scan_that_promotes_nothing(value unit)
+{
+#if OCAML5
+  see(caml_scan_roots_hook)(no_action, SCANNING_ONLY_YOUNG_VALUES, NULL, Caml_state);
+#endif
+  return unit;
+}
+
+#if OCAML5
+enum { READ_MOST = 5000 };
+static boxroot to_be_read[READ_MOST];
+static value was_read[READ_MOST];
+static int readers_n, read_n;
+static scan_roots_hook after_reading;
+
+/* Other domains run already while this one still has to show its roots to the collector, as with OCaml 5.5: they take the values out of
+   the roots, and delete these. */
+static void read_before_scan(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
+{
+  if (readers_n != 0 && a == &caml_darken) {
+    pthread_t thread;
+    for (read_n = 0; read_n < readers_n; read_n++) was_read[read_n] = boxroot_get(to_be_read[read_n]);
+    doomed = to_be_read;
+    doomed_n = readers_n;
+    readers_n = 0;
+    CHECK(pthread_create(&thread, NULL, delete_doomed, NULL) == 0, "thread");
+    CHECK(pthread_join(thread, NULL) == 0, "join");
+  }
+  if (after_reading != NULL) after_reading(a, f, d, s);
+}
+#endif
+
+/* At the start of marking, the values of the roots, which are all in the major heap, are read and the roots deleted. */
+value h_read_beside_the_scan(value roots)
+{
+#if OCAML5
+  CHECK(Wosize_val(roots) <= READ_MOST, "too many");
+  for (mlsize_t i = 0; i < Wosize_val(roots); i++) to_be_read[i] = root_of_val(Field(roots, i));
+  readers_n = (int)Wosize_val(roots);
+  after_reading = see(caml_scan_roots_hook);
+  put(caml_scan_roots_hook, read_before_scan);
+#endif
+  return roots;
+}
+
+/* New roots for the values that were read, in place of those in the array; false as long as none were. */
+value h_were_read(value roots)
+{
+#if OCAML5
+  if (read_n == 0) return Val_false;
+  for (int i = 0; i < read_n; i++) {
+    boxroot r = boxroot_create(was_read[i]);
+    CHECK(r != NULL, "create");
+    Field(roots, i) = val_of_root(r);
+  }
+  read_n = 0;
+  put(caml_scan_roots_hook, after_reading);
+#endif
+  return Val_true;
+}
+
 /* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------------------ */
 
 /* Which of the runtime's domain records the current domain has; unlike Domain.self, records are used again. */

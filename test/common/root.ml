@@ -37,6 +37,7 @@ external eperm_setup : unit -> unit = "t_eperm_setup"
 
 (* the flavour under test *)
 external is_checked : unit -> bool = "t_is_checked"
+external is_conservative : unit -> bool = "t_is_conservative"
 external is_rival : unit -> bool = "t_is_rival"
 external is_sanitized : unit -> bool = "t_is_sanitized"
 external is_tsan : unit -> bool = "t_is_tsan"

@@ -135,6 +135,7 @@ value t_bytes_reserved(value unit)
 }
 
 value t_is_checked(value unit) { (void)unit; return Val_bool(TEST_CHECKED); }
+value t_is_conservative(value unit) { (void)unit; return Val_bool(TEST_CONSERVATIVE); }
 value t_is_rival(value unit) { (void)unit; return Val_bool(TEST_RIVAL); }
 value t_is_sanitized(value unit) { (void)unit; return Val_bool(TEST_SANITIZED); }
 value t_is_tsan(value unit)

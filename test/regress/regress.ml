@@ -178,7 +178,7 @@ let churn_domains ~main_uses () =
   Queue.iter (check "left behind") left;
   if (not (is_sanitized ())) && resident_kb () > !early + 6000 then
     fail "resident memory grew from %d KB after %d rounds to %d KB after %d" !early warm_up (resident_kb ()) rounds;
-  if (not (is_rival ())) && bytes_reserved () > !early_reserved + (8 * 1024 * 1024) then
+  if (not (is_rival ())) && bytes_reserved () > !early_reserved + (16 * 1024 * 1024) then
     fail "the library's memory grew from %d KB to %d KB" (!early_reserved / 1024) (bytes_reserved () / 1024)
 
 (* Several domains at a time, some of which end while others collect. *)
@@ -277,6 +277,7 @@ let finaliser_deletes ~major () =
 
 (* Blocks that die young: their finalisers run at the end of the minor collection that scans the pool their roots are in. *)
 let finaliser_young () =
+  if Sys.ocaml_version = "5.1.0" then skip "5.1.0 promotes dead custom blocks: no finaliser runs in a minor collection";
   let n = 300 in
   for round = 1 to scale 300 do
     holders n;
@@ -295,6 +296,57 @@ let finaliser_young () =
     done
   done;
   if deleted_by_finalisers () = 0 then fail "no finaliser ran"
+
+(* A pointer to the second function of a closure. Its header is a word in the middle of the block. *)
+let infix i : Obj.t =
+  let s = Sys.opaque_identity (text i) in
+  let rec f n = if n = 0 then s else g (n - 1) and g n = if n = 0 then s ^ "!" else f (n - 1) in
+  ignore (Sys.opaque_identity (Obj.repr f));
+  Obj.repr g
+
+let is_infix r i =
+  let v : Obj.t = get r in
+  Obj.is_block v && Obj.tag v = Obj.infix_tag && (Obj.obj v : int -> string) 1 = text i
+
+(* A collection that moves a closure allocates its new place and writes its address into the root at once, and copies what is inside later, when
+   all roots have been visited. In between, the header before an infix pointer is whatever an earlier block left there. As in the tests above,
+   finalisers delete roots just then; the marker is under way, so their values are darkened. The earlier blocks are tuples that hold a number
+   that looks like the header of a very large block, unmarked (in one of three cycles). *)
+let infix_while_moving () =
+  let ballast = make ((3 * pool_capacity ()) + 100) in
+  Gc.full_major ();
+  let bait i = Obj.repr (i, i, (1 lsl 49) lor (i mod 3 lsl 7), i, i, i) in
+  let n = 100 in
+  for round = 1 to scale 60 do
+    holders n;
+    let doomed = Array.init (2 * n) (fun i -> if i land 1 = 0 then holder (i / 2) else Obj.repr (text i)) in
+    let baits = Array.init (8 * n) bait in
+    Gc.minor ();
+    Array.iteri (fun i _ -> if i land 1 = 1 then doomed.(i) <- Obj.repr 0) doomed;
+    Array.iteri (fun i _ -> if i land 1 = 1 then baits.(i) <- Obj.repr 0) baits;
+    Gc.full_major ();
+    ignore (Sys.opaque_identity (doomed, baits));
+    Array.fill doomed 0 (2 * n) (Obj.repr 0);
+    Array.fill baits 0 (8 * n) (Obj.repr 0);
+    Gc.major ();
+    Gc.major ();
+    let given = Array.init n (fun i -> create_or_fail (infix i)) in
+    let more = make n in
+    Array.iteri (fun i r -> if not (give i r) then begin delete r; given.(i) <- none end) given;
+    Gc.minor ();
+    Gc.major ();
+    check "more" more;
+    for i = 0 to n - 1 do
+      let r = take i in
+      if r <> none then begin
+        if not (is_infix r i) then fail "round %d: a closure was lost" round;
+        delete r
+      end
+    done;
+    delete_all more
+  done;
+  check "ballast" ballast;
+  if Par.multicore && deleted_by_finalisers () < 100 then fail "finalisers deleted only %d roots" (deleted_by_finalisers ())
 
 (* --- 3. no memory ------------------------------------------------------------------------------------------------------------------------ *)
 
@@ -761,7 +813,7 @@ let () =
        ("domain-exit-mid-cycle", domain_exit_mid_cycle); ("domain-exit-last-words", domain_exit_last_words);
        ("deleted-between-cycles", deleted_between_cycles); ("churn-idle-main", churn_domains ~main_uses:false); ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
        ("finaliser-deletes-in-minor", finaliser_deletes ~major:false); ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
-       ("finaliser-of-the-young", finaliser_young); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
+       ("finaliser-of-the-young", finaliser_young); ("infix-while-moving", infix_while_moving); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
        ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false); ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
        ("no-memory-in-hooks-for-long", out_of_memory ~domains:false ~mode:2 ~always:true);
        ("no-memory-for-domains", no_memory_for_domains); ("reuse", reuse); ("reuse-in-two-waves", reuse_in_two_waves);

@@ -122,9 +122,10 @@ let liveness () =
 
 let nothing_allocated () =
   (* boxroot_create never runs the GC: a value in a register is good afterwards, whatever number of roots is made *)
+  let roots = Array.make 20_000 none in
+  minor ();
   let s = Sys.opaque_identity (ref 0) in
   let before = (Gc.quick_stat ()).Gc.minor_collections in
-  let roots = Array.make 20_000 none in
   for i = 0 to 19_999 do roots.(i) <- create s done;
   if (Gc.quick_stat ()).Gc.minor_collections > before + 1 then fail "creation runs the GC";
   delete_all roots
@@ -510,6 +511,14 @@ let teardown_takes_hooks_out () =
   in
   for _ = 1 to 5 do once () done
 
+(* Another thread may call a hook at any moment; whatever was in it before our set-up is called too, once. *)
+let hooks_while_attaching () =
+  if not Par.multicore then skip "in OCaml 4.14 hooks are called under the lock under which they are set";
+  if is_rival () then skip "0.4.0 leaves its hook in place at teardown";
+  if is_tsan () then skip "the test looks at the hook without ordering";
+  ignore (make 10);
+  Hooks.call_while_attaching (scale 2_000_000)
+
 let teardown_under_other_hooks () =
   (* ours cannot be taken out from below; they must do nothing, and not be installed a second time on top of themselves *)
   ignore (Thread.create ignore ());
@@ -598,6 +607,44 @@ let domains_at_once () =
   work 3 ();
   List.iter Par.join ds
 
+(* --- collectors that are not known (BOXROOT_CONSERVATIVE) ---------------------------------------------------------------------------------------- *)
+
+let conservative_only () = if not (is_conservative ()) then skip "about a library that takes the runtime for unknown"
+
+(* A collector that keeps young values longer than one collection: values whose pools have been scanned are young still. *)
+let values_stay_young () =
+  conservative_only ();
+  if is_checked () then skip "the checked build ends the program here";
+  let early = make 3000 in
+  minor ();
+  let roots = make 3000 in
+  Hooks.scan_that_promotes_nothing ();
+  let more = make 3000 in
+  Hooks.scan_that_promotes_nothing ();
+  for _ = 1 to 3 do
+    collect ();
+    check "early" early; check "young" roots; check "younger" more
+  done
+
+(* A collector like that of OCaml 5.5: while a domain shows its roots to it, other domains run already, and delete some. A value that they
+   have read before is still theirs, although their own roots have been looked at. *)
+let deleted_beside_the_scan () =
+  conservative_only ();
+  for _ = 1 to 3 do
+    let roots = make 2000 and others = make 2000 in
+    Gc.full_major ();
+    Hooks.read_beside_the_scan roots;
+    let waited = ref 0 in
+    while not (Hooks.were_read roots) do
+      incr waited;
+      if !waited > 100_000 then fail "no major cycle begins";
+      ignore (Gc.major_slice 10_000)
+    done;
+    for _ = 1 to 3 do collect (); check "read" roots; check "not read" others done;
+    delete_all roots;
+    delete_all others
+  done
+
 let () =
   Root.main
     [ ("basics", basics); ("modification", modification); ("liveness", liveness); ("nothing-allocated", nothing_allocated); ("many", many);
@@ -608,5 +655,7 @@ let () =
       ("first-is-a-thread", first_is_a_thread); ("first-is-a-thread-of-c", first_is_a_thread_of_c);
       ("threads-before-first-use", threads_before_first_use); ("registered-threads", registered); ("fork", fork);
       ("fork-while-deleting", fork_while_deleting); ("hooks-before", hooks_before); ("hooks-after", hooks_after);
+      ("hooks-while-attaching", hooks_while_attaching); ("values-stay-young", values_stay_young);
+      ("deleted-beside-the-scan", deleted_beside_the_scan);
       ("teardown-takes-hooks-out", teardown_takes_hooks_out); ("teardown-under-other-hooks", teardown_under_other_hooks);
       ("cplusplus", cplusplus); ("compat-0.4.0", compat); ("passed-between-domains", passed_between_domains); ("domains-at-once", domains_at_once) ]

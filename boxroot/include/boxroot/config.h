@@ -20,6 +20,28 @@
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
+/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 differs from 5.4.1
+   elsewhere only). docs/versions.md says what that use is, and what is known of the others. */
+#define BXR_KNOWN_RUNTIME \
+  (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401)
+
+/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking, and is told
+   nothing; as OCaml 4.14 does always. The only way with a version that is not known, where the library says so when it is compiled;
+   defining the switch as 1 is the way to choose it without that warning. Programs need not agree with their library on it. */
+#ifndef BOXROOT_CONSERVATIVE
+#define BXR_CONSERVATIVE_UNASKED (BXR_OCAML5 && !BXR_KNOWN_RUNTIME)
+#define BOXROOT_CONSERVATIVE BXR_CONSERVATIVE_UNASKED
+#else
+#define BXR_CONSERVATIVE_UNASKED 0
+#endif
+#if BXR_OCAML5 && !BXR_KNOWN_RUNTIME && !BOXROOT_CONSERVATIVE
+#error "This version of OCaml is not among those that Boxroot has been tested with: BOXROOT_CONSERVATIVE cannot be 0"
+#endif
+#if !BXR_OCAML5
+#undef BOXROOT_CONSERVATIVE
+#define BOXROOT_CONSERVATIVE 0
+#endif
+
 /* Log2 of the size of a pool in bytes (12 to 15). */
 #ifndef BOXROOT_POOL_LOG_SIZE
 #define BOXROOT_POOL_LOG_SIZE 14
@@ -34,7 +56,7 @@
 #ifndef BOXROOT_STW_SCAN
 #define BOXROOT_STW_SCAN 0
 #endif
-#if !BXR_OCAML5
+#if !BXR_OCAML5 || BOXROOT_CONSERVATIVE
 #undef BOXROOT_STW_SCAN
 #define BOXROOT_STW_SCAN 1
 #endif
@@ -42,6 +64,10 @@
 /* OCaml 5: charge the slots that the marker reads to the GC's pace, so that a cycle is not stretched by them. */
 #ifndef BOXROOT_PACING
 #define BOXROOT_PACING 1
+#endif
+#if BOXROOT_CONSERVATIVE
+#undef BOXROOT_PACING
+#define BOXROOT_PACING 0
 #endif
 
 /* Every deletion takes the path of a deletion from elsewhere. */
