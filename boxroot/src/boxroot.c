@@ -54,7 +54,9 @@ static bool start(void)
   }
 }
 
-bool boxroot_setup(void)
+/* Within the library no public function is called through its name where it matters which copy of the library it belongs to: another
+   shared object may have lent its own for it. */
+static bool set_up(void)
 {
 #if BOXROOT_THREAD_UNSAFE
   bxr_only_domain = Caml_state;
@@ -64,6 +66,8 @@ bool boxroot_setup(void)
   return start();
 }
 
+bool boxroot_setup(void) { return set_up(); }
+
 /* Whether create and modify may go on. */
 static bool ready(void)
 {
@@ -72,7 +76,7 @@ static bool ready(void)
     bxr_runtime_check_lock();
     return bxr_runtime_self() != NULL || fail(NO_LOCK);
   }
-  return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : boxroot_setup();
+  return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : set_up();
 }
 
 /* Whether the current domain is past its end: it has given its pools up, and takes none any more. */
