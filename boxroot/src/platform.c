@@ -14,46 +14,52 @@
 enum { outheap_major = 1, outheap_page = 1 << 21 };
 extern void *outheap_allocate(int kind, size_t bytes) __attribute__((weak));
 
-/* It gives large pages, which hold several regions: those not used yet, one behind the other. */
-static void *outheap_reserve_region(size_t size)
-{
-  static char *left;
-  char *p = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQ_REL);
-  size_t rest = (size_t)(-(uintptr_t)p & (outheap_page - 1)); /* from here to the end of the page */
-  if (p == NULL && size <= outheap_page) { /* larger ones would not be aligned */
-    p = outheap_allocate(outheap_major, outheap_page);
-    rest = outheap_page;
-  }
-  /* If another thread has put its own there meanwhile, ours is left unused: address space without memory. */
-  char *none = NULL;
-  if (p != NULL && rest > size) __atomic_compare_exchange_n(&left, &none, p + size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-  return p;
-}
-
 static void *map(size_t size)
 {
   void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 
-void *bxr_os_reserve(size_t size)
+/* `size` bytes aligned on their size, without access. */
+static void *map_aligned(size_t size)
+{
+  char *p = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  size_t before = -(uintptr_t)p & (size - 1);
+  if (before != 0) munmap(p, before);
+  munmap(p + before + size, size - before);
+  return p + before;
+}
+
+/* Address space comes in pieces that hold several regions, so that these lie side by side: the system then describes them by one mapping. */
+enum { mapped_piece = 1 << 25 };
+static char *left; /* the unused rest of a piece (atomic) */
+
+static void *take_piece(size_t *size)
 {
   if (outheap_allocate != NULL) {
-    void *p = outheap_reserve_region(size);
-    if (p == NULL) errno = ENOMEM;
-    return p;
+    *size = outheap_page;
+    return outheap_allocate(outheap_major, outheap_page);
   }
-  char *p = map(size); /* aligned already, when it lands next to an earlier one */
-  if (p != NULL && ((uintptr_t)p & (size - 1)) != 0) {
-    munmap(p, size);
-    p = map(2 * size);
-    if (p != NULL) {
-      size_t before = -(uintptr_t)p & (size - 1);
-      if (before != 0) munmap(p, before);
-      munmap(p + before + size, size - before);
-      p += before;
-    }
+  void *p = map_aligned(mapped_piece);
+  if (p != NULL) *size = mapped_piece;
+  else p = map_aligned(*size); /* there may be a limit */
+  return p;
+}
+
+void *bxr_os_reserve(size_t size)
+{
+  char *p = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQ_REL);
+  size_t piece = outheap_allocate != NULL ? outheap_page : mapped_piece;
+  size_t rest = (size_t)(-(uintptr_t)p & (piece - 1)); /* from here to the end of the piece */
+  if (p == NULL) {
+    rest = size;
+    p = take_piece(&rest);
   }
+  /* If another thread has put its own there meanwhile, ours is left unused: address space without memory. */
+  char *none = NULL;
+  if (p != NULL && rest > size) __atomic_compare_exchange_n(&left, &none, p + size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  if (p != NULL && outheap_allocate == NULL && mprotect(p, size, PROT_READ | PROT_WRITE) != 0) p = NULL;
   if (p == NULL) errno = ENOMEM;
   return p;
 }
