@@ -9,7 +9,17 @@
 
    Locks. "The domain lock" is the lock a thread holds while it runs OCaml code or C code called from it, outside
    caml_enter_blocking_section .. caml_leave_blocking_section ("runtime lock" in OCaml 4.14). A function that "needs the
-   domain lock" accepts the lock of any domain. docs/concurrency.md has the table of which calls may run beside which. */
+   domain lock" accepts the lock of any domain. docs/concurrency.md has the table of which calls may run beside which.
+
+   Copies. A process can contain several copies of the library (in the program, in plug-ins), of any versions and
+   switches, in any order of loading, set-up and teardown: each keeps its own roots, status and counters. Copies of
+   one version and the same switches share their names, so that as a rule the first one loaded serves all; then
+   teardown ends the roots of all. Where they are apart (hidden names, -Bsymbolic), a root may be read, modified and
+   deleted through another of them, set up or not, until one of the two is torn down; it may not through a copy of
+   another version or with other switches. The checked build ends the program ("foreign pointer") at a root of another
+   copy. Version 0.4.0 can be one of them; but on OCaml 4.14 it makes no more roots once another library has put hooks
+   on the lock ("Ensure boxroot_setup() is called as documented"), and so does not beside this one. Those that it has
+   made live on. */
 #ifndef BOXROOT_H
 #define BOXROOT_H
 
