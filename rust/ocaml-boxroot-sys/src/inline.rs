@@ -14,16 +14,17 @@
 //!   it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to who holds that domain's lock.
 //! - ROOT: a live root's slot may be written by the root's owner who holds a domain lock, and by the collector when nobody does.
+#![deny(unsafe_op_in_unsafe_fn)]
 
-#[cfg(feature = "checked")]
-pub use crate::c::{boxroot_create_in as create_in, boxroot_delete_in as delete_in};
 #[cfg(not(boxroot_thread_words))]
 pub use crate::c::{boxroot_create as create, boxroot_delete as delete, boxroot_modify as modify};
+#[cfg(feature = "checked")]
+pub use crate::c::{boxroot_create_in as create_in, boxroot_delete_in as delete_in};
 
-#[cfg(not(feature = "checked"))]
-pub use without_words::{create_in, delete_in};
 #[cfg(boxroot_thread_words)]
 pub use with_words::{create, delete, modify};
+#[cfg(not(feature = "checked"))]
+pub use without_words::{create_in, delete_in};
 
 #[cfg(not(feature = "checked"))]
 mod without_words {
