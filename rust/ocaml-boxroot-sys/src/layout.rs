@@ -2,6 +2,8 @@
 //! The words of the C library that the fast paths touch, as in `boxroot/inline.h`. tests/header.rs compares them with the header.
 //! A library with another layout has other link names, so a program that mixes the two does not link.
 
+#![allow(dead_code)] // the checked build leaves all to C
+
 use core::ffi::c_void;
 use core::sync::atomic::AtomicPtr;
 
