@@ -101,9 +101,11 @@ mod without_words {
     #[inline(always)]
     pub unsafe fn delete_in(d: BoxrootDomain, br: BoxRoot) {
         let pool = pool_of(br);
-        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies. The slow path needs nothing but a live root.
+        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; nobody writes `state` meanwhile, so a
+        // plain read will do. The slow path needs nothing but a live root.
         unsafe {
-            if load(addr_of!((*pool).owner)) == load(addr_of!((*d.head.as_ptr()).state)) {
+            let state = addr_of!((*d.head.as_ptr()).state).cast::<*mut c_void>().read();
+            if load(addr_of!((*pool).owner)) == state {
                 put(pool, br)
             } else {
                 c::bxr_delete_slow(br)
