@@ -112,7 +112,7 @@ typedef struct boxroot_statistics {
   uint64_t minor_slots;         /* slots looked at in them */
   uint64_t major_starts;        /* starts of a major cycle that handed pools to the marker */
   uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
-  uint64_t pools_adopted;     /* regions taken over from domains that ended */
+  uint64_t pools_adopted;       /* pools taken over from domains that ended */
 } boxroot_statistics;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over

@@ -76,12 +76,14 @@ fn compile(ocaml: &lookup::Ocaml) {
     println!("cargo:ocaml={}", ocaml.library.display());
 }
 
-/// Which thread-local words src/inline.rs can read by inline assembly: those of the inline functions in C, where these use the
-/// initial-exec model (BXR_TLS_MODEL in config.h). tests/header.rs compares the names with what the C compiler uses. None: calls.
+/// Which thread-local words src/inline.rs can read by inline assembly: those of the inline functions in C, where these
+/// use the initial-exec model (BXR_TLS_MODEL in config.h). tests/header.rs compares the names with what the C compiler
+/// uses. None: calls.
 fn thread_words(ocaml: &lookup::Ocaml) -> Option<&'static str> {
     let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{}", name)).unwrap_or_default();
     let model = target("OS") == "linux" && target("ENV") == "gnu" && target("POINTER_WIDTH") == "64";
-    let assembly = ["x86_64", "aarch64"].contains(&target("ARCH").as_str()) && std::env::var_os("CARGO_CFG_MIRI").is_none();
+    let miri = std::env::var_os("CARGO_CFG_MIRI").is_some();
+    let assembly = ["x86_64", "aarch64"].contains(&target("ARCH").as_str()) && !miri;
     if feature("CHECKED") || feature("DYNAMIC_TLS") || !model || !assembly {
         None
     } else if ocaml.version < 50000 {
@@ -89,7 +91,7 @@ fn thread_words(ocaml: &lookup::Ocaml) -> Option<&'static str> {
     } else {
         // Whether the runtime's own word can be used directly.
         let settings = std::fs::read_to_string(ocaml.library.join("caml/s.h")).unwrap_or_default();
-        settings.lines().any(|line| line.starts_with("#define HAS_FULL_THREAD_VARIABLES")).then(|| "ocaml5")
+        settings.lines().any(|line| line.starts_with("#define HAS_FULL_THREAD_VARIABLES")).then_some("ocaml5")
     }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-//! What the hot paths cost in Rust: the workloads `pair` and, with a step in C instead of OCaml, `local_roots` of bench/.
+//! What the hot paths cost in Rust: the workloads `pair` and, with a step in C instead of OCaml, `local_roots` of
+//! bench/.
 //!
 //!     cargo run --release --features link-ocaml-runtime-and-dummy-program --example hot_paths [REPEATS]
 //!
-//! For comparison with C, which OCaml and dune compile with -O2, set CARGO_PROFILE_RELEASE_OPT_LEVEL=2: level 3 unrolls the batch of 10, as
-//! it does in C, which takes longer. Prints nanoseconds: the least of REPEATS measurements (default 20). With REPEATS = 0 it runs each workload once and measures nothing:
-//! for `valgrind --tool=callgrind`, where each function below has a line of its own.
+//! For comparison with C, which OCaml and dune compile with -O2, set CARGO_PROFILE_RELEASE_OPT_LEVEL=2: level 3 unrolls
+//! the batch of 10, as it does in C, which takes longer. Prints nanoseconds: the least of REPEATS measurements (default
+//! 20). With REPEATS = 0 it runs each workload once and measures nothing: for `valgrind --tool=callgrind`, where each
+//! function below has a line of its own.
 
 use ocaml_boxroot_sys::*;
 use std::ffi::c_char;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! What this crate uses of the C library without making it public, by the names of the header. Linkers see other names: they
-//! carry the version of the layout and the switches, so that two versions in one process never bind to each other.
+//! What this crate uses of the C library without making it public, by the names of the header. Linkers see other names:
+//! they carry the version of the layout and the switches, so that two versions in one process never bind to each other.
 //! tests/header.rs compares all of them with what the compiler makes of the header.
 #![allow(dead_code)] // each build uses some
 

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: MIT
 //! The hot paths, as in `boxroot/inline.h`, which explains the words. Three builds:
 //! - checked: every call goes to the C library;
-//! - `boxroot_thread_words` set (by build.rs, when OCaml's version and the target are known): all paths are inline. The words that
-//!   say who calls are thread-local variables of C, read in the initial-exec model by inline assembly;
+//! - `boxroot_thread_words` set (by build.rs, when OCaml's version and the target are known): all paths are inline. The
+//!   words that say who calls are thread-local variables of C, read in the initial-exec model by inline assembly;
 //! - otherwise: what asks who calls goes to the C library; `create_in` and `delete_in`, which do not ask, are inline.
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
-//! - POOLS: the memory of a pool stays readable for ever, and a root lies in a pool, aligned on POOL_SIZE, that starts with a PoolHead.
-//! - WORDS: a comparison word of a pool equals the domain whose lock this thread holds only if this thread may do that operation: free
-//!   a slot (`owner`), take one (`maker`), store any value in a live one (`young_owner`). Until the thread gives the lock up, nobody
-//!   else writes `free`, `freed` and the free slots; the three words are atomic, since others may compare them meanwhile.
-//! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that was given back
-//!   it is 0.
+//! - POOLS: the memory of a pool stays readable for ever, and a root lies in a pool, aligned on POOL_SIZE, that starts
+//!   with a PoolHead.
+//! - WORDS: a comparison word of a pool equals the domain whose lock this thread holds only if this thread may do that
+//!   operation: free a slot (`owner`), take one (`maker`), store any value in a live one (`young_owner`). Until the
+//!   thread gives the lock up, nobody else writes `free`, `freed` and the free slots; the three words are atomic, since
+//!   others may compare them meanwhile.
+//! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
+//!   was given back it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to who holds that domain's lock.
-//! - ROOT: a live root's slot may be written by the root's owner who holds a domain lock, and by the collector when nobody does.
+//! - ROOT: a live root's slot may be written by the root's owner who holds a domain lock, and by the collector when
+//!   nobody does.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(boxroot_thread_words))]
@@ -101,8 +104,8 @@ mod without_words {
     #[inline(always)]
     pub unsafe fn delete_in(d: BoxrootDomain, br: BoxRoot) {
         let pool = pool_of(br);
-        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; nobody writes `state` meanwhile, so a
-        // plain read will do. The slow path needs nothing but a live root.
+        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; nobody writes `state`
+        // meanwhile, so a plain read will do. The slow path needs nothing but a live root.
         unsafe {
             let state = addr_of!((*d.head.as_ptr()).state).cast::<*mut c_void>().read();
             if load(addr_of!((*pool).owner)) == state {
@@ -125,8 +128,8 @@ mod with_words {
     #[inline(always)]
     pub unsafe fn create(v: Value) -> Option<BoxRoot> {
         let pool = thread::cache();
-        // SAFETY: POOLS; WORDS. Without a lock the test can succeed with null on both sides, for memory that was given back: then
-        // `free` is 0 (LIST), and nothing is taken.
+        // SAFETY: POOLS; WORDS. Without a lock the test can succeed with null on both sides, for memory that was given
+        // back: then `free` is 0 (LIST), and nothing is taken.
         unsafe {
             if load(addr_of!((*pool).maker)) == thread::lock() {
                 if let root @ Some(_) = take(pool, v) {
@@ -140,7 +143,8 @@ mod with_words {
     #[cfg(boxroot_thread_words = "ocaml4")]
     #[inline(always)]
     pub unsafe fn create(v: Value) -> Option<BoxRoot> {
-        // SAFETY: with the lock of the only domain the cache may be read, and is that domain's current pool, or one without slots.
+        // SAFETY: with the lock of the only domain the cache may be read, and is that domain's current pool, or one
+        // without slots.
         unsafe {
             if !thread::lock().is_null() {
                 if let root @ Some(_) = take(c::bxr_cache.get().read(), v) {
@@ -166,7 +170,8 @@ mod with_words {
 
     #[inline(always)]
     pub unsafe fn modify(br: *mut BoxRoot, v: Value) -> bool {
-        // SAFETY: `*br` is a live root of the caller's; POOLS; WORDS and ROOT. The slow path has the contract of the fast one.
+        // SAFETY: `*br` is a live root of the caller's; POOLS; WORDS and ROOT. The slow path has the contract of the fast
+        // one.
         unsafe {
             let root = br.read();
             if load(addr_of!((*pool_of(root)).young_owner)) == thread::lock() {
@@ -178,9 +183,9 @@ mod with_words {
     }
 }
 
-/// The thread-local words. In two steps, as compilers do it: the distance of the variable from the thread pointer, which is the same
-/// for all threads and all times, so that it may be kept (`nomem`: only the linker's table is read); then the variable itself, which
-/// calls may change (`readonly`).
+/// The thread-local words. In two steps, as compilers do it: the distance of the variable from the thread pointer,
+/// which is the same for all threads and all times, so that it may be kept (`nomem`: only the linker's table is read);
+/// then the variable itself, which calls may change (`readonly`).
 #[cfg(boxroot_thread_words)]
 mod thread {
     #[cfg(boxroot_thread_words = "ocaml5")]
@@ -200,7 +205,12 @@ mod thread {
                     out(reg) distance,
                     options(pure, nomem, nostack, preserves_flags)
                 );
-                asm!("mov {}, qword ptr fs:[{}]", out(reg) word, in(reg) distance, options(pure, readonly, nostack, preserves_flags));
+                asm!(
+                    "mov {}, qword ptr fs:[{}]",
+                    out(reg) word,
+                    in(reg) distance,
+                    options(pure, readonly, nostack, preserves_flags)
+                );
             }
             word
         }};

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-//! The words of the C library that the fast paths touch, as in `boxroot/inline.h`. tests/header.rs compares them with the header.
-//! A library with another layout has other link names, so a program that mixes the two does not link.
+//! The words of the C library that the fast paths touch, as in `boxroot/inline.h`. tests/header.rs compares them with
+//! the header. A library with another layout has other link names, so a program that mixes the two does not link.
 
 #![allow(dead_code)] // the checked build leaves all to C
 
 use core::ffi::c_void;
 use core::sync::atomic::AtomicPtr;
 
-/// `bxr_pool_head`: the head of a pool. The first three words may be compared by any thread; the others belong to the domain
-/// that a comparison word names.
+/// `bxr_pool_head`: the head of a pool. The first three words may be compared by any thread; the others belong to the
+/// domain that a comparison word names.
 #[repr(C)]
 pub struct PoolHead {
     pub owner: AtomicPtr<c_void>,
