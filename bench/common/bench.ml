@@ -2,8 +2,11 @@
 (* What every workload needs: clocks, parameters, and the output that the runner reads: one line "name TAB value TAB unit" per metric. *)
 external wall : unit -> (float [@unboxed]) = "bench_wall_byte" "bench_wall" [@@noalloc]
 external cpu : unit -> (float [@unboxed]) = "bench_cpu_byte" "bench_cpu" [@@noalloc]
+external thread_cpu : unit -> (float [@unboxed]) = "bench_thread_cpu_byte" "bench_thread_cpu" [@@noalloc]
 external user : unit -> (float [@unboxed]) = "bench_user_byte" "bench_user" [@@noalloc]
 external resident_bytes : unit -> int = "bench_resident_bytes" [@@noalloc]
+external trim : unit -> unit = "bench_trim" [@@noalloc]
+external mappings : unit -> int = "bench_mappings" [@@noalloc]
 
 let metric name value unit = Printf.printf "%s\t%.9g\t%s\n%!" name value unit
 

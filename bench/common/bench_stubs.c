@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <caml/alloc.h>
 #include <caml/mlvalues.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -15,6 +18,7 @@ static double seconds(clockid_t clock)
 
 double bench_wall(value unit) { (void)unit; return seconds(CLOCK_MONOTONIC); }
 double bench_cpu(value unit) { (void)unit; return seconds(CLOCK_PROCESS_CPUTIME_ID); }
+double bench_thread_cpu(value unit) { (void)unit; return seconds(CLOCK_THREAD_CPUTIME_ID); }
 double bench_user(value unit)
 {
   (void)unit;
@@ -25,6 +29,7 @@ double bench_user(value unit)
 value bench_wall_byte(value unit) { return caml_copy_double(bench_wall(unit)); }
 value bench_cpu_byte(value unit) { return caml_copy_double(bench_cpu(unit)); }
 
+value bench_thread_cpu_byte(value unit) { return caml_copy_double(bench_thread_cpu(unit)); }
 value bench_user_byte(value unit) { return caml_copy_double(bench_user(unit)); }
 
 /* Resident memory of this process, 0 where the system does not tell. */
@@ -37,4 +42,25 @@ value bench_resident_bytes(value unit)
   if (fscanf(file, "%ld %ld", &total, &resident) != 2) resident = 0;
   fclose(file);
   return Val_long(resident * sysconf(_SC_PAGESIZE));
+}
+
+/* Mappings of this process, 0 where the system does not tell. */
+value bench_mappings(value unit)
+{
+  (void)unit;
+  long lines = 0;
+  FILE *file = fopen("/proc/self/maps", "r");
+  if (!file) return Val_long(0);
+  for (int c; (c = getc(file)) != EOF;) lines += c == '\n';
+  fclose(file);
+  return Val_long(lines);
+}
+
+/* Has malloc give back what it keeps for later, where it can be asked to. */
+value bench_trim(value unit)
+{
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return unit;
 }

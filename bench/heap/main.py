@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from runner import fetch, machine
-from runner.build import ROOT, BuildError, Compiler
+from runner.build import C_FLAGS, ROOT, BuildError, Compiler
 from runner.main import chosen, find_prefix, measure_all, say
 from runner.measure import Job, Progress, Results
 from runner.report import terminal, write_raw
@@ -67,17 +67,17 @@ def plan(options, version: str, notices: list[str]) -> list[Job]:
 
 def build_all(jobs: list[Job], builder: Builder, notices: list[str]) -> dict:
     """Programs by (source, rival); why others are missing goes to the notices."""
-    wanted = dict.fromkeys((j.workload.source, j.implementation) for j in jobs)
+    wanted = dict.fromkeys(j.program for j in jobs)
     programs: dict = {}
     progress = Progress(len(wanted) + 3, sys.stderr)
     progress.show("building the runtimes")
-    builder.runtimes.prepare([RIVALS[r] for r in dict.fromkeys(r for _, r in wanted)])
+    builder.runtimes.prepare([RIVALS[r] for r in dict.fromkeys(r for _, r, _ in wanted)])
     progress.advance(3)
     absent: dict[str, str] = {}
-    for source, rival in wanted:
+    for source, rival, build in wanted:
         progress.show(f"building {source} with {rival}")
         try:
-            programs[source, rival] = builder.program(source, RIVALS[rival])
+            programs[source, rival, build] = builder.program(source, RIVALS[rival])
         except Missing as reason:
             absent[rival] = str(reason)
         except (BuildError, OSError, subprocess.CalledProcessError) as error:
@@ -90,7 +90,8 @@ def build_all(jobs: list[Job], builder: Builder, notices: list[str]) -> dict:
 
 
 def facts_of(compiler: Compiler, options, builder: Builder) -> dict[str, str]:
-    facts = machine.facts(compiler, options.mode)
+    facts = machine.facts(compiler, options.mode, [])
+    facts["C compiler"] = machine.first_line([compiler.cc, "--version"]) + ", flags " + " ".join(C_FLAGS)
     defrag = machine.read("/sys/kernel/mm/transparent_hugepage/defrag")
     facts["huge pages, defrag"] = defrag[defrag.find("[") + 1:defrag.find("]")] if "[" in defrag else "not visible"
     facts["C library"] = " ".join(os.confstr("CS_GNU_LIBC_VERSION").split()) if "CS_GNU_LIBC_VERSION" in os.confstr_names else ""

@@ -8,7 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .build import C_FLAGS, OCAML_FLAGS, ROOT
+from .build import OCAML_FLAGS, ROOT
 
 
 def first_line(command: list[str]) -> str:
@@ -34,9 +34,16 @@ def load() -> str:
     return "%.2f" % os.getloadavg()[0]
 
 
-def facts(compiler, mode: str) -> dict[str, str]:
+def c_compilers(compiler, builds: list[str]) -> dict[str, str]:
+    """The C compiler with its version, and the whole command line, of each build."""
+    commands = {b: compiler.c_command(b) for b in builds}
+    return {f"C code, build {b}": first_line([c[0], "--version"]) + ": " + " ".join(c) for b, c in commands.items()}
+
+
+def facts(compiler, mode: str, builds: list[str]) -> dict[str, str]:
     commit = first_line(["git", "rev-parse", "--short=12", "HEAD"]) or "none"
-    if first_line(["git", "status", "--porcelain"]):
+    written = [":!bench/results", ":!README.md"]  # from measurements
+    if first_line(["git", "status", "--porcelain", "--", ".", *written]):
         commit += ", with uncommitted changes"
     memory = field("/proc/meminfo", "MemTotal").split()
     huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -45,7 +52,7 @@ def facts(compiler, mode: str) -> dict[str, str]:
         "mode": mode,
         "commit": commit,
         "OCaml": compiler.version + (" (flambda)" if compiler.flambda else "") + ", flags " + " ".join(OCAML_FLAGS),
-        "C compiler": first_line([compiler.cc, "--version"]) + ", flags " + " ".join(C_FLAGS),
+        **c_compilers(compiler, builds),
         "processor": field("/proc/cpuinfo", "model name") or platform.processor(),
         "cores": str(os.cpu_count()),
         "memory": f"{int(memory[0]) / 1e6:.0f} GB" if memory else "",

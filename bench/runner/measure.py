@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
+from .build import BUILDS, USERS
 from .suite import RIVAL, Case, Workload
 
 
@@ -28,6 +29,22 @@ class Job:
     workload: Workload
     case: Case
     implementation: str
+    build: str = USERS
+
+    @property
+    def label(self) -> str:
+        """Of the case, with the build when that is not the users'."""
+        return ", ".join(part for part in (self.case.label, BUILDS[self.build].label) if part)
+
+    @property
+    def program(self) -> tuple[str, str, str]:
+        """What must be built."""
+        return self.workload.source, self.implementation, self.build
+
+
+def one_line(text: str) -> str:
+    """The end of what a program said."""
+    return " ".join(text.split())[-300:]
 
 
 def run_job(job: Job, program, args: list[str], round_number: int) -> list[Figure]:
@@ -39,15 +56,15 @@ def run_job(job: Job, program, args: list[str], round_number: int) -> list[Figur
         else:
             done = subprocess.run([str(program), *args], capture_output=True, text=True, timeout=job.case.timeout, env=environment)
             if done.returncode != 0:
-                raise RuntimeError(f"exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+                raise RuntimeError(f"exit code {done.returncode}: {one_line(done.stderr)}")
             rows = [(name, float(value), unit) for name, value, unit in (line.split("\t") for line in done.stdout.splitlines())]
     except (OSError, ValueError) as error:
         raise RuntimeError(f"{type(error).__name__}: {error}") from None
     except subprocess.TimeoutExpired:
         raise RuntimeError(f"no result within {job.case.timeout:g} s") from None
     except subprocess.CalledProcessError as error:
-        raise RuntimeError(f"exit code {error.returncode}: {error.stderr.decode(errors='replace').strip()[-300:]}") from None
-    return [Figure(round_number, job.workload.name, job.case.label, job.implementation, *row) for row in rows]
+        raise RuntimeError(f"exit code {error.returncode}: {one_line(error.stderr.decode(errors='replace'))}") from None
+    return [Figure(round_number, job.workload.name, job.label, job.implementation, *row) for row in rows]
 
 
 class Results:
@@ -74,6 +91,9 @@ class Results:
 
     def implementations(self, workload: str, case: str) -> list[str]:
         return list(dict.fromkeys(f.implementation for f in self.figures if (f.workload, f.case) == (workload, case)))
+
+    def rounds(self) -> int:
+        return 1 + max((f.round for f in self.figures), default=0)
 
     def median(self, workload: str, case: str, metric: str, implementation: str) -> float | None:
         values = self.values.get((workload, case, metric, implementation))

@@ -15,9 +15,12 @@ from runner.report import read_raw  # noqa: E402
 from runner.suite import IMPLEMENTATIONS, RIVAL  # noqa: E402
 
 # (workload, metric): one row of the plot for each case
-DRAWN = [("pair", "create+delete, geometric mean"), ("perm_count", "time"), ("synthetic", "time"), ("globroots", "time"),
-         ("local_roots", "N=1000"), ("remote", "delete, thread"), ("remote", "delete, domain"), ("index", "per word"),
-         ("pause", "worst pause, processor time"), ("pause", "full major"), ("pause", "peak heap")]
+DRAWN = [("pair", "create+delete, geometric mean"), ("pair", "modify, geometric mean"), ("local_roots", "N=1000"), ("perm_count", "time"),
+         ("ephemeral", "time"), ("parallel", "time"), ("synthetic", "time"), ("globroots", "time"), ("index", "per word"), ("remote", "delete, thread"),
+         ("remote", "delete, domain"), ("old_roots", "delete, old roots while marking, in a row"), ("old_roots", "delete, old roots while marking, shuffled"),
+         ("churn", "delete and create"), ("churn", "modify"), ("pinned", "time"), ("flood", "minor collection"), ("crowd", "pass on"),
+         ("pause", "worst pause, processor time"), ("pause", "99.9th percentile pause, processor time"), ("pause", "full major"), ("pause", "peak heap"),
+         ("pacing", "peak heap"), ("pacing", "time"), ("release", "resident: compacted once")]
 
 
 def main(raw: str, output: str, title: str) -> None:

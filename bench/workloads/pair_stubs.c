@@ -71,13 +71,25 @@ value pair_count(value repeats)
   return Val_unit;
 }
 
-value pair_modify(value operations)
+static inline __attribute__((always_inline)) void modify_batches(long size, long count)
 {
-  for (long i = 0; i < MOST; i++) roots[i] = checked_create(held);
-  for (long n = Long_val(operations); n >= MOST; n -= MOST) {
-    pair_batch_modify(held);
+  value v = held;
+  for (long i = 0; i < size; i++) roots[i] = checked_create(v);
+  while (count--) {
+    for (long i = 0; i < size; i++) boxroot_modify(&roots[i], v);
     COMPILER_BARRIER();
   }
-  for (long i = 0; i < MOST; i++) boxroot_delete(roots[i]);
+  for (long i = 0; i < size; i++) boxroot_delete(roots[i]);
+}
+
+value pair_modify(value size, value operations)
+{
+  long count = Long_val(operations) / Long_val(size);
+  switch (Long_val(size)) {
+  case 1: modify_batches(1, count); break;
+  case 10: modify_batches(10, count); break;
+  case 100: modify_batches(100, count); break;
+  default: modify_batches(MOST, count);
+  }
   return Val_unit;
 }

@@ -3,11 +3,6 @@
    the pauses that the mutator sees, the time of a full major collection, and what the heap and the process grow by.
    Arguments: number of values, shuffled|sequential, major cycles to run. *)
 
-external pauses_start : unit -> unit = "pauses_start" [@@noalloc]
-external pauses_step : unit -> unit = "pauses_step" [@@noalloc]
-external pauses_resume : unit -> unit = "pauses_resume" [@@noalloc]
-external pauses_quantile : bool -> float -> float = "pauses_quantile" (* of processor time?; 1. = the worst; milliseconds *)
-
 let megabytes words = float (words * 8) /. 1e6
 let heap_words () = (Gc.quick_stat ()).heap_words
 
@@ -46,16 +41,16 @@ let allocate lists =
 let mutate cycles =
   let finish = (Gc.quick_stat ()).major_collections + cycles in
   let peak = ref (heap_words ()) and steps = ref 0 and over = ref false in
-  pauses_start ();
+  Steps.start ();
   while not !over do
     allocate 128;
-    pauses_step ();
+    Steps.step ();
     incr steps;
     if !steps land 127 = 0 then begin
       let s = Gc.quick_stat () in
       if s.heap_words > !peak then peak := s.heap_words;
       over := s.major_collections >= finish;
-      pauses_resume ()
+      Steps.resume ()
     end
   done;
   !peak
@@ -70,10 +65,7 @@ let () =
   let before = heap_words () in
   let start = Bench.cpu () in
   let peak = mutate cycles in
-  Bench.metric "worst pause" (pauses_quantile false 1.) "ms";
-  Bench.metric "worst pause, processor time" (pauses_quantile true 1.) "ms";
-  Bench.metric "99.9th percentile pause" (pauses_quantile false 0.999) "ms";
-  Bench.metric "99.9th percentile pause, processor time" (pauses_quantile true 0.999) "ms";
+  Steps.metrics "pause";
   Bench.metric "mutator time per cycle" ((Bench.cpu () -. start) *. 1e3 /. float cycles) "ms";
   Bench.metric "heap at start" (megabytes before) "MB";
   Bench.metric "peak heap" (megabytes peak) "MB";

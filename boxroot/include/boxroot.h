@@ -45,6 +45,11 @@ inline value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
 /* boxroot_delete(r): ends the root r; the caller gives it up.
    Needs r non-NULL and owned. Needs no lock: any thread may call it at any time, registered with OCaml or not, also inside a
    finaliser of a custom block. It does not block, takes no lock, and does not fail.
+   Not in an asynchronous signal handler that may interrupt a thread which holds the domain lock: the inline path is not reentrant, and
+   handler and interrupted call would lose slots of each other. Where the interrupted thread does not hold the lock (a thread that OCaml
+   does not know; a blocking section, with the signal blocked outside), the call is async-signal-safe: it consists of lock-free atomic
+   operations. That does not hold for the checked build, nor for a thread's first call into a library that was loaded by dlopen, where
+   the system allocates the thread's variables. OCaml's own signal handlers (Sys.signal) are not asynchronous: everything is allowed there.
    Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
    root deleted elsewhere keeps its value alive until its domain's next minor collection but one, or until that domain runs short of roots.
    After boxroot_teardown the call does nothing. */
@@ -68,9 +73,9 @@ boxroot_domain boxroot_domain_here(void) BXR_LINK_NAME(domain_here);
 inline boxroot boxroot_create_in(boxroot_domain d, value v) BXR_LINK_NAME(create_in);
 inline void boxroot_delete_in(boxroot_domain d, boxroot r) BXR_LINK_NAME(delete_in);
 
-/* boxroot_setup(): prepares the library. Calling it is optional; boxroot_create does it. With OCaml 4.14, a program that
-   deletes roots from threads before any root was created, or whose first call to boxroot_create might come without the lock,
-   should call it once after OCaml's start-up.
+/* boxroot_setup(): prepares the library. Calling it is optional; boxroot_create does it. With OCaml 4.14, a program whose
+   first call to boxroot_create might come without the lock should call it once after OCaml's start-up, since that first call is
+   believed where there is no telling.
    Needs the domain lock. True also when the library is running already. After boxroot_teardown it starts the library afresh.
    Failure: false with errno == EPERM. */
 bool boxroot_setup(void) BXR_LINK_NAME(setup);

@@ -12,7 +12,7 @@ enum { STARTING = 100 }; /* an internal status, between NOT_SETUP or TORE_DOWN a
 static int library_status = BOXROOT_NOT_SETUP;
 
 /* Why the last call of this thread failed. */
-static BXR_THREAD_LOCAL enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failure;
+static BXR_THREAD_LOCAL enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failure BXR_TLS_MODEL;
 
 #if BOXROOT_THREAD_UNSAFE
 void *bxr_only_domain;
@@ -146,9 +146,8 @@ static void delete_elsewhere(boxroot r, void *self)
   bxr_remote_delete(r);
 }
 
-void bxr_delete_slow(boxroot r)
+static __attribute__((noinline)) void delete_slowly(boxroot r)
 {
-  bxr_mark_dead(r);
   if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
   bxr_domain *d = home_of(p);
@@ -164,6 +163,17 @@ void bxr_delete_slow(boxroot r)
   }
   bxr_pool_put(p, (uintptr_t *)r);
   bxr_domain_freed(d, p);
+}
+
+void bxr_delete_slow(boxroot r)
+{
+  bxr_mark_dead(r);
+  void *self = bxr_runtime_self();
+  if (!BOXROOT_FORCE_REMOTE && BXR_LIKELY(self != NULL)) {
+    bxr_domain *me = &bxr_domains[bxr_runtime_domain()];
+    if (BXR_LIKELY(bxr_is_domain_of(me, self)) && BXR_LIKELY(bxr_remote_delete_neighbour(me, r))) return;
+  }
+  delete_slowly(r);
 }
 
 bool bxr_modify_slow(boxroot *r, value v)

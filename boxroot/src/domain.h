@@ -21,7 +21,7 @@ typedef struct bxr_counters {
     barrier, darkened_pools, minor_scans, minor_slots, major_starts, other_scans, pools_adopted;
 } bxr_counters;
 
-/* Pools with pending deletions that the domain has taken from `pending`, first come first served. Linked by pending_next. */
+/* Pools with pending deletions, linked by pending_next. */
 typedef struct bxr_queue {
   bxr_pool *first, *last;
 } bxr_queue;
@@ -32,11 +32,10 @@ typedef struct bxr_domain {
   bxr_pool *list[BXR_PLACES]; /* pools by place */
   bxr_pool *spare;            /* the pool that was current before the last minor collection */
   bxr_pool *pending;          /* pools with pending deletions (atomic) */
-  bxr_queue to_fold;          /* of these, those whose deletions can be carried out */
+  bxr_pool *to_fold;          /* of these, those that were taken off that list and whose turn is still to come */
   bxr_queue to_wait;          /* and those that the marker is to read first */
-  uint64_t *out_word;         /* deletions that are collected here: the word of a bitmap, */
-  uint64_t out_bits;          /* and the bits to be set in it */
-  bxr_pool *out_pool;
+  uintptr_t out_group;        /* deletions that are collected here: the address of the first of 64 slots, or 0, */
+  uint64_t out_bits;          /* and the bits of those that are deleted */
   bxr_pool *chain_end;        /* the last pool of the chain that the marker has, or NULL */
   uint64_t pushed;            /* entries put on the mark stack since it was last emptied, about */
   uint64_t chain_pools;       /* pools that were in the chain when the cycle began */

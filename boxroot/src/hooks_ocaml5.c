@@ -16,6 +16,11 @@
 #endif
 #include <pthread.h>
 
+#if defined(HAS_FULL_THREAD_VARIABLES)
+#undef Caml_state
+#define Caml_state ((caml_domain_state *)bxr_self()) /* the same word, read as the inline paths read it */
+#endif
+
 #if defined(Max_domains_max)
 _Static_assert(Max_domains_max <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
 #elif defined(Max_domains)
@@ -59,19 +64,21 @@ void bxr_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
    and the marker can darken the value before, and look at it. So it is put there first; what the collector copies later is the same word.
    In the old place it stays: only the block's own header and its first field are overwritten. The slot gets the new address last, since the
    marker of a domain that ends may be reading the pool at this moment. (Runtimes with ocaml/ocaml#14495 copy the word in time.) */
-void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+__attribute__((noinline, cold))
+static void visit_young_infix(bxr_visitor const *visitor, value v, uintptr_t *slot, header_t header)
 {
-  scanning_action action = (scanning_action)visitor->action;
-  header_t header = bxr_load_relaxed(Hp_val(v));
-  if (BXR_LIKELY(Tag_hd(header) != Infix_tag)) {
-    action(visitor->data, v, (volatile value *)slot);
-    return;
-  }
   volatile value moved = v;
-  action(visitor->data, v, &moved);
+  ((scanning_action)visitor->action)(visitor->data, v, &moved);
   value new_place = moved;
   bxr_store_relaxed(Hp_val(new_place), header);
   bxr_store_release(slot, (uintptr_t)new_place);
+}
+
+void bxr_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  header_t header = bxr_load_relaxed(Hp_val(v));
+  if (BXR_UNLIKELY(Tag_hd(header) == Infix_tag)) visit_young_infix(visitor, v, slot, header);
+  else ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
 }
 #endif
 
@@ -103,8 +110,8 @@ extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribut
 extern void *__dso_handle __attribute__((visibility("hidden")));
 static pthread_key_t end_of_thread;
 static bool have_key;
-static BXR_THREAD_LOCAL bool leaving;  /* this thread's domain has begun to end */
-static BXR_THREAD_LOCAL int leaving_id; /* which one it was */
+static BXR_THREAD_LOCAL bool leaving BXR_TLS_MODEL;   /* this thread's domain has begun to end */
+static BXR_THREAD_LOCAL int leaving_id BXR_TLS_MODEL; /* which one it was */
 
 static void forget_domain(void *unused)
 {
@@ -120,12 +127,16 @@ static void forget_domain_at_exit(void)
   if (have_key) (void)pthread_setspecific(end_of_thread, &leaving);
 }
 
+/* It still has the lock as long as it is the same domain, and has not ended. */
+static __attribute__((noinline)) void *self_of_leaving(void *self)
+{
+  return self != NULL && ((caml_domain_state *)self)->unique_id == leaving_id && caml_domain_is_terminating() ? self : NULL;
+}
+
 void *bxr_runtime_self(void)
 {
   void *self = bxr_self();
-  if (!leaving || self == NULL) return self;
-  /* It still has the lock as long as it is the same domain, and has not ended. */
-  return Caml_state->unique_id == leaving_id && caml_domain_is_terminating() ? self : NULL;
+  return BXR_LIKELY(!leaving) ? self : self_of_leaving(self);
 }
 
 static bool over; /* (atomic) */
@@ -238,7 +249,8 @@ bool bxr_runtime_finish_marking(void)
 }
 
 /* caml_darken stores the header of a block without regard to others who change it. That loses the change of tag when another domain
-   forces a lazy value at that moment (in versions up to 5.4). Here such a header is changed atomically, and the one field darkened. */
+   forces a lazy value at that moment (ocaml/ocaml#14816, in versions up to 5.4). Here such a header is changed atomically, and the one field
+   darkened. */
 static void darken_block(value v)
 {
   for (;;) {
@@ -260,29 +272,39 @@ static void darken_block(value v)
 
 void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v) && !Is_young(v)) darken_block(v); }
 
-/* Whether darkening the block puts it on the mark stack: it has pointers to the major heap among its first fields. */
-static bool is_pushed(value v, header_t header)
+/* Whether marking the block is all there is to do: nothing in it leads further. (Such as this caml_darken does not put on the stack either.) */
+static bool is_leaf(value v, header_t header)
 {
-  if (Tag_hd(header) >= No_scan_tag) return false;
+  tag_t tag = Tag_hd(header);
+  if (tag >= No_scan_tag) return true;
+  if (tag >= Forcing_tag || tag == Cont_tag) return false; /* lazy values, continuations, closures, infix pointers */
   mlsize_t n = Wosize_hd(header);
-  if (n > 8) return true;
+  if (n > 8) return false;
   for (mlsize_t i = 0; i < n; i++)
-    if (is_pointer(bxr_load_relaxed((uintptr_t *)v + i))) return true;
-  return false;
+    if (is_pointer(bxr_load_relaxed((uintptr_t *)v + i))) return false;
+  return true;
 }
+_Static_assert(Forcing_tag < Cont_tag && Forcing_tag < Lazy_tag && Forcing_tag < Closure_tag && Forcing_tag < Infix_tag, "tags of plain blocks");
 
 uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 {
-  enum { AHEAD = 12 };
+  enum { AHEAD = 16 };
+  uintptr_t const young = (uintptr_t)caml_minor_heaps_start, young_size = (uintptr_t)caml_minor_heaps_end - young;
+  status const unmarked = caml_global_heap_state.UNMARKED, marked = caml_global_heap_state.MARKED;
+  bool const marking = !Caml_state->marking_done;
   uint32_t pushed = 0;
   for (uint32_t i = 0; i < n; i++) {
-    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1, 1);
+    if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1);
     value v = (value)slots[i];
-    if (!is_pointer(slots[i]) || Is_young(v)) continue;
+    if (!is_pointer(slots[i]) || slots[i] - young < young_size) continue;
     header_t header = bxr_load_relaxed(Hp_val(v));
-    if (!Has_status_hd(header, caml_global_heap_state.UNMARKED) && Tag_hd(header) != Infix_tag) continue;
-    pushed += is_pushed(v, header);
-    darken_block(v);
+    if (!Has_status_hd(header, unmarked) && Tag_hd(header) != Infix_tag) continue;
+    if (marking && is_leaf(v, header)) {
+      bxr_store_relaxed(Hp_val(v), With_status_hd(header, marked));
+    } else {
+      pushed++;
+      darken_block(v);
+    }
   }
   return pushed;
 }

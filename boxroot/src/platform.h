@@ -37,8 +37,21 @@ BXR_INTERNAL void bxr_os_unmap(void *start, size_t size);
 /* Lets another thread run. */
 BXR_INTERNAL void bxr_os_yield(void);
 
-/* Whether `p` lies in the stack of this thread; false when that is not known. */
-BXR_INTERNAL bool bxr_os_on_this_stack(void const *p);
+/* Whether `p` lies in the stack that the system gave this thread. Not known: where there is no way to ask, or the asking
+   needs /proc or a file descriptor (the first thread's bounds) and they are not to be had now. Cost: a comparison; one to
+   four system calls at first. */
+typedef enum { BXR_OS_NO, BXR_OS_YES, BXR_OS_UNKNOWN } bxr_os_answer;
+BXR_INTERNAL bxr_os_answer bxr_os_on_this_stack(void const *p);
+
+/* This thread's name for bxr_os_await_progress; and whether it is the one that the process began with. */
+BXR_INTERNAL long bxr_os_thread(void);
+BXR_INTERNAL bool bxr_os_is_first_thread(void);
+
+/* Waits until a thread of this process is past the instructions at which it was when the call began, be they a few tens:
+   it has used 0.1 ms of processor time since, or sleeps in the kernel, or does not exist any more, or has set *ended
+   (atomic). Gives up after a second, or, where the system does not tell about threads, after 20 ms. Needs `ended` to be
+   valid until it returns. */
+BXR_INTERNAL void bxr_os_await_progress(long thread, bool const *ended);
 
 /* Prints "boxroot: " and the message on the standard error output and aborts. */
 BXR_INTERNAL __attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char const *format, ...);

@@ -32,9 +32,10 @@ void bxr_remote_forward(bxr_domain *d) { announce_all(bxr_exchange_seq_cst(&d->p
 
 void bxr_remote_forward_all(bxr_domain *d)
 {
-  announce_all(d->to_fold.first);
+  announce_all(d->to_fold);
   announce_all(d->to_wait.first);
-  d->to_fold = d->to_wait = (bxr_queue){ NULL, NULL };
+  d->to_fold = NULL;
+  d->to_wait = (bxr_queue){ NULL, NULL };
   bxr_remote_forward(d);
 }
 
@@ -60,22 +61,19 @@ void bxr_remote_delete(boxroot r)
 
 void bxr_remote_delete_by(bxr_domain *me, boxroot r)
 {
-  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
-  size_t i = index_of(r);
-  uint64_t *word = &bxr_pending_words(p)[i / 64];
-  if (me->out_word != word) {
-    bxr_remote_flush(me);
-    me->out_word = word;
-    me->out_pool = p;
-  }
-  me->out_bits |= (uint64_t)1 << (i % 64);
+  if (bxr_remote_delete_neighbour(me, r)) return;
+  bxr_remote_flush(me);
+  me->out_group = (uintptr_t)r & ~(uintptr_t)(64 * sizeof(uintptr_t) - 1);
+  me->out_bits = (uint64_t)1 << (index_of(r) % 64);
 }
 
 void bxr_remote_flush(bxr_domain *me)
 {
-  if (me->out_word != NULL) set_bits(me->out_pool, me->out_word, me->out_bits);
-  me->out_word = NULL;
-  me->out_bits = 0;
+  if (me->out_group == 0) return;
+  boxroot r = (boxroot)me->out_group;
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  set_bits(p, &bxr_pending_words(p)[index_of(r) / 64], me->out_bits);
+  me->out_group = 0;
 }
 
 void bxr_remote_forget(bxr_pool *p)
@@ -102,33 +100,13 @@ static bxr_pool *take_first(bxr_queue *q)
   return p;
 }
 
-/* The list has the pool that came last at its front. */
-static void take_in(bxr_domain *d)
-{
-  if (bxr_load_relaxed(&d->pending) == NULL) return;
-  bxr_pool *reversed = NULL;
-  for (bxr_pool *p = bxr_exchange_seq_cst(&d->pending, (bxr_pool *)NULL), *next; p != NULL; p = next) {
-    next = p->pending_next;
-    p->pending_next = reversed;
-    reversed = p;
-  }
-  for (bxr_pool *p = reversed, *next; p != NULL; p = next) {
-    next = p->pending_next;
-    if (BXR_LIKELY(bxr_at_home(d, p))) append(&d->to_fold, p);
-    else announce(p);
-  }
-}
-
 /* Those that waited for the marker need not wait any longer. */
 static void stop_waiting(bxr_domain *d)
 {
   bxr_pool *p = d->to_wait.first;
   if (p == NULL || bxr_needs_barrier(d, p)) return; /* they waited for the same marker; what follows is asked again in turn */
-  if (d->to_fold.first == NULL) d->to_fold = d->to_wait;
-  else {
-    d->to_wait.last->pending_next = d->to_fold.first;
-    d->to_fold.first = d->to_wait.first;
-  }
+  d->to_wait.last->pending_next = d->to_fold;
+  d->to_fold = p;
   d->to_wait = (bxr_queue){ NULL, NULL };
 }
 
@@ -176,16 +154,19 @@ static int64_t fold_pool(bxr_domain *d, bxr_pool *p)
 
 int64_t bxr_remote_fold(bxr_domain *d, int64_t budget)
 {
+  enum { LOOK_COST = 4 };
   BXR_ASSERT(!d->scanning);
-  take_in(d);
   stop_waiting(d);
   while (budget > 0) {
-    bxr_pool *p = take_first(&d->to_fold);
+    bxr_pool *p = d->to_fold;
     if (p == NULL) {
       if (bxr_load_relaxed(&d->pending) == NULL) break;
-      take_in(d);
+      d->to_fold = bxr_exchange_seq_cst(&d->pending, (bxr_pool *)NULL);
       continue;
     }
+    d->to_fold = p->pending_next;
+    __builtin_prefetch(d->to_fold);
+    budget -= LOOK_COST;
     if (BXR_UNLIKELY(!bxr_at_home(d, p))) announce(p);
     else if (bxr_needs_barrier(d, p)) append(&d->to_wait, p);
     else budget -= fold_pool(d, p);

@@ -15,10 +15,10 @@
    in a row cost next to nothing. They wait for the next collection at the latest, when the domain is bound to come by.
    Idea: a bitmap of pending deletions, from the paper on Boxroot (footnote 9).
 
-   Folding is done in steps of bounded cost, in the order in which pools came. A pool of which the marker may have to read slots waits
+   Folding is done in steps of bounded cost; the pools that are pending when the turn of the last one has come have their turn next. A pool of which the marker may have to read slots waits
    until it is through: its values survive the cycle in any case, and nothing need be darkened.
 
-   Invariant: a pool with pending_groups != 0 is on exactly one of: its home's list `pending`, its home's queues to_fold and to_wait, or in
+   Invariant: a pool with pending_groups != 0 is on exactly one of: its home's list `pending`, its home's lists to_fold and to_wait, or in
    the hands of the thread that made them != 0, or of one that passes it on. */
 #ifndef BXR_REMOTE_H
 #define BXR_REMOTE_H
@@ -30,6 +30,15 @@ BXR_INTERNAL void bxr_remote_delete(boxroot r);
 
 /* The same on a domain that uses the library: needs the lock of `me`, and that none of its slots is being visited. */
 BXR_INTERNAL void bxr_remote_delete_by(bxr_domain *me, boxroot r);
+
+/* The same if that is quickly done, since r is a neighbour of the last one: false otherwise. Any root may be deleted so. */
+static inline bool bxr_remote_delete_neighbour(bxr_domain *me, boxroot r)
+{
+  size_t i = ((uintptr_t)r & (BXR_POOL_SIZE - 1)) / sizeof(uintptr_t);
+  if (((uintptr_t)r & ~(uintptr_t)(64 * sizeof(uintptr_t) - 1)) != me->out_group) return false;
+  me->out_bits |= (uint64_t)1 << (i % 64);
+  return true;
+}
 
 /* Passes on what bxr_remote_delete_by has collected. Needs the lock of `me`. */
 BXR_INTERNAL void bxr_remote_flush(bxr_domain *me);

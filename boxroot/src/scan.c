@@ -170,7 +170,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin(id);
   if (d == NULL) return;
-  (void)bxr_remote_fold(d, BXR_FOLD_ALL);
+  if (!BOXROOT_CONSERVATIVE) (void)bxr_remote_fold(d, BXR_FOLD_ALL); /* see `all` */
   bxr_count(&d->count.other_scans, 1);
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);

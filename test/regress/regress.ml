@@ -310,9 +310,9 @@ let is_infix r i =
 
 (* A collection that moves a closure allocates its new place and writes its address into the root at once, and copies what is inside later, when
    all roots have been visited. In between, the header before an infix pointer is whatever an earlier block left there. As in the tests above,
-   finalisers delete roots just then; the marker is under way, so their values are darkened. The earlier blocks are tuples that hold a number
-   that looks like the header of a very large block, unmarked (in one of three cycles). *)
-let infix_while_moving () =
+   finalisers delete roots just then, during the visit or (`later`) after it; the marker is under way, so their values are darkened. The
+   earlier blocks are tuples that hold a number that looks like the header of a very large block, unmarked (in one of three cycles). *)
+let infix_while_moving ~later () =
   let ballast = make ((3 * pool_capacity ()) + 100) in
   Gc.full_major ();
   let bait i = Obj.repr (i, i, (1 lsl 49) lor (i mod 3 lsl 7), i, i, i) in
@@ -331,11 +331,12 @@ let infix_while_moving () =
     Gc.major ();
     Gc.major ();
     let given = Array.init n (fun i -> create_or_fail (infix i)) in
-    let more = make n in
+    (* what is within the value of a root is moved after the visit *)
+    let more = Array.init n (fun i -> create_or_fail (if later then Obj.repr (Some (text i)) else Obj.repr (text i))) in
     Array.iteri (fun i r -> if not (give i r) then begin delete r; given.(i) <- none end) given;
     Gc.minor ();
     Gc.major ();
-    check "more" more;
+    if later then Array.iteri (fun i r -> if (get r : string option) <> Some (text i) then fail "a value was lost") more else check "more" more;
     for i = 0 to n - 1 do
       let r = take i in
       if r <> none then begin
@@ -813,7 +814,8 @@ let () =
        ("domain-exit-mid-cycle", domain_exit_mid_cycle); ("domain-exit-last-words", domain_exit_last_words);
        ("deleted-between-cycles", deleted_between_cycles); ("churn-idle-main", churn_domains ~main_uses:false); ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
        ("finaliser-deletes-in-minor", finaliser_deletes ~major:false); ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
-       ("finaliser-of-the-young", finaliser_young); ("infix-while-moving", infix_while_moving); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
+       ("finaliser-of-the-young", finaliser_young); 
+       ("infix-while-visited", infix_while_moving ~later:false); ("infix-after-visit", infix_while_moving ~later:true); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
        ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false); ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
        ("no-memory-in-hooks-for-long", out_of_memory ~domains:false ~mode:2 ~always:true);
        ("no-memory-for-domains", no_memory_for_domains); ("reuse", reuse); ("reuse-in-two-waves", reuse_in_two_waves);

@@ -57,8 +57,10 @@ extern __thread void *bxr_self_word __asm__(BXR_STRING(__USER_LABEL_PREFIX__) "c
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL; /* kept by hooks on the master lock, see hooks_ocaml4.c */
-#define bxr_self() bxr_lock
+/* Kept by hooks on the master lock, see hooks_ocaml4.c. Another thread may overwrite it, so each operation must read it
+   anew, also in a loop: the empty asm says that it may have changed, at the cost of no instruction. */
+extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL;
+#define bxr_self() (__extension__({ __asm__ volatile("" : "+m"(bxr_lock)); bxr_lock; }))
 #endif
 
 #define BXR_POOL_SIZE ((uintptr_t)1 << BOXROOT_POOL_LOG_SIZE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Durations of the mutator's steps, in histograms whose buckets are at most 1/32 wide, by the wall clock and by the processor
-   time of the thread: the first includes what other programs do to us, the second does not. */
+/* Durations of the steps of one thread, in histograms whose buckets are at most 1/32 wide, by the wall clock and by the
+   processor time of the thread: the first includes what other programs do to us, the second does not. */
 #include <caml/alloc.h>
 #include <caml/mlvalues.h>
 #include <stdint.h>
@@ -47,28 +47,28 @@ static void record(histogram *h)
 }
 
 /* Restarts both clocks, so that what the caller did meanwhile is in no step. */
-value pauses_resume(value unit)
+value steps_resume(value unit)
 {
   cpu.last = now(cpu.clock);
   wall.last = now(wall.clock);
   return unit;
 }
 
-value pauses_start(value unit)
+value steps_start(value unit)
 {
   wall = (histogram){.clock = wall.clock};
   cpu = (histogram){.clock = cpu.clock};
-  return pauses_resume(unit);
+  return steps_resume(unit);
 }
 
-value pauses_step(value unit)
+value steps_step(value unit)
 {
   record(&wall);
   record(&cpu);
-  return pauses_resume(unit);
+  return steps_resume(unit);
 }
 
-value pauses_quantile(value of_processor_time, value quantile)
+value steps_quantile(value of_processor_time, value quantile)
 {
   histogram const *h = Bool_val(of_processor_time) ? &cpu : &wall;
   double q = Double_val(quantile);
