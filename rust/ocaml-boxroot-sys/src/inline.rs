@@ -184,8 +184,9 @@ mod with_words {
 }
 
 /// The thread-local words. In two steps, as compilers do it: the distance of the variable from the thread pointer,
-/// which is the same for all threads and all times, so that it may be kept (`nomem`: only the linker's table is read);
-/// then the variable itself, which calls may change (`readonly`).
+/// which is the same for all threads and all times, so that it may be kept (`pure`, `nomem`: only the linker's table is
+/// read); then the variable itself, which calls may change (`readonly`). Where another thread may overwrite it, it is
+/// read anew in each operation (not `pure`).
 #[cfg(boxroot_thread_words)]
 mod thread {
     #[cfg(boxroot_thread_words = "ocaml5")]
@@ -195,7 +196,7 @@ mod thread {
 
     #[cfg(target_arch = "x86_64")]
     macro_rules! thread_word {
-        ($($name:tt)+) => {{
+        ([$($reading:ident),+] $($name:tt)+) => {{
             let distance: usize;
             let word: *mut _;
             // SAFETY: the variable exists, in this model: build.rs sees to it that C uses the same. Nothing is written.
@@ -209,7 +210,7 @@ mod thread {
                     "mov {}, qword ptr fs:[{}]",
                     out(reg) word,
                     in(reg) distance,
-                    options(pure, readonly, nostack, preserves_flags)
+                    options($($reading),+, nostack, preserves_flags)
                 );
             }
             word
@@ -218,7 +219,7 @@ mod thread {
 
     #[cfg(target_arch = "aarch64")]
     macro_rules! thread_word {
-        ($($name:tt)+) => {{
+        ([$($reading:ident),+] $($name:tt)+) => {{
             let distance: usize;
             let word: *mut _;
             // SAFETY: the variable exists, in this model: build.rs sees to it that C uses the same. Nothing is written.
@@ -234,7 +235,7 @@ mod thread {
                     "ldr {0}, [{0}, {1}]",
                     out(reg) word,
                     in(reg) distance,
-                    options(pure, readonly, nostack, preserves_flags)
+                    options($($reading),+, nostack, preserves_flags)
                 );
             }
             word
@@ -245,20 +246,21 @@ mod thread {
     #[cfg(boxroot_thread_words = "ocaml5")]
     #[inline(always)]
     pub fn lock() -> *mut c_void {
-        thread_word!("caml_state")
+        thread_word!([pure, readonly] "caml_state")
     }
 
     /// The pool from which this thread last took a slot; never null. It may be out of date.
     #[cfg(boxroot_thread_words = "ocaml5")]
     #[inline(always)]
     pub fn cache() -> *mut PoolHead {
-        thread_word!(versioned!("cache"))
+        thread_word!([pure, readonly] versioned!("cache"))
     }
 
-    /// `bxr_self()`: identifies the domain whose lock this thread holds; null when it holds none.
+    /// `bxr_self()`: identifies the domain whose lock this thread holds; null when it holds none. Another thread may
+    /// overwrite it.
     #[cfg(boxroot_thread_words = "ocaml4")]
     #[inline(always)]
     pub fn lock() -> *mut c_void {
-        thread_word!(crate::c::versioned!("lock"))
+        thread_word!([readonly] crate::c::versioned!("lock"))
     }
 }

@@ -72,7 +72,8 @@ pub unsafe extern "C" fn boxroot_create(v: Value) -> Option<BoxRoot> {
     inline::create(v)
 }
 
-/// Ends the root. Does not block or fail. Needs no lock: any thread may call it at any time.
+/// Ends the root. Does not block or fail. Needs no lock: any thread may call it at any time; `boxroot.h` says when an
+/// asynchronous signal handler may.
 ///
 /// # Safety
 /// The root is live and the caller's; no copy of it is used any more.
