@@ -9,7 +9,17 @@
 
    Locks. "The domain lock" is the lock a thread holds while it runs OCaml code or C code called from it, outside
    caml_enter_blocking_section .. caml_leave_blocking_section ("runtime lock" in OCaml 4.14). A function that "needs the
-   domain lock" accepts the lock of any domain. docs/concurrency.md has the table of which calls may run beside which. */
+   domain lock" accepts the lock of any domain. docs/concurrency.md has the table of which calls may run beside which.
+
+   Copies. A process can contain several copies of the library (in the program, in plug-ins), of any versions and
+   switches, in any order of loading, set-up and teardown: each keeps its own roots, status and counters. Copies of
+   one version and the same switches share their names, so that as a rule the first one loaded serves all; then
+   teardown ends the roots of all. Where they are apart (hidden names, -Bsymbolic), a root may be read, modified and
+   deleted through another of them, set up or not, until one of the two is torn down; it may not through a copy of
+   another version or with other switches. The checked build ends the program ("foreign pointer") at a root of another
+   copy. Version 0.4.0 can be one of them; but on OCaml 4.14 it makes no more roots once another library has put hooks
+   on the lock ("Ensure boxroot_setup() is called as documented"), and so does not beside this one. Those that it has
+   made live on. */
 #ifndef BOXROOT_H
 #define BOXROOT_H
 
@@ -50,8 +60,10 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
    does not know; a blocking section, with the signal blocked outside), the call is async-signal-safe: it consists of lock-free atomic
    operations. That does not hold for the checked build, nor for a thread's first call into a library that was loaded by dlopen, where
    the system allocates the thread's variables. OCaml's own signal handlers (Sys.signal) are not asynchronous: everything is allowed there.
-   Cost: constant; about a dozen instructions inline on the domain that created r, one or two atomic operations elsewhere. A
-   root deleted elsewhere keeps its value alive until its domain's next minor collection but one, or until that domain runs short of roots.
+   Cost: constant; about a dozen instructions inline on the domain that created r, some two dozen while the collector is still to mark the
+   value, one or two atomic operations elsewhere. A root deleted elsewhere, or while the collector marks, keeps its value alive until its
+   domain has carried the deletion out: at a minor collection after the end of marking, or when it runs short of roots; after very many
+   deletions it takes several collections, each of which does a bounded part. A compaction carries out all.
    After boxroot_teardown the call does nothing. */
 BXR_INLINE void boxroot_delete(boxroot r) BXR_LINK_NAME(delete);
 
@@ -68,7 +80,7 @@ BXR_INLINE bool boxroot_modify(boxroot *r, value v) BXR_LINK_NAME(modify);
    All three need the domain lock; the latter two that of d's domain, which only the checked build tests: a caller without it corrupts
    memory.
    Failure: NULL, as boxroot_create. Cost: a call; for the two others, less than boxroot_create and boxroot_delete (no thread-local
-   word is read). */
+   word is read). With OCaml 4.14 they are the same. */
 typedef struct boxroot_domain_private *boxroot_domain;
 boxroot_domain boxroot_domain_here(void) BXR_LINK_NAME(domain_here);
 BXR_INLINE boxroot boxroot_create_in(boxroot_domain d, value v) BXR_LINK_NAME(create_in);
@@ -110,15 +122,15 @@ typedef struct boxroot_statistics {
   uint64_t roots_last_cycle;    /* live roots at the start of the last major cycle (OCaml 5), an upper bound */
   uint64_t create_slow;         /* calls of boxroot_create that left the inline path */
   uint64_t delete_slow;         /* calls of boxroot_delete that left the inline path, on the owning domain */
-  uint64_t delete_remote;       /* deletions folded back after a call without the owning domain's lock, or during a scan */
+  uint64_t delete_remote;       /* deferred deletions that were carried out: without the owning domain's lock, during a scan, while marking */
   uint64_t modify_slow;         /* calls of boxroot_modify that left the inline path */
-  uint64_t barrier;             /* values darkened because their root ended while marking was under way (OCaml 5) */
-  uint64_t darkened_pools;      /* pools whose values were all marked at once while marking was under way (OCaml 5) */
+  uint64_t barrier;             /* values darkened because their root was modified while marking was under way (OCaml 5) */
+  uint64_t darkened_pools;      /* pools whose values the library marked itself (OCaml 5) */
   uint64_t minor_scans;         /* minor collections in which roots were scanned */
   uint64_t minor_slots;         /* slots looked at in them */
   uint64_t major_starts;        /* starts of a major cycle that handed pools to the marker */
   uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
-  uint64_t pools_adopted;     /* regions taken over from domains that ended */
+  uint64_t pools_adopted;       /* pools taken over from domains that ended */
 } boxroot_statistics;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over

@@ -40,7 +40,7 @@ type stats = {
   minor_slots : int;  (** slots looked at in them *)
   major_starts : int;  (** starts of a major cycle that handed roots to the marker *)
   other_scans : int;  (** other visits of all roots: compaction, heap verification, marking in OCaml 4.14 *)
-  pools_adopted : int;  (** regions taken over from domains that ended *)
+  pools_adopted : int;  (** pools taken over from domains that ended *)
 }
 
 val stats : unit -> stats

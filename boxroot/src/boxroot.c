@@ -57,7 +57,9 @@ static bool start(void)
   }
 }
 
-bool boxroot_setup(void)
+/* Within the library no public function is called through its name where it matters which copy of the library it belongs to: another
+   shared object may have lent its own for it. */
+static bool set_up(void)
 {
 #if BOXROOT_THREAD_UNSAFE
   bxr_only_domain = Caml_state;
@@ -67,6 +69,8 @@ bool boxroot_setup(void)
   return start();
 }
 
+bool boxroot_setup(void) { return set_up(); }
+
 /* Whether create and modify may go on. */
 static bool ready(void)
 {
@@ -75,7 +79,7 @@ static bool ready(void)
     bxr_runtime_check_lock();
     return bxr_runtime_self() != NULL || fail(NO_LOCK);
   }
-  return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : boxroot_setup();
+  return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : set_up();
 }
 
 /* Whether the current domain is past its end: it has given its pools up, and takes none any more. */
@@ -152,8 +156,12 @@ static void delete_elsewhere(boxroot r, void *self)
 
 static __attribute__((noinline)) void delete_slowly(boxroot r)
 {
-  if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) return; /* void since teardown */
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  if (BXR_UNLIKELY(bxr_load_relaxed(&library_status) != BOXROOT_RUNNING)) {
+    /* Void since teardown; or, as somebody is at home, made by another copy of the library in this process. */
+    if (home_of(p) != NULL) bxr_remote_delete(r);
+    return;
+  }
   bxr_domain *d = home_of(p);
   void *self = bxr_runtime_self();
   if (BOXROOT_FORCE_REMOTE || self == NULL || !is_keeper(d, self)) {

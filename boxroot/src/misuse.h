@@ -6,6 +6,11 @@
 #include "account.h"
 
 #if BOXROOT_DEBUG
+/* What the public functions are without checks. Internal in this build: another copy of the library cannot lend its own for them. */
+BXR_INTERNAL boxroot bxr_create_slow(value v);
+BXR_INTERNAL void bxr_delete_slow(boxroot r);
+BXR_INTERNAL bool bxr_modify_slow(boxroot *r, value v);
+
 /* The slot r was handed out for a new root, in the public call that this thread is in. */
 BXR_INTERNAL void bxr_mark_live(boxroot r);
 

@@ -44,6 +44,6 @@ void boxroot_print_stats(void)
          s.create_slow, s.delete_slow, s.modify_slow, s.delete_remote);
   printf("  minor scans: %" PRIu64 " (%.0f slots each), major cycles: %" PRIu64 ", other scans: %" PRIu64 "\n", s.minor_scans,
          s.minor_scans == 0 ? 0. : (double)s.minor_slots / (double)s.minor_scans, s.major_starts, s.other_scans);
-  printf("  values darkened by the deletion barrier: %" PRIu64 ", pools darkened: %" PRIu64 ", regions adopted: %" PRIu64 "\n",
+  printf("  values darkened by modifications: %" PRIu64 ", pools marked by the library: %" PRIu64 ", pools adopted: %" PRIu64 "\n",
          s.barrier, s.darkened_pools, s.pools_adopted);
 }

@@ -14,6 +14,7 @@ fn main() {
     for file in ["build.rs", "build", "vendor/include", "vendor/src"] {
         println!("cargo:rerun-if-changed={}", file);
     }
+    println!("cargo:rustc-check-cfg=cfg(boxroot_thread_words, values(none(), \"ocaml4\", \"ocaml5\"))");
     if !bundle && !link_runtime {
         return;
     }
@@ -27,6 +28,11 @@ fn main() {
 
     if bundle {
         compile(&ocaml);
+        if let Some(words) = thread_words(&ocaml) {
+            // The first for cfg(boxroot_thread_words).
+            println!("cargo:rustc-cfg=boxroot_thread_words");
+            println!("cargo:rustc-cfg=boxroot_thread_words=\"{}\"", words);
+        }
     }
     if link_runtime {
         let compiler = lookup::compiler_of(&ocaml, &env)
@@ -56,6 +62,9 @@ fn compile(ocaml: &lookup::Ocaml) {
     if feature("CHECKED") {
         build.define("BOXROOT_DEBUG", "1");
     }
+    if feature("DYNAMIC_TLS") {
+        build.define("BOXROOT_TLS_DYNAMIC", "1");
+    }
     build.try_compile("ocaml-boxroot").unwrap_or_else(|e| {
         fail(
             "cannot compile the C library",
@@ -65,6 +74,25 @@ fn compile(ocaml: &lookup::Ocaml) {
     // For build scripts of crates that depend on this one: DEP_OCAML_BOXROOT_INCLUDE, DEP_OCAML_BOXROOT_OCAML.
     println!("cargo:include={}", include.display());
     println!("cargo:ocaml={}", ocaml.library.display());
+}
+
+/// Which thread-local words src/inline.rs can read by inline assembly: those of the inline functions in C, where these
+/// use the initial-exec model (BXR_TLS_MODEL in config.h). tests/header.rs compares the names with what the C compiler
+/// uses. None: calls.
+fn thread_words(ocaml: &lookup::Ocaml) -> Option<&'static str> {
+    let target = |name: &str| std::env::var(format!("CARGO_CFG_TARGET_{}", name)).unwrap_or_default();
+    let model = target("OS") == "linux" && target("ENV") == "gnu" && target("POINTER_WIDTH") == "64";
+    let miri = std::env::var_os("CARGO_CFG_MIRI").is_some();
+    let assembly = ["x86_64", "aarch64"].contains(&target("ARCH").as_str()) && !miri;
+    if feature("CHECKED") || feature("DYNAMIC_TLS") || !model || !assembly {
+        None
+    } else if ocaml.version < 50000 {
+        Some("ocaml4")
+    } else {
+        // Whether the runtime's own word can be used directly.
+        let settings = std::fs::read_to_string(ocaml.library.join("caml/s.h")).unwrap_or_default();
+        settings.lines().any(|line| line.starts_with("#define HAS_FULL_THREAD_VARIABLES")).then_some("ocaml5")
+    }
 }
 
 /// PATH and the opam environment disagree: a frequent cause of confusion.

@@ -113,14 +113,14 @@ let misuses =
        [ "boxroot_delete: double delete"; "called at deletions.c:204"; "created at creations.c:103"; "deleted at deletions.c:204" ]);
     ("handle-get", by_handle (fun d r -> ignore d; delete_here r), get_here,
        [ "use after delete"; "called at uses.c:301"; "created at creations.c:103"; "deleted at deletions.c:201" ]);
-    ("handle-without-lock", (fun () -> none), (fun _ -> create_in_thread (domain_here ())),
-       [ "boxroot_create_in: wrong handle"; "called at creations.c:104" ]);
     ("write", gone delete_here,
      (fun r -> write r 0; for i = 0 to quarantine () do delete (create_or_fail i) done; Gc.minor (); Gc.minor ()),
      [ "write after delete"; at_101; "deleted at deletions.c:201" ]) ]
 
 let domain_misuses =
-  [ ("handle-of-another-domain", (fun () -> create_here 0),
+  [ ("handle-without-lock", (fun () -> none), (fun _ -> create_in_thread (domain_here ())),
+       [ "boxroot_create_in: wrong handle"; "called at creations.c:104" ]);
+    ("handle-of-another-domain", (fun () -> create_here 0),
        (fun r -> let d = domain_here () in in_domain (fun () -> delete_in d r)),
        [ "boxroot_delete_in: wrong handle"; "called at deletions.c:204" ]);
     ("handle-of-ended-domain", (fun () -> none), (fun _ -> ignore (create_in (in_domain domain_here) 0)),

@@ -791,7 +791,7 @@ let () =
        ("domain-exit-mid-cycle", domain_exit_mid_cycle); ("domain-exit-last-words", domain_exit_last_words);
        ("deleted-between-cycles", deleted_between_cycles); ("churn-idle-main", churn_domains ~main_uses:false); ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
        ("finaliser-deletes-in-minor", finaliser_deletes ~major:false); ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
-       ("finaliser-of-the-young", finaliser_young); 
+       ("finaliser-of-the-young", finaliser_young);
        ("infix-while-visited", infix_while_moving ~later:false); ("infix-after-visit", infix_while_moving ~later:true); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
        ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false); ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
        ("no-memory-in-hooks-for-long", out_of_memory ~domains:false ~mode:2 ~always:true);

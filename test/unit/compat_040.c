@@ -1,9 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* A program as it was written for 0.4.0: the header alone, included first, and every name that it had. */
+/* A program as it was written for 0.4.0: the header alone, included first, and every name that it had. It has functions of its own whose names
+   begin like the library's, as one in 0.4.0's repository has. */
 #include "boxroot.h"
 #include <errno.h>
 
 struct pair { boxroot first, second; };
+
+/* Primitives for its OCaml code, and helpers. */
+value boxroot_stats(value unit);
+value boxroot_stats(value unit) { boxroot_print_stats(); return unit; }
+value boxroot_init(value unit);
+value boxroot_init(value unit) { return boxroot_setup() ? unit : 0; }
+boxroot boxroot_new(value v);
+boxroot boxroot_new(value v) { return boxroot_create(v); }
+void boxroot_free(boxroot r);
+void boxroot_free(boxroot r) { boxroot_delete(r); }
+bool boxroot_set(boxroot *r, value v);
+bool boxroot_set(boxroot *r, value v) { return boxroot_modify(r, v); }
+static boxroot boxroot_copy(boxroot r) { return boxroot_create(boxroot_get(r)); }
+static bool boxroot_check(boxroot r) { return r != NULL; }
+static int boxroot_live, boxroot_count, boxroot_debug;
+typedef struct boxroot_list { boxroot root; struct boxroot_list *next; } boxroot_list;
+typedef struct { boxroot at[2]; } boxroot_array;
 
 static bool prepare(void)
 {
@@ -27,7 +45,9 @@ static char const *explain(void)
 int compat_040_test(value v)
 {
   struct pair p;
-  if (!prepare()) return 1;
+  boxroot_list list = {NULL, NULL};
+  boxroot_array array;
+  if (!prepare() || boxroot_init((value)1) == 0) return 1;
   p.first = boxroot_create(v);
   if (p.first == NULL) return explain()[0] ? 2 : 3;
   p.second = boxroot_create(boxroot_get(p.first));
@@ -39,5 +59,13 @@ int compat_040_test(value v)
   if (boxroot_get(p.first) != v) return 8;
   boxroot_delete(p.first);
   boxroot_delete(p.second);
-  return 0;
+  list.root = boxroot_new(v);
+  if (!boxroot_check(list.root) || !boxroot_set(&list.root, (value)3)) return 9;
+  array.at[0] = boxroot_copy(list.root);
+  if (!boxroot_check(array.at[0]) || boxroot_get(array.at[0]) != (value)3) return 10;
+  boxroot_free(array.at[0]);
+  boxroot_free(list.root);
+  boxroot_live = boxroot_count = boxroot_debug = 0;
+  (void)boxroot_stats;
+  return boxroot_live + boxroot_count + boxroot_debug;
 }

@@ -67,13 +67,13 @@ extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL;
 #define bxr_pool_of(r) ((bxr_pool_head *)((uintptr_t)(r) & ~(BXR_POOL_SIZE - 1)))
 #define bxr_load_relaxed(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 
+#if BOXROOT_DEBUG
+#include "checked.h"
+#else
 boxroot bxr_create_slow(value v) BXR_AGREED_NAME(create_slow);
 void bxr_delete_slow(boxroot r) BXR_AGREED_NAME(delete_slow);
 bool bxr_modify_slow(boxroot *r, value v) BXR_AGREED_NAME(modify_slow);
 
-#if BOXROOT_DEBUG
-#include "checked.h"
-#else
 inline value boxroot_get(boxroot r)
 {
   return *(value *)r;
@@ -107,8 +107,10 @@ inline boxroot boxroot_create(value v)
   return bxr_create_slow(v);
 }
 
+/* With OCaml 4.14 the handle proves too little: a thread that holds the lock may have to take the right to use the pools from another first. */
 inline boxroot boxroot_create_in(boxroot_domain d, value v)
 {
+#if BXR_OCAML5
   bxr_pool_head *pool = ((bxr_domain_head *)d)->source;
   uintptr_t free = pool->free;
   if (BXR_LIKELY(free != BXR_FREE_END)) {
@@ -119,21 +121,10 @@ inline boxroot boxroot_create_in(boxroot_domain d, value v)
     return (boxroot)(free - 1);
   }
   return bxr_create_slow(v);
-}
-
-inline void boxroot_delete_in(boxroot_domain d, boxroot r)
-{
-#if !BOXROOT_FORCE_REMOTE
-  bxr_pool_head *pool = bxr_pool_of(r);
-  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == ((bxr_domain_head *)d)->state)) {
-    *(uintptr_t *)r = pool->free;
-    pool->free = (uintptr_t)r + 1;
-    pool->freed++;
-    return;
-  }
-#endif
+#else
   (void)d;
-  bxr_delete_slow(r);
+  return boxroot_create(v);
+#endif
 }
 
 inline void boxroot_delete(boxroot r)
@@ -148,6 +139,23 @@ inline void boxroot_delete(boxroot r)
   }
 #endif
   bxr_delete_slow(r);
+}
+
+inline void boxroot_delete_in(boxroot_domain d, boxroot r)
+{
+#if !BOXROOT_FORCE_REMOTE && BXR_OCAML5
+  bxr_pool_head *pool = bxr_pool_of(r);
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == ((bxr_domain_head *)d)->state)) {
+    *(uintptr_t *)r = pool->free;
+    pool->free = (uintptr_t)r + 1;
+    pool->freed++;
+    return;
+  }
+  bxr_delete_slow(r);
+#else
+  (void)d;
+  boxroot_delete(r);
+#endif
 }
 
 inline bool boxroot_modify(boxroot *r, value v)

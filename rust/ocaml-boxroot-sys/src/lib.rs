@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 //! Raw bindings of Boxroot: movable GC roots for OCaml.
 //!
-//! A root is a cell that foreign code owns and that keeps one OCaml value alive; the garbage collector updates it when the
-//! value moves. The contracts below are those of the C header `boxroot.h`, which has the full text.
+//! A root is a cell that foreign code owns and that keeps one OCaml value alive; the garbage collector updates it when
+//! the value moves. The contracts below are those of the C header `boxroot.h`, which has the full text.
 //!
-//! "The domain lock" is the lock a thread holds while it runs OCaml code, or native code called from it, outside blocking
-//! sections ("runtime lock" in OCaml 4.14).
+//! "The domain lock" is the lock a thread holds while it runs OCaml code, or native code called from it, outside
+//! blocking sections ("runtime lock" in OCaml 4.14).
 
 #![no_std]
 
+mod c;
+mod inline;
+mod layout;
+
+use c::versioned;
 use core::cell::UnsafeCell;
 use core::ffi::c_char;
 use core::ptr::NonNull;
@@ -32,7 +37,7 @@ pub struct BoxRoot {
 pub fn boxroot_get_ref(br: BoxRoot) -> *const ValueCell {
     #[cfg(feature = "checked")]
     unsafe {
-        checked::boxroot_get_ref(br)
+        c::boxroot_get_ref(br)
     }
     #[cfg(not(feature = "checked"))]
     br.cell.as_ptr()
@@ -41,54 +46,109 @@ pub fn boxroot_get_ref(br: BoxRoot) -> *const ValueCell {
 /// The value that the root holds.
 ///
 /// # Safety
-/// The root is not deleted; the domain lock is held. The value is not rooted: it is void once OCaml allocates or collects.
+/// The root is not deleted; the domain lock is held. The value is not rooted: it is void once OCaml allocates or
+/// collects.
 #[inline]
 pub unsafe fn boxroot_get(br: BoxRoot) -> Value {
     UnsafeCell::raw_get(boxroot_get_ref(br)).read()
 }
 
-#[cfg(feature = "checked")]
-mod checked {
-    extern "C" {
-        pub fn boxroot_get_ref(br: super::BoxRoot) -> *const super::ValueCell;
-    }
+/// A handle on a domain, for callers that create or delete many roots: with it no thread-local word is read. It is good
+/// for any thread that holds the lock of that domain, after a blocking section too, until the domain ends or
+/// [`boxroot_teardown`].
+#[repr(transparent)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct BoxrootDomain {
+    head: NonNull<layout::DomainHead>,
+}
+
+/// A new root that holds `v`, owned by the caller. Never runs the GC. `None` when the domain lock is not held (errno
+/// EPERM), when memory is short (errno ENOMEM), or after [`boxroot_teardown`]; [`boxroot_error_string`] tells which.
+///
+/// # Safety
+/// `v` is a valid value. Any thread may call it; without the domain lock it fails.
+#[inline]
+pub unsafe extern "C" fn boxroot_create(v: Value) -> Option<BoxRoot> {
+    inline::create(v)
+}
+
+/// Ends the root. Does not block or fail. Needs no lock: any thread may call it at any time; `boxroot.h` says when an
+/// asynchronous signal handler may.
+///
+/// # Safety
+/// The root is live and the caller's; no copy of it is used any more.
+#[inline]
+pub unsafe extern "C" fn boxroot_delete(br: BoxRoot) {
+    inline::delete(br)
+}
+
+/// Makes `*br` hold `v`. `*br` may change, which voids the cells got from it. Needs the domain lock.
+/// On failure `false`, for the reasons of [`boxroot_create`]; the root then holds its old value.
+///
+/// # Safety
+/// `br` can be read and written; the root is live and the caller's; `v` is a valid value.
+#[inline]
+pub unsafe extern "C" fn boxroot_modify(br: *mut BoxRoot, v: Value) -> bool {
+    inline::modify(br, v)
+}
+
+/// As [`boxroot_create`], without finding out who calls.
+///
+/// # Safety
+/// The caller holds the lock of `d`, and `d` is good: neither is tested. `v` is a valid value.
+#[inline]
+pub unsafe extern "C" fn boxroot_create_in(d: BoxrootDomain, v: Value) -> Option<BoxRoot> {
+    inline::create_in(d, v)
+}
+
+/// As [`boxroot_delete`], without finding out who calls. The root may belong to any domain; with one of `d` this is
+/// faster.
+///
+/// # Safety
+/// The caller holds the lock of `d`, and `d` is good: neither is tested. The root is live and the caller's; no copy of
+/// it is used any more.
+#[inline]
+pub unsafe extern "C" fn boxroot_delete_in(d: BoxrootDomain, br: BoxRoot) {
+    inline::delete_in(d, br)
 }
 
 // C's bool and Rust's have the same representation.
 extern "C" {
-    /// A new root that holds `v`, owned by the caller. Never runs the GC. `None` when the domain lock is not held (errno EPERM),
-    /// when memory is short (errno ENOMEM), or after [`boxroot_teardown`]; [`boxroot_error_string`] tells which.
-    pub fn boxroot_create(v: Value) -> Option<BoxRoot>;
+    /// A handle on the domain whose lock the caller holds. `None` for the reasons of [`boxroot_create`]. Sets the
+    /// library up at its first use.
+    #[link_name = versioned!("domain_here")]
+    pub fn boxroot_domain_here() -> Option<BoxrootDomain>;
 
-    /// Ends the root, which must be live. Needs no lock: any thread may call it at any time. Does not block or fail.
-    pub fn boxroot_delete(br: BoxRoot);
-
-    /// Makes `*br` hold `v`. `*br` may change, which voids the cells got from it. Needs the domain lock.
-    /// On failure `false`, for the reasons of [`boxroot_create`]; the root then holds its old value.
-    pub fn boxroot_modify(br: *mut BoxRoot, v: Value) -> bool;
-
-    /// Prepares the library; optional in most programs. Needs the domain lock. `true` also when the library is running already.
-    /// After [`boxroot_teardown`] it starts the library afresh. `false` with errno EPERM when the lock is not held.
+    /// Prepares the library; optional in most programs. Needs the domain lock. `true` also when the library is running
+    /// already. After [`boxroot_teardown`] it starts the library afresh. `false` with errno EPERM when the lock is
+    /// not held.
+    #[link_name = versioned!("setup")]
     pub fn boxroot_setup() -> bool;
 
     /// Why the last failing call of this thread failed: a constant C string.
+    #[link_name = versioned!("error_string")]
     pub fn boxroot_error_string() -> *const c_char;
 
-    /// Gives the memory of all roots back and detaches the library from the runtime. Every root is void afterwards: deleting one
-    /// does nothing. To be called when no other thread uses the library.
+    /// Gives the memory of all roots back and detaches the library from the runtime. Every root is void afterwards:
+    /// deleting one does nothing. To be called when no other thread uses the library.
+    #[link_name = versioned!("teardown")]
     pub fn boxroot_teardown();
 
     /// The state of the library. Needs nothing.
+    #[link_name = versioned!("status")]
     pub fn boxroot_status() -> Status;
 
     /// Writes a snapshot of the counters to `*out`. Needs nothing; counters of running domains may lag.
+    #[link_name = versioned!("get_stats")]
     pub fn boxroot_get_stats(out: *mut BoxrootStats);
 
     /// Prints the counters on the standard output. Needs nothing.
+    #[link_name = versioned!("print_stats")]
     pub fn boxroot_print_stats();
 
     /// The number of live roots; prints where they were created on the standard error output. With the feature `checked` only:
     /// otherwise it prints nothing, and the result is `u64::MAX`. Needs nothing.
+    #[link_name = versioned!("report_roots")]
     pub fn boxroot_report_roots() -> u64;
 }
 
@@ -107,7 +167,8 @@ pub enum Status {
     Invalid,
 }
 
-/// Counters since set-up, summed over all domains. Start from `BoxrootStats::default()`.
+/// Counters since the start of the program (`struct boxroot_statistics` in C), summed over all domains. Start from
+/// `BoxrootStats::default()`.
 #[repr(C)]
 #[non_exhaustive]
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -146,6 +207,6 @@ pub struct BoxrootStats {
     pub major_starts: u64,
     /// Other visits of all roots: compaction, heap verification, marking in OCaml 4.14.
     pub other_scans: u64,
-    /// Regions taken over from domains that ended.
+    /// Pools taken over from domains that ended.
     pub pools_adopted: u64,
 }

@@ -1,27 +1,31 @@
 // SPDX-License-Identifier: MIT
-//! The bindings of src/lib.rs against the C header: both texts are read, and the C compiler judges a file of static assertions
-//! made from the Rust side. Needs a C compiler and OCaml's headers; is not linked with either.
+//! The bindings of src against the C headers: both texts are read; the C compiler judges a file of static assertions
+//! made from the Rust side; and the names that linkers are to see are taken from what it makes of the headers. Needs a
+//! C compiler, nm and OCaml's headers; is not linked with OCaml.
 
+#[path = "../src/layout.rs"]
+mod layout;
 #[allow(dead_code)]
 #[path = "../build/lookup.rs"]
 mod lookup;
 
-use ocaml_boxroot_sys::{BoxrootStats, Status};
-use std::mem::size_of;
+use layout::{DomainHead, PoolHead};
+use ocaml_boxroot_sys::{BoxRoot, BoxrootDomain, BoxrootStats, Status, Value};
+use std::collections::BTreeSet;
+use std::mem::{size_of, MaybeUninit};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// In the header but not bound: a static inline function kept for C programs of earlier versions.
 const NOT_BOUND: [&str; 1] = ["boxroot_setup_systhreads"];
-/// Bound by Rust functions with the same name and meaning; 0.4.0 has them so.
-const INLINE: [(&str, &str); 2] = [("boxroot_get", "value (boxroot)"), ("boxroot_get_ref", "value const * (boxroot)")];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn bindings() -> String {
-    let text = std::fs::read_to_string(package().join("src/lib.rs")).unwrap();
+/// A source file without comments.
+fn source(name: &str) -> String {
+    let text = std::fs::read_to_string(package().join("src").join(name)).unwrap();
     text.lines().map(|l| l.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
@@ -40,10 +44,11 @@ fn header() -> String {
 fn c_type(rust: &str) -> &'static str {
     match rust.split_whitespace().collect::<Vec<_>>().join(" ").as_str() {
         "Value" => "value",
-        "BoxRoot" | "super::BoxRoot" | "Option<BoxRoot>" => "boxroot",
+        "BoxRoot" | "Option<BoxRoot>" => "boxroot",
+        "BoxrootDomain" | "Option<BoxrootDomain>" => "boxroot_domain",
         "*mut BoxRoot" => "boxroot *",
         "*const c_char" => "char const *",
-        "*const super::ValueCell" | "*const ValueCell" => "value const *",
+        "*const ValueCell" => "value const *",
         "*mut BoxrootStats" => "boxroot_statistics *",
         "Status" => "int",
         "bool" => "bool",
@@ -53,15 +58,15 @@ fn c_type(rust: &str) -> &'static str {
     }
 }
 
-/// Name and C type of each function declared in extern blocks: `pub fn name(x: T, …) -> R;`
+/// Name and C type of each function of the C interface: `fn name(x: T, …) -> R`, then a semicolon or a body.
 fn functions(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for piece in text.split("pub fn ").skip(1) {
-        let declaration = match piece.split_once(';') {
-            Some((d, _)) if !d.contains('{') => d,
-            _ => continue, // has a body
+    for piece in text.split("fn ").skip(1) {
+        let declaration = piece.split(&[';', '{']).next().unwrap();
+        let (name, rest) = match declaration.split_once('(') {
+            Some((name, rest)) if name.starts_with("boxroot_") || name.starts_with("bxr_") => (name, rest),
+            _ => continue, // of Rust's own
         };
-        let (name, rest) = declaration.split_once('(').unwrap();
         let (params, result) = rest.rsplit_once(')').unwrap();
         let params: Vec<_> =
             params.split(',').filter(|p| !p.trim().is_empty()).map(|p| c_type(p.split_once(':').unwrap().1)).collect();
@@ -72,10 +77,37 @@ fn functions(text: &str) -> Vec<(String, String)> {
     found
 }
 
+/// Name in Rust, and name given to the macro, of each item with a link name: `#[link_name = MACRO!("…")] pub fn
+/// name(…)` or `pub static name: …`.
+fn linked(text: &str, with: &str) -> Vec<(String, String)> {
+    text.split(&format!("#[link_name = {}!(\"", with))
+        .skip(1)
+        .map(|piece| {
+            let (link, rest) = piece.split_once("\")]").unwrap();
+            let rest = rest.trim_start().trim_start_matches("pub fn ").trim_start_matches("pub static ");
+            (rest.split(&['(', ':']).next().unwrap().to_owned(), link.to_owned())
+        })
+        .collect()
+}
+
+/// What the macros put before a name and behind it: `versioned`, without and with the feature `checked`, and `agreed`.
+fn macros() -> [(String, String); 3] {
+    let text = source("c.rs");
+    let mut found = text.split("concat!(").skip(1).map(|piece| {
+        let (before, behind) = piece.split_once(')').unwrap().0.split_once("$name").unwrap();
+        let strings = |s: &str| s.split('"').skip(1).step_by(2).collect::<String>();
+        (strings(before), strings(behind))
+    });
+    let all = [found.next().unwrap(), found.next().unwrap(), found.next().unwrap()];
+    let places = ["#[cfg(not(feature = \"checked\"))]", "#[cfg(feature = \"checked\")]", "macro_rules! agreed"];
+    assert!(places.windows(2).all(|p| text.find(p[0]).unwrap() < text.find(p[1]).unwrap()));
+    all
+}
+
 /// The lines `pub name: type,` of a struct.
 fn fields(text: &str, name: &str) -> Vec<(String, String)> {
     let body = text.split_once(&format!("pub struct {} {{", name)).unwrap().1.split_once('}').unwrap().0;
-    body.split(',')
+    body.split(",\n")
         .filter(|f| !f.trim().is_empty())
         .map(|f| f.trim().trim_start_matches("pub ").split_once(':').unwrap())
         .map(|(f, t)| (f.trim().to_owned(), t.trim().to_owned()))
@@ -107,26 +139,22 @@ fn declared(header: &str) -> Vec<String> {
 
 #[test]
 fn every_function_of_the_header_is_bound_and_no_other() {
-    let text = bindings();
-    let mut bound: Vec<_> = functions(&text).into_iter().map(|f| f.0).collect();
-    bound.extend(INLINE.iter().map(|f| f.0.to_owned()));
+    let mut bound: Vec<_> = functions(&source("lib.rs")).into_iter().map(|f| f.0).collect();
     bound.extend(NOT_BOUND.iter().map(|f| f.to_string()));
     bound.sort();
-    bound.dedup();
-    for (name, _) in INLINE {
-        assert!(text.contains(&format!("fn {}(br: BoxRoot)", name)), "{} is not in src/lib.rs", name);
-    }
-    assert_eq!(declared(&header()), bound);
+    let mut declared = declared(&header());
+    declared.sort();
+    assert_eq!(declared, bound);
 }
 
 #[test]
 fn types_and_values_agree() {
-    let text = bindings();
+    let text = source("lib.rs");
     let mut c = String::from("#include <stddef.h>\n#include <boxroot.h>\n");
     let mut assert = |condition: String, what: &str| c += &format!("_Static_assert({}, \"{}\");\n", condition, what);
 
-    let functions: Vec<_> = functions(&text).into_iter().chain(INLINE.iter().map(|f| (f.0.to_owned(), f.1.to_owned()))).collect();
-    assert!(functions.len() >= 11, "the parser found too little: {:?}", functions);
+    let functions: Vec<_> = functions(&text).into_iter().chain(functions(&source("c.rs"))).collect();
+    assert!(functions.len() >= 14 + 9, "the parser found too little: {:?}", functions);
     for (name, kind) in &functions {
         assert(format!("__builtin_types_compatible_p(__typeof__({}), {})", name, kind), name);
     }
@@ -137,7 +165,10 @@ fn types_and_values_agree() {
     for (i, (field, kind)) in fields.iter().enumerate() {
         assert_eq!(kind, "u64", "offsets below are for this type only");
         assert(format!("offsetof(boxroot_statistics, {}) == {}", field, i * size_of::<u64>()), field);
-        assert(format!("__builtin_types_compatible_p(__typeof__(((boxroot_statistics *)0)->{}), {})", field, c_type(kind)), field);
+        assert(
+            format!("__builtin_types_compatible_p(__typeof__(((boxroot_statistics *)0)->{}), {})", field, c_type(kind)),
+            field,
+        );
     }
     assert_eq!(size_of::<BoxrootStats>(), parts.len() * size_of::<u64>());
     assert(format!("sizeof(boxroot_statistics) == {}", size_of::<BoxrootStats>()), "boxroot_statistics");
@@ -151,28 +182,155 @@ fn types_and_values_agree() {
         assert(format!("{} == {}", name, status as i32), name);
     }
     assert(format!("sizeof(int) == {}", size_of::<Status>()), "Status");
-    assert(format!("sizeof(value) == {}", size_of::<ocaml_boxroot_sys::Value>()), "Value");
-    assert(format!("sizeof(boxroot) == {}", size_of::<Option<ocaml_boxroot_sys::BoxRoot>>()), "BoxRoot");
+    assert(format!("sizeof(value) == {}", size_of::<Value>()), "Value");
+    assert(format!("sizeof(boxroot) == {}", size_of::<Option<BoxRoot>>()), "BoxRoot");
+    assert(format!("sizeof(boxroot_domain) == {}", size_of::<Option<BoxrootDomain>>()), "BoxrootDomain");
     assert(format!("sizeof(bool) == {}", size_of::<bool>()), "bool");
     let text = header();
     let states = text.split("enum {").nth(1).unwrap().split('}').next().unwrap();
     assert_eq!(identifiers(states, "BOXROOT_").len(), 4, "a status is new in the header");
 
-    compile(&c).unwrap();
-    // The test can fail: a wrong assertion is seen.
-    assert!(compile(&format!("{}_Static_assert(sizeof(boxroot_statistics) == 1, \"wrong\");\n", c)).unwrap_err().contains("wrong"));
+    judge("types", &c);
 }
 
-fn compile(c: &str) -> Result<(), String> {
-    let ocaml = lookup::find(&|name| std::env::var_os(name)).map_err(|e| e.to_string())?;
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("header.c");
+/// Offset of a field of a struct that need not exist.
+macro_rules! offset {
+    ($type:ty, $field:ident) => {{
+        let place = MaybeUninit::<$type>::uninit();
+        unsafe { (std::ptr::addr_of!((*place.as_ptr()).$field) as usize) - place.as_ptr() as usize }
+    }};
+}
+
+#[test]
+fn layouts_agree() {
+    let text = source("layout.rs");
+    let mut c = String::from("#include <stddef.h>\n#include <boxroot.h>\n");
+    let mut assert = |condition: String, what: &str| c += &format!("_Static_assert({}, \"{}\");\n", condition, what);
+    let structs = [
+        (
+            "PoolHead",
+            "bxr_pool_head",
+            size_of::<PoolHead>(),
+            vec![
+                ("owner", offset!(PoolHead, owner)),
+                ("maker", offset!(PoolHead, maker)),
+                ("young_owner", offset!(PoolHead, young_owner)),
+                ("free", offset!(PoolHead, free)),
+                ("freed", offset!(PoolHead, freed)),
+                ("active", offset!(PoolHead, active)),
+            ],
+        ),
+        (
+            "DomainHead",
+            "bxr_domain_head",
+            size_of::<DomainHead>(),
+            vec![("state", offset!(DomainHead, state)), ("source", offset!(DomainHead, source))],
+        ),
+    ];
+    for (rust, c_name, size, offsets) in &structs {
+        let fields = fields(&text, rust);
+        assert_eq!(fields.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(), offsets.iter().map(|f| f.0).collect::<Vec<_>>());
+        for ((field, kind), (_, offset)) in fields.iter().zip(offsets) {
+            let kind = match kind.as_str() {
+                "AtomicPtr<c_void>" => "void *",
+                "*mut PoolHead" => "bxr_pool_head *",
+                "usize" => "uintptr_t",
+                "u32" => "uint32_t",
+                other => panic!("no C type is known for {:?}: extend this table", other),
+            };
+            assert(format!("offsetof({}, {}) == {}", c_name, field, offset), field);
+            assert(format!("__builtin_types_compatible_p(__typeof__((({} *)0)->{}), {})", c_name, field, kind), field);
+        }
+        assert(format!("sizeof({}) == {}", c_name, size), c_name);
+    }
+    assert(format!("BXR_POOL_SIZE == {}", layout::POOL_SIZE), "BXR_POOL_SIZE");
+    assert(format!("BXR_FREE_END == {}", layout::FREE_END), "BXR_FREE_END");
+    judge("layout", &c);
+}
+
+/// Each name by itself, so that no two can be exchanged.
+#[test]
+fn link_names_agree() {
+    let mut items = linked(&source("lib.rs"), "versioned");
+    items.extend(linked(&source("c.rs"), "versioned"));
+    let agreed = linked(&source("c.rs"), "agreed");
+    assert!(items.len() >= 8 + 7 && agreed.len() >= 3, "the parser found too little: {:?} {:?}", items, agreed);
+    let in_lib = source("lib.rs").split_once("extern \"C\" {").unwrap().1.to_owned();
+    let foreign = functions(&source("c.rs")).len() + functions(&in_lib).len();
+    let named = items.iter().chain(&agreed).filter(|i| i.0 != "bxr_cache").count();
+    assert_eq!(named, foreign, "not every function has a link name: {:?}", items);
+    let builds = [(&items, &[] as &[&str]), (&items, &["-DBOXROOT_DEBUG=1"]), (&agreed, &[])];
+    for ((before, behind), (items, switches)) in macros().iter().zip(builds) {
+        for (name, link) in items {
+            let c = format!("#include <boxroot.h>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", name);
+            let symbols = undefined(&format!("name-{}", link), &c, &[switches, &["-O0"]].concat());
+            let mut expected = BTreeSet::from([format!("{}{}{}", before, link, behind)]);
+            if symbols.contains("_GLOBAL_OFFSET_TABLE_") {
+                expected.insert("_GLOBAL_OFFSET_TABLE_".to_owned());
+            }
+            assert_eq!(symbols, expected, "{} {:?}", name, switches);
+        }
+    }
+}
+
+/// The words that src/inline.rs names in assembly, or by the declarations of src/c.rs, are those that the inline
+/// functions in C use.
+#[test]
+fn inline_paths_use_the_same_words() {
+    let c = "#include <boxroot.h>
+        boxroot create(value v) { return boxroot_create(v); }
+        void delete(boxroot r) { boxroot_delete(r); }
+        bool modify(boxroot *r, value v) { return boxroot_modify(r, v); }
+        boxroot create_in(boxroot_domain d, value v) { return boxroot_create_in(d, v); }
+        void delete_in(boxroot_domain d, boxroot r) { boxroot_delete_in(d, r); }\n";
+    let ocaml5 = ocaml().version >= 50000;
+    let [(prefix, _), _, (before, behind)] = macros();
+    let mut expected = BTreeSet::from(["create_slow", "delete_slow", "modify_slow"].map(|n| format!("{}{}{}", before, n, behind)));
+    expected.insert(format!("{}cache", prefix));
+    expected.insert(if ocaml5 { "caml_state".to_owned() } else { format!("{}lock", prefix) });
+    let mut symbols = undefined("words", c, &["-O2"]);
+    symbols.remove("_GLOBAL_OFFSET_TABLE_");
+    symbols.remove("__tls_get_addr");
+    assert_eq!(symbols, expected);
+    let text = source("inline.rs");
+    let words: &[&str] =
+        if ocaml5 { &["\"caml_state\"", "versioned!(\"cache\")"] } else { &["c::bxr_cache", "versioned!(\"lock\")"] };
+    for word in words.iter().chain(&["c::bxr_create_slow", "c::bxr_delete_slow", "c::bxr_modify_slow"]) {
+        assert!(text.contains(word), "{} is not in src/inline.rs", word);
+    }
+}
+
+fn judge(name: &str, c: &str) {
+    compile(name, c, &["-fsyntax-only"]).unwrap();
+    // The test can fail: a wrong assertion is seen.
+    let wrong = format!("{}_Static_assert(sizeof(bxr_pool_head) == 1, \"wrong\");\n", c);
+    assert!(compile(name, &wrong, &["-fsyntax-only"]).unwrap_err().contains("wrong"));
+}
+
+/// The symbols that an object refers to, without the underscore that some systems put before the names of C.
+fn undefined(name: &str, c: &str, flags: &[&str]) -> BTreeSet<String> {
+    let object = format!("{}/{}.o", env!("CARGO_TARGET_TMPDIR"), name);
+    compile(name, c, &[flags, &["-fPIC", "-c", "-o", &object]].concat()).unwrap();
+    let out = Command::new("nm").args(["-u", &object]).output().expect("nm");
+    assert!(out.status.success());
+    let plain = |s: &str| if cfg!(target_vendor = "apple") { s.trim_start_matches('_').to_owned() } else { s.to_owned() };
+    String::from_utf8(out.stdout).unwrap().lines().map(|l| plain(l.split_whitespace().last().unwrap())).collect()
+}
+
+fn ocaml() -> lookup::Ocaml {
+    lookup::find(&|name| std::env::var_os(name)).unwrap_or_else(|e| panic!("{}", e))
+}
+
+fn compile(name: &str, c: &str, flags: &[&str]) -> Result<(), String> {
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{}.c", name));
     std::fs::write(&file, c).unwrap();
     let cc = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let out = Command::new(&cc)
-        .args(["-std=gnu11", "-fsyntax-only", "-I"])
+        .args(["-std=gnu11", "-I"])
         .arg(package().join("vendor/include"))
         .arg("-I")
-        .arg(&ocaml.library)
+        .arg(&ocaml().library)
+        .args(flags)
         .arg(&file)
         .output()
         .map_err(|e| format!("cannot run {}: {}", cc, e))?;

@@ -108,6 +108,43 @@ fn values_survive_collections() {
     }
 }
 
+/// Handles create and delete what the other functions delete and create.
+fn handles_on_domains() {
+    let mut mix = Mix(2);
+    let mut live: Vec<(i64, BoxRoot)> = Vec::new();
+    unsafe {
+        let d = boxroot_domain_here().expect("boxroot_domain_here");
+        assert_eq!(boxroot_domain_here(), Some(d));
+        for i in 0..30_000i64 {
+            live.push((i, if i % 4 == 0 { boxed(i) } else { boxroot_create_in(d, caml_copy_int64(i)).unwrap() }));
+            if i % 3 == 0 {
+                let (n, r) = live.swap_remove(mix.below(live.len()));
+                assert_eq!(number(r), n);
+                if i % 2 == 0 {
+                    boxroot_delete(r)
+                } else {
+                    boxroot_delete_in(d, r)
+                }
+            }
+            match i {
+                _ if i % 5_000 == 1 => drop(caml_gc_minor(UNIT)),
+                20_000 => drop(caml_gc_full_major(UNIT)),
+                _ => (),
+            }
+        }
+        for (i, r) in live {
+            assert_eq!(number(r), i);
+            boxroot_delete_in(d, r);
+        }
+        std::thread::spawn(|| {
+            assert!(boxroot_domain_here().is_none());
+            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(EPERM));
+        })
+        .join()
+        .unwrap();
+    }
+}
+
 fn threads_delete() {
     // Four threads without the lock delete while this one creates, collects, compacts and reads.
     let mut kept = Vec::new();
@@ -233,6 +270,7 @@ fn main() {
         ("setup_and_status", setup_and_status),
         ("create_get_modify_delete", create_get_modify_delete),
         ("values_survive_collections", values_survive_collections),
+        ("handles_on_domains", handles_on_domains),
         ("threads_delete", threads_delete),
         ("the_lock_is_needed", the_lock_is_needed),
         ("deletion_frees_the_value", deletion_frees_the_value),
