@@ -3,7 +3,8 @@
 //! - checked: every call goes to the C library;
 //! - `boxroot_thread_words` set (by build.rs, when OCaml's version and the target are known): all paths are inline. The
 //!   words that say who calls are thread-local variables of C, read in the initial-exec model by inline assembly;
-//! - otherwise: what asks who calls goes to the C library; `create_in` and `delete_in`, which do not ask, are inline.
+//! - otherwise: every call goes to the C library.
+//! `create_in` and `delete_in` are inline with OCaml 5 only: with 4.14 they are `create` and `delete` (`boxroot/inline.h`).
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
 //! - POOLS: the memory of a pool stays readable for ever, and a root lies in a pool, aligned on POOL_SIZE, that starts
@@ -21,15 +22,15 @@
 
 #[cfg(not(boxroot_thread_words))]
 pub use crate::c::{boxroot_create as create, boxroot_delete as delete, boxroot_modify as modify};
-#[cfg(feature = "checked")]
+#[cfg(not(boxroot_thread_words = "ocaml5"))]
 pub use crate::c::{boxroot_create_in as create_in, boxroot_delete_in as delete_in};
 
 #[cfg(boxroot_thread_words)]
 pub use with_words::{create, delete, modify};
-#[cfg(not(feature = "checked"))]
+#[cfg(boxroot_thread_words = "ocaml5")]
 pub use without_words::{create_in, delete_in};
 
-#[cfg(not(feature = "checked"))]
+#[cfg(boxroot_thread_words)]
 mod without_words {
     use crate::layout::{PoolHead, FREE_END, POOL_SIZE};
     use crate::{c, BoxRoot, BoxrootDomain, Value, ValueCell};
@@ -91,6 +92,7 @@ mod without_words {
     }
 
     #[inline(always)]
+    #[cfg(boxroot_thread_words = "ocaml5")]
     pub unsafe fn create_in(d: BoxrootDomain, v: Value) -> Option<BoxRoot> {
         // SAFETY: the caller holds the lock of `d`; SOURCE. The slow path has the contract of the fast one.
         unsafe {
@@ -102,6 +104,7 @@ mod without_words {
     }
 
     #[inline(always)]
+    #[cfg(boxroot_thread_words = "ocaml5")]
     pub unsafe fn delete_in(d: BoxrootDomain, br: BoxRoot) {
         let pool = pool_of(br);
         // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; nobody writes `state`
