@@ -9,6 +9,7 @@ external holder : int -> Obj.t = "r_holder"
 external give : int -> Root.t -> bool = "r_give" [@@noalloc]
 external take : int -> Root.t = "r_take" [@@noalloc]
 external deleted_by_finalisers : unit -> int = "r_deleted_by_finalisers"
+external modify_in_finalisers : bool -> unit = "r_modify_in_finalisers" [@@noalloc]
 external misuse : string -> Root.t -> unit = "r_misuse"
 external arm : int -> int -> unit = "o_arm" [@@noalloc]
 external disarm : unit -> unit = "o_disarm" [@@noalloc]
@@ -310,9 +311,11 @@ let is_infix r i =
 
 (* A collection that moves a closure allocates its new place and writes its address into the root at once, and copies what is inside later, when
    all roots have been visited. In between, the header before an infix pointer is whatever an earlier block left there. As in the tests above,
-   finalisers delete roots just then, during the visit or (`later`) after it; the marker is under way, so their values are darkened. The
+   finalisers modify roots just then, and delete them, during the visit or (`later`) after it; the marker is under way, so their values are
+   darkened. The
    earlier blocks are tuples that hold a number that looks like the header of a very large block, unmarked (in one of three cycles). *)
 let infix_while_moving ~later () =
+  modify_in_finalisers true;
   let ballast = make ((3 * pool_capacity ()) + 100) in
   Gc.full_major ();
   let bait i = Obj.repr (i, i, (1 lsl 49) lor (i mod 3 lsl 7), i, i, i) in

@@ -12,6 +12,8 @@ typedef struct holder {
 } holder;
 
 static atomic_long deleted_by_finalisers;
+static _Bool modified_by_finalisers; /* before they are deleted */
+value r_modify_in_finalisers(value yes) { modified_by_finalisers = Bool_val(yes); return Val_unit; }
 
 static void finalise(value v)
 {
@@ -19,6 +21,7 @@ static void finalise(value v)
   atomic_store(&h->dead, 1);
   boxroot r = atomic_exchange(&h->root, NULL);
   if (r != NULL) {
+    if (modified_by_finalisers) CHECK(boxroot_modify(&r, Val_int(0)), "boxroot_modify in a finaliser failed");
     boxroot_delete(r);
     atomic_fetch_add(&deleted_by_finalisers, 1);
   }

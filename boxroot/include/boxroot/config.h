@@ -107,8 +107,8 @@
    it may assume that they lie at a fixed distance from the thread pointer ("initial exec"): true in programs, in libraries
    that are there from the start, and, with glibc, in those that are loaded later as long as the space that it sets aside for
    this lasts (some 1,600 bytes, more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=...; a shared object with the library
-   needs about 100, and some 40 more with OCaml 5 in it). BOXROOT_TLS_DYNAMIC=1, for library and stubs, does not assume it.
-   It is for what must load also where the loader says "cannot allocate memory in static TLS block":
+   needs 20 bytes with OCaml 5, 104 with OCaml 4.14; 56 and 104 when OCaml is in it, too). BOXROOT_TLS_DYNAMIC=1, for
+   library and stubs, does not assume it. It is for what must load also where the loader says "cannot allocate memory in static TLS block":
    - that space is used up;
    - OCaml 5: a plug-in (.cmxs) with the library, of an OCaml without it that lies in a shared object which was loaded while
      the process ran (a Python extension) and has started: the runtime's word has got another place by then. The message
