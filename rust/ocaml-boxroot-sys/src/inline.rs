@@ -4,6 +4,7 @@
 //! - `boxroot_thread_words` set (by build.rs, when OCaml's version and the target are known): all paths are inline. The
 //!   words that say who calls are thread-local variables of C, read in the initial-exec model by inline assembly;
 //! - otherwise: every call goes to the C library.
+//!
 //! `create_in` and `delete_in` are inline with OCaml 5 only: with 4.14 they are `create` and `delete` (`boxroot/inline.h`).
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
