@@ -174,7 +174,8 @@ static void minor_end_hook(void)
   if (leaving) forget_domain_at_exit(); /* destructors that finalisers registered meanwhile come after this one, too */
   if (!BOXROOT_PACING) return;
   unsigned id = (unsigned)Caml_state->id;
-  uintnat now = (uintnat)Caml_state->stat_major_words + Caml_state->allocated_words, fresh = now - allocated[id];
+  uintnat now = (uintnat)Caml_state->stat_major_words + Caml_state->allocated_words;
+  uintnat fresh = now >= allocated[id] ? now - allocated[id] : now; /* less: another domain has the identity now */
   allocated[id] = now;
   double heap = (double)caml_heap_size(Caml_state->shared_heap) / sizeof(value), o = (double)caml_percent_free;
   double share = heap > 0 && o > 0 ? (double)fresh * 3 * (200 + o) / (2 * o * heap) : 1;

@@ -67,7 +67,10 @@ void *bxr_os_reserve(size_t size)
   /* If another thread has put its own there meanwhile, ours is left unused: address space without memory. */
   char *none = NULL;
   if (p != NULL && rest > size) __atomic_compare_exchange_n(&left, &none, p + size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-  if (p != NULL && outheap_allocate == NULL && mprotect(p, size, PROT_READ | PROT_WRITE) != 0) p = NULL;
+  if (p != NULL && outheap_allocate == NULL && mprotect(p, size, PROT_READ | PROT_WRITE) != 0) {
+    munmap(p, size);
+    p = NULL;
+  }
   if (p == NULL) errno = ENOMEM;
   return p;
 }
