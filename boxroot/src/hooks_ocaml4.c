@@ -44,9 +44,8 @@
 CAMLextern void (*caml_leave_blocking_section_hook)(void);
 CAMLextern void (*caml_enter_blocking_section_hook)(void);
 
-/* == &the_domain: this thread has the token. Written by the thread, or by who revokes. */
+/* == Caml_state, the one there is: this thread has the token. Written by the thread, or by who revokes. */
 BXR_THREAD_LOCAL void *bxr_lock;
-static char the_domain;
 
 typedef struct { void (*enter)(void), (*leave)(void); } hooks;
 
@@ -189,7 +188,7 @@ static void take_token(bool may_wait)
     bool ready = enrol();
     if (ready && me.context == NULL) caml_memprof_th_ctx_iter_hook(first_context, &me.context);
     bxr_store_seq_cst(&holder, ready ? &me : NULL);
-    if (ready) bxr_store_relaxed(&bxr_lock, (void *)&the_domain);
+    if (ready) bxr_store_relaxed(&bxr_lock, (void *)Caml_state);
   }
   BXR_ASSERT(bxr_load_relaxed(&bxr_lock) == NULL || bxr_load_relaxed(&holder) == &me);
   missed = false;
