@@ -122,6 +122,7 @@ void bxr_domain_new_cycle(bxr_domain *d)
 {
   d->surplus = d->idle_least > 1 ? d->idle_least - 1 : 0;
   d->idle_least = d->idle;
+  if (BXR_COMPACTION_IS_A_CYCLE) give_back(d, d->surplus, true);
 }
 
 void bxr_domain_publish(bxr_domain *d, bxr_pool *p)

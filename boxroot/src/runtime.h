@@ -14,6 +14,9 @@
 #define BXR_MAX_DOMAINS 1
 #endif
 
+/* Whether a compaction cannot be told from three major cycles in a row, as it is no more than that (OCaml 5.0 and 5.1), or may be. */
+#define BXR_COMPACTION_IS_A_CYCLE (BXR_OCAML5 && (OCAML_VERSION < 50200 || BOXROOT_CONSERVATIVE))
+
 /* What the collector wants done with each root: bxr_visit(visitor, v, slot) for a slot that holds the block v. */
 typedef struct bxr_visitor {
   void (*action)(void);

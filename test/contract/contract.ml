@@ -157,6 +157,9 @@ let compaction_gives_back () =
   let full = resident_kb () - before in
   for i = 0 to n - 1 do delete big.(i) done;
   Root.compact ();
+  (* where Gc.compact is no more than a major cycle it takes three *)
+  let old = match String.sub Sys.ocaml_version 0 3 with "5.0" | "5.1" -> true | _ -> false in
+  if old || is_conservative () then Gc.full_major ();
   let rest = resident_kb () - before in
   Printf.printf "%d roots: +%d KB; after they were deleted, and a compaction: +%d KB\n" n full rest;
   if rest > 1500 then fail "%d KB of %d are still there" rest full
