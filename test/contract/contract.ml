@@ -12,7 +12,12 @@ external creations_granted : unit -> int = "c_creations_granted"
 external delete_on_thread : Root.t array -> int -> int = "c_delete_on_thread"
 external deleted : unit -> int = "c_deleted"
 external by_handle : 'a -> int -> bool = "c_by_handle"
+external trim_malloc : unit -> unit = "c_trim_malloc"
 external handle_without_lock : unit -> unit = "c_handle_without_lock"
+
+let resident_kb () =
+  trim_malloc ();
+  resident_kb ()
 
 let text i = "value " ^ string_of_int i
 let make n = Array.init n (fun i -> create_or_fail (text i))

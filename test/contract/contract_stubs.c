@@ -3,6 +3,18 @@
 #include "../common/check.h"
 
 #include <stdatomic.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/* What malloc keeps of OCaml's large blocks is no memory of roots. */
+value c_trim_malloc(value unit)
+{
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return unit;
+}
 
 /* --- destructors of thread-local data, which run after the domain of their thread has ended ------------------------------- */
 
