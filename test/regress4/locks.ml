@@ -25,6 +25,9 @@ external remote_deletions : unit -> int = "l_remote_deletions" [@@noalloc]
 let () = remember ()
 
 let text i = string_of_int i
+(* Pools of few roots make each of them dear. *)
+let many n = if pool_capacity () < 1000 then n / 20 else n
+
 let make n = Array.init n (fun i -> create_or_fail (text i))
 let delete_all = Array.iter delete
 
@@ -151,7 +154,7 @@ let beside_deletions ~prepare ~notice doomed =
 
 let race ~replace ~notice ~rounds =
   for round = 1 to scale rounds do
-    let doomed = make 300_000 in
+    let doomed = make (many 300_000) in
     beside_deletions ~notice doomed ~prepare:(fun () ->
         if round land 1 = 0 then nap 10;
         delete (create_or_fail 1);
@@ -169,9 +172,9 @@ let replaced_on_one_processor () =
   one_processor ();
   ignore (Thread.create ignore ());
   for _ = 1 to scale 30 do
-    let all = make 600_000 in
+    let all = make (2 * many 300_000) in
     Array.iteri (fun i r -> if i land 1 = 0 then delete r) all;
-    let doomed = Array.init 300_000 (fun i -> all.((2 * i) + 1)) in
+    let doomed = Array.init (many 300_000) (fun i -> all.((2 * i) + 1)) in
     Gc.minor ();
     beside_deletions doomed
       ~notice:(fun () ->
