@@ -98,7 +98,6 @@ static void scan_hook(scanning_action action, scanning_action_flags flags, void 
 #endif
 }
 
-
 /* --- the end of a domain ------------------------------------------------------------------------------------------------- */
 
 /* The runtime gives the domain lock up at the end of a domain, but Caml_state stays set on its thread: destructors of thread-local data run
