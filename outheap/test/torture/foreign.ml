@@ -75,7 +75,7 @@ type context = {
   rng : Random.State.t;
   patterns : int array;   (* to choose from *)
   only_foreign : bool;    (* no ordinary values *)
-  ephemerons : bool;      (* weak arrays and ephemerons, which a domain that ends must not have in OCaml 5 (test/README.md) *)
+  ephemerons : bool;      (* weak arrays and ephemerons, which a domain that ends must not have in OCaml 5 (boxroot/test/README.md) *)
   compaction : bool;
 }
 
