@@ -1,9 +1,11 @@
-# The targets only call the scripts in tools/, which take the same variables.
-# OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, newest, … or the folder where an OCaml is installed. Without it,
-# ocamlfind's or PATH's ocamlopt; when there is none, the newest OCaml 5, which is built and cached. `make test OCAML=all`: every version.
+# The targets only call the scripts in tools/, which read the same variables.
+#   OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, newest, … or the folder where an OCaml is installed. Without it, the
+#   ocamlfind or ocamlopt in PATH; if there is none, the newest OCaml 5, which is built once and cached.
+#   BUILD=FOLDER builds there instead of in _build/. BOXROOT_INSTALL=no never calls apt-get to install what is missing.
 OCAML ?=
 SECONDS ?= 3600
-export OCAML
+BUILD ?=
+export OCAML BUILD
 
 help:                         ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
@@ -16,5 +18,5 @@ bench-heap: ; @tools/bench-heap              ## the same for Outheap: marking, c
 stress: ; @tools/stress $(SECONDS)           ## random tests with fresh seeds, all versions and flavours; SECONDS=3600
 rust: ; @tools/test rust      ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
-clean: ; rm -rf _build        ## remove everything that was built here
+clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
 .PHONY: help build outheap test demo bench bench-heap stress rust lint clean

@@ -1,19 +1,24 @@
-# Common to the scripts of this folder; read with `. "$(dirname "$0")/lib.sh"`. Of the reader: `set -u`.
+# Shared by the scripts of this folder, which read it with `. "$(dirname "$0")/lib.sh"` under `set -u`.
+# BUILD=FOLDER builds there instead of in _build/: the tree itself is never written to then.
 # shellcheck shell=bash
 tools=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 here=$(dirname "$tools")
 cache=${BOXROOT_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/boxroot}
 jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
+build=$here/_build
+if [ -n "${BUILD:-}" ]; then mkdir -p "$BUILD" && build=$(cd "$BUILD" && pwd) || exit 2; fi
 
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 die() { local code=$1; shift; say "$*"; exit "$code"; }
 usage() { sed -n '2,/^[^#]/p' "$0" | sed '$d; s/^# \{0,1\}//'; }
-need() { # need COMMAND PACKAGE: install PACKAGE when COMMAND is missing and we may
+# need COMMAND PACKAGE: installs PACKAGE when COMMAND is missing, if this user may. A compiler that the user chose is not replaced.
+need() {
   command -v "$1" >/dev/null 2>&1 && return
-  "$tools/need" "$1" "$2" >&2 || die 1 "$1 is missing; install the package $2"
+  case $1 in "${CC:-}"|"${CXX:-}") die 2 "there is no command $1 (from CC or CXX)";; esac
+  "$tools/need" "$1" "$2" >&2 || exit 1
 }
 
-# have_cargo: is there a cargo that is recent enough for the crate and its clients? Installs Debian's when there is none at all.
+# have_cargo: is cargo recent enough for the crate and its clients? Installs Debian's when there is none.
 have_cargo() {
   command -v cargo >/dev/null || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
   "$tools/need" cargo cargo >&2 || return
@@ -23,7 +28,7 @@ have_cargo() {
 
 # --- compilers -------------------------------------------------------------------------------------------------------
 
-# ocaml_prefix [VERSION|PREFIX|'']: the prefix of a compiler, built first when it has to be. Empty: the default one.
+# ocaml_prefix [VERSION|PREFIX|'']: the prefix of a compiler, which is built first if necessary. Empty: the default one.
 ocaml_prefix() {
   case ${1:-} in
     '') "$tools/toolchain" --default;;
@@ -37,11 +42,12 @@ summary() { awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf
 
 # --- Debian's source packages ----------------------------------------------------------------------------------------
 
-# apt with lists of its own, for one suite of the archive, never mixed into the system's: set `suite` and `apt_dir` first.
+# apt with package lists of its own for one suite of the archive; the system's are not touched. Set `suite` and `apt_dir` first.
 apt_private() { # apt_private apt-get|apt-cache ARGS…
   local tool=$1; shift
   "$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
     -o Dir::State::lists="$apt_dir/lists" -o Dir::Cache="$apt_dir/cache" -o APT::Sandbox::User="$(id -un)" \
+    -o APT::Update::Error-Mode=any -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
     -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@"
 }
 apt_refresh() { # the lists of $suite, from the mirror that this machine's apt uses
@@ -55,12 +61,12 @@ apt_refresh() { # the lists of $suite, from the mirror that this machine's apt u
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
   printf 'deb-src [signed-by=%s] %s %s main\n' "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
   apt_private apt-get update >"$apt_dir/update.log" 2>&1 ||
-    die 3 "cannot read the list of Debian's $suite through this machine's mirror (offline?); see $apt_dir/update.log"
+    die 3 "cannot reach this machine's Debian mirror for the list of $suite: offline? See $apt_dir/update.log"
 }
 # apt_source PACKAGE VERSION FOLDER: the upstream sources, unpacked into FOLDER.
 apt_source() {
   need xz xz-utils
   local tmp=$3.download; rm -rf "$tmp"; mkdir -p "$tmp" "$3"
-  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) || die 3 "apt-get cannot fetch $1 $2; see $tmp/apt.log"
+  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) || die 3 "apt-get cannot fetch $1 $2: offline? See $tmp/apt.log"
   tar xf "$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)" -C "$3" --strip-components=1 && rm -rf "$tmp"
 }

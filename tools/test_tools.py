@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""The first hour, where it goes wrong: what the scripts in tools/ say and do without a network, with bad input, in odd places.
+
+    tools/python test -m pytest tools/test_tools.py
+
+Nothing here uses the network, installs anything, or builds a compiler. OCAML (a version or a prefix) chooses the compiler.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ["boxroot", "outheap", "examples", "tools", "rust"]
+FILES = ["Makefile", "pyproject.toml", "dune", "dune-project", "boxroot.opam", "outheap.opam"]
+
+
+def run(*command, cwd=ROOT, timeout=120, **env):
+    """Runs a command with changes to the environment (None: unset); its output has both streams."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("CC", "CXX", "BUILD", "OCAML")} | env
+    environment = {k: str(v) for k, v in environment.items() if v is not None}
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=environment, timeout=timeout, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout
+
+
+def offline():
+    """A prefix for commands that then have no network at all."""
+    if subprocess.run(["unshare", "-rn", "true"], capture_output=True).returncode != 0:
+        pytest.skip("unshare -n is not allowed here")
+    return ["unshare", "-rn"]
+
+
+def tree(folder):
+    """The files of the repository that the scripts need, copied to a folder."""
+    ignore = shutil.ignore_patterns("_build", "target", "__pycache__", "Cargo.lock")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=ignore)
+    for name in FILES:
+        shutil.copy(ROOT / name, folder)
+    return folder
+
+
+def snapshot(folder):
+    return {p.relative_to(folder): p.lstat().st_mtime_ns for p in folder.rglob("*")}
+
+
+@pytest.fixture(scope="session")
+def prefix():
+    code, out = run("bash", "-c", '. tools/lib.sh; ocaml_prefix "$1"', "tools/test", os.environ.get("OCAML", ""), timeout=3600)
+    assert code == 0, out
+    return Path(out.splitlines()[-1])
+
+
+@pytest.fixture
+def no_install(tmp_path):
+    """A PATH whose apt-get and sudo only note that they were called."""
+    folder = tmp_path / "fake"
+    folder.mkdir()
+    calls = tmp_path / "calls"
+    for name in ("apt-get", "sudo"):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\necho {name} "$@" >>{calls}\n[ {name} = apt-get ] || [ "$1 $2" = "-n true" ] || shift; exit 1\n')
+        script.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}", calls
+
+
+# --- without a network ---
+
+
+@pytest.mark.parametrize("version", ["4.14.0", "newest", "5.4.9"])
+def test_offline_compiler_says_so_at_once(tmp_path, version):
+    code, out = run(*offline(), "tools/toolchain", version, BOXROOT_CACHE=tmp_path, BOXROOT_INSTALL="no",
+                    npm_config_cache=tmp_path / "npm", timeout=60)
+    assert code == 3, out
+    assert "offline?" in out and "no OCaml 5" not in out, out
+
+
+def test_offline_takes_a_compiler_that_is_cached(tmp_path):
+    for version in ("5.3.0", "5.10.0", "4.14.1"):
+        (tmp_path / "prefix" / version).mkdir(parents=True)
+        (tmp_path / "prefix" / version / ".complete").touch()
+    code, out = run(*offline(), "tools/toolchain", "newest", BOXROOT_CACHE=tmp_path, timeout=60)
+    assert code == 0 and out.splitlines()[-1] == str(tmp_path / "prefix/5.10.0"), out
+
+
+def test_offline_python_packages(tmp_path):
+    code, out = run(*offline(), "tools/python", "lint", "-c", "", BOXROOT_CACHE=tmp_path, timeout=90)
+    assert code == 3 and "offline?" in out, out
+
+
+# --- versions and compilers ---
+
+
+@pytest.mark.parametrize("word", ["5.3", "5", "neuest", "5.x.y"])
+def test_what_is_not_a_version(tmp_path, word):
+    code, out = run("tools/toolchain", word, BOXROOT_CACHE=tmp_path)
+    assert code == 2 and f"{word} is not a version" in out, out
+
+
+def test_a_bad_version_stops_make(tmp_path):
+    code, out = run("make", "build", "OCAML=5.3", f"BUILD={tmp_path}")
+    assert code != 0 and "5.3 is not a version" in out and "OCaml 5" not in out, out
+
+
+def test_a_prefix_without_a_compiler(tmp_path):
+    code, out = run("make", "build", f"OCAML={tmp_path}", f"BUILD={tmp_path}")
+    assert code != 0 and f"no bin/ocamlopt in {tmp_path}" in out, out
+
+
+def test_a_cache_with_a_space_is_refused(tmp_path):
+    cache = tmp_path / "a b"
+    (cache / "source/4.14.0").mkdir(parents=True)
+    (cache / "source/4.14.0/.complete").touch()
+    code, out = run("tools/toolchain", "4.14.0", BOXROOT_CACHE=cache)
+    assert code == 2 and "BOXROOT_CACHE" in out, out
+
+
+@pytest.mark.parametrize("target", ["build", "demo"])
+def test_a_compiler_that_is_not_there_is_named(tmp_path, prefix, no_install, target):
+    path, calls = no_install
+    code, out = run("make", target, CC="nocc", OCAML=prefix, BUILD=tmp_path / "b", PATH=path)
+    assert code != 0 and "there is no command nocc" in out, out
+    assert not calls.exists(), calls.read_text()
+
+
+# --- installing ---
+
+
+def test_installing_is_announced(no_install):
+    path, calls = no_install
+    code, out = run("tools/need", "no-such-command", "some-package", PATH=path)
+    assert code == 1 and "Running: " in out and "apt-get install --no-install-recommends some-package" in out, out
+    assert "some-package" in calls.read_text()
+
+
+def test_installing_can_be_forbidden(no_install):
+    path, calls = no_install
+    code, out = run("tools/need", "no-such-command", "some-package", PATH=path, BOXROOT_INSTALL="no")
+    assert code == 1 and "install some-package" in out and not calls.exists(), out
+
+
+def test_a_command_that_is_there_needs_nothing(no_install):
+    path, calls = no_install
+    assert run("tools/need", "sh", "some-package", PATH=path) == (0, "") and not calls.exists()
+
+
+# --- places ---
+
+
+def test_a_path_with_spaces(tmp_path, prefix):
+    there = tree(tmp_path / "a folder, (mine)")
+    for target, line in [("build", "libboxroot.a"), ("demo", "every root left still holds its value")]:
+        code, out = run("make", target, f"OCAML={prefix}", cwd=there)
+        assert code == 0 and line in out, out
+
+
+def test_a_tree_that_is_not_written_to(tmp_path, prefix):
+    there = tree(tmp_path / "tree")
+    run("chmod", "-R", "a-w", there)  # no obstacle to root, so what is there is compared too
+    before = snapshot(there)
+    try:
+        for target in ("build", "demo"):
+            code, out = run("make", target, f"OCAML={prefix}", f"BUILD={tmp_path / 'elsewhere'}", cwd=there)
+            assert code == 0, out
+        assert snapshot(there) == before
+        assert list((tmp_path / "elsewhere/lib").glob("*/libboxroot.a"))
+    finally:
+        run("chmod", "-R", "u+w", there)
+
+
+def test_clean_removes_nothing_outside_the_tree(tmp_path):
+    (tmp_path / "mine").touch()
+    code, out = run("make", "clean", f"BUILD={tmp_path}", cwd=tree(tmp_path / "tree"))
+    assert code == 0 and str(tmp_path) in out and (tmp_path / "mine").exists(), out
+
+
+# --- the installed outheap-build ---
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The tool as the package `outheap` installs it, far from the repository."""
+    share = tmp_path / "share/outheap"
+    for name in ("src", "include", "overlay"):
+        shutil.copytree(ROOT / "outheap" / name, share / name)
+    (tmp_path / "bin").mkdir()
+    shutil.copy(ROOT / "outheap/tool/outheap-build", tmp_path / "bin")
+    return tmp_path / "bin/outheap-build"
+
+
+def version_of(prefix):
+    return run(prefix / "bin/ocamlopt", "-version")[1].strip()
+
+
+def test_installed_outheap_build_without_sources(installed, tmp_path, prefix):
+    if version_of(prefix) not in ("4.14.1", "5.3.0", "5.4.1"):
+        pytest.skip("not a version that Outheap supports")
+    code, out = run(installed, "--ocaml", prefix, "--output", tmp_path / "out")
+    assert code == 3 and "ocaml-src" in out and "--sources" in out, out
+
+
+def test_installed_outheap_build_finds_ocaml_src(installed, tmp_path, prefix):
+    version = version_of(prefix)
+    if version not in ("4.14.1", "5.3.0", "5.4.1"):
+        pytest.skip("not a version that Outheap supports")
+    code, out = run("tools/toolchain", "--source", version)
+    if code != 0:
+        pytest.skip(f"no sources: {out}")
+    finder = tmp_path / "fake/ocamlfind"
+    finder.parent.mkdir()
+    finder.write_text(f'#!/bin/sh\n[ "$*" = "query ocaml-src" ] && echo "{out.splitlines()[-1]}"\n')
+    finder.chmod(0o755)
+    code, out = run(installed, "--ocaml", prefix, "--output", tmp_path / "out", "--flavours", "release",
+                    PATH=f"{finder.parent}:{os.environ['PATH']}", timeout=300)
+    assert code == 0 and (tmp_path / "out/libasmrun_outheap.a").exists(), out
+
+
+# --- every script ---
+
+
+@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "tools").iterdir() if re.fullmatch("[a-z-]+", p.name)))
+def test_is_executable_and_described(script):
+    path = ROOT / "tools" / script
+    text = path.read_text()
+    assert os.access(path, os.X_OK)
+    assert re.match(r"#!/usr/bin/env (bash|python3)\n(# [A-Z]|\"\"\")", text), "no description in the second line"
