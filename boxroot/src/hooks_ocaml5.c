@@ -49,6 +49,12 @@ static caml_timing_hook earlier_end;
 #if !BOXROOT_CONSERVATIVE
 static caml_timing_hook earlier_minor_end;
 static bool minor_end_left;
+/* Up to 5.3 the work of forced collections counts for the collector's pace afterwards; since 5.4 the pace is reset after them. */
+#define PACE_COUNTS_FORCED_WORK (OCAML_VERSION < 50400)
+#if PACE_COUNTS_FORCED_WORK
+static caml_timing_hook earlier_slice;
+static bool slice_left;
+#endif
 #endif
 static bool attached, scan_left, end_left; /* *_left: wrapped by another library when we detached */
 
@@ -181,6 +187,20 @@ static void minor_end_hook(void)
   callbacks->advance(id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, Caml_state->sweeping_done);
 }
 
+#if PACE_COUNTS_FORCED_WORK
+/* A slice of which a number of words is asked for, as those of a forced collection (ten million each): the roots that the marker would read in
+   it would be counted as work that the collector has done ahead of the program, and it would rest until so much has been allocated. So the
+   share of the roots that these words are of the heap is darkened here. */
+static void slice_begin_hook(void)
+{
+  if (earlier_slice != NULL) earlier_slice();
+  if (!BOXROOT_PACING || Caml_state->slice_budget <= 0 || !bxr_load_acquire(&attached)) return;
+  double heap = (double)caml_heap_size(Caml_state->shared_heap) / sizeof(value);
+  double share = heap > 0 ? (double)Caml_state->slice_budget / heap : 1;
+  callbacks->advance((unsigned)Caml_state->id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, Caml_state->sweeping_done);
+}
+#endif
+
 #endif
 
 /* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before it published the
@@ -188,6 +208,9 @@ static void minor_end_hook(void)
 static void enter_end_hook(void) { bxr_fence_acquire(); end_hook(); }
 #if !BOXROOT_CONSERVATIVE
 static void enter_minor_end_hook(void) { bxr_fence_acquire(); minor_end_hook(); }
+#if PACE_COUNTS_FORCED_WORK
+static void enter_slice_hook(void) { bxr_fence_acquire(); slice_begin_hook(); }
+#endif
 #endif
 
 /* Puts `ours` in a hook. Whoever finds it there finds *earlier set: it is written before, and the hook is published with release. While
@@ -208,6 +231,9 @@ void bxr_runtime_attach(bxr_callbacks const *c)
   if (!end_left) PUT_IN_FRONT(&caml_domain_terminated_hook, enter_end_hook, &earlier_end, caml_timing_hook);
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, enter_minor_end_hook, &earlier_minor_end, caml_timing_hook);
+#if PACE_COUNTS_FORCED_WORK
+  if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, enter_slice_hook, &earlier_slice, caml_timing_hook);
+#endif
 #endif
 }
 
@@ -223,6 +249,10 @@ void bxr_runtime_detach(void)
 #if !BOXROOT_CONSERVATIVE
   caml_timing_hook minor_end = enter_minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
+#if PACE_COUNTS_FORCED_WORK
+  caml_timing_hook slice = enter_slice_hook;
+  slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
+#endif
 #endif
 }
 
