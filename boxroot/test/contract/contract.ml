@@ -13,6 +13,7 @@ external delete_on_thread : Root.t array -> int -> int = "c_delete_on_thread"
 external deleted : unit -> int = "c_deleted"
 external by_handle : 'a -> int -> bool = "c_by_handle"
 external trim_malloc : unit -> unit = "c_trim_malloc"
+external is_paced : unit -> bool = "c_is_paced"
 external handle_without_lock : unit -> unit = "c_handle_without_lock"
 
 let resident_kb () =
@@ -169,6 +170,40 @@ let compaction_gives_back () =
   Printf.printf "%d roots: +%d KB; after they were deleted, and a compaction: +%d KB\n" n full rest;
   if rest > 1500 then fail "%d KB of %d are still there" rest full
 
+(* Collections that the program asks for go through roots as they go through an array: the collector must not take the work for a lead over
+   the program, and rest until that has allocated as much. *)
+let forced_collections () =
+  enough_in_a_pool ();
+  if is_checked () || is_sanitized () then skip "takes long with checks";
+  if not (is_paced ()) then skip "only where the library keeps the pace";
+  let n = 400_000 and window = Array.make 10_000 [] in
+  let cycles () = (Gc.quick_stat ()).major_collections in
+  let words_for_cycles k =
+    let promoted () = (Gc.quick_stat ()).promoted_words in
+    let last = cycles () + k and start = promoted () and i = ref 0 in
+    while cycles () < last do
+      for _ = 1 to 1000 do
+        incr i;
+        window.(!i * 7919 mod 10_000) <- [ !i; !i; !i ]
+      done
+    done;
+    promoted () -. start
+  in
+  let measure () =
+    ignore (words_for_cycles 5);
+    for _ = 1 to 4 do Gc.full_major () done;
+    words_for_cycles 3
+  in
+  let held = Array.init n (fun i -> ref i) in
+  let in_array = measure () in
+  let roots = Array.init n (fun i -> create_or_fail held.(i)) in
+  Array.iteri (fun i _ -> held.(i) <- ref 0) held;
+  let in_roots = measure () in
+  Printf.printf "promoted in three cycles after forced collections: %.0f words beside an array, %.0f beside roots\n" in_array in_roots;
+  if in_roots > in_array then fail "the collector rests after forced collections: %.0f words, beside an array %.0f" in_roots in_array;
+  Array.iteri (fun i r -> if !(get r : int ref) <> i then fail "a root lost its value") roots;
+  delete_all roots
+
 (* In the checked build the last slots to be deleted are in quarantine, and keep their pools: let that be few pools. *)
 let expect_few_pools () =
   if is_checked () then begin
@@ -237,5 +272,6 @@ let () =
       ("ended-thread-and-successor-key", ocaml5 (ended_thread_and_successor 0));
       ("ended-thread-and-successor-cxx", ocaml5 (ended_thread_and_successor 1));
       ("domains-that-come-and-go", domains_that_come_and_go); ("compaction-gives-back", compaction_gives_back);
+      ("forced-collections", forced_collections);
       ("flood", flood ~keep:0); ("flood-of-most", flood ~keep:1999); ("flood-of-half", flood ~keep:2);
       ("stale-deletions", stale_deletions); ("handles", handles) ]

@@ -2,6 +2,8 @@
 /* Threads whose domain has ended, and what else the public contract promises where nobody looks. */
 #include "../common/check.h"
 
+extern void caml_minor_collection(void); /* the header that declares it is internal to the runtime */
+
 #include <stdatomic.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -170,4 +172,11 @@ value c_handle_without_lock(value unit)
 #else
 value c_by_handle(value v, value n) { (void)v; (void)n; return Val_true; }
 value c_handle_without_lock(value unit) { return unit; }
+#endif
+
+/* Whether the library marks roots outside the collector's budget. Version 0.4.0 shows all roots at once. */
+#if TEST_RIVAL
+value c_is_paced(value unit) { (void)unit; return Val_true; }
+#else
+value c_is_paced(value unit) { (void)unit; return Val_bool(BOXROOT_PACING || BOXROOT_STW_SCAN); }
 #endif
