@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What comes from outside at benchmark time, by package name: the published library, a text, matplotlib. All of it is cached."""
+"""What comes from outside at benchmark time, by package name: the published library and a text. Both are cached."""
 from __future__ import annotations
 
 import gzip
-import os
 import shutil
 import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -59,19 +57,3 @@ def text(cache: Path, ocaml_where: Path, notice) -> Path:
     partial.write_bytes(contents)
     partial.rename(result)
     return result
-
-
-def matplotlib_python(cache: Path, notice) -> str | None:
-    """A Python that has matplotlib: this one, or a virtual environment in the build folder."""
-    probe = ["-c", "import matplotlib"]
-    environment = cache / "venv"
-    for python in (sys.executable, environment / "bin" / "python"):
-        if os.path.exists(python) and subprocess.run([python, *probe], capture_output=True).returncode == 0:
-            return str(python)
-    try:
-        subprocess.run([sys.executable, "-m", "venv", environment], check=True, capture_output=True)
-        subprocess.run([environment / "bin" / "pip", "install", "--quiet", "matplotlib"], check=True, capture_output=True)
-        return str(environment / "bin" / "python")
-    except (OSError, subprocess.CalledProcessError):
-        notice("no plots: matplotlib is missing and pip cannot fetch it (offline?)")
-        return None

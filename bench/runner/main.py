@@ -1,213 +1,146 @@
 # SPDX-License-Identifier: MIT
-"""The command line: plan, build, measure in rounds, report."""
+"""Plans, builds, measures in rounds, reports."""
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
+from argparse import Namespace
+from collections import defaultdict
 from pathlib import Path
 
-from . import build, fetch, machine, publish, report, targets
-from .measure import Job, Progress, Results, run_job
-from .suite import IMPLEMENTATIONS, OURS, RIVAL, WORKLOADS
+from . import compare, machine, publish, text, verdicts
+from .compiler import BUILDS, ROOT, BuildError, Compiler
+from .measure import measure_all, run_job, schedule
+from .model import Absence, Job, Plan, Suite
+from .options import parse
+from .results import BadFolder, RawFile, Results, read_run, write_absent, write_facts
+from .suites import SUITES
 
-ROUNDS = {"quick": 5, "full": 7, "grid": 3}
-FOR_EVER = float("inf")
-BUDGET = {"quick": 330.0, "full": FOR_EVER, "grid": FOR_EVER}  # seconds of measuring; the first round always runs to its end
+MADE_HERE = ROOT / "_build" / "bench" / "results"
+REPORT = ROOT / "_build" / "bench" / "report" / "index.html"
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+class Refused(Exception):
+    pass
 
 
-def arguments() -> argparse.Namespace:
-    p = argparse.ArgumentParser(
-        prog="bench", description="Benchmarks of Boxroot and its rivals. How to read and extend them: bench/README.md.",
-        epilog="bench publish [--check]: writes the figures of bench/results/boxroot-* into README.md")
-    mode = p.add_mutually_exclusive_group()
-    mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="quick", help="under eight minutes (default)")
-    mode.add_argument("--full", dest="mode", action="store_const", const="full", help="for the record; some hours")
-    mode.add_argument("--grid", dest="mode", action="store_const", const="grid",
-                      help="the GC's pace, over a grid of settings; half an hour")
-    p.add_argument("--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)")
-    p.add_argument("--only", metavar="WORKLOADS", help="comma-separated; see --list")
-    p.add_argument("--impl", metavar="IMPLEMENTATIONS", help="comma-separated; see --list")
-    p.add_argument("--build", metavar="BUILDS",
-                   help="comma-separated; every case in these builds, instead of those that the case names; see --list")
-    p.add_argument("--case", metavar="TEXT", help="only cases whose label contains TEXT")
-    p.add_argument("--rounds", type=int,
-                   help=f"repeats of everything ({ROUNDS['quick']}; with --full {ROUNDS['full']}, with --grid {ROUNDS['grid']})")
-    p.add_argument("--budget", type=float, metavar="SECONDS", help="begin no repeat that would end later than this")
-    where = p.add_mutually_exclusive_group()
-    where.add_argument("--out", type=Path, metavar="DIR",
-                       help="where the report goes (default: _build/bench/report/ocaml-VERSION, with --grid pacing-VERSION)")
-    where.add_argument("--record", action="store_true",
-                       help="put it into bench/results/boxroot-VERSION (with --grid pacing-VERSION), where `publish` looks")
-    p.add_argument("--build-dir", type=Path, metavar="DIR", help="(default: _build/bench/VERSION)")
-    p.add_argument("--build-only", action="store_true")
-    p.add_argument("--check-targets", action="store_true", help="exit code 1 when a target measured in this run is missed")
-    p.add_argument("--no-plot", action="store_true")
-    p.add_argument("--list", action="store_true", help="list workloads, implementations and builds")
-    return p.parse_args()
+def say(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
 
 
 def find_prefix(wanted: str | None) -> Path:
     if wanted and Path(wanted, "bin").is_dir():
         return Path(wanted)
-    command = [build.ROOT / "tools" / "toolchain", wanted or "--default"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([ROOT / "tools" / "toolchain", wanted or "--default"], stdout=subprocess.PIPE, text=True)
     if done.returncode != 0:
-        raise build.BuildError("no OCaml compiler: pass --ocaml PREFIX")
+        raise BuildError(f"no OCaml compiler {wanted or ''}: pass --ocaml PREFIX")
     return Path(done.stdout.strip())
 
 
-def chosen(names: str | None, table: dict) -> set[str]:
-    picked = set(names.split(",")) if names else set(table)
-    if unknown := picked - set(table):
-        raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; see --list")
-    return picked
+def output_folder(options: Namespace, suite: Suite, version: str, facts: dict[str, str]) -> Path:
+    name = machine.short_name(facts) + ("-grid" if options.mode == "grid" else "")
+    return options.out or (publish.RESULTS if options.record else MADE_HERE) / suite.name / version / name
 
 
-def plan(options, ocaml5: bool) -> list[Job]:
-    workloads, implementations = chosen(options.only, WORKLOADS), chosen(options.impl, IMPLEMENTATIONS)
-    builds = chosen(options.build, build.BUILDS) if options.build else None
-    jobs = [Job(w, c, i, b) for w in WORKLOADS.values() if w.name in workloads
-            for c in w.cases if options.mode in c.modes and (options.case or "") in c.label
-            if ocaml5 or not c.ocaml5_only
-            for b in build.BUILDS if b in (builds or c.builds)
-            for i in c.implementations if i in implementations and (ocaml5 or not IMPLEMENTATIONS[i].ocaml5_only)]
-    first = {(j.workload.name, j.label, j.implementation): j for j in reversed(jobs)}  # with --build, cases can fall together
-    return list(first.values())[::-1]
+def begin(out: Path, options: Namespace, facts: dict[str, str]) -> set[tuple]:
+    """What of the run is there already. Without --resume the folder is emptied of an earlier one."""
+    out.mkdir(parents=True, exist_ok=True)
+    if options.resume and (out / "raw.csv").exists():
+        before = read_run(out)
+        if differing := [k for k in ("commit", "mode", "OCaml", "processor") if before.facts.get(k) != facts[k]]:
+            raise Refused(f"--resume: {out} is of another {' and another '.join(differing)}")
+        facts["resumed"] = facts["date"]
+        facts["date"] = before.facts["date"]
+        return {(f.round, f.workload, f.case, f.implementation) for f in before.results.figures}
+    for name in ("raw.csv", "absent.csv", "series.csv"):
+        (out / name).unlink(missing_ok=True)
+    return set()
 
 
-def build_all(jobs: list[Job], compiler) -> tuple[dict, list[str]]:
-    """Programs by (source, implementation), and why the others are missing."""
-    wanted = {j.program: j for j in jobs}
-    programs, failures = {}, []
-    progress = Progress(len(wanted), sys.stderr)
-
-    def one(job):
-        return build.program(job.workload, IMPLEMENTATIONS[job.implementation], compiler, job.build)
-
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for key, future in [(k, pool.submit(one, j)) for k, j in wanted.items()]:
-            try:
-                programs[key] = future.result()
-            except (build.BuildError, fetch.FetchError) as error:
-                failures.append(f"{key[0]} with {key[1]} ({key[2]}) was not built: {error}")
-            progress.advance(1)
-            progress.show(f"building {key[0]} with {key[1]}")
-    progress.clear()
-    return programs, failures
-
-
-def measure_all(jobs: list[Job], programs: dict, text: Path, options) -> Results:
-    """Rounds over all jobs. Within a round the implementations of a case follow each other, in turn forwards and backwards."""
-    results = Results()
-    rounds = options.rounds or ROUNDS[options.mode]
-    budget = options.budget or BUDGET[options.mode]
-    groups: dict = {}
+def estimate(suite: Suite, jobs: list[Job], rounds: dict[Job, int]) -> None:
+    spent: dict[str, float] = defaultdict(float)
     for job in jobs:
-        if job.program in programs:
-            groups.setdefault((job.workload.name, job.label), []).append(job)
-    cost = {j: j.case.seconds for g in groups.values() for j in g}
-    planned = sum(c * (1 if j.case.once else rounds) for j, c in cost.items())
-    progress = Progress(min(planned, budget), sys.stderr)
-    start = time.monotonic()
-    failed: set[Job] = set()
-    for round_number in range(rounds):
-        for group in groups.values():
-            now = [j for j in group if j not in failed and not (round_number and j.case.once)]
-            if round_number and time.monotonic() - start + sum(cost[j] for j in now) > budget:
-                continue
-            for job in now if round_number % 2 == 0 else reversed(now):
-                progress.show(f"round {round_number + 1}: {job.workload.name} {job.label} {job.implementation}")
-                begin = time.monotonic()
-                try:
-                    args = [a.format(text=text, cores=os.cpu_count()) for a in job.case.args]
-                    results.add(run_job(job, programs[job.program], args, round_number))
-                except RuntimeError as error:
-                    failed.add(job)
-                    results.failures.append((job, str(error)))
-                progress.advance(job.case.seconds)
-                cost[job] = time.monotonic() - begin
-    progress.clear()
-    return results
+        spent[job.workload.name] += job.case.seconds * rounds[job]
+    for workload, seconds in sorted(spent.items(), key=lambda item: -item[1]):
+        per_job = [rounds[j] for j in jobs if j.workload.name == workload]
+        print(f"{seconds / 60:6.1f} min  {workload}, {min(per_job)} to {max(per_job)} rounds")
+    print(f"{sum(spent.values()) / 60:6.1f} min  in all, {suite.title}; builds and the first run's downloads come on top")
 
 
-def output_folder(options, version: str) -> Path:
-    grid = options.mode == "grid"
-    if options.record:
-        return publish.RESULTS / f"{publish.GRID if grid else publish.PRODUCT}-{version}"
-    return options.out or build.ROOT / "_build" / "bench" / "report" / f"{publish.GRID if grid else 'ocaml'}-{version}"
+def measure(options: Namespace, suite: Suite) -> int:
+    compiler = Compiler(find_prefix(options.ocaml))
+    facts = machine.facts(compiler, options.mode)
+    if options.record and not options.anyway and (why := machine.warnings(facts)):
+        raise Refused(f"not recorded: {'; '.join(why)} (--anyway records nevertheless, and says so)")
+    plan: Plan = suite.prepare(options, compiler, find_prefix(options.ocaml), say)
+    for reason in dict.fromkeys(f"{a.workload} with {a.implementation}: {a.why}" for a in plan.absent if "OCaml" not in a.why[:5]):
+        say(reason)
+    budget = (options.budget or suite.minutes[options.mode]) * 60
+    rounds = schedule(plan.jobs, options.rounds or suite.rounds[options.mode], budget, (suite.ours, suite.base))
+    if options.estimate:
+        estimate(suite, plan.jobs, rounds)
+        return 0
+    if options.build_only or not plan.jobs:
+        return 0 if plan.jobs else 1
+
+    out = output_folder(options, suite, compiler.version, facts)
+    facts |= plan.facts
+    done = begin(out, options, facts)
+    write_facts(out / "facts.json", {**facts, "complete": "no"})
+    raw, others = RawFile(out / "raw.csv"), machine.Others()
+
+    def run(job: Job, n: int):
+        return run_job(job, plan.programs[job.program], [a.format(**plan.arguments) for a in job.case.args], n, out / "series.csv")
+
+    try:
+        outcome = measure_all(plan.jobs, rounds, run, raw.append, done, budget)
+    finally:
+        raw.close()
+    write_absent(out / "absent.csv", [*plan.absent, *outcome.absent])
+    for job, why in outcome.failed:
+        say(f"{' '.join(part for part in job.key if part)} failed: {why}")
+    facts |= {"load after": machine.load(), "others during": f"{others.share():.0%}"}
+    write_facts(out / "facts.json", {**facts, "rounds": str(read_run(out).results.rounds())})
+    return tell(options, suite, out, outcome.failed)
 
 
-def without_what_is_missing(jobs: list[Job], compiler, failures: list[str]) -> list[Job]:
-    for b in dict.fromkeys(j.build for j in jobs):
-        if not compiler.can(b):
-            failures.append(f"nothing was measured in the build {b}: {compiler.c_command(b)[0]} is missing")
-            jobs = [j for j in jobs if j.build != b]
-    if not shutil.which("valgrind") and any(j.workload.measure for j in jobs):
-        failures.append("no instruction counts: valgrind is missing")
-        jobs = [j for j in jobs if not j.workload.measure]
-    return jobs
+def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, str]]) -> int:
+    run = read_run(out)
+    print(f"OCaml {run.version}, commit {run.facts['commit']}. Medians; ratios to {suite.base_title}.")
+    print(text.terminal(run.results, suite, shutil.get_terminal_size((160, 40)).columns))
+    checked = suite.check(run.results, run.version)
+    if options.mode != "grid":
+        print("\nTargets:", *verdicts.lines(checked, suite.unmeasured(run.results, run.version)), sep="\n  ", flush=True)
+    for warning in machine.warnings(run.facts):
+        say(f"not for the record: {warning}")
+    say(f"figures: {os.path.relpath(out)}")
+    missed = options.check_targets and not all(v.reached for v in checked)
+    return 1 if missed or any(j.implementation in suite.must_succeed for j, _ in failed) else 0
+
+
+def listing() -> None:
+    for suite in SUITES.values():
+        for title, table in (("workloads", suite.workloads), ("implementations", suite.implementations)):
+            print(f"{suite.title}, {title}:", *(f"  {x.name:<18}{x.note}" for x in table.values()), sep="\n")
+    print("Boxroot, builds:", *(f"  {b.name:<18}{b.note}" for b in BUILDS.values()), sep="\n")
 
 
 def main() -> int:
-    if sys.argv[1:2] == ["publish"]:
-        return publish.main(sys.argv[2:])
-    options = arguments()
-    if options.list:
-        for title, table in (("workloads", WORKLOADS), ("implementations", IMPLEMENTATIONS), ("builds", build.BUILDS)):
-            print(f"{title}:", *(f"  {x.name:<14}{x.note}" for x in table.values()), sep="\n")
-        return 0
+    options = parse()
     try:
-        compiler = build.Compiler(find_prefix(options.ocaml), options.build_dir)
-    except build.BuildError as error:
-        say(str(error))
-        return 1
-    cache = build.ROOT / "_build" / "bench"
-    failures: list[str] = []
-    jobs = without_what_is_missing(plan(options, compiler.ocaml5), compiler, failures)
-    facts = machine.facts(compiler, options.mode, list(dict.fromkeys(j.build for j in jobs)))
-    programs, not_built = build_all(jobs, compiler)
-    failures += not_built
-    if options.build_only or not programs:
-        for f in failures:
-            say(f)
-        return 1 if failures else 0
-    text = fetch.text(cache / "text", compiler.where, say) if any(j.workload.name == "index" for j in jobs) else None
-    results = measure_all(jobs, programs, text, options)
-    failures += [f"{j.workload.name} {j.label} with {j.implementation} failed: {why}" for j, why in results.failures]
-    facts["load after"] = machine.load()
-    facts["rounds"] = str(results.rounds())
-
-    verdicts = targets.check(results, compiler.ocaml5)
-    print(f"OCaml {compiler.version}, commit {facts['commit']}. Median, spread, ratio to {RIVAL}.")
-    print(report.terminal(report.tables(results), shutil.get_terminal_size((160, 40)).columns))
-    if options.mode == "grid":
-        title = f"Ratios to {RIVAL} over the grid"
-        target_lines = ["\t".join(row) for row in [publish.GRID_HEADER, *publish.grid(results)]]
-    else:
-        title, target_lines = "Targets", targets.lines(results, compiler.ocaml5)
-    print(f"\n{title}:", *target_lines, sep="\n  ", flush=True)
-
-    out = output_folder(options, compiler.version)
-    out.mkdir(parents=True, exist_ok=True)
-    report.write_raw(out / "raw.csv", results)
-    report.write_facts(out / "facts.json", {**facts, "left out": "; ".join(f.splitlines()[0] for f in failures)})
-    plots = []
-    if options.mode == "full" and not options.no_plot and (python := fetch.matplotlib_python(cache, say)):
-        heading = f"OCaml {compiler.version}, {facts['processor']}, {facts['date']}"
-        drawn = subprocess.run([python, Path(__file__).with_name("plot.py"), out / "raw.csv", out / "ratios.svg", heading])
-        plots = ["ratios.svg"] if drawn.returncode == 0 else []
-    (out / "report.md").write_text(report.markdown(results, facts, title, target_lines, plots, failures))
-    for f in failures:
-        say(f)
-    say(f"report: {os.path.relpath(out)}/report.md")
-    missed = options.check_targets and any(v[1] > v[2] for v in verdicts)
-    return 1 if missed or any(j.implementation == OURS for j, _ in results.failures) else 0
+        if options.list:
+            listing()
+            return 0
+        if options.publish:
+            return publish.command(options.check)
+        if options.compare:
+            return compare.command(*options.compare)
+        return measure(options, SUITES[options.suite])
+    except (BuildError, BadFolder, Refused, publish.PublishError) as error:
+        say(f"bench/run: {error}")
+        return 2
+    except KeyboardInterrupt:
+        say("\ninterrupted; --resume goes on with this run")
+        return 130

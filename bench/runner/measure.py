@@ -1,45 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""Runs programs, one process at a time, and keeps every figure they print."""
+"""Runs programs, one process at a time, in rounds over all cases, and keeps every figure they print."""
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import time
-from collections import defaultdict
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from statistics import median
+from pathlib import Path
 
-from .build import BUILDS, USERS
-from .suite import RIVAL, Case, Workload
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from .model import Absence, Job
+from .results import Figure
 
-@dataclass(frozen=True)
-class Figure:
-    round: int
-    workload: str
-    case: str
-    implementation: str
-    metric: str
-    value: float
-    unit: str
-
-
-@dataclass(frozen=True)
-class Job:
-    workload: Workload
-    case: Case
-    implementation: str
-    build: str = USERS
-
-    @property
-    def label(self) -> str:
-        """Of the case, with the build when that is not the users'."""
-        return ", ".join(part for part in (self.case.label, BUILDS[self.build].label) if part)
-
-    @property
-    def program(self) -> tuple[str, str, str]:
-        """What must be built."""
-        return self.workload.source, self.implementation, self.build
+SERIES_FIELDS = ["workload", "case", "implementation", "series", "x", "y"]
+BASE_PRIORITY = 3.0  # how much more time the two main columns of a case are worth than the others
 
 
 def one_line(text: str) -> str:
@@ -47,12 +25,27 @@ def one_line(text: str) -> str:
     return " ".join(text.split())[-300:]
 
 
-def run_job(job: Job, program, args: list[str], round_number: int) -> list[Figure]:
+@dataclass(frozen=True)
+class Sink:
+    """Where points over time or a distribution go: series.csv."""
+    path: Path
+    job: Job
+
+    def add(self, name: str, points: list[tuple[float, float]]) -> None:
+        new = not self.path.exists()
+        with self.path.open("a", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            if new:
+                writer.writerow(SERIES_FIELDS)
+            writer.writerows([*self.job.key, name, f"{x:.6g}", f"{y:.6g}"] for x, y in points)
+
+
+def run_job(job: Job, program, args: list[str], round_number: int, series: Path | None = None) -> list[Figure]:
     """Raises RuntimeError with the reason when the program does not end well."""
     environment = {k: v for k, v in os.environ.items() if k not in ("OCAMLRUNPARAM", "CAMLRUNPARAM")}
     try:
         if job.workload.measure:
-            rows = job.workload.measure(program, args, job.case.timeout)
+            rows = job.workload.measure(program, args, job.case.timeout, Sink(series, job) if series and not round_number else None)
         else:
             done = subprocess.run([str(program), *args], capture_output=True, text=True, timeout=job.case.timeout, env=environment)
             if done.returncode != 0:
@@ -64,76 +57,75 @@ def run_job(job: Job, program, args: list[str], round_number: int) -> list[Figur
         raise RuntimeError(f"no result within {job.case.timeout:g} s") from None
     except subprocess.CalledProcessError as error:
         raise RuntimeError(f"exit code {error.returncode}: {one_line(error.stderr.decode(errors='replace'))}") from None
-    return [Figure(round_number, job.workload.name, job.label, job.implementation, *row) for row in rows]
+    return [Figure(round_number, *job.key[:2], job.implementation, *row) for row in rows]
 
 
-class Results:
-    """All figures of a run, by workload, case, metric and implementation."""
-
-    def __init__(self, figures: list[Figure] = ()):
-        self.figures: list[Figure] = []
-        self.values: dict[tuple, dict[int, float]] = defaultdict(dict)
-        self.units: dict[tuple, str] = {}
-        self.failures: list[tuple[Job, str]] = []
-        self.add(figures)
-
-    def add(self, figures) -> None:
-        for f in figures:
-            self.figures.append(f)
-            self.values[f.workload, f.case, f.metric, f.implementation][f.round] = f.value
-            self.units[f.workload, f.case, f.metric] = f.unit
-
-    def cases(self, workload: str) -> list[str]:
-        return list(dict.fromkeys(f.case for f in self.figures if f.workload == workload))
-
-    def metrics(self, workload: str, case: str) -> list[str]:
-        return list(dict.fromkeys(f.metric for f in self.figures if (f.workload, f.case) == (workload, case)))
-
-    def implementations(self, workload: str, case: str) -> list[str]:
-        return list(dict.fromkeys(f.implementation for f in self.figures if (f.workload, f.case) == (workload, case)))
-
-    def rounds(self) -> int:
-        return 1 + max((f.round for f in self.figures), default=0)
-
-    def median(self, workload: str, case: str, metric: str, implementation: str) -> float | None:
-        values = self.values.get((workload, case, metric, implementation))
-        return median(values.values()) if values else None
-
-    def spread(self, workload: str, case: str, metric: str, implementation: str) -> float | None:
-        """Half of the distance between the least and the greatest figure, as a share of the median."""
-        values = self.values.get((workload, case, metric, implementation), {}).values()
-        middle = median(values) if values else 0
-        return (max(values) - min(values)) / 2 / middle if len(values) > 1 and middle else None
-
-    def ratio(self, workload: str, case: str, metric: str, implementation: str, base: str = RIVAL) -> float | None:
-        """The median over the rounds of the ratio to `base` in the same round: what drifts on the machine cancels."""
-        ours = self.values.get((workload, case, metric, implementation), {})
-        theirs = self.values.get((workload, case, metric, base), {})
-        ratios = [ours[r] / theirs[r] for r in ours if theirs.get(r)]
-        return median(ratios) if ratios else None
+def by_case(jobs: Iterable[Job]) -> list[list[Job]]:
+    groups: dict[tuple, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(job.key[:2], []).append(job)
+    return list(groups.values())
 
 
-class Progress:
-    """A line on the terminal: bar, time left, what runs."""
+def schedule(jobs: list[Job], rounds: int, seconds: float, main: tuple[str, ...] = ()) -> dict[Job, int]:
+    """How many rounds of each job fit into so many seconds: first one round of what is short, then more rounds, so that
+    no job takes much more time than the others; `main` implementations are worth more. 0: it does not fit at all."""
+    units = sorted((job.case.seconds * (n + 1) / (BASE_PRIORITY if job.implementation in main else 1), at, n)
+                   for at, job in enumerate(jobs) for n in range(1 if job.case.once else rounds))
+    number = dict.fromkeys(jobs, 0)
+    left = seconds
+    for _, at, n in units:
+        job = jobs[at]
+        if number[job] == n and job.case.seconds <= left:
+            number[job] += 1
+            left -= job.case.seconds
+    return number
 
-    def __init__(self, seconds_planned: float, stream):
-        self.planned, self.done, self.stream = seconds_planned, 0.0, stream
-        self.start = time.monotonic()
 
-    def show(self, what: str) -> None:
-        if not self.stream.isatty():
-            return
-        share = min(1.0, self.done / self.planned) if self.planned else 1.0
-        elapsed = time.monotonic() - self.start
-        left = elapsed / share * (1 - share) if share > 0.02 else self.planned - self.done
-        bar = "#" * int(share * 30)
-        self.stream.write(f"\r\033[K[{bar:<30}] {share:4.0%}  {left:4.0f} s left  {what}")
-        self.stream.flush()
+@dataclass
+class Outcome:
+    absent: list[Absence]
+    failed: list[tuple[Job, str]]
+    left_out: int  # measurements that the budget did not allow
 
-    def advance(self, seconds: float) -> None:
-        self.done += seconds
 
-    def clear(self) -> None:
-        if self.stream.isatty():
-            self.stream.write("\r\033[K")
-            self.stream.flush()
+def progress_bar(quiet: bool = False) -> Progress:
+    return Progress(BarColumn(30), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}"),
+                    console=Console(stderr=True), transient=True, disable=quiet)
+
+
+def measure_all(jobs: list[Job], rounds: dict[Job, int], run: Callable[[Job, int], list[Figure]], keep: Callable[[list[Figure]], None],
+                done: set[tuple], seconds: float = float("inf"), quiet: bool = False) -> Outcome:
+    """Rounds over all jobs. Within a round the implementations of a case follow each other, in turn forwards and
+    backwards. `done`: (round, workload, case, implementation) that need not be measured again. Once `seconds` are over,
+    nothing is begun that would end later, except in the first round."""
+    outcome = Outcome([], [], 0)
+    start = time.monotonic()
+    cost = {j: j.case.seconds for j in jobs}
+    failed: set[Job] = set()
+    for job in jobs:
+        if not rounds[job]:
+            outcome.absent.append(Absence(*job.key, f"takes {job.case.seconds:.0f} s: does not fit into the time of this run"))
+    todo = [(n, job) for n in range(max(rounds.values(), default=0)) for group in by_case(jobs)
+            for job in (group if n % 2 == 0 else reversed(group)) if n < rounds[job] and (n, *job.key) not in done]
+    with progress_bar(quiet) as bar:
+        task = bar.add_task("", total=sum(cost[j] for _, j in todo))
+        for n, job in todo:
+            if job in failed:
+                bar.advance(task, job.case.seconds)
+                continue
+            if n and time.monotonic() - start + cost[job] > seconds:
+                outcome.left_out += 1
+                bar.advance(task, job.case.seconds)
+                continue
+            bar.update(task, description=f"round {n + 1}: {' '.join(part for part in job.key if part)}")
+            begin = time.monotonic()
+            try:
+                keep(run(job, n))
+            except RuntimeError as error:
+                failed.add(job)
+                outcome.failed.append((job, str(error)))
+                outcome.absent.append(Absence(*job.key, f"failed: {error}"))
+            bar.advance(task, job.case.seconds)
+            cost[job] = max(time.monotonic() - begin, 0.001)
+    return outcome

@@ -1,285 +1,199 @@
 # SPDX-License-Identifier: MIT
-"""Writes the block of measured figures in README.md from the raw data in bench/results/: every row of this library
-beside 0.4.0, those first in which 0.4.0 is better. No figure in that block is written by hand."""
-
+"""Writes every measured figure of the documents from the raw data in bench/results/, and from nothing else: the short
+blocks in README.md, all rows in docs/, the report and the pictures in bench/report/."""
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import geometric_mean
 
-from . import targets
-from .build import ROOT
-from .measure import Results
-from .report import markdown_table, number, read_facts, read_raw
-from .suite import IMPLEMENTATIONS, OURS, RIVAL, WORKLOADS
+from . import html, machine
+from .compiler import ROOT
+from .model import Suite
+from .results import BadFolder, Run, read_run
+from .rows import HEADER, Row, groups, rows
+from .suites import SUITES
+from .text import interval, markdown_table, times
 
-RESULTS, PRODUCT = ROOT / "bench" / "results", "boxroot"
-README = ROOT / "README.md"
-BEGIN, END = "<!-- measured:begin -->", "<!-- measured:end -->"
-BESIDE = (
-    "floor",
-    "generational",
-    "ocaml",
-    "ocaml_ref",
-    "ocaml_list",
-    "ocaml_array",
-    "camllocal",
-    "malloc",
-)  # others that a row names
-
-
-LOST = "values lost"  # a metric of workloads that count what a rival failed to keep alive
+RESULTS = ROOT / "bench" / "results"
+REPORT = "bench/report"
+MARKERS = {"boxroot": ("<!-- measured:begin -->", "<!-- measured:end -->"),
+           "outheap": ("<!-- outheap-measured:begin -->", "<!-- outheap-measured:end -->")}
+DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md"}
+WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
+GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
+NOT_A_LINE = ("date", "commit", "mode", "OCaml", "left out", "complete", "rounds")  # facts that are told otherwise
 
 
 class PublishError(Exception):
     pass
 
 
-@dataclass(frozen=True)
-class Row:
-    """One figure of this library beside that of 0.4.0. `rounds`: least and greatest ratio within one round, when there
-    were several."""
-
-    name: str
-    unit: str
-    ours: float
-    theirs: float
-    rounds: tuple[float, float] | None
-    others: tuple[tuple[str, float], ...]
-
-    @property
-    def ratio(self) -> float:
-        """Of the medians. Memory can shrink: then the sign of the figures decides."""
-        if self.theirs > 0:
-            return max(self.ours, 0.0) / self.theirs
-        return 1.0 if self.ours <= self.theirs else float("inf")
-
-    @property
-    def sure(self) -> bool:
-        """All rounds on the same side."""
-        return self.rounds is not None and (self.rounds[0] > 1) == (self.rounds[1] > 1) == (self.ratio > 1)
-
-    def cells(self) -> list[str]:
-        ratio = "–" if self.ratio == float("inf") else f"{self.ratio:.2f}"
-        spread = f"{self.rounds[0]:.2f}–{self.rounds[1]:.2f}" if self.rounds else "one round"
-        others = ", ".join(f"{name} {number(value)}" for name, value in self.others)
-        return [
-            self.name,
-            number(self.ours) + (f" {self.unit}" if self.unit else ""),
-            number(self.theirs),
-            f"**{ratio}**" if self.ratio > 1 else ratio,
-            spread,
-            others,
-        ]
+def version_key(run: Run) -> tuple:
+    return tuple(-int(n) for n in re.findall(r"\d+", run.version)), len(run.folder.name), run.folder.name
 
 
-def rows(results: Results) -> list[Row]:
-    """Every figure that both have and of which less is better, the greatest ratio first."""
-    out = []
-    for workload in WORKLOADS.values():
-        for case in results.cases(workload.name):
-            for metric in results.metrics(workload.name, case):
-                key = workload.name, case, metric
-                ours, theirs = (results.values.get((*key, i)) for i in (OURS, RIVAL))
-                if not ours or not theirs or not workload.compared(metric):
-                    continue
-                single = [ours[r] / theirs[r] for r in ours if theirs.get(r, 0) > 0]
-                others = tuple((i, results.median(*key, i)) for i in BESIDE if results.values.get((*key, i)))
-                name = f"{workload.name}{' (' + case + ')' if case else ''}: {metric}"
-                if results.median(workload.name, case, LOST, RIVAL):
-                    name += " †"
-                out.append(
-                    Row(
-                        name,
-                        results.units[key],
-                        median(ours.values()),
-                        median(theirs.values()),
-                        (min(single), max(single)) if len(single) > 1 else None,
-                        others,
-                    )
-                )
-    return sorted(out, key=lambda row: -row.ratio)
+def recorded(results: Path, suite: Suite) -> list[Run]:
+    """All runs of a suite, the newest version of OCaml first, and the main run of a version before others."""
+    folders = sorted(p.parent for p in (results / suite.name).glob("*/*/raw.csv")) if results.exists() else []
+    return sorted((read_run(folder) for folder in folders), key=version_key)
 
 
-HEADER = ["", "this library", "0.4.0", "ratio", "in single rounds", "others"]
-NOT_A_LINE = ("date", "commit", "mode", "rounds", "OCaml", "left out")  # facts that are told otherwise
+def wrapped(lines: Iterable[str]) -> Iterable[str]:
+    """Prose in lines of 120 characters; tables as they are."""
+    for line in lines:
+        yield line if line.startswith(("|", "<", "!", "#")) else textwrap.fill(
+            line, 120, subsequent_indent="  " if line.startswith("* ") else "", break_long_words=False, break_on_hyphens=False)
 
 
-def about(facts: dict[str, str]) -> list[str]:
-    """What a reader must know about a run."""
-    out = [
-        f"Measured {facts['date']} at commit {facts['commit']} with OCaml {facts['OCaml']}; {facts['mode']} mode, "
-        f"rounds: {facts['rounds']} at most.",
-        "",
-    ]
-    out += [
-        f"* {name}: {'`' + value + '`' if name.startswith('C code') else value}"
-        for name, value in facts.items()
-        if value and name not in NOT_A_LINE
-    ]
-    return out + ([f"* not measured: {facts['left out']}"] if facts.get("left out") else [])
+def split(all_rows: list[Row]) -> tuple[list[Row], list[Row]]:
+    return [r for r in all_rows if r.ratio.value > 1], [r for r in all_rows if r.ratio.value <= 1]
 
 
-def of_version(folder: Path, heading: str) -> list[str]:
-    facts, results = read_facts(folder / "facts.json"), read_raw(folder / "raw.csv")
-    all_rows = rows(results)
+def when(run: Run) -> str:
+    f = run.facts
+    rounds = sorted({len(v) for v in run.results.values.values()})
+    return (f"Measured {f['date']} at commit {f['commit']}, OCaml {run.version}, {f['processor']} with {f['cores']} cores, {f['mode']} mode, "
+            f"{rounds[0]} to {rounds[-1]} rounds.")
+
+
+def warned(run: Run) -> list[str]:
+    found = machine.warnings(run.facts)
+    return [f"**Not a run for the record:** {'; '.join(found)}.", ""] if found else []
+
+
+# --- README.md -----------------------------------------------------------------------------------------------------------
+
+
+def summary(results: Path, suite: Suite) -> list[str]:
+    runs = [r for r in recorded(results, suite) if r.facts["mode"] != "grid"]
+    if not runs:
+        raise PublishError(f"no results of {suite.title} in {results}: run `tools/bench --suite {suite.name} --record` first")
+    run, document = runs[0], DOCUMENTS[suite.name]
+    all_rows = rows(run.results, suite)
     if not all_rows:
-        raise PublishError(f"{folder}: no figure of {OURS} beside {RIVAL}")
-    lost, won = [r for r in all_rows if r.ratio > 1], [r for r in all_rows if r.ratio <= 1]
-    verdicts = targets.check(results, not facts["OCaml"].startswith("4."))
-    missed = sum(v[1] > v[2] for v in verdicts)
-    out = [heading, "", *about(facts), ""]
-    out += [
-        f"Of {len(all_rows)} rows 0.4.0 is better in {len(lost)}, in {sum(r.sure for r in lost)} of them in every round; "
-        f"this library in {len(won)}, in {sum(r.sure for r in won)} of them in every round. "
-        f"{missed} of {len(verdicts)} targets are missed (`{shown(folder)}/report.md`).",
-        "",
-    ]
-    if any(r.name.endswith("†") for r in all_rows):
-        out += ["† 0.4.0 lost values in this program, so that it had less to do.", ""]
+        raise PublishError(f"{run.folder}: no figure of {suite.ours} beside {suite.base}")
+    lost, won = split(all_rows)
+    out = [f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)", "", when(run), "", *warned(run)]
+    out += [f"Ratios to {suite.base_title} in the same run; below 1, {suite.title} is better. Of {len(all_rows)} rows {suite.title} is better or equal "
+            f"in {len(won)} ({sum(r.ratio.sure for r in won)} of them beyond doubt: the 95 % interval excludes 1), {suite.base_title} in {len(lost)} "
+            f"({sum(r.ratio.sure for r in lost)} beyond doubt).", ""]
+    out += markdown_table(["workloads", "geometric mean", "rows", "rounds"], [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)])
     if lost:
-        out += ["0.4.0 is better:", "", *markdown_table(HEADER, [r.cells() for r in lost]), ""]
-    if won:  # folded: what is lost is what a reader must see
-        title = f"This library is better, or both are the same ({len(won)} rows)"
-        table = markdown_table(HEADER, [r.cells() for r in won])
-        out += [f"<details><summary>{title}</summary>", "", *table, "", "</details>", ""]
+        out += ["", f"<details><summary>The {len(lost)} rows in which {suite.base_title} is better, the worst first</summary>", ""]
+        out += markdown_table(["", "ratio", "95 %", "rounds"], [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in lost])
+        out += ["", "</details>"]
+    out += ["", f"[All rows]({document}), with what else was measured beside them; the [report](bench/report/index.html) has a plot for each workload."]
     return out
 
 
-GRID = "pacing"
-GRID_HEADER = ["", "geometric mean", "least", "greatest", "where"]
+# --- docs/ ---------------------------------------------------------------------------------------------------------------
 
 
-def grid(results: Results) -> list[list[str]]:
-    """Of each figure, the ratios to 0.4.0 over all settings."""
-    table, cases = [], results.cases(GRID)
-    for metric in results.metrics(GRID, cases[0]) if cases else []:
-        ratios = {c: r for c in cases if (r := results.ratio(GRID, c, metric, OURS)) and WORKLOADS[GRID].shown(metric)}
-        if ratios:
-            worst = max(ratios, key=ratios.get)
-            table.append(
-                [
-                    metric,
-                    f"{geometric_mean(ratios.values()):.2f}",
-                    f"{min(ratios.values()):.2f}",
-                    f"{ratios[worst]:.2f}",
-                    worst,
-                ]
-            )
+def about(run: Run) -> list[str]:
+    """What a reader must know about a run."""
+    return [when(run), "", *warned(run),
+            *(f"* {name}: {'`' + value + '`' if name.startswith('C co') else value}" for name, value in run.facts.items() if value and name not in NOT_A_LINE)]
+
+
+def of_run(run: Run, suite: Suite, title: str) -> list[str]:
+    all_rows = rows(run.results, suite)
+    lost, won = split(all_rows)
+    verdicts = suite.check(run.results, run.version)
+    header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:]]
+    out = [f"## {title}", "", *about(run), ""]
+    out += markdown_table(["workloads", "geometric mean", "rows", "rounds"], [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)])
+    for which, some in ((f"{suite.base_title[0].upper()}{suite.base_title[1:]} is better", lost), (f"{suite.title} is better, or both are the same", won)):
+        if some:
+            out += ["", f"### {which}: {len(some)} rows, {sum(r.ratio.sure for r in some)} beyond doubt", "", *markdown_table(header, [r.cells() for r in some])]
+    if verdicts:
+        out += ["", f"### Targets: {sum(v.reached for v in verdicts)} of {len(verdicts)} reached", ""]
+        out += markdown_table(["missed", "figure", "at most"], [[v.name, f"{v.figure:.3f} {v.unit}", f"{v.bound:.3f}"] for v in verdicts if not v.reached])
+    if run.results.absent:
+        out += ["", "### Not measured", "", *not_measured(run)]
+    elif run.facts.get("left out"):
+        out += ["", "### Not measured", "", run.facts["left out"]]
+    return [*out, ""]
+
+
+def not_measured(run: Run) -> list[str]:
+    why: dict[str, list[str]] = {}
+    for a in run.results.absent:
+        why.setdefault(a.why, []).append(" ".join(part for part in (a.workload, f"({a.case})" if a.case else "", a.implementation) if part))
+    return [f"* {reason}: {', '.join(dict.fromkeys(cells))}" for reason, cells in why.items()]
+
+
+def grid(run: Run, suite: Suite) -> list[list[str]]:
+    """Of each figure, the ratios over all settings."""
+    table, cases = [], run.results.cases(GRID)
+    for metric in run.results.metrics(GRID, cases[0]) if cases else []:
+        ratios = {c: r.value for c in cases if (r := run.results.ratio(GRID, c, metric, suite.ours, suite.base)) and 0 < r.value < float("inf")}
+        if ratios and suite.workloads[GRID].shown(metric):
+            worst = max(ratios, key=lambda c: ratios[c])
+            table.append([metric, times(geometric_mean(ratios.values())), times(min(ratios.values())), times(ratios[worst]), worst])
     return table
 
 
-def of_grid(folder: Path) -> list[str]:
-    facts, results = read_facts(folder / "facts.json"), read_raw(folder / "raw.csv")
-    return [
-        f"### The GC's pace, OCaml {facts['OCaml'].split(',')[0]}",
-        "",
-        *about(facts),
-        "",
-        f"Ratios to 0.4.0 over {len(results.cases(GRID))} settings (`{shown(folder)}/report.md` has each):",
-        "",
-        *markdown_table(GRID_HEADER, grid(results)),
-        "",
-    ]
-
-
-def shown(folder: Path) -> Path:
-    return folder.relative_to(ROOT) if folder.is_relative_to(ROOT) else folder
-
-
-def wrapped(line: str) -> str:
-    """Prose in lines of 120 characters; tables as they are."""
-    return (
-        line
-        if line.startswith(("|", "<", "!", "#"))
-        else textwrap.fill(
-            line,
-            120,
-            subsequent_indent="  " if line.startswith("* ") else "",
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-    )
-
-
-def version_key(folder: Path) -> tuple[int, ...]:
-    return tuple(int(n) for n in re.findall(r"\d+", folder.name))
-
-
-def block(results: Path = RESULTS) -> str:
-    folders = sorted(results.glob(f"{PRODUCT}-*"), key=version_key, reverse=True)
-    if not folders:
-        raise PublishError(f"no folder {PRODUCT}-VERSION in {results}: run `tools/bench --record` first")
-    for folder in folders:
-        if missing := [name for name in ("raw.csv", "facts.json") if not (folder / name).exists()]:
-            raise PublishError(f"{folder} has no {' and no '.join(missing)}: measure again with `tools/bench --record`")
-    out = [
-        BEGIN,
-        "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->",
-        "",
-    ]
-    if (folders[0] / "ratios.svg").exists():
-        out += [f"![ratios to 0.4.0]({shown(folders[0])}/ratios.svg)", ""]
-    out += [
-        "A row has the medians over the rounds of one run, the ratio of these medians (below 1, this library is better; "
-        "bold, 0.4.0 is), and the least and greatest ratio within one round, in which both ran directly after each "
-        "other. What each row measures: `bench/README.md`. Others in the last column: "
-        + "; ".join(f"`{i}`, {IMPLEMENTATIONS[i].note}" for i in BESIDE)
-        + ".",
-        "",
-    ]
-    for n, folder in enumerate(folders):
-        version = folder.name.removeprefix(f"{PRODUCT}-")
-        if n == 0:
-            out += of_version(folder, f"### OCaml {version}")
+def document(results: Path, suite: Suite) -> str:
+    runs = recorded(results, suite)
+    out = [f"# {suite.title}: all that was measured", "", WRITTEN_BY, ""]
+    out += ["A row has the medians over the rounds of one run, and their ratio: below 1, "
+            f"{suite.title} is better; bold, {suite.base_title} is. The range is a 95 % bootstrap interval of that ratio over the rounds; "
+            "*beyond doubt* means that it excludes 1. Rows are sorted by ratio: losses come first.", ""]
+    if suite.floors:
+        out += ["*Distance to floor*: the same program without roots, or with a bare free list, is the floor. The column has our time less the floor's, "
+                f"over that of {suite.base_title} less the floor's. *At the floor*: within 2 % of it.", ""]
+    out += [f"What each workload measures: `bench/README.md`. Others in the last column: {'; '.join(f'`{i}`, {suite.implementations[i].note}' for i in suite.beside)}.", ""]
+    if any(r.lost_values for run in runs for r in rows(run.results, suite)):
+        out += [f"† {suite.base_title} lost values in this program, so that it had less to do. Such rows are not part of the means.", ""]
+    for run in runs:
+        label = run.folder.name
+        if run.facts["mode"] == "grid":
+            out += [f"## OCaml {run.version}: the GC's pace over {len(run.results.cases(GRID))} settings", "", *about(run), "",
+                    *markdown_table(GRID_HEADER, grid(run, suite)), ""]
         else:
-            out += [
-                "<details>",
-                f"<summary>OCaml {version}</summary>",
-                "",
-                *of_version(folder, f"### OCaml {version}"),
-                "</details>",
-                "",
-            ]
-    for folder in sorted(results.glob(f"{GRID}-*"), key=version_key, reverse=True):
-        out += of_grid(folder)
-    return "\n".join([*(wrapped(line) for line in out), END])
+            out += of_run(run, suite, f"OCaml {run.version}, {label}")
+    return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats + "\n"
 
 
-def main(arguments: list[str]) -> int:
-    p = argparse.ArgumentParser(prog="bench publish", description=__doc__)
-    p.add_argument(
-        "--check", action="store_true", help="write nothing; exit code 1 when the file does not say what the data say"
-    )
-    p.add_argument(
-        "--from",
-        dest="results",
-        type=Path,
-        default=RESULTS,
-        metavar="DIR",
-        help="folder with boxroot-VERSION (default: bench/results)",
-    )
-    p.add_argument("--into", type=Path, default=README, metavar="FILE", help="(default: README.md)")
-    options = p.parse_args(arguments)
+# --- all files -----------------------------------------------------------------------------------------------------------
+
+
+def with_block(text: str, suite: Suite, lines: list[str]) -> str:
+    begin, end = MARKERS[suite.name]
+    if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
+        raise PublishError(f"README.md must have the markers {begin} and {end}, once each and in this order")
+    return text[:text.index(begin)] + "\n".join([begin, WRITTEN_BY, "", *wrapped(lines), end]) + text[text.index(end) + len(end):]
+
+
+def contents(root: Path) -> dict[Path, str]:
+    """What each file should contain."""
+    results, readme = root / "bench" / "results", (root / "README.md").read_text()
+    files: dict[Path, str] = {}
+    all_runs = []
+    for suite in SUITES.values():
+        runs = recorded(results, suite)
+        readme = with_block(readme, suite, summary(results, suite))
+        files[root / DOCUMENTS[suite.name]] = document(results, suite)
+        files[root / REPORT / f"{suite.name}.svg"] = html.picture(runs[0], suite)
+        all_runs += [(suite, run) for run in runs]
+    files[root / REPORT / "index.html"] = html.page(all_runs)
+    return {root / "README.md": readme, **files}
+
+
+def command(check: bool, root: Path = ROOT) -> int:
     try:
-        text = options.into.read_text()
-        if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
-            raise PublishError(f"{options.into} must have the markers {BEGIN} and {END}, once each and in this order")
-        new = text[: text.index(BEGIN)] + block(options.results.resolve()) + text[text.index(END) + len(END) :]
-    except (PublishError, OSError) as error:
-        print(f"bench publish: {error}", file=sys.stderr)
-        return 2
-    if options.check:
-        if new != text:
-            print(
-                f"{options.into}: the measured figures are not those of bench/results; run `tools/bench --publish`",
-                file=sys.stderr,
-            )
-        return int(new != text)
-    options.into.write_text(new)
-    return 0
+        wrong = {path: text for path, text in contents(root).items() if not path.exists() or path.read_text() != text}
+    except (BadFolder, OSError) as error:
+        raise PublishError(str(error)) from None
+    for path, text in wrong.items():
+        if check:
+            print(f"{path.relative_to(root)}: not what bench/results says; run `tools/bench --publish`", file=sys.stderr)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {path.relative_to(root)}", file=sys.stderr)
+    return int(check and bool(wrong))

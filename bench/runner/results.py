@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: MIT
+"""Figures, and what is computed from them: medians, ratios, intervals. Their files: raw.csv, absent.csv, facts.json."""
+from __future__ import annotations
+
+import csv
+import json
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from .model import Absence
+
+RESAMPLES, CONFIDENCE = 2000, 95
+
+
+@dataclass(frozen=True)
+class Figure:
+    round: int
+    workload: str
+    case: str
+    implementation: str
+    metric: str
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Of the medians over the rounds. `low`, `high`: its bootstrap interval, where both sides have two rounds or more."""
+    value: float
+    low: float | None
+    high: float | None
+    rounds: int
+
+    @property
+    def sure(self) -> bool:
+        """The interval does not contain 1."""
+        return self.low is not None and self.high is not None and (self.low > 1 or self.high < 1)
+
+
+@lru_cache(maxsize=None)
+def bootstrap(ours: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, float] | None:
+    """The interval of the ratio of medians when rounds are drawn anew, the same ones for both sides when they are as
+    many. The seed comes from the data: the same data give the same interval."""
+    if min(len(ours), len(theirs)) < 2:
+        return None
+    draw = np.random.default_rng(zlib.crc32(repr((ours, theirs)).encode()))
+    a, b = np.array(ours), np.array(theirs)
+    i = draw.integers(len(a), size=(RESAMPLES, len(a)))
+    j = i if len(a) == len(b) else draw.integers(len(b), size=(RESAMPLES, len(b)))
+    below = np.median(b[j], axis=1)
+    ratios = np.maximum(np.median(a[i], axis=1), 0.0)[below > 0] / below[below > 0]
+    if not len(ratios):
+        return None
+    tail = (100 - CONFIDENCE) / 2
+    low, high = np.percentile(ratios, [tail, 100 - tail])
+    return float(low), float(high)
+
+
+def ratio_of(ours: dict[int, float], theirs: dict[int, float]) -> Ratio | None:
+    """Memory can shrink: where the base is not positive, the sign of the figures decides."""
+    if not ours or not theirs:
+        return None
+    a, b = median(ours.values()), median(theirs.values())
+    value = max(a, 0.0) / b if b > 0 else 1.0 if a <= b else float("inf")
+    common = sorted(ours.keys() & theirs.keys())
+    pairs = common if len(common) > 1 else None
+    x = tuple(ours[r] for r in pairs) if pairs else tuple(ours.values())
+    y = tuple(theirs[r] for r in pairs) if pairs else tuple(theirs.values())
+    interval = bootstrap(x, y) if b > 0 else None
+    # Both sides over all their rounds make the ratio; the interval is that of the rounds they share, and contains it.
+    low, high = (min(interval[0], value), max(interval[1], value)) if interval else (None, None)
+    return Ratio(value, low, high, min(len(ours), len(theirs)))
+
+
+class Results:
+    """All figures of a run, by workload, case, metric and implementation."""
+
+    def __init__(self, figures: Iterable[Figure] = (), absent: Iterable[Absence] = ()):
+        self.figures: list[Figure] = []
+        self.absent: list[Absence] = list(absent)
+        self.values: dict[tuple, dict[int, float]] = defaultdict(dict)
+        self.units: dict[tuple, str] = {}
+        self._cases: dict[str, dict[str, None]] = defaultdict(dict)
+        self._metrics: dict[tuple, dict[str, None]] = defaultdict(dict)
+        self._implementations: dict[tuple, dict[str, None]] = defaultdict(dict)
+        self.add(figures)
+
+    def add(self, figures: Iterable[Figure]) -> None:
+        for f in figures:
+            self.figures.append(f)
+            self.values[f.workload, f.case, f.metric, f.implementation][f.round] = f.value
+            self.units[f.workload, f.case, f.metric] = f.unit
+            self._cases[f.workload][f.case] = None
+            self._metrics[f.workload, f.case][f.metric] = None
+            self._implementations[f.workload, f.case][f.implementation] = None
+
+    def cases(self, workload: str) -> list[str]:
+        return list(self._cases.get(workload, ()))
+
+    def metrics(self, workload: str, case: str) -> list[str]:
+        return list(self._metrics.get((workload, case), ()))
+
+    def implementations(self, workload: str, case: str) -> list[str]:
+        return list(self._implementations.get((workload, case), ()))
+
+    def of(self, workload: str, case: str, metric: str, implementation: str) -> dict[int, float]:
+        return self.values.get((workload, case, metric, implementation), {})
+
+    def rounds(self) -> int:
+        return 1 + max((f.round for f in self.figures), default=-1)
+
+    def median(self, workload: str, case: str, metric: str, implementation: str) -> float | None:
+        values = self.of(workload, case, metric, implementation)
+        return median(values.values()) if values else None
+
+    def ratio(self, workload: str, case: str, metric: str, implementation: str, base: str) -> Ratio | None:
+        return ratio_of(self.of(workload, case, metric, implementation), self.of(workload, case, metric, base))
+
+    def why_absent(self, workload: str, case: str, implementation: str) -> str | None:
+        return next((a.why for a in self.absent if a.workload in ("", workload) and a.case in ("", case)
+                     and a.implementation in ("", implementation)), None)
+
+
+FIELDS = [f.name for f in fields(Figure)]
+ABSENT_FIELDS = [f.name for f in fields(Absence)]
+
+
+class RawFile:
+    """raw.csv, to which figures are appended as they come: what was measured survives an interruption."""
+
+    def __init__(self, path: Path):
+        new = not path.exists()
+        self.file = path.open("a", newline="")
+        self.writer = csv.writer(self.file, lineterminator="\n")
+        if new:
+            self.writer.writerow(FIELDS)
+
+    def append(self, figures: Iterable[Figure]) -> None:
+        self.writer.writerows(astuple(f) for f in figures)
+        self.file.flush()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def write_raw(path: Path, figures: Iterable[Figure]) -> None:
+    path.unlink(missing_ok=True)
+    raw = RawFile(path)
+    raw.append(figures)
+    raw.close()
+
+
+def read_figures(path: Path) -> list[Figure]:
+    with path.open(newline="") as file:
+        return [Figure(int(r["round"]), r["workload"], r["case"], r["implementation"], r["metric"], float(r["value"]), r["unit"])
+                for r in csv.DictReader(file)]
+
+
+def write_absent(path: Path, absent: Iterable[Absence]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(ABSENT_FIELDS)
+        writer.writerows(dict.fromkeys(astuple(a) for a in absent))
+
+
+def read_absent(path: Path) -> list[Absence]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [Absence(*(r[name] for name in ABSENT_FIELDS)) for r in csv.DictReader(file)]
+
+
+def write_facts(path: Path, facts: dict[str, str]) -> None:
+    path.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A folder of results, read."""
+    folder: Path
+    results: Results
+    facts: dict[str, str]
+
+    @property
+    def version(self) -> str:
+        return self.facts["OCaml"].split(",")[0].split(" ")[0]
+
+
+class BadFolder(Exception):
+    pass
+
+
+def read_run(folder: Path) -> Run:
+    if missing := [name for name in ("raw.csv", "facts.json") if not (folder / name).exists()]:
+        raise BadFolder(f"{folder} has no {' and no '.join(missing)}: measure again")
+    try:
+        facts = json.loads((folder / "facts.json").read_text())
+        return Run(folder, Results(read_figures(folder / "raw.csv"), read_absent(folder / "absent.csv")), facts)
+    except (ValueError, KeyError) as error:
+        raise BadFolder(f"{folder} cannot be read: {type(error).__name__}: {error}") from None

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Rows of the published tables: one figure of ours beside that of the base, with what others have and how much is left."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import geometric_mean
+
+from .model import Suite
+from .results import Ratio, Results
+from .text import interval, number, times
+from .verdicts import Distance, distance
+
+LOST = "values lost"  # a metric of workloads that count what a rival failed to keep alive
+HEADER = ["", "ours", "base", "ratio", "95 %", "rounds", "distance to floor", "others"]
+
+
+@dataclass(frozen=True)
+class Row:
+    workload: str
+    case: str
+    metric: str
+    unit: str
+    ours: float
+    theirs: float
+    ratio: Ratio
+    distance: Distance | None
+    others: tuple[tuple[str, float], ...]
+    lost_values: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.workload}{' (' + self.case + ')' if self.case else ''}: {self.metric}{' †' if self.lost_values else ''}"
+
+    def cells(self) -> list[str]:
+        left = "" if not self.distance else "at the floor" if self.distance.at_floor else times(self.distance.value)
+        return [self.name, number(self.ours) + (f" {self.unit}" if self.unit else ""), number(self.theirs),
+                f"**{times(self.ratio.value)}**" if self.ratio.value > 1 else times(self.ratio.value), interval(self.ratio),
+                str(self.ratio.rounds), left, ", ".join(f"{name} {number(value)}" for name, value in self.others)]
+
+
+def rows(results: Results, suite: Suite) -> list[Row]:
+    """Every figure that both have and of which less is better, the greatest ratio first."""
+    out = []
+    for workload in suite.workloads.values():
+        floor = suite.floors.get(workload.name, "")
+        for case in results.cases(workload.name):
+            for metric in results.metrics(workload.name, case):
+                key = workload.name, case, metric
+                ratio = results.ratio(*key, suite.ours, suite.base) if workload.compared(metric) else None
+                if ratio is None:
+                    continue
+                beside = dict.fromkeys((floor, *suite.beside)) if floor else suite.beside
+                others = tuple((i, value) for i in beside if (value := results.median(*key, i)) is not None)
+                out.append(Row(*key, results.units[key], results.median(*key, suite.ours) or 0.0, results.median(*key, suite.base) or 0.0, ratio,
+                               distance(results, *key, suite.ours, suite.base, floor), others,
+                               bool(results.median(workload.name, case, LOST, suite.base))))
+    return sorted(out, key=lambda row: -row.ratio.value)
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str
+    rows: int
+    mean: float
+    rounds: str
+
+
+def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
+    """The geometric mean of the ratios of each group of workloads. A ratio without bound or of nothing is left out."""
+    out = []
+    for title, workloads in suite.groups.items():
+        having = [r for r in all_rows if r.workload in workloads and 0 < r.ratio.value < float("inf") and not r.lost_values]
+        if having:
+            few, many = min(r.ratio.rounds for r in having), max(r.ratio.rounds for r in having)
+            out.append(Group(title, len(having), geometric_mean(r.ratio.value for r in having), str(few) if few == many else f"{few} to {many}"))
+    return out

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""Builds the programs: each is compiled once and linked with every runtime."""
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...compiler import BENCH, C_FLAGS, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
+
+from . import generate
+from .runtimes import COUNTING, Rival, Runtimes
+
+HERE = BENCH / "workloads" / "outheap"
+STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
+
+
+@dataclass(frozen=True)
+class Program:
+    """How to start a program with a rival's runtime."""
+    rival: str
+    command: tuple[str, ...]
+    folder: Path
+    environment: dict = field(default_factory=dict)
+
+
+class Builder:
+    def __init__(self, compiler: Compiler, runtimes: Runtimes, folder: Path):
+        self.compiler, self.runtimes, self.folder = compiler, runtimes, folder
+
+    def program(self, name: str, rival: Rival) -> Program:
+        flags = self.runtimes.link_flags(rival)
+        command, folder, environment = {"ocamlopt": self._ocamlopt, "coq": self._coq}.get(name, self._workload)(name, rival, flags)
+        return Program(rival.name, tuple(map(str, command)), folder, {**environment, **rival.environment})
+
+    def _linked(self, folder: Path, name: str, rival: Rival, command: list, inputs: bytes, cwd: Path) -> Path:
+        """The program, linked anew when its parts, its runtime or the command have changed."""
+        result, stamp = folder / f"{name}{rival.variant or '_stock'}.exe", folder / f"{name}{rival.variant}.stamp"
+        command = [*command, "-o", result]
+        digest = hashlib.sha256(repr([str(c) for c in command]).encode() + inputs + self.runtimes.digest(rival)).hexdigest()
+        if not (result.exists() and stamp.exists() and stamp.read_text() == digest):
+            folder.mkdir(parents=True, exist_ok=True)
+            run_tool(command, cwd)
+            stamp.write_text(digest)
+        return result
+
+    # --- our workloads ---------------------------------------------------------------------------------------------------
+
+    def _workload(self, name: str, rival: Rival, flags: list[str]):
+        folder, common, own = self.folder / name, BENCH / "common", HERE
+        ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
+        c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
+        header = ROOT / "outheap" / "include"
+        inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", Path(generate.__file__)])).digest()
+        stamp = folder / "objects.stamp"
+        modules = [p.name for p in ml]
+        if name == "marking":
+            modules.insert(2, "constants.ml")
+        if not (stamp.exists() and stamp.read_bytes() == inputs):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for source in ml:
+                shutil.copy(source, folder)
+            if name == "marking":
+                generate.write(folder / "constants.ml", generate.static_constants(STATIC_CONSTANTS))
+            for source in c:
+                run_tool([self.compiler.cc, *C_FLAGS, "-I", header, "-I", self.compiler.where, "-c", source], folder)
+            run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, "-c", *modules], folder)
+            stamp.write_bytes(inputs)
+        objects = [m.replace(".ml", ".cmx") for m in modules] + [p.stem + ".o" for p in c]
+        # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker look for it.
+        counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
+        command = [self.compiler.ocamlopt, *OCAML_FLAGS, *objects, *flags, *counting]
+        return [self._linked(folder, name, rival, command, inputs, folder)], folder, {}
+
+    # --- the compiler ------------------------------------------------------------------------------------------------------
+
+    def _ocamlopt(self, name: str, rival: Rival, flags: list[str]):
+        folder = self.folder / name
+        libraries = self.compiler.where / "compiler-libs"
+        main = [libraries / n for n in ("ocamlcommon.cmxa", "ocamloptcomp.cmxa", "optmain.cmx")]
+        if absent := [m.name for m in main if not m.exists()]:
+            raise BuildError(f"{libraries.name} of {self.compiler.where} has no {' '.join(absent)}")
+        command = [self.compiler.ocamlopt, "-linkall", "-I", "+compiler-libs", *main, *flags]
+        program = self._linked(folder, name, rival, command, b"".join(m.read_bytes() for m in main), ROOT)
+        # The assembler is no part of what is measured: an empty one stands before it in PATH.
+        assembler = folder / "bin" / "as"
+        assembler.parent.mkdir(exist_ok=True)
+        assembler.write_text("#!/bin/sh\nexit 0\n")
+        assembler.chmod(0o755)
+        return [program, "-w", "-a", "-c"], folder, {"PATH": f"{assembler.parent}:{os.environ['PATH']}"}
+
+    # --- Coq -----------------------------------------------------------------------------------------------------------------
+
+    def _coq(self, name: str, rival: Rival, flags: list[str]):
+        """coqc of Debian's source package, relinked by the command that dune linked it with."""
+        if not hasattr(self, "coq"):
+            done = subprocess.run([HERE / "coq", self.runtimes.prefix], stdout=subprocess.PIPE, text=True)
+            self.coq = Path(done.stdout.strip()) if done.returncode == 0 else None
+        if not self.coq:
+            raise BuildError("Coq was not built: see the messages above")
+        build = self.coq / "coq" / "_build"
+        line = next(m for m in re.finditer(r"^\$ \(cd _build/default && (.* -o topbin/coqc_bin\.exe .*)\)$", (build / "log").read_text(), re.M))
+        words = shlex.split(line[1])
+        at = words.index("-o")
+        program = self._linked(self.folder / name, name, rival, [*words[:at], *words[at + 2:], *flags], line[1].encode(), build / "default")
+        installed = build / "install" / "default" / "lib"
+        plugins = [word for p in sorted((installed / "coq-core" / "plugins").iterdir()) for word in ("-I", p)]
+        environment = {"OCAMLPATH": f"{installed}:{self.coq / 'lib'}", "OCAMLFIND_CONF": str(self.coq / "findlib.conf")}
+        return [program, "-q", "-w", "none", "-boot", *plugins, "-R", self.coq / "theories", "Coq"], self.folder / name, environment

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Figures as text: numbers, and tables for the terminal and for Markdown."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .model import Suite, Workload
+from .results import Ratio, Results
+
+MOST_CASES = 6  # of one workload with a table each; more are rows of one table for each metric
+
+
+def number(x: float) -> str:
+    if x == 0 or abs(x) >= 1e5:
+        return f"{x:.0f}" if abs(x) < 1e6 else f"{x / 1e6:.1f}M"
+    return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}"
+
+
+def times(x: float) -> str:
+    """A ratio. No more digits than mean something."""
+    return "–" if x == float("inf") else f"{x:.2f}" if x < 10 else f"{x:.1f}" if x < 100 else f"{x:.0f}"
+
+
+def interval(ratio: Ratio) -> str:
+    return f"{times(ratio.low)}–{times(ratio.high)}" if ratio.low is not None and ratio.high is not None else "one round"
+
+
+def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, implementation: str) -> str:
+    middle = results.median(workload, case, metric, implementation)
+    if middle is None:
+        return ""
+    ratio = results.ratio(workload, case, metric, implementation, suite.base) if implementation != suite.base else None
+    return number(middle) + (f" {times(ratio.value)}x" if ratio else "")
+
+
+def tables(results: Results, suite: Suite) -> Iterator[tuple[Workload, str, list[str], list[list[str]]]]:
+    """(workload, case or metric, header row, rows) for everything measured."""
+    order = list(suite.implementations)
+    for name, workload in suite.workloads.items():
+        cases = results.cases(name)
+        metrics = {case: [m for m in results.metrics(name, case) if workload.shown(m)] for case in cases}
+
+        def titled(case: str, metric: str) -> str:
+            return metric + (f" ({unit})" if (unit := results.units[name, case, metric]) else "")
+
+        def row(case: str, metric: str, implementations: list[str]) -> list[str]:
+            return [cell(results, suite, name, case, metric, i) for i in implementations]
+
+        if len(cases) <= MOST_CASES:
+            for case in cases:
+                used = sorted(results.implementations(name, case), key=order.index)
+                yield workload, case, ["", *used], [[titled(case, m), *row(case, m, used)] for m in metrics[case]]
+            continue
+        used = sorted({i for c in cases for i in results.implementations(name, c)}, key=order.index)
+        for metric in dict.fromkeys(m for c in cases for m in metrics[c]):
+            having = [c for c in cases if metric in metrics[c]]
+            yield workload, titled(having[0], metric), ["", *used], [[c, *row(c, metric, used)] for c in having]
+
+
+def terminal(results: Results, suite: Suite, width: int) -> str:
+    out = []
+    for workload, case, header, rows in tables(results, suite):
+        out.append(f"\n{workload.name}{', ' + case if case else ''}: {workload.note}")
+        widths = [max(len(r[i]) for r in [header, *rows]) for i in range(len(header))]
+        columns = list(range(1, len(header)))
+        while columns:  # as many columns as fit, and the rest below
+            block = [columns.pop(0)]
+            while columns and widths[0] + sum(widths[c] + 2 for c in [*block, columns[0]]) <= width:
+                block.append(columns.pop(0))
+            out += ["  ".join([r[0].ljust(widths[0]), *(r[c].rjust(widths[c]) for c in block)]).rstrip() for r in [header, *rows]]
+    return "\n".join(out)
+
+
+def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(r) + " |" for r in [header, ["---"] * len(header), *rows]]

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""What is published is what the raw data say."""
+from pathlib import Path
+
+import pytest
+from helpers import FACTS, figures, write_run
+
+from runner import publish
+from runner.results import Results
+from runner.rows import rows
+from runner.suites import SUITES
+
+SUITE = SUITES["boxroot"]
+ALL = [
+    *figures("pair", "create+delete, batch 1", [1, 1, 2], [2, 2, 2]),
+    *figures("pair", "create+delete, batch 10", [3, 4, 5], [2, 2, 2]),
+    *figures("release", "resident: compacted once", [5], [0]),
+    *figures("release", "resident: all deleted, compacted", [-1], [0]),
+    *figures("crowd", "values lost", [0], [7], "16 domains"),
+    *figures("crowd", "longest round", [9], [3], "16 domains"),
+    *figures("churn", "modify: major collections", [9], [3], "2 M"),
+    *figures("pair", "gc: top heap", [9], [3]),
+]
+ROWS = rows(Results(ALL), SUITE)
+
+
+def row(text: str):
+    return next(r for r in ROWS if text in r.name)
+
+
+def test_what_the_rival_wins_comes_first():
+    ratios = [r.ratio.value for r in ROWS]
+    assert ratios == sorted(ratios, reverse=True)
+    assert ratios[0] == float("inf")  # it keeps memory, the rival none
+
+
+def test_every_figure_of_which_less_is_better():
+    assert len(ROWS) == 6  # neither collections nor what begins with gc:
+
+
+def test_ratio_of_medians():
+    r = row("batch 10")
+    assert (r.ours, r.theirs, r.ratio.value, r.ratio.rounds) == (4, 2, 2, 3)
+    assert r.ratio.sure and r.ratio.low >= 1.5 and r.ratio.high <= 2.5
+
+
+def test_lost_values_are_told():
+    assert row("longest round").name.endswith("†")
+    assert not row("pair").name.endswith("†")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    markers = [m for pair in publish.MARKERS.values() for m in pair]
+    (tmp_path / "README.md").write_text("before\n{}\nratio 0.7316\n{}\nbetween\n{}\n{}\nafter\n".format(*markers))
+    write_run(tmp_path, "boxroot", ALL, {"load before": "0.1"})
+    write_run(tmp_path, "outheap", figures("ocamlopt", "processor time", [3, 3], [2, 2], names=("outheap", "stock")), FACTS)
+    return tmp_path
+
+
+def test_rewrites_the_blocks_and_nothing_else(root: Path):
+    assert publish.command(check=True, root=root) == 1
+    assert publish.command(check=False, root=root) == 0
+    text = (root / "README.md").read_text()
+    assert text.startswith("before\n") and "\nbetween\n" in text and text.endswith("\nafter\n")
+    assert "0.7316" not in text
+    assert publish.command(check=True, root=root) == 0
+
+
+def test_all_rows_losses_first(root: Path):
+    publish.command(check=False, root=root)
+    text = (root / "docs" / "measured.md").read_text()
+    assert text.index("0.4.0 is better: ") < text.index("Boxroot is better, or both are the same")
+    assert all(r.name in text for r in ROWS)
+
+
+def test_a_changed_figure_is_noticed(root: Path):
+    publish.command(check=False, root=root)
+    path = root / "docs" / "measured.md"
+    path.write_text(path.read_text().replace("**2.00**", "**1.00**"))
+    assert publish.command(check=True, root=root) == 1
+
+
+def test_a_busy_machine_is_told(root: Path):
+    write_run(root, "boxroot", ALL, {"load before": "2.5"})
+    publish.command(check=False, root=root)
+    for name in ("README.md", "docs/measured.md"):
+        assert "the machine was busy: load 2.5 on 2 cores" in (root / name).read_text(), name
+
+
+def test_data_without_facts_are_refused(root: Path):
+    before = (root / "README.md").read_text()
+    next(root.glob("bench/results/boxroot/*/*/facts.json")).unlink()
+    with pytest.raises(publish.PublishError, match="no facts.json"):
+        publish.command(check=False, root=root)
+    assert (root / "README.md").read_text() == before
