@@ -11,6 +11,7 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
+BUILT = Path(os.environ.get("BUILD") or ROOT / "_build").resolve() / "bench"  # nothing else is written to, except results
 C_FLAGS = ["-O2", "-g"]
 OCAML_FLAGS = ["-g"]
 DEBUG_INFORMATION = ["-gdwarf-4"]  # changes no code; valgrind 3.19 cannot read clang's later format
@@ -54,7 +55,7 @@ class Compiler:
         self.cc = os.environ.get("CC", "cc")
         # What ocamlc runs for a C file: dune's :standard flags are these too. ocamlopt's own can lack -fPIC (OCaml 5.3.0).
         self.users_cc, *self.users_flags = shlex.split(self._ask("-config-var", "bytecomp_c_compiler"))
-        self.build_dir = ROOT / "_build" / "bench" / self.version
+        self.build_dir = BUILT / self.version
 
     def _ask(self, *option: str) -> str:
         return subprocess.run([self.ocamlopt, *option], check=True, capture_output=True, text=True).stdout.strip()

@@ -11,15 +11,15 @@ from collections import defaultdict
 from pathlib import Path
 
 from . import compare, machine, publish, text, verdicts
-from .compiler import BUILDS, ROOT, BuildError, Compiler
+from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from .measure import measure_all, run_job, schedule
 from .model import Absence, Job, Plan, Suite
 from .options import parse
 from .results import BadFolder, RawFile, Results, read_run, write_absent, write_facts
 from .suites import SUITES
 
-MADE_HERE = ROOT / "_build" / "bench" / "results"
-REPORT = ROOT / "_build" / "bench" / "report" / "index.html"
+MADE_HERE = BUILT / "results"
+REPORT = BUILT / "report" / "index.html"
 
 
 class Refused(Exception):

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from ... import fetch
-from ...compiler import BENCH, OCAML_FLAGS, ROOT, USERS, Compiler, run_tool
+from ...compiler import BENCH, OCAML_FLAGS, BUILT, ROOT, USERS, Compiler, run_tool
 
 
 def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
@@ -15,7 +15,7 @@ def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
     if library == "ours":
         sources = ROOT / "boxroot"
         return sources / "include", [sources / "src" / "all.c"], [*sources.glob("include/**/*.h"), *sources.glob("src/*.[ch]")]
-    folder = fetch.published(ROOT / "_build" / "bench" / "rivals") if library == "published" else BENCH / "rivals" / library
+    folder = fetch.published(BUILT / "rivals") if library == "published" else BENCH / "rivals" / library
     return folder, [c for c in sorted(folder.glob("*.c")) if not c.stem.endswith("_stubs")], [*folder.glob("*.[ch]")]
 
 

@@ -7,7 +7,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 from ... import fetch
-from ...compiler import BUILDS, ROOT, BuildError, Compiler
+from ...compiler import BUILDS, BUILT, BuildError, Compiler
 from ...machine import first_line
 from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
@@ -72,7 +72,7 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
     plan.jobs = [j for j in jobs if j.program in plan.programs]
     plan.arguments["cores"] = str(os.cpu_count())
     if any("{text}" in a for j in plan.jobs for a in j.case.args):
-        plan.arguments["text"] = str(fetch.text(ROOT / "_build" / "bench" / "text", compiler.where, say))
+        plan.arguments["text"] = str(fetch.text(BUILT / "text", compiler.where, say))
     return plan
 
 

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 
-from ...compiler import C_FLAGS, ROOT, BuildError, Compiler
+from ...compiler import C_FLAGS, BUILT, BuildError, Compiler
 from ...machine import available_gigabytes, chosen_of, first_line
 from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
@@ -61,7 +61,7 @@ def build_all(jobs: list[Job], builder: Builder, plan: Plan) -> None:
 
 def prepare(options, compiler: Compiler, prefix, say) -> Plan:
     plan = Plan()
-    folder = ROOT / "_build" / "bench" / "outheap" / compiler.version
+    folder = BUILT / "outheap" / compiler.version
     runtimes = Runtimes(compiler, prefix, folder / "runtimes", options.runtimes)
     builder = Builder(compiler, runtimes, folder)
     jobs = jobs_of(options, compiler.version, plan.absent)
