@@ -8,6 +8,8 @@ from typing import Any
 
 from .compiler import BUILDS, USERS
 
+DISTRIBUTION = "distribution of "  # how names of metrics begin that are points of a curve: "distribution of pauses: 99.9 %"
+
 
 @dataclass(frozen=True)
 class Case:
@@ -37,7 +39,7 @@ class Workload:
     context: tuple[str, ...] = ()   # parts of the names of metrics that are shown, but of which less is not better
 
     def shown(self, metric: str) -> bool:
-        return not metric.startswith("gc: ") and metric not in self.hidden
+        return not metric.startswith(("gc: ", DISTRIBUTION)) and metric not in self.hidden
 
     def compared(self, metric: str) -> bool:
         """Is it shown, and is less of it better?"""
@@ -110,3 +112,6 @@ class Suite:
     minutes: dict[str, float]            # by mode: the default budget
     must_succeed: tuple[str, ...] = ()   # implementations whose failure makes the run fail
     beside: tuple[str, ...] = ()         # others that a row of the published tables names
+    baselines: tuple[str, ...] = ()      # that do less than what is compared, and cannot win
+    variants: tuple[str, ...] = ()       # of ours or of the base, which cannot win either
+    why_not: dict = field(default_factory=dict)  # (implementation, workload or "") -> why it is never measured there

@@ -66,6 +66,7 @@ let () =
   let start = Bench.cpu () in
   let peak = mutate cycles in
   Steps.metrics "pause";
+  Steps.distribution "pauses";
   Bench.metric "mutator time per cycle" ((Bench.cpu () -. start) *. 1e3 /. float cycles) "ms";
   Bench.metric "heap at start" (megabytes before) "MB";
   Bench.metric "peak heap" (megabytes peak) "MB";

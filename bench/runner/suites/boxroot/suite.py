@@ -13,7 +13,7 @@ from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import build, targets
-from .tables import IMPLEMENTATIONS, OURS, RIVAL, WORKLOADS
+from .tables import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS, WHY_NOT, WORKLOADS
 
 ONLY_5 = "OCaml 5 only"
 
@@ -107,4 +107,5 @@ SUITE = Suite(
         ("pause", "worst pause, processor time"), ("pause", "full major"), ("pause", "peak heap"), ("release", "resident: compacted once")),
     caveats=CAVEATS, prepare=prepare, check=targets.check, unmeasured=targets.unmeasured,
     rounds={"quick": 5, "full": 7, "grid": 3}, minutes={"quick": 5.5, "full": float("inf"), "grid": float("inf")}, must_succeed=(OURS,),
-    beside=("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc"))
+    beside=("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc"),
+    baselines=NO_ROOT, variants=VARIANTS, why_not=WHY_NOT)

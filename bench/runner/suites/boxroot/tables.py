@@ -182,3 +182,24 @@ WORKLOADS = {w.name: w for w in [
         Case("", ("{text}", "1"), ("global",), FULL, seconds=10),
     ), hidden=("wall", "time", "user time", "words", "words new to the table", "handlers called")),
 ]}
+
+NO_ROOT = ("floor", "malloc", "gc", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array")  # baselines: they are no roots of foreign code
+VARIANTS = ("boxroot_stw", "thread_unsafe", "force_remote", "naive", "naive-0.4.0")  # the two libraries in another way
+
+# Why a rival is not measured in a workload: (implementation, workload); an empty name stands for all others.
+WHY_NOT = {
+    ("malloc", ""): "keeps no value alive: only creation and deletion can be compared",
+    ("floor", ""): "keeps no value alive: only creation and deletion can be compared",
+    ("thread_unsafe", ""): "shows what the tests of who calls cost, on the fast paths",
+    ("force_remote", ""): "shows what the path from elsewhere costs, on the fast paths",
+    ("naive", ""): "another use of the same roots in recursive calls",
+    ("naive-0.4.0", ""): "another use of the same roots in recursive calls",
+    ("camllocal", ""): "local roots end with the function: they hold nothing in a foreign structure",
+    ("gc", ""): "a block of OCaml's heap, not of foreign memory: for single cells only",
+    ("ocaml", ""): "OCaml without cells: for programs that can do without",
+    ("ocaml_ref", ""): "a record of OCaml's heap: for programs that can do without foreign memory",
+    ("ocaml_list", ""): "OCaml's heap: for programs that keep a whole collection",
+    ("ocaml_array", ""): "OCaml's heap: for programs that keep a whole collection",
+    ("dll", "parallel"): "one thread only", ("dll", "remote"): "one thread only", ("dll", "flood"): "one thread only",
+    ("dll", "exchange"): "one thread only", ("dll", "crowd"): "one thread only",
+}

@@ -101,4 +101,5 @@ SUITE = Suite(
         ("coq", "peak resident"), ("compaction", "time: compacted"), ("compaction", "mappings: compacted"), ("compaction", "resident: compacted"),
         ("compaction", "resident: all freed, compacted"), ("turnover", "time")),
     caveats=CAVEATS, prepare=prepare, check=targets.check, unmeasured=targets.unmeasured,
-    rounds={"quick": 3, "full": 5}, minutes={"quick": 5.5, "full": float("inf")}, must_succeed=(OURS, COUNTING), beside=(TABLE,))
+    rounds={"quick": 3, "full": 5}, minutes={"quick": 5.5, "full": float("inf")}, must_succeed=(OURS, COUNTING), beside=(TABLE,),
+    baselines=("thp-only",), variants=("table-order", "outheap-always", COUNTING))
