@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections import defaultdict
 from pathlib import Path
 
-from . import compare, machine, publish, text, verdicts
+from . import compare, html, machine, publish, text, verdicts
 from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from .measure import measure_all, run_job, schedule
 from .model import Absence, Job, Plan, Suite
@@ -116,8 +116,22 @@ def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, st
     for warning in machine.warnings(run.facts):
         say(f"not for the record: {warning}")
     say(f"figures: {os.path.relpath(out)}")
+    write_report([out] if options.out else [publish.RESULTS] if options.record else [MADE_HERE], REPORT)
     missed = options.check_targets and not all(v.reached for v in checked)
     return 1 if missed or any(j.implementation in suite.must_succeed for j, _ in failed) else 0
+
+
+def write_report(folders: list[Path], path: Path) -> None:
+    """Of these runs, in the order of their suites; folders above them stand for all runs in them."""
+    found = [raw.parent for folder in folders for raw in sorted(folder.rglob("raw.csv"))]
+    runs = [read_run(folder) for folder in dict.fromkeys(f.resolve() for f in found) if (folder / "facts.json").exists()]
+    if not runs:
+        raise BadFolder(f"no results in {', '.join(map(str, folders))}")
+    order = list(SUITES.values())
+    pairs = sorted(((compare.suite_of(r), r) for r in runs), key=lambda p: (order.index(p[0]), publish.version_key(p[1])))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(html.page(pairs))
+    say(f"report: {os.path.relpath(path)}")
 
 
 def listing() -> None:
@@ -135,6 +149,9 @@ def main() -> int:
             return 0
         if options.publish:
             return publish.command(options.check)
+        if options.html:
+            write_report(options.html, options.out or REPORT)
+            return 0
         if options.compare:
             return compare.command(*options.compare)
         return measure(options, SUITES[options.suite])

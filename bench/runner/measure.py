@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from .model import Absence, Job
-from .results import Figure
+from .results import SERIES_FIELDS, Figure
 
-SERIES_FIELDS = ["workload", "case", "implementation", "series", "x", "y"]
 BASE_PRIORITY = 3.0  # how much more time the two main columns of a case are worth than the others
 
 

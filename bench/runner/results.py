@@ -182,11 +182,33 @@ def write_facts(path: Path, facts: dict[str, str]) -> None:
 
 
 @dataclass(frozen=True)
+class Point:
+    """Of series.csv: what a process looked like over time."""
+    workload: str
+    case: str
+    implementation: str
+    series: str
+    x: float
+    y: float
+
+
+SERIES_FIELDS = [f.name for f in fields(Point)]
+
+
+def read_series(path: Path) -> list[Point]:
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [Point(*(r[name] for name in SERIES_FIELDS[:4]), float(r["x"]), float(r["y"])) for r in csv.DictReader(file)]
+
+
+@dataclass(frozen=True)
 class Run:
     """A folder of results, read."""
     folder: Path
     results: Results
     facts: dict[str, str]
+    series: tuple[Point, ...] = ()
 
     @property
     def version(self) -> str:
@@ -202,6 +224,6 @@ def read_run(folder: Path) -> Run:
         raise BadFolder(f"{folder} has no {' and no '.join(missing)}: measure again")
     try:
         facts = json.loads((folder / "facts.json").read_text())
-        return Run(folder, Results(read_figures(folder / "raw.csv"), read_absent(folder / "absent.csv")), facts)
+        return Run(folder, Results(read_figures(folder / "raw.csv"), read_absent(folder / "absent.csv")), facts, tuple(read_series(folder / "series.csv")))
     except (ValueError, KeyError) as error:
         raise BadFolder(f"{folder} cannot be read: {type(error).__name__}: {error}") from None
