@@ -198,10 +198,13 @@ STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fi
 .grid{stroke:#d0d7de;stroke-width:1}.one{stroke:#57606a;stroke-width:1.2}.win{fill:#0969da;stroke:#0969da}.lose{fill:#bc4c00;stroke:#bc4c00}.open{fill:#8c959f;stroke:#8c959f}
 .range{stroke-width:2.5;stroke-linecap:round;opacity:.45}text.win,text.lose,text.open{stroke:none}
 @media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.grid{stroke:#30363d}.one{stroke:#9198a1}.win{fill:#58a6ff;stroke:#58a6ff}.lose{fill:#f0883e;stroke:#f0883e}.open{fill:#768390;stroke:#768390}}"""
-PICTURE_WIDTH, LABELS, FIGURES, LINE = 860, 400, 46, 21
+PICTURE_WIDTH, LABELS, FIGURES, LINE = 860, 420, 46, 21
+LEAST, SAME = 0.04, 0.005  # the left end of the scale; differences that are none
 
 
 def shade(ratio: Ratio) -> str:
+    if abs(ratio.value - 1) < SAME:
+        return "open"
     return "open" if not ratio.sure and ratio.low is not None else "win" if ratio.value < 1 else "lose" if ratio.value > 1 else "open"
 
 
@@ -221,7 +224,7 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
         if some:
             rows += [("group", title, None), *some]
     values = [v for _, _, r in rows if r for v in (r.value, r.low or r.value, r.high or r.value) if v > 0]
-    low, high = min([*values, 0.5]), max([*values, 1.5])
+    low, high = max(LEAST, min([*values, 0.5])), max([*values, 2])
     x0, x1 = LABELS, PICTURE_WIDTH - FIGURES - 8
 
     def x(value: float) -> float:
@@ -231,7 +234,7 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" width="{PICTURE_WIDTH}" height="{height}" role="img" '
            f'aria-label="Ratios to {escape(suite.base_title)}">', f"<style>{STYLE}</style>",
            f'<text class="small" x="{x(1) - 8:.1f}" y="16" text-anchor="end">← {escape(suite.title)} better</text>',
-           f'<text class="small" x="{x(1) + 8:.1f}" y="16">{escape(suite.base_title)} better →</text>']
+           f'<text class="small" x="{x(1) + 8:.1f}" y="16">worse →</text>']
     for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50):
         if low <= tick <= high:
             out.append(f'<line class="{"one" if tick == 1 else "grid"}" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="24" y2="{height - 22}"/>')
@@ -243,6 +246,9 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
             continue
         cls = shade(ratio)
         out.append(f'<text x="{LABELS - 12}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
+        if ratio.value < low:
+            out.append(f'<path class="{cls}" d="M{x(low) - 2:.1f} {y}l9 -4.5v9z"/><text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{ratio.value:.2g}</text>')
+            continue
         if ratio.low is not None and ratio.high is not None:
             out.append(f'<line class="range {cls}" x1="{x(ratio.low):.1f}" x2="{x(ratio.high):.1f}" y1="{y}" y2="{y}"/>')
         out.append(f'<circle class="{cls}" cx="{x(ratio.value):.1f}" cy="{y}" r="4"><title>{interval(ratio)}</title></circle>')

@@ -84,8 +84,8 @@ def test_a_changed_figure_is_noticed(root: Path):
 def test_a_busy_machine_is_told(root: Path):
     write_run(root, "boxroot", ALL, {"load before": "2.5"})
     publish.command(check=False, root=root)
-    for name in ("README.md", "docs/measured.md"):
-        assert "the machine was busy: load 2.5 on 2 cores" in (root / name).read_text(), name
+    for name in ("README.md", "docs/measured.md", "bench/report/index.html"):
+        assert "the machine was busy: load 2.5 on 2 cores" in (root / name).read_text().replace("The machine", "the machine"), name
 
 
 def test_data_without_facts_are_refused(root: Path):
