@@ -318,7 +318,7 @@ _Static_assert(Forcing_tag < Cont_tag && Forcing_tag < Lazy_tag && Forcing_tag <
 
 uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 {
-  enum { AHEAD = 16 };
+  enum { AHEAD = 64 }; /* 16: 170 ms for a full collection beside 5 million roots on 5.3.0, 32: 130, 64: 105, 128 and 256: no better */
   uintptr_t const young = (uintptr_t)caml_minor_heaps_start, young_size = (uintptr_t)caml_minor_heaps_end - young;
   status const unmarked = caml_global_heap_state.UNMARKED, marked = caml_global_heap_state.MARKED;
   bool const marking = !Caml_state->marking_done;
