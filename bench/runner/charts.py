@@ -132,7 +132,7 @@ def spread_labels(wanted: list[tuple[float, int]], gap: float, low: float, high:
 
 def draw(title: str, lines: dict[str, list[tuple[float, float]]], kinds: dict[str, str], x_ticks: list[tuple[float, str]], x_title: str, y_title: str,
          log: bool) -> Curves:
-    width, height, left, right, top, bottom = 440, 280, 46, 108, 12, 40
+    width, height, left, right, top, bottom = 400, 260, 42, 104, 10, 40
     ys = [y for points in lines.values() for _, y in points if y > 0 or not log]
     low, high = (10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)))) if log else (0, max(ys) * 1.05)
     xs = [x for points in lines.values() for x, _ in points]
@@ -166,7 +166,7 @@ def distributions(results: Results, suite: Suite, workload: Workload) -> list[Cu
         what = metrics[0].removeprefix(DISTRIBUTION).split(":")[0] if metrics else ""
         percents = {m: float(m.rsplit(":", 1)[1].rstrip(" %")) for m in metrics}
         last = max((p for p in percents.values() if p < 100), default=99.999)
-        place = {m: -math.log10(1 - p / 100) if p < 100 else -math.log10(1 - last / 100) + 0.7 for m, p in percents.items()}
+        place = {m: -math.log10(1 - p / 100) if p < 100 else -math.log10(1 - last / 100) + 1 for m, p in percents.items()}
         lines = {}
         for i in suite.implementations:
             points = [(place[m], y) for m in metrics if (y := results.median(workload.name, case, m, i))]

@@ -136,10 +136,12 @@ class RawFile:
     """raw.csv, to which figures are appended as they come: what was measured survives an interruption."""
 
     def __init__(self, path: Path):
-        new = not path.exists()
+        whole = path.read_bytes() if path.exists() else b""
+        if not whole.endswith(b"\n"):
+            path.write_bytes(whole[:whole.rfind(b"\n") + 1])  # a line that an interruption cut off
         self.file = path.open("a", newline="")
         self.writer = csv.writer(self.file, lineterminator="\n")
-        if new:
+        if not whole:
             self.writer.writerow(FIELDS)
 
     def append(self, figures: Iterable[Figure]) -> None:

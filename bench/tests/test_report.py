@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""The report and the comparison."""
+import re
+from html.parser import HTMLParser
+
+import pytest
+from helpers import figures, write_run
+
+from runner import compare, html
+from runner.options import parse
+from runner.results import Results, read_run
+from runner.suites import SUITES
+
+SUITE = SUITES["boxroot"]
+ALL = [
+    *figures("perm_count", "time", [1.0, 1.1, 1.0], [2.0, 2.1, 2.0], "n=10", unit="s"),
+    *figures("perm_count", "time", [0.8, 0.8, 0.8], [70.0], "n=10", names=("ocaml", "global"), unit="s"),
+    *(f for percent in (50, 99.9, 100) for f in figures("pause", f"distribution of pauses: {percent} %", [percent / 50], [percent], "5 M, shuffled", unit="ms")),
+    *figures("pause", "worst pause", [3], [2], "5 M, shuffled", unit="ms"),
+]
+
+
+class Balanced(HTMLParser):
+    VOID = {"meta", "line", "polyline", "link", "br", "path", "circle", "img"}
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+
+@pytest.fixture
+def page(tmp_path):
+    return html.page([(SUITE, read_run(write_run(tmp_path, "boxroot", ALL, {})))])
+
+
+def test_the_page_is_whole_and_needs_nothing_else(page):
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert not re.search(r"(src|href)=\"(?!#)|url\(|@import|https?://(?!www\.w3\.org)", page)
+
+
+def test_rivals_floors_and_curves_are_there(page):
+    assert page.index("<h3>What 0.4.0 wins</h3>") < page.index("<h3>Programs</h3>")
+    assert '<span class="fl"' in page  # the floor's line
+    assert page.count("<polyline") == 2  # the distribution of pauses, ours and theirs
+    assert "<b>1.50</b>" in page  # what we lose
+    assert "<td>49.74 s</td>" in page  # published, beside ours
+
+
+def test_every_empty_cell_has_a_reason(tmp_path):
+    run = read_run(write_run(tmp_path, "boxroot", ALL, {}))
+    coverage = html.coverage(run, SUITE)
+    assert coverage.names == ["perm_count", "pause"]
+    assert all(why for _, cells in coverage.rows for _, why in cells)
+
+
+def test_the_winner_is_no_baseline():
+    results = Results(ALL)
+    panel = html.charts.panel(results, SUITE, SUITE.workloads["perm_count"], "n=10", "time")
+    assert [b.name for b in panel.bars if b.best] == ["boxroot"]
+    assert panel.bars[0].name == "ocaml" and panel.bars[0].kind == "floor"
+    assert [b.name for b in panel.bars if b.cut] == ["global"]
+
+
+def test_a_tie_has_two_winners():
+    results = Results(figures("perm_count", "time", [1.0, 1.3, 1.1], [1.2, 1.0, 1.15]))
+    panel = html.charts.panel(results, SUITE, SUITE.workloads["perm_count"], "", "time")
+    assert sorted(b.name for b in panel.bars if b.best) == ["boxroot", "boxroot-0.4.0"]
+
+
+def test_compare_finds_what_became_slower(tmp_path, capsys):
+    old = write_run(tmp_path / "old", "boxroot", ALL, {})
+    slower = [*figures("perm_count", "time", [3.0, 3.3, 3.0], [2.0, 2.1, 2.0], "n=10", unit="s")]
+    new = write_run(tmp_path / "new", "boxroot", slower, {})
+    assert compare.command(str(old), str(new)) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"perm_count \(n=10\): time +1 +3 +3\.00  \*", out)
+    assert compare.command(str(tmp_path / "old/bench/results"), str(tmp_path / "new/bench/results")) == 0
+
+
+def test_compare_of_nothing_is_an_error(tmp_path):
+    with pytest.raises(compare.BadFolder, match="neither a folder nor a commit"):
+        compare.command("no-such-commit", str(tmp_path))
+
+
+@pytest.mark.parametrize("arguments", [["--check"], ["--budget", "-1"], ["--grid", "--suite", "outheap"], ["--suite", "coq"], ["--record", "--out", "x"]])
+def test_bad_options_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        parse(arguments)
+    assert stop.value.code == 2 and capsys.readouterr().err
+
+
+def test_tables_name_only_what_exists():
+    for suite in SUITES.values():
+        known = set(suite.implementations)
+        for workload in suite.workloads.values():
+            assert all(i in known for c in workload.cases for i in c.implementations), workload.name
+        assert {suite.ours, suite.base, *suite.floors.values(), *suite.beside, *suite.baselines, *suite.variants} <= known
+        assert {i for i, _ in suite.why_not} <= known
+        assert {w for w in suite.workloads} <= {w for names in suite.groups.values() for w in names}
