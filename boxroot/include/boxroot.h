@@ -24,6 +24,7 @@
 #define BOXROOT_H
 
 #include "boxroot/config.h"
+#include "boxroot/statistics.h"
 #include <caml/mlvalues.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -111,26 +112,13 @@ int boxroot_status(void) BXR_LINK_NAME(status);
 /* boxroot_error_string(): why the last failing call of this thread failed, as a constant string. Needs nothing. */
 char const *boxroot_error_string(void) BXR_LINK_NAME(error_string);
 
-/* Counters since the start of the program, summed over all domains. Always on: every counter is updated on slow paths only. */
+/* Counters since the start of the program, summed over all domains: boxroot/statistics.h has their list, with the meaning of each.
+   They are always on: every counter is updated on slow paths only. */
 typedef struct boxroot_statistics {
-  uint64_t pool_bytes;          /* size of a pool */
-  uint64_t pool_capacity;       /* roots per pool */
-  uint64_t pools_in_use;        /* pools that hold, or are about to hold, roots */
-  uint64_t pools_peak;          /* sum over domains of the most pools each has had in use */
-  uint64_t bytes_reserved;      /* address space taken from the system */
-  uint64_t pools_decommitted;   /* times the memory of a pool was given back */
-  uint64_t roots_last_cycle;    /* live roots at the start of the last major cycle (OCaml 5), an upper bound */
-  uint64_t create_slow;         /* calls of boxroot_create that left the inline path */
-  uint64_t delete_slow;         /* calls of boxroot_delete that left the inline path, on the owning domain */
-  uint64_t delete_remote;       /* deferred deletions that were carried out: without the owning domain's lock, during a scan, while marking */
-  uint64_t modify_slow;         /* calls of boxroot_modify that left the inline path */
-  uint64_t barrier;             /* values darkened because their root was modified while marking was under way (OCaml 5) */
-  uint64_t darkened_pools;      /* pools whose values the library marked itself (OCaml 5) */
-  uint64_t minor_scans;         /* minor collections in which roots were scanned */
-  uint64_t minor_slots;         /* slots looked at in them */
-  uint64_t major_starts;        /* starts of a major cycle that handed pools to the marker */
-  uint64_t other_scans;         /* other visits of all roots: compaction, heap verification, marking in OCaml 4.14 */
-  uint64_t pools_adopted;       /* pools taken over from domains that ended */
+#define BXR_FIELD(name, meaning) uint64_t name;
+  BOXROOT_FIGURES(BXR_FIELD)
+  BOXROOT_COUNTERS(BXR_FIELD)
+#undef BXR_FIELD
 } boxroot_statistics;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. Needs nothing; counters of running domains may lag. Cost: one pass over

@@ -8,14 +8,15 @@ external error_string : unit -> string = "boxroot_ml_error_string"
 let status () = match status_code () with 0 -> Not_setup | 1 -> Running | _ -> Torn_down
 let setup () = if setup_ok () then Ok () else Error (error_string ())
 
-(* In the order of boxroot_statistics in boxroot.h. *)
+(* Written by tools/statistics. *)
 type stats = {
   pool_bytes : int;
   pool_capacity : int;
+  bytes_reserved : int;
   pools_in_use : int;
   pools_peak : int;
-  bytes_reserved : int;
   pools_decommitted : int;
+  pools_adopted : int;
   roots_last_cycle : int;
   create_slow : int;
   delete_slow : int;
@@ -27,7 +28,6 @@ type stats = {
   minor_slots : int;
   major_starts : int;
   other_scans : int;
-  pools_adopted : int;
 }
 
 external stats : unit -> stats = "boxroot_ml_stats"

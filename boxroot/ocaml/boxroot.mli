@@ -3,10 +3,10 @@
 (** Movable GC roots for foreign code, seen from OCaml.
 
     Roots belong to stubs in C, C++ or Rust, which use them through the header [boxroot.h] of this library; OCaml code has no use for
-    them, since its values are kept alive by the collector already. What OCaml code can do is to look at how the library is doing.
+    them, since the collector keeps its values alive already. OCaml code can look at the status and the statistics of the library.
 
-    The library is set up by the first root. There is no tear-down here: it would make void the roots that foreign code still
-    holds, so it is for the foreign code to call ([boxroot_teardown]). *)
+    The library is set up by the first root. There is no tear-down here: it would invalidate the roots that foreign code still
+    holds, so foreign code has to call it ([boxroot_teardown]). *)
 
 type status =
   | Not_setup  (** no root was ever created *)
@@ -17,34 +17,34 @@ val status : unit -> status
 (** The state of the library. Any domain may call it at any time. *)
 
 val setup : unit -> (unit, string) result
-(** Prepares the library, or starts it afresh after a tear-down; does nothing when it is running. Calling it is optional but in one
+(** Prepares the library, or starts it again after a tear-down; does nothing when it is running. Calling it is optional except in one
     case: with OCaml 4.14, before foreign threads delete roots while no root has been created yet. Error: the reason, from
     [boxroot_error_string]. *)
 
-(** Counters since set-up, summed over all domains. They are always on and cost nothing on the inline paths. *)
+(** Counters since the start of the program, summed over all domains. They are always on and cost nothing on the inline paths. *)
 type stats = {
   pool_bytes : int;  (** size of a pool *)
   pool_capacity : int;  (** roots per pool *)
+  bytes_reserved : int;  (** address space taken from the system *)
   pools_in_use : int;  (** pools that hold, or are about to hold, roots *)
   pools_peak : int;  (** sum over domains of the most pools each has had in use *)
-  bytes_reserved : int;  (** address space taken from the system *)
-  pools_decommitted : int;  (** times the memory of a pool was given back *)
+  pools_decommitted : int;  (** times the memory of a pool was decommitted *)
+  pools_adopted : int;  (** pools adopted from domains that ended *)
   roots_last_cycle : int;  (** live roots at the start of the last major cycle (OCaml 5), an upper bound *)
   create_slow : int;  (** creations that left the inline path *)
   delete_slow : int;  (** deletions that left the inline path, on the owning domain *)
-  delete_remote : int;  (** deletions folded back after a call without the owning domain's lock, or during a scan *)
+  delete_remote : int;  (** remote deletions that were carried out: made without the owning domain's lock, during a scan, or while marking *)
   modify_slow : int;  (** modifications that left the inline path *)
-  barrier : int;  (** values darkened because their root ended while marking was under way (OCaml 5) *)
-  darkened_pools : int;  (** pools whose values were marked at once, to reuse the pool while marking is under way (OCaml 5) *)
+  barrier : int;  (** values darkened because their root was modified while marking was under way (OCaml 5) *)
+  darkened_pools : int;  (** pools whose values the library marked itself (OCaml 5) *)
   minor_scans : int;  (** minor collections in which roots were scanned *)
   minor_slots : int;  (** slots looked at in them *)
-  major_starts : int;  (** starts of a major cycle that handed roots to the marker *)
+  major_starts : int;  (** starts of a major cycle that handed pools to the marker (OCaml 5) *)
   other_scans : int;  (** other visits of all roots: compaction, heap verification, marking in OCaml 4.14 *)
-  pools_adopted : int;  (** pools taken over from domains that ended *)
 }
 
 val stats : unit -> stats
-(** A snapshot; counters of running domains may lag. Cost: one pass over the records of all domains that ever used the library. *)
+(** A snapshot; counters of running domains may lag. Cost: one pass over the records of all domains that there can be. *)
 
 val print_stats : unit -> unit
 (** The same, in words, on the standard output (after flushing {!Stdlib.stdout}). *)

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "account.h"
-#include "region.h"
 
 #if BOXROOT_DEBUG
 #include <stdio.h>
 #include <stdlib.h>
 
-_Static_assert(BOXROOT_QUARANTINE >= 1 && (BOXROOT_QUARANTINE & (BOXROOT_QUARANTINE - 1)) == 0, "a power of two");
-_Static_assert(BXR_DELETED_WORD % 2 == 1, "not a pointer");
-
-/* What is known of a slot. Every field is atomic: misuse comes from any thread. `state` is changed by a
+/* What is known of a slot. Every field is atomic, since any thread may misuse a root. `state` is changed by a
    read-modify-write wherever two threads may disagree about it, and stored with release after what it stands for. */
 typedef struct record {
   bxr_site created, deleted;
@@ -63,17 +59,22 @@ static account *account_of(uintptr_t address, bool make)
 }
 
 /* NULL unless the address is that of a slot. */
-static record *find(boxroot r)
+static record *find_record(boxroot r)
 {
   if ((uintptr_t)r % sizeof(uintptr_t) != 0) return NULL;
   account *a = account_of((uintptr_t)r, false);
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
-  if (a == NULL || bxr_pool_index(p) == 0 || (uintptr_t *)r < p->slots) return NULL;
+  if (a == NULL || bxr_region_index(p) == 0 || (uintptr_t *)r < p->slots) return NULL;
   size_t i = (uintptr_t *)r - p->slots;
-  return i < BXR_CAPACITY ? &a->records[(bxr_pool_index(p) - 1) * BXR_CAPACITY + i] : NULL;
+  return i < BXR_CAPACITY ? &a->records[(bxr_region_index(p) - 1) * BXR_CAPACITY + i] : NULL;
 }
 
-bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&find((boxroot)slot)->state); }
+bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&find_record((boxroot)slot)->state); }
+
+void bxr_account_set_state(uintptr_t const *slot, bxr_slot_state state)
+{
+  bxr_store_release(&find_record((boxroot)slot)->state, (uint32_t)state);
+}
 
 /* --- the calls that led to a place -------------------------------------------------------------------------------- */
 
@@ -119,7 +120,7 @@ static void note_calls(boxroot r, record *c, int which, bxr_site site)
   calls *known = calls_of(r, c);
   if (known == NULL) return;
   void *found[FRAMES + OURS];
-  int n = bxr_os_stack(found, FRAMES + OURS), first = 0;
+  int n = bxr_site_calls(found, FRAMES + OURS), first = 0;
   while (first < n && found[first] != site.address) first++;
   if (first == n) first = 0; /* called where no place is known, or the stack cannot be read */
   for (int i = 0; i < FRAMES; i++)
@@ -137,9 +138,22 @@ static void print_calls(boxroot r, record *c, int which, char const *what)
   }
 }
 
+/* --- the public call that this thread is in ----------------------------------------------------------------------- */
+
+static BXR_THREAD_LOCAL bxr_site current_call;
+
+bxr_site bxr_account_enter(bxr_site here)
+{
+  bxr_site outer = current_call;
+  current_call = here;
+  return outer;
+}
+
+void bxr_account_leave(bxr_site outer) { current_call = outer; }
+
 /* --- faults ------------------------------------------------------------------------------------------------------- */
 
-__attribute__((noreturn)) static void fault(char const *what, bxr_site here, char const *kind, boxroot r, record *c)
+__attribute__((noreturn)) static void fault_about(char const *what, bxr_site here, char const *kind, boxroot r, record *c)
 {
   char text[3][BXR_SITE_TEXT], call[BXR_SITE_TEXT + 20] = "", ended[BXR_SITE_TEXT + 20] = "";
   if (bxr_site_is_known(here)) snprintf(call, sizeof(call), " called at %s;", bxr_site_text(here, text[0]));
@@ -155,112 +169,64 @@ __attribute__((noreturn)) static void fault(char const *what, bxr_site here, cha
 
 void bxr_account_check(boxroot r, char const *what, bxr_site here)
 {
-  record *c = find(r);
+  record *c = find_record(r);
   uint32_t state = c == NULL ? BXR_SLOT_FREE : bxr_load_acquire(&c->state);
-  if (state == BXR_SLOT_VOID) fault(what, here, "use after teardown", r, c);
-  if (state != BXR_SLOT_LIVE) fault(what, here, "use after delete", r, c);
+  if (state == BXR_SLOT_TORN_DOWN) fault_about(what, here, "use after teardown", r, c);
+  if (state != BXR_SLOT_LIVE) fault_about(what, here, "use after delete", r, c);
+}
+
+void bxr_account_fault_written(boxroot r)
+{
+  fault_about("memory of a root", (bxr_site){ 0 }, "write after delete", r, find_record(r));
 }
 
 /* --- the life of a slot ------------------------------------------------------------------------------------------- */
 
-void bxr_account_create(boxroot r, bxr_site here)
+void bxr_account_create(boxroot r)
 {
-  record *c = find(r);
+  record *c = find_record(r);
   uint32_t state = bxr_load_acquire(&c->state);
-  if (state != BXR_SLOT_FREE && state != BXR_SLOT_VOID)
+  if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN)
     bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
-  bxr_site_store(&c->created, here);
+  bxr_site_store(&c->created, current_call);
   bxr_site_store(&c->deleted, (bxr_site){ 0 });
-  note_calls(r, c, CREATED, here);
+  note_calls(r, c, CREATED, current_call);
   bxr_store_release(&c->state, BXR_SLOT_LIVE);
   bxr_add_relaxed(&live_roots, 1);
 }
 
-static void end(boxroot r, record *c, char const *what, bxr_site here)
+static void end_root(boxroot r, record *c, char const *what, bxr_site here)
 {
   uint32_t state = BXR_SLOT_LIVE;
-  if (c == NULL) fault(what, here, "", r, c);
+  if (c == NULL) fault_about(what, here, "", r, c);
   while (!bxr_cas_seq_cst(&c->state, &state, BXR_SLOT_DELETED)) {
-    if (state == BXR_SLOT_VOID) fault(what, here, "use after teardown", r, c);
-    if (state != BXR_SLOT_LIVE) fault(what, here, "double delete", r, c);
+    if (state == BXR_SLOT_TORN_DOWN) fault_about(what, here, "use after teardown", r, c);
+    if (state != BXR_SLOT_LIVE) fault_about(what, here, "double delete", r, c);
   }
   bxr_site_store(&c->deleted, here);
   note_calls(r, c, DELETED, here);
   bxr_add_relaxed(&live_roots, -1);
 }
 
-void bxr_account_delete(boxroot r, bxr_site here) { end(r, find(r), "boxroot_delete", here); }
+void bxr_account_delete(boxroot r, bxr_site here) { end_root(r, find_record(r), "boxroot_delete", here); }
 
-void bxr_account_move(boxroot from, boxroot to, bxr_site here)
+void bxr_account_move(boxroot from, boxroot to)
 {
-  record *old = find(from), *new = find(to);
+  record *old = find_record(from), *new = find_record(to);
   bxr_site_store(&new->created, bxr_site_load(&old->created));
   calls *a = calls_of(from, old), *b = calls_of(to, new);
   for (int i = 0; a != NULL && b != NULL && i < FRAMES; i++)
     bxr_store_relaxed(&b->frames[CREATED][i], bxr_load_relaxed(&a->frames[CREATED][i]));
-  end(from, old, "boxroot_modify", here);
+  end_root(from, old, "boxroot_modify", current_call);
 }
 
-/* --- quarantine --------------------------------------------------------------------------------------------------- */
-
-/* A ring. Whoever draws a number puts his slot in that place, and takes out what is there: the slot that has been in
-   longest, or nearly so when several threads come at once. */
-static boxroot ring[BOXROOT_QUARANTINE];
-static uint64_t drawn;
-
-static void let_go(boxroot r, void (*release)(boxroot))
+void bxr_account_reset(void)
 {
-  record *c = find(r);
-  if (*(uintptr_t volatile *)r != BXR_DELETED_WORD)
-    fault("memory of a root", (bxr_site){ 0 }, "write after delete", r, c);
-  bxr_store_release(&c->state, BXR_SLOT_RELEASED);
-  release(r);
-}
-
-bool bxr_quarantine(boxroot r, void (*release)(boxroot))
-{
-  record *c = find(r);
-  uint32_t state = bxr_load_acquire(&c->state);
-  if (state == BXR_SLOT_RELEASED) {
-    bxr_store_release(&c->state, BXR_SLOT_FREE);
-    return false;
-  }
-  if (state != BXR_SLOT_DELETED) bxr_fault("assertion failed: slot %p freed in state %d", (void *)r, (int)state);
-  *(uintptr_t *)r = BXR_DELETED_WORD;
-  bxr_store_release(&c->state, BXR_SLOT_QUARANTINED);
-  boxroot oldest = bxr_exchange_acq_rel(&ring[bxr_fetch_add_acq_rel(&drawn, 1) % BOXROOT_QUARANTINE], r);
-  if (oldest != NULL) let_go(oldest, release);
-  return true;
-}
-
-uint64_t bxr_quarantine_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot))
-{
-  uint64_t kept = 0;
-  for (; bits != 0; bits &= bits - 1)
-    if (bxr_quarantine((boxroot)(first + __builtin_ctzll(bits)), release)) kept |= bits & -bits;
-  return kept;
-}
-
-bool bxr_quarantine_flush(void (*release)(boxroot))
-{
-  bool any = false;
-  for (size_t i = 0; i < BOXROOT_QUARANTINE; i++) {
-    boxroot r = bxr_exchange_acq_rel(&ring[i], (boxroot)NULL);
-    if (r == NULL) continue;
-    any = true;
-    let_go(r, release);
-  }
-  return any;
-}
-
-void bxr_account_void_all(void)
-{
-  for (size_t i = 0; i < BOXROOT_QUARANTINE; i++) bxr_store_relaxed(&ring[i], (boxroot)NULL);
   for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
     for (record *c = a->records; c < a->records + RECORDS; c++) {
       uint32_t state = bxr_load_acquire(&c->state);
-      if (state == BXR_SLOT_LIVE) bxr_store_release(&c->state, BXR_SLOT_VOID);
-      else if (state != BXR_SLOT_FREE && state != BXR_SLOT_VOID) bxr_store_release(&c->state, BXR_SLOT_FREE);
+      if (state == BXR_SLOT_LIVE) bxr_store_release(&c->state, BXR_SLOT_TORN_DOWN);
+      else if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN) bxr_store_release(&c->state, BXR_SLOT_FREE);
     }
   bxr_store_relaxed(&live_roots, (uint64_t)0);
 }
@@ -269,23 +235,12 @@ void bxr_account_void_all(void)
 
 uint64_t bxr_account_live(void) { return bxr_load_relaxed(&live_roots); }
 
-/* The places of at most `most` live roots; how many they are. */
-static size_t collect(bxr_place *places, size_t most)
+size_t bxr_account_live_sites(bxr_site_count *places, size_t most)
 {
   size_t n = 0;
   for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
     for (record *c = a->records; c < a->records + RECORDS && n < most; c++)
-      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) places[n++] = (bxr_place){ bxr_site_load(&c->created), 1 };
+      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) places[n++] = (bxr_site_count){ bxr_site_load(&c->created), 1 };
   return n;
-}
-
-void bxr_account_report(char const *when)
-{
-  uint64_t live = bxr_account_live();
-  fprintf(stderr, "boxroot: %llu root%s live%s\n", (unsigned long long)live, live == 1 ? " is" : "s are", when);
-  bxr_place *places = live == 0 ? NULL : malloc(live * sizeof(bxr_place));
-  if (places == NULL) return;
-  bxr_places_print(places, collect(places, live), "created at");
-  free(places);
 }
 #endif

@@ -1,29 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /* The whole library as one translation unit:
-     cc -O2 -c boxroot/src/all.c -Iboxroot/include -I"$(ocamlc -where)" */
-#define _GNU_SOURCE
-#define CAML_NAME_SPACE
-#define CAML_INTERNALS
+     cc -O2 -c boxroot/src/all.c -Iboxroot/include -I"$(ocamlc -where)"
+   LAYERS says what each file may use. */
 #define BXR_ONE_UNIT
-#define BXR_LIBRARY
-#include <boxroot.h>
+#include "base.h"
 
-#include "platform.c"
+#include "fault.c"
+#include "self.c"
+#include "memory.c"
+#include "thread.c"
 #include "pool.c"
 #include "site.c"
 #include "account.c"
-#include "region.c"
+#include "quarantine.c"
+#include "leaks.c"
+#include "depot.c"
+#include "runtime_conservative.c"
+#include "runtime_ocaml5_visit.c"
+#include "runtime_ocaml5_marker.c"
+#include "runtime_ocaml5_exit.c"
+#include "runtime_ocaml5_pace.c"
+#include "runtime_ocaml5.c"
+#include "runtime_ocaml4_token.c"
+#include "runtime_ocaml4_held.c"
+#include "runtime_ocaml4_hooks.c"
+#include "runtime_ocaml4.c"
 #include "young.c"
 #include "domain.c"
+#include "place.c"
+#include "idle.c"
 #include "chain.c"
 #include "remote.c"
+#include "fold.c"
 #include "validate.c"
 #include "supply.c"
-#include "succession.c"
+#include "orphans.c"
 #include "scan.c"
-#include "misuse.c"
-#include "boxroot.c"
+#include "status.c"
+#include "setup.c"
+#include "teardown.c"
+#include "slow.c"
+#include "checked.c"
 #include "stats.c"
-#include "hooks_conservative.c"
-#include "hooks_ocaml5.c"
-#include "hooks_ocaml4.c"

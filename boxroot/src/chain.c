@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "chain.h"
+#include "fault.h"
+#include "place.h"
 
 static uintptr_t *link_of(bxr_pool *p) { return &p->slots[p->extent]; }
 
@@ -18,7 +20,7 @@ void bxr_chain_add(bxr_domain *d, bxr_pool *p, bxr_pool *first)
   bxr_pool_close(p);
 }
 
-/* The first pool is open from the start, so `earlier` is there. */
+/* Not for the first pool, which is open from the start: `earlier` is not NULL. */
 static void take_out(bxr_domain *d, bxr_pool *p)
 {
   bxr_pool *q = p->earlier;
@@ -31,18 +33,18 @@ static void take_out(bxr_domain *d, bxr_pool *p)
 
 static bool is_open(bxr_pool *p) { return p->earlier == NULL || bxr_runtime_block_visited(p->block_header); }
 
-static uint32_t darken(bxr_domain *d, bxr_pool *p)
+static uint32_t darken_pool(bxr_domain *d, bxr_pool *p)
 {
   BXR_ASSERT(!p->adopted);
   uint32_t pushes = bxr_runtime_darken_slots(p->slots, p->head.active);
   p->darkened = true;
   if (!is_open(p)) take_out(d, p);
   bxr_count(&d->count.darkened_pools, 1);
-  bxr_domain_publish(d, p);
+  bxr_place_publish(d, p);
   return pushes;
 }
 
-void bxr_chain_darken(bxr_domain *d, bxr_pool *p) { (void)darken(d, p); }
+void bxr_chain_darken(bxr_domain *d, bxr_pool *p) { (void)darken_pool(d, p); }
 
 uint64_t bxr_chain_shorten(bxr_domain *d, uint64_t pools, uint64_t pushes)
 {
@@ -50,12 +52,12 @@ uint64_t bxr_chain_shorten(bxr_domain *d, uint64_t pools, uint64_t pushes)
   for (; pools > 0 && pushed < pushes; pools--) {
     bxr_pool *p = d->chain_end;
     if (p == NULL) break;
-    if (is_open(p)) { /* the marker has come to the end */
+    if (is_open(p)) { /* the marker has reached the end */
       d->chain_end = NULL;
       break;
     }
     if (p->darkened) take_out(d, p);
-    else pushed += darken(d, p);
+    else pushed += darken_pool(d, p);
   }
   return pushed;
 }

@@ -18,7 +18,7 @@
 BXR_INTERNAL void bxr_chain_add(bxr_domain *d, bxr_pool *p, bxr_pool *first);
 
 /* Does the marker's work on p, so that p needs no barrier, and takes it out of the chain if the marker has not opened it. Needs a pool for
-   which bxr_needs_barrier is true. Cost: a look at each value. */
+   which bxr_barrier_needed is true. Cost: a look at each value. */
 BXR_INTERNAL void bxr_chain_darken(bxr_domain *d, bxr_pool *p);
 
 /* Darkens and cuts off pools at the end of the chain: `pools` of them at most, and no more once `pushes` entries, about, have been put on the

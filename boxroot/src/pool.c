@@ -49,7 +49,7 @@ void bxr_pool_count(bxr_pool *p)
   p->exact = true;
 }
 
-void bxr_list_push_back(bxr_pool **list, bxr_pool *p)
+void bxr_pool_list_push_back(bxr_pool **list, bxr_pool *p)
 {
   bxr_pool *first = *list;
   if (first == NULL) {
@@ -63,13 +63,13 @@ void bxr_list_push_back(bxr_pool **list, bxr_pool *p)
   }
 }
 
-void bxr_list_push_front(bxr_pool **list, bxr_pool *p)
+void bxr_pool_list_push_front(bxr_pool **list, bxr_pool *p)
 {
-  bxr_list_push_back(list, p);
+  bxr_pool_list_push_back(list, p);
   *list = p;
 }
 
-void bxr_list_remove(bxr_pool **list, bxr_pool *p)
+void bxr_pool_list_remove(bxr_pool **list, bxr_pool *p)
 {
   BXR_ASSERT(*list != NULL);
   if (p->next == p) {

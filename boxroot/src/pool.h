@@ -2,16 +2,17 @@
 /* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
    Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of extent + 1 fields, the first slots and, last, in
-   the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a chain; the marker that is given
-   the first finds all others by itself. Since the link comes last it has read (nearly) all of a pool before it opens the next one: its
+   the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a chain: a marker that is given
+   the first one reaches all others. Since the link comes last it has read (nearly) all of a pool before it opens the next one: its
    stack stays shallow. `earlier` leads back in the chain, from a pool to the one that links to it (chain.h).
 
    Who may touch what ("owner": the thread that holds the lock of the domain that is the pool's home):
    - slots: a live one belongs to whoever owns the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
-   - pending_groups: any thread, atomically (remote.h). - home: the owner stores it, anybody reads it.
-   - everything else: the owner; the atomic words of the head may be compared by anybody.
+   - pending_groups: any thread, atomically (remote.h).
+   - home: the owner stores it, any thread reads it.
+   - everything else: the owner; any thread may compare the atomic words of the head.
 
-   Invariants, checked by bxr_validate (validate.c) in the checked build:
+   Invariants, checked by validate.c in the checked build:
      active <= extent <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity;
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
@@ -24,8 +25,7 @@
 #define BXR_POOL_H
 
 #include "atomic.h"
-#include "debug.h"
-#include <boxroot.h>
+#include "fault.h"
 
 enum {
   BXR_PLACE_IDLE,        /* owned by a domain, holds no root, has memory */
@@ -41,7 +41,7 @@ struct bxr_domain;
 
 typedef struct bxr_pool {
   bxr_pool_head head;
-  struct bxr_domain *home;      /* the record of the domain that it belongs to; NULL: to none (atomic) */
+  struct bxr_domain *home;      /* the record of the domain that it belongs to; NULL: it has no owner (atomic) */
   struct bxr_pool *next, *prev; /* of the list that `place` names */
   struct bxr_pool *earlier;     /* in the chain: the pool whose last field is a link to this one */
   uint32_t extent;              /* slots covered by block_header; the link follows them */
@@ -65,7 +65,7 @@ _Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + s
 _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");
 _Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
 
-/* Formats zeroed or stale memory as an empty pool that nobody owns. Touches the header only. */
+/* Formats zeroed or stale memory as an empty pool that has no owner. Touches the header only. */
 BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 
 /* Puts the next slots that were never used on the (empty) free list. False when there are none below `limit`. */
@@ -93,7 +93,7 @@ static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
 /* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a pool. */
 BXR_INTERNAL void bxr_pool_count(bxr_pool *p);
 
-/* Nobody may use the inline paths on p. */
+/* From now on no thread may use the inline paths on p. */
 static inline void bxr_pool_close(bxr_pool *p)
 {
   bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
@@ -105,8 +105,8 @@ static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->exact && p->head.f
 static inline bool bxr_pool_is_young(bxr_pool *p) { return p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL; }
 
 /* Lists of pools: a ring, named by its first pool; NULL when empty. Constant time. */
-BXR_INTERNAL void bxr_list_push_front(bxr_pool **list, bxr_pool *p);
-BXR_INTERNAL void bxr_list_push_back(bxr_pool **list, bxr_pool *p);
-BXR_INTERNAL void bxr_list_remove(bxr_pool **list, bxr_pool *p);
+BXR_INTERNAL void bxr_pool_list_push_front(bxr_pool **list, bxr_pool *p);
+BXR_INTERNAL void bxr_pool_list_push_back(bxr_pool **list, bxr_pool *p);
+BXR_INTERNAL void bxr_pool_list_remove(bxr_pool **list, bxr_pool *p);
 
 #endif

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan.h"
+#include "barrier.h"
 #include "chain.h"
+#include "fold.h"
+#include "idle.h"
+#include "orphans.h"
+#include "place.h"
 #include "remote.h"
-#include "succession.h"
 #include "validate.h"
 #include "young.h"
 
-/* The record to scan, or NULL when the domain has no pools. Roots of ended domains are taken over first. */
-static bxr_domain *begin(unsigned id)
+/* The record to scan, or NULL when the domain has no pools. Roots of ended domains are adopted first. */
+static bxr_domain *begin_scan(unsigned id)
 {
   bxr_domain *d = &bxr_domains[id];
   bxr_remote_flush(d);
-  if (bxr_orphans_exist() && !bxr_runtime_leaving()) {
+  if (bxr_orphans_exist() && !bxr_runtime_is_terminating()) {
     d = bxr_domain_here();
-    bxr_adopt(d);
+    bxr_orphans_adopt(d);
   }
   if ((d->count.pools_in_use == 0 && d->idle == 0) || bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return NULL;
   bxr_validate(d);
@@ -24,25 +28,25 @@ static bxr_domain *begin(unsigned id)
 static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, bxr_visitor const *visitor)
 {
   bool avail = p->place == BXR_PLACE_YOUNG_AVAIL;
-  bxr_domain_place(d, p, BXR_PLACE_NONE, false);
-  bxr_domain_publish(d, p);
-  bxr_scan_young(p->slots, p->head.active, range, visitor);
+  bxr_place_move(d, p, BXR_PLACE_NONE, false);
+  bxr_place_publish(d, p);
+  bxr_young_scan(p->slots, p->head.active, range, visitor);
   bxr_count(&d->count.minor_slots, p->head.active);
   bool worth_reuse = p->exact && p->head.freed >= BXR_CAPACITY / 2;
-  bxr_domain_place(d, p, avail ? BXR_PLACE_OLD_AVAIL : BXR_PLACE_OLD_FULL, worth_reuse);
-  if (bxr_pool_is_empty(p) && !bxr_awaits_marker(d, p)) bxr_domain_release_pool(d, p);
-  else bxr_domain_publish(d, p);
+  bxr_place_move(d, p, avail ? BXR_PLACE_OLD_AVAIL : BXR_PLACE_OLD_FULL, worth_reuse);
+  if (bxr_pool_is_empty(p) && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
+  else bxr_place_publish(d, p);
 }
 
 /* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run finalisers
    (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the bitmaps, and a pool in which a
    root was created is young again, so the loop comes to it. */
-static void minor(unsigned id, bxr_visitor const *visitor)
+static void scan_minor(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
-  bxr_domain *d = begin(id);
+  bxr_domain *d = begin_scan(id);
   if (d == NULL) return;
-  int64_t budget = bxr_remote_fold(d, BXR_FOLD_IN_PAUSE);
+  int64_t budget = bxr_fold_pending(d, BXR_FOLD_IN_PAUSE);
   bxr_minor_range range = bxr_runtime_minor_range();
   bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
   d->scanning = true;
@@ -56,8 +60,8 @@ static void minor(unsigned id, bxr_visitor const *visitor)
     if (current) d->spare = p;
   }
   d->scanning = false;
-  (void)bxr_remote_fold(d, budget);
-  bxr_domain_trim(d);
+  (void)bxr_fold_pending(d, budget);
+  bxr_idle_trim(d);
   bxr_validate(d);
 }
 
@@ -65,7 +69,7 @@ static void minor(unsigned id, bxr_visitor const *visitor)
    data is in the cache, the pause is short even if it is not, and no deletion barrier is needed. */
 #define VISITED_AT_ONCE 2
 
-/* Visitors look at the block's header first. Fetching it ahead pays when the data is not in the cache, that is, not for a few pools. */
+/* Visitors look at the block's header first. Prefetching it pays when the data is not in the cache, that is, not for a few pools. */
 static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 {
   enum { AHEAD = 8 };
@@ -80,9 +84,9 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
       uint32_t n = p->head.active;
       for (uint32_t i = 0; i < n; i++) {
         if (ahead && i + AHEAD < n) __builtin_prefetch((uintptr_t *)p->slots[i + AHEAD] - 1, 1);
-        if ((p->slots[i] & 1) == 0) bxr_visit(&v, (value)p->slots[i], &p->slots[i]);
+        if ((p->slots[i] & 1) == 0) bxr_runtime_visit(&v, (value)p->slots[i], &p->slots[i]);
       }
-      bxr_domain_publish(d, p);
+      bxr_place_publish(d, p);
       p = p->next;
     } while (p != d->list[place]);
   }
@@ -91,23 +95,23 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 
 /* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
    cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
-   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is given back: somebody has asked for that. With a
+   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is decommitted: a compaction asks for that. With a
    runtime that is not known deletions are left for the next minor scan: the world may not be stopped for all (docs/versions.md), and a
    domain that read a root, and deleted it, may hold the only other pointer to its value where the collector has looked already. */
-static void all(unsigned id, bxr_visitor const *visitor)
+static void scan_all(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin(id);
+  bxr_domain *d = begin_scan(id);
   if (d == NULL) return;
   if (!BOXROOT_CONSERVATIVE) {
-    (void)bxr_remote_fold(d, BXR_FOLD_ALL);
-    bxr_domain_release_empty(d);
-    bxr_domain_trim_all(d);
+    (void)bxr_fold_pending(d, BXR_FOLD_ALL);
+    bxr_idle_release_empty(d);
+    bxr_idle_trim_all(d);
   }
   bxr_count(&d->count.other_scans, 1);
   visit_pools(d, visitor);
 }
 
-/* The last cycle is over: no marker comes to any pool any more. */
+/* The last cycle is over: no marker reads any pool any more. */
 static void next_cycle(bxr_domain *d)
 {
   d->cycle++;
@@ -116,8 +120,8 @@ static void next_cycle(bxr_domain *d)
   d->marking = false;
   d->chain_end = NULL;
   d->chain_pools = d->pushed = 0;
-  bxr_domain_new_cycle(d);
-  bxr_domain_release_empty(d);
+  bxr_idle_new_cycle(d);
+  bxr_idle_release_empty(d);
 }
 
 /* Puts the pools of a list in front of those of the chain. */
@@ -135,12 +139,12 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
 }
 
 /* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
-   The chain is kept as it is until the marker is through (bxr_awaits_marker). */
+   The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). */
 static void cycle_start(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin(id);
+  bxr_domain *d = begin_scan(id);
   if (d == NULL) return;
-  (void)bxr_remote_fold(d, 10 * BXR_FOLD_IN_PAUSE);
+  (void)bxr_fold_pending(d, 10 * BXR_FOLD_IN_PAUSE);
   next_cycle(d);
   /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
   if (d->current != NULL) {
@@ -160,7 +164,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
   if (first != NULL) {
     d->marking = true;
     bxr_count(&d->count.major_starts, 1);
-    bxr_visit(visitor, (value)first->slots, NULL);
+    bxr_runtime_visit(visitor, (value)first->slots, NULL);
   }
   bxr_validate(d);
 }
@@ -168,26 +172,26 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
 /* The same without the marker's help: all roots at once. */
 static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin(id);
+  bxr_domain *d = begin_scan(id);
   if (d == NULL) return;
-  if (!BOXROOT_CONSERVATIVE) (void)bxr_remote_fold(d, BXR_FOLD_ALL); /* see `all` */
+  if (!BOXROOT_CONSERVATIVE) (void)bxr_fold_pending(d, BXR_FOLD_ALL); /* see scan_all */
   bxr_count(&d->count.other_scans, 1);
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);
   next_cycle(d);
 }
 
-static void domain_end(unsigned id)
+static void end_domain(unsigned id)
 {
-  if (!bxr_runtime_alone()) bxr_orphan(&bxr_domains[id]);
+  if (!bxr_runtime_is_only_domain()) bxr_orphans_add_domain(&bxr_domains[id]);
 }
 
-/* The marker is spared a share of the chain. */
-static void advance(unsigned id, double share, uint64_t pushes, bool drained)
+/* The library does a share of the marker's work: it shortens the chain. */
+static void advance_marking(unsigned id, double share, uint64_t pushes, bool drained)
 {
   bxr_domain *d = &bxr_domains[id];
   if (d->chain_end == NULL || d->runtime_cycle != bxr_runtime_cycle()) return;
-  if (d->marking && bxr_runtime_marked()) d->marking = false;
+  if (d->marking && bxr_runtime_marking_done()) d->marking = false;
   if (!d->marking) return;
   if (drained) d->pushed = 0;
   if (d->pushed >= pushes) return;
@@ -195,5 +199,9 @@ static void advance(unsigned id, double share, uint64_t pushes, bool drained)
 }
 
 BXR_INTERNAL_DATA_HERE bxr_callbacks const bxr_scan_callbacks = {
-  minor, BOXROOT_STW_SCAN ? cycle_start_stopped : cycle_start, all, domain_end, advance,
+  .minor = scan_minor,
+  .cycle_start = BOXROOT_STW_SCAN ? cycle_start_stopped : cycle_start,
+  .all = scan_all,
+  .domain_end = end_domain,
+  .advance = advance_marking,
 };

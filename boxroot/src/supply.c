@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "supply.h"
+#include "barrier.h"
 #include "chain.h"
-#include "remote.h"
-#include <errno.h>
+#include "fold.h"
+#include "idle.h"
+#include "place.h"
 
 /* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at most half. */
 #define YOUNG_WORTH (BXR_CAPACITY / 16 + 1)
 #define OLD_WORTH ((BXR_CAPACITY + 1) / 2)
-#define FEW (BXR_CAPACITY / 16 + 1) /* values to be marked at once without a second thought */
+#define FEW (BXR_CAPACITY / 16 + 1) /* values that are always worth marking at once */
 #define CANDIDATES 4 /* looked at in each search; the others have their turn later */
 
-/* The current pool has no room, for good or until the marker is through. */
+/* The current pool has no room, for good or until the marker has finished. */
 static void retire_current(bxr_domain *d)
 {
   bxr_pool *p = d->current;
@@ -18,38 +20,39 @@ static void retire_current(bxr_domain *d)
   bxr_domain_set_current(d, NULL);
   p->head.freed = BXR_CAPACITY - p->head.active;
   p->exact = true;
-  bxr_domain_place(d, p, p->head.freed == 0 ? BXR_PLACE_YOUNG_FULL : BXR_PLACE_YOUNG_AVAIL, false);
-  bxr_domain_publish(d, p);
+  bxr_place_move(d, p, p->head.freed == 0 ? BXR_PLACE_YOUNG_FULL : BXR_PLACE_YOUNG_AVAIL, false);
+  bxr_place_publish(d, p);
 }
 
 static bool has_room(bxr_domain *d, bxr_pool *p)
 {
-  return p->head.free != BXR_FREE_END || bxr_pool_activate(p, bxr_awaits_marker(d, p) ? p->extent : BXR_CAPACITY);
+  return p->head.free != BXR_FREE_END || bxr_pool_activate(p, bxr_barrier_awaits_marker(d, p) ? p->extent : BXR_CAPACITY);
 }
 
 static void make_current(bxr_domain *d, bxr_pool *p)
 {
   if (d->spare == p) d->spare = NULL;
   p->exact = false;
-  bxr_domain_place(d, p, BXR_PLACE_YOUNG_AVAIL, true);
+  bxr_place_move(d, p, BXR_PLACE_YOUNG_AVAIL, true);
   bxr_domain_set_current(d, p);
-  bxr_domain_publish(d, p);
+  bxr_place_publish(d, p);
 }
 
-/* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read cannot. One that needs the barrier can when the marker's work on
-   it is done right here; that is done when it is little, or when `thrift` says that pools should be saved. */
+/* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read cannot. One that needs
+   the barrier can when the marker's work on it is done right here; that is done when it is little, or when `thrift` says that pools should
+   be saved. */
 static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
 {
   bxr_pool_count(p);
-  if (bxr_belongs_to_past(d, p) || p->head.freed < worth || !has_room(d, p)) return false;
-  if (bxr_needs_barrier(d, p)) {
+  if (bxr_barrier_other_marker(d, p) || p->head.freed < worth || !has_room(d, p)) return false;
+  if (bxr_barrier_needed(d, p)) {
     if (!thrift && BXR_CAPACITY - p->head.freed > FEW) return false;
     bxr_chain_darken(d, p);
   }
   return true;
 }
 
-static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates, bool thrift)
+static bxr_pool *search_list(bxr_domain *d, int place, uint32_t worth, int candidates, bool thrift)
 {
   bxr_pool **list = &d->list[place];
   for (int i = 0; i < candidates && *list != NULL; i++) {
@@ -63,9 +66,9 @@ static bxr_pool *search(bxr_domain *d, int place, uint32_t worth, int candidates
 
 static bxr_pool *search_all(bxr_domain *d, bool thrift)
 {
-  bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
+  bxr_pool *p = search_list(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
   if (p == NULL && d->spare != NULL && has_room(d, d->spare)) p = d->spare;
-  if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
+  if (p == NULL) p = search_list(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
   return p;
 }
 
@@ -73,23 +76,23 @@ static bxr_pool *search_all(bxr_domain *d, bool thrift)
 static bxr_pool *search_thoroughly(bxr_domain *d)
 {
   if (!d->scanning) {
-    (void)bxr_remote_fold(d, BXR_FOLD_ALL);
-    while (bxr_remote_fold_waiting(d)) {}
+    (void)bxr_fold_pending(d, BXR_FOLD_ALL);
+    while (bxr_fold_one_waiting(d)) {}
   }
-  bxr_pool *p = search(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true);
-  if (p == NULL) p = search(d, BXR_PLACE_OLD_AVAIL, 1, INT32_MAX, true);
-  return p != NULL ? p : bxr_domain_obtain_pool(d);
+  bxr_pool *p = search_list(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true);
+  if (p == NULL) p = search_list(d, BXR_PLACE_OLD_AVAIL, 1, INT32_MAX, true);
+  return p != NULL ? p : bxr_idle_obtain(d);
 }
 
-bool bxr_refill(bxr_domain *d)
+bool bxr_supply_refill(bxr_domain *d)
 {
-  if (!d->scanning) (void)bxr_remote_fold(d, BXR_FOLD_IN_CREATE);
+  if (!d->scanning) (void)bxr_fold_pending(d, BXR_FOLD_IN_CREATE);
   if (d->current != NULL && has_room(d, d->current)) return true;
   retire_current(d);
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search_all(d, thrift);
-  if (p == NULL && thrift && !d->scanning && bxr_remote_fold_waiting(d)) p = search_all(d, true);
-  if (p == NULL) p = bxr_domain_obtain_pool(d);
+  if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d)) p = search_all(d, true);
+  if (p == NULL) p = bxr_idle_obtain(d);
   if (p == NULL) p = search_thoroughly(d);
   if (p == NULL) {
     errno = ENOMEM;

@@ -5,7 +5,7 @@
 
 #include "domain.h"
 
-/* Makes a pool current that has a free slot. False and errno == ENOMEM when there is none and no memory for one. Needs the lock of d. */
-BXR_INTERNAL bool bxr_refill(bxr_domain *d);
+/* Makes a pool with a free slot the current one. False and errno == ENOMEM when there is none and no memory for one. Needs the lock of d. */
+BXR_INTERNAL bool bxr_supply_refill(bxr_domain *d);
 
 #endif

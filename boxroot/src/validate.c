@@ -3,14 +3,16 @@
 
 #if BOXROOT_DEBUG
 #include "account.h"
+#include "barrier.h"
+#include "fault.h"
 
-static bool is_unused(bxr_slot_state s) { return s == BXR_SLOT_FREE || s == BXR_SLOT_VOID; }
+static bool is_unused_slot(bxr_slot_state s) { return s == BXR_SLOT_FREE || s == BXR_SLOT_TORN_DOWN; }
 
 /* What the account says of a slot agrees with where the slot is. */
 static void validate_slot(uintptr_t const *slot, bool unused)
 {
   bxr_slot_state s = bxr_account_state(slot);
-  BXR_ASSERT(is_unused(s) == unused);
+  BXR_ASSERT(is_unused_slot(s) == unused);
   if (s == BXR_SLOT_QUARANTINED || s == BXR_SLOT_RELEASED) BXR_ASSERT(*slot == BXR_DELETED_WORD);
 }
 
@@ -21,8 +23,8 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   bool young = place == BXR_PLACE_YOUNG_AVAIL || place == BXR_PLACE_YOUNG_FULL;
   if (place == BXR_PLACE_IDLE) BXR_ASSERT(bxr_pool_is_empty(p) && p->head.owner == BXR_NOBODY && p->pending_groups == 0);
   bool full = place == BXR_PLACE_YOUNG_FULL || place == BXR_PLACE_OLD_FULL;
-  BXR_ASSERT(p->place == place && bxr_at_home(d, p));
-  BXR_ASSERT((bxr_load_relaxed(&bxr_region_of(p)->unused) >> bxr_pool_index(p) & 1) == 0);
+  BXR_ASSERT(p->place == place && bxr_domain_owns(d, p));
+  BXR_ASSERT((bxr_load_relaxed(&bxr_region_of(p)->unused) >> bxr_region_index(p) & 1) == 0);
   BXR_ASSERT(p->head.active <= BXR_CAPACITY);
   for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) {
     size_t i = (uintptr_t *)(f - 1) - p->slots;
@@ -30,33 +32,33 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
     is_free[i / 64] |= (uint64_t)1 << (i % 64);
     free++;
   }
-  if (bxr_awaits_marker(d, p) && !p->adopted) {
+  if (bxr_barrier_awaits_marker(d, p) && !p->adopted) {
     BXR_ASSERT(p->head.active <= p->extent && p->extent <= BXR_CAPACITY);
     for (uint32_t i = p->head.active; i < p->extent; i++) BXR_ASSERT((p->slots[i] & 1) == 1);
   }
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
-  if (p->head.owner == d->head.state) BXR_ASSERT(!full && !bxr_needs_barrier(d, p));
+  if (p->head.owner == d->head.state) BXR_ASSERT(!full && !bxr_barrier_needed(d, p));
   if (p->head.maker == d->head.state) BXR_ASSERT(p == d->current);
-  if (p->head.young_owner == d->head.state) BXR_ASSERT(young && !bxr_needs_barrier(d, p));
+  if (p->head.young_owner == d->head.state) BXR_ASSERT(young && !bxr_barrier_needed(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;
     validate_slot(&p->slots[i], on_list || i >= p->head.active);
     if (i >= p->head.active) continue;
     if (on_list) BXR_ASSERT((p->slots[i] & 1) == 1);
-    else if (!young) BXR_ASSERT(!bxr_in_range(range, p->slots[i]));
+    else if (!young) BXR_ASSERT(!bxr_runtime_in_minor_range(range, p->slots[i]));
   }
 }
 
 /* From the end of the chain back to its beginning; the pools that the marker has opened come last. */
 static void validate_chain(bxr_domain *d)
 {
-  if (!d->marking || bxr_runtime_marked() || d->runtime_cycle != bxr_runtime_cycle()) return;
+  if (!d->marking || bxr_runtime_marking_done() || d->runtime_cycle != bxr_runtime_cycle()) return;
   uint64_t n = 0;
   bool opened = false;
   for (bxr_pool *p = d->chain_end; p != NULL; p = p->earlier) {
-    BXR_ASSERT(bxr_at_home(d, p) && p->snapshot == d->cycle && !p->adopted && ++n <= d->chain_pools);
+    BXR_ASSERT(bxr_domain_owns(d, p) && p->snapshot == d->cycle && !p->adopted && ++n <= d->chain_pools);
     BXR_ASSERT(p->earlier == NULL || p->earlier->slots[p->earlier->extent] == (uintptr_t)p->slots);
     bool visited = bxr_runtime_block_visited(p->block_header);
     BXR_ASSERT(visited || !opened);

@@ -2,7 +2,7 @@
 #include "young.h"
 
 #if BOXROOT_CONSERVATIVE
-static inline bool is_young(uintptr_t w, bxr_minor_range range) { return bxr_in_range(range, w); }
+static inline bool is_young(uintptr_t w, bxr_minor_range range) { return bxr_runtime_in_minor_range(range, w); }
 #else
 /* A word w holds a young block iff it is even and w - start < size. With o = (w - start) | (w - start) << 63 this is one signed
    comparison and a sign: an odd word gets the top bit (minor heaps start at even addresses), so 0 <= o < size says it all. */
@@ -16,7 +16,7 @@ static inline bool is_young(uintptr_t w, bxr_minor_range range)
 static void scan_slots(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
 {
   for (uint32_t i = 0; i < n; i++)
-    if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_visit_young(visitor, (value)slots[i], &slots[i]);
+    if (BXR_UNLIKELY(is_young(slots[i], range))) bxr_runtime_visit_young(visitor, (value)slots[i], &slots[i]);
 }
 
 #if defined(__x86_64__) && !BOXROOT_CONSERVATIVE
@@ -38,19 +38,19 @@ static void scan_slots_avx2(uintptr_t *slots, uint32_t n, bxr_minor_range range,
                     (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(b)) << 4;
     for (; hits != 0; hits &= hits - 1) {
       uintptr_t *slot = &slots[i + __builtin_ctz(hits)];
-      bxr_visit_young(visitor, (value)*slot, slot);
+      bxr_runtime_visit_young(visitor, (value)*slot, slot);
     }
   }
   scan_slots(slots + i, n - i, range, visitor);
 }
 
-void bxr_scan_young(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
+void bxr_young_scan(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
 {
   if (__builtin_cpu_supports("avx2")) scan_slots_avx2(slots, n, range, visitor);
   else scan_slots(slots, n, range, visitor);
 }
 #else
-void bxr_scan_young(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
+void bxr_young_scan(uintptr_t *slots, uint32_t n, bxr_minor_range range, bxr_visitor const *visitor)
 {
   scan_slots(slots, n, range, visitor);
 }

@@ -1,43 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-#include "region.h"
+#include "depot.h"
 #include "account.h"
-#include <errno.h>
+#include "memory.h"
 
-/* The directory of all regions, in chunks that are made when they are needed. `available` has a bit for each region in which there may be a
-   pool that belongs to nobody; whoever finds none there clears it, looks again, and sets it again if there is one after all. */
-enum { CHUNK = 1024, CHUNKS = 1024 };
-typedef struct chunk {
-  bxr_region *region[CHUNK];      /* (atomic) */
-  uint64_t available[CHUNK / 64]; /* (atomic) */
-} chunk;
-static chunk *directory[CHUNKS];
+/* The directory of all regions, in leaves that are made when they are needed. `available` has a bit for each region of which a pool may be in
+   the depot; a thread that finds none there clears it, looks again, and sets it again if there is one after all. */
+enum { LEAF = 1024, LEAVES = 1024 };
+typedef struct leaf {
+  bxr_region *region[LEAF];      /* (atomic) */
+  uint64_t available[LEAF / 64]; /* (atomic) */
+} leaf;
+static leaf *directory[LEAVES];
 static uint64_t reserved_regions;
 
-/* Pools that belong to nobody and have memory; about so many are left like that. */
+/* Pools in the depot that have memory: about KEPT of them at most. */
 enum { KEPT = 64 };
 static uint64_t kept; /* (atomic) */
 
 /* --- the directory ----------------------------------------------------------------------------------------------------- */
 
-static chunk *chunk_of(uint64_t number)
+static leaf *leaf_of(uint64_t number)
 {
-  chunk **place = &directory[number / CHUNK];
-  chunk *c = bxr_load_acquire(place);
-  if (c != NULL) return c;
-  chunk *fresh = bxr_os_map(sizeof(chunk));
+  leaf **place = &directory[number / LEAF];
+  leaf *l = bxr_load_acquire(place);
+  if (l != NULL) return l;
+  leaf *fresh = bxr_memory_map(sizeof(leaf));
   if (fresh == NULL) return NULL;
-  if (bxr_cas_seq_cst(place, &c, fresh)) return fresh;
-  bxr_os_unmap(fresh, sizeof(chunk));
+  if (bxr_cas_seq_cst(place, &l, fresh)) return fresh;
+  bxr_memory_unmap(fresh, sizeof(leaf));
   return bxr_load_acquire(place);
 }
 
 static void offer(bxr_region *r)
 {
-  chunk *c = bxr_load_acquire(&directory[r->number / CHUNK]);
-  bxr_fetch_or_seq_cst(&c->available[r->number % CHUNK / 64], (uint64_t)1 << (r->number % 64));
+  leaf *l = bxr_load_acquire(&directory[r->number / LEAF]);
+  bxr_fetch_or_seq_cst(&l->available[r->number % LEAF / 64], (uint64_t)1 << (r->number % 64));
 }
 
-/* Takes one of the pools that belong to nobody; NULL when there is none. */
+/* Takes a pool of r from the depot; NULL when there is none. */
 static bxr_pool *claim_in(bxr_region *r)
 {
   for (;;) {
@@ -45,7 +45,7 @@ static bxr_pool *claim_in(bxr_region *r)
     if (unused == 0) return NULL;
     uint64_t dirty = unused & bxr_load_relaxed(&r->dirty); /* preferred: it has memory */
     uint64_t bit = dirty != 0 ? dirty & -dirty : unused & -unused;
-    if ((bxr_fetch_and_seq_cst(&r->unused, ~bit) & bit) == 0) continue; /* another was faster */
+    if ((bxr_fetch_and_seq_cst(&r->unused, ~bit) & bit) == 0) continue; /* another thread was faster */
     if ((bxr_fetch_or_seq_cst(&r->dirty, bit) & bit) != 0) bxr_add_relaxed(&kept, (uint64_t)-1);
     return bxr_region_pool(r, (unsigned)__builtin_ctzll(bit));
   }
@@ -55,11 +55,11 @@ static bxr_pool *claim_reserved(void)
 {
   uint64_t n = bxr_load_acquire(&reserved_regions);
   for (uint64_t first = 0; first < n; first += 64) {
-    chunk *c = bxr_load_acquire(&directory[first / CHUNK]);
-    if (c == NULL) continue;
-    uint64_t *word = &c->available[first % CHUNK / 64];
+    leaf *l = bxr_load_acquire(&directory[first / LEAF]);
+    if (l == NULL) continue;
+    uint64_t *word = &l->available[first % LEAF / 64];
     for (uint64_t m = bxr_load_relaxed(word); m != 0; m &= m - 1) {
-      bxr_region *r = bxr_load_acquire(&c->region[first % CHUNK + (unsigned)__builtin_ctzll(m)]);
+      bxr_region *r = bxr_load_acquire(&l->region[first % LEAF + (unsigned)__builtin_ctzll(m)]);
       bxr_pool *p = claim_in(r);
       if (p != NULL) return p;
       bxr_fetch_and_seq_cst(word, ~(m & -m));
@@ -72,30 +72,30 @@ static bxr_pool *claim_reserved(void)
 static bxr_region *reserve(void)
 {
   uint64_t number = bxr_load_relaxed(&reserved_regions);
-  if (number >= CHUNK * CHUNKS) return NULL;
-  bxr_region *r = bxr_os_reserve(BXR_REGION_SIZE);
+  if (number >= LEAF * LEAVES) return NULL;
+  bxr_region *r = bxr_memory_reserve(BXR_REGION_SIZE);
   if (r == NULL) return NULL;
   if (!bxr_account_open(r)) {
-    bxr_os_unmap(r, BXR_REGION_SIZE);
+    bxr_memory_unmap(r, BXR_REGION_SIZE);
     return NULL;
   }
-  chunk *c;
+  leaf *l;
   do {
-    c = number < CHUNK * CHUNKS ? chunk_of(number) : NULL;
-    if (c == NULL) {
-      bxr_os_unmap(r, BXR_REGION_SIZE);
+    l = number < LEAF * LEAVES ? leaf_of(number) : NULL;
+    if (l == NULL) {
+      bxr_memory_unmap(r, BXR_REGION_SIZE);
       return NULL;
     }
   } while (!bxr_cas_seq_cst(&reserved_regions, &number, number + 1));
   r->number = number;
   r->unused = ~(uint64_t)3; /* the first is the header, the second the caller's */
   r->dirty = 2;
-  bxr_store_release(&c->region[number % CHUNK], r);
+  bxr_store_release(&l->region[number % LEAF], r);
   offer(r);
   return r;
 }
 
-bxr_pool *bxr_region_claim(void)
+bxr_pool *bxr_depot_claim(void)
 {
   bxr_pool *p = claim_reserved();
   if (p == NULL) {
@@ -110,14 +110,14 @@ bxr_pool *bxr_region_claim(void)
   return p;
 }
 
-/* --- giving back ------------------------------------------------------------------------------------------------------- */
+/* --- returning --------------------------------------------------------------------------------------------------------- */
 
 static void disclaim(bxr_region *r, uint64_t pools)
 {
   if (pools != 0 && bxr_fetch_or_seq_cst(&r->unused, pools) == 0) offer(r);
 }
 
-/* The pools of the groups that are whole in `pools`, where a group is what shares a page of the system. */
+/* The pools of the groups that are wholly in `pools`; a group shares a page of the system. */
 static uint64_t whole_groups(uint64_t pools, unsigned group)
 {
   uint64_t one = group >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << group) - 1, whole = 0;
@@ -126,11 +126,11 @@ static uint64_t whole_groups(uint64_t pools, unsigned group)
   return whole;
 }
 
-/* Gives back the memory of these pools of r, which are the caller's, and then the pools. On systems with large pages neighbours that
-   belong to nobody are taken along: only whole pages can be given back. */
+/* Decommits the memory of these pools of r, which are the caller's, and then gives the pools back. On systems with large pages neighbours
+   in the depot are taken along: only whole pages can be decommitted. */
 static void return_pools(bxr_region *r, uint64_t pools)
 {
-  size_t page = bxr_os_page_size();
+  size_t page = bxr_memory_page_size();
   unsigned group = page <= BXR_POOL_SIZE ? 1 : page >= BXR_REGION_SIZE ? 64 : (unsigned)(page / BXR_POOL_SIZE);
   uint64_t neighbours = 0;
   if (group > 1) {
@@ -145,7 +145,7 @@ static void return_pools(bxr_region *r, uint64_t pools)
     unsigned from = (unsigned)__builtin_ctzll(m);
     unsigned length = ~(m >> from) == 0 ? 64 : (unsigned)__builtin_ctzll(~(m >> from));
     uint64_t run = (length == 64 ? ~(uint64_t)0 : ((uint64_t)1 << length) - 1) << from;
-    if (bxr_os_decommit(bxr_region_pool(r, from), length * BXR_POOL_SIZE)) {
+    if (bxr_memory_decommit(bxr_region_pool(r, from), length * BXR_POOL_SIZE)) {
       bxr_add_relaxed(&kept, -(uint64_t)__builtin_popcountll(bxr_load_relaxed(&r->dirty) & run & neighbours));
       bxr_fetch_and_seq_cst(&r->dirty, ~run);
     }
@@ -155,7 +155,7 @@ static void return_pools(bxr_region *r, uint64_t pools)
   disclaim(r, pools | neighbours);
 }
 
-unsigned bxr_region_return(bxr_pool **pools, unsigned n, bool all)
+unsigned bxr_depot_return(bxr_pool **pools, unsigned n, bool all)
 {
   for (unsigned i = 1; i < n; i++) { /* they are few, and nearly sorted as a rule */
     bxr_pool *p = pools[i];
@@ -171,7 +171,7 @@ unsigned bxr_region_return(bxr_pool **pools, unsigned n, bool all)
       BXR_ASSERT(bxr_pool_is_empty(pools[i]) && bxr_load_relaxed(&pools[i]->pending_groups) == 0);
       bxr_pool_close(pools[i]);
       bxr_store_seq_cst(&pools[i]->home, (struct bxr_domain *)NULL);
-      uint64_t bit = (uint64_t)1 << bxr_pool_index(pools[i]);
+      uint64_t bit = (uint64_t)1 << bxr_region_index(pools[i]);
       if (all || bxr_load_relaxed(&kept) >= KEPT) mask |= bit;
       else {
         bxr_add_relaxed(&kept, 1);
@@ -184,12 +184,12 @@ unsigned bxr_region_return(bxr_pool **pools, unsigned n, bool all)
   return given;
 }
 
-void bxr_region_trim(void)
+void bxr_depot_trim(void)
 {
   uint64_t n = bxr_load_acquire(&reserved_regions);
   for (uint64_t i = 0; i < n; i++) {
-    chunk *c = bxr_load_acquire(&directory[i / CHUNK]);
-    bxr_region *r = c == NULL ? NULL : bxr_load_acquire(&c->region[i % CHUNK]);
+    leaf *l = bxr_load_acquire(&directory[i / LEAF]);
+    bxr_region *r = l == NULL ? NULL : bxr_load_acquire(&l->region[i % LEAF]);
     if (r == NULL) continue;
     uint64_t idle = bxr_load_relaxed(&r->unused) & bxr_load_relaxed(&r->dirty);
     idle &= bxr_fetch_and_seq_cst(&r->unused, ~idle);
@@ -199,4 +199,4 @@ void bxr_region_trim(void)
   }
 }
 
-uint64_t bxr_reserved_bytes(void) { return bxr_load_relaxed(&reserved_regions) * BXR_REGION_SIZE; }
+uint64_t bxr_depot_reserved_bytes(void) { return bxr_load_relaxed(&reserved_regions) * BXR_REGION_SIZE; }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#include "place.h"
+#include "barrier.h"
+
+void bxr_place_move(bxr_domain *d, bxr_pool *p, int place, bool front)
+{
+  if (p->place != BXR_PLACE_NONE) bxr_pool_list_remove(&d->list[p->place], p);
+  p->place = (uint8_t)place;
+  if (place == BXR_PLACE_NONE) return;
+  (front ? bxr_pool_list_push_front : bxr_pool_list_push_back)(&d->list[place], p);
+}
+
+void bxr_place_publish(bxr_domain *d, bxr_pool *p)
+{
+  bool avail = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_OLD_AVAIL;
+  void *state = d->head.state;
+  void *self = bxr_barrier_needed(d, p) ? BXR_NOBODY : state;
+  bxr_store_relaxed(&p->head.owner, avail ? self : BXR_NOBODY);
+  bxr_store_relaxed(&p->head.maker, p == d->current ? state : BXR_NOBODY); /* a new root needs no barrier */
+  bxr_store_relaxed(&p->head.young_owner, bxr_pool_is_young(p) ? self : BXR_NOBODY);
+}
+
+void bxr_place_freed(bxr_domain *d, bxr_pool *p)
+{
+  if (p->place == BXR_PLACE_YOUNG_FULL) bxr_place_move(d, p, BXR_PLACE_YOUNG_AVAIL, true);
+  /* Oldest first: the pools at the front had the most time to empty. */
+  else if (p->place == BXR_PLACE_OLD_FULL) bxr_place_move(d, p, BXR_PLACE_OLD_AVAIL, false);
+  bxr_place_publish(d, p);
+}

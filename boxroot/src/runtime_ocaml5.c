@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* OCaml 5: the hooks, and which domain this is. docs/versions.md lists what is relied upon, in which version. */
+#include "runtime_ocaml5_exit.h"
+#if BXR_OCAML5
+#include "atomic.h"
+#include "runtime_conservative.h"
+#include "runtime_ocaml5_pace.h"
+#include <caml/misc.h>
+#include <caml/roots.h>
+#if !BOXROOT_CONSERVATIVE
+#include <caml/major_gc.h>
+#include <caml/minor_gc.h>
+#endif
+
+#if defined(Max_domains_max)
+_Static_assert(Max_domains_max <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
+#elif defined(Max_domains)
+_Static_assert(Max_domains <= BXR_MAX_DOMAINS, "a record for each identity of a domain");
+#else
+#error "This version of OCaml does not tell how many domains there can be"
+#endif
+
+static bxr_callbacks const *callbacks; /* set once, before the hooks that use it */
+static scan_roots_hook earlier_scan;
+static caml_timing_hook earlier_end;
+#if !BOXROOT_CONSERVATIVE
+static caml_timing_hook earlier_minor_end;
+static bool minor_end_left;
+#if BXR_PACE_COUNTS_FORCED_WORK
+static caml_timing_hook earlier_slice;
+static bool slice_left;
+#endif
+#endif
+static bool attached, scan_left, end_left; /* *_left: wrapped by another library when we detached */
+
+static void scan_hook(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
+{
+  scan_roots_hook earlier = bxr_load_relaxed(&earlier_scan);
+  if (earlier != NULL) earlier(action, flags, data, domain);
+  if (!bxr_load_acquire(&attached)) return;
+  bxr_visitor visitor = { (void (*)(void))action, data };
+  unsigned id = (unsigned)domain->id;
+#if BOXROOT_CONSERVATIVE
+  bxr_runtime_conservative_scan(callbacks, id, (flags & SCANNING_ONLY_YOUNG_VALUES) != 0, &visitor);
+#else
+  if ((flags & SCANNING_ONLY_YOUNG_VALUES) != 0) callbacks->minor(id, &visitor);
+  else if (action == &caml_darken) callbacks->cycle_start(id, &visitor);
+  else callbacks->all(id, &visitor);
+#endif
+}
+
+static bool shut_down; /* (atomic) */
+bool bxr_runtime_has_shut_down(void) { return bxr_load_acquire(&shut_down); }
+
+static void domain_ends(void)
+{
+  bool alone = caml_domain_alone();
+  if (alone) bxr_store_release(&shut_down, true);
+  if (earlier_end != NULL) earlier_end();
+  if (bxr_load_acquire(&attached)) callbacks->domain_end(bxr_runtime_domain());
+  if (!alone) bxr_runtime_exit_begin();
+}
+
+#if !BOXROOT_CONSERVATIVE
+static void minor_collection_ends(void)
+{
+  if (earlier_minor_end != NULL) earlier_minor_end();
+  if (!bxr_load_acquire(&attached)) return;
+  bxr_runtime_exit_again();
+  if (BOXROOT_PACING) bxr_runtime_pace_step(callbacks);
+}
+
+#if BXR_PACE_COUNTS_FORCED_WORK
+static void slice_begins(void)
+{
+  if (earlier_slice != NULL) earlier_slice();
+  if (BOXROOT_PACING && bxr_load_acquire(&attached)) bxr_runtime_pace_slice(callbacks);
+}
+#endif
+#endif
+
+/* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before it published the
+   hook is seen behind it. (The scanning hook is read by a sequentially consistent load.) */
+static void end_hook(void)
+{
+  bxr_fence_acquire();
+  domain_ends();
+}
+#if !BOXROOT_CONSERVATIVE
+static void minor_end_hook(void)
+{
+  bxr_fence_acquire();
+  minor_collection_ends();
+}
+#if BXR_PACE_COUNTS_FORCED_WORK
+static void slice_hook(void)
+{
+  bxr_fence_acquire();
+  slice_begins();
+}
+#endif
+#endif
+
+/* Puts `ours` in a hook. Whoever finds it there finds *earlier set: it is written before, and the hook is published with release. While
+   another library changes the hook at the same time, we look again. */
+#define PUT_IN_FRONT(hook, ours, earlier, type) \
+  do { \
+    type before = bxr_hook_load_relaxed(hook); \
+    do bxr_store_relaxed(earlier, before); \
+    while (!bxr_hook_cas_release(hook, &before, ours)); \
+  } while (0)
+
+void bxr_runtime_attach(bxr_callbacks const *c)
+{
+  callbacks = c;
+  bxr_runtime_exit_prepare();
+  bxr_store_release(&attached, true);
+  if (!scan_left) PUT_IN_FRONT(&caml_scan_roots_hook, scan_hook, &earlier_scan, scan_roots_hook);
+  if (!end_left) PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
+#if !BOXROOT_CONSERVATIVE
+  if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
+#if BXR_PACE_COUNTS_FORCED_WORK
+  if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, slice_hook, &earlier_slice, caml_timing_hook);
+#endif
+#endif
+}
+
+/* A hook that another library has wrapped stays, and goes on calling the earlier one. That one is never changed while ours can be reached:
+   not here, where a thread may be in our hook, nor when the library attaches again with the hook in its place. */
+void bxr_runtime_detach(void)
+{
+  scan_roots_hook scan = scan_hook;
+  caml_timing_hook end = end_hook;
+  bxr_store_release(&attached, false);
+  scan_left = !bxr_hook_cas_release(&caml_scan_roots_hook, &scan, bxr_load_relaxed(&earlier_scan));
+  end_left = !bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
+#if !BOXROOT_CONSERVATIVE
+  caml_timing_hook minor_end = minor_end_hook;
+  minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
+#if BXR_PACE_COUNTS_FORCED_WORK
+  caml_timing_hook slice = slice_hook;
+  slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
+#endif
+#endif
+}
+
+void bxr_runtime_check_lock(void) {}
+unsigned bxr_runtime_domain(void) { return (unsigned)bxr_runtime_state()->id; }
+bool bxr_runtime_is_only_domain(void) { return caml_domain_alone(); }
+bool bxr_runtime_is_terminating(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
+#endif

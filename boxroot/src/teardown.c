@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* Teardown: the memory of all roots is given back, but for what a marker may still read. */
+#include "account.h"
+#include "depot.h"
+#include "leaks.h"
+#include "orphans.h"
+#include "quarantine.h"
+#include "remote.h"
+#include "status.h"
+
+/* Roots that were torn down may still be deleted: the words of their pool must say that it has no owner. `decommit`: no marker may read it. */
+static void dissolve_pools(bxr_pool **pools, unsigned n, bool decommit)
+{
+  for (unsigned i = 0; i < n; i++) {
+    bxr_pool_close(pools[i]);
+    bxr_remote_forget(pools[i]);
+    if (!decommit) bxr_store_seq_cst(&pools[i]->home, (bxr_domain *)NULL);
+    else bxr_pool_renew(pools[i]);
+  }
+  if (!decommit) return;
+  (void)bxr_depot_return(pools, n, true);
+  for (unsigned i = 0; i < n; i++) bxr_pool_close(pools[i]);
+}
+
+static void dissolve_ring(bxr_pool *ring, bool decommit)
+{
+  bxr_pool *pools[BXR_RETURN_AT_ONCE];
+  for (bxr_pool *p = ring; p != NULL;) {
+    unsigned n = 0;
+    do {
+      pools[n++] = p;
+      p = p->next == ring ? NULL : p->next;
+    } while (p != NULL && n < BXR_RETURN_AT_ONCE);
+    dissolve_pools(pools, n, decommit);
+  }
+}
+
+static void reset_record(bxr_domain *d)
+{
+  bxr_counters kept = d->count;
+  kept.pools_in_use = 0;
+  uint32_t cycle = d->cycle;
+  *d = (bxr_domain){ .cycle = cycle, .count = kept };
+  bxr_store_relaxed(&d->head.state, BXR_NOBODY);
+  bxr_domain_set_current(d, NULL);
+}
+
+static void dissolve_domain(bxr_domain *d)
+{
+  for (int place = 0; place < BXR_PLACES; place++) dissolve_ring(d->list[place], place == BXR_PLACE_IDLE || !d->marking);
+  reset_record(d);
+}
+
+static void dissolve_orphans(void)
+{
+  for (bxr_pool *p = bxr_orphans_take_all(), *next; p != NULL; p = next) {
+    next = p->next;
+    dissolve_pools(&p, 1, true);
+  }
+  reset_record(&bxr_orphans_home);
+  bxr_depot_trim();
+}
+
+void boxroot_teardown(void)
+{
+  if (!bxr_status_change(BOXROOT_RUNNING, BOXROOT_TORE_DOWN)) return;
+  bxr_runtime_detach();
+  bool shut_down = bxr_runtime_has_shut_down();
+  if (!shut_down && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
+  for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
+    bxr_domain *d = &bxr_domains[id];
+    if (bxr_load_relaxed(&d->head.state) == NULL) continue; /* never used */
+    if (shut_down) d->marking = false;
+    dissolve_domain(d);
+  }
+  dissolve_orphans();
+  bxr_leaks_teardown();
+  bxr_quarantine_reset();
+  bxr_account_reset();
+}
