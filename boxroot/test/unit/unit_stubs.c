@@ -56,24 +56,9 @@ value u_stat(value name)
 #else
   boxroot_statistics s;
   boxroot_get_stats(&s);
-#define FIELD(f) if (strcmp(String_val(name), #f) == 0) return Val_long(s.f)
-  FIELD(pool_bytes);
-  FIELD(pool_capacity);
-  FIELD(pools_in_use);
-  FIELD(pools_peak);
-  FIELD(bytes_reserved);
-  FIELD(pools_decommitted);
-  FIELD(roots_last_cycle);
-  FIELD(create_slow);
-  FIELD(delete_slow);
-  FIELD(delete_remote);
-  FIELD(modify_slow);
-  FIELD(barrier);
-  FIELD(minor_scans);
-  FIELD(minor_slots);
-  FIELD(major_starts);
-  FIELD(other_scans);
-  FIELD(pools_adopted);
+#define FIELD(f, meaning) if (strcmp(String_val(name), #f) == 0) return Val_long(s.f);
+  BOXROOT_FIGURES(FIELD)
+  BOXROOT_COUNTERS(FIELD)
 #endif
   CHECK(0, "no such statistic");
   return Val_unit;
