@@ -32,6 +32,8 @@
 #include <stdbool.h>
 #endif
 
+#define BOXROOT_VERSION "0.5.0"
+
 #ifdef __cplusplus
 extern "C" {
 #endif

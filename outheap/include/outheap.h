@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-#define OUTHEAP_VERSION "0.1.0"
+#define OUTHEAP_VERSION "0.5.0"
 
 /* What an address belongs to. */
 enum outheap_kind {

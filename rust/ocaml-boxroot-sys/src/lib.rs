@@ -177,36 +177,36 @@ pub struct BoxrootStats {
     pub pool_bytes: u64,
     /// Roots per pool.
     pub pool_capacity: u64,
+    /// Address space taken from the system.
+    pub bytes_reserved: u64,
     /// Pools that hold, or are about to hold, roots.
     pub pools_in_use: u64,
     /// Sum over domains of the most pools each has had in use.
     pub pools_peak: u64,
-    /// Address space taken from the system.
-    pub bytes_reserved: u64,
-    /// Times the memory of a pool was given back.
+    /// Times the memory of a pool was decommitted.
     pub pools_decommitted: u64,
+    /// Pools adopted from domains that ended.
+    pub pools_adopted: u64,
     /// Live roots at the start of the last major cycle (OCaml 5), an upper bound.
     pub roots_last_cycle: u64,
-    /// Calls of `boxroot_create` that left the inline path.
+    /// Creations that left the inline path.
     pub create_slow: u64,
-    /// Calls of `boxroot_delete` that left the inline path, on the owning domain.
+    /// Deletions that left the inline path, on the owning domain.
     pub delete_slow: u64,
-    /// Deletions folded back after a call without the owning domain's lock, or during a scan.
+    /// Remote deletions that were carried out: made without the owning domain's lock, during a scan, or while marking.
     pub delete_remote: u64,
-    /// Calls of `boxroot_modify` that left the inline path.
+    /// Modifications that left the inline path.
     pub modify_slow: u64,
-    /// Values darkened because their root ended while marking was under way (OCaml 5).
+    /// Values darkened because their root was modified while marking was under way (OCaml 5).
     pub barrier: u64,
-    /// Pools whose values were marked at once, while marking is under way (OCaml 5).
+    /// Pools whose values the library marked itself (OCaml 5).
     pub darkened_pools: u64,
     /// Minor collections in which roots were scanned.
     pub minor_scans: u64,
     /// Slots looked at in them.
     pub minor_slots: u64,
-    /// Starts of a major cycle that handed roots to the marker.
+    /// Starts of a major cycle that handed pools to the marker (OCaml 5).
     pub major_starts: u64,
     /// Other visits of all roots: compaction, heap verification, marking in OCaml 4.14.
     pub other_scans: u64,
-    /// Pools taken over from domains that ended.
-    pub pools_adopted: u64,
 }
