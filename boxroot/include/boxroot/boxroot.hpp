@@ -2,7 +2,7 @@
 /* C++11: owners of a root, in the spirit of std::unique_ptr.
 
    boxroot_ptr::root owns one root and deletes it when it ends. It can be moved, not copied; moved from, released or default-constructed
-   it is empty. Everything is inline over <boxroot.h>, whose contracts hold here too: what "needs the domain lock" is said there.
+   it is empty. Everything is inline over <boxroot.h>, whose contracts hold here too; it explains "needs the domain lock".
    A root may move to, and end in, any thread or domain: deletion needs no lock. An object is no more thread-safe than an int.
 
      boxroot_ptr::root r(caml_copy_string("kept"));        // throws std::bad_alloc, or std::system_error
@@ -25,9 +25,9 @@
 #define BOXROOT_HPP_EXCEPTIONS 0
 #endif
 
-/* In the checked build (checked.h) the functions below have two parameters more, which have defaults and pass
-   on where they are used; and what ends a root is inlined even in programs that are not optimised, so that the place
-   of a deletion, which in a destructor is known by its address alone, is the place where the object ends. */
+/* In the checked build (checked.h) the functions below have two more parameters, whose defaults are the place of the call;
+   and functions that end a root are inlined even in programs that are not optimised, so that the place
+   of a deletion, of which only the address is known in a destructor, is the place where the object ends. */
 #if BOXROOT_DEBUG
 #define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 #define BOXROOT_HPP_AND_HERE , BOXROOT_HPP_HERE
@@ -52,10 +52,10 @@ namespace boxroot_ptr {
 
 class root {
 public:
-  /* Empty: owns no root. Needs nothing. */
+  /* Empty: owns no root. */
   root() noexcept : cell_(nullptr) {}
 
-  /* Takes over a root obtained from C; NULL gives an empty one. The caller gives it up. Needs nothing. */
+  /* Takes over a root obtained from C; NULL gives an empty one. The caller gives it up. */
   static root adopt(::boxroot r) noexcept
   {
     root result;
@@ -63,7 +63,7 @@ public:
     return result;
   }
 
-  /* A root that holds v, or an empty one when it cannot be had: errno and boxroot_error_string() tell why. Needs the domain lock
+  /* A root that holds v, or an empty one on failure: errno and boxroot_error_string() tell why. Needs the domain lock
      (without it, fails with EPERM). Never runs the GC. */
   static root try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_CREATE(v)); }
 
@@ -76,7 +76,7 @@ public:
   }
 
   /* Makes the root hold v; an empty object gets a new root. Needs the domain lock. Throws as the constructor does; then nothing has
-     changed. The cell may move: references obtained from ref() are void. */
+     changed. The cell may move, which invalidates references obtained from ref(). */
   void set(value v BOXROOT_HPP_AND_HERE)
   {
     if (!BOXROOT_HPP_SET(v)) fail();
@@ -94,7 +94,7 @@ public:
   root(root const &) = delete;
   root &operator=(root const &) = delete;
 
-  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs nothing. */
+  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs no lock. */
   root(root &&other) noexcept : cell_(other.release()) {}
   BOXROOT_HPP_INLINE root &operator=(root &&other) noexcept
   {
@@ -112,10 +112,10 @@ public:
      needs the domain lock. */
   value const *ref(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET_REF(cell_); }
 
-  /* Is there a root? Needs nothing. */
+  /* Whether there is a root. */
   explicit operator bool() const noexcept { return cell_ != nullptr; }
 
-  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. Needs nothing. */
+  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
   ::boxroot release() noexcept
   {
     ::boxroot r = cell_;
@@ -128,7 +128,7 @@ public:
   {
     ::boxroot old = cell_;
     cell_ = r;
-    if (old != nullptr) (boxroot_delete)(old); /* in parentheses: not this line is the place, but the caller's */
+    if (old != nullptr) (boxroot_delete)(old); /* in parentheses: the place is the caller's, not this line */
   }
 
   void swap(root &other) noexcept { std::swap(cell_, other.cell_); }

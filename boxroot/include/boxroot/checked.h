@@ -2,13 +2,13 @@
 /* The public functions in the checked build (BOXROOT_DEBUG); included by inline.h, private but for what boxroot.h
    promises.
 
-   Nothing is inline: every call goes to the library, which checks it and notes the place it comes from. For a call by
+   Nothing is inline: every call goes to the library, which checks it and records the place it comes from. For a call by
    name in C or C++ the place is a file and a line: macros with the names of the functions pass them. Any other call
    (from Rust, through a pointer, or written `(boxroot_create)(v)`) reaches the functions themselves, and the place is
    the caller's address, which the messages give as function and module where the dynamic linker knows them, and in
    the form that addr2line takes. The class of boxroot.hpp passes the place where it is used.
 
-   Where the place says too little, as when all roots of a program are made by one function of its own: with
+   Where the place is not enough, as when all roots of a program are created by one function of its own: with
    BOXROOT_STACKS=1 in the environment the messages about misuse also have the calls that led to the root's creation
    and deletion, sixteen deep, where the C library has backtrace(). That costs microseconds for each root, and 256
    bytes. */

@@ -20,14 +20,14 @@
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
-/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 differs from 5.4.1
-   elsewhere only). docs/versions.md says what that use is, and what is known of the others. */
+/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 and 5.4.1 differ
+   in other parts only). docs/versions.md in the source repository says what that use is, and what is known of the others. */
 #define BXR_KNOWN_RUNTIME \
   (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401)
 
-/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking, and is told
-   nothing; as OCaml 4.14 does always. The only way with a version that is not known, where the library says so when it is compiled;
-   defining the switch as 1 is the way to choose it without that warning. Programs need not agree with their library on it. */
+/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking, as OCaml 4.14 always
+   does. The only way with a version that is not known; then the compiler prints a warning. Defining the switch as 1 chooses it without that
+   warning. Programs need not agree with their library on it. */
 #ifndef BOXROOT_CONSERVATIVE
 #define BXR_CONSERVATIVE_UNASKED (BXR_OCAML5 && !BXR_KNOWN_RUNTIME)
 #define BOXROOT_CONSERVATIVE BXR_CONSERVATIVE_UNASKED
@@ -47,7 +47,7 @@
 #define BOXROOT_POOL_LOG_SIZE 14
 #endif
 
-/* Most roots in a pool; pools are filled no further than this. For tests: 4 reaches every transition quickly. */
+/* The most roots that a pool holds. For tests: 4 reaches every transition quickly. */
 #ifndef BOXROOT_POOL_CAPACITY
 #define BOXROOT_POOL_CAPACITY 1000000
 #endif
@@ -61,7 +61,7 @@
 #define BOXROOT_STW_SCAN 1
 #endif
 
-/* OCaml 5: charge the slots that the marker reads to the GC's pace, so that a cycle is not stretched by them. */
+/* OCaml 5: the library marks roots itself, in steps, so that they do not slow the collector down. 0: the marker reads all of them. */
 #ifndef BOXROOT_PACING
 #define BOXROOT_PACING 1
 #endif
@@ -70,30 +70,30 @@
 #define BOXROOT_PACING 0
 #endif
 
-/* Every deletion takes the path of a deletion from elsewhere. */
+/* Every deletion takes the path of a remote deletion. */
 #ifndef BOXROOT_FORCE_REMOTE
 #define BOXROOT_FORCE_REMOTE 0
 #endif
 
-/* One thread, one domain, the lock never released: no test of who calls. Unsafe otherwise. */
+/* One thread, one domain, the lock never released: no test of which thread calls. Unsafe otherwise. */
 #ifndef BOXROOT_THREAD_UNSAFE
 #define BOXROOT_THREAD_UNSAFE 0
 #endif
 
 /* The checked build: assertions, validation of all structures around every scan, and detection of misuse (use after
    delete, double delete, foreign pointers, use after teardown), which ends the program with a message that names the
-   fault and the places in the program that have to do with it (checked.h). */
+   fault and the places in the program that are involved (checked.h). */
 #ifndef BOXROOT_DEBUG
 #define BOXROOT_DEBUG 0
 #endif
 
 /* The checked build: so many deleted slots wait, first in, first out, before they are used again. A power of two,
-   from 1. A matter of the library alone. */
+   from 1. Programs need not agree with their library on it. */
 #ifndef BOXROOT_QUARANTINE
 #define BOXROOT_QUARANTINE 4096
 #endif
 
-/* The public functions that are inline; in the checked build ordinary ones, so that they know who calls. Inline in C without optimisation
+/* The public functions that are inline; in the checked build ordinary ones, so that they know where the call comes from. Inline in C without optimisation
    too, where nothing else would refer to what program and library must agree on (BXR_AGREEMENT). */
 #if BOXROOT_DEBUG
 #define BXR_INLINE
@@ -104,14 +104,15 @@
 #endif
 
 /* Position-independent code (-fPIC, as OCaml, dune and cargo compile) reads thread-local words by a function call, unless
-   it may assume that they lie at a fixed distance from the thread pointer ("initial exec"): true in programs, in libraries
-   that are there from the start, and, with glibc, in those that are loaded later as long as the space that it sets aside for
+   it may assume that they are at a fixed distance from the thread pointer ("initial exec"): true in programs, in libraries
+   that are loaded with the program, and, with glibc, in those that are loaded later as long as the space that it reserves for
    this lasts (some 1,600 bytes, more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=...; a shared object with the library
    needs 20 bytes with OCaml 5, 104 with OCaml 4.14; 56 and 104 when OCaml is in it, too). BOXROOT_TLS_DYNAMIC=1, for
-   library and stubs, does not assume it. It is for what must load also where the loader says "cannot allocate memory in static TLS block":
+   library and stubs, does not assume it. It is for objects that must load even where the loader says "cannot allocate memory in static TLS
+   block":
    - that space is used up;
-   - OCaml 5: a plug-in (.cmxs) with the library, of an OCaml without it that lies in a shared object which was loaded while
-     the process ran (a Python extension) and has started: the runtime's word has got another place by then. The message
+   - OCaml 5: a plug-in (.cmxs) with the library is loaded by an OCaml without it, which is in a shared object that was itself loaded while
+     the process ran (a Python extension) and has started: the runtime's word has another place by then. The message
      names that object. */
 #ifndef BOXROOT_TLS_DYNAMIC
 #define BOXROOT_TLS_DYNAMIC 0
@@ -128,7 +129,7 @@
    A program and its library must agree on the switches that follow. If they do not, they do not link, and the linker's message says why:
    what inline functions use has names that end in BXR_AGREEMENT (BXR_AGREED_NAME). The public functions have short names with the
    default switches, for other languages, and such names otherwise (BXR_LINK_NAME); so a library with default switches and one without
-   can be in the same process. The switches must be plain numbers. Nothing of this costs anything. */
+   can be in the same process. The switches must be plain numbers. None of this costs anything at run time. */
 #define BXR_LAYOUT v5
 #define BXR_STRING_(a) #a
 #define BXR_STRING(a) BXR_STRING_(a)

@@ -3,7 +3,7 @@
 
    A pool is an aligned piece of memory that starts with a bxr_pool_head; a root is a slot of a pool, so clearing the low bits of
    a root gives its pool. A live slot holds its value; a free slot holds the link of the pool's free list, tagged odd, so that
-   whoever looks for pointers takes it for an immediate. The number 1 ends the list. */
+   code that looks for pointers takes it for an immediate. The number 1 ends the list. */
 #ifndef BOXROOT_INLINE_H
 #define BOXROOT_INLINE_H
 
@@ -21,8 +21,8 @@ extern "C" {
 #define BXR_NOBODY ((void *)1)
 #define BXR_FREE_END ((uintptr_t)1)
 
-/* The first three words name the owning domain (they equal its bxr_self()) iff it may do the operation without further ado, that is,
-   as the inline functions below do it. All three are atomic: anybody may compare them. */
+/* The first three words name the owning domain (they equal its bxr_self()) iff it may do the operation directly, that is,
+   as the inline functions below do it. All three are atomic: any thread may compare them. */
 typedef struct bxr_pool_head {
   void *owner;       /* free a slot */
   void *maker;       /* take a free slot for a new root */
@@ -33,14 +33,14 @@ typedef struct bxr_pool_head {
 } bxr_pool_head;
 
 /* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The
-   memory of a pool that was given back can read as zeroes; then `maker` equals the absent domain (NULL), but `free` is no slot. */
+   memory of a pool that was decommitted can read as zeroes; then `maker` equals the absent domain (NULL), but `free` is not a slot. */
 #if BXR_OCAML5
 extern __thread bxr_pool_head *bxr_cache BXR_LINK_NAME(cache) BXR_TLS_MODEL;
 #else /* one domain, one current pool */
 extern bxr_pool_head *bxr_cache BXR_LINK_NAME(cache);
 #endif
 
-/* What callers of boxroot_create_in know of a domain's record. */
+/* The part of a domain's record that boxroot_create_in and boxroot_delete_in read. */
 typedef struct bxr_domain_head {
   void *state;           /* == bxr_self() of the domain (atomic) */
   bxr_pool_head *source; /* the domain's current pool, or one without slots; never NULL. Owned by the domain */
@@ -57,8 +57,8 @@ extern __thread void *bxr_self_word __asm__(BXR_STRING(__USER_LABEL_PREFIX__) "c
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-/* Kept by hooks on the master lock, see hooks_ocaml4.c. Another thread may overwrite it, so each operation must read it
-   anew, also in a loop: the empty asm says that it may have changed, at the cost of no instruction. */
+/* Kept by hooks on the master lock, see src/runtime_ocaml4_token.h. Another thread may overwrite it, so each operation must read it
+   again, also in a loop: the empty asm says that it may have changed, and costs no instruction. */
 extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL;
 #define bxr_self() (__extension__({ __asm__ volatile("" : "+m"(bxr_lock)); bxr_lock; }))
 #endif
@@ -107,7 +107,7 @@ inline boxroot boxroot_create(value v)
   return bxr_create_slow(v);
 }
 
-/* With OCaml 4.14 the handle proves too little: a thread that holds the lock may have to take the right to use the pools from another first. */
+/* With OCaml 4.14 the handle is not enough: a thread that holds the lock may first have to take the token from another thread. */
 inline boxroot boxroot_create_in(boxroot_domain d, value v)
 {
 #if BXR_OCAML5
