@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Bars, curves and the pictures of README.md, out of results."""
+
 from __future__ import annotations
 
 import math
@@ -19,11 +20,11 @@ CLIP = 2.6  # a bar longer than so many times the longest of ours, the base's an
 class Bar:
     name: str
     note: str
-    kind: str        # ours, base, variant, floor, baseline, rival
+    kind: str  # ours, base, variant, floor, baseline, rival
     value: str
-    ratio: str       # to the base
-    width: float     # percent
-    low: float | None    # of the rounds' range, percent
+    ratio: str  # to the base
+    width: float  # percent
+    low: float | None  # of the rounds' range, percent
     high: float | None
     cut: bool
     best: bool
@@ -54,13 +55,24 @@ def headline(results: Results, suite: Suite, workload: Workload, case: str) -> s
     """The metric that stands for a workload."""
     having = [m for m in results.metrics(workload.name, case) if workload.shown(m)]
     wanted = [m for w, m in suite.headlines if w == workload.name and m in having]
-    return next(chain(wanted, (m for m in having if workload.compared(m) and results.of(workload.name, case, m, suite.base)), having), None)
+    return next(
+        chain(
+            wanted,
+            (m for m in having if workload.compared(m) and results.of(workload.name, case, m, suite.base)),
+            having,
+        ),
+        None,
+    )
 
 
 def panel(results: Results, suite: Suite, workload: Workload, case: str, metric: str) -> Panel | None:
     key = workload.name, case, metric
     medians = {i: m for i in suite.implementations if (m := results.median(*key, i)) is not None}
-    if not medians or (len(medians) < 2 and suite.ours not in medians and suite.base not in medians) or max(medians.values()) <= 0:
+    if (
+        not medians
+        or (len(medians) < 2 and suite.ours not in medians and suite.base not in medians)
+        or max(medians.values()) <= 0
+    ):
         return None
     kinds = {i: kind_of(suite, workload.name, i) for i in medians}
     contestants = {i: m for i, m in medians.items() if kinds[i] in ("ours", "base", "rival")}
@@ -80,12 +92,29 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
         rounds = list(results.of(*key, name).values())
         ratio = results.ratio(*key, name, suite.base) if name != suite.base else None
         ends = (min(rounds), max(rounds)) if len(rounds) > 1 else None
-        bars.append(Bar(name, suite.implementations[name].note, kinds[name], number(value), times(ratio.value) + "×" if ratio else "",
-                        min(100.0, 100 * max(value, 0) / end), *(min(100.0, 100 * max(e, 0) / end) for e in ends) if ends else (None, None),
-                        value > end * 1.001, ties(name) and workload.compared(metric), len(rounds)))
+        bars.append(
+            Bar(
+                name,
+                suite.implementations[name].note,
+                kinds[name],
+                number(value),
+                times(ratio.value) + "×" if ratio else "",
+                min(100.0, 100 * max(value, 0) / end),
+                *(min(100.0, 100 * max(e, 0) / end) for e in ends) if ends else (None, None),
+                value > end * 1.001,
+                ties(name) and workload.compared(metric),
+                len(rounds),
+            )
+        )
     floor = medians.get(suite.floors.get(workload.name, ""))
-    return Panel(case, results.units[key], bars, min(100.0, 100 * floor / end) if floor is not None else None, "",
-                 bool(results.median(workload.name, case, LOST, suite.base)))
+    return Panel(
+        case,
+        results.units[key],
+        bars,
+        min(100.0, 100 * floor / end) if floor is not None else None,
+        "",
+        bool(results.median(workload.name, case, LOST, suite.base)),
+    )
 
 
 # --- curves --------------------------------------------------------------------------------------------------------------
@@ -97,8 +126,8 @@ class Curve:
     kind: str
     points: str
     x: float
-    y: float         # of its label
-    end: float       # where it really ends
+    y: float  # of its label
+    end: float  # where it really ends
 
 
 @dataclass(frozen=True)
@@ -130,11 +159,20 @@ def spread_labels(wanted: list[tuple[float, int]], gap: float, low: float, high:
     return {int(n): max(low, y) for y, n in placed}
 
 
-def draw(title: str, lines: dict[str, list[tuple[float, float]]], kinds: dict[str, str], x_ticks: list[tuple[float, str]], x_title: str, y_title: str,
-         log: bool) -> Curves:
+def draw(
+    title: str,
+    lines: dict[str, list[tuple[float, float]]],
+    kinds: dict[str, str],
+    x_ticks: list[tuple[float, str]],
+    x_title: str,
+    y_title: str,
+    log: bool,
+) -> Curves:
     width, height, left, right, top, bottom = 400, 260, 42, 104, 10, 40
     ys = [y for points in lines.values() for _, y in points if y > 0 or not log]
-    low, high = (10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)))) if log else (0, max(ys) * 1.05)
+    low, high = (
+        (10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)))) if log else (0, max(ys) * 1.05)
+    )
     xs = [x for points in lines.values() for x, _ in points]
     x0, x1 = min(xs), max(xs)
 
@@ -142,20 +180,47 @@ def draw(title: str, lines: dict[str, list[tuple[float, float]]], kinds: dict[st
         return left + (x - x0) / ((x1 - x0) or 1) * (width - left - right)
 
     def at_y(y: float) -> float:
-        share = (math.log10(max(y, low)) - math.log10(low)) / (math.log10(high) - math.log10(low) or 1) if log else (y - low) / (high - low)
+        share = (
+            (math.log10(max(y, low)) - math.log10(low)) / (math.log10(high) - math.log10(low) or 1)
+            if log
+            else (y - low) / (high - low)
+        )
         return height - bottom - share * (height - top - bottom)
 
     if log:
-        y_ticks = [(at_y(10.0 ** e), f"{10.0 ** e:g}") for e in range(round(math.log10(low)), round(math.log10(high)) + 1)]
+        y_ticks = [(at_y(10.0**e), f"{10.0**e:g}") for e in range(round(math.log10(low)), round(math.log10(high)) + 1)]
     else:
-        step = 10 ** math.floor(math.log10(high)) / (1 if high / 10 ** math.floor(math.log10(high)) > 4 else 2 if high / 10 ** math.floor(math.log10(high)) > 2 else 5)
+        power = 10 ** math.floor(math.log10(high))
+        step = power / (1 if high > 4 * power else 2 if high > 2 * power else 5)
         y_ticks = [(at_y(step * n), f"{step * n:g}") for n in range(int(high / step) + 1)]
     names = list(lines)
     ends = [(at_y(lines[name][-1][1]), n) for n, name in enumerate(names)]
     labels = spread_labels(ends, 14, top + 4, height - bottom)
-    curves = [Curve(name, kinds[name], " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in lines[name]), at_x(lines[name][-1][0]), labels[n], ends[n][0])
-              for n, name in enumerate(names)]
-    return Curves(title, width, height, left, right, top, bottom, curves, [(at_x(x), t) for x, t in x_ticks if x0 <= x <= x1], y_ticks, x_title, y_title)
+    curves = [
+        Curve(
+            name,
+            kinds[name],
+            " ".join(f"{at_x(x):.1f},{at_y(y):.1f}" for x, y in lines[name]),
+            at_x(lines[name][-1][0]),
+            labels[n],
+            ends[n][0],
+        )
+        for n, name in enumerate(names)
+    ]
+    return Curves(
+        title,
+        width,
+        height,
+        left,
+        right,
+        top,
+        bottom,
+        curves,
+        [(at_x(x), t) for x, t in x_ticks if x0 <= x <= x1],
+        y_ticks,
+        x_title,
+        y_title,
+    )
 
 
 def distributions(results: Results, suite: Suite, workload: Workload) -> list[Curves]:
@@ -166,15 +231,29 @@ def distributions(results: Results, suite: Suite, workload: Workload) -> list[Cu
         what = metrics[0].removeprefix(DISTRIBUTION).split(":")[0] if metrics else ""
         percents = {m: float(m.rsplit(":", 1)[1].rstrip(" %")) for m in metrics}
         last = max((p for p in percents.values() if p < 100), default=99.999)
-        place = {m: -math.log10(1 - p / 100) if p < 100 else -math.log10(1 - last / 100) + 1 for m, p in percents.items()}
+        place = {
+            m: -math.log10(1 - p / 100) if p < 100 else -math.log10(1 - last / 100) + 1 for m, p in percents.items()
+        }
         lines = {}
         for i in suite.implementations:
             points = [(place[m], y) for m in metrics if (y := results.median(workload.name, case, m, i))]
             if len(points) > 1:
                 lines[i] = points
         if lines:
-            ticks = [(-math.log10(1 - p / 100), f"{p:g}") for p in (50, 90, 99, 99.9, 99.99, 99.999)] + [(max(place.values()), "max")]
-            out.append(draw(case, lines, {i: kind_of(suite, workload.name, i) for i in lines}, ticks, f"percentile of {what}", "ms", log=True))
+            ticks = [(-math.log10(1 - p / 100), f"{p:g}") for p in (50, 90, 99, 99.9, 99.99, 99.999)] + [
+                (max(place.values()), "max")
+            ]
+            out.append(
+                draw(
+                    case,
+                    lines,
+                    {i: kind_of(suite, workload.name, i) for i in lines},
+                    ticks,
+                    f"percentile of {what}",
+                    "ms",
+                    log=True,
+                )
+            )
     return out
 
 
@@ -187,17 +266,28 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
     for (workload, case, what), lines in groups.items():
         end = max(x for points in lines.values() for x, _ in points)
         step = max(1, round(end / 4))
-        out.append(draw(f"{workload}, {case}: {what}", lines, {i: kind_of(suite, workload, i) for i in lines},
-                        [(n * step, f"{n * step:g}") for n in range(1, 6) if n * step <= end], "seconds", what.split(" ")[1], log=False))
+        out.append(
+            draw(
+                f"{workload}, {case}: {what}",
+                lines,
+                {i: kind_of(suite, workload, i) for i in lines},
+                [(n * step, f"{n * step:g}") for n in range(1, 6) if n * step <= end],
+                "seconds",
+                what.split(" ")[1],
+                log=False,
+            )
+        )
     return out
 
 
 # --- pictures ------------------------------------------------------------------------------------------------------------
 
-STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#24292f}.small{font-size:11px;fill:#57606a}.title{font-size:13px;font-weight:600}
-.grid{stroke:#d0d7de;stroke-width:1}.one{stroke:#57606a;stroke-width:1.2}.win{fill:#0969da;stroke:#0969da}.lose{fill:#bc4c00;stroke:#bc4c00}.open{fill:#8c959f;stroke:#8c959f}
+STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#24292f}.small{font-size:11px;fill:#57606a}
+.title{font-size:13px;font-weight:600}.grid{stroke:#d0d7de;stroke-width:1}.one{stroke:#57606a;stroke-width:1.2}
+.win{fill:#0969da;stroke:#0969da}.lose{fill:#bc4c00;stroke:#bc4c00}.open{fill:#8c959f;stroke:#8c959f}
 .range{stroke-width:2.5;stroke-linecap:round;opacity:.45}text.win,text.lose,text.open{stroke:none}
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.grid{stroke:#30363d}.one{stroke:#9198a1}.win{fill:#58a6ff;stroke:#58a6ff}.lose{fill:#f0883e;stroke:#f0883e}.open{fill:#768390;stroke:#768390}}"""
+@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.grid{stroke:#30363d}.one{stroke:#9198a1}
+.win{fill:#58a6ff;stroke:#58a6ff}.lose{fill:#f0883e;stroke:#f0883e}.open{fill:#768390;stroke:#768390}}"""
 PICTURE_WIDTH, LABELS, FIGURES, LINE = 860, 420, 46, 21
 LEAST, SAME = 0.04, 0.005  # the left end of the scale; differences that are none
 
@@ -205,7 +295,15 @@ LEAST, SAME = 0.04, 0.005  # the left end of the scale; differences that are non
 def shade(ratio: Ratio) -> str:
     if abs(ratio.value - 1) < SAME:
         return "open"
-    return "open" if not ratio.sure and ratio.low is not None else "win" if ratio.value < 1 else "lose" if ratio.value > 1 else "open"
+    return (
+        "open"
+        if not ratio.sure and ratio.low is not None
+        else "win"
+        if ratio.value < 1
+        else "lose"
+        if ratio.value > 1
+        else "open"
+    )
 
 
 def picture(run: Run, suite: Suite, plain: set[str]) -> str:
@@ -231,15 +329,20 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
         return x0 + (math.log(max(value, low)) - math.log(low)) / (math.log(high) - math.log(low)) * (x1 - x0)
 
     height = 54 + LINE * len(rows)
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" width="{PICTURE_WIDTH}" height="{height}" role="img" '
-           f'aria-label="Ratios to {escape(suite.base_title)}">', f"<style>{STYLE}</style>",
-           f'<text class="small" x="{x(1) - 8:.1f}" y="16" text-anchor="end">← {escape(suite.title)} better</text>',
-           f'<text class="small" x="{x(1) + 8:.1f}" y="16">worse →</text>']
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" width="{PICTURE_WIDTH}" height="{height}" role="img" '
+        f'aria-label="Ratios to {escape(suite.base_title)}">',
+        f"<style>{STYLE}</style>",
+        f'<text class="small" x="{x(1) - 8:.1f}" y="16" text-anchor="end">← {escape(suite.title)} better</text>',
+        f'<text class="small" x="{x(1) + 8:.1f}" y="16">worse →</text>',
+    ]
     for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50):
         if low <= tick <= high:
-            out.append(f'<line class="{"one" if tick == 1 else "grid"}" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="24" y2="{height - 22}"/>')
+            out.append(
+                f'<line class="{"one" if tick == 1 else "grid"}" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="24" y2="{height - 22}"/>'
+            )
             out.append(f'<text class="small" x="{x(tick):.1f}" y="{height - 7}" text-anchor="middle">{tick:g}</text>')
-    for n, (kind, label, ratio) in enumerate(rows):
+    for n, (_, label, ratio) in enumerate(rows):
         y = 40 + LINE * n
         if ratio is None:
             out.append(f'<text class="title" x="8" y="{y + 4}">{escape(label)}</text>')
@@ -247,10 +350,17 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
         cls = shade(ratio)
         out.append(f'<text x="{LABELS - 12}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
         if ratio.value < low:
-            out.append(f'<path class="{cls}" d="M{x(low) - 2:.1f} {y}l9 -4.5v9z"/><text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{ratio.value:.2g}</text>')
+            out.append(f'<path class="{cls}" d="M{x(low) - 2:.1f} {y}l9 -4.5v9z"/>')
+            out.append(f'<text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{ratio.value:.2g}</text>')
             continue
         if ratio.low is not None and ratio.high is not None:
-            out.append(f'<line class="range {cls}" x1="{x(ratio.low):.1f}" x2="{x(ratio.high):.1f}" y1="{y}" y2="{y}"/>')
-        out.append(f'<circle class="{cls}" cx="{x(ratio.value):.1f}" cy="{y}" r="4"><title>{interval(ratio)}</title></circle>')
-        out.append(f'<text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{times(ratio.value)}</text>')
+            out.append(
+                f'<line class="range {cls}" x1="{x(ratio.low):.1f}" x2="{x(ratio.high):.1f}" y1="{y}" y2="{y}"/>'
+            )
+        out.append(
+            f'<circle class="{cls}" cx="{x(ratio.value):.1f}" cy="{y}" r="4"><title>{interval(ratio)}</title></circle>'
+        )
+        out.append(
+            f'<text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{times(ratio.value)}</text>'
+        )
     return "\n".join([*out, "</svg>"]) + "\n"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compares two sets of results, row by row: two folders, or what two git commits have in bench/results/."""
+
 from __future__ import annotations
 
 import io
@@ -30,7 +31,9 @@ def open_side(where: str, temporary: Path) -> dict[tuple, Run]:
     else:
         done = subprocess.run(["git", "archive", where, "bench/results"], cwd=ROOT, capture_output=True)
         if done.returncode != 0:
-            raise BadFolder(f"{where} is neither a folder nor a commit with bench/results: {done.stderr.decode(errors='replace').strip()}")
+            raise BadFolder(
+                f"{where} is neither a folder nor a commit with bench/results: {done.stderr.decode(errors='replace').strip()}"
+            )
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
             archive.extractall(temporary, filter="data")
         runs = runs_in(temporary / "bench" / "results")
@@ -55,29 +58,43 @@ def table(old: Run, new: Run, suite: Suite) -> list[list[str]]:
                 if ratio is None:
                     continue
                 beside = [run.results.ratio(*key, suite.ours, suite.base) for run in (old, new)]
-                out.append((ratio.value, [
-                    f"{workload.name}{' (' + case + ')' if case else ''}: {metric}",
-                    *(number(run.results.median(*key, suite.ours) or 0.0) for run in (old, new)),
-                    times(ratio.value) + ("  *" if ratio.sure else ""), interval(ratio), str(ratio.rounds),
-                    *(times(r.value) if r else "" for r in beside)]))
+                out.append(
+                    (
+                        ratio.value,
+                        [
+                            f"{workload.name}{' (' + case + ')' if case else ''}: {metric}",
+                            *(number(run.results.median(*key, suite.ours) or 0.0) for run in (old, new)),
+                            times(ratio.value) + ("  *" if ratio.sure else ""),
+                            interval(ratio),
+                            str(ratio.rounds),
+                            *(times(r.value) if r else "" for r in beside),
+                        ],
+                    )
+                )
     return [cells for _, cells in sorted(out, key=lambda item: -item[0])]
 
 
 def show(rows: list[list[str]]) -> str:
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
-    return "\n".join("  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:]))]).rstrip() for r in rows)
+    return "\n".join(
+        "  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:]))]).rstrip() for r in rows
+    )
 
 
 def command(old: str, new: str) -> int:
     with tempfile.TemporaryDirectory() as a, tempfile.TemporaryDirectory() as b:
         before, after = open_side(old, Path(a)), open_side(new, Path(b))
     common = [k for k in after if k in before] if len(before) > 1 or len(after) > 1 else []
-    pairs = [(before[k], after[k]) for k in common] or ([(*before.values(), *after.values())] if len(before) == len(after) == 1 else [])
+    pairs = [(before[k], after[k]) for k in common] or (
+        [(*before.values(), *after.values())] if len(before) == len(after) == 1 else []
+    )
     if not pairs:
         raise BadFolder(f"{old} and {new} have no run of the same suite, version and machine")
     for one, other in pairs:
         suite = suite_of(other)
-        print(f"{suite.title}: OCaml {one.version} at {one.facts['commit']} ({one.facts['date']}), {other.version} at {other.facts['commit']} "
-              f"({other.facts['date']}). * beyond doubt. Runs of different days or machines: only the last two columns compare.")
+        print(
+            f"{suite.title}: OCaml {one.version} at {one.facts['commit']} ({one.facts['date']}), {other.version} at {other.facts['commit']} "
+            f"({other.facts['date']}). * beyond doubt. Runs of different days or machines: only the last two columns compare."
+        )
         print(show([COLUMNS, *table(one, other, suite)]) + "\n")
     return 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The OCaml compiler, the C compiler beside it, and the flags of all C code of a program."""
+
 from __future__ import annotations
 
 import os
@@ -11,7 +12,9 @@ from pathlib import Path
 
 BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
-BUILT = Path(os.environ.get("BUILD") or ROOT / "_build").resolve() / "bench"  # nothing else is written to, except results
+BUILT = (
+    Path(os.environ.get("BUILD") or ROOT / "_build").resolve() / "bench"
+)  # nothing else is written to, except results
 C_FLAGS = ["-O2", "-g"]
 OCAML_FLAGS = ["-g"]
 DEBUG_INFORMATION = ["-gdwarf-4"]  # changes no code; valgrind 3.19 cannot read clang's later format
@@ -21,6 +24,7 @@ DEBUG_INFORMATION = ["-gdwarf-4"]  # changes no code; valgrind 3.19 cannot read 
 class Build:
     """A way to compile all C code of a program, the library's, the rival's and the workload's. `cc`: the C compiler, or
     the one that OCaml itself reports. `plain`: -O2 alone, instead of the flags that OCaml reports for C code."""
+
     name: str
     label: str
     note: str
@@ -29,12 +33,19 @@ class Build:
 
 
 USERS = "users"
-BUILDS = {b.name: b for b in [
-    Build(USERS, "", "the C compiler and flags that OCaml reports: what ocamlc and dune use, with -fPIC where OCaml says so"),
-    Build("O2", "-O2", "the same compiler, -O2 alone", plain=True),
-    Build("clang", "clang", "clang with the flags that OCaml reports", cc="clang"),
-    Build("clang-O2", "clang -O2", "clang, -O2 alone", cc="clang", plain=True),
-]}
+BUILDS = {
+    b.name: b
+    for b in [
+        Build(
+            USERS,
+            "",
+            "the C compiler and flags that OCaml reports: what ocamlc and dune use, with -fPIC where OCaml says so",
+        ),
+        Build("O2", "-O2", "the same compiler, -O2 alone", plain=True),
+        Build("clang", "clang", "clang with the flags that OCaml reports", cc="clang"),
+        Build("clang-O2", "clang -O2", "clang, -O2 alone", cc="clang", plain=True),
+    ]
+}
 
 
 class BuildError(Exception):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The report: one self-contained page."""
+
 from __future__ import annotations
 
 import re
@@ -24,6 +25,7 @@ OTHER_BUILDS = {b.label for b in BUILDS.values() if b.label}
 @dataclass(frozen=True)
 class Block:
     """Of one workload."""
+
     anchor: str
     workload: Workload
     metric: str
@@ -37,7 +39,7 @@ class Block:
 class Coverage:
     names: list[str]
     rows: list[tuple[str, list[tuple[str, str]]]]  # implementation, cells: (mark, reason)
-    reasons: list[tuple[str, str]]                 # mark, reason
+    reasons: list[tuple[str, str]]  # mark, reason
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,13 @@ def main_panels(results: Results, suite: Suite, workload: Workload) -> tuple[str
         if chosen and (panel := charts.panel(results, suite, workload, case, chosen)):
             floor = suite.floors.get(workload.name, "")
             left = distance(results, workload.name, case, chosen, suite.ours, suite.base, floor) if floor else None
-            said = "" if not left else "at the floor" if left.at_floor else f"{text.times(left.value)} of {suite.base_title}’s distance to the floor"
+            said = (
+                ""
+                if not left
+                else "at the floor"
+                if left.at_floor
+                else f"{text.times(left.value)} of {suite.base_title}’s distance to the floor"
+            )
             panels.append(charts.Panel(case, panel.unit, panel.bars, panel.floor, said, panel.lost))
             metric = metric or chosen
     return metric, panels
@@ -93,15 +101,25 @@ def blocks(run: Run, suite: Suite, prefix: str) -> list[tuple[str, list[Block]]]
         if workload.name not in tables:
             continue
         metric, panels = main_panels(run.results, suite, workload)
-        out.setdefault(titles.get(workload.name, "More"), []).append(Block(
-            anchor_of(prefix, workload.name), workload, metric, panels, charts.distributions(run.results, suite, workload), tables[workload.name],
-            f"bench/workloads/{'outheap/' if suite.name == 'outheap' else ''}{workload.source}.ml"))
+        out.setdefault(titles.get(workload.name, "More"), []).append(
+            Block(
+                anchor_of(prefix, workload.name),
+                workload,
+                metric,
+                panels,
+                charts.distributions(run.results, suite, workload),
+                tables[workload.name],
+                f"bench/workloads/{'outheap/' if suite.name == 'outheap' else ''}{workload.source}.ml",
+            )
+        )
     return [(title, some) for title, some in out.items() if some]
 
 
 def why_empty(run: Run, suite: Suite, implementation: str, workload: str) -> str:
     named = suite.why_not.get((implementation, workload)) or suite.why_not.get((implementation, ""))
-    measured = next((a.why for a in run.results.absent if a.workload == workload and a.implementation in ("", implementation)), None)
+    measured = next(
+        (a.why for a in run.results.absent if a.workload == workload and a.implementation in ("", implementation)), None
+    )
     entry = suite.implementations[implementation]
     if getattr(entry, "ocaml5_only", False) and run.version.startswith("4."):
         return "OCaml 5 only"
@@ -144,8 +162,15 @@ def published(run: Run, suite: Suite) -> list[Paper]:
         body = []
         for i in (suite.ours, *p.seconds):
             theirs, ours = p.seconds.get(i), here.get(i)
-            body.append((i, f"{theirs:g} s" if theirs else "", text.times(theirs / p.seconds["ocaml"]) if theirs else "",
-                         f"{text.number(ours)} s" if ours else "", text.times(ours / here["ocaml"]) if ours and here.get("ocaml") else ""))
+            body.append(
+                (
+                    i,
+                    f"{theirs:g} s" if theirs else "",
+                    text.times(theirs / p.seconds["ocaml"]) if theirs else "",
+                    f"{text.number(ours)} s" if ours else "",
+                    text.times(ours / here["ocaml"]) if ours and here.get("ocaml") else "",
+                )
+            )
         out.append(Paper(f"{p.workload}{', ' + case if case else ''}", p.source, body))
     return out
 
@@ -170,9 +195,23 @@ def section(suite: Suite, run: Run) -> Section:
     title = f"{suite.title}, OCaml {run.version}{', ' + extra if extra else ''}"
     prefix = anchor_of(suite.name, run.version, extra)
     lost = [r for r in all_rows if r.ratio.value > 1]
-    return Section(prefix, suite, run, title, machine.warnings(run.facts), groups(all_rows, suite), lost, [r for r in all_rows if r.ratio.value <= 1],
-                   blocks(run, suite, prefix), charts.over_time(run, suite), suite.check(run.results, run.version) if run.facts["mode"] != "grid" else [],
-                   published(run, suite), page_table(run, suite), coverage(run, suite), rounds_of(run))
+    return Section(
+        prefix,
+        suite,
+        run,
+        title,
+        machine.warnings(run.facts),
+        groups(all_rows, suite),
+        lost,
+        [r for r in all_rows if r.ratio.value <= 1],
+        blocks(run, suite, prefix),
+        charts.over_time(run, suite),
+        suite.check(run.results, run.version) if run.facts["mode"] != "grid" else [],
+        published(run, suite),
+        page_table(run, suite),
+        coverage(run, suite),
+        rounds_of(run),
+    )
 
 
 def code(line: str) -> Markup:
@@ -185,10 +224,24 @@ def caveats(suite: Suite) -> list[Markup]:
 
 
 def page(runs: list[tuple[Suite, Run]]) -> str:
-    environment = Environment(loader=FileSystemLoader(TEMPLATE.parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"times": text.times, "interval": text.interval, "number": text.number, "code": code, "shade": charts.shade}
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATE.parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "times": text.times,
+        "interval": text.interval,
+        "number": text.number,
+        "code": code,
+        "shade": charts.shade,
+    }
     sections = [section(suite, run) for suite, run in runs]
-    html = environment.get_template(TEMPLATE.name).render(sections=sections, caveats=caveats, suites=list({s.suite.name: s.suite for s in sections}.values()))
+    html = environment.get_template(TEMPLATE.name).render(
+        sections=sections, caveats=caveats, suites=list({s.suite.name: s.suite for s in sections}.values())
+    )
     return "\n".join(line.rstrip() for line in html.splitlines() if line.strip()) + "\n"
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a reader must know about the machine and the software to judge a report, and whether the machine was quiet."""
+
 from __future__ import annotations
 
 import os
@@ -12,9 +13,15 @@ from pathlib import Path
 
 from .compiler import OCAML_FLAGS, ROOT, Compiler
 
-BUSY_LOAD = 0.5    # per core
+BUSY_LOAD = 0.5  # per core
 BUSY_SHARE = 0.10  # of all processors, used by other programs
-WRITTEN = ("bench/results", "bench/report", "docs/measured.md", "docs/measured-outheap.md", "README.md")  # from measurements
+WRITTEN = (
+    "bench/results",
+    "bench/report",
+    "docs/measured.md",
+    "docs/measured-outheap.md",
+    "README.md",
+)  # from measurements
 
 
 def first_line(command: list[str]) -> str:
@@ -39,7 +46,7 @@ def field(path: str, key: str) -> str:
 def chosen_of(path: str) -> str:
     """The word in brackets."""
     text = read(path)
-    return text[text.find("[") + 1:text.find("]")] if "[" in text else text
+    return text[text.find("[") + 1 : text.find("]")] if "[" in text else text
 
 
 def available_gigabytes() -> float:
@@ -61,7 +68,9 @@ class Others:
     def _seconds() -> float:
         ticks = [int(n) for n in read("/proc/stat").splitlines()[0].split()[1:9]] if read("/proc/stat") else [0] * 8
         everybody = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")  # less idle and waiting
-        ours = sum(u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+        ours = sum(
+            u.ru_utime + u.ru_stime for u in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        )
         return everybody - ours
 
     def share(self) -> float:

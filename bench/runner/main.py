@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Plans, builds, measures in rounds, reports."""
+
 from __future__ import annotations
 
 import os
@@ -13,9 +14,9 @@ from pathlib import Path
 from . import compare, html, machine, publish, text, verdicts
 from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from .measure import measure_all, run_job, schedule
-from .model import Absence, Job, Plan, Suite
+from .model import Job, Plan, Suite
 from .options import parse
-from .results import BadFolder, RawFile, Results, read_run, write_absent, write_facts
+from .results import BadFolder, RawFile, read_run, write_absent, write_facts
 from .suites import SUITES
 
 MADE_HERE = BUILT / "results"
@@ -66,7 +67,9 @@ def estimate(suite: Suite, jobs: list[Job], rounds: dict[Job, int]) -> None:
     for workload, seconds in sorted(spent.items(), key=lambda item: -item[1]):
         per_job = [rounds[j] for j in jobs if j.workload.name == workload]
         print(f"{seconds / 60:6.1f} min  {workload}, {min(per_job)} to {max(per_job)} rounds")
-    print(f"{sum(spent.values()) / 60:6.1f} min  in all, {suite.title}; builds and the first run's downloads come on top")
+    print(
+        f"{sum(spent.values()) / 60:6.1f} min  in all, {suite.title}; builds and the first run's downloads come on top"
+    )
 
 
 def measure(options: Namespace, suite: Suite) -> int:
@@ -75,12 +78,14 @@ def measure(options: Namespace, suite: Suite) -> int:
     if options.record and not options.anyway and (why := machine.warnings(facts)):
         raise Refused(f"not recorded: {'; '.join(why)} (--anyway records nevertheless, and says so)")
     plan: Plan = suite.prepare(options, compiler, find_prefix(options.ocaml), say)
-    for reason in dict.fromkeys(f"{a.workload} with {a.implementation}: {a.why}" for a in plan.absent if "OCaml" not in a.why[:5]):
+    for reason in dict.fromkeys(
+        f"{a.workload} with {a.implementation}: {a.why}" for a in plan.absent if "OCaml" not in a.why[:5]
+    ):
         say(reason)
     budget = (options.budget or suite.minutes[options.mode]) * 60
-    rounds = schedule(plan.jobs, options.rounds or suite.rounds[options.mode], budget, (suite.ours, suite.base))
+    rounds, main_columns = options.rounds or suite.rounds[options.mode], (suite.ours, suite.base)
     if options.estimate:
-        estimate(suite, plan.jobs, rounds)
+        estimate(suite, plan.jobs, schedule(plan.jobs, rounds, budget, main_columns))
         return 0
     if options.build_only or not plan.jobs:
         return 0 if plan.jobs else 1
@@ -92,10 +97,12 @@ def measure(options: Namespace, suite: Suite) -> int:
     raw, others = RawFile(out / "raw.csv"), machine.Others()
 
     def run(job: Job, n: int):
-        return run_job(job, plan.programs[job.program], [a.format(**plan.arguments) for a in job.case.args], n, out / "series.csv")
+        return run_job(
+            job, plan.programs[job.program], [a.format(**plan.arguments) for a in job.case.args], n, out / "series.csv"
+        )
 
     try:
-        outcome = measure_all(plan.jobs, rounds, run, raw.append, done, budget)
+        outcome = measure_all(plan.jobs, rounds, run, raw.append, done, budget, main_columns)
     finally:
         raw.close()
     write_absent(out / "absent.csv", [*plan.absent, *outcome.absent])
@@ -112,7 +119,9 @@ def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, st
     print(text.terminal(run.results, suite, shutil.get_terminal_size((160, 40)).columns))
     checked = suite.check(run.results, run.version)
     if options.mode != "grid":
-        print("\nTargets:", *verdicts.lines(checked, suite.unmeasured(run.results, run.version)), sep="\n  ", flush=True)
+        print(
+            "\nTargets:", *verdicts.lines(checked, suite.unmeasured(run.results, run.version)), sep="\n  ", flush=True
+        )
     for warning in machine.warnings(run.facts):
         say(f"not for the record: {warning}")
     say(f"figures: {os.path.relpath(out)}")
@@ -124,11 +133,15 @@ def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, st
 def write_report(folders: list[Path], path: Path) -> None:
     """Of these runs, in the order of their suites; folders above them stand for all runs in them."""
     found = [raw.parent for folder in folders for raw in sorted(folder.rglob("raw.csv"))]
-    runs = [read_run(folder) for folder in dict.fromkeys(f.resolve() for f in found) if (folder / "facts.json").exists()]
+    runs = [
+        read_run(folder) for folder in dict.fromkeys(f.resolve() for f in found) if (folder / "facts.json").exists()
+    ]
     if not runs:
         raise BadFolder(f"no results in {', '.join(map(str, folders))}")
     order = list(SUITES.values())
-    pairs = sorted(((compare.suite_of(r), r) for r in runs), key=lambda p: (order.index(p[0]), publish.version_key(p[1])))
+    pairs = sorted(
+        ((compare.suite_of(r), r) for r in runs), key=lambda p: (order.index(p[0]), publish.version_key(p[1]))
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(html.page(pairs))
     say(f"report: {os.path.relpath(path)}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs programs, one process at a time, in rounds over all cases, and keeps every figure they print."""
+
 from __future__ import annotations
 
 import csv
@@ -16,7 +17,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from .model import Absence, Job
 from .results import SERIES_FIELDS, Figure
 
-BASE_PRIORITY = 3.0  # how much more time the two main columns of a case are worth than the others
+MAIN, FIRST = (
+    3.0,
+    8.0,
+)  # how much more time the two main columns of a case are worth than the others, and a first round than later ones
 
 
 def one_line(text: str) -> str:
@@ -27,6 +31,7 @@ def one_line(text: str) -> str:
 @dataclass(frozen=True)
 class Sink:
     """Where points over time or a distribution go: series.csv."""
+
     path: Path
     job: Job
 
@@ -44,12 +49,19 @@ def run_job(job: Job, program, args: list[str], round_number: int, series: Path 
     environment = {k: v for k, v in os.environ.items() if k not in ("OCAMLRUNPARAM", "CAMLRUNPARAM")}
     try:
         if job.workload.measure:
-            rows = job.workload.measure(program, args, job.case.timeout, Sink(series, job) if series and not round_number else None)
+            rows = job.workload.measure(
+                program, args, job.case.timeout, Sink(series, job) if series and not round_number else None
+            )
         else:
-            done = subprocess.run([str(program), *args], capture_output=True, text=True, timeout=job.case.timeout, env=environment)
+            done = subprocess.run(
+                [str(program), *args], capture_output=True, text=True, timeout=job.case.timeout, env=environment
+            )
             if done.returncode != 0:
                 raise RuntimeError(f"exit code {done.returncode}: {one_line(done.stderr)}")
-            rows = [(name, float(value), unit) for name, value, unit in (line.split("\t") for line in done.stdout.splitlines())]
+            rows = [
+                (name, float(value), unit)
+                for name, value, unit in (line.split("\t") for line in done.stdout.splitlines())
+            ]
     except (OSError, ValueError) as error:
         raise RuntimeError(f"{type(error).__name__}: {error}") from None
     except subprocess.TimeoutExpired:
@@ -66,18 +78,28 @@ def by_case(jobs: Iterable[Job]) -> list[list[Job]]:
     return list(groups.values())
 
 
-def schedule(jobs: list[Job], rounds: int, seconds: float, main: tuple[str, ...] = ()) -> dict[Job, int]:
-    """How many rounds of each job fit into so many seconds: first one round of what is short, then more rounds, so that
-    no job takes much more time than the others; `main` implementations are worth more. 0: it does not fit at all."""
-    units = sorted((job.case.seconds * (n + 1) / (BASE_PRIORITY if job.implementation in main else 1), at, n)
-                   for at, job in enumerate(jobs) for n in range(1 if job.case.once else rounds))
-    number = dict.fromkeys(jobs, 0)
-    left = seconds
+def schedule(
+    jobs: list[Job],
+    rounds: int,
+    seconds: float,
+    main: tuple[str, ...] = (),
+    cost: dict[Job, float] | None = None,
+    have: dict[Job, int] | None = None,
+) -> dict[Job, int]:
+    """How many rounds each job has when so many seconds more are spent, so that no job takes much more time than the
+    others; the first round and the `main` implementations are worth more. 0: it does not fit at all."""
+    cost = cost or {j: j.case.seconds for j in jobs}
+    number = dict(have or dict.fromkeys(jobs, 0))
+    units = sorted(
+        (cost[job] * (n + 1 if n else 1 / FIRST) / (MAIN if job.implementation in main else 1), at, n)
+        for at, job in enumerate(jobs)
+        for n in range(number[job], 1 if job.case.once else rounds)
+    )
     for _, at, n in units:
         job = jobs[at]
-        if number[job] == n and job.case.seconds <= left:
+        if number[job] == n and cost[job] <= seconds:
             number[job] += 1
-            left -= job.case.seconds
+            seconds -= cost[job]
     return number
 
 
@@ -85,46 +107,73 @@ def schedule(jobs: list[Job], rounds: int, seconds: float, main: tuple[str, ...]
 class Outcome:
     absent: list[Absence]
     failed: list[tuple[Job, str]]
-    left_out: int  # measurements that the budget did not allow
 
 
 def progress_bar(quiet: bool = False) -> Progress:
-    return Progress(BarColumn(30), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}"),
-                    console=Console(stderr=True), transient=True, disable=quiet)
+    return Progress(
+        BarColumn(30),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+        console=Console(stderr=True),
+        transient=True,
+        disable=quiet,
+    )
 
 
-def measure_all(jobs: list[Job], rounds: dict[Job, int], run: Callable[[Job, int], list[Figure]], keep: Callable[[list[Figure]], None],
-                done: set[tuple], seconds: float = float("inf"), quiet: bool = False) -> Outcome:
+def measure_all(
+    jobs: list[Job],
+    rounds: int,
+    run: Callable[[Job, int], list[Figure]],
+    keep: Callable[[list[Figure]], None],
+    done: set[tuple],
+    seconds: float = float("inf"),
+    main: tuple[str, ...] = (),
+    quiet: bool = False,
+) -> Outcome:
     """Rounds over all jobs. Within a round the implementations of a case follow each other, in turn forwards and
-    backwards. `done`: (round, workload, case, implementation) that need not be measured again. Once `seconds` are over,
-    nothing is begun that would end later, except in the first round."""
-    outcome = Outcome([], [], 0)
-    start = time.monotonic()
+    backwards. `done`: (round, workload, case, implementation) that need not be measured again. What fits into the
+    seconds is planned anew before each round, with what the jobs really took."""
+    outcome, failed = Outcome([], []), set()
     cost = {j: j.case.seconds for j in jobs}
-    failed: set[Job] = set()
-    for job in jobs:
-        if not rounds[job]:
-            outcome.absent.append(Absence(*job.key, f"takes {job.case.seconds:.0f} s: does not fit into the time of this run"))
-    todo = [(n, job) for n in range(max(rounds.values(), default=0)) for group in by_case(jobs)
-            for job in (group if n % 2 == 0 else reversed(group)) if n < rounds[job] and (n, *job.key) not in done]
+    have = {j: sum((n, *j.key) in done for n in range(rounds)) for j in jobs}
+    groups, end = by_case(jobs), time.monotonic() + seconds
     with progress_bar(quiet) as bar:
-        task = bar.add_task("", total=sum(cost[j] for _, j in todo))
-        for n, job in todo:
-            if job in failed:
-                bar.advance(task, job.case.seconds)
-                continue
-            if n and time.monotonic() - start + cost[job] > seconds:
-                outcome.left_out += 1
-                bar.advance(task, job.case.seconds)
-                continue
-            bar.update(task, description=f"round {n + 1}: {' '.join(part for part in job.key if part)}")
-            begin = time.monotonic()
-            try:
-                keep(run(job, n))
-            except RuntimeError as error:
-                failed.add(job)
-                outcome.failed.append((job, str(error)))
-                outcome.absent.append(Absence(*job.key, f"failed: {error}"))
-            bar.advance(task, job.case.seconds)
-            cost[job] = max(time.monotonic() - begin, 0.001)
+        task = bar.add_task("")
+        for n in range(rounds):
+            planned = schedule(
+                [j for j in jobs if j not in failed],
+                rounds,
+                end - time.monotonic(),
+                main,
+                cost,
+                {j: h for j, h in have.items() if j not in failed},
+            )
+            todo = [
+                j
+                for group in groups
+                for j in (group if n % 2 == 0 else reversed(group))
+                if j not in failed and planned[j] > have[j] and (n, *j.key) not in done
+            ]
+            spent = bar.tasks[0].completed
+            bar.update(task, total=spent + sum(cost[j] * (planned[j] - have[j]) for j in planned))
+            for job in todo:
+                if n and time.monotonic() + cost[job] > end:
+                    continue
+                bar.update(task, description=f"round {n + 1}: {' '.join(part for part in job.key if part)}")
+                begin = time.monotonic()
+                try:
+                    keep(run(job, n))
+                except RuntimeError as error:
+                    failed.add(job)
+                    outcome.failed.append((job, str(error)))
+                    outcome.absent.append(Absence(*job.key, f"failed: {error}"))
+                have[job] += 1
+                bar.advance(task, cost[job])
+                cost[job] = max(time.monotonic() - begin, 0.001)
+    outcome.absent += [
+        Absence(*j.key, f"takes {j.case.seconds:.0f} s: did not fit into the time of this run")
+        for j in jobs
+        if not have[j]
+    ]
     return outcome

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What a suite is made of: its tables (implementations, workloads, their cases, targets) and how its programs are built."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,35 +9,39 @@ from typing import Any
 
 from .compiler import BUILDS, USERS
 
-DISTRIBUTION = "distribution of "  # how names of metrics begin that are points of a curve: "distribution of pauses: 99.9 %"
+DISTRIBUTION = (
+    "distribution of "  # how names of metrics begin that are points of a curve: "distribution of pauses: 99.9 %"
+)
 
 
 @dataclass(frozen=True)
 class Case:
     """One set of arguments of a workload's program. Cases with the same label share a table."""
+
     label: str
     args: tuple[str, ...]
     implementations: tuple[str, ...]
     modes: tuple[str, ...] = ("quick", "full")
     builds: tuple[str, ...] = (USERS,)  # see compiler.py; each makes a table of its own
-    seconds: float = 1.0          # of one run, roughly; for the progress bar and --budget
+    seconds: float = 1.0  # of one run, roughly; for the progress bar and --budget
     timeout: float = 120.0
-    once: bool = False            # run in the first round only
+    once: bool = False  # run in the first round only
     ocaml5_only: bool = False
-    gigabytes: float = 0.0        # memory it needs; left out where there is less
+    gigabytes: float = 0.0  # memory it needs; left out where there is less
 
 
 @dataclass(frozen=True)
 class Workload:
     """A program made of workloads/PROGRAM.ml, PROGRAM_stubs.c if there is one, and the named adaptor modules."""
+
     name: str
     note: str
     cases: tuple[Case, ...]
     modules: tuple[str, ...] = ()
     program: str = ""
     measure: Callable | None = None  # instead of running the program and reading what it prints
-    hidden: tuple[str, ...] = ()    # metrics for the raw data only (besides those named "gc: …")
-    context: tuple[str, ...] = ()   # parts of the names of metrics that are shown, but of which less is not better
+    hidden: tuple[str, ...] = ()  # metrics for the raw data only (besides those named "gc: …")
+    context: tuple[str, ...] = ()  # parts of the names of metrics that are shown, but of which less is not better
 
     def shown(self, metric: str) -> bool:
         return not metric.startswith(("gc: ", DISTRIBUTION)) and metric not in self.hidden
@@ -75,6 +80,7 @@ class Job:
 @dataclass(frozen=True)
 class Absence:
     """A cell of the tables that stays empty. Empty fields stand for all: every case, every implementation."""
+
     workload: str
     case: str
     implementation: str
@@ -84,6 +90,7 @@ class Absence:
 @dataclass
 class Plan:
     """What one run will do: jobs with their programs, what is left out and why, facts about the software."""
+
     jobs: list[Job] = field(default_factory=list)
     programs: dict[tuple, Any] = field(default_factory=dict)
     absent: list[Absence] = field(default_factory=list)
@@ -94,6 +101,7 @@ class Plan:
 @dataclass(frozen=True)
 class Suite:
     """A product's tables. `ours` is compared with `base`."""
+
     name: str
     title: str
     ours: str
@@ -101,17 +109,17 @@ class Suite:
     base_title: str
     implementations: dict
     workloads: dict
-    groups: dict[str, tuple[str, ...]]   # title of a group -> its workloads
-    floors: dict[str, str]               # workload -> implementation that does the same without what is measured
-    headlines: tuple                     # (workload, metric) that stand for a workload in pictures
+    groups: dict[str, tuple[str, ...]]  # title of a group -> its workloads
+    floors: dict[str, str]  # workload -> implementation that does the same without what is measured
+    headlines: tuple  # (workload, metric) that stand for a workload in pictures
     caveats: str
-    prepare: Callable                    # (options, compiler, prefix) -> Plan
-    check: Callable                      # (results, version) -> list of Verdict
-    unmeasured: Callable                 # (results, version) -> names of targets
-    rounds: dict[str, int]               # by mode
-    minutes: dict[str, float]            # by mode: the default budget
-    must_succeed: tuple[str, ...] = ()   # implementations whose failure makes the run fail
-    beside: tuple[str, ...] = ()         # others that a row of the published tables names
-    baselines: tuple[str, ...] = ()      # that do less than what is compared, and cannot win
-    variants: tuple[str, ...] = ()       # of ours or of the base, which cannot win either
+    prepare: Callable  # (options, compiler, prefix) -> Plan
+    check: Callable  # (results, version) -> list of Verdict
+    unmeasured: Callable  # (results, version) -> names of targets
+    rounds: dict[str, int]  # by mode
+    minutes: dict[str, float]  # by mode: the default budget
+    must_succeed: tuple[str, ...] = ()  # implementations whose failure makes the run fail
+    beside: tuple[str, ...] = ()  # others that a row of the published tables names
+    baselines: tuple[str, ...] = ()  # that do less than what is compared, and cannot win
+    variants: tuple[str, ...] = ()  # of ours or of the base, which cannot win either
     why_not: dict = field(default_factory=dict)  # (implementation, workload or "") -> why it is never measured there

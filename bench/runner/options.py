@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The command line."""
+
 from __future__ import annotations
 
 import argparse
@@ -23,41 +24,106 @@ def positive(text: str) -> float:
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
-    p = argparse.ArgumentParser(prog="bench/run", description="Benchmarks of Boxroot and Outheap beside their rivals. "
-                                "How to read and extend them: bench/README.md.")
+    p = argparse.ArgumentParser(
+        prog="bench/run",
+        description="Benchmarks of Boxroot and Outheap beside their rivals. "
+        "How to read and extend them: bench/README.md.",
+    )
     what = p.add_argument_group("what is done, instead of measuring")
     act = what.add_mutually_exclusive_group()
     act.add_argument("--list", action="store_true", help="list workloads, implementations and builds")
     act.add_argument("--estimate", action="store_true", help="print how long the run would take, by workload")
-    act.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help="compare two folders of results, or the committed results of two git commits")
-    act.add_argument("--publish", action="store_true", help="write the figures in README.md, docs/ and bench/report/ from bench/results/")
-    act.add_argument("--html", nargs="+", type=Path, metavar="DIR", help="make the report (see --out) from folders of results")
-    what.add_argument("--check", action="store_true", help="with --publish: write nothing; exit code 1 when a file is not what it would write")
+    act.add_argument(
+        "--compare",
+        nargs=2,
+        metavar=("OLD", "NEW"),
+        help="compare two folders of results, or the committed results of two git commits",
+    )
+    act.add_argument(
+        "--publish",
+        action="store_true",
+        help="write the figures in README.md, docs/ and bench/report/ from bench/results/",
+    )
+    act.add_argument(
+        "--html", nargs="+", type=Path, metavar="DIR", help="make the report (see --out) from folders of results"
+    )
+    what.add_argument(
+        "--check",
+        action="store_true",
+        help="with --publish: write nothing; exit code 1 when a file is not what it would write",
+    )
 
     choice = p.add_argument_group("what is measured")
     choice.add_argument("--suite", choices=SUITE_NAMES, default="boxroot", help="(default: boxroot)")
     mode = choice.add_mutually_exclusive_group()
-    mode.add_argument("--quick", dest="mode", action="store_const", const="quick", default="quick", help="under ten minutes (default)")
-    mode.add_argument("--full", dest="mode", action="store_const", const="full", help="for the record: more sizes, rivals and repeats; hours without --budget")
-    mode.add_argument("--grid", dest="mode", action="store_const", const="grid", help="Boxroot: the GC's pace over a grid of settings; half an hour")
-    choice.add_argument("--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)")
-    choice.add_argument("--only", metavar="WORKLOADS", help="comma-separated; see --list. Outheap: `words` and `system calls` belong to what they count")
+    mode.add_argument(
+        "--quick", dest="mode", action="store_const", const="quick", default="quick", help="under ten minutes (default)"
+    )
+    mode.add_argument(
+        "--full",
+        dest="mode",
+        action="store_const",
+        const="full",
+        help="for the record: more sizes, rivals and repeats; hours without --budget",
+    )
+    mode.add_argument(
+        "--grid",
+        dest="mode",
+        action="store_const",
+        const="grid",
+        help="Boxroot: the GC's pace over a grid of settings; half an hour",
+    )
+    choice.add_argument(
+        "--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)"
+    )
+    choice.add_argument(
+        "--only",
+        metavar="WORKLOADS",
+        help="comma-separated; see --list. Outheap: `words` and `system calls` belong to what they count",
+    )
     choice.add_argument("--impl", metavar="IMPLEMENTATIONS", help="comma-separated; see --list")
-    choice.add_argument("--build", metavar="BUILDS", help="Boxroot: comma-separated; every case in these builds, instead of those that it names")
+    choice.add_argument(
+        "--build",
+        metavar="BUILDS",
+        help="Boxroot: comma-separated; every case in these builds, instead of those that it names",
+    )
     choice.add_argument("--case", metavar="TEXT", help="only cases whose label contains TEXT")
-    choice.add_argument("--runtimes", type=Path, metavar="DIR", help="Outheap: a folder with libasmrun_outheap*.a (default: they are built)")
+    choice.add_argument(
+        "--runtimes",
+        type=Path,
+        metavar="DIR",
+        help="Outheap: a folder with libasmrun_outheap*.a (default: they are built)",
+    )
     choice.add_argument("--rounds", type=int, help="repeats of everything, at most")
-    choice.add_argument("--budget", type=positive, metavar="MINUTES", help="of measuring: chooses the rounds, and leaves out what does not fit")
+    choice.add_argument(
+        "--budget",
+        type=positive,
+        metavar="MINUTES",
+        help="of measuring: chooses the rounds, and leaves out what does not fit",
+    )
     choice.add_argument("--build-only", action="store_true")
 
     result = p.add_argument_group("results")
     where = result.add_mutually_exclusive_group()
-    where.add_argument("--out", type=Path, metavar="DIR", help="folder of the raw figures (default: _build/bench/results/SUITE/VERSION/MACHINE), "
-                       "with --html file of the report")
-    where.add_argument("--record", action="store_true", help="put them into bench/results/, where --publish looks; refused on a busy machine or a dirty tree")
-    result.add_argument("--anyway", action="store_true", help="record nevertheless; the results say why they should not be")
+    where.add_argument(
+        "--out",
+        type=Path,
+        metavar="DIR",
+        help="folder of the raw figures (default: _build/bench/results/SUITE/VERSION/MACHINE), "
+        "with --html file of the report",
+    )
+    where.add_argument(
+        "--record",
+        action="store_true",
+        help="put them into bench/results/, where --publish looks; refused on a busy machine or a dirty tree",
+    )
+    result.add_argument(
+        "--anyway", action="store_true", help="record nevertheless; the results say why they should not be"
+    )
     result.add_argument("--resume", action="store_true", help="go on with the run that was interrupted in that folder")
-    result.add_argument("--check-targets", action="store_true", help="exit code 1 when a target measured in this run is missed")
+    result.add_argument(
+        "--check-targets", action="store_true", help="exit code 1 when a target measured in this run is missed"
+    )
     options = p.parse_args(arguments)
     if options.check and not options.publish:
         p.error("--check goes with --publish")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Figures that the authors of Boxroot and of the page table published, to stand beside ours. Machines differ: what
 compares are ratios within a column."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ FIRST = "the first experiment's README"
 @dataclass(frozen=True)
 class Published:
     """Seconds by implementation. `generation`: 4 or 5."""
+
     workload: str
     metric: str
     generation: int
@@ -33,12 +35,54 @@ PUBLISHED = [
     row("synthetic", 5, 2.86, 2.98, 2.82, 4.80, 2.99, 3.04, 3.01, 6.08),
     row("globroots", 4, 1.03, 1.35, 0.89, 1.14, 1.27, 0.99, 0.95, 1.24),
     row("globroots", 5, 0.82, 1.01, 0.72, 0.92, 1.02, 0.84, 0.78, 1.34),
-    Published("choice", "time", 4, FIRST, {"ocaml": 1.96, "gc": 2.09, "global": 12.05, "generational": 4.35, "malloced": 4.29, "boxroot-0.4.0": 2.04}),
+    Published(
+        "choice",
+        "time",
+        4,
+        FIRST,
+        {"ocaml": 1.96, "gc": 2.09, "global": 12.05, "generational": 4.35, "malloced": 4.29, "boxroot-0.4.0": 2.04},
+    ),
 ]
 
 PAGE_TABLE = [  # (what, published, workload, case, metric, ours, base)
-    ("major GC, random heap, new table against the legacy one (4.14)", "0.74", "marking", "0.8 GB, random", "major GC, median", "table", "stock", "4."),
-    ("major GC, random heap, new table against no naked pointers (4.14)", "0.99", "marking", "0.8 GB, random", "major GC, median", "table", "no-naked", "4."),
-    ("major GC, random heap, huge pages against none", "about 0.90", "marking", "0.8 GB, random", "major GC, median", "outheap", "table", ""),
-    ("major GC, sequential heap, huge pages against none", "about 1", "marking", "0.8 GB, sequential", "major GC, median", "outheap", "table", ""),
+    (
+        "major GC, random heap, new table against the legacy one (4.14)",
+        "0.74",
+        "marking",
+        "0.8 GB, random",
+        "major GC, median",
+        "table",
+        "stock",
+        "4.",
+    ),
+    (
+        "major GC, random heap, new table against no naked pointers (4.14)",
+        "0.99",
+        "marking",
+        "0.8 GB, random",
+        "major GC, median",
+        "table",
+        "no-naked",
+        "4.",
+    ),
+    (
+        "major GC, random heap, huge pages against none",
+        "about 0.90",
+        "marking",
+        "0.8 GB, random",
+        "major GC, median",
+        "outheap",
+        "table",
+        "",
+    ),
+    (
+        "major GC, sequential heap, huge pages against none",
+        "about 1",
+        "marking",
+        "0.8 GB, sequential",
+        "major GC, median",
+        "outheap",
+        "table",
+        "",
+    ),
 ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Writes every measured figure of the documents from the raw data in bench/results/, and from nothing else: the short
 blocks in README.md, all rows in docs/, the report and the pictures in bench/report/."""
+
 from __future__ import annotations
 
 import re
@@ -20,8 +21,10 @@ from .text import interval, markdown_table, times
 
 RESULTS = ROOT / "bench" / "results"
 REPORT = "bench/report"
-MARKERS = {"boxroot": ("<!-- measured:begin -->", "<!-- measured:end -->"),
-           "outheap": ("<!-- outheap-measured:begin -->", "<!-- outheap-measured:end -->")}
+MARKERS = {
+    "boxroot": ("<!-- measured:begin -->", "<!-- measured:end -->"),
+    "outheap": ("<!-- outheap-measured:begin -->", "<!-- outheap-measured:end -->"),
+}
 DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md"}
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
@@ -45,8 +48,17 @@ def recorded(results: Path, suite: Suite) -> list[Run]:
 def wrapped(lines: Iterable[str]) -> Iterable[str]:
     """Prose in lines of 120 characters; tables as they are."""
     for line in lines:
-        yield line if line.startswith(("|", "<", "!", "#")) else textwrap.fill(
-            line, 120, subsequent_indent="  " if line.startswith("* ") else "", break_long_words=False, break_on_hyphens=False)
+        yield (
+            line
+            if line.startswith(("|", "<", "!", "#"))
+            else textwrap.fill(
+                line,
+                120,
+                subsequent_indent="  " if line.startswith("* ") else "",
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        )
 
 
 def split(all_rows: list[Row]) -> tuple[list[Row], list[Row]]:
@@ -56,8 +68,10 @@ def split(all_rows: list[Row]) -> tuple[list[Row], list[Row]]:
 def when(run: Run) -> str:
     f = run.facts
     rounds = sorted({len(v) for v in run.results.values.values()})
-    return (f"Measured {f['date']} at commit {f['commit']}, OCaml {run.version}, {f['processor']} with {f['cores']} cores, {f['mode']} mode, "
-            f"{rounds[0]} to {rounds[-1]} rounds.")
+    return (
+        f"Measured {f['date']} at commit {f['commit']}, OCaml {run.version}, {f['processor']} with {f['cores']} cores, {f['mode']} mode, "
+        f"{rounds[0]} to {rounds[-1]} rounds."
+    )
 
 
 def warned(run: Run) -> list[str]:
@@ -71,22 +85,46 @@ def warned(run: Run) -> list[str]:
 def summary(results: Path, suite: Suite) -> list[str]:
     runs = [r for r in recorded(results, suite) if r.facts["mode"] != "grid"]
     if not runs:
-        raise PublishError(f"no results of {suite.title} in {results}: run `tools/bench --suite {suite.name} --record` first")
+        raise PublishError(
+            f"no results of {suite.title} in {results}: run `tools/bench --suite {suite.name} --record` first"
+        )
     run, document = runs[0], DOCUMENTS[suite.name]
     all_rows = rows(run.results, suite)
     if not all_rows:
         raise PublishError(f"{run.folder}: no figure of {suite.ours} beside {suite.base}")
     lost, won = split(all_rows)
-    out = [f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)", "", when(run), "", *warned(run)]
-    out += [f"Ratios to {suite.base_title} in the same run; below 1, {suite.title} is better. Of {len(all_rows)} rows {suite.title} is better or equal "
-            f"in {len(won)} ({sum(r.ratio.sure for r in won)} of them beyond doubt: the 95 % interval excludes 1), {suite.base_title} in {len(lost)} "
-            f"({sum(r.ratio.sure for r in lost)} beyond doubt).", ""]
-    out += markdown_table(["workloads", "geometric mean", "rows", "rounds"], [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)])
+    out = [
+        f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)",
+        "",
+        when(run),
+        "",
+        *warned(run),
+    ]
+    out += [
+        f"Ratios to {suite.base_title} in the same run; below 1, {suite.title} is better. Of {len(all_rows)} rows {suite.title} is better or equal "
+        f"in {len(won)} ({sum(r.ratio.sure for r in won)} of them beyond doubt: the 95 % interval excludes 1), {suite.base_title} in {len(lost)} "
+        f"({sum(r.ratio.sure for r in lost)} beyond doubt).",
+        "",
+    ]
+    out += markdown_table(
+        ["workloads", "geometric mean", "rows", "rounds"],
+        [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)],
+    )
     if lost:
-        out += ["", f"<details><summary>The {len(lost)} rows in which {suite.base_title} is better, the worst first</summary>", ""]
-        out += markdown_table(["", "ratio", "95 %", "rounds"], [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in lost])
+        out += [
+            "",
+            f"<details><summary>The {len(lost)} rows in which {suite.base_title} is better, the worst first</summary>",
+            "",
+        ]
+        out += markdown_table(
+            ["", "ratio", "95 %", "rounds"],
+            [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in lost],
+        )
         out += ["", "</details>"]
-    out += ["", f"[All rows]({document}), with what else was measured beside them; the [report](bench/report/index.html) has a plot for each workload."]
+    out += [
+        "",
+        f"[All rows]({document}), with what else was measured beside them; the [report](bench/report/index.html) has a plot for each workload.",
+    ]
     return out
 
 
@@ -95,8 +133,16 @@ def summary(results: Path, suite: Suite) -> list[str]:
 
 def about(run: Run) -> list[str]:
     """What a reader must know about a run."""
-    return [when(run), "", *warned(run),
-            *(f"* {name}: {'`' + value + '`' if name.startswith('C co') else value}" for name, value in run.facts.items() if value and name not in NOT_A_LINE)]
+    return [
+        when(run),
+        "",
+        *warned(run),
+        *(
+            f"* {name}: {'`' + value + '`' if name.startswith('C co') else value}"
+            for name, value in run.facts.items()
+            if value and name not in NOT_A_LINE
+        ),
+    ]
 
 
 def of_run(run: Run, suite: Suite, title: str) -> list[str]:
@@ -105,13 +151,27 @@ def of_run(run: Run, suite: Suite, title: str) -> list[str]:
     verdicts = suite.check(run.results, run.version)
     header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:]]
     out = [f"## {title}", "", *about(run), ""]
-    out += markdown_table(["workloads", "geometric mean", "rows", "rounds"], [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)])
-    for which, some in ((f"{suite.base_title[0].upper()}{suite.base_title[1:]} is better", lost), (f"{suite.title} is better, or both are the same", won)):
+    out += markdown_table(
+        ["workloads", "geometric mean", "rows", "rounds"],
+        [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)],
+    )
+    for which, some in (
+        (f"{suite.base_title[0].upper()}{suite.base_title[1:]} is better", lost),
+        (f"{suite.title} is better, or both are the same", won),
+    ):
         if some:
-            out += ["", f"### {which}: {len(some)} rows, {sum(r.ratio.sure for r in some)} beyond doubt", "", *markdown_table(header, [r.cells() for r in some])]
+            out += [
+                "",
+                f"### {which}: {len(some)} rows, {sum(r.ratio.sure for r in some)} beyond doubt",
+                "",
+                *markdown_table(header, [r.cells() for r in some]),
+            ]
     if verdicts:
         out += ["", f"### Targets: {sum(v.reached for v in verdicts)} of {len(verdicts)} reached", ""]
-        out += markdown_table(["missed", "figure", "at most"], [[v.name, f"{v.figure:.3f} {v.unit}", f"{v.bound:.3f}"] for v in verdicts if not v.reached])
+        out += markdown_table(
+            ["missed", "figure", "at most"],
+            [[v.name, f"{v.figure:.3f} {v.unit}", f"{v.bound:.3f}"] for v in verdicts if not v.reached],
+        )
     if run.results.absent:
         out += ["", "### Not measured", "", *not_measured(run)]
     elif run.facts.get("left out"):
@@ -122,7 +182,9 @@ def of_run(run: Run, suite: Suite, title: str) -> list[str]:
 def not_measured(run: Run) -> list[str]:
     why: dict[str, list[str]] = {}
     for a in run.results.absent:
-        why.setdefault(a.why, []).append(" ".join(part for part in (a.workload, f"({a.case})" if a.case else "", a.implementation) if part))
+        why.setdefault(a.why, []).append(
+            " ".join(part for part in (a.workload, f"({a.case})" if a.case else "", a.implementation) if part)
+        )
     return [f"* {reason}: {', '.join(dict.fromkeys(cells))}" for reason, cells in why.items()]
 
 
@@ -130,30 +192,61 @@ def grid(run: Run, suite: Suite) -> list[list[str]]:
     """Of each figure, the ratios over all settings."""
     table, cases = [], run.results.cases(GRID)
     for metric in run.results.metrics(GRID, cases[0]) if cases else []:
-        ratios = {c: r.value for c in cases if (r := run.results.ratio(GRID, c, metric, suite.ours, suite.base)) and 0 < r.value < float("inf")}
+        ratios = {
+            c: r.value
+            for c in cases
+            if (r := run.results.ratio(GRID, c, metric, suite.ours, suite.base)) and 0 < r.value < float("inf")
+        }
         if ratios and suite.workloads[GRID].shown(metric):
             worst = max(ratios, key=lambda c: ratios[c])
-            table.append([metric, times(geometric_mean(ratios.values())), times(min(ratios.values())), times(ratios[worst]), worst])
+            table.append(
+                [
+                    metric,
+                    times(geometric_mean(ratios.values())),
+                    times(min(ratios.values())),
+                    times(ratios[worst]),
+                    worst,
+                ]
+            )
     return table
 
 
 def document(results: Path, suite: Suite) -> str:
     runs = recorded(results, suite)
+    beside = "; ".join(f"`{i}`, {suite.implementations[i].note}" for i in suite.beside)
     out = [f"# {suite.title}: all that was measured", "", WRITTEN_BY, ""]
-    out += ["A row has the medians over the rounds of one run, and their ratio: below 1, "
-            f"{suite.title} is better; bold, {suite.base_title} is. The range is a 95 % bootstrap interval of that ratio over the rounds; "
-            "*beyond doubt* means that it excludes 1. Rows are sorted by ratio: losses come first.", ""]
+    out += [
+        "A row has the medians over the rounds of one run, and their ratio: below 1, "
+        f"{suite.title} is better; bold, {suite.base_title} is. The range is a 95 % bootstrap interval of that ratio over the rounds; "
+        "*beyond doubt* means that it excludes 1. Rows are sorted by ratio: losses come first.",
+        "",
+    ]
     if suite.floors:
-        out += ["*Distance to floor*: the same program without roots, or with a bare free list, is the floor. The column has our time less the floor's, "
-                f"over that of {suite.base_title} less the floor's. *At the floor*: within 2 % of it.", ""]
-    out += [f"What each workload measures: `bench/README.md`. Others in the last column: {'; '.join(f'`{i}`, {suite.implementations[i].note}' for i in suite.beside)}.", ""]
+        out += [
+            "*Distance to floor*: the same program without roots, or with a bare free list, is the floor. The column has our time less the floor's, "
+            f"over that of {suite.base_title} less the floor's. *At the floor*: within 2 % of it.",
+            "",
+        ]
+    out += [
+        f"What each workload measures: `bench/README.md`. Others in the last column: {beside}.",
+        "",
+    ]
     if any(r.lost_values for run in runs for r in rows(run.results, suite)):
-        out += [f"† {suite.base_title} lost values in this program, so that it had less to do. Such rows are not part of the means.", ""]
+        out += [
+            f"† {suite.base_title} lost values in this program, so that it had less to do. Such rows are not part of the means.",
+            "",
+        ]
     for run in runs:
         label = run.folder.name
         if run.facts["mode"] == "grid":
-            out += [f"## OCaml {run.version}: the GC's pace over {len(run.results.cases(GRID))} settings", "", *about(run), "",
-                    *markdown_table(GRID_HEADER, grid(run, suite)), ""]
+            out += [
+                f"## OCaml {run.version}: the GC's pace over {len(run.results.cases(GRID))} settings",
+                "",
+                *about(run),
+                "",
+                *markdown_table(GRID_HEADER, grid(run, suite)),
+                "",
+            ]
         else:
             out += of_run(run, suite, f"OCaml {run.version}, {label}")
     return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats + "\n"
@@ -166,7 +259,11 @@ def with_block(text: str, suite: Suite, lines: list[str]) -> str:
     begin, end = MARKERS[suite.name]
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
         raise PublishError(f"README.md must have the markers {begin} and {end}, once each and in this order")
-    return text[:text.index(begin)] + "\n".join([begin, WRITTEN_BY, "", *wrapped(lines), end]) + text[text.index(end) + len(end):]
+    return (
+        text[: text.index(begin)]
+        + "\n".join([begin, WRITTEN_BY, "", *wrapped(lines), end])
+        + text[text.index(end) + len(end) :]
+    )
 
 
 def contents(root: Path) -> dict[Path, str]:
@@ -191,7 +288,9 @@ def command(check: bool, root: Path = ROOT) -> int:
         raise PublishError(str(error)) from None
     for path, text in wrong.items():
         if check:
-            print(f"{path.relative_to(root)}: not what bench/results says; run `tools/bench --publish`", file=sys.stderr)
+            print(
+                f"{path.relative_to(root)}: not what bench/results says; run `tools/bench --publish`", file=sys.stderr
+            )
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

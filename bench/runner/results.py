@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Figures, and what is computed from them: medians, ratios, intervals. Their files: raw.csv, absent.csv, facts.json."""
+
 from __future__ import annotations
 
 import csv
@@ -8,7 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -33,6 +34,7 @@ class Figure:
 @dataclass(frozen=True)
 class Ratio:
     """Of the medians over the rounds. `low`, `high`: its bootstrap interval, where both sides have two rounds or more."""
+
     value: float
     low: float | None
     high: float | None
@@ -44,7 +46,7 @@ class Ratio:
         return self.low is not None and self.high is not None and (self.low > 1 or self.high < 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def bootstrap(ours: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, float] | None:
     """The interval of the ratio of medians when rounds are drawn anew, the same ones for both sides when they are as
     many. The seed comes from the data: the same data give the same interval."""
@@ -124,8 +126,14 @@ class Results:
         return ratio_of(self.of(workload, case, metric, implementation), self.of(workload, case, metric, base))
 
     def why_absent(self, workload: str, case: str, implementation: str) -> str | None:
-        return next((a.why for a in self.absent if a.workload in ("", workload) and a.case in ("", case)
-                     and a.implementation in ("", implementation)), None)
+        return next(
+            (
+                a.why
+                for a in self.absent
+                if a.workload in ("", workload) and a.case in ("", case) and a.implementation in ("", implementation)
+            ),
+            None,
+        )
 
 
 FIELDS = [f.name for f in fields(Figure)]
@@ -138,7 +146,7 @@ class RawFile:
     def __init__(self, path: Path):
         whole = path.read_bytes() if path.exists() else b""
         if not whole.endswith(b"\n"):
-            path.write_bytes(whole[:whole.rfind(b"\n") + 1])  # a line that an interruption cut off
+            path.write_bytes(whole[: whole.rfind(b"\n") + 1])  # a line that an interruption cut off
         self.file = path.open("a", newline="")
         self.writer = csv.writer(self.file, lineterminator="\n")
         if not whole:
@@ -161,8 +169,18 @@ def write_raw(path: Path, figures: Iterable[Figure]) -> None:
 
 def read_figures(path: Path) -> list[Figure]:
     with path.open(newline="") as file:
-        return [Figure(int(r["round"]), r["workload"], r["case"], r["implementation"], r["metric"], float(r["value"]), r["unit"])
-                for r in csv.DictReader(file)]
+        return [
+            Figure(
+                int(r["round"]),
+                r["workload"],
+                r["case"],
+                r["implementation"],
+                r["metric"],
+                float(r["value"]),
+                r["unit"],
+            )
+            for r in csv.DictReader(file)
+        ]
 
 
 def write_absent(path: Path, absent: Iterable[Absence]) -> None:
@@ -186,6 +204,7 @@ def write_facts(path: Path, facts: dict[str, str]) -> None:
 @dataclass(frozen=True)
 class Point:
     """Of series.csv: what a process looked like over time."""
+
     workload: str
     case: str
     implementation: str
@@ -201,12 +220,15 @@ def read_series(path: Path) -> list[Point]:
     if not path.exists():
         return []
     with path.open(newline="") as file:
-        return [Point(*(r[name] for name in SERIES_FIELDS[:4]), float(r["x"]), float(r["y"])) for r in csv.DictReader(file)]
+        return [
+            Point(*(r[name] for name in SERIES_FIELDS[:4]), float(r["x"]), float(r["y"])) for r in csv.DictReader(file)
+        ]
 
 
 @dataclass(frozen=True)
 class Run:
     """A folder of results, read."""
+
     folder: Path
     results: Results
     facts: dict[str, str]
@@ -226,6 +248,11 @@ def read_run(folder: Path) -> Run:
         raise BadFolder(f"{folder} has no {' and no '.join(missing)}: measure again")
     try:
         facts = json.loads((folder / "facts.json").read_text())
-        return Run(folder, Results(read_figures(folder / "raw.csv"), read_absent(folder / "absent.csv")), facts, tuple(read_series(folder / "series.csv")))
+        return Run(
+            folder,
+            Results(read_figures(folder / "raw.csv"), read_absent(folder / "absent.csv")),
+            facts,
+            tuple(read_series(folder / "series.csv")),
+        )
     except (ValueError, KeyError) as error:
         raise BadFolder(f"{folder} cannot be read: {type(error).__name__}: {error}") from None

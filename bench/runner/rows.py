@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Rows of the published tables: one figure of ours beside that of the base, with what others have and how much is left."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -33,9 +34,16 @@ class Row:
 
     def cells(self) -> list[str]:
         left = "" if not self.distance else "at the floor" if self.distance.at_floor else times(self.distance.value)
-        return [self.name, number(self.ours) + (f" {self.unit}" if self.unit else ""), number(self.theirs),
-                f"**{times(self.ratio.value)}**" if self.ratio.value > 1 else times(self.ratio.value), interval(self.ratio),
-                str(self.ratio.rounds), left, ", ".join(f"{name} {number(value)}" for name, value in self.others)]
+        return [
+            self.name,
+            number(self.ours) + (f" {self.unit}" if self.unit else ""),
+            number(self.theirs),
+            f"**{times(self.ratio.value)}**" if self.ratio.value > 1 else times(self.ratio.value),
+            interval(self.ratio),
+            str(self.ratio.rounds),
+            left,
+            ", ".join(f"{name} {number(value)}" for name, value in self.others),
+        ]
 
 
 def rows(results: Results, suite: Suite) -> list[Row]:
@@ -51,9 +59,18 @@ def rows(results: Results, suite: Suite) -> list[Row]:
                     continue
                 beside = dict.fromkeys((floor, *suite.beside)) if floor else suite.beside
                 others = tuple((i, value) for i in beside if (value := results.median(*key, i)) is not None)
-                out.append(Row(*key, results.units[key], results.median(*key, suite.ours) or 0.0, results.median(*key, suite.base) or 0.0, ratio,
-                               distance(results, *key, suite.ours, suite.base, floor), others,
-                               bool(results.median(workload.name, case, LOST, suite.base))))
+                out.append(
+                    Row(
+                        *key,
+                        results.units[key],
+                        results.median(*key, suite.ours) or 0.0,
+                        results.median(*key, suite.base) or 0.0,
+                        ratio,
+                        distance(results, *key, suite.ours, suite.base, floor),
+                        others,
+                        bool(results.median(workload.name, case, LOST, suite.base)),
+                    )
+                )
     return sorted(out, key=lambda row: -row.ratio.value)
 
 
@@ -69,8 +86,17 @@ def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
     """The geometric mean of the ratios of each group of workloads. A ratio without bound or of nothing is left out."""
     out = []
     for title, workloads in suite.groups.items():
-        having = [r for r in all_rows if r.workload in workloads and 0 < r.ratio.value < float("inf") and not r.lost_values]
+        having = [
+            r for r in all_rows if r.workload in workloads and 0 < r.ratio.value < float("inf") and not r.lost_values
+        ]
         if having:
             few, many = min(r.ratio.rounds for r in having), max(r.ratio.rounds for r in having)
-            out.append(Group(title, len(having), geometric_mean(r.ratio.value for r in having), str(few) if few == many else f"{few} to {many}"))
+            out.append(
+                Group(
+                    title,
+                    len(having),
+                    geometric_mean(r.ratio.value for r in having),
+                    str(few) if few == many else f"{few} to {many}",
+                )
+            )
     return out

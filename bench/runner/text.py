@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Figures as text: numbers, and tables for the terminal and for Markdown."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -22,7 +23,9 @@ def times(x: float) -> str:
 
 
 def interval(ratio: Ratio) -> str:
-    return f"{times(ratio.low)}–{times(ratio.high)}" if ratio.low is not None and ratio.high is not None else "one round"
+    return (
+        f"{times(ratio.low)}–{times(ratio.high)}" if ratio.low is not None and ratio.high is not None else "one round"
+    )
 
 
 def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, implementation: str) -> str:
@@ -67,7 +70,10 @@ def terminal(results: Results, suite: Suite, width: int) -> str:
             block = [columns.pop(0)]
             while columns and widths[0] + sum(widths[c] + 2 for c in [*block, columns[0]]) <= width:
                 block.append(columns.pop(0))
-            out += ["  ".join([r[0].ljust(widths[0]), *(r[c].rjust(widths[c]) for c in block)]).rstrip() for r in [header, *rows]]
+            out += [
+                "  ".join([r[0].ljust(widths[0]), *(r[c].rjust(widths[c]) for c in block)]).rstrip()
+                for r in [header, *rows]
+            ]
     return "\n".join(out)
 
 

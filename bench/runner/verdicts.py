@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Targets: a bound on a ratio, on a figure of ours, or on a distance to the floor."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -26,18 +27,27 @@ class Verdict:
     def line(self, width: int) -> str:
         unit = self.unit if self.unit == "x" else " " + self.unit
         interval = f"  {self.low:.2f}–{self.high:.2f}" if self.low is not None and self.high is not None else ""
-        how = "reached" if self.figure <= self.bound else "reached: within 2 % of the floor" if self.at_floor else f"SHORT by {self.figure / self.bound - 1:.1%}"
+        how = (
+            "reached"
+            if self.figure <= self.bound
+            else "reached: within 2 % of the floor"
+            if self.at_floor
+            else f"SHORT by {self.figure / self.bound - 1:.1%}"
+        )
         return f"{self.name:<{width}}  {self.figure:6.3f}{unit}  (at most {self.bound:.3f}{unit})  {how}{interval}"
 
 
 @dataclass(frozen=True)
 class Distance:
     """What is left above the floor: our time less the floor's, over the base's less the floor's."""
+
     value: float
     at_floor: bool
 
 
-def distance(results: Results, workload: str, case: str, metric: str, ours: str, base: str, floor: str) -> Distance | None:
+def distance(
+    results: Results, workload: str, case: str, metric: str, ours: str, base: str, floor: str
+) -> Distance | None:
     a, b, c = (results.median(workload, case, metric, i) for i in (ours, base, floor))
     if a is None or b is None or c is None or c <= 0:
         return None

@@ -1,15 +1,36 @@
 # SPDX-License-Identifier: MIT
 """Invented results."""
+
 from pathlib import Path
 
 from runner.results import Figure, write_facts, write_raw
 
-FACTS = {"date": "today", "mode": "quick", "commit": "abc", "OCaml": "5.4.1, flags -g", "processor": "AMD EPYC", "cores": "2", "load before": "0.1",
-         "C code, build users": "cc: cc -O2 -fPIC"}
+FACTS = {
+    "date": "today",
+    "mode": "quick",
+    "commit": "abc",
+    "OCaml": "5.4.1, flags -g",
+    "processor": "AMD EPYC",
+    "cores": "2",
+    "load before": "0.1",
+    "C code, build users": "cc: cc -O2 -fPIC",
+}
 
 
-def figures(workload: str, metric: str, ours: list, theirs: list, case: str = "", names: tuple[str, str] = ("boxroot", "boxroot-0.4.0"), unit: str = "ns"):
-    return [Figure(r, workload, case, i, metric, v, unit) for i, values in zip(names, (ours, theirs)) for r, v in enumerate(values)]
+def figures(
+    workload: str,
+    metric: str,
+    ours: list,
+    theirs: list,
+    case: str = "",
+    names: tuple[str, str] = ("boxroot", "boxroot-0.4.0"),
+    unit: str = "ns",
+):
+    return [
+        Figure(r, workload, case, i, metric, v, unit)
+        for i, values in zip(names, (ours, theirs))
+        for r, v in enumerate(values)
+    ]
 
 
 def write_run(root: Path, suite: str, all_figures: list, facts: dict, version: str = "5.4.1") -> Path:

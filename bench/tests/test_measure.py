@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Which rounds are run: within a budget, after a failure, after an interruption. And how a program's output is read."""
+
 from pathlib import Path
 
 import pytest
-
 from runner.measure import measure_all, run_job, schedule
 from runner.model import Case, Job, Workload
 from runner.results import Figure
@@ -46,14 +46,14 @@ def test_main_columns_get_more_rounds():
 def test_rounds_alternate_in_order():
     jobs = [job("a", "x"), job("a", "y")]
     ran, run = recorder()
-    measure_all(jobs, dict.fromkeys(jobs, 2), run, lambda _: None, set(), quiet=True)
+    measure_all(jobs, 2, run, lambda _: None, set(), quiet=True)
     assert ran == [(0, "a", "x"), (0, "a", "y"), (1, "a", "y"), (1, "a", "x")]
 
 
 def test_what_was_measured_before_is_not_measured_again():
     jobs = [job("a", "x"), job("b", "x")]
     ran, run = recorder()
-    measure_all(jobs, dict.fromkeys(jobs, 2), run, lambda _: None, {(0, "a", "", "x"), (0, "b", "", "x"), (1, "a", "", "x")}, quiet=True)
+    measure_all(jobs, 2, run, lambda _: None, {(0, "a", "", "x"), (0, "b", "", "x"), (1, "a", "", "x")}, quiet=True)
     assert ran == [(1, "b", "x")]
 
 
@@ -61,7 +61,7 @@ def test_a_failure_is_kept_and_not_repeated():
     jobs = [job("a", "bad"), job("a", "good")]
     ran, run = recorder(fails=("bad",))
     kept: list[Figure] = []
-    outcome = measure_all(jobs, dict.fromkeys(jobs, 3), run, kept.extend, set(), quiet=True)
+    outcome = measure_all(jobs, 3, run, kept.extend, set(), quiet=True)
     assert [r for r in ran if r[2] == "bad"] == [(0, "a", "bad")]
     assert len(kept) == 3 and outcome.absent[0].why == "failed: exit code 1: bad"
 
@@ -69,8 +69,15 @@ def test_a_failure_is_kept_and_not_repeated():
 def test_what_did_not_fit_says_so():
     jobs = [job("a", seconds=100)]
     ran, run = recorder()
-    outcome = measure_all(jobs, schedule(jobs, 5, 60), run, lambda _: None, set(), quiet=True)
-    assert ran == [] and "does not fit" in outcome.absent[0].why
+    outcome = measure_all(jobs, 5, run, lambda _: None, set(), 60, quiet=True)
+    assert ran == [] and "did not fit" in outcome.absent[0].why
+
+
+def test_what_turns_out_quick_gets_more_rounds():
+    jobs = [job("a", seconds=40)]  # by the table; really nothing
+    ran, run = recorder()
+    measure_all(jobs, 5, run, lambda _: None, set(), 60, quiet=True)
+    assert len(ran) == 5
 
 
 def script(folder: Path, text: str) -> Path:
@@ -82,10 +89,20 @@ def script(folder: Path, text: str) -> Path:
 
 def test_figures_of_a_program(tmp_path):
     program = script(tmp_path, r"printf 'time\t1.5\ts\nwords\t3\t\n'")
-    assert [(f.metric, f.value, f.unit) for f in run_job(job("a"), program, [], 4)] == [("time", 1.5, "s"), ("words", 3.0, "")]
+    assert [(f.metric, f.value, f.unit) for f in run_job(job("a"), program, [], 4)] == [
+        ("time", 1.5, "s"),
+        ("words", 3.0, ""),
+    ]
 
 
-@pytest.mark.parametrize(("text", "message"), [("echo broken >&2; exit 3", "exit code 3: broken"), ("echo nonsense", "ValueError"), ("kill -SEGV $$", "exit code -11")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("echo broken >&2; exit 3", "exit code 3: broken"),
+        ("echo nonsense", "ValueError"),
+        ("kill -SEGV $$", "exit code -11"),
+    ],
+)
 def test_a_bad_program(tmp_path, text, message):
     with pytest.raises(RuntimeError, match=message):
         run_job(job("a"), script(tmp_path, text), [], 0)

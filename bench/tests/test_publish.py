@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """What is published is what the raw data say."""
+
 from pathlib import Path
 
 import pytest
 from helpers import FACTS, figures, write_run
-
 from runner import publish
 from runner.results import Results
 from runner.rows import rows
@@ -54,7 +54,9 @@ def root(tmp_path: Path) -> Path:
     markers = [m for pair in publish.MARKERS.values() for m in pair]
     (tmp_path / "README.md").write_text("before\n{}\nratio 0.7316\n{}\nbetween\n{}\n{}\nafter\n".format(*markers))
     write_run(tmp_path, "boxroot", ALL, {"load before": "0.1"})
-    write_run(tmp_path, "outheap", figures("ocamlopt", "processor time", [3, 3], [2, 2], names=("outheap", "stock")), FACTS)
+    write_run(
+        tmp_path, "outheap", figures("ocamlopt", "processor time", [3, 3], [2, 2], names=("outheap", "stock")), FACTS
+    )
     return tmp_path
 
 
@@ -85,7 +87,9 @@ def test_a_busy_machine_is_told(root: Path):
     write_run(root, "boxroot", ALL, {"load before": "2.5"})
     publish.command(check=False, root=root)
     for name in ("README.md", "docs/measured.md", "bench/report/index.html"):
-        assert "the machine was busy: load 2.5 on 2 cores" in (root / name).read_text().replace("The machine", "the machine"), name
+        assert "the machine was busy: load 2.5 on 2 cores" in (root / name).read_text().replace(
+            "The machine", "the machine"
+        ), name
 
 
 def test_data_without_facts_are_refused(root: Path):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The report and the comparison."""
+
 import re
 from html.parser import HTMLParser
 
 import pytest
 from helpers import figures, write_run
-
 from runner import compare, html
 from runner.options import parse
 from runner.results import Results, read_run
@@ -15,7 +15,13 @@ SUITE = SUITES["boxroot"]
 ALL = [
     *figures("perm_count", "time", [1.0, 1.1, 1.0], [2.0, 2.1, 2.0], "n=10", unit="s"),
     *figures("perm_count", "time", [0.8, 0.8, 0.8], [70.0], "n=10", names=("ocaml", "global"), unit="s"),
-    *(f for percent in (50, 99.9, 100) for f in figures("pause", f"distribution of pauses: {percent} %", [percent / 50], [percent], "5 M, shuffled", unit="ms")),
+    *(
+        f
+        for percent in (50, 99.9, 100)
+        for f in figures(
+            "pause", f"distribution of pauses: {percent} %", [percent / 50], [percent], "5 M, shuffled", unit="ms"
+        )
+    ),
     *figures("pause", "worst pause", [3], [2], "5 M, shuffled", unit="ms"),
 ]
 
@@ -92,7 +98,10 @@ def test_compare_of_nothing_is_an_error(tmp_path):
         compare.command("no-such-commit", str(tmp_path))
 
 
-@pytest.mark.parametrize("arguments", [["--check"], ["--budget", "-1"], ["--grid", "--suite", "outheap"], ["--suite", "coq"], ["--record", "--out", "x"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--check"], ["--budget", "-1"], ["--grid", "--suite", "outheap"], ["--suite", "coq"], ["--record", "--out", "x"]],
+)
 def test_bad_options_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
         parse(arguments)
@@ -104,6 +113,13 @@ def test_tables_name_only_what_exists():
         known = set(suite.implementations)
         for workload in suite.workloads.values():
             assert all(i in known for c in workload.cases for i in c.implementations), workload.name
-        assert {suite.ours, suite.base, *suite.floors.values(), *suite.beside, *suite.baselines, *suite.variants} <= known
+        assert {
+            suite.ours,
+            suite.base,
+            *suite.floors.values(),
+            *suite.beside,
+            *suite.baselines,
+            *suite.variants,
+        } <= known
         assert {i for i, _ in suite.why_not} <= known
         assert {w for w in suite.workloads} <= {w for names in suite.groups.values() for w in names}

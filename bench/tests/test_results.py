@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Ratios, their intervals, distances, and files of figures."""
+
 import math
 
 import pytest
 from helpers import FACTS, figures, write_run
-
 from runner.machine import short_name, warnings
 from runner.results import BadFolder, RawFile, Results, bootstrap, ratio_of, read_figures, read_run
 from runner.verdicts import Verdict, distance
@@ -45,10 +45,17 @@ def test_noise_is_not_beyond_doubt():
     assert ratio_of(rounds(1, 1.1, 1.2), rounds(2, 2.1, 2)).sure
 
 
-@pytest.mark.parametrize(("ours", "theirs", "floor", "expected", "at_floor"), [
-    (3, 5, 1, 0.5, False), (1.01, 5, 1, 0.0025, True), (0.9, 5, 1, 0.0, True), (3, 1, 1, math.inf, False)])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "floor", "expected", "at_floor"),
+    [(3, 5, 1, 0.5, False), (1.01, 5, 1, 0.0025, True), (0.9, 5, 1, 0.0, True), (3, 1, 1, math.inf, False)],
+)
 def test_distance_to_the_floor(ours, theirs, floor, expected, at_floor):
-    results = Results([*figures("synthetic", "time", [ours], [theirs]), *figures("synthetic", "time", [floor], [], names=("ocaml", ""))])
+    results = Results(
+        [
+            *figures("synthetic", "time", [ours], [theirs]),
+            *figures("synthetic", "time", [floor], [], names=("ocaml", "")),
+        ]
+    )
     d = distance(results, "synthetic", "", "time", "boxroot", "boxroot-0.4.0", "ocaml")
     assert d.value == pytest.approx(expected) and d.at_floor == at_floor
     assert distance(results, "synthetic", "", "time", "boxroot", "boxroot-0.4.0", "nobody") is None
@@ -97,5 +104,7 @@ def test_what_is_not_for_the_record():
 
 def test_a_machine_has_a_short_name():
     assert short_name({"processor": "AMD EPYC", "cores": "2"}) == "amd-epyc-2"
-    assert short_name({"processor": "Intel(R) Core(TM) i7-1185G7 CPU @ 3.00GHz", "cores": "8"}) == "intel-core-i7-1185g7-8"
+    assert (
+        short_name({"processor": "Intel(R) Core(TM) i7-1185G7 CPU @ 3.00GHz", "cores": "8"}) == "intel-core-i7-1185g7-8"
+    )
     assert short_name({}) == "unknown"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The suites by name."""
+
 from .boxroot.suite import SUITE as BOXROOT
 from .outheap.suite import SUITE as OUTHEAP
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Compiles the program of a workload with an implementation: one program per pair, all with the same flags."""
+
 from __future__ import annotations
 
 import hashlib
@@ -7,14 +8,18 @@ import shutil
 from pathlib import Path
 
 from ... import fetch
-from ...compiler import BENCH, OCAML_FLAGS, BUILT, ROOT, USERS, Compiler, run_tool
+from ...compiler import BENCH, BUILT, OCAML_FLAGS, ROOT, USERS, Compiler, run_tool
 
 
 def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
     """The folder with boxroot.h, the C sources to compile, and every file they depend on."""
     if library == "ours":
         sources = ROOT / "boxroot"
-        return sources / "include", [sources / "src" / "all.c"], [*sources.glob("include/**/*.h"), *sources.glob("src/*.[ch]")]
+        return (
+            sources / "include",
+            [sources / "src" / "all.c"],
+            [*sources.glob("include/**/*.h"), *sources.glob("src/*.[ch]")],
+        )
     folder = fetch.published(BUILT / "rivals") if library == "published" else BENCH / "rivals" / library
     return folder, [c for c in sorted(folder.glob("*.c")) if not c.stem.endswith("_stubs")], [*folder.glob("*.[ch]")]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Instruction counts by valgrind's callgrind: the same in every run, on a busy machine too."""
+
 from __future__ import annotations
 
 import subprocess
@@ -53,8 +54,20 @@ class Profile:
 def profile(program: Path, args: list[str], timeout: float) -> Profile:
     with tempfile.TemporaryDirectory() as directory:
         out = Path(directory) / "callgrind.out"
-        subprocess.run(["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no", f"--callgrind-out-file={out}",
-                        str(program), *args], check=True, capture_output=True, timeout=timeout)
+        subprocess.run(
+            [
+                "valgrind",
+                "--tool=callgrind",
+                "--compress-strings=no",
+                "--compress-pos=no",
+                f"--callgrind-out-file={out}",
+                str(program),
+                *args,
+            ],
+            check=True,
+            capture_output=True,
+            timeout=timeout,
+        )
         return Profile(out.read_text())
 
 
@@ -76,4 +89,7 @@ def root_share(program: Path, args: list[str], timeout: float, sink=None) -> lis
     is_root = {f: any(s in p.files[f] for s in ROOT_SOURCES) for f in p.self_cost}
     own = sum(cost for f, cost in p.self_cost.items() if is_root[f])
     called = sum(cost for (caller, callee), cost in p.calls.items() if is_root.get(caller) and not is_root.get(callee))
-    return [("root work, own", 100 * own / p.total(), "%"), ("root work, with GC calls", 100 * (own + called) / p.total(), "%")]
+    return [
+        ("root work, own", 100 * own / p.total(), "%"),
+        ("root work, with GC calls", 100 * (own + called) / p.total(), "%"),
+    ]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The suite of Boxroot: what will run, and its programs."""
+
 from __future__ import annotations
 
 import os
@@ -77,35 +78,101 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
 
 
 CAVEATS = """\
-* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over the rounds. On a shared
-  machine, differences of a few percent between single runs mean nothing, in either direction.
-* "Processor time" is that of the process (of the thread, for pauses): it leaves out what other programs do, not what they do to caches.
-* `gc`, `ocaml`, `ocaml_ref`, `ocaml_list` and `ocaml_array` hold values where the GC finds them by itself. Foreign code has no such choice;
-  they are there as baselines. `malloc` keeps nothing alive. `dll` and `thread_unsafe` work on one thread only.
-* Each library is compiled as it ships (this one as a single unit, 0.4.0 as three), with the same compiler and flags: those that OCaml reports
-  for C code. A case that names another build (`-O2`, `clang`) has all its columns compiled so.
+* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over
+  the rounds. On a shared machine, differences of a few percent between single runs mean nothing, in either
+  direction.
+* "Processor time" is that of the process (of the thread, for pauses): it leaves out what other programs do, not
+  what they do to caches.
+* `gc`, `ocaml`, `ocaml_ref`, `ocaml_list` and `ocaml_array` hold values where the GC finds them by itself. Foreign
+  code has no such choice; they are there as baselines. `malloc` keeps nothing alive. `dll` and `thread_unsafe` work
+  on one thread only.
+* Each library is compiled as it ships (this one as a single unit, 0.4.0 as three), with the same compiler and
+  flags: those that OCaml reports for C code. A case that names another build (`-O2`, `clang`) has all its columns
+  compiled so.
 * `floor` is what a create and a delete cost that touch nothing but a free list: it keeps nothing alive.
-* "root work, own" counts the instructions of the library and its stubs. "with GC calls" adds what they call: promotion and, where the library
-  hands roots to the collector one by one, marking, which for this library happens inside the collector's marker.
-* Peak heap counts the OCaml heap; memory per root is the growth of the process while the roots are made, their array excepted.
+* "root work, own" counts the instructions of the library and its stubs. "with GC calls" adds what they call:
+  promotion and, where the library hands roots to the collector one by one, marking, which for this library happens
+  inside the collector's marker.
+* Peak heap counts the OCaml heap; memory per root is the growth of the process while the roots are made, their
+  array excepted.
 * In `crowd`, 0.4.0 loses values of roots whose domain has ended: what comes after is no comparison then."""
 
 SUITE = Suite(
-    name="boxroot", title="Boxroot", ours=OURS, base=RIVAL, base_title="0.4.0", implementations=IMPLEMENTATIONS, workloads=WORKLOADS,
+    name="boxroot",
+    title="Boxroot",
+    ours=OURS,
+    base=RIVAL,
+    base_title="0.4.0",
+    implementations=IMPLEMENTATIONS,
+    workloads=WORKLOADS,
     groups={
         "Fast paths": ("pair", "instructions", "local_roots"),
-        "Programs": ("perm_count", "ephemeral", "choice", "parallel", "synthetic", "root_share", "globroots", "pressure", "index", "server"),
-        "Deletion from elsewhere": ("remote", "flood", "old_roots", "churn", "pinned", "exchange", "crowd", "contention"),
+        "Programs": (
+            "perm_count",
+            "ephemeral",
+            "choice",
+            "parallel",
+            "synthetic",
+            "root_share",
+            "globroots",
+            "pressure",
+            "index",
+            "server",
+        ),
+        "Deletion from elsewhere": (
+            "remote",
+            "flood",
+            "old_roots",
+            "churn",
+            "pinned",
+            "exchange",
+            "crowd",
+            "contention",
+        ),
         "Pauses and memory": ("pause", "release", "pacing"),
     },
-    floors={"pair": "floor", "instructions": "floor", "local_roots": "ocaml", "perm_count": "ocaml", "ephemeral": "ocaml", "synthetic": "ocaml",
-            "globroots": "ocaml", "parallel": "ocaml_ref", "crowd": "ocaml_ref", "churn": "ocaml_array", "pacing": "ocaml_array", "pause": "ocaml_array"},
+    floors={
+        "pair": "floor",
+        "instructions": "floor",
+        "local_roots": "ocaml",
+        "perm_count": "ocaml",
+        "ephemeral": "ocaml",
+        "synthetic": "ocaml",
+        "globroots": "ocaml",
+        "parallel": "ocaml_ref",
+        "crowd": "ocaml_ref",
+        "churn": "ocaml_array",
+        "pacing": "ocaml_array",
+        "pause": "ocaml_array",
+    },
     headlines=(
-        ("pair", "create+delete, geometric mean"), ("pair", "modify, geometric mean"), ("local_roots", "N=1000"), ("perm_count", "time"),
-        ("ephemeral", "time"), ("parallel", "time"), ("synthetic", "time"), ("globroots", "time"), ("index", "per word"),
-        ("remote", "delete, thread"), ("remote", "delete, domain"), ("churn", "delete and create"), ("crowd", "pass on"),
-        ("pause", "worst pause, processor time"), ("pause", "full major"), ("pause", "peak heap"), ("release", "resident: compacted once")),
-    caveats=CAVEATS, prepare=prepare, check=targets.check, unmeasured=targets.unmeasured,
-    rounds={"quick": 5, "full": 7, "grid": 3}, minutes={"quick": 5.5, "full": float("inf"), "grid": float("inf")}, must_succeed=(OURS,),
+        ("pair", "create+delete, geometric mean"),
+        ("pair", "modify, geometric mean"),
+        ("local_roots", "N=1000"),
+        ("perm_count", "time"),
+        ("ephemeral", "time"),
+        ("parallel", "time"),
+        ("synthetic", "time"),
+        ("globroots", "time"),
+        ("index", "per word"),
+        ("remote", "delete, thread"),
+        ("remote", "delete, domain"),
+        ("churn", "delete and create"),
+        ("crowd", "pass on"),
+        ("pause", "worst pause, processor time"),
+        ("pause", "full major"),
+        ("pause", "peak heap"),
+        ("release", "resident: compacted once"),
+    ),
+    caveats=CAVEATS,
+    prepare=prepare,
+    check=targets.check,
+    unmeasured=targets.unmeasured,
+    rounds={"quick": 5, "full": 7, "grid": 3},
+    minutes={"quick": 5.5, "full": float("inf"), "grid": float("inf")},
+    must_succeed=(OURS,),
     beside=("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc"),
-    baselines=NO_ROOT, variants=VARIANTS, why_not=WHY_NOT)
+    baselines=NO_ROOT,
+    variants=VARIANTS,
+    why_not=WHY_NOT,
+)

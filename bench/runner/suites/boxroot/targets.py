@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The figures to reach against 0.4.0 in the same run."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from .tables import OURS, RIVAL
 class Target:
     """OURS <= bound × base for a metric, in every case whose label begins with `case`. With a unit: OURS <= bound. With a
     floor: what is left above it is at most so much of what is left with the base (see verdicts.py)."""
+
     name: str
     workload: str
     metric: str
@@ -42,14 +44,31 @@ TARGETS = [
     Target("root work in synthetic", "root_share", "root work, own", 0.5),
     Target("globroots", "globroots", "time", 1.0, floor="ocaml"),
     # No cliff.
-    *(Target(f"{what}{when} after a flood", "flood", what + when, bound, old_bound=bound, unit=unit)
-      for when in ("", ", while marking")
-      for what, bound, unit in (("minor collection", 1.0, "ms"), ("next creation", 100.0, "us"),
-                                ("worst creation before any collection", 100.0, "us"))),
+    *(
+        Target(f"{what}{when} after a flood", "flood", what + when, bound, old_bound=bound, unit=unit)
+        for when in ("", ", while marking")
+        for what, bound, unit in (
+            ("minor collection", 1.0, "ms"),
+            ("next creation", 100.0, "us"),
+            ("worst creation before any collection", 100.0, "us"),
+        )
+    ),
     Target("replacing old roots", "churn", "delete and create", 1.0),
     Target("modifying old roots", "churn", "modify", 1.0),
-    Target("deletion of old roots while marking, in a row", "old_roots", "delete, old roots while marking, in a row", 1.3, old_bound=1.3),
-    Target("deletion of old roots while marking, shuffled", "old_roots", "delete, old roots while marking, shuffled", 1.3, old_bound=1.3),
+    Target(
+        "deletion of old roots while marking, in a row",
+        "old_roots",
+        "delete, old roots while marking, in a row",
+        1.3,
+        old_bound=1.3,
+    ),
+    Target(
+        "deletion of old roots while marking, shuffled",
+        "old_roots",
+        "delete, old roots while marking, shuffled",
+        1.3,
+        old_bound=1.3,
+    ),
     Target("deletion while marking, few values", "remote", "delete, while-marking", 1.3, old_bound=1.3),
     Target("worst pause", "pause", "worst pause, processor time", 1 / 20, case="5 M, shuffled"),
     Target("worst pause", "pause", "worst pause, processor time", 1 / 20, case="20 M, shuffled"),
@@ -61,9 +80,23 @@ TARGETS = [
     Target("peak heap, against a list", "pause", "peak heap", 1.0, base="ocaml_list"),
     Target("memory after compaction", "release", "resident: compacted once", 1.5, old_bound=1.5),
     Target("mappings after compaction", "release", "mappings: compacted once", 1.5, old_bound=1.5),
-    Target("memory, three full majors after domains ended", "release", "resident: after three full majors", 1.5, case="500 domains", old_bound=None),
+    Target(
+        "memory, three full majors after domains ended",
+        "release",
+        "resident: after three full majors",
+        1.5,
+        case="500 domains",
+        old_bound=None,
+    ),
     # OCaml's GC by itself goes up to 1.1 (space_overhead 40) to 1.9 times (240) this far.
-    Target("heap beside roots", "pacing", "peak heap, of what space_overhead promises", 2.0, old_bound=None, unit="of the promise"),
+    Target(
+        "heap beside roots",
+        "pacing",
+        "peak heap, of what space_overhead promises",
+        2.0,
+        old_bound=None,
+        unit="of the promise",
+    ),
     Target("time beside roots", "pacing", "time", 1.0),
     Target("99.9th percentile pause beside roots", "pacing", "99.9th percentile pause, processor time", 1.2),
     Target("pinned pools: time", "pinned", "time", 1.1, old_bound=1.1),
@@ -94,7 +127,9 @@ def check(results: Results, version: str) -> list[Verdict]:
             name = f"{t.name} ({case})" if case else t.name
             if t.floor:
                 if left := distance(results, t.workload, case, t.metric, OURS, t.base, t.floor):
-                    verdicts.append(Verdict(f"{name}: distance to `{t.floor}`", left.value, bound, at_floor=left.at_floor))
+                    verdicts.append(
+                        Verdict(f"{name}: distance to `{t.floor}`", left.value, bound, at_floor=left.at_floor)
+                    )
             elif t.unit:
                 if (figure := results.median(t.workload, case, t.metric, OURS)) is not None:
                     verdicts.append(Verdict(name, figure, bound, t.unit))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Runs one process and returns its figures, as rows of (name, value, unit). Each function here is the `measure` of some workload."""
+
 from __future__ import annotations
 
 import contextlib
@@ -19,12 +20,22 @@ from . import generate
 from .programs import Program
 
 # What would change a rival behind our back.
-NOT_INHERITED = ("OUTHEAP", "OCAMLRUNPARAM", "CAMLRUNPARAM", "GLIBC_TUNABLES", "LD_PRELOAD", "COQLIB", "COQCORELIB", "COQPATH")
+NOT_INHERITED = (
+    "OUTHEAP",
+    "OCAMLRUNPARAM",
+    "CAMLRUNPARAM",
+    "GLIBC_TUNABLES",
+    "LD_PRELOAD",
+    "COQLIB",
+    "COQCORELIB",
+    "COQPATH",
+)
 REPORT_GC = "v=0x400"
 COQ_GC = "s=32M,o=120"  # what coqc sets when OCAMLRUNPARAM is not set
 SYSTEM_CALLS = ("mmap", "munmap", "mprotect", "madvise", "brk")
 SAMPLE_EVERY = 0.01
 Rows = list[tuple[str, float, str]]
+
 
 @dataclass
 class Ended:
@@ -52,11 +63,19 @@ view[::4096] = bytes(size // 4096)
 
 def warm(size: int) -> None:
     """Touches so much memory in huge pages, and frees it, in a process of its own. Virtual machines give free memory back to their host, huge pages
-    first; taking it again costs microseconds for each small page, which would be put down to whoever asks for huge pages. Memory freed just now is still there."""
+    first; taking it again costs microseconds for each small page, which would be put down to whoever asks for huge pages. Memory
+    freed just now is still there."""
     subprocess.run([sys.executable, "-c", TOUCH, str(size // 4096 * 4096)], stderr=subprocess.DEVNULL)
 
 
-def run(program: Program, arguments: list[str], timeout: float, extra: dict | None = None, before: tuple[str, ...] = (), sample: bool = False) -> Ended:
+def run(
+    program: Program,
+    arguments: list[str],
+    timeout: float,
+    extra: dict | None = None,
+    before: tuple[str, ...] = (),
+    sample: bool = False,
+) -> Ended:
     environment = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
     environment |= program.environment | (extra or {})
     samples: list[tuple[float, float]] = []
@@ -65,8 +84,15 @@ def run(program: Program, arguments: list[str], timeout: float, extra: dict | No
         key = (program.folder, *arguments)
         warm(int(min(peaks.get(key, 1500e6) * 1.25, os.sysconf("SC_AVPHYS_PAGES") * page / 2)))
         start = time.monotonic()
-        child = subprocess.Popen([*before, *program.command, *arguments], stdin=subprocess.DEVNULL, stdout=output, stderr=errors,
-                                 cwd=program.folder, env=environment, start_new_session=True)
+        child = subprocess.Popen(
+            [*before, *program.command, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=errors,
+            cwd=program.folder,
+            env=environment,
+            start_new_session=True,
+        )
         late = threading.Timer(timeout, lambda: os.killpg(child.pid, signal.SIGKILL))
         late.start()
         ended = threading.Event()
@@ -91,7 +117,9 @@ def run(program: Program, arguments: list[str], timeout: float, extra: dict | No
         peaks[key] = usage.ru_maxrss * 1024
         output.seek(0)
         errors.seek(0)
-        result = Ended(output.read(), errors.read(), usage.ru_utime, usage.ru_stime, wall, usage.ru_maxrss / 1e3, samples)
+        result = Ended(
+            output.read(), errors.read(), usage.ru_utime, usage.ru_stime, wall, usage.ru_maxrss / 1e3, samples
+        )
     if timed_out:
         raise subprocess.TimeoutExpired(program.command, timeout)
     if child.returncode != 0:
@@ -100,7 +128,10 @@ def run(program: Program, arguments: list[str], timeout: float, extra: dict | No
 
 
 def table(text: str) -> Rows:
-    return [(name, float(value), unit) for name, value, unit in (line.split("\t") for line in text.splitlines() if "\t" in line)]
+    return [
+        (name, float(value), unit)
+        for name, value, unit in (line.split("\t") for line in text.splitlines() if "\t" in line)
+    ]
 
 
 def printed(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
@@ -125,21 +156,34 @@ def system_calls(program: Program, arguments: list[str], timeout: float, sink=No
         summary = Path(folder) / "summary"
         run(program, arguments, timeout, before=("strace", "-f", "-c", "-o", str(summary)))
         # % time, seconds, usecs/call, calls, errors (may be empty), syscall
-        counts = {m[2]: float(m[1]) for m in re.finditer(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:\d+ +)?(\w+)$", summary.read_text(), re.M)}
+        counts = {
+            m[2]: float(m[1])
+            for m in re.finditer(r"^ *[\d.]+ +[\d.]+ +\d+ +(\d+) +(?:\d+ +)?(\w+)$", summary.read_text(), re.M)
+        }
     return [(call, counts.get(call, 0.0), "calls") for call in SYSTEM_CALLS] + [
         ("all that concern memory", sum(counts.get(c, 0.0) for c in SYSTEM_CALLS), "calls"),
-        ("all", counts.get("total", sum(counts.values())), "calls")]
+        ("all", counts.get("total", sum(counts.values())), "calls"),
+    ]
 
 
 def whole(program: Program, arguments: list[str], timeout: float, gc: str = "") -> Rows:
     """Times and memory of a process from start to end; what OCaml's runtime says about its heap at exit is for the raw data."""
     ended = run(program, arguments, timeout, {"OCAMLRUNPARAM": f"{gc},{REPORT_GC}" if gc else REPORT_GC})
     said = {m[1]: float(m[2]) for m in re.finditer(r"^(\w+): +(\d+)\b", ended.errors, re.M)}
-    rows = [("processor time", ended.user + ended.system, "s"), ("user", ended.user, "s"), ("system", ended.system, "s"), ("wall", ended.wall, "s"),
-            ("peak resident", ended.resident, "MB")]
+    rows = [
+        ("processor time", ended.user + ended.system, "s"),
+        ("user", ended.user, "s"),
+        ("system", ended.system, "s"),
+        ("wall", ended.wall, "s"),
+        ("peak resident", ended.resident, "MB"),
+    ]
     if "top_heap_words" in said:
         rows.append(("peak heap", said["top_heap_words"] * 8 / 1e6, "MB"))
-    return rows + [(f"gc: {name.replace('_', ' ')}", said[name], "") for name in ("minor_collections", "major_collections", "promoted_words") if name in said]
+    return rows + [
+        (f"gc: {name.replace('_', ' ')}", said[name], "")
+        for name in ("minor_collections", "major_collections", "promoted_words")
+        if name in said
+    ]
 
 
 # --- what real programs compile ---------------------------------------------------------------------------------------------
@@ -175,8 +219,14 @@ def counted(program: Program, arguments: list[str], timeout: float, sink=None) -
 
 
 # The adapter to what OUTHEAP=stats=1 prints: the fields of `struct outheap_statistics`, each with a figure before or behind it.
-COUNTERS = {"words_seen": "words seen", "words_immediate": "immediate", "words_young": "skipped: young", "words_static": "skipped: static",
-            "words_foreign": "skipped: foreign", "lines_saved": "cache lines saved"}
+COUNTERS = {
+    "words_seen": "words seen",
+    "words_immediate": "immediate",
+    "words_young": "skipped: young",
+    "words_static": "skipped: static",
+    "words_foreign": "skipped: foreign",
+    "lines_saved": "cache lines saved",
+}
 
 
 def counts(text: str) -> Rows:
@@ -188,4 +238,5 @@ def counts(text: str) -> Rows:
     if not found.get("words_seen"):
         raise RuntimeError("no counts in the statistics: " + text.strip()[-200:])
     return [(label, found[f], "words" if f != "lines_saved" else "") for f, label in COUNTERS.items() if f in found] + [
-        ("skipped: static, share", 100 * found.get("words_static", 0) / found["words_seen"], "%")]
+        ("skipped: static, share", 100 * found.get("words_static", 0) / found["words_seen"], "%")
+    ]

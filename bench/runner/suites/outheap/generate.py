@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """OCaml sources made by program: static constants for the marking benchmark, and a large parser for the compiler to compile.
 The same arguments give the same text everywhere."""
+
 from __future__ import annotations
 
 import random
@@ -33,8 +34,11 @@ def parser(states: int, seed: int = 1) -> Iterator[str]:
     arity = [rng.randrange(1, 6) for _ in range(NODES)]
     yield "(* Generated. *)\n"
     yield "type token = " + " | ".join(f"T{t}{c}" for t, c in enumerate(carries)) + "\n"
-    yield "type tree = Int of int | String of string | Absent | " + " | ".join(
-        f"N{n} of " + " * ".join(["tree"] * a) for n, a in enumerate(arity)) + "\n"
+    yield (
+        "type tree = Int of int | String of string | Absent | "
+        + " | ".join(f"N{n} of " + " * ".join(["tree"] * a) for n, a in enumerate(arity))
+        + "\n"
+    )
     yield "type stack = Bottom | Cell of stack * int * tree * position\nand position = { line : int; column : int }\n"
     yield "type lexer = { next : unit -> token; mutable position : position; mutable trace : (int * token) list }\n"
     yield "exception Syntax_error of int * token * position\n"
@@ -47,8 +51,15 @@ def parser(states: int, seed: int = 1) -> Iterator[str]:
     for s in range(states):
         yield f"and state_{s} lexer stack token =\n  lexer.trace <- ({s}, token) :: lexer.trace;\n  match token with\n"
         for t in sorted(rng.sample(range(TOKENS), 22)):
-            pattern, leaf = {"": ("", "Absent"), " of int": (" i", "Int i"), " of string": (" s", "String s"),
-                             " of string * int": (" (s, i)", f"N{s % NODES} ({', '.join((['String s', 'Int i'] * 3)[:arity[s % NODES]])})")}[carries[t]]
+            pattern, leaf = {
+                "": ("", "Absent"),
+                " of int": (" i", "Int i"),
+                " of string": (" s", "String s"),
+                " of string * int": (
+                    " (s, i)",
+                    f"N{s % NODES} ({', '.join((['String s', 'Int i'] * 3)[: arity[s % NODES]])})",
+                ),
+            }[carries[t]]
             if rng.random() < 0.6:
                 guard = f" when lexer.position.column > {rng.randrange(80)}" if rng.random() < 0.2 else ""
                 yield f"  | T{t}{pattern}{guard} ->\n    let stack = Cell (stack, {s}, {leaf}, lexer.position) in\n"
@@ -88,7 +99,11 @@ def parser(states: int, seed: int = 1) -> Iterator[str]:
             for _ in range(2):
                 names: list[str] = []
                 arguments = ", ".join(pattern(1, names) for _ in range(arity[n]))
-                yield f"  | N{n} ({arguments}) when check_{f} {names[0]} ->\n    simplify_{f} ({expression(2, names)})\n" if names else ""
+                yield (
+                    f"  | N{n} ({arguments}) when check_{f} {names[0]} ->\n    simplify_{f} ({expression(2, names)})\n"
+                    if names
+                    else ""
+                )
         yield "  | tree -> tree\n"
         yield f"and check_{f} = function Int n -> n > {f} | String s -> String.length s > {f} | Absent -> true | N{f % NODES} _ -> false | tree -> tree != simplify_{f} tree\n"
 

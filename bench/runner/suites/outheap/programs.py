@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Builds the programs: each is compiled once and linked with every runtime."""
+
 from __future__ import annotations
 
 import hashlib
@@ -12,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...compiler import BENCH, C_FLAGS, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
-
 from . import generate
 from .runtimes import COUNTING, Rival, Runtimes
 
@@ -23,6 +23,7 @@ STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 @dataclass(frozen=True)
 class Program:
     """How to start a program with a rival's runtime."""
+
     rival: str
     command: tuple[str, ...]
     folder: Path
@@ -35,14 +36,18 @@ class Builder:
 
     def program(self, name: str, rival: Rival) -> Program:
         flags = self.runtimes.link_flags(rival)
-        command, folder, environment = {"ocamlopt": self._ocamlopt, "coq": self._coq}.get(name, self._workload)(name, rival, flags)
+        command, folder, environment = {"ocamlopt": self._ocamlopt, "coq": self._coq}.get(name, self._workload)(
+            name, rival, flags
+        )
         return Program(rival.name, tuple(map(str, command)), folder, {**environment, **rival.environment})
 
     def _linked(self, folder: Path, name: str, rival: Rival, command: list, inputs: bytes, cwd: Path) -> Path:
         """The program, linked anew when its parts, its runtime or the command have changed."""
         result, stamp = folder / f"{name}{rival.variant or '_stock'}.exe", folder / f"{name}{rival.variant}.stamp"
         command = [*command, "-o", result]
-        digest = hashlib.sha256(repr([str(c) for c in command]).encode() + inputs + self.runtimes.digest(rival)).hexdigest()
+        digest = hashlib.sha256(
+            repr([str(c) for c in command]).encode() + inputs + self.runtimes.digest(rival)
+        ).hexdigest()
         if not (result.exists() and stamp.exists() and stamp.read_text() == digest):
             folder.mkdir(parents=True, exist_ok=True)
             run_tool(command, cwd)
@@ -56,7 +61,9 @@ class Builder:
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
         header = ROOT / "outheap" / "include"
-        inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", Path(generate.__file__)])).digest()
+        inputs = hashlib.sha256(
+            b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", Path(generate.__file__)])
+        ).digest()
         stamp = folder / "objects.stamp"
         modules = [p.name for p in ml]
         if name == "marking":
@@ -105,11 +112,27 @@ class Builder:
         if not self.coq:
             raise BuildError("Coq was not built: see the messages above")
         build = self.coq / "coq" / "_build"
-        line = next(m for m in re.finditer(r"^\$ \(cd _build/default && (.* -o topbin/coqc_bin\.exe .*)\)$", (build / "log").read_text(), re.M))
+        line = next(
+            m
+            for m in re.finditer(
+                r"^\$ \(cd _build/default && (.* -o topbin/coqc_bin\.exe .*)\)$", (build / "log").read_text(), re.M
+            )
+        )
         words = shlex.split(line[1])
         at = words.index("-o")
-        program = self._linked(self.folder / name, name, rival, [*words[:at], *words[at + 2:], *flags], line[1].encode(), build / "default")
+        program = self._linked(
+            self.folder / name,
+            name,
+            rival,
+            [*words[:at], *words[at + 2 :], *flags],
+            line[1].encode(),
+            build / "default",
+        )
         installed = build / "install" / "default" / "lib"
         plugins = [word for p in sorted((installed / "coq-core" / "plugins").iterdir()) for word in ("-I", p)]
         environment = {"OCAMLPATH": f"{installed}:{self.coq / 'lib'}", "OCAMLFIND_CONF": str(self.coq / "findlib.conf")}
-        return [program, "-q", "-w", "none", "-boot", *plugins, "-R", self.coq / "theories", "Coq"], self.folder / name, environment
+        return (
+            [program, "-q", "-w", "none", "-boot", *plugins, "-R", self.coq / "theories", "Coq"],
+            self.folder / name,
+            environment,
+        )

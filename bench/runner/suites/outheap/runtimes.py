@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The runtimes that are compared, and where each comes from. A program is compiled once and linked with each of them."""
+
 from __future__ import annotations
 
 import hashlib
@@ -17,6 +18,7 @@ TOOL = ROOT / "outheap" / "tool" / "outheap-build"
 @dataclass(frozen=True)
 class Rival:
     """`variant`: the runtime variant to link with. `environment`: settings at run time."""
+
     name: str
     note: str
     variant: str = ""
@@ -24,20 +26,52 @@ class Rival:
     versions: str = ""  # only for versions that begin with this
 
 
-RIVALS = {r.name: r for r in [
-    Rival(BASE, "the compiler's own runtime (OCaml 4.14: the legacy page table)"),
-    Rival("stock-thp", "the same, huge pages for what it gets from malloc (glibc.malloc.hugetlb=1)",
-          environment={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
-    Rival(NO_NAKED, "the runtime of OCaml 4.14 configured with --disable-naked-pointers: no page table", "_nnp", versions="4."),
-    Rival("no-naked-thp", "the same with glibc.malloc.hugetlb=1", "_nnp", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}, versions="4."),
-    Rival("thp-only", "Outheap's large pages, without its table in marking", "_outheap_notable", versions="5."),
-    Rival(TABLE, "Outheap without huge pages: the table, and large pages of 4 KB ones", "_outheap", {"OUTHEAP": "thp=off"}),
-    Rival("table-order", "the same, table synchronised by dependency ordering instead of taint", "_outheap_order", {"OUTHEAP": "thp=off"}),
-    Rival(OURS, "Outheap with its default settings", "_outheap"),
-    Rival("outheap-always", "Outheap with huge pages for everything", "_outheap", {"OUTHEAP": "thp=always"}),
-    Rival(COUNTING, "Outheap's instrumented flavour, for counts only", "_outheap_count", {"OUTHEAP": "stats=1"}),
-]}
-FLAVOURS = {"_outheap": "release", "_outheap_count": "count", "_outheap_order": "order", "_outheap_notable": "notable"}  # of outheap-build
+RIVALS = {
+    r.name: r
+    for r in [
+        Rival(BASE, "the compiler's own runtime (OCaml 4.14: the legacy page table)"),
+        Rival(
+            "stock-thp",
+            "the same, huge pages for what it gets from malloc (glibc.malloc.hugetlb=1)",
+            environment={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
+        ),
+        Rival(
+            NO_NAKED,
+            "the runtime of OCaml 4.14 configured with --disable-naked-pointers: no page table",
+            "_nnp",
+            versions="4.",
+        ),
+        Rival(
+            "no-naked-thp",
+            "the same with glibc.malloc.hugetlb=1",
+            "_nnp",
+            {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
+            versions="4.",
+        ),
+        Rival("thp-only", "Outheap's large pages, without its table in marking", "_outheap_notable", versions="5."),
+        Rival(
+            TABLE,
+            "Outheap without huge pages: the table, and large pages of 4 KB ones",
+            "_outheap",
+            {"OUTHEAP": "thp=off"},
+        ),
+        Rival(
+            "table-order",
+            "the same, table synchronised by dependency ordering instead of taint",
+            "_outheap_order",
+            {"OUTHEAP": "thp=off"},
+        ),
+        Rival(OURS, "Outheap with its default settings", "_outheap"),
+        Rival("outheap-always", "Outheap with huge pages for everything", "_outheap", {"OUTHEAP": "thp=always"}),
+        Rival(COUNTING, "Outheap's instrumented flavour, for counts only", "_outheap_count", {"OUTHEAP": "stats=1"}),
+    ]
+}
+FLAVOURS = {
+    "_outheap": "release",
+    "_outheap_count": "count",
+    "_outheap_order": "order",
+    "_outheap_notable": "notable",
+}  # of outheap-build
 
 
 class Missing(Exception):
@@ -67,7 +101,9 @@ class Runtimes:
 
     def _no_naked_pointers(self) -> None:
         # What ocamlopt emits does not depend on that choice, so the other configuration's runtime fits this compiler's programs.
-        done = subprocess.run([ROOT / "tools" / "toolchain", f"{self.compiler.version}+nnp"], stdout=subprocess.PIPE, text=True)
+        done = subprocess.run(
+            [ROOT / "tools" / "toolchain", f"{self.compiler.version}+nnp"], stdout=subprocess.PIPE, text=True
+        )
         if done.returncode != 0:
             self.why["_nnp"] = f"tools/toolchain cannot build {self.compiler.version}+nnp"
             return
@@ -85,7 +121,9 @@ class Runtimes:
                 self.why[variant] = f"outheap-build has no flavour `{flavour}`"
                 del wanted[variant]
         digest = hashlib.sha256(repr(sorted(wanted)).encode())
-        for source in sorted(p for f in ("include", "overlay", "src", "tool") for p in (ROOT / "outheap" / f).rglob("*") if p.is_file()):
+        for source in sorted(
+            p for f in ("include", "overlay", "src", "tool") for p in (ROOT / "outheap" / f).rglob("*") if p.is_file()
+        ):
             digest.update(str(source).encode() + source.read_bytes())
         stamp = self.folder / "stamp"
         if stamp.exists() and stamp.read_text() == digest.hexdigest() and all(self.archive(v).exists() for v in wanted):
@@ -95,7 +133,9 @@ class Runtimes:
         command = [TOOL, "--ocaml", self.prefix, "--output", self.folder, "--flavours", " ".join(wanted.values())]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
         if done.returncode != 0:
-            self.why |= {v: "outheap-build failed: " + " / ".join(done.stderr.strip().splitlines()[-3:]) for v in wanted}
+            self.why |= {
+                v: "outheap-build failed: " + " / ".join(done.stderr.strip().splitlines()[-3:]) for v in wanted
+            }
             return
         stamp.write_text(digest.hexdigest())
 

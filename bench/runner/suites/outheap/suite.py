@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The suite of Outheap: what will run, and its programs."""
+
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
 
-from ...compiler import C_FLAGS, BUILT, BuildError, Compiler
+from ...compiler import BUILT, C_FLAGS, BuildError, Compiler
 from ...machine import available_gigabytes, chosen_of, first_line
 from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
@@ -70,7 +71,9 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
         jobs = [j for j in jobs if j.workload.name != "system calls"]
     plan.facts["C compiler"] = first_line([compiler.cc, "--version"]) + ", flags " + " ".join(C_FLAGS)
     plan.facts["huge pages, defrag"] = chosen_of("/sys/kernel/mm/transparent_hugepage/defrag") or "not visible"
-    plan.facts["C library"] = " ".join((os.confstr("CS_GNU_LIBC_VERSION") or "").split()) if "CS_GNU_LIBC_VERSION" in os.confstr_names else ""
+    plan.facts["C library"] = (
+        " ".join((os.confstr("CS_GNU_LIBC_VERSION") or "").split()) if "CS_GNU_LIBC_VERSION" in os.confstr_names else ""
+    )
     build_all(jobs, builder, plan)
     if getattr(builder, "coq", None):
         plan.facts["Coq"] = ", ".join((builder.coq / "versions").read_text().splitlines())
@@ -79,27 +82,58 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
 
 
 CAVEATS = """\
-* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over the rounds. On a shared
-  machine, differences of a few percent between single runs mean nothing, in either direction.
-* All programs of a row are the same objects linked with different runtimes. Where code is placed in memory differs nevertheless, and can by
-  itself make a difference of a few percent in either direction.
-* The heap of `marking` is made by C code straight in the major heap, so that all runtimes get the same requests in the same order. A random
-  heap is the worst case for caches and TLB, a sequential one the best; programs lie between.
-* "major GC" is one cycle of marking and sweeping, of which marking is the larger part. "best" and "median" are those of the collections in one
-  process.
-* "Processor time" is that of all threads, in user mode and in the kernel. `ocamlopt` runs without the assembler, which is another program.
-* The host of a virtual machine may take free memory back; the benchmarks touch memory before each run, which leaves that out in part.
+* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over
+  the rounds. On a shared machine, differences of a few percent between single runs mean nothing, in either
+  direction.
+* All programs of a row are the same objects linked with different runtimes. Where code is placed in memory differs
+  nevertheless, and can by itself make a difference of a few percent in either direction.
+* The heap of `marking` is made by C code straight in the major heap, so that all runtimes get the same requests in
+  the same order. A random heap is the worst case for caches and TLB, a sequential one the best; programs lie
+  between.
+* "major GC" is one cycle of marking and sweeping, of which marking is the larger part. "best" and "median" are
+  those of the collections in one process.
+* "Processor time" is that of all threads, in user mode and in the kernel. `ocamlopt` runs without the assembler,
+  which is another program.
+* The host of a virtual machine may take free memory back; the benchmarks touch memory before each run, which leaves
+  that out in part.
 * Where the kernel's mode of transparent huge pages is "always", `stock` has them as well.
 * "resident" is what the kernel tells in /proc/self/statm; "over time" is looked at every 10 ms."""
 
 SUITE = Suite(
-    name="outheap", title="Outheap", ours=OURS, base=BASE, base_title="the stock runtime", implementations=RIVALS, workloads=WORKLOADS,
-    groups={"Marking": ("marking", "access"), "Programs": ("ocamlopt", "coq"), "Compaction and memory": ("compaction", "turnover", "system calls"),
-            "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words")},
-    floors={}, headlines=(
-        ("marking", "major GC, median"), ("ocamlopt", "processor time"), ("coq", "processor time"), ("ocamlopt", "peak resident"),
-        ("coq", "peak resident"), ("compaction", "time: compacted"), ("compaction", "mappings: compacted"), ("compaction", "resident: compacted"),
-        ("compaction", "resident: all freed, compacted"), ("turnover", "time")),
-    caveats=CAVEATS, prepare=prepare, check=targets.check, unmeasured=targets.unmeasured,
-    rounds={"quick": 3, "full": 5}, minutes={"quick": 5.5, "full": float("inf")}, must_succeed=(OURS, COUNTING), beside=(TABLE,),
-    baselines=("thp-only",), variants=("table-order", "outheap-always", COUNTING))
+    name="outheap",
+    title="Outheap",
+    ours=OURS,
+    base=BASE,
+    base_title="the stock runtime",
+    implementations=RIVALS,
+    workloads=WORKLOADS,
+    groups={
+        "Marking": ("marking", "access"),
+        "Programs": ("ocamlopt", "coq"),
+        "Compaction and memory": ("compaction", "turnover", "system calls"),
+        "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
+    },
+    floors={},
+    headlines=(
+        ("marking", "major GC, median"),
+        ("ocamlopt", "processor time"),
+        ("coq", "processor time"),
+        ("ocamlopt", "peak resident"),
+        ("coq", "peak resident"),
+        ("compaction", "time: compacted"),
+        ("compaction", "mappings: compacted"),
+        ("compaction", "resident: compacted"),
+        ("compaction", "resident: all freed, compacted"),
+        ("turnover", "time"),
+    ),
+    caveats=CAVEATS,
+    prepare=prepare,
+    check=targets.check,
+    unmeasured=targets.unmeasured,
+    rounds={"quick": 3, "full": 5},
+    minutes={"quick": 5.5, "full": float("inf")},
+    must_succeed=(OURS, COUNTING),
+    beside=(TABLE,),
+    baselines=("thp-only",),
+    variants=("table-order", "outheap-always", COUNTING),
+)

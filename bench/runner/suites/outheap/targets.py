@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The figures to reach against the stock runtime (and, with OCaml 4.14, the one without naked pointers) in the same run."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-
 from .runtimes import BASE, NO_NAKED, OURS, TABLE
 
 
 @dataclass(frozen=True)
 class Target:
     """`rival` <= bound × `base` for a metric, in every case whose label begins with `case`."""
+
     name: str
     workload: str
     case: str
@@ -28,8 +29,12 @@ TARGETS = [
     Target("major GC, with huge pages", "marking", "0.8 GB, random", "major GC, median", 0.75),
     Target("major GC, with huge pages", "marking", "3 GB, random", "major GC, median", 0.75),
     Target("major GC, with huge pages", "marking", "11 GB, random", "major GC, median", 0.75),
-    Target("major GC, table instead of the legacy one", "marking", "", "major GC, median", 0.8, TABLE, versions=("4.",)),
-    Target("major GC, table against no naked pointers", "marking", "", "major GC, median", 1.0, TABLE, NO_NAKED, ("4.",)),
+    Target(
+        "major GC, table instead of the legacy one", "marking", "", "major GC, median", 0.8, TABLE, versions=("4.",)
+    ),
+    Target(
+        "major GC, table against no naked pointers", "marking", "", "major GC, median", 1.0, TABLE, NO_NAKED, ("4.",)
+    ),
     Target("whole process", "ocamlopt", "", "processor time", 0.93, versions=("4.", "5.")),
     Target("whole process", "coq", "FMapAVL", "processor time", 0.93, versions=("4.", "5.")),
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
@@ -40,10 +45,14 @@ TARGETS = [
 
 def check(results: Results, version: str) -> list[Verdict]:
     """Every target that this run has measured."""
-    return [Verdict(f"{t.name} ({t.workload} {case})", ratio.value, t.bound, low=ratio.low, high=ratio.high)
-            for t in TARGETS if version.startswith(t.versions)
-            for case in results.cases(t.workload) if case.startswith(t.case)
-            if (ratio := results.ratio(t.workload, case, t.metric, t.rival, t.base)) is not None]
+    return [
+        Verdict(f"{t.name} ({t.workload} {case})", ratio.value, t.bound, low=ratio.low, high=ratio.high)
+        for t in TARGETS
+        if version.startswith(t.versions)
+        for case in results.cases(t.workload)
+        if case.startswith(t.case)
+        if (ratio := results.ratio(t.workload, case, t.metric, t.rival, t.base)) is not None
+    ]
 
 
 def unmeasured(results: Results, version: str) -> list[str]:
