@@ -1,0 +1,56 @@
+"""Boxroot's own test programs: every test of their lists is an item, in each flavour."""
+
+from __future__ import annotations
+
+import pytest
+
+from testing import matrix, programs, steps, variants
+from testing.boxroot import case_of, model_cases
+from testing.cases import Case, broken, check
+from testing.flavours import BOXROOT
+
+
+def _cases(config: pytest.Config) -> list[Case]:
+    cases: list[Case] = []
+    for number, (compiler, flavour) in enumerate(matrix.boxroot(config)):
+        cases += model_cases(config, compiler, flavour, config.getoption("seed") + 10 * number)
+        if matrix.stressing(config):
+            continue
+        try:
+            found = programs.tests_of(compiler, flavour)
+        except steps.BuildFailed as error:
+            cases.append(broken("boxroot", f"{compiler.name}-{flavour.name}", error))
+            continue
+        cases += [case_of(config, compiler, flavour, f"{program}/{test}", [f"./{program}", test]) for program, test in found]
+    return cases
+
+
+def _on_variant(config: pytest.Config) -> list[Case]:
+    """Boxroot's pools are followed by Outheap's marker. Not the failures of mmap, which is not where its memory comes from then."""
+    if config.getoption("flavours") and not {"release", "tiny"} & set(config.getoption("flavours").split()):
+        return []
+    cases = []
+    names = ("release", "tiny") if config.getoption("everything") else ("release",)
+    for compiler in matrix.known_to_outheap():
+        linked = variants.linked_with(compiler)
+        for name in names:
+            flavour = BOXROOT[name]
+            cases += model_cases(config, linked, flavour, config.getoption("seed") + 1000)
+            try:
+                found = programs.tests_of(compiler, flavour)
+            except steps.BuildFailed:
+                continue  # the same failure as of the stock runtime
+            cases += [case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test]) for program, test in found
+                      if program in ("unit", "single", "embed") or (program == "regress" and not test.startswith("n"))]
+    return cases
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    cases = _cases(metafunc.config)
+    if not matrix.stressing(metafunc.config):
+        cases += _on_variant(metafunc.config)
+    metafunc.parametrize("case", [c.param(*([pytest.mark.random] if c.random else [])) for c in cases])
+
+
+def test_program(case: Case) -> None:
+    check(case)

@@ -1,0 +1,84 @@
+"""Options, readable names of tests, and the last line of a run."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from testing import matrix, steps
+
+OPTIONS = {
+    "--ocaml": {"default": None, "help": "a version of OCaml, a prefix, or `all` (default: $OCAML, or else the one in PATH, or else the newest)"},
+    "--everything": {"action": "store_true", "help": "every version and flavour, all rounds of what is random"},
+    "--flavours": {"default": "", "help": "only these, as 'release checked' (tools/testing/flavours.py)"},
+    "--seed": {"type": int, "default": None, "help": "of the random tests (default: fresh, printed)"},
+    "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
+    "--stress": {"type": float, "default": 0, "help": "for so many seconds: the random tests alone, with fresh seeds, again and again"},
+}
+MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "random", "everything", "stress")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("boxroot", "Boxroot and Outheap")
+    for name, how in OPTIONS.items():
+        group.addoption(name, **how)
+
+
+def is_controller(config: pytest.Config) -> bool:
+    return not hasattr(config, "workerinput")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for mark in MARKS:
+        config.addinivalue_line("markers", f"{mark}: see CONTRIBUTING.md")
+    if is_controller(config) and not config.option.help:
+        matrix.choose(config)
+        os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
+        if config.getoption("seed") is None:
+            config.option.seed = time.time_ns() // 1000 % 1_000_000_000
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    names = " ".join(compiler.name for compiler in matrix.compilers())
+    return f"OCaml: {names}; seed {config.getoption('seed')}: --seed repeats the random tests"
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """boxroot[5.4.1-checked] unit/basics, in place of a path with the names of files and functions."""
+    product = item.nodeid.split("/")[0]
+    callspec = getattr(item, "callspec", None)
+    if callspec is None:
+        return
+    case = callspec.params.get("case")
+    group, _, name = callspec.id.partition(" ")
+    label = getattr(case, "label", None) or f"{product}[{group}] {name or item.originalname.removeprefix('test_').replace('_', '-')}"
+    item._nodeid = label
+    item.extra_keyword_matches.add(label)
+    item.add_marker(label.split("[")[0])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """In a stress run only what is made for it, and only there; what is for --everything, only there."""
+    everything = config.getoption("everything")
+
+    def wanted(item: pytest.Item) -> bool:
+        if matrix.stressing(config) != (item.get_closest_marker("stress") is not None):
+            return False
+        return everything or item.get_closest_marker("everything") is None
+
+    left = [item for item in items if not wanted(item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if wanted(item)]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """The last line: N passed, N failed."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or not is_controller(config) or config.getoption("collectonly"):
+        return
+    passed = len(reporter.stats.get("passed", []))
+    failed = len(reporter.stats.get("failed", [])) + len(reporter.stats.get("error", []))
+    print(f"{passed} passed, {failed} failed", flush=True)

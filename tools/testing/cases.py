@@ -1,0 +1,93 @@
+"""A case: one program with arguments, run once, that passes, fails or skips."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from testing import steps
+from testing.keep import keep
+from testing.run import Outcome, run, shown
+from testing.shrink import shrink
+
+SHRINKING = 60.0  # seconds at most
+
+
+@dataclass(frozen=True)
+class Case:
+    product: str  # boxroot, outheap, …
+    group: str  # compiler and flavour, as 5.4.1-checked
+    name: str  # as unit/deleted-elsewhere
+    command: Sequence[str] = ()
+    limit: float = 240
+    build: Callable[[], Path] | None = None  # gives the folder to run in
+    settings: dict[str, str] = field(default_factory=dict)
+    random: bool = False  # is shrunk when it fails
+    error: str = ""  # why it could not be listed
+    seed_option: str = ""
+
+    @property
+    def label(self) -> str:
+        return f"{self.product}[{self.group}] {self.name}"
+
+    def param(self, *marks: pytest.MarkDecorator) -> object:
+        return pytest.param(self, id=f"{self.group} {self.name}", marks=marks)
+
+
+def broken(product: str, group: str, error: Exception) -> Case:
+    """Stands for the tests of a program that cannot be built, so that the others run."""
+    return Case(product, group, "build", error=str(error))
+
+
+def folder_for(case: Case) -> Path:
+    if case.error:
+        pytest.fail(case.error, pytrace=False)
+    assert case.build is not None
+    try:
+        return case.build()
+    except steps.BuildFailed as error:
+        pytest.fail(f"it does not build: {error}", pytrace=False)
+
+
+def attempt(case: Case, command: Sequence[str], limit: float, log_name: str) -> Outcome:
+    folder = folder_for(case)
+    return run(command, folder, folder / "logs" / f"{log_name}.log", limit, case.settings)
+
+
+def log_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
+
+
+def report(case: Case, outcome: Outcome) -> str:
+    """Keeps a failure, makes it smaller if it is one of a random test, and says what is known."""
+    notes = []
+    if case.random:
+        found = shrink(outcome, lambda words, limit: attempt(case, words, limit, f"{log_name(case.name)}.shrink"), SHRINKING)
+        if found.outcome is not outcome:
+            notes = [f"first seen as {outcome.again()}"]
+        smaller = f"smallest command that failed, after {found.runs} more runs in {found.seconds:.0f} s"
+        if found.outcome is outcome:
+            smaller = f"none of {found.runs} smaller runs in {found.seconds:.0f} s failed"
+        original, outcome = outcome, found.outcome
+        kept = keep(case.label, original, [f"smallest: {outcome.again()}"])
+        notes.append(smaller)
+    else:
+        kept = keep(case.label, outcome)
+    return "\n".join([f"{case.label}: {outcome.why}", outcome.tail(), *notes, f"again: {outcome.again()}", f"kept: {shown(kept)}"])
+
+
+def check(case: Case) -> Outcome:
+    """Runs the case, as the test that it is."""
+    outcome = attempt(case, case.command, case.limit, log_name(case.name))
+    if outcome.skipped:
+        pytest.skip(outcome.reason())
+    if not outcome.passed:
+        pytest.fail(report(case, outcome), pytrace=False)
+    return outcome
+
+
+def named(case: Case, name: str) -> Case:
+    return replace(case, name=name)

@@ -1,0 +1,133 @@
+"""The flavours: how the libraries are compiled, and under which settings their tests run. The words mean the same for both products."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+
+OPTIMISED = ("-O2", "-g")
+UNOPTIMISED = ("-O1", "-g")
+ASAN = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer")
+TSAN = ("-fsanitize=thread",)
+COVERAGE = ("-O0", "-g", "--coverage", "-fprofile-update=atomic")
+
+
+@dataclass(frozen=True)
+class Flavour:
+    name: str
+    cflags: tuple[str, ...] = OPTIMISED  # of the library and the tests' C
+    runparam: str = ""  # added to OCAMLRUNPARAM
+    runtime: str = ""  # the variant of OCaml's runtime: d for debug
+    library: str = "ours"  # rival: version 0.4.0; reference: OCaml's own roots
+    scale: int = 30  # BOXROOT_TEST_SCALE: rounds in percent
+    steps: int = 3000  # of the random tester, per domain
+    model_only: bool = False
+    ocaml5: bool = False  # the switch has no effect on OCaml 4
+    compiler: str = ""  # clang
+
+    @property
+    def lflags(self) -> tuple[str, ...]:
+        return tuple(f for f in self.cflags if f.startswith("-fsanitize=") or f == "--coverage")
+
+    @property
+    def sanitizer(self) -> str:
+        found = [f.removeprefix("-fsanitize=").split(",")[0] for f in self.cflags if f.startswith("-fsanitize=")]
+        return found[0] if found else ""
+
+    @property
+    def runner(self) -> tuple[str, ...]:
+        """ThreadSanitizer does not start where addresses are placed at random with much entropy."""
+        return fixed_addresses() if self.sanitizer == "thread" else ()
+
+
+@cache
+def fixed_addresses() -> tuple[str, ...]:
+    command = ("setarch", platform.machine(), "-R")
+    works = shutil.which("setarch") and subprocess.run([*command, "true"], capture_output=True).returncode == 0
+    return command if works else ()
+
+
+def _table(*flavours: Flavour) -> dict[str, Flavour]:
+    return {f.name: f for f in flavours}
+
+
+def _defines(prefix: str, *switches: str) -> tuple[str, ...]:
+    return tuple(f"-D{prefix}_{s}" for s in switches)
+
+
+def _boxroot(name: str, *switches: str, base: tuple[str, ...] = OPTIMISED, **rest: object) -> Flavour:
+    return Flavour(name, base + _defines("BOXROOT", *switches), **rest)  # type: ignore[arg-type]
+
+
+SLOW = {"scale": 20, "steps": 1000}
+DEBUG_HEAP = {"runtime": "d", "runparam": "s=4k,V=1,v=0"}  # the heap is verified in each cycle
+
+BOXROOT = _table(
+    Flavour("release", scale=100, steps=6000),
+    _boxroot("tiny", "POOL_CAPACITY=4", runparam="s=4k"),
+    _boxroot("checked", "DEBUG=1", scale=20),
+    _boxroot("checked-tiny", "DEBUG=1", "QUARANTINE=8", "POOL_CAPACITY=4", **DEBUG_HEAP, **SLOW),
+    Flavour("asan", UNOPTIMISED + ASAN, runparam="s=16k", **SLOW),
+    _boxroot("checked-asan", "DEBUG=1", base=UNOPTIMISED + ASAN, runparam="s=16k", **SLOW),
+    Flavour("tsan", UNOPTIMISED + TSAN, runparam="s=32k", ocaml5=True, **SLOW),
+    _boxroot("force-remote", "FORCE_REMOTE=1", runparam="s=32k"),
+    _boxroot("stw", "STW_SCAN=1", runparam="s=32k", ocaml5=True),
+    _boxroot("conservative", "CONSERVATIVE=1", runparam="s=16k", ocaml5=True),
+    _boxroot("conservative-checked", "CONSERVATIVE=1", "DEBUG=1", "QUARANTINE=8", "POOL_CAPACITY=4", **DEBUG_HEAP, scale=20, ocaml5=True),
+    _boxroot("small-pools", "POOL_LOG_SIZE=12", "POOL_CAPACITY=64", runparam="s=8k"),
+    _boxroot("no-pacing", "PACING=0", runparam="s=8k", ocaml5=True),
+    _boxroot("thread-unsafe", "THREAD_UNSAFE=1", runparam="s=8k", model_only=True),
+    Flavour("coverage", COVERAGE, **SLOW),
+    _boxroot("coverage-tiny", "DEBUG=1", "QUARANTINE=8", "POOL_CAPACITY=4", base=COVERAGE, runparam="s=4k", **SLOW),
+    _boxroot("coverage-conservative", "CONSERVATIVE=1", base=COVERAGE, runparam="s=4k", ocaml5=True, **SLOW),
+    Flavour("rival", library="rival", scale=100),
+    _boxroot("rival-debug", "DEBUG=1", library="rival"),
+    Flavour("rival-asan", UNOPTIMISED + ("-fsanitize=address",), library="rival", **SLOW),
+    Flavour("reference", library="reference", model_only=True),
+    Flavour("reference-debug", library="reference", model_only=True, **DEBUG_HEAP),
+)
+
+
+def _outheap(name: str, *switches: str, base: tuple[str, ...] = OPTIMISED, **rest: object) -> Flavour:
+    return Flavour(name, base + _defines("OH", *switches), **rest)  # type: ignore[arg-type]
+
+
+_TINY = ("CHUNK_LOG=22", "PAGE_LOG=16", "POOL_LOG=12")
+OUTHEAP = _table(
+    _outheap("release"),
+    _outheap("checked", "DEBUG=1"),
+    _outheap("asan", base=UNOPTIMISED + ASAN),
+    _outheap("tsan", base=UNOPTIMISED + TSAN),
+    _outheap("tiny", *_TINY, "DEBUG=1"),
+    _outheap("tiny-asan", *_TINY, "DEBUG=1", base=UNOPTIMISED + ASAN),
+    _outheap("tiny-tsan", *_TINY, base=UNOPTIMISED + TSAN),
+    _outheap("bits39", "ADDRESS_BITS=39"),
+    _outheap("bits57", "ADDRESS_BITS=57"),
+    _outheap("order", "TAINT=0"),
+    _outheap("clang", compiler="clang"),
+    _outheap("coverage", base=COVERAGE),
+    _outheap("coverage-tiny", *_TINY, "DEBUG=1", base=COVERAGE),
+)
+
+# The runtime variant: how programs are linked with it.
+VARIANT = ("release", "debug", "bytecode", "order")
+
+QUICK = ("release", "checked")
+ALL_BOXROOT = ("release", "tiny", "checked", "checked-tiny", "asan", "tsan", "force-remote", "stw", "conservative")
+STRESS_BOXROOT = (*ALL_BOXROOT, "conservative-checked", "small-pools", "no-pacing")
+BRIEF_BOXROOT = ("release", "tiny", "checked", "conservative")  # what differs between versions of OCaml 5
+ALL_OUTHEAP = tuple(n for n in OUTHEAP if not n.startswith("coverage"))
+ALL_VARIANT = ("release", "debug", "bytecode")
+
+
+def environment(flavour: Flavour, tests: str) -> dict[str, str]:
+    """Settings of the sanitizers for a program of this flavour; `tests`: the folder with the suppressions."""
+    if flavour.sanitizer == "address":
+        return {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
+    if flavour.sanitizer == "thread":
+        options = "halt_on_error=1:report_thread_leaks=0:die_after_fork=0:second_deadlock_stack=1"
+        return {"TSAN_OPTIONS": f"{options}:suppressions={tests}/tsan.suppressions"}
+    return {}

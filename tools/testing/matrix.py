@@ -1,0 +1,94 @@
+"""What is run with what: compilers and flavours, from pytest's options."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+import pytest
+
+from testing import flavours as table
+from testing.compilers import EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, find, with_tsan
+from testing.flavours import BOXROOT, OUTHEAP, Flavour
+
+PREFIXES = "BOXROOT_TEST_PREFIXES"  # how the workers learn which compilers were found
+BRIEF = "5.1.0"  # of this version the C library alone is tested
+
+
+def choose(config: pytest.Config) -> None:
+    """Finds the compilers, once for all workers."""
+    choice = config.getoption("ocaml")
+    if choice is None:
+        choice = os.environ.get("OCAML", "")
+    wanted = EVERY if choice == "all" or (not choice and config.getoption("everything")) else (choice,)
+    try:
+        os.environ[PREFIXES] = ":".join(str(find(version).prefix) for version in wanted)
+    except NoCompiler as error:
+        raise pytest.UsageError(str(error)) from None
+    if config.getoption("everything"):
+        for prefix in compilers():
+            with_tsan(prefix)
+
+
+def compilers(brief: bool = True) -> list[Compiler]:
+    from pathlib import Path
+
+    found = [Compiler(Path(prefix)) for prefix in os.environ[PREFIXES].split(":")]
+    return [c for c in found if brief or c.version != BRIEF or len(found) == 1]
+
+
+def ends() -> list[Compiler]:
+    """One compiler of each generation."""
+    found = compilers(brief=False)
+    return list({c.major: c for c in reversed(found)}.values())[::-1]
+
+
+def known_to_outheap() -> list[Compiler]:
+    return [c for c in compilers(brief=False) if c.version in KNOWN_TO_OUTHEAP]
+
+
+def stressing(config: pytest.Config) -> bool:
+    return config.getoption("stress") > 0
+
+
+def _wanted(config: pytest.Config, known: Iterable[str], default: Iterable[str]) -> list[str]:
+    chosen = config.getoption("flavours")
+    names = chosen.replace(",", " ").split() if chosen else list(default)
+    everywhere = {*BOXROOT, *OUTHEAP, *table.VARIANT}
+    for name in names:
+        if name not in everywhere:
+            raise pytest.UsageError(f"no flavour {name}; there are {', '.join(sorted(everywhere))}")
+    return [name for name in names if name in known]
+
+
+def boxroot(config: pytest.Config) -> list[tuple[Compiler, Flavour]]:
+    default: tuple[str, ...] = table.QUICK
+    if config.getoption("everything"):
+        default = table.ALL_BOXROOT
+    if stressing(config):
+        default = table.STRESS_BOXROOT
+    pairs = []
+    for compiler in compilers():
+        brief = compiler.version == BRIEF and len(compilers()) > 1 and not stressing(config)
+        for name in _wanted(config, BOXROOT, default):
+            flavour = BOXROOT[name]
+            if brief and name not in table.BRIEF_BOXROOT and not config.getoption("flavours"):
+                continue
+            if flavour.ocaml5 and compiler.major < 5:
+                continue
+            if flavour.runtime == "d" and compiler.version == "5.1.0":  # its debug runtime fails by itself (boxroot/test/README.md)
+                continue
+            used = with_tsan(compiler) if flavour.sanitizer == "thread" else compiler
+            if used is not None:
+                pairs.append((used, flavour))
+    return pairs
+
+
+def outheap(config: pytest.Config) -> list[Flavour]:
+    everything = config.getoption("everything") or stressing(config)
+    return [OUTHEAP[name] for name in _wanted(config, OUTHEAP, table.ALL_OUTHEAP if everything else table.QUICK)]
+
+
+def variant(config: pytest.Config) -> list[tuple[Compiler, str]]:
+    default = table.ALL_VARIANT if config.getoption("everything") else ("release", "debug")
+    return [(compiler, name) for compiler in known_to_outheap() for name in _wanted(config, table.VARIANT, default)]

@@ -1,0 +1,35 @@
+"""Outheap's runtime variant: its libraries, built for a compiler, and how programs are linked with them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from testing import steps
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT
+
+TOOL = ROOT / "outheap/tool/outheap-build"
+SUFFIX = {"release": "_outheap", "debug": "_outheapd", "order": "_outheap_order", "bytecode": "_outheap"}
+
+
+def folder_of(compiler: Compiler, flavour: str) -> Path:
+    return BUILD / f"{compiler.name}+outheap" / f"library-{flavour}"
+
+
+@cache
+def library(compiler: Compiler, flavour: str) -> Path:
+    """The folder of libasmrun_outheap.a, or of the like for another flavour."""
+    folder = folder_of(compiler, flavour)
+    files = [f for part in ("src", "include", "overlay", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()]
+
+    def build() -> None:
+        words = [TOOL, "--ocaml", compiler.prefix, "--output", folder, "--flavours", flavour]
+        steps.command(words, folder, compiler.settings)
+
+    return steps.step(folder, files, [compiler.prefix], build)
+
+
+def linked_with(compiler: Compiler) -> Compiler:
+    """The compiler that links programs with the variant."""
+    return Compiler(compiler.prefix, variant=str(folder_of(compiler, "release")))
