@@ -11,13 +11,15 @@ help:                         ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
-test: ; @tools/test           ## all tests: minutes, once the compilers are there
-demo: ; @tools/examples --demo "$(OCAML)"    ## a short program that uses roots, with statistics
+test: ; @tools/test           ## what one compiler can test: five minutes, and five for the compiler if there is none
+test-all: ; @tools/test --everything         ## every version of OCaml in every flavour: what CI runs
+coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
+demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
 bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
 bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, the compiler and Coq relinked
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 40 minutes of measuring; MINUTES=…
-stress: ; @tools/stress $(SECONDS)           ## random tests with fresh seeds, all versions and flavours; SECONDS=3600
-rust: ; @tools/test rust      ## the tests of the Rust crate and its clients
+stress: ; @tools/test --everything --stress $(SECONDS)    ## random tests with fresh seeds, all versions and flavours; SECONDS=3600
+rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build outheap test demo bench bench-outheap bench-full stress rust lint clean
+.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-full stress rust lint clean

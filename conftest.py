@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Options, readable names of tests, and the last line of a run."""
 
 from __future__ import annotations
@@ -36,13 +37,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_controller(config) and not config.option.help:
         matrix.choose(config)
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
-        if config.getoption("seed") is None:
-            config.option.seed = time.time_ns() // 1000 % 1_000_000_000
+        seed = config.getoption("seed")
+        os.environ[matrix.SEED] = str(time.time_ns() // 1000 % 1_000_000_000 if seed is None else seed)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
     names = " ".join(compiler.name for compiler in matrix.compilers())
-    return f"OCaml: {names}; seed {config.getoption('seed')}: --seed repeats the random tests"
+    return f"OCaml: {names}; seed {matrix.seed()}: --seed repeats the random tests"
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Boxroot's own test programs: every test of their lists is an item, in each flavour."""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from testing.flavours import BOXROOT
 def _cases(config: pytest.Config) -> list[Case]:
     cases: list[Case] = []
     for number, (compiler, flavour) in enumerate(matrix.boxroot(config)):
-        cases += model_cases(config, compiler, flavour, config.getoption("seed") + 10 * number)
+        cases += model_cases(config, compiler, flavour, matrix.seed() + 10 * number)
         if matrix.stressing(config):
             continue
         try:
@@ -35,7 +36,7 @@ def _on_variant(config: pytest.Config) -> list[Case]:
         linked = variants.linked_with(compiler)
         for name in names:
             flavour = BOXROOT[name]
-            cases += model_cases(config, linked, flavour, config.getoption("seed") + 1000)
+            cases += model_cases(config, linked, flavour, matrix.seed() + 1000)
             try:
                 found = programs.tests_of(compiler, flavour)
             except steps.BuildFailed:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Cases of Boxroot's programs: their settings, limits, and the runs of the random tester."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """A case: one program with arguments, run once, that passes, fails or skips."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Compilers: which of them are tested, and what differs between their versions."""
 
 from __future__ import annotations

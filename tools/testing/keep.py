@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Keeps what a test that failed leaves behind, so that the failure can be looked into when the run is long over."""
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from testing.run import ROOT, Outcome, shown
+from testing.run import OUT, ROOT, Outcome, shown
 
-FAILURES = ROOT / "_build/stress-failures"
+FAILURES = OUT / "stress-failures"
 CORES = 5  # files kept at most; the first failures say most
 
 
@@ -39,7 +40,8 @@ def keep(name: str, outcome: Outcome, notes: Iterable[str] = ()) -> Path:
     if outcome.log.exists():
         shutil.copy(outcome.log, folder / "log")
     (folder / "command").write_text(outcome.again() + "\n")
-    program = outcome.folder / outcome.command[0]
+    names = [word for word in outcome.command if "/" in word and (outcome.folder / word).is_file()]
+    program = (outcome.folder / (names[0] if names else outcome.command[0])).resolve()
     about = [f"test {name}", f"binary {shown(program)}", f"ended {outcome.why}, after {outcome.seconds:.1f} s", *notes,
              time.strftime("%Y-%m-%d %H:%M:%S %z"), f"commit {_git('rev-parse', 'HEAD').strip() or 'unknown'}",
              *(f"changed {line}" for line in _git("status", "--short").splitlines()), " ".join(platform.uname()),

@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: MIT
 """What is run with what: compilers and flavours, from pytest's options."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from testing.compilers import EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, fin
 from testing.flavours import BOXROOT, OUTHEAP, Flavour
 
 PREFIXES = "BOXROOT_TEST_PREFIXES"  # how the workers learn which compilers were found
+SEED = "BOXROOT_TEST_SEED"
 BRIEF = "5.1.0"  # of this version the C library alone is tested
 
 
@@ -30,9 +33,11 @@ def choose(config: pytest.Config) -> None:
             with_tsan(prefix)
 
 
-def compilers(brief: bool = True) -> list[Compiler]:
-    from pathlib import Path
+def seed() -> int:
+    return int(os.environ[SEED])
 
+
+def compilers(brief: bool = True) -> list[Compiler]:
     found = [Compiler(Path(prefix)) for prefix in os.environ[PREFIXES].split(":")]
     return [c for c in found if brief or c.version != BRIEF or len(found) == 1]
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """The programs that test Boxroot: what each is made of, how they are built for a compiler and a flavour, and which tests they have."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Runs a program within a time limit, and says how it ended."""
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BOXROOT_TEST_BUILD", ROOT / "_build/test"))
+OUT = Path(os.environ.get("BUILD") or ROOT / "_build").resolve()
+BUILD = OUT / "test"
 SKIPPED = 77
 # What a developer's shell may set, and would change what is tested.
 UNWANTED = ("OCAMLRUNPARAM", "CAMLRUNPARAM", "OCAMLPARAM", "OCAMLLIB", "CAMLLIB", "OUTHEAP", "CAML_LD_LIBRARY_PATH", "OCAML_WHERE_PATH",
             "OCAML_VERSION", "OPAM_SWITCH_PREFIX", "CFLAGS", "RUSTFLAGS", "RUST_BACKTRACE", "OCAMLPATH", "OCAMLFIND_CONF", "DUNE_BUILD_DIR",
-            "MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+            "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BUILD", "OCAML")
 
 
 def shown(path: Path) -> str:

@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: MIT
 """Looks for a smaller command that fails like a given one: fewer domains, threads, lives and steps, with the same seed."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from testing.run import Outcome
 
@@ -37,6 +38,11 @@ def smaller(command: Sequence[str]) -> Iterator[list[str]]:
             yield [word for word in words if word != option]
 
 
+def kept_log(outcome: Outcome, number: int) -> Outcome:
+    """The next run would overwrite its log."""
+    return replace(outcome, log=outcome.log.rename(outcome.log.with_suffix(f".{number}.log")))
+
+
 def shrink(first: Outcome, again: Callable[[list[str], float], Outcome], seconds: float) -> Shrunk:
     """`again(command, limit)` runs a command. Each candidate has several tries; the first failure of the same sort is taken."""
     best, runs, start = first, 0, time.monotonic()
@@ -55,6 +61,7 @@ def shrink(first: Outcome, again: Callable[[list[str], float], Outcome], seconds
                 runs += 1
                 outcome = again(candidate, min(limit, left()))
                 if not outcome.passed and not outcome.skipped and outcome.late == first.late:
+                    outcome = kept_log(outcome, runs)
                     best, progress = outcome, True
                     break
             if progress or left() <= 0:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Build steps: done once for all workers of a run, and again only when what they are made from has changed."""
 
 from __future__ import annotations

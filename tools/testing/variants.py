@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: MIT
 """Outheap's runtime variant: its libraries, built for a compiler, and how programs are linked with them."""
 
 from __future__ import annotations

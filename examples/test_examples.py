@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The programs of this folder, but for dune-stubs (test_dune.py)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testing import crate, matrix, steps
+from testing.compilers import Compiler
+from testing.crate import CARGO, Shop
+from testing.programs import CC, CXX
+from testing.run import BUILD, ROOT, run
+
+HOME = ROOT / "examples"
+LIBRARY = ROOT / "boxroot/src/all.c"
+FLAGS = f"-O2 -Wall -Wextra -Werror -I{ROOT}/boxroot/include"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    metafunc.parametrize("compiler", matrix.compilers(brief=False), ids=lambda c: c.name)
+
+
+@pytest.fixture
+def place(compiler: Compiler, request: pytest.FixtureRequest) -> Path:
+    """A folder with copies of an example's files."""
+    name = request.node.originalname.removeprefix("test_")
+    folder = BUILD / compiler.name / f"example-{name}"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(HOME / name, folder, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
+    return folder
+
+
+def ocaml(compiler: Compiler, place: Path, *words: str | Path) -> None:
+    steps.command([compiler.ocamlopt, "-g", "-cc", CC, "-ccopt", FLAGS, *words], place)
+
+
+def passes(place: Path, program: str) -> None:
+    outcome = run([f"./{program}"], place, place / "log", 120)
+    assert outcome.passed, outcome.tail()
+
+
+def test_demo(compiler: Compiler, place: Path) -> None:
+    ocaml(compiler, place, LIBRARY, "demo_stubs.c", "demo.ml", "-cclib", "-lpthread", "-o", "demo")
+    passes(place, "demo")
+
+
+def test_c(compiler: Compiler, place: Path) -> None:
+    ocaml(compiler, place, LIBRARY, "events_stubs.c", "events.ml", "-o", "events")
+    passes(place, "events")
+
+
+def test_cpp(compiler: Compiler, place: Path) -> None:
+    include = [f"-I{ROOT}/boxroot/include", f"-I{compiler.where}"]
+    steps.command([CXX, "-std=c++11", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "cache_stubs.cpp", *include], place)
+    ocaml(compiler, place, LIBRARY, "cache_stubs.o", "cache.ml", "-cclib", "-lstdc++", "-o", "cache")
+    passes(place, "cache")
+
+
+@pytest.mark.skipif(bool(crate.missing()), reason=crate.missing() or "-")
+def test_rust(compiler: Compiler, place: Path) -> None:
+    manifest = place / "Cargo.toml"
+    manifest.write_text(re.sub(r"\.\./\.\./rust", f"{ROOT}/rust", manifest.read_text()))
+    shop = Shop(compiler)
+    target = shop.folder / "example"
+    built = shop.try_run([CARGO, "build", "--release"], place, target)
+    if not built.passed:
+        shop.run([CARGO, "--offline", "build", "--release"], place, target)
+    ocaml(compiler, place, "queue.ml", target / "release/libqueue.a", "-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm", "-o", "queue")
+    passes(place, "queue")

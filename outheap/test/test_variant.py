@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""Programs linked with the runtime variant."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testing import compilers, matrix, steps, variants
+from testing.cases import Case, check
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT, run
+
+HOME = ROOT / "outheap"
+SOURCES = HOME / "test/variant"
+LIMIT = 600
+PARTS = ("kinds", "polymorphic", "compaction", "large-blocks", "minor-heaps", "trims", "reserves", "reports", "memprof", "threads", "forks")
+SETTINGS = ("thp=off", "thp=always", "reserve=1G", "keep=0,keep_share=0", "keep=0,keep_share=0,slack=0", "thp=advise,thp_from=0", "report=100000")
+WARNINGS = "+a-4-9-40-41-42-44-45-70"
+
+
+def program(compiler: Compiler, flavour: str) -> Path:
+    """The folder of the test program of a flavour."""
+    folder = BUILD / f"{compiler.name}+outheap" / f"program-{flavour}"
+    library = variants.library(compiler, flavour)
+    files = [f for part in ("test/variant", "ocaml", "include") for f in (HOME / part).rglob("*") if f.is_file()]
+
+    def build() -> None:
+        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *HOME.glob("ocaml/outheap*.ml*"), *HOME.glob("ocaml/outheap*.c")]:
+            shutil.copy(file, folder)
+        shutil.copy(SOURCES / f"domains{compiler.major}.ml", folder / "domains.ml")
+        native = flavour != "bytecode"
+        start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
+        kind = "cmxa" if native else "cma"
+        steps.command([*start, "-g", "-w", WARNINGS, "-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries,
+                       *(f"{name}.{kind}" for name in ("unix", "threads", "dynlink")), "-linkall", "-ccopt", f"-I {HOME}/include",
+                       "outheap_stubs.c", "variant_stubs.c", "outheap.mli", "outheap.ml", "shared.ml", "work.ml", "domains.ml", "variant.ml",
+                       "-o", "program"], folder)
+        plugin = [compiler.ocamlopt, "-shared", "plugin.ml", "-o", "plugin.cmxs"] if native else [compiler.ocamlc, "-c", "plugin.ml"]
+        steps.command(plugin, folder)
+
+    return steps.step(folder, files, [compiler.prefix, flavour, library, (library / "built").read_text()], build)
+
+
+def _parts(compiler: Compiler, flavour: str) -> list[Case]:
+    parts = [*PARTS, *(["domains"] if compiler.major >= 5 else []), *(["plugin"] if flavour != "bytecode" else [])]
+    cases = []
+    for part in parts:
+        runparam = "v=0,V=1" if flavour == "debug" else "b"
+        settings = {"VARIANT_PLUGIN": "plugin.cmo" if flavour == "bytecode" else "./plugin.cmxs"}
+        if flavour == "debug" and part == "compaction":
+            runparam = "v=0"  # verification of a heap of that size takes minutes
+        if flavour == "debug" and part in ("domains", "threads") and compiler.faulty_debug_account and compiler.major >= 5:
+            runparam, settings["OUTHEAP_TEST_NO_COMPACTION"] = "v=0", "1"
+        cases.append((part, ["./program", part], settings | {"OCAMLRUNPARAM": runparam}))
+    if flavour == "release":
+        some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks"]
+        cases += [(f"with {setting}", some, {"OUTHEAP": setting}) for setting in SETTINGS]
+        cases += [
+            ("little address space", _limited(600_000, "kinds polymorphic large-blocks"), {"OCAMLRUNPARAM": "d=4"}),
+            ("little address space, larger minor heaps", _limited(600_000, "minor-heaps"), {"OCAMLRUNPARAM": "d=4"}),
+            ("hardly any address space", _limited(140_000, "kinds polymorphic"), {"OCAMLRUNPARAM": "d=4,s=32k"}),
+            ("with runtime events", ["./program", "kinds", "large-blocks", "threads"],
+             {"OCAML_RUNTIME_EVENTS_START": "1", "OCAML_RUNTIME_EVENTS_DIR": "."}),
+        ]
+    group = f"{compiler.name}-{flavour}"
+    return [Case("outheap", group, f"variant/{name.replace(' ', '-')}", command, LIMIT, lambda: program(compiler, flavour), settings)
+            for name, command, settings in cases]
+
+
+def _limited(kilobytes: int, parts: str) -> list[str]:
+    return ["sh", "-c", f"ulimit -v {kilobytes} && exec ./program {parts}"]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        pairs = matrix.variant(metafunc.config)
+        metafunc.parametrize("case", [case.param() for compiler, flavour in pairs for case in _parts(compiler, flavour)])
+    elif "compiler" in metafunc.fixturenames:
+        wanted = {compiler for compiler, flavour in matrix.variant(metafunc.config) if flavour == "release"}
+        metafunc.parametrize("compiler", [c for c in matrix.known_to_outheap() if c in wanted], ids=lambda c: c.name)
+
+
+def test_variant(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize(("settings", "words"), [
+    pytest.param("stats=1", "^outheap: .*pools", id="statistics-at-exit"),
+    pytest.param("nonsense=3,thp=sometimes", "outheap: .*(nonsense|thp)", id="a-wrong-setting-is-reported"),
+])
+def test_message(compiler: Compiler, settings: str, words: str) -> None:
+    folder = program(compiler, "release")
+    outcome = run(["./program", "kinds"], folder, folder / f"logs/{settings[:5]}.log", LIMIT, {"OUTHEAP": settings})
+    assert outcome.passed, outcome.tail()
+    assert re.search(words, outcome.text, re.MULTILINE), outcome.text
+
+
+def _refused(compiler: Compiler, sources: str, words: str) -> None:
+    folder = BUILD / f"{compiler.name}+outheap"
+    command = [variants.TOOL, "--ocaml", compiler.prefix, "--output", folder / "none", "--sources", sources]
+    outcome = run(command, ROOT, folder / "logs/refused.log", LIMIT, compiler.settings)
+    assert not outcome.passed
+    assert words in outcome.text
+
+
+def test_sources_of_another_version_are_refused(compiler: Compiler) -> None:
+    other = compilers.toolchain("--source", "4.14.1" if compiler.version == "5.3.0" else "5.3.0")
+    _refused(compiler, other, "the sources of OCaml")
+
+
+def test_no_sources_are_refused(compiler: Compiler) -> None:
+    _refused(compiler, str(ROOT), "not the sources")

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Outheap's allocator and page table without OCaml: every outheap/test/unit/*_test.c is a program, linked with outheap/src/*.c."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from functools import cache
+from pathlib import Path
+
+from testing import steps
+from testing.flavours import Flavour
+from testing.programs import CC, sources
+from testing.run import BUILD, ROOT
+
+HOME = ROOT / "outheap"
+TESTS = HOME / "test/unit"
+FLAGS = ("-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing", "-fwrapv", "-DOH_FAULTS")
+LIMIT = 300
+
+
+def compiler_of(flavour: Flavour) -> str:
+    return flavour.compiler or CC
+
+
+def available(flavour: Flavour) -> bool:
+    return shutil.which(compiler_of(flavour)) is not None
+
+
+def programs() -> list[str]:
+    return sorted(file.stem for file in TESTS.glob("*_test.c"))
+
+
+@cache
+def build(flavour: Flavour) -> Path:
+    folder = BUILD / "outheap" / flavour.name
+
+    def compile_c(source: Path, instrumented: bool) -> list[str | Path]:
+        flags = [f for f in flavour.cflags if instrumented or f not in ("--coverage", "-fprofile-update=atomic")]
+        include = [f"-I{HOME}/include", f"-I{HOME}/src", f"-I{TESTS}"]
+        return [compiler_of(flavour), *FLAGS, *flags, "-c", source, *include, "-o", f"{source.stem}.o"]
+
+    def make() -> None:
+        library = sorted((HOME / "src").glob("*.c"))
+        steps.commands([compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs()], folder)
+        objects = [f"{f.stem}.o" for f in library]
+        steps.commands([[compiler_of(flavour), *flavour.lflags, f"{name}.o", *objects, "-lpthread", "-o", name] for name in programs()], folder)
+
+    files = sources("outheap/include", "outheap/src", "outheap/test/unit")
+    return steps.step(folder, files, [flavour, compiler_of(flavour), os.environ.get("CFLAGS", "")], make)

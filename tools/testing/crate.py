@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""The Rust crate and its clients: cargo, copies of published crates, OCaml programs over Rust archives."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from testing.compilers import Compiler
+from testing.run import OUT, ROOT, Outcome, environment, run, shown
+from testing.steps import locked
+
+CRATE = ROOT / "rust/ocaml-boxroot-sys"
+CLIENTS = ROOT / "rust/clients"
+BUILD = OUT / "rust"
+RUNTIME = "link-ocaml-runtime-and-dummy-program"
+CARGO = shutil.which("cargo") or str(Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin/cargo")
+OLDEST = 80  # of Rust 1.x
+PUBLISHED = {"ocaml-interop": "0.12", "ocaml": "1.3"}
+COPIED = ("ocaml-interop", "ocaml", "clients/interop", "clients/interop-driver", "clients/ocaml")
+LIMIT = 900
+
+
+def missing() -> str:
+    """Why nothing of this can be tested here, or an empty string."""
+    try:
+        said = subprocess.run([CARGO, "--version"], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return "no cargo"
+    found = re.match(r"cargo 1\.(\d+)", said)
+    if found is None or int(found[1]) < OLDEST:
+        return f"Rust 1.{OLDEST} or later is needed, this is {said.strip()}: install it with rustup"
+    return ""
+
+
+@dataclass
+class Shop:
+    """Where one compiler's crates are built, and its commands."""
+
+    compiler: Compiler
+    counter: int = 0
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        cargo_bin = str(Path(CARGO).parent)
+        self.settings = self.compiler.settings | {"CARGO_TERM_COLOR": "never"}
+        self.settings["PATH"] += f":{cargo_bin}"
+        (self.folder / "log").mkdir(parents=True, exist_ok=True)
+
+    @property
+    def folder(self) -> Path:
+        return BUILD / self.compiler.name
+
+    def try_run(self, words: Sequence[str | Path], cwd: Path, target: Path | None = None, more: dict[str, str] | None = None,
+                without: Sequence[str] = ()) -> Outcome:
+        self.counter += 1
+        settings = self.settings | ({"CARGO_TARGET_DIR": str(target)} if target else {}) | (more or {})
+        settings = {name: value for name, value in settings.items() if name not in without}
+        name = re.sub(r"[^a-z0-9]+", "-", " ".join(Path(str(w)).name for w in words[:4]))
+        return run(words, cwd, self.folder / f"log/{os.getpid()}-{self.counter:03}-{name}.log", LIMIT, settings)
+
+    def run(self, words: Sequence[str | Path], cwd: Path, target: Path | None = None, more: dict[str, str] | None = None) -> str:
+        outcome = self.try_run(words, cwd, target, more)
+        if not outcome.passed:
+            pytest.fail(f"{outcome.why}\n{outcome.tail(25)}\nagain: {outcome.again()}\nlog: {shown(outcome.log)}", pytrace=False)
+        return outcome.text
+
+    def cargo(self, *words: str, cwd: Path = CRATE, target: Path | None = None, more: dict[str, str] | None = None) -> str:
+        return self.run([CARGO, *words], cwd, target or self.folder / "crate", more)
+
+    def online(self, *words: str, cwd: Path) -> str:
+        """With the network, or with what was fetched earlier."""
+        outcome = self.try_run([CARGO, *words], cwd)
+        return outcome.text if outcome.passed else self.run([CARGO, "--offline", *words], cwd)
+
+    # --- clients
+
+    def fetched(self) -> dict[str, Path]:
+        """Sources of the published crates, as cargo unpacks them."""
+        folder = BUILD / "fetch"
+        with locked(BUILD / "fetch.lock"):
+            (folder / "src").mkdir(parents=True, exist_ok=True)
+            (folder / "src/lib.rs").touch()
+            wanted = "".join(f'{name} = "{version}"\n' for name, version in PUBLISHED.items())
+            (folder / "Cargo.toml").write_text(f'[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{wanted}[workspace]\n')
+            self.online("fetch", cwd=folder)
+            done = subprocess.run([CARGO, "metadata", "--format-version", "1", "--offline"], cwd=folder, env=environment(self.settings),
+                                  capture_output=True, text=True, check=True)
+        packages = json.loads(done.stdout)["packages"]
+        return {name: Path(next(p["manifest_path"] for p in packages if p["name"] == name)).parent for name in PUBLISHED}
+
+    def lay_out(self, kind: str) -> Path:
+        """Copies of crates and clients, over the published ocaml-boxroot-sys, over ours, or over its checked build."""
+        folder = self.folder / kind
+        for name, source in self.fetched().items():
+            shutil.rmtree(folder / name, ignore_errors=True)
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns(".cargo-ok", ".cargo_vcs_info.json"))
+        shutil.rmtree(folder / "clients", ignore_errors=True)
+        shutil.copytree(CLIENTS, folder / "clients", ignore=shutil.ignore_patterns("target"))
+        for name in COPIED:
+            manifest = folder / name / "Cargo.toml"
+            text = manifest.read_text()
+            if kind == "checked" and name.startswith("clients/"):
+                dependency = 'ocaml-boxroot-sys = { version = "0.4", features = ["checked"] }'
+                text = re.sub(r"^\[dependencies\]$", rf"[dependencies]\n{dependency}", text, flags=re.MULTILINE)
+            text += "" if "workspace" in tomllib.loads(text) else "\n[workspace]\n"
+            text += "" if kind == "published" else f'\n[patch.crates-io]\nocaml-boxroot-sys = {{ path = "{CRATE}" }}\n'
+            manifest.write_text(text)
+            # A crate comes with the lock file of its release, which names 0.4.0.
+            precise = ["--precise", "0.4.0"] if kind == "published" else []
+            self.online("update", "ocaml-boxroot-sys", *precise, cwd=folder / name)
+            used = self.cargo("tree", "-i", "ocaml-boxroot-sys", cwd=folder / name).splitlines()
+            expected = " v0.4.0" if kind == "published" else f"({CRATE})"
+            assert any(line.startswith("ocaml-boxroot-sys") and expected in line for line in used), f"{name} uses another ocaml-boxroot-sys"
+        return folder
+
+    def ocaml_program(self, kind: str, archive: str, name: str, files: Sequence[Path], flags: Sequence[str] = (),
+                      more: dict[str, str] | None = None) -> str:
+        """Links an OCaml program with a Rust archive and runs it; its output."""
+        folder = self.folder / kind / "work" / f"{archive}-{name}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for file in files:
+            shutil.copy(file, folder)
+        library = self.folder / kind / "target/debug" / archive
+        self.run([self.compiler.ocamlopt, "-w", "-a", "-g", *flags, *self.compiler.libraries, "unix.cmxa", "threads.cmxa", *(f.name for f in files),
+                  library, "-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm", "-o", f"{name}.exe"], folder)
+        return self.run([f"./{name}.exe"], folder, more=more)

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+"""What tools/lint says of the sources of the whole repository."""
+
+from __future__ import annotations
+
+import pytest
+
+from testing import matrix
+from testing.cases import Case, check
+from testing.run import BUILD, ROOT
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    compiler = matrix.compilers()[0]
+    (BUILD / "lint").mkdir(parents=True, exist_ok=True)
+    settings = {"OCAML": str(compiler.prefix)}
+    case = Case("lint", compiler.name, "all", [str(ROOT / "tools/lint")], 600, lambda: BUILD / "lint", settings)
+    metafunc.parametrize("case", [case.param(pytest.mark.xdist_group("lint"))])
+
+
+def test_lint(case: Case) -> None:
+    check(case)

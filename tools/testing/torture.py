@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""The torture test: foreign pointers in every kind of block. Its programs, built with a compiler and a runtime, and their runs."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from testing import steps, variants
+from testing.cases import Case
+from testing.compilers import Compiler
+from testing.programs import CC, list_of
+from testing.run import BUILD, ROOT
+
+HOME = ROOT / "outheap"
+SOURCES = HOME / "test/torture"
+MODULES = ("foreign_code", "foreign", "par", "structures", "operations", "torture")
+NEEDS_RESERVE = ("freed", "unmapped", "near-maps", "user-wild")  # patterns whose address could become heap
+WARNINGS = "+a-4-9-40..42-44-45-70"
+
+
+@dataclass(frozen=True)
+class Runtime:
+    compiler: Compiler
+    flavour: str  # of the variant: release, debug, bytecode; or stock
+    library: Path | None = None  # instead of the variant's own
+
+    @property
+    def name(self) -> str:
+        return f"{self.compiler.name}-{self.flavour}"
+
+    @property
+    def is_variant(self) -> bool:
+        return self.flavour != "stock"
+
+    @property
+    def options(self) -> list[str]:
+        """Gc.compact of 5.3's debug runtime fails by itself (boxroot/test/README.md)."""
+        return ["--no-compaction"] if self.flavour == "debug" and self.compiler.major >= 5 and self.compiler.faulty_debug_account else []
+
+    def settings(self, outheap: str = "", runparam: str = "") -> dict[str, str]:
+        params = [p for p in ("V=1,v=0" if self.flavour == "debug" else "", runparam) if p]
+        return {"OUTHEAP": outheap, **({"OCAMLRUNPARAM": ",".join(params)} if params else {})}
+
+
+@cache
+def build(runtime: Runtime, name: str = "torture") -> Path:
+    compiler = runtime.compiler
+    folder = BUILD / (f"{compiler.name}+outheap" if runtime.is_variant else compiler.name) / f"{name}-{runtime.flavour}"
+    library = runtime.library or (variants.library(compiler, runtime.flavour) if runtime.is_variant else None)
+    files = [f for f in SOURCES.iterdir() if f.is_file()] + sorted((ROOT / "tools/ocaml").glob("*.ml"))
+
+    def link(*more: str) -> None:
+        native = runtime.flavour != "bytecode"
+        start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
+        kind = "cmxa" if native else "cma"
+        words = [*start, "-g", "-w", WARNINGS, *more]
+        if library:
+            words += ["-I", library, "-runtime-variant", variants.SUFFIX[runtime.flavour]]
+        steps.command([*words, *compiler.libraries, f"unix.{kind}", f"threads.{kind}", *(f"{m}.ml" for m in MODULES), "c_foreign.o", "-o", "torture"], folder)
+        steps.command([*words, "recycle.ml", "c_recycle_stubs.o", "-o", "recycle"], folder)
+
+    def make() -> None:
+        for file in SOURCES.glob("*.ml"):
+            shutil.copy(file, folder)
+        shutil.copy(SOURCES / f"par{compiler.major}.ml", folder / "par.ml")
+        for unit in ("foreign", "recycle_stubs"):
+            steps.command([CC, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-c", SOURCES / f"{unit}.c",
+                           "-o", f"c_{unit}.o", f"-I{HOME}/include", f"-I{compiler.where}"], folder)
+        link()
+
+    words = [runtime, (library / "built").read_text() if library and not runtime.library else library]
+    return steps.step(folder, files, words, make)
+
+
+def case_of(runtime: Runtime, name: str, command: list[str], limit: float, outheap: str = "", runparam: str = "", random: bool = False) -> Case:
+    return Case("outheap", runtime.name, f"torture/{name}", command, limit, lambda: build(runtime), runtime.settings(outheap, runparam), random)
+
+
+def random_cases(runtime: Runtime, seed: int, seconds: float) -> list[Case]:
+    limit = seconds * 4 + 120
+    cases = []
+
+    def add(name: str, number: int, *options: str, outheap: str = "", runparam: str = "", timed: bool = True) -> None:
+        length = ["--seconds", f"{seconds:g}"] if timed else []
+        command = ["./torture", "--seed", str(seed + number), *length, *options, *runtime.options]
+        cases.append(case_of(runtime, f"random-{name}", command, limit, outheap, runparam, random=True))
+
+    add("one", 0, "--steps", "20000", "--no-threads", timed=False)
+    add("threads", 1)
+    if runtime.is_variant:
+        add("recycle", 2, "--recycle", outheap="reserve=8G")
+    add("small-heap", 6, runparam="s=4k")
+    if runtime.compiler.major >= 5:
+        # Weak pointers of domains that end are a fault of the runtime's own (boxroot/test/README.md).
+        add("domains-2", 3, "--domains", "2", "--no-ephemerons")
+        add("domains-4", 4, "--domains", "4", "--no-ephemerons")
+        if runtime.is_variant:
+            add("domains-recycle", 5, "--domains", "3", "--no-ephemerons", "--recycle", outheap="reserve=8G")
+    return cases
+
+
+def recycle_cases(runtime: Runtime) -> list[Case]:
+    modes = ("malloc", "mmap", "chunks", "beside")
+    return [case_of(runtime, f"recycle-{mode}", ["./recycle", mode], 300, "reserve=2G") for mode in modes] + [
+        case_of(runtime, f"recycle-met-{mode}", ["./recycle", mode, "met"], 300) for mode in modes]
+
+
+def scenario_cases(runtime: Runtime) -> list[Case]:
+    """Each structure and operation with each kind of pattern. The lists are those of the program on the stock runtime."""
+    stock = build(Runtime(runtime.compiler, "stock")) / "torture"
+    cases = []
+    for scenario in list_of(stock):
+        for kind in list_of(stock, "--kinds"):
+            if kind in NEEDS_RESERVE and not runtime.is_variant:
+                continue
+            command = ["./torture", "--scenario", f"{scenario}:{kind}", *runtime.options]
+            cases.append(case_of(runtime, f"{scenario}:{kind}", command, 120, "reserve=4G" if kind in NEEDS_RESERVE else ""))
+    return cases
