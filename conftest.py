@@ -18,7 +18,7 @@ OPTIONS = {
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
     "--stress": {"type": float, "default": 0, "help": "for so many seconds: the random tests alone, with fresh seeds, again and again"},
 }
-MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "random", "everything", "stress")
+MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "tools", "bench", "random", "everything", "stress")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -48,16 +48,20 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """boxroot[5.4.1-checked] unit/basics, in place of a path with the names of files and functions."""
-    product = item.nodeid.split("/")[0]
+    product = "dune" if item.path.name == "test_dune.py" else item.nodeid.split("/")[0]
+    item.add_marker(product)
     callspec = getattr(item, "callspec", None)
-    if callspec is None:
+    if callspec is None or product in ("tools", "bench") and item.path.name != "test_lint.py":
         return
-    case = callspec.params.get("case")
+    case, compiler = callspec.params.get("case"), callspec.params.get("compiler")
     group, _, name = callspec.id.partition(" ")
+    if compiler is not None and not name:
+        group = compiler.name
+        rest = [part for part in (callspec.id.replace(group, "").strip("-"), item.originalname.removeprefix("test_").replace("_", "-")) if part]
+        name = "/".join(reversed(rest))
     label = getattr(case, "label", None) or f"{product}[{group}] {name or item.originalname.removeprefix('test_').replace('_', '-')}"
     item._nodeid = label
     item.extra_keyword_matches.add(label)
-    item.add_marker(label.split("[")[0])
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

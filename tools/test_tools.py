@@ -223,7 +223,7 @@ def test_installed_outheap_build_finds_ocaml_src(installed, tmp_path, prefix):
 # --- every script ---
 
 
-@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "tools").iterdir() if re.fullmatch("[a-z-]+", p.name)))
+@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "tools").iterdir() if p.is_file() and re.fullmatch("[a-z-]+", p.name)))
 def test_is_executable_and_described(script):
     path = ROOT / "tools" / script
     text = path.read_text()

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import random
-import time
-
 import pytest
 
 from testing import matrix, steps, torture
-from testing.cases import Case, broken, check
+from testing.cases import Case, attempt, broken, check
+from testing.programs import list_of
 from testing.torture import Runtime
 
 
@@ -21,7 +19,9 @@ def _cases(config: pytest.Config) -> list[object]:
     found = []
     everything = config.getoption("everything")
     for number, runtime in enumerate(_runtimes(config)):
-        cases = torture.random_cases(runtime, matrix.seed() + 10 * number, 5 if everything else 1) + torture.recycle_cases(runtime)
+        cases = torture.random_cases(runtime, matrix.seed() + 10 * number, 5 if everything else 1)
+        if everything or runtime.flavour == "release":
+            cases += torture.recycle_cases(runtime)
         if everything and runtime.flavour == "release":
             try:
                 cases += torture.scenario_cases(runtime)
@@ -53,9 +53,6 @@ def test_weak_declaration_finds_the_variant(runtime: Runtime) -> None:
 @pytest.mark.everything
 def test_stock_runtime_fails(stock: Runtime) -> None:
     """The control: on the stock runtime most scenarios with memory that cannot be read must fail."""
-    from testing.cases import attempt
-    from testing.programs import list_of
-
     folder = torture.build(stock)
     survivors, failed = [], 0
     for scenario in list_of(folder / "torture"):

@@ -88,11 +88,15 @@ def test_variant(case: Case) -> None:
     check(case)
 
 
-@pytest.mark.parametrize(("settings", "words"), [
-    pytest.param("stats=1", "^outheap: .*pools", id="statistics-at-exit"),
-    pytest.param("nonsense=3,thp=sometimes", "outheap: .*(nonsense|thp)", id="a-wrong-setting-is-reported"),
-])
-def test_message(compiler: Compiler, settings: str, words: str) -> None:
+def test_statistics_at_exit(compiler: Compiler) -> None:
+    _says(compiler, "stats=1", "^outheap: .*pools")
+
+
+def test_a_wrong_setting_is_reported(compiler: Compiler) -> None:
+    _says(compiler, "nonsense=3,thp=sometimes", "outheap: .*(nonsense|thp)")
+
+
+def _says(compiler: Compiler, settings: str, words: str) -> None:
     folder = program(compiler, "release")
     outcome = run(["./program", "kinds"], folder, folder / f"logs/{settings[:5]}.log", LIMIT, {"OUTHEAP": settings})
     assert outcome.passed, outcome.tail()

@@ -18,5 +18,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("case", [case.param(pytest.mark.xdist_group("lint"))])
 
 
+@pytest.mark.lint
 def test_lint(case: Case) -> None:
     check(case)

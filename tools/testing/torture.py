@@ -75,18 +75,19 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
     return steps.step(folder, files, words, make)
 
 
-def case_of(runtime: Runtime, name: str, command: list[str], limit: float, outheap: str = "", runparam: str = "", random: bool = False) -> Case:
-    return Case("outheap", runtime.name, f"torture/{name}", command, limit, lambda: build(runtime), runtime.settings(outheap, runparam), random)
+def case_of(runtime: Runtime, name: str, command: list[str], limit: float, outheap: str = "", runparam: str = "", random: bool = False,
+            folder: Path | None = None) -> Case:
+    return Case("outheap", runtime.name, f"torture/{name}", command, limit, lambda: folder or build(runtime), runtime.settings(outheap, runparam), random)
 
 
-def random_cases(runtime: Runtime, seed: int, seconds: float) -> list[Case]:
+def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | None = None) -> list[Case]:
     limit = seconds * 4 + 120
     cases = []
 
     def add(name: str, number: int, *options: str, outheap: str = "", runparam: str = "", timed: bool = True) -> None:
         length = ["--seconds", f"{seconds:g}"] if timed else []
         command = ["./torture", "--seed", str(seed + number), *length, *options, *runtime.options]
-        cases.append(case_of(runtime, f"random-{name}", command, limit, outheap, runparam, random=True))
+        cases.append(case_of(runtime, f"random-{name}", command, limit, outheap, runparam, random=True, folder=folder))
 
     add("one", 0, "--steps", "20000", "--no-threads", timed=False)
     add("threads", 1)
