@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* What differs between generations of OCaml, for OCaml 5: domains and continuations. *)
+(* What differs between generations of OCaml, for OCaml 5: domains and continuations. Copied as par.ml to the tests of both products. *)
 
 let multicore = true
 
@@ -7,6 +7,10 @@ type domain = unit Domain.t
 
 let spawn (f : unit -> unit) : domain = Domain.spawn f
 let join (d : domain) = Domain.join d
+
+(* f's result, on another domain *)
+let elsewhere f = Domain.join (Domain.spawn f)
+let self () = (Domain.self () :> int)
 let at_domain_exit f = Domain.at_exit f
 
 open Effect
@@ -43,3 +47,32 @@ let resume (k : Obj.t) n : Obj.t =
   match continue (Obj.obj k : (int, answer) continuation) n with Asked k -> Obj.repr k | Done _ -> assert false
 
 let relax () = Domain.cpu_relax ()
+
+(* A fiber that waits, and goes on or ends when it is woken. *)
+type _ Effect.t += Wait : bool Effect.t
+
+type state = Finished | Suspended of (bool, unit) continuation
+type fiber = state ref
+
+let suspend (f : (unit -> bool) -> unit) : fiber =
+  let state = ref Finished in
+  match_with
+    (fun () -> f (fun () -> perform Wait))
+    ()
+    { retc = (fun () -> state := Finished);
+      exnc = raise;
+      effc = (fun (type a) (e : a Effect.t) ->
+        match e with Wait -> Some (fun (k : (a, _) continuation) -> state := Suspended k) | _ -> None) };
+  state
+
+let wake (state : fiber) again =
+  match !state with
+  | Finished -> ()
+  | Suspended k ->
+      state := Finished;
+      continue k again
+
+(* Storage of a domain: how to read it, how to write it. *)
+let local () =
+  let key = Domain.DLS.new_key (fun () -> Obj.repr 0) in
+  ((fun () -> Domain.DLS.get key), fun v -> Domain.DLS.set key v)

@@ -65,7 +65,7 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
     def make() -> None:
         for file in SOURCES.glob("*.ml"):
             shutil.copy(file, folder)
-        shutil.copy(SOURCES / f"par{compiler.major}.ml", folder / "par.ml")
+        shutil.copy(ROOT / f"tools/ocaml/par{compiler.major}.ml", folder / "par.ml")
         for unit in ("foreign", "recycle_stubs"):
             steps.command([CC, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-c", SOURCES / f"{unit}.c",
                            "-o", f"c_{unit}.o", f"-I{HOME}/include", f"-I{compiler.where}"], folder)

@@ -495,9 +495,9 @@ let continuation c =
     change = (fun c ->
       let _, fiber = !state in
       match int c 6 with
-      | 0 -> Par.resume fiber false; state := make c
+      | 0 -> Par.wake fiber false; state := make c
       | 1 -> state := make c (* the fiber becomes garbage *)
-      | _ -> Par.resume fiber true) }
+      | _ -> Par.wake fiber true) }
 
 let local_to_domain c =
   let its = items ~item:item_or_float c 1 in
