@@ -5,22 +5,28 @@ from __future__ import annotations
 
 import pytest
 
-from testing import allocator, matrix
-from testing.cases import Case, check
+from testing import allocator, matrix, steps
+from testing.cases import Case, broken, check
 from testing.flavours import environment
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    cases = []
+    cases: list[object] = []
+    try:
+        allocator.tests()
+    except steps.BuildFailed as error:
+        cases.append(broken("outheap", "checked", error).param())
+        metafunc.parametrize("case", cases)
+        return
     for flavour in matrix.outheap(metafunc.config):
         marks = [pytest.mark.random]
         if not allocator.available(flavour):
             marks.append(pytest.mark.skip(reason=f"no {allocator.compiler_of(flavour)}"))
         settings = environment(flavour, str(allocator.TESTS))
-        for name in allocator.programs():
-            command = [*flavour.runner, f"./{name}", "--seed", str(matrix.seed())]
-            case = Case("outheap", flavour.name, name.replace("_test", "/all"), command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings,
-                        random=True)
+        for program, test in allocator.tests():
+            command = [*flavour.runner, f"./{program}", "--only", test, "--seed", str(matrix.seed())]
+            name = f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
+            case = Case("outheap", flavour.name, name, command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings)
             cases.append(case.param(*marks))
     metafunc.parametrize("case", cases)
 

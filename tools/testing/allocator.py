@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 from testing import steps
-from testing.flavours import Flavour
-from testing.programs import CC, sources
+from testing.flavours import OUTHEAP, Flavour
+from testing.programs import CC, list_of, sources
 from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
@@ -29,6 +29,13 @@ def available(flavour: Flavour) -> bool:
 
 def programs() -> list[str]:
     return sorted(file.stem for file in TESTS.glob("*_test.c"))
+
+
+@cache
+def tests() -> list[tuple[str, str]]:
+    """(program, test), by the programs' own lists in the flavour that has all of them."""
+    folder = build(OUTHEAP["checked"])
+    return [(program, test) for program in programs() for test in list_of(folder / program)]
 
 
 @cache

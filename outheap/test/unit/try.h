@@ -29,6 +29,8 @@
 
 static unsigned long try_passed, try_failed;
 static uint64_t try_seed;
+static char const *try_only; /* the one test to run */
+static bool try_listing;
 
 #define EXPECT(c, ...)                                                                                  \
   do {                                                                                                  \
@@ -53,16 +55,29 @@ static inline size_t try_below(uint64_t *state, size_t n) { return (size_t)(try_
 static inline void try_start(int argc, char **argv)
 {
   try_seed = (uint64_t)time(NULL) ^ (uint64_t)getpid() << 32;
-  for (int i = 1; i + 1 < argc; i++)
-    if (strcmp(argv[i], "--seed") == 0) try_seed = strtoull(argv[i + 1], NULL, 0);
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--list") == 0) try_listing = true;
+    if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) try_seed = strtoull(argv[i + 1], NULL, 0);
+    if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) try_only = argv[i + 1];
+  }
   setvbuf(stdout, NULL, _IOLBF, 0);
-  printf("seed %llu\n", (unsigned long long)try_seed);
+  if (!try_listing) printf("seed %llu\n", (unsigned long long)try_seed);
 }
 
-#define TRY(name) (printf("  %s\n", #name), name(), try_passed++)
+static inline bool try_wanted(char const *name)
+{
+  if (try_listing) puts(name);
+  return !try_listing && (try_only == NULL || strcmp(try_only, name) == 0);
+}
+#define TRY(name) (try_wanted(#name) ? (printf("  %s\n", #name), name(), try_passed++) : 0)
 
 static inline int try_end(void)
 {
+  if (try_listing) return 0;
+  if (try_only != NULL && try_passed == 0) {
+    puts("skipped: not in this flavour");
+    return 77;
+  }
   printf("%lu passed, %lu failed\n", try_passed, try_failed);
   return try_failed != 0;
 }
