@@ -171,6 +171,9 @@ def main() -> int:
     except (BuildError, BadFolder, Refused, publish.PublishError) as error:
         say(f"bench/run: {error}")
         return 2
+    except BrokenPipeError:  # of `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         say("\ninterrupted; --resume goes on with this run")
         return 130

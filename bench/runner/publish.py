@@ -31,6 +31,9 @@ GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where
 NOT_A_LINE = ("date", "commit", "mode", "OCaml", "left out", "complete", "rounds")  # facts that are told otherwise
 
 
+CLEAR = 1.1
+
+
 class PublishError(Exception):
     pass
 
@@ -110,20 +113,23 @@ def summary(results: Path, suite: Suite) -> list[str]:
         ["workloads", "geometric mean", "rows", "rounds"],
         [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)],
     )
-    if lost:
-        out += [
-            "",
-            f"<details><summary>The {len(lost)} rows in which {suite.base_title} is better, the worst first</summary>",
-            "",
-        ]
-        out += markdown_table(
-            ["", "ratio", "95 %", "rounds"],
-            [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in lost],
-        )
-        out += ["", "</details>"]
+    clear = [r for r in lost if (r.ratio.sure or r.ratio.low is None) and r.ratio.value >= CLEAR]
+    others = [r for r in lost if r not in clear]
+    header = ["", "ratio", "95 %", "rounds"]
+    cells = {r.name: [r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in lost}
+    if clear:
+        out += ["", f"Where {suite.base_title} is better by a tenth or more, beyond doubt or in the only round:", ""]
+        out += markdown_table(header, [cells[r.name] for r in clear])
+    if others:
+        title = f"The other {len(others)} rows in which {suite.base_title} is better, by less or within the noise"
+        out += ["", f"<details><summary>{title}</summary>", ""]
+        out += [*markdown_table(header, [cells[r.name] for r in others]), "", "</details>"]
+    if any(r.lost_values for r in lost):
+        out += ["", f"† {suite.base_title} lost values in this program, so that it had less to do."]
     out += [
         "",
-        f"[All rows]({document}), with what else was measured beside them; the [report](bench/report/index.html) has a plot for each workload.",
+        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a plot for "
+        "each workload.",
     ]
     return out
 
