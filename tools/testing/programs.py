@@ -35,10 +35,14 @@ class Program:
     checked: bool = False  # for flavours with BOXROOT_DEBUG=1
 
 
+UNIT = ("unit_common", "unit_roots", "unit_teardown", "unit_starts", "unit_hooks", "unit_languages", "unit")
+REGRESS = ("regress_common", "regress_domains", "regress_finalisers", "regress_memory", "regress_barrier", "regress_misuse", "regress_hooks", "regress")
+
 PROGRAMS = {
     "model": Program(("root", "par", "values", "model"), ("common/root_stubs", "model/model_stubs")),
-    "unit": Program(("root", "par", "hooks", "unit"), ("common/root_stubs", "common/hooks_stubs", "unit/unit_stubs", "unit/compat_040"), "unit/cxx"),
-    "regress": Program(("root", "par", "hooks", "process", "regress"),
+    "unit": Program(("root", "par", "hooks", *UNIT),
+                    ("common/root_stubs", "common/hooks_stubs", "unit/unit_stubs", "unit/compat_040"), "unit/cxx"),
+    "regress": Program(("root", "par", "hooks", "process", *REGRESS),
                        ("common/root_stubs", "common/hooks_stubs", "regress/regress_stubs", "regress/oom_stubs"), library="lib-oom.o"),
     "contract": Program(("root", "par", "contract"), ("common/root_stubs", "contract/contract_stubs")),
     "checked": Program(("root", "par", "process", "checked"), ("common/root_stubs", "checked/checked_stubs"), "checked/checked", checked=True),
