@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* perm_count: all permutations of [0; ..; n-1] in the list monad, each element of a list of choices in a cell. Whoever receives
-   a list of choices consumes it, cells included. Many cells are alive at a time. Arguments: n, persistent|ephemeral. *)
+   a list of choices consumes it, cells included. Many cells are alive at a time. With several domains, each does it all.
+   Arguments: n, persistent|ephemeral, domains. *)
 
 let take cell =
   let x = Cell.get cell in
@@ -61,12 +62,15 @@ module With_persistent = Permutations (Persistent)
 module With_ephemeral = Permutations (Ephemeral)
 
 let () =
-  let n = Bench.int_argument 1 ~default:10 in
+  let n = Bench.int_argument 1 ~default:10 and domains = Bench.int_argument 3 ~default:1 in
   let count =
     match Bench.argument 2 ~default:"persistent" with
+    | "persistent" -> With_persistent.count
     | "ephemeral" -> With_ephemeral.count
-    | _ -> With_persistent.count
+    | style -> Bench.fail "persistent or ephemeral, not %s" style
   in
-  let found = Bench.timed (fun () -> count n) in
   let expected = List.fold_left ( * ) 1 (List.init n succ) in
-  if found <> expected then Bench.fail "%d permutations instead of %d" found expected
+  Bench.timed ~copies:domains (fun () ->
+      Domains.copies domains (fun _ ->
+          let found = count n in
+          if found <> expected then Bench.fail "%d permutations instead of %d" found expected))

@@ -1,0 +1,24 @@
+(* SPDX-License-Identifier: MIT *)
+(* choice: perm_count with the list monad itself in foreign code. C keeps the lists, a root per element, and calls OCaml closures
+   back. Persistent: putting two lists together makes new nodes, to which the elements go over; ephemeral: changes the nodes
+   that are there. Arguments: n, persistent|ephemeral. *)
+
+(* [x] inserted into [l], at every place. *)
+let rec insert x l =
+  match l with
+  | [] -> Choice.return [ x ]
+  | y :: rest ->
+    let here = Choice.return (x :: l) in
+    Choice.plus here (Choice.bind (insert x rest) (fun tail -> Choice.return (y :: tail)))
+
+let rec permutations = function [] -> Choice.return [] | x :: rest -> Choice.bind (permutations rest) (insert x)
+
+let () =
+  let n = Bench.int_argument 1 ~default:10 in
+  (match Bench.argument 2 ~default:"persistent" with
+   | "persistent" -> Choice.style ~persistent:true
+   | "ephemeral" -> Choice.style ~persistent:false
+   | style -> Bench.fail "persistent or ephemeral, not %s" style);
+  let found = Bench.timed (fun () -> Choice.fold (fun count _ -> count + 1) 0 (permutations (List.init n Fun.id))) in
+  let expected = List.fold_left ( * ) 1 (List.init n succ) in
+  if found <> expected then Bench.fail "%d permutations instead of %d" found expected
