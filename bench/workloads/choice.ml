@@ -6,19 +6,19 @@
 (* [x] inserted into [l], at every place. *)
 let rec insert x l =
   match l with
-  | [] -> Choice.return [ x ]
+  | [] -> Lists.return [ x ]
   | y :: rest ->
-    let here = Choice.return (x :: l) in
-    Choice.plus here (Choice.bind (insert x rest) (fun tail -> Choice.return (y :: tail)))
+    let here = Lists.return (x :: l) in
+    Lists.plus here (Lists.bind (insert x rest) (fun tail -> Lists.return (y :: tail)))
 
-let rec permutations = function [] -> Choice.return [] | x :: rest -> Choice.bind (permutations rest) (insert x)
+let rec permutations = function [] -> Lists.return [] | x :: rest -> Lists.bind (permutations rest) (insert x)
 
 let () =
   let n = Bench.int_argument 1 ~default:10 in
   (match Bench.argument 2 ~default:"persistent" with
-   | "persistent" -> Choice.style ~persistent:true
-   | "ephemeral" -> Choice.style ~persistent:false
+   | "persistent" -> Lists.style ~persistent:true
+   | "ephemeral" -> Lists.style ~persistent:false
    | style -> Bench.fail "persistent or ephemeral, not %s" style);
-  let found = Bench.timed (fun () -> Choice.fold (fun count _ -> count + 1) 0 (permutations (List.init n Fun.id))) in
+  let found = Bench.timed (fun () -> Lists.fold (fun count _ -> count + 1) 0 (permutations (List.init n Fun.id))) in
   let expected = List.fold_left ( * ) 1 (List.init n succ) in
   if found <> expected then Bench.fail "%d permutations instead of %d" found expected

@@ -13,9 +13,9 @@ static inline value element_end(element *e)
   return v;
 }
 
-#include "choice_list.h"
+#include "foreign_lists.h"
 
-value choice_setup(value unit)
+value lists_setup(value unit)
 {
   if (!boxroot_setup()) root_failure();
   return unit;

@@ -5,8 +5,8 @@
      element_begin(&e, v)   makes it hold v
      element_move(&to, &e)  hands over what e holds to another, new element
      element_end(&e)        ends it; what it held. */
-#ifndef BENCH_CHOICE_LIST_H
-#define BENCH_CHOICE_LIST_H
+#ifndef BENCH_FOREIGN_LISTS_H
+#define BENCH_FOREIGN_LISTS_H
 
 #include <caml/callback.h>
 #include <caml/memory.h>
@@ -62,13 +62,13 @@ static value take_first(node **list)
   return v;
 }
 
-value choice_style(value is_persistent)
+value lists_style(value is_persistent)
 {
   persistent = Bool_val(is_persistent);
   return Val_unit;
 }
 
-value choice_return(value v)
+value lists_return(value v)
 {
   node *n = new_node();
   n->next = NULL;
@@ -76,9 +76,9 @@ value choice_return(value v)
   return Val_node(n);
 }
 
-value choice_plus(value list, value tail) { return Val_node(plus(Node_val(list), Node_val(tail))); }
+value lists_plus(value list, value tail) { return Val_node(plus(Node_val(list), Node_val(tail))); }
 
-value choice_bind(value list, value f)
+value lists_bind(value list, value f)
 {
   CAMLparam1(f);
   node *rest = Node_val(list), *all = NULL;
@@ -86,7 +86,7 @@ value choice_bind(value list, value f)
   CAMLreturn(Val_node(all));
 }
 
-value choice_fold(value f, value so_far, value list)
+value lists_fold(value f, value so_far, value list)
 {
   CAMLparam2(f, so_far);
   node *rest = Node_val(list);

@@ -27,4 +27,4 @@ static inline value element_end(element *e)
 
 static inline void element_move(element *to, element *from) { element_begin(to, element_end(from)); }
 
-#include "choice_list.h"
+#include "foreign_lists.h"

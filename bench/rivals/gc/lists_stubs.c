@@ -10,7 +10,7 @@
 
 static bool persistent;
 
-value gc_choice_style(value is_persistent)
+value gc_lists_style(value is_persistent)
 {
   persistent = Bool_val(is_persistent);
   return Val_unit;
@@ -25,9 +25,9 @@ static value node(value held, value next)
   CAMLreturn(n);
 }
 
-value gc_choice_return(value v) { return node(v, NONE); }
+value gc_lists_return(value v) { return node(v, NONE); }
 
-value gc_choice_plus(value list, value tail)
+value gc_lists_plus(value list, value tail)
 {
   if (!persistent) {
     while (list != NONE) {
@@ -43,18 +43,18 @@ value gc_choice_plus(value list, value tail)
   CAMLreturn(tail);
 }
 
-value gc_choice_bind(value list, value f)
+value gc_lists_bind(value list, value f)
 {
   CAMLparam2(list, f);
   CAMLlocal1(all);
   for (all = NONE; list != NONE; list = Field(list, 1)) {
     value some = caml_callback(f, Field(list, 0));
-    all = gc_choice_plus(some, all);
+    all = gc_lists_plus(some, all);
   }
   CAMLreturn(all);
 }
 
-value gc_choice_fold(value f, value so_far, value list)
+value gc_lists_fold(value f, value so_far, value list)
 {
   CAMLparam3(f, so_far, list);
   for (; list != NONE; list = Field(list, 1)) so_far = caml_callback2(f, so_far, Field(list, 0));
