@@ -19,12 +19,13 @@ let median samples =
   let sorted = List.sort compare samples in
   List.nth sorted (List.length sorted / 2)
 
-(* The processor time of one operation, when [f n] does [n] of them: f is called for at least [seconds]. *)
-let ns_per_operation ~seconds ~chunk f =
-  let start = cpu () in
+(* The processor time of one operation, when [f n] does [n] of them: f is called for at least [seconds]. The clock: that of
+   the process, or that of the thread where others run beside it. *)
+let ns_per_operation ?(clock = cpu) ~seconds ~chunk f =
+  let start = clock () in
   let rec go operations =
     f chunk;
-    let elapsed = cpu () -. start in
+    let elapsed = clock () -. start in
     if elapsed < seconds then go (operations + chunk) else elapsed *. 1e9 /. float (operations + chunk)
   in
   go 0
@@ -48,5 +49,6 @@ let timed ?(copies = 1) run =
   metric "time" ((cpu1 -. cpu0) /. float copies) "s";
   metric "user time" ((user1 -. user0) /. float copies) "s";
   metric "wall" (wall1 -. wall0) "s";
+  if copies > 1 then metric "wall per copy" ((wall1 -. wall0) /. float copies) "s";
   gc_metrics ();
   result

@@ -15,9 +15,10 @@ from . import compare, html, machine, publish, text, verdicts
 from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from .measure import measure_all, run_job, schedule
 from .model import Job, Plan, Suite
-from .options import parse
+from .options import chosen, parse
 from .results import BadFolder, RawFile, read_run, write_absent, write_facts
 from .suites import SUITES
+from .suites.boxroot import functional
 
 MADE_HERE = BUILT / "results"
 REPORT = BUILT / "report" / "index.html"
@@ -167,6 +168,8 @@ def main() -> int:
             return 0
         if options.compare:
             return compare.command(*options.compare)
+        if options.check_rivals:
+            return functional.command(Compiler(find_prefix(options.ocaml)), chosen(options.impl, SUITES["boxroot"].implementations))
         return measure(options, SUITES[options.suite])
     except (BuildError, BadFolder, Refused, publish.PublishError) as error:
         say(f"bench/run: {error}")

@@ -42,6 +42,7 @@ class Workload:
     measure: Callable | None = None  # instead of running the program and reading what it prints
     hidden: tuple[str, ...] = ()  # metrics for the raw data only (besides those named "gc: …")
     context: tuple[str, ...] = ()  # parts of the names of metrics that are shown, but of which less is not better
+    needs: tuple[str, ...] = ()  # a command that the program runs, and the Debian packages that hold it
 
     def shown(self, metric: str) -> bool:
         return not metric.startswith(("gc: ", DISTRIBUTION)) and metric not in self.hidden

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* choice: perm_count with the list monad itself in foreign code. C keeps the lists, a root per element, and calls OCaml closures
    back. Persistent: putting two lists together makes new nodes, to which the elements go over; ephemeral: changes the nodes
-   that are there. Arguments: n, persistent|ephemeral. *)
+   that are there. With several domains, each does it all. Arguments: n, persistent|ephemeral, domains. *)
 
 (* [x] inserted into [l], at every place. *)
 let rec insert x l =
@@ -14,11 +14,13 @@ let rec insert x l =
 let rec permutations = function [] -> Lists.return [] | x :: rest -> Lists.bind (permutations rest) (insert x)
 
 let () =
-  let n = Bench.int_argument 1 ~default:10 in
+  let n = Bench.int_argument 1 ~default:10 and domains = Bench.int_argument 3 ~default:1 in
   (match Bench.argument 2 ~default:"persistent" with
    | "persistent" -> Lists.style ~persistent:true
    | "ephemeral" -> Lists.style ~persistent:false
    | style -> Bench.fail "persistent or ephemeral, not %s" style);
-  let found = Bench.timed (fun () -> Lists.fold (fun count _ -> count + 1) 0 (permutations (List.init n Fun.id))) in
   let expected = List.fold_left ( * ) 1 (List.init n succ) in
-  if found <> expected then Bench.fail "%d permutations instead of %d" found expected
+  Bench.timed ~copies:domains (fun () ->
+      Domains.copies domains (fun _ ->
+          let found = Lists.fold (fun count _ -> count + 1) 0 (permutations (List.init n Fun.id)) in
+          if found <> expected then Bench.fail "%d permutations instead of %d" found expected))

@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* local_roots: a fixpoint reached after N steps, computed by recursion in C that calls back to OCaml at each step. Reports the
-   time of one whole computation. Arguments: seconds per measurement, measurements of each N (the median counts). *)
+   time of one whole computation. With several domains, each does it all at the same time, and the mean of their times is
+   reported. Arguments: seconds per measurement, measurements of each N (the median counts), domains. *)
 
 let computations n count =
   let step x = if x >= float n then x else x +. 1. in
@@ -8,10 +9,17 @@ let computations n count =
     if Fixpoint.fixpoint step 1. <> float n then Bench.fail "wrong fixpoint"
   done
 
+let depths = [ 1; 2; 5; 10; 100; 1000 ]
+
 let () =
   let seconds = float_of_string (Bench.argument 1 ~default:"0.03") and measurements = Bench.int_argument 2 ~default:5 in
+  let domains = Bench.int_argument 3 ~default:1 in
+  let clock () = if domains = 1 then Bench.cpu () else Bench.thread_cpu () in
   let median_ns n =
     computations n 1;
-    Bench.median (List.init measurements (fun _ -> Bench.ns_per_operation ~seconds ~chunk:(1 + (20_000 / n)) (computations n)))
+    Bench.median (List.init measurements (fun _ -> Bench.ns_per_operation ~clock ~seconds ~chunk:(1 + (20_000 / n)) (computations n)))
   in
-  List.iter (fun n -> Bench.metric (Printf.sprintf "N=%d" n) (median_ns n) "ns") [ 1; 2; 5; 10; 100; 1000 ]
+  let found = Array.make domains [] in
+  Domains.copies domains (fun i -> found.(i) <- List.map median_ns depths);
+  let mean k = Array.fold_left (fun sum ns -> sum +. List.nth ns k) 0. found /. float domains in
+  List.iteri (fun k n -> Bench.metric (Printf.sprintf "N=%d" n) (mean k) "ns") depths

@@ -45,7 +45,7 @@ def program(workload, implementation, compiler: Compiler, build: str = USERS) ->
     ocaml_command = [compiler.ocamlopt, *OCAML_FLAGS, *ml_names]
 
     digest = hashlib.sha256(repr((c_command, ocaml_command)).encode())
-    for path in sorted({*ml, *c_sources, *depends, BENCH / "common" / "checked_root.h"}):
+    for path in sorted({*ml, *c_sources, *depends, *(BENCH / "common").glob("*.h")}):
         digest.update(str(path).encode() + path.read_bytes())
     stamp = directory / "stamp"
     if result.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():

@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from ... import fetch
-from ...compiler import BUILDS, BUILT, BuildError, Compiler
+from ...compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from ...machine import first_line
 from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
-from . import build, targets
-from .tables import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS, WHY_NOT, WORKLOADS
+from . import build, reasons, targets
+from .tables import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS, WORKLOADS
 
 ONLY_5 = "OCaml 5 only"
 
@@ -40,6 +41,12 @@ def without_what_is_missing(jobs: list[Job], compiler: Compiler, absent: list[Ab
         if not compiler.can(b):
             absent += [Absence(*j.key, f"{compiler.c_command(b)[0]} is missing") for j in jobs if j.build == b]
             jobs = [j for j in jobs if j.build != b]
+    for j in jobs:
+        if j.workload.needs and not shutil.which(j.workload.needs[0]):
+            subprocess.run([ROOT / "tools" / "need", *j.workload.needs], stdout=subprocess.DEVNULL)
+            if not shutil.which(j.workload.needs[0]):
+                absent.append(Absence(*j.key, f"{j.workload.needs[0]} is missing (Debian: {' '.join(j.workload.needs[1:])})"))
+    jobs = [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs[0])]
     if not shutil.which("valgrind"):
         absent += [Absence(*j.key, "valgrind is missing") for j in jobs if j.workload.measure]
         jobs = [j for j in jobs if not j.workload.measure]
@@ -84,8 +91,8 @@ CAVEATS = """\
 * "Processor time" is that of the process (of the thread, for pauses): it leaves out what other programs do, not
   what they do to caches.
 * `gc`, `ocaml`, `ocaml_ref`, `ocaml_list` and `ocaml_array` hold values where the GC finds them by itself. Foreign
-  code has no such choice; they are there as baselines. `malloc` keeps nothing alive. `dll` and `thread_unsafe` work
-  on one thread only.
+  code has no such choice; they are there as baselines. `malloc` keeps nothing alive. `dll`, `rem`, `bitmap` and
+  `thread_unsafe` work on one thread only.
 * Each library is compiled as it ships (this one as a single unit, 0.4.0 as three), with the same compiler and
   flags: those that OCaml reports for C code. A case that names another build (`-O2`, `clang`) has all its columns
   compiled so.
@@ -129,6 +136,7 @@ SUITE = Suite(
             "crowd",
             "contention",
         ),
+        "Several domains": tuple(w for w in WORKLOADS if w.endswith("_domains")),
         "Pauses and memory": ("pause", "release", "pacing"),
     },
     floors={
@@ -144,6 +152,14 @@ SUITE = Suite(
         "churn": "ocaml_array",
         "pacing": "ocaml_array",
         "pause": "ocaml_array",
+        "choice": "ocaml",
+        "pressure": "ocaml",
+        "local_roots_domains": "ocaml",
+        "perm_count_domains": "ocaml",
+        "ephemeral_domains": "ocaml",
+        "choice_domains": "ocaml",
+        "globroots_domains": "ocaml",
+        "synthetic_domains": "ocaml",
     },
     headlines=(
         ("pair", "create+delete, geometric mean"),
@@ -174,5 +190,5 @@ SUITE = Suite(
     beside=("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc"),
     baselines=NO_ROOT,
     variants=VARIANTS,
-    why_not=WHY_NOT,
+    why_not=reasons.WHY_NOT,
 )
