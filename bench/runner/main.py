@@ -151,8 +151,8 @@ def write_report(folders: list[Path], path: Path) -> None:
 def listing() -> None:
     for suite in SUITES.values():
         for title, table in (("workloads", suite.workloads), ("implementations", suite.implementations)):
-            print(f"{suite.title}, {title}:", *(f"  {x.name:<18}{x.note}" for x in table.values()), sep="\n")
-    print("Boxroot, builds:", *(f"  {b.name:<18}{b.note}" for b in BUILDS.values()), sep="\n")
+            print(f"{suite.title}, {title}:", *(f"  {x.name:<23}{x.note}" for x in table.values()), sep="\n")
+    print("Boxroot, builds:", *(f"  {b.name:<23}{b.note}" for b in BUILDS.values()), sep="\n")
 
 
 def main() -> int:
