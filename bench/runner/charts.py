@@ -351,7 +351,9 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
         out.append(f'<text x="{LABELS - 12}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
         if ratio.value < low:
             out.append(f'<path class="{cls}" d="M{x(low) - 2:.1f} {y}l9 -4.5v9z"/>')
-            out.append(f'<text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{ratio.value:.2g}</text>')
+            out.append(
+                f'<text class="{cls}" x="{PICTURE_WIDTH - 8}" y="{y + 4}" text-anchor="end">{ratio.value:.2g}</text>'
+            )
             continue
         if ratio.low is not None and ratio.high is not None:
             out.append(

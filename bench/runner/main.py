@@ -46,13 +46,15 @@ def output_folder(options: Namespace, suite: Suite, version: str, facts: dict[st
     return options.out or (publish.RESULTS if options.record else MADE_HERE) / suite.name / version / name
 
 
-def begin(out: Path, options: Namespace, facts: dict[str, str]) -> set[tuple]:
-    """What of the run is there already. Without --resume the folder is emptied of an earlier one."""
+def begin(out: Path, options: Namespace, facts: dict[str, str]) -> set[tuple] | None:
+    """What of the run is there already; None: all. Without --resume the folder is emptied of an earlier one."""
     out.mkdir(parents=True, exist_ok=True)
     if options.resume and (out / "raw.csv").exists():
         before = read_run(out)
         if differing := [k for k in ("commit", "mode", "OCaml", "processor") if before.facts.get(k) != facts[k]]:
             raise Refused(f"--resume: {out} is of another {' and another '.join(differing)}")
+        if before.facts.get("complete") != "no":
+            return None
         facts["resumed"] = facts["date"]
         facts["date"] = before.facts["date"]
         return {(f.round, f.workload, f.case, f.implementation) for f in before.results.figures}
@@ -94,6 +96,9 @@ def measure(options: Namespace, suite: Suite) -> int:
     out = output_folder(options, suite, compiler.version, facts)
     facts |= plan.facts
     done = begin(out, options, facts)
+    if done is None:
+        say(f"{os.path.relpath(out)}: that run has ended; nothing to resume")
+        return 0
     write_facts(out / "facts.json", {**facts, "complete": "no"})
     raw, others = RawFile(out / "raw.csv"), machine.Others()
 

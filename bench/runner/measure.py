@@ -17,10 +17,10 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from .model import Absence, Job
 from .results import SERIES_FIELDS, Figure
 
-MAIN, FIRST = (
-    3.0,
-    8.0,
-)  # how much more time the two main columns of a case are worth than the others, and a first round than later ones
+# What a round of a job is worth, in seconds for which it is run: a first round most, since it fills a cell; then the next
+# two of the main columns, since an interval needs them.
+FIRST, SURE, MAIN = 24.0, 8.0, 3.0
+SURE_ROUNDS = 3
 
 
 def one_line(text: str) -> str:
@@ -90,12 +90,18 @@ def schedule(
     others; the first round and the `main` implementations are worth more. 0: it does not fit at all."""
     cost = cost or {j: j.case.seconds for j in jobs}
     number = dict(have or dict.fromkeys(jobs, 0))
+
+    def price(job: Job, n: int) -> float:
+        is_main = job.implementation in main
+        worth = FIRST if n == 0 else SURE if is_main and n < SURE_ROUNDS else 1 / (n + 1)
+        return cost[job] / worth / (MAIN if is_main else 1)
+
     units = sorted(
-        (cost[job] * (n + 1 if n else 1 / FIRST) / (MAIN if job.implementation in main else 1), at, n)
+        (price(job, n), n, at)
         for at, job in enumerate(jobs)
         for n in range(number[job], 1 if job.case.once else rounds)
     )
-    for _, at, n in units:
+    for _, n, at in units:
         job = jobs[at]
         if number[job] == n and cost[job] <= seconds:
             number[job] += 1

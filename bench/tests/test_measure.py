@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Which rounds are run: within a budget, after a failure, after an interruption. And how a program's output is read."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from helpers import FACTS, figures
+from runner.main import Refused, begin
 from runner.measure import measure_all, run_job, schedule
 from runner.model import Case, Job, Workload
-from runner.results import Figure
+from runner.results import Figure, write_facts, write_raw
 
 
 def job(name: str, implementation: str = "boxroot", seconds: float = 1.0, once: bool = False) -> Job:
@@ -41,6 +44,12 @@ def test_main_columns_get_more_rounds():
     ours, other = job("a", "boxroot", 10), job("a", "global", 10)
     number = schedule([other, ours], 9, 60, main=("boxroot",))
     assert number[ours] > number[other] > 0
+
+
+def test_main_columns_have_an_interval_first():
+    ours, other = job("a", "boxroot", 10), job("a", "global", 10)
+    assert schedule([other, ours], 9, 45, main=("boxroot",)) == {ours: 3, other: 1}
+    assert schedule([other, ours], 9, 20, main=("boxroot",)) == {ours: 1, other: 1}
 
 
 def test_rounds_alternate_in_order():
@@ -78,6 +87,24 @@ def test_what_turns_out_quick_gets_more_rounds():
     ran, run = recorder()
     measure_all(jobs, 5, run, lambda _: None, set(), 60, quiet=True)
     assert len(ran) == 5
+
+
+def test_resuming(tmp_path):
+    facts = {**FACTS, "date": "now"}
+    resume, again = Namespace(resume=True), Namespace(resume=False)
+    assert begin(tmp_path, resume, dict(facts)) == set()
+    write_raw(tmp_path / "raw.csv", figures("pair", "create", [1, 1], [2]))
+    write_facts(tmp_path / "facts.json", {**facts, "complete": "no"})
+    assert begin(tmp_path, resume, dict(facts)) == {
+        (0, "pair", "", "boxroot"),
+        (1, "pair", "", "boxroot"),
+        (0, "pair", "", "boxroot-0.4.0"),
+    }
+    with pytest.raises(Refused, match="another commit"):
+        begin(tmp_path, resume, {**facts, "commit": "other"})
+    write_facts(tmp_path / "facts.json", facts)  # it ended
+    assert begin(tmp_path, resume, dict(facts)) is None
+    assert begin(tmp_path, again, dict(facts)) == set() and not (tmp_path / "raw.csv").exists()
 
 
 def script(folder: Path, text: str) -> Path:

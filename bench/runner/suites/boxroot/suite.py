@@ -76,6 +76,9 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
     for b in dict.fromkeys(j.build for j in jobs):
         command = compiler.c_command(b)
         plan.facts[f"C code, build {b}"] = first_line([command[0], "--version"]) + ": " + " ".join(command)
+    if options.estimate:
+        plan.jobs = jobs
+        return plan
     build_all(jobs, compiler, plan)
     plan.jobs = [j for j in jobs if j.program in plan.programs]
     plan.arguments["cores"] = str(os.cpu_count())

@@ -74,6 +74,9 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
     plan.facts["C library"] = (
         " ".join((os.confstr("CS_GNU_LIBC_VERSION") or "").split()) if "CS_GNU_LIBC_VERSION" in os.confstr_names else ""
     )
+    if options.estimate:
+        plan.jobs = jobs
+        return plan
     build_all(jobs, builder, plan)
     if getattr(builder, "coq", None):
         plan.facts["Coq"] = ", ".join((builder.coq / "versions").read_text().splitlines())
