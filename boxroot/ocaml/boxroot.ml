@@ -15,7 +15,7 @@ type stats = {
   bytes_reserved : int;
   pools_in_use : int;
   pools_peak : int;
-  pools_decommitted : int;
+  pools_purged : int;
   pools_adopted : int;
   roots_last_cycle : int;
   create_slow : int;

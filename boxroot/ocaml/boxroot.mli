@@ -28,7 +28,7 @@ type stats = {
   bytes_reserved : int;  (** address space taken from the system *)
   pools_in_use : int;  (** pools that hold, or are about to hold, roots *)
   pools_peak : int;  (** sum over domains of the most pools each has had in use *)
-  pools_decommitted : int;  (** times the memory of a pool was decommitted *)
+  pools_purged : int;  (** times the memory of a pool was purged *)
   pools_adopted : int;  (** pools adopted from domains that ended *)
   roots_last_cycle : int;  (** live roots at the start of the last major cycle (OCaml 5), an upper bound *)
   create_slow : int;  (** creations that left the inline path *)

@@ -3,15 +3,15 @@
 #include "fault.h"
 #include "place.h"
 
-static uintptr_t *link_of(bxr_pool *p) { return &p->slots[p->extent]; }
+static uintptr_t *link_of(bxr_pool *p) { return &p->slots[p->shown]; }
 
 void bxr_chain_add(bxr_domain *d, bxr_pool *p, bxr_pool *first)
 {
   uint32_t active = p->head.active;
-  p->extent = active + BXR_EXTENT_AHEAD < BXR_CAPACITY ? active + BXR_EXTENT_AHEAD : BXR_CAPACITY;
-  for (uint32_t i = active; i < p->extent; i++) p->slots[i] = BXR_FREE_END;
+  p->shown = active + BXR_SHOWN_AHEAD < BXR_CAPACITY ? active + BXR_SHOWN_AHEAD : BXR_CAPACITY;
+  for (uint32_t i = active; i < p->shown; i++) p->slots[i] = BXR_FREE_END;
   *link_of(p) = first == NULL ? BXR_FREE_END : (uintptr_t)first->slots;
-  p->block_header = bxr_runtime_block_header(p->extent + 1);
+  p->block_header = bxr_runtime_block_header(p->shown + 1);
   p->earlier = NULL;
   if (first != NULL) first->earlier = p;
   else d->chain_end = p;

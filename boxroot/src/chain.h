@@ -7,7 +7,7 @@
    The two never meet in a pool: each runs on the domain's own thread, or for it while the world is stopped; the marker opens a pool by
    marking its header, which tells. A pool that is not open yet can be taken out of the middle of the chain likewise.
 
-   Invariant: while the domain is marking, p->earlier->slots[p->earlier->extent] leads to p for each pool p of the chain but the first;
+   Invariant: while the domain is marking, p->earlier->slots[p->earlier->shown] leads to p for each pool p of the chain but the first;
    the pools that the marker has opened are those at its beginning. */
 #ifndef BXR_CHAIN_H
 #define BXR_CHAIN_H

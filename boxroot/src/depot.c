@@ -126,8 +126,8 @@ static uint64_t whole_groups(uint64_t pools, unsigned group)
   return whole;
 }
 
-/* Decommits the memory of these pools of r, which are the caller's, and then gives the pools back. On systems with large pages neighbours
-   in the depot are taken along: only whole pages can be decommitted. */
+/* Purges the memory of these pools of r, which are the caller's, and then gives the pools back. On systems with large pages neighbours
+   in the depot are taken along: only whole pages can be purged. */
 static void return_pools(bxr_region *r, uint64_t pools)
 {
   size_t page = bxr_memory_page_size();
@@ -145,7 +145,7 @@ static void return_pools(bxr_region *r, uint64_t pools)
     unsigned from = (unsigned)__builtin_ctzll(m);
     unsigned length = ~(m >> from) == 0 ? 64 : (unsigned)__builtin_ctzll(~(m >> from));
     uint64_t run = (length == 64 ? ~(uint64_t)0 : ((uint64_t)1 << length) - 1) << from;
-    if (bxr_memory_decommit(bxr_region_pool(r, from), length * BXR_POOL_SIZE)) {
+    if (bxr_memory_purge(bxr_region_pool(r, from), length * BXR_POOL_SIZE)) {
       bxr_add_relaxed(&kept, -(uint64_t)__builtin_popcountll(bxr_load_relaxed(&r->dirty) & run & neighbours));
       bxr_fetch_and_seq_cst(&r->dirty, ~run);
     }

@@ -47,7 +47,7 @@ typedef struct bxr_domain {
   bool scanning;              /* slots are being visited */
   uint64_t idle;              /* pools that have memory and are not in use */
   uint64_t idle_least;        /* the least of `idle` since the start of the cycle: so many were not needed */
-  uint64_t surplus;           /* of these, how many are still to be decommitted */
+  uint64_t surplus;           /* of these, how many are still to be purged */
   bxr_counters count;
 } __attribute__((aligned(128))) bxr_domain;
 

@@ -65,7 +65,7 @@ static void return_idle_pools(bxr_domain *d, uint64_t n, bool all)
       d->idle--;
     }
     n -= k;
-    bxr_count(&d->count.pools_decommitted, bxr_depot_return(pools, k, all));
+    bxr_count(&d->count.pools_purged, bxr_depot_return(pools, k, all));
   }
   if (d->idle_least > d->idle) d->idle_least = d->idle;
   if (d->surplus > d->idle) d->surplus = d->idle;

@@ -15,8 +15,8 @@ BXR_INTERNAL void bxr_idle_release(bxr_domain *d, bxr_pool *p);
    has free slots, and at each of these slots once per use of the pool. */
 BXR_INTERNAL void bxr_idle_release_empty(bxr_domain *d);
 
-/* Decommits some pools that a whole major cycle did not need (at most BXR_TRIM_AT_ONCE of them, to keep pauses
-   short; the rest later), and returns them to the depot. bxr_idle_new_cycle counts them. bxr_idle_trim_all decommits everything that holds
+/* Purges some pools that a whole major cycle did not need (at most BXR_TRIM_AT_ONCE of them, to keep pauses
+   short; the rest later), and returns them to the depot. bxr_idle_new_cycle counts them. bxr_idle_trim_all purges everything that holds
    no root. */
 #define BXR_TRIM_AT_ONCE 16
 BXR_INTERNAL void bxr_idle_trim(bxr_domain *d);

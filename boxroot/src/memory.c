@@ -62,7 +62,7 @@ void *bxr_memory_reserve(size_t size)
   return p;
 }
 
-bool bxr_memory_decommit(void *start, size_t size)
+bool bxr_memory_purge(void *start, size_t size)
 {
   int error = errno;
   bool given = madvise(start, size, MADV_DONTNEED) == 0;

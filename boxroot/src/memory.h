@@ -9,9 +9,9 @@
    Cost: one to four system calls. */
 BXR_INTERNAL void *bxr_memory_reserve(size_t size);
 
-/* Decommits [start, start + size): bounds on page boundaries of the system. False when the system refuses (locked memory);
+/* Purges [start, start + size): bounds on page boundaries of the system. False when the system refuses (locked memory);
    the range holds what it held or zeroes then, zeroes otherwise. */
-BXR_INTERNAL bool bxr_memory_decommit(void *start, size_t size);
+BXR_INTERNAL bool bxr_memory_purge(void *start, size_t size);
 
 /* The size of the system's pages. Cost: a system call the first time. */
 BXR_INTERNAL size_t bxr_memory_page_size(void);

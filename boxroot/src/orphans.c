@@ -46,7 +46,7 @@ static void return_empty(bxr_domain *d)
       pools[n] = d->list[BXR_PLACE_IDLE];
       bxr_place_move(d, pools[n], BXR_PLACE_NONE, false);
     }
-    bxr_count(&d->count.pools_decommitted, bxr_depot_return(pools, n, false));
+    bxr_count(&d->count.pools_purged, bxr_depot_return(pools, n, false));
   }
   d->idle = 0;
 }

@@ -10,7 +10,7 @@ void bxr_pool_format(bxr_pool *p)
   bxr_store_relaxed(&p->home, (struct bxr_domain *)NULL);
   p->next = p->prev = p;
   p->earlier = NULL;
-  p->snapshot = p->extent = 0;
+  p->snapshot = p->shown = 0;
   p->place = BXR_PLACE_NONE;
   p->exact = true;
   p->adopted = p->darkened = false;

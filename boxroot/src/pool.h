@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
-   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of extent + 1 fields, the first slots and, last, in
+   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of shown + 1 fields, the first slots and, last, in
    the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a chain: a marker that is given
    the first one reaches all others. Since the link comes last it has read (nearly) all of a pool before it opens the next one: its
    stack stays shallow. `earlier` leads back in the chain, from a pool to the one that links to it (chain.h).
@@ -13,7 +13,7 @@
    - everything else: the owner; any thread may compare the atomic words of the head.
 
    Invariants, checked by validate.c in the checked build:
-     active <= extent <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity;
+     active <= shown <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity;
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
@@ -44,7 +44,7 @@ typedef struct bxr_pool {
   struct bxr_domain *home;      /* the record of the domain that it belongs to; NULL: it has no owner (atomic) */
   struct bxr_pool *next, *prev; /* of the list that `place` names */
   struct bxr_pool *earlier;     /* in the chain: the pool whose last field is a link to this one */
-  uint32_t extent;              /* slots covered by block_header; the link follows them */
+  uint32_t shown;               /* slots that block_header covers, which the marker reads; the link follows them */
   uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
   uint8_t place;
   bool exact;                    /* `freed` counts all free slots */
@@ -59,7 +59,7 @@ typedef struct bxr_pool {
 #define BXR_POOL_SLOTS ((BXR_POOL_SIZE - sizeof(bxr_pool)) / sizeof(uintptr_t) - 1)
 #define BXR_CAPACITY ((uint32_t)(BXR_POOL_SLOTS < BOXROOT_POOL_CAPACITY ? BXR_POOL_SLOTS : BOXROOT_POOL_CAPACITY))
 #define BXR_ACTIVATED_AT_ONCE 128
-#define BXR_EXTENT_AHEAD 256 /* slots that can still be put in use while the marker is under way */
+#define BXR_SHOWN_AHEAD 256 /* slots that can still be put in use while the marker is under way */
 
 _Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t), "the block header precedes field 0");
 _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");

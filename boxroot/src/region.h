@@ -4,7 +4,7 @@
    pages stay untouched, and cost nothing, in programs that never defer a deletion.
 
    The address space of a region is never returned, and a pool's header stays where it is: a thread that still looks at a pool that changed
-   hands, or whose memory was decommitted, reads a valid, if outdated, word.
+   hands, or whose memory was purged, reads a valid, if outdated, word.
 
    Invariants: bit 0 of `unused` is clear; a pool of bit 1 in `unused` is empty, has no pending deletion, and has no owner;
    the bitmap of pending deletions of a pool that changes hands while it is empty is zero. */

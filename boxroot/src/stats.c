@@ -24,8 +24,8 @@ void boxroot_print_stats(void)
          OCAML_VERSION_STRING, BXR_KNOWN_RUNTIME ? "" : ", which it was not tested with");
 #endif
   printf("boxroot: pools of %" PRIu64 " KiB, %" PRIu64 " roots each\n", s.pool_bytes / 1024, s.pool_capacity);
-  printf("  pools in use: %" PRIu64 " (peak %" PRIu64 ", times decommitted %" PRIu64 "), address space: %" PRIu64 " MiB\n",
-         s.pools_in_use, s.pools_peak, s.pools_decommitted, s.bytes_reserved >> 20);
+  printf("  pools in use: %" PRIu64 " (peak %" PRIu64 ", times purged %" PRIu64 "), address space: %" PRIu64 " MiB\n",
+         s.pools_in_use, s.pools_peak, s.pools_purged, s.bytes_reserved >> 20);
   printf("  roots at the start of the last major cycle: at most %" PRIu64 "\n", s.roots_last_cycle);
   printf("  slow paths: create %" PRIu64 ", delete %" PRIu64 ", modify %" PRIu64 "; remote deletions: %" PRIu64 "\n",
          s.create_slow, s.delete_slow, s.modify_slow, s.delete_remote);

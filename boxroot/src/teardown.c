@@ -8,21 +8,21 @@
 #include "remote.h"
 #include "status.h"
 
-/* Roots that were torn down may still be deleted: the words of their pool must say that it has no owner. `decommit`: no marker may read it. */
-static void dissolve_pools(bxr_pool **pools, unsigned n, bool decommit)
+/* Roots that were torn down may still be deleted: the words of their pool must say that it has no owner. `purge`: no marker may read it. */
+static void dissolve_pools(bxr_pool **pools, unsigned n, bool purge)
 {
   for (unsigned i = 0; i < n; i++) {
     bxr_pool_close(pools[i]);
     bxr_remote_forget(pools[i]);
-    if (!decommit) bxr_store_seq_cst(&pools[i]->home, (bxr_domain *)NULL);
+    if (!purge) bxr_store_seq_cst(&pools[i]->home, (bxr_domain *)NULL);
     else bxr_pool_renew(pools[i]);
   }
-  if (!decommit) return;
+  if (!purge) return;
   (void)bxr_depot_return(pools, n, true);
   for (unsigned i = 0; i < n; i++) bxr_pool_close(pools[i]);
 }
 
-static void dissolve_ring(bxr_pool *ring, bool decommit)
+static void dissolve_ring(bxr_pool *ring, bool purge)
 {
   bxr_pool *pools[BXR_RETURN_AT_ONCE];
   for (bxr_pool *p = ring; p != NULL;) {
@@ -31,7 +31,7 @@ static void dissolve_ring(bxr_pool *ring, bool decommit)
       pools[n++] = p;
       p = p->next == ring ? NULL : p->next;
     } while (p != NULL && n < BXR_RETURN_AT_ONCE);
-    dissolve_pools(pools, n, decommit);
+    dissolve_pools(pools, n, purge);
   }
 }
 

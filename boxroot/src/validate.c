@@ -33,8 +33,8 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
     free++;
   }
   if (bxr_barrier_awaits_marker(d, p) && !p->adopted) {
-    BXR_ASSERT(p->head.active <= p->extent && p->extent <= BXR_CAPACITY);
-    for (uint32_t i = p->head.active; i < p->extent; i++) BXR_ASSERT((p->slots[i] & 1) == 1);
+    BXR_ASSERT(p->head.active <= p->shown && p->shown <= BXR_CAPACITY);
+    for (uint32_t i = p->head.active; i < p->shown; i++) BXR_ASSERT((p->slots[i] & 1) == 1);
   }
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
@@ -59,7 +59,7 @@ static void validate_chain(bxr_domain *d)
   bool opened = false;
   for (bxr_pool *p = d->chain_end; p != NULL; p = p->earlier) {
     BXR_ASSERT(bxr_domain_owns(d, p) && p->snapshot == d->cycle && !p->adopted && ++n <= d->chain_pools);
-    BXR_ASSERT(p->earlier == NULL || p->earlier->slots[p->earlier->extent] == (uintptr_t)p->slots);
+    BXR_ASSERT(p->earlier == NULL || p->earlier->slots[p->earlier->shown] == (uintptr_t)p->slots);
     bool visited = bxr_runtime_block_visited(p->block_header);
     BXR_ASSERT(visited || !opened);
     opened = visited;

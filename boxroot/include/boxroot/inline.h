@@ -33,7 +33,7 @@ typedef struct bxr_pool_head {
 } bxr_pool_head;
 
 /* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The
-   memory of a pool that was decommitted can read as zeroes; then `maker` equals the absent domain (NULL), but `free` is not a slot. */
+   memory of a pool that was purged can read as zeroes; then `maker` equals the absent domain (NULL), but `free` is not a slot. */
 #if BXR_OCAML5
 extern __thread bxr_pool_head *bxr_cache BXR_LINK_NAME(cache) BXR_TLS_MODEL;
 #else /* one domain, one current pool */

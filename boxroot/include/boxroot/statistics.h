@@ -14,7 +14,7 @@
 #define BOXROOT_COUNTERS(X) \
   X(pools_in_use, "pools that hold, or are about to hold, roots") \
   X(pools_peak, "sum over domains of the most pools each has had in use") \
-  X(pools_decommitted, "times the memory of a pool was decommitted") \
+  X(pools_purged, "times the memory of a pool was purged") \
   X(pools_adopted, "pools adopted from domains that ended") \
   X(roots_last_cycle, "live roots at the start of the last major cycle (OCaml 5), an upper bound") \
   X(create_slow, "creations that left the inline path") \

@@ -183,8 +183,8 @@ pub struct BoxrootStats {
     pub pools_in_use: u64,
     /// Sum over domains of the most pools each has had in use.
     pub pools_peak: u64,
-    /// Times the memory of a pool was decommitted.
-    pub pools_decommitted: u64,
+    /// Times the memory of a pool was purged.
+    pub pools_purged: u64,
     /// Pools adopted from domains that ended.
     pub pools_adopted: u64,
     /// Live roots at the start of the last major cycle (OCaml 5), an upper bound.
