@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The chain of pools that OCaml 5's marker is given at the start of a major cycle. The marker reads it from its first pool, in slices,
    within its own budget. The library shortens it from the other end: it darkens the values of the last pool and cuts the pool off, so
-   that the marker never comes to it. That is the same work, and it is done outside the marker's budget, as a scan of all roots at the start
+   that the marker never reads it. That is the same work, and it is done outside the marker's budget, as a scan of all roots at the start
    of the cycle would do it (pace.h).
 
    The two never meet in a pool: each runs on the domain's own thread, or for it while the world is stopped; the marker opens a pool by

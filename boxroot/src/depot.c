@@ -126,7 +126,7 @@ static uint64_t whole_groups(uint64_t pools, unsigned group)
   return whole;
 }
 
-/* Purges the memory of these pools of r, which are the caller's, and then gives the pools back. On systems with large pages neighbours
+/* Purges the memory of these pools of r, which are the caller's, and then returns the pools. On systems with large pages neighbours
    in the depot are taken along: only whole pages can be purged. */
 static void return_pools(bxr_region *r, uint64_t pools)
 {
@@ -157,7 +157,7 @@ static void return_pools(bxr_region *r, uint64_t pools)
 
 unsigned bxr_depot_return(bxr_pool **pools, unsigned n, bool all)
 {
-  for (unsigned i = 1; i < n; i++) { /* they are few, and nearly sorted as a rule */
+  for (unsigned i = 1; i < n; i++) { /* they are few, and usually nearly sorted */
     bxr_pool *p = pools[i];
     unsigned j = i;
     for (; j > 0 && pools[j - 1] > p; j--) pools[j] = pools[j - 1];

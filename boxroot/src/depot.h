@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The depot: the pools that belong to no domain, in all regions. Domains take pools from any region and give them back when they are empty,
+/* The depot: the pools that belong to no domain, in all regions. Domains take pools from any region and return them when they are empty,
    so that the number of regions follows the number of pools in use, whatever domains came and went. Any thread may call these functions.
 
    Nothing here relies on purged memory reading as zeroes: the system may refuse to take it (locked memory).
@@ -14,7 +14,7 @@
    NULL and errno == ENOMEM on failure. Cost: some atomic operations; four system calls for a new region. */
 BXR_INTERNAL bxr_pool *bxr_depot_claim(void);
 
-/* Gives the n pools back, which must be empty and the caller's. Their memory is purged, but for some that the next claims find
+/* Returns the n pools, which must be empty and the caller's. Their memory is purged, but for some that the next claims find
    with their memory, unless `all` is true. Sorts the array. The number whose memory was purged. Needs no lock.
    Cost: a system call for each run of neighbours. */
 #define BXR_RETURN_AT_ONCE 64

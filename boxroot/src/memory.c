@@ -26,7 +26,7 @@ static void *map_aligned(size_t size)
   return p + before;
 }
 
-/* Address space comes in extents that hold several regions, so that these lie side by side: the system then describes them by one mapping. */
+/* Address space comes in extents that hold several regions, so that these are neighbours: the system then describes them by one mapping. */
 enum { EXTENT = 1 << 25 };
 static char *rest_of_extent; /* the part that no region uses yet (atomic) */
 

@@ -7,13 +7,13 @@
    stack stays shallow. `earlier` leads back in the chain, from a pool to the one that links to it (chain.h).
 
    Who may touch what ("owner": the thread that holds the lock of the domain that is the pool's home):
-   - slots: a live one belongs to whoever owns the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
+   - slots: a live one belongs to the owner of the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
    - pending_groups: any thread, atomically (remote.h).
    - home: the owner stores it, any thread reads it.
    - everything else: the owner; any thread may compare the atomic words of the head.
 
    Invariants, checked by validate.c in the checked build:
-     active <= shown <= capacity while a marker may come to the pool (the slots between are odd); active <= capacity;
+     active <= shown <= capacity while a marker may read the pool (the slots between are odd); active <= capacity;
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
@@ -48,7 +48,7 @@ typedef struct bxr_pool {
   uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
   uint8_t place;
   bool exact;                    /* `freed` counts all free slots */
-  bool adopted;                  /* taken over in mid-cycle: the previous owner's marker may still read it */
+  bool adopted;                  /* adopted in mid-cycle: the previous owner's marker may still read it */
   bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
   struct bxr_pool *pending_next; /* of the list of pools with pending deletions */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
@@ -71,7 +71,7 @@ BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 /* Puts the next slots that were never used on the (empty) free list. False when there are none below `limit`. */
 BXR_INTERNAL bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
 
-/* Makes an empty pool as good as new: no slot was ever used. No marker may come to it any more. Cost: constant. */
+/* Resets an empty pool: no slot was ever used. No marker may read it any more. Cost: constant. */
 BXR_INTERNAL void bxr_pool_renew(bxr_pool *p);
 
 /* Takes a slot. The pool must have a free one. */

@@ -86,7 +86,7 @@ BXR_INTERNAL uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t 
 /* The header of a block of `words` fields that the marker has yet to visit. */
 BXR_INTERNAL uintptr_t bxr_runtime_block_header(size_t words);
 
-/* Whether the marker has come to the block of this header. */
+/* Whether the marker has visited the block of this header. */
 BXR_INTERNAL bool bxr_runtime_block_visited(uintptr_t header);
 
 /* A block is young iff start <= v < start + size. */

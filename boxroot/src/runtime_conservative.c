@@ -22,7 +22,7 @@
 
 bool bxr_runtime_is_young(value block) { return Is_young(block); }
 
-/* Set for good once a minor collection has left a value where it was: the collector keeps young values longer than one collection. Then
+/* Set permanently once a minor collection has left a value where it was: the collector keeps young values longer than one collection. Then
    a pool that has been scanned may still hold young values, and each minor collection is shown all roots. No version does that so far. */
 static bool values_stay_young; /* (atomic) */
 

@@ -101,8 +101,8 @@ static void slice_hook(void)
 #endif
 #endif
 
-/* Puts `ours` in a hook. Whoever finds it there finds *earlier set: it is written before, and the hook is published with release. While
-   another library changes the hook at the same time, we look again. */
+/* Puts `ours` in a hook. A thread that finds it there finds *earlier set: it is written before, and the hook is published with release. While
+   another library changes the hook at the same time, this is repeated. */
 #define PUT_IN_FRONT(hook, ours, earlier, type) \
   do { \
     type before = bxr_hook_load_relaxed(hook); \

@@ -40,7 +40,7 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
 
 /* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run finalisers
    (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the bitmaps, and a pool in which a
-   root was created is young again, so the loop comes to it. */
+   root was created is young again, so the loop handles it. */
 static void scan_minor(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();

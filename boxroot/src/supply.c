@@ -12,7 +12,7 @@
 #define FEW (BXR_CAPACITY / 16 + 1) /* values that are always worth marking at once */
 #define CANDIDATES 4 /* looked at in each search; the others have their turn later */
 
-/* The current pool has no room, for good or until the marker has finished. */
+/* The current pool has no room, at least until the marker has finished. */
 static void retire_current(bxr_domain *d)
 {
   bxr_pool *p = d->current;

@@ -73,7 +73,7 @@ void bxr_thread_await_progress(long thread, bool const *ended)
 {
   enum { BRIEFLY = 40, PROGRESS = 100000 /* ns */, PAUSE = 50000 /* ns */ };
   enum { LONG = 1000000000 / PAUSE, SHORT = 20000000 / PAUSE };
-  for (int i = 0; i < BRIEFLY; i++) { /* the end of a thread is near as a rule */
+  for (int i = 0; i < BRIEFLY; i++) { /* usually the end of the thread is near */
     if (bxr_load_acquire(ended)) return;
     sched_yield();
   }

@@ -8,7 +8,7 @@
 /* Lets another thread run. */
 BXR_INTERNAL void bxr_thread_yield(void);
 
-/* Whether `p` lies in the stack that the system gave this thread. Unknown: where there is no way to ask, or where asking
+/* Whether `p` is in the stack that the system gave this thread. Unknown: where there is no way to ask, or where asking
    needs /proc or a file descriptor (the first thread's bounds) and they are not available now. Cost: a comparison; one to
    four system calls at first. */
 typedef enum { BXR_THREAD_NO, BXR_THREAD_YES, BXR_THREAD_UNKNOWN } bxr_thread_answer;

@@ -2,23 +2,23 @@
 //! The hot paths, as in `boxroot/inline.h`, which explains the words. Three builds:
 //! - checked: every call goes to the C library;
 //! - `boxroot_thread_words` set (by build.rs, when OCaml's version and the target are known): all paths are inline. The
-//!   words that say who calls are thread-local variables of C, read in the initial-exec model by inline assembly;
+//!   words that say which domain calls are thread-local variables of C, read in the initial-exec model by inline assembly;
 //! - otherwise: every call goes to the C library.
 //!
 //! `create_in` and `delete_in` are inline with OCaml 5 only: with 4.14 they are `create` and `delete` (`boxroot/inline.h`).
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
-//! - POOLS: the memory of a pool stays readable for ever, and a root lies in a pool, aligned on POOL_SIZE, that starts
+//! - POOLS: the memory of a pool stays readable for ever, and a root is in a pool, aligned on POOL_SIZE, that starts
 //!   with a PoolHead.
 //! - WORDS: a comparison word of a pool equals the domain whose lock this thread holds only if this thread may do that
 //!   operation: free a slot (`owner`), take one (`maker`), store any value in a live one (`young_owner`). Until the
-//!   thread gives the lock up, nobody else writes `free`, `freed` and the free slots; the three words are atomic, since
+//!   thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are atomic, since
 //!   others may compare them meanwhile.
 //! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
-//!   was given back it is 0.
-//! - SOURCE: the `source` of a domain's record is never null, and belongs to who holds that domain's lock.
-//! - ROOT: a live root's slot may be written by the root's owner who holds a domain lock, and by the collector when
-//!   nobody does.
+//!   was purged it is 0.
+//! - SOURCE: the `source` of a domain's record is never null, and belongs to the holder of that domain's lock.
+//! - ROOT: a live root's slot may be written by the root's owner if it holds a domain lock, and by the collector when
+//!   no thread holds one.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(boxroot_thread_words))]
@@ -108,7 +108,7 @@ mod without_words {
     #[cfg(boxroot_thread_words = "ocaml5")]
     pub unsafe fn delete_in(d: BoxrootDomain, br: BoxRoot) {
         let pool = pool_of(br);
-        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; nobody writes `state`
+        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; no thread writes `state`
         // meanwhile, so a plain read will do. The slow path needs nothing but a live root.
         unsafe {
             let state = addr_of!((*d.head.as_ptr()).state).cast::<*mut c_void>().read();
@@ -203,7 +203,7 @@ mod thread {
         ([$($reading:ident),+] $($name:tt)+) => {{
             let distance: usize;
             let word: *mut _;
-            // SAFETY: the variable exists, in this model: build.rs sees to it that C uses the same. Nothing is written.
+            // SAFETY: the variable exists, in this model: build.rs makes sure that C uses the same. Nothing is written.
             unsafe {
                 asm!(
                     concat!("mov {}, qword ptr [rip + ", $($name)+, "@GOTTPOFF]"),
@@ -226,7 +226,7 @@ mod thread {
         ([$($reading:ident),+] $($name:tt)+) => {{
             let distance: usize;
             let word: *mut _;
-            // SAFETY: the variable exists, in this model: build.rs sees to it that C uses the same. Nothing is written.
+            // SAFETY: the variable exists, in this model: build.rs makes sure that C uses the same. Nothing is written.
             unsafe {
                 asm!(
                     concat!("adrp {0}, :gottprel:", $($name)+),

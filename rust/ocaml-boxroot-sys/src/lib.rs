@@ -46,7 +46,7 @@ pub fn boxroot_get_ref(br: BoxRoot) -> *const ValueCell {
 /// The value that the root holds.
 ///
 /// # Safety
-/// The root is not deleted; the domain lock is held. The value is not rooted: it is void once OCaml allocates or
+/// The root is not deleted; the domain lock is held. The value is not rooted: it is invalid once OCaml allocates or
 /// collects.
 #[inline]
 pub unsafe fn boxroot_get(br: BoxRoot) -> Value {
@@ -120,7 +120,7 @@ extern "C" {
     pub fn boxroot_domain_here() -> Option<BoxrootDomain>;
 
     /// Prepares the library; optional in most programs. Needs the domain lock. `true` also when the library is running
-    /// already. After [`boxroot_teardown`] it starts the library afresh. `false` with errno EPERM when the lock is
+    /// already. After [`boxroot_teardown`] it starts the library again. `false` with errno EPERM when the lock is
     /// not held.
     #[link_name = versioned!("setup")]
     pub fn boxroot_setup() -> bool;
@@ -129,25 +129,25 @@ extern "C" {
     #[link_name = versioned!("error_string")]
     pub fn boxroot_error_string() -> *const c_char;
 
-    /// Gives the memory of all roots back and detaches the library from the runtime. Every root is void afterwards:
-    /// deleting one does nothing. To be called when no other thread uses the library.
+    /// Returns the memory of all roots and detaches the library from the runtime. Every root is invalid afterwards:
+    /// deleting one has no effect. To be called when no other thread uses the library.
     #[link_name = versioned!("teardown")]
     pub fn boxroot_teardown();
 
-    /// The state of the library. Needs nothing.
+    /// The state of the library. No requirements.
     #[link_name = versioned!("status")]
     pub fn boxroot_status() -> Status;
 
-    /// Writes a snapshot of the counters to `*out`. Needs nothing; counters of running domains may lag.
+    /// Writes a snapshot of the counters to `*out`. No requirements; counters of running domains may lag.
     #[link_name = versioned!("get_stats")]
     pub fn boxroot_get_stats(out: *mut BoxrootStats);
 
-    /// Prints the counters on the standard output. Needs nothing.
+    /// Prints the counters on the standard output. No requirements.
     #[link_name = versioned!("print_stats")]
     pub fn boxroot_print_stats();
 
     /// The number of live roots; prints where they were created on the standard error output. With the feature `checked` only:
-    /// otherwise it prints nothing, and the result is `u64::MAX`. Needs nothing.
+    /// otherwise it prints nothing, and the result is `u64::MAX`. No requirements.
     #[link_name = versioned!("report_roots")]
     pub fn boxroot_report_roots() -> u64;
 }
