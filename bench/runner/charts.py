@@ -76,13 +76,12 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
         return None
     kinds = {i: kind_of(suite, workload.name, i) for i in medians}
     contestants = {i: m for i, m in medians.items() if kinds[i] in ("ours", "base", "rival")}
-    best = min(contestants, key=lambda i: contestants[i], default=None)
-
-    def ties(name: str) -> bool:
-        if name == best:
-            return True
-        ratio = results.ratio(*key, name, best) if best and name in contestants else None
-        return ratio is not None and (ratio.value <= 1.005 or (ratio.low is not None and ratio.low <= 1))
+    winners: list[str] = []  # the best, and those after it that cannot be told from it
+    for name in sorted(contestants, key=lambda i: contestants[i]) if len(contestants) > 1 else []:
+        ratio = results.ratio(*key, name, winners[0]) if winners else None
+        if ratio and ratio.value > 1 + SAME and (ratio.low is None or ratio.low > 1):
+            break
+        winners.append(name)
 
     main = [m for i, m in medians.items() if kinds[i] in ("ours", "base", "floor")] or list(medians.values())
     most = max(medians.values())
@@ -102,7 +101,7 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
                 min(100.0, 100 * max(value, 0) / end),
                 *(min(100.0, 100 * max(e, 0) / end) for e in ends) if ends else (None, None),
                 value > end * 1.001,
-                ties(name) and workload.compared(metric),
+                name in winners and workload.compared(metric),
                 len(rounds),
             )
         )

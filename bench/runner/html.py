@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from . import charts, machine, papers, text
-from .compiler import BUILDS
+from .compiler import BENCH, BUILDS, ROOT
 from .model import Suite, Workload
 from .results import Results, Run
 from .rows import Row, groups, rows
@@ -100,6 +100,7 @@ def blocks(run: Run, suite: Suite, prefix: str) -> list[tuple[str, list[Block]]]
     for workload in suite.workloads.values():
         if workload.name not in tables:
             continue
+        source = BENCH / "workloads" / ("outheap" if suite.name == "outheap" else "") / f"{workload.source}.ml"
         metric, panels = main_panels(run.results, suite, workload)
         out.setdefault(titles.get(workload.name, "More"), []).append(
             Block(
@@ -109,7 +110,7 @@ def blocks(run: Run, suite: Suite, prefix: str) -> list[tuple[str, list[Block]]]
                 panels,
                 charts.distributions(run.results, suite, workload),
                 tables[workload.name],
-                f"bench/workloads/{'outheap/' if suite.name == 'outheap' else ''}{workload.source}.ml",
+                str(source.relative_to(ROOT)) if source.exists() else "",
             )
         )
     return [(title, some) for title, some in out.items() if some]

@@ -138,5 +138,5 @@ SUITE = Suite(
     must_succeed=(OURS, COUNTING),
     beside=(TABLE,),
     baselines=("thp-only",),
-    variants=("table-order", "outheap-always", COUNTING),
+    variants=(TABLE, "table-order", "outheap-always", COUNTING),
 )
