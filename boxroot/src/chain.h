@@ -2,10 +2,10 @@
 /* The chain of pools that OCaml 5's marker is given at the start of a major cycle. The marker reads it from its first pool, in slices,
    within its own budget. The library shortens it from the other end: it darkens the values of the last pool and cuts the pool off, so
    that the marker never reads it. That is the same work, and it is done outside the marker's budget, as a scan of all roots at the start
-   of the cycle would do it (pace.h).
+   of the cycle would do it (runtime_ocaml5_pace.c).
 
    The two never meet in a pool: each runs on the domain's own thread, or for it while the world is stopped; the marker opens a pool by
-   marking its header, which tells. A pool that is not open yet can be taken out of the middle of the chain likewise.
+   marking its header, so the header tells. A pool that is not open yet can also be taken out of the middle of the chain.
 
    Invariant: while the domain is marking, p->earlier->slots[p->earlier->shown] leads to p for each pool p of the chain but the first;
    the pools that the marker has opened are those at its beginning. */

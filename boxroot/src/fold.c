@@ -68,7 +68,7 @@ static int64_t fold_pool(bxr_domain *d, bxr_pool *p)
     n += (uint32_t)__builtin_popcountll(bits[g]);
   }
   bool whole = !BOXROOT_DEBUG && p->exact && p->head.freed + n == BXR_CAPACITY && p != d->current && !bxr_barrier_awaits_marker(d, p);
-  if (whole) bxr_pool_renew(p);
+  if (whole) bxr_pool_reset(p);
   else
     for (uint64_t m = groups; m != 0; m &= m - 1) {
       unsigned g = (unsigned)__builtin_ctzll(m);

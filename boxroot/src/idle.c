@@ -18,7 +18,7 @@ bxr_pool *bxr_idle_obtain(bxr_domain *d)
     if (p == NULL) return NULL;
     bxr_store_seq_cst(&p->home, d);
   }
-  bxr_pool_renew(p);
+  bxr_pool_reset(p);
   bxr_count(&d->count.pools_in_use, 1);
   if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);
   return p;

@@ -19,7 +19,7 @@ void bxr_pool_format(bxr_pool *p)
   p->block_header = 0;
 }
 
-void bxr_pool_renew(bxr_pool *p)
+void bxr_pool_reset(bxr_pool *p)
 {
   p->head.free = BXR_FREE_END;
   p->head.freed = BXR_CAPACITY;

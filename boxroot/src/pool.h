@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
-   Towards OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of shown + 1 fields, the first slots and, last, in
+   To OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of shown + 1 fields, the first slots and, last, in
    the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a chain: a marker that is given
    the first one reaches all others. Since the link comes last it has read (nearly) all of a pool before it opens the next one: its
    stack stays shallow. `earlier` leads back in the chain, from a pool to the one that links to it (chain.h).
@@ -72,7 +72,7 @@ BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 BXR_INTERNAL bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
 
 /* Resets an empty pool: no slot was ever used. No marker may read it any more. Cost: constant. */
-BXR_INTERNAL void bxr_pool_renew(bxr_pool *p);
+BXR_INTERNAL void bxr_pool_reset(bxr_pool *p);
 
 /* Takes a slot. The pool must have a free one. */
 static inline uintptr_t *bxr_pool_take(bxr_pool *p)

@@ -15,7 +15,7 @@ static void dissolve_pools(bxr_pool **pools, unsigned n, bool purge)
     bxr_pool_close(pools[i]);
     bxr_remote_forget(pools[i]);
     if (!purge) bxr_store_seq_cst(&pools[i]->home, (bxr_domain *)NULL);
-    else bxr_pool_renew(pools[i]);
+    else bxr_pool_reset(pools[i]);
   }
   if (!purge) return;
   (void)bxr_depot_return(pools, n, true);
