@@ -7,7 +7,7 @@ external reserve_code : int -> int = "outheap_ml_reserve"
 external trim : unit -> int = "outheap_ml_trim"
 external report : every:int -> int = "outheap_ml_report"
 
-(* In the order of outheap_statistics in outheap.h. *)
+(* tools/statistics writes this list from outheap.h. *)
 type statistics = {
   chunks : int;
   chunks_tainted : int;
@@ -22,7 +22,7 @@ type statistics = {
   young : int;
   ranges : int;
   commits : int;
-  decommits : int;
+  purges : int;
   reservations : int;
   advises : int;
   met_unknown : int;

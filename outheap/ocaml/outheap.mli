@@ -2,7 +2,8 @@
 
 (** Out-of-heap memory and large pages, as seen from OCaml.
 
-    A program links the runtime variant [_outheap] to have them; linked with the stock runtime, it runs all the same, and {!available} tells. *)
+    Programs linked with the runtime variant [_outheap] have them. A program linked with the stock runtime runs too; {!available} tells which
+    it is. *)
 
 val available : bool
 (** Is this program linked with the runtime variant? Without it: [classify] says [Unknown], statistics are zero, requests are refused. *)
@@ -10,53 +11,53 @@ val available : bool
 (** What a word belongs to. *)
 type kind =
   | Immediate  (** an integer, or another constant *)
-  | Unknown  (** no one's yet *)
+  | Unknown  (** not known *)
   | Major  (** the major heap *)
   | Young  (** a minor heap *)
   | Values  (** static data, and ranges declared to hold values: never marked or moved *)
-  | Foreign  (** not OCaml's: the runtime does not look behind it *)
+  | Foreign  (** not OCaml's: the runtime does not read what it points to *)
 
 val classify : Obj.t -> kind
-(** Any word whatsoever. A load; for static data and foreign memory a binary search. *)
+(** The kind of any word. Cost: a load; for static data and foreign memory a binary search. *)
 
 val reserve : int -> (unit, string) result
-(** [reserve bytes] keeps address space for the heap, for the rest of the run, so that memory which other allocators give
-    and take back never comes to lie in it. Asking again adds to it. *)
+(** [reserve bytes] reserves address space for the heap, for the rest of the run, so that memory which other allocators allocate and free is
+    never placed in it. A further call adds to it. *)
 
 val trim : unit -> int
-(** Gives unused memory of the heap back to the system; {!Gc.compact} does so by itself. Result: bytes. *)
+(** Returns unused memory of the heap to the system, as {!Gc.compact} does. Result: bytes. *)
 
 type statistics = {
-  chunks : int;  (** of 256 MiB of address space *)
-  chunks_tainted : int;  (** left alone: the collector had met a pointer to them before *)
+  chunks : int;  (** chunks of address space that belong to Outheap *)
+  chunks_tainted : int;  (** chunks left alone since the collector had found a pointer into them *)
   reserved : int;  (** bytes of address space *)
-  reserved_ahead : int;  (** of these, not used yet *)
-  committed : int;  (** bytes that can be written *)
-  resident_free : int;  (** of these, not in use, but not given back to the system *)
-  pools : int;
-  pool_pages : int;
-  blocks : int;
-  block_bytes : int;
-  young : int;
-  ranges : int;
-  commits : int;
-  decommits : int;
-  reservations : int;
-  advises : int;
-  met_unknown : int;  (** pointers to unknown memory that marking met *)
-  words_seen : int;  (** this and what follows: with the variant [_outheap_count] only *)
-  words_immediate : int;
-  words_young : int;
-  words_static : int;
-  words_foreign : int;
-  lines_saved : int;
+  reserved_ahead : int;  (** of these, by outheap_reserve or the setting, and not used yet *)
+  committed : int;  (** bytes made accessible *)
+  resident_free : int;  (** of these, bytes not in use, but maybe resident *)
+  pools : int;  (** pools of the major heap in use *)
+  pool_pages : int;  (** large pages that they are cut from *)
+  blocks : int;  (** large blocks in use *)
+  block_bytes : int;  (** bytes in them *)
+  young : int;  (** bytes committed for minor heaps *)
+  ranges : int;  (** ranges of static data and declared values *)
+  commits : int;  (** system calls that commit memory *)
+  purges : int;  (** system calls that return memory *)
+  reservations : int;  (** system calls that reserve address space *)
+  advises : int;  (** system calls that advise on huge pages *)
+  met_unknown : int;  (** times the collector found a pointer to memory that the table did not know *)
+  words_seen : int;  (** words that marking read; this and what follows: with the variant _outheap_count only *)
+  words_immediate : int;  (** of these, immediates *)
+  words_young : int;  (** young values *)
+  words_static : int;  (** static data and declared values *)
+  words_foreign : int;  (** foreign pointers *)
+  lines_saved : int;  (** cache lines of static and foreign headers that were not read (estimate) *)
 }
 
 val statistics : unit -> statistics
 
 val report : every:int -> int
-(** Starts ([every > 0]: each so-manyth is printed on standard error) or ends ([every = 0]) the report on foreign pointers that marking meets.
-    Result: the number met since it began. For audits of bindings: see the setting [report]. *)
+(** Starts ([every = n > 0]: every nth is printed on standard error) or ends ([every = 0]) the report on foreign pointers that marking finds.
+    Result: the number found since it began. For audits of bindings: see the setting [report]. *)
 
 val settings : unit -> string
 (** The environment variable [OUTHEAP] of this process. *)

@@ -5,86 +5,87 @@
 #define PATIENCE 4       /* blocks of a request's own class, of which some may be too small, that are looked at first */
 #define PATIENCE_LAST 64 /* and before the arena grows */
 #define WORTH (OH_PAGE / 8) /* free memory in a large page that is worth splitting a huge page for */
-#define PAGEFUL (OH_PAGE - OH_PAYLOAD) /* the least size that may hold a whole large page: an extent of its own */
+#define PAGEFUL (OH_PAGE - OH_ARENA_PAYLOAD) /* the least size that may hold a whole large page: an extent of its own */
 #define STEP_MAX ((size_t)32 << 20)
 
-oh_map oh_owners;
+oh_pagemap oh_arena_owners;
 
 static uintptr_t page_up(uintptr_t a) { return (a + OH_PAGE - 1) & ~(OH_PAGE - 1); }
 static uintptr_t page_down(uintptr_t a) { return a & ~(OH_PAGE - 1); }
-static struct oh_block *at(uintptr_t a) { return (struct oh_block *)a; }
-static struct oh_block *after(struct oh_block *b, size_t size) { return at((uintptr_t)b + size); }
-static size_t size_of(struct oh_block const *b) { return oh_head_size(oh_block_head(b)); }
-static size_t flags_of(struct oh_block const *b) { return oh_block_head(b) & 15; }
+static struct oh_arena_block *at(uintptr_t a) { return (struct oh_arena_block *)a; }
+static struct oh_arena_block *after(struct oh_arena_block *b, size_t size) { return at((uintptr_t)b + size); }
+static size_t size_of(struct oh_arena_block const *b) { return oh_arena_head_size(oh_arena_head(b)); }
+static size_t flags_of(struct oh_arena_block const *b) { return oh_arena_head(b) & 15; }
 
 static bool owns(struct oh_arena const *a, uintptr_t address)
 {
-  uint8_t *owner = oh_map_find(&oh_owners, address, 1);
+  uint8_t *owner = oh_pagemap_find(&oh_arena_owners, address, 1);
   return owner != NULL && oh_load_relaxed(owner) == a->number + 1;
 }
 
 static void set_owner(uintptr_t from, uintptr_t to, unsigned owner)
 {
-  for (uintptr_t p = from; p < to; p += OH_PAGE) oh_store_relaxed((uint8_t *)oh_map_find(&oh_owners, p, 1), (uint8_t)owner);
+  for (uintptr_t p = from; p < to; p += OH_PAGE) oh_store_relaxed((uint8_t *)oh_pagemap_find(&oh_arena_owners, p, 1), (uint8_t)owner);
 }
 
-static void set_head(struct oh_arena const *a, struct oh_block *b, size_t size, size_t flags)
+static void set_head(struct oh_arena const *a, struct oh_arena_block *b, size_t size, size_t flags)
 {
-  size_t head = size | flags | (size_t)a->number << OH_ARENA_SHIFT;
-  oh_store_relaxed(&b->head, head | oh_check_sum(b, head));
+  size_t head = size | flags | (size_t)a->number << OH_ARENA_NUMBER_SHIFT;
+  oh_store_relaxed(&b->head, head | oh_arena_checksum(b, head));
 }
 
-/* What is inside another block is no block any more: to find it given back twice. */
-static void wipe(struct oh_block *b)
+/* A block that was joined with another is no block any more: to detect that it is freed twice. */
+static void wipe(struct oh_arena_block *b)
 {
 #if OH_DEBUG
-  oh_store_relaxed(&b->head, (size_t)OH_FREE);
+  oh_store_relaxed(&b->head, (size_t)OH_ARENA_FREE);
 #else
   (void)b;
 #endif
 }
 
 /* Makes [b, b + size) a free block. Nothing around it is free. */
-static void insert(struct oh_arena *a, struct oh_block *b, size_t size, size_t empty)
+static void insert(struct oh_arena *a, struct oh_arena_block *b, size_t size, size_t purged)
 {
-  unsigned c = oh_class_of(size);
-  set_head(a, b, size, OH_FREE | empty);
-  struct oh_block *n = after(b, size);
+  unsigned c = oh_arena_class_of(size);
+  set_head(a, b, size, OH_ARENA_FREE | purged);
+  struct oh_arena_block *n = after(b, size);
   n->before = size;
-  set_head(a, n, size_of(n), flags_of(n) | OH_BEFORE_FREE);
+  set_head(a, n, size_of(n), flags_of(n) | OH_ARENA_BEFORE_FREE);
   b->prev = NULL;
   b->next = a->list[c];
   if (b->next != NULL) b->next->prev = b;
   a->list[c] = b;
-  a->columns[c / OH_COLUMNS] |= (uint32_t)1 << c % OH_COLUMNS;
-  a->rows |= (uint64_t)1 << c / OH_COLUMNS;
-  if (size >= PAGEFUL) a->idle += oh_idle_in(b, size);
-  if (empty) a->empty += oh_inner(b, size).bytes;
+  a->columns[c / OH_ARENA_COLUMNS] |= (uint32_t)1 << c % OH_ARENA_COLUMNS;
+  a->rows |= (uint64_t)1 << c / OH_ARENA_COLUMNS;
+  if (size >= PAGEFUL) a->idle += oh_arena_idle_in(b, size);
+  if (purged) a->purged += oh_arena_inner(b, size).bytes;
 }
 
 /* Takes a free block off its list; its head, and the next one's, stay as they are. */
-static void withdraw(struct oh_arena *a, struct oh_block *b)
+static void withdraw(struct oh_arena *a, struct oh_arena_block *b)
 {
   size_t size = size_of(b);
-  if (size >= PAGEFUL) a->idle -= oh_idle_in(b, size);
-  if (flags_of(b) & OH_EMPTY) a->empty -= oh_inner(b, size).bytes;
+  if (size >= PAGEFUL) a->idle -= oh_arena_idle_in(b, size);
+  if (flags_of(b) & OH_ARENA_PURGED) a->purged -= oh_arena_inner(b, size).bytes;
   if (b->next != NULL) b->next->prev = b->prev;
   if (b->prev != NULL) b->prev->next = b->next;
   else {
-    unsigned c = oh_class_of(size), row = c / OH_COLUMNS;
+    unsigned c = oh_arena_class_of(size), row = c / OH_ARENA_COLUMNS;
     a->list[c] = b->next;
-    if (b->next == NULL && (a->columns[row] &= ~((uint32_t)1 << c % OH_COLUMNS)) == 0) a->rows &= ~((uint64_t)1 << row);
+    if (b->next == NULL && (a->columns[row] &= ~((uint32_t)1 << c % OH_ARENA_COLUMNS)) == 0) a->rows &= ~((uint64_t)1 << row);
   }
 }
 
-/* First a few of the request's own class, so that a size that comes again and again finds what it left; then the next class that has any: all of those are large enough. */
-static struct oh_block *find(struct oh_arena *a, size_t size)
+/* First a few of the request's own class, so that a size that is freed and allocated repeatedly finds its old block; then the next class that is not empty, where
+   all blocks are large enough. */
+static struct oh_arena_block *find(struct oh_arena *a, size_t size)
 {
-  unsigned c = oh_class_of(size), row = c / OH_COLUMNS, n = 0;
-  struct oh_block *own = a->list[c];
+  unsigned c = oh_arena_class_of(size), row = c / OH_ARENA_COLUMNS, n = 0;
+  struct oh_arena_block *own = a->list[c];
   for (; own != NULL && n < PATIENCE; own = own->next, n++)
     if (size_of(own) >= size) return own;
-  uint32_t columns = a->columns[row] & (~(uint32_t)1 << c % OH_COLUMNS);
+  uint32_t columns = a->columns[row] & (~(uint32_t)1 << c % OH_ARENA_COLUMNS);
   if (columns == 0) {
     uint64_t rows = a->rows & (~(uint64_t)1 << row);
     if (rows != 0) {
@@ -92,49 +93,49 @@ static struct oh_block *find(struct oh_arena *a, size_t size)
       columns = a->columns[row];
     }
   }
-  if (columns != 0) return a->list[row * OH_COLUMNS + (unsigned)__builtin_ctz(columns)];
+  if (columns != 0) return a->list[row * OH_ARENA_COLUMNS + (unsigned)__builtin_ctz(columns)];
   for (; own != NULL && n < PATIENCE_LAST; own = own->next, n++)
     if (size_of(own) >= size) return own;
   return NULL;
 }
 
 /* The free range of `total` bytes at b, on no list, becomes a used block of `size` or a little more, and a free one if enough is left. */
-static struct oh_block *carve(struct oh_arena *a, struct oh_block *b, size_t total, size_t size, size_t empty)
+static struct oh_arena_block *carve(struct oh_arena *a, struct oh_arena_block *b, size_t total, size_t size, size_t purged)
 {
-  struct oh_block *rest = after(b, size);
-  if (total - size >= OH_LEAST) {
+  struct oh_arena_block *rest = after(b, size);
+  if (total - size >= OH_ARENA_LEAST) {
     set_head(a, b, size, 0);
-    insert(a, rest, total - size, empty);
+    insert(a, rest, total - size, purged);
   } else {
     size = total;
     rest = after(b, size);
     set_head(a, b, size, 0);
-    set_head(a, rest, size_of(rest), flags_of(rest) & ~(size_t)OH_BEFORE_FREE);
+    set_head(a, rest, size_of(rest), flags_of(rest) & ~(size_t)OH_ARENA_BEFORE_FREE);
   }
   a->blocks++;
   a->bytes += size;
   return b;
 }
 
-struct oh_block *oh_arena_take(struct oh_arena *a, size_t size)
+struct oh_arena_block *oh_arena_alloc(struct oh_arena *a, size_t size)
 {
-  struct oh_block *b = find(a, size);
+  struct oh_arena_block *b = find(a, size);
   if (b == NULL) return NULL;
   withdraw(a, b);
-  return carve(a, b, size_of(b), size, flags_of(b) & OH_EMPTY);
+  return carve(a, b, size_of(b), size, flags_of(b) & OH_ARENA_PURGED);
 }
 
 /* Joins the block b, on no list, with its free neighbours, which leave their lists. */
-static struct oh_block *coalesce(struct oh_arena *a, struct oh_block *b, size_t *size)
+static struct oh_arena_block *coalesce(struct oh_arena *a, struct oh_arena_block *b, size_t *size)
 {
-  struct oh_block *n = after(b, *size);
-  if (flags_of(n) & OH_FREE) {
+  struct oh_arena_block *n = after(b, *size);
+  if (flags_of(n) & OH_ARENA_FREE) {
     withdraw(a, n);
     *size += size_of(n);
     wipe(n);
   }
-  if (flags_of(b) & OH_BEFORE_FREE) {
-    struct oh_block *p = at((uintptr_t)b - b->before);
+  if (flags_of(b) & OH_ARENA_BEFORE_FREE) {
+    struct oh_arena_block *p = at((uintptr_t)b - b->before);
     withdraw(a, p);
     *size += size_of(p);
     wipe(b);
@@ -143,43 +144,43 @@ static struct oh_block *coalesce(struct oh_arena *a, struct oh_block *b, size_t 
   return b;
 }
 
-/* Cuts the large pages inside a free range, which is on no list, out of the arena, and makes free blocks of what is left on both sides. A side that would be too small for a block keeps
-   another page. */
-static struct oh_run cut(struct oh_arena *a, struct oh_block *b, size_t size)
+/* Cuts the large pages inside a free range, which is on no list, out of the arena, and makes free blocks of what is left on both sides. A side that would be
+   too small for a block keeps another page. */
+static struct oh_arena_run cut(struct oh_arena *a, struct oh_arena_block *b, size_t size)
 {
   uintptr_t start = (uintptr_t)b, end = start + size;
-  struct oh_block *n = at(end);
+  struct oh_arena_block *n = at(end);
   bool first = start == page_down(start) && !owns(a, start - OH_PAGE), last = size_of(n) == 0;
-  uintptr_t from = first ? start : page_up(start + OH_PAYLOAD), to = last ? end + OH_PAYLOAD : page_down(end);
-  if (!first && from - OH_PAYLOAD - start == 16) from += OH_PAGE;
+  uintptr_t from = first ? start : page_up(start + OH_ARENA_PAYLOAD), to = last ? end + OH_ARENA_PAYLOAD : page_down(end);
+  if (!first && from - OH_ARENA_PAYLOAD - start == 16) from += OH_PAGE;
   if (!last && end - to == 16) to -= OH_PAGE;
   if (from >= to) {
     insert(a, b, size, 0);
-    return (struct oh_run){ NULL, 0 };
+    return (struct oh_arena_run){ NULL, 0 };
   }
   set_owner(from, to, 0);
   a->pages -= (to - from) >> OH_PAGE_LOG;
   a->extents = a->extents + !first + !last - 1;
   if (!first) {
-    set_head(a, at(from - OH_PAYLOAD), 0, 0); /* the lower part's sentinel */
-    if (from - OH_PAYLOAD != start) insert(a, b, from - OH_PAYLOAD - start, 0);
+    set_head(a, at(from - OH_ARENA_PAYLOAD), 0, 0); /* the lower part's sentinel */
+    if (from - OH_ARENA_PAYLOAD != start) insert(a, b, from - OH_ARENA_PAYLOAD - start, 0);
   }
   if (!last) {
-    if (to == end) set_head(a, n, size_of(n), flags_of(n) & ~(size_t)OH_BEFORE_FREE);
+    if (to == end) set_head(a, n, size_of(n), flags_of(n) & ~(size_t)OH_ARENA_BEFORE_FREE);
     else insert(a, at(to), end - to, 0);
   }
-  return (struct oh_run){ (char *)from, to - from };
+  return (struct oh_arena_run){ (char *)from, to - from };
 }
 
-struct oh_run oh_arena_give(struct oh_arena *a, struct oh_block *b)
+struct oh_arena_run oh_arena_free(struct oh_arena *a, struct oh_arena_block *b)
 {
   size_t size = size_of(b);
   a->blocks--;
   a->bytes -= size;
   b = coalesce(a, b, &size);
-  if (size >= PAGEFUL && a->idle + oh_idle_in(b, size) > oh_arena_step(a)) return cut(a, b, size);
+  if (size >= PAGEFUL && a->idle + oh_arena_idle_in(b, size) > oh_arena_step(a)) return cut(a, b, size);
   insert(a, b, size, 0);
-  return (struct oh_run){ NULL, 0 };
+  return (struct oh_arena_run){ NULL, 0 };
 }
 
 size_t oh_arena_step(struct oh_arena const *a)
@@ -188,7 +189,7 @@ size_t oh_arena_step(struct oh_arena const *a)
   return step < 2 * OH_PAGE ? 2 * OH_PAGE : step > STEP_MAX ? STEP_MAX : step;
 }
 
-struct oh_block *oh_arena_extend(struct oh_arena *a, struct oh_run run, bool empty, size_t size)
+struct oh_arena_block *oh_arena_extend(struct oh_arena *a, struct oh_arena_run run, bool purged, size_t size)
 {
   uintptr_t start = (uintptr_t)run.start, end = start + run.bytes;
   size_t flags = 0;
@@ -197,39 +198,39 @@ struct oh_block *oh_arena_extend(struct oh_arena *a, struct oh_run run, bool emp
   a->pages += run.bytes >> OH_PAGE_LOG;
   a->extents = a->extents + 1 - below - above;
   if (below) { /* the new block begins with the sentinel of the extent below */
-    start -= OH_PAYLOAD;
-    flags = flags_of(at(start)) & OH_BEFORE_FREE;
+    start -= OH_ARENA_PAYLOAD;
+    flags = flags_of(at(start)) & OH_ARENA_BEFORE_FREE;
   }
   if (!above) {
-    end -= OH_PAYLOAD;
+    end -= OH_ARENA_PAYLOAD;
     set_head(a, at(end), 0, 0);
   }
-  struct oh_block *b = at(start);
+  struct oh_arena_block *b = at(start);
   size_t whole = end - start;
   set_head(a, b, whole, flags);
-  struct oh_block *joined = coalesce(a, b, &whole);
-  if (whole != end - start) empty = false;
-  return carve(a, joined, whole, size, empty ? OH_EMPTY : 0);
+  struct oh_arena_block *joined = coalesce(a, b, &whole);
+  if (whole != end - start) purged = false;
+  return carve(a, joined, whole, size, purged ? OH_ARENA_PURGED : 0);
 }
 
 size_t oh_arena_trim(struct oh_arena *a)
 {
   size_t bytes = 0;
-  for (unsigned i = oh_class_of(WORTH); i < OH_ROWS * OH_COLUMNS; i++)
-    for (struct oh_block *b = a->list[i], *next; b != NULL; b = next) {
-      next = b->next; /* what is inserted meanwhile comes before */
-      if (oh_idle_in(b, size_of(b)) == 0) continue;
+  for (unsigned i = oh_arena_class_of(WORTH); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
+    for (struct oh_arena_block *b = a->list[i], *next; b != NULL; b = next) {
+      next = b->next; /* new blocks are inserted before */
+      if (oh_arena_idle_in(b, size_of(b)) == 0) continue;
       withdraw(a, b);
-      struct oh_run run = cut(a, b, size_of(b));
-      if (run.bytes != 0) oh_pages_give(OH_SPACE_BLOCKS, run.start, run.bytes);
+      struct oh_arena_run run = cut(a, b, size_of(b));
+      if (run.bytes != 0) oh_space_free(OH_SPACE_BLOCKS, run.start, run.bytes);
     }
-  for (unsigned i = oh_class_of(WORTH); i < OH_ROWS * OH_COLUMNS; i++)
-    for (struct oh_block *b = a->list[i]; b != NULL; b = b->next) {
-      struct oh_run in = oh_inner(b, size_of(b));
-      if (in.bytes < WORTH || (flags_of(b) & OH_EMPTY) != 0) continue;
-      oh_pages_discard(OH_SPACE_BLOCKS, in.start, in.bytes);
-      set_head(a, b, size_of(b), OH_FREE | OH_EMPTY);
-      a->empty += in.bytes;
+  for (unsigned i = oh_arena_class_of(WORTH); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
+    for (struct oh_arena_block *b = a->list[i]; b != NULL; b = b->next) {
+      struct oh_arena_run in = oh_arena_inner(b, size_of(b));
+      if (in.bytes < WORTH || (flags_of(b) & OH_ARENA_PURGED) != 0) continue;
+      oh_space_purge(OH_SPACE_BLOCKS, in.start, in.bytes);
+      set_head(a, b, size_of(b), OH_ARENA_FREE | OH_ARENA_PURGED);
+      a->purged += in.bytes;
       bytes += in.bytes;
     }
   return bytes;

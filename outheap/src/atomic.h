@@ -2,11 +2,11 @@
 /* Atomic accesses, with the memory order in each name.
 
    Orders in use, and why:
-   relaxed   counters; flags of a chunk that only its space acts upon;
-   acquire,  words of the fine table and its version (ranges.c), so that a reader who saw a new word sees the new version too; records that
-   release   are prepared before others may find them (chunk.c);
-   seq_cst   the table's compare-and-swap, together with the flag of the report (table.c): who taints reads the flag again afterwards, who sets the
-             flag sweeps afterwards; both must not miss each other. */
+   relaxed   counters; entries of the table and bytes of page.h, where whoever holds a pointer has them ordered already (table.h);
+   acquire,  the ranges and their version (ranges.c): a reader that saw a new word also sees the new version;
+   release   records that are filled before other threads can find them (pagemap.h);
+   seq_cst   the table's compare-and-swap, together with the flag of the report (table.h, pointer.c): a thread that taints a chunk reads the
+             flag afterwards, and a thread that sets the flag sweeps the table afterwards, so at least one of them sees the other. */
 #ifndef OH_ATOMIC_H
 #define OH_ATOMIC_H
 
@@ -18,7 +18,7 @@
 #define oh_store_seq_cst(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define oh_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define oh_fetch_add_seq_cst(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
-/* On failure *expected is refreshed. Never fails without a reason. */
+/* On failure *expected becomes the value that was found. Never fails spuriously. */
 #define oh_cas_seq_cst(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of the flavour that counts words in the marking loop. */
+/* Counters of the marking loop, in the flavour that has them (OH_COUNT). Their names are those of outheap_statistics. */
 #ifndef OH_MARKING_H
 #define OH_MARKING_H
+
+#include "atomic.h"
 #include <stddef.h>
 
-struct oh_marking_counters { size_t seen, immediate, young, statics, foreign, lines; };
-extern struct oh_marking_counters oh_marking; /* stats.c */
+struct oh_marking_counters { size_t words_seen, words_immediate, words_young, words_static, words_foreign, lines_saved; };
+extern struct oh_marking_counters oh_marking;
 
-static inline void oh_marking_add(size_t *counter, size_t n) { (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED); }
+static inline void oh_marking_count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
 
 #endif

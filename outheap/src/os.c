@@ -4,14 +4,9 @@
 #endif
 #include "os.h"
 #include "atomic.h"
-#include "check.h"
-#include "lock.h"
+#include "config.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -105,6 +100,8 @@ uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
   return 0;
 }
 
+uintptr_t oh_os_map(size_t bytes) { return map(0, bytes, PROT_READ | PROT_WRITE, 0); }
+
 void oh_os_release(uintptr_t base, size_t bytes) { munmap((void *)base, bytes); }
 
 bool oh_os_would_commit(size_t bytes)
@@ -116,7 +113,7 @@ bool oh_os_would_commit(size_t bytes)
 
 bool oh_os_commit(void *start, size_t bytes) { return !fails() && mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
 
-bool oh_os_discard(void *start, size_t bytes)
+bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
 #ifdef __linux__
@@ -142,7 +139,7 @@ static int read_huge_mode(void)
   return strstr(text, "[always]") ? MODE_ALWAYS : strstr(text, "[never]") ? MODE_NEVER : MODE_MADVISE;
 }
 
-bool oh_os_huge(void *start, size_t bytes, bool wanted)
+bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 {
   static int mode;
   int error = errno, m = oh_load_relaxed(&mode);
@@ -153,49 +150,12 @@ bool oh_os_huge(void *start, size_t bytes, bool wanted)
   return advised;
 }
 #else
-bool oh_os_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
+bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
 #endif
-
-/* --- records ------------------------------------------------------------------------------------------------------- */
-
-#define BLOCK ((size_t)128 << 10)
-#define LINE 64
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uintptr_t next, end; /* what is left of the current block */
-
-static bool new_block(size_t bytes)
-{
-  for (size_t size = BLOCK; size >= bytes; size /= 2) {
-    uintptr_t p = map(0, size, PROT_READ | PROT_WRITE, 0);
-    if (p == 0) continue;
-    next = p;
-    end = p + size;
-    return true;
-  }
-  return false;
-}
-
-void *oh_os_metadata(size_t bytes)
-{
-  if (bytes == 0 || bytes > SIZE_MAX / 2) return NULL;
-  bytes = OH_ROUND_UP(bytes, (size_t)LINE);
-  if (bytes > BLOCK / 4) return (void *)map(0, OH_ROUND_UP(bytes, oh_os_page()), PROT_READ | PROT_WRITE, 0);
-  pthread_mutex_lock(&lock);
-  void *p = NULL;
-  if (end - next >= bytes || new_block(OH_ROUND_UP(bytes, oh_os_page()))) {
-    p = (void *)next;
-    next += bytes;
-  }
-  pthread_mutex_unlock(&lock);
-  return p;
-}
-
-void oh_os_lock(void) { pthread_mutex_lock(&lock); }
-void oh_os_unlock(void) { pthread_mutex_unlock(&lock); }
 
 /* --- the process --------------------------------------------------------------------------------------------------- */
 
-size_t oh_os_page(void)
+size_t oh_os_page_size(void)
 {
   static size_t page;
   size_t p = oh_load_relaxed(&page);
@@ -222,33 +182,4 @@ size_t oh_os_address_limit(void)
 {
   struct rlimit l;
   return getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > SIZE_MAX ? SIZE_MAX : (size_t)l.rlim_cur;
-}
-
-static void print(char const *format, va_list args)
-{
-  char text[512];
-  int n = snprintf(text, sizeof text, "outheap: ");
-  int m = vsnprintf(text + n, sizeof text - n - 1, format, args);
-  n += m < 0 ? 0 : m < (int)sizeof text - n - 1 ? m : (int)sizeof text - n - 2;
-  text[n++] = '\n';
-  int error = errno;
-  for (ssize_t done = 0, k; done < n && (k = write(STDERR_FILENO, text + done, n - done)) > 0;) done += k;
-  errno = error;
-}
-
-void oh_say(char const *format, ...)
-{
-  va_list args;
-  va_start(args, format);
-  print(format, args);
-  va_end(args);
-}
-
-void oh_fault(char const *format, ...)
-{
-  va_list args;
-  va_start(args, format);
-  print(format, args);
-  va_end(args);
-  abort();
 }

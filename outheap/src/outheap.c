@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 #include "outheap.h"
 #include "block.h"
-#include "check.h"
+#include "pool.h"
 #include "ranges.h"
+#include "report.h"
 #include "reserve.h"
-#include "settings.h"
-#include "slab.h"
+#include "space.h"
+#include "start.h"
+#include "stats.h"
+#include "table.h"
 #include <errno.h>
 
 #define WORD sizeof(void *)
 
+#define SAME(name) _Static_assert((int)OUTHEAP_##name == (int)OH_KIND_##name, "kinds")
+SAME(UNKNOWN);
+SAME(MAJOR);
+SAME(YOUNG);
+SAME(VALUES);
+SAME(FOREIGN);
+
 enum outheap_kind outheap_classify(void const *address)
 {
   uintptr_t a = (uintptr_t)address;
-  switch (oh_entry(a)) {
-    case OH_UNKNOWN: return OUTHEAP_UNKNOWN;
-    case OH_MAJOR: return OUTHEAP_MAJOR;
-    case OH_YOUNG: return OUTHEAP_YOUNG;
-    case OH_VALUES: return OUTHEAP_VALUES;
-    case OH_FOREIGN: return OUTHEAP_FOREIGN;
-    case OH_ASK:
-    case OH_MIXED: break;
-  }
+  enum oh_kind k = oh_table_kind(a);
+  if (k != OH_KIND_MIXED && k != OH_KIND_REPORTED) return (enum outheap_kind)k;
   /* Ranges are those of pointers to blocks, a word behind the memory. */
-  return a <= UINTPTR_MAX - WORD && (oh_ranges_at(a + WORD) & OH_HOLDS_VALUES) ? OUTHEAP_VALUES : OUTHEAP_FOREIGN;
+  return a <= UINTPTR_MAX - WORD && (oh_ranges_at(a + WORD) & OH_RANGES_VALUES) ? OUTHEAP_VALUES : OUTHEAP_FOREIGN;
 }
 
 static bool is_range(uintptr_t begin, uintptr_t end) { return begin != 0 && begin % WORD == 0 && end % WORD == 0 && begin < end && end <= UINTPTR_MAX - WORD; }
@@ -31,13 +34,13 @@ static bool is_range(uintptr_t begin, uintptr_t end) { return begin != 0 && begi
 int outheap_declare_values(void const *begin, void const *end)
 {
   uintptr_t b = (uintptr_t)begin, e = (uintptr_t)end;
-  return is_range(b, e) ? oh_ranges_add(b + WORD, e + WORD, OH_HOLDS_VALUES, true) : EINVAL;
+  return is_range(b, e) ? oh_ranges_add(b + WORD, e + WORD, OH_RANGES_VALUES, true) : EINVAL;
 }
 
 int outheap_withdraw_values(void const *begin, void const *end)
 {
   uintptr_t b = (uintptr_t)begin, e = (uintptr_t)end;
-  return is_range(b, e) ? oh_ranges_remove(b + WORD, e + WORD, OH_HOLDS_VALUES, true) : EINVAL;
+  return is_range(b, e) ? oh_ranges_remove(b + WORD, e + WORD, OH_RANGES_VALUES, true) : EINVAL;
 }
 
 int outheap_reserve(size_t bytes)
@@ -67,10 +70,11 @@ void *outheap_allocate(enum outheap_kind kind, size_t bytes)
     errno = ENOMEM;
     return NULL;
   }
+  oh_start();
   bool fresh;
   bytes = OH_ROUND_UP(bytes, OH_PAGE);
-  void *memory = oh_pages_take(id, bytes, true, &fresh);
-  if (memory != NULL && !fresh) oh_pages_discard(id, memory, bytes);
+  void *memory = oh_space_alloc(id, bytes, true, &fresh);
+  if (memory != NULL && !fresh) oh_space_purge(id, memory, bytes);
   return memory;
 }
 
@@ -80,15 +84,23 @@ void outheap_free(enum outheap_kind kind, void *memory, size_t bytes)
   if (memory == NULL || bytes == 0 || bytes > SIZE_MAX / 2 || !space_of(kind, &id)) return;
   bytes = OH_ROUND_UP(bytes, OH_PAGE);
   uintptr_t b = (uintptr_t)memory;
-  if (!oh_pages_are_used(id, memory, bytes)) return; /* not ours, or given back before: left alone */
-  /* What will be there next is nobody's values. */
-  if (id == OH_SPACE_FOREIGN) (void)oh_ranges_remove(b + WORD, b + bytes + WORD, OH_HOLDS_VALUES, false);
-  (void)oh_pages_give_checked(id, memory, bytes);
+  if (!oh_space_is_used(id, memory, bytes)) return; /* not ours, or freed before: left alone */
+  /* The next contents are not values unless they are declared again. */
+  if (id == OH_SPACE_FOREIGN) (void)oh_ranges_remove(b + WORD, b + bytes + WORD, OH_RANGES_VALUES, false);
+  (void)oh_space_free_checked(id, memory, bytes);
+}
+
+void outheap_statistics(struct outheap_statistics *result) { oh_stats_get(result); }
+
+size_t outheap_report(size_t every, void (*sample)(void const *pointer, void const *data), void const *data)
+{
+  oh_start();
+  return oh_report_set(every, sample, data);
 }
 
 size_t outheap_trim(void)
 {
   oh_start();
-  return oh_pools_trim(1) + oh_blocks_trim() + oh_pages_trim(OH_SPACE_YOUNG) + oh_pages_trim(OH_SPACE_MARKED) + oh_pages_trim(OH_SPACE_VALUES) +
-         oh_pages_trim(OH_SPACE_FOREIGN);
+  return oh_pool_trim(1) + oh_block_trim() + oh_space_trim(OH_SPACE_YOUNG) + oh_space_trim(OH_SPACE_MARKED) + oh_space_trim(OH_SPACE_VALUES) +
+         oh_space_trim(OH_SPACE_FOREIGN);
 }

@@ -2,8 +2,7 @@
 #include "ranges.h"
 #include "atomic.h"
 #include "check.h"
-#include "lock.h"
-#include "os.h"
+#include "metadata.h"
 #include "table.h"
 #include <errno.h>
 #include <pthread.h>
@@ -13,16 +12,16 @@
 #define LIMIT ((uintptr_t)1 << OH_ADDRESS_BITS)
 #define WORD sizeof(void *)
 
-/* Two arrays take turns. Version v is read in arrays[v % 2], while v + 1 is written to the other one; so a reader is only disturbed by the
-   writer of v + 2, and notices, since the version has changed by then: the words are stored with release after the version, and loaded with
-   acquire before it. An array that has become too small stays where it is, for readers that are late; sizes double, so all of them together are smaller than
-   those in use.
+/* Two arrays take turns. Version v is read in arrays[v % 2] while v + 1 is written to the other one. So a reader is disturbed only by the writer of
+   v + 2, and notices it, since the version has changed by then: the words are stored with release after the version, and loaded with acquire
+   before it. An array that has become too small is kept for slow readers; sizes double, so all of these together are smaller than those
+   in use.
 
    In an array: begin < end <= next begin; ranges with the same `what` do not touch. */
 struct range { uintptr_t begin, end, what; };
 struct array { size_t room, count; struct range r[]; };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays[2];
 static uintptr_t version;
 
@@ -61,7 +60,7 @@ static struct array *begin_next(size_t n)
   if (*a == NULL || (*a)->room < n) {
     size_t room = *a == NULL ? 64 : (*a)->room;
     while (room < n) room *= 2;
-    struct array *larger = oh_os_metadata(sizeof *larger + room * sizeof(struct range));
+    struct array *larger = oh_metadata_alloc(sizeof *larger + room * sizeof(struct range));
     if (larger == NULL) return NULL;
     larger->room = room;
     oh_store_release(a, larger);
@@ -163,53 +162,53 @@ static int cut(uintptr_t begin, uintptr_t end, uintptr_t contents, bool exact)
 }
 
 /* The memory behind a range of values begins and ends a word earlier. Its last pointer may be to an empty block at the very end. */
-static bool mix(uintptr_t begin, uintptr_t end, enum oh_contents contents)
+static bool mix(uintptr_t begin, uintptr_t end, enum oh_ranges_contents contents)
 {
-  if (contents != OH_HOLDS_VALUES) return oh_mix(begin, end);
-  if (begin < WORD || end - begin < WORD || !oh_mix(begin - WORD, end - WORD)) return false;
-  (void)oh_mix(end - WORD, end);
+  if (contents != OH_RANGES_VALUES) return oh_table_set_mixed(begin, end);
+  if (begin < WORD || end - begin < WORD || !oh_table_set_mixed(begin - WORD, end - WORD)) return false;
+  (void)oh_table_set_mixed(end - WORD, end);
   return true;
 }
 
-int oh_ranges_add(uintptr_t begin, uintptr_t end, enum oh_contents contents, bool exclusive)
+int oh_ranges_add(uintptr_t begin, uintptr_t end, enum oh_ranges_contents contents, bool exclusive)
 {
-  if (begin >= end || end > LIMIT + WORD || (contents != OH_HOLDS_VALUES && contents != OH_HOLDS_CODE)) return EINVAL;
-  pthread_mutex_lock(&lock);
+  if (begin >= end || end > LIMIT + WORD || (contents != OH_RANGES_VALUES && contents != OH_RANGES_CODE)) return EINVAL;
+  pthread_mutex_lock(&mutex);
   int error = mix(begin, end, contents) ? add(begin, end, contents, exclusive) : EINVAL;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&mutex);
   return error;
 }
 
-int oh_ranges_remove(uintptr_t begin, uintptr_t end, enum oh_contents contents, bool exact)
+int oh_ranges_remove(uintptr_t begin, uintptr_t end, enum oh_ranges_contents contents, bool exact)
 {
-  if (begin >= end || (contents != OH_HOLDS_VALUES && contents != OH_HOLDS_CODE)) return EINVAL;
-  pthread_mutex_lock(&lock);
+  if (begin >= end || (contents != OH_RANGES_VALUES && contents != OH_RANGES_CODE)) return EINVAL;
+  pthread_mutex_lock(&mutex);
   int error = cut(begin, end, contents, exact);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&mutex);
   return error;
 }
 
 size_t oh_ranges_count(void)
 {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&mutex);
   size_t n = live()->count;
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&mutex);
   return n;
 }
 
 void oh_ranges_validate(void)
 {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&mutex);
   struct array *a = live();
   for (size_t i = 0; i < a->count; i++) {
     struct range r = a->r[i];
     OH_CHECK(r.begin < r.end && r.end <= LIMIT + WORD);
     OH_CHECK(i == 0 || a->r[i - 1].end < r.begin || (a->r[i - 1].end == r.begin && a->r[i - 1].what != r.what));
-    enum oh_kind k = oh_entry(r.begin - (r.what & OH_HOLDS_VALUES ? WORD : 0));
-    OH_CHECK(k == OH_MIXED || k == OH_ASK);
+    enum oh_kind k = oh_table_kind(r.begin - (r.what & OH_RANGES_VALUES ? WORD : 0));
+    OH_CHECK(k == OH_KIND_MIXED || k == OH_KIND_REPORTED);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&mutex);
 }
 
-void oh_ranges_lock(void) { pthread_mutex_lock(&lock); }
-void oh_ranges_unlock(void) { pthread_mutex_unlock(&lock); }
+void oh_ranges_lock(void) { pthread_mutex_lock(&mutex); }
+void oh_ranges_unlock(void) { pthread_mutex_unlock(&mutex); }

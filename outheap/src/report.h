@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* The report on naked pointers. */
+/* The report on naked pointers: counts the pointers to foreign memory that marking finds, and shows samples of them. */
 #ifndef OH_REPORT_H
 #define OH_REPORT_H
 
-#include "atomic.h"
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-extern bool oh_report_on;
-static inline bool oh_asking(void) { return oh_load_seq_cst(&oh_report_on); }
+/* Starts the report (`every` > 0), changes it, or ends it (`every` = 0): see outheap_report in outheap.h. Result: pointers counted so far. */
+size_t oh_report_set(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 
-/* Counts a pointer to foreign memory, and passes it to the sampler when it is its turn. Any thread; takes no lock. */
-void oh_report_met(uintptr_t address);
+/* A sampler that prints. */
+void oh_report_print(void const *pointer, void const *data);
 
-/* The setting: prints every nth to standard error. */
-void oh_report_print(size_t every);
+/* Counts a pointer to foreign memory, and passes every nth to the sampler. Any thread; takes no lock. */
+void oh_report_pointer(uintptr_t address);
+
 size_t oh_report_count(void);
 
-/* In the child of a fork: no other thread is in a sampler. */
+/* For fork.c. In the child no other thread is in a sampler. */
+void oh_report_lock(void);
+void oh_report_unlock(void);
 void oh_report_forked(void);
 
 #endif

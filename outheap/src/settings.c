@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "settings.h"
-#include "check.h"
+#include "log.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,9 @@
 #define M ((size_t)1 << 20)
 
 struct oh_settings oh_settings = {
-  .thp = { [OH_SPACE_YOUNG] = OH_THP_ADVISE, [OH_SPACE_POOLS] = OH_THP_ADVISE, [OH_SPACE_BLOCKS] = OH_THP_ADVISE },
+#define DEFAULT(name, kind, thp) [OH_SPACE_##name] = OH_SETTINGS_THP_##thp,
+  .thp = { OH_SPACES_LIST(DEFAULT) },
+#undef DEFAULT
   .thp_from = 8 * M,
   .keep = 32 * M,
   .keep_share = 10,
@@ -41,10 +43,10 @@ static bool read_size(char const *text, size_t *result) { return read_number(tex
 
 static bool read_thp(char const *text, unsigned spaces)
 {
-  enum oh_thp thp;
-  if (is(text, "off")) thp = OH_THP_OFF;
-  else if (is(text, "advise")) thp = OH_THP_ADVISE;
-  else if (is(text, "always")) thp = OH_THP_ALWAYS;
+  enum oh_settings_thp thp;
+  if (is(text, "off")) thp = OH_SETTINGS_THP_OFF;
+  else if (is(text, "advise")) thp = OH_SETTINGS_THP_ADVISE;
+  else if (is(text, "always")) thp = OH_SETTINGS_THP_ALWAYS;
   else return false;
   for (int i = 0; i < OH_SPACES; i++)
     if (spaces >> i & 1) oh_settings.thp[i] = thp;
@@ -84,7 +86,7 @@ void oh_settings_read(char const *list)
       if (value != NULL) *value = 0;
       if (!whole || value == NULL || !read_one(item, value + 1)) {
         if (value != NULL) *value = '=';
-        oh_say("OUTHEAP: ignored: %s", item);
+        oh_log("OUTHEAP: ignored: %s", item);
       }
     }
     list += length + (list[length] == ',');

@@ -1,67 +1,52 @@
 /* SPDX-License-Identifier: MIT */
-/* A space: memory of one kind and one policy, in chunks of its own, given out in large pages, best fit with coalescing.
+/* A space: memory of one kind and one policy, in chunks of its own, allocated in large pages, best fit with coalescing.
 
-   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags, and memory is made
-   accessible from low addresses upwards. Nothing is ever unmapped, and no holes are made: memory goes back to the system by
-   madvise, address space never.
+   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags, and memory is committed
+   from low addresses upwards. Nothing is ever unmapped: free memory is purged (returned to the system by madvise), and stays committed.
 
-   Locks: one mutex for each space; `reserve.c` has one of its own, taken inside. All are held across fork. */
+   Locks: one for each space. */
 #ifndef OH_SPACE_H
 #define OH_SPACE_H
 
-#include "table.h"
-#include <stddef.h>
-
-enum oh_thp {
-  OH_THP_OFF,    /* never */
-  OH_THP_ADVISE, /* for large pages that are in use as a whole, once the space has grown beyond oh_settings.thp_from bytes */
-  OH_THP_ALWAYS  /* from the first page */
-};
-
-enum oh_space_id {
-  OH_SPACE_YOUNG,  /* minor heaps */
-  OH_SPACE_POOLS,  /* small blocks of OCaml 5: slab.h */
-  OH_SPACE_BLOCKS, /* large blocks; OCaml 4.14's heap chunks: block.h */
-  OH_SPACE_MARKED, /* outheap_allocate(OUTHEAP_MAJOR): never huge */
-  OH_SPACE_VALUES,
-  OH_SPACE_FOREIGN,
-  OH_SPACES
-};
+#include "config.h"
+#include "spaces.h"
 
 struct oh_space_counters {
-  size_t reserved, ahead;  /* bytes of address space; of these, never given out since they were reserved */
-  size_t used;             /* bytes given out */
+  size_t reserved;         /* bytes of address space */
+  size_t used;             /* bytes allocated */
   size_t committed;        /* bytes made accessible */
-  size_t dirty;            /* bytes not given out, but accessible and maybe resident */
-  size_t commits, decommits, advises, reservations, tainted;
+  size_t dirty;            /* bytes not allocated, but committed and maybe resident */
+  size_t commits, purges, advises, reservations, tainted;
 };
 
-/* Gives `bytes` (a positive multiple of OH_PAGE), aligned to OH_PAGE. The memory is accessible when `commit`; what it holds is
-   undefined, unless `*fresh` (if asked for) says that it is all zeroes. NULL with errno = ENOMEM when there is no address space or memory. */
-void *oh_pages_take(enum oh_space_id, size_t bytes, bool commit, bool *fresh);
+/* Allocates `bytes` (a positive multiple of OH_PAGE), aligned to OH_PAGE, committed or only reserved. The contents are unspecified, unless `*fresh` (if
+   asked for) says that all bytes are zero. NULL with errno = ENOMEM when there is no address space or memory, or EINVAL. */
+void *oh_space_alloc(enum oh_space_id, size_t bytes, bool commit, bool *fresh);
 
-/* Takes them back, or a part of them cut at large pages. Memory beyond the space's allowance (hysteresis) goes back to the system. */
-void oh_pages_give(enum oh_space_id, void *start, size_t bytes);
+/* Frees them, or a part of them cut at large pages. Dirty memory beyond the space's allowance (space_memory.h) is purged. */
+void oh_space_free(enum oh_space_id, void *start, size_t bytes);
 
-/* For input that may be wrong: are these whole large pages of this space, in use? And the same as above, unless they are not: false. */
-bool oh_pages_are_used(enum oh_space_id, void *start, size_t bytes);
-bool oh_pages_give_checked(enum oh_space_id, void *start, size_t bytes);
+/* For input that may be wrong: are these whole large pages of this space, in use? And oh_space_free, unless they are not: false. */
+bool oh_space_is_used(enum oh_space_id, void *start, size_t bytes);
+bool oh_space_free_checked(enum oh_space_id, void *start, size_t bytes);
 
-/* Makes a part (cut at system pages) of pages taken without `commit` accessible, and with it the large pages that it lies in. False: errno = ENOMEM. */
-bool oh_pages_commit(enum oh_space_id, void *start, size_t bytes);
+/* Commits a part (cut at system pages) of pages allocated without `commit`, and with it the large pages that it lies in.
+   False: errno = ENOMEM. */
+bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
 
-/* Gives the memory (not the address space) of a part (cut at system pages) of used pages back to the system; it reads as zeroes afterwards. */
-void oh_pages_discard(enum oh_space_id, void *start, size_t bytes);
+/* Purges a part (cut at system pages) of used pages: it reads as zeroes afterwards. */
+void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
 
-/* Gives all that is not in use back to the system. Result: bytes. */
-size_t oh_pages_trim(enum oh_space_id);
+/* Purges all that is not in use. Result: bytes. */
+size_t oh_space_trim(enum oh_space_id);
 
-/* Reserves ahead, in one piece if possible. 0, ENOMEM, EINVAL. */
-int oh_pages_reserve(enum oh_space_id, size_t bytes);
+void oh_space_count(enum oh_space_id, struct oh_space_counters *result);
 
-void oh_pages_count(enum oh_space_id, struct oh_space_counters *result);
+/* All invariants of all spaces; aborts with a message. */
+void oh_space_validate(void);
 
-/* In the checked build: all invariants of all spaces; aborts with a message. */
-void oh_pages_validate(void);
+/* For fork.c: the locks of all spaces. */
+void oh_space_lock_all(void);
+void oh_space_unlock_all(void);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+/* Statistics: all counters together. */
 #ifndef OH_STATS_H
 #define OH_STATS_H
 
-#include <stddef.h>
+#include "outheap.h"
 
-/* Prints all statistics to standard error, one line each: `outheap: NAME VALUE`. */
+void oh_stats_get(struct outheap_statistics *result);
+
+/* Prints them to standard error, one line each: `outheap: NAME VALUE`. */
 void oh_stats_print(void);
-
-size_t oh_met_unknown(void); /* table.c */
 
 #endif

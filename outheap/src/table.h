@@ -1,73 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* The table: one byte for each chunk of the address space ("big bag of pages"). It lives in zero-initialised static memory, whose pages
-   come into being as they are touched; there is nothing to set up.
+/* The page table: one byte for each chunk of the address space, its kind (a "big bag of pages"). It is zero-initialised static memory, whose
+   pages become resident when they are touched; there is nothing to set up.
 
-   Invariant (monotonicity): an entry goes from OH_UNKNOWN to one kind and stays there, except that OH_FOREIGN, OH_MIXED and OH_ASK, which all mean "not the heap's",
+   Invariant (monotonicity): an entry changes from OH_KIND_UNKNOWN to one kind and keeps it, except that the foreign kinds (oh_kind_is_foreign)
    may replace each other.
 
-   Who may know an entry when. A thread that holds a pointer into a chunk got it, through any number of hands, from whoever allocated there after the entry was
-   written; a load whose address depends on that pointer sees the entry, on all processors. So plain loads suffice where only pointers to the heap matter. What they cannot show is a pointer that is
-   foreign now, to an address where the heap will be later. Two protocols:
-     taint (OH_TAINT = 1)   who finds OH_UNKNOWN turns it to OH_FOREIGN by compare-and-swap; a reservation that then finds its chunk taken keeps it out of use and
-                            goes elsewhere. Once per chunk, off the fast path.
-     dependency ordering    nothing is written; a chunk may become the heap's although foreign pointers into it are around.
+   Who sees an entry when. A thread that holds a pointer into a chunk got it, directly or through other threads, from the thread that allocated
+   there after the entry had been written. A load whose address depends on that pointer sees the entry, on all processors. So plain
+   loads are enough for pointers to the heap. What they cannot show is a pointer that is foreign now, to an address where the heap will
+   be placed later. Two protocols:
+     taint (OH_TAINT = 1)  a marker that finds OH_KIND_UNKNOWN changes it to OH_KIND_FOREIGN by compare-and-swap. A reservation that finds its chunk
+                           tainted leaves the chunk unused and tries elsewhere. This happens once per chunk, off the fast path.
+     dependency ordering   nothing is written; a chunk may become the heap's although there are foreign pointers into it.
 
    Source of the idea: G. Munch-Maccagnoni, "Efficient 'out of heap' pointers for multicore OCaml" (2022). */
 #ifndef OH_TABLE_H
 #define OH_TABLE_H
 
+#include "atomic.h"
 #include "config.h"
+#include "kind.h"
 #include <stdbool.h>
 
-enum oh_kind {
-  OH_UNKNOWN = 0,
-  OH_ASK = 1,     /* as OH_MIXED, while the report on naked pointers is on */
-  OH_MAJOR = 2,   /* the marker follows pointers to it */
-  OH_YOUNG = 3,   /* minor heaps */
-  OH_VALUES = 4,  /* values, all of it; never marked */
-  OH_FOREIGN = 5, /* not the heap's */
-  OH_MIXED = 6    /* not the heap's; ranges.h knows which parts of it are values or code */
-};
+#define OH_TABLE_ENTRIES ((size_t)1 << (OH_ADDRESS_BITS - OH_CHUNK_LOG))
 
-extern uint8_t oh_table[OH_ENTRIES];
+extern int8_t oh_table[OH_TABLE_ENTRIES]; /* of enum oh_kind */
 
-/* A marker has come across a pointer to a chunk whose entry is OH_UNKNOWN or OH_ASK, or beyond the table: taints it, counts it, reports it. Is it the heap's after
-   all, by now? Any thread; takes no lock. */
-bool oh_met(uintptr_t address);
-
-/* The entry of any 64-bit pattern; OH_FOREIGN beyond the table. */
-static inline enum oh_kind oh_entry(uintptr_t address)
+/* The kind of any 64-bit pattern; OH_KIND_FOREIGN beyond the table. */
+static inline enum oh_kind oh_table_kind(uintptr_t address)
 {
   uintptr_t i = address >> OH_CHUNK_LOG;
-  return i < OH_ENTRIES ? (enum oh_kind)__atomic_load_n(&oh_table[i], __ATOMIC_RELAXED) : OH_FOREIGN;
+  return i < OH_TABLE_ENTRIES ? (enum oh_kind)oh_load_relaxed(&oh_table[i]) : OH_KIND_FOREIGN;
 }
 
-/* Does the marker follow this pointer (low bit clear)? */
-static inline bool oh_marks(uintptr_t address)
-{
-  uintptr_t i = address >> OH_CHUNK_LOG;
-  if (__builtin_expect(i >= OH_ENTRIES, 0)) return OH_TAINT && oh_met(address);
-  uint8_t k = __atomic_load_n(&oh_table[i], __ATOMIC_RELAXED);
-  if (__builtin_expect(k == OH_MAJOR, 1)) return true;
-  return OH_TAINT && __builtin_expect(k <= OH_ASK, 0) && oh_met(address);
-}
+/* Claims the chunk at `base` for a kind. False if it has another kind already. Any thread. */
+bool oh_table_claim(uintptr_t base, enum oh_kind kind);
 
-/* Is this (low bit clear) a pointer to a block whose header may be read? Slower for static data. */
-bool oh_is_listed_value(uintptr_t address);
-static inline bool oh_is_value(uintptr_t address)
-{
-  enum oh_kind k = oh_entry(address);
-  if (__builtin_expect((unsigned)k - OH_MAJOR <= OH_VALUES - OH_MAJOR, 1)) return true;
-  return (k == OH_MIXED || k == OH_ASK) && oh_is_listed_value(address);
-}
+/* Marks the chunks of [begin, end) as places where ranges.h must be asked: OH_KIND_UNKNOWN and OH_KIND_FOREIGN become OH_KIND_MIXED.
+   False if part of it is the heap's. */
+bool oh_table_set_mixed(uintptr_t begin, uintptr_t end);
 
-/* Claims the chunk at `base` for `kind` (OH_MAJOR … OH_FOREIGN). Result: false if it is something else already. Any thread. */
-bool oh_claim(uintptr_t base, enum oh_kind kind);
+/* The report on naked pointers sees every foreign pointer since OH_KIND_REPORTED sends the marker to its slow path. `flag` is set before the entries change; while
+   it is set, nothing becomes OH_KIND_FOREIGN or OH_KIND_MIXED. */
+extern bool oh_table_report_flag;
+static inline bool oh_table_reporting(void) { return oh_load_seq_cst(&oh_table_report_flag); }
 
-/* Marks [begin, end) as places where ranges.h must be asked: OH_UNKNOWN and OH_FOREIGN become OH_MIXED. False if part of it is the heap's. */
-bool oh_mix(uintptr_t begin, uintptr_t end);
-
-/* The report on: OH_MIXED and OH_FOREIGN become OH_ASK, and nothing is tainted; off: the other way. */
-void oh_ask(bool on);
+/* On: OH_KIND_MIXED and OH_KIND_FOREIGN become OH_KIND_REPORTED. Off: OH_KIND_REPORTED becomes OH_KIND_MIXED. */
+void oh_table_sweep(bool reporting);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "zone.h"
-#include "check.h"
 #include "os.h"
 
 #if defined __SANITIZE_THREAD__
@@ -13,7 +12,7 @@
 
 static uintptr_t start, part;
 
-/* The width of this process' address space, if the table knows no less: its stack lies near the top. */
+/* The width of this process's address space, or of the table if that is less. The stack is near the top. */
 static unsigned width(void)
 {
   int here;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the address space that is set apart for the heap.
+/* The zone: the part of the address space that is set apart for the heap, far from where the system places what others map.
 
-   A process has addresses below 2^w, w = 47 on x86-64 Linux. Programs lie at the bottom or around two thirds, what the system maps at the top. The zone begins at
-   2^(w-2), plus a random distance below 2^(w-4) so that addresses cannot be guessed, and has parts of 2^(w-6): 2 TB. */
+   A process has addresses below 2^w; w = 47 on x86-64 Linux. Programs are placed at the bottom or around two thirds, and the system maps
+   from the top. The zone begins at 2^(w-2), plus a random distance below 2^(w-4) so that addresses cannot be guessed. It has parts of 2^(w-6)
+   bytes: 2 TB. */
 #ifndef OH_ZONE_H
 #define OH_ZONE_H
 
 #include "config.h"
 #include <stdbool.h>
 
-void oh_zone_start(uintptr_t base); /* 0: as said above */
-bool oh_zone_usable(void);          /* some tools keep addresses to themselves */
+void oh_zone_start(uintptr_t base); /* 0: the place described above */
+bool oh_zone_usable(void);          /* not before oh_zone_start, nor under tools that keep addresses for themselves */
 uintptr_t oh_zone_part(int i);      /* where the ith part begins */
-uintptr_t oh_zone_limit(void);      /* what the heap lies below, everywhere */
+uintptr_t oh_zone_limit(void);      /* the heap is placed below it, also outside of the zone */
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The trace of bytecode in the debug runtime (OCAMLRUNPARAM=t) prints blocks; stock 4.14 also what it takes for blocks. */
+/* The trace of bytecode in the debug runtime (OCAMLRUNPARAM=t).
+
+   Stock   prints every word that is not an immediate as a block.
+   Here    only what is one. */
 #include "prelude.h"
 
 #undef Is_block

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The heap's chunks and the table of pages: the definitions here give way to those of hooks.c, which every program contains since minor_gc.c refers to it.
-   A weak definition is not inlined, so the calls in this unit arrive there, too. */
+/* The heap's chunks and the table of pages.
+
+   Stock   takes chunks from malloc, and keeps a hash table of pages.
+   Here    the functions of hooks.c replace these: the unit's own definitions are made weak. Every program contains hooks.c, since minor_gc.c refers to
+           it, and a weak definition is not inlined, so that calls in this unit arrive there, too.
+   Stock   at the end of a runtime that was started with pooling, frees all memory of its pool, and with it the heap (caml_stat_destroy_pool).
+   Here    the heap is not in the pool, and is freed before. */
 #include "prelude.h"
-#include "block.h"
+#include "hooks.h"
 #include "space.h"
 
 #pragma weak caml_page_table_lookup
@@ -12,11 +17,10 @@
 #pragma weak caml_alloc_for_heap
 #pragma weak caml_free_for_heap
 
-#define caml_stat_destroy_pool oh_stock_destroy_pool
+#define caml_stat_destroy_pool oh_memory_stock_destroy_pool
 #include <memory.c>
 #undef caml_stat_destroy_pool
 
-/* The end of a runtime that was started with pooling: all of its memory is freed, and so is the heap. The address space stays ours. */
 CAMLexport void caml_stat_destroy_pool(void)
 {
   if (pool != NULL) {
@@ -25,9 +29,9 @@ CAMLexport void caml_stat_destroy_pool(void)
       caml_free_for_heap(chunk);
     }
     caml_heap_start = NULL;
-    oh_minor_heap_give(Caml_state->young_start, (char *)Caml_state->young_end - (char *)Caml_state->young_start);
-    oh_heap_trim();
-    oh_pages_trim(OH_SPACE_YOUNG);
+    oh_hooks_free_minor_heap(Caml_state->young_start, (char *)Caml_state->young_end - (char *)Caml_state->young_start);
+    oh_hooks_trim();
+    oh_space_trim(OH_SPACE_YOUNG);
   }
-  oh_stock_destroy_pool();
+  oh_memory_stock_destroy_pool();
 }

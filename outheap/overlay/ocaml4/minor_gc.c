@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Minor heaps lie in chunks of their own. The only aligned memory that this unit takes is a minor heap; the other things it frees are remembered
-   sets. When it frees a minor heap, its bounds are still those of the domain. */
-#include "prelude.h"
+/* Minor heaps.
 
-static void *oh_aligned(uintptr_t bytes, caml_stat_block *base)
+   Stock   takes a minor heap from caml_stat_alloc_aligned_noexc, and frees it by caml_stat_free.
+   Here    it is in chunks of its own. The only aligned memory that this unit takes is a minor heap; the other memory that it frees is remembered sets. When
+           it frees a minor heap, the bounds of the domain's minor heap are still those of this one. */
+#include "prelude.h"
+#include "hooks.h"
+
+static void *alloc_aligned(uintptr_t bytes, caml_stat_block *base)
 {
-  *base = oh_minor_heap_take(bytes);
+  *base = oh_hooks_alloc_minor_heap(bytes);
   return *base;
 }
 
-static void oh_free(void *memory)
+static void free_memory(void *memory)
 {
   if (memory != NULL && memory == Caml_state->young_base)
-    oh_minor_heap_give(memory, (char *)Caml_state->young_end - (char *)Caml_state->young_start);
+    oh_hooks_free_minor_heap(memory, (char *)Caml_state->young_end - (char *)Caml_state->young_start);
   else caml_stat_free(memory);
 }
 
-#define caml_stat_alloc_aligned_noexc(bytes, modulo, base) oh_aligned(bytes, base)
-#define caml_stat_free(memory) oh_free(memory)
+#define caml_stat_alloc_aligned_noexc(bytes, modulo, base) alloc_aligned(bytes, base)
+#define caml_stat_free(memory) free_memory(memory)
 
 #include <minor_gc.c>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Parsers of ocamlyacc. Their trace (OCAMLRUNPARAM=p) prints what a token carries; stock 4.14 reads its header, whatever it is. */
+/* Parsers of ocamlyacc.
+
+   Stock   the trace (OCAMLRUNPARAM=p) prints the value of a token, and reads its header even if it is foreign.
+   Here    a foreign pointer is like an abstract block. */
 #include "prelude.h"
 
-Caml_inline tag_t oh_tag(value v) { return Is_in_value_area(v) ? Tag_val(v) : Abstract_tag; }
 #undef Tag_val
-#define Tag_val(v) oh_tag(v)
+#define Tag_val(v) oh_prelude_tag(v)
 
 #include <parsing.c>

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Read before each redirected unit of the runtime (OCaml 4.14): the questions the runtime asks about an address, answered by the table.
+/* Read before each redirected unit of the runtime (OCaml 4.14): the runtime's questions about an address, answered by the table.
 
-   How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the unit from the compiler's own
-   sources, and may add functions that see the unit's static ones; `units` names those that need nothing but this file. Nothing of the runtime
-   is repeated here; where a macro relies on names at its place of use, it says so, and the tool knows by their digests the sources for which that was
-   checked.
+   OCaml 4.14 asks its page table, a hash table, wherever it reads a header. Here the same questions are answered without a call. Units that are not
+   redirected, and stubs, still call caml_page_table_lookup, which is defined in hooks.c.
 
-   OCaml 4.14 guards already wherever it looks behind a pointer, over a hash table of pages. Units that are not redirected, and the stubs of others, still call
-   caml_page_table_lookup, which is ours as well (hooks.c); what follows is the same without a call. */
+   How a unit is redirected: overlay/ocaml5/prelude.h. The file `units` names the units that need nothing but this file. */
 #ifndef OH_PRELUDE_H
 #define OH_PRELUDE_H
 
@@ -19,39 +16,37 @@
 #include <caml/major_gc.h>
 #include <caml/memory.h>
 #include <caml/minor_gc.h>
-#include "table.h"
+#include "pointer.h"
 
 _Static_assert(sizeof(value) == 8, "Outheap needs 64 bits");
 #ifdef NO_NAKED_POINTERS
 #error "this runtime has no page table to replace"
 #endif
 
-/* As Is_in_value_area, for any pattern with a clear low bit. Of the minor heaps' chunks only the present minor heap holds values. */
-Caml_inline int oh_in_value_area(uintptr_t v)
+/* As Is_in_value_area, for any word with a clear low bit. In the chunks of minor heaps only the current minor heap holds values. */
+Caml_inline int oh_prelude_is_value(uintptr_t v)
 {
-  enum oh_kind k = oh_entry(v);
-  if (k == OH_MAJOR) return 1;
-  return k == OH_YOUNG ? Is_young((value)v) : oh_is_value(v);
+  enum oh_kind k = oh_table_kind(v);
+  if (k == OH_KIND_MAJOR) return 1;
+  return k == OH_KIND_YOUNG ? Is_young((value)v) : oh_pointer_is_value(v);
 }
 
 #undef Is_in_heap
 #undef Is_in_heap_or_young
 #undef Is_in_value_area
-#define Is_in_heap(a) oh_marks((uintptr_t)(a))
-#define Is_in_heap_or_young(a) (Is_young((value)(a)) || oh_marks((uintptr_t)(a)))
-#define Is_in_value_area(a) oh_in_value_area((uintptr_t)(a))
+#define Is_in_heap(a) oh_pointer_is_markable((uintptr_t)(a))
+#define Is_in_heap_or_young(a) (Is_young((value)(a)) || oh_pointer_is_markable((uintptr_t)(a)))
+#define Is_in_value_area(a) oh_prelude_is_value((uintptr_t)(a))
 
-/* Cleaning an ephemeron looks at the colour of all keys, for static data are black. Declared values may have any colour. */
+/* Cleaning an ephemeron reads the colour of all keys, since static data are black. Declared values may have any colour. */
 #pragma push_macro("Is_white_val")
-Caml_inline int oh_is_white(value v) { return oh_marks((uintptr_t)v) && Is_white_val(v); }
+Caml_inline int oh_prelude_is_white(value v) { return oh_pointer_is_markable((uintptr_t)v) && Is_white_val(v); }
 #undef Is_white_val
-#define Is_white_val(v) oh_is_white(v)
+#define Is_white_val(v) oh_prelude_is_white(v)
 #include <caml/weak.h>
 #pragma pop_macro("Is_white_val")
 
-/* hooks.c */
-void *oh_minor_heap_take(uintptr_t bytes);
-void oh_minor_heap_give(void *start, uintptr_t bytes);
-void oh_heap_trim(void);
+/* The tag of a value; of anything else, that of an abstract block. */
+Caml_inline tag_t oh_prelude_tag(value v) { return Is_in_value_area(v) ? Tag_val(v) : Abstract_tag; }
 
 #endif

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Structural comparison, by the rules of OCaml 4: immediates come before foreign pointers, which are ordered by address. The order between
-   foreign pointers and blocks is: foreign first.
+/* Polymorphic comparison. The text of do_compare_val is changed by compare.edits.
 
-   To the unit a foreign pointer is `Is_long`. It then computes `Long_val(v1) - Long_val(v2)`, which becomes the sign of the comparison, and 0; what else it applies Long_val to, an offset and the identities of objects,
-   stays. Where one side is long and the other a custom block, the block's compare_ext is called only if the long one is an immediate. */
+   Stock   reads the header of every word that is not an immediate.
+   Here    the rules are those of OCaml 4: immediates come before foreign pointers, foreign pointers before blocks, and foreign pointers are
+           in the order of their addresses. To do_compare_val a foreign pointer is like an immediate, except where two of them are compared, and where
+           a custom block may compare itself with an immediate (compare_ext). */
 #include "prelude.h"
 #include <caml/custom.h>
 
-Caml_inline intnat oh_order(value v1, value v2)
+/* Two different words, neither of them a block: negative, positive. */
+Caml_inline intnat order(value v1, value v2)
 {
-  if ((v1 ^ v2) & 1) return v1 & 1 ? -2 : 2; /* one immediate */
-  if (v1 & 1) return v1 < v2 ? -2 : v1 > v2 ? 2 : 0;
-  return (uintptr_t)v1 < (uintptr_t)v2 ? -2 : (uintptr_t)v1 > (uintptr_t)v2 ? 2 : 0;
+  if ((v1 ^ v2) & 1) return v1 & 1 ? -1 : 1; /* one immediate */
+  if (v1 & 1) return v1 < v2 ? -1 : v1 > v2;
+  return (uintptr_t)v1 < (uintptr_t)v2 ? -1 : (uintptr_t)v1 > (uintptr_t)v2;
 }
-
-#undef Is_long
-#define Is_long(v) (!oh_is_block(v))
-#undef Long_val
-#define Long_val(x) (OH_LONG_##x >> 1)
-#define OH_LONG_v1 oh_order(v1, v2)
-#define OH_LONG_v2 0
-#define OH_LONG_last last /* last->offset */
-#define OH_LONG_Field(block, i) Field(block, i) /* in Oid_val */
-#define compare_ext compare_ext; if (((v1 | v2) & 1) == 0) compare = NULL
 
 #include <compare.c>

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* What the marker looks at, by kind: in the flavour that counts only. Distinct cache lines are estimated with a small direct-mapped filter for each thread,
-   which forgets; so the number is an upper bound of distinct lines, and a lower one of touches. */
+/* What the marker reads, by kind; only in the flavour that counts. Distinct cache lines are estimated with a small direct-mapped filter for each thread,
+   which forgets: the number is an upper bound of distinct lines, and a lower bound of accesses. */
 #ifndef OH_COUNT_H
 #define OH_COUNT_H
-#include "table.h"
+#include "pointer.h"
 #if OH_COUNT
 #include "marking.h"
-static inline int oh_count_block(value v)
+static inline int oh_count_is_block(value v)
 {
-  oh_marking_add(&oh_marking.seen, 1);
-  if (v & 1) oh_marking_add(&oh_marking.immediate, 1);
+  oh_marking_count(&oh_marking.words_seen);
+  if (v & 1) oh_marking_count(&oh_marking.words_immediate);
   return (v & 1) == 0;
 }
-static inline int oh_count_marks(value v)
+static inline int oh_count_is_markable(value v)
 {
   static _Thread_local uintptr_t recent[4096];
-  if ((v & 1) || oh_marks((uintptr_t)v)) return 1;
-  enum oh_kind k = oh_entry((uintptr_t)v);
-  if (k == OH_YOUNG) oh_marking_add(&oh_marking.young, 1);
+  if ((v & 1) || oh_pointer_is_markable((uintptr_t)v)) return 1;
+  if (oh_table_kind((uintptr_t)v) == OH_KIND_YOUNG) oh_marking_count(&oh_marking.words_young);
   else {
     uintptr_t line = ((uintptr_t)v - sizeof(value)) >> 6;
     if (recent[line & 4095] != line) {
       recent[line & 4095] = line;
-      oh_marking_add(&oh_marking.lines, 1);
+      oh_marking_count(&oh_marking.lines_saved);
     }
-    oh_marking_add(oh_is_value((uintptr_t)v) ? &oh_marking.statics : &oh_marking.foreign, 1);
+    oh_marking_count(oh_pointer_is_value((uintptr_t)v) ? &oh_marking.words_static : &oh_marking.words_foreign);
   }
   return 0;
 }

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Minor heaps: in chunks of their own. */
-#define _GNU_SOURCE /* as the unit does, which comes too late */
-#include "prelude.h"
+/* Domains: minor heaps.
 
-#define caml_mem_map(bytes, reserve_only) oh_minor_heaps_reserve(bytes)
-#define caml_mem_unmap(start, bytes) oh_minor_heaps_release(start, bytes)
-#define caml_mem_commit(start, bytes) oh_minor_heap_commit(start, bytes)
-#define caml_mem_decommit(start, bytes) oh_minor_heap_discard(start, bytes)
+   Stock   maps one range of addresses for the minor heaps of all domains.
+   Here    the range is in chunks of its own, so that the table knows it. */
+#define _GNU_SOURCE /* as the unit does, which would be too late */
+#include "prelude.h"
+#include "hooks.h"
+
+#define caml_mem_map(bytes, reserve_only) oh_hooks_reserve_minor_heaps(bytes)
+#define caml_mem_unmap(start, bytes) oh_hooks_release_minor_heaps(start, bytes)
+#define caml_mem_commit(start, bytes) oh_hooks_commit_minor_heap(start, bytes)
+#define caml_mem_decommit(start, bytes) oh_hooks_purge_minor_heap(start, bytes)
 
 #include <domain.c>

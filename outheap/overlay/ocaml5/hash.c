@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Hashing: a foreign pointer is hashed as the number it is. */
+/* Polymorphic hashing.
+
+   Stock   reads the header of every word that is not an immediate.
+   Here    a foreign pointer is hashed as the number that its bits are. */
 #include "prelude.h"
 
 #undef Is_long
-#define Is_long(v) (!oh_is_block(v))
+#define Is_long(v) (!oh_prelude_is_block(v))
 
 #include <hash.c>

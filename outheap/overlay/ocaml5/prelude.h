@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Read before each redirected unit of the runtime (OCaml 5.3 and 5.4): the internal headers, the table, and safe forms of what the runtime
-   asks about a value.
+/* Read before each redirected unit of the runtime (OCaml 5.3 and 5.4): the runtime's internal headers, the table, and safe forms of what the
+   runtime asks about a value.
 
-   How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the unit from the compiler's own
-   sources, and may add functions that see the unit's static ones. Nothing of the runtime is repeated here; where a macro relies on the name
-   of a variable at its place of use, it says so, and the tool knows by their digests the sources for which that was checked.
+   A *foreign* pointer has a clear low bit and does not point to an OCaml block. The collector must not follow it: that is the marker's test
+   (oh_pointer_is_markable). Nobody may read a header behind it: that is oh_pointer_is_value. The runtime's range test for young values is left as it is: minor
+   heaps are in chunks of their own, where no foreign pointer leads.
 
-   What is redefined, and why. A *foreign* pointer has its low bit clear and points to no OCaml block. The collector must not follow it, which is the
-   marker's test (oh_marks), and nobody may read a header behind it (oh_is_value). The range test for young values is left alone: minor heaps lie in chunks of their own, where no
-   foreign pointer can lead. */
+   How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the unit from the
+   compiler's own sources, and may add functions that use the unit's static ones. Nothing of the runtime is copied. Where a macro would depend on
+   the text around its use, a file UNIT.edits has substitutions instead, each for one function. outheap-build accepts a unit only if its digest
+   is that of a version for which the overlay was checked (overlay/digests), so macros and substitutions always meet the text that they
+   were written for; a substitution that changes nothing is an error. */
 #ifndef OH_PRELUDE_H
 #define OH_PRELUDE_H
 
@@ -24,27 +26,18 @@
 #include <caml/platform.h>
 #include <caml/shared_heap.h>
 #include <caml/domain.h>
-#include "table.h"
+#include "pointer.h"
 
 _Static_assert(sizeof(value) == 8, "Outheap needs 64 bits");
 
 /* A block whose header may be read. */
-Caml_inline int oh_is_block(value v) { return (v & 1) == 0 && oh_is_value((uintptr_t)v); }
+Caml_inline int oh_prelude_is_block(value v) { return (v & 1) == 0 && oh_pointer_is_value((uintptr_t)v); }
 
-/* The header that stands in for a missing one: an abstract block that is neither marked nor moved. Not of size 0: that would be an atom. */
-#define OH_FOREIGN_HEADER Make_header(1, Abstract_tag, NOT_MARKABLE)
-Caml_inline header_t oh_header(value v) { return oh_is_value((uintptr_t)v) ? Hd_val(v) : OH_FOREIGN_HEADER; }
+/* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an atom. */
+Caml_inline header_t oh_prelude_header(value v) { return oh_pointer_is_value((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE); }
 
-/* The tag that stands in for a missing one where the runtime would shorten a path of Forward blocks: Lazy says no. To replace a lazy
-   value by its foreign result would be wrong, since compiled code looks at the tag of what it finds there. */
-Caml_inline tag_t oh_tag(value v) { return oh_is_value((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
-
-/* hooks.c: static data of the program and of the runtime's own units. */
-void oh_declare_static(void const *begin, void const *end);
-void oh_declare_runtime_values(void);
-void *oh_minor_heaps_reserve(uintptr_t bytes);
-void oh_minor_heaps_release(void *start, uintptr_t bytes);
-void *oh_minor_heap_commit(void *start, uintptr_t bytes);
-void oh_minor_heap_discard(void *start, uintptr_t bytes);
+/* The tag, or one for which the runtime does not shorten a path of Forward blocks. To replace a lazy value by its foreign result would be
+   wrong, since compiled code reads the tag of what it finds there. */
+Caml_inline tag_t oh_prelude_tag(value v) { return oh_pointer_is_value((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
 
 #endif

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* Small and large blocks of the major heap, compaction, verification. Pools come from large pages instead of one mmap each, large blocks from
-   block.h instead of malloc. Before compaction each list of pools is put in order of address, so that those which OCaml empties, the last ones, lie together
-   and whole large pages become free; afterwards all free memory goes back to the system. */
+/* Small and large blocks of the major heap, compaction, verification.
+
+   Stock   maps each pool by itself and takes large blocks from malloc.
+   Here    pools come from pool.h and large blocks from block.h, in large pages.
+   Stock   compaction rewrites, and verification follows, every word with a clear low bit.
+   Here    only pointers to the major heap.
+   Stock   compaction empties the last pools of each list.
+   Here    the lists are put in order before (pool_order.h), so that whole large pages become free, and free memory is purged afterwards. */
 #include "prelude.h"
 #include <caml/addrmap.h>
 #include <caml/roots.h>
 #include "block.h"
-#include "config.h"
-#include "slab.h"
+#include "pool.h"
 
-#define caml_mem_map(bytes, reserve_only) ((void)(bytes), oh_pool_take())
-#define caml_mem_unmap(pool, bytes) oh_pool_give(pool)
-#define malloc oh_block_take
-#define free oh_block_give
+#define caml_mem_map(bytes, reserve_only) ((void)(bytes), oh_pool_alloc())
+#define caml_mem_unmap(pool, bytes) oh_pool_free(pool)
+#define malloc oh_block_alloc
+#define free oh_block_free
 
-/* Compaction rewrites, and verification follows, pointers to the major heap only. */
 #undef Is_block
-#define Is_block(v) (((v) & 1) == 0 && oh_marks((uintptr_t)(v)))
+#define Is_block(v) (((v) & 1) == 0 && oh_pointer_is_markable((uintptr_t)(v)))
 
-#define caml_compact_heap oh_stock_compact_heap
+#define caml_compact_heap oh_shared_heap_stock_compact
 #include <shared_heap.c>
 #undef caml_compact_heap
 #undef caml_mem_map
@@ -28,14 +31,14 @@
 
 _Static_assert(Bsize_wsize(POOL_WSIZE) == OH_POOL, "pools of this version have another size");
 
-#include "order.h"
+#include "pool_order.h"
 
 void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain_state **participants)
 {
-  oh_order_pools(domain->shared_heap);
-  oh_stock_compact_heap(domain, participating, participants);
+  oh_pool_order(domain->shared_heap);
+  oh_shared_heap_stock_compact(domain, participating, participants);
   if (participants[0] == domain) {
-    oh_pools_trim(1);
-    oh_blocks_trim();
+    oh_pool_trim(1);
+    oh_block_trim();
   }
 }

@@ -3,12 +3,13 @@
    Arguments: rounds (default 3000000). Prints nanoseconds of processor time for one take and one give by a thread; the least of five runs.
    Processor time, since the machine may have other work; what threads wait for each other is not in it. */
 #include "block.h"
-#include "slab.h"
+#include "pool.h"
+#include "start.h"
 #include "try.h"
 
 struct allocator { char const *name; void *(*take)(size_t); void (*give)(void *); };
-static void *pool_take(size_t n) { return (void)n, oh_pool_take(); }
-static struct allocator const all[] = { { "blocks", oh_block_take, oh_block_give }, { "malloc", malloc, free }, { "pools", pool_take, oh_pool_give } };
+static void *pool_take(size_t n) { return (void)n, oh_pool_alloc(); }
+static struct allocator const all[] = { { "blocks", oh_block_alloc, oh_block_free }, { "malloc", malloc, free }, { "pools", pool_take, oh_pool_free } };
 
 static struct allocator const *subject;
 static size_t least, most, held, rounds;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks: random operations against a model, sizes at the edges, threads, failures, fragmentation, what stays resident. */
+#include "config.h"
 #include "block.h"
 #include "os.h"
 #include "settings.h"
+#include "start.h"
 #include "try.h"
 
 #define MOST 600
@@ -27,7 +29,7 @@ static void verify(char *block, size_t bytes, uint64_t mark)
 
 static bool take_one(size_t bytes)
 {
-  char *p = oh_block_take(bytes);
+  char *p = oh_block_alloc(bytes);
   if (p == NULL) {
     EXPECT(errno == ENOMEM, "%d", errno);
     return false;
@@ -48,19 +50,19 @@ static void give_one(size_t i)
   EXPECT(oh_block_size(live[i].block) == live[i].bytes, "its size changed");
   verify(live[i].block, live[i].bytes, live[i].mark);
   if (live[i].bytes <= 1 << 20) memset(live[i].block, 0x55, live[i].bytes);
-  oh_block_give(live[i].block);
+  oh_block_free(live[i].block);
   live[i] = live[--lives];
 }
 
 static void check_none(void)
 {
   struct oh_block_counters c;
-  oh_blocks_validate();
-  oh_blocks_count(&c);
+  oh_block_validate();
+  oh_block_count(&c);
   EXPECT(c.blocks == 0 && c.bytes == 0, "%zu blocks, %zu bytes", c.blocks, c.bytes);
-  oh_blocks_trim();
-  oh_blocks_validate();
-  oh_blocks_count(&c);
+  oh_block_trim();
+  oh_block_validate();
+  oh_block_count(&c);
   EXPECT(c.extents == 0 && c.resident_free == 0, "%zu extents, %zu", c.extents, c.resident_free);
 }
 
@@ -91,12 +93,12 @@ static void model(void)
     }
     if (lives == 0 || (lives < most && try_below(&state, 2) != 0)) EXPECT(take_one(some_size(&state, sizes)), "no memory");
     else give_one(try_below(&state, lives));
-    if (round % 128 == 0) oh_blocks_validate();
+    if (round % 128 == 0) oh_block_validate();
     if (round % 2048 == 2047) {
-      oh_blocks_trim();
-      oh_blocks_validate();
+      oh_block_trim();
+      oh_block_validate();
       struct oh_block_counters c;
-      oh_blocks_count(&c);
+      oh_block_count(&c);
       EXPECT(c.blocks == lives, "%zu blocks, %zu", c.blocks, lives);
       for (size_t i = 0; i < lives; i++) verify(live[i].block, live[i].bytes, live[i].mark);
     }
@@ -115,15 +117,15 @@ static void edges(void)
     for (size_t d = 0; d <= 128; d += 8) {
       EXPECT(take_one(OH_PAGE * pages - 64 + d), "no memory");
       if (lives > 3) give_one(0);
-      if (d % 32 == 0) oh_blocks_validate();
+      if (d % 32 == 0) oh_block_validate();
     }
   give_all();
   size_t absurd[] = { SIZE_MAX, SIZE_MAX - 8, SIZE_MAX - 64, SIZE_MAX / 2 + 1, SIZE_MAX / 2, (size_t)1 << OH_ADDRESS_BITS, ((size_t)1 << OH_ADDRESS_BITS) - 1 };
   for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
     errno = 0;
-    EXPECT(oh_block_take(absurd[i]) == NULL && errno == ENOMEM, "%zx", absurd[i]);
+    EXPECT(oh_block_alloc(absurd[i]) == NULL && errno == ENOMEM, "%zx", absurd[i]);
   }
-  oh_block_give(NULL);
+  oh_block_free(NULL);
   check_none();
 }
 
@@ -136,21 +138,21 @@ static void fragmentation(void)
   size_t in_use = 0, most = 0, needed = 0, limit = OH_PAGE / 32;
   for (int round = 0; round < ROUNDS; round++) {
     size_t i = try_below(&state, N), n = 1024;
-    if (held[i] != NULL) in_use -= oh_block_size(held[i]), oh_block_give(held[i]);
+    if (held[i] != NULL) in_use -= oh_block_size(held[i]), oh_block_free(held[i]);
     while (n < limit && try_below(&state, 4) != 0) n += n / 2;
     if (round % (ROUNDS / 4) == 0) limit = OH_PAGE / 64 << try_below(&state, 4); /* sizes change */
-    EXPECT((held[i] = oh_block_take(n + try_below(&state, n))) != NULL, "no memory");
+    EXPECT((held[i] = oh_block_alloc(n + try_below(&state, n))) != NULL, "no memory");
     in_use += oh_block_size(held[i]);
     if (in_use > most) most = in_use;
     if (round % 1000 == 0) {
       struct oh_block_counters c;
-      oh_blocks_count(&c);
+      oh_block_count(&c);
       if (c.bytes + c.resident_free > needed) needed = c.bytes + c.resident_free;
     }
   }
   printf("    %.1f MB in use at most, %.1f MB needed (%.3f)\n", (double)most / 1e6, (double)needed / 1e6, (double)needed / (double)most);
   EXPECT(needed < most / 2 * 3 + 4 * OH_PAGE, "%zu for %zu", needed, most);
-  for (int i = 0; i < N; i++) oh_block_give(held[i]), held[i] = NULL;
+  for (int i = 0; i < N; i++) oh_block_free(held[i]), held[i] = NULL;
   check_none();
 }
 
@@ -158,11 +160,11 @@ static void fragmentation(void)
 static void reuse(void)
 {
   for (size_t n = 1000; n < OH_PAGE; n += n / 7 + 24) {
-    char *fence = oh_block_take(n), *p = oh_block_take(n), *fence2 = oh_block_take(n);
-    oh_block_give(p);
-    char *q = oh_block_take(n);
+    char *fence = oh_block_alloc(n), *p = oh_block_alloc(n), *fence2 = oh_block_alloc(n);
+    oh_block_free(p);
+    char *q = oh_block_alloc(n);
     EXPECT(p == q, "%p, then %p for %zu", (void *)p, (void *)q, n);
-    oh_block_give(fence), oh_block_give(q), oh_block_give(fence2);
+    oh_block_free(fence), oh_block_free(q), oh_block_free(fence2);
   }
   check_none();
 }
@@ -173,23 +175,23 @@ static void trim(void)
   char *p[N];
   size_t n = OH_PAGE + OH_PAGE / 2, total = 0;
   /* Large blocks, every 4th stays: what lies between goes back to the system, all but a little at the seams. */
-  for (int i = 0; i < N; i++) memset(p[i] = oh_block_take(n), 1, n);
+  for (int i = 0; i < N; i++) memset(p[i] = oh_block_alloc(n), 1, n);
   for (int i = 0; i < N; i++)
-    if (i % 4 != 0) oh_block_give(p[i]);
-  oh_blocks_trim();
-  oh_blocks_validate();
+    if (i % 4 != 0) oh_block_free(p[i]);
+  oh_block_trim();
+  oh_block_validate();
   for (int i = 0; i < N; i++) total += try_resident(p[i], n);
   struct oh_block_counters c;
-  oh_blocks_count(&c);
+  oh_block_count(&c);
   EXPECT(c.blocks == N / 4, "%zu", c.blocks);
-  if (!TRY_SANITIZED) EXPECT(total <= N / 4 * n + N * 6 * oh_os_page(), "%zu resident, %zu in use", total, N / 4 * n);
-  EXPECT(c.resident_free <= N * 6 * oh_os_page(), "%zu", c.resident_free);
+  if (!TRY_SANITIZED) EXPECT(total <= N / 4 * n + N * 6 * oh_os_page_size(), "%zu resident, %zu in use", total, N / 4 * n);
+  EXPECT(c.resident_free <= N * 6 * oh_os_page_size(), "%zu", c.resident_free);
   /* One more of them fits where they were, and reads and writes. */
-  memset(p[1] = oh_block_take(n), 2, n);
-  oh_block_give(p[1]);
+  memset(p[1] = oh_block_alloc(n), 2, n);
+  oh_block_free(p[1]);
   for (int i = 0; i < N; i += 4) {
     for (size_t k = 0; k < n; k += 509) EXPECT(p[i][k] == 1, "%d, %zu", i, k);
-    oh_block_give(p[i]);
+    oh_block_free(p[i]);
   }
   check_none();
   total = 0;
@@ -207,17 +209,17 @@ static void *churn(void *number)
     char *p = NULL;
     if (try_below(&state, 2) != 0) {
       size_t n = 64 + some_size(&state, OH_PAGE / 2);
-      p = oh_block_take(n);
+      p = oh_block_alloc(n);
       EXPECT(p != NULL, "no memory");
       fill(p, oh_block_size(p), (uintptr_t)p);
     }
     p = __atomic_exchange_n(place, p, __ATOMIC_ACQ_REL);
     if (p != NULL) {
       verify(p, oh_block_size(p), (uintptr_t)p);
-      oh_block_give(p);
+      oh_block_free(p);
     }
-    if (i % 4096 == 0) oh_blocks_trim();
-    if (i % 2048 == 0) oh_blocks_validate();
+    if (i % 4096 == 0) oh_block_trim();
+    if (i % 2048 == 0) oh_block_validate();
   }
   return NULL;
 }
@@ -227,7 +229,7 @@ static void threads(void)
   for (int round = 0; round < 3; round++) {
     try_threads(4, churn);
     for (int i = 0; i < 64; i++) {
-      oh_block_give(exchanged[i]);
+      oh_block_free(exchanged[i]);
       exchanged[i] = NULL;
     }
     check_none();
@@ -237,16 +239,16 @@ static void threads(void)
 static void forks(void)
 {
   int status = 0;
-  char *p = oh_block_take(5000);
+  char *p = oh_block_alloc(5000);
   pid_t child = fork();
   if (child == 0) {
     for (size_t n = 1; n < OH_PAGE * 2; n += n) take_one(n);
-    oh_block_give(p);
+    oh_block_free(p);
     give_all();
     _exit(0);
   }
   EXPECT(waitpid(child, &status, 0) == child && status == 0, "child: %d", status);
-  oh_block_give(p);
+  oh_block_free(p);
   check_none();
 }
 
@@ -262,8 +264,8 @@ static void failures(void)
       if (lives > 20 || (lives > 0 && try_below(&state, 3) == 0)) give_one(try_below(&state, lives));
       else failed |= !take_one(some_size(&state, OH_PAGE * 3));
     }
-    oh_blocks_validate();
-    oh_blocks_trim();
+    oh_block_validate();
+    oh_block_trim();
     bool pending = oh_os_fail_after > 0;
     oh_os_fail_after = 0;
     if (pending && !failed) over++;
@@ -282,26 +284,26 @@ static void failures(void)
 #if OH_DEBUG
 static void twice(void)
 {
-  char *p = oh_block_take(2000), *q = oh_block_take(2000);
-  oh_block_give(p);
-  oh_block_give(p);
+  char *p = oh_block_alloc(2000), *q = oh_block_alloc(2000);
+  oh_block_free(p);
+  oh_block_free(p);
   (void)q;
 }
 static void twice_joined(void)
 {
-  char *p = oh_block_take(2000), *q = oh_block_take(2000), *r = oh_block_take(2000);
-  oh_block_give(p);
-  oh_block_give(q);
-  oh_block_give(q);
+  char *p = oh_block_alloc(2000), *q = oh_block_alloc(2000), *r = oh_block_alloc(2000);
+  oh_block_free(p);
+  oh_block_free(q);
+  oh_block_free(q);
   (void)r;
 }
-static void foreign(void) { oh_block_give((void *)((uintptr_t)1 << (OH_ADDRESS_BITS - 2))); }
-static void inside(void) { oh_block_give((char *)memset(oh_block_take(2000), 0, 2000) + 64); }
+static void foreign(void) { oh_block_free((void *)((uintptr_t)1 << (OH_ADDRESS_BITS - 2))); }
+static void inside(void) { oh_block_free((char *)memset(oh_block_alloc(2000), 0, 2000) + 64); }
 static void written_over(void)
 {
-  char *p = oh_block_take(2000);
+  char *p = oh_block_alloc(2000);
   memset(p - 8, 0x10, 8);
-  oh_block_give(p);
+  oh_block_free(p);
 }
 static void misuse(void)
 {
@@ -312,6 +314,7 @@ static void misuse(void)
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
+  oh_start();
   TRY(edges);
   TRY(model);
   TRY(reuse);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions: memory of each kind, reservation ahead, statistics, settings; bad input everywhere. */
+#include "config.h"
 #include "outheap.h"
 #include "block.h"
 #include "reserve.h"
 #include "settings.h"
-#include "slab.h"
+#include "pool.h"
 #include "stats.h"
 #include "table.h"
+#include "start.h"
+#include "pointer.h"
+#include "space.h"
 #include "try.h"
 
 static enum outheap_kind const kinds[] = { OUTHEAP_MAJOR, OUTHEAP_VALUES, OUTHEAP_FOREIGN };
@@ -28,7 +32,7 @@ static void memory(void)
         m[i] = outheap_allocate(kinds[k], bytes);
         EXPECT(m[i] != NULL && (uintptr_t)m[i] % OH_PAGE == 0 && is_zero(m[i], bytes), "round %d, %d: %p", round, i, (void *)m[i]);
         EXPECT(outheap_classify(m[i] + bytes - 1) == kinds[k], "%d", outheap_classify(m[i]));
-        EXPECT(oh_marks((uintptr_t)m[i]) == (kinds[k] == OUTHEAP_MAJOR) && oh_is_value((uintptr_t)m[i]) == (kinds[k] != OUTHEAP_FOREIGN), "marks");
+        EXPECT(oh_pointer_is_markable((uintptr_t)m[i]) == (kinds[k] == OUTHEAP_MAJOR) && oh_pointer_is_value((uintptr_t)m[i]) == (kinds[k] != OUTHEAP_FOREIGN), "marks");
         memset(m[i], 0xa5, bytes);
       }
       for (int i = 0; i < 40; i++) outheap_free(kinds[k], m[i], 1 + (size_t)i * 12345 % (3 * OH_PAGE));
@@ -61,7 +65,7 @@ static void refused(void)
   memset(m, 1, OH_PAGE); /* still there */
   outheap_free(OUTHEAP_VALUES, m, 1);
   outheap_free(OUTHEAP_VALUES, m, 1);
-  oh_pages_validate();
+  oh_space_validate();
   EXPECT(outheap_reserve(0) == EINVAL && outheap_reserve(SIZE_MAX) == EINVAL && outheap_reserve(((size_t)1 << OH_ADDRESS_BITS) + 1) == EINVAL, "reserve");
   EXPECT(outheap_reserve((size_t)1 << OH_ADDRESS_BITS) == ENOMEM, "all there is");
   oh_reserve_validate();
@@ -77,33 +81,33 @@ static void ahead(void)
   EXPECT(reserved.reserved_ahead == before.reserved_ahead + 12 * OH_CHUNK && reserved.reserved == before.reserved + 12 * OH_CHUNK, "ahead");
   EXPECT(reserved.chunks == before.chunks + 12, "chunks");
   for (int i = 0; i < 3; i++) {
-    EXPECT(oh_pages_take(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "pools");
-    EXPECT(oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL, "young");
-    char *low = oh_pages_take(OH_SPACE_BLOCKS, OH_CHUNK, false, NULL);
+    EXPECT(oh_space_alloc(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "pools");
+    EXPECT(oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL, "young");
+    char *low = oh_space_alloc(OH_SPACE_BLOCKS, OH_CHUNK, false, NULL);
     EXPECT(low != NULL, "blocks");
   }
   outheap_statistics(&after);
   EXPECT(after.reserved == reserved.reserved && after.reservations == reserved.reservations, "no new address space");
   EXPECT(outheap_allocate(OUTHEAP_VALUES, 2 * OH_CHUNK) != NULL, "values");
   EXPECT(after.reserved_ahead == reserved.reserved_ahead - 9 * OH_CHUNK, "%zu", after.reserved_ahead);
-  oh_pages_validate();
+  oh_space_validate();
 }
 
 static void statistics(void)
 {
   struct outheap_statistics s, t;
   outheap_statistics(&s);
-  void *pools[200], *block = oh_block_take(5 * OH_PAGE);
-  for (int i = 0; i < 200; i++) pools[i] = oh_pool_take();
-  char *young = oh_pages_take(OH_SPACE_YOUNG, 4 * OH_PAGE, false, NULL);
-  EXPECT(block != NULL && young != NULL && oh_pages_commit(OH_SPACE_YOUNG, young + OH_PAGE, 8192), "take");
+  void *pools[200], *block = oh_block_alloc(5 * OH_PAGE);
+  for (int i = 0; i < 200; i++) pools[i] = oh_pool_alloc();
+  char *young = oh_space_alloc(OH_SPACE_YOUNG, 4 * OH_PAGE, false, NULL);
+  EXPECT(block != NULL && young != NULL && oh_space_commit(OH_SPACE_YOUNG, young + OH_PAGE, 8192), "take");
   outheap_statistics(&t);
   EXPECT(t.pools == s.pools + 200 && t.blocks == s.blocks + 1 && t.block_bytes > s.block_bytes + 5 * OH_PAGE, "in use");
   EXPECT(t.young == s.young + OH_PAGE, "%zu", t.young - s.young);
   EXPECT(t.committed <= t.reserved && t.chunks != 0 && t.commits > s.commits, "memory");
-  for (int i = 0; i < 200; i++) oh_pool_give(pools[i]);
-  oh_block_give(block);
-  oh_pages_give(OH_SPACE_YOUNG, young, 4 * OH_PAGE);
+  for (int i = 0; i < 200; i++) oh_pool_free(pools[i]);
+  oh_block_free(block);
+  oh_space_free(OH_SPACE_YOUNG, young, 4 * OH_PAGE);
   outheap_statistics(&t);
   EXPECT(t.pools == s.pools && t.blocks == s.blocks && t.resident_free != 0, "given back");
   outheap_trim();
@@ -140,8 +144,8 @@ static void settings(void)
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
   EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,slack=30,stats=1,report=7,base=3f0000000000")[0] == 0, "all");
   s = oh_settings;
-  EXPECT(s.thp[OH_SPACE_YOUNG] == OH_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_THP_ALWAYS && s.thp[OH_SPACE_BLOCKS] == OH_THP_OFF, "thp");
-  EXPECT(s.thp[OH_SPACE_MARKED] == OH_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_THP_OFF && s.thp[OH_SPACE_FOREIGN] == OH_THP_OFF, "never");
+  EXPECT(s.thp[OH_SPACE_YOUNG] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF, "thp");
+  EXPECT(s.thp[OH_SPACE_MARKED] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_FOREIGN] == OH_SETTINGS_THP_OFF, "never");
   EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20 && s.slack == 30, "sizes");
   EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
   read_list("thp_from=1T,keep=17");
@@ -190,13 +194,13 @@ static void *player(void *arg)
         EXPECT(outheap_classify(m[i]) == kind[i], "classify");
         if (kind[i] != OUTHEAP_FOREIGN) break;
         EXPECT(outheap_declare_values(m[i] + 64, m[i] + 640) == 0 && outheap_classify(m[i] + 64) == OUTHEAP_VALUES, "declare");
-        EXPECT(oh_is_value((uintptr_t)m[i] + 72) && outheap_withdraw_values(m[i] + 64, m[i] + 640) == 0, "withdraw");
+        EXPECT(oh_pointer_is_value((uintptr_t)m[i] + 72) && outheap_withdraw_values(m[i] + 64, m[i] + 640) == 0, "withdraw");
         break;
       case 4: {
-        void *p = oh_pool_take(), *b = oh_block_take(1 + try_below(&random, 100000));
-        EXPECT(p != NULL && b != NULL && oh_marks((uintptr_t)p) && oh_is_value((uintptr_t)b), "heap");
-        oh_pool_give(p);
-        oh_block_give(b);
+        void *p = oh_pool_alloc(), *b = oh_block_alloc(1 + try_below(&random, 100000));
+        EXPECT(p != NULL && b != NULL && oh_pointer_is_markable((uintptr_t)p) && oh_pointer_is_value((uintptr_t)b), "heap");
+        oh_pool_free(p);
+        oh_block_free(b);
         break;
       }
       case 5:
@@ -212,7 +216,7 @@ static void *player(void *arg)
   for (int i = 0; i < 8; i++) outheap_free(kind[i], m[i], OH_PAGE);
   return NULL;
 }
-static void threads(void) { try_threads(4, player); oh_pages_validate(); }
+static void threads(void) { try_threads(4, player); oh_space_validate(); }
 
 int main(int argc, char **argv)
 {
@@ -220,6 +224,7 @@ int main(int argc, char **argv)
   initial = oh_settings;
   setenv("OUTHEAP", "thp=off", 1);
   TRY(settings);
+  oh_start();
   TRY(memory);
   TRY(refused);
   TRY(ahead);

@@ -4,12 +4,15 @@
 #include "check.h"
 #include "os.h"
 #include "outheap.h"
-#include "pages.h"
+#include "page.h"
 #include "ranges.h"
 #include "reserve.h"
 #include "settings.h"
-#include "slab.h"
+#include "pool.h"
 #include "table.h"
+#include "start.h"
+#include "pointer.h"
+#include "space.h"
 #include "try.h"
 #include "zone.h"
 #include <sys/resource.h>
@@ -25,7 +28,7 @@ static void in_child(char const *settings, void (*body)(void))
     if (settings != NULL) setenv("OUTHEAP", settings, 1);
     else unsetenv("OUTHEAP");
     body();
-    oh_pages_validate();
+    oh_space_validate();
     _exit(0);
   }
   EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
@@ -50,17 +53,17 @@ static size_t fill(void)
     size_t n = 0, in_a_row = 0;
     for (; n < sizeof held / sizeof *held && in_a_row < OH_SPACES; n++) {
       errno = 0;
-      held[n] = oh_pages_take((enum oh_space_id)(n % OH_SPACES), OH_PAGE, true, NULL);
+      held[n] = oh_space_alloc((enum oh_space_id)(n % OH_SPACES), OH_PAGE, true, NULL);
       EXPECT(held[n] != NULL || errno == ENOMEM, "%d", errno);
       in_a_row = held[n] == NULL ? in_a_row + 1 : 0;
       if (held[n] != NULL) held[n][OH_PAGE - 1] = 1;
     }
-    oh_pages_validate();
+    oh_space_validate();
     size_t bytes = 0;
     for (size_t i = 0; i < n; i++) {
       if (held[i] == NULL) continue;
       bytes += OH_PAGE;
-      oh_pages_give((enum oh_space_id)(i % OH_SPACES), held[i], OH_PAGE);
+      oh_space_free((enum oh_space_id)(i % OH_SPACES), held[i], OH_PAGE);
     }
     if (round == 0) first = bytes;
     EXPECT(bytes >= first, "round %d: %zu, at first %zu", round, bytes, first);
@@ -72,6 +75,7 @@ static size_t fill(void)
 static void address_space(void)
 {
   limit(RLIMIT_AS, LIMIT);
+  oh_start();
   size_t bytes = fill();
   printf("    %zu MB of %zu\n", bytes / M, LIMIT / M);
   struct outheap_statistics s;
@@ -81,11 +85,11 @@ static void address_space(void)
 static void address_space_later(void)
 {
   oh_start();
-  void *p = oh_pool_take(), *m = outheap_allocate(OUTHEAP_VALUES, OH_PAGE);
+  void *p = oh_pool_alloc(), *m = outheap_allocate(OUTHEAP_VALUES, OH_PAGE);
   size_t mine = 0;
   for (int i = 0; i < OH_SPACES; i++) {
     struct oh_space_counters c;
-    oh_pages_count(i, &c);
+    oh_space_count(i, &c);
     mine += c.reserved;
   }
   limit(RLIMIT_AS, mine + 300 * M);
@@ -95,13 +99,14 @@ static void address_space_later(void)
 static void small(void)
 {
   limit(RLIMIT_AS, 150 * M);
-  void *p = oh_pool_take(), *b = oh_block_take(5 * M), *none = oh_block_take(400 * M);
+  oh_start();
+  void *p = oh_pool_alloc(), *b = oh_block_alloc(5 * M), *none = oh_block_alloc(400 * M);
   EXPECT(p != NULL && b != NULL && none == NULL && errno == ENOMEM, "%p %p %p", p, b, none);
   memset(b, 1, 5 * M);
-  char *young = oh_pages_take(OH_SPACE_YOUNG, OH_ROUND_UP(32 * M, OH_PAGE), false, NULL); /* less than a chunk */
-  EXPECT(young != NULL && oh_pages_commit(OH_SPACE_YOUNG, young + OH_PAGE, OH_PAGE), "young");
-  oh_block_give(b);
-  oh_pool_give(p);
+  char *young = oh_space_alloc(OH_SPACE_YOUNG, OH_ROUND_UP(32 * M, OH_PAGE), false, NULL); /* less than a chunk */
+  EXPECT(young != NULL && oh_space_commit(OH_SPACE_YOUNG, young + OH_PAGE, OH_PAGE), "young");
+  oh_block_free(b);
+  oh_pool_free(p);
 }
 /* Memory itself is refused, as with strict accounting. */
 static void data(void)
@@ -110,7 +115,7 @@ static void data(void)
   limit(RLIMIT_DATA, 400 * M);
   size_t bytes = fill();
   printf("    %zu MB of 400\n", bytes / M);
-  EXPECT(bytes > 100 * M && oh_pages_take(OH_SPACE_BLOCKS, 600 * M, true, NULL) == NULL && errno == ENOMEM, "%zu", bytes);
+  EXPECT(bytes > 100 * M && oh_space_alloc(OH_SPACE_BLOCKS, 600 * M, true, NULL) == NULL && errno == ENOMEM, "%zu", bytes);
 }
 /* Locked memory cannot be given back: zeroes all the same where they are promised. */
 static void locked(void)
@@ -119,8 +124,8 @@ static void locked(void)
   char *m = outheap_allocate(OUTHEAP_VALUES, 3 * OH_PAGE);
   if (m == NULL) return;
   memset(m, 1, 3 * OH_PAGE);
-  oh_pages_discard(OH_SPACE_VALUES, m, oh_os_page());
-  EXPECT(m[0] == 0 && m[oh_os_page()] == 1, "discarded");
+  oh_space_purge(OH_SPACE_VALUES, m, oh_os_page_size());
+  EXPECT(m[0] == 0 && m[oh_os_page_size()] == 1, "purged");
   outheap_free(OUTHEAP_VALUES, m, 3 * OH_PAGE);
   outheap_trim();
   m = outheap_allocate(OUTHEAP_VALUES, 3 * OH_PAGE);
@@ -141,19 +146,19 @@ static void limits(void)
 
 /* --- forks --------------------------------------------------------------------------------------------------------- */
 
-#define LARGE (OH_ENTRIES > (size_t)1 << 20) /* to go through the whole table takes its time */
+#define LARGE (OH_TABLE_ENTRIES > (size_t)1 << 20) /* to go through the whole table takes its time */
 static bool stop;
 static void *busy(void *arg)
 {
   uint64_t random = try_seed + (uintptr_t)arg;
   while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-    void *p = oh_pool_take(), *b = oh_block_take(try_below(&random, 200000)), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
+    void *p = oh_pool_alloc(), *b = oh_block_alloc(try_below(&random, 200000)), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
     EXPECT(p != NULL && b != NULL && m != NULL && outheap_declare_values(m, (char *)m + 64) == 0, "busy");
     EXPECT(outheap_withdraw_values(m, (char *)m + 64) == 0, "busy");
-    oh_pool_give(p), oh_block_give(b), outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
+    oh_pool_free(p), oh_block_free(b), outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
     if (try_below(&random, 100) == 0) outheap_trim();
     if (try_below(&random, 100) == 0 && !LARGE) outheap_report(try_below(&random, 2), NULL, NULL);
-    oh_marks((uintptr_t)8);
+    oh_pointer_is_markable((uintptr_t)8);
   }
   return NULL;
 }
@@ -167,20 +172,20 @@ static void forks_busily(void)
     if (child == 0) {
       alarm(60);
       for (int i = 0; i < 100; i++) {
-        void *p = oh_pool_take(), *b = oh_block_take(100000), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
+        void *p = oh_pool_alloc(), *b = oh_block_alloc(100000), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
         EXPECT(p != NULL && b != NULL && m != NULL && outheap_declare_values(m, (char *)m + 64) == 0, "child");
         memset(p, 1, OH_POOL), memset(b, 1, 100000), memset(m, 1, OH_PAGE);
-        oh_pool_give(p), oh_block_give(b);
+        oh_pool_free(p), oh_block_free(b);
         EXPECT(outheap_withdraw_values(m, (char *)m + 64) == 0, "child");
         outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
       }
       if (!LARGE) {
         outheap_report(0, NULL, NULL), outheap_report(1, NULL, NULL);
-        EXPECT(!oh_marks(8) && outheap_report(0, NULL, NULL) == OH_TAINT, "report");
+        EXPECT(!oh_pointer_is_markable(8) && outheap_report(0, NULL, NULL) == OH_TAINT, "report");
       }
       outheap_trim();
       EXPECT(outheap_reserve(OH_CHUNK) == 0, "reserve");
-      oh_pages_validate(), oh_ranges_validate(), oh_pools_validate(), oh_blocks_validate();
+      oh_space_validate(), oh_ranges_validate(), oh_pool_validate(), oh_block_validate();
       _exit(0);
     }
     int status;
@@ -196,7 +201,7 @@ static void forks(void) { in_child("thp=off,keep=4M", forks_busily); }
 static bool is_ours(uintptr_t address)
 {
   for (int id = 0; id < OH_SPACES; id++)
-    if ((oh_page_bits(address) & OH_OWNER) == id + 1) return true;
+    if ((oh_page_bits(address) & OH_PAGE_OWNER) == id + 1) return true;
   return false;
 }
 
@@ -213,7 +218,7 @@ static struct maps read_maps(void)
     char after;
     if (sscanf(line, "%lx-%lx%c", &from, &to, &after) == 3 && after == ' ') {
       ours = is_ours(from);
-      uint8_t owner = oh_page_bits(from) & OH_OWNER;
+      uint8_t owner = oh_page_bits(from) & OH_PAGE_OWNER;
       never = owner == OH_SPACE_MARKED + 1 || owner == OH_SPACE_VALUES + 1 || owner == OH_SPACE_FOREIGN + 1;
       m.ours += ours;
     }
@@ -227,6 +232,7 @@ static struct maps read_maps(void)
 
 static void grow_and_shrink(void)
 {
+  oh_start();
   uint64_t random = try_seed;
   static struct { char *base; size_t bytes; enum oh_space_id id; } live[600];
   size_t lives = 0, most = 0;
@@ -234,14 +240,14 @@ static void grow_and_shrink(void)
     if (lives < 600 && try_below(&random, 5) < 3) {
       size_t bytes = OH_PAGE * (1 + try_below(&random, try_below(&random, 10) ? 4 : 40));
       enum oh_space_id id = (enum oh_space_id)try_below(&random, OH_SPACES);
-      live[lives].base = oh_pages_take(id, bytes, true, NULL);
+      live[lives].base = oh_space_alloc(id, bytes, true, NULL);
       EXPECT(live[lives].base != NULL, "take");
       live[lives].base[0] = 1;
       live[lives].bytes = bytes, live[lives].id = id;
       lives++;
     } else if (lives != 0) {
       size_t i = try_below(&random, lives);
-      oh_pages_give(live[i].id, live[i].base, live[i].bytes);
+      oh_space_free(live[i].id, live[i].base, live[i].bytes);
       live[i] = live[--lives];
     }
     if (try_below(&random, 500) == 0) outheap_trim();
@@ -272,9 +278,10 @@ static char mode[64]; /* of the system */
 static void *foreign;
 static void use_all(size_t bytes)
 {
+  oh_start();
   foreign = mmap(NULL, 64 * M, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   for (size_t n = 0; n < bytes; n += OH_PAGE)
-    for (int id = 0; id < OH_SPACES; id++) EXPECT(oh_pages_take((enum oh_space_id)id, OH_PAGE, true, NULL) != NULL, "take");
+    for (int id = 0; id < OH_SPACES; id++) EXPECT(oh_space_alloc((enum oh_space_id)id, OH_PAGE, true, NULL) != NULL, "take");
 }
 static void huge_always(void)
 {
@@ -294,7 +301,7 @@ static void huge_advise(void)
   struct maps m = read_maps();
   EXPECT(m.huge_others + m.huge_ours == 0, "early: %zu ours, %zu others", m.huge_ours, m.huge_others);
   /* A reservation for minor heaps alone is no use of memory. */
-  EXPECT(oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL && read_maps().huge_ours == 0, "young");
+  EXPECT(oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL && read_maps().huge_ours == 0, "young");
   use_all(8 * M);
   m = read_maps();
   EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "late: %zu ours, %zu others, %zu never", m.huge_ours, m.huge_others, m.huge_never);
@@ -317,19 +324,21 @@ static void huge_pages(void)
 
 static void at_base(void)
 {
-  char *p = oh_pages_take(OH_SPACE_YOUNG, OH_PAGE, true, NULL);
+  oh_start();
+  char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_PAGE, true, NULL);
   uintptr_t wanted = OH_ROUND_DOWN(oh_settings.base, OH_CHUNK);
   EXPECT(p != NULL && ((uintptr_t)p == wanted || wanted == 0 || wanted > (uintptr_t)1 << (OH_ADDRESS_BITS - 1)), "%p", (void *)p);
 }
 /* Something lies where the heap would grow. */
 static void in_the_way(void)
 {
+  oh_start();
   for (int i = 0; i < 20; i++) {
-    EXPECT(oh_pages_take(OH_SPACE_POOLS, OH_PAGE, true, NULL) != NULL, "take");
+    EXPECT(oh_space_alloc(OH_SPACE_POOLS, OH_PAGE, true, NULL) != NULL, "take");
     uintptr_t next = oh_reserve_end(OH_SPACE_POOLS);
     oh_os_reserve_at(next + OH_PAGE, OH_PAGE);
-    EXPECT(oh_pages_take(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "around it");
-    EXPECT(oh_entry(next) == OH_UNKNOWN || oh_entry(next) == OH_MAJOR, "kind");
+    EXPECT(oh_space_alloc(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "around it");
+    EXPECT(oh_table_kind(next) == OH_KIND_UNKNOWN || oh_table_kind(next) == OH_KIND_MAJOR, "kind");
   }
 }
 /* The system chooses, and every other place is tainted. */
@@ -338,16 +347,17 @@ static unsigned chosen;
 static void taint(uintptr_t base, size_t bytes)
 {
   (void)bytes;
-  if (chosen++ % 2 == 0) oh_marks(OH_ROUND_UP(base, OH_CHUNK) + 8);
+  if (chosen++ % 2 == 0) oh_pointer_is_markable(OH_ROUND_UP(base, OH_CHUNK) + 8);
 }
 static void anywhere(void)
 {
+  oh_start();
   oh_os_reserved = taint;
   for (int i = 0; i < 30; i++) {
     size_t bytes = OH_CHUNK * (1 + (unsigned)i % 4);
-    char *p = oh_pages_take(OH_SPACE_BLOCKS, bytes, false, NULL);
+    char *p = oh_space_alloc(OH_SPACE_BLOCKS, bytes, false, NULL);
     EXPECT(p != NULL, "take");
-    for (size_t k = 0; k < bytes; k += OH_CHUNK) EXPECT(oh_entry((uintptr_t)p + k) == OH_MAJOR, "kind");
+    for (size_t k = 0; k < bytes; k += OH_CHUNK) EXPECT(oh_table_kind((uintptr_t)p + k) == OH_KIND_MAJOR, "kind");
   }
   oh_reserve_validate();
   EXPECT(chosen > 20, "%u", chosen);

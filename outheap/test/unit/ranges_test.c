@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The fine table: random operations against an array of bytes, readers beside a writer, failures; declared values. */
+#include "config.h"
 #include "os.h"
 #include "outheap.h"
 #include "ranges.h"
 #include "settings.h"
 #include "table.h"
+#include "start.h"
+#include "pointer.h"
+#include "space.h"
 #include "try.h"
 
 #define SIZE ((size_t)3000) /* bytes under test; across the border of two chunks */
@@ -12,10 +16,10 @@ static uintptr_t window;
 enum { NOTHING, VALUES, STATIC_VALUES, CODE, STATIC_CODE }; /* contents and how they were added */
 static uint8_t model[SIZE];
 
-static unsigned contents_of(uint8_t m) { return m == NOTHING ? 0 : m <= STATIC_VALUES ? OH_HOLDS_VALUES : OH_HOLDS_CODE; }
+static unsigned contents_of(uint8_t m) { return m == NOTHING ? 0 : m <= STATIC_VALUES ? OH_RANGES_VALUES : OH_RANGES_CODE; }
 
 /* A border of chunks where nothing is mapped that is ours. */
-static uintptr_t place(void) { return ((uintptr_t)OH_ENTRIES / 8 * 7 << OH_CHUNK_LOG) - SIZE / 2; }
+static uintptr_t place(void) { return ((uintptr_t)OH_TABLE_ENTRIES / 8 * 7 << OH_CHUNK_LOG) - SIZE / 2; }
 
 static void compare(size_t from, size_t to, uint8_t added)
 {
@@ -44,7 +48,7 @@ static void random_operations(void)
       mine = mine && (model[i] == NOTHING || contents_of(model[i]) == contents_of(what));
       exactly = exactly && model[i] == (code ? CODE : VALUES);
     }
-    enum oh_contents contents = code ? OH_HOLDS_CODE : OH_HOLDS_VALUES;
+    enum oh_ranges_contents contents = code ? OH_RANGES_CODE : OH_RANGES_VALUES;
     if (try_below(&random, 5) < 3) {
       int error = oh_ranges_add(window + from, window + to, contents, strict);
       EXPECT(error == ((strict ? free : mine) ? 0 : EINVAL), "add %zu %zu %d: %d", from, to, what, error);
@@ -60,16 +64,16 @@ static void random_operations(void)
     }
     if (step % 100 == 0) oh_ranges_validate();
   }
-  EXPECT(oh_ranges_remove(window, window + SIZE, OH_HOLDS_VALUES, false) == 0 && oh_ranges_remove(window, window + SIZE, OH_HOLDS_CODE, false) == 0, "remove all");
+  EXPECT(oh_ranges_remove(window, window + SIZE, OH_RANGES_VALUES, false) == 0 && oh_ranges_remove(window, window + SIZE, OH_RANGES_CODE, false) == 0, "remove all");
   EXPECT(oh_ranges_count() == 0, "%zu left", oh_ranges_count());
-  EXPECT(oh_entry(window) == OH_MIXED && oh_entry(window + SIZE - 1) == OH_MIXED, "mixed");
+  EXPECT(oh_table_kind(window) == OH_KIND_MIXED && oh_table_kind(window + SIZE - 1) == OH_KIND_MIXED, "mixed");
 }
 
 /* Number of ranges, exactly. */
 static void joining(void)
 {
   uintptr_t b = window;
-#define ADD(from, to, exclusive) EXPECT(oh_ranges_add(b + (from), b + (to), OH_HOLDS_VALUES, exclusive) == 0, "add")
+#define ADD(from, to, exclusive) EXPECT(oh_ranges_add(b + (from), b + (to), OH_RANGES_VALUES, exclusive) == 0, "add")
 #define COUNT(n) EXPECT(oh_ranges_count() == (n), "%zu ranges", oh_ranges_count())
   ADD(0, 80, false); COUNT(1);
   ADD(144, 200, false); COUNT(1); /* a gap of 64 */
@@ -79,30 +83,30 @@ static void joining(void)
   ADD(400, 408, true); COUNT(3); /* touches both */
   ADD(440, 480, false); COUNT(4); /* of another sort */
   ADD(0, 480, false); COUNT(3);
-  EXPECT(oh_ranges_remove(b + 100, b + 108, OH_HOLDS_VALUES, false) == 0, "hole");
+  EXPECT(oh_ranges_remove(b + 100, b + 108, OH_RANGES_VALUES, false) == 0, "hole");
   COUNT(4);
   ADD(2000, 2008, false); COUNT(5); /* the hole stays */
-  EXPECT(oh_ranges_at(b + 100) == 0 && oh_ranges_at(b + 99) == OH_HOLDS_VALUES && oh_ranges_at(b + 108) == OH_HOLDS_VALUES, "hole");
-  EXPECT(oh_ranges_remove(b, b + SIZE, OH_HOLDS_VALUES, false) == 0, "all");
+  EXPECT(oh_ranges_at(b + 100) == 0 && oh_ranges_at(b + 99) == OH_RANGES_VALUES && oh_ranges_at(b + 108) == OH_RANGES_VALUES, "hole");
+  EXPECT(oh_ranges_remove(b, b + SIZE, OH_RANGES_VALUES, false) == 0, "all");
   COUNT(0);
 }
 
 static void bad(void)
 {
   uintptr_t limit = (uintptr_t)1 << OH_ADDRESS_BITS;
-  EXPECT(oh_ranges_add(8, 8, OH_HOLDS_CODE, true) == EINVAL && oh_ranges_add(16, 8, OH_HOLDS_VALUES, true) == EINVAL, "empty");
-  EXPECT(oh_ranges_add(0, 80, OH_HOLDS_VALUES, true) == EINVAL, "nothing in front");
-  EXPECT(oh_ranges_add(limit, limit + 4096, OH_HOLDS_VALUES, true) == EINVAL, "beyond the table");
-  EXPECT(oh_ranges_add(window, window + 8, (enum oh_contents)3, true) == EINVAL, "contents");
-  EXPECT(oh_ranges_remove(window, window, OH_HOLDS_VALUES, false) == EINVAL, "empty");
-  EXPECT(oh_ranges_remove(window, window + 8, OH_HOLDS_VALUES, true) == EINVAL, "not there");
-  char *heap = oh_pages_take(OH_SPACE_POOLS, OH_PAGE, false, NULL);
-  EXPECT(heap != NULL && oh_ranges_add((uintptr_t)heap, (uintptr_t)heap + 80, OH_HOLDS_VALUES, true) == EINVAL, "heap");
+  EXPECT(oh_ranges_add(8, 8, OH_RANGES_CODE, true) == EINVAL && oh_ranges_add(16, 8, OH_RANGES_VALUES, true) == EINVAL, "empty");
+  EXPECT(oh_ranges_add(0, 80, OH_RANGES_VALUES, true) == EINVAL, "nothing in front");
+  EXPECT(oh_ranges_add(limit, limit + 4096, OH_RANGES_VALUES, true) == EINVAL, "beyond the table");
+  EXPECT(oh_ranges_add(window, window + 8, (enum oh_ranges_contents)3, true) == EINVAL, "contents");
+  EXPECT(oh_ranges_remove(window, window, OH_RANGES_VALUES, false) == EINVAL, "empty");
+  EXPECT(oh_ranges_remove(window, window + 8, OH_RANGES_VALUES, true) == EINVAL, "not there");
+  char *heap = oh_space_alloc(OH_SPACE_POOLS, OH_PAGE, false, NULL);
+  EXPECT(heap != NULL && oh_ranges_add((uintptr_t)heap, (uintptr_t)heap + 80, OH_RANGES_VALUES, true) == EINVAL, "heap");
   EXPECT(outheap_declare_values(heap, heap + 80) == EINVAL && outheap_declare_values(NULL, heap) == EINVAL, "heap");
   EXPECT(outheap_declare_values((void *)8, (void *)(UINTPTR_MAX - 7)) == EINVAL && outheap_declare_values((void *)window, NULL) == EINVAL, "everything");
   EXPECT(outheap_declare_values((void *)(window + 4), (void *)(window + 32)) == EINVAL && outheap_declare_values((void *)window, (void *)(window + 33)) == EINVAL, "odd");
   EXPECT(oh_ranges_count() == 0, "nothing");
-  oh_pages_give(OH_SPACE_POOLS, heap, OH_PAGE);
+  oh_space_free(OH_SPACE_POOLS, heap, OH_PAGE);
 }
 
 /* Blocks with headers, and an empty one at the very end. */
@@ -116,8 +120,8 @@ static void declared(void)
   EXPECT(outheap_declare_values(m + 152, m + 200) == EINVAL && outheap_declare_values(m, m + 24) == EINVAL, "overlap");
   for (ptrdiff_t i = 0; i < 200; i++) {
     EXPECT((outheap_classify(m + i) == OUTHEAP_VALUES) == (i >= 16 && i < 160), "classify %td", i);
-    EXPECT(oh_is_value((uintptr_t)m + i) == (i % 8 == 0 && i >= 24 && i <= 160), "value %td", i);
-    EXPECT(!oh_marks((uintptr_t)m + i), "marks");
+    EXPECT(oh_pointer_is_value((uintptr_t)m + i) == (i % 8 == 0 && i >= 24 && i <= 160), "value %td", i);
+    EXPECT(!oh_pointer_is_markable((uintptr_t)m + i), "marks");
   }
   EXPECT(outheap_withdraw_values(m + 8, m + 24) == EINVAL, "not all declared");
   EXPECT(outheap_withdraw_values(m + 48, m + 64) == 0 && oh_ranges_count() == 2, "cut in two");
@@ -139,15 +143,15 @@ static void failures(void)
   uintptr_t b = window + (1 << 20);
   for (size_t i = 0; i < many; i++) {
     oh_os_fail_after = i % 3 != 0;
-    int error = oh_ranges_add(b + 160 * i, b + 160 * i + 80, OH_HOLDS_VALUES, i % 2);
+    int error = oh_ranges_add(b + 160 * i, b + 160 * i + 80, OH_RANGES_VALUES, i % 2);
     oh_os_fail_after = 0;
     EXPECT(error == 0 || error == ENOMEM, "%d", error);
     failed += error != 0;
-    EXPECT(oh_ranges_at(b + 160 * i + 40) == (error == 0 ? OH_HOLDS_VALUES : 0u), "at %zu", i);
+    EXPECT(oh_ranges_at(b + 160 * i + 40) == (error == 0 ? OH_RANGES_VALUES : 0u), "at %zu", i);
     EXPECT(i == 0 || error != 0 || oh_ranges_count() + failed == i + 1, "count");
   }
   EXPECT(failed != 0, "never failed");
-  EXPECT(oh_ranges_remove(b, b + 160 * many, OH_HOLDS_VALUES, false) == 0 && oh_ranges_count() == 0, "%zu", oh_ranges_count());
+  EXPECT(oh_ranges_remove(b, b + 160 * many, OH_RANGES_VALUES, false) == 0 && oh_ranges_count() == 0, "%zu", oh_ranges_count());
 }
 
 static bool stop;
@@ -159,11 +163,11 @@ static void *reader(void *arg)
   while (!__atomic_load_n(&stop, __ATOMIC_RELAXED) || rounds < 1000) {
     rounds++;
     size_t i = try_below(&random, 80);
-    EXPECT(oh_ranges_at(always + i) == OH_HOLDS_VALUES, "always");
+    EXPECT(oh_ranges_at(always + i) == OH_RANGES_VALUES, "always");
     EXPECT(oh_ranges_at(never + i) == 0, "never");
     size_t k = try_below(&random, 600);
     unsigned is = oh_ranges_at(window + 96 * k + try_below(&random, 80));
-    EXPECT(is == 0 || is == (k % 2 ? OH_HOLDS_VALUES : OH_HOLDS_CODE), "sometimes");
+    EXPECT(is == 0 || is == (k % 2 ? OH_RANGES_VALUES : OH_RANGES_CODE), "sometimes");
     EXPECT(oh_ranges_at(window + 96 * k + 80 + try_below(&random, 16)) == 0, "between");
   }
   return NULL;
@@ -173,18 +177,18 @@ static void readers(void)
 {
   pthread_t t[3];
   uint64_t random = try_seed;
-  EXPECT(oh_ranges_add(window - 4096, window - 4016, OH_HOLDS_VALUES, false) == 0, "always");
+  EXPECT(oh_ranges_add(window - 4096, window - 4016, OH_RANGES_VALUES, false) == 0, "always");
   for (uintptr_t i = 0; i < 3; i++) pthread_create(&t[i], NULL, reader, (void *)i);
   for (int step = 0; step < (TRY_SANITIZED ? 2000 : 20000); step++) {
     size_t k = try_below(&random, 600);
-    enum oh_contents what = k % 2 ? OH_HOLDS_VALUES : OH_HOLDS_CODE;
+    enum oh_ranges_contents what = k % 2 ? OH_RANGES_VALUES : OH_RANGES_CODE;
     if (try_below(&random, 2)) oh_ranges_add(window + 96 * k, window + 96 * k + 80, what, true);
     else oh_ranges_remove(window + 96 * k, window + 96 * k + 80, what, false);
   }
   __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
   for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
-  EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_HOLDS_VALUES, false) == 0, "remove");
-  EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_HOLDS_CODE, false) == 0 && oh_ranges_count() == 0, "remove");
+  EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_RANGES_VALUES, false) == 0, "remove");
+  EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_RANGES_CODE, false) == 0 && oh_ranges_count() == 0, "remove");
 }
 
 int main(int argc, char **argv)
@@ -193,6 +197,7 @@ int main(int argc, char **argv)
   window = place();
   EXPECT(oh_ranges_at(window) == 0 && oh_ranges_count() == 0, "before anything");
   TRY(failures);
+  oh_start();
   TRY(random_operations);
   TRY(joining);
   TRY(bad);

@@ -4,10 +4,11 @@
 #include "os.h"
 #include "reserve.h"
 #include "settings.h"
+#include "start.h"
+#include "table.h"
 #include "try.h"
 #include "zone.h"
 
-static enum oh_kind const kinds[OH_SPACES] = { OH_YOUNG, OH_MAJOR, OH_MAJOR, OH_MAJOR, OH_VALUES, OH_FOREIGN };
 #define BATCH 300
 struct extent { char *base; size_t pages; uint64_t mark; uint64_t open; /* pages that are accessible; all beyond 64 are not */ };
 struct player { uint64_t random; struct extent live[OH_SPACES][BATCH]; size_t lives[OH_SPACES]; bool alone; };
@@ -47,14 +48,14 @@ static void take(struct player *p, enum oh_space_id id)
     case 0: pages = 1 + try_below(&p->random, 64); break;
     case 1: if (!commit) pages = 1 + try_below(&p->random, 5 * OH_PAGES_PER_CHUNK); break;
   }
-  char *base = oh_pages_take(id, pages * OH_PAGE, commit, &fresh);
+  char *base = oh_space_alloc(id, pages * OH_PAGE, commit, &fresh);
   EXPECT(base != NULL && (uintptr_t)base % OH_PAGE == 0, "%p for %zu pages: %d", (void *)base, pages, errno);
   struct extent *e = &p->live[id][p->lives[id]++];
   *e = (struct extent){ base, pages, try_random(&p->random), commit ? ~(uint64_t)0 : 0 };
   for (size_t i = 0; i < pages; i++) {
     char *page = base + i * OH_PAGE;
-    enum oh_kind k = oh_entry((uintptr_t)page);
-    EXPECT(k == kinds[id] || (id == OH_SPACE_FOREIGN && (k == OH_MIXED || k == OH_ASK)), "kind %d in %d", k, id);
+    enum oh_kind k = oh_table_kind((uintptr_t)page);
+    EXPECT(k == oh_spaces_kind(id) || (id == OH_SPACE_FOREIGN && (k == OH_KIND_MIXED || k == OH_KIND_REPORTED)), "kind %d in %d", k, id);
     if (!commit) continue;
     if (fresh) EXPECT(is_zero(page), "not fresh");
     stamp(page, e->mark);
@@ -73,7 +74,7 @@ static void give(struct player *p, enum oh_space_id id, bool whole)
   struct extent *e = &p->live[id][n];
   verify(e);
   size_t first = whole ? 0 : try_below(&p->random, e->pages), count = whole ? e->pages : 1 + try_below(&p->random, e->pages - first);
-  oh_pages_give(id, e->base + first * OH_PAGE, count * OH_PAGE);
+  oh_space_free(id, e->base + first * OH_PAGE, count * OH_PAGE);
   struct extent rest = *e, head = *e;
   head.pages = first;
   rest.base += (first + count) * OH_PAGE;
@@ -82,7 +83,7 @@ static void give(struct player *p, enum oh_space_id id, bool whole)
   *e = p->live[id][--p->lives[id]];
   if (head.pages != 0) p->live[id][p->lives[id]++] = head;
   if (rest.pages == 0) return;
-  if (p->lives[id] == BATCH) oh_pages_give(id, rest.base, rest.pages * OH_PAGE);
+  if (p->lives[id] == BATCH) oh_space_free(id, rest.base, rest.pages * OH_PAGE);
   else p->live[id][p->lives[id]++] = rest;
 }
 
@@ -91,17 +92,17 @@ static void part(struct player *p, enum oh_space_id id)
 {
   if (p->lives[id] == 0) return;
   struct extent *e = &p->live[id][try_below(&p->random, p->lives[id])];
-  size_t grain = oh_os_page(), all = (e->pages < 64 ? e->pages : 64) * OH_PAGE / grain, from = try_below(&p->random, all), n = 1 + try_below(&p->random, all - from);
+  size_t grain = oh_os_page_size(), all = (e->pages < 64 ? e->pages : 64) * OH_PAGE / grain, from = try_below(&p->random, all), n = 1 + try_below(&p->random, all - from);
   size_t first = from * grain / OH_PAGE, last = ((from + n) * grain - 1) / OH_PAGE;
   if (try_below(&p->random, 2)) {
-    EXPECT(oh_pages_commit(id, e->base + from * grain, n * grain), "commit");
+    EXPECT(oh_space_commit(id, e->base + from * grain, n * grain), "commit");
     for (size_t i = first; i <= last; i++) {
       if (!is_open(e, i)) stamp(e->base + i * OH_PAGE, e->mark);
       e->open |= (uint64_t)1 << i;
     }
   } else {
     verify(e);
-    oh_pages_discard(id, e->base + from * grain, n * grain);
+    oh_space_purge(id, e->base + from * grain, n * grain);
     for (size_t i = first; i <= last; i++) {
       if (!is_open(e, i)) continue;
       char *page = e->base + i * OH_PAGE;
@@ -114,7 +115,7 @@ static void part(struct player *p, enum oh_space_id id)
 static void count(struct player *p, enum oh_space_id id)
 {
   struct oh_space_counters c;
-  oh_pages_count(id, &c);
+  oh_space_count(id, &c);
   size_t used = 0;
   for (size_t i = 0; i < p->lives[id]; i++) used += p->live[id][i].pages * OH_PAGE;
   if (p->alone) {
@@ -122,7 +123,7 @@ static void count(struct player *p, enum oh_space_id id)
     size_t share = used / 100 * oh_settings.slack, most = oh_settings.keep > share ? oh_settings.keep : share;
     EXPECT(c.dirty <= most + OH_PAGE, "%zu dirty", c.dirty);
   }
-  EXPECT(c.used <= c.reserved && c.committed <= c.reserved && c.dirty <= c.committed && c.ahead + c.used <= c.reserved && c.tainted == 0, "counters");
+  EXPECT(c.used <= c.reserved && c.committed <= c.reserved && c.dirty <= c.committed && c.tainted == 0, "counters");
 }
 
 static void play(struct player *p, int steps)
@@ -138,16 +139,15 @@ static void play(struct player *p, int steps)
       case 14:
         if (try_below(&p->random, 20) == 0) {
           struct oh_space_counters c = { 0 };
-          size_t bytes = oh_pages_trim(id);
-          if (p->alone) oh_pages_count(id, &c);
+          size_t bytes = oh_space_trim(id);
+          if (p->alone) oh_space_count(id, &c);
           EXPECT(c.dirty == 0 && bytes % OH_PAGE == 0, "%zu dirty after trim", c.dirty);
         }
         break;
       case 15:
-        if (try_below(&p->random, 200) == 0) EXPECT(oh_pages_reserve(id, 1 + try_below(&p->random, 3 * OH_CHUNK)) == 0, "reserve");
         break;
     }
-    if (step % 512 == 0) oh_pages_validate();
+    if (step % 512 == 0) oh_space_validate();
   }
 }
 
@@ -165,11 +165,11 @@ static void model(void)
   finish(&p);
   for (int id = 0; id < OH_SPACES; id++) {
     struct oh_space_counters c;
-    oh_pages_trim(id);
-    oh_pages_count(id, &c);
+    oh_space_trim(id);
+    oh_space_count(id, &c);
     EXPECT(c.used == 0 && c.dirty == 0, "used %zu, dirty %zu", c.used, c.dirty);
   }
-  oh_pages_validate();
+  oh_space_validate();
 }
 
 static void *player(void *arg)
@@ -181,28 +181,27 @@ static void *player(void *arg)
   free(p);
   return NULL;
 }
-static void threads(void) { try_threads(4, player); oh_pages_validate(); }
+static void threads(void) { try_threads(4, player); oh_space_validate(); }
 
 static void refused(void)
 {
   struct { enum oh_space_id id; size_t bytes; } bad[] = { { OH_SPACE_POOLS, 0 }, { OH_SPACE_POOLS, 1 }, { OH_SPACE_BLOCKS, OH_PAGE + 4096 } };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     errno = 0;
-    EXPECT(oh_pages_take(bad[i].id, bad[i].bytes, true, NULL) == NULL && errno == EINVAL, "%zu", bad[i].bytes);
+    EXPECT(oh_space_alloc(bad[i].id, bad[i].bytes, true, NULL) == NULL && errno == EINVAL, "%zu", bad[i].bytes);
   }
   size_t large[] = { (size_t)1 << (OH_ADDRESS_BITS - 1), (size_t)1 << OH_ADDRESS_BITS, (size_t)1 << 62, (size_t)0 - OH_PAGE };
   for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
     errno = 0;
-    EXPECT(oh_pages_take(OH_SPACE_BLOCKS, large[i], true, NULL) == NULL && errno == ENOMEM, "%zx", large[i]);
-    EXPECT(i == 0 || oh_pages_reserve(OH_SPACE_BLOCKS, large[i]) != 0, "%zx", large[i]);
+    EXPECT(oh_space_alloc(OH_SPACE_BLOCKS, large[i], true, NULL) == NULL && errno == ENOMEM, "%zx", large[i]);
   }
   char local[64];
-  EXPECT(!oh_pages_give_checked(OH_SPACE_POOLS, local, OH_PAGE) && !oh_pages_give_checked(OH_SPACE_POOLS, NULL, OH_PAGE), "not ours");
-  EXPECT(!oh_pages_give_checked(OH_SPACE_POOLS, (void *)(UINTPTR_MAX - OH_PAGE + 1), 2 * OH_PAGE), "around the end");
-  char *p = oh_pages_take(OH_SPACE_POOLS, 2 * OH_PAGE, true, NULL);
-  EXPECT(!oh_pages_give_checked(OH_SPACE_BLOCKS, p, OH_PAGE) && !oh_pages_give_checked(OH_SPACE_POOLS, p + 8, OH_PAGE), "another space");
-  EXPECT(!oh_pages_give_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE + 8) && oh_pages_give_checked(OH_SPACE_POOLS, p, OH_PAGE), "part");
-  EXPECT(!oh_pages_give_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE) && oh_pages_give_checked(OH_SPACE_POOLS, p + OH_PAGE, OH_PAGE), "again");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, local, OH_PAGE) && !oh_space_free_checked(OH_SPACE_POOLS, NULL, OH_PAGE), "not ours");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, (void *)(UINTPTR_MAX - OH_PAGE + 1), 2 * OH_PAGE), "around the end");
+  char *p = oh_space_alloc(OH_SPACE_POOLS, 2 * OH_PAGE, true, NULL);
+  EXPECT(!oh_space_free_checked(OH_SPACE_BLOCKS, p, OH_PAGE) && !oh_space_free_checked(OH_SPACE_POOLS, p + 8, OH_PAGE), "another space");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE + 8) && oh_space_free_checked(OH_SPACE_POOLS, p, OH_PAGE), "part");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE) && oh_space_free_checked(OH_SPACE_POOLS, p + OH_PAGE, OH_PAGE), "again");
 }
 
 /* Growth continues where the space ends, and counts what is free there. */
@@ -211,35 +210,35 @@ static void contiguous(void)
   struct oh_space_counters c;
   oh_start();
   if (!oh_zone_usable()) return;
-  char *p = oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK / 2, false, NULL), *q = oh_pages_take(OH_SPACE_YOUNG, OH_CHUNK + OH_CHUNK / 2, false, NULL);
-  oh_pages_count(OH_SPACE_YOUNG, &c);
+  char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK / 2, false, NULL), *q = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK + OH_CHUNK / 2, false, NULL);
+  oh_space_count(OH_SPACE_YOUNG, &c);
   EXPECT(p != NULL && q == p + OH_CHUNK / 2 && c.reserved == 2 * OH_CHUNK && c.reservations == 2, "%p %p %zx", (void *)p, (void *)q, c.reserved);
-  oh_pages_give(OH_SPACE_YOUNG, p, OH_CHUNK / 2);
-  oh_pages_give(OH_SPACE_YOUNG, q, OH_CHUNK + OH_CHUNK / 2);
+  oh_space_free(OH_SPACE_YOUNG, p, OH_CHUNK / 2);
+  oh_space_free(OH_SPACE_YOUNG, q, OH_CHUNK + OH_CHUNK / 2);
 }
 
 static size_t dirty_pages(void)
 {
   struct oh_space_counters c;
-  oh_pages_count(OH_SPACE_MARKED, &c);
+  oh_space_count(OH_SPACE_MARKED, &c);
   return c.dirty / OH_PAGE;
 }
 static size_t discards(void)
 {
   struct oh_space_counters c;
-  oh_pages_count(OH_SPACE_MARKED, &c);
-  return c.decommits;
+  oh_space_count(OH_SPACE_MARKED, &c);
+  return c.purges;
 }
 static void take_pages(char **p, size_t n)
 {
   for (size_t i = 0; i < n; i++) {
-    EXPECT((p[i] = oh_pages_take(OH_SPACE_MARKED, OH_PAGE, true, NULL)) != NULL, "take");
+    EXPECT((p[i] = oh_space_alloc(OH_SPACE_MARKED, OH_PAGE, true, NULL)) != NULL, "take");
     stamp(p[i], 1);
   }
 }
 static void give_pages(char **p, size_t n)
 {
-  for (size_t i = 0; i < n; i++) oh_pages_give(OH_SPACE_MARKED, p[i], OH_PAGE);
+  for (size_t i = 0; i < n; i++) oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
 }
 
 /* Free memory grows up to what is in use, or the allowance if that is more, and falls to three quarters of it, the highest addresses first. */
@@ -248,11 +247,11 @@ static void hysteresis(void)
   size_t keep = oh_settings.keep / OH_PAGE, n = 6 * keep;
   char *p[400];
   EXPECT(n <= 400, "%zu pages", n);
-  oh_pages_trim(OH_SPACE_MARKED);
+  oh_space_trim(OH_SPACE_MARKED);
   take_pages(p, n);
   size_t expected = 0, cuts = 0;
   for (size_t i = 0; i < n; i++) {
-    oh_pages_give(OH_SPACE_MARKED, p[i], OH_PAGE);
+    oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
     size_t most = (n - i - 1) * OH_PAGE / 100 * oh_settings.slack;
     if (most < oh_settings.keep) most = oh_settings.keep;
     if (++expected * OH_PAGE > most) {
@@ -271,7 +270,7 @@ static void epochs(void)
   size_t keep = oh_settings.keep / OH_PAGE, base = 8 * keep, turn = 3 * keep;
   char *p[200], *q[100];
   EXPECT(base <= 200 && turn <= 100, "%zu pages", base);
-  oh_pages_trim(OH_SPACE_MARKED);
+  oh_space_trim(OH_SPACE_MARKED);
   take_pages(p, base);
   take_pages(q, turn);
   for (size_t round = 0, before = 0; round < 20; round++) {
@@ -296,16 +295,16 @@ static void last_resort(void)
 {
   size_t sizes[] = { 2, 1, 4, 1 };
   char *p[4];
-  for (int i = 0; i < 4; i++) EXPECT((p[i] = oh_pages_take(OH_SPACE_VALUES, sizes[i] * OH_PAGE, i != 0, NULL)) != NULL, "take");
-  oh_pages_give(OH_SPACE_VALUES, p[0], 2 * OH_PAGE);
-  oh_pages_give(OH_SPACE_VALUES, p[2], 4 * OH_PAGE);
+  for (int i = 0; i < 4; i++) EXPECT((p[i] = oh_space_alloc(OH_SPACE_VALUES, sizes[i] * OH_PAGE, i != 0, NULL)) != NULL, "take");
+  oh_space_free(OH_SPACE_VALUES, p[0], 2 * OH_PAGE);
+  oh_space_free(OH_SPACE_VALUES, p[2], 4 * OH_PAGE);
   oh_os_fail_after = -1;
-  char *q = oh_pages_take(OH_SPACE_VALUES, 2 * OH_PAGE, true, NULL), *none = oh_pages_take(OH_SPACE_VALUES, 3 * OH_CHUNK, true, NULL);
+  char *q = oh_space_alloc(OH_SPACE_VALUES, 2 * OH_PAGE, true, NULL), *none = oh_space_alloc(OH_SPACE_VALUES, 3 * OH_CHUNK, true, NULL);
   oh_os_fail_after = 0;
   EXPECT(q == p[2] && none == NULL, "%p", (void *)q);
-  oh_pages_give(OH_SPACE_VALUES, q, 2 * OH_PAGE);
-  oh_pages_give(OH_SPACE_VALUES, p[1], OH_PAGE);
-  oh_pages_give(OH_SPACE_VALUES, p[3], OH_PAGE);
+  oh_space_free(OH_SPACE_VALUES, q, 2 * OH_PAGE);
+  oh_space_free(OH_SPACE_VALUES, p[1], OH_PAGE);
+  oh_space_free(OH_SPACE_VALUES, p[3], OH_PAGE);
 }
 
 /* One after the other, every request to the system fails; then all. */
@@ -317,25 +316,25 @@ static bool scenario(void)
   for (int id = 0; id < OH_SPACES; id++)
     for (int i = 0; i < 6; i++) {
       errno = 0;
-      held[id][i] = oh_pages_take(id, pages[i] * OH_PAGE, i != 3, NULL);
+      held[id][i] = oh_space_alloc(id, pages[i] * OH_PAGE, i != 3, NULL);
       EXPECT(held[id][i] != NULL || errno == ENOMEM, "%d", errno);
       complete = complete && held[id][i] != NULL;
       if (held[id][i] != NULL && i != 3) stamp(held[id][i], 7);
     }
-  complete = oh_pages_reserve(OH_SPACE_MARKED, OH_CHUNK) == 0 && oh_reserve_ahead(2 * OH_CHUNK) == 0 && complete;
+  complete = oh_reserve_ahead(2 * OH_CHUNK) == 0 && complete;
   for (int id = 0; id < OH_SPACES; id++) {
-    if (held[id][3] != NULL && oh_pages_commit(id, held[id][3], 2 * OH_PAGE)) {
+    if (held[id][3] != NULL && oh_space_commit(id, held[id][3], 2 * OH_PAGE)) {
       stamp(held[id][3], 7);
-      oh_pages_discard(id, held[id][3], OH_PAGE);
-      EXPECT(is_zero(held[id][3]), "discarded");
+      oh_space_purge(id, held[id][3], OH_PAGE);
+      EXPECT(is_zero(held[id][3]), "purged");
       stamp(held[id][3], 7);
     } else complete = false;
     for (int i = 0; i < 6; i++) {
       if (held[id][i] == NULL) continue;
       EXPECT(i == 3 || has(held[id][i], 7), "contents");
-      oh_pages_give(id, held[id][i], pages[i] * OH_PAGE);
+      oh_space_free(id, held[id][i], pages[i] * OH_PAGE);
     }
-    oh_pages_trim(id);
+    oh_space_trim(id);
   }
   return complete;
 }
@@ -348,11 +347,12 @@ static void failures(void)
     pid_t child = fork(); /* so that also the very first requests fail */
     if (child == 0) {
       oh_os_fail_after = n;
+      oh_start();
       bool complete = scenario(), reached = oh_os_fail_after <= 0;
       oh_os_fail_after = 0;
-      oh_pages_validate();
+      oh_space_validate();
       EXPECT(scenario(), "not well again after %ld", n);
-      oh_pages_validate();
+      oh_space_validate();
       if (!reached && !complete) _exit(3);
       _exit(reached ? 0 : 2);
     }
@@ -368,6 +368,7 @@ int main(int argc, char **argv)
   try_start(argc, argv);
   setenv("OUTHEAP", OH_PAGE_LOG < 20 ? "thp=off,keep=1M" : "thp=off,keep=16M", 1);
   TRY(failures); /* first: nothing has begun yet */
+  oh_start();
   TRY(contiguous);
   TRY(hysteresis);
   TRY(epochs);

@@ -8,69 +8,71 @@
 #include "reserve.h"
 #include "settings.h"
 #include "space.h"
+#include "start.h"
+#include "pointer.h"
 #include "try.h"
 #include <sched.h>
 
 /* To go through the whole table takes its time. */
-#define LARGE (OH_ENTRIES > (size_t)1 << 20)
+#define LARGE (OH_TABLE_ENTRIES > (size_t)1 << 20)
 
 /* Chunks where nothing of ours comes to lie. */
-#define FAR(i) (((uintptr_t)OH_ENTRIES / 8 * 7 + (uintptr_t)(i)) << OH_CHUNK_LOG)
+#define FAR(i) (((uintptr_t)OH_TABLE_ENTRIES / 8 * 7 + (uintptr_t)(i)) << OH_CHUNK_LOG)
 
 static bool may_become(enum oh_kind from, enum oh_kind to)
 {
-  bool from_foreign = from == OH_FOREIGN || from == OH_MIXED || from == OH_ASK, to_foreign = to == OH_FOREIGN || to == OH_MIXED || to == OH_ASK;
-  return from == to || from == OH_UNKNOWN || (from_foreign && to_foreign);
+  bool from_foreign = from == OH_KIND_FOREIGN || from == OH_KIND_MIXED || from == OH_KIND_REPORTED, to_foreign = to == OH_KIND_FOREIGN || to == OH_KIND_MIXED || to == OH_KIND_REPORTED;
+  return from == to || from == OH_KIND_UNKNOWN || (from_foreign && to_foreign);
 }
 
 /* Every operation in every state. */
 static void transitions(void)
 {
-  static enum oh_kind const kinds[] = { OH_MAJOR, OH_YOUNG, OH_VALUES, OH_FOREIGN };
+  static enum oh_kind const kinds[] = { OH_KIND_MAJOR, OH_KIND_YOUNG, OH_KIND_VALUES, OH_KIND_FOREIGN };
   uint64_t random = try_seed;
   bool asking = false;
   for (int step = 0; step < 20000; step++) {
     uintptr_t i = try_below(&random, 40), chunk = FAR(i), inside = chunk + 8 * try_below(&random, OH_CHUNK / 8);
-    enum oh_kind before = oh_entry(inside), after;
-    bool heap = before == OH_MAJOR || before == OH_YOUNG || before == OH_VALUES;
+    enum oh_kind before = oh_table_kind(inside), after;
+    bool heap = before == OH_KIND_MAJOR || before == OH_KIND_YOUNG || before == OH_KIND_VALUES;
     switch (try_below(&random, 5)) {
       case 0: {
         enum oh_kind k = kinds[try_below(&random, 4)];
-        if (k != OH_FOREIGN && try_below(&random, 4)) break;
-        bool done = oh_claim(chunk, k);
-        EXPECT(done == (before == OH_UNKNOWN || before == k || (k == OH_FOREIGN && !heap)), "claim %d -> %d: %d", before, k, done);
-        EXPECT(oh_entry(inside) == (before == OH_UNKNOWN ? k : before), "claim");
+        if (k != OH_KIND_FOREIGN && try_below(&random, 4)) break;
+        bool done = oh_table_claim(chunk, k);
+        EXPECT(done == (before == OH_KIND_UNKNOWN || before == k || (k == OH_KIND_FOREIGN && !heap)), "claim %d -> %d: %d", before, k, done);
+        EXPECT(oh_table_kind(inside) == (before == OH_KIND_UNKNOWN ? k : before), "claim");
         break;
       }
       case 1: {
-        bool done = oh_mix(inside, inside + 8);
-        EXPECT(done == !heap && oh_entry(inside) == (heap ? before : asking ? OH_ASK : OH_MIXED), "mix %d -> %d", before, oh_entry(inside));
+        bool done = oh_table_set_mixed(inside, inside + 8);
+        EXPECT(done == !heap && oh_table_kind(inside) == (heap ? before : asking ? OH_KIND_REPORTED : OH_KIND_MIXED), "mix %d -> %d", before, oh_table_kind(inside));
         break;
       }
       case 2:
-        EXPECT(oh_met(inside) == (before == OH_MAJOR), "met");
-        after = OH_TAINT && before == OH_UNKNOWN ? asking ? OH_ASK : OH_FOREIGN : before;
-        EXPECT(oh_entry(inside) == after, "met %d -> %d", before, oh_entry(inside));
+        EXPECT(oh_pointer_is_markable_slow(inside) == (before == OH_KIND_MAJOR), "met");
+        after = OH_TAINT && before == OH_KIND_UNKNOWN ? asking ? OH_KIND_REPORTED : OH_KIND_FOREIGN : before;
+        EXPECT(oh_table_kind(inside) == after, "met %d -> %d", before, oh_table_kind(inside));
         break;
       case 3:
-        EXPECT(oh_marks(inside) == (before == OH_MAJOR), "marks");
-        EXPECT(oh_is_value(inside) == heap, "value");
+        EXPECT(oh_pointer_is_markable(inside) == (before == OH_KIND_MAJOR), "marks");
+        EXPECT(oh_pointer_is_value(inside) == heap, "value");
         break;
       case 4:
         if (try_below(&random, LARGE ? 1000 : TRY_SANITIZED ? 100 : 20)) break;
         asking = !asking;
         outheap_report(asking, NULL, NULL);
-        after = oh_entry(inside);
-        EXPECT(asking ? after != OH_MIXED && after != OH_FOREIGN : after != OH_ASK, "ask");
+        after = oh_table_kind(inside);
+        EXPECT(asking ? after != OH_KIND_MIXED && after != OH_KIND_FOREIGN : after != OH_KIND_REPORTED, "ask");
         break;
     }
-    EXPECT(may_become(before, oh_entry(inside)), "%d -> %d", before, oh_entry(inside));
+    EXPECT(may_become(before, oh_table_kind(inside)), "%d -> %d", before, oh_table_kind(inside));
   }
   outheap_report(0, NULL, NULL);
-  EXPECT(oh_mix(FAR(50), FAR(52) + 8) && oh_entry(FAR(52)) == OH_MIXED && oh_entry(FAR(53)) == OH_UNKNOWN, "several chunks");
-  __atomic_store_n(&oh_table[FAR(53) >> OH_CHUNK_LOG], OH_ASK, __ATOMIC_RELAXED); /* left over from a report */
-  EXPECT(oh_met(FAR(53)) == false && oh_entry(FAR(53)) == OH_MIXED, "not healed");
-  EXPECT(oh_claim(FAR(55), OH_MAJOR) && !oh_mix(FAR(54), FAR(56)) && oh_entry(FAR(54)) == OH_UNKNOWN, "all or nothing");
+  EXPECT(oh_table_set_mixed(FAR(50), FAR(52) + 8) && oh_table_kind(FAR(52)) == OH_KIND_MIXED && oh_table_kind(FAR(53)) == OH_KIND_UNKNOWN, "several chunks");
+  __atomic_store_n(&oh_table[FAR(53) >> OH_CHUNK_LOG], OH_KIND_REPORTED, __ATOMIC_RELAXED); /* left over from a report */
+  EXPECT(oh_pointer_is_markable_slow(FAR(53)) == false && oh_table_kind(FAR(53)) == OH_KIND_MIXED, "not healed");
+  EXPECT(oh_table_claim(FAR(55), OH_KIND_MAJOR) && !oh_table_set_mixed(FAR(54), FAR(56)) && oh_table_kind(FAR(54)) == OH_KIND_UNKNOWN, "all or nothing");
 }
 
 static void patterns(void)
@@ -86,20 +88,20 @@ static void patterns(void)
       case 3: a |= (uintptr_t)1 << 63; break;
       case 4: a = (uintptr_t)major | a << OH_ADDRESS_BITS; break; /* looks like a pointer when its high bits are cut off */
     }
-    enum oh_kind k = a >> OH_CHUNK_LOG < OH_ENTRIES ? (enum oh_kind)oh_table[a >> OH_CHUNK_LOG] : OH_FOREIGN;
+    enum oh_kind k = a >> OH_CHUNK_LOG < OH_TABLE_ENTRIES ? (enum oh_kind)oh_table[a >> OH_CHUNK_LOG] : OH_KIND_FOREIGN;
     enum outheap_kind c = outheap_classify((void *)a);
-    EXPECT(k == oh_entry(a), "%zx", (size_t)a);
+    EXPECT(k == oh_table_kind(a), "%zx", (size_t)a);
     switch (k) {
-      case OH_UNKNOWN: EXPECT(c == OUTHEAP_UNKNOWN, "%zx", (size_t)a); break;
-      case OH_MAJOR: EXPECT(c == OUTHEAP_MAJOR, "%zx", (size_t)a); break;
-      case OH_YOUNG: EXPECT(c == OUTHEAP_YOUNG, "%zx", (size_t)a); break;
-      case OH_VALUES: EXPECT(c == OUTHEAP_VALUES, "%zx", (size_t)a); break;
+      case OH_KIND_UNKNOWN: EXPECT(c == OUTHEAP_UNKNOWN, "%zx", (size_t)a); break;
+      case OH_KIND_MAJOR: EXPECT(c == OUTHEAP_MAJOR, "%zx", (size_t)a); break;
+      case OH_KIND_YOUNG: EXPECT(c == OUTHEAP_YOUNG, "%zx", (size_t)a); break;
+      case OH_KIND_VALUES: EXPECT(c == OUTHEAP_VALUES, "%zx", (size_t)a); break;
       default: EXPECT(c == OUTHEAP_FOREIGN, "%zx", (size_t)a);
     }
     /* A random pattern in the middle of nowhere is not tried, or the whole address space would be tainted. */
-    if (k != OH_UNKNOWN) EXPECT(oh_marks(a) == (k == OH_MAJOR) && oh_is_value(a) == (k == OH_MAJOR || k == OH_YOUNG || k == OH_VALUES), "%zx", (size_t)a);
+    if (k != OH_KIND_UNKNOWN) EXPECT(oh_pointer_is_markable(a) == (k == OH_KIND_MAJOR) && oh_pointer_is_value(a) == (k == OH_KIND_MAJOR || k == OH_KIND_YOUNG || k == OH_KIND_VALUES), "%zx", (size_t)a);
   }
-  EXPECT(outheap_classify(NULL) == OUTHEAP_UNKNOWN && !oh_marks(0) && outheap_classify(NULL) == (OH_TAINT ? OUTHEAP_FOREIGN : OUTHEAP_UNKNOWN), "NULL");
+  EXPECT(outheap_classify(NULL) == OUTHEAP_UNKNOWN && !oh_pointer_is_markable(0) && outheap_classify(NULL) == (OH_TAINT ? OUTHEAP_FOREIGN : OUTHEAP_UNKNOWN), "NULL");
   outheap_free(OUTHEAP_MAJOR, major, OH_PAGE);
   outheap_free(OUTHEAP_VALUES, values, OH_PAGE);
 }
@@ -110,31 +112,31 @@ static void tainted(void)
 #if OH_TAINT
   uint64_t random = try_seed;
   for (int round = 0; round < 30; round++) {
-    char *first = oh_pages_take(OH_SPACE_POOLS, OH_PAGE, true, NULL);
+    char *first = oh_space_alloc(OH_SPACE_POOLS, OH_PAGE, true, NULL);
     uintptr_t next = OH_ROUND_UP(oh_reserve_end(OH_SPACE_POOLS), OH_CHUNK) + try_below(&random, 3) * OH_CHUNK;
-    bool known = oh_entry(next) != OH_UNKNOWN;
-    EXPECT(known || (!oh_marks(next + 8) && oh_entry(next) == OH_FOREIGN), "taint");
+    bool known = oh_table_kind(next) != OH_KIND_UNKNOWN;
+    EXPECT(known || (!oh_pointer_is_markable(next + 8) && oh_table_kind(next) == OH_KIND_FOREIGN), "taint");
     size_t bytes = (1 + try_below(&random, 3)) * OH_CHUNK;
-    char *run = oh_pages_take(OH_SPACE_POOLS, bytes, false, NULL);
+    char *run = oh_space_alloc(OH_SPACE_POOLS, bytes, false, NULL);
     EXPECT(run != NULL, "no memory");
-    for (char *p = run; p < run + bytes; p += OH_PAGE) EXPECT(oh_entry((uintptr_t)p) == OH_MAJOR, "a tainted chunk in use");
-    EXPECT(known || !oh_marks(next + 8), "it became heap");
-    if (round % 3 == 0) oh_pages_give(OH_SPACE_POOLS, run, bytes);
-    oh_pages_give(OH_SPACE_POOLS, first, OH_PAGE);
+    for (char *p = run; p < run + bytes; p += OH_PAGE) EXPECT(oh_table_kind((uintptr_t)p) == OH_KIND_MAJOR, "a tainted chunk in use");
+    EXPECT(known || !oh_pointer_is_markable(next + 8), "it became heap");
+    if (round % 3 == 0) oh_space_free(OH_SPACE_POOLS, run, bytes);
+    oh_space_free(OH_SPACE_POOLS, first, OH_PAGE);
   }
   struct outheap_statistics s;
   outheap_statistics(&s);
   EXPECT(s.met_unknown != 0, "%zu", s.met_unknown);
-  oh_pages_validate();
+  oh_space_validate();
 
   /* Ahead: the stock is passed over where it is tainted. */
   struct oh_reserve_counters c;
   EXPECT(outheap_reserve(8 * OH_CHUNK) == 0, "reserve");
-  char *b = oh_pages_take(OH_SPACE_BLOCKS, OH_PAGE, false, NULL); /* blocks may have had room */
+  char *b = oh_space_alloc(OH_SPACE_BLOCKS, OH_PAGE, false, NULL); /* blocks may have had room */
   oh_reserve_count(OH_SPACES, &c);
-  for (int k = 0; k < 3; k++) EXPECT(oh_pages_take(OH_SPACE_BLOCKS, 2 * OH_CHUNK, false, NULL) != NULL, "blocks");
+  for (int k = 0; k < 3; k++) EXPECT(oh_space_alloc(OH_SPACE_BLOCKS, 2 * OH_CHUNK, false, NULL) != NULL, "blocks");
   EXPECT(b != NULL, "blocks");
-  oh_pages_validate();
+  oh_space_validate();
 #endif
 }
 
@@ -146,7 +148,7 @@ static size_t hits;
 static void taint_some(uintptr_t base, size_t bytes)
 {
   for (uintptr_t c = OH_ROUND_UP(base, OH_CHUNK); c < base + bytes; c += OH_CHUNK)
-    if (try_below(&hook_random, 3) == 0 && hits < sizeof hit / sizeof *hit && oh_entry(c) == OH_UNKNOWN && !oh_marks(c + 24)) hit[hits++] = c;
+    if (try_below(&hook_random, 3) == 0 && hits < sizeof hit / sizeof *hit && oh_table_kind(c) == OH_KIND_UNKNOWN && !oh_pointer_is_markable(c + 24)) hit[hits++] = c;
 }
 static void between(void)
 {
@@ -156,16 +158,16 @@ static void between(void)
   for (int i = 0; i < 200; i++) {
     enum oh_space_id id = (enum oh_space_id)try_below(&hook_random, OH_SPACES);
     size_t bytes = (1 + try_below(&hook_random, 2)) * OH_CHUNK;
-    char *p = oh_pages_take(id, bytes, false, NULL);
+    char *p = oh_space_alloc(id, bytes, false, NULL);
     EXPECT(p != NULL, "no address space");
-    for (size_t k = 0; k < bytes && id != OH_SPACE_FOREIGN; k += OH_PAGE) EXPECT(oh_entry((uintptr_t)p + k) != OH_FOREIGN, "tainted");
+    for (size_t k = 0; k < bytes && id != OH_SPACE_FOREIGN; k += OH_PAGE) EXPECT(oh_table_kind((uintptr_t)p + k) != OH_KIND_FOREIGN, "tainted");
     if (i % 50 == 0) EXPECT(outheap_reserve(5 * OH_CHUNK) == 0, "reserve");
   }
   oh_os_reserved = NULL;
   outheap_statistics(&s);
   EXPECT(hits > 20 && s.chunks_tainted != 0, "%zu hits, %zu tainted", hits, s.chunks_tainted);
-  for (size_t i = 0; i < hits; i++) EXPECT(oh_entry(hit[i]) == OH_FOREIGN, "%zx became heap", (size_t)hit[i]);
-  oh_pages_validate();
+  for (size_t i = 0; i < hits; i++) EXPECT(oh_table_kind(hit[i]) == OH_KIND_FOREIGN, "%zx became heap", (size_t)hit[i]);
+  oh_space_validate();
 }
 
 /* A claim and a taint at once: one of them. */
@@ -177,10 +179,10 @@ static void *one_of_two(void *arg)
   for (unsigned i = 1; i < (TRY_SANITIZED ? 3000 : 50000); i++) {
     __atomic_store_n(&turn[me], 3 * i, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i) {}
-    result[me] = me == 0 ? oh_claim(FAR(200), OH_MAJOR) : oh_marks(FAR(200));
+    result[me] = me == 0 ? oh_table_claim(FAR(200), OH_KIND_MAJOR) : oh_pointer_is_markable(FAR(200));
     __atomic_store_n(&turn[me], 3 * i + 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i + 1) {}
-    EXPECT(result[0] == result[1] && oh_entry(FAR(200)) == (result[0] ? OH_MAJOR : OH_FOREIGN), "claimed %d, marked %d", result[0], result[1]);
+    EXPECT(result[0] == result[1] && oh_table_kind(FAR(200)) == (result[0] ? OH_KIND_MAJOR : OH_KIND_FOREIGN), "claimed %d, marked %d", result[0], result[1]);
     __atomic_store_n(&turn[me], 3 * i + 2, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i + 2) {}
     if (me == 0) __atomic_store_n(&oh_table[FAR(200) >> OH_CHUNK_LOG], 0, __ATOMIC_SEQ_CST);
@@ -190,7 +192,7 @@ static void *one_of_two(void *arg)
 static void at_once(void)
 {
   oh_start();
-  EXPECT(oh_entry(FAR(200)) == OH_UNKNOWN, "in use");
+  EXPECT(oh_table_kind(FAR(200)) == OH_KIND_UNKNOWN, "in use");
   try_threads(2, one_of_two);
 }
 #endif
@@ -209,8 +211,8 @@ static void *marker(void *arg)
   while (!__atomic_load_n(&stop, __ATOMIC_RELAXED) && seens[me] < SEEN) {
     uintptr_t a = OH_ROUND_UP(oh_reserve_end((enum oh_space_id)try_below(&random, OH_SPACES)), OH_CHUNK) + try_below(&random, 3) * OH_CHUNK;
     if (a == 0 || try_below(&random, 50)) continue;
-    if (!oh_marks(a + 8)) seen[me][seens[me]++] = a;
-    else EXPECT(oh_entry(a) == OH_MAJOR, "marks");
+    if (!oh_pointer_is_markable(a + 8)) seen[me][seens[me]++] = a;
+    else EXPECT(oh_table_kind(a) == OH_KIND_MAJOR, "marks");
   }
   return NULL;
 }
@@ -221,13 +223,13 @@ static void *grower(void *arg)
   for (int i = 0; i < 120; i++) {
     enum oh_space_id id = (enum oh_space_id)try_below(&random, OH_SPACES);
     size_t bytes = (1 + try_below(&random, 3)) * OH_CHUNK;
-    char *p = oh_pages_take(id, bytes, false, NULL);
+    char *p = oh_space_alloc(id, bytes, false, NULL);
     EXPECT(p != NULL, "no address space: %d", errno);
     for (size_t k = 0; k < bytes; k += OH_PAGE) {
-      enum oh_kind e = oh_entry((uintptr_t)p + k);
-      EXPECT(id == OH_SPACE_FOREIGN ? e == OH_FOREIGN || e == OH_MIXED : id == OH_SPACE_VALUES ? e == OH_VALUES : id == OH_SPACE_YOUNG ? e == OH_YOUNG : e == OH_MAJOR, "kind %d", e);
+      enum oh_kind e = oh_table_kind((uintptr_t)p + k);
+      EXPECT(id == OH_SPACE_FOREIGN ? e == OH_KIND_FOREIGN || e == OH_KIND_MIXED : id == OH_SPACE_VALUES ? e == OH_KIND_VALUES : id == OH_SPACE_YOUNG ? e == OH_KIND_YOUNG : e == OH_KIND_MAJOR, "kind %d", e);
     }
-    if (try_below(&random, 4) == 0) oh_pages_give(id, p, bytes);
+    if (try_below(&random, 4) == 0) oh_space_free(id, p, bytes);
   }
   return NULL;
 }
@@ -245,9 +247,9 @@ static void race(void)
 {
   try_threads(4, race_player);
   for (int m = 0; m < 2; m++)
-    for (size_t i = 0; i < seens[m]; i++) EXPECT(oh_entry(seen[m][i]) != OH_MAJOR, "%zx became heap", (size_t)seen[m][i]);
+    for (size_t i = 0; i < seens[m]; i++) EXPECT(oh_table_kind(seen[m][i]) != OH_KIND_MAJOR, "%zx became heap", (size_t)seen[m][i]);
   printf("    %zu pointers met\n", seens[0] + seens[1]);
-  oh_pages_validate();
+  oh_space_validate();
 }
 
 static size_t sampled;
@@ -264,15 +266,15 @@ static void reports(void)
   uintptr_t wild = (uintptr_t)0xdead << 48, far = FAR(60);
   char *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE), *heap = outheap_allocate(OUTHEAP_MAJOR, OH_PAGE);
   EXPECT(outheap_declare_values(m, m + 800) == 0, "declare");
-  EXPECT(!oh_marks(far) && oh_entry(far) == OH_FOREIGN, "tainted before");
+  EXPECT(!oh_pointer_is_markable(far) && oh_table_kind(far) == OH_KIND_FOREIGN, "tainted before");
   outheap_report(3, sample, &sampled);
-  EXPECT(oh_entry(far) == OH_ASK && oh_is_value((uintptr_t)m + 8) && outheap_classify(m) == OUTHEAP_VALUES, "ask");
-  for (int i = 0; i < 10; i++) EXPECT(!oh_marks(far + 16) && !oh_marks(wild) && !oh_marks((uintptr_t)m + 8) && oh_marks((uintptr_t)heap), "marks");
+  EXPECT(oh_table_kind(far) == OH_KIND_REPORTED && oh_pointer_is_value((uintptr_t)m + 8) && outheap_classify(m) == OUTHEAP_VALUES, "ask");
+  for (int i = 0; i < 10; i++) EXPECT(!oh_pointer_is_markable(far + 16) && !oh_pointer_is_markable(wild) && !oh_pointer_is_markable((uintptr_t)m + 8) && oh_pointer_is_markable((uintptr_t)heap), "marks");
   EXPECT(sampled == 6 && (last == wild || last == far + 16), "%zu samples", sampled); /* values and the heap are not counted */
-  EXPECT(!oh_marks(FAR(61)) && oh_entry(FAR(61)) == OH_ASK, "still tainted");
+  EXPECT(!oh_pointer_is_markable(FAR(61)) && oh_table_kind(FAR(61)) == OH_KIND_REPORTED, "still tainted");
   EXPECT(outheap_report(0, NULL, NULL) == 21, "count");
-  EXPECT(oh_entry(far) == OH_MIXED && oh_entry(FAR(61)) == OH_MIXED && !oh_marks(far + 16) && sampled == 7, "%zu samples", sampled);
-  EXPECT(oh_is_value((uintptr_t)m + 8), "value");
+  EXPECT(oh_table_kind(far) == OH_KIND_MIXED && oh_table_kind(FAR(61)) == OH_KIND_MIXED && !oh_pointer_is_markable(far + 16) && sampled == 7, "%zu samples", sampled);
+  EXPECT(oh_pointer_is_value((uintptr_t)m + 8), "value");
   EXPECT(outheap_withdraw_values(m, m + 800) == 0, "withdraw");
   outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
   outheap_free(OUTHEAP_MAJOR, heap, OH_PAGE);
@@ -298,8 +300,8 @@ static void *report_player(void *arg)
       free(data), free(holder);
     } else
       for (int k = 0; k < 200; k++) {
-        oh_marks(FAR(62 + try_below(&random, 50)));
-        if (k % 50 == 0) oh_mix(FAR(112 + try_below(&random, 50)), FAR(163));
+        oh_pointer_is_markable(FAR(62 + try_below(&random, 50)));
+        if (k % 50 == 0) oh_table_set_mixed(FAR(112 + try_below(&random, 50)), FAR(163));
       }
   }
   return NULL;
@@ -311,6 +313,7 @@ int main(int argc, char **argv)
 {
   try_start(argc, argv);
   setenv("OUTHEAP", "thp=off", 1);
+  oh_start();
   TRY(transitions);
   TRY(patterns);
   TRY(tainted);

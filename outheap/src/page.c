@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "pages.h"
+#include "page.h"
 
-oh_map oh_page_map;
+oh_pagemap oh_page_map;
 
 static bool has(uintptr_t page, uint8_t bit) { return (oh_page_bits(page) & bit) != 0; }
 
-size_t oh_bits_set(uintptr_t from, uintptr_t to, uint8_t bits)
+size_t oh_page_set(uintptr_t from, uintptr_t to, uint8_t bits)
 {
   size_t changed = 0;
   for (; from < to; from += OH_PAGE) {
@@ -17,7 +17,7 @@ size_t oh_bits_set(uintptr_t from, uintptr_t to, uint8_t bits)
   return changed;
 }
 
-size_t oh_bits_clear(uintptr_t from, uintptr_t to, uint8_t bits)
+size_t oh_page_clear(uintptr_t from, uintptr_t to, uint8_t bits)
 {
   size_t changed = 0;
   for (; from < to; from += OH_PAGE) {
@@ -29,20 +29,20 @@ size_t oh_bits_clear(uintptr_t from, uintptr_t to, uint8_t bits)
   return changed;
 }
 
-size_t oh_bits_count(uintptr_t from, uintptr_t to, uint8_t bit)
+size_t oh_page_count(uintptr_t from, uintptr_t to, uint8_t bit)
 {
   size_t n = 0;
   for (; from < to; from += OH_PAGE) n += has(from, bit) ? OH_PAGE : 0;
   return n;
 }
 
-uintptr_t oh_bits_first(uintptr_t from, uintptr_t to, uint8_t bit, bool value)
+uintptr_t oh_page_first(uintptr_t from, uintptr_t to, uint8_t bit, bool value)
 {
   while (from < to && has(from, bit) != value) from += OH_PAGE;
   return from < to ? from : to;
 }
 
-uintptr_t oh_bits_last(uintptr_t from, uintptr_t to, uint8_t bit, bool value)
+uintptr_t oh_page_last(uintptr_t from, uintptr_t to, uint8_t bit, bool value)
 {
   while (to > from && has(to - OH_PAGE, bit) != value) to -= OH_PAGE;
   return to;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "extent.h"
+#include "extents.h"
 #include "check.h"
-#include "os.h"
+#include "metadata.h"
 
-typedef struct oh_extent node;
+typedef struct oh_extents_node node;
 typedef struct oh_extents set;
-struct oh_extent_batch { struct oh_extent_batch *next; size_t left; node nodes[]; };
+struct oh_extents_batch { struct oh_extents_batch *next; size_t left; node nodes[]; };
 
 /* --- nodes --------------------------------------------------------------------------------------------------------- */
 
@@ -16,7 +16,7 @@ bool oh_extents_supply(set *s, size_t n)
   n -= spare;
   if (n < 64) n = 64;
   if (n > SIZE_MAX / 4 / sizeof(node)) return false;
-  struct oh_extent_batch *b = oh_os_metadata(sizeof *b + n * sizeof(node));
+  struct oh_extents_batch *b = oh_metadata_alloc(sizeof *b + n * sizeof(node));
   if (b == NULL) return false;
   b->left = n;
   b->next = s->batches;
@@ -34,10 +34,10 @@ void oh_extents_promise(set *s, size_t n)
 static node *new_node(set *s, uintptr_t base, size_t bytes)
 {
   node *e = s->unused;
-  if (e != NULL) s->unused = e->low[OH_BY_ADDRESS];
+  if (e != NULL) s->unused = e->low[OH_EXTENTS_BY_ADDRESS];
   else {
     while (s->batches != NULL && s->batches->left == 0) s->batches = s->batches->next;
-    if (s->batches == NULL) oh_fault("more free extents than promised");
+    if (s->batches == NULL) oh_log_abort("more extents than promised");
     e = &s->batches->nodes[--s->batches->left];
   }
   uint64_t x = s->seed += 0x9e3779b97f4a7c15; /* S. Vigna's splitmix64 */
@@ -49,7 +49,7 @@ static node *new_node(set *s, uintptr_t base, size_t bytes)
 
 static void free_node(set *s, node *e)
 {
-  e->low[OH_BY_ADDRESS] = s->unused;
+  e->low[OH_EXTENTS_BY_ADDRESS] = s->unused;
   s->unused = e;
 }
 
@@ -57,7 +57,7 @@ static void free_node(set *s, node *e)
 
 static bool less(int order, node const *a, node const *b)
 {
-  if (order == OH_BY_SIZE && a->bytes != b->bytes) return a->bytes < b->bytes;
+  if (order == OH_EXTENTS_BY_SIZE && a->bytes != b->bytes) return a->bytes < b->bytes;
   return a->base < b->base;
 }
 
@@ -105,16 +105,16 @@ static void extract(set *s, int order, node *e)
 
 static void add(set *s, node *e)
 {
-  insert(s, OH_BY_ADDRESS, e);
-  insert(s, OH_BY_SIZE, e);
+  insert(s, OH_EXTENTS_BY_ADDRESS, e);
+  insert(s, OH_EXTENTS_BY_SIZE, e);
   s->count++;
   s->bytes += e->bytes;
 }
 
 static void drop(set *s, node *e)
 {
-  extract(s, OH_BY_ADDRESS, e);
-  extract(s, OH_BY_SIZE, e);
+  extract(s, OH_EXTENTS_BY_ADDRESS, e);
+  extract(s, OH_EXTENTS_BY_SIZE, e);
   s->count--;
   s->bytes -= e->bytes;
 }
@@ -124,12 +124,12 @@ static void drop(set *s, node *e)
 node *oh_extents_below(set const *s, uintptr_t address)
 {
   node *found = NULL;
-  for (node *e = s->root[OH_BY_ADDRESS]; e != NULL;) {
+  for (node *e = s->root[OH_EXTENTS_BY_ADDRESS]; e != NULL;) {
     if (e->base <= address) {
       found = e;
-      e = e->high[OH_BY_ADDRESS];
+      e = e->high[OH_EXTENTS_BY_ADDRESS];
     }
-    else e = e->low[OH_BY_ADDRESS];
+    else e = e->low[OH_EXTENTS_BY_ADDRESS];
   }
   return found;
 }
@@ -137,12 +137,12 @@ node *oh_extents_below(set const *s, uintptr_t address)
 node *oh_extents_above(set const *s, uintptr_t address)
 {
   node *found = NULL;
-  for (node *e = s->root[OH_BY_ADDRESS]; e != NULL;) {
+  for (node *e = s->root[OH_EXTENTS_BY_ADDRESS]; e != NULL;) {
     if (e->base >= address) {
       found = e;
-      e = e->low[OH_BY_ADDRESS];
+      e = e->low[OH_EXTENTS_BY_ADDRESS];
     }
-    else e = e->high[OH_BY_ADDRESS];
+    else e = e->high[OH_EXTENTS_BY_ADDRESS];
   }
   return found;
 }
@@ -150,27 +150,27 @@ node *oh_extents_above(set const *s, uintptr_t address)
 node *oh_extents_best(set const *s, size_t bytes)
 {
   node *found = NULL;
-  for (node *e = s->root[OH_BY_SIZE]; e != NULL;) {
+  for (node *e = s->root[OH_EXTENTS_BY_SIZE]; e != NULL;) {
     if (e->bytes >= bytes) {
       found = e;
-      e = e->low[OH_BY_SIZE];
+      e = e->low[OH_EXTENTS_BY_SIZE];
     }
-    else e = e->high[OH_BY_SIZE];
+    else e = e->high[OH_EXTENTS_BY_SIZE];
   }
   return found;
 }
 
-bool oh_extents_meet(set const *s, uintptr_t base, size_t bytes)
+bool oh_extents_overlap(set const *s, uintptr_t base, size_t bytes)
 {
   node *e = oh_extents_below(s, base + bytes - 1);
-  return e != NULL && oh_extent_end(e) > base;
+  return e != NULL && oh_extents_end(e) > base;
 }
 
-node *oh_extents_give(set *s, uintptr_t base, size_t bytes)
+node *oh_extents_add(set *s, uintptr_t base, size_t bytes)
 {
-  OH_ASSERT(bytes != 0 && base + bytes > base && !oh_extents_meet(s, base, bytes));
+  OH_ASSERT(bytes != 0 && base + bytes > base && !oh_extents_overlap(s, base, bytes));
   node *before = base == 0 ? NULL : oh_extents_below(s, base - 1), *after = oh_extents_above(s, base + bytes), *e = NULL;
-  if (before != NULL && oh_extent_end(before) == base) {
+  if (before != NULL && oh_extents_end(before) == base) {
     drop(s, e = before);
     e->bytes += bytes;
   }
@@ -192,9 +192,9 @@ node *oh_extents_give(set *s, uintptr_t base, size_t bytes)
   return e;
 }
 
-void oh_extents_cut(set *s, node *e, uintptr_t base, size_t bytes)
+void oh_extents_remove(set *s, node *e, uintptr_t base, size_t bytes)
 {
-  uintptr_t low = e->base, high = oh_extent_end(e), end = base + bytes;
+  uintptr_t low = e->base, high = oh_extents_end(e), end = base + bytes;
   OH_ASSERT(bytes != 0 && low <= base && base < end && end <= high);
   drop(s, e);
   if (low < base) {
@@ -225,7 +225,7 @@ static void visit(node const *e, int order, struct account *a)
   OH_CHECK(e->bytes != 0);
   if (a->last != NULL) {
     OH_CHECK(less(order, a->last, e));
-    if (order == OH_BY_ADDRESS) OH_CHECK(oh_extent_end(a->last) < e->base);
+    if (order == OH_EXTENTS_BY_ADDRESS) OH_CHECK(oh_extents_end(a->last) < e->base);
   }
   a->last = e;
   a->count++;
@@ -235,7 +235,7 @@ static void visit(node const *e, int order, struct account *a)
 
 void oh_extents_validate(set const *s)
 {
-  for (int order = 0; order < OH_ORDERS; order++) {
+  for (int order = 0; order < OH_EXTENTS_ORDERS; order++) {
     struct account a = { NULL, 0, 0 };
     visit(s->root[order], order, &a);
     OH_CHECK(a.count == s->count && a.bytes == s->bytes);

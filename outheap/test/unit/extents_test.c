@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sets of extents: random operations against an array of bits. */
-#include "extent.h"
+#include "extents.h"
 #include "os.h"
 #include "try.h"
 
@@ -22,7 +22,7 @@ static size_t run_at(size_t i)
   return n;
 }
 
-static void same(struct oh_extent const *e, size_t i)
+static void same(struct oh_extents_node const *e, size_t i)
 {
   if (i == UNITS) EXPECT(e == NULL, "extent at %zx", (size_t)e->base);
   else EXPECT(e != NULL && e->base == at(i) && e->bytes == run_at(i) * UNIT, "run %zu of %zu: %zx %zx", i, run_at(i), e ? (size_t)e->base : 0, e ? e->bytes : 0);
@@ -47,7 +47,7 @@ static void compare(uint64_t *random)
   size_t length = 1 + try_below(random, UNITS - here);
   bool any = false;
   for (size_t i = here; i < here + length; i++) any = any || member[i];
-  EXPECT(oh_extents_meet(&set, at(here), length * UNIT) == any, "meet %zu + %zu", here, length);
+  EXPECT(oh_extents_overlap(&set, at(here), length * UNIT) == any, "meet %zu + %zu", here, length);
   oh_extents_validate(&set);
 }
 
@@ -61,8 +61,8 @@ static void model(void)
     if (i + n > UNITS) n = UNITS - i;
     bool in = true, out = true;
     for (size_t k = i; k < i + n; k++) in = in && member[k], out = out && !member[k];
-    if (out) oh_extents_give(&set, at(i), n * UNIT);
-    else if (in) oh_extents_cut(&set, oh_extents_below(&set, at(i)), at(i), n * UNIT);
+    if (out) oh_extents_add(&set, at(i), n * UNIT);
+    else if (in) oh_extents_remove(&set, oh_extents_below(&set, at(i)), at(i), n * UNIT);
     else continue;
     for (size_t k = i; k < i + n; k++) member[k] = out;
     if (step % 16 == 0) compare(&random);
@@ -76,16 +76,16 @@ static void worst(void)
   for (size_t round = 0; round < 20; round++) {
     EXPECT(oh_extents_supply(&s, UNITS / 2), "supply");
     oh_extents_promise(&s, UNITS / 2);
-    for (size_t i = 0; i < UNITS; i += 2) oh_extents_give(&s, at(i + round * UNITS), UNIT);
+    for (size_t i = 0; i < UNITS; i += 2) oh_extents_add(&s, at(i + round * UNITS), UNIT);
     oh_extents_validate(&s);
   }
-  for (struct oh_extent *e; (e = oh_extents_best(&s, 1)) != NULL;) oh_extents_cut(&s, e, e->base, e->bytes);
+  for (struct oh_extents_node *e; (e = oh_extents_best(&s, 1)) != NULL;) oh_extents_remove(&s, e, e->base, e->bytes);
   EXPECT(s.count == 0 && s.bytes == 0, "%zu", s.count);
   oh_extents_validate(&s);
 }
 
 /* Depth: with 2^17 extents in order a path is short. */
-static size_t depth(struct oh_extent const *e, int order)
+static size_t depth(struct oh_extents_node const *e, int order)
 {
   if (e == NULL) return 0;
   size_t low = depth(e->low[order], order), high = depth(e->high[order], order);
@@ -97,8 +97,8 @@ static void balance(void)
   size_t n = (size_t)1 << 17;
   EXPECT(oh_extents_supply(&s, n), "supply");
   oh_extents_promise(&s, n);
-  for (size_t i = 0; i < n; i++) oh_extents_give(&s, BASE + 2 * i * UNIT, UNIT);
-  EXPECT(depth(s.root[OH_BY_ADDRESS], OH_BY_ADDRESS) < 70 && depth(s.root[OH_BY_SIZE], OH_BY_SIZE) < 70, "depth %zu", depth(s.root[0], 0));
+  for (size_t i = 0; i < n; i++) oh_extents_add(&s, BASE + 2 * i * UNIT, UNIT);
+  EXPECT(depth(s.root[OH_EXTENTS_BY_ADDRESS], OH_EXTENTS_BY_ADDRESS) < 70 && depth(s.root[OH_EXTENTS_BY_SIZE], OH_EXTENTS_BY_SIZE) < 70, "depth %zu", depth(s.root[0], 0));
 }
 
 static void failure(void)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include "slab.h"
+#include "pool.h"
 #include "atomic.h"
 #include "check.h"
-#include "lock.h"
+#include "os.h"
 #include "pagemap.h"
 #include "settings.h"
+#include "space.h"
 #include <errno.h>
 #include <pthread.h>
 
 #define PIECES OH_POOLS_PER_PAGE
 #define ALL (~(uint64_t)0 >> (64 - PIECES))
 
-/* A large page that is cut into pieces. Everything is protected by the lock; `used` is also read without it.
+/* A large page that is cut into pieces. The lock protects everything; `used` is also read without it.
      used is a subset of touched; both are subsets of ALL;
      base != NULL  <=>  used != 0  <=>  the page is on the list buckets[number of pieces that are not in `used`];
      sum of popcount(used) over all pages = pools;  number of pages on the lists = pages;
@@ -21,23 +22,23 @@ struct page {
   uint64_t touched; /* pieces that may be resident */
   char *base;
   struct page *next, *prev;
-  size_t pins; /* without the lock: a number of pools that stay, for the order of others */
+  size_t pins; /* without the lock: pools that stay where they are */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static oh_map records;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static oh_pagemap records;
 static struct page *buckets[PIECES + 1];
 static uint64_t vacant;
 static size_t pools, pages;
 
-static unsigned count(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
+static unsigned popcount(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
 static uint64_t used_of(struct page const *p) { return oh_load_relaxed(&p->used); }
-static struct page *page_of(void const *pool) { return oh_map_find(&records, (uintptr_t)pool, sizeof(struct page)); }
+static struct page *page_of(void const *pool) { return oh_pagemap_find(&records, (uintptr_t)pool, sizeof(struct page)); }
 static uint64_t bit_of(void const *pool) { return (uint64_t)1 << ((uintptr_t)pool >> OH_POOL_LOG & (PIECES - 1)); }
 
 static void link_page(struct page *p)
 {
-  unsigned f = PIECES - count(p->used);
+  unsigned f = PIECES - popcount(p->used);
   p->prev = NULL;
   p->next = buckets[f];
   if (p->next != NULL) p->next->prev = p;
@@ -47,7 +48,7 @@ static void link_page(struct page *p)
 
 static void unlink_page(struct page *p)
 {
-  unsigned f = PIECES - count(p->used);
+  unsigned f = PIECES - popcount(p->used);
   if (p->next != NULL) p->next->prev = p->prev;
   if (p->prev != NULL) p->prev->next = p->next;
   else {
@@ -60,10 +61,10 @@ static void unlink_page(struct page *p)
 static struct page *obtain_page(void)
 {
   bool fresh;
-  char *base = oh_pages_take(OH_SPACE_POOLS, OH_PAGE, true, &fresh);
+  char *base = oh_space_alloc(OH_SPACE_POOLS, OH_PAGE, true, &fresh);
   if (base == NULL) return NULL;
-  if (!oh_map_make(&records, (uintptr_t)base, OH_PAGE, sizeof(struct page))) {
-    oh_pages_give(OH_SPACE_POOLS, base, OH_PAGE);
+  if (!oh_pagemap_ensure(&records, (uintptr_t)base, OH_PAGE, sizeof(struct page))) {
+    oh_space_free(OH_SPACE_POOLS, base, OH_PAGE);
     errno = ENOMEM;
     return NULL;
   }
@@ -71,23 +72,23 @@ static struct page *obtain_page(void)
   p->base = base;
   oh_store_relaxed(&p->pins, (size_t)0);
   /* The first touch of a huge page makes the whole of it resident. */
-  p->touched = fresh && oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 0 : ALL;
+  p->touched = fresh && oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 0 : ALL;
   return p;
 }
 
-void *oh_pool_take(void)
+void *oh_pool_alloc(void)
 {
   struct page *p;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&mutex);
   if (vacant != 0) {
     p = buckets[__builtin_ctzll(vacant) + 1];
     unlink_page(p);
   }
   else {
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&mutex);
     p = obtain_page();
     if (p == NULL) return NULL;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&mutex);
     pages++;
   }
   unsigned i = (unsigned)__builtin_ctzll(~p->used);
@@ -97,20 +98,20 @@ void *oh_pool_take(void)
   pools++;
   char *base = p->base;
   link_page(p);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&mutex);
   return base + ((size_t)i << OH_POOL_LOG);
 }
 
-void oh_pool_give(void *pool)
+void oh_pool_free(void *pool)
 {
   struct page *p = page_of(pool);
   uint64_t bit = bit_of(pool);
 #if OH_DEBUG
-  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) oh_fault("not a pool: %p", pool);
+  if (p == NULL || ((uintptr_t)pool & (OH_POOL - 1)) != 0) oh_log_abort("not a pool: %p", pool);
 #endif
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&mutex);
 #if OH_DEBUG
-  if ((p->used & bit) == 0) oh_fault("pool given back that is not in use: %p", pool);
+  if ((p->used & bit) == 0) oh_log_abort("pool given back that is not in use: %p", pool);
 #endif
   unlink_page(p);
   oh_store_relaxed(&p->used, p->used & ~bit);
@@ -122,14 +123,14 @@ void oh_pool_give(void *pool)
     p->base = NULL;
     pages--;
   }
-  pthread_mutex_unlock(&lock);
-  if (base != NULL) oh_pages_give(OH_SPACE_POOLS, base, OH_PAGE); /* which knows how much to keep */
+  pthread_mutex_unlock(&mutex);
+  if (base != NULL) oh_space_free(OH_SPACE_POOLS, base, OH_PAGE); /* which decides how much to keep */
 }
 
 unsigned oh_pool_page_used(void const *pool)
 {
   struct page *p = page_of(pool);
-  return p == NULL ? 0 : count(used_of(p));
+  return p == NULL ? 0 : popcount(used_of(p));
 }
 
 void oh_pool_pin(void const *pool)
@@ -148,7 +149,7 @@ unsigned oh_pool_pins(void const *pool)
 static size_t discard_unused(struct page *p)
 {
   uint64_t left = p->touched & ~p->used;
-  uintptr_t grain = oh_os_page() - 1;
+  uintptr_t grain = oh_os_page_size() - 1;
   size_t bytes = 0;
   while (left != 0) {
     unsigned first = (unsigned)__builtin_ctzll(left);
@@ -158,7 +159,7 @@ static size_t discard_unused(struct page *p)
     uintptr_t start = ((uintptr_t)p->base + ((uintptr_t)first << OH_POOL_LOG) + grain) & ~grain;
     uintptr_t end = ((uintptr_t)p->base + ((uintptr_t)(first + length) << OH_POOL_LOG)) & ~grain;
     if (start < end) {
-      oh_pages_discard(OH_SPACE_POOLS, (void *)start, end - start);
+      oh_space_purge(OH_SPACE_POOLS, (void *)start, end - start);
       p->touched &= ~run;
       bytes += end - start;
     }
@@ -167,51 +168,51 @@ static size_t discard_unused(struct page *p)
   return bytes;
 }
 
-size_t oh_pools_trim(int thorough)
+size_t oh_pool_trim(int thorough)
 {
   size_t bytes = 0;
   if (thorough) {
-    pthread_mutex_lock(&lock);
-    /* To split a huge page that is nearly full costs more, in later misses of the processor's address cache, than it gives. */
-    unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_THP_OFF ? 1 : PIECES / 16 + 1;
+    pthread_mutex_lock(&mutex);
+    /* Splitting a huge page that is nearly full costs more TLB misses later than the memory is worth. */
+    unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1 : PIECES / 16 + 1;
     for (unsigned f = 0; f < PIECES; f++)
       for (struct page *p = buckets[f]; p != NULL; p = p->next) {
         if (f >= least) bytes += discard_unused(p);
         oh_store_relaxed(&p->pins, (size_t)0);
       }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&mutex);
   }
-  return bytes + oh_pages_trim(OH_SPACE_POOLS);
+  return bytes + oh_space_trim(OH_SPACE_POOLS);
 }
 
-void oh_pools_count(struct oh_slab_counters *result)
+void oh_pool_count(struct oh_pool_counters *result)
 {
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&mutex);
   result->pools = pools;
   result->pages = pages;
   result->resident_free = 0;
   for (unsigned f = 1; f < PIECES; f++)
-    for (struct page *p = buckets[f]; p != NULL; p = p->next) result->resident_free += (size_t)count(p->touched & ~p->used) << OH_POOL_LOG;
-  pthread_mutex_unlock(&lock);
+    for (struct page *p = buckets[f]; p != NULL; p = p->next) result->resident_free += (size_t)popcount(p->touched & ~p->used) << OH_POOL_LOG;
+  pthread_mutex_unlock(&mutex);
 }
 
-void oh_pools_validate(void)
+void oh_pool_validate(void)
 {
   size_t pools_seen = 0, pages_seen = 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&mutex);
   for (unsigned f = 0; f <= PIECES; f++) {
     if (f != 0) OH_CHECK((vacant >> (f - 1) & 1) == (buckets[f] != NULL));
     for (struct page *p = buckets[f], *prev = NULL; p != NULL; prev = p, p = p->next) {
-      OH_CHECK(p->prev == prev && p->used != 0 && count(p->used) == PIECES - f);
+      OH_CHECK(p->prev == prev && p->used != 0 && popcount(p->used) == PIECES - f);
       OH_CHECK((p->used & ~p->touched) == 0 && (p->touched & ~ALL) == 0);
       OH_CHECK(p->base != NULL && ((uintptr_t)p->base & (OH_PAGE - 1)) == 0 && page_of(p->base) == p);
-      pools_seen += count(p->used);
+      pools_seen += popcount(p->used);
       pages_seen++;
     }
   }
   OH_CHECK(pools_seen == pools && pages_seen == pages);
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&mutex);
 }
 
-void oh_pools_lock(void) { pthread_mutex_lock(&lock); }
-void oh_pools_unlock(void) { pthread_mutex_unlock(&lock); }
+void oh_pool_lock(void) { pthread_mutex_lock(&mutex); }
+void oh_pool_unlock(void) { pthread_mutex_unlock(&mutex); }

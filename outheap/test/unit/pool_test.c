@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: random operations against a model, threads, failures, what stays resident. */
-#include "slab.h"
+#include "config.h"
+#include "pool.h"
 #include "os.h"
 #include "settings.h"
+#include "start.h"
 #include "try.h"
 
 #define PIECES OH_POOLS_PER_PAGE
@@ -40,7 +42,7 @@ static void take_one(void)
     size_t n = oh_pool_page_used(live[i]);
     if (n < PIECES && n > fullest) fullest = n;
   }
-  char *p = oh_pool_take();
+  char *p = oh_pool_alloc();
   EXPECT(p != NULL && ((uintptr_t)p & (OH_POOL - 1)) == 0, "%p", (void *)p);
   for (size_t i = 0; i < lives; i++) EXPECT(live[i] != p, "twice %p", (void *)p);
   uint64_t before = used_beside(p);
@@ -56,17 +58,17 @@ static void give_one(size_t i)
   verify(p, (uintptr_t)p);
   EXPECT(oh_pool_page_used(p) == (unsigned)__builtin_popcountll(used_beside(p)), "page count");
   fill(p, 0x5555);
-  oh_pool_give(p);
+  oh_pool_free(p);
   live[i] = live[--lives];
 }
 
 static void give_all(void)
 {
   while (lives > 0) give_one(lives - 1);
-  struct oh_slab_counters c;
-  oh_pools_count(&c);
+  struct oh_pool_counters c;
+  oh_pool_count(&c);
   EXPECT(c.pools == 0 && c.pages == 0 && c.resident_free == 0, "%zu %zu %zu", c.pools, c.pages, c.resident_free);
-  oh_pools_validate();
+  oh_pool_validate();
 }
 
 static void model(void)
@@ -77,14 +79,14 @@ static void model(void)
     if (round % 500 == 0) most = 1 + try_below(&state, MOST / 2);
     if (lives == 0 || (lives < most && try_below(&state, 2) != 0)) take_one();
     else give_one(try_below(&state, lives));
-    if (round % 64 == 0) oh_pools_validate();
+    if (round % 64 == 0) oh_pool_validate();
     if (round % 512 == 511) {
-      oh_pools_trim((int)try_below(&state, 2));
+      oh_pool_trim((int)try_below(&state, 2));
       for (size_t i = 0; i < lives; i++) verify(live[i], (uintptr_t)live[i]);
     }
-    struct oh_slab_counters c;
+    struct oh_pool_counters c;
     if (round % 16 == 0) {
-      oh_pools_count(&c);
+      oh_pool_count(&c);
       EXPECT(c.pools == lives && c.pages >= (lives + PIECES - 1) / PIECES && c.pages <= lives, "%zu pools, %zu pages, %zu", c.pools, c.pages, lives);
       EXPECT(c.resident_free <= (c.pages * PIECES - c.pools) << OH_POOL_LOG, "%zu", c.resident_free);
     }
@@ -101,7 +103,7 @@ static void *churn(void *number)
     void **place = &exchanged[try_below(&state, 256)];
     char *p = NULL;
     if (try_below(&state, 2) != 0) {
-      p = oh_pool_take();
+      p = oh_pool_alloc();
       EXPECT(p != NULL, "no memory");
       fill(p, (uintptr_t)p);
     }
@@ -110,10 +112,10 @@ static void *churn(void *number)
       verify(p, (uintptr_t)p);
       unsigned n = oh_pool_page_used(p);
       EXPECT(n >= 1 && n <= PIECES, "%u", n);
-      oh_pool_give(p);
+      oh_pool_free(p);
     }
-    if (i % 4096 == 0) oh_pools_trim(i / 4096 & 1);
-    if (i % 1024 == 0) oh_pools_validate();
+    if (i % 4096 == 0) oh_pool_trim(i / 4096 & 1);
+    if (i % 1024 == 0) oh_pool_validate();
   }
   return NULL;
 }
@@ -123,7 +125,7 @@ static void threads(void)
   try_threads(4, churn);
   for (int i = 0; i < 256; i++)
     if (exchanged[i] != NULL) {
-      oh_pool_give(exchanged[i]);
+      oh_pool_free(exchanged[i]);
       exchanged[i] = NULL;
     }
   give_all();
@@ -141,29 +143,29 @@ static void trim(void)
   static char *pools[MOST];
   size_t n = 8 * PIECES < MOST ? 8 * PIECES : MOST, kept = 0;
   for (size_t i = 0; i < n; i++) {
-    EXPECT((pools[i] = oh_pool_take()) != NULL, "no memory");
+    EXPECT((pools[i] = oh_pool_alloc()) != NULL, "no memory");
     memset(pools[i], 1, OH_POOL);
   }
   /* Every 4th stays. */
   for (size_t i = 0; i < n; i++)
-    if (i % 4 != 0) oh_pool_give(pools[i]);
+    if (i % 4 != 0) oh_pool_free(pools[i]);
     else kept++;
-  oh_pools_trim(0);
-  struct oh_slab_counters c;
-  oh_pools_count(&c);
+  oh_pool_trim(0);
+  struct oh_pool_counters c;
+  oh_pool_count(&c);
   EXPECT(c.pools == kept, "%zu", c.pools);
   size_t before = resident_of(pools, n);
-  size_t given = oh_pools_trim(1);
-  oh_pools_count(&c);
+  size_t given = oh_pool_trim(1);
+  oh_pool_count(&c);
   size_t after = resident_of(pools, n);
   EXPECT(c.resident_free == 0, "%zu", c.resident_free);
-  if (OH_POOL >= oh_os_page()) {
+  if (OH_POOL >= oh_os_page_size()) {
     EXPECT(given >= (n - kept) * OH_POOL, "%zu", given);
     if (!TRY_SANITIZED) EXPECT(before >= n * OH_POOL && after == kept * OH_POOL, "%zu, then %zu of %zu", before, after, n * OH_POOL);
   }
-  oh_pools_validate();
-  for (size_t i = 0; i < n; i += 4) oh_pool_give(pools[i]);
-  oh_pools_trim(1);
+  oh_pool_validate();
+  for (size_t i = 0; i < n; i += 4) oh_pool_free(pools[i]);
+  oh_pool_trim(1);
   EXPECT(TRY_SANITIZED || resident_of(pools, n) == 0, "%zu", resident_of(pools, n));
   give_all();
 }
@@ -173,21 +175,21 @@ static void trim(void)
 static void nearly_full(void)
 {
   static char *pools[PIECES];
-  enum oh_thp saved = oh_settings.thp[OH_SPACE_POOLS];
-  struct oh_slab_counters c;
+  enum oh_settings_thp saved = oh_settings.thp[OH_SPACE_POOLS];
+  struct oh_pool_counters c;
   if (FEW == 0) return;
-  for (size_t i = 0; i < PIECES; i++) memset(pools[i] = oh_pool_take(), 1, OH_POOL);
-  for (size_t i = 0; i < FEW; i++) oh_pool_give(pools[i]);
-  oh_settings.thp[OH_SPACE_POOLS] = OH_THP_ALWAYS;
-  oh_pools_trim(1);
-  oh_pools_count(&c);
+  for (size_t i = 0; i < PIECES; i++) memset(pools[i] = oh_pool_alloc(), 1, OH_POOL);
+  for (size_t i = 0; i < FEW; i++) oh_pool_free(pools[i]);
+  oh_settings.thp[OH_SPACE_POOLS] = OH_SETTINGS_THP_ALWAYS;
+  oh_pool_trim(1);
+  oh_pool_count(&c);
   EXPECT(c.resident_free == FEW << OH_POOL_LOG, "%zu", c.resident_free);
-  oh_pool_give(pools[PIECES - 1]);
-  oh_pools_trim(1);
-  oh_pools_count(&c);
+  oh_pool_free(pools[PIECES - 1]);
+  oh_pool_trim(1);
+  oh_pool_count(&c);
   EXPECT(c.resident_free == 0, "%zu", c.resident_free);
   oh_settings.thp[OH_SPACE_POOLS] = saved;
-  for (size_t i = FEW; i < PIECES - 1; i++) oh_pool_give(pools[i]);
+  for (size_t i = FEW; i < PIECES - 1; i++) oh_pool_free(pools[i]);
   give_all();
 }
 
@@ -199,7 +201,7 @@ static void pins(void)
   oh_pool_pin(p);
   oh_pool_pin(p + OH_PAGE - OH_POOL - ((uintptr_t)p & (OH_PAGE - 1)));
   EXPECT(oh_pool_pins(p) == 2, "%u", oh_pool_pins(p));
-  oh_pools_trim(1);
+  oh_pool_trim(1);
   EXPECT(oh_pool_pins(p) == 0, "%u", oh_pool_pins(p));
   oh_pool_pin(p);
   give_all();
@@ -238,7 +240,7 @@ static void failures(void)
     oh_os_fail_after = n;
     for (size_t i = 0; i < 3 * PIECES; i++) {
       errno = 0;
-      char *p = oh_pool_take();
+      char *p = oh_pool_alloc();
       if (p == NULL) {
         EXPECT(errno == ENOMEM, "%d", errno);
         failed = true;
@@ -246,10 +248,10 @@ static void failures(void)
     }
     bool over = oh_os_fail_after > 0;
     oh_os_fail_after = 0;
-    oh_pools_validate();
+    oh_pool_validate();
     give_all();
     oh_os_fail_after = n;
-    oh_pools_trim(1);
+    oh_pool_trim(1);
     over = over && oh_os_fail_after > 0;
     oh_os_fail_after = 0;
     if (over && !failed) break;
@@ -260,13 +262,13 @@ static void failures(void)
 #if OH_DEBUG
 static void twice(void)
 {
-  char *p = oh_pool_take(), *q = oh_pool_take();
-  oh_pool_give(p);
-  oh_pool_give(p);
+  char *p = oh_pool_alloc(), *q = oh_pool_alloc();
+  oh_pool_free(p);
+  oh_pool_free(p);
   (void)q;
 }
-static void foreign(void) { oh_pool_give((void *)((uintptr_t)1 << (OH_ADDRESS_BITS - 2))); }
-static void unaligned(void) { oh_pool_give((char *)oh_pool_take() + 16); }
+static void foreign(void) { oh_pool_free((void *)((uintptr_t)1 << (OH_ADDRESS_BITS - 2))); }
+static void unaligned(void) { oh_pool_free((char *)oh_pool_alloc() + 16); }
 static void misuse(void)
 {
   EXPECT(try_aborts(twice) && try_aborts(foreign) && try_aborts(unaligned), "not detected");
@@ -276,6 +278,7 @@ static void misuse(void)
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
+  oh_start();
   TRY(model);
   TRY(trim);
   TRY(nearly_full);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What takes the place of the runtime's own functions: chunks of the heap, minor heaps, the table of pages (declared by the runtime's headers). */
+#ifndef OH_HOOKS_H
+#define OH_HOOKS_H
+
+#include <stdint.h>
+
+void *oh_hooks_alloc_minor_heap(uintptr_t bytes);
+void oh_hooks_free_minor_heap(void *start, uintptr_t bytes);
+
+/* Purges the free memory of the major heap. */
+void oh_hooks_trim(void);
+
+#endif

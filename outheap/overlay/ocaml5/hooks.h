@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* What takes the place of the runtime's own functions for minor heaps. */
+#ifndef OH_HOOKS_H
+#define OH_HOOKS_H
+
+#include <stdint.h>
+
+/* The reservation for all domains. The runtime makes one when it starts, before the first value exists, and a new one for larger minor heaps. */
+void *oh_hooks_reserve_minor_heaps(uintptr_t bytes);
+void oh_hooks_release_minor_heaps(void *start, uintptr_t bytes);
+
+/* One minor heap. */
+void *oh_hooks_commit_minor_heap(void *start, uintptr_t bytes);
+void oh_hooks_purge_minor_heap(void *start, uintptr_t bytes);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds places in the address space, and reserves them: first in the zone, then where the system likes. Nothing is claimed in the table here, but
+   places are only taken if all their chunks can be claimed, as far as that is known. No locks: reserve.c has one. */
+#ifndef OH_PLACE_H
+#define OH_PLACE_H
+
+#include "config.h"
+#include <stdbool.h>
+
+/* One for each space, and one for the stock. */
+struct oh_place {
+  uintptr_t next;       /* in its part of the zone: no chunk below this address can be had any more */
+  bool foreign;         /* may take chunks that are foreign already */
+  size_t reservations;  /* counters: attempts, chunks that were left alone since they were tainted */
+  size_t tainted;
+};
+
+/* `bytes`, beginning at a chunk, with records in page.h. 0: no address space, or no memory. */
+uintptr_t oh_place_find(struct oh_place *, size_t bytes);
+
+/* [at, at + bytes), with records in page.h. `at` may be inside a chunk that is the space's already. False: errno = ENOMEM if there is no address space or
+   memory; otherwise something is there. */
+bool oh_place_at(struct oh_place *, uintptr_t at, size_t bytes);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* The two questions that the runtime asks about a pointer (a word with a clear low bit): does the marker follow it, and may its header be read? */
+#ifndef OH_POINTER_H
+#define OH_POINTER_H
+
+#include "table.h"
+
+/* For a marker that found a pointer to a chunk of kind OH_KIND_UNKNOWN or OH_KIND_REPORTED, or beyond the table: taints the chunk, counts and reports the
+   pointer. Has the chunk become the heap's in the meantime? Any thread; takes no lock. */
+bool oh_pointer_is_markable_slow(uintptr_t address);
+
+/* Does the marker follow this pointer? */
+static inline bool oh_pointer_is_markable(uintptr_t address)
+{
+  uintptr_t i = address >> OH_CHUNK_LOG;
+  if (__builtin_expect(i >= OH_TABLE_ENTRIES, 0)) return OH_TAINT && oh_pointer_is_markable_slow(address);
+  int8_t k = oh_load_relaxed(&oh_table[i]);
+  if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
+  return OH_TAINT && __builtin_expect(k <= OH_KIND_UNKNOWN, 0) && oh_pointer_is_markable_slow(address);
+}
+
+/* For a pointer into a chunk that is partly foreign. Cost: a binary search in ranges.h. */
+bool oh_pointer_is_value_slow(uintptr_t address);
+
+/* Does this pointer lead to a block whose header may be read? */
+static inline bool oh_pointer_is_value(uintptr_t address)
+{
+  enum oh_kind k = oh_table_kind(address);
+  if (__builtin_expect(oh_kind_is_heap(k), 1)) return true;
+  return (k == OH_KIND_MIXED || k == OH_KIND_REPORTED) && oh_pointer_is_value_slow(address);
+}
+
+/* How many times the first function found OH_KIND_UNKNOWN. */
+size_t oh_pointer_met_unknown(void);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "space_memory.h"
+#include "os.h"
+#include "page.h"
+#include "settings.h"
+
+#define AHEAD (16 * OH_PAGE) /* committed beyond what is asked for, at most */
+
+/* --- huge pages ------------------------------------------------------------------------------------------------------ */
+
+static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool huge) { s->advises += oh_os_advise_huge((void *)p.base, p.bytes, huge); }
+
+void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_piece p)
+{
+  if (s->huge) advise(s, p, true);
+  else if (oh_settings.thp[oh_space_state_id(s)] == OH_SETTINGS_THP_OFF) advise(s, p, false);
+}
+
+/* Advice for whole pieces, present and future, before they are committed, makes no differences within a mapping. */
+void oh_space_memory_consider_huge(struct oh_space_state *s)
+{
+  enum oh_settings_thp thp = oh_settings.thp[oh_space_state_id(s)];
+  if (s->huge || thp == OH_SETTINGS_THP_OFF || (thp == OH_SETTINGS_THP_ADVISE && s->busy < oh_settings.thp_from)) return;
+  s->huge = true;
+  for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next) advise(s, p->piece, true);
+}
+
+/* --- commit ---------------------------------------------------------------------------------------------------------- */
+
+static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
+{
+  s->commits++;
+  if (!oh_os_commit((void *)from, to - from)) return false;
+  s->committed += oh_page_set(from, to, OH_PAGE_COMMITTED);
+  return true;
+}
+
+bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t to, uintptr_t most)
+{
+  size_t ahead = OH_ROUND_DOWN(s->committed / 4, OH_PAGE);
+  if (ahead > AHEAD) ahead = AHEAD;
+  for (;;) {
+    from = oh_page_first(from, to, OH_PAGE_COMMITTED, false);
+    if (from >= to) return true;
+    uintptr_t end = oh_page_first(from, to, OH_PAGE_COMMITTED, true);
+    uintptr_t further = end < to || most <= to ? end : oh_page_first(to, most - to < ahead ? most : to + ahead, OH_PAGE_COMMITTED, true);
+    if (!(further > end && commit_run(s, from, further)) && !commit_run(s, from, end)) return false;
+    from = end;
+  }
+}
+
+uintptr_t oh_space_memory_committed(struct oh_space_state *s, size_t bytes, struct oh_extents_node **found)
+{
+  for (struct oh_extents_node *e = oh_extents_above(&s->free, 0); e != NULL; e = oh_extents_above(&s->free, e->base + 1))
+    for (uintptr_t from = e->base, end = oh_extents_end(e); (from = oh_page_first(from, end, OH_PAGE_COMMITTED, true)) < end;) {
+      uintptr_t to = oh_page_first(from, end, OH_PAGE_COMMITTED, false);
+      if (to - from >= bytes) return *found = e, from;
+      from = to;
+    }
+  return 0;
+}
+
+/* --- purge ----------------------------------------------------------------------------------------------------------- */
+
+static size_t trim_below(struct oh_space_state *s, size_t target, uintptr_t top)
+{
+  size_t before = s->dirty;
+  while (s->dirty > target && top != 0) {
+    struct oh_extents_node *e = oh_extents_below(&s->free, top - 1);
+    if (e == NULL) {
+      top = 0;
+      break;
+    }
+    uintptr_t end = oh_extents_end(e) < top ? oh_extents_end(e) : top;
+    end = oh_page_last(e->base, end, OH_PAGE_DIRTY, true);
+    top = oh_page_last(e->base, end, OH_PAGE_DIRTY, false);
+    size_t over = OH_ROUND_UP(s->dirty - target, OH_PAGE);
+    if (end - top > over) top = end - over;
+    if (top == end) continue; /* nothing in this extent */
+    s->purges++;
+    if (oh_os_purge((void *)top, end - top)) s->dirty -= oh_page_clear(top, end, OH_PAGE_DIRTY);
+  }
+  s->dirty_end = s->dirty == 0 ? 0 : top;
+  return before - s->dirty;
+}
+
+/* From above `dirty_end` too: what the system refused before. */
+size_t oh_space_memory_trim(struct oh_space_state *s, size_t target) { return trim_below(s, target, UINTPTR_MAX); }
+
+static size_t at_least_keep(size_t bytes) { return bytes > oh_settings.keep ? bytes : oh_settings.keep; }
+
+static void end_epoch(struct oh_space_state *s, size_t taken)
+{
+  if (s->dirty < s->least) s->least = s->dirty;
+  if ((s->taken += taken) < s->busy) return;
+  size_t allowance = at_least_keep(s->busy / 100 * oh_settings.keep_share), over = s->least > allowance ? s->least - allowance : 0;
+  if (over != 0) trim_below(s, s->dirty - over, s->dirty_end);
+  s->least = s->dirty;
+  s->taken = 0;
+}
+
+void oh_space_memory_allocated(struct oh_space_state *s, uintptr_t base, size_t bytes)
+{
+  s->dirty -= oh_page_clear(base, base + bytes, OH_PAGE_DIRTY);
+  s->busy += oh_page_count(base, base + bytes, OH_PAGE_COMMITTED);
+  oh_space_memory_consider_huge(s);
+  end_epoch(s, bytes);
+}
+
+void oh_space_memory_freed(struct oh_space_state *s, uintptr_t base, size_t bytes)
+{
+  uintptr_t end = base + bytes;
+  for (uintptr_t from = base; (from = oh_page_first(from, end, OH_PAGE_COMMITTED, true)) < end;) {
+    uintptr_t to = oh_page_first(from, end, OH_PAGE_COMMITTED, false);
+    s->busy -= to - from;
+    s->dirty += oh_page_set(from, to, OH_PAGE_DIRTY);
+    if (to > s->dirty_end) s->dirty_end = to;
+    from = to;
+  }
+  size_t share = oh_settings.slack > oh_settings.keep_share ? oh_settings.slack : oh_settings.keep_share;
+  size_t most = at_least_keep(s->busy / 100 * share);
+  if (s->dirty > most) trim_below(s, most - most / 4, s->dirty_end);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* The memory of a space: what is committed, what is purged and when, where huge pages are wanted. The caller has the lock.
+
+   Dirty memory (free, and maybe resident) is purged late, since memory that is taken again soon should stay. An epoch ends when as much has been
+   allocated in it as is in use. Dirty memory that was not needed at any time of the epoch, the least that there was, is purged at its end
+   except for an allowance (settings `keep`, `keep_share`). So what a program frees and takes again in each cycle of the collector stays. What
+   exceeds `slack` is purged at once. */
+#ifndef OH_SPACE_MEMORY_H
+#define OH_SPACE_MEMORY_H
+
+#include "space_state.h"
+
+/* Commits [from, to), and if convenient more, up to `most`: the steps grow with the space. False: no memory; a part may be committed. */
+bool oh_space_memory_commit(struct oh_space_state *, uintptr_t from, uintptr_t to, uintptr_t most);
+
+/* A part of a free extent that is committed already: the last resort. 0 if there is none. */
+uintptr_t oh_space_memory_committed(struct oh_space_state *, size_t bytes, struct oh_extents_node **found);
+
+/* Account and policy after pages were allocated, committed, or freed. */
+void oh_space_memory_allocated(struct oh_space_state *, uintptr_t base, size_t bytes);
+void oh_space_memory_freed(struct oh_space_state *, uintptr_t base, size_t bytes);
+
+/* Advice on huge pages for a new piece, and for all pieces once the space is large enough. */
+void oh_space_memory_advise_piece(struct oh_space_state *, struct oh_reserve_piece);
+void oh_space_memory_consider_huge(struct oh_space_state *);
+
+/* Purges dirty memory from the highest address on, until `target` bytes of it are left. Result: bytes. */
+size_t oh_space_memory_trim(struct oh_space_state *, size_t target);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* The state of a space, for the files space*.c.
+
+     reserved = used + free.bytes;   dirty <= committed;   busy <= used;   busy + dirty <= committed;
+     busy  = sum of the committed pages that are in use;
+     dirty = sum of the pages that are dirty, all of them in free extents, and all below `dirty_end`;
+     the extents of the space are the union of its pieces. */
+#ifndef OH_SPACE_STATE_H
+#define OH_SPACE_STATE_H
+
+#include "extents.h"
+#include "reserve.h"
+#include <pthread.h>
+
+struct oh_space_state_piece { struct oh_space_state_piece *next; struct oh_reserve_piece piece; };
+
+struct oh_space_state {
+  pthread_mutex_t lock;
+  struct oh_extents free;
+  struct oh_space_state_piece *pieces, *spare;
+  size_t reserved, used, busy, committed, dirty; /* bytes */
+  size_t commits, purges, advises;
+  size_t least, taken; /* in this epoch: the least value of `dirty`; bytes allocated */
+  uintptr_t dirty_end; /* no page from here on is dirty, except those that the system refused to purge */
+  bool huge;           /* huge pages were asked for */
+};
+extern struct oh_space_state oh_space_states[OH_SPACES];
+
+static inline enum oh_space_id oh_space_state_id(struct oh_space_state const *s) { return (enum oh_space_id)(s - oh_space_states); }
+
+#endif
