@@ -238,7 +238,7 @@ WORKLOADS = {w.name: w for w in [
     copies("perm_count", "perm_count", ("10", "persistent"), modules=("cell",)),
     copies("ephemeral", "perm_count", ("10", "ephemeral"), modules=("cell",)),
     copies("choice", "choice", ("10", "persistent"), (OURS, RIVAL, "boxroot_stw", "gc", "ocaml"), modules=("lists",)),
-    copies("globroots", "globroots", ("100000",), seconds=1, modules=("cell",)),
+    copies("globroots", "globroots", ("5000",), seconds=2, modules=("cell",)),
     copies("index", "index", ("{text}", "6"), (OURS, RIVAL, "boxroot_stw"), seconds=2,
            hidden=("wall", "time", "user time", "words", "words new to the table", "handlers called")),
     Workload("synthetic_domains", "synthetic on several domains, each of which does it all (per copy)", (
