@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An event loop (epoll) and the server's side of the Redis protocol, for OCaml closures: RESP requests come in, each calls the
    closure of its command, and what that returns goes out. */
+#define _GNU_SOURCE /* accept4 */
 #include "checked_root.h"
 #include <caml/alloc.h>
 #include <caml/callback.h>
