@@ -23,6 +23,7 @@ end
 let shared = create 0
 let next () = From.next shared
 let below n = From.below shared n
+let chance p = From.chance shared p
 
 let shuffle a =
   for i = Array.length a - 1 downto 1 do

@@ -33,7 +33,7 @@ def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, 
     if middle is None:
         return ""
     ratio = results.ratio(workload, case, metric, implementation, suite.base) if implementation != suite.base else None
-    return number(middle) + (f" {times(ratio.value)}x" if ratio else "")
+    return number(middle) + (f" {times(ratio.value)}x" if ratio and ratio.value < float("inf") else "")
 
 
 def tables(results: Results, suite: Suite) -> Iterator[tuple[Workload, str, list[str], list[list[str]]]]:

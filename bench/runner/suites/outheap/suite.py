@@ -63,7 +63,8 @@ def build_all(jobs: list[Job], builder: Builder, plan: Plan) -> None:
 def prepare(options, compiler: Compiler, prefix, say) -> Plan:
     plan = Plan()
     folder = BUILT / "outheap" / compiler.version
-    runtimes = Runtimes(compiler, prefix, folder / "runtimes", options.runtimes)
+    ready = options.runtimes.resolve() if options.runtimes else None
+    runtimes = Runtimes(compiler, prefix, folder / "runtimes", ready)
     builder = Builder(compiler, runtimes, folder)
     jobs = jobs_of(options, compiler.version, plan.absent)
     if not shutil.which("strace"):
