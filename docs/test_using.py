@@ -33,7 +33,7 @@ def environment(tmp_path_factory):
     drop = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
     variables = {k: v for k, v in os.environ.items() if k not in drop} | {
         "PATH": f"{done.stdout.strip()}/bin:{Path(dune).parent}:{os.environ['PATH']}",
-        "boxroot": str(folder / "clone"), "prefix": str(folder / "prefix"), "work": str(folder), "OCAMLPATH": str(folder / "prefix/lib"),
+        "boxroot": str(folder / "clone"), "prefix": str(folder / "prefix"), "OCAMLPATH": str(folder / "prefix/lib"),
     }
     ignored = shutil.ignore_patterns("_build", "target", ".git", "results")
     shutil.copytree(ROOT, folder / "clone", symlinks=True, ignore=ignored)
