@@ -35,11 +35,12 @@ class Program:
     checked: bool = False  # for flavours with BOXROOT_DEBUG=1
 
 
+MODEL = ("values", "model_player", "model_roots", "model_step", "model")
 UNIT = ("unit_common", "unit_roots", "unit_teardown", "unit_starts", "unit_hooks", "unit_languages", "unit")
 REGRESS = ("regress_common", "regress_domains", "regress_finalisers", "regress_memory", "regress_barrier", "regress_misuse", "regress_hooks", "regress")
 
 PROGRAMS = {
-    "model": Program(("root", "par", "values", "model"), ("common/root_stubs", "model/model_stubs")),
+    "model": Program(("root", "par", *MODEL), ("common/root_stubs", "model/model_stubs")),
     "unit": Program(("root", "par", "hooks", *UNIT),
                     ("common/root_stubs", "common/hooks_stubs", "unit/unit_stubs", "unit/compat_040"), "unit/cxx"),
     "regress": Program(("root", "par", "hooks", "process", *REGRESS),
