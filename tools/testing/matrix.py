@@ -20,6 +20,7 @@ BRIEF = "5.1.0"  # of this version the C library alone is tested
 
 def choose(config: pytest.Config) -> None:
     """Finds the compilers, once for all workers."""
+    chosen_flavours(config)
     choice = config.getoption("ocaml")
     if choice is None:
         choice = os.environ.get("OCAML", "")
@@ -56,14 +57,18 @@ def stressing(config: pytest.Config) -> bool:
     return config.getoption("stress") > 0
 
 
-def _wanted(config: pytest.Config, known: Iterable[str], default: Iterable[str]) -> list[str]:
-    chosen = config.getoption("flavours")
-    names = chosen.replace(",", " ").split() if chosen else list(default)
+def chosen_flavours(config: pytest.Config) -> list[str]:
+    """Those of --flavours, which must exist."""
+    names = config.getoption("flavours").replace(",", " ").split()
     everywhere = {*BOXROOT, *OUTHEAP, *table.VARIANT}
     for name in names:
         if name not in everywhere:
             raise pytest.UsageError(f"no flavour {name}; there are {', '.join(sorted(everywhere))}")
-    return [name for name in names if name in known]
+    return names
+
+
+def _wanted(config: pytest.Config, known: Iterable[str], default: Iterable[str]) -> list[str]:
+    return [name for name in chosen_flavours(config) or default if name in known]
 
 
 def boxroot(config: pytest.Config) -> list[tuple[Compiler, Flavour]]:
