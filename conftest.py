@@ -18,7 +18,7 @@ OPTIONS = {
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
     "--stress": {"type": float, "default": 0, "help": "for so many seconds: the random tests alone, with fresh seeds, again and again"},
 }
-MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "tools", "bench", "random", "everything", "stress")
+MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "tools", "bench", "random", "everything", "stress", "docs")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

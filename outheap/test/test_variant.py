@@ -78,7 +78,10 @@ def _limited(kilobytes: int, parts: str) -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         pairs = matrix.variant(metafunc.config)
-        metafunc.parametrize("case", [case.param() for compiler, flavour in pairs for case in _parts(compiler, flavour)])
+        cases = [case for compiler, flavour in pairs for case in _parts(compiler, flavour)]
+        if not metafunc.config.getoption("everything"):  # the debug runtime takes a minute for it
+            cases = [case for case in cases if (case.name, "debug" in case.group) != ("variant/domains", True)]
+        metafunc.parametrize("case", [case.param() for case in cases])
     elif "compiler" in metafunc.fixturenames:
         wanted = {compiler for compiler, flavour in matrix.variant(metafunc.config) if flavour == "release"}
         metafunc.parametrize("compiler", [c for c in matrix.known_to_outheap() if c in wanted], ids=lambda c: c.name)
