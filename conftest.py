@@ -7,16 +7,22 @@ import os
 import time
 
 import pytest
-
 from testing import matrix, steps
 
 OPTIONS = {
-    "--ocaml": {"default": None, "help": "a version of OCaml, a prefix, or `all` (default: $OCAML, or else the one in PATH, or else the newest)"},
+    "--ocaml": {
+        "default": None,
+        "help": "a version of OCaml, a prefix, or `all` (default: $OCAML, or else the one in PATH, or else the newest)",
+    },
     "--everything": {"action": "store_true", "help": "every version and flavour, all rounds of what is random"},
     "--flavours": {"default": "", "help": "only these, as 'release checked' (tools/testing/flavours.py)"},
     "--seed": {"type": int, "default": None, "help": "of the random tests (default: fresh, printed)"},
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
-    "--stress": {"type": float, "default": 0, "help": "for so many seconds: the random tests alone, with fresh seeds, again and again"},
+    "--stress": {
+        "type": float,
+        "default": 0,
+        "help": "for so many seconds: the random tests alone, with fresh seeds, again and again",
+    },
 }
 MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "tools", "bench", "random", "everything", "stress", "docs")
 
@@ -57,9 +63,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     group, _, name = callspec.id.partition(" ")
     if compiler is not None and not name:
         group = compiler.name
-        rest = [part for part in (callspec.id.replace(group, "").strip("-"), item.originalname.removeprefix("test_").replace("_", "-")) if part]
+        rest = [
+            part
+            for part in (
+                callspec.id.replace(group, "").strip("-"),
+                item.originalname.removeprefix("test_").replace("_", "-"),
+            )
+            if part
+        ]
         name = "/".join(reversed(rest))
-    label = getattr(case, "label", None) or f"{product}[{group}] {name or item.originalname.removeprefix('test_').replace('_', '-')}"
+    label = (
+        getattr(case, "label", None)
+        or f"{product}[{group}] {name or item.originalname.removeprefix('test_').replace('_', '-')}"
+    )
     item._nodeid = label
     item.extra_keyword_matches.add(label)
 

@@ -23,7 +23,9 @@ INSTALL = "Install with dune"
 def environment(tmp_path_factory):
     """Variables for the commands; dune and the packages as the first section installs them."""
     ask = '. tools/lib.sh; ocaml_prefix "$1"'
-    done = subprocess.run(["bash", "-c", ask, "tools/test", os.environ.get("OCAML", "")], cwd=ROOT, text=True, stdout=subprocess.PIPE)
+    done = subprocess.run(
+        ["bash", "-c", ask, "tools/test", os.environ.get("OCAML", "")], cwd=ROOT, text=True, stdout=subprocess.PIPE
+    )
     assert done.returncode == 0, "no compiler"
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
     dune = shutil.which("dune") or (cached.exists() and str(cached))
@@ -33,7 +35,9 @@ def environment(tmp_path_factory):
     drop = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
     variables = {k: v for k, v in os.environ.items() if k not in drop} | {
         "PATH": f"{done.stdout.strip()}/bin:{Path(dune).parent}:{os.environ['PATH']}",
-        "boxroot": str(folder / "clone"), "prefix": str(folder / "prefix"), "OCAMLPATH": str(folder / "prefix/lib"),
+        "boxroot": str(folder / "clone"),
+        "prefix": str(folder / "prefix"),
+        "OCAMLPATH": str(folder / "prefix/lib"),
     }
     ignored = shutil.ignore_patterns("_build", "target", ".git", "results")
     shutil.copytree(ROOT, folder / "clone", symlinks=True, ignore=ignored)
@@ -47,8 +51,16 @@ def play(blocks, folder, variables):
         if name:
             (folder / name).write_text(text)
         elif language == "sh":
-            done = subprocess.run(["sh", "-euc", text], cwd=folder, env=variables, text=True, stdin=subprocess.DEVNULL,
-                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300)
+            done = subprocess.run(
+                ["sh", "-euc", text],
+                cwd=folder,
+                env=variables,
+                text=True,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                timeout=300,
+            )
             assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
             output = done.stdout
         elif language == "text":
@@ -57,6 +69,8 @@ def play(blocks, folder, variables):
             raise AssertionError(f"a block of {language} without a file name")
 
 
-@pytest.mark.parametrize("section", [s for s, blocks in SECTIONS.items() if any(b[0] == "sh" for b in blocks) and s != INSTALL])
+@pytest.mark.parametrize(
+    "section", [s for s, blocks in SECTIONS.items() if any(b[0] == "sh" for b in blocks) and s != INSTALL]
+)
 def test_section(environment, section, tmp_path):
     play(SECTIONS[section], tmp_path, environment)

@@ -12,7 +12,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
 from testing import matrix
 from testing.compilers import KNOWN_TO_OUTHEAP, Compiler, toolchain
 from testing.run import BUILD, ROOT, run
@@ -32,7 +31,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
     there = metafunc.config.getoption("everything") or shutil.which("dune") or cached.exists()
     skip = [] if there else [pytest.mark.skip(reason="no dune here; make test-all builds it")]
-    params = [pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"dune-{c.name}"), *skip]) for c in matrix.compilers(brief=False)]
+    params = [
+        pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"dune-{c.name}"), *skip])
+        for c in matrix.compilers(brief=False)
+    ]
     metafunc.parametrize("compiler", params)
 
 
@@ -51,7 +53,10 @@ class Workshop:
         more = self.compiler.settings | {name: str(value) for name, value in settings.items()}
         outcome = run(words, folder, self.folder / f"log/{os.getpid()}-{self.counter:02}.log", 600, more)
         if not outcome.passed or (line and line not in outcome.text.splitlines()):
-            pytest.fail(f"{outcome.why}; expected: {line or 'success'}\n{outcome.tail(20)}\nagain: {outcome.again()}", pytrace=False)
+            pytest.fail(
+                f"{outcome.why}; expected: {line or 'success'}\n{outcome.tail(20)}\nagain: {outcome.again()}",
+                pytrace=False,
+            )
         return outcome.text
 
     def dune(self, *words: str | Path, folder: Path, line: str = "", **settings: object) -> str:
@@ -105,7 +110,16 @@ def used(shop: Workshop) -> Workshop:
     """With a project, with stubs in C and C++, built against it."""
     if shop.compiler.name not in USED:
         project(shop.folder / "user")
-        shop.dune("build", "--root", shop.folder / "user", "@default", "./use.cmxs", "./use.cma", folder=shop.folder, OCAMLPATH=shop.installed / "lib")
+        shop.dune(
+            "build",
+            "--root",
+            shop.folder / "user",
+            "@default",
+            "./use.cmxs",
+            "./use.cma",
+            folder=shop.folder,
+            OCAMLPATH=shop.installed / "lib",
+        )
         USED.add(shop.compiler.name)
     return shop
 
@@ -134,8 +148,18 @@ def test_package_of_the_variant(shop: Workshop) -> None:
     if shop.compiler.version not in KNOWN_TO_OUTHEAP:
         return
     variant = shop.folder / "variant"
-    shop.run([shop.installed / "bin/outheap-build", "--output", variant, "--flavours", "release", "--sources",
-              toolchain("--source", shop.compiler.version)], shop.folder)
+    shop.run(
+        [
+            shop.installed / "bin/outheap-build",
+            "--output",
+            variant,
+            "--flavours",
+            "release",
+            "--sources",
+            toolchain("--source", shop.compiler.version),
+        ],
+        shop.folder,
+    )
     user = shop.folder / "variant-user"
     shutil.rmtree(user, ignore_errors=True)
     user.mkdir()
@@ -165,14 +189,37 @@ def test_self_contained_bytecode_program(used: Workshop) -> None:
 def test_toplevel(used: Workshop) -> None:
     main = ROOT / "examples/dune-stubs/main.ml"
     (used.folder / "session.ml").write_text(f'#load "boxroot.cma";;\n#load "memo.cma";;\n#use "{main}";;\n')
-    used.run(["ocaml", "-noinit", "-I", used.installed / "lib/boxroot", "-I", used.built, "-I", used.built / ".memo.objs/byte", "session.ml"],
-             used.folder, "dune-stubs: ok", CAML_LD_LIBRARY_PATH=used.stublibs)
+    used.run(
+        [
+            "ocaml",
+            "-noinit",
+            "-I",
+            used.installed / "lib/boxroot",
+            "-I",
+            used.built,
+            "-I",
+            used.built / ".memo.objs/byte",
+            "session.ml",
+        ],
+        used.folder,
+        "dune-stubs: ok",
+        CAML_LD_LIBRARY_PATH=used.stublibs,
+    )
 
 
 @pytest.mark.parametrize("host", ["host.exe", "host.bc"])
 def test_plugins(used: Workshop, host: str) -> None:
-    used.run([used.built / host, used.installed / "lib/boxroot/boxroot.cma", used.built / "memo.cma", used.built / "use.cma"], used.folder,
-             "plugin: ok", CAML_LD_LIBRARY_PATH=used.stublibs)
+    used.run(
+        [
+            used.built / host,
+            used.installed / "lib/boxroot/boxroot.cma",
+            used.built / "memo.cma",
+            used.built / "use.cma",
+        ],
+        used.folder,
+        "plugin: ok",
+        CAML_LD_LIBRARY_PATH=used.stublibs,
+    )
 
 
 def test_library_and_project_in_one_workspace(compiler: Compiler) -> None:

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from testing import crate, matrix, steps
 from testing.compilers import Compiler
 from testing.crate import CARGO, Shop
@@ -69,5 +68,18 @@ def test_rust(compiler: Compiler, place: Path) -> None:
     built = shop.try_run([CARGO, "build", "--release"], place, target)
     if not built.passed:
         shop.run([CARGO, "--offline", "build", "--release"], place, target)
-    ocaml(compiler, place, "queue.ml", target / "release/libqueue.a", "-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm", "-o", "queue")
+    ocaml(
+        compiler,
+        place,
+        "queue.ml",
+        target / "release/libqueue.a",
+        "-cclib",
+        "-lpthread",
+        "-cclib",
+        "-ldl",
+        "-cclib",
+        "-lm",
+        "-o",
+        "queue",
+    )
     passes(place, "queue")

@@ -23,8 +23,16 @@ def run(*command, cwd=ROOT, timeout=120, **env):
     """Runs a command with changes to the environment (None: unset); its output has both streams."""
     environment = {k: v for k, v in os.environ.items() if k not in ("CC", "CXX", "BUILD", "OCAML")} | env
     environment = {k: str(v) for k, v in environment.items() if v is not None}
-    done = subprocess.run([str(c) for c in command], cwd=cwd, env=environment, timeout=timeout, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = subprocess.run(
+        [str(c) for c in command],
+        cwd=cwd,
+        env=environment,
+        timeout=timeout,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
     return done.returncode, done.stdout
 
 
@@ -51,7 +59,9 @@ def snapshot(folder):
 
 @pytest.fixture(scope="session")
 def prefix():
-    code, out = run("bash", "-c", '. tools/lib.sh; ocaml_prefix "$1"', "tools/test", os.environ.get("OCAML", ""), timeout=3600)
+    code, out = run(
+        "bash", "-c", '. tools/lib.sh; ocaml_prefix "$1"', "tools/test", os.environ.get("OCAML", ""), timeout=3600
+    )
     assert code == 0, out
     return Path(out.splitlines()[-1])
 
@@ -64,7 +74,9 @@ def no_install(tmp_path):
     calls = tmp_path / "calls"
     for name in ("apt-get", "sudo"):
         script = folder / name
-        script.write_text(f'#!/bin/sh\necho {name} "$@" >>{calls}\n[ {name} = apt-get ] || [ "$1 $2" = "-n true" ] || shift; exit 1\n')
+        script.write_text(
+            f'#!/bin/sh\necho {name} "$@" >>{calls}\n[ {name} = apt-get ] || [ "$1 $2" = "-n true" ] || shift; exit 1\n'
+        )
         script.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}", calls
 
@@ -74,8 +86,15 @@ def no_install(tmp_path):
 
 @pytest.mark.parametrize("version", ["4.14.0", "newest", "5.4.9"])
 def test_offline_compiler_says_so_at_once(tmp_path, version):
-    code, out = run(*offline(), "tools/toolchain", version, BOXROOT_CACHE=tmp_path, BOXROOT_INSTALL="no",
-                    npm_config_cache=tmp_path / "npm", timeout=60)
+    code, out = run(
+        *offline(),
+        "tools/toolchain",
+        version,
+        BOXROOT_CACHE=tmp_path,
+        BOXROOT_INSTALL="no",
+        npm_config_cache=tmp_path / "npm",
+        timeout=60,
+    )
     assert code == 3, out
     assert "offline?" in out and "no OCaml 5" not in out, out
 
@@ -215,15 +234,26 @@ def test_installed_outheap_build_finds_ocaml_src(installed, tmp_path, prefix):
     finder.parent.mkdir()
     finder.write_text(f'#!/bin/sh\n[ "$*" = "query ocaml-src" ] && echo "{out.splitlines()[-1]}"\n')
     finder.chmod(0o755)
-    code, out = run(installed, "--ocaml", prefix, "--output", tmp_path / "out", "--flavours", "release",
-                    PATH=f"{finder.parent}:{os.environ['PATH']}", timeout=300)
+    code, out = run(
+        installed,
+        "--ocaml",
+        prefix,
+        "--output",
+        tmp_path / "out",
+        "--flavours",
+        "release",
+        PATH=f"{finder.parent}:{os.environ['PATH']}",
+        timeout=300,
+    )
     assert code == 0 and (tmp_path / "out/libasmrun_outheap.a").exists(), out
 
 
 # --- every script ---
 
 
-@pytest.mark.parametrize("script", sorted(p.name for p in (ROOT / "tools").iterdir() if p.is_file() and re.fullmatch("[a-z-]+", p.name)))
+@pytest.mark.parametrize(
+    "script", sorted(p.name for p in (ROOT / "tools").iterdir() if p.is_file() and re.fullmatch("[a-z-]+", p.name))
+)
 def test_is_executable_and_described(script):
     path = ROOT / "tools" / script
     text = path.read_text()

@@ -174,7 +174,9 @@ def main() -> int:
         if options.compare:
             return compare.command(*options.compare)
         if options.check_rivals:
-            return functional.command(Compiler(find_prefix(options.ocaml)), chosen(options.impl, SUITES["boxroot"].implementations))
+            return functional.command(
+                Compiler(find_prefix(options.ocaml)), chosen(options.impl, SUITES["boxroot"].implementations)
+            )
         return measure(options, SUITES[options.suite])
     except (BuildError, BadFolder, Refused, publish.PublishError) as error:
         say(f"bench/run: {error}")

@@ -32,7 +32,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     what = p.add_argument_group("what is done, instead of measuring")
     act = what.add_mutually_exclusive_group()
     act.add_argument("--list", action="store_true", help="list workloads, implementations and builds")
-    act.add_argument("--check-rivals", action="store_true", help="run the functional test of all implementations; exit code 1 when one fails it")
+    act.add_argument(
+        "--check-rivals",
+        action="store_true",
+        help="run the functional test of all implementations; exit code 1 when one fails it",
+    )
     act.add_argument("--estimate", action="store_true", help="print how long the run would take, by workload")
     act.add_argument(
         "--compare",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """No cell of the tables is empty without a reason."""
-import pytest
 
+import pytest
 from runner.suites.boxroot import reasons
 from runner.suites.boxroot.suite import SUITE
 from runner.suites.boxroot.tables import IMPLEMENTATIONS, WORKLOADS

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Every implementation passes the functional test before it is measured. OCAML_PREFIX, or the default compiler."""
+
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-
 from runner.compiler import ROOT, Compiler
 from runner.suites.boxroot import functional
 from runner.suites.boxroot.tables import IMPLEMENTATIONS, Implementation

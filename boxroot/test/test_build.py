@@ -7,7 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
 from testing import matrix
 from testing.cases import Case, check
 from testing.compilers import Compiler
@@ -27,9 +26,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = subprocess.run([CHECK, "--list"], capture_output=True, text=True, check=True).stdout.split()
     chosen = metafunc.config.getoption("flavours")
     compilers = [] if chosen and "release" not in chosen.split() else matrix.compilers()
-    metafunc.parametrize("case", [
-        Case("boxroot", compiler.name, f"build/{name}", [str(CHECK), name, str(compiler.prefix)], LIMIT, lambda c=compiler: _folder(c)).param()
-        for compiler in compilers for name in names])
+    metafunc.parametrize(
+        "case",
+        [
+            Case(
+                "boxroot",
+                compiler.name,
+                f"build/{name}",
+                [str(CHECK), name, str(compiler.prefix)],
+                LIMIT,
+                lambda c=compiler: _folder(c),
+            ).param()
+            for compiler in compilers
+            for name in names
+        ],
+    )
 
 
 def test_build(case: Case) -> None:

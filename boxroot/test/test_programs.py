@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from testing import matrix, programs, steps, variants
 from testing.boxroot import case_of, model_cases
 from testing.cases import Case, broken, check
@@ -22,7 +21,9 @@ def _cases(config: pytest.Config) -> list[Case]:
         except steps.BuildFailed as error:
             cases.append(broken("boxroot", f"{compiler.name}-{flavour.name}", error))
             continue
-        cases += [case_of(config, compiler, flavour, f"{program}/{test}", [f"./{program}", test]) for program, test in found]
+        cases += [
+            case_of(config, compiler, flavour, f"{program}/{test}", [f"./{program}", test]) for program, test in found
+        ]
     return cases
 
 
@@ -41,8 +42,11 @@ def _on_variant(config: pytest.Config) -> list[Case]:
                 found = programs.tests_of(compiler, flavour)
             except steps.BuildFailed:
                 continue  # the same failure as of the stock runtime
-            cases += [case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test]) for program, test in found
-                      if program in ("unit", "single", "embed") or (program == "regress" and not test.startswith("n"))]
+            cases += [
+                case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test])
+                for program, test in found
+                if program in ("unit", "single", "embed") or (program == "regress" and not test.startswith("n"))
+            ]
     return cases
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from testing import allocator, matrix, steps
 from testing.cases import Case, broken, check
 from testing.flavours import environment
@@ -26,7 +25,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for program, test in allocator.tests():
             command = [*flavour.runner, f"./{program}", "--only", test, "--seed", str(matrix.seed())]
             name = f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
-            case = Case("outheap", flavour.name, name, command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings)
+            case = Case(
+                "outheap", flavour.name, name, command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings
+            )
             cases.append(case.param(*marks))
     metafunc.parametrize("case", cases)
 

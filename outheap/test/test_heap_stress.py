@@ -6,7 +6,6 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-
 from testing import allocator, matrix, steps, torture
 from testing.cases import Case, check
 from testing.compilers import Compiler
@@ -20,8 +19,18 @@ TESTSUITE_LIMIT = 4 * 3600
 
 def _allocator_round(flavour: Flavour, seed: int) -> list[Case]:
     settings = environment(flavour, str(allocator.TESTS))
-    return [Case("outheap", flavour.name, name, [*flavour.runner, f"./{name}", "--seed", str(seed)], allocator.LIMIT, lambda: allocator.build(flavour),
-                 settings) for name in allocator.programs()]
+    return [
+        Case(
+            "outheap",
+            flavour.name,
+            name,
+            [*flavour.runner, f"./{name}", "--seed", str(seed)],
+            allocator.LIMIT,
+            lambda: allocator.build(flavour),
+            settings,
+        )
+        for name in allocator.programs()
+    ]
 
 
 def _torture_round(runtime: Runtime, seed: int) -> list[Case]:
@@ -31,10 +40,18 @@ def _torture_round(runtime: Runtime, seed: int) -> list[Case]:
 def _stresses(config: pytest.Config) -> list[Stress]:
     flavours = [f for f in matrix.outheap(config) if allocator.available(f)]
     seconds = share(config, "allocator", len(flavours))
-    found = [Stress("outheap", f.name, seconds, matrix.seed() + 1000 * n, partial(_allocator_round, f)) for n, f in enumerate(flavours)]
-    runtimes = [Runtime(compiler, flavour) for compiler, flavour in matrix.variant(config) if flavour in ("release", "debug")]
+    found = [
+        Stress("outheap", f.name, seconds, matrix.seed() + 1000 * n, partial(_allocator_round, f))
+        for n, f in enumerate(flavours)
+    ]
+    runtimes = [
+        Runtime(compiler, flavour) for compiler, flavour in matrix.variant(config) if flavour in ("release", "debug")
+    ]
     seconds = share(config, "torture", len(runtimes))
-    return found + [Stress("outheap", r.name, seconds, matrix.seed() + 1000 * n, partial(_torture_round, r)) for n, r in enumerate(runtimes)]
+    return found + [
+        Stress("outheap", r.name, seconds, matrix.seed() + 1000 * n, partial(_torture_round, r))
+        for n, r in enumerate(runtimes)
+    ]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -42,8 +59,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "stress" in metafunc.fixturenames:
         metafunc.parametrize("stress", [s.param() for s in _stresses(config)] if matrix.stressing(config) else [])
     else:
-        metafunc.parametrize("compiler", [pytest.param(c, id=c.name, marks=pytest.mark.xdist_group("testsuite"))
-                                          for c in matrix.known_to_outheap() if c.major >= 5])
+        metafunc.parametrize(
+            "compiler",
+            [
+                pytest.param(c, id=c.name, marks=pytest.mark.xdist_group("testsuite"))
+                for c in matrix.known_to_outheap()
+                if c.major >= 5
+            ],
+        )
 
 
 @pytest.mark.stress
@@ -58,5 +81,12 @@ def test_suite_of_ocaml(compiler: Compiler) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     library = OUT / f"outheap/{compiler.version}"
     steps.command([ROOT / "outheap/tool/outheap-build", "--ocaml", compiler.prefix, "--output", library], folder)
-    command = [str(ROOT / "outheap/test/testsuite"), "--jobs", str(steps.JOBS), "--variant", str(library), compiler.version]
+    command = [
+        str(ROOT / "outheap/test/testsuite"),
+        "--jobs",
+        str(steps.JOBS),
+        "--variant",
+        str(library),
+        compiler.version,
+    ]
     check(Case("outheap", compiler.name, "testsuite", command, TESTSUITE_LIMIT, lambda: folder))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from testing import matrix, steps, torture
 from testing.cases import Case, attempt, broken, check
 from testing.programs import list_of
@@ -12,7 +11,9 @@ from testing.torture import Runtime
 
 
 def _runtimes(config: pytest.Config) -> list[Runtime]:
-    return [Runtime(compiler, flavour) for compiler, flavour in matrix.variant(config) if flavour in ("release", "debug")]
+    return [
+        Runtime(compiler, flavour) for compiler, flavour in matrix.variant(config) if flavour in ("release", "debug")
+    ]
 
 
 def _cases(config: pytest.Config) -> list[object]:
@@ -37,7 +38,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     elif "runtime" in metafunc.fixturenames:
         metafunc.parametrize("runtime", _runtimes(metafunc.config), ids=lambda r: r.name)
     elif "stock" in metafunc.fixturenames:
-        metafunc.parametrize("stock", [Runtime(c, "stock") for c in matrix.known_to_outheap() if c.major >= 5], ids=lambda r: r.name)
+        metafunc.parametrize(
+            "stock", [Runtime(c, "stock") for c in matrix.known_to_outheap() if c.major >= 5], ids=lambda r: r.name
+        )
 
 
 def test_torture(case: Case) -> None:
@@ -47,7 +50,17 @@ def test_torture(case: Case) -> None:
 def test_weak_declaration_finds_the_variant(runtime: Runtime) -> None:
     """The stubs declare outheap_classify weak, as programs may that are also linked with the stock runtime."""
     folder = torture.build(runtime)
-    check(Case("outheap", runtime.name, "torture/has-variant", ["./torture", "--has-variant"], 60, lambda: folder, runtime.settings()))
+    check(
+        Case(
+            "outheap",
+            runtime.name,
+            "torture/has-variant",
+            ["./torture", "--has-variant"],
+            60,
+            lambda: folder,
+            runtime.settings(),
+        )
+    )
 
 
 @pytest.mark.everything

@@ -10,7 +10,6 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-
 from testing import matrix, steps, torture, variants
 from testing.cases import attempt
 from testing.compilers import Compiler
@@ -33,7 +32,9 @@ def _code(unit: Path) -> str:
     """Code, not debugging data, tells whether a unit differs."""
     bare = unit.with_suffix(".bare")
     subprocess.run(["objcopy", "--strip-debug", unit, bare], check=True)
-    said = subprocess.run(["objdump", "-dr", "--no-show-raw-insn", bare], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        ["objdump", "-dr", "--no-show-raw-insn", bare], capture_output=True, text=True, check=True
+    ).stdout
     return "\n".join(said.splitlines()[3:])
 
 
@@ -72,7 +73,9 @@ def _missed(compiler: Compiler, name: str, unit: Path) -> str:
     except steps.BuildFailed:
         return "it does not link"
     for scenario in list_of(folder / "torture"):
-        case = torture.case_of(runtime, scenario, ["./torture", "--scenario", f"{scenario}:unreadable"], 60, folder=folder)
+        case = torture.case_of(
+            runtime, scenario, ["./torture", "--scenario", f"{scenario}:unreadable"], 60, folder=folder
+        )
         if not attempt(case, case.command, case.limit, f"restore-{scenario}").passed:
             return scenario
     for case in torture.random_cases(runtime, matrix.seed(), 5, folder):

@@ -17,8 +17,28 @@ from testing.run import BUILD, ROOT, run
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/variant"
 LIMIT = 600
-PARTS = ("kinds", "polymorphic", "compaction", "large-blocks", "minor-heaps", "trims", "reserves", "reports", "memprof", "threads", "forks")
-SETTINGS = ("thp=off", "thp=always", "reserve=1G", "keep=0,keep_share=0", "keep=0,keep_share=0,slack=0", "thp=advise,thp_from=0", "report=100000")
+PARTS = (
+    "kinds",
+    "polymorphic",
+    "compaction",
+    "large-blocks",
+    "minor-heaps",
+    "trims",
+    "reserves",
+    "reports",
+    "memprof",
+    "threads",
+    "forks",
+)
+SETTINGS = (
+    "thp=off",
+    "thp=always",
+    "reserve=1G",
+    "keep=0,keep_share=0",
+    "keep=0,keep_share=0,slack=0",
+    "thp=advise,thp_from=0",
+    "report=100000",
+)
 WARNINGS = "+a-4-9-40-41-42-44-45-70"
 
 
@@ -29,17 +49,50 @@ def program(compiler: Compiler, flavour: str) -> Path:
     files = [f for part in ("test/variant", "ocaml", "include") for f in (HOME / part).rglob("*") if f.is_file()]
 
     def build() -> None:
-        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *HOME.glob("ocaml/outheap*.ml*"), *HOME.glob("ocaml/outheap*.c")]:
+        for file in [
+            *SOURCES.glob("*.ml"),
+            *SOURCES.glob("*.c"),
+            *HOME.glob("ocaml/outheap*.ml*"),
+            *HOME.glob("ocaml/outheap*.c"),
+        ]:
             shutil.copy(file, folder)
         shutil.copy(SOURCES / f"domains{compiler.major}.ml", folder / "domains.ml")
         native = flavour != "bytecode"
         start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
         kind = "cmxa" if native else "cma"
-        steps.command([*start, "-g", "-w", WARNINGS, "-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries,
-                       *(f"{name}.{kind}" for name in ("unix", "threads", "dynlink")), "-linkall", "-ccopt", f"-I {HOME}/include",
-                       "outheap_stubs.c", "variant_stubs.c", "outheap.mli", "outheap.ml", "shared.ml", "work.ml", "domains.ml", "variant.ml",
-                       "-o", "program"], folder)
-        plugin = [compiler.ocamlopt, "-shared", "plugin.ml", "-o", "plugin.cmxs"] if native else [compiler.ocamlc, "-c", "plugin.ml"]
+        steps.command(
+            [
+                *start,
+                "-g",
+                "-w",
+                WARNINGS,
+                "-I",
+                library,
+                "-runtime-variant",
+                variants.SUFFIX[flavour],
+                *compiler.libraries,
+                *(f"{name}.{kind}" for name in ("unix", "threads", "dynlink")),
+                "-linkall",
+                "-ccopt",
+                f"-I {HOME}/include",
+                "outheap_stubs.c",
+                "variant_stubs.c",
+                "outheap.mli",
+                "outheap.ml",
+                "shared.ml",
+                "work.ml",
+                "domains.ml",
+                "variant.ml",
+                "-o",
+                "program",
+            ],
+            folder,
+        )
+        plugin = (
+            [compiler.ocamlopt, "-shared", "plugin.ml", "-o", "plugin.cmxs"]
+            if native
+            else [compiler.ocamlc, "-c", "plugin.ml"]
+        )
         steps.command(plugin, folder)
 
     return steps.step(folder, files, [compiler.prefix, flavour, library, (library / "built").read_text()], build)
@@ -53,7 +106,12 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         settings = {"VARIANT_PLUGIN": "plugin.cmo" if flavour == "bytecode" else "./plugin.cmxs"}
         if flavour == "debug" and part == "compaction":
             runparam = "v=0"  # verification of a heap of that size takes minutes
-        if flavour == "debug" and part in ("domains", "threads") and compiler.faulty_debug_account and compiler.major >= 5:
+        if (
+            flavour == "debug"
+            and part in ("domains", "threads")
+            and compiler.faulty_debug_account
+            and compiler.major >= 5
+        ):
             runparam, settings["OUTHEAP_TEST_NO_COMPACTION"] = "v=0", "1"
         cases.append((part, ["./program", part], settings | {"OCAMLRUNPARAM": runparam}))
     if flavour == "release":
@@ -63,12 +121,25 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
             ("little address space", _limited(600_000, "kinds polymorphic large-blocks"), {"OCAMLRUNPARAM": "d=4"}),
             ("little address space, larger minor heaps", _limited(600_000, "minor-heaps"), {"OCAMLRUNPARAM": "d=4"}),
             ("hardly any address space", _limited(140_000, "kinds polymorphic"), {"OCAMLRUNPARAM": "d=4,s=32k"}),
-            ("with runtime events", ["./program", "kinds", "large-blocks", "threads"],
-             {"OCAML_RUNTIME_EVENTS_START": "1", "OCAML_RUNTIME_EVENTS_DIR": "."}),
+            (
+                "with runtime events",
+                ["./program", "kinds", "large-blocks", "threads"],
+                {"OCAML_RUNTIME_EVENTS_START": "1", "OCAML_RUNTIME_EVENTS_DIR": "."},
+            ),
         ]
     group = f"{compiler.name}-{flavour}"
-    return [Case("outheap", group, f"variant/{name.replace(' ', '-')}", command, LIMIT, lambda: program(compiler, flavour), settings)
-            for name, command, settings in cases]
+    return [
+        Case(
+            "outheap",
+            group,
+            f"variant/{name.replace(' ', '-')}",
+            command,
+            LIMIT,
+            lambda: program(compiler, flavour),
+            settings,
+        )
+        for name, command, settings in cases
+    ]
 
 
 def _limited(kilobytes: int, parts: str) -> list[str]:

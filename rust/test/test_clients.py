@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from testing import crate, matrix
 from testing.compilers import Compiler
 from testing.crate import CLIENTS, Shop
@@ -19,10 +18,18 @@ from testing.steps import digest
 
 INTEROP, OCAML = "libinterop_client.a", "libocaml_client.a"
 EXAMPLES = (
-    ("tuples", "tuples/tuples_example.ml", 'OCaml: Received tuple from Rust: ("Processed in Rust: hello from OCaml world", 142)'),
+    (
+        "tuples",
+        "tuples/tuples_example.ml",
+        'OCaml: Received tuple from Rust: ("Processed in Rust: hello from OCaml world", 142)',
+    ),
     ("records", "records/records_example.ml", "OCaml: Person Name: Alice Wonderland, Birth Year: 2000, Active: true"),
     ("variants", "variants/variants_example.ml", "OCaml (from Rust): Status is Retrying(7)"),
-    ("polymorphic", "polymorphic_variants/polymorphic_variants_example.ml", "[OCaml] Local Action processed by Rust: speed 75"),
+    (
+        "polymorphic",
+        "polymorphic_variants/polymorphic_variants_example.ml",
+        "[OCaml] Local Action processed by Rust: speed 75",
+    ),
     ("noalloc", "noalloc_primitives/noalloc_primitives.ml", "End of noalloc examples"),
 )
 
@@ -47,13 +54,20 @@ class Client:
 
     def interop_caller(self) -> None:
         stand_in, caller = self.folder / "clients/stand-in", self.folder / "ocaml-interop/testing/ocaml-caller"
-        self.shop.ocaml_program(self.kind, INTEROP, "caller", [stand_in / "alcotest.ml", stand_in / "base.ml", caller / "ocaml_rust_caller.ml"])
+        self.shop.ocaml_program(
+            self.kind,
+            INTEROP,
+            "caller",
+            [stand_in / "alcotest.ml", stand_in / "base.ml", caller / "ocaml_rust_caller.ml"],
+        )
 
     def interop_examples(self) -> None:
         for name, file, line in EXAMPLES:
             if name == "noalloc" and self.shop.compiler.major < 5:  # its externals need OCaml 5
                 continue
-            said = self.shop.ocaml_program(self.kind, INTEROP, name, [self.folder / "ocaml-interop/docs/examples" / file])
+            said = self.shop.ocaml_program(
+                self.kind, INTEROP, name, [self.folder / "ocaml-interop/docs/examples" / file]
+            )
             assert line in said, said
 
     def random(self, archive: str, program: str, *flags: str, more: dict[str, str] | None = None) -> None:
@@ -114,7 +128,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             names = [name for name in names if name in tests_of(compiler)]
         else:
             names = tests_of(compiler)
-        params += [pytest.param(compiler, name, id=f"{compiler.name} {metafunc.function.__name__.split('_')[1]}/{name}", marks=marks) for name in names]
+        params += [
+            pytest.param(
+                compiler, name, id=f"{compiler.name} {metafunc.function.__name__.split('_')[1]}/{name}", marks=marks
+            )
+            for name in names
+        ]
     metafunc.parametrize(("compiler", "name"), params)
 
 
@@ -163,4 +182,6 @@ def test_checked_client(compiler: Compiler, name: str) -> None:
     # In 5.3 the check itself fails after some compactions, which do not count the blocks they free.
     account = "v=0" if compiler.major >= 5 and compiler.faulty_debug_account else "V=1,v=0"
     program = "roots" if program == "threads" else program
-    laid_out(compiler, "checked").random(INTEROP if archive == "interop" else OCAML, program, "-runtime-variant", "d", more={"OCAMLRUNPARAM": account})
+    laid_out(compiler, "checked").random(
+        INTEROP if archive == "interop" else OCAML, program, "-runtime-variant", "d", more={"OCAMLRUNPARAM": account}
+    )

@@ -10,19 +10,22 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
 from testing import crate, matrix
 from testing.compilers import Compiler
 from testing.crate import CARGO, CRATE, RUNTIME, Shop
 from testing.run import ROOT
 
-NAMES = re.compile(r"\bboxroot_v[0-9]+_((?:create|delete|modify|create_in|delete_in)(?:_slow)?)(?:__program_[A-Za-z0-9_]*)?\b")
+NAMES = re.compile(
+    r"\bboxroot_v[0-9]+_((?:create|delete|modify|create_in|delete_in)(?:_slow)?)(?:__program_[A-Za-z0-9_]*)?\b"
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     why = crate.missing()
     skip = [pytest.mark.skip(reason=why)] if why else []
-    params = [pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()]
+    params = [
+        pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()
+    ]
     metafunc.parametrize("compiler", params)
 
 
@@ -55,12 +58,28 @@ def _expected(target: str, features: str, major: int) -> set[str]:
     return slow if major >= 5 else slow | {"create_in", "delete_in"}
 
 
-@pytest.mark.parametrize("features", [RUNTIME, f"{RUNTIME},dynamic-tls", f"{RUNTIME},checked"], ids=["default", "dynamic-tls", "checked"])
+@pytest.mark.parametrize(
+    "features", [RUNTIME, f"{RUNTIME},dynamic-tls", f"{RUNTIME},checked"], ids=["default", "dynamic-tls", "checked"]
+)
 def test_what_is_inline(shop: Shop, features: str) -> None:
     """Creation, deletion and modification are inline where they can be, by the names in the compiled code."""
-    said = subprocess.run(["rustc", "-vV"], capture_output=True, text=True, check=True, env=os.environ | shop.settings).stdout
+    said = subprocess.run(
+        ["rustc", "-vV"], capture_output=True, text=True, check=True, env=os.environ | shop.settings
+    ).stdout
     target = next(line.removeprefix("host: ") for line in said.splitlines() if line.startswith("host: "))
-    shop.cargo("rustc", "--release", "--features", features, "--example", "hot_paths", "--", "--emit", "asm,link", "-C", "codegen-units=1")
+    shop.cargo(
+        "rustc",
+        "--release",
+        "--features",
+        features,
+        "--example",
+        "hot_paths",
+        "--",
+        "--emit",
+        "asm,link",
+        "-C",
+        "codegen-units=1",
+    )
     newest = max((shop.folder / "crate/release/examples").glob("hot_paths-*.s"), key=lambda f: f.stat().st_mtime)
     assert set(NAMES.findall(newest.read_text())) == _expected(target, features, shop.compiler.major)
 
@@ -68,7 +87,11 @@ def test_what_is_inline(shop: Shop, features: str) -> None:
 def test_package(shop: Shop) -> None:
     """It holds the C library's files, no links and no absolute paths; it is built and tested from its archive."""
     listed = shop.cargo("package", "--allow-dirty", "--list").split()
-    ours = {str(f.relative_to(ROOT / "boxroot")) for part in ("src", "include") for f in (ROOT / "boxroot" / part).rglob("*.h")}
+    ours = {
+        str(f.relative_to(ROOT / "boxroot"))
+        for part in ("src", "include")
+        for f in (ROOT / "boxroot" / part).rglob("*.h")
+    }
     ours |= {f"src/{f.name}" for f in (ROOT / "boxroot/src").glob("*.c")}
     assert {name.removeprefix("vendor/") for name in listed if name.startswith("vendor/")} == ours
     shop.cargo("package", "--allow-dirty")  # builds what it packed
@@ -97,9 +120,25 @@ def _old(shop: Shop) -> str:
 
 
 MESSAGES = {
-    "no-ocaml": ("", "", ["cannot find OCaml", "OCAML_WHERE_PATH, a folder: not set", "OCAMLOPT, a command: not set", "no program ocamlopt in ",
-                          "OPAM_SWITCH_PREFIX, the opam switch: not set", "no program ocamlfind in ", "NOWHERE", "opam env"]),
-    "no-ocamlopt": ("OCAMLOPT", "/nonexistent/ocamlopt", ["OCAMLOPT=/nonexistent/ocamlopt: no such file", "OCAMLOPT is set"]),
+    "no-ocaml": (
+        "",
+        "",
+        [
+            "cannot find OCaml",
+            "OCAML_WHERE_PATH, a folder: not set",
+            "OCAMLOPT, a command: not set",
+            "no program ocamlopt in ",
+            "OPAM_SWITCH_PREFIX, the opam switch: not set",
+            "no program ocamlfind in ",
+            "NOWHERE",
+            "opam env",
+        ],
+    ),
+    "no-ocamlopt": (
+        "OCAMLOPT",
+        "/nonexistent/ocamlopt",
+        ["OCAMLOPT=/nonexistent/ocamlopt: no such file", "OCAMLOPT is set"],
+    ),
     "old-ocaml": ("OCAML_WHERE_PATH", "OLD", ["holds OCaml 4.13.2; 4.14 or later is needed"]),
     "empty-switch": ("OPAM_SWITCH_PREFIX", "NOWHERE", ["NOWHERE/bin/ocamlopt of the opam switch: no such file"]),
 }

@@ -49,9 +49,18 @@ def build(flavour: Flavour) -> Path:
 
     def make() -> None:
         library = sorted((HOME / "src").glob("*.c"))
-        steps.commands([compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs()], folder)
+        steps.commands(
+            [compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs()],
+            folder,
+        )
         objects = [f"{f.stem}.o" for f in library]
-        steps.commands([[compiler_of(flavour), *flavour.lflags, f"{name}.o", *objects, "-lpthread", "-o", name] for name in programs()], folder)
+        steps.commands(
+            [
+                [compiler_of(flavour), *flavour.lflags, f"{name}.o", *objects, "-lpthread", "-o", name]
+                for name in programs()
+            ],
+            folder,
+        )
 
     files = sources("outheap/include", "outheap/src", "outheap/test/unit")
     return steps.step(folder, files, [flavour, compiler_of(flavour), os.environ.get("CFLAGS", "")], make)

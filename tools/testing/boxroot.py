@@ -18,15 +18,29 @@ def settings_of(config: pytest.Config, compiler: Compiler, flavour: Flavour, nam
     runparam = ["b", *([flavour.runparam] if flavour.runparam else [])]
     if name.startswith("embed/") and flavour.name.endswith("tiny"):
         runparam.append("c=1")
-    settings = {"OCAMLRUNPARAM": ",".join(runparam), "BOXROOT_TEST_SCALE": str(scale), **environment(flavour, str(programs.TESTS))}
+    settings = {
+        "OCAMLRUNPARAM": ",".join(runparam),
+        "BOXROOT_TEST_SCALE": str(scale),
+        **environment(flavour, str(programs.TESTS)),
+    }
     if flavour.runtime == "d" and compiler.faulty_debug_account:
         settings["BOXROOT_TEST_NO_COMPACTION"] = "1"
     return settings
 
 
-def case_of(config: pytest.Config, compiler: Compiler, flavour: Flavour, name: str, command: list[str], random: bool = False) -> Case:
-    return Case("boxroot", f"{compiler.name}-{flavour.name}", name, [*flavour.runner, *command], RANDOM_LIMIT if random else LIMIT,
-                lambda: programs.build(compiler, flavour), settings_of(config, compiler, flavour, name), random)
+def case_of(
+    config: pytest.Config, compiler: Compiler, flavour: Flavour, name: str, command: list[str], random: bool = False
+) -> Case:
+    return Case(
+        "boxroot",
+        f"{compiler.name}-{flavour.name}",
+        name,
+        [*flavour.runner, *command],
+        RANDOM_LIMIT if random else LIMIT,
+        lambda: programs.build(compiler, flavour),
+        settings_of(config, compiler, flavour, name),
+        random,
+    )
 
 
 def model_commands(compiler: Compiler, flavour: Flavour, seed: int, steps: int) -> dict[str, list[str]]:

@@ -66,7 +66,9 @@ def report(case: Case, outcome: Outcome) -> str:
     """Keeps a failure, makes it smaller if it is one of a random test, and says what is known."""
     notes = []
     if case.random:
-        found = shrink(outcome, lambda words, limit: attempt(case, words, limit, f"{log_name(case.name)}.shrink"), SHRINKING)
+        found = shrink(
+            outcome, lambda words, limit: attempt(case, words, limit, f"{log_name(case.name)}.shrink"), SHRINKING
+        )
         if found.outcome is not outcome:
             notes = [f"first seen as {outcome.again()}"]
         smaller = f"smallest command that failed, after {found.runs} more runs in {found.seconds:.0f} s"
@@ -77,7 +79,9 @@ def report(case: Case, outcome: Outcome) -> str:
         notes.append(smaller)
     else:
         kept = keep(case.label, outcome)
-    return "\n".join([f"{case.label}: {outcome.why}", outcome.tail(), *notes, f"again: {outcome.again()}", f"kept: {shown(kept)}"])
+    return "\n".join(
+        [f"{case.label}: {outcome.why}", outcome.tail(), *notes, f"again: {outcome.again()}", f"kept: {shown(kept)}"]
+    )
 
 
 def check(case: Case) -> Outcome:

@@ -79,7 +79,9 @@ class Compiler:
 @cache
 def answer(prefix: Path, option: str) -> str:
     try:
-        return subprocess.run([prefix / "bin/ocamlopt.opt", option], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            [prefix / "bin/ocamlopt.opt", option], capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoCompiler(f"{prefix}: {error}") from error
 
@@ -104,7 +106,9 @@ def find(choice: str) -> Compiler:
     version = choice.split("+")[0]
     resolved = toolchain("--resolve", version)
     if version not in ("newest", resolved):
-        raise NoCompiler(f"there is no OCaml {version} to be had: write 4.14.1, 5.1.0, 5.3.0, {resolved} or newest, or the prefix of an OCaml")
+        raise NoCompiler(
+            f"there is no OCaml {version} to be had: write 4.14.1, 5.1.0, 5.3.0, {resolved} or newest, or the prefix of an OCaml"
+        )
     return Compiler(Path(toolchain(choice)))
 
 

@@ -60,21 +60,33 @@ class Shop:
     def folder(self) -> Path:
         return BUILD / self.compiler.name
 
-    def try_run(self, words: Sequence[str | Path], cwd: Path, target: Path | None = None, more: dict[str, str] | None = None,
-                without: Sequence[str] = ()) -> Outcome:
+    def try_run(
+        self,
+        words: Sequence[str | Path],
+        cwd: Path,
+        target: Path | None = None,
+        more: dict[str, str] | None = None,
+        without: Sequence[str] = (),
+    ) -> Outcome:
         self.counter += 1
         settings = self.settings | ({"CARGO_TARGET_DIR": str(target)} if target else {}) | (more or {})
         settings = {name: value for name, value in settings.items() if name not in without}
         name = re.sub(r"[^a-z0-9]+", "-", " ".join(Path(str(w)).name for w in words[:4]))
         return run(words, cwd, self.folder / f"log/{os.getpid()}-{self.counter:03}-{name}.log", LIMIT, settings)
 
-    def run(self, words: Sequence[str | Path], cwd: Path, target: Path | None = None, more: dict[str, str] | None = None) -> str:
+    def run(
+        self, words: Sequence[str | Path], cwd: Path, target: Path | None = None, more: dict[str, str] | None = None
+    ) -> str:
         outcome = self.try_run(words, cwd, target, more)
         if not outcome.passed:
-            pytest.fail(f"{outcome.why}\n{outcome.tail(25)}\nagain: {outcome.again()}\nlog: {shown(outcome.log)}", pytrace=False)
+            pytest.fail(
+                f"{outcome.why}\n{outcome.tail(25)}\nagain: {outcome.again()}\nlog: {shown(outcome.log)}", pytrace=False
+            )
         return outcome.text
 
-    def cargo(self, *words: str, cwd: Path = CRATE, target: Path | None = None, more: dict[str, str] | None = None) -> str:
+    def cargo(
+        self, *words: str, cwd: Path = CRATE, target: Path | None = None, more: dict[str, str] | None = None
+    ) -> str:
         return self.run([CARGO, *words], cwd, target or self.folder / "crate", more)
 
     def online(self, *words: str, cwd: Path) -> str:
@@ -91,12 +103,22 @@ class Shop:
             (folder / "src").mkdir(parents=True, exist_ok=True)
             (folder / "src/lib.rs").touch()
             wanted = "".join(f'{name} = "{version}"\n' for name, version in PUBLISHED.items())
-            (folder / "Cargo.toml").write_text(f'[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{wanted}[workspace]\n')
+            (folder / "Cargo.toml").write_text(
+                f'[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{wanted}[workspace]\n'
+            )
             self.online("fetch", cwd=folder)
-            done = subprocess.run([CARGO, "metadata", "--format-version", "1", "--offline"], cwd=folder, env=environment(self.settings),
-                                  capture_output=True, text=True, check=True)
+            done = subprocess.run(
+                [CARGO, "metadata", "--format-version", "1", "--offline"],
+                cwd=folder,
+                env=environment(self.settings),
+                capture_output=True,
+                text=True,
+                check=True,
+            )
         packages = json.loads(done.stdout)["packages"]
-        return {name: Path(next(p["manifest_path"] for p in packages if p["name"] == name)).parent for name in PUBLISHED}
+        return {
+            name: Path(next(p["manifest_path"] for p in packages if p["name"] == name)).parent for name in PUBLISHED
+        }
 
     def lay_out(self, kind: str) -> Path:
         """Copies of crates and clients, over the published ocaml-boxroot-sys, over ours, or over its checked build."""
@@ -120,11 +142,20 @@ class Shop:
             self.online("update", "ocaml-boxroot-sys", *precise, cwd=folder / name)
             used = self.cargo("tree", "-i", "ocaml-boxroot-sys", cwd=folder / name).splitlines()
             expected = " v0.4.0" if kind == "published" else f"({CRATE})"
-            assert any(line.startswith("ocaml-boxroot-sys") and expected in line for line in used), f"{name} uses another ocaml-boxroot-sys"
+            assert any(line.startswith("ocaml-boxroot-sys") and expected in line for line in used), (
+                f"{name} uses another ocaml-boxroot-sys"
+            )
         return folder
 
-    def ocaml_program(self, kind: str, archive: str, name: str, files: Sequence[Path], flags: Sequence[str] = (),
-                      more: dict[str, str] | None = None) -> str:
+    def ocaml_program(
+        self,
+        kind: str,
+        archive: str,
+        name: str,
+        files: Sequence[Path],
+        flags: Sequence[str] = (),
+        more: dict[str, str] | None = None,
+    ) -> str:
         """Links an OCaml program with a Rust archive and runs it; its output."""
         folder = self.folder / kind / "work" / f"{archive}-{name}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -132,6 +163,27 @@ class Shop:
         for file in files:
             shutil.copy(file, folder)
         library = self.folder / kind / "target/debug" / archive
-        self.run([self.compiler.ocamlopt, "-w", "-a", "-g", *flags, *self.compiler.libraries, "unix.cmxa", "threads.cmxa", *(f.name for f in files),
-                  library, "-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm", "-o", f"{name}.exe"], folder)
+        self.run(
+            [
+                self.compiler.ocamlopt,
+                "-w",
+                "-a",
+                "-g",
+                *flags,
+                *self.compiler.libraries,
+                "unix.cmxa",
+                "threads.cmxa",
+                *(f.name for f in files),
+                library,
+                "-cclib",
+                "-lpthread",
+                "-cclib",
+                "-ldl",
+                "-cclib",
+                "-lm",
+                "-o",
+                f"{name}.exe",
+            ],
+            folder,
+        )
         return self.run([f"./{name}.exe"], folder, more=more)

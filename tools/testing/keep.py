@@ -42,10 +42,17 @@ def keep(name: str, outcome: Outcome, notes: Iterable[str] = ()) -> Path:
     (folder / "command").write_text(outcome.again() + "\n")
     names = [word for word in outcome.command if "/" in word and (outcome.folder / word).is_file()]
     program = (outcome.folder / (names[0] if names else outcome.command[0])).resolve()
-    about = [f"test {name}", f"binary {shown(program)}", f"ended {outcome.why}, after {outcome.seconds:.1f} s", *notes,
-             time.strftime("%Y-%m-%d %H:%M:%S %z"), f"commit {_git('rev-parse', 'HEAD').strip() or 'unknown'}",
-             *(f"changed {line}" for line in _git("status", "--short").splitlines()), " ".join(platform.uname()),
-             f"{os.cpu_count()} processors, load {' '.join(f'{load:.1f}' for load in os.getloadavg())}"]
+    about = [
+        f"test {name}",
+        f"binary {shown(program)}",
+        f"ended {outcome.why}, after {outcome.seconds:.1f} s",
+        *notes,
+        time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        f"commit {_git('rev-parse', 'HEAD').strip() or 'unknown'}",
+        *(f"changed {line}" for line in _git("status", "--short").splitlines()),
+        " ".join(platform.uname()),
+        f"{os.cpu_count()} processors, load {' '.join(f'{load:.1f}' for load in os.getloadavg())}",
+    ]
     (folder / "about").write_text("\n".join(about) + "\n")
     cores = sorted(outcome.folder.glob("core*"))
     for core in cores:

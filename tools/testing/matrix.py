@@ -86,7 +86,9 @@ def boxroot(config: pytest.Config) -> list[tuple[Compiler, Flavour]]:
                 continue
             if flavour.ocaml5 and compiler.major < 5:
                 continue
-            if flavour.runtime == "d" and compiler.version == "5.1.0":  # its debug runtime fails by itself (boxroot/test/README.md)
+            if (
+                flavour.runtime == "d" and compiler.version == "5.1.0"
+            ):  # its debug runtime fails by itself (boxroot/test/README.md)
                 continue
             used = with_tsan(compiler) if flavour.sanitizer == "thread" else compiler
             if used is not None:

@@ -37,17 +37,41 @@ class Program:
 
 MODEL = ("values", "model_player", "model_roots", "model_step", "model")
 UNIT = ("unit_common", "unit_roots", "unit_teardown", "unit_starts", "unit_hooks", "unit_languages", "unit")
-REGRESS = ("regress_common", "regress_domains", "regress_finalisers", "regress_memory", "regress_barrier", "regress_misuse", "regress_hooks", "regress")
+REGRESS = (
+    "regress_common",
+    "regress_domains",
+    "regress_finalisers",
+    "regress_memory",
+    "regress_barrier",
+    "regress_misuse",
+    "regress_hooks",
+    "regress",
+)
 
 PROGRAMS = {
     "model": Program(("root", "par", *MODEL), ("common/root_stubs", "model/model_stubs")),
-    "unit": Program(("root", "par", "hooks", *UNIT),
-                    ("common/root_stubs", "common/hooks_stubs", "unit/unit_stubs", "unit/compat_040"), "unit/cxx"),
-    "regress": Program(("root", "par", "hooks", "process", *REGRESS),
-                       ("common/root_stubs", "common/hooks_stubs", "regress/regress_stubs", "regress/oom_stubs"), library="lib-oom.o"),
+    "unit": Program(
+        ("root", "par", "hooks", *UNIT),
+        ("common/root_stubs", "common/hooks_stubs", "unit/unit_stubs", "unit/compat_040"),
+        "unit/cxx",
+    ),
+    "regress": Program(
+        ("root", "par", "hooks", "process", *REGRESS),
+        ("common/root_stubs", "common/hooks_stubs", "regress/regress_stubs", "regress/oom_stubs"),
+        library="lib-oom.o",
+    ),
     "contract": Program(("root", "par", "contract"), ("common/root_stubs", "contract/contract_stubs")),
-    "checked": Program(("root", "par", "process", "checked"), ("common/root_stubs", "checked/checked_stubs"), "checked/checked", checked=True),
-    "single": Program(("root", "par", "hooks", "single"), ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"), threads=False),
+    "checked": Program(
+        ("root", "par", "process", "checked"),
+        ("common/root_stubs", "checked/checked_stubs"),
+        "checked/checked",
+        checked=True,
+    ),
+    "single": Program(
+        ("root", "par", "hooks", "single"),
+        ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"),
+        threads=False,
+    ),
 }
 EMBEDDED = {"embed": "unit/embed"}  # C programs that hold OCaml as an object
 # What only OCaml 4.14 has. `early` uses the library before systhreads is initialised.
@@ -61,7 +85,9 @@ class NoSources(Exception):
 
 
 def rival_sources() -> Path:
-    registry = Path(os.environ.get("BOXROOT_RIVAL") or Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry/src")
+    registry = Path(
+        os.environ.get("BOXROOT_RIVAL") or Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "registry/src"
+    )
     found = sorted(registry.glob("*/ocaml-boxroot-sys-0.4.0/vendor/boxroot"))
     if not found:
         raise NoSources("no sources of 0.4.0 here: cargo fetches them")
@@ -73,7 +99,12 @@ def folder_of(compiler: Compiler, part: str) -> Path:
 
 
 def sources(*parts: str) -> list[Path]:
-    return [f for part in parts for f in sorted((ROOT / part).rglob("*")) if f.suffix in (".c", ".h", ".hpp", ".cpp", ".ml", ".mli", ".in")]
+    return [
+        f
+        for part in parts
+        for f in sorted((ROOT / part).rglob("*"))
+        if f.suffix in (".c", ".h", ".hpp", ".cpp", ".ml", ".mli", ".in")
+    ]
 
 
 def programs_of(compiler: Compiler, flavour: Flavour) -> dict[str, Program]:
@@ -114,7 +145,15 @@ def build_modules(compiler: Compiler) -> Path:
         for module in dict.fromkeys(m for p in programs for m in p.modules):
             steps.command([compiler.ocamlopt, "-g", *OCAML_WARNINGS, *include, "-c", f"{module}.ml"], folder)
         for runtime in () if compiler.is_tsan else ("",) if compiler.variant else ("", "d"):
-            words = [compiler.ocamlopt, "-g", *runtime_of(compiler, runtime), "-output-complete-obj", "embed.ml", "-o", f"embedded{runtime}.o"]
+            words = [
+                compiler.ocamlopt,
+                "-g",
+                *runtime_of(compiler, runtime),
+                "-output-complete-obj",
+                "embed.ml",
+                "-o",
+                f"embedded{runtime}.o",
+            ]
             steps.command(words, folder)
 
     return steps.step(folder, files, [compiler.prefix, PROGRAMS, PROGRAMS_4], build)
@@ -140,12 +179,16 @@ class FlavourBuild:
 
     def run(self) -> Path:
         words = [self.compiler, self.flavour, self.programs, self.embedded, CC, CXX, self.include]
-        return steps.step(self.folder, sources("boxroot/include", "boxroot/src", "boxroot/test", "tools/ocaml"), words, self._build)
+        return steps.step(
+            self.folder, sources("boxroot/include", "boxroot/src", "boxroot/test", "tools/ocaml"), words, self._build
+        )
 
     def _build(self) -> None:
         units = {s for p in self.programs.values() for s in p.stubs} | set(self.embedded.values())
         cxx = {p.cxx for p in self.programs.values() if p.cxx and self._has_cxx()}
-        compiled = self._library() + [self._c(TESTS / f"{unit}.c", f"{Path(unit).name}.o", "gnu11") for unit in sorted(units)]
+        compiled = self._library() + [
+            self._c(TESTS / f"{unit}.c", f"{Path(unit).name}.o", "gnu11") for unit in sorted(units)
+        ]
         compiled += [self._cxx(unit) for unit in sorted(cxx)]
         steps.commands(compiled, self.folder)
         if self.flavour.library == "rival":
@@ -166,19 +209,43 @@ class FlavourBuild:
     def _c(self, source: Path, out: str, standard: str) -> list[str | Path]:
         library = not source.is_relative_to(TESTS)
         gnu = ["-D_GNU_SOURCE"] if source.parent.name == "regress4" else []
-        return [CC, f"-std={standard}", *gnu, *self.warnings, *self._cflags(library), "-c", source, *self.include,
-                f"-I{self.compiler.where}", "-o", out]
+        return [
+            CC,
+            f"-std={standard}",
+            *gnu,
+            *self.warnings,
+            *self._cflags(library),
+            "-c",
+            source,
+            *self.include,
+            f"-I{self.compiler.where}",
+            "-o",
+            out,
+        ]
 
     def _cxx(self, unit: str) -> list[str | Path]:
-        return [CXX, "-std=c++11", *self.warnings, *self._cflags(False), "-c", TESTS / f"{unit}.cpp", *self.include, f"-I{self.compiler.where}",
-                "-o", f"{Path(unit).name}_cxx.o"]
+        return [
+            CXX,
+            "-std=c++11",
+            *self.warnings,
+            *self._cflags(False),
+            "-c",
+            TESTS / f"{unit}.cpp",
+            *self.include,
+            f"-I{self.compiler.where}",
+            "-o",
+            f"{Path(unit).name}_cxx.o",
+        ]
 
     def _library(self) -> list[list[str | Path]]:
         match self.flavour.library:
             case "ours":
                 return [self._c(LIBRARY / "src/all.c", "lib.o", "c11")]
             case "rival":
-                return [self._c(rival_sources() / f"{name}.c", f"lib_{name}.o", "gnu17") for name in ("boxroot", "ocaml_hooks", "platform")]
+                return [
+                    self._c(rival_sources() / f"{name}.c", f"lib_{name}.o", "gnu17")
+                    for name in ("boxroot", "ocaml_hooks", "platform")
+                ]
             case _:
                 return [self._c(TESTS / "reference/boxroot.c", "lib.o", "gnu11")]
 
@@ -205,7 +272,16 @@ class FlavourBuild:
     def _link_embedded(self, name: str, unit: str) -> list[str | Path]:
         compiler, runtime = self.compiler, self.flavour.runtime
         objects = self.modules / f"embedded{runtime}.o"
-        return [CC, *self.flavour.lflags, f"{Path(unit).name}.o", objects, "lib.o", *compiler.native_c_libraries, "-o", name]
+        return [
+            CC,
+            *self.flavour.lflags,
+            f"{Path(unit).name}.o",
+            objects,
+            "lib.o",
+            *compiler.native_c_libraries,
+            "-o",
+            name,
+        ]
 
 
 @cache
@@ -227,7 +303,14 @@ def tests_of(compiler: Compiler, flavour: Flavour) -> list[tuple[str, str]]:
 
 @cache
 def list_of(program: Path, *options: str) -> Sequence[str]:
-    done = subprocess.run([program, *(options or ("--list",))], capture_output=True, text=True, env=environment(), stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [program, *(options or ("--list",))],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        check=False,
+    )
     if done.returncode != 0:
         raise steps.BuildFailed(f"{program} --list ended with code {done.returncode}\n{done.stderr[-500:]}")
     return done.stdout.split()

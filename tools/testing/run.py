@@ -17,9 +17,29 @@ OUT = Path(os.environ.get("BUILD") or ROOT / "_build").resolve()
 BUILD = OUT / "test"
 SKIPPED = 77
 # What a developer's shell may set, and would change what is tested.
-UNWANTED = ("OCAMLRUNPARAM", "CAMLRUNPARAM", "OCAMLPARAM", "OCAMLLIB", "CAMLLIB", "OUTHEAP", "CAML_LD_LIBRARY_PATH", "OCAML_WHERE_PATH",
-            "OCAML_VERSION", "OPAM_SWITCH_PREFIX", "CFLAGS", "RUSTFLAGS", "RUST_BACKTRACE", "OCAMLPATH", "OCAMLFIND_CONF", "DUNE_BUILD_DIR",
-            "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BUILD", "OCAML")
+UNWANTED = (
+    "OCAMLRUNPARAM",
+    "CAMLRUNPARAM",
+    "OCAMLPARAM",
+    "OCAMLLIB",
+    "CAMLLIB",
+    "OUTHEAP",
+    "CAML_LD_LIBRARY_PATH",
+    "OCAML_WHERE_PATH",
+    "OCAML_VERSION",
+    "OPAM_SWITCH_PREFIX",
+    "CFLAGS",
+    "RUSTFLAGS",
+    "RUST_BACKTRACE",
+    "OCAMLPATH",
+    "OCAMLFIND_CONF",
+    "DUNE_BUILD_DIR",
+    "MAKEFLAGS",
+    "MFLAGS",
+    "MAKELEVEL",
+    "BUILD",
+    "OCAML",
+)
 
 
 def shown(path: Path) -> str:
@@ -70,7 +90,13 @@ class Outcome:
     def again(self) -> str:
         """The shell command that repeats it from the top of the repository."""
         settings = [f"{name}={shlex.quote(value)}" for name, value in self.settings.items()]
-        return " ".join([f"cd {shlex.quote(shown(self.folder))} &&", *(["env", *settings] if settings else []), shlex.join(self.command)])
+        return " ".join(
+            [
+                f"cd {shlex.quote(shown(self.folder))} &&",
+                *(["env", *settings] if settings else []),
+                shlex.join(self.command),
+            ]
+        )
 
 
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -78,7 +104,9 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     return kept | dict(settings or {})
 
 
-def run(command: Sequence[str | Path], folder: Path, log: Path, limit: float, settings: Mapping[str, str] | None = None) -> Outcome:
+def run(
+    command: Sequence[str | Path], folder: Path, log: Path, limit: float, settings: Mapping[str, str] | None = None
+) -> Outcome:
     """`settings` are added to the environment. The whole process group ends with the program or at the limit."""
     words = [str(word) for word in command]
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -86,8 +114,15 @@ def run(command: Sequence[str | Path], folder: Path, log: Path, limit: float, se
     outcome = Outcome(words, folder, log, limit, code=127, seconds=0, settings=dict(settings or {}))
     with log.open("wb") as out:
         try:
-            process = subprocess.Popen(words, cwd=folder, env=environment(settings), stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                       start_new_session=True)
+            process = subprocess.Popen(
+                words,
+                cwd=folder,
+                env=environment(settings),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
         except OSError as error:
             out.write(f"{error}\n".encode())
             return outcome

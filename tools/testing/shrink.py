@@ -32,7 +32,7 @@ def smaller(command: Sequence[str]) -> Iterator[list[str]]:
         wanted = (1, now - 1) if option in FEWER else (now // 10, now // 2, now * 3 // 4)
         for value in dict.fromkeys(wanted):
             if 1 <= value < now:
-                yield [*words[:at], str(value), *words[at + 1:]]
+                yield [*words[:at], str(value), *words[at + 1 :]]
     for option in ("--idle-main", "--recycle"):
         if option in words:
             yield [word for word in words if word != option]

@@ -61,12 +61,23 @@ def step(folder: Path, files: Iterable[Path], words: Iterable[object], build: Ca
     return folder
 
 
-def command(words: Sequence[str | Path], folder: Path, settings: dict[str, str] | None = None, limit: float = 1200) -> str:
+def command(
+    words: Sequence[str | Path], folder: Path, settings: dict[str, str] | None = None, limit: float = 1200
+) -> str:
     """Runs a command of a build; its output, or BuildFailed."""
     texts = [str(word) for word in words]
     try:
-        done = subprocess.run(texts, cwd=folder, env=environment(settings), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              errors="replace", timeout=limit, check=False)
+        done = subprocess.run(
+            texts,
+            cwd=folder,
+            env=environment(settings),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=limit,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildFailed(f"{shlex.join(texts)}\n{error}") from error
     with (folder / "build.log").open("a") as log:

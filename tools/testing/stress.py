@@ -62,7 +62,10 @@ def _run_one(case: Case) -> str:
 
     limits = resource.getrlimit(resource.RLIMIT_CORE)
     tsan = "tsan" in case.group  # its shadow memory makes core files of terabytes
-    resource.setrlimit(resource.RLIMIT_CORE, (0 if tsan else min(CORE, limits[1]) if limits[1] != resource.RLIM_INFINITY else CORE, limits[1]))
+    resource.setrlimit(
+        resource.RLIMIT_CORE,
+        (0 if tsan else min(CORE, limits[1]) if limits[1] != resource.RLIM_INFINITY else CORE, limits[1]),
+    )
     try:
         outcome = again(case.command, case.limit)
         if outcome.passed or outcome.skipped:
@@ -95,5 +98,7 @@ def run_stress(stress: Stress) -> int:
             failures += [failure] if failure else []
         seed += 10
     if failures:
-        pytest.fail(f"{len(failures)} of {passed + len(failures)} runs failed\n" + "\n".join(failures[:SHOWN]), pytrace=False)
+        pytest.fail(
+            f"{len(failures)} of {passed + len(failures)} runs failed\n" + "\n".join(failures[:SHOWN]), pytrace=False
+        )
     return passed

@@ -38,7 +38,11 @@ class Runtime:
     @property
     def options(self) -> list[str]:
         """Gc.compact of 5.3's debug runtime fails by itself (boxroot/test/README.md)."""
-        return ["--no-compaction"] if self.flavour == "debug" and self.compiler.major >= 5 and self.compiler.faulty_debug_account else []
+        return (
+            ["--no-compaction"]
+            if self.flavour == "debug" and self.compiler.major >= 5 and self.compiler.faulty_debug_account
+            else []
+        )
 
     def settings(self, outheap: str = "", runparam: str = "") -> dict[str, str]:
         params = [p for p in ("V=1,v=0" if self.flavour == "debug" else "", runparam) if p]
@@ -59,7 +63,19 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
         words = [*start, "-g", "-w", WARNINGS, *more]
         if library:
             words += ["-I", library, "-runtime-variant", variants.SUFFIX[runtime.flavour]]
-        steps.command([*words, *compiler.libraries, f"unix.{kind}", f"threads.{kind}", *(f"{m}.ml" for m in MODULES), "c_foreign.o", "-o", "torture"], folder)
+        steps.command(
+            [
+                *words,
+                *compiler.libraries,
+                f"unix.{kind}",
+                f"threads.{kind}",
+                *(f"{m}.ml" for m in MODULES),
+                "c_foreign.o",
+                "-o",
+                "torture",
+            ],
+            folder,
+        )
         steps.command([*words, "recycle.ml", "c_recycle_stubs.o", "-o", "recycle"], folder)
 
     def make() -> None:
@@ -67,17 +83,51 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
             shutil.copy(file, folder)
         shutil.copy(ROOT / f"tools/ocaml/par{compiler.major}.ml", folder / "par.ml")
         for unit in ("foreign", "recycle_stubs"):
-            steps.command([CC, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-c", SOURCES / f"{unit}.c",
-                           "-o", f"c_{unit}.o", f"-I{HOME}/include", f"-I{compiler.where}"], folder)
+            steps.command(
+                [
+                    CC,
+                    "-std=gnu11",
+                    "-O2",
+                    "-g",
+                    "-Wall",
+                    "-Wextra",
+                    "-Wno-unused-parameter",
+                    "-Werror",
+                    "-c",
+                    SOURCES / f"{unit}.c",
+                    "-o",
+                    f"c_{unit}.o",
+                    f"-I{HOME}/include",
+                    f"-I{compiler.where}",
+                ],
+                folder,
+            )
         link()
 
     words = [runtime, (library / "built").read_text() if library and not runtime.library else library]
     return steps.step(folder, files, words, make)
 
 
-def case_of(runtime: Runtime, name: str, command: list[str], limit: float, outheap: str = "", runparam: str = "", random: bool = False,
-            folder: Path | None = None) -> Case:
-    return Case("outheap", runtime.name, f"torture/{name}", command, limit, lambda: folder or build(runtime), runtime.settings(outheap, runparam), random)
+def case_of(
+    runtime: Runtime,
+    name: str,
+    command: list[str],
+    limit: float,
+    outheap: str = "",
+    runparam: str = "",
+    random: bool = False,
+    folder: Path | None = None,
+) -> Case:
+    return Case(
+        "outheap",
+        runtime.name,
+        f"torture/{name}",
+        command,
+        limit,
+        lambda: folder or build(runtime),
+        runtime.settings(outheap, runparam),
+        random,
+    )
 
 
 def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | None = None) -> list[Case]:
@@ -106,7 +156,8 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
 def recycle_cases(runtime: Runtime) -> list[Case]:
     modes = ("malloc", "mmap", "chunks", "beside")
     return [case_of(runtime, f"recycle-{mode}", ["./recycle", mode], 300, "reserve=2G") for mode in modes] + [
-        case_of(runtime, f"recycle-met-{mode}", ["./recycle", mode, "met"], 300) for mode in modes]
+        case_of(runtime, f"recycle-met-{mode}", ["./recycle", mode, "met"], 300) for mode in modes
+    ]
 
 
 def scenario_cases(runtime: Runtime) -> list[Case]:
@@ -118,5 +169,7 @@ def scenario_cases(runtime: Runtime) -> list[Case]:
             if kind in NEEDS_RESERVE and not runtime.is_variant:
                 continue
             command = ["./torture", "--scenario", f"{scenario}:{kind}", *runtime.options]
-            cases.append(case_of(runtime, f"{scenario}:{kind}", command, 120, "reserve=4G" if kind in NEEDS_RESERVE else ""))
+            cases.append(
+                case_of(runtime, f"{scenario}:{kind}", command, 120, "reserve=4G" if kind in NEEDS_RESERVE else "")
+            )
     return cases

@@ -22,7 +22,9 @@ def folder_of(compiler: Compiler, flavour: str) -> Path:
 def library(compiler: Compiler, flavour: str) -> Path:
     """The folder of libasmrun_outheap.a, or of the like for another flavour."""
     folder = folder_of(compiler, flavour)
-    files = [f for part in ("src", "include", "overlay", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()]
+    files = [
+        f for part in ("src", "include", "overlay", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()
+    ]
 
     def build() -> None:
         words = [TOOL, "--ocaml", compiler.prefix, "--output", folder, "--flavours", flavour]

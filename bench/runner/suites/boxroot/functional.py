@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The functional test that every implementation has to pass: workloads/functional.ml, with each of them."""
+
 from __future__ import annotations
 
 import subprocess
@@ -29,7 +30,9 @@ class Outcome:
 def run(program, seed: int, steps: int, domains: int = 1) -> str | None:
     """What goes wrong."""
     try:
-        done = subprocess.run([program, str(seed), str(steps), str(domains)], capture_output=True, text=True, timeout=SECONDS)
+        done = subprocess.run(
+            [program, str(seed), str(steps), str(domains)], capture_output=True, text=True, timeout=SECONDS
+        )
     except subprocess.TimeoutExpired:
         return f"seed {seed}, {domains} domains: not through after {SECONDS:g} s"
     if done.returncode == 0:
@@ -49,12 +52,22 @@ def check(i: Implementation, compiler: Compiler, seeds=SEEDS) -> Outcome:
         return Outcome(i.name, False, f"was not built: {str(error)[:500]}")
     wrong = [w for seed in seeds if (w := run(program, seed, STEPS))]
     if i.rootless:
-        return Outcome(i.name, len(wrong) == len(seeds), "keeps nothing alive, and the test says so" if wrong else "the test does not see that it keeps nothing alive")
+        return Outcome(
+            i.name,
+            len(wrong) == len(seeds),
+            "keeps nothing alive, and the test says so"
+            if wrong
+            else "the test does not see that it keeps nothing alive",
+        )
     domains = 1
     if compiler.ocaml5 and not i.one_thread:
         domains = 2
         wrong += [w for seed in seeds if (w := run(program, seed, STEPS_OF_A_DOMAIN, domains))]
-    return Outcome(i.name, not wrong, "; ".join(wrong) or f"passes with {len(seeds)} seeds" + (", on one and on two domains" if domains > 1 else ""))
+    return Outcome(
+        i.name,
+        not wrong,
+        "; ".join(wrong) or f"passes with {len(seeds)} seeds" + (", on one and on two domains" if domains > 1 else ""),
+    )
 
 
 def command(compiler: Compiler, names: set[str]) -> int:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Why an implementation is not measured in a workload: for each pair of them there is a case, or a reason here."""
+
 from __future__ import annotations
 
 from ...compiler import BENCH
@@ -10,7 +11,9 @@ NO_DOMAINS = "OCaml 4.14 has no domains"
 LOGARITHMIC = "each operation searches a skip list, and each minor collection visits all roots: it takes minutes, and perm_count, synthetic and index show it"
 
 # Workloads in which more than one thread or domain uses the roots of one.
-SHARED = {"parallel", "remote", "flood", "exchange", "crowd", "contention"} | {w for w in WORKLOADS if w.endswith("_domains")}
+SHARED = {"parallel", "remote", "flood", "exchange", "crowd", "contention"} | {
+    w for w in WORKLOADS if w.endswith("_domains")
+}
 # Those of them in which a thread deletes without the lock, and nothing else is measured.
 WITHOUT_LOCK = {"flood"}
 COUNTED = {"instructions", "root_share"}
@@ -49,8 +52,11 @@ def adaptor_reason(workload: Workload, i: Implementation) -> str:
     if i.adaptors == "in_place":
         return "a root within the nodes of a structure: choice only"
     if i.name.startswith("ocaml_") or i.name in ("gc", "ocaml"):
-        return "C holds the values in this workload, and what lies in OCaml's heap would move away from it" if not workload.modules else \
-            f"has no {' or '.join(workload.modules)}: another baseline of OCaml's heap stands for it"
+        return (
+            "C holds the values in this workload, and what lies in OCaml's heap would move away from it"
+            if not workload.modules
+            else f"has no {' or '.join(workload.modules)}: another baseline of OCaml's heap stands for it"
+        )
     return f"has no {' or '.join(workload.modules)}"
 
 
@@ -89,7 +95,12 @@ def covered(workload: Workload, i: Implementation, ocaml5: bool) -> bool:
 
 def empty(ocaml5: bool) -> dict[tuple[str, str], str | None]:
     """(implementation, workload) -> why, of every pair without a case."""
-    return {(i.name, w.name): reason(w, i, ocaml5) for w in WORKLOADS.values() for i in IMPLEMENTATIONS.values() if not covered(w, i, ocaml5)}
+    return {
+        (i.name, w.name): reason(w, i, ocaml5)
+        for w in WORKLOADS.values()
+        for i in IMPLEMENTATIONS.values()
+        if not covered(w, i, ocaml5)
+    }
 
 
 WHY_NOT = empty(ocaml5=True)

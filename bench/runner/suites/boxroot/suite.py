@@ -45,7 +45,9 @@ def without_what_is_missing(jobs: list[Job], compiler: Compiler, absent: list[Ab
         if j.workload.needs and not shutil.which(j.workload.needs[0]):
             subprocess.run([ROOT / "tools" / "need", *j.workload.needs], stdout=subprocess.DEVNULL)
             if not shutil.which(j.workload.needs[0]):
-                absent.append(Absence(*j.key, f"{j.workload.needs[0]} is missing (Debian: {' '.join(j.workload.needs[1:])})"))
+                absent.append(
+                    Absence(*j.key, f"{j.workload.needs[0]} is missing (Debian: {' '.join(j.workload.needs[1:])})")
+                )
     jobs = [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs[0])]
     if not shutil.which("valgrind"):
         absent += [Absence(*j.key, "valgrind is missing") for j in jobs if j.workload.measure]

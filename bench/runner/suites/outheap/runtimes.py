@@ -113,7 +113,7 @@ class Runtimes:
         if not wanted:
             return
         if not TOOL.exists():
-            self.why |= {v: "outheap/tool/outheap-build does not exist" for v in wanted}
+            self.why |= dict.fromkeys(wanted, "outheap/tool/outheap-build does not exist")
             return
         known = subprocess.run([TOOL, "--help"], capture_output=True, text=True).stdout
         for variant, flavour in list(wanted.items()):

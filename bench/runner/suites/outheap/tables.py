@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The table of workloads. To add one, add its file in workloads/ (or its way of being built in programs.py) and an entry here."""
+
 from __future__ import annotations
 
 from ...model import Case, Workload
@@ -12,12 +13,39 @@ MAIN = (BASE, NO_NAKED, TABLE, OURS)
 QUICK, FULL = ("quick",), ("full",)
 
 
-def marking(label: str, size: int, order: str = "random", shapes: str = "regular", immediates: int = 600, statics: int = 70,
-            rivals: tuple[str, ...] = MAIN, modes: tuple[str, ...] = FULL, repeats: int = 3, count: bool = False, once: bool = False) -> Case:
+def marking(
+    label: str,
+    size: int,
+    order: str = "random",
+    shapes: str = "regular",
+    immediates: int = 600,
+    statics: int = 70,
+    rivals: tuple[str, ...] = MAIN,
+    modes: tuple[str, ...] = FULL,
+    repeats: int = 3,
+    count: bool = False,
+    once: bool = False,
+) -> Case:
     seconds = size / 800 * ((4 + 1.5 * repeats) if order == "random" else (1.5 + 0.4 * repeats))
-    arguments = (str(size), order, shapes, str(immediates), str(statics), "1" if count else str(repeats), *(("count",) if count else ()))
-    return Case(label, arguments, (COUNTING,) if count else rivals, modes, seconds=seconds, timeout=60 + 20 * seconds,
-                    once=once or count, gigabytes=1.4 * size / 1000)
+    arguments = (
+        str(size),
+        order,
+        shapes,
+        str(immediates),
+        str(statics),
+        "1" if count else str(repeats),
+        *(("count",) if count else ()),
+    )
+    return Case(
+        label,
+        arguments,
+        (COUNTING,) if count else rivals,
+        modes,
+        seconds=seconds,
+        timeout=60 + 20 * seconds,
+        once=once or count,
+        gigabytes=1.4 * size / 1000,
+    )
 
 
 # Shares are those of fields that do not link a chain, in thousandths.
@@ -41,36 +69,97 @@ TURNOVER = (
     ("0.1 to 16 MB, 200 MB in all", ("100", "16000", "200", "600")),
 )
 
-WORKLOADS = {w.name: w for w in [
-    Workload("marking", "one major collection of a heap of small blocks that stays as it is (processor time)",
-             tuple(marking(**m) for m in MARKING), measure=execute.printed, hidden=("building", "mappings"), context=("in huge pages",)),
-    Workload("marking, words", "what the marker looks at in one such collection (instrumented runtime)",
-             tuple(marking(**m, count=True) for m in MARKING if m["size"] < 1000), program="marking", measure=execute.printed),
-    Workload("access", "random reads of memory in small and in huge pages, in C: what the machine offers", (
-        Case("0.8 GB", ("800",), (BASE,), seconds=12, gigabytes=1.0),), measure=execute.printed),
-    Workload("compaction", "a heap of two kinds of blocks, one freed, compacted, all freed, compacted; built again, half of each freed at random, compacted", (
-        Case("0.5 GB", ("500",), QUICK_TIMED, QUICK, seconds=3),
-        Case("0.5 GB", ("500",), TIMED, FULL, seconds=3),
-        Case("2 GB", ("2000",), MAIN, FULL, seconds=12, timeout=300, gigabytes=3),
-    ), measure=execute.over_time, context=("huge: ",)),
-    Workload("turnover", "large arrays that come and go, a random one replaced each time (processor time)", tuple(
-        Case(label, arguments, (BASE, TABLE, OURS) if mode == QUICK else MAIN, mode, seconds=3)
-        for mode in (QUICK, FULL) for label, arguments in TURNOVER), measure=execute.printed),
-    Workload("system calls", "compaction, under strace", (
-        Case("0.5 GB", ("500",), (BASE, OURS), QUICK, seconds=6, once=True),
-        Case("0.5 GB", ("500",), TIMED, FULL, seconds=6, once=True),
-    ), program="compaction", measure=execute.system_calls),
-    Workload("ocamlopt", "the compiler itself, on a generated parser, without the assembler", (
-        Case("26,000 lines", ("400",), QUICK_TIMED, QUICK, seconds=2.5),
-        Case("26,000 lines", ("400",), TIMED, FULL, seconds=2.5),
-        Case("66,000 lines", ("1000",), TIMED, FULL, seconds=6),
-    ), measure=execute.compile_parser, hidden=("wall",)),
-    Workload("coq", "coqc on files of its own library", (
-        Case("FMapAVL.v", ("FSets/FMapAVL",), MAIN, QUICK, seconds=6),
-        *(Case(f"{f.rsplit('/', 1)[-1]}.v", (f,), TIMED, FULL, seconds=5)
-          for f in ("FSets/FMapAVL", "FSets/FMapFullAVL", "MSets/MSetRBT", "Strings/Byte")),
-    ), measure=execute.compile_theory, hidden=("wall",)),
-    *(Workload(f"{program}, words", "what the marker looks at from start to end (instrumented runtime)", (
-        Case(label, (program, argument), (COUNTING,), seconds=seconds, once=True),), program=program, measure=execute.counted)
-      for program, label, argument, seconds in (("ocamlopt", "26,000 lines", "400", 4), ("coq", "FMapAVL.v", "FSets/FMapAVL", 9))),
-]}
+WORKLOADS = {
+    w.name: w
+    for w in [
+        Workload(
+            "marking",
+            "one major collection of a heap of small blocks that stays as it is (processor time)",
+            tuple(marking(**m) for m in MARKING),
+            measure=execute.printed,
+            hidden=("building", "mappings"),
+            context=("in huge pages",),
+        ),
+        Workload(
+            "marking, words",
+            "what the marker looks at in one such collection (instrumented runtime)",
+            tuple(marking(**m, count=True) for m in MARKING if m["size"] < 1000),
+            program="marking",
+            measure=execute.printed,
+        ),
+        Workload(
+            "access",
+            "random reads of memory in small and in huge pages, in C: what the machine offers",
+            (Case("0.8 GB", ("800",), (BASE,), seconds=12, gigabytes=1.0),),
+            measure=execute.printed,
+        ),
+        Workload(
+            "compaction",
+            "a heap of two kinds of blocks, one freed, compacted, all freed, compacted; built again, half of each freed at random, compacted",
+            (
+                Case("0.5 GB", ("500",), QUICK_TIMED, QUICK, seconds=3),
+                Case("0.5 GB", ("500",), TIMED, FULL, seconds=3),
+                Case("2 GB", ("2000",), MAIN, FULL, seconds=12, timeout=300, gigabytes=3),
+            ),
+            measure=execute.over_time,
+            context=("huge: ",),
+        ),
+        Workload(
+            "turnover",
+            "large arrays that come and go, a random one replaced each time (processor time)",
+            tuple(
+                Case(label, arguments, (BASE, TABLE, OURS) if mode == QUICK else MAIN, mode, seconds=3)
+                for mode in (QUICK, FULL)
+                for label, arguments in TURNOVER
+            ),
+            measure=execute.printed,
+        ),
+        Workload(
+            "system calls",
+            "compaction, under strace",
+            (
+                Case("0.5 GB", ("500",), (BASE, OURS), QUICK, seconds=6, once=True),
+                Case("0.5 GB", ("500",), TIMED, FULL, seconds=6, once=True),
+            ),
+            program="compaction",
+            measure=execute.system_calls,
+        ),
+        Workload(
+            "ocamlopt",
+            "the compiler itself, on a generated parser, without the assembler",
+            (
+                Case("26,000 lines", ("400",), QUICK_TIMED, QUICK, seconds=2.5),
+                Case("26,000 lines", ("400",), TIMED, FULL, seconds=2.5),
+                Case("66,000 lines", ("1000",), TIMED, FULL, seconds=6),
+            ),
+            measure=execute.compile_parser,
+            hidden=("wall",),
+        ),
+        Workload(
+            "coq",
+            "coqc on files of its own library",
+            (
+                Case("FMapAVL.v", ("FSets/FMapAVL",), MAIN, QUICK, seconds=6),
+                *(
+                    Case(f"{f.rsplit('/', 1)[-1]}.v", (f,), TIMED, FULL, seconds=5)
+                    for f in ("FSets/FMapAVL", "FSets/FMapFullAVL", "MSets/MSetRBT", "Strings/Byte")
+                ),
+            ),
+            measure=execute.compile_theory,
+            hidden=("wall",),
+        ),
+        *(
+            Workload(
+                f"{program}, words",
+                "what the marker looks at from start to end (instrumented runtime)",
+                (Case(label, (program, argument), (COUNTING,), seconds=seconds, once=True),),
+                program=program,
+                measure=execute.counted,
+            )
+            for program, label, argument, seconds in (
+                ("ocamlopt", "26,000 lines", "400", 4),
+                ("coq", "FMapAVL.v", "FSets/FMapAVL", 9),
+            )
+        ),
+    ]
+}
