@@ -1,7 +1,8 @@
 # The targets only call the scripts in tools/, which read the same variables.
-#   OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, newest, … or the folder where an OCaml is installed. Without it, the
-#   ocamlfind or ocamlopt in PATH; if there is none, the newest OCaml 5, which is built once and cached.
-#   BUILD=FOLDER builds there instead of in _build/. BOXROOT_INSTALL=no never calls apt-get to install what is missing.
+#   OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, newest, … or the folder where an OCaml is
+#   installed. Without it, the ocamlfind or ocamlopt in PATH; if there is none, the newest OCaml 5, which is built once
+#   and cached. BUILD=FOLDER builds there instead of in _build/. BOXROOT_INSTALL=no never calls apt-get to install what
+#   is missing.
 OCAML ?=
 SECONDS ?= 3600
 BUILD ?=

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """docs/using.md, line by line: the files and commands of each section, in a folder of its own.
 
-A block ```LANGUAGE FILE is written to FILE. A block ```sh is run with `sh -eu`. A block ```text is the whole output of the
-commands before it. A section without commands has nothing to test.
+A block ```LANGUAGE FILE is written to FILE. A block ```sh is run with `sh -eu`. A block ```text is the whole output of
+the commands before it. A section without commands has nothing to test.
 """
 
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The dune packages, installed into a prefix of their own and used from dune-stubs, and the library inside its user's workspace."""
+"""The dune packages, installed into a prefix of their own and used from dune-stubs, and the library inside its user's
+workspace."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ if [ -n "${BUILD:-}" ]; then mkdir -p "$BUILD" && build=$(cd "$BUILD" && pwd) ||
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 die() { local code=$1; shift; say "$*"; exit "$code"; }
 usage() { sed -n '2,/^[^#]/p' "$0" | sed '$d; s/^# \{0,1\}//'; }
-# need COMMAND PACKAGE: installs PACKAGE when COMMAND is missing, if this user may. A compiler that the user chose is not replaced.
+# need COMMAND PACKAGE: installs PACKAGE when COMMAND is missing, if this user may. A compiler that the user chose is
+# not replaced.
 need() {
   command -v "$1" >/dev/null 2>&1 && return
   case $1 in "${CC:-}"|"${CXX:-}") die 2 "there is no command $1 (from CC or CXX)";; esac
@@ -42,7 +43,8 @@ summary() { awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf
 
 # --- Debian's source packages ----------------------------------------------------------------------------------------
 
-# apt with package lists of its own for one suite of the archive; the system's are not touched. Set `suite` and `apt_dir` first.
+# apt with package lists of its own for one suite of the archive; the system's are not touched. Set `suite` and
+# `apt_dir` first.
 apt_private() { # apt_private apt-get|apt-cache ARGS…
   local tool=$1; shift
   "$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The first hour, where it goes wrong: what the scripts in tools/ say and do without a network, with bad input, in odd places.
+"""The first hour, where it goes wrong: what the scripts in tools/ say and do without a network, with bad input, in odd
+places.
 
     tools/python test -m pytest tools/test_tools.py
 
-Nothing here uses the network, installs anything, or builds a compiler. OCAML (a version or a prefix) chooses the compiler.
+Nothing here uses the network, installs anything, or builds a compiler. OCAML (a version or a prefix) chooses the
+compiler.
 """
 
 import os

@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* What every workload needs: clocks, parameters, and the output that the runner reads: one line "name TAB value TAB unit" per metric. *)
+(* What every workload needs: clocks, parameters, and the output that the runner reads: one line "name TAB value TAB
+   unit" per metric. *)
 external wall : unit -> (float [@unboxed]) = "bench_wall_byte" "bench_wall" [@@noalloc]
 external cpu : unit -> (float [@unboxed]) = "bench_cpu_byte" "bench_cpu" [@@noalloc]
 external thread_cpu : unit -> (float [@unboxed]) = "bench_thread_cpu_byte" "bench_thread_cpu" [@@noalloc]
@@ -19,8 +20,8 @@ let median samples =
   let sorted = List.sort compare samples in
   List.nth sorted (List.length sorted / 2)
 
-(* The processor time of one operation, when [f n] does [n] of them: f is called for at least [seconds]. The clock: that of
-   the process, or that of the thread where others run beside it. *)
+(* The processor time of one operation, when [f n] does [n] of them: f is called for at least [seconds]. The clock: that
+   of the process, or that of the thread where others run beside it. *)
 let ns_per_operation ?(clock = cpu) ~seconds ~chunk f =
   let start = clock () in
   let rec go operations =
@@ -40,8 +41,8 @@ let gc_metrics () =
   metric "gc: top heap" (float (s.top_heap_words * 8)) "B"
 
 (* Runs a single-threaded workload and reports its time. Processor time is the figure to compare: it does not count what
-   other programs of the machine do. User time leaves out what the system does, mostly handing out memory. Where [run] makes
-   several copies of the same work, on as many domains, both are those of one copy. *)
+   other programs of the machine do. User time leaves out what the system does, mostly handing out memory. Where [run]
+   makes several copies of the same work, on as many domains, both are those of one copy. *)
 let timed ?(copies = 1) run =
   let wall0 = wall () and cpu0 = cpu () and user0 = user () in
   let result = run () in

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The list monad in C, as a foreign library would have it: malloc'ed nodes, each with an element that keeps an OCaml value
-   alive, and closures that it calls back. A list belongs to whoever has it; each function takes over the lists it is given.
-   Who includes this defines `element` and, for it,
+/* The list monad in C, as a foreign library would have it: malloc'ed nodes, each with an element that keeps an OCaml
+   value alive, and closures that it calls back. A list belongs to whoever has it; each function takes over the lists it
+   is given. Who includes this defines `element` and, for it,
      element_begin(&e, v)   makes it hold v
      element_move(&to, &e)  hands over what e holds to another, new element
      element_end(&e)        ends it; what it held. */

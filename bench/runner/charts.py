@@ -116,7 +116,8 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
     )
 
 
-# --- curves --------------------------------------------------------------------------------------------------------------
+# --- curves
+# --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -279,7 +280,8 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
     return out
 
 
-# --- pictures ------------------------------------------------------------------------------------------------------------
+# --- pictures
+# ------------------------------------------------------------------------------------------------------------
 
 STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#24292f}.small{font-size:11px;fill:#57606a}
 .title{font-size:13px;font-weight:600}.grid{stroke:#d0d7de;stroke-width:1}.one{stroke:#57606a;stroke-width:1.2}
@@ -306,7 +308,8 @@ def shade(ratio: Ratio) -> str:
 
 
 def picture(run: Run, suite: Suite, plain: set[str]) -> str:
-    """Ratios of the headline figures, in a logarithmic scale. `plain`: suffixes of labels of other builds, which are left out."""
+    """Ratios of the headline figures, in a logarithmic scale. `plain`: suffixes of labels of other builds, which are
+    left out."""
     rows: list[tuple[str, str, Ratio | None]] = []
     for title, workloads in suite.groups.items():
         some = []

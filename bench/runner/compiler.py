@@ -64,7 +64,8 @@ class Compiler:
         self.flambda = "flambda: true" in self._ask("-config")
         self.ocaml5 = int(self.version.split(".")[0]) >= 5
         self.cc = os.environ.get("CC", "cc")
-        # What ocamlc runs for a C file: dune's :standard flags are these too. ocamlopt's own can lack -fPIC (OCaml 5.3.0).
+        # What ocamlc runs for a C file: dune's :standard flags are these too. ocamlopt's own can lack -fPIC (OCaml
+        # 5.3.0).
         self.users_cc, *self.users_flags = shlex.split(self._ask("-config-var", "bytecomp_c_compiler"))
         self.build_dir = BUILT / self.version
 

@@ -17,8 +17,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from .model import Absence, Job
 from .results import SERIES_FIELDS, Figure
 
-# What a round of a job is worth, in seconds for which it is run: a first round most, since it fills a cell; then the next
-# two of the main columns, since an interval needs them.
+# What a round of a job is worth, in seconds for which it is run: a first round most, since it fills a cell; then the
+# next two of the main columns, since an interval needs them.
 FIRST, SURE, MAIN = 24.0, 8.0, 3.0
 SURE_ROUNDS = 3
 

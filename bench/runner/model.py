@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a suite is made of: its tables (implementations, workloads, their cases, targets) and how its programs are built."""
+"""What a suite is made of: its tables (implementations, workloads, their cases, targets) and how its programs are
+built."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of the medians over the rounds. `low`, `high`: its bootstrap interval, where both sides have two rounds or more."""
+    """Of the medians over the rounds. `low`, `high`: its bootstrap interval, where both sides have two rounds or
+    more."""
 
     value: float
     low: float | None

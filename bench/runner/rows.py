@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Rows of the published tables: one figure of ours beside that of the base, with what others have and how much is left."""
+"""Rows of the published tables: one figure of ours beside that of the base, with what others have and how much is
+left."""
 
 from __future__ import annotations
 

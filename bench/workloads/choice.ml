@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* choice: perm_count with the list monad itself in foreign code. C keeps the lists, a root per element, and calls OCaml closures
-   back. Persistent: putting two lists together makes new nodes, to which the elements go over; ephemeral: changes the nodes
-   that are there. With several domains, each does it all. Arguments: n, persistent|ephemeral, domains. *)
+(* choice: perm_count with the list monad itself in foreign code. C keeps the lists, a root per element, and calls OCaml
+   closures back. Persistent: putting two lists together makes new nodes, to which the elements go over; ephemeral:
+   changes the nodes that are there. With several domains, each does it all. Arguments: n, persistent|ephemeral,
+   domains. *)
 
 (* [x] inserted into [l], at every place. *)
 let rec insert x l =

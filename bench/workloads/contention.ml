@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* contention: one array of roots that several domains change at the same time. At each step a domain makes a root, swaps it with the
-   one in a random slot, reads and deletes that; most of those were made by another domain. Threads without the lock, if
-   there are any, take roots out of random slots and delete them. With few slots, all live roots of a domain lie in one pool: so
-   many at once create and delete in it. Reports wall clock and processor time per step.
+(* contention: one array of roots that several domains change at the same time. At each step a domain makes a root,
+   swaps it with the one in a random slot, reads and deletes that; most of those were made by another domain. Threads
+   without the lock, if there are any, take roots out of random slots and delete them. With few slots, all live roots of
+   a domain lie in one pool: so many at once create and delete in it. Reports wall clock and processor time per step.
    Arguments: domains, threads, slots, steps of all domains together. *)
 
 external setup : slots:int -> unit = "contention_setup"

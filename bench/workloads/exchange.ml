@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* exchange: domains in a circle; each creates roots and sends them to the next, and reads and deletes those it receives. With
-   one domain and "threads": a thread without the lock deletes what the domain sends. Reports ns per root, wall clock.
-   The median counts.
+(* exchange: domains in a circle; each creates roots and sends them to the next, and reads and deletes those it
+   receives. With one domain and "threads": a thread without the lock deletes what the domain sends. Reports ns per
+   root, wall clock. The median counts.
    Arguments: domains, roots per domain, measurements, domains|threads. *)
 
 external setup : int -> int -> unit = "exchange_setup" (* queues, roots per queue *)

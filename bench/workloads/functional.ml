@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* functional: what every implementation of a cell must do, for all to pass before any is measured. Random steps make, read, change
-   and delete cells, beside collections of each kind. A value must be what it was made, and be alive, as long as a cell holds
-   it; and be gone after its cell was deleted or changed. With several domains, each does this, and then reads and deletes what
-   the next one has made. Arguments: seed, steps of each domain, domains. *)
+(* functional: what every implementation of a cell must do, for all to pass before any is measured. Random steps make,
+   read, change and delete cells, beside collections of each kind. A value must be what it was made, and be alive, as
+   long as a cell holds it; and be gone after its cell was deleted or changed. With several domains, each does this, and
+   then reads and deletes what the next one has made. Arguments: seed, steps of each domain, domains. *)
 
 type held =
   | Small of { id : int }
@@ -84,7 +84,8 @@ let check_all p =
     read p i
   done
 
-(* What nothing holds any more is gone, and nothing else: after as many collections as it takes a deletion to be carried out. *)
+(* What nothing holds any more is gone, and nothing else: after as many collections as it takes a deletion to be carried
+   out. *)
 let check_collected p =
   if p.size = 0 then p.elements <- [||]
   else Array.fill p.elements p.size (Array.length p.elements - p.size) p.elements.(0);

@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* globroots: 1,024 cells, few changes between two collections. At each step one cell is read and checked and then, with the
-   shares of the test of global roots in OCaml's test suite: in 16 of 37 steps it gets a new value, in 16 it is deleted and another
-   one created, in 4 there is a minor collection and in 1 a full major one. Half of the values are young. With several domains,
-   each does it all. Arguments: steps, domains. *)
+(* globroots: 1,024 cells, few changes between two collections. At each step one cell is read and checked and then, with
+   the shares of the test of global roots in OCaml's test suite: in 16 of 37 steps it gets a new value, in 16 it is
+   deleted and another one created, in 4 there is a minor collection and in 1 a full major one. Half of the values are
+   young. With several domains, each does it all. Arguments: steps, domains. *)
 
 let cells_count = 1024
 let old_values = Array.init cells_count string_of_int

@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* index: a hash table of C over the words of a real text. Its values are OCaml records (where a word stands) and, in a second
-   table, OCaml closures (called when a word is met), held by roots. The tables are filled, updated, queried and evicted from
-   while OCaml code runs. With several domains, each does it all, with tables of its own. Reports ns per word.
-   Arguments: the file with the text, passes over it, domains. *)
+(* index: a hash table of C over the words of a real text. Its values are OCaml records (where a word stands) and, in a
+   second table, OCaml closures (called when a word is met), held by roots. The tables are filled, updated, queried and
+   evicted from while OCaml code runs. With several domains, each does it all, with tables of its own. Reports ns per
+   word. Arguments: the file with the text, passes over it, domains. *)
 
 type table
 

@@ -101,8 +101,9 @@ value index_table_clear(value t)
 
 static int is_letter(unsigned char c) { return (unsigned)((c | 32) - 'a') < 26 || c >= 128; }
 
-/* Reads a text and calls back for each of its words: `first` for one that `postings` does not know, `again` with what it maps
-   to otherwise; the result is what the word maps to from now on. When `handlers` has a closure for the word, calls it too. */
+/* Reads a text and calls back for each of its words: `first` for one that `postings` does not know, `again` with what
+   it maps to otherwise; the result is what the word maps to from now on. When `handlers` has a closure for the word,
+   calls it too. */
 static void scan(table *postings, table *handlers, char const *text, size_t length, value const *first, value const *again)
 {
   for (size_t i = 0, start; i < length;) {

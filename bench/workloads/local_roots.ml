@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* local_roots: a fixpoint reached after N steps, computed by recursion in C that calls back to OCaml at each step. Reports the
-   time of one whole computation. With several domains, each does it all at the same time, and the mean of their times is
-   reported. Arguments: seconds per measurement, measurements of each N (the median counts), domains. *)
+(* local_roots: a fixpoint reached after N steps, computed by recursion in C that calls back to OCaml at each step.
+   Reports the time of one whole computation. With several domains, each does it all at the same time, and the mean of
+   their times is reported. Arguments: seconds per measurement, measurements of each N (the median counts), domains. *)
 
 let computations n count =
   let step x = if x >= float n then x else x +. 1. in

@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* pair: creation, deletion and modification in C, in batches. Reports ns per pair and per modification. Arguments: seconds per
-   measurement, measurements (the median counts). With the arguments "count" and R: R batches of 1,000 of each operation, not timed,
-   for a tool that counts instructions. *)
+(* pair: creation, deletion and modification in C, in batches. Reports ns per pair and per modification. Arguments:
+   seconds per measurement, measurements (the median counts). With the arguments "count" and R: R batches of 1,000 of
+   each operation, not timed, for a tool that counts instructions. *)
 
 external setup : 'a -> unit = "pair_setup"
 external pairs : int -> int -> unit = "pair_create_delete" [@@noalloc]

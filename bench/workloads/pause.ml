@@ -1,12 +1,13 @@
 (* SPDX-License-Identifier: MIT *)
-(* pause: many live values, held by roots in a C array (or by an OCaml list or array), under a mutator that allocates. Reports
-   the pauses that the mutator sees, the time of a full major collection, and what the heap and the process grow by.
-   Arguments: number of values, shuffled|sequential, major cycles to run. *)
+(* pause: many live values, held by roots in a C array (or by an OCaml list or array), under a mutator that allocates.
+   Reports the pauses that the mutator sees, the time of a full major collection, and what the heap and the process grow
+   by. Arguments: number of values, shuffled|sequential, major cycles to run. *)
 
 let megabytes words = float (words * 8) /. 1e6
 let heap_words () = (Gc.quick_stat ()).heap_words
 
-(* Holds [count] small blocks, allocated one after the other. Shuffled: in an order that has nothing to do with their addresses. *)
+(* Holds [count] small blocks, allocated one after the other. Shuffled: in an order that has nothing to do with their
+   addresses. *)
 let fill count ~shuffled =
   Bag.create count;
   let values = Array.init count (fun i -> ref i) in
@@ -29,7 +30,8 @@ let full_major () =
   in
   Bench.metric "full major" (Bench.median times) "ms"
 
-(* The mutator: a window of small lists, each replaced at random, so that most of what is allocated is promoted and dies later. *)
+(* The mutator: a window of small lists, each replaced at random, so that most of what is allocated is promoted and dies
+   later. *)
 let window = Array.make 65_536 []
 
 let allocate lists =

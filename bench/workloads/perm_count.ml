@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* perm_count: all permutations of [0; ..; n-1] in the list monad, each element of a list of choices in a cell. Whoever receives
-   a list of choices consumes it, cells included. Many cells are alive at a time. With several domains, each does it all.
-   Arguments: n, persistent|ephemeral, domains. *)
+(* perm_count: all permutations of [0; ..; n-1] in the list monad, each element of a list of choices in a cell. Whoever
+   receives a list of choices consumes it, cells included. Many cells are alive at a time. With several domains, each
+   does it all. Arguments: n, persistent|ephemeral, domains. *)
 
 let take cell =
   let x = Cell.get cell in

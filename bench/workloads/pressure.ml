@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* pressure: a hash table with OCaml records, in which entries come, are changed, are read and make room for others. The table lies
-   in foreign memory and has a root per entry, or lies in OCaml's heap: what the collector has to do in each case.
-   Arguments: entries, steps. *)
+(* pressure: a hash table with OCaml records, in which entries come, are changed, are read and make room for others. The
+   table lies in foreign memory and has a root per entry, or lies in OCaml's heap: what the collector has to do in each
+   case. Arguments: entries, steps. *)
 
 type record = { key : int; name : string; past : int list }
 

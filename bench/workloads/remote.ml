@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* remote: one domain creates a million roots, then they are deleted from somewhere. Reports ns per root of the deletion (wall
-   clock; median), and of what the owner pays afterwards: a minor collection and the creation of as many roots again.
-   Arguments: roots, measurements, and the places: "local,while-marking,blocking-section,thread,domain,two-domains". *)
+(* remote: one domain creates a million roots, then they are deleted from somewhere. Reports ns per root of the deletion
+   (wall clock; median), and of what the owner pays afterwards: a minor collection and the creation of as many roots
+   again. Arguments: roots, measurements, and the places:
+   "local,while-marking,blocking-section,thread,domain,two-domains". *)
 
 external setup : int -> 'a array -> unit = "remote_setup"
 external create_all : unit -> unit = "remote_create_all" [@@noalloc]

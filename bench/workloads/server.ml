@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* server: an event loop in C that speaks the Redis protocol and calls OCaml closures, under redis-benchmark. Roots hold the closures,
-   the state of each connection, the records of a table of C, and each reply from when it is made until it is sent.
-   Arguments: requests of each kind, connections, requests on the way in each, keys. *)
+(* server: an event loop in C that speaks the Redis protocol and calls OCaml closures, under redis-benchmark. Roots hold
+   the closures, the state of each connection, the records of a table of C, and each reply from when it is made until it
+   is sent. Arguments: requests of each kind, connections, requests on the way in each, keys. *)
 
 type session = { mutable requests : int }
 type record = { mutable data : string; mutable reads : int; mutable writes : int }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An event loop (epoll) and the server's side of the Redis protocol, for OCaml closures: RESP requests come in, each calls the
-   closure of its command, and what that returns goes out. */
+/* An event loop (epoll) and the server's side of the Redis protocol, for OCaml closures: RESP requests come in, each
+   calls the closure of its command, and what that returns goes out. */
 #define _GNU_SOURCE /* accept4 */
 #include "checked_root.h"
 #include <caml/alloc.h>
@@ -171,7 +171,8 @@ static void begin_connection(void)
   watch(fd, EPOLL_CTL_ADD, EPOLLIN, c);
 }
 
-/* Sends replies straight from OCaml's heap: nothing here runs the collector, so no string moves. False: the other side has gone. */
+/* Sends replies straight from OCaml's heap: nothing here runs the collector, so no string moves. False: the other side
+   has gone. */
 static bool send_replies(connection *c)
 {
   while (c->count) {
@@ -202,7 +203,8 @@ static bool send_replies(connection *c)
   return true;
 }
 
-/* A number after `mark`, and the end of its line. 1: *at is after it; 0: not all of it has come; -1: something else has. */
+/* A number after `mark`, and the end of its line. 1: *at is after it; 0: not all of it has come; -1: something else
+   has. */
 static int read_number(connection const *c, size_t *at, char mark, long most, long *number)
 {
   char const *line = c->input + *at, *end = memchr(line, '\n', c->end - *at);

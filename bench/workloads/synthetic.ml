@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
-(* synthetic: cells and values that live and die by generation. A round allocates as many words as the minor heap holds; it creates
-   small roots (a small value) and large roots (a value of the major heap), and fills the rest with values that the GC alone
-   tracks. What does not survive its first minor collection dies a little after it was made; what does survive dies at the end of
-   each round with a fixed probability. With several domains, each does it all.
+(* synthetic: cells and values that live and die by generation. A round allocates as many words as the minor heap holds;
+   it creates small roots (a small value) and large roots (a value of the major heap), and fills the rest with values
+   that the GC alone tracks. What does not survive its first minor collection dies a little after it was made; what does
+   survive dies at the end of each round with a fixed probability. With several domains, each does it all.
    Arguments: name=value, for any of the names below. *)
 
 type parameters = {

@@ -2,11 +2,12 @@
 
 (** Movable GC roots for foreign code, seen from OCaml.
 
-    Roots belong to stubs in C, C++ or Rust, which use them through the header [boxroot.h] of this library; OCaml code has no use for
-    them, since the collector keeps its values alive already. OCaml code can look at the status and the statistics of the library.
+    Roots belong to stubs in C, C++ or Rust, which use them through the header [boxroot.h] of this library; OCaml code
+    has no use for them, since the collector keeps its values alive already. OCaml code can look at the status and the
+    statistics of the library.
 
-    The library is set up by the first root. There is no tear-down here: it would invalidate the roots that foreign code still
-    holds, so foreign code has to call it ([boxroot_teardown]). *)
+    The library is set up by the first root. There is no tear-down here: it would invalidate the roots that foreign code
+    still holds, so foreign code has to call it ([boxroot_teardown]). *)
 
 type status =
   | Not_setup  (** no root was ever created *)
@@ -17,11 +18,12 @@ val status : unit -> status
 (** The state of the library. Any domain may call it at any time. *)
 
 val setup : unit -> (unit, string) result
-(** Prepares the library, or starts it again after a tear-down; does nothing when it is running. Calling it is optional except in one
-    case: with OCaml 4.14, before foreign threads delete roots while no root has been created yet. Error: the reason, from
-    [boxroot_error_string]. *)
+(** Prepares the library, or starts it again after a tear-down; does nothing when it is running. Calling it is optional
+    except in one case: with OCaml 4.14, before foreign threads delete roots while no root has been created yet. Error:
+    the reason, from [boxroot_error_string]. *)
 
-(** Counters since the start of the program, summed over all domains. They are always on and cost nothing on the inline paths. *)
+(** Counters since the start of the program, summed over all domains. They are always on and cost nothing on the inline
+    paths. *)
 type stats = {
   pool_bytes : int;  (** size of a pool *)
   pool_capacity : int;  (** roots per pool *)
@@ -44,7 +46,8 @@ type stats = {
 }
 
 val stats : unit -> stats
-(** A snapshot; counters of running domains may lag. Cost: one pass over the records of all domains that there can be. *)
+(** A snapshot; counters of running domains may lag. Cost: one pass over the records of all domains that there can be.
+    *)
 
 val print_stats : unit -> unit
 (** The same, in words, on the standard output (after flushing {!Stdlib.stdout}). *)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of the checked build: a record for each slot, which says what the slot is at the moment, and where its last root was created
-   and deleted. Knows regions, pools and slots by their addresses, and nothing of domains and locks: every function may be called by any
-   thread, with or without a lock, at any time; none waits for another.
+/* The account of the checked build: a record for each slot, which says what the slot is at the moment, and where its
+   last root was created and deleted. Knows regions, pools and slots by their addresses, and nothing of domains and
+   locks: every function may be called by any thread, with or without a lock, at any time; none waits for another.
 
    A slot's life:
 
@@ -9,10 +9,12 @@
                      │
                      └─teardown─► torn down ─create─► live
 
-   deleted      the program has given the root up; the deletion is still to be carried out, and the slot keeps its value until then
-   quarantined  carried out: no marker needs the value, and the slot holds BXR_DELETED_WORD (quarantine.h); N = BOXROOT_QUARANTINE
-   released     out of the quarantine, on the way to the free list; a deletion that may be deferred once more, but is never
-                quarantined again
+   deleted      the program has given the root up; the deletion is still to be carried out, and the slot keeps its value
+                until then
+   quarantined  carried out: no marker needs the value, and the slot holds BXR_DELETED_WORD (quarantine.h); N =
+                BOXROOT_QUARANTINE
+   released     out of the quarantine, on the way to the free list; a deletion that may be deferred once more, but is
+                never quarantined again
    torn down    live when the library was torn down
 
    Invariants: a slot on a free list, or never used, is free or torn down; any other is live, deleted, quarantined or
@@ -42,8 +44,8 @@ BXR_INTERNAL bool bxr_account_open(void *region);
 BXR_INTERNAL bxr_slot_state bxr_account_state(uintptr_t const *slot);
 BXR_INTERNAL void bxr_account_set_state(uintptr_t const *slot, bxr_slot_state state);
 
-/* The public call that this thread is in was made at `here`. The result is the place of the call around it, if any (a signal handler or a
-   finaliser may make a call within another), which is to be put back by bxr_account_leave. */
+/* The public call that this thread is in was made at `here`. The result is the place of the call around it, if any (a
+   signal handler or a finaliser may make a call within another), which is to be put back by bxr_account_leave. */
 BXR_INTERNAL bxr_site bxr_account_enter(bxr_site here);
 BXR_INTERNAL void bxr_account_leave(bxr_site outer);
 
@@ -56,8 +58,8 @@ BXR_INTERNAL void bxr_account_create(boxroot r);
 /* r becomes deleted, at `here`. Faults as bxr_account_check does, but with the name double delete. */
 BXR_INTERNAL void bxr_account_delete(boxroot r, bxr_site here);
 
-/* A modification has moved the root from `from` to `to`, which is live: `from` becomes deleted in the public call that this thread is in,
-   and `to` counts as created where `from` was. */
+/* A modification has moved the root from `from` to `to`, which is live: `from` becomes deleted in the public call that
+   this thread is in, and `to` counts as created where `from` was. */
 BXR_INTERNAL void bxr_account_move(boxroot from, boxroot to);
 
 /* Ends the program: the memory of the deleted root r was written to. */

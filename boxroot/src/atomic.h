@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Atomic accesses, with the memory order in each name. The builtins work on plain types, so that the same structures can be
-   declared in headers that C++ reads. bxr_load_relaxed is in boxroot/inline.h, where the inline paths use it.
+/* Atomic accesses, with the memory order in each name. The builtins work on plain types, so that the same structures
+   can be declared in headers that C++ reads. bxr_load_relaxed is in boxroot/inline.h, where the inline paths use it.
 
    Orders in use, and why:
-   relaxed   words that only their own domain acts upon; everybody else merely compares them (owner, maker, young_owner, state, home),
-             and counters;
-   acquire,  flags that tell that something is ready: the status of the library, whether the hooks are attached, whether OCaml has
+   relaxed   words that only their own domain acts upon; everybody else merely compares them (owner, maker, young_owner,
+             state, home), and counters;
+   acquire,  flags that tell that something is ready: the status of the library, whether the hooks are attached, whether
+             OCaml has
    release   shut down; the runtime's hooks, and what is called after ours; in the checked build, the records of slots;
    acq_rel   the bitmaps of pending deletions: the deleter's last use of a slot happens before its reuse by the owner;
-   seq_cst   a home and the list of pending pools that belongs to it (remote.c), where one side stores the home and takes the list, the
-             other adds to the list and reads the home again: at least one of them must see the other. Also the depot and the orphans,
-             where less would do but nothing would be gained. */
+   seq_cst   a home and the list of pending pools that belongs to it (remote.c), where one side stores the home and
+             takes the list, the other adds to the list and reads the home again: at least one of them must see the
+             other. Also the depot and the orphans, where less would do but nothing would be gained. */
 #ifndef BXR_ATOMIC_H
 #define BXR_ATOMIC_H
 
@@ -34,7 +35,8 @@
 #define bxr_cas_acq_rel(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)
 
-/* The runtime's hooks are _Atomic objects, which only C11's functions take. Relaxed, release: a hook is published after what it needs. */
+/* The runtime's hooks are _Atomic objects, which only C11's functions take. Relaxed, release: a hook is published after
+   what it needs. */
 #define bxr_hook_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
 #define bxr_hook_cas_release(p, expected, v) \
   atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What every file of the library is compiled with; all others include it first. Linkage of names that are not part of the interface:
-   static in the single compilation unit (all.c), so that two copies of the library, or two versions, never bind to each other;
-   hidden in their shared object when files are compiled one by one. */
+/* What every file of the library is compiled with; all others include it first. Linkage of names that are not part of
+   the interface: static in the single compilation unit (all.c), so that two copies of the library, or two versions,
+   never bind to each other; hidden in their shared object when files are compiled one by one. */
 #ifndef BXR_BASE_H
 #define BXR_BASE_H
 

@@ -59,7 +59,8 @@ static bool checked_modify(boxroot *r, value v, char const *file, int line, void
   return done;
 }
 
-/* Two sets of these: for calls that tell their line; for others, by address or in parentheses, or from another language. */
+/* Two sets of these: for calls that tell their line; for others, by address or in parentheses, or from another
+   language. */
 #define CALLER __builtin_return_address(0)
 boxroot bxr_create_at(value v, char const *file, int line) { return checked_create(v, file, line, CALLER); }
 boxroot bxr_create_in_at(boxroot_domain d, value v, char const *file, int line) { return checked_create_in(d, v, file, line, CALLER); }

@@ -3,8 +3,9 @@
 #include "account.h"
 #include "memory.h"
 
-/* The directory of all regions, in leaves that are made when they are needed. `available` has a bit for each region of which a pool may be in
-   the depot; a thread that finds none there clears it, looks again, and sets it again if there is one after all. */
+/* The directory of all regions, in leaves that are made when they are needed. `available` has a bit for each region of
+   which a pool may be in the depot; a thread that finds none there clears it, looks again, and sets it again if there
+   is one after all. */
 enum { LEAF = 1024, LEAVES = 1024 };
 typedef struct leaf {
   bxr_region *region[LEAF];      /* (atomic) */
@@ -17,7 +18,8 @@ static uint64_t reserved_regions;
 enum { KEPT = 64 };
 static uint64_t kept; /* (atomic) */
 
-/* --- the directory ----------------------------------------------------------------------------------------------------- */
+/* --- the directory
+   ----------------------------------------------------------------------------------------------------- */
 
 static leaf *leaf_of(uint64_t number)
 {
@@ -110,7 +112,8 @@ bxr_pool *bxr_depot_claim(void)
   return p;
 }
 
-/* --- returning --------------------------------------------------------------------------------------------------------- */
+/* --- returning
+   --------------------------------------------------------------------------------------------------------- */
 
 static void disclaim(bxr_region *r, uint64_t pools)
 {
@@ -126,8 +129,8 @@ static uint64_t whole_groups(uint64_t pools, unsigned group)
   return whole;
 }
 
-/* Purges the memory of these pools of r, which are the caller's, and then returns the pools. On systems with large pages neighbours
-   in the depot are taken along: only whole pages can be purged. */
+/* Purges the memory of these pools of r, which are the caller's, and then returns the pools. On systems with large
+   pages neighbours in the depot are taken along: only whole pages can be purged. */
 static void return_pools(bxr_region *r, uint64_t pools)
 {
   size_t page = bxr_memory_page_size();

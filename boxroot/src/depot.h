@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The depot: the pools that belong to no domain, in all regions. Domains take pools from any region and return them when they are empty,
-   so that the number of regions follows the number of pools in use, whatever domains came and went. Any thread may call these functions.
+/* The depot: the pools that belong to no domain, in all regions. Domains take pools from any region and return them
+   when they are empty, so that the number of regions follows the number of pools in use, whatever domains came and
+   went. Any thread may call these functions.
 
    Nothing here relies on purged memory reading as zeroes: the system may refuse to take it (locked memory).
 
-   Invariant: unused != 0 => the region's bit in the directory is set, or the thread that made it != 0 is about to set it. */
+   Invariant: unused != 0 => the region's bit in the directory is set, or the thread that made it != 0 is about to set
+   it. */
 #ifndef BXR_DEPOT_H
 #define BXR_DEPOT_H
 
@@ -14,8 +16,8 @@
    NULL and errno == ENOMEM on failure. Cost: some atomic operations; four system calls for a new region. */
 BXR_INTERNAL bxr_pool *bxr_depot_claim(void);
 
-/* Returns the n pools, which must be empty and the caller's. Their memory is purged, but for some that the next claims find
-   with their memory, unless `all` is true. Sorts the array. The number whose memory was purged. Needs no lock.
+/* Returns the n pools, which must be empty and the caller's. Their memory is purged, but for some that the next claims
+   find with their memory, unless `all` is true. Sorts the array. The number whose memory was purged. Needs no lock.
    Cost: a system call for each run of neighbours. */
 #define BXR_RETURN_AT_ONCE 64
 BXR_INTERNAL unsigned bxr_depot_return(bxr_pool **pools, unsigned n, bool all);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The record of a domain: its pools, and where it stands in the major cycle. Records are static, one for each identity a domain can have,
-   so they outlive domains and need no allocation; identities are reused, and so are records.
+/* The record of a domain: its pools, and where it stands in the major cycle. Records are static, one for each identity
+   a domain can have, so they outlive domains and need no allocation; identities are reused, and so are records.
 
-   Everything is owned by the thread that holds the domain's lock, or acts for the domain while the world is stopped; exceptions are
-   marked atomic.
+   Everything is owned by the thread that holds the domain's lock, or acts for the domain while the world is stopped;
+   exceptions are marked atomic.
 
    Invariants: head.source is the current pool's head, or that of a pool without slots;
    current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL];

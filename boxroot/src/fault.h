@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages that end the program, and assertions (checked build only). BXR_ASSERT states what must hold; in a release build it is not
-   evaluated and tells the compiler nothing, so a broken invariant never turns into undefined behaviour that the checked build would
-   catch. */
+/* Messages that end the program, and assertions (checked build only). BXR_ASSERT states what must hold; in a release
+   build it is not evaluated and tells the compiler nothing, so a broken invariant never turns into undefined behaviour
+   that the checked build would catch. */
 #ifndef BXR_FAULT_H
 #define BXR_FAULT_H
 

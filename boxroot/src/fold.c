@@ -54,8 +54,8 @@ static void after_fold(bxr_domain *d, bxr_pool *p)
   else bxr_place_freed(d, p);
 }
 
-/* The marker must not have to read p. When all roots are gone no slot need be touched (the checked build looks at each: it goes into
-   quarantine first, and comes back here in its turn). */
+/* The marker must not have to read p. When all roots are gone no slot need be touched (the checked build looks at each:
+   it goes into quarantine first, and comes back here in its turn). */
 static int64_t fold_pool(bxr_domain *d, bxr_pool *p)
 {
   enum { POOL_COST = 64 };

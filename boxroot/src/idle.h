@@ -11,13 +11,13 @@ BXR_INTERNAL bxr_pool *bxr_idle_obtain(bxr_domain *d);
 /* Takes an empty pool off its list and out of use. */
 BXR_INTERNAL void bxr_idle_release(bxr_domain *d, bxr_pool *p);
 
-/* Takes all empty pools that no marker will read out of use, but for the current and the spare one. Cost: a look at each pool that
-   has free slots, and at each of these slots once per use of the pool. */
+/* Takes all empty pools that no marker will read out of use, but for the current and the spare one. Cost: a look at
+   each pool that has free slots, and at each of these slots once per use of the pool. */
 BXR_INTERNAL void bxr_idle_release_empty(bxr_domain *d);
 
 /* Purges some pools that a whole major cycle did not need (at most BXR_TRIM_AT_ONCE of them, to keep pauses
-   short; the rest later), and returns them to the depot. bxr_idle_new_cycle counts them. bxr_idle_trim_all purges everything that holds
-   no root. */
+   short; the rest later), and returns them to the depot. bxr_idle_new_cycle counts them. bxr_idle_trim_all purges
+   everything that holds no root. */
 #define BXR_TRIM_AT_ONCE 16
 BXR_INTERNAL void bxr_idle_trim(bxr_domain *d);
 BXR_INTERNAL void bxr_idle_trim_all(bxr_domain *d);

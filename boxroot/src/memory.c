@@ -4,8 +4,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The runtime variant `_outheap` follows pointers only into memory that it gave out for that, so pools come from it where it is linked.
-   Boxroot does not need its header; where it is there (in tools/lint, for one), the declarations below must agree with it. */
+/* The runtime variant `_outheap` follows pointers only into memory that it gave out for that, so pools come from it
+   where it is linked. Boxroot does not need its header; where it is there (in tools/lint, for one), the declarations
+   below must agree with it. */
 enum { FOLLOWED_KIND = 1, LARGE_PAGE = 1 << 21 };
 extern void *outheap_allocate(unsigned kind, size_t bytes) __attribute__((weak));
 #if defined(__has_include)
@@ -26,7 +27,8 @@ static void *map_aligned(size_t size)
   return p + before;
 }
 
-/* Address space comes in extents that hold several regions, so that these are neighbours: the system then describes them by one mapping. */
+/* Address space comes in extents that hold several regions, so that these are neighbours: the system then describes
+   them by one mapping. */
 enum { EXTENT = 1 << 25 };
 static char *rest_of_extent; /* the part that no region uses yet (atomic) */
 

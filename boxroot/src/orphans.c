@@ -9,8 +9,8 @@
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_orphans_home;
 
-/* Pools of ended domains, linked by `next`. Always taken as a whole, so that no pool can leave and return between a thread's look
-   at the head and its swap. */
+/* Pools of ended domains, linked by `next`. Always taken as a whole, so that no pool can leave and return between a
+   thread's look at the head and its swap. */
 static bxr_pool *orphans; /* (atomic) */
 
 bool bxr_orphans_exist(void) { return bxr_load_relaxed(&orphans) != NULL; }
@@ -36,7 +36,8 @@ static void forget_lists(bxr_domain *d)
   bxr_store_relaxed(&d->count.pools_in_use, 0);
 }
 
-/* Empty pools that the domain's own marker may still read are orphaned as the others are: the adopter waits for the end of the cycle. */
+/* Empty pools that the domain's own marker may still read are orphaned as the others are: the adopter waits for the end
+   of the cycle. */
 static void return_empty(bxr_domain *d)
 {
   bxr_pool *pools[BXR_RETURN_AT_ONCE];

@@ -8,7 +8,8 @@
 /* The home of orphans. */
 BXR_INTERNAL_DATA bxr_domain bxr_orphans_home;
 
-/* The domain ends: its pools are orphaned, and the empty ones returned to the depot. Needs its lock. Cost: a step per pool. */
+/* The domain ends: its pools are orphaned, and the empty ones returned to the depot. Needs its lock. Cost: a step per
+   pool. */
 BXR_INTERNAL void bxr_orphans_add_domain(bxr_domain *d);
 
 /* A pool that was just claimed is orphaned, with the root that it has. Needs no lock. */

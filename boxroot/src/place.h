@@ -8,8 +8,8 @@
 /* Moves p, which is on the list of its place (or on none), to another. */
 BXR_INTERNAL void bxr_place_move(bxr_domain *d, bxr_pool *p, int place, bool front);
 
-/* Sets the words that the inline paths compare, after p's place or its need of a barrier changed. Pools on the full lists, in the
-   snapshot, or being visited send every deletion to the slow path. */
+/* Sets the words that the inline paths compare, after p's place or its need of a barrier changed. Pools on the full
+   lists, in the snapshot, or being visited send every deletion to the slow path. */
 BXR_INTERNAL void bxr_place_publish(bxr_domain *d, bxr_pool *p);
 
 /* Slots of p were freed: p moves to a list of pools with room if it is not on one. */

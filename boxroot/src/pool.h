@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
-   To OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of shown + 1 fields, the first slots and, last, in
-   the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a chain: a marker that is given
-   the first one reaches all others. Since the link comes last it has read (nearly) all of a pool before it opens the next one: its
-   stack stays shallow. `earlier` leads back in the chain, from a pool to the one that links to it (chain.h).
+   To OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of shown + 1 fields, the first slots
+   and, last, in the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a
+   chain: a marker that is given the first one reaches all others. Since the link comes last it has read (nearly) all of
+   a pool before it opens the next one: its stack stays shallow. `earlier` leads back in the chain, from a pool to the
+   one that links to it (chain.h).
 
    Who may touch what ("owner": the thread that holds the lock of the domain that is the pool's home):
-   - slots: a live one belongs to the owner of the root; a free one to the owner. The GC rewrites live slots while the world is stopped.
+   - slots: a live one belongs to the owner of the root; a free one to the owner. The GC rewrites live slots while the
+     world is stopped.
    - pending_groups: any thread, atomically (remote.h).
    - home: the owner stores it, any thread reads it.
    - everything else: the owner; any thread may compare the atomic words of the head.
@@ -19,8 +21,8 @@
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
      owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
      maker == state of the domain => the pool is the domain's current pool;
-     young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being scanned;
-     a slot of a pool on an old list holds no pointer into a minor heap. */
+     young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being
+     scanned; a slot of a pool on an old list holds no pointer into a minor heap. */
 #ifndef BXR_POOL_H
 #define BXR_POOL_H
 
@@ -90,7 +92,8 @@ static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
   p->head.freed++;
 }
 
-/* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a pool. */
+/* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a
+   pool. */
 BXR_INTERNAL void bxr_pool_count(bxr_pool *p);
 
 /* From now on no thread may use the inline paths on p. */

@@ -5,8 +5,8 @@
 _Static_assert(BOXROOT_QUARANTINE >= 1 && (BOXROOT_QUARANTINE & (BOXROOT_QUARANTINE - 1)) == 0, "a power of two");
 _Static_assert(BXR_DELETED_WORD % 2 == 1, "not a pointer");
 
-/* A ring. Each call draws a number, puts its slot in that place, and takes out the slot that is there: the one that has been in
-   longest, or nearly so when several threads come at once. */
+/* A ring. Each call draws a number, puts its slot in that place, and takes out the slot that is there: the one that has
+   been in longest, or nearly so when several threads come at once. */
 static boxroot ring[BOXROOT_QUARANTINE];
 static uint64_t drawn;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The quarantine of the checked build: deleted slots wait there, first in, first out, before they are used again, so that a use of a
-   deleted root is recognised for as long. One for the whole program; any thread may call these functions, and none waits. */
+/* The quarantine of the checked build: deleted slots wait there, first in, first out, before they are used again, so
+   that a use of a deleted root is recognised for as long. One for the whole program; any thread may call these
+   functions, and none waits. */
 #ifndef BXR_QUARANTINE_H
 #define BXR_QUARANTINE_H
 

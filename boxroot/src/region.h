@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions: the unit in which address space for pools is obtained from the system. A region is 64 pools long and aligned on its size. Its
-   first pool's worth of memory holds the region's header and, for each of the other 63 pools, a bitmap of pending deletions; those
-   pages stay untouched, and cost nothing, in programs that never defer a deletion.
+/* Regions: the unit in which address space for pools is obtained from the system. A region is 64 pools long and aligned
+   on its size. Its first pool's worth of memory holds the region's header and, for each of the other 63 pools, a bitmap
+   of pending deletions; those pages stay untouched, and cost nothing, in programs that never defer a deletion.
 
-   The address space of a region is never returned, and a pool's header stays where it is: a thread that still looks at a pool that changed
-   hands, or whose memory was purged, reads a valid, if outdated, word.
+   The address space of a region is never returned, and a pool's header stays where it is: a thread that still looks at
+   a pool that changed hands, or whose memory was purged, reads a valid, if outdated, word.
 
-   Invariants: bit 0 of `unused` is clear; a pool of bit 1 in `unused` is empty, has no pending deletion, and has no owner;
-   the bitmap of pending deletions of a pool that changes hands while it is empty is zero. */
+   Invariants: bit 0 of `unused` is clear; a pool of bit 1 in `unused` is empty, has no pending deletion, and has no
+   owner; the bitmap of pending deletions of a pool that changes hands while it is empty is zero. */
 #ifndef BXR_REGION_H
 #define BXR_REGION_H
 

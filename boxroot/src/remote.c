@@ -10,7 +10,8 @@ static void push_pending(bxr_domain *home, bxr_pool *p)
 }
 
 /* The home may change meanwhile: it is stored before the new home's or the orphans' owner
-   looks through the old list (bxr_remote_forward), and read again here after the addition to it. One of the two sees the other. */
+   looks through the old list (bxr_remote_forward), and read again here after the addition to it. One of the two sees
+   the other. */
 void bxr_remote_announce(bxr_pool *p)
 {
   bxr_domain *home = bxr_load_seq_cst(&p->home);
@@ -41,7 +42,8 @@ void bxr_remote_forward_all(bxr_domain *d)
 
 static size_t index_of(boxroot r) { return ((uintptr_t)r & (BXR_POOL_SIZE - 1)) / sizeof(uintptr_t); }
 
-/* The bits are known to be clear, so adding sets them; processors have an instruction for that, and a loop for the other way. */
+/* The bits are known to be clear, so adding sets them; processors have an instruction for that, and a loop for the
+   other way. */
 static void set_bits(bxr_pool *p, uint64_t *word, uint64_t bits)
 {
   uint64_t before = bxr_fetch_add_acq_rel(word, bits);

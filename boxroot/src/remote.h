@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Remote deletion: by a thread without the owner's domain lock, by the owner while its slots are being visited, and of slots that the
-   marker is to read first.
+/* Remote deletion: by a thread without the owner's domain lock, by the owner while its slots are being visited, and of
+   slots that the marker is to read first.
 
-   The slot keeps its value until the owner carries the deletion out (fold.h), so that no scan and no marker is ever disturbed. No thread
-   waits for another. Bits of pending deletions form a hierarchy, and the thread that finds a level empty is responsible for the next:
+   The slot keeps its value until the owner carries the deletion out (fold.h), so that no scan and no marker is ever
+   disturbed. No thread waits for another. Bits of pending deletions form a hierarchy, and the thread that finds a level
+   empty is responsible for the next:
 
-     word of the region's bitmap, one bit per slot  →  pool->pending_groups, one bit per word  →  list home->pending, of pools
+     word of the region's bitmap, one bit per slot  →  pool->pending_groups, one bit per word  →  list home->pending, of
+                                                                                                  pools
 
-   The owner goes the other way and reaches a word only by way of its group's bit, which is set by the thread that found the word
-   empty. A pool can therefore not become empty, let alone be returned, before the last thread that still has to touch it has done
-   so. A deletion costs one atomic operation, and one more in 64 when neighbours are deleted in a row.
+   The owner goes the other way and reaches a word only by way of its group's bit, which is set by the thread that found
+   the word empty. A pool can therefore not become empty, let alone be returned, before the last thread that still has
+   to touch it has done so. A deletion costs one atomic operation, and one more in 64 when neighbours are deleted in a
+   row.
 
-   A domain that defers deletions collects bits of one word and sets them together (bxr_remote_delete_by): neighbours deleted
-   in a row cost next to nothing. They wait for the domain's next collection at the latest.
+   A domain that defers deletions collects bits of one word and sets them together (bxr_remote_delete_by): neighbours
+   deleted in a row cost next to nothing. They wait for the domain's next collection at the latest.
    Idea: a bitmap of pending deletions, from the paper on Boxroot (footnote 9).
 
-   Invariant: a pool with pending_groups != 0 is on exactly one of: its home's list `pending`, its home's lists to_fold and to_wait; or
-   the thread that made them != 0, or one that passes it on, is about to put it there. */
+   Invariant: a pool with pending_groups != 0 is on exactly one of: its home's list `pending`, its home's lists to_fold
+   and to_wait; or the thread that made them != 0, or one that passes it on, is about to put it there. */
 #ifndef BXR_REMOTE_H
 #define BXR_REMOTE_H
 
@@ -28,7 +31,8 @@ BXR_INTERNAL void bxr_remote_delete(boxroot r);
 /* The same on a domain that uses the library: needs the lock of `me`, and that none of its slots is being visited. */
 BXR_INTERNAL void bxr_remote_delete_by(bxr_domain *me, boxroot r);
 
-/* The same if r is a neighbour of the last one, which makes it quick; false otherwise. Any root may be deleted this way. */
+/* The same if r is a neighbour of the last one, which makes it quick; false otherwise. Any root may be deleted this
+   way. */
 static inline bool bxr_remote_delete_neighbour(bxr_domain *me, boxroot r)
 {
   size_t i = ((uintptr_t)r & (BXR_POOL_SIZE - 1)) / sizeof(uintptr_t);

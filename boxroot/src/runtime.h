@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* All contact with the internals of the OCaml runtime, one implementation per generation: runtime_ocaml4*.c, runtime_ocaml5*.c; with
-   BOXROOT_CONSERVATIVE runtime_conservative.c stands in for all that runtime_ocaml5*.c know of the collector.
-   Nothing else in the library includes an internal header of OCaml. */
+/* All contact with the internals of the OCaml runtime, one implementation per generation: runtime_ocaml4*.c,
+   runtime_ocaml5*.c; with BOXROOT_CONSERVATIVE runtime_conservative.c stands in for all that runtime_ocaml5*.c know of
+   the collector. Nothing else in the library includes an internal header of OCaml. */
 #ifndef BXR_RUNTIME_H
 #define BXR_RUNTIME_H
 
@@ -13,28 +13,31 @@
 #define BXR_MAX_DOMAINS 1
 #endif
 
-/* Whether a compaction cannot be told from three major cycles in a row: it is no more than that (OCaml 5.0 and 5.1), or may be. */
+/* Whether a compaction cannot be told from three major cycles in a row: it is no more than that (OCaml 5.0 and 5.1), or
+   may be. */
 #define BXR_COMPACTION_IS_A_CYCLE (BXR_OCAML5 && (OCAML_VERSION < 50200 || BOXROOT_CONSERVATIVE))
 
-/* What the collector wants done with each root: bxr_runtime_visit(visitor, v, slot) for a slot that holds the block v. */
+/* What the collector wants done with each root: bxr_runtime_visit(visitor, v, slot) for a slot that holds the block v.
+   */
 typedef struct bxr_visitor {
   void (*action)(void);
   void *data;
 } bxr_visitor;
 BXR_INTERNAL void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot);
 
-/* The same in a minor collection, for a v that points into a minor heap. Afterwards what the slot holds may be darkened at any time,
-   though the collector has not filled the block in its new place yet. */
+/* The same in a minor collection, for a v that points into a minor heap. Afterwards what the slot holds may be darkened
+   at any time, though the collector has not filled the block in its new place yet. */
 BXR_INTERNAL void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot);
 
-/* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but domain_end are
-   called while the world is stopped or (4.14) under the master lock. */
+/* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but
+   domain_end are called while the world is stopped or (4.14) under the master lock. */
 typedef struct bxr_callbacks {
   void (*minor)(unsigned id, bxr_visitor const *visitor);      /* visit at least all slots that point into a minor heap */
   void (*cycle_start)(unsigned id, bxr_visitor const *visitor); /* make sure that the marker reaches every root */
   void (*all)(unsigned id, bxr_visitor const *visitor);        /* visit all slots */
   void (*domain_end)(unsigned id);                             /* the domain runs no more OCaml code */
-  /* Mark this share of the roots, on about so many entries of the mark stack; `drained`: it is being emptied. May run beside other domains. */
+  /* Mark this share of the roots, on about so many entries of the mark stack; `drained`: it is being emptied. May run
+     beside other domains. */
   void (*advance)(unsigned id, double share, uint64_t pushes, bool drained);
 } bxr_callbacks;
 
@@ -43,7 +46,8 @@ typedef struct bxr_callbacks {
 BXR_INTERNAL void bxr_runtime_attach(bxr_callbacks const *callbacks);
 BXR_INTERNAL void bxr_runtime_detach(void);
 
-/* Called on slow paths of create and modify, before bxr_self() is relied upon: makes sure that bxr_self() is right (4.14). */
+/* Called on slow paths of create and modify, before bxr_self() is relied upon: makes sure that bxr_self() is right
+   (4.14). */
 BXR_INTERNAL void bxr_runtime_check_lock(void);
 
 /* bxr_self(), and NULL also on a thread whose domain has ended. For slow paths. */
@@ -60,26 +64,30 @@ BXR_INTERNAL bool bxr_runtime_is_terminating(void);
 /* Whether it is the only one. */
 BXR_INTERNAL bool bxr_runtime_is_only_domain(void);
 
-/* Whether the marker of the current domain has finished with what it was given at the start of the cycle. Once true, stays true
-   for that purpose until the next cycle. */
+/* Whether the marker of the current domain has finished with what it was given at the start of the cycle. Once true,
+   stays true for that purpose until the next cycle. */
 BXR_INTERNAL bool bxr_runtime_marking_done(void);
 
-/* A number that changes between two cycles: all marking is over before, and no domain has marked its roots again. 0 on OCaml 4.14, which
-   marks while the world is stopped. */
+/* A number that changes between two cycles: all marking is over before, and no domain has marked its roots again. 0 on
+   OCaml 4.14, which marks while the world is stopped. */
 BXR_INTERNAL uintptr_t bxr_runtime_cycle(void);
 
-/* Whether the last domain has ended: OCaml has shut down, or is about to, and nothing marks or scans afterwards. Needs no lock. */
+/* Whether the last domain has ended: OCaml has shut down, or is about to, and nothing marks or scans afterwards. Needs
+   no lock. */
 BXR_INTERNAL bool bxr_runtime_has_shut_down(void);
 
-/* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the domain lock: false. */
+/* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the
+   domain lock: false. */
 BXR_INTERNAL bool bxr_runtime_finish_marking(void);
 
-/* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in this cycle:
-   before, its part in the count of domains that mark is not open, and what is left on its stack a compaction moves. In a minor collection,
-   only values that were old before it, or that have come through bxr_runtime_visit_young. */
+/* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in
+   this cycle: before, its part in the count of domains that mark is not open, and what is left on its stack a
+   compaction moves. In a minor collection, only values that were old before it, or that have come through
+   bxr_runtime_visit_young. */
 BXR_INTERNAL void bxr_runtime_darken(value v);
 
-/* The same for the n slots from `slots`: those that hold a pointer are darkened. The number of entries put on the mark stack, about.
+/* The same for the n slots from `slots`: those that hold a pointer are darkened. The number of entries put on the mark
+   stack, about.
    Cost: a look at each value. */
 BXR_INTERNAL uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* BOXROOT_CONSERVATIVE: what takes the place of the library's knowledge of OCaml 5's collector when the runtime is not known.
+/* BOXROOT_CONSERVATIVE: what takes the place of the library's knowledge of OCaml 5's collector when the runtime is not
+   known.
 
-   The library then behaves towards the collector as OCaml's own generational global roots do: each time the collector visits roots,
-   for whatever purpose, it is shown all of ours; when it wants young ones only, those that may be young. No value is darkened when its root
-   ends, no block header is made for the marker, the collector's pace is not touched, and the runtime's own macro says whether a value is
-   young. docs/versions.md argues that this is enough, with OCaml 5.5 in particular.
+   The library then behaves towards the collector as OCaml's own generational global roots do: each time the collector
+   visits roots, for whatever purpose, it is shown all of ours; when it wants young ones only, those that may be young.
+   No value is darkened when its root ends, no block header is made for the marker, the collector's pace is not touched,
+   and the runtime's own macro says whether a value is young. docs/versions.md argues that this is enough, with OCaml
+   5.5 in particular.
 
-   What remains of the runtime's internals are the scanning hook with its flag for young values, the hook for the end of a domain, the
-   identity of a domain, and the question whether it is the only one or is about to end (runtime_ocaml5.c). If one of these changes, the
-   library does not compile or link. */
+   What remains of the runtime's internals are the scanning hook with its flag for young values, the hook for the end of
+   a domain, the identity of a domain, and the question whether it is the only one or is about to end
+   (runtime_ocaml5.c). If one of these changes, the library does not compile or link. */
 #include "runtime_conservative.h"
 #if BXR_OCAML5 && BOXROOT_CONSERVATIVE
 #include "atomic.h"
@@ -22,8 +24,9 @@
 
 bool bxr_runtime_is_young(value block) { return Is_young(block); }
 
-/* Set permanently once a minor collection has left a value where it was: the collector keeps young values longer than one collection. Then
-   a pool that has been scanned may still hold young values, and each minor collection is shown all roots. No version does that so far. */
+/* Set permanently once a minor collection has left a value where it was: the collector keeps young values longer than
+   one collection. Then a pool that has been scanned may still hold young values, and each minor collection is shown all
+   roots. No version does that so far. */
 static bool values_stay_young; /* (atomic) */
 
 static void visit_and_watch(void *data, value v, volatile value *slot)

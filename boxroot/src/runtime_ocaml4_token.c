@@ -104,7 +104,8 @@ static void find_context(struct caml_memprof_th_ctx *context, void *data)
   s->found |= s->wanted == context;
 }
 
-/* Whether t, which does not hold the lock any more, is asleep in Thread.yield, if it has not bypassed our hooks in another way. */
+/* Whether t, which does not hold the lock any more, is asleep in Thread.yield, if it has not bypassed our hooks in
+   another way. */
 static bool is_listed(thread *t)
 {
   context_search s = { t->context, false };
@@ -116,8 +117,8 @@ static bool is_listed(thread *t)
 
 /* --- the token ---------------------------------------------------------------------------------------------------- */
 
-/* Takes the token from t. True when t cannot be in the middle of an inline path any more; false: not known, and there was no
-   wait. Needs holder == BUSY, so that t exists. */
+/* Takes the token from t. True when t cannot be in the middle of an inline path any more; false: not known, and there
+   was no wait. Needs holder == BUSY, so that t exists. */
 static bool revoke_token(thread *t, bool may_wait)
 {
   bxr_store_seq_cst(t->word, (void *)NULL);

@@ -79,8 +79,8 @@ static void slice_begins(void)
 #endif
 #endif
 
-/* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before it published the
-   hook is seen behind it. (The scanning hook is read by a sequentially consistent load.) */
+/* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before
+   it published the hook is seen behind it. (The scanning hook is read by a sequentially consistent load.) */
 static void end_hook(void)
 {
   bxr_fence_acquire();
@@ -101,8 +101,8 @@ static void slice_hook(void)
 #endif
 #endif
 
-/* Puts `ours` in a hook. A thread that finds it there finds *earlier set: it is written before, and the hook is published with release. While
-   another library changes the hook at the same time, this is repeated. */
+/* Puts `ours` in a hook. A thread that finds it there finds *earlier set: it is written before, and the hook is
+   published with release. While another library changes the hook at the same time, this is repeated. */
 #define PUT_IN_FRONT(hook, ours, earlier, type) \
   do { \
     type before = bxr_hook_load_relaxed(hook); \
@@ -125,8 +125,9 @@ void bxr_runtime_attach(bxr_callbacks const *c)
 #endif
 }
 
-/* A hook that another library has wrapped stays, and goes on calling the earlier one. That one is never changed while ours can be reached:
-   not here, where a thread may be in our hook, nor when the library attaches again with the hook in its place. */
+/* A hook that another library has wrapped stays, and goes on calling the earlier one. That one is never changed while
+   ours can be reached: not here, where a thread may be in our hook, nor when the library attaches again with the hook
+   in its place. */
 void bxr_runtime_detach(void)
 {
   scan_roots_hook scan = scan_hook;

@@ -3,9 +3,9 @@
 #if BXR_OCAML5
 #include <pthread.h>
 
-/* With glibc, destructors registered by __cxa_thread_atexit_impl (as those of C++ and Rust are) run before those of POSIX keys, and the
-   last registered first. Elsewhere a POSIX key is used, whose destructor usually runs before those of keys that are made later; and slow
-   paths find out by themselves (bxr_runtime_self). */
+/* With glibc, destructors registered by __cxa_thread_atexit_impl (as those of C++ and Rust are) run before those of
+   POSIX keys, and the last registered first. Elsewhere a POSIX key is used, whose destructor usually runs before those
+   of keys that are made later; and slow paths find out by themselves (bxr_runtime_self). */
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 static pthread_key_t end_of_thread;

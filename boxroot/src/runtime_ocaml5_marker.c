@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The marker of OCaml 5: how far it is, and its work on single values. docs/versions.md lists what is relied upon, in which version. */
+/* The marker of OCaml 5: how far it is, and its work on single values. docs/versions.md lists what is relied upon, in
+   which version. */
 #include "runtime_ocaml5_state.h"
 #if BXR_OCAML5 && !BOXROOT_CONSERVATIVE
 #include "atomic.h"
@@ -16,7 +17,8 @@ _Static_assert(sizeof(OCAML_VERSION_EXTRA) == 1,
 bool bxr_runtime_marking_done(void) { return bxr_runtime_state()->marking_done; }
 uintptr_t bxr_runtime_cycle(void) { return caml_major_cycles_completed; }
 
-/* Clients keep an encoded exception (the low bits are 10) in a root between two steps; the GC must not, and cannot, meet it there. */
+/* Clients keep an encoded exception (the low bits are 10) in a root between two steps; the GC must not, and cannot,
+   meet it there. */
 static bool is_pointer(uintptr_t v) { return (v & (sizeof(value) - 1)) == 0; }
 
 bool bxr_runtime_finish_marking(void)
@@ -30,8 +32,8 @@ bool bxr_runtime_finish_marking(void)
 }
 
 /* caml_darken stores the header of a block with a plain store. That loses the change of tag when another domain
-   forces a lazy value at that moment (ocaml/ocaml#14816, in versions up to 5.4). Here such a header is changed atomically, and the one field
-   darkened. */
+   forces a lazy value at that moment (ocaml/ocaml#14816, in versions up to 5.4). Here such a header is changed
+   atomically, and the one field darkened. */
 static void darken_block(value v)
 {
   for (;;) {

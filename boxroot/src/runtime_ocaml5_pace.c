@@ -11,15 +11,16 @@ extern _Atomic uintnat caml_percent_free;
 extern uintnat caml_percent_free;
 #endif
 
-/* The library darkens the roots of the snapshot in steps, one after each minor collection, outside the marker's budget: so the work that the
-   collector does for a word that was allocated, the number of its cycles, and the heap that it allows are those of a program
-   whose roots are scanned while the world is stopped at the start of the cycle.
-   When: a cycle expects that G = H * 2 o / (3 (100 + o)) words are allocated in it, for a heap of H words and a space overhead of o. Of its
-   work, H (sweeping) + H * 100 / (100 + o) (marking), sweeping comes first, that is, while the first (100 + o) / (200 + o) of G are
-   allocated: G' = H * 2 o / (3 (200 + o)) words. The roots are spread evenly over these, so that they lengthen the slices that sweep
-   and not those that mark. What is left when marking begins early, as in a forced collection, the marker reads within its budget.
-   Values that have to be put on the mark stack, which is emptied only by marking, are put there up to half the size from which
-   the runtime compresses it (a 32nd of the heap's bytes, 16 bytes an entry). */
+/* The library darkens the roots of the snapshot in steps, one after each minor collection, outside the marker's budget:
+   so the work that the collector does for a word that was allocated, the number of its cycles, and the heap that it
+   allows are those of a program whose roots are scanned while the world is stopped at the start of the cycle.
+   When: a cycle expects that G = H * 2 o / (3 (100 + o)) words are allocated in it, for a heap of H words and a space
+   overhead of o. Of its work, H (sweeping) + H * 100 / (100 + o) (marking), sweeping comes first, that is, while the
+   first (100 + o) / (200 + o) of G are allocated: G' = H * 2 o / (3 (200 + o)) words. The roots are spread evenly over
+   these, so that they lengthen the slices that sweep and not those that mark. What is left when marking begins early,
+   as in a forced collection, the marker reads within its budget. Values that have to be put on the mark stack, which is
+   emptied only by marking, are put there up to half the size from which the runtime compresses it (a 32nd of the heap's
+   bytes, 16 bytes an entry). */
 static void darken_share(bxr_callbacks const *callbacks, caml_domain_state *state, double share, double heap)
 {
   callbacks->advance((unsigned)state->id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, state->sweeping_done);
@@ -40,9 +41,9 @@ void bxr_runtime_pace_step(bxr_callbacks const *callbacks)
 }
 
 #if BXR_PACE_COUNTS_FORCED_WORK
-/* A slice for which a number of words is asked, as those of a forced collection (ten million each): the roots that the marker would read in
-   it would be counted as work that the collector has done ahead of the program, and it would rest until so much has been allocated. So the
-   share of the roots that these words are of the heap is darkened here. */
+/* A slice for which a number of words is asked, as those of a forced collection (ten million each): the roots that the
+   marker would read in it would be counted as work that the collector has done ahead of the program, and it would rest
+   until so much has been allocated. So the share of the roots that these words are of the heap is darkened here. */
 void bxr_runtime_pace_slice(bxr_callbacks const *callbacks)
 {
   caml_domain_state *state = bxr_runtime_state();

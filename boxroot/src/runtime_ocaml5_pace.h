@@ -9,7 +9,8 @@
 /* At the end of each minor collection of a domain: asks `callbacks` for the next step. */
 BXR_INTERNAL void bxr_runtime_pace_step(bxr_callbacks const *callbacks);
 
-/* Up to 5.3 the work of forced collections counts for the collector's pace afterwards; since 5.4 the pace is reset after them. */
+/* Up to 5.3 the work of forced collections counts for the collector's pace afterwards; since 5.4 the pace is reset
+   after them. */
 #define BXR_PACE_COUNTS_FORCED_WORK (OCAML_VERSION < 50400)
 #if BXR_PACE_COUNTS_FORCED_WORK
 /* At the beginning of each slice. */

@@ -38,9 +38,9 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
   else bxr_place_publish(d, p);
 }
 
-/* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run finalisers
-   (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the bitmaps, and a pool in which a
-   root was created is young again, so the loop handles it. */
+/* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run
+   finalisers (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the
+   bitmaps, and a pool in which a root was created is young again, so the loop handles it. */
 static void scan_minor(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
@@ -65,11 +65,13 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   bxr_validate(d);
 }
 
-/* A domain with no more pools than this has its roots visited at the start of a cycle: it is cheaper than the marker's prefetching when the
-   data is in the cache, the pause is short even if it is not, and no deletion barrier is needed. */
+/* A domain with no more pools than this has its roots visited at the start of a cycle: it is cheaper than the marker's
+   prefetching when the data is in the cache, the pause is short even if it is not, and no deletion barrier is needed.
+   */
 #define VISITED_AT_ONCE 2
 
-/* Visitors look at the block's header first. Prefetching it pays when the data is not in the cache, that is, not for a few pools. */
+/* Visitors look at the block's header first. Prefetching it pays when the data is not in the cache, that is, not for a
+   few pools. */
 static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
 {
   enum { AHEAD = 8 };
@@ -93,11 +95,12 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
   d->scanning = false;
 }
 
-/* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles (bxr_runtime_cycle has changed,
-   cycle_start is still to come). Deletions that are pending are carried out before, not after: between the visits of a compaction the
-   slots of OCaml 4.14's collector hold links of its own. Memory that holds no root is purged: a compaction asks for that. With a
-   runtime that is not known deletions are left for the next minor scan: the world may not be stopped for all (docs/versions.md), and a
-   domain that read a root, and deleted it, may hold the only other pointer to its value where the collector has looked already. */
+/* Visits all slots, young or old, to verify or move what they hold; on OCaml 5 that is between two cycles
+   (bxr_runtime_cycle has changed, cycle_start is still to come). Deletions that are pending are carried out before, not
+   after: between the visits of a compaction the slots of OCaml 4.14's collector hold links of its own. Memory that
+   holds no root is purged: a compaction asks for that. With a runtime that is not known deletions are left for the next
+   minor scan: the world may not be stopped for all (docs/versions.md), and a domain that read a root, and deleted it,
+   may hold the only other pointer to its value where the collector has looked already. */
 static void scan_all(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin_scan(id);
@@ -138,8 +141,8 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
   } while (p != d->list[place]);
 }
 
-/* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
-   The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). */
+/* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per
+   root. The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). */
 static void cycle_start(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin_scan(id);

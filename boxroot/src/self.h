@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The words that tell which domain's lock a thread holds, where the library keeps them itself (bxr_self in boxroot/inline.h). */
+/* The words that tell which domain's lock a thread holds, where the library keeps them itself (bxr_self in
+   boxroot/inline.h). */
 #ifndef BXR_SELF_H
 #define BXR_SELF_H
 

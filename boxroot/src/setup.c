@@ -6,7 +6,8 @@
 #include "status.h"
 #include "thread.h"
 
-/* One thread installs the hooks; others that need them at this moment wait for it. It does not run OCaml code meanwhile. */
+/* One thread installs the hooks; others that need them at this moment wait for it. It does not run OCaml code
+   meanwhile. */
 static bool start_library(void)
 {
   for (;;) {
@@ -22,8 +23,8 @@ static bool start_library(void)
   }
 }
 
-/* Within the library no public function is called through its name where it matters which copy of the library it belongs to: another
-   shared object may provide its own for it. */
+/* Within the library no public function is called through its name where it matters which copy of the library it
+   belongs to: another shared object may provide its own for it. */
 static bool set_up(void)
 {
 #if BOXROOT_THREAD_UNSAFE

@@ -5,8 +5,8 @@
 
 #include "base.h"
 
-/* Whether create and modify may go on: the library is set up, now if need be, and this thread holds a domain lock. If not, errno and the
-   reason are set. */
+/* Whether create and modify may go on: the library is set up, now if need be, and this thread holds a domain lock. If
+   not, errno and the reason are set. */
 BXR_INTERNAL bool bxr_setup_ready(void);
 
 #endif

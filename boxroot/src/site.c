@@ -12,7 +12,8 @@ extern int backtrace(void **, int) __attribute__((weak)); /* not in every C libr
 
 int bxr_site_calls(void **addresses, int most) { return backtrace == NULL ? 0 : backtrace(addresses, most); }
 
-/* Where a piece of code is: function (when the dynamic linker knows it), module, offset in the module as addr2line wants it. */
+/* Where a piece of code is: function (when the dynamic linker knows it), module, offset in the module as addr2line
+   wants it. */
 static void describe_code(void const *p, char *text, size_t size)
 {
   Dl_info info = { 0 };

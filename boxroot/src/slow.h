@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow paths of creation, deletion and modification, which boxroot/inline.h declares for the inline functions. In the checked build all
-   calls take them (checked.c), and they are internal: another copy of the library cannot provide its own for them. */
+/* The slow paths of creation, deletion and modification, which boxroot/inline.h declares for the inline functions. In
+   the checked build all calls take them (checked.c), and they are internal: another copy of the library cannot provide
+   its own for them. */
 #ifndef BXR_SLOW_H
 #define BXR_SLOW_H
 

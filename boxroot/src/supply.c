@@ -6,7 +6,8 @@
 #include "idle.h"
 #include "place.h"
 
-/* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at most half. */
+/* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at
+   most half. */
 #define YOUNG_WORTH (BXR_CAPACITY / 16 + 1)
 #define OLD_WORTH ((BXR_CAPACITY + 1) / 2)
 #define FEW (BXR_CAPACITY / 16 + 1) /* values that are always worth marking at once */
@@ -38,9 +39,9 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   bxr_place_publish(d, p);
 }
 
-/* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read cannot. One that needs
-   the barrier can when the marker's work on it is done right here; that is done when it is little, or when `thrift` says that pools should
-   be saved. */
+/* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read
+   cannot. One that needs the barrier can when the marker's work on it is done right here; that is done when it is
+   little, or when `thrift` says that pools should be saved. */
 static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
 {
   bxr_pool_count(p);

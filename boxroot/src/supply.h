@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a pool as its roots come and go: which pool new roots are taken from, and what happens when a full one has room again. */
+/* The life of a pool as its roots come and go: which pool new roots are taken from, and what happens when a full one
+   has room again. */
 #ifndef BXR_SUPPLY_H
 #define BXR_SUPPLY_H
 
 #include "domain.h"
 
-/* Makes a pool with a free slot the current one. False and errno == ENOMEM when there is none and no memory for one. Needs the lock of d. */
+/* Makes a pool with a free slot the current one. False and errno == ENOMEM when there is none and no memory for one.
+   Needs the lock of d. */
 BXR_INTERNAL bool bxr_supply_refill(bxr_domain *d);
 
 #endif

@@ -8,7 +8,8 @@
 #include "remote.h"
 #include "status.h"
 
-/* Roots that were torn down may still be deleted: the words of their pool must say that it has no owner. `purge`: no marker may read it. */
+/* Roots that were torn down may still be deleted: the words of their pool must say that it has no owner. `purge`: no
+   marker may read it. */
 static void dissolve_pools(bxr_pool **pools, unsigned n, bool purge)
 {
   for (unsigned i = 0; i < n; i++) {

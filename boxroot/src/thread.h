@@ -9,8 +9,8 @@
 BXR_INTERNAL void bxr_thread_yield(void);
 
 /* Whether `p` is in the stack that the system gave this thread. Unknown: where there is no way to ask, or where asking
-   needs /proc or a file descriptor (the first thread's bounds) and they are not available now. Cost: a comparison; one to
-   four system calls at first. */
+   needs /proc or a file descriptor (the first thread's bounds) and they are not available now. Cost: a comparison; one
+   to four system calls at first. */
 typedef enum { BXR_THREAD_NO, BXR_THREAD_YES, BXR_THREAD_UNKNOWN } bxr_thread_answer;
 BXR_INTERNAL bxr_thread_answer bxr_thread_stack_has(void const *p);
 
@@ -18,10 +18,10 @@ BXR_INTERNAL bxr_thread_answer bxr_thread_stack_has(void const *p);
 BXR_INTERNAL long bxr_thread_id(void);
 BXR_INTERNAL bool bxr_thread_is_first(void);
 
-/* Waits until a thread of this process is past the instructions at which it was when the call began, at most a few tens of them:
-   it has used 0.1 ms of processor time since, or sleeps in the kernel, or does not exist any more, or has set *ended
-   (atomic). Gives up after a second, or, where the system does not tell about threads, after 20 ms. Needs `ended` to be
-   valid until it returns. */
+/* Waits until a thread of this process is past the instructions at which it was when the call began, at most a few tens
+   of them: it has used 0.1 ms of processor time since, or sleeps in the kernel, or does not exist any more, or has set
+   *ended (atomic). Gives up after a second, or, where the system does not tell about threads, after 20 ms. Needs
+   `ended` to be valid until it returns. */
 BXR_INTERNAL void bxr_thread_await_progress(long thread, bool const *ended);
 
 #endif

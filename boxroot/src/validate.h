@@ -6,7 +6,8 @@
 #include "domain.h"
 
 #if BOXROOT_DEBUG
-/* Faults when an invariant stated in account.h, pool.h, chain.h or domain.h does not hold. Needs the lock of d. Cost: a look at every slot. */
+/* Faults when an invariant stated in account.h, pool.h, chain.h or domain.h does not hold. Needs the lock of d. Cost: a
+   look at every slot. */
 BXR_INTERNAL void bxr_validate(bxr_domain *d);
 #else
 static inline void bxr_validate(bxr_domain *d) { (void)d; }

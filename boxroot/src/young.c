@@ -4,8 +4,9 @@
 #if BOXROOT_CONSERVATIVE
 static inline bool is_young(uintptr_t w, bxr_minor_range range) { return bxr_runtime_in_minor_range(range, w); }
 #else
-/* A word w holds a young block iff it is even and w - start < size. With o = (w - start) | (w - start) << 63 this is one signed
-   comparison and a sign: an odd word gets the top bit (minor heaps start at even addresses), so 0 <= o < size says it all. */
+/* A word w holds a young block iff it is even and w - start < size. With o = (w - start) | (w - start) << 63 this is
+   one signed comparison and a sign: an odd word gets the top bit (minor heaps start at even addresses), so 0 <= o <
+   size says it all. */
 static inline bool is_young(uintptr_t w, bxr_minor_range range)
 {
   uintptr_t t = w - range.start;

@@ -28,7 +28,8 @@ def _cases(config: pytest.Config) -> list[Case]:
 
 
 def _on_variant(config: pytest.Config) -> list[Case]:
-    """Boxroot's pools are followed by Outheap's marker. Not the failures of mmap, which is not where its memory comes from then."""
+    """Boxroot's pools are followed by Outheap's marker. Not the failures of mmap, which is not where its memory comes
+    from then."""
     if config.getoption("flavours") and not {"release", "tiny"} & set(config.getoption("flavours").split()):
         return []
     cases = []

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A cache of OCaml values in a C++ container. From the top of the repository:
 //   c++ -std=c++11 -O2 -c examples/cpp/cache_stubs.cpp -Iboxroot/include -I"$(ocamlopt -where)"
-//   ocamlopt -ccopt "-O2 -Iboxroot/include" boxroot/src/all.c cache_stubs.o examples/cpp/cache.ml -cclib -lstdc++ -o cache
+//   ocamlopt -ccopt "-O2 -Iboxroot/include" boxroot/src/all.c cache_stubs.o examples/cpp/cache.ml -cclib -lstdc++ -o
+//   cache
 #include <boxroot/boxroot.hpp>
 
 #include <caml/alloc.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A table of C that owns OCaml values. From the top of the repository:
-     ocamlopt -ccopt "-O2 -Iboxroot/include" boxroot/src/all.c examples/demo/demo_stubs.c examples/demo/demo.ml -cclib -lpthread -o demo */
+     ocamlopt -ccopt "-O2 -Iboxroot/include" boxroot/src/all.c examples/demo/demo_stubs.c examples/demo/demo.ml -cclib
+     -lpthread -o demo */
 #include <boxroot.h>
 #include <caml/fail.h>
 #include <pthread.h>

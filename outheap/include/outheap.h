@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Outheap: pointers to memory outside OCaml's heap, and large pages under the heap.
 
-   These functions are part of the runtime variant `_outheap`. A program that may also be linked with the stock runtime can declare those that it uses
-   `__attribute__((weak))` and test their addresses. None of them runs the collector. Unless a function says otherwise, any thread may call
-   it at any time, with or without OCaml's lock.
+   These functions are part of the runtime variant `_outheap`. A program that may also be linked with the stock runtime
+   can declare those that it uses `__attribute__((weak))` and test their addresses. None of them runs the collector.
+   Unless a function says otherwise, any thread may call it at any time, with or without OCaml's lock.
 
-   Words used below. A *chunk* is 256 MiB of address space, aligned to its size; the *table* has one byte for each chunk of the user's
-   address space. A *large page* is 2 MiB, aligned. A *value* is a pointer to a well-formed OCaml block that may be read. */
+   Words used below. A *chunk* is 256 MiB of address space, aligned to its size; the *table* has one byte for each chunk
+   of the user's address space. A *large page* is 2 MiB, aligned. A *value* is a pointer to a well-formed OCaml block
+   that may be read. */
 #ifndef OUTHEAP_H
 #define OUTHEAP_H
 
@@ -29,37 +30,41 @@ enum outheap_kind {
   OUTHEAP_FOREIGN = 4  /* will never belong to the heap; the runtime does not look behind pointers to it */
 };
 
-/* Classifies any 64-bit pattern. Cost: a load, and for static data and foreign memory a binary search in a few ranges. */
+/* Classifies any 64-bit pattern. Cost: a load, and for static data and foreign memory a binary search in a few ranges.
+   */
 enum outheap_kind outheap_classify(void const *address);
 
-/* Declares that [begin, end) holds well-formed blocks with headers. Polymorphic comparison, hashing, marshalling, `Obj.tag` and so on then read them as they
-   read static data. The collector neither marks nor scans them, so they must not point to the heap, unless that pointer is a registered root. Both
-   ends are multiples of a word. Ranges may touch; a range that overlaps one declared before is refused. Result: 0,
-   EINVAL (ends, overlap, part of it lies in OCaml's heap, or above the user's address space), ENOMEM. Cost: linear in
-   the number of ranges. */
+/* Declares that [begin, end) holds well-formed blocks with headers. Polymorphic comparison, hashing, marshalling,
+   `Obj.tag` and so on then read them as they read static data. The collector neither marks nor scans them, so they must
+   not point to the heap, unless that pointer is a registered root. Both ends are multiples of a word. Ranges may touch;
+   a range that overlaps one declared before is refused. Result: 0, EINVAL (ends, overlap, part of it lies in OCaml's
+   heap, or above the user's address space), ENOMEM. Cost: linear in the number of ranges. */
 int outheap_declare_values(void const *begin, void const *end);
 
 /* Withdraws a declaration, or a part of it. The memory is foreign afterwards: pointers to it are safe, but opaque.
    Result: 0, EINVAL (not wholly declared), ENOMEM (a range had to be cut in two). */
 int outheap_withdraw_values(void const *begin, void const *end);
 
-/* Reserves address space for the heap, for the rest of the process. Other allocators can never use it, so pointers to memory that they allocate and free stay
-   safe as long as the heap fits into the reservation. A further call adds to it.
-   Result: 0, ENOMEM (address space, or its limit), EINVAL (zero, or more than the address space). Cost: a system call. */
+/* Reserves address space for the heap, for the rest of the process. Other allocators can never use it, so pointers to
+   memory that they allocate and free stay safe as long as the heap fits into the reservation. A further call adds to
+   it.
+   Result: 0, ENOMEM (address space, or its limit), EINVAL (zero, or more than the address space). Cost: a system call.
+   */
 int outheap_reserve(size_t bytes);
 
-/* Memory of a kind, in large pages of its own, readable and writable, filled with zeroes. `kind`: OUTHEAP_MAJOR: the marker follows
-   pointers to it and reads a header there, so the caller must lay out blocks (as Boxroot's pools do); OUTHEAP_VALUES: as if all of it were
-   declared (an immobile heap); OUTHEAP_FOREIGN: never the heap's. `bytes` is rounded up to large pages; so is the alignment.
-   Result: the memory, or NULL with errno = ENOMEM or EINVAL. */
+/* Memory of a kind, in large pages of its own, readable and writable, filled with zeroes. `kind`: OUTHEAP_MAJOR: the
+   marker follows pointers to it and reads a header there, so the caller must lay out blocks (as Boxroot's pools do);
+   OUTHEAP_VALUES: as if all of it were declared (an immobile heap); OUTHEAP_FOREIGN: never the heap's. `bytes` is
+   rounded up to large pages; so is the alignment. Result: the memory, or NULL with errno = ENOMEM or EINVAL. */
 void *outheap_allocate(enum outheap_kind kind, size_t bytes);
 
-/* Frees such memory; `bytes` as it was requested. The address space keeps its kind, and is used again for that kind only. Values that were declared in it
-   are withdrawn. Anything else than such memory in use is left alone. The caller must make sure that the collector finds no pointer to freed
-   OUTHEAP_MAJOR memory. */
+/* Frees such memory; `bytes` as it was requested. The address space keeps its kind, and is used again for that kind
+   only. Values that were declared in it are withdrawn. Anything else than such memory in use is left alone. The caller
+   must make sure that the collector finds no pointer to freed OUTHEAP_MAJOR memory. */
 void outheap_free(enum outheap_kind kind, void *memory, size_t bytes);
 
-/* Purges the memory that the heap does not use: it goes back to the system. Result: bytes. Also done after each compaction. */
+/* Purges the memory that the heap does not use: it goes back to the system. Result: bytes. Also done after each
+   compaction. */
 size_t outheap_trim(void);
 
 /* The counters. tools/statistics writes the same list to the module Outheap. */
@@ -93,10 +98,10 @@ struct outheap_statistics { OUTHEAP_STATISTICS(OUTHEAP_STATISTICS_FIELD) };
 #undef OUTHEAP_STATISTICS_FIELD
 void outheap_statistics(struct outheap_statistics *result);
 
-/* The report on naked pointers. While it is on, each pointer to foreign memory that marking finds is counted, and every `every`-th one is passed to
-   `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the report; `sample` is not called any more when
-   this function has returned. The setting `report=N` does the same and prints the samples to standard error.
-   Result: pointers found since the report began. */
+/* The report on naked pointers. While it is on, each pointer to foreign memory that marking finds is counted, and every
+   `every`-th one is passed to `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the
+   report; `sample` is not called any more when this function has returned. The setting `report=N` does the same and
+   prints the samples to standard error. Result: pointers found since the report began. */
 size_t outheap_report(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 
 #ifdef __cplusplus

@@ -2,11 +2,12 @@
 
 (** Out-of-heap memory and large pages, as seen from OCaml.
 
-    Programs linked with the runtime variant [_outheap] have them. A program linked with the stock runtime runs too; {!available} tells which
-    it is. *)
+    Programs linked with the runtime variant [_outheap] have them. A program linked with the stock runtime runs too;
+    {!available} tells which it is. *)
 
 val available : bool
-(** Is this program linked with the runtime variant? Without it: [classify] says [Unknown], statistics are zero, requests are refused. *)
+(** Is this program linked with the runtime variant? Without it: [classify] says [Unknown], statistics are zero,
+    requests are refused. *)
 
 (** What a word belongs to. *)
 type kind =
@@ -21,8 +22,8 @@ val classify : Obj.t -> kind
 (** The kind of any word. Cost: a load; for static data and foreign memory a binary search. *)
 
 val reserve : int -> (unit, string) result
-(** [reserve bytes] reserves address space for the heap, for the rest of the run, so that memory which other allocators allocate and free is
-    never placed in it. A further call adds to it. *)
+(** [reserve bytes] reserves address space for the heap, for the rest of the run, so that memory which other allocators
+    allocate and free is never placed in it. A further call adds to it. *)
 
 val trim : unit -> int
 (** Returns unused memory of the heap to the system, as {!Gc.compact} does. Result: bytes. *)
@@ -56,8 +57,9 @@ type statistics = {
 val statistics : unit -> statistics
 
 val report : every:int -> int
-(** Starts ([every = n > 0]: every nth is printed on standard error) or ends ([every = 0]) the report on foreign pointers that marking finds.
-    Result: the number found since it began. For audits of bindings: see the setting [report]. *)
+(** Starts ([every = n > 0]: every nth is printed on standard error) or ends ([every = 0]) the report on foreign
+    pointers that marking finds. Result: the number found since it began. For audits of bindings: see the setting
+    [report]. *)
 
 val settings : unit -> string
 (** The environment variable [OUTHEAP] of this process. *)

@@ -77,8 +77,8 @@ static void withdraw(struct oh_arena *a, struct oh_arena_block *b)
   }
 }
 
-/* First a few of the request's own class, so that a size that is freed and allocated repeatedly finds its old block; then the next class that is not empty, where
-   all blocks are large enough. */
+/* First a few of the request's own class, so that a size that is freed and allocated repeatedly finds its old block;
+   then the next class that is not empty, where all blocks are large enough. */
 static struct oh_arena_block *find(struct oh_arena *a, size_t size)
 {
   unsigned c = oh_arena_class_of(size), row = c / OH_ARENA_COLUMNS, n = 0;
@@ -99,7 +99,8 @@ static struct oh_arena_block *find(struct oh_arena *a, size_t size)
   return NULL;
 }
 
-/* The free range of `total` bytes at b, on no list, becomes a used block of `size` or a little more, and a free one if enough is left. */
+/* The free range of `total` bytes at b, on no list, becomes a used block of `size` or a little more, and a free one if
+   enough is left. */
 static struct oh_arena_block *carve(struct oh_arena *a, struct oh_arena_block *b, size_t total, size_t size, size_t purged)
 {
   struct oh_arena_block *rest = after(b, size);
@@ -144,8 +145,8 @@ static struct oh_arena_block *coalesce(struct oh_arena *a, struct oh_arena_block
   return b;
 }
 
-/* Cuts the large pages inside a free range, which is on no list, out of the arena, and makes free blocks of what is left on both sides. A side that would be
-   too small for a block keeps another page. */
+/* Cuts the large pages inside a free range, which is on no list, out of the arena, and makes free blocks of what is
+   left on both sides. A side that would be too small for a block keeps another page. */
 static struct oh_arena_run cut(struct oh_arena *a, struct oh_arena_block *b, size_t size)
 {
   uintptr_t start = (uintptr_t)b, end = start + size;

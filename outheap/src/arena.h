@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* An arena: one two-level segregated fit heap. The caller holds the arena's lock unless a function says otherwise.
 
-   An extent is a maximal run of large pages that belong to one arena. `oh_arena_owners` has the arena of each page, so that an extent needs no record,
-   and two extents of an arena that touch are one. Its layout; each block begins on a multiple of 16:
+   An extent is a maximal run of large pages that belong to one arena. `oh_arena_owners` has the arena of each page, so
+   that an extent needs no record, and two extents of an arena that touch are one. Its layout; each block begins on a
+   multiple of 16:
 
      | block | block | … | block | sentinel: 16 bytes, a used block of size 0 |
 
-   A block is `size` bytes from its `before` to the next block's `before`. The bytes that its owner may use begin 16 bytes after its start, and include
-   the next block's `before`, which is needed only while this block is free, and then holds its size. So a used block has 8 bytes of overhead.
+   A block is `size` bytes from its `before` to the next block's `before`. The bytes that its owner may use begin 16
+   bytes after its start, and include the next block's `before`, which is needed only while this block is free, and then
+   holds its size. So a used block has 8 bytes of overhead.
 
      sum of sizes of all blocks of an extent + 16 = pages of the extent × OH_PAGE;
-     a block that is free lies between two that are not (there is no block before the first of an extent; the sentinel is not free);
+     a block that is free lies between two that are not (there is no block before the first of an extent; the sentinel
+     is not free);
      BEFORE_FREE of a block  <=>  the block before it is free  <=>  `before` is that block's size;
      a block is on the list of its class  <=>  it is free; the bit of a class is set  <=>  its list is not empty;
      size is 0 (sentinel) or at least OH_ARENA_LEAST, a multiple of 16.
@@ -53,7 +56,8 @@ struct oh_arena {
 
 struct oh_arena_run { char *start; size_t bytes; };
 
-/* The owner of each large page: 1 + the number of an arena, or 0, in an atomic byte that changes under that arena's lock only. */
+/* The owner of each large page: 1 + the number of an arena, or 0, in an atomic byte that changes under that arena's
+   lock only. */
 extern oh_pagemap oh_arena_owners;
 
 /* The size of the block that a request needs, head included. bytes < OH_ARENA_LIMIT. */
@@ -82,7 +86,8 @@ static inline bool oh_arena_head_is_sound(struct oh_arena_block const *b, size_t
   return oh_arena_checksum(b, head ^ sum) == sum;
 }
 
-/* The class of a size: row * OH_ARENA_COLUMNS + column. Those of row 0 hold one size each; row r those from 2^(r + 8), in equal parts. */
+/* The class of a size: row * OH_ARENA_COLUMNS + column. Those of row 0 hold one size each; row r those from 2^(r + 8),
+   in equal parts. */
 static inline unsigned oh_arena_class_of(size_t size)
 {
   size_t g = size >> 4;
@@ -107,7 +112,8 @@ static inline struct oh_arena_run oh_arena_inner(struct oh_arena_block const *b,
 /* A block of `size` bytes out of the arena; NULL if it has none. */
 struct oh_arena_block *oh_arena_alloc(struct oh_arena *a, size_t size);
 
-/* Frees a block. The result is a run of large pages that have left the arena, for the caller to return to the space (without the lock), or bytes = 0. */
+/* Frees a block. The result is a run of large pages that have left the arena, for the caller to return to the space
+   (without the lock), or bytes = 0. */
 struct oh_arena_run oh_arena_free(struct oh_arena *a, struct oh_arena_block *b);
 
 /* Adds pages from the space, whose owner records exist, and allocates a block of `size` bytes out of them. */

@@ -2,11 +2,13 @@
 /* Atomic accesses, with the memory order in each name.
 
    Orders in use, and why:
-   relaxed   counters; entries of the table and bytes of page.h, where whoever holds a pointer has them ordered already (table.h);
+   relaxed   counters; entries of the table and bytes of page.h, where whoever holds a pointer has them ordered already
+             (table.h);
    acquire,  the ranges and their version (ranges.c): a reader that saw a new word also sees the new version;
    release   records that are filled before other threads can find them (pagemap.h);
-   seq_cst   the table's compare-and-swap, together with the flag of the report (table.h, pointer.c): a thread that taints a chunk reads the
-             flag afterwards, and a thread that sets the flag sweeps the table afterwards, so at least one of them sees the other. */
+   seq_cst   the table's compare-and-swap, together with the flag of the report (table.h, pointer.c): a thread that
+             taints a chunk reads the flag afterwards, and a thread that sets the flag sweeps the table afterwards, so
+             at least one of them sees the other. */
 #ifndef OH_ATOMIC_H
 #define OH_ATOMIC_H
 

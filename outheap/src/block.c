@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Arenas. A thread stays with the arena that it used last until it finds its lock taken, and then moves on to the next one. So the number of arenas in use follows
-   contention, not the number of threads, and a program with one thread uses one. A block returns to the arena that it came from. */
+/* Arenas. A thread stays with the arena that it used last until it finds its lock taken, and then moves on to the next
+   one. So the number of arenas in use follows contention, not the number of threads, and a program with one thread uses
+   one. A block returns to the arena that it came from. */
 #ifndef OH_ARENAS
 #define OH_ARENAS 0 /* as many as processors */
 #endif
@@ -42,7 +43,8 @@ static struct oh_arena *lock_one(void)
 
 static struct oh_arena_block *block_of(void const *payload) { return (struct oh_arena_block *)((uintptr_t)payload - OH_ARENA_PAYLOAD); }
 
-/* There is no memory: the arenas return what they keep to the space; if that does not help, any block of any arena will do. */
+/* There is no memory: the arenas return what they keep to the space; if that does not help, any block of any arena will
+   do. */
 static struct oh_arena_block *take_in_need(size_t size, struct oh_arena_run *run)
 {
   for (int i = 0; i < ARENAS; i++) {
@@ -60,9 +62,9 @@ static struct oh_arena_block *take_in_need(size_t size, struct oh_arena_run *run
   return b;
 }
 
-/* A block in new pages. Any size takes this way: the rest of the last page of a big block serves other blocks, or is the beginning of the next block, since
-   neighbouring extents are joined. When a big block is freed its pages leave the arena at once (oh_arena_free), so in effect the space
-   manages big blocks, by best fit. */
+/* A block in new pages. Any size takes this way: the rest of the last page of a big block serves other blocks, or is
+   the beginning of the next block, since neighbouring extents are joined. When a big block is freed its pages leave the
+   arena at once (oh_arena_free), so in effect the space manages big blocks, by best fit. */
 static struct oh_arena_block *take_new(struct oh_arena *a, size_t size, size_t step)
 {
   size_t need = (size + OH_ARENA_PAYLOAD + OH_PAGE - 1) & ~(OH_PAGE - 1);

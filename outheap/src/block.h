@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of any size in OH_SPACE_BLOCKS, where stock OCaml uses malloc: large blocks of OCaml 5, heap chunks of 4.14. Two-level segregated fit:
-   constant time, coalescing with both neighbours, splitting. Memory comes from space.h in large pages, which are freed when they are empty.
+/* Blocks of any size in OH_SPACE_BLOCKS, where stock OCaml uses malloc: large blocks of OCaml 5, heap chunks of 4.14.
+   Two-level segregated fit: constant time, coalescing with both neighbours, splitting. Memory comes from space.h in
+   large pages, which are freed when they are empty.
 
-   Source of the idea: M. Masmano, I. Ripoll, A. Crespo, J. Real, "TLSF: a new dynamic memory allocator for real-time systems" (2004). */
+   Source of the idea: M. Masmano, I. Ripoll, A. Crespo, J. Real, "TLSF: a new dynamic memory allocator for real-time
+   systems" (2004). */
 #ifndef OH_BLOCK_H
 #define OH_BLOCK_H
 
 #include <stddef.h>
 
-/* A block of at least `bytes`, aligned to 16. NULL with errno = ENOMEM. Any thread; a block may be freed by another thread. Zero bytes give a block as well. */
+/* A block of at least `bytes`, aligned to 16. NULL with errno = ENOMEM. Any thread; a block may be freed by another
+   thread. Zero bytes give a block as well. */
 void *oh_block_alloc(size_t bytes);
 void oh_block_free(void *block); /* NULL: nothing */
 

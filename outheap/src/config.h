@@ -14,9 +14,9 @@
 #ifndef OH_PAGE_LOG
 #define OH_PAGE_LOG 21
 #endif
-/* The table covers addresses below 2^OH_ADDRESS_BITS. The heap is never placed above that limit, and everything above it is foreign. So wider or
-   narrower address spaces need nothing else, except that static data should lie below the limit. Linux gives user programs 2^47 bytes on
-   x86-64 and 2^48 on arm64. */
+/* The table covers addresses below 2^OH_ADDRESS_BITS. The heap is never placed above that limit, and everything above
+   it is foreign. So wider or narrower address spaces need nothing else, except that static data should lie below the
+   limit. Linux gives user programs 2^47 bytes on x86-64 and 2^48 on arm64. */
 #ifndef OH_ADDRESS_BITS
 #ifdef __aarch64__
 #define OH_ADDRESS_BITS 48

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of extents: disjoint ranges of addresses that never touch (extents that touch are joined). It has two orders: by address, and by size and
-   then address. Both are treaps over the same nodes, so that each operation has expected logarithmic cost.
+/* A set of extents: disjoint ranges of addresses that never touch (extents that touch are joined). It has two orders:
+   by address, and by size and then address. Both are treaps over the same nodes, so that each operation has expected
+   logarithmic cost.
 
-   The nodes are outside the memory that they describe. Nodes are allocated in advance (oh_extents_supply, oh_extents_promise), when the memory
-   is obtained, so that adding an extent later cannot fail:
+   The nodes are outside the memory that they describe. Nodes are allocated in advance (oh_extents_supply,
+   oh_extents_promise), when the memory is obtained, so that adding an extent later cannot fail:
      number of extents <= promised <= nodes.
 
    No locks: the owner of the set has one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory for the allocator's own records. It comes from the system directly, since malloc may itself be built on this allocator's callers. It is never
-   given back. */
+/* Memory for the allocator's own records. It comes from the system directly, since malloc may itself be built on this
+   allocator's callers. It is never given back. */
 #ifndef OH_METADATA_H
 #define OH_METADATA_H
 

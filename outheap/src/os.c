@@ -69,7 +69,8 @@ bool oh_os_reserve_at(uintptr_t base, size_t bytes)
 uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
 {
   if (bytes == 0 || bytes > limit || bytes + alignment < bytes) return 0;
-  /* Aligned by chance, or after a step down: the system goes downwards, so there is room. Needs no more than what is asked for. */
+  /* Aligned by chance, or after a step down: the system goes downwards, so there is room. Needs no more than what is
+     asked for. */
   uintptr_t p = map(0, bytes, PROT_NONE, 0);
   if (p == 0) return 0;
   if (p % alignment == 0 && p + bytes <= limit) {
@@ -153,7 +154,8 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
 #endif
 
-/* --- the process --------------------------------------------------------------------------------------------------- */
+/* --- the process ---------------------------------------------------------------------------------------------------
+   */
 
 size_t oh_os_page_size(void)
 {

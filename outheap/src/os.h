@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Inaccessible address space exactly at `base` (aligned to system pages). False if something lies there, or if the system refuses (errno: ENOMEM
-   when a limit is reached, otherwise something else). */
+/* Inaccessible address space exactly at `base` (aligned to system pages). False if something lies there, or if the
+   system refuses (errno: ENOMEM when a limit is reached, otherwise something else). */
 bool oh_os_reserve_at(uintptr_t base, size_t bytes);
 
 /* Inaccessible address space anywhere below `limit`, aligned; 0 if there is none. */
@@ -23,7 +23,8 @@ bool oh_os_would_commit(size_t bytes);
 bool oh_os_commit(void *start, size_t bytes); /* makes it accessible; false: no memory, nothing changed */
 bool oh_os_purge(void *start, size_t bytes);  /* returns the memory to the system; it stays accessible and reads as zeroes; false: refused */
 
-/* Advises for or against huge pages. Does nothing and returns false when the system's own setting makes the advice pointless. */
+/* Advises for or against huge pages. Does nothing and returns false when the system's own setting makes the advice
+   pointless. */
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted);
 
 /* Readable and writable memory, filled with zeroes, anywhere; 0: none. */

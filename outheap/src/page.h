@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of each large page of the heap: a byte outside of it, which changes under the lock of the space that the page belongs to.
+/* The state of each large page of the heap: a byte outside of it, which changes under the lock of the space that the
+     page belongs to.
 
      owner = 0  =>  no other bit is set;   dirty  =>  committed and not in use. */
 #ifndef OH_PAGE_H
@@ -24,7 +25,8 @@ static inline uint8_t oh_page_bits(uintptr_t address)
 /* Sees to it that there are records for these addresses. False: no memory. */
 static inline bool oh_page_ensure(uintptr_t address, size_t bytes) { return oh_pagemap_ensure(&oh_page_map, address, bytes, 1); }
 
-/* All take ranges cut at large pages, whose records exist. Results are in bytes; those of `set` and `clear` tell how much changed. */
+/* All take ranges cut at large pages, whose records exist. Results are in bytes; those of `set` and `clear` tell how
+   much changed. */
 size_t oh_page_set(uintptr_t from, uintptr_t to, uint8_t bits);
 size_t oh_page_clear(uintptr_t from, uintptr_t to, uint8_t bits);
 size_t oh_page_count(uintptr_t from, uintptr_t to, uint8_t bit);

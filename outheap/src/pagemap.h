@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A map from large pages to records of a fixed size, in two levels. Lookup takes constant time and no lock. A record stays once it is there;
-   it is filled with zeroes at first. */
+/* A map from large pages to records of a fixed size, in two levels. Lookup takes constant time and no lock. A record
+   stays once it is there; it is filled with zeroes at first. */
 #ifndef OH_PAGEMAP_H
 #define OH_PAGEMAP_H
 
@@ -9,7 +9,8 @@
 #include "metadata.h"
 #include <stdbool.h>
 
-/* The root takes 512 KB of static memory, of which the touched pages are resident. With the usual sizes a leaf covers 2 GB. */
+/* The root takes 512 KB of static memory, of which the touched pages are resident. With the usual sizes a leaf covers 2
+   GB. */
 #define OH_PAGEMAP_ROOT_LOG 16
 #define OH_PAGEMAP_LEAF_LOG (OH_ADDRESS_BITS - OH_PAGE_LOG - OH_PAGEMAP_ROOT_LOG)
 #define OH_PAGEMAP_ROOT ((size_t)1 << OH_PAGEMAP_ROOT_LOG)
@@ -27,8 +28,8 @@ static inline void *oh_pagemap_find(oh_pagemap *m, uintptr_t address, size_t rec
   return leaf == NULL ? NULL : leaf + (page & (OH_PAGEMAP_LEAF - 1)) * record;
 }
 
-/* Sees to it that the pages of [address, address + bytes) have records. False: no memory. Two threads may do this at the same time; the leaf of the
-   second one is lost, which is rare. */
+/* Sees to it that the pages of [address, address + bytes) have records. False: no memory. Two threads may do this at
+   the same time; the leaf of the second one is lost, which is rare. */
 static inline bool oh_pagemap_ensure(oh_pagemap *m, uintptr_t address, size_t bytes, size_t record)
 {
   size_t last = (address + bytes - 1) >> (OH_PAGE_LOG + OH_PAGEMAP_LEAF_LOG);

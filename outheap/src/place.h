@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds places in the address space, and reserves them: first in the zone, then where the system likes. Nothing is claimed in the table here, but
-   places are only taken if all their chunks can be claimed, as far as that is known. No locks: reserve.c has one. */
+/* Finds places in the address space, and reserves them: first in the zone, then where the system likes. Nothing is
+   claimed in the table here, but places are only taken if all their chunks can be claimed, as far as that is known. No
+   locks: reserve.c has one. */
 #ifndef OH_PLACE_H
 #define OH_PLACE_H
 
@@ -18,8 +19,8 @@ struct oh_place {
 /* `bytes`, beginning at a chunk, with records in page.h. 0: no address space, or no memory. */
 uintptr_t oh_place_find(struct oh_place *, size_t bytes);
 
-/* [at, at + bytes), with records in page.h. `at` may be inside a chunk that is the space's already. False: errno = ENOMEM if there is no address space or
-   memory; otherwise something is there. */
+/* [at, at + bytes), with records in page.h. `at` may be inside a chunk that is the space's already. False: errno =
+   ENOMEM if there is no address space or memory; otherwise something is there. */
 bool oh_place_at(struct oh_place *, uintptr_t at, size_t bytes);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The two questions that the runtime asks about a pointer (a word with a clear low bit): does the marker follow it, and may its header be read? */
+/* The two questions that the runtime asks about a pointer (a word with a clear low bit): does the marker follow it, and
+   may its header be read? */
 #ifndef OH_POINTER_H
 #define OH_POINTER_H
 
 #include "table.h"
 
-/* For a marker that found a pointer to a chunk of kind OH_KIND_UNKNOWN or OH_KIND_REPORTED, or beyond the table: taints the chunk, counts and reports the
-   pointer. Has the chunk become the heap's in the meantime? Any thread; takes no lock. */
+/* For a marker that found a pointer to a chunk of kind OH_KIND_UNKNOWN or OH_KIND_REPORTED, or beyond the table: taints
+   the chunk, counts and reports the pointer. Has the chunk become the heap's in the meantime? Any thread; takes no
+   lock. */
 bool oh_pointer_is_markable_slow(uintptr_t address);
 
 /* Does the marker follow this pointer? */

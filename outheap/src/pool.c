@@ -145,7 +145,8 @@ unsigned oh_pool_pins(void const *pool)
   return p == NULL ? 0 : (unsigned)oh_load_relaxed(&p->pins);
 }
 
-/* Gives the memory of unused pieces back, run by run. Pieces smaller than the system's pages count when they fill one together. */
+/* Gives the memory of unused pieces back, run by run. Pieces smaller than the system's pages count when they fill one
+   together. */
 static size_t discard_unused(struct page *p)
 {
   uint64_t left = p->touched & ~p->used;

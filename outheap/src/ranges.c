@@ -12,10 +12,10 @@
 #define LIMIT ((uintptr_t)1 << OH_ADDRESS_BITS)
 #define WORD sizeof(void *)
 
-/* Two arrays take turns. Version v is read in arrays[v % 2] while v + 1 is written to the other one. So a reader is disturbed only by the writer of
-   v + 2, and notices it, since the version has changed by then: the words are stored with release after the version, and loaded with acquire
-   before it. An array that has become too small is kept for slow readers; sizes double, so all of these together are smaller than those
-   in use.
+/* Two arrays take turns. Version v is read in arrays[v % 2] while v + 1 is written to the other one. So a reader is
+   disturbed only by the writer of v + 2, and notices it, since the version has changed by then: the words are stored
+   with release after the version, and loaded with acquire before it. An array that has become too small is kept for
+   slow readers; sizes double, so all of these together are smaller than those in use.
 
    In an array: begin < end <= next begin; ranges with the same `what` do not touch. */
 struct range { uintptr_t begin, end, what; };
@@ -25,7 +25,8 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct array *arrays[2];
 static uintptr_t version;
 
-/* --- readers ------------------------------------------------------------------------------------------------------- */
+/* --- readers -------------------------------------------------------------------------------------------------------
+   */
 
 static unsigned lookup(struct array *a, uintptr_t address)
 {
@@ -48,7 +49,8 @@ unsigned oh_ranges_at(uintptr_t address)
   }
 }
 
-/* --- writers ------------------------------------------------------------------------------------------------------- */
+/* --- writers -------------------------------------------------------------------------------------------------------
+   */
 
 static struct array empty;
 static struct array *live(void) { return arrays[version & 1] == NULL ? &empty : arrays[version & 1]; }
@@ -76,7 +78,8 @@ static void put(struct array *a, size_t i, struct range r)
   oh_store_release(&a->r[i].what, r.what);
 }
 
-/* Appends a range. It is joined with the one before if one of the two is `new`; holes that were made on purpose stay. */
+/* Appends a range. It is joined with the one before if one of the two is `new`; holes that were made on purpose stay.
+   */
 static void append(struct array *a, struct range r, bool new, bool *last_new)
 {
   if (r.begin >= r.end) return;
@@ -161,7 +164,8 @@ static int cut(uintptr_t begin, uintptr_t end, uintptr_t contents, bool exact)
   return 0;
 }
 
-/* The memory behind a range of values begins and ends a word earlier. Its last pointer may be to an empty block at the very end. */
+/* The memory behind a range of values begins and ends a word earlier. Its last pointer may be to an empty block at the
+   very end. */
 static bool mix(uintptr_t begin, uintptr_t end, enum oh_ranges_contents contents)
 {
   if (contents != OH_RANGES_VALUES) return oh_table_set_mixed(begin, end);

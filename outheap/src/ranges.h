@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of addresses inside chunks that are not the heap's, with what they hold: static data of OCaml programs and of plugins, atoms, declared
-   values, code. They are sorted. Ranges with the same contents that touch, or nearly touch (there is padding between the data of two
-   units), are joined. The marker never looks here.
+/* Ranges of addresses inside chunks that are not the heap's, with what they hold: static data of OCaml programs and of
+   plugins, atoms, declared values, code. They are sorted. Ranges with the same contents that touch, or nearly touch
+   (there is padding between the data of two units), are joined. The marker never looks here.
 
-   For values, a range is one of *pointers to blocks*: it begins and ends a word behind the memory that holds the blocks with their headers.
+   For values, a range is one of *pointers to blocks*: it begins and ends a word behind the memory that holds the blocks
+   with their headers.
 
    Readers take no lock and may run concurrently with writers. */
 #ifndef OH_RANGES_H
@@ -15,9 +16,9 @@
 
 enum oh_ranges_contents { OH_RANGES_VALUES = 1, OH_RANGES_CODE = 2 };
 
-/* Adds [begin, end), and marks its chunks (oh_table_set_mixed). `exclusive`: an overlap is refused, and the ends are kept exactly; otherwise the union is
-   kept, and gaps of up to 64 bytes between ranges that were added like this are closed. An overlap with other contents is refused.
-   0, EINVAL, ENOMEM. */
+/* Adds [begin, end), and marks its chunks (oh_table_set_mixed). `exclusive`: an overlap is refused, and the ends are
+   kept exactly; otherwise the union is kept, and gaps of up to 64 bytes between ranges that were added like this are
+   closed. An overlap with other contents is refused. 0, EINVAL, ENOMEM. */
 int oh_ranges_add(uintptr_t begin, uintptr_t end, enum oh_ranges_contents, bool exclusive);
 
 /* Removes [begin, end). `exact`: it must be covered by ranges that were added as `exclusive`. 0, EINVAL, ENOMEM. */

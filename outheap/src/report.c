@@ -5,8 +5,9 @@
 #include <pthread.h>
 #include <sched.h>
 
-/* What markers read. Each call of oh_report_set writes a new one, which then never changes, so markers see the function together with its own
-   data. Two slots are enough: the current one, and the previous one, which no thread uses any more when oh_report_set returns. */
+/* What markers read. Each call of oh_report_set writes a new one, which then never changes, so markers see the function
+   together with its own data. Two slots are enough: the current one, and the previous one, which no thread uses any
+   more when oh_report_set returns. */
 struct sampler { void (*sample)(void const *, void const *); void const *data; };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Starts the report (`every` > 0), changes it, or ends it (`every` = 0): see outheap_report in outheap.h. Result: pointers counted so far. */
+/* Starts the report (`every` > 0), changes it, or ends it (`every` = 0): see outheap_report in outheap.h. Result:
+   pointers counted so far. */
 size_t oh_report_set(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 
 /* A sampler that prints. */

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Address space for the spaces. It is reserved in chunks, claimed in the table for a space, and never returned.
 
-   Each space has its own part of the zone (zone.h), where its chunks follow each other. Where the zone cannot be had, the system chooses
-   (place.h). Chunks of the stock (stock.h) are preferred: blocks take them from the high end and all other spaces from the low end, so that both find
-   neighbours.
+   Each space has its own part of the zone (zone.h), where its chunks follow each other. Where the zone cannot be had,
+   the system chooses (place.h). Chunks of the stock (stock.h) are preferred: blocks take them from the high end and all
+   other spaces from the low end, so that both find neighbours.
 
-   Where address space is limited a chunk may be short: the whole chunk is claimed, but only its beginning is reserved, and the rest later
-   when it can be had.
+   Where address space is limited a chunk may be short: the whole chunk is claimed, but only its beginning is reserved,
+   and the rest later when it can be had.
 
-   A chunk that turns out to be tainted is left alone. If it was reserved before that was seen, it stays reserved and unused. */
+   A chunk that turns out to be tainted is left alone. If it was reserved before that was seen, it stays reserved and
+   unused. */
 #ifndef OH_RESERVE_H
 #define OH_RESERVE_H
 
@@ -20,12 +21,14 @@ struct oh_reserve_piece { uintptr_t base; size_t bytes; };
 /* Once, before anything else here; by oh_start. `base`: where the zone begins; 0: as zone.h says. */
 void oh_reserve_start(uintptr_t base);
 
-/* Address space that belongs to this space from now on, in multiples of OH_PAGE, with records in page.h. If possible it is one piece of `bytes`, or `tail`
-   bytes less when the piece begins at the end of the space's last piece (oh_reserve_end); but the piece is smaller when a chunk turns out
-   to be tainted: so ask again. The caller holds the lock of the space. False: errno = ENOMEM. */
+/* Address space that belongs to this space from now on, in multiples of OH_PAGE, with records in page.h. If possible it
+   is one piece of `bytes`, or `tail` bytes less when the piece begins at the end of the space's last piece
+   (oh_reserve_end); but the piece is smaller when a chunk turns out to be tainted: so ask again. The caller holds the
+   lock of the space. False: errno = ENOMEM. */
 bool oh_reserve_chunks(enum oh_space_id, size_t bytes, size_t tail, struct oh_reserve_piece *got);
 
-/* Where the last piece of the space that is not from the stock ends, 0 if there is none: the next one begins there if it can. */
+/* Where the last piece of the space that is not from the stock ends, 0 if there is none: the next one begins there if
+   it can. */
 uintptr_t oh_reserve_end(enum oh_space_id);
 
 /* Adds to the stock. 0, ENOMEM (nothing is added), EINVAL. */

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, when the library starts.
+/* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, when the
+   library starts.
 
-     thp=off|advise|always      huge pages for OCaml's heap (default advise); thp.young=, thp.pools=, thp.blocks= for a part of it
+     thp=off|advise|always      huge pages for OCaml's heap (default advise); thp.young=, thp.pools=, thp.blocks= for a
+                                part of it
      thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
-     reserve=SIZE               address space reserved at start (outheap_reserve). A SIZE is in bytes, or has a suffix K, M, G, T
+     reserve=SIZE               address space reserved at start (outheap_reserve). A SIZE is in bytes, or has a suffix
+                                K, M, G, T
      keep=SIZE                  free memory that each space keeps at least instead of purging it (default 32M)
      keep_share=PERCENT         the same, in percent of what is in use (default 10)
-     slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent of what is in use
-                                (default 100). An epoch lasts until as much has been allocated as is in use. With 0, everything beyond
-                                `keep` is purged at once
+     slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
+                                of what is in use (default 100). An epoch lasts until as much has been allocated as is
+                                in use. With 0, everything beyond `keep` is purged at once
      stats=1                    prints statistics to standard error at exit
-     report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency ordering: table.h)
+     report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
+                                ordering: table.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
 
    An unknown name or a bad value is reported once on standard error and otherwise ignored. */

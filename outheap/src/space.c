@@ -29,7 +29,8 @@ static void unlock_space(space *s)
   pthread_mutex_unlock(&s->lock);
 }
 
-/* --- address space ------------------------------------------------------------------------------------------------- */
+/* --- address space -------------------------------------------------------------------------------------------------
+   */
 
 static void add_piece(space *s, struct oh_reserve_piece p)
 {
@@ -71,7 +72,8 @@ static struct oh_extents_node *find(space *s, size_t bytes)
   return NULL;
 }
 
-/* --- allocation ------------------------------------------------------------------------------------------------------ */
+/* --- allocation ------------------------------------------------------------------------------------------------------
+   */
 
 void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
 {
@@ -140,7 +142,8 @@ void oh_space_free(enum oh_space_id id, void *start, size_t bytes)
   (void)ours;
 }
 
-/* --- parts of used pages --------------------------------------------------------------------------------------------- */
+/* --- parts of used pages ---------------------------------------------------------------------------------------------
+   */
 
 bool oh_space_commit(enum oh_space_id id, void *start, size_t bytes)
 {
@@ -184,7 +187,8 @@ size_t oh_space_trim(enum oh_space_id id)
   return bytes;
 }
 
-/* --- account --------------------------------------------------------------------------------------------------------- */
+/* --- account ---------------------------------------------------------------------------------------------------------
+   */
 
 void oh_space_count(enum oh_space_id id, struct oh_space_counters *result)
 {

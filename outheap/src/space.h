@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A space: memory of one kind and one policy, in chunks of its own, allocated in large pages, best fit with coalescing.
 
-   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags, and memory is committed
-   from low addresses upwards. Nothing is ever unmapped: free memory is purged (returned to the system by madvise), and stays committed.
+   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags,
+   and memory is committed from low addresses upwards. Nothing is ever unmapped: free memory is purged (returned to the
+   system by madvise), and stays committed.
 
    Locks: one for each space. */
 #ifndef OH_SPACE_H
@@ -19,19 +20,22 @@ struct oh_space_counters {
   size_t commits, purges, advises, reservations, tainted;
 };
 
-/* Allocates `bytes` (a positive multiple of OH_PAGE), aligned to OH_PAGE, committed or only reserved. The contents are unspecified, unless `*fresh` (if
-   asked for) says that all bytes are zero. NULL with errno = ENOMEM when there is no address space or memory, or EINVAL. */
+/* Allocates `bytes` (a positive multiple of OH_PAGE), aligned to OH_PAGE, committed or only reserved. The contents are
+   unspecified, unless `*fresh` (if asked for) says that all bytes are zero. NULL with errno = ENOMEM when there is no
+   address space or memory, or EINVAL. */
 void *oh_space_alloc(enum oh_space_id, size_t bytes, bool commit, bool *fresh);
 
-/* Frees them, or a part of them cut at large pages. Dirty memory beyond the space's allowance (space_memory.h) is purged. */
+/* Frees them, or a part of them cut at large pages. Dirty memory beyond the space's allowance (space_memory.h) is
+   purged. */
 void oh_space_free(enum oh_space_id, void *start, size_t bytes);
 
-/* For input that may be wrong: are these whole large pages of this space, in use? And oh_space_free, unless they are not: false. */
+/* For input that may be wrong: are these whole large pages of this space, in use? And oh_space_free, unless they are
+   not: false. */
 bool oh_space_is_used(enum oh_space_id, void *start, size_t bytes);
 bool oh_space_free_checked(enum oh_space_id, void *start, size_t bytes);
 
-/* Commits a part (cut at system pages) of pages allocated without `commit`, and with it the large pages that it lies in.
-   False: errno = ENOMEM. */
+/* Commits a part (cut at system pages) of pages allocated without `commit`, and with it the large pages that it lies
+   in. False: errno = ENOMEM. */
 bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
 
 /* Purges a part (cut at system pages) of used pages: it reads as zeroes afterwards. */

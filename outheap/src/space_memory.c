@@ -6,7 +6,8 @@
 
 #define AHEAD (16 * OH_PAGE) /* committed beyond what is asked for, at most */
 
-/* --- huge pages ------------------------------------------------------------------------------------------------------ */
+/* --- huge pages ------------------------------------------------------------------------------------------------------
+   */
 
 static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool huge) { s->advises += oh_os_advise_huge((void *)p.base, p.bytes, huge); }
 
@@ -25,7 +26,8 @@ void oh_space_memory_consider_huge(struct oh_space_state *s)
   for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next) advise(s, p->piece, true);
 }
 
-/* --- commit ---------------------------------------------------------------------------------------------------------- */
+/* --- commit ----------------------------------------------------------------------------------------------------------
+   */
 
 static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 {
@@ -60,7 +62,8 @@ uintptr_t oh_space_memory_committed(struct oh_space_state *s, size_t bytes, stru
   return 0;
 }
 
-/* --- purge ----------------------------------------------------------------------------------------------------------- */
+/* --- purge -----------------------------------------------------------------------------------------------------------
+   */
 
 static size_t trim_below(struct oh_space_state *s, size_t target, uintptr_t top)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of a space: what is committed, what is purged and when, where huge pages are wanted. The caller has the lock.
+/* The memory of a space: what is committed, what is purged and when, where huge pages are wanted. The caller has the
+   lock.
 
-   Dirty memory (free, and maybe resident) is purged late, since memory that is taken again soon should stay. An epoch ends when as much has been
-   allocated in it as is in use. Dirty memory that was not needed at any time of the epoch, the least that there was, is purged at its end
-   except for an allowance (settings `keep`, `keep_share`). So what a program frees and takes again in each cycle of the collector stays. What
-   exceeds `slack` is purged at once. */
+   Dirty memory (free, and maybe resident) is purged late, since memory that is taken again soon should stay. An epoch
+   ends when as much has been allocated in it as is in use. Dirty memory that was not needed at any time of the epoch,
+   the least that there was, is purged at its end except for an allowance (settings `keep`, `keep_share`). So what a
+   program frees and takes again in each cycle of the collector stays. What exceeds `slack` is purged at once. */
 #ifndef OH_SPACE_MEMORY_H
 #define OH_SPACE_MEMORY_H
 
 #include "space_state.h"
 
-/* Commits [from, to), and if convenient more, up to `most`: the steps grow with the space. False: no memory; a part may be committed. */
+/* Commits [from, to), and if convenient more, up to `most`: the steps grow with the space. False: no memory; a part may
+   be committed. */
 bool oh_space_memory_commit(struct oh_space_state *, uintptr_t from, uintptr_t to, uintptr_t most);
 
 /* A part of a free extent that is committed already: the last resort. 0 if there is none. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of spaces: what each is for, the kind of its chunks, and the huge pages that it gets unless a setting says otherwise. */
+/* The list of spaces: what each is for, the kind of its chunks, and the huge pages that it gets unless a setting says
+   otherwise. */
 #ifndef OH_SPACES_H
 #define OH_SPACES_H
 

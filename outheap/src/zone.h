@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The zone: the part of the address space that is set apart for the heap, far from where the system places what others map.
+/* The zone: the part of the address space that is set apart for the heap, far from where the system places what others
+   map.
 
-   A process has addresses below 2^w; w = 47 on x86-64 Linux. Programs are placed at the bottom or around two thirds, and the system maps
-   from the top. The zone begins at 2^(w-2), plus a random distance below 2^(w-4) so that addresses cannot be guessed. It has parts of 2^(w-6)
-   bytes: 2 TB. */
+   A process has addresses below 2^w; w = 47 on x86-64 Linux. Programs are placed at the bottom or around two thirds,
+   and the system maps from the top. The zone begins at 2^(w-2), plus a random distance below 2^(w-4) so that addresses
+   cannot be guessed. It has parts of 2^(w-6) bytes: 2 TB. */
 #ifndef OH_ZONE_H
 #define OH_ZONE_H
 

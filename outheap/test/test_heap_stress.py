@@ -76,7 +76,8 @@ def test_stress(stress: Stress) -> None:
 
 @pytest.mark.stress
 def test_suite_of_ocaml(compiler: Compiler) -> None:
-    """The same results as stock's, test by test; about 20 minutes, and as long again for the stock runtime the first time."""
+    """The same results as stock's, test by test; about 20 minutes, and as long again for the stock runtime the first
+    time."""
     folder = BUILD / f"{compiler.name}+outheap/testsuite"
     folder.mkdir(parents=True, exist_ok=True)
     library = OUT / f"outheap/{compiler.version}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Foreign pointers everywhere: random runs, scenarios, addresses that are used again, and whether the test notices missing units."""
+"""Foreign pointers everywhere: random runs, scenarios, addresses that are used again, and whether the test notices
+missing units."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Does the torture test notice when one unit of the variant is missing? Stock's is put back, one at a time (with --full: long)."""
+"""Does the torture test notice when one unit of the variant is missing? Stock's is put back, one at a time (with
+--full: long)."""
 
 from __future__ import annotations
 

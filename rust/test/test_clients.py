@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The first clients of the crate, ocaml-interop and ocaml: their own tests and programs over them.
 
-Everything runs with the published ocaml-boxroot-sys 0.4.0 as a control, then with this repository's crate in its place, then in part with the
-checked build and the debug runtime.
+Everything runs with the published ocaml-boxroot-sys 0.4.0 as a control, then with this repository's crate in its place,
+then in part with the checked build and the debug runtime.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* What differs between generations of OCaml, for OCaml 4.14: one domain, no continuations. Copied as par.ml to the tests of both products. *)
+(* What differs between generations of OCaml, for OCaml 4.14: one domain, no continuations. Copied as par.ml to the
+   tests of both products. *)
 
 let multicore = false
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Outheap's allocator and page table without OCaml: every outheap/test/unit/*_test.c is a program, linked with outheap/src/*.c."""
+"""Outheap's allocator and page table without OCaml: every outheap/test/unit/*_test.c is a program, linked with
+outheap/src/*.c."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The flavours: how the libraries are compiled, and under which settings their tests run. The words mean the same for both products."""
+"""The flavours: how the libraries are compiled, and under which settings their tests run. The words mean the same for
+both products."""
 
 from __future__ import annotations
 

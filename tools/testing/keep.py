@@ -35,7 +35,8 @@ def _free(name: str) -> Path:
 
 
 def keep(name: str, outcome: Outcome, notes: Iterable[str] = ()) -> Path:
-    """A folder with `log`; `command`, which repeats the run, seed included; `about`: test, binary, time, commit, machine; core files."""
+    """A folder with `log`; `command`, which repeats the run, seed included; `about`: test, binary, time, commit,
+    machine; core files."""
     folder = _free(name)
     if outcome.log.exists():
         shutil.copy(outcome.log, folder / "log")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The programs that test Boxroot: what each is made of, how they are built for a compiler and a flavour, and which tests they have."""
+"""The programs that test Boxroot: what each is made of, how they are built for a compiler and a flavour, and which
+tests they have."""
 
 from __future__ import annotations
 
@@ -292,7 +293,8 @@ def build(compiler: Compiler, flavour: Flavour) -> Path:
 
 
 def tests_of(compiler: Compiler, flavour: Flavour) -> list[tuple[str, str]]:
-    """(program, test) of a flavour, by the programs' own lists: those of its folder if it has them, else of one that is alike."""
+    """(program, test) of a flavour, by the programs' own lists: those of its folder if it has them, else of one that is
+    alike."""
     names = [*programs_of(compiler, flavour), *embedded_of(compiler, flavour)]
     found = []
     for name in (n for n in names if n not in ALONE):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Looks for a smaller command that fails like a given one: fewer domains, threads, lives and steps, with the same seed."""
+"""Looks for a smaller command that fails like a given one: fewer domains, threads, lives and steps, with the same
+seed."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def kept_log(outcome: Outcome, number: int) -> Outcome:
 
 
 def shrink(first: Outcome, again: Callable[[list[str], float], Outcome], seconds: float) -> Shrunk:
-    """`again(command, limit)` runs a command. Each candidate has several tries; the first failure of the same sort is taken."""
+    """`again(command, limit)` runs a command. Each candidate has several tries; the first failure of the same sort is
+    taken."""
     best, runs, start = first, 0, time.monotonic()
 
     def left() -> float:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Random tests with fresh seeds, again and again, until a share of the time is over. What fails is kept, and the run goes on."""
+"""Random tests with fresh seeds, again and again, until a share of the time is over. What fails is kept, and the run
+goes on."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The torture test: foreign pointers in every kind of block. Its programs, built with a compiler and a runtime, and their runs."""
+"""The torture test: foreign pointers in every kind of block. Its programs, built with a compiler and a runtime, and
+their runs."""
 
 from __future__ import annotations
 
@@ -161,7 +162,8 @@ def recycle_cases(runtime: Runtime) -> list[Case]:
 
 
 def scenario_cases(runtime: Runtime) -> list[Case]:
-    """Each structure and operation with each kind of pattern. The lists are those of the program on the stock runtime."""
+    """Each structure and operation with each kind of pattern. The lists are those of the program on the stock
+    runtime."""
     stock = build(Runtime(runtime.compiler, "stock")) / "torture"
     cases = []
     for scenario in list_of(stock):

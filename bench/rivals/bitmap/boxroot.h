@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Bitmap allocation, as HotSpot keeps JNI's global references (its OopStorage): blocks of one word's worth of cells with
-   a bitmap of those in use, found from a cell by its address, and a list of the blocks that are not full. What HotSpot
-   does not have: the blocks written to since the last minor collection are listed, and it looks at these alone. For one
-   thread on one domain. */
+/* Bitmap allocation, as HotSpot keeps JNI's global references (its OopStorage): blocks of one word's worth of cells
+   with a bitmap of those in use, found from a cell by its address, and a list of the blocks that are not full. What
+   HotSpot does not have: the blocks written to since the last minor collection are listed, and it looks at these alone.
+   For one thread on one domain. */
 #ifndef BENCH_BITMAP_H
 #define BENCH_BITMAP_H
 

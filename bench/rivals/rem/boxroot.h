@@ -22,7 +22,8 @@ extern uintnat caml_minor_heaps_start, caml_minor_heaps_end;
 
 enum { REM_POOL_BYTES = 1 << 14, REM_HEADER_WORDS = 7, REM_CAPACITY = REM_POOL_BYTES / 8 - REM_HEADER_WORDS };
 
-/* A free slot holds the address of the next one, or of its pool at the end of the list: never an address of OCaml's heap. */
+/* A free slot holds the address of the next one, or of its pool at the end of the list: never an address of OCaml's
+   heap. */
 typedef union rem_slot {
   value held;
   union rem_slot *next;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Random reads of a large piece of memory, in small pages or huge ones, without any runtime: what this machine can gain. */
+/* Random reads of a large piece of memory, in small pages or huge ones, without any runtime: what this machine can
+   gain. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Memory of a process whose heap of MEGABYTES grows and shrinks: built of two kinds of blocks, in turn; all of one kind freed, Gc.compact; the others freed,
-   Gc.compact; built again, half of either kind freed at random, Gc.compact.
+(* Memory of a process whose heap of MEGABYTES grows and shrinks: built of two kinds of blocks, in turn; all of one kind
+   freed, Gc.compact; the others freed, Gc.compact; built again, half of either kind freed at random, Gc.compact.
    compaction MEGABYTES *)
 let megabytes = Bench.int_argument 1 ~default:500
 

@@ -43,7 +43,8 @@ value heap_huge_bytes(value unit)
   return Val_long(kilobytes * 1024);
 }
 
-/* What marking has looked at until now: words seen, immediate, young, static, foreign, cache lines saved. Zeroes when the runtime does not count. */
+/* What marking has looked at until now: words seen, immediate, young, static, foreign, cache lines saved. Zeroes when
+   the runtime does not count. */
 value heap_counters(value unit)
 {
   struct outheap_statistics s;
@@ -59,7 +60,8 @@ value heap_counters(value unit)
   return result;
 }
 
-/* --- the heap of the marking benchmark ---------------------------------------------------------------------------------- */
+/* --- the heap of the marking benchmark
+   ---------------------------------------------------------------------------------- */
 
 static uint64_t random_state;
 
@@ -75,10 +77,12 @@ static size_t random_below(size_t n) { return (size_t)((unsigned __int128)random
 enum { CHAIN = 16, NEAR = 64 };
 
 /* heap_build : int -> bool -> bool -> int -> int -> 'a array -> Obj.t array
-   Makes `words` words of blocks straight in the major heap, so that every runtime is given the same sequence of requests whatever its minor heap does.
-   Blocks form chains of 16, whose heads are in the array that is returned. Of the fields that do not link a chain, `immediates` in a thousand are immediate, `statics`
-   in a thousand point to elements of the array `constants`, the others to blocks. random: chains and pointers go anywhere; otherwise blocks come in the order in which they were
-   allocated, and pointers go to one of the next 64. irregular: blocks of 1 to 8 fields; otherwise of 4. Runs no collection. */
+   Makes `words` words of blocks straight in the major heap, so that every runtime is given the same sequence of
+   requests whatever its minor heap does. Blocks form chains of 16, whose heads are in the array that is returned. Of
+   the fields that do not link a chain, `immediates` in a thousand are immediate, `statics` in a thousand point to
+   elements of the array `constants`, the others to blocks. random: chains and pointers go anywhere; otherwise blocks
+   come in the order in which they were allocated, and pointers go to one of the next 64. irregular: blocks of 1 to 8
+   fields; otherwise of 4. Runs no collection. */
 value heap_build(value words, value random, value irregular, value immediates, value statics, value constants)
 {
   size_t mean = Bool_val(irregular) ? 11 : 10; /* half words of a block with its header, on average */
@@ -98,7 +102,8 @@ value heap_build(value words, value random, value irregular, value immediates, v
       blocks[i] = blocks[j];
       blocks[j] = block;
     }
-  /* Plain stores: nothing marks, moves or sweeps before we return, and all that is stored is in the major heap or static. */
+  /* Plain stores: nothing marks, moves or sweeps before we return, and all that is stored is in the major heap or
+     static. */
   for (size_t i = 0; i < count; i++) {
     value block = blocks[i];
     mlsize_t size = Wosize_val(block);

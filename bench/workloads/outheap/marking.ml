@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* The time of a major collection of a heap that stays as it is.
-   marking MEGABYTES random|sequential regular|irregular IMMEDIATES STATICS REPEATS [count]: shares of fields in thousandths *)
+   marking MEGABYTES random|sequential regular|irregular IMMEDIATES STATICS REPEATS [count]: shares of fields in
+   thousandths *)
 let megabytes = Bench.int_argument 1 ~default:800
 let random = Bench.argument 2 ~default:"random" = "random"
 let irregular = Bench.argument 3 ~default:"regular" = "irregular"

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Arrays that come and go: each of FROM to TO kilobytes takes the place of another one, chosen at random, with LIVE megabytes in all.
-   turnover FROM TO LIVE COUNT *)
+(* Arrays that come and go: each of FROM to TO kilobytes takes the place of another one, chosen at random, with LIVE
+   megabytes in all. turnover FROM TO LIVE COUNT *)
 let smallest = Bench.int_argument 1 ~default:100
 let largest = Bench.int_argument 2 ~default:16_000
 let live = Bench.int_argument 3 ~default:200

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* C++11: owners of a root, in the spirit of std::unique_ptr.
 
-   boxroot_ptr::root owns one root and deletes it when it ends. It can be moved, not copied; moved from, released or default-constructed
-   it is empty. Everything is inline over <boxroot.h>, whose contracts hold here too; it explains "needs the domain lock".
-   A root may move to, and end in, any thread or domain: deletion needs no lock. An object is no more thread-safe than an int.
+   boxroot_ptr::root owns one root and deletes it when it ends. It can be moved, not copied; moved from, released or
+   default-constructed it is empty. Everything is inline over <boxroot.h>, whose contracts hold here too; it explains
+   "needs the domain lock". A root may move to, and end in, any thread or domain: deletion needs no lock. An object is
+   no more thread-safe than an int.
 
      boxroot_ptr::root r(caml_copy_string("kept"));        // throws std::bad_alloc, or std::system_error
      table.emplace("key", std::move(r));                   // ownership moves, the cell does not
@@ -25,8 +26,8 @@
 #define BOXROOT_HPP_EXCEPTIONS 0
 #endif
 
-/* In the checked build (checked.h) the functions below have two more parameters, whose defaults are the place of the call;
-   and functions that end a root are inlined even in programs that are not optimised, so that the place
+/* In the checked build (checked.h) the functions below have two more parameters, whose defaults are the place of the
+   call; and functions that end a root are inlined even in programs that are not optimised, so that the place
    of a deletion, of which only the address is known in a destructor, is the place where the object ends. */
 #if BOXROOT_DEBUG
 #define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
@@ -68,15 +69,15 @@ public:
   static root try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_CREATE(v)); }
 
 #if BOXROOT_HPP_EXCEPTIONS
-  /* A root that holds v. As try_create, but throws std::bad_alloc when there is no memory, and std::system_error with EPERM when the
-     domain lock is not held, or with ECANCELED after boxroot_teardown. */
+  /* A root that holds v. As try_create, but throws std::bad_alloc when there is no memory, and std::system_error with
+     EPERM when the domain lock is not held, or with ECANCELED after boxroot_teardown. */
   explicit root(value v BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_CREATE(v))
   {
     if (cell_ == nullptr) fail();
   }
 
-  /* Makes the root hold v; an empty object gets a new root. Needs the domain lock. Throws as the constructor does; then nothing has
-     changed. The cell may move, which invalidates references obtained from ref(). */
+  /* Makes the root hold v; an empty object gets a new root. Needs the domain lock. Throws as the constructor does; then
+     nothing has changed. The cell may move, which invalidates references obtained from ref(). */
   void set(value v BOXROOT_HPP_AND_HERE)
   {
     if (!BOXROOT_HPP_SET(v)) fail();
@@ -105,11 +106,12 @@ public:
   /* Deletes the root, if any. Needs no lock: any thread, at any time. */
   BOXROOT_HPP_INLINE ~root() { reset(); }
 
-  /* The value. Needs a non-empty object and the domain lock; the usual rules for values that are not rooted apply to the result. */
+  /* The value. Needs a non-empty object and the domain lock; the usual rules for values that are not rooted apply to
+     the result. */
   value get(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET(cell_); }
 
-  /* The address of the cell, which the GC keeps up to date, until the root ends or is set. Needs a non-empty object; reading through it
-     needs the domain lock. */
+  /* The address of the cell, which the GC keeps up to date, until the root ends or is set. Needs a non-empty object;
+     reading through it needs the domain lock. */
   value const *ref(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET_REF(cell_); }
 
   /* Whether there is a root. */

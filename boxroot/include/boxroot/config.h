@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compile-time switches. The defaults are for users; the others are for experiments and tests. A program and the library it
-   links must be compiled with the same switches, or else they do not link (BXR_AGREEMENT below). */
+/* Compile-time switches. The defaults are for users; the others are for experiments and tests. A program and the
+   library it links must be compiled with the same switches, or else they do not link (BXR_AGREEMENT below). */
 #ifndef BOXROOT_CONFIG_H
 #define BOXROOT_CONFIG_H
 
@@ -20,14 +20,15 @@
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
-/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 and 5.4.1 differ
-   in other parts only). docs/versions.md in the source repository says what that use is, and what is known of the others. */
+/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 and
+   5.4.1 differ in other parts only). docs/versions.md in the source repository says what that use is, and what is known
+   of the others. */
 #define BXR_KNOWN_RUNTIME \
   (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401)
 
-/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking, as OCaml 4.14 always
-   does. The only way with a version that is not known; then the compiler prints a warning. Defining the switch as 1 chooses it without that
-   warning. Programs need not agree with their library on it. */
+/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking,
+   as OCaml 4.14 always does. The only way with a version that is not known; then the compiler prints a warning.
+   Defining the switch as 1 chooses it without that warning. Programs need not agree with their library on it. */
 #ifndef BOXROOT_CONSERVATIVE
 #define BXR_CONSERVATIVE_UNASKED (BXR_OCAML5 && !BXR_KNOWN_RUNTIME)
 #define BOXROOT_CONSERVATIVE BXR_CONSERVATIVE_UNASKED
@@ -52,7 +53,8 @@
 #define BOXROOT_POOL_CAPACITY 1000000
 #endif
 
-/* OCaml 5: hand every root to the GC while the world is stopped, instead of letting the marker find them (the only way in 4.14). */
+/* OCaml 5: hand every root to the GC while the world is stopped, instead of letting the marker find them (the only way
+   in 4.14). */
 #ifndef BOXROOT_STW_SCAN
 #define BOXROOT_STW_SCAN 0
 #endif
@@ -61,7 +63,8 @@
 #define BOXROOT_STW_SCAN 1
 #endif
 
-/* OCaml 5: the library marks roots itself, in steps, so that they do not slow the collector down. 0: the marker reads all of them. */
+/* OCaml 5: the library marks roots itself, in steps, so that they do not slow the collector down. 0: the marker reads
+   all of them. */
 #ifndef BOXROOT_PACING
 #define BOXROOT_PACING 1
 #endif
@@ -93,8 +96,9 @@
 #define BOXROOT_QUARANTINE 4096
 #endif
 
-/* The public functions that are inline; in the checked build ordinary ones, so that they know where the call comes from. Inline in C without optimisation
-   too, where nothing else would refer to what program and library must agree on (BXR_AGREEMENT). */
+/* The public functions that are inline; in the checked build ordinary ones, so that they know where the call comes
+   from. Inline in C without optimisation too, where nothing else would refer to what program and library must agree on
+   (BXR_AGREEMENT). */
 #if BOXROOT_DEBUG
 #define BXR_INLINE
 #elif !defined(__OPTIMIZE__) && !defined(__cplusplus)
@@ -103,17 +107,17 @@
 #define BXR_INLINE inline
 #endif
 
-/* Position-independent code (-fPIC, as OCaml, dune and cargo compile) reads thread-local words by a function call, unless
-   it may assume that they are at a fixed distance from the thread pointer ("initial exec"): true in programs, in libraries
-   that are loaded with the program, and, with glibc, in those that are loaded later as long as the space that it reserves for
-   this lasts (some 1,600 bytes, more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=...; a shared object with the library
-   needs 20 bytes with OCaml 5, 104 with OCaml 4.14; 56 and 104 when OCaml is in it, too). BOXROOT_TLS_DYNAMIC=1, for
-   library and stubs, does not assume it. It is for objects that must load even where the loader says "cannot allocate memory in static TLS
-   block":
+/* Position-independent code (-fPIC, as OCaml, dune and cargo compile) reads thread-local words by a function call,
+   unless it may assume that they are at a fixed distance from the thread pointer ("initial exec"): true in programs, in
+   libraries that are loaded with the program, and, with glibc, in those that are loaded later as long as the space that
+   it reserves for this lasts (some 1,600 bytes, more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=...; a shared
+   object with the library needs 20 bytes with OCaml 5, 104 with OCaml 4.14; 56 and 104 when OCaml is in it, too).
+   BOXROOT_TLS_DYNAMIC=1, for library and stubs, does not assume it. It is for objects that must load even where the
+   loader says "cannot allocate memory in static TLS block":
    - that space is used up;
-   - OCaml 5: a plug-in (.cmxs) with the library is loaded by an OCaml without it, which is in a shared object that was itself loaded while
-     the process ran (a Python extension) and has started: the runtime's word has another place by then. The message
-     names that object. */
+   - OCaml 5: a plug-in (.cmxs) with the library is loaded by an OCaml without it, which is in a shared object that was
+     itself loaded while the process ran (a Python extension) and has started: the runtime's word has another place by
+     then. The message names that object. */
 #ifndef BOXROOT_TLS_DYNAMIC
 #define BOXROOT_TLS_DYNAMIC 0
 #endif
@@ -123,13 +127,14 @@
 #define BXR_TLS_MODEL
 #endif
 
-/* The names that linkers see begin with the version of the layout, so that two versions in one process, or 0.4.0 beside this one, never
-   bind to each other. BXR_LAYOUT changes when a structure or an inline path does.
+/* The names that linkers see begin with the version of the layout, so that two versions in one process, or 0.4.0 beside
+   this one, never bind to each other. BXR_LAYOUT changes when a structure or an inline path does.
 
-   A program and its library must agree on the switches that follow. If they do not, they do not link, and the linker's message says why:
-   what inline functions use has names that end in BXR_AGREEMENT (BXR_AGREED_NAME). The public functions have short names with the
-   default switches, for other languages, and such names otherwise (BXR_LINK_NAME); so a library with default switches and one without
-   can be in the same process. The switches must be plain numbers. None of this costs anything at run time. */
+   A program and its library must agree on the switches that follow. If they do not, they do not link, and the linker's
+   message says why: what inline functions use has names that end in BXR_AGREEMENT (BXR_AGREED_NAME). The public
+   functions have short names with the default switches, for other languages, and such names otherwise (BXR_LINK_NAME);
+   so a library with default switches and one without can be in the same process. The switches must be plain numbers.
+   None of this costs anything at run time. */
 #define BXR_LAYOUT v5
 #define BXR_STRING_(a) #a
 #define BXR_STRING(a) BXR_STRING_(a)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The hot paths of boxroot.h. Everything here is private: names that begin with bxr_ or BXR_ may change at any time.
 
-   A pool is an aligned piece of memory that starts with a bxr_pool_head; a root is a slot of a pool, so clearing the low bits of
-   a root gives its pool. A live slot holds its value; a free slot holds the link of the pool's free list, tagged odd, so that
-   code that looks for pointers takes it for an immediate. The number 1 ends the list. */
+   A pool is an aligned piece of memory that starts with a bxr_pool_head; a root is a slot of a pool, so clearing the
+   low bits of a root gives its pool. A live slot holds its value; a free slot holds the link of the pool's free list,
+   tagged odd, so that code that looks for pointers takes it for an immediate. The number 1 ends the list. */
 #ifndef BOXROOT_INLINE_H
 #define BOXROOT_INLINE_H
 
@@ -21,8 +21,8 @@ extern "C" {
 #define BXR_NOBODY ((void *)1)
 #define BXR_FREE_END ((uintptr_t)1)
 
-/* The first three words name the owning domain (they equal its bxr_self()) iff it may do the operation directly, that is,
-   as the inline functions below do it. All three are atomic: any thread may compare them. */
+/* The first three words name the owning domain (they equal its bxr_self()) iff it may do the operation directly, that
+   is, as the inline functions below do it. All three are atomic: any thread may compare them. */
 typedef struct bxr_pool_head {
   void *owner;       /* free a slot */
   void *maker;       /* take a free slot for a new root */
@@ -32,8 +32,9 @@ typedef struct bxr_pool_head {
   uint32_t active;   /* slots [0, active) have been on the free list. Owned by the domain */
 } bxr_pool_head;
 
-/* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words tell. The
-   memory of a pool that was purged can read as zeroes; then `maker` equals the absent domain (NULL), but `free` is not a slot. */
+/* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words
+   tell. The memory of a pool that was purged can read as zeroes; then `maker` equals the absent domain (NULL), but
+   `free` is not a slot. */
 #if BXR_OCAML5
 extern __thread bxr_pool_head *bxr_cache BXR_LINK_NAME(cache) BXR_TLS_MODEL;
 #else /* one domain, one current pool */
@@ -51,14 +52,15 @@ typedef struct bxr_domain_head {
 extern void *bxr_only_domain BXR_AGREED_NAME(only_domain);
 #define bxr_self() bxr_only_domain
 #elif BXR_OCAML5 && defined(HAS_FULL_THREAD_VARIABLES)
-/* The runtime's Caml_state_opt under a name of our own: with our model, and without the test for a constructor that C++ adds. */
+/* The runtime's Caml_state_opt under a name of our own: with our model, and without the test for a constructor that C++
+   adds. */
 extern __thread void *bxr_self_word __asm__(BXR_STRING(__USER_LABEL_PREFIX__) "caml_state") BXR_TLS_MODEL;
 #define bxr_self() bxr_self_word
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-/* Kept by hooks on the master lock, see src/runtime_ocaml4_token.h. Another thread may overwrite it, so each operation must read it
-   again, also in a loop: the empty asm says that it may have changed, and costs no instruction. */
+/* Kept by hooks on the master lock, see src/runtime_ocaml4_token.h. Another thread may overwrite it, so each operation
+   must read it again, also in a loop: the empty asm says that it may have changed, and costs no instruction. */
 extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL;
 #define bxr_self() (__extension__({ __asm__ volatile("" : "+m"(bxr_lock)); bxr_lock; }))
 #endif
@@ -97,8 +99,8 @@ inline boxroot boxroot_create(value v)
     if (BXR_LIKELY(free > BXR_FREE_END)) {
       uintptr_t next = *(uintptr_t *)(free - 1);
       *(value *)(free - 1) = v;
-      /* The order of these stores is a matter of speed: the other way round, a processor that forwards stores to loads takes twice as
-         long in a row of creations (measured on Zen 5). */
+      /* The order of these stores is a matter of speed: the other way round, a processor that forwards stores to loads
+         takes twice as long in a row of creations (measured on Zen 5). */
       __asm__ volatile("" ::: "memory");
       pool->free = next;
       return (boxroot)(free - 1);
@@ -107,7 +109,8 @@ inline boxroot boxroot_create(value v)
   return bxr_create_slow(v);
 }
 
-/* With OCaml 4.14 the handle is not enough: a thread that holds the lock may first have to take the token from another thread. */
+/* With OCaml 4.14 the handle is not enough: a thread that holds the lock may first have to take the token from another
+   thread. */
 inline boxroot boxroot_create_in(boxroot_domain d, value v)
 {
 #if BXR_OCAML5

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of boxroot_get_stats: the one list from which boxroot.h, the library and the OCaml module have them (the record in
-   boxroot.ml repeats it, and a test compares). */
+/* The counters of boxroot_get_stats: the one list from which boxroot.h, the library and the OCaml module have them (the
+   record in boxroot.ml repeats it, and a test compares). */
 #ifndef BOXROOT_STATISTICS_H
 #define BOXROOT_STATISTICS_H
 

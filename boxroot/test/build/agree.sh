@@ -1,10 +1,10 @@
-# Checks of program and library that do not agree, versions of OCaml that are not known. Read by `check`, which has the names and functions that are used here.
-# shellcheck shell=bash disable=SC2034,SC2086,SC2154
+# Checks of program and library that do not agree, versions of OCaml that are not known. Read by `check`, which has the
+# names and functions that are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
 case $name in
 mismatch-is-a-link-error)
-  # The linker names the mistake, for every switch that program and library must agree on. What it says of the runtime, which is not
-  # linked here, does not count.
+  # The linker names the mistake, for every switch that program and library must agree on. What it says of the runtime,
+  # which is not linked here, does not count.
   cat >user.c <<'C'
 #include "boxroot.h"
 #ifdef __cplusplus
@@ -34,8 +34,8 @@ C
     [ -n "$m" ] || fail "${*:2} links"
     grep -Eq "__program_and_library_must_agree_on__(.*__)?$1(_|\$)" <<<"$m" || fail "${*:2} does not name $1: $m"
   }
-  # Public functions with default switches have short names: where the compiler calls one instead of expanding it, the message may not say
-  # why, but there is one.
+  # Public functions with default switches have short names: where the compiler calls one instead of expanding it, the
+  # message may not say why, but there is one.
   refuse() { echo "+ refuse: $*"; [ -n "$(ours "$@")" ] || fail "$* links"; }
   library release.o; library checked.o -DBOXROOT_DEBUG=1
   for cc in $(c_compilers) $(cxx_compilers); do
@@ -75,7 +75,8 @@ C
   done; done; done;;
 
 unknown-version)
-  # The headers of this OCaml, but for the number of the version: what the library does with an OCaml that it was not tested with.
+  # The headers of this OCaml, but for the number of the version: what the library does with an OCaml that it was not
+  # tested with.
   case $v in 4*) skip 'about OCaml 5';; esac
   mkdir fake; cp -R "$where/caml" fake/caml
   version() { # version NUMBER STRING EXTRA

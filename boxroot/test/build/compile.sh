@@ -1,5 +1,5 @@
-# Checks of how the header and the library compile: standards, switches, names. Read by `check`, which has the names and functions that are used here.
-# shellcheck shell=bash disable=SC2034,SC2086,SC2154
+# Checks of how the header and the library compile: standards, switches, names. Read by `check`, which has the names and
+# functions that are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
 case $name in
 plain-command)

@@ -1,5 +1,5 @@
-# Checks of two libraries, or two copies, in one process: see two.ml. Read by `check`, which has the names and functions that are used here.
-# shellcheck shell=bash disable=SC2034,SC2086,SC2154
+# Checks of two libraries, or two copies, in one process: see two.ml. Read by `check`, which has the names and functions
+# that are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
 rival=$(ls -d "${BOXROOT_RIVAL:-${CARGO_HOME:-$HOME/.cargo}/registry/src/}"*/ocaml-boxroot-sys-0.4.0/vendor/boxroot 2>/dev/null | head -1 || true)
 two_ml() {
@@ -71,7 +71,8 @@ beside-0.4.0)
   done;;
 
 beside-0.4.0-bytecode)
-  # as the toplevel has them: stub libraries that ocamlrun loads, whose names are visible to each other; and linked into the runtime
+  # as the toplevel has them: stub libraries that ocamlrun loads, whose names are visible to each other; and linked into
+  # the runtime
   [ -n "$rival" ] || skip 'no sources of 0.4.0 here: cargo fetches them'
   case $v in 4*) s='late:b';; *) s='alone:ab alone:ba threads:ab domains:ba teardown-a:ab late:b';; esac
   two_ml; echo 'let () = Two.main ()' >main.ml
@@ -88,7 +89,8 @@ beside-0.4.0-bytecode)
   play ./two -- $s;;
 
 two-copies)
-  # two copies of this library that do not share names: they are hidden, or compiled with different switches, in one file or in two
+  # two copies of this library that do not share names: they are hidden, or compiled with different switches, in one
+  # file or in two
   two_ml
   side release a; side hidden b -fvisibility=hidden -DSHOWN='__attribute__((visibility("default")))'
   side checked b -DBOXROOT_DEBUG=1; side small b -DBOXROOT_POOL_CAPACITY=4; side pools b -DBOXROOT_POOL_LOG_SIZE=12
@@ -102,8 +104,8 @@ two-copies)
   play ./together -- $all;;
 
 two-copies-crossed)
-  # two copies of the same version and switches, whose names bind to each other wholly, in part or not at all: roots of one are used and ended
-  # through the other
+  # two copies of the same version and switches, whose names bind to each other wholly, in part or not at all: roots of
+  # one are used and ended through the other
   two_ml
   side release a; side again b; side hidden b -fvisibility=hidden -DSHOWN='__attribute__((visibility("default")))'
   s='crossed:ab crossed:ba crossed-idle:a domains:ab threads:ba'

@@ -1,5 +1,5 @@
-# Checks of OCaml in a shared object: see embedded.ml, load.c. Read by `check`, which has the names and functions that are used here.
-# shellcheck shell=bash disable=SC2034,SC2086,SC2154
+# Checks of OCaml in a shared object: see embedded.ml, load.c. Read by `check`, which has the names and functions that
+# are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
 embedded_ml() { cp "$test/build/embedded.ml" .; native=$("$prefix/bin/ocamlopt.opt" -config-var native_c_libraries) native+=' -lpthread -ldl'; }
 embedded() { # embedded CC FILE.so FLAGS…
@@ -67,8 +67,8 @@ static-tls-used-up)
   done
   # more of it, at the user's wish
   GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384 loads ./load embedded_work "${fillers[@]}" ./fixed.so
-  # a plug-in of OCaml's in such a program: the runtime is in another shared object, which runs already, so that its own thread-local words have got
-  # their places
+  # a plug-in of OCaml's in such a program: the runtime is in another shared object, which runs already, so that its own
+  # thread-local words have got their places
   run cc -O2 -fPIC -c -DSTART_ONLY "$test/build/embedded_stubs.c" -I"$where" -o start.o
   cat >loader.ml <<'ML'
 let () = try Dynlink.loadfile (Sys.getenv "PLUGIN") with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 3

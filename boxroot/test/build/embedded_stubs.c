@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A shared object with OCaml in it: embedded_work() starts OCaml at its first call, lets it work with roots, and says how much went wrong.
-   Compiles as C++ as well. START_ONLY and WITHOUT_START choose a half. */
+/* A shared object with OCaml in it: embedded_work() starts OCaml at its first call, lets it work with roots, and says
+   how much went wrong. Compiles as C++ as well. START_ONLY and WITHOUT_START choose a half. */
 #define CAML_NAME_SPACE
 #ifndef START_ONLY
 #include "boxroot.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* load [-t] FUNCTION FILE…: loads the shared objects one after the other, as a program with plug-ins does, and calls the function, which is in
-   the last of them; with -t on a thread that existed before. Exit code: 0 when it returns 0; 3 when a file cannot be loaded (with the
-   loader's words), 1 else. */
+/* load [-t] FUNCTION FILE…: loads the shared objects one after the other, as a program with plug-ins does, and calls
+   the function, which is in the last of them; with -t on a thread that existed before. Exit code: 0 when it returns 0;
+   3 when a file cannot be loaded (with the loader's words), 1 else. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

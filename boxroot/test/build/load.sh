@@ -1,5 +1,5 @@
-# Checks of the library in a shared object, a plug-in, bytecode. Read by `check`, which has the names and functions that are used here.
-# shellcheck shell=bash disable=SC2034,SC2086,SC2154
+# Checks of the library in a shared object, a plug-in, bytecode. Read by `check`, which has the names and functions that
+# are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
 case $name in
 shared-library)

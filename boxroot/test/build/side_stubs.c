@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One copy of a library of roots, for OCaml code, under names that begin with SIDE_: two.ml uses two of them in one process. */
+/* One copy of a library of roots, for OCaml code, under names that begin with SIDE_: two.ml uses two of them in one
+   process. */
 #define CAML_NAME_SPACE
 #include "boxroot.h"
 #include <caml/alloc.h>

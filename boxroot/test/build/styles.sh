@@ -1,5 +1,6 @@
-# Checks of ways to compile and link a program: its own code and the library's, with the random tester as the program. Read by `check`, which has the names and functions that are used here.
-# shellcheck shell=bash disable=SC2034,SC2086,SC2154
+# Checks of ways to compile and link a program: its own code and the library's, with the random tester as the program.
+# Read by `check`, which has the names and functions that are used here. shellcheck shell=bash
+# disable=SC2034,SC2086,SC2154
 
 case $name in
 link-styles-*)

@@ -230,8 +230,9 @@ let crossed_idle a b =
   end_all p;
   check_ended b.delete
 
-(* b has roots when a comes. Both work from then on, or one of them refuses to make new roots and says why (0.4.0 on OCaml 4.14 accepts
-   no other library's hooks in front of its own); what there is lives on, and ends when it is deleted. *)
+(* b has roots when a comes. Both work from then on, or one of them refuses to make new roots and says why (0.4.0 on
+   OCaml 4.14 accepts no other library's hooks in front of its own); what there is lives on, and ends when it is
+   deleted. *)
 let late a b =
   let pb = player b ~seed:6 ~size:3000 in
   if not (a.setup ()) then fail "%s: set-up refused: %s" a.name (a.error ());

@@ -49,7 +49,8 @@ value h_changed(value i)
   return Val_int(n);
 }
 
-/* --- the witness --------------------------------------------------------------------------------------------------------- */
+/* --- the witness
+   --------------------------------------------------------------------------------------------------------- */
 
 static long scans, begins, ends, ended_domains;
 static caml_timing_hook before_begin, before_end;
@@ -124,7 +125,8 @@ value h_witness_saw(value unit)
   return t;
 }
 
-/* OCaml 4.14: a library that replaces the blocking-section hooks by those of snapshot i, without a thought of anybody else. */
+/* OCaml 4.14: a library that replaces the blocking-section hooks by those of snapshot i, without a thought of anybody
+   else. */
 value h_replace_blocking(value i)
 {
 #if OCAML5
@@ -136,7 +138,8 @@ value h_replace_blocking(value i)
   return Val_unit;
 }
 
-/* --- deletions between two cycles (OCaml 5) ---------------------------------------------------------------------------------- */
+/* --- deletions between two cycles (OCaml 5)
+   ---------------------------------------------------------------------------------- */
 
 #if OCAML5
 #include <caml/major_gc.h>
@@ -154,7 +157,8 @@ static void *delete_doomed(void *unused)
   return NULL;
 }
 
-/* The collector visits all roots, but not to mark them: the marks of the last cycle are void, the next one has not begun. */
+/* The collector visits all roots, but not to mark them: the marks of the last cycle are void, the next one has not
+   begun. */
 static void delete_before_scan(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
 {
   if (doomed_n != 0 && (f & SCANNING_ONLY_YOUNG_VALUES) == 0 && a != &caml_darken) {
@@ -201,7 +205,8 @@ value h_undeleted(value unit)
 #endif
 }
 
-/* --- hooks that are called while the library installs and removes its own (OCaml 5) ------------------------------------------- */
+/* --- hooks that are called while the library installs and removes its own (OCaml 5)
+   ------------------------------------------- */
 
 #if OCAML5
 static long turn; /* (atomic) the other library's hook of this turn is before_us[turn % 2]; -1: no more turns */
@@ -232,8 +237,8 @@ static void *keep_calling(void *unused)
 }
 #endif
 
-/* Tears the library down and sets it up again, each time over another hook, while another thread calls what is in front, until n calls have
-   met our hook. */
+/* Tears the library down and sets it up again, each time over another hook, while another thread calls what is in
+   front, until n calls have met our hook. */
 value h_call_while_attaching(value n)
 {
 #if OCAML5
@@ -255,7 +260,8 @@ value h_call_while_attaching(value n)
   return n;
 }
 
-/* --- collectors that are not known (OCaml 5, the library compiled with BOXROOT_CONSERVATIVE) ---------------------------------- */
+/* --- collectors that are not known (OCaml 5, the library compiled with BOXROOT_CONSERVATIVE)
+   ---------------------------------- */
 
 /* A minor collection that leaves young values where they are. */
 value h_scan_that_promotes_nothing(value unit)
@@ -273,8 +279,8 @@ static value was_read[READ_MOST];
 static int readers_n, read_n;
 static scan_roots_hook after_reading;
 
-/* Other domains run already while this one still has to show its roots to the collector, as with OCaml 5.5: they take the values out of
-   the roots, and delete these. */
+/* Other domains run already while this one still has to show its roots to the collector, as with OCaml 5.5: they take
+   the values out of the roots, and delete these. */
 static void read_before_scan(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
 {
   if (readers_n != 0 && a == &caml_darken) {
@@ -319,7 +325,8 @@ value h_were_read(value roots)
   return Val_true;
 }
 
-/* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------------------ */
+/* --- deliberate changes of domain (OCaml 5, programs without systhreads)
+   ------------------------------------------------------ */
 
 /* Which of the runtime's domain records the current domain has; unlike Domain.self, records are used again. */
 value h_domain_slot(value unit)
@@ -333,7 +340,8 @@ value h_domain_slot(value unit)
 }
 
 #if OCAML5
-/* Has this C thread, which holds no lock, take or leave the lock of a domain whose own thread is in a blocking section. */
+/* Has this C thread, which holds no lock, take or leave the lock of a domain whose own thread is in a blocking section.
+   */
 void h_enter_domain(int id)
 {
   caml_init_domain_self(id);

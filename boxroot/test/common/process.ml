@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
 (* Tests that run themselves once more, to see how that ends. *)
 
-(* Runs this program with the argument `name`, and `environment` ("NAME=VALUE") added; how it ended, and what it said. *)
+(* Runs this program with the argument `name`, and `environment` ("NAME=VALUE") added; how it ended, and what it said.
+   *)
 let run_self ?(environment = []) name =
   let input, output = Unix.pipe ~cloexec:true () in
   let pid =
@@ -29,7 +30,8 @@ let contains s sub =
   let rec go i = i + n <= String.length s && (String.sub s i n = sub || go (i + 1)) in
   go 0
 
-(* Runs this program with the argument `name`, which must abort with a message of the library that contains each of `parts`. *)
+(* Runs this program with the argument `name`, which must abort with a message of the library that contains each of
+   `parts`. *)
 let expect_fault name parts =
   match run_self name with
   | Unix.WSIGNALED s, said when s = Sys.sigabrt ->

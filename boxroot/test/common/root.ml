@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* The library's API for OCaml code. A root is its address, which is an immediate to OCaml and therefore keeps nothing alive. *)
+(* The library's API for OCaml code. A root is its address, which is an immediate to OCaml and therefore keeps nothing
+   alive. *)
 
 type t = int
 
@@ -29,8 +30,8 @@ external pools_in_use : unit -> int = "t_pools_in_use"
 external pool_capacity : unit -> int = "t_pool_capacity"
 external bytes_reserved : unit -> int = "t_bytes_reserved"
 
-(* Calls that need the lock, made without it: in a blocking section of this thread, on a thread unknown to OCaml. They end the test
-   when one does not fail as it should. The root, if any, and where it is afterwards. *)
+(* Calls that need the lock, made without it: in a blocking section of this thread, on a thread unknown to OCaml. They
+   end the test when one does not fail as it should. The root, if any, and where it is afterwards. *)
 external eperm_blocking : t -> t = "t_eperm_blocking"
 external eperm_thread : t -> t = "t_eperm_thread"
 external eperm_setup : unit -> unit = "t_eperm_setup"
@@ -70,7 +71,8 @@ let scale =
   let percent = match Sys.getenv_opt "BOXROOT_TEST_SCALE" with Some s -> int_of_string s | None -> 100 in
   fun n -> max 2 (n * percent / 100)
 
-(* Gc.compact; a full major collection instead where the debug runtime asserts on its own account of a compaction (OCaml 5.3). *)
+(* Gc.compact; a full major collection instead where the debug runtime asserts on its own account of a compaction (OCaml
+   5.3). *)
 let compact = if Sys.getenv_opt "BOXROOT_TEST_NO_COMPACTION" = None then Gc.compact else Gc.full_major
 
 let create_or_fail v =
@@ -78,7 +80,8 @@ let create_or_fail v =
   if r = none then fail "boxroot_create returned NULL";
   r
 
-(* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all. Each test runs in a process of its own. *)
+(* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all. Each test runs in a process of its
+   own. *)
 let main tests =
   match Sys.argv with
   | [| _; "--list" |] -> List.iter (fun (name, _) -> print_endline name) tests

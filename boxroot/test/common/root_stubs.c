@@ -36,7 +36,8 @@ value t_delete_nolock(value r)
   return Val_unit;
 }
 
-/* --- a thread that OCaml knows nothing of, which deletes the roots it is sent ----------------------------------------- */
+/* --- a thread that OCaml knows nothing of, which deletes the roots it is sent
+   ----------------------------------------- */
 
 enum { QUEUE = 4096 };
 static boxroot queue[QUEUE];
@@ -65,7 +66,8 @@ static void *undertaker(void *arg)
   return NULL;
 }
 
-/* Waits while it holds the domain lock: were deletion to wait for the lock or for the GC, the program would hang here. */
+/* Waits while it holds the domain lock: were deletion to wait for the lock or for the GC, the program would hang here.
+   */
 value t_delete_elsewhere(value r)
 {
   pthread_mutex_lock(&queue_lock);
@@ -91,7 +93,8 @@ value t_delete_elsewhere_done(value unit)
   return Val_unit;
 }
 
-/* --- the rest of the API ----------------------------------------------------------------------------------------------- */
+/* --- the rest of the API
+   ----------------------------------------------------------------------------------------------- */
 
 value t_setup(value unit) { (void)unit; return Val_bool(boxroot_setup()); }
 value t_teardown(value unit) { (void)unit; boxroot_teardown(); return Val_unit; }
@@ -157,7 +160,8 @@ value t_is_thread_unsafe(value unit)
 #endif
 }
 
-/* --- calls without the domain lock, which must fail and say why -----------------------------------------------------------*/
+/* --- calls without the domain lock, which must fail and say why
+   -----------------------------------------------------------*/
 
 static void expect_eperm(_Bool failed, char const *what)
 {
@@ -223,7 +227,8 @@ value t_eperm_setup(value unit)
   return unit;
 }
 
-/* --- the process --------------------------------------------------------------------------------------------------------- */
+/* --- the process
+   --------------------------------------------------------------------------------------------------------- */
 
 static long statm(int field)
 {

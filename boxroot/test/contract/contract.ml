@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* What the contract promises in the places for which nobody wrote the code: threads whose domain has ended, memory after much came and
-   went, a flood of deletions, another life after a teardown. *)
+(* What the contract promises in the places for which nobody wrote the code: threads whose domain has ended, memory
+   after much came and went, a flood of deletions, another life after a teardown. *)
 
 open Root
 
@@ -57,7 +57,8 @@ let expect_collected what w =
   for _ = 1 to 8 do if left w > 0 then Gc.full_major () done;
   if left w > 0 then fail "%s: %d of %d values are never collected although their roots were deleted" what (left w) (Weak.length w)
 
-(* --- threads whose domain has ended ------------------------------------------------------------------------------------- *)
+(* --- threads whose domain has ended
+   ------------------------------------------------------------------------------------- *)
 
 let ended_thread how () =
   let w, roots = watched 300 in
@@ -89,7 +90,8 @@ let ended_thread_own how () =
   done;
   if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended"
 
-(* The thread of an ended domain and the next domain of the same identity delete roots of the main domain at the same time. *)
+(* The thread of an ended domain and the next domain of the same identity delete roots of the main domain at the same
+   time. *)
 let ended_thread_and_successor how () =
   for round = 1 to scale 30 do
     let mine = make 4000 in
@@ -119,7 +121,8 @@ let ended_thread_and_successor how () =
   done;
   if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended"
 
-(* --- memory follows the live roots ------------------------------------------------------------------------------------------ *)
+(* --- memory follows the live roots
+   ------------------------------------------------------------------------------------------ *)
 
 let enough_in_a_pool () = if (not (is_rival ())) && pool_capacity () < 1000 then skip "pools of few roots"
 
@@ -170,8 +173,8 @@ let compaction_gives_back () =
   Printf.printf "%d roots: +%d KB; after they were deleted, and a compaction: +%d KB\n" n full rest;
   if rest > 1500 then fail "%d KB of %d are still there" rest full
 
-(* Collections that the program asks for go through roots as they go through an array: the collector must not take the work for a lead over
-   the program, and rest until that has allocated as much. *)
+(* Collections that the program asks for go through roots as they go through an array: the collector must not take the
+   work for a lead over the program, and rest until that has allocated as much. *)
 let forced_collections () =
   enough_in_a_pool ();
   if is_checked () || is_sanitized () then skip "takes long with checks";
@@ -215,7 +218,8 @@ let expect_few_pools () =
   let most = if is_checked () then 12 else 4 in
   if pools_in_use () > most then fail "%d pools are in use without a root" (pools_in_use ())
 
-(* --- a flood of deletions from elsewhere ------------------------------------------------------------------------------------- *)
+(* --- a flood of deletions from elsewhere
+   ------------------------------------------------------------------------------------- *)
 
 let flood ~keep () =
   if is_rival () then skip "0.4.0 tells nothing of its deletions";
@@ -241,7 +245,8 @@ let flood ~keep () =
   for _ = 1 to 4 do Gc.full_major () done;
   expect_few_pools ()
 
-(* --- another life ---------------------------------------------------------------------------------------------------------------- *)
+(* --- another life
+   ---------------------------------------------------------------------------------------------------------------- *)
 
 let stale_deletions () =
   for _ = 1 to 5 do

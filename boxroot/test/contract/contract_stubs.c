@@ -18,7 +18,8 @@ value c_trim_malloc(value unit)
   return unit;
 }
 
-/* --- destructors of thread-local data, which run after the domain of their thread has ended ------------------------------- */
+/* --- destructors of thread-local data, which run after the domain of their thread has ended
+   ------------------------------- */
 
 typedef struct last_act {
   boxroot *roots;
@@ -50,7 +51,8 @@ static void make_key(void) { CHECK(pthread_key_create(&last_act_key, act) == 0, 
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
-/* When this thread ends it deletes the roots and tries to create one. how: 0: the destructor of a POSIX key; 1: as C++ and Rust do it. */
+/* When this thread ends it deletes the roots and tries to create one. how: 0: the destructor of a POSIX key; 1: as C++
+   and Rust do it. */
 value c_last_act(value how, value roots, value waits)
 {
   last_act *a = calloc(1, sizeof *a);
@@ -86,7 +88,8 @@ value c_wait_about(value n) { return wait_for(&about_to_act, Int_val(n)); }
 value c_wait_over(value n) { return wait_for(&acts_over, Int_val(n)); }
 value c_creations_granted(value unit) { (void)unit; return Val_int(atomic_load(&creations_granted)); }
 
-/* --- a thread without the lock that deletes many ------------------------------------------------------------------------- */
+/* --- a thread without the lock that deletes many
+   ------------------------------------------------------------------------- */
 
 typedef struct { boxroot *r; long n; } batch;
 static void *delete_batch(void *b_)
@@ -124,7 +127,8 @@ value c_deleted(value unit)
 #endif
 }
 
-/* --- a handle on the domain ------------------------------------------------------------------------------------------------ */
+/* --- a handle on the domain
+   ------------------------------------------------------------------------------------------------ */
 
 #if !TEST_RIVAL
 /* n roots of the same value, created and deleted by way of a handle; true when each held its value. */

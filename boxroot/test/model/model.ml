@@ -1,8 +1,10 @@
 (* SPDX-License-Identifier: MIT *)
-(* Model-based random tester. Players (one per domain or thread) do random operations on roots; each keeps, in plain integers, what
-   every root that it owns must hold. After each step some of them are checked, and all of them every so often.
+(* Model-based random tester. Players (one per domain or thread) do random operations on roots; each keeps, in plain
+   integers, what every root that it owns must hold. After each step some of them are checked, and all of them every so
+   often.
 
-     model --seed N --steps N [--domains N] [--threads N] [--lives N] [--idle-main] [--full-every N] [--no-restart] [--no-ephemerons] [--trace]
+     model --seed N --steps N [--domains N] [--threads N] [--lives N] [--idle-main] [--full-every N] [--no-restart]
+     [--no-ephemerons] [--trace]
 
    With one domain and one thread, the same seed does the same again. *)
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Custom blocks that know whether they are rooted, and whose finalisers call the library back; and blocks that only C can make. */
+/* Custom blocks that know whether they are rooted, and whose finalisers call the library back; and blocks that only C
+   can make. */
 #include "../common/check.h"
 
 #include <stdatomic.h>
@@ -113,7 +114,8 @@ value m_abstract_is(value v, value id, value size)
   return Val_true;
 }
 
-/* Many roots at once, without OCaml code in between: creates n roots of the immediates k, k+1 … and deletes them in another order. */
+/* Many roots at once, without OCaml code in between: creates n roots of the immediates k, k+1 … and deletes them in
+   another order. */
 value m_storm(value n_, value seed)
 {
   long n = Long_val(n_);

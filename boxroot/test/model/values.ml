@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Values of every kind. A value is made from its kind and a number, and whether a value is the one made from a kind and a number
-   can be told from its content alone: so the model needs to keep nothing alive. *)
+(* Values of every kind. A value is made from its kind and a number, and whether a value is the one made from a kind and
+   a number can be told from its content alone: so the model needs to keep nothing alive. *)
 
 external custom : int -> bool -> Root.t -> bool -> Obj.t = "m_custom"
 external custom_cell : Obj.t -> int = "m_custom_cell" [@@noalloc]
@@ -143,8 +143,8 @@ let text_is (v : Obj.t) s = Obj.is_block v && Obj.tag v = Obj.string_tag && Stri
 (* A tuple of `size` fields. *)
 let tuple (v : Obj.t) size = Obj.is_block v && Obj.tag v = 0 && Obj.size v = size
 
-(* Whether v is `make kind id`, given that it has been changed `aux` times in the case of Mutable, that numbers adding up to
-   `aux` were sent to it in the case of Continuation, and that its cell is `aux` if it has one. *)
+(* Whether v is `make kind id`, given that it has been changed `aux` times in the case of Mutable, that numbers adding
+   up to `aux` were sent to it in the case of Continuation, and that its cell is `aux` if it has one. *)
 let is kind id aux (v : Obj.t) =
   match kind with
   | Immediate -> int_is v id

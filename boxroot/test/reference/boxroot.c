@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Deletion may come from anywhere, so it only notes the root; creation, which has the lock and does not run in the GC (but for
-   immediates), does the rest. */
+/* Deletion may come from anywhere, so it only notes the root; creation, which has the lock and does not run in the GC
+   (but for immediates), does the rest. */
 static _Atomic(boxroot) deleted;
 
 static void bury(void)

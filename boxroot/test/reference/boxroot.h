@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The API of the library over OCaml's own generational global roots: slow, and simple enough to be believed. The tests run on it
-   to tell a fault of the library from one of the tests or of the OCaml runtime. Switches of the library are accepted and ignored. */
+/* The API of the library over OCaml's own generational global roots: slow, and simple enough to be believed. The tests
+   run on it to tell a fault of the library from one of the tests or of the OCaml runtime. Switches of the library are
+   accepted and ignored. */
 #ifndef BOXROOT_H
 #define BOXROOT_H
 

@@ -1,16 +1,18 @@
 (* SPDX-License-Identifier: MIT *)
-(* A fault of the OCaml runtime, without this library: ocaml/ocaml#14495, repaired in January 2026; OCaml 5.4.1 and before have it.
+(* A fault of the OCaml runtime, without this library: ocaml/ocaml#14495, repaired in January 2026; OCaml 5.4.1 and
+   before have it.
 
      ocamlfind ocamlopt -package unix -linkpkg moving_closures.ml -o moving_closures && ./moving_closures 8
 
-   One domain stores closures of mutually recursive functions into an old array. The pointers to the second function are infix pointers: the
-   header before them is a word inside the block. A minor collection writes the new address of such a closure into the array when it has
-   allocated the block, and copies the words later. Meanwhile another domain, which is through with its part of the minor collection and
-   marks while it waits, comes to the array, and takes what an earlier block left in that word for a header. The earlier blocks are tuples
-   here that hold a number which looks like the header of a very large block, unmarked in one cycle of three.
+   One domain stores closures of mutually recursive functions into an old array. The pointers to the second function are
+   infix pointers: the header before them is a word inside the block. A minor collection writes the new address of such
+   a closure into the array when it has allocated the block, and copies the words later. Meanwhile another domain, which
+   is through with its part of the minor collection and marks while it waits, comes to the array, and takes what an
+   earlier block left in that word for a header. The earlier blocks are tuples here that hold a number which looks like
+   the header of a very large block, unmarked in one cycle of three.
 
-   OCaml 5.4.1, 2 cores: segmentation fault in do_some_marking, in an opportunistic slice, in 13 of 14 runs of 8 seconds; in none of 14 with
-   a runtime that copies these words before it announces the block. *)
+   OCaml 5.4.1, 2 cores: segmentation fault in do_some_marking, in an opportunistic slice, in 13 of 14 runs of 8
+   seconds; in none of 14 with a runtime that copies these words before it announces the block. *)
 
 let seconds = if Array.length Sys.argv > 1 then float_of_string Sys.argv.(1) else 20.
 let size = 400_000
@@ -27,8 +29,8 @@ let infix i =
   ignore (Sys.opaque_identity (Obj.repr f));
   g
 
-(* The remembered set is shared out in the order of the stores: this domain gets the closures and the lists, the other one the references,
-   and is done long before. *)
+(* The remembered set is shared out in the order of the stores: this domain gets the closures and the lists, the other
+   one the references, and is done long before. *)
 let writer () =
   let x = ref 12345 in
   let random bound =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Failing allocations. The library's object is linked with its calls of mmap, malloc and the like renamed to test_mmap … (objcopy
-   --redefine-sym), so that its own requests for memory fail on demand and nobody else's. */
+/* Failing allocations. The library's object is linked with its calls of mmap, malloc and the like renamed to test_mmap
+   … (objcopy --redefine-sym), so that its own requests for memory fail on demand and nobody else's. */
 #include "../common/check.h"
 
 #include <stdatomic.h>
@@ -31,8 +31,8 @@ void *test_mmap(void *a, size_t n, int prot, int flags, int fd, off_t o)
 }
 int test_mprotect(void *a, size_t n, int prot) { FAIL_WITH(-1); return mprotect(a, n, prot); }
 
-/* A kernel with larger pages, as it would treat ours: lengths are rounded up, and addresses must be multiples. 0: this kernel. Or one that refuses,
-   as for memory that is locked. */
+/* A kernel with larger pages, as it would treat ours: lengths are rounded up, and addresses must be multiples. 0: this
+   kernel. Or one that refuses, as for memory that is locked. */
 static long page_size;
 static _Bool refuses;
 static atomic_long given, refused;

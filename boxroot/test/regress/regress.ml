@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* One test for each failure that was found in version 0.4.0, and for the faults that this design could have in their place: the list. *)
+(* One test for each failure that was found in version 0.4.0, and for the faults that this design could have in their
+   place: the list. *)
 
 open Regress_domains
 open Regress_finalisers

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* One test for each failure that was found in version 0.4.0 by running it, and for the faults that a design like ours could have in
-   their place. README.md has the table of which of them fail on 0.4.0. *)
+(* One test for each failure that was found in version 0.4.0 by running it, and for the faults that a design like ours
+   could have in their place. README.md has the table of which of them fail on 0.4.0. *)
 
 open Root
 

@@ -30,7 +30,8 @@ let domain_exit_used_main () =
     delete_all roots
   done
 
-(* The domain ends while its pools are in the hands of the marker, and its roots are deleted right after, their values kept. *)
+(* The domain ends while its pools are in the hands of the marker, and its roots are deleted right after, their values
+   kept. *)
 let domain_exit_mid_cycle () =
   for round = 0 to scale 60 do
     let roots =
@@ -57,7 +58,8 @@ let domain_exit_mid_cycle () =
 
 let finaliser_roots = Atomic.make []
 
-(* Domains that make and delete roots to the very last: in exit functions, and in the finalisers that run when they end. *)
+(* Domains that make and delete roots to the very last: in exit functions, and in the finalisers that run when they end.
+   *)
 let domain_exit_last_words () =
   for round = 1 to scale 40 do
     holders 100;
@@ -161,8 +163,9 @@ let churn_together () =
     Array.iter delete_all results
   done
 
-(* Roots of an ended domain, which another domain has taken over in this cycle, are deleted after the marks of the cycle have become void
-   and before the next one has begun: darkening their values then would count a marker that never ends. *)
+(* Roots of an ended domain, which another domain has taken over in this cycle, are deleted after the marks of the cycle
+   have become void and before the next one has begun: darkening their values then would count a marker that never ends.
+   *)
 let deleted_between_cycles () =
   if not Par.multicore then skip "needs OCaml 5";
   let mine = make 10 in

@@ -4,9 +4,9 @@
 open Root
 open Regress_common
 
-(* Custom blocks grow old and die; C code, which still has their addresses, gives them roots of the young generation; the minor
-   collection promotes the values, promotion sweeps blocks of the same size, sweeping finalises, and the finalisers delete roots of
-   the pool that is being scanned. *)
+(* Custom blocks grow old and die; C code, which still has their addresses, gives them roots of the young generation;
+   the minor collection promotes the values, promotion sweeps blocks of the same size, sweeping finalises, and the
+   finalisers delete roots of the pool that is being scanned. *)
 let finaliser_deletes ~major () =
   let rounds = scale 80 in
   for round = 1 to rounds do
@@ -54,7 +54,8 @@ let finaliser_deletes ~major () =
   done;
   if Par.multicore && deleted_by_finalisers () < 100 then fail "finalisers deleted only %d roots" (deleted_by_finalisers ())
 
-(* Blocks that die young: their finalisers run at the end of the minor collection that scans the pool their roots are in. *)
+(* Blocks that die young: their finalisers run at the end of the minor collection that scans the pool their roots are
+   in. *)
 let finaliser_young () =
   if Sys.ocaml_version = "5.1.0" then skip "5.1.0 promotes dead custom blocks: no finaliser runs in a minor collection";
   let n = 300 in
@@ -87,11 +88,12 @@ let is_infix r i =
   let v : Obj.t = get r in
   Obj.is_block v && Obj.tag v = Obj.infix_tag && (Obj.obj v : int -> string) 1 = text i
 
-(* A collection that moves a closure allocates its new place and writes its address into the root at once, and copies what is inside later, when
-   all roots have been visited. In between, the header before an infix pointer is whatever an earlier block left there. As in the tests above,
-   finalisers modify roots just then, and delete them, during the visit or (`later`) after it; the marker is under way, so their values are
-   darkened. The
-   earlier blocks are tuples that hold a number that looks like the header of a very large block, unmarked (in one of three cycles). *)
+(* A collection that moves a closure allocates its new place and writes its address into the root at once, and copies
+   what is inside later, when all roots have been visited. In between, the header before an infix pointer is whatever an
+   earlier block left there. As in the tests above, finalisers modify roots just then, and delete them, during the visit
+   or (`later`) after it; the marker is under way, so their values are darkened. The
+   earlier blocks are tuples that hold a number that looks like the header of a very large block, unmarked (in one of
+   three cycles). *)
 let infix_while_moving ~later () =
   modify_in_finalisers true;
   let ballast = make ((3 * pool_capacity ()) + 100) in

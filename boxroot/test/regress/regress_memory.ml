@@ -4,8 +4,8 @@
 open Root
 open Regress_common
 
-(* A program in which the n-th request for memory fails (mode 1), or all from the n-th on until the failure has been seen (mode 2).
-   Requests made by the GC's hooks can fail too when `always`. The number of failures. *)
+(* A program in which the n-th request for memory fails (mode 1), or all from the n-th on until the failure has been
+   seen (mode 2). Requests made by the GC's hooks can fail too when `always`. The number of failures. *)
 let oom_program ~mode ~always ~domains n =
   let size = min 5000 ((3 * pool_capacity ()) + 10) in
   arm mode n;
@@ -143,8 +143,8 @@ let reuse () =
     fail "resident memory grew from %d to %d KB for the same number of roots" start_kb (resident_kb ());
   Array.iteri (fun i r -> if get r <> i then fail "root %d changed" i) roots
 
-(* The same between two minor collections, in two waves, at several points of the cycle: pools that have lost most of their roots are
-   found, not only those that had lost them by the time of the first search. *)
+(* The same between two minor collections, in two waves, at several points of the cycle: pools that have lost most of
+   their roots are found, not only those that had lost them by the time of the first search. *)
 let reuse_in_two_waves () =
   let pools = 600 in
   let n = pools * pool_capacity () in

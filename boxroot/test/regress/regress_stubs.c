@@ -4,7 +4,8 @@
 
 #include <stdatomic.h>
 
-/* --- custom blocks that own a root ------------------------------------------------------------------------------------------- */
+/* --- custom blocks that own a root
+   ------------------------------------------------------------------------------------------- */
 
 typedef struct holder {
   _Atomic(boxroot) root;
@@ -33,7 +34,8 @@ static struct custom_operations operations = {
 
 static holder *holders;
 
-/* n holders, in place of the present ones. Those are not freed: blocks that are not finalised yet have their addresses. */
+/* n holders, in place of the present ones. Those are not freed: blocks that are not finalised yet have their addresses.
+   */
 value r_holders(value n)
 {
   holders = calloc((size_t)Long_val(n), sizeof *holders);
@@ -49,7 +51,8 @@ value r_holder(value i)
   return v;
 }
 
-/* Gives holder i a root, even after OCaml code has lost sight of the block; no, if it was finalised already or has one. */
+/* Gives holder i a root, even after OCaml code has lost sight of the block; no, if it was finalised already or has one.
+   */
 value r_give(value i, value root)
 {
   holder *h = &holders[Long_val(i)];
@@ -61,7 +64,9 @@ value r_give(value i, value root)
 value r_take(value i) { return val_of_root(atomic_exchange(&holders[Long_val(i)].root, NULL)); }
 value r_deleted_by_finalisers(value unit) { (void)unit; return Val_long(atomic_load(&deleted_by_finalisers)); }
 
-/* --- misuse -------------------------------------------------------------------------------------------------------------------- */
+/* --- misuse
+   --------------------------------------------------------------------------------------------------------------------
+   */
 
 static uintptr_t not_a_pool[8192];
 

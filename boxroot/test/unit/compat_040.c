@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A program as it was written for 0.4.0: the header alone, included first, and every name that it had. It has functions of its own whose names
-   begin like the library's, as one in 0.4.0's repository has. */
+/* A program as it was written for 0.4.0: the header alone, included first, and every name that it had. It has functions
+   of its own whose names begin like the library's, as one in 0.4.0's repository has. */
 #include "boxroot.h"
 #include <errno.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* OCaml embedded in a C program: before its start-up, after its shutdown, and at the end of the process. The argument names the test. */
+/* OCaml embedded in a C program: before its start-up, after its shutdown, and at the end of the process. The argument
+   names the test. */
 #include "../common/check.h"
 
 static value call(char const *name, int n, value a, value b)
@@ -27,7 +28,8 @@ static void delete_roots(int from, int step)
   for (int i = from; i < ROOTS; i += step) boxroot_delete(roots[i]);
 }
 
-/* --- custom blocks that own a root and die when OCaml shuts down ------------------------------------------------------------------ */
+/* --- custom blocks that own a root and die when OCaml shuts down
+   ------------------------------------------------------------------ */
 
 static int owners_finalised;
 static void finalise(value v)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A C thread that enters domains of its choice (OCaml 5): legal for the runtime while the domain's own thread is in a blocking
-   section, and what caml_c_thread_register does for the main domain. */
+/* A C thread that enters domains of its choice (OCaml 5): legal for the runtime while the domain's own thread is in a
+   blocking section, and what caml_c_thread_register does for the main domain. */
 #include "../common/check.h"
 
 #include <semaphore.h>
@@ -116,7 +116,8 @@ value s_foreign_check(value unit)
   return Val_int(bad);
 }
 
-/* Mode 1: the calling thread works, in its own domain. Mode 2: the foreign thread works, in the domain of the caller. */
+/* Mode 1: the calling thread works, in its own domain. Mode 2: the foreign thread works, in the domain of the caller.
+   */
 value s_race(value mode, value n)
 {
   if (Int_val(mode) == 1) return Val_int(mix(1, Int_val(n)));

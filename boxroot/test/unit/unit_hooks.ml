@@ -68,7 +68,8 @@ let hooks_while_attaching () =
   Hooks.call_while_attaching (scale 2_000_000)
 
 let teardown_under_other_hooks () =
-  (* ours cannot be taken out from below; they must do nothing, and not be installed a second time on top of themselves *)
+  (* ours cannot be taken out from below; they must do nothing, and not be installed a second time on top of themselves
+     *)
   ignore (Thread.create ignore ());
   ignore (make 10);
   Hooks.witness_in ();
@@ -102,7 +103,8 @@ let teardown_under_other_hooks () =
 
 let conservative_only () = if not (is_conservative ()) then skip "about a library that takes the runtime for unknown"
 
-(* A collector that keeps young values longer than one collection: values whose pools have been scanned are young still. *)
+(* A collector that keeps young values longer than one collection: values whose pools have been scanned are young still.
+   *)
 let values_stay_young () =
   conservative_only ();
   if is_checked () then skip "the checked build ends the program here";
@@ -117,8 +119,8 @@ let values_stay_young () =
     check "early" early; check "young" roots; check "younger" more
   done
 
-(* A collector like that of OCaml 5.5: while a domain shows its roots to it, other domains run already, and delete some. A value that they
-   have read before is still theirs, although their own roots have been looked at. *)
+(* A collector like that of OCaml 5.5: while a domain shows its roots to it, other domains run already, and delete some.
+   A value that they have read before is still theirs, although their own roots have been looked at. *)
 let deleted_beside_the_scan () =
   conservative_only ();
   for _ = 1 to 3 do

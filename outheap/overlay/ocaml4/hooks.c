@@ -7,7 +7,8 @@
 #include "space.h"
 #include "start.h"
 
-/* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does not. */
+/* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does not.
+   */
 __attribute__((used)) static struct {
   enum outheap_kind (*classify)(void const *);
   void (*statistics)(struct outheap_statistics *);
@@ -18,8 +19,8 @@ static uintptr_t round_up(uintptr_t n, uintptr_t to) { return (n + to - 1) / to 
 
 /* --- chunks of the heap. Their sizes are those of the stock runtime, since the pace of collection depends on them. */
 
-/* With huge pages (OCAMLRUNPARAM=H) too the memory comes from here, or the table would not know it; the setting `thp` decides whether the system is asked for
-   huge pages. */
+/* With huge pages (OCAMLRUNPARAM=H) too the memory comes from here, or the table would not know it; the setting `thp`
+   decides whether the system is asked for huge pages. */
 char *caml_alloc_for_heap(asize_t request)
 {
   uintptr_t head = sizeof(heap_chunk_head), start;
@@ -78,8 +79,8 @@ int caml_page_table_lookup(void *address)
   }
 }
 
-/* The table knows the heap and the minor heaps; nothing else can become heap. In static data, from `start` to `end`, the values are the addresses behind a
-   header, so `end` may be one (an empty block), and `start` is none. */
+/* The table knows the heap and the minor heaps; nothing else can become heap. In static data, from `start` to `end`,
+   the values are the addresses behind a header, so `end` may be one (an empty block), and `start` is none. */
 int caml_page_table_add(int kind, void *start, void *end)
 {
   uintptr_t from = (uintptr_t)start, to = (uintptr_t)end;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What takes the place of the runtime's own functions: chunks of the heap, minor heaps, the table of pages (declared by the runtime's headers). */
+/* What takes the place of the runtime's own functions: chunks of the heap, minor heaps, the table of pages (declared by
+   the runtime's headers). */
 #ifndef OH_HOOKS_H
 #define OH_HOOKS_H
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The marker. The text of do_some_marking is changed by major_gc.edits.
 
-   Stock   asks of each word first whether it is a block that is not young, by its rotated distance from the minor heap, and then whether it is in
-           the heap, which calls the table of pages.
-   Here    the table answers both, so the first question always says yes, which the compiler sees, and the second one is a load from the table.
+   Stock   asks of each word first whether it is a block that is not young, by its rotated distance from the minor heap,
+           and then whether it is in the heap, which calls the table of pages.
+   Here    the table answers both, so the first question always says yes, which the compiler sees, and the second one is
+           a load from the table.
 
-   Whether a pointer leads to the heap is hard to predict where static data and the heap are mixed. So the answer is always yes, but a pointer to anything
-   else is replaced by one to a black block, by a conditional move. The loop queues it and then finds nothing to do, as for any block that is marked
-   already, and without a cache miss. The other places that ask pass over black blocks too, and do not use the pointer afterwards. */
+   Whether a pointer leads to the heap is hard to predict where static data and the heap are mixed. So the answer is
+   always yes, but a pointer to anything else is replaced by one to a black block, by a conditional move. The loop
+   queues it and then finds nothing to do, as for any block that is marked already, and without a cache miss. The other
+   places that ask pass over black blocks too, and do not use the pointer afterwards. */
 #include "prelude.h"
 #include "count.h"
 

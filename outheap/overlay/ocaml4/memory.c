@@ -2,9 +2,11 @@
 /* The heap's chunks and the table of pages.
 
    Stock   takes chunks from malloc, and keeps a hash table of pages.
-   Here    the functions of hooks.c replace these: the unit's own definitions are made weak. Every program contains hooks.c, since minor_gc.c refers to
-           it, and a weak definition is not inlined, so that calls in this unit arrive there, too.
-   Stock   at the end of a runtime that was started with pooling, frees all memory of its pool, and with it the heap (caml_stat_destroy_pool).
+   Here    the functions of hooks.c replace these: the unit's own definitions are made weak. Every program contains
+           hooks.c, since minor_gc.c refers to it, and a weak definition is not inlined, so that calls in this unit
+           arrive there, too.
+   Stock   at the end of a runtime that was started with pooling, frees all memory of its pool, and with it the heap
+           (caml_stat_destroy_pool).
    Here    the heap is not in the pool, and is freed before. */
 #include "prelude.h"
 #include "hooks.h"

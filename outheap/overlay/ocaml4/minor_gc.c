@@ -2,8 +2,9 @@
 /* Minor heaps.
 
    Stock   takes a minor heap from caml_stat_alloc_aligned_noexc, and frees it by caml_stat_free.
-   Here    it is in chunks of its own. The only aligned memory that this unit takes is a minor heap; the other memory that it frees is remembered sets. When
-           it frees a minor heap, the bounds of the domain's minor heap are still those of this one. */
+   Here    it is in chunks of its own. The only aligned memory that this unit takes is a minor heap; the other memory
+           that it frees is remembered sets. When it frees a minor heap, the bounds of the domain's minor heap are still
+           those of this one. */
 #include "prelude.h"
 #include "hooks.h"
 

@@ -2,7 +2,8 @@
 /* Native plugins.
 
    Stock   registers the roots of a plugin (caml_natdynlink_register).
-   Here    its static data is declared first. The macro uses two local variables of that function, `handle` and `symbols`. */
+   Here    its static data is declared first. The macro uses two local variables of that function, `handle` and
+           `symbols`. */
 #include "prelude.h"
 #include "static_data.h"
 #include <caml/globroots.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The marker, and ephemerons.
 
-   Stock   follows every word with a clear low bit that is not young. That is Is_markable(v): `Is_block(v) && !Is_young(v)`; Is_young compares with the
-           bounds of the minor heaps.
+   Stock   follows every word with a clear low bit that is not young. That is Is_markable(v):
+           `Is_block(v) && !Is_young(v)`; Is_young compares with the bounds of the minor heaps.
    Here    the second test is a load from the table, which also tells foreign pointers and static data.
    Stock   reads the headers of ephemerons' keys (Tag_val, is_unmarked).
    Here    a foreign key is alive. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Part of shared_heap.c: the order of pools before compaction.
 
-   OCaml keeps as many pools from the front of a list as can hold the live blocks of all, and empties the others. It cannot empty full pools. So the
-   pools that go to the front are those whose large page has to stay anyway, because of the full pools on it; within the same number of
-   those, pools are in the order of addresses. */
+   OCaml keeps as many pools from the front of a list as can hold the live blocks of all, and empties the others. It
+   cannot empty full pools. So the pools that go to the front are those whose large page has to stay anyway, because of
+   the full pools on it; within the same number of those, pools are in the order of addresses. */
 #ifndef OH_POOL_ORDER_H
 #define OH_POOL_ORDER_H
 

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Read before each redirected unit of the runtime (OCaml 5.3 and 5.4): the runtime's internal headers, the table, and safe forms of what the
-   runtime asks about a value.
+/* Read before each redirected unit of the runtime (OCaml 5.3 and 5.4): the runtime's internal headers, the table, and
+   safe forms of what the runtime asks about a value.
 
-   A *foreign* pointer has a clear low bit and does not point to an OCaml block. The collector must not follow it: that is the marker's test
-   (oh_pointer_is_markable). Nobody may read a header behind it: that is oh_pointer_is_value. The runtime's range test for young values is left as it is: minor
-   heaps are in chunks of their own, where no foreign pointer leads.
+   A *foreign* pointer has a clear low bit and does not point to an OCaml block. The collector must not follow it: that
+   is the marker's test (oh_pointer_is_markable). Nobody may read a header behind it: that is oh_pointer_is_value. The
+   runtime's range test for young values is left as it is: minor heaps are in chunks of their own, where no foreign
+   pointer leads.
 
-   How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the unit from the
-   compiler's own sources, and may add functions that use the unit's static ones. Nothing of the runtime is copied. Where a macro would depend on
-   the text around its use, a file UNIT.edits has substitutions instead, each for one function. outheap-build accepts a unit only if its digest
-   is that of a version for which the overlay was checked (overlay/digests), so macros and substitutions always meet the text that they
-   were written for; a substitution that changes nothing is an error. */
+   How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the
+   unit from the compiler's own sources, and may add functions that use the unit's static ones. Nothing of the runtime
+   is copied. Where a macro would depend on the text around its use, a file UNIT.edits has substitutions instead, each
+   for one function. outheap-build accepts a unit only if its digest is that of a version for which the overlay was
+   checked (overlay/digests), so macros and substitutions always meet the text that they were written for; a
+   substitution that changes nothing is an error. */
 #ifndef OH_PRELUDE_H
 #define OH_PRELUDE_H
 
@@ -33,11 +35,12 @@ _Static_assert(sizeof(value) == 8, "Outheap needs 64 bits");
 /* A block whose header may be read. */
 Caml_inline int oh_prelude_is_block(value v) { return (v & 1) == 0 && oh_pointer_is_value((uintptr_t)v); }
 
-/* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an atom. */
+/* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an atom.
+   */
 Caml_inline header_t oh_prelude_header(value v) { return oh_pointer_is_value((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE); }
 
-/* The tag, or one for which the runtime does not shorten a path of Forward blocks. To replace a lazy value by its foreign result would be
-   wrong, since compiled code reads the tag of what it finds there. */
+/* The tag, or one for which the runtime does not shorten a path of Forward blocks. To replace a lazy value by its
+   foreign result would be wrong, since compiled code reads the tag of what it finds there. */
 Caml_inline tag_t oh_prelude_tag(value v) { return oh_pointer_is_value((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
 
 #endif

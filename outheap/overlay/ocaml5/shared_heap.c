@@ -6,7 +6,8 @@
    Stock   compaction rewrites, and verification follows, every word with a clear low bit.
    Here    only pointers to the major heap.
    Stock   compaction empties the last pools of each list.
-   Here    the lists are put in order before (pool_order.h), so that whole large pages become free, and free memory is purged afterwards. */
+   Here    the lists are put in order before (pool_order.h), so that whole large pages become free, and free memory is
+           purged afterwards. */
 #include "prelude.h"
 #include <caml/addrmap.h>
 #include <caml/roots.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Patterns that are no values: pointers to memory that is not OCaml's, and other words with a clear low bit. A pattern has a number in a
-   table that only grows; OCaml code knows which number it put where, and asks whether the pattern is still the same.
+/* Patterns that are no values: pointers to memory that is not OCaml's, and other words with a clear low bit. A pattern
+   has a number in a table that only grows; OCaml code knows which number it put where, and asks whether the pattern is
+   still the same.
 
-   Memory that can be read is full of words that look like headers of every tag and colour, and must stay as it is: the runtime has no
-   business there. Memory that cannot be read stops the program when the runtime looks. All of it is held until the end, so that no
-   heap can come to lie there; memory that is given back (kinds from FREED on) is for runtimes that were told to reserve address space. */
+   Memory that can be read is full of words that look like headers of every tag and colour, and must stay as it is: the
+   runtime has no business there. Memory that cannot be read stops the program when the runtime looks. All of it is held
+   until the end, so that no heap can come to lie there; memory that is given back (kinds from FREED on) is for runtimes
+   that were told to reserve address space. */
 #define _GNU_SOURCE
 #define CAML_INTERNALS
 #include <outheap.h>

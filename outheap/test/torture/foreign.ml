@@ -10,7 +10,8 @@ let names = [
   "ocaml-code", Ocaml_code; "static", Static; "stack", Stack; "edge", Edge; "wild", Wild; "non-canonical", Non_canonical; "alias", Alias;
   "freed", Freed; "unmapped", Unmapped; "near-maps", Near_maps; "user-wild", User_wild ]
 
-(* Memory that is given back, and addresses that are nobody's: only for a runtime that reserves address space for its heap. *)
+(* Memory that is given back, and addresses that are nobody's: only for a runtime that reserves address space for its
+   heap. *)
 let recycled = [Freed; Unmapped; Near_maps; User_wild]
 let held = List.filter (fun k -> not (List.mem k recycled)) (List.map snd names)
 

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Operations of the runtime and the library that look into values, on foreign pointers: what they must do, which is what OCaml 4.14 does
-   with pointers out of the heap. *)
+(* Operations of the runtime and the library that look into values, on foreign pointers: what they must do, which is
+   what OCaml 4.14 does with pointers out of the heap. *)
 
 open Foreign
 
@@ -10,7 +10,8 @@ external format_exception : exn -> string = "torture_format"
 let sign n = if n < 0 then -1 else if n > 0 then 1 else 0
 let show = text
 
-(* --- comparison ---------------------------------------------------------------------------------------------------- *)
+(* --- comparison ----------------------------------------------------------------------------------------------------
+   *)
 
 (* All operators agree with `compare`, both ways round. *)
 let consistent what (a : Obj.t) (b : Obj.t) =
@@ -69,7 +70,8 @@ let sort c =
   if List.length unique <> List.length seen then wrong "sort_uniq: %d, not %d" (List.length unique) (List.length seen);
   if not (List.for_all (fun x -> List.mem x unique && List.assoc x (List.map (fun y -> (y, 1)) unique) = 1) seen) then wrong "List.mem"
 
-(* --- hashing ------------------------------------------------------------------------------------------------------- *)
+(* --- hashing -------------------------------------------------------------------------------------------------------
+   *)
 
 let hash c =
   let i = pattern c in
@@ -81,7 +83,8 @@ let hash c =
     wrong "hash of %s changes" (show (Foreign i));
   if Hashtbl.hash [Obj.repr "a"; foreign i; Obj.repr 4; foreign i] = l then wrong "hash stops at %s" (show (Foreign i))
 
-(* --- Obj ----------------------------------------------------------------------------------------------------------- *)
+(* --- Obj -----------------------------------------------------------------------------------------------------------
+   *)
 
 let obj_tag c =
   let i = pattern c in
@@ -101,7 +104,8 @@ let reachable_words c =
   let words = Obj.reachable_words (Obj.repr (ref (ref a.(0)))) in
   if words <> 4 then wrong "reachable_words of a ref of a ref is %d" words
 
-(* --- marshalling --------------------------------------------------------------------------------------------------- *)
+(* --- marshalling ---------------------------------------------------------------------------------------------------
+   *)
 
 let marshal c =
   let flags = match int c 4 with 0 -> [] | 1 -> [Marshal.No_sharing] | 2 -> [Marshal.Closures] | _ -> [Marshal.Closures; Marshal.No_sharing] in
@@ -125,7 +129,8 @@ let marshal c =
   let plain = (1, "two", [3.; 4.], Some [| "five" |]) in
   if Marshal.from_string (Marshal.to_string plain []) 0 <> plain then wrong "marshalling is broken after %s" (show (Foreign i))
 
-(* --- others -------------------------------------------------------------------------------------------------------- *)
+(* --- others --------------------------------------------------------------------------------------------------------
+   *)
 
 let finalise_foreign c =
   let i = pattern c in

@@ -1,9 +1,11 @@
 (* SPDX-License-Identifier: MIT *)
 (* Addresses that malloc or mmap once handed out must not become a part of OCaml's heap while OCaml blocks hold them.
 
-     recycle malloc|mmap|chunks|beside           with OUTHEAP=reserve=SIZE, more than the heap comes to (about 1 GB): no such address ever does
+     recycle malloc|mmap|chunks|beside           with OUTHEAP=reserve=SIZE, more than the heap comes to (about 1 GB): no
+                                                 such address ever does
      recycle malloc|mmap|chunks|beside met       without: those that the collector met while they were foreign never do
-     recycle malloc|mmap|chunks|beside control   without both, and without holding them: says how many do; fails when none does *)
+     recycle malloc|mmap|chunks|beside control   without both, and without holding them: says how many do; fails when
+                                                 none does *)
 
 external get : int -> int array -> int = "recycle_get"
 external give : int -> unit = "recycle_give" [@@noalloc]

@@ -39,7 +39,8 @@ static char *beside(value block)
   return MAP_FAILED;
 }
 
-/* how: 0 malloc, 1 mmap, 2 mmap of whole chunks of 256 MiB, 3 of a free chunk beside that of `block`. The number of the area. */
+/* how: 0 malloc, 1 mmap, 2 mmap of whole chunks of 256 MiB, 3 of a free chunk beside that of `block`. The number of the
+   area. */
 value recycle_get(value how, value block)
 {
   uint64_t r = next_random();
@@ -83,7 +84,8 @@ value recycle_give(value n)
 }
 value recycle_trim(value unit) { (void)unit; malloc_trim(0); return Val_unit; }
 
-/* The k-th address of an area: its beginning, the word after that, its middle, and so on, one in each part of `parts`. */
+/* The k-th address of an area: its beginning, the word after that, its middle, and so on, one in each part of `parts`.
+   */
 static char *address(int i, int k)
 {
   size_t parts = areas[i].bytes >> 20 ? areas[i].bytes >> 20 : 1; /* each MiB */

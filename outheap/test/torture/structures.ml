@@ -50,7 +50,8 @@ let size c = match int c 40 with 0 -> 2000 + int c 4000 | 1 | 2 -> 100 + int c 3
 
 let array_cell name its (a : Obj.t array) = fields name its ~get:(fun i -> a.(i)) ~set:(fun i v -> a.(i) <- v)
 
-(* --- blocks -------------------------------------------------------------------------------------------------------- *)
+(* --- blocks --------------------------------------------------------------------------------------------------------
+   *)
 
 let array_literal c =
   let its = items c 4 in
@@ -168,7 +169,8 @@ let variant c =
       | C (_, w), _, _ -> w
       | _ -> wrong "variant: shape")
 
-(* --- closures, objects, exceptions --------------------------------------------------------------------------------- *)
+(* --- closures, objects, exceptions ---------------------------------------------------------------------------------
+   *)
 
 let closure c =
   immutable c "closure" 4 (fun v -> let a = v.(0) and b = v.(1) and x = v.(2) and y = v.(3) in
@@ -211,11 +213,13 @@ let module_ c =
     let m = Sys.opaque_identity m in
     fun i -> let module X = (val m : M) in if i = 0 then X.a else X.b)
 
-(* --- lazy values --------------------------------------------------------------------------------------------------- *)
+(* --- lazy values ---------------------------------------------------------------------------------------------------
+   *)
 
-(* Not forced, forced, or made from a value; forced at some change, read at every check afterwards. Lazy.from_val of a foreign pointer is
-   that pointer itself. Compiled code for Lazy.force reads its header without asking the runtime, so there is no help for it; Lazy.force_val
-   asks. A block with Forward_tag that collections leave alone is safe with both. *)
+(* Not forced, forced, or made from a value; forced at some change, read at every check afterwards. Lazy.from_val of a
+   foreign pointer is that pointer itself. Compiled code for Lazy.force reads its header without asking the runtime, so
+   there is no help for it; Lazy.force_val asks. A block with Forward_tag that collections leave alone is safe with
+   both. *)
 let lazy_gen name itself c =
   let force l = if itself then Lazy.force_val l else Lazy.force l in
   let make c =
@@ -260,7 +264,8 @@ let lazies c =
         if not (holds its.(i) (Lazy.force l)) || not (holds its.(i) (Lazy.force ls.(i))) then wrong "lazies: %d does not hold %s" i (text its.(i))) list);
     change = (fun c -> state := make c) }
 
-(* --- weak ---------------------------------------------------------------------------------------------------------- *)
+(* --- weak ----------------------------------------------------------------------------------------------------------
+   *)
 
 (* Foreign pointers stay in weak arrays; strings may go, or are kept by `kept`. *)
 let weak c =
@@ -359,7 +364,8 @@ let ephemeron_table c =
       | None -> wrong "ephemeron-table: lost %s" (text (Foreign k))) !model);
     change = add }
 
-(* --- containers ---------------------------------------------------------------------------------------------------- *)
+(* --- containers ----------------------------------------------------------------------------------------------------
+   *)
 
 let hash_table c =
   let t : (Obj.t, Obj.t) Hashtbl.t = Hashtbl.create 4 and model = ref [] in
@@ -407,7 +413,8 @@ let queue c =
       if not (List.for_all2 holds its vs) then wrong "queue");
     change = (fun c -> add c; if Queue.length q > 10 then (ignore (Queue.pop q); ignore (Queue.pop model))) }
 
-(* --- C ------------------------------------------------------------------------------------------------------------- *)
+(* --- C -------------------------------------------------------------------------------------------------------------
+   *)
 
 let root_ generational name c =
   let its = items ~item:item_or_float c 1 in
@@ -424,7 +431,8 @@ let named_value c =
 let custom_ c = immutable ~item:(fun c -> Foreign (pattern c)) c "custom" 1 (fun v -> let x = custom v.(0) false in fun _ -> custom_get x)
 let abstract c = immutable ~item:(fun c -> Foreign (pattern c)) c "abstract" 1 (fun v -> let x = custom v.(0) true in fun _ -> custom_get x)
 
-(* --- finalisers ---------------------------------------------------------------------------------------------------- *)
+(* --- finalisers ----------------------------------------------------------------------------------------------------
+   *)
 
 let failures = Atomic.make None
 let finaliser c =
@@ -445,7 +453,8 @@ let finaliser c =
       match Atomic.get failures with Some s -> raise (Wrong s) | None -> ());
     change = (fun c -> state := make c) }
 
-(* --- threads ------------------------------------------------------------------------------------------------------- *)
+(* --- threads -------------------------------------------------------------------------------------------------------
+   *)
 
 (* A thread whose stack holds foreign pointers, in a live frame, while it waits. *)
 let thread c =
@@ -467,7 +476,8 @@ let thread c =
     drop = (fun () -> finish !state);
     change = (fun c -> if int c 10 = 0 then (finish !state; state := make c) else Thread.yield ()) }
 
-(* --- effects ------------------------------------------------------------------------------------------------------- *)
+(* --- effects -------------------------------------------------------------------------------------------------------
+   *)
 
 (* A fiber whose frames hold foreign pointers while it is suspended. *)
 let continuation c =

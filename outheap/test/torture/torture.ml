@@ -1,12 +1,14 @@
 (* SPDX-License-Identifier: MIT *)
-(* Foreign pointers in every kind of block, through every phase of the collector. Model-based: for every structure it is known, in plain
-   numbers, which patterns and values its fields hold, and they are compared after each step.
+(* Foreign pointers in every kind of block, through every phase of the collector. Model-based: for every structure it is
+   known, in plain numbers, which patterns and values its fields hold, and they are compared after each step.
 
      torture [OPTIONS]                     random steps; prints its seed
-     torture --scenario NAME[:KIND]        one structure or operation, with patterns of one kind (default: unreadable), through all phases
+     torture --scenario NAME[:KIND]        one structure or operation, with patterns of one kind (default: unreadable),
+                                           through all phases
      torture --list                        the names of scenarios; --kinds: of kinds of patterns
 
-     --seed N  --seconds N | --steps N  --domains N (OCaml 5)  --recycle (also memory that is given back: needs reserved address space)
+     --seed N  --seconds N | --steps N  --domains N (OCaml 5)  --recycle (also memory that is given back: needs reserved
+                                                               address space)
      --only NAMES, --without NAMES (structures and operations, separated by commas)  --kind KINDS  --no-compaction  --no-ephemerons  --no-threads  --trace
 
    With one domain and --no-threads, the same seed takes the same steps. *)
@@ -22,7 +24,8 @@ let fail name message =
 
 let chosen name = (!only = [] || List.mem name !only) && not (List.mem name !without)
 
-(* --- patterns ------------------------------------------------------------------------------------------------------ *)
+(* --- patterns ------------------------------------------------------------------------------------------------------
+   *)
 
 let prepare rng =
   let kinds =
@@ -36,7 +39,8 @@ let check_memory name =
   let n = taken () in
   if n >= 0 then fail name (Printf.sprintf "%s has become a part of OCaml's heap" (text (Foreign n)))
 
-(* --- collections --------------------------------------------------------------------------------------------------- *)
+(* --- collections ---------------------------------------------------------------------------------------------------
+   *)
 
 let collections = [|
   60, (fun _ -> Gc.minor ());
@@ -59,7 +63,8 @@ let collect c =
   let rec choose i n = let w, f = collections.(i) in if n < w then f c else choose (i + 1) (n - w) in
   choose 0 (int c collections_total)
 
-(* --- a player ------------------------------------------------------------------------------------------------------ *)
+(* --- a player ------------------------------------------------------------------------------------------------------
+   *)
 
 (* Structures that change hands. *)
 let exchange : Structures.cell option Atomic.t array = Array.init 16 (fun _ -> Atomic.make None)
@@ -172,7 +177,8 @@ let random () =
   (match Atomic.get Structures.failures with Some s -> fail "the end" s | None -> ());
   Printf.printf "ok: %d steps\n" (Atomic.get total)
 
-(* --- scenarios ----------------------------------------------------------------------------------------------------- *)
+(* --- scenarios -----------------------------------------------------------------------------------------------------
+   *)
 
 let structures = Structures.plain @ Structures.weak_ones @ Structures.threads
 let operations = Operations.all @ Operations.main_only

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Time of a block taken and given back, beside malloc. Not a test.
-   Arguments: rounds (default 3000000). Prints nanoseconds of processor time for one take and one give by a thread; the least of five runs.
-   Processor time, since the machine may have other work; what threads wait for each other is not in it. */
+   Arguments: rounds (default 3000000). Prints nanoseconds of processor time for one take and one give by a thread; the
+   least of five runs. Processor time, since the machine may have other work; what threads wait for each other is not in
+   it. */
 #include "block.h"
 #include "pool.h"
 #include "start.h"

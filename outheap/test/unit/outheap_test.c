@@ -115,7 +115,8 @@ static void statistics(void)
   EXPECT(t.resident_free == 0, "%zu resident", t.resident_free);
 }
 
-/* --- settings ------------------------------------------------------------------------------------------------------ */
+/* --- settings ------------------------------------------------------------------------------------------------------
+   */
 
 static struct oh_settings initial;
 

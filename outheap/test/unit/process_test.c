@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What depends on the process and the system: limits, forks, the process' map, huge pages. Each in a child of its own, where nothing has begun yet. */
+/* What depends on the process and the system: limits, forks, the process' map, huge pages. Each in a child of its own,
+   where nothing has begun yet. */
 #include "block.h"
 #include "check.h"
 #include "os.h"
@@ -34,7 +35,8 @@ static void in_child(char const *settings, void (*body)(void))
   EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
 }
 
-/* --- limits -------------------------------------------------------------------------------------------------------- */
+/* --- limits --------------------------------------------------------------------------------------------------------
+   */
 
 static void limit(int what, size_t bytes)
 {
@@ -44,7 +46,8 @@ static void limit(int what, size_t bytes)
   EXPECT(setrlimit(what, &l) == 0, "limit");
 }
 
-/* Takes pages of all spaces in turn until there are none; gives all back; does it again. Result: bytes, the first time. */
+/* Takes pages of all spaces in turn until there are none; gives all back; does it again. Result: bytes, the first time.
+   */
 static size_t fill(void)
 {
   static char *held[200000];
@@ -144,7 +147,8 @@ static void limits(void)
   in_child("keep=4M", small);
 }
 
-/* --- forks --------------------------------------------------------------------------------------------------------- */
+/* --- forks ---------------------------------------------------------------------------------------------------------
+   */
 
 #define LARGE (OH_TABLE_ENTRIES > (size_t)1 << 20) /* to go through the whole table takes its time */
 static bool stop;
@@ -196,7 +200,8 @@ static void forks_busily(void)
 }
 static void forks(void) { in_child("thp=off,keep=4M", forks_busily); }
 
-/* --- the process' map ---------------------------------------------------------------------------------------------- */
+/* --- the process' map ----------------------------------------------------------------------------------------------
+   */
 
 static bool is_ours(uintptr_t address)
 {
@@ -272,7 +277,8 @@ static void map(void)
   in_child(OH_ADDRESS_BITS < 47 ? "keep=8M,reserve=64G" : "keep=8M,reserve=1T", grow_and_shrink);
 }
 
-/* --- huge pages ---------------------------------------------------------------------------------------------------- */
+/* --- huge pages ----------------------------------------------------------------------------------------------------
+   */
 
 static char mode[64]; /* of the system */
 static void *foreign;
@@ -320,7 +326,8 @@ static void huge_pages(void)
   if (OH_PAGE <= 4 * M) in_child(NULL, huge_advise);
 }
 
-/* --- places -------------------------------------------------------------------------------------------------------- */
+/* --- places --------------------------------------------------------------------------------------------------------
+   */
 
 static void at_base(void)
 {

@@ -241,7 +241,8 @@ static void give_pages(char **p, size_t n)
   for (size_t i = 0; i < n; i++) oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
 }
 
-/* Free memory grows up to what is in use, or the allowance if that is more, and falls to three quarters of it, the highest addresses first. */
+/* Free memory grows up to what is in use, or the allowance if that is more, and falls to three quarters of it, the
+   highest addresses first. */
 static void hysteresis(void)
 {
   size_t keep = oh_settings.keep / OH_PAGE, n = 6 * keep;

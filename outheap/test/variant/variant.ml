@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* The runtime variant, from OCaml: what addresses are, memory given back, the process map, minor heaps, domains, forks, plugins, settings.
+(* The runtime variant, from OCaml: what addresses are, memory given back, the process map, minor heaps, domains, forks,
+   plugins, settings.
      variant.exe NAME…        of those below; without a name, those that need nothing from outside
    Prints `ok NAME` or ends with an exception. *)
 open Outheap

@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Small and large blocks, compactions (where the runtime's own account of them can be trusted), and a check of what is there. *)
+(* Small and large blocks, compactions (where the runtime's own account of them can be trusted), and a check of what is
+   there. *)
 let compact = if Sys.getenv_opt "OUTHEAP_TEST_NO_COMPACTION" = None then Gc.compact else Gc.full_major
 
 let run seed =

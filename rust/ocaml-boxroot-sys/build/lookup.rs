@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! Finds the OCaml whose headers the C library is compiled against.
 //!
-//! A variable set by the user decides alone: when it is wrong, the lookup fails rather than take another OCaml. Otherwise the
-//! first candidate that works is taken. PATH comes before the opam switch because other binding crates, and the user's shell,
-//! take the `ocamlopt` of PATH: all parts of a program must agree on one OCaml.
+//! A variable set by the user decides alone: when it is wrong, the lookup fails rather than take another OCaml.
+//! Otherwise the first candidate that works is taken. PATH comes before the opam switch because other binding crates,
+//! and the user's shell, take the `ocamlopt` of PATH: all parts of a program must agree on one OCaml.
 
 use std::env::consts::EXE_SUFFIX;
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What this crate uses of the C library without making it public, by the names of the header. Linkers see other names:
-//! they carry the version of the layout, so that two versions in one process never bind to each other, and what program and
-//! library must agree on: all of them in the checked build, in the release build those that only inline code uses.
+//! they carry the version of the layout, so that two versions in one process never bind to each other, and what program
+//! and library must agree on: all of them in the checked build, in the release build those that only inline code uses.
 //! tests/header.rs compares all of them with what the compiler makes of the header.
 #![allow(dead_code)] // each build uses some
 

@@ -2,18 +2,20 @@
 //! The hot paths, as in `boxroot/inline.h`, which explains the words. Three builds:
 //! - checked: every call goes to the C library;
 //! - `boxroot_thread_words` set (by build.rs, when OCaml's version and the target are known): all paths are inline. The
-//!   words that say which domain calls are thread-local variables of C, read in the initial-exec model by inline assembly;
+//!   words that say which domain calls are thread-local variables of C, read in the initial-exec model by inline
+//!   assembly;
 //! - otherwise: every call goes to the C library.
 //!
-//! `create_in` and `delete_in` are inline with OCaml 5 only: with 4.14 they are `create` and `delete` (`boxroot/inline.h`).
+//! `create_in` and `delete_in` are inline with OCaml 5 only: with 4.14 they are `create` and `delete`
+//! (`boxroot/inline.h`).
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
 //! - POOLS: the memory of a pool stays readable for ever, and a root is in a pool, aligned on POOL_SIZE, that starts
 //!   with a PoolHead.
 //! - WORDS: a comparison word of a pool equals the domain whose lock this thread holds only if this thread may do that
 //!   operation: free a slot (`owner`), take one (`maker`), store any value in a live one (`young_owner`). Until the
-//!   thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are atomic, since
-//!   others may compare them meanwhile.
+//!   thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are atomic,
+//!   since others may compare them meanwhile.
 //! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
 //!   was purged it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to the holder of that domain's lock.
@@ -108,8 +110,8 @@ mod without_words {
     #[cfg(boxroot_thread_words = "ocaml5")]
     pub unsafe fn delete_in(d: BoxrootDomain, br: BoxRoot) {
         let pool = pool_of(br);
-        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; no thread writes `state`
-        // meanwhile, so a plain read will do. The slow path needs nothing but a live root.
+        // SAFETY: POOLS; WORDS, since the caller holds the lock of `d`, which `state` identifies; no thread writes
+        // `state` meanwhile, so a plain read will do. The slow path needs nothing but a live root.
         unsafe {
             let state = addr_of!((*d.head.as_ptr()).state).cast::<*mut c_void>().read();
             if load(addr_of!((*pool).owner)) == state {
@@ -174,8 +176,8 @@ mod with_words {
 
     #[inline(always)]
     pub unsafe fn modify(br: *mut BoxRoot, v: Value) -> bool {
-        // SAFETY: `*br` is a live root of the caller's; POOLS; WORDS and ROOT. The slow path has the contract of the fast
-        // one.
+        // SAFETY: `*br` is a live root of the caller's; POOLS; WORDS and ROOT. The slow path has the contract of the
+        // fast one.
         unsafe {
             let root = br.read();
             if load(addr_of!((*pool_of(root)).young_owner)) == thread::lock() {

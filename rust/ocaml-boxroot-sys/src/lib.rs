@@ -146,8 +146,8 @@ extern "C" {
     #[link_name = versioned!("print_stats")]
     pub fn boxroot_print_stats();
 
-    /// The number of live roots; prints where they were created on the standard error output. With the feature `checked` only:
-    /// otherwise it prints nothing, and the result is `u64::MAX`. No requirements.
+    /// The number of live roots; prints where they were created on the standard error output. With the feature
+    /// `checked` only: otherwise it prints nothing, and the result is `u64::MAX`. No requirements.
     #[link_name = versioned!("report_roots")]
     pub fn boxroot_report_roots() -> u64;
 }

@@ -12,7 +12,8 @@ use std::sync::{Mutex, MutexGuard};
 
 /// A folder of its own for each test.
 struct World {
-    /// One test at a time: a program cannot be run while another thread, about to run its own, still has it open for writing.
+    /// One test at a time: a program cannot be run while another thread, about to run its own, still has it open for
+    /// writing.
     _alone: MutexGuard<'static, ()>,
     root: PathBuf,
     vars: Vec<(String, OsString)>,

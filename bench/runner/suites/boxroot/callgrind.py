@@ -72,7 +72,8 @@ def profile(program: Path, args: list[str], timeout: float) -> Profile:
 
 
 def instructions(program: Path, args: list[str], timeout: float, sink=None) -> list[tuple[str, float, str]]:
-    """Per operation in the steady state: the difference between two numbers of batches, less what the bare loop costs."""
+    """Per operation in the steady state: the difference between two numbers of batches, less what the bare loop
+    costs."""
     warm, long = (profile(program, ["count", str(batches)], timeout) for batches in (WARM, LONG))
 
     def per_operation(function: str) -> float:

@@ -100,8 +100,8 @@ ALL_PLACES = "local,while-marking,blocking-section,thread,domain,two-domains"
 
 
 def pacing(roots: int, immediates: int, window: int, overhead: int, millions: int, **options) -> Case:
-    """One setting of `pacing`: roots, percent of immediates, words of the window, space_overhead (0: the default), words
-    to allocate."""
+    """One setting of `pacing`: roots, percent of immediates, words of the window, space_overhead (0: the default),
+    words to allocate."""
     label = f"{roots / 1e6:g} M roots, {immediates} % immediates, window {window / 1e6:g} Mwords"
     arguments = tuple(str(n) for n in (roots, immediates, window, overhead, millions))
     return Case(label + (f", o={overhead}" if overhead else ""), arguments, **{"implementations": BOTH, **options})
@@ -122,7 +122,8 @@ def copies(
     hidden: tuple[str, ...] = ("wall",),
     **options,
 ) -> Workload:
-    """A program that several domains run at the same time, each with all of its work. Its last argument is their number."""
+    """A program that several domains run at the same time, each with all of its work. Its last argument is their
+    number."""
     cases = [
         Case(label, (*args, number), implementations, FULL, seconds=seconds, timeout=300, ocaml5_only=True)
         for label, number in NUMBERS

@@ -12,8 +12,8 @@ from .tables import OURS, RIVAL
 
 @dataclass(frozen=True)
 class Target:
-    """OURS <= bound × base for a metric, in every case whose label begins with `case`. With a unit: OURS <= bound. With a
-    floor: what is left above it is at most so much of what is left with the base (see verdicts.py)."""
+    """OURS <= bound × base for a metric, in every case whose label begins with `case`. With a unit: OURS <= bound. With
+    a floor: what is left above it is at most so much of what is left with the base (see verdicts.py)."""
 
     name: str
     workload: str

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs one process and returns its figures, as rows of (name, value, unit). Each function here is the `measure` of some workload."""
+"""Runs one process and returns its figures, as rows of (name, value, unit). Each function here is the `measure` of some
+workload."""
 
 from __future__ import annotations
 
@@ -62,9 +63,9 @@ view[::4096] = bytes(size // 4096)
 
 
 def warm(size: int) -> None:
-    """Touches so much memory in huge pages, and frees it, in a process of its own. Virtual machines give free memory back to their host, huge pages
-    first; taking it again costs microseconds for each small page, which would be put down to whoever asks for huge pages. Memory
-    freed just now is still there."""
+    """Touches so much memory in huge pages, and frees it, in a process of its own. Virtual machines give free memory
+    back to their host, huge pages first; taking it again costs microseconds for each small page, which would be put
+    down to whoever asks for huge pages. Memory freed just now is still there."""
     subprocess.run([sys.executable, "-c", TOUCH, str(size // 4096 * 4096)], stderr=subprocess.DEVNULL)
 
 
@@ -167,7 +168,8 @@ def system_calls(program: Program, arguments: list[str], timeout: float, sink=No
 
 
 def whole(program: Program, arguments: list[str], timeout: float, gc: str = "") -> Rows:
-    """Times and memory of a process from start to end; what OCaml's runtime says about its heap at exit is for the raw data."""
+    """Times and memory of a process from start to end; what OCaml's runtime says about its heap at exit is for the raw
+    data."""
     ended = run(program, arguments, timeout, {"OCAMLRUNPARAM": f"{gc},{REPORT_GC}" if gc else REPORT_GC})
     said = {m[1]: float(m[2]) for m in re.finditer(r"^(\w+): +(\d+)\b", ended.errors, re.M)}
     rows = [
@@ -186,7 +188,8 @@ def whole(program: Program, arguments: list[str], timeout: float, gc: str = "") 
     ]
 
 
-# --- what real programs compile ---------------------------------------------------------------------------------------------
+# --- what real programs compile
+# ---------------------------------------------------------------------------------------------
 
 
 def source(program: Program, states: str) -> str:
@@ -218,7 +221,8 @@ def counted(program: Program, arguments: list[str], timeout: float, sink=None) -
     return counts(text)
 
 
-# The adapter to what OUTHEAP=stats=1 prints: the fields of `struct outheap_statistics`, each with a figure before or behind it.
+# The adapter to what OUTHEAP=stats=1 prints: the fields of `struct outheap_statistics`, each with a figure before or
+# behind it.
 COUNTERS = {
     "words_seen": "words seen",
     "words_immediate": "immediate",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""OCaml sources made by program: static constants for the marking benchmark, and a large parser for the compiler to compile.
-The same arguments give the same text everywhere."""
+"""OCaml sources made by program: static constants for the marking benchmark, and a large parser for the compiler to
+compile. The same arguments give the same text everywhere."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ TOKENS, NODES, NONTERMINALS = 160, 120, 60
 
 
 def parser(states: int, seed: int = 1) -> Iterator[str]:
-    """The automaton of a parser, one function for each state as parser generators write them, with a random grammar; then functions that
-    simplify its trees by nested patterns. About 45 lines for each state."""
+    """The automaton of a parser, one function for each state as parser generators write them, with a random grammar;
+    then functions that simplify its trees by nested patterns. About 45 lines for each state."""
     rng = random.Random(seed)
     carries = [rng.choice(["", " of int", " of string", " of string * int"]) for _ in range(TOKENS)]
     arity = [rng.randrange(1, 6) for _ in range(NODES)]

@@ -54,7 +54,8 @@ class Builder:
             stamp.write_text(digest)
         return result
 
-    # --- our workloads ---------------------------------------------------------------------------------------------------
+    # --- our workloads
+    # ---------------------------------------------------------------------------------------------------
 
     def _workload(self, name: str, rival: Rival, flags: list[str]):
         folder, common, own = self.folder / name, BENCH / "common", HERE
@@ -80,12 +81,14 @@ class Builder:
             run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, "-c", *modules], folder)
             stamp.write_bytes(inputs)
         objects = [m.replace(".ml", ".cmx") for m in modules] + [p.stem + ".o" for p in c]
-        # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker look for it.
+        # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker
+        # look for it.
         counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
         command = [self.compiler.ocamlopt, *OCAML_FLAGS, *objects, *flags, *counting]
         return [self._linked(folder, name, rival, command, inputs, folder)], folder, {}
 
-    # --- the compiler ------------------------------------------------------------------------------------------------------
+    # --- the compiler
+    # ------------------------------------------------------------------------------------------------------
 
     def _ocamlopt(self, name: str, rival: Rival, flags: list[str]):
         folder = self.folder / name
@@ -102,7 +105,8 @@ class Builder:
         assembler.chmod(0o755)
         return [program, "-w", "-a", "-c"], folder, {"PATH": f"{assembler.parent}:{os.environ['PATH']}"}
 
-    # --- Coq -----------------------------------------------------------------------------------------------------------------
+    # --- Coq
+    # -----------------------------------------------------------------------------------------------------------------
 
     def _coq(self, name: str, rival: Rival, flags: list[str]):
         """coqc of Debian's source package, relinked by the command that dune linked it with."""

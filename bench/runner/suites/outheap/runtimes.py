@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The runtimes that are compared, and where each comes from. A program is compiled once and linked with each of them."""
+"""The runtimes that are compared, and where each comes from. A program is compiled once and linked with each of
+them."""
 
 from __future__ import annotations
 
@@ -100,7 +101,8 @@ class Runtimes:
         self._outheap({v: FLAVOURS[v] for v in wanted if v in FLAVOURS})
 
     def _no_naked_pointers(self) -> None:
-        # What ocamlopt emits does not depend on that choice, so the other configuration's runtime fits this compiler's programs.
+        # What ocamlopt emits does not depend on that choice, so the other configuration's runtime fits this compiler's
+        # programs.
         done = subprocess.run(
             [ROOT / "tools" / "toolchain", f"{self.compiler.version}+nnp"], stdout=subprocess.PIPE, text=True
         )

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The table of workloads. To add one, add its file in workloads/ (or its way of being built in programs.py) and an entry here."""
+"""The table of workloads. To add one, add its file in workloads/ (or its way of being built in programs.py) and an
+entry here."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The figures to reach against the stock runtime (and, with OCaml 4.14, the one without naked pointers) in the same run."""
+"""The figures to reach against the stock runtime (and, with OCaml 4.14, the one without naked pointers) in the same
+run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! A Rust program that starts OCaml: several threads take the domain lock by turns, call OCaml and keep roots; others drop roots
-//! without the lock.
+//! A Rust program that starts OCaml: several threads take the domain lock by turns, call OCaml and keep roots; others
+//! drop roots without the lock.
 
 use ocaml_interop::{BoxRoot, OCaml, OCamlInt, OCamlRuntime, ToOCaml};
 
