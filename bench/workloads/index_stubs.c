@@ -32,7 +32,8 @@ static size_t hash_word(char const *word, size_t length)
 static entry **find(table *t, char const *word, size_t length, size_t hash)
 {
   entry **link = &t->buckets[hash & t->mask];
-  while (*link && ((*link)->hash != hash || (*link)->length != length || memcmp((*link)->word, word, length))) link = &(*link)->next;
+  while (*link && ((*link)->hash != hash || (*link)->length != length || memcmp((*link)->word, word, length)))
+    link = &(*link)->next;
   return link;
 }
 
@@ -104,7 +105,8 @@ static int is_letter(unsigned char c) { return (unsigned)((c | 32) - 'a') < 26 |
 /* Reads a text and calls back for each of its words: `first` for one that `postings` does not know, `again` with what
    it maps to otherwise; the result is what the word maps to from now on. When `handlers` has a closure for the word,
    calls it too. */
-static void scan(table *postings, table *handlers, char const *text, size_t length, value const *first, value const *again)
+static void scan(table *postings, table *handlers, char const *text, size_t length, value const *first,
+                 value const *again)
 {
   for (size_t i = 0, start; i < length;) {
     while (i < length && !is_letter(text[i])) i++;

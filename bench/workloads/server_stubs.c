@@ -18,7 +18,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MOST_COMMANDS = 32, MOST_ARGUMENTS = 64, MOST_EVENTS = 64, BUCKETS = 1 << 17, MOST_PIECES = 64, LEAST_ROOM = 16384 };
+enum {
+  MOST_COMMANDS = 32,
+  MOST_ARGUMENTS = 64,
+  MOST_EVENTS = 64,
+  BUCKETS = 1 << 17,
+  MOST_PIECES = 64,
+  LEAST_ROOM = 16384
+};
 #define MOST_BYTES (64L << 20) /* of one argument */
 
 typedef struct {
@@ -282,7 +289,8 @@ value server_listen(value unit)
   *last = '/';
   strcpy(address.sun_path, socket_path);
   listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 512)) fail(socket_path);
+  if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 512))
+    fail(socket_path);
   if ((events = epoll_create1(EPOLL_CLOEXEC)) < 0) fail("epoll_create1");
   watch(listener, EPOLL_CTL_ADD, EPOLLIN, &listener);
   return caml_copy_string(socket_path);

@@ -153,7 +153,8 @@ void bxr_account_leave(bxr_site outer) { current_call = outer; }
 
 /* --- faults ------------------------------------------------------------------------------------------------------- */
 
-__attribute__((noreturn)) static void fault_about(char const *what, bxr_site here, char const *kind, boxroot r, record *c)
+__attribute__((noreturn)) static void fault_about(char const *what, bxr_site here, char const *kind, boxroot r,
+                                                  record *c)
 {
   char text[3][BXR_SITE_TEXT], call[BXR_SITE_TEXT + 20] = "", ended[BXR_SITE_TEXT + 20] = "";
   if (bxr_site_is_known(here)) snprintf(call, sizeof(call), " called at %s;", bxr_site_text(here, text[0]));

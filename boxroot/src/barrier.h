@@ -20,12 +20,18 @@ static inline bool bxr_barrier_awaits_marker(bxr_domain *d, bxr_pool *p)
 /* Whether the old value of a slot of p must not be lost yet: p belongs to the snapshot of this cycle, and the marker
    may not have read it. Either the slot keeps it (the deletion is deferred), or it is darkened first.
    Idea: deletion barrier of snapshot-at-the-beginning marking. */
-static inline bool bxr_barrier_needed(bxr_domain *d, bxr_pool *p) { return !p->darkened && bxr_barrier_awaits_marker(d, p); }
+static inline bool bxr_barrier_needed(bxr_domain *d, bxr_pool *p)
+{
+  return !p->darkened && bxr_barrier_awaits_marker(d, p);
+}
 
 /* Whether the marker of a domain that has ended may be reading p at this moment, on another thread. Then slots of p are
    written only while the world is stopped: deletions wait, modifications go to another slot. So that marker sees no
    value that was stored since the end of its domain, and the order in which stores become visible does not matter. */
-static inline bool bxr_barrier_other_marker(bxr_domain *d, bxr_pool *p) { return p->adopted && bxr_barrier_awaits_marker(d, p); }
+static inline bool bxr_barrier_other_marker(bxr_domain *d, bxr_pool *p)
+{
+  return p->adopted && bxr_barrier_awaits_marker(d, p);
+}
 
 /* The barrier for one slot: darkens its value. */
 static inline void bxr_barrier_darken(bxr_domain *d, uintptr_t old)

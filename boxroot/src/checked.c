@@ -63,11 +63,20 @@ static bool checked_modify(boxroot *r, value v, char const *file, int line, void
    language. */
 #define CALLER __builtin_return_address(0)
 boxroot bxr_create_at(value v, char const *file, int line) { return checked_create(v, file, line, CALLER); }
-boxroot bxr_create_in_at(boxroot_domain d, value v, char const *file, int line) { return checked_create_in(d, v, file, line, CALLER); }
+boxroot bxr_create_in_at(boxroot_domain d, value v, char const *file, int line)
+{
+  return checked_create_in(d, v, file, line, CALLER);
+}
 value bxr_get_at(boxroot r, char const *file, int line) { return *checked_get(r, "boxroot_get", file, line, CALLER); }
-value const *bxr_get_ref_at(boxroot r, char const *file, int line) { return checked_get(r, "boxroot_get_ref", file, line, CALLER); }
+value const *bxr_get_ref_at(boxroot r, char const *file, int line)
+{
+  return checked_get(r, "boxroot_get_ref", file, line, CALLER);
+}
 void bxr_delete_at(boxroot r, char const *file, int line) { checked_delete(r, file, line, CALLER); }
-void bxr_delete_in_at(boxroot_domain d, boxroot r, char const *file, int line) { checked_delete_in(d, r, file, line, CALLER); }
+void bxr_delete_in_at(boxroot_domain d, boxroot r, char const *file, int line)
+{
+  checked_delete_in(d, r, file, line, CALLER);
+}
 bool bxr_modify_at(boxroot *r, value v, char const *file, int line) { return checked_modify(r, v, file, line, CALLER); }
 
 boxroot boxroot_create(value v) { return checked_create(v, NULL, 0, CALLER); }

@@ -27,7 +27,8 @@ static bxr_pool *take_waiting(bxr_queue *q)
 static void stop_waiting(bxr_domain *d)
 {
   bxr_pool *p = d->to_wait.first;
-  if (p == NULL || bxr_barrier_needed(d, p)) return; /* they waited for the same marker; the following ones are checked again in turn */
+  /* they waited for the same marker; the following ones are checked again in turn */
+  if (p == NULL || bxr_barrier_needed(d, p)) return;
   d->to_wait.last->pending_next = d->to_fold;
   d->to_fold = p;
   d->to_wait = (bxr_queue){ NULL, NULL };
@@ -50,7 +51,8 @@ static void fold_word(bxr_pool *p, unsigned word, uint64_t bits)
 /* A pool that changed its place or has room now. */
 static void after_fold(bxr_domain *d, bxr_pool *p)
 {
-  if (bxr_pool_is_empty(p) && p != d->current && p != d->spare && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
+  if (bxr_pool_is_empty(p) && p != d->current && p != d->spare && !bxr_barrier_awaits_marker(d, p))
+    bxr_idle_release(d, p);
   else bxr_place_freed(d, p);
 }
 
@@ -67,7 +69,8 @@ static int64_t fold_pool(bxr_domain *d, bxr_pool *p)
     bits[g] = bxr_exchange_acq_rel(&words[g], (uint64_t)0);
     n += (uint32_t)__builtin_popcountll(bits[g]);
   }
-  bool whole = !BOXROOT_DEBUG && p->exact && p->head.freed + n == BXR_CAPACITY && p != d->current && !bxr_barrier_awaits_marker(d, p);
+  bool whole = !BOXROOT_DEBUG && p->exact && p->head.freed + n == BXR_CAPACITY && p != d->current &&
+               !bxr_barrier_awaits_marker(d, p);
   if (whole) bxr_pool_reset(p);
   else
     for (uint64_t m = groups; m != 0; m &= m - 1) {

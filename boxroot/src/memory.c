@@ -55,7 +55,8 @@ void *bxr_memory_reserve(size_t size)
   }
   /* If another thread has put its own there meanwhile, ours stays unused: address space without memory. */
   char *none = NULL;
-  if (p != NULL && rest > size) __atomic_compare_exchange_n(&rest_of_extent, &none, p + size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  if (p != NULL && rest > size)
+    __atomic_compare_exchange_n(&rest_of_extent, &none, p + size, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   if (p != NULL && outheap_allocate == NULL && mprotect(p, size, PROT_READ | PROT_WRITE) != 0) {
     munmap(p, size);
     p = NULL;

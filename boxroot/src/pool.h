@@ -63,7 +63,8 @@ typedef struct bxr_pool {
 #define BXR_ACTIVATED_AT_ONCE 128
 #define BXR_SHOWN_AHEAD 256 /* slots that can still be put in use while the marker is under way */
 
-_Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t), "the block header precedes field 0");
+_Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t),
+               "the block header precedes field 0");
 _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");
 _Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
 
@@ -105,7 +106,10 @@ static inline void bxr_pool_close(bxr_pool *p)
 }
 
 static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->exact && p->head.freed == BXR_CAPACITY; }
-static inline bool bxr_pool_is_young(bxr_pool *p) { return p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL; }
+static inline bool bxr_pool_is_young(bxr_pool *p)
+{
+  return p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
+}
 
 /* Lists of pools: a ring, named by its first pool; NULL when empty. Constant time. */
 BXR_INTERNAL void bxr_pool_list_push_front(bxr_pool **list, bxr_pool *p);

@@ -32,7 +32,8 @@ BXR_INTERNAL void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, u
 /* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but
    domain_end are called while the world is stopped or (4.14) under the master lock. */
 typedef struct bxr_callbacks {
-  void (*minor)(unsigned id, bxr_visitor const *visitor);      /* visit at least all slots that point into a minor heap */
+  /* visit at least all slots that point into a minor heap */
+  void (*minor)(unsigned id, bxr_visitor const *visitor);
   void (*cycle_start)(unsigned id, bxr_visitor const *visitor); /* make sure that the marker reaches every root */
   void (*all)(unsigned id, bxr_visitor const *visitor);        /* visit all slots */
   void (*domain_end)(unsigned id);                             /* the domain runs no more OCaml code */
@@ -103,9 +104,16 @@ BXR_INTERNAL bxr_minor_range bxr_runtime_minor_range(void);
 
 #if BOXROOT_CONSERVATIVE /* the range is not looked at: only the runtime's own macro knows */
 BXR_INTERNAL bool bxr_runtime_is_young(value block);
-static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v) { (void)r; return (v & 1) == 0 && bxr_runtime_is_young((value)v); }
+static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v)
+{
+  (void)r;
+  return (v & 1) == 0 && bxr_runtime_is_young((value)v);
+}
 #else
-static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v) { return (v & 1) == 0 && v - r.start < r.size; }
+static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v)
+{
+  return (v & 1) == 0 && v - r.start < r.size;
+}
 #endif
 
 #endif

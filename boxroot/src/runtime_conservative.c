@@ -35,7 +35,8 @@ static void visit_and_watch(void *data, value v, volatile value *slot)
   if (Is_block(*slot) && Is_young(*slot)) bxr_store_relaxed(&values_stay_young, true);
 }
 
-void bxr_runtime_conservative_scan(bxr_callbacks const *callbacks, unsigned id, bool young_only, bxr_visitor const *visitor)
+void bxr_runtime_conservative_scan(bxr_callbacks const *callbacks, unsigned id, bool young_only,
+                                   bxr_visitor const *visitor)
 {
   if (young_only) {
     bxr_visitor watched = { (void (*)(void))visit_and_watch, (void *)visitor };
@@ -54,7 +55,10 @@ void bxr_runtime_darken(value v) { (void)v; }
 uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; return 0; }
 uintptr_t bxr_runtime_block_header(size_t words) { (void)words; return 0; }
 bool bxr_runtime_block_visited(uintptr_t header) { (void)header; return true; }
-void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot) { bxr_runtime_visit(visitor, v, slot); }
+void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  bxr_runtime_visit(visitor, v, slot);
+}
 bxr_minor_range bxr_runtime_minor_range(void) { return (bxr_minor_range){ 0, 0 }; }
 
 #endif

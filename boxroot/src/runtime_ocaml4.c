@@ -30,7 +30,10 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
 }
 
 /* Nothing looks at values between a minor collection's visit and its end: there is no deletion barrier. */
-void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot) { bxr_runtime_visit(visitor, v, slot); }
+void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  bxr_runtime_visit(visitor, v, slot);
+}
 
 static void scan_hook(scanning_action action)
 {
@@ -74,7 +77,8 @@ bool bxr_runtime_is_only_domain(void) { return true; }
 bool bxr_runtime_is_terminating(void) { return false; }
 bool bxr_runtime_marking_done(void) { return true; }
 uintptr_t bxr_runtime_cycle(void) { return 0; }
-bool bxr_runtime_has_shut_down(void) { return true; } /* as far as markers are concerned: they never come to our memory */
+/* as far as markers are concerned: they never come to our memory */
+bool bxr_runtime_has_shut_down(void) { return true; }
 bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }
 uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; return 0; }

@@ -19,7 +19,8 @@ static bxr_thread_answer stack_says(void)
   if (bxr_thread_stack_has(__builtin_frame_address(0)) != BXR_THREAD_YES) return BXR_THREAD_UNKNOWN;
   void *p[] = { Caml_state->top_of_stack, Caml_state->bottom_of_stack, Caml_state->local_roots,
                 Caml_state->external_raise };
-  bxr_thread_answer result = BXR_THREAD_UNKNOWN; /* without pointers: no OCaml code is active, and C code may well have the lock */
+  /* without pointers: no OCaml code is active, and C code may well have the lock */
+  bxr_thread_answer result = BXR_THREAD_UNKNOWN;
   for (int i = 0; i < 4; i++) {
     if (p[i] == NULL) continue;
     if (bxr_thread_stack_has(p[i]) == BXR_THREAD_YES) return BXR_THREAD_YES;

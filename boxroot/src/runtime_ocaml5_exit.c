@@ -30,7 +30,9 @@ static void forget_domain_at_exit(void)
 /* The thread still has the lock as long as it is the same domain, and has not ended. */
 static __attribute__((noinline)) void *self_if_current(void *self)
 {
-  return self != NULL && ((caml_domain_state *)self)->unique_id == terminating_id && caml_domain_is_terminating() ? self : NULL;
+  return self != NULL && ((caml_domain_state *)self)->unique_id == terminating_id && caml_domain_is_terminating()
+           ? self
+           : NULL;
 }
 
 void *bxr_runtime_self(void)

@@ -11,7 +11,8 @@
 
 #if defined(OCAML_VERSION_EXTRA)
 _Static_assert(sizeof(OCAML_VERSION_EXTRA) == 1,
-  "OCaml " OCAML_VERSION_STRING " is not the release of that number, which Boxroot was tested with: define BOXROOT_CONSERVATIVE as 1");
+               "OCaml " OCAML_VERSION_STRING
+               " is not the release of that number, which Boxroot was tested with: define BOXROOT_CONSERVATIVE as 1");
 #endif
 
 bool bxr_runtime_marking_done(void) { return bxr_runtime_state()->marking_done; }
@@ -81,11 +82,13 @@ WITHOUT_TSAN static bool is_leaf(value v, header_t header)
     if (is_pointer(bxr_load_relaxed((uintptr_t *)v + i))) return false;
   return true;
 }
-_Static_assert(Forcing_tag < Cont_tag && Forcing_tag < Lazy_tag && Forcing_tag < Closure_tag && Forcing_tag < Infix_tag, "tags of plain blocks");
+_Static_assert(Forcing_tag < Cont_tag && Forcing_tag < Lazy_tag && Forcing_tag < Closure_tag && Forcing_tag < Infix_tag,
+               "tags of plain blocks");
 
 uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
 {
-  enum { AHEAD = 64 }; /* 16: 170 ms for a full collection beside 5 million roots on 5.3.0, 32: 130, 64: 105, 128 and 256: no better */
+  /* 16: 170 ms for a full collection beside 5 million roots on 5.3.0, 32: 130, 64: 105, 128 and 256: no better */
+  enum { AHEAD = 64 };
   uintptr_t const young = (uintptr_t)caml_minor_heaps_start, young_size = (uintptr_t)caml_minor_heaps_end - young;
   status const unmarked = caml_global_heap_state.UNMARKED, marked = caml_global_heap_state.MARKED;
   bool const marking = !bxr_runtime_state()->marking_done;

@@ -26,7 +26,10 @@ static void darken_share(bxr_callbacks const *callbacks, caml_domain_state *stat
   callbacks->advance((unsigned)state->id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, state->sweeping_done);
 }
 
-static double heap_words(caml_domain_state *state) { return (double)caml_heap_size(state->shared_heap) / sizeof(value); }
+static double heap_words(caml_domain_state *state)
+{
+  return (double)caml_heap_size(state->shared_heap) / sizeof(value);
+}
 
 void bxr_runtime_pace_step(bxr_callbacks const *callbacks)
 {

@@ -19,7 +19,8 @@ static void describe_code(void const *p, char *text, size_t size)
   Dl_info info = { 0 };
   if (dladdr == NULL || dladdr(p, &info) == 0 || info.dli_fname == NULL) snprintf(text, size, "address %p", p);
   else if (info.dli_sname == NULL)
-    snprintf(text, size, "%s(+0x%zx) [%p]", info.dli_fname, (size_t)((char const *)p - (char const *)info.dli_fbase), p);
+    snprintf(text, size, "%s(+0x%zx) [%p]", info.dli_fname, (size_t)((char const *)p - (char const *)info.dli_fbase),
+             p);
   else
     snprintf(text, size, "%s in %s(+0x%zx) [%p]", info.dli_sname, info.dli_fname,
              (size_t)((char const *)p - (char const *)info.dli_fbase), p);

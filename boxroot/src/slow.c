@@ -135,7 +135,8 @@ bool bxr_modify_slow(boxroot *r, value v)
   bxr_domain *d = home_of(p);
   if (may_touch(d, bxr_self())) {
     bxr_count(&d->count.modify_slow, 1);
-    if ((bxr_pool_is_young(p) || !bxr_runtime_in_minor_range(bxr_runtime_minor_range(), (uintptr_t)v)) && !bxr_barrier_other_marker(d, p)) {
+    if ((bxr_pool_is_young(p) || !bxr_runtime_in_minor_range(bxr_runtime_minor_range(), (uintptr_t)v)) &&
+        !bxr_barrier_other_marker(d, p)) {
       if (bxr_barrier_needed(d, p)) bxr_barrier_darken(d, *(uintptr_t *)*r);
       *(value *)*r = v;
       return true;

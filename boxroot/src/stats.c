@@ -6,7 +6,9 @@
 
 void boxroot_get_stats(boxroot_statistics *out)
 {
-  *out = (boxroot_statistics){ .pool_bytes = BXR_POOL_SIZE, .pool_capacity = BXR_CAPACITY, .bytes_reserved = bxr_depot_reserved_bytes() };
+  *out = (boxroot_statistics){ .pool_bytes = BXR_POOL_SIZE,
+                               .pool_capacity = BXR_CAPACITY,
+                               .bytes_reserved = bxr_depot_reserved_bytes() };
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
     bxr_counters *c = &bxr_domains[id].count;
 #define SUM(field, meaning) out->field += bxr_load_relaxed(&c->field);
@@ -20,7 +22,8 @@ void boxroot_print_stats(void)
   boxroot_statistics s;
   boxroot_get_stats(&s);
 #if BOXROOT_CONSERVATIVE
-  printf("boxroot: conservative with OCaml %s%s: all roots are visited at the start of each major cycle, while the program waits\n",
+  printf("boxroot: conservative with OCaml %s%s: all roots are visited at the start of each major cycle, while the "
+         "program waits\n",
          OCAML_VERSION_STRING, BXR_KNOWN_RUNTIME ? "" : ", which it was not tested with");
 #endif
   printf("boxroot: pools of %" PRIu64 " KiB, %" PRIu64 " roots each\n", s.pool_bytes / 1024, s.pool_capacity);
@@ -29,8 +32,10 @@ void boxroot_print_stats(void)
   printf("  roots at the start of the last major cycle: at most %" PRIu64 "\n", s.roots_last_cycle);
   printf("  slow paths: create %" PRIu64 ", delete %" PRIu64 ", modify %" PRIu64 "; remote deletions: %" PRIu64 "\n",
          s.create_slow, s.delete_slow, s.modify_slow, s.delete_remote);
-  printf("  minor scans: %" PRIu64 " (%.0f slots each), major cycles: %" PRIu64 ", other scans: %" PRIu64 "\n", s.minor_scans,
-         s.minor_scans == 0 ? 0. : (double)s.minor_slots / (double)s.minor_scans, s.major_starts, s.other_scans);
-  printf("  values darkened by modifications: %" PRIu64 ", pools marked by the library: %" PRIu64 ", pools adopted: %" PRIu64 "\n",
+  printf("  minor scans: %" PRIu64 " (%.0f slots each), major cycles: %" PRIu64 ", other scans: %" PRIu64 "\n",
+         s.minor_scans, s.minor_scans == 0 ? 0. : (double)s.minor_slots / (double)s.minor_scans, s.major_starts,
+         s.other_scans);
+  printf("  values darkened by modifications: %" PRIu64 ", pools marked by the library: %" PRIu64
+         ", pools adopted: %" PRIu64 "\n",
          s.barrier, s.darkened_pools, s.pools_adopted);
 }

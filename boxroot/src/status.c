@@ -20,7 +20,8 @@ bool bxr_status_fail(bxr_status_reason reason)
 char const *boxroot_error_string(void)
 {
   switch (last_failure) {
-  case BXR_STATUS_NO_LOCK: return "boxroot_create, boxroot_modify or boxroot_setup was called without holding the domain lock";
+  case BXR_STATUS_NO_LOCK:
+    return "boxroot_create, boxroot_modify or boxroot_setup was called without holding the domain lock";
   case BXR_STATUS_NO_MEMORY: return "no memory for more roots";
   case BXR_STATUS_TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   default: return "no call of this thread has failed";

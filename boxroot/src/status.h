@@ -18,7 +18,12 @@ static inline bool bxr_status_change(int from, int to)
 }
 
 /* Why a call of this thread failed: for errno and boxroot_error_string. The result is false. */
-typedef enum { BXR_STATUS_NO_FAILURE, BXR_STATUS_NO_LOCK, BXR_STATUS_NO_MEMORY, BXR_STATUS_TORE_DOWN } bxr_status_reason;
+typedef enum {
+  BXR_STATUS_NO_FAILURE,
+  BXR_STATUS_NO_LOCK,
+  BXR_STATUS_NO_MEMORY,
+  BXR_STATUS_TORE_DOWN
+} bxr_status_reason;
 BXR_INTERNAL bool bxr_status_fail(bxr_status_reason reason);
 
 #endif

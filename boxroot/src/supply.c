@@ -27,7 +27,8 @@ static void retire_current(bxr_domain *d)
 
 static bool has_room(bxr_domain *d, bxr_pool *p)
 {
-  return p->head.free != BXR_FREE_END || bxr_pool_activate(p, bxr_barrier_awaits_marker(d, p) ? p->shown : BXR_CAPACITY);
+  return p->head.free != BXR_FREE_END ||
+         bxr_pool_activate(p, bxr_barrier_awaits_marker(d, p) ? p->shown : BXR_CAPACITY);
 }
 
 static void make_current(bxr_domain *d, bxr_pool *p)

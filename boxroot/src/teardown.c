@@ -48,7 +48,8 @@ static void reset_record(bxr_domain *d)
 
 static void dissolve_domain(bxr_domain *d)
 {
-  for (int place = 0; place < BXR_PLACES; place++) dissolve_ring(d->list[place], place == BXR_PLACE_IDLE || !d->marking);
+  for (int place = 0; place < BXR_PLACES; place++)
+    dissolve_ring(d->list[place], place == BXR_PLACE_IDLE || !d->marking);
   reset_record(d);
 }
 

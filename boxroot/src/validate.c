@@ -21,7 +21,8 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   uint64_t is_free[BXR_PENDING_WORDS] = { 0 };
   uint32_t free = 0;
   bool young = place == BXR_PLACE_YOUNG_AVAIL || place == BXR_PLACE_YOUNG_FULL;
-  if (place == BXR_PLACE_IDLE) BXR_ASSERT(bxr_pool_is_empty(p) && p->head.owner == BXR_NOBODY && p->pending_groups == 0);
+  if (place == BXR_PLACE_IDLE)
+    BXR_ASSERT(bxr_pool_is_empty(p) && p->head.owner == BXR_NOBODY && p->pending_groups == 0);
   bool full = place == BXR_PLACE_YOUNG_FULL || place == BXR_PLACE_OLD_FULL;
   BXR_ASSERT(p->place == place && bxr_domain_owns(d, p));
   BXR_ASSERT((bxr_load_relaxed(&bxr_region_of(p)->unused) >> bxr_region_index(p) & 1) == 0);

@@ -21,7 +21,8 @@ value demo_create(value n)
 value demo_set(value i, value v)
 {
   boxroot *place = &table[Long_val(i)];
-  if (*place == NULL ? (*place = boxroot_create(v)) == NULL : !boxroot_modify(place, v)) caml_failwith(boxroot_error_string());
+  if (*place == NULL ? (*place = boxroot_create(v)) == NULL : !boxroot_modify(place, v))
+    caml_failwith(boxroot_error_string());
   return Val_unit;
 }
 

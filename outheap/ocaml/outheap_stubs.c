@@ -19,7 +19,10 @@ value outheap_ml_available(value unit)
   return Val_bool(outheap_classify != NULL);
 }
 
-value outheap_ml_classify(value v) { return Val_int(outheap_classify ? (int)outheap_classify((void *)v) : OUTHEAP_UNKNOWN); }
+value outheap_ml_classify(value v)
+{
+  return Val_int(outheap_classify ? (int)outheap_classify((void *)v) : OUTHEAP_UNKNOWN);
+}
 
 value outheap_ml_reserve(value bytes)
 {

@@ -25,7 +25,8 @@ static bool owns(struct oh_arena const *a, uintptr_t address)
 
 static void set_owner(uintptr_t from, uintptr_t to, unsigned owner)
 {
-  for (uintptr_t p = from; p < to; p += OH_PAGE) oh_store_relaxed((uint8_t *)oh_pagemap_find(&oh_arena_owners, p, 1), (uint8_t)owner);
+  for (uintptr_t p = from; p < to; p += OH_PAGE)
+    oh_store_relaxed((uint8_t *)oh_pagemap_find(&oh_arena_owners, p, 1), (uint8_t)owner);
 }
 
 static void set_head(struct oh_arena const *a, struct oh_arena_block *b, size_t size, size_t flags)
@@ -73,7 +74,8 @@ static void withdraw(struct oh_arena *a, struct oh_arena_block *b)
   else {
     unsigned c = oh_arena_class_of(size), row = c / OH_ARENA_COLUMNS;
     a->list[c] = b->next;
-    if (b->next == NULL && (a->columns[row] &= ~((uint32_t)1 << c % OH_ARENA_COLUMNS)) == 0) a->rows &= ~((uint64_t)1 << row);
+    if (b->next == NULL && (a->columns[row] &= ~((uint32_t)1 << c % OH_ARENA_COLUMNS)) == 0)
+      a->rows &= ~((uint64_t)1 << row);
   }
 }
 
@@ -101,7 +103,8 @@ static struct oh_arena_block *find(struct oh_arena *a, size_t size)
 
 /* The free range of `total` bytes at b, on no list, becomes a used block of `size` or a little more, and a free one if
    enough is left. */
-static struct oh_arena_block *carve(struct oh_arena *a, struct oh_arena_block *b, size_t total, size_t size, size_t purged)
+static struct oh_arena_block *carve(struct oh_arena *a, struct oh_arena_block *b, size_t total, size_t size,
+                                    size_t purged)
 {
   struct oh_arena_block *rest = after(b, size);
   if (total - size >= OH_ARENA_LEAST) {
@@ -152,7 +155,8 @@ static struct oh_arena_run cut(struct oh_arena *a, struct oh_arena_block *b, siz
   uintptr_t start = (uintptr_t)b, end = start + size;
   struct oh_arena_block *n = at(end);
   bool first = start == page_down(start) && !owns(a, start - OH_PAGE), last = size_of(n) == 0;
-  uintptr_t from = first ? start : page_up(start + OH_ARENA_PAYLOAD), to = last ? end + OH_ARENA_PAYLOAD : page_down(end);
+  uintptr_t from = first ? start : page_up(start + OH_ARENA_PAYLOAD),
+            to = last ? end + OH_ARENA_PAYLOAD : page_down(end);
   if (!first && from - OH_ARENA_PAYLOAD - start == 16) from += OH_PAGE;
   if (!last && end - to == 16) to -= OH_PAGE;
   if (from >= to) {

@@ -99,7 +99,8 @@ static inline unsigned oh_arena_class_of(size_t size)
 /* Bytes of whole large pages, and the whole system pages, inside a free block. */
 static inline size_t oh_arena_idle_in(struct oh_arena_block const *b, size_t size)
 {
-  uintptr_t from = ((uintptr_t)b + OH_PAGE - 1) & ~(OH_PAGE - 1), to = ((uintptr_t)b + size + OH_ARENA_PAYLOAD) & ~(OH_PAGE - 1);
+  uintptr_t from = ((uintptr_t)b + OH_PAGE - 1) & ~(OH_PAGE - 1),
+            to = ((uintptr_t)b + size + OH_ARENA_PAYLOAD) & ~(OH_PAGE - 1);
   return from < to ? to - from : 0;
 }
 static inline struct oh_arena_run oh_arena_inner(struct oh_arena_block const *b, size_t size)

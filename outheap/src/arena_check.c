@@ -15,7 +15,8 @@ void oh_arena_check_block(struct oh_arena_block const *b)
   if ((uintptr_t)b % 16 != 0 || owner_of((uintptr_t)b) == 0) oh_log_abort("not a block: %p", payload);
   size_t head = oh_arena_head(b);
   if (head & OH_ARENA_FREE) oh_log_abort("block given back already: %p", payload);
-  if (owner_of((uintptr_t)b) != (head >> OH_ARENA_NUMBER_SHIFT) + 1 || oh_arena_head_size(head) < OH_ARENA_LEAST || !oh_arena_head_is_sound(b, head))
+  if (owner_of((uintptr_t)b) != (head >> OH_ARENA_NUMBER_SHIFT) + 1 || oh_arena_head_size(head) < OH_ARENA_LEAST ||
+      !oh_arena_head_is_sound(b, head))
     oh_log_abort("not a block, or its head was written over: %p", payload);
 }
 #endif
@@ -28,7 +29,8 @@ static uintptr_t walk(struct oh_arena const *a, uintptr_t start, struct seen *se
   struct oh_arena_block *b = (struct oh_arena_block *)start;
   for (size_t before = 0;;) {
     size_t head = oh_arena_head(b), size = oh_arena_head_size(head);
-    OH_CHECK(owner_of((uintptr_t)b) == a->number + 1 && head >> OH_ARENA_NUMBER_SHIFT == a->number && oh_arena_head_is_sound(b, head));
+    OH_CHECK(owner_of((uintptr_t)b) == a->number + 1 && head >> OH_ARENA_NUMBER_SHIFT == a->number &&
+             oh_arena_head_is_sound(b, head));
     OH_CHECK(((head & OH_ARENA_BEFORE_FREE) != 0) == (before != 0));
     if (before != 0) OH_CHECK(b->before == before && (head & OH_ARENA_FREE) == 0);
     if (size == 0) break;

@@ -14,7 +14,9 @@
 #endif
 #define ARENAS 8
 #define ARENA(i) { .lock = PTHREAD_MUTEX_INITIALIZER, .number = i }
-static struct oh_arena arenas[ARENAS] = { ARENA(0), ARENA(1), ARENA(2), ARENA(3), ARENA(4), ARENA(5), ARENA(6), ARENA(7) };
+static struct oh_arena arenas[ARENAS] = {
+  ARENA(0), ARENA(1), ARENA(2), ARENA(3), ARENA(4), ARENA(5), ARENA(6), ARENA(7)
+};
 static _Thread_local unsigned preferred __attribute__((tls_model("initial-exec")));
 
 static void lock(struct oh_arena *a) { pthread_mutex_lock(&a->lock); }
@@ -41,7 +43,10 @@ static struct oh_arena *lock_one(void)
   return &arenas[preferred];
 }
 
-static struct oh_arena_block *block_of(void const *payload) { return (struct oh_arena_block *)((uintptr_t)payload - OH_ARENA_PAYLOAD); }
+static struct oh_arena_block *block_of(void const *payload)
+{
+  return (struct oh_arena_block *)((uintptr_t)payload - OH_ARENA_PAYLOAD);
+}
 
 /* There is no memory: the arenas return what they keep to the space; if that does not help, any block of any arena will
    do. */
@@ -82,7 +87,8 @@ static struct oh_arena_block *take_new(struct oh_arena *a, size_t size, size_t s
     return NULL;
   }
   lock(a);
-  struct oh_arena_block *b = oh_arena_extend(a, run, fresh && oh_settings.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF, size);
+  struct oh_arena_block *b =
+    oh_arena_extend(a, run, fresh && oh_settings.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF, size);
   unlock(a);
   return b;
 }

@@ -172,7 +172,8 @@ bool oh_extents_overlap(set const *s, uintptr_t base, size_t bytes)
 node *oh_extents_add(set *s, uintptr_t base, size_t bytes)
 {
   OH_ASSERT(bytes != 0 && base + bytes > base && !oh_extents_overlap(s, base, bytes));
-  node *before = base == 0 ? NULL : oh_extents_below(s, base - 1), *after = oh_extents_above(s, base + bytes), *e = NULL;
+  node *before = base == 0 ? NULL : oh_extents_below(s, base - 1), *after = oh_extents_above(s, base + bytes),
+       *e = NULL;
   if (before != NULL && oh_extents_end(before) == base) {
     drop(s, e = before);
     e->bytes += bytes;

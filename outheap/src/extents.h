@@ -20,7 +20,8 @@ enum { OH_EXTENTS_BY_ADDRESS, OH_EXTENTS_BY_SIZE, OH_EXTENTS_ORDERS };
 struct oh_extents_node {
   uintptr_t base;
   size_t bytes;
-  struct oh_extents_node *low[OH_EXTENTS_ORDERS], *high[OH_EXTENTS_ORDERS]; /* low[OH_EXTENTS_BY_ADDRESS]: also the list of unused nodes */
+  /* low[OH_EXTENTS_BY_ADDRESS]: also the list of unused nodes */
+  struct oh_extents_node *low[OH_EXTENTS_ORDERS], *high[OH_EXTENTS_ORDERS];
   uint64_t rank; /* of a node in both trees: at least that of its children */
 };
 
@@ -45,9 +46,12 @@ struct oh_extents_node *oh_extents_add(struct oh_extents *, uintptr_t base, size
 /* Removes [base, base + bytes), which lies within `e`. `e` is invalid afterwards. */
 void oh_extents_remove(struct oh_extents *, struct oh_extents_node *e, uintptr_t base, size_t bytes);
 
-struct oh_extents_node *oh_extents_best(struct oh_extents const *, size_t bytes);        /* the smallest that is not smaller; of these, the lowest */
-struct oh_extents_node *oh_extents_below(struct oh_extents const *, uintptr_t address);  /* the last one that begins at the address or below */
-struct oh_extents_node *oh_extents_above(struct oh_extents const *, uintptr_t address);  /* the first one that begins at the address or above */
+/* the smallest that is not smaller; of these, the lowest */
+struct oh_extents_node *oh_extents_best(struct oh_extents const *, size_t bytes);
+/* the last one that begins at the address or below */
+struct oh_extents_node *oh_extents_below(struct oh_extents const *, uintptr_t address);
+/* the first one that begins at the address or above */
+struct oh_extents_node *oh_extents_above(struct oh_extents const *, uintptr_t address);
 bool oh_extents_overlap(struct oh_extents const *, uintptr_t base, size_t bytes);     /* is a part of it in the set? */
 
 void oh_extents_validate(struct oh_extents const *);

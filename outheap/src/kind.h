@@ -18,6 +18,9 @@ enum oh_kind {
 static inline bool oh_kind_is_heap(int kind) { return OH_KIND_MAJOR <= kind && kind <= OH_KIND_VALUES; }
 
 /* The kinds that all mean "not the heap's", and that may replace each other. */
-static inline bool oh_kind_is_foreign(int kind) { return kind == OH_KIND_FOREIGN || kind == OH_KIND_MIXED || kind == OH_KIND_REPORTED; }
+static inline bool oh_kind_is_foreign(int kind)
+{
+  return kind == OH_KIND_FOREIGN || kind == OH_KIND_MIXED || kind == OH_KIND_REPORTED;
+}
 
 #endif

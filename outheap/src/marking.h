@@ -7,7 +7,9 @@
 #include "atomic.h"
 #include <stddef.h>
 
-struct oh_marking_counters { size_t words_seen, words_immediate, words_young, words_static, words_foreign, lines_saved; };
+struct oh_marking_counters {
+  size_t words_seen, words_immediate, words_young, words_static, words_foreign, lines_saved;
+};
 extern struct oh_marking_counters oh_marking;
 
 static inline void oh_marking_count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }

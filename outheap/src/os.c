@@ -120,7 +120,8 @@ bool oh_os_purge(void *start, size_t bytes)
 #ifdef __linux__
   bool done = !fails() && madvise(start, bytes, MADV_DONTNEED) == 0; /* refused for locked memory */
 #else
-  bool done = !fails() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+  bool done =
+    !fails() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
 #endif
   errno = error;
   return done;
@@ -183,5 +184,6 @@ uintptr_t oh_os_random(void)
 size_t oh_os_address_limit(void)
 {
   struct rlimit l;
-  return getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > SIZE_MAX ? SIZE_MAX : (size_t)l.rlim_cur;
+  return getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > SIZE_MAX ? SIZE_MAX
+                                                                                               : (size_t)l.rlim_cur;
 }

@@ -21,7 +21,8 @@ void oh_os_release(uintptr_t base, size_t bytes);
 bool oh_os_would_commit(size_t bytes);
 
 bool oh_os_commit(void *start, size_t bytes); /* makes it accessible; false: no memory, nothing changed */
-bool oh_os_purge(void *start, size_t bytes);  /* returns the memory to the system; it stays accessible and reads as zeroes; false: refused */
+/* returns the memory to the system; it stays accessible and reads as zeroes; false: refused */
+bool oh_os_purge(void *start, size_t bytes);
 
 /* Advises for or against huge pages. Does nothing and returns false when the system's own setting makes the advice
    pointless. */
@@ -31,13 +32,15 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted);
 uintptr_t oh_os_map(size_t bytes);
 
 size_t oh_os_page_size(void);     /* of a system page */
-uintptr_t oh_os_random(void);     /* differs between processes, unless the process runs without address space randomisation */
+/* differs between processes, unless the process runs without address space randomisation */
+uintptr_t oh_os_random(void);
 size_t oh_os_address_limit(void); /* the limit on the process's address space (RLIMIT_AS); SIZE_MAX: none */
 
 /* Tests (OH_FAULTS): the nth of the next calls that can fail does fail; 0: none; negative: all. */
 #ifdef OH_FAULTS
 extern long oh_os_fail_after;
-extern void (*oh_os_reserved)(uintptr_t base, size_t bytes); /* called when address space was reserved, before other code knows of it; NULL: none */
+/* called when address space was reserved, before other code knows of it; NULL: none */
+extern void (*oh_os_reserved)(uintptr_t base, size_t bytes);
 #endif
 
 #endif

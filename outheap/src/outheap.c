@@ -29,7 +29,10 @@ enum outheap_kind outheap_classify(void const *address)
   return a <= UINTPTR_MAX - WORD && (oh_ranges_at(a + WORD) & OH_RANGES_VALUES) ? OUTHEAP_VALUES : OUTHEAP_FOREIGN;
 }
 
-static bool is_range(uintptr_t begin, uintptr_t end) { return begin != 0 && begin % WORD == 0 && end % WORD == 0 && begin < end && end <= UINTPTR_MAX - WORD; }
+static bool is_range(uintptr_t begin, uintptr_t end)
+{
+  return begin != 0 && begin % WORD == 0 && end % WORD == 0 && begin < end && end <= UINTPTR_MAX - WORD;
+}
 
 int outheap_declare_values(void const *begin, void const *end)
 {
@@ -101,6 +104,6 @@ size_t outheap_report(size_t every, void (*sample)(void const *pointer, void con
 size_t outheap_trim(void)
 {
   oh_start();
-  return oh_pool_trim(1) + oh_block_trim() + oh_space_trim(OH_SPACE_YOUNG) + oh_space_trim(OH_SPACE_MARKED) + oh_space_trim(OH_SPACE_VALUES) +
-         oh_space_trim(OH_SPACE_FOREIGN);
+  return oh_pool_trim(1) + oh_block_trim() + oh_space_trim(OH_SPACE_YOUNG) + oh_space_trim(OH_SPACE_MARKED) +
+         oh_space_trim(OH_SPACE_VALUES) + oh_space_trim(OH_SPACE_FOREIGN);
 }

@@ -23,14 +23,19 @@ static inline uint8_t oh_page_bits(uintptr_t address)
 }
 
 /* Sees to it that there are records for these addresses. False: no memory. */
-static inline bool oh_page_ensure(uintptr_t address, size_t bytes) { return oh_pagemap_ensure(&oh_page_map, address, bytes, 1); }
+static inline bool oh_page_ensure(uintptr_t address, size_t bytes)
+{
+  return oh_pagemap_ensure(&oh_page_map, address, bytes, 1);
+}
 
 /* All take ranges cut at large pages, whose records exist. Results are in bytes; those of `set` and `clear` tell how
    much changed. */
 size_t oh_page_set(uintptr_t from, uintptr_t to, uint8_t bits);
 size_t oh_page_clear(uintptr_t from, uintptr_t to, uint8_t bits);
 size_t oh_page_count(uintptr_t from, uintptr_t to, uint8_t bit);
-uintptr_t oh_page_first(uintptr_t from, uintptr_t to, uint8_t bit, bool value); /* the first page where the bit has that value, or `to` */
-uintptr_t oh_page_last(uintptr_t from, uintptr_t to, uint8_t bit, bool value);  /* the end of the last such page, or `from` */
+/* the first page where the bit has that value, or `to` */
+uintptr_t oh_page_first(uintptr_t from, uintptr_t to, uint8_t bit, bool value);
+/* the end of the last such page, or `from` */
+uintptr_t oh_page_last(uintptr_t from, uintptr_t to, uint8_t bit, bool value);
 
 #endif

@@ -20,7 +20,10 @@ static uintptr_t first_taken(struct oh_place const *p, uintptr_t from, uintptr_t
 }
 
 /* Foreign, but not since it belongs to the space of foreign memory. */
-static bool is_tainted(uintptr_t chunk) { return oh_kind_is_foreign(oh_table_kind(chunk)) && (oh_page_bits(chunk) & OH_PAGE_OWNER) == 0; }
+static bool is_tainted(uintptr_t chunk)
+{
+  return oh_kind_is_foreign(oh_table_kind(chunk)) && (oh_page_bits(chunk) & OH_PAGE_OWNER) == 0;
+}
 
 bool oh_place_at(struct oh_place *p, uintptr_t at, size_t bytes)
 {

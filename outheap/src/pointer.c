@@ -14,10 +14,12 @@ bool oh_pointer_is_markable_slow(uintptr_t address)
     if (k == OH_KIND_UNKNOWN) {
       oh_fetch_add_relaxed(&met_unknown, 1);
 #if OH_TAINT
-      if (oh_cas_seq_cst(&oh_table[i], &k, oh_table_reporting() ? (int8_t)OH_KIND_REPORTED : (int8_t)OH_KIND_FOREIGN)) k = OH_KIND_FOREIGN;
+      if (oh_cas_seq_cst(&oh_table[i], &k, oh_table_reporting() ? (int8_t)OH_KIND_REPORTED : (int8_t)OH_KIND_FOREIGN))
+        k = OH_KIND_FOREIGN;
       /* The report may have begun in the meantime, and its sweep may have passed this entry. */
       int8_t tainted = OH_KIND_FOREIGN;
-      if (k == OH_KIND_FOREIGN && oh_table_reporting()) oh_cas_seq_cst(&oh_table[i], &tainted, (int8_t)OH_KIND_REPORTED);
+      if (k == OH_KIND_FOREIGN && oh_table_reporting())
+        oh_cas_seq_cst(&oh_table[i], &tainted, (int8_t)OH_KIND_REPORTED);
 #endif
     }
     if (oh_kind_is_heap(k)) return k == OH_KIND_MAJOR;

@@ -33,7 +33,10 @@ static size_t pools, pages;
 
 static unsigned popcount(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
 static uint64_t used_of(struct page const *p) { return oh_load_relaxed(&p->used); }
-static struct page *page_of(void const *pool) { return oh_pagemap_find(&records, (uintptr_t)pool, sizeof(struct page)); }
+static struct page *page_of(void const *pool)
+{
+  return oh_pagemap_find(&records, (uintptr_t)pool, sizeof(struct page));
+}
 static uint64_t bit_of(void const *pool) { return (uint64_t)1 << ((uintptr_t)pool >> OH_POOL_LOG & (PIECES - 1)); }
 
 static void link_page(struct page *p)
@@ -193,7 +196,8 @@ void oh_pool_count(struct oh_pool_counters *result)
   result->pages = pages;
   result->resident_free = 0;
   for (unsigned f = 1; f < PIECES; f++)
-    for (struct page *p = buckets[f]; p != NULL; p = p->next) result->resident_free += (size_t)popcount(p->touched & ~p->used) << OH_POOL_LOG;
+    for (struct page *p = buckets[f]; p != NULL; p = p->next)
+      result->resident_free += (size_t)popcount(p->touched & ~p->used) << OH_POOL_LOG;
   pthread_mutex_unlock(&mutex);
 }
 

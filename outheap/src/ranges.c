@@ -31,13 +31,16 @@ static uintptr_t version;
 static unsigned lookup(struct array *a, uintptr_t address)
 {
   if (a == NULL) return 0;
-  size_t low = 0, high = oh_load_acquire(&a->count); /* ranges before `low` begin at the address or below, those from `high` on above it */
+  /* ranges before `low` begin at the address or below, those from `high` on above it */
+  size_t low = 0, high = oh_load_acquire(&a->count);
   while (low < high) {
     size_t middle = low + (high - low) / 2;
     if (oh_load_acquire(&a->r[middle].begin) <= address) low = middle + 1;
     else high = middle;
   }
-  return low != 0 && address < oh_load_acquire(&a->r[low - 1].end) ? (unsigned)oh_load_acquire(&a->r[low - 1].what) & ~JOINABLE : 0;
+  return low != 0 && address < oh_load_acquire(&a->r[low - 1].end)
+           ? (unsigned)oh_load_acquire(&a->r[low - 1].what) & ~JOINABLE
+           : 0;
 }
 
 unsigned oh_ranges_at(uintptr_t address)
@@ -85,7 +88,8 @@ static void append(struct array *a, struct range r, bool new, bool *last_new)
   if (r.begin >= r.end) return;
   struct range *last = a->count == 0 ? NULL : &a->r[a->count - 1];
   OH_ASSERT(last == NULL || last->end <= r.begin);
-  if (last != NULL && last->what == r.what && (last->end == r.begin || ((new || *last_new) && (r.what & JOINABLE) && r.begin - last->end <= GAP))) {
+  if (last != NULL && last->what == r.what &&
+      (last->end == r.begin || ((new || *last_new) && (r.what & JOINABLE) && r.begin - last->end <= GAP))) {
     oh_store_release(&last->end, r.end);
     *last_new = new;
     return;
@@ -103,7 +107,9 @@ static void finish_next(void)
   struct array *a = live();
   for (size_t i = 0; i < a->count; i++) {
     OH_CHECK(a->r[i].begin < a->r[i].end && a->r[i].end <= LIMIT + WORD);
-    if (i != 0) OH_CHECK(a->r[i - 1].end <= a->r[i].begin && (a->r[i - 1].end < a->r[i].begin || a->r[i - 1].what != a->r[i].what));
+    if (i != 0)
+      OH_CHECK(a->r[i - 1].end <= a->r[i].begin &&
+               (a->r[i - 1].end < a->r[i].begin || a->r[i - 1].what != a->r[i].what));
   }
 #endif
 }
@@ -146,7 +152,9 @@ static int cut(uintptr_t begin, uintptr_t end, uintptr_t contents, bool exact)
   struct array *a = live();
   if (exact) {
     uintptr_t covered = begin;
-    for (size_t i = first_above(a, begin); i < a->count && a->r[i].begin <= covered && covered < end && a->r[i].what == contents; i++) covered = a->r[i].end;
+    for (size_t i = first_above(a, begin);
+         i < a->count && a->r[i].begin <= covered && covered < end && a->r[i].what == contents; i++)
+      covered = a->r[i].end;
     if (covered < end) return EINVAL;
   }
   struct array *next = begin_next(a->count + 1);

@@ -37,7 +37,8 @@ size_t oh_report_set(size_t every, void (*sample)(void const *, void const *), v
 {
   bool nested = inside_here != 0; /* called by a sampler */
   if (!nested) pthread_mutex_lock(&mutex);
-  else if (pthread_mutex_trylock(&mutex) != 0) return oh_report_count(); /* another thread is waiting for this sampler */
+  /* another thread is waiting for this sampler */
+  else if (pthread_mutex_trylock(&mutex) != 0) return oh_report_count();
   struct sampler *next = NULL;
   if (every != 0) {
     next = &slots[turn ^= 1];

@@ -89,7 +89,8 @@ bool oh_reserve_chunks(enum oh_space_id id, size_t bytes, size_t tail, struct oh
   if (bytes <= oh_zone_limit()) {
     size_t less = tail < bytes ? bytes - tail : OH_PAGE;
     pthread_mutex_lock(&mutex);
-    done = claim_stock(id, bytes, got) || (!frugal && reserve_whole(id, bytes, less, got)) || reserve_short(id, bytes, less, got);
+    done = claim_stock(id, bytes, got) || (!frugal && reserve_whole(id, bytes, less, got)) ||
+           reserve_short(id, bytes, less, got);
     pthread_mutex_unlock(&mutex);
   }
   if (!done) errno = ENOMEM;

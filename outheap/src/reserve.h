@@ -35,7 +35,8 @@ uintptr_t oh_reserve_end(enum oh_space_id);
 int oh_reserve_ahead(size_t bytes);
 
 struct oh_reserve_counters { size_t chunks, tainted, reservations, reserved, ahead; };
-void oh_reserve_count(enum oh_space_id, struct oh_reserve_counters *result); /* OH_SPACES: the stock, and the sum of all spaces */
+/* OH_SPACES: the stock, and the sum of all spaces */
+void oh_reserve_count(enum oh_space_id, struct oh_reserve_counters *result);
 void oh_reserve_validate(void);
 
 /* For fork.c. */

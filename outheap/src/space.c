@@ -83,15 +83,17 @@ void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fr
   }
   space *s = lock_space(id);
   uintptr_t base = 0;
-  bool refused = bytes > ADDRESS_LIMIT ||
-                 (committed && bytes >= PROBE && oh_extents_best(&s->free, bytes) == NULL && !oh_os_would_commit(bytes));
+  bool refused = bytes > ADDRESS_LIMIT || (committed && bytes >= PROBE && oh_extents_best(&s->free, bytes) == NULL &&
+                                           !oh_os_would_commit(bytes));
   struct oh_extents_node *e = refused ? NULL : find(s, bytes);
   if (e != NULL) {
     uintptr_t end = oh_extents_end(e);
     base = e->base;
     /* From below, unless memory is committed at the other end only: new chunks may be placed below older ones. */
-    if (!(oh_page_bits(base) & OH_PAGE_COMMITTED) && (oh_page_bits(end - OH_PAGE) & OH_PAGE_COMMITTED)) base = end - bytes;
-    if (committed && !oh_space_memory_commit(s, base, base + bytes, end)) base = oh_space_memory_committed(s, bytes, &e);
+    if (!(oh_page_bits(base) & OH_PAGE_COMMITTED) && (oh_page_bits(end - OH_PAGE) & OH_PAGE_COMMITTED))
+      base = end - bytes;
+    if (committed && !oh_space_memory_commit(s, base, base + bytes, end))
+      base = oh_space_memory_committed(s, bytes, &e);
   }
   else if (committed && !refused) base = oh_space_memory_committed(s, bytes, &e);
   if (base != 0) {
@@ -108,7 +110,9 @@ void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fr
 static bool is_used(space *s, uintptr_t start, size_t bytes)
 {
   uintptr_t last = start + bytes - 1;
-  if (bytes == 0 || start % OH_PAGE != 0 || bytes % OH_PAGE != 0 || last < start || oh_extents_overlap(&s->free, start, bytes)) return false;
+  if (bytes == 0 || start % OH_PAGE != 0 || bytes % OH_PAGE != 0 || last < start ||
+      oh_extents_overlap(&s->free, start, bytes))
+    return false;
   for (uintptr_t p = start; p <= last; p += OH_PAGE)
     if ((oh_page_bits(p) & OH_PAGE_OWNER) != oh_space_state_id(s) + 1) return false;
   return true;
@@ -164,11 +168,13 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
 {
   space *s = lock_space(id);
   OH_ASSERT((uintptr_t)start % oh_os_page_size() == 0 && bytes % oh_os_page_size() == 0);
-  OH_ASSERT(is_used(s, OH_ROUND_DOWN((uintptr_t)start, OH_PAGE), OH_ROUND_UP((uintptr_t)start % OH_PAGE + bytes, OH_PAGE)));
+  OH_ASSERT(
+    is_used(s, OH_ROUND_DOWN((uintptr_t)start, OH_PAGE), OH_ROUND_UP((uintptr_t)start % OH_PAGE + bytes, OH_PAGE)));
   /* As far as it is committed. */
   for (uintptr_t from = (uintptr_t)start, end = from + bytes; from < end;) {
     uintptr_t page = OH_ROUND_DOWN(from, OH_PAGE), last = OH_ROUND_UP(end, OH_PAGE);
-    uintptr_t first = oh_page_first(page, last, OH_PAGE_COMMITTED, true), to = oh_page_first(first, last, OH_PAGE_COMMITTED, false);
+    uintptr_t first = oh_page_first(page, last, OH_PAGE_COMMITTED, true),
+              to = oh_page_first(first, last, OH_PAGE_COMMITTED, false);
     if (first > from) from = first;
     if (to > end) to = end;
     if (from >= to) break;
@@ -196,8 +202,15 @@ void oh_space_count(enum oh_space_id id, struct oh_space_counters *result)
   space *s = lock_space(id);
   oh_reserve_count(id, &r);
   *result = (struct oh_space_counters){
-    .reserved = s->reserved, .used = s->used, .committed = s->committed, .dirty = s->dirty, .commits = s->commits, .purges = s->purges,
-    .advises = s->advises, .reservations = r.reservations, .tainted = r.tainted,
+    .reserved = s->reserved,
+    .used = s->used,
+    .committed = s->committed,
+    .dirty = s->dirty,
+    .commits = s->commits,
+    .purges = s->purges,
+    .advises = s->advises,
+    .reservations = r.reservations,
+    .tainted = r.tainted,
   };
   unlock_space(s);
 }

@@ -9,7 +9,10 @@
 /* --- huge pages ------------------------------------------------------------------------------------------------------
    */
 
-static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool huge) { s->advises += oh_os_advise_huge((void *)p.base, p.bytes, huge); }
+static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool huge)
+{
+  s->advises += oh_os_advise_huge((void *)p.base, p.bytes, huge);
+}
 
 void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_piece p)
 {
@@ -21,7 +24,8 @@ void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_pi
 void oh_space_memory_consider_huge(struct oh_space_state *s)
 {
   enum oh_settings_thp thp = oh_settings.thp[oh_space_state_id(s)];
-  if (s->huge || thp == OH_SETTINGS_THP_OFF || (thp == OH_SETTINGS_THP_ADVISE && s->busy < oh_settings.thp_from)) return;
+  if (s->huge || thp == OH_SETTINGS_THP_OFF || (thp == OH_SETTINGS_THP_ADVISE && s->busy < oh_settings.thp_from))
+    return;
   s->huge = true;
   for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next) advise(s, p->piece, true);
 }
@@ -45,7 +49,8 @@ bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t 
     from = oh_page_first(from, to, OH_PAGE_COMMITTED, false);
     if (from >= to) return true;
     uintptr_t end = oh_page_first(from, to, OH_PAGE_COMMITTED, true);
-    uintptr_t further = end < to || most <= to ? end : oh_page_first(to, most - to < ahead ? most : to + ahead, OH_PAGE_COMMITTED, true);
+    uintptr_t further =
+      end < to || most <= to ? end : oh_page_first(to, most - to < ahead ? most : to + ahead, OH_PAGE_COMMITTED, true);
     if (!(further > end && commit_run(s, from, further)) && !commit_run(s, from, end)) return false;
     from = end;
   }
@@ -53,8 +58,10 @@ bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t 
 
 uintptr_t oh_space_memory_committed(struct oh_space_state *s, size_t bytes, struct oh_extents_node **found)
 {
-  for (struct oh_extents_node *e = oh_extents_above(&s->free, 0); e != NULL; e = oh_extents_above(&s->free, e->base + 1))
-    for (uintptr_t from = e->base, end = oh_extents_end(e); (from = oh_page_first(from, end, OH_PAGE_COMMITTED, true)) < end;) {
+  for (struct oh_extents_node *e = oh_extents_above(&s->free, 0); e != NULL;
+       e = oh_extents_above(&s->free, e->base + 1))
+    for (uintptr_t from = e->base, end = oh_extents_end(e);
+         (from = oh_page_first(from, end, OH_PAGE_COMMITTED, true)) < end;) {
       uintptr_t to = oh_page_first(from, end, OH_PAGE_COMMITTED, false);
       if (to - from >= bytes) return *found = e, from;
       from = to;
@@ -96,7 +103,8 @@ static void end_epoch(struct oh_space_state *s, size_t taken)
 {
   if (s->dirty < s->least) s->least = s->dirty;
   if ((s->taken += taken) < s->busy) return;
-  size_t allowance = at_least_keep(s->busy / 100 * oh_settings.keep_share), over = s->least > allowance ? s->least - allowance : 0;
+  size_t allowance = at_least_keep(s->busy / 100 * oh_settings.keep_share),
+         over = s->least > allowance ? s->least - allowance : 0;
   if (over != 0) trim_below(s, s->dirty - over, s->dirty_end);
   s->least = s->dirty;
   s->taken = 0;

@@ -26,6 +26,9 @@ struct oh_space_state {
 };
 extern struct oh_space_state oh_space_states[OH_SPACES];
 
-static inline enum oh_space_id oh_space_state_id(struct oh_space_state const *s) { return (enum oh_space_id)(s - oh_space_states); }
+static inline enum oh_space_id oh_space_state_id(struct oh_space_state const *s)
+{
+  return (enum oh_space_id)(s - oh_space_states);
+}
 
 #endif

@@ -32,7 +32,8 @@ static void start(void)
   prepared = true;
   oh_settings_read(environment("OUTHEAP"));
   oh_reserve_start(oh_settings.base);
-  if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0) oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
+  if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
+    oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
   if (oh_settings.report != 0) oh_report_set(oh_settings.report, oh_report_print, NULL);
   if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_log("no memory to print statistics");
 }

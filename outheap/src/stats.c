@@ -18,11 +18,25 @@ void oh_stats_get(struct outheap_statistics *s)
   oh_pool_count(&pool);
   oh_block_count(&block);
   *s = (struct outheap_statistics){
-    .chunks = reserve.chunks, .chunks_tainted = reserve.tainted, .reserved = reserve.reserved, .reserved_ahead = reserve.ahead,
-    .resident_free = pool.resident_free + block.resident_free, .pools = pool.pools, .pool_pages = pool.pages, .blocks = block.blocks,
-    .block_bytes = block.bytes, .ranges = oh_ranges_count(), .reservations = reserve.reservations, .met_unknown = oh_pointer_met_unknown(),
+    .chunks = reserve.chunks,
+    .chunks_tainted = reserve.tainted,
+    .reserved = reserve.reserved,
+    .reserved_ahead = reserve.ahead,
+    .resident_free = pool.resident_free + block.resident_free,
+    .pools = pool.pools,
+    .pool_pages = pool.pages,
+    .blocks = block.blocks,
+    .block_bytes = block.bytes,
+    .ranges = oh_ranges_count(),
+    .reservations = reserve.reservations,
+    .met_unknown = oh_pointer_met_unknown(),
 #define MARKING(name) .name = oh_load_relaxed(&oh_marking.name)
-    MARKING(words_seen), MARKING(words_immediate), MARKING(words_young), MARKING(words_static), MARKING(words_foreign), MARKING(lines_saved),
+    MARKING(words_seen),
+    MARKING(words_immediate),
+    MARKING(words_young),
+    MARKING(words_static),
+    MARKING(words_foreign),
+    MARKING(lines_saved),
 #undef MARKING
   };
   for (int i = 0; i < OH_SPACES; i++) {

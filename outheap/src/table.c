@@ -24,7 +24,8 @@ bool oh_table_set_mixed(uintptr_t begin, uintptr_t end)
     int8_t k = oh_load_seq_cst(&oh_table[i]);
     while (k == OH_KIND_UNKNOWN || k == OH_KIND_FOREIGN || (k == OH_KIND_MIXED && oh_table_reporting())) {
       int8_t to = oh_table_reporting() ? OH_KIND_REPORTED : OH_KIND_MIXED;
-      if (oh_cas_seq_cst(&oh_table[i], &k, to)) k = to; /* and look at the flag again: its setter may have swept this entry before */
+      /* and look at the flag again: its setter may have swept this entry before */
+      if (oh_cas_seq_cst(&oh_table[i], &k, to)) k = to;
     }
     if (oh_kind_is_heap(k)) return false;
   }

@@ -25,7 +25,9 @@ void oh_zone_start(uintptr_t base)
   unsigned w = width();
   if (w < OH_CHUNK_LOG + 7 || base >= oh_zone_limit()) return; /* no room: parts would be smaller than two chunks */
   part = (uintptr_t)1 << (w - 6);
-  start = base != 0 ? OH_ROUND_DOWN(base, OH_CHUNK) : ((uintptr_t)1 << (w - 2)) + OH_ROUND_DOWN(oh_os_random() & (((uintptr_t)1 << (w - 4)) - 1), OH_CHUNK);
+  start = base != 0
+            ? OH_ROUND_DOWN(base, OH_CHUNK)
+            : ((uintptr_t)1 << (w - 2)) + OH_ROUND_DOWN(oh_os_random() & (((uintptr_t)1 << (w - 4)) - 1), OH_CHUNK);
 }
 
 bool oh_zone_usable(void)

@@ -63,7 +63,8 @@ static void visit(visitor v, value *cell) { v.action(*cell, cell); }
 
 static void visit_block(visitor v, bitmap_block *block)
 {
-  for (uint64_t left = block->used & ~BITMAP_EMPTY; left; left &= left - 1) visit(v, &block->cells[__builtin_ctzll(left)]);
+  for (uint64_t left = block->used & ~BITMAP_EMPTY; left; left &= left - 1)
+    visit(v, &block->cells[__builtin_ctzll(left)]);
 }
 
 static void visit_young(visitor v)

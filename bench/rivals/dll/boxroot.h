@@ -15,7 +15,8 @@ typedef struct dll_node {
 
 typedef dll_node *boxroot;
 
-extern dll_node dll_young, dll_old; /* heads of the rings; a node is in dll_young until the minor collection after its last change */
+/* heads of the rings; a node is in dll_young until the minor collection after its last change */
+extern dll_node dll_young, dll_old;
 bool boxroot_setup(void);
 
 static inline void dll_insert(dll_node *ring, dll_node *node)

@@ -53,7 +53,10 @@ static inline bool rem_is_young(value v)
   return Is_block(v) && (uintnat)v - REM_YOUNG_START < REM_YOUNG_END - REM_YOUNG_START;
 }
 
-static inline rem_pool *rem_pool_of(rem_slot *slot) { return (rem_pool *)((uintptr_t)slot & -(uintptr_t)REM_POOL_BYTES); }
+static inline rem_pool *rem_pool_of(rem_slot *slot)
+{
+  return (rem_pool *)((uintptr_t)slot & -(uintptr_t)REM_POOL_BYTES);
+}
 static inline rem_slot *rem_end(rem_pool *pool) { return (rem_slot *)pool; }
 
 /* Takes the first slot of a list that has one. */

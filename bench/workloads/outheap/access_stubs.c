@@ -50,7 +50,8 @@ value access_times(value megabytes, value huge)
   if (map == MAP_FAILED) caml_raise_out_of_memory();
   char *memory = (char *)(((uintptr_t)map + HUGE_PAGE - 1) & ~(uintptr_t)(HUGE_PAGE - 1));
   madvise(memory, bytes, Bool_val(huge) ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  for (uint32_t i = 0; i < lines; i++) *(uint32_t *)(memory + (size_t)order[i] * LINE) = order[i + 1 < lines ? i + 1 : 0];
+  for (uint32_t i = 0; i < lines; i++)
+    *(uint32_t *)(memory + (size_t)order[i] * LINE) = order[i + 1 < lines ? i + 1 : 0];
   double start = now();
   at = order[0];
   for (int i = 0; i < STEPS; i++) at = *(uint32_t *)(memory + (size_t)at * LINE);

@@ -139,7 +139,8 @@ private:
 #if BOXROOT_HPP_EXCEPTIONS
   [[noreturn]] static void fail()
   {
-    if (boxroot_status() == BOXROOT_TORE_DOWN) throw std::system_error(ECANCELED, std::generic_category(), boxroot_error_string());
+    if (boxroot_status() == BOXROOT_TORE_DOWN)
+      throw std::system_error(ECANCELED, std::generic_category(), boxroot_error_string());
     if (errno == EPERM) throw std::system_error(EPERM, std::generic_category(), boxroot_error_string());
     throw std::bad_alloc();
   }

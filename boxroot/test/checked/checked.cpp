@@ -8,5 +8,17 @@ static inline boxroot root_of_val(value v) { return (boxroot)((uintptr_t)v & ~(u
 
 #line 401 "classes.cpp"
 extern "C" value k_cxx_create(value v) { boxroot_ptr::root r(v); return val_of_root(r.release()); }
-extern "C" value k_cxx_get(value v) { boxroot_ptr::root r = boxroot_ptr::root::adopt(root_of_val(v)); value x = r.get(); r.release(); return x; }
-extern "C" value k_cxx_delete(value v) { { boxroot_ptr::root r = boxroot_ptr::root::adopt(root_of_val(v)); } return Val_unit; }
+extern "C" value k_cxx_get(value v)
+{
+  boxroot_ptr::root r = boxroot_ptr::root::adopt(root_of_val(v));
+  value x = r.get();
+  r.release();
+  return x;
+}
+extern "C" value k_cxx_delete(value v)
+{
+  {
+    boxroot_ptr::root r = boxroot_ptr::root::adopt(root_of_val(v));
+  }
+  return Val_unit;
+}

@@ -40,7 +40,13 @@ value k_delete_twice_at_once(value r)
 }
 
 /* Through a handle on the domain, whoever has the lock. */
-value k_domain_here(value unit) { (void)unit; boxroot_domain d = boxroot_domain_here(); CHECK(d != NULL, "domain_here"); return (value)d | 1; }
+value k_domain_here(value unit)
+{
+  (void)unit;
+  boxroot_domain d = boxroot_domain_here();
+  CHECK(d != NULL, "domain_here");
+  return (value)d | 1;
+}
 static boxroot_domain domain_of_val(value d) { return (boxroot_domain)(d & ~(value)1); }
 static boxroot_domain handle_of_thread;
 static void *creator(void *unused);
@@ -68,4 +74,9 @@ value k_delete_in(value d, value r) { boxroot_delete_in(domain_of_val(d), root_o
 #line 301 "uses.c"
 value k_get(value r) { return boxroot_get(root_of_val(r)); }
 value k_get_ref(value r) { return val_of_root((boxroot)boxroot_get_ref(root_of_val(r))); }
-value k_modify(value r, value v) { boxroot b = root_of_val(r); CHECK(boxroot_modify(&b, v), "modify"); return val_of_root(b); }
+value k_modify(value r, value v)
+{
+  boxroot b = root_of_val(r);
+  CHECK(boxroot_modify(&b, v), "modify");
+  return val_of_root(b);
+}

@@ -66,7 +66,11 @@ static void on_scan(scanning_action a, scanning_action_flags f, void *d, caml_do
   if (before_scan) before_scan(a, f, d, s);
 }
 static caml_timing_hook before_domain;
-static void on_domain(void) { __atomic_fetch_add(&ended_domains, 1, __ATOMIC_RELAXED); if (before_domain) before_domain(); }
+static void on_domain(void)
+{
+  __atomic_fetch_add(&ended_domains, 1, __ATOMIC_RELAXED);
+  if (before_domain) before_domain();
+}
 #else
 static void (*before_scan)(scanning_action);
 static void on_scan(scanning_action a) { scans++; if (before_scan) before_scan(a); }
@@ -211,8 +215,22 @@ value h_undeleted(value unit)
 #if OCAML5
 static long turn; /* (atomic) the other library's hook of this turn is before_us[turn % 2]; -1: no more turns */
 static long called[2];
-static void even(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s) { (void)a; (void)f; (void)d; (void)s; called[0]++; }
-static void odd(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s) { (void)a; (void)f; (void)d; (void)s; called[1]++; }
+static void even(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
+{
+  (void)a;
+  (void)f;
+  (void)d;
+  (void)s;
+  called[0]++;
+}
+static void odd(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
+{
+  (void)a;
+  (void)f;
+  (void)d;
+  (void)s;
+  called[1]++;
+}
 static scan_roots_hook const before_us[2] = { even, odd };
 static void no_action(void *data, value v, value volatile *slot) { (void)data; (void)v; (void)slot; }
 
@@ -227,11 +245,12 @@ static void *keep_calling(void *unused)
     scan_roots_hook hook = see(caml_scan_roots_hook);
     called[0] = called[1] = 0;
     hook(no_action, SCANNING_ONLY_YOUNG_VALUES, NULL, &nobody);
-    if (hook == even || hook == odd || __atomic_load_n(&turn, __ATOMIC_SEQ_CST) != before) continue; /* not ours, or not the same turn */
+    /* not ours, or not the same turn */
+    if (hook == even || hook == odd || __atomic_load_n(&turn, __ATOMIC_SEQ_CST) != before) continue;
     __atomic_fetch_add(&judged, 1, __ATOMIC_RELAXED);
     CHECK(called[before % 2] == 1 && called[1 - before % 2] == 0,
-      "turn %ld: the hook that was there before ours was called %ld times, one of the past %ld times", before, called[before % 2],
-      called[1 - before % 2]);
+          "turn %ld: the hook that was there before ours was called %ld times, one of the past %ld times", before,
+          called[before % 2], called[1 - before % 2]);
   }
   return unused;
 }

@@ -260,5 +260,8 @@ value t_nap(value microseconds)
 }
 
 /* A block of C's static data that OCaml code may hold. */
-static struct { header_t header; value field[2]; } c_static = {Caml_out_of_heap_header(2, 0), {Val_int(1789), Val_int(1848)}};
+static struct {
+  header_t header;
+  value field[2];
+} c_static = { Caml_out_of_heap_header(2, 0), { Val_int(1789), Val_int(1848) } };
 value t_c_static(value unit) { (void)unit; return (value)&c_static.field[0]; }

@@ -41,9 +41,14 @@ static void finalise(value v)
   free(c);
 }
 
-static struct custom_operations operations = {
-  "boxroot.test", finalise, custom_compare_default, custom_hash_default, custom_serialize_default, custom_deserialize_default,
-  custom_compare_ext_default, custom_fixed_length_default};
+static struct custom_operations operations = { "boxroot.test",
+                                               finalise,
+                                               custom_compare_default,
+                                               custom_hash_default,
+                                               custom_serialize_default,
+                                               custom_deserialize_default,
+                                               custom_compare_ext_default,
+                                               custom_fixed_length_default };
 
 /* A custom block; `large` ones are born in the major heap. It takes over the root `owned`, if any. */
 value m_custom(value id, value large, value owned, value begets)

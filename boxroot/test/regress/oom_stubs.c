@@ -82,7 +82,8 @@ value o_expect_enomem(value unit)
 {
   (void)unit;
   CHECK(errno == ENOMEM, "errno is %d, not ENOMEM", errno);
-  CHECK(boxroot_status() == BOXROOT_RUNNING || boxroot_status() == BOXROOT_NOT_SETUP, "status %d after a lack of memory", boxroot_status());
+  CHECK(boxroot_status() == BOXROOT_RUNNING || boxroot_status() == BOXROOT_NOT_SETUP,
+        "status %d after a lack of memory", boxroot_status());
   char const *s = boxroot_error_string();
   CHECK(s != NULL && *s != 0 && strstr(s, "lock") == NULL && strstr(s, "teardown") == NULL, "error string %s", s);
   return Val_unit;

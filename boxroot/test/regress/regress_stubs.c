@@ -28,9 +28,10 @@ static void finalise(value v)
   }
 }
 
-static struct custom_operations operations = {
-  "boxroot.test.holder", finalise, custom_compare_default, custom_hash_default, custom_serialize_default, custom_deserialize_default,
-  custom_compare_ext_default, custom_fixed_length_default};
+static struct custom_operations operations = { "boxroot.test.holder",      finalise,
+                                               custom_compare_default,     custom_hash_default,
+                                               custom_serialize_default,   custom_deserialize_default,
+                                               custom_compare_ext_default, custom_fixed_length_default };
 
 static holder *holders;
 
@@ -84,7 +85,8 @@ value r_misuse(value what, value root)
   else if (strcmp(w, "heap delete") == 0) boxroot_delete((boxroot)malloc(64));
   else if (strcmp(w, "stack delete") == 0) { value v = Val_int(0); boxroot_delete((boxroot)&v); }
   else if (strcmp(w, "inside delete") == 0) boxroot_delete((boxroot)((char *)r + 1));
-  else if (strcmp(w, "header delete") == 0) boxroot_delete((boxroot)((uintptr_t)r & ~(uintptr_t)4095 & ~(uintptr_t)12288));
+  else if (strcmp(w, "header delete") == 0)
+    boxroot_delete((boxroot)((uintptr_t)r & ~(uintptr_t)4095 & ~(uintptr_t)12288));
   else if (strcmp(w, "null delete") == 0) boxroot_delete(NULL);
   else if (strcmp(w, "null get") == 0) (void)boxroot_get(NULL);
   else CHECK(0, "what is %s?", w);

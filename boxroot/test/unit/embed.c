@@ -20,7 +20,8 @@ static void make_roots(void)
     CHECK(roots[i] != NULL, "boxroot_create: %s", boxroot_error_string());
   }
   call("collect", 1, Val_unit, 0);
-  for (int i = 0; i < ROOTS; i++) CHECK(call("is_text", 2, boxroot_get(roots[i]), Val_int(i)) == Val_true, "root %d", i);
+  for (int i = 0; i < ROOTS; i++)
+    CHECK(call("is_text", 2, boxroot_get(roots[i]), Val_int(i)) == Val_true, "root %d", i);
 }
 
 static void delete_roots(int from, int step)
@@ -37,9 +38,10 @@ static void finalise(value v)
   boxroot_delete(*(boxroot *)Data_custom_val(v));
   owners_finalised++;
 }
-static struct custom_operations operations = {
-  "boxroot.test.embed", finalise, custom_compare_default, custom_hash_default, custom_serialize_default, custom_deserialize_default,
-  custom_compare_ext_default, custom_fixed_length_default};
+static struct custom_operations operations = { "boxroot.test.embed",       finalise,
+                                               custom_compare_default,     custom_hash_default,
+                                               custom_serialize_default,   custom_deserialize_default,
+                                               custom_compare_ext_default, custom_fixed_length_default };
 
 value e_owner(value i)
 {
@@ -69,7 +71,8 @@ int main(int argc, char **argv)
   (void)argc;
   char const *test = argv[1];
   if (strcmp(test, "--list") == 0) {
-    puts("before-startup\nteardown-after-shutdown\ndelete-after-shutdown\nowners-at-shutdown\ndelete-at-exit\nteardown-never\n"
+    puts("before-startup\nteardown-after-shutdown\ndelete-after-shutdown\nowners-at-shutdown\ndelete-at-exit\nteardown-"
+         "never\n"
          "delete-on-thread-after-shutdown\nteardown-before-shutdown");
     return 0;
   }

@@ -4,7 +4,8 @@
 
 #include <sys/wait.h>
 
-_Static_assert(BOXROOT_NOT_SETUP == 0 && BOXROOT_RUNNING == 1 && BOXROOT_TORE_DOWN == 2 && BOXROOT_INVALID == 3, "status constants of 0.4.0");
+_Static_assert(BOXROOT_NOT_SETUP == 0 && BOXROOT_RUNNING == 1 && BOXROOT_TORE_DOWN == 2 && BOXROOT_INVALID == 3,
+               "status constants of 0.4.0");
 _Static_assert(sizeof(boxroot) == sizeof(void *), "a root is a pointer");
 
 value u_expect_tore_down(value root)
@@ -16,7 +17,8 @@ value u_expect_tore_down(value root)
   CHECK(strstr(boxroot_error_string(), "teardown") != NULL, "error string after teardown: %s", boxroot_error_string());
   if (!TEST_CHECKED && r != NULL) {
     CHECK(!boxroot_modify(&r, Val_int(1)), "boxroot_modify succeeded after teardown");
-    CHECK(strstr(boxroot_error_string(), "teardown") != NULL, "error string after teardown: %s", boxroot_error_string());
+    CHECK(strstr(boxroot_error_string(), "teardown") != NULL, "error string after teardown: %s",
+          boxroot_error_string());
     (void)*(value volatile const *)boxroot_get_ref(r); /* rubbish, but no crash */
     (void)boxroot_get(r);
     boxroot_delete(r);
@@ -100,7 +102,8 @@ static void registered_once(int round)
     }
     if (i % 7 == 0) (void)caml_alloc(100, 0);
   }
-  for (int i = 0; i < ROOTS; i++) CHECK(strcmp(String_val(boxroot_get(made[i])), "made by a thread of C") == 0, "round %d, root %d", round, i);
+  for (int i = 0; i < ROOTS; i++)
+    CHECK(strcmp(String_val(boxroot_get(made[i])), "made by a thread of C") == 0, "round %d, root %d", round, i);
   caml_release_runtime_system();
   for (int i = 0; i < ROOTS; i += 2) {
     boxroot_delete(made[i]);

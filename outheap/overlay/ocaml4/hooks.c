@@ -58,7 +58,10 @@ void *oh_hooks_alloc_minor_heap(uintptr_t bytes)
   return bytes > UINTPTR_MAX / 2 ? NULL : oh_space_alloc(OH_SPACE_YOUNG, round_up(bytes, OH_PAGE), true, NULL);
 }
 
-void oh_hooks_free_minor_heap(void *start, uintptr_t bytes) { oh_space_free(OH_SPACE_YOUNG, start, round_up(bytes, OH_PAGE)); }
+void oh_hooks_free_minor_heap(void *start, uintptr_t bytes)
+{
+  oh_space_free(OH_SPACE_YOUNG, start, round_up(bytes, OH_PAGE));
+}
 
 /* --- the table of pages, as the runtime and the stubs of others see it */
 
@@ -74,7 +77,8 @@ int caml_page_table_lookup(void *address)
   uintptr_t a = (uintptr_t)address;
   switch (oh_table_kind(a)) {
     case OH_KIND_MAJOR: return In_heap;
-    case OH_KIND_YOUNG: return a >= (uintptr_t)Caml_state->young_start && a < (uintptr_t)Caml_state->young_end ? In_young : 0;
+    case OH_KIND_YOUNG:
+      return a >= (uintptr_t)Caml_state->young_start && a < (uintptr_t)Caml_state->young_end ? In_young : 0;
     default: return oh_pointer_is_value(a) ? In_static_data : 0;
   }
 }

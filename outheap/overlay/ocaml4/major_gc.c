@@ -13,7 +13,10 @@
 #include "prelude.h"
 #include "count.h"
 
-static struct { header_t header; value fields[7]; } const black_block __attribute__((aligned(64))) = {Make_header(7, 0, Caml_black), {0}};
+static struct {
+  header_t header;
+  value fields[7];
+} const black_block __attribute__((aligned(64))) = { Make_header(7, 0, Caml_black), { 0 } };
 
 Caml_inline bool heap_or_black(value *v)
 {

@@ -40,9 +40,15 @@ void *oh_hooks_reserve_minor_heaps(uintptr_t bytes)
   return oh_space_alloc(OH_SPACE_YOUNG, OH_ROUND_UP(bytes, OH_PAGE), false, NULL);
 }
 
-void oh_hooks_release_minor_heaps(void *start, uintptr_t bytes) { oh_space_free(OH_SPACE_YOUNG, start, OH_ROUND_UP(bytes, OH_PAGE)); }
+void oh_hooks_release_minor_heaps(void *start, uintptr_t bytes)
+{
+  oh_space_free(OH_SPACE_YOUNG, start, OH_ROUND_UP(bytes, OH_PAGE));
+}
 
-void *oh_hooks_commit_minor_heap(void *start, uintptr_t bytes) { return oh_space_commit(OH_SPACE_YOUNG, start, bytes) ? start : NULL; }
+void *oh_hooks_commit_minor_heap(void *start, uintptr_t bytes)
+{
+  return oh_space_commit(OH_SPACE_YOUNG, start, bytes) ? start : NULL;
+}
 
 void oh_hooks_purge_minor_heap(void *start, uintptr_t bytes)
 {

@@ -50,7 +50,8 @@ static void oh_pool_order(struct caml_heap_state *heap)
 {
   for (int size = 0; size < NUM_SIZECLASSES; size++)
     for (pool *p = heap->unswept_full_pools[size]; p; p = p->next) oh_pool_pin(p);
-  for (int size = 0; size < NUM_SIZECLASSES; size++) heap->unswept_avail_pools[size] = oh_pool_order_sort(heap->unswept_avail_pools[size]);
+  for (int size = 0; size < NUM_SIZECLASSES; size++)
+    heap->unswept_avail_pools[size] = oh_pool_order_sort(heap->unswept_avail_pools[size]);
 }
 
 #endif

@@ -37,7 +37,10 @@ Caml_inline int oh_prelude_is_block(value v) { return (v & 1) == 0 && oh_pointer
 
 /* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an atom.
    */
-Caml_inline header_t oh_prelude_header(value v) { return oh_pointer_is_value((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE); }
+Caml_inline header_t oh_prelude_header(value v)
+{
+  return oh_pointer_is_value((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE);
+}
 
 /* The tag, or one for which the runtime does not shorten a path of Forward blocks. To replace a lazy value by its
    foreign result would be wrong, since compiled code reads the tag of what it finds there. */

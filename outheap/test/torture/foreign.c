@@ -106,8 +106,26 @@ static _Atomic int number;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* In the order of Foreign.kind. */
-enum kind { NULL_POINTER, LOW, UNREADABLE, READABLE, UNALIGNED, MALLOC, C_CODE, OCAML_CODE, STATIC, STACK, EDGE, WILD, NON_CANONICAL, ALIAS,
-  FREED, UNMAPPED, NEAR_MAPS, USER_WILD };
+enum kind {
+  NULL_POINTER,
+  LOW,
+  UNREADABLE,
+  READABLE,
+  UNALIGNED,
+  MALLOC,
+  C_CODE,
+  OCAML_CODE,
+  STATIC,
+  STACK,
+  EDGE,
+  WILD,
+  NON_CANONICAL,
+  ALIAS,
+  FREED,
+  UNMAPPED,
+  NEAR_MAPS,
+  USER_WILD
+};
 
 /* Does the pattern belong to OCaml? Then it is none of ours. Without the variant nobody can say. */
 static int is_ours(uintptr_t p)

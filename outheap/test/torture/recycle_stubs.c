@@ -32,7 +32,8 @@ static char *beside(value block)
   uintptr_t chunk = (uintptr_t)1 << 28, heap = (uintptr_t)block & ~(chunk - 1);
   for (uintptr_t i = 2; i < 2000; i++) {
     char *p = (char *)(i & 1 ? heap - i / 2 * chunk : heap + i / 2 * chunk);
-    char *q = mmap(p, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    char *q =
+      mmap(p, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (q == p) return p;
     if (q != MAP_FAILED) munmap(q, chunk);
   }
@@ -68,7 +69,8 @@ value recycle_get(value how, value block)
     p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) abort();
   }
-  for (int i = 0; i < 16 && 16 * (size_t)i < bytes - 8; i++) ((uintptr_t *)p)[2 * i] = 3 << 10 | (r >> i & 255); /* like headers */
+  /* like headers */
+  for (int i = 0; i < 16 && 16 * (size_t)i < bytes - 8; i++) ((uintptr_t *)p)[2 * i] = 3 << 10 | (r >> i & 255);
   areas[number].begin = p, areas[number].bytes = bytes, areas[number].mapped = Int_val(how) > 0, areas[number].held = 1;
   return Val_int(number++);
 }
@@ -103,7 +105,9 @@ value recycle_taken(value all)
     for (int k = 0; k < (Bool_val(all) ? (int)(areas[i].bytes >> 20) + 1 : 1); k++) {
       enum outheap_kind kind = outheap_classify(address(i, k));
       if (kind == OUTHEAP_MAJOR || kind == OUTHEAP_YOUNG || kind == OUTHEAP_VALUES) {
-        if (taken++ == 0) fprintf(stderr, "recycle: %p, in %zu bytes from %p, is of kind %d\n", (void *)address(i, k), areas[i].bytes, (void *)areas[i].begin, kind);
+        if (taken++ == 0)
+          fprintf(stderr, "recycle: %p, in %zu bytes from %p, is of kind %d\n", (void *)address(i, k), areas[i].bytes,
+                  (void *)areas[i].begin, kind);
         break;
       }
     }

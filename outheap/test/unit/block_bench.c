@@ -10,7 +10,9 @@
 
 struct allocator { char const *name; void *(*take)(size_t); void (*give)(void *); };
 static void *pool_take(size_t n) { return (void)n, oh_pool_alloc(); }
-static struct allocator const all[] = { { "blocks", oh_block_alloc, oh_block_free }, { "malloc", malloc, free }, { "pools", pool_take, oh_pool_free } };
+static struct allocator const all[] = { { "blocks", oh_block_alloc, oh_block_free },
+                                        { "malloc", malloc, free },
+                                        { "pools", pool_take, oh_pool_free } };
 
 static struct allocator const *subject;
 static size_t least, most, held, rounds;

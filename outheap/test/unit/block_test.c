@@ -24,7 +24,8 @@ static void fill(char *block, size_t bytes, uint64_t mark)
 static void verify(char *block, size_t bytes, uint64_t mark)
 {
   if (bytes < 8) return;
-  for (size_t i = 0; i + 8 <= bytes - 8; i += stride(bytes)) EXPECT(memcmp(block + i, &mark, 8) == 0, "block %p of %zu at %zu", (void *)block, bytes, i);
+  for (size_t i = 0; i + 8 <= bytes - 8; i += stride(bytes))
+    EXPECT(memcmp(block + i, &mark, 8) == 0, "block %p of %zu at %zu", (void *)block, bytes, i);
   EXPECT(memcmp(block + bytes - 8, &mark, 8) == 0, "block %p of %zu, its end", (void *)block, bytes);
 }
 
@@ -37,7 +38,8 @@ static bool take_one(size_t bytes)
   }
   EXPECT((uintptr_t)p % 16 == 0 && oh_block_size(p) >= bytes, "%p: %zu for %zu", (void *)p, oh_block_size(p), bytes);
   for (size_t i = 0; i < lives; i++)
-    EXPECT(p + oh_block_size(p) <= live[i].block || p >= live[i].block + oh_block_size(live[i].block), "%p overlaps %p", (void *)p, (void *)live[i].block);
+    EXPECT(p + oh_block_size(p) <= live[i].block || p >= live[i].block + oh_block_size(live[i].block), "%p overlaps %p",
+           (void *)p, (void *)live[i].block);
   live[lives].block = p;
   live[lives].bytes = oh_block_size(p);
   live[lives].mark = (uintptr_t)p * 31 + bytes;
@@ -92,7 +94,8 @@ static void model(void)
       most = 1 + try_below(&state, MOST);
       sizes = OH_PAGE >> try_below(&state, 6) << 3;
     }
-    if (lives == 0 || (lives < most && try_below(&state, 2) != 0)) EXPECT(take_one(some_size(&state, sizes)), "no memory");
+    if (lives == 0 || (lives < most && try_below(&state, 2) != 0))
+      EXPECT(take_one(some_size(&state, sizes)), "no memory");
     else give_one(try_below(&state, lives));
     if (round % 128 == 0) oh_block_validate();
     if (round % 2048 == 2047) {
@@ -121,7 +124,13 @@ static void edges(void)
       if (d % 32 == 0) oh_block_validate();
     }
   give_all();
-  size_t absurd[] = { SIZE_MAX, SIZE_MAX - 8, SIZE_MAX - 64, SIZE_MAX / 2 + 1, SIZE_MAX / 2, (size_t)1 << OH_ADDRESS_BITS, ((size_t)1 << OH_ADDRESS_BITS) - 1 };
+  size_t absurd[] = { SIZE_MAX,
+                      SIZE_MAX - 8,
+                      SIZE_MAX - 64,
+                      SIZE_MAX / 2 + 1,
+                      SIZE_MAX / 2,
+                      (size_t)1 << OH_ADDRESS_BITS,
+                      ((size_t)1 << OH_ADDRESS_BITS) - 1 };
   for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
     errno = 0;
     EXPECT(oh_block_alloc(absurd[i]) == NULL && errno == ENOMEM, "%zx", absurd[i]);
@@ -151,7 +160,8 @@ static void fragmentation(void)
       if (c.bytes + c.resident_free > needed) needed = c.bytes + c.resident_free;
     }
   }
-  printf("    %.1f MB in use at most, %.1f MB needed (%.3f)\n", (double)most / 1e6, (double)needed / 1e6, (double)needed / (double)most);
+  printf("    %.1f MB in use at most, %.1f MB needed (%.3f)\n", (double)most / 1e6, (double)needed / 1e6,
+         (double)needed / (double)most);
   EXPECT(needed < most / 2 * 3 + 4 * OH_PAGE, "%zu for %zu", needed, most);
   for (int i = 0; i < N; i++) oh_block_free(held[i]), held[i] = NULL;
   check_none();
@@ -185,7 +195,8 @@ static void trim(void)
   struct oh_block_counters c;
   oh_block_count(&c);
   EXPECT(c.blocks == N / 4, "%zu", c.blocks);
-  if (!TRY_SANITIZED) EXPECT(total <= N / 4 * n + N * 6 * oh_os_page_size(), "%zu resident, %zu in use", total, N / 4 * n);
+  if (!TRY_SANITIZED)
+    EXPECT(total <= N / 4 * n + N * 6 * oh_os_page_size(), "%zu resident, %zu in use", total, N / 4 * n);
   EXPECT(c.resident_free <= N * 6 * oh_os_page_size(), "%zu", c.resident_free);
   /* One more of them fits where they were, and reads and writes. */
   memset(p[1] = oh_block_alloc(n), 2, n);
@@ -308,7 +319,9 @@ static void written_over(void)
 }
 static void misuse(void)
 {
-  EXPECT(try_aborts(twice) && try_aborts(twice_joined) && try_aborts(foreign) && try_aborts(inside) && try_aborts(written_over), "not detected");
+  EXPECT(try_aborts(twice) && try_aborts(twice_joined) && try_aborts(foreign) && try_aborts(inside) &&
+           try_aborts(written_over),
+         "not detected");
 }
 #endif
 

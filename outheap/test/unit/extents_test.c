@@ -25,12 +25,15 @@ static size_t run_at(size_t i)
 static void same(struct oh_extents_node const *e, size_t i)
 {
   if (i == UNITS) EXPECT(e == NULL, "extent at %zx", (size_t)e->base);
-  else EXPECT(e != NULL && e->base == at(i) && e->bytes == run_at(i) * UNIT, "run %zu of %zu: %zx %zx", i, run_at(i), e ? (size_t)e->base : 0, e ? e->bytes : 0);
+  else
+    EXPECT(e != NULL && e->base == at(i) && e->bytes == run_at(i) * UNIT, "run %zu of %zu: %zx %zx", i, run_at(i),
+           e ? (size_t)e->base : 0, e ? e->bytes : 0);
 }
 
 static void compare(uint64_t *random)
 {
-  size_t count = 0, bytes = 0, want = 1 + try_below(random, 40), best = UNITS, below = UNITS, above = UNITS, here = try_below(random, UNITS);
+  size_t count = 0, bytes = 0, want = 1 + try_below(random, 40), best = UNITS, below = UNITS, above = UNITS,
+         here = try_below(random, UNITS);
   for (size_t i = 0; i < UNITS; i++) {
     size_t n = run_at(i);
     if (n == 0) continue;
@@ -98,7 +101,9 @@ static void balance(void)
   EXPECT(oh_extents_supply(&s, n), "supply");
   oh_extents_promise(&s, n);
   for (size_t i = 0; i < n; i++) oh_extents_add(&s, BASE + 2 * i * UNIT, UNIT);
-  EXPECT(depth(s.root[OH_EXTENTS_BY_ADDRESS], OH_EXTENTS_BY_ADDRESS) < 70 && depth(s.root[OH_EXTENTS_BY_SIZE], OH_EXTENTS_BY_SIZE) < 70, "depth %zu", depth(s.root[0], 0));
+  EXPECT(depth(s.root[OH_EXTENTS_BY_ADDRESS], OH_EXTENTS_BY_ADDRESS) < 70 &&
+           depth(s.root[OH_EXTENTS_BY_SIZE], OH_EXTENTS_BY_SIZE) < 70,
+         "depth %zu", depth(s.root[0], 0));
 }
 
 static void failure(void)

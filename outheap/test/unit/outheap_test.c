@@ -30,9 +30,12 @@ static void memory(void)
       for (int i = 0; i < 40; i++) {
         size_t bytes = 1 + (size_t)i * 12345 % (3 * OH_PAGE);
         m[i] = outheap_allocate(kinds[k], bytes);
-        EXPECT(m[i] != NULL && (uintptr_t)m[i] % OH_PAGE == 0 && is_zero(m[i], bytes), "round %d, %d: %p", round, i, (void *)m[i]);
+        EXPECT(m[i] != NULL && (uintptr_t)m[i] % OH_PAGE == 0 && is_zero(m[i], bytes), "round %d, %d: %p", round, i,
+               (void *)m[i]);
         EXPECT(outheap_classify(m[i] + bytes - 1) == kinds[k], "%d", outheap_classify(m[i]));
-        EXPECT(oh_pointer_is_markable((uintptr_t)m[i]) == (kinds[k] == OUTHEAP_MAJOR) && oh_pointer_is_value((uintptr_t)m[i]) == (kinds[k] != OUTHEAP_FOREIGN), "marks");
+        EXPECT(oh_pointer_is_markable((uintptr_t)m[i]) == (kinds[k] == OUTHEAP_MAJOR) &&
+                 oh_pointer_is_value((uintptr_t)m[i]) == (kinds[k] != OUTHEAP_FOREIGN),
+               "marks");
         memset(m[i], 0xa5, bytes);
       }
       for (int i = 0; i < 40; i++) outheap_free(kinds[k], m[i], 1 + (size_t)i * 12345 % (3 * OH_PAGE));
@@ -49,9 +52,11 @@ static void refused(void)
     errno = 0;
     EXPECT(outheap_allocate((enum outheap_kind)k, 0) == NULL && errno == EINVAL, "nothing");
     errno = 0;
-    EXPECT(outheap_allocate((enum outheap_kind)k, SIZE_MAX) == NULL && errno == (known ? ENOMEM : EINVAL), "everything");
+    EXPECT(outheap_allocate((enum outheap_kind)k, SIZE_MAX) == NULL && errno == (known ? ENOMEM : EINVAL),
+           "everything");
     errno = 0;
-    EXPECT(outheap_allocate((enum outheap_kind)k, SIZE_MAX / 2) == NULL && errno == (known ? ENOMEM : EINVAL), "half of it");
+    EXPECT(outheap_allocate((enum outheap_kind)k, SIZE_MAX / 2) == NULL && errno == (known ? ENOMEM : EINVAL),
+           "half of it");
     outheap_free((enum outheap_kind)k, NULL, 0);
     outheap_free((enum outheap_kind)k, NULL, 8);
     outheap_free((enum outheap_kind)k, local, sizeof local);
@@ -66,7 +71,9 @@ static void refused(void)
   outheap_free(OUTHEAP_VALUES, m, 1);
   outheap_free(OUTHEAP_VALUES, m, 1);
   oh_space_validate();
-  EXPECT(outheap_reserve(0) == EINVAL && outheap_reserve(SIZE_MAX) == EINVAL && outheap_reserve(((size_t)1 << OH_ADDRESS_BITS) + 1) == EINVAL, "reserve");
+  EXPECT(outheap_reserve(0) == EINVAL && outheap_reserve(SIZE_MAX) == EINVAL &&
+           outheap_reserve(((size_t)1 << OH_ADDRESS_BITS) + 1) == EINVAL,
+         "reserve");
   EXPECT(outheap_reserve((size_t)1 << OH_ADDRESS_BITS) == ENOMEM, "all there is");
   oh_reserve_validate();
 }
@@ -78,7 +85,9 @@ static void ahead(void)
   outheap_statistics(&before);
   EXPECT(outheap_reserve(12 * OH_CHUNK - 5) == 0, "reserve");
   outheap_statistics(&reserved);
-  EXPECT(reserved.reserved_ahead == before.reserved_ahead + 12 * OH_CHUNK && reserved.reserved == before.reserved + 12 * OH_CHUNK, "ahead");
+  EXPECT(reserved.reserved_ahead == before.reserved_ahead + 12 * OH_CHUNK &&
+           reserved.reserved == before.reserved + 12 * OH_CHUNK,
+         "ahead");
   EXPECT(reserved.chunks == before.chunks + 12, "chunks");
   for (int i = 0; i < 3; i++) {
     EXPECT(oh_space_alloc(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL, "pools");
@@ -143,23 +152,53 @@ static void settings(void)
   struct oh_settings s;
   char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "base=0x200000000000" };
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
-  EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,slack=30,stats=1,report=7,base=3f0000000000")[0] == 0, "all");
+  EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,slack=30,stats=1,report=7,"
+                   "base=3f0000000000")[0] == 0,
+         "all");
   s = oh_settings;
-  EXPECT(s.thp[OH_SPACE_YOUNG] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF, "thp");
-  EXPECT(s.thp[OH_SPACE_MARKED] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_FOREIGN] == OH_SETTINGS_THP_OFF, "never");
-  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20 && s.slack == 30, "sizes");
+  EXPECT(s.thp[OH_SPACE_YOUNG] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ALWAYS &&
+           s.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF,
+         "thp");
+  EXPECT(s.thp[OH_SPACE_MARKED] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_SETTINGS_THP_OFF &&
+           s.thp[OH_SPACE_FOREIGN] == OH_SETTINGS_THP_OFF,
+         "never");
+  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20 &&
+           s.slack == 30,
+         "sizes");
   EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
   read_list("thp_from=1T,keep=17");
   EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17, "units");
-  char const *bad[] = { "x", "=", "=1", "thp", "thp=", "thp=On", "reserve=", "reserve=-1", "reserve= 1", "reserve=1KB", "reserve=99999999999999999999", "reserve=99999999999999999",
-    "reserve=20000000T", "keep=1e3", "stats=2", "stats=yes", "base=xyz", "base=0x", "report=+5", "keep=K", "Keep=1",
-    "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789", "%s%n=%s%n" };
+  char const *bad[] = { "x",
+                        "=",
+                        "=1",
+                        "thp",
+                        "thp=",
+                        "thp=On",
+                        "reserve=",
+                        "reserve=-1",
+                        "reserve= 1",
+                        "reserve=1KB",
+                        "reserve=99999999999999999999",
+                        "reserve=99999999999999999",
+                        "reserve=20000000T",
+                        "keep=1e3",
+                        "stats=2",
+                        "stats=yes",
+                        "base=xyz",
+                        "base=0x",
+                        "report=+5",
+                        "keep=K",
+                        "Keep=1",
+                        "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789",
+                        "%s%n=%s%n" };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char list[300];
     snprintf(list, sizeof list, "keep=3M,%s,report=4", bad[i]);
     char const *said = read_list(list);
     if (strcmp(bad[i], "reserve=99999999999999999") == 0) continue; /* a number */
-    EXPECT(strncmp(said, "outheap: OUTHEAP: ignored: ", 27) == 0 && strncmp(said + 27, bad[i], strlen(bad[i]) < 79 ? strlen(bad[i]) : 79) == 0, "%s: %s", bad[i], said);
+    EXPECT(strncmp(said, "outheap: OUTHEAP: ignored: ", 27) == 0 &&
+             strncmp(said + 27, bad[i], strlen(bad[i]) < 79 ? strlen(bad[i]) : 79) == 0,
+           "%s: %s", bad[i], said);
     EXPECT(strchr(said, '\n') == said + strlen(said) - 1, "one line: %s", said);
     s = oh_settings;
     EXPECT(s.keep == 3 << 20 && s.report == 4, "others: %s", bad[i]);
@@ -194,12 +233,15 @@ static void *player(void *arg)
         if (m[i] == NULL) break;
         EXPECT(outheap_classify(m[i]) == kind[i], "classify");
         if (kind[i] != OUTHEAP_FOREIGN) break;
-        EXPECT(outheap_declare_values(m[i] + 64, m[i] + 640) == 0 && outheap_classify(m[i] + 64) == OUTHEAP_VALUES, "declare");
-        EXPECT(oh_pointer_is_value((uintptr_t)m[i] + 72) && outheap_withdraw_values(m[i] + 64, m[i] + 640) == 0, "withdraw");
+        EXPECT(outheap_declare_values(m[i] + 64, m[i] + 640) == 0 && outheap_classify(m[i] + 64) == OUTHEAP_VALUES,
+               "declare");
+        EXPECT(oh_pointer_is_value((uintptr_t)m[i] + 72) && outheap_withdraw_values(m[i] + 64, m[i] + 640) == 0,
+               "withdraw");
         break;
       case 4: {
         void *p = oh_pool_alloc(), *b = oh_block_alloc(1 + try_below(&random, 100000));
-        EXPECT(p != NULL && b != NULL && oh_pointer_is_markable((uintptr_t)p) && oh_pointer_is_value((uintptr_t)b), "heap");
+        EXPECT(p != NULL && b != NULL && oh_pointer_is_markable((uintptr_t)p) && oh_pointer_is_value((uintptr_t)b),
+               "heap");
         oh_pool_free(p);
         oh_block_free(b);
         break;

@@ -46,7 +46,8 @@ static void take_one(void)
   EXPECT(p != NULL && ((uintptr_t)p & (OH_POOL - 1)) == 0, "%p", (void *)p);
   for (size_t i = 0; i < lives; i++) EXPECT(live[i] != p, "twice %p", (void *)p);
   uint64_t before = used_beside(p);
-  EXPECT((size_t)__builtin_popcountll(before) == fullest, "page with %d, fullest %zu", __builtin_popcountll(before), fullest);
+  EXPECT((size_t)__builtin_popcountll(before) == fullest, "page with %d, fullest %zu", __builtin_popcountll(before),
+         fullest);
   EXPECT((size_t)__builtin_ctzll(~before) == number_of(p), "not the lowest");
   fill(p, (uintptr_t)p);
   live[lives++] = p;
@@ -87,7 +88,8 @@ static void model(void)
     struct oh_pool_counters c;
     if (round % 16 == 0) {
       oh_pool_count(&c);
-      EXPECT(c.pools == lives && c.pages >= (lives + PIECES - 1) / PIECES && c.pages <= lives, "%zu pools, %zu pages, %zu", c.pools, c.pages, lives);
+      EXPECT(c.pools == lives && c.pages >= (lives + PIECES - 1) / PIECES && c.pages <= lives,
+             "%zu pools, %zu pages, %zu", c.pools, c.pages, lives);
       EXPECT(c.resident_free <= (c.pages * PIECES - c.pools) << OH_POOL_LOG, "%zu", c.resident_free);
     }
   }
@@ -161,7 +163,8 @@ static void trim(void)
   EXPECT(c.resident_free == 0, "%zu", c.resident_free);
   if (OH_POOL >= oh_os_page_size()) {
     EXPECT(given >= (n - kept) * OH_POOL, "%zu", given);
-    if (!TRY_SANITIZED) EXPECT(before >= n * OH_POOL && after == kept * OH_POOL, "%zu, then %zu of %zu", before, after, n * OH_POOL);
+    if (!TRY_SANITIZED)
+      EXPECT(before >= n * OH_POOL && after == kept * OH_POOL, "%zu, then %zu of %zu", before, after, n * OH_POOL);
   }
   oh_pool_validate();
   for (size_t i = 0; i < n; i += 4) oh_pool_free(pools[i]);

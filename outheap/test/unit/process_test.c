@@ -83,7 +83,8 @@ static void address_space(void)
   printf("    %zu MB of %zu\n", bytes / M, LIMIT / M);
   struct outheap_statistics s;
   outheap_statistics(&s);
-  EXPECT(bytes > LIMIT / 2 && s.chunks <= 2 * OH_SPACES + s.reserved / OH_CHUNK, "%zu MB, %zu chunks", bytes / M, s.chunks);
+  EXPECT(bytes > LIMIT / 2 && s.chunks <= 2 * OH_SPACES + s.reserved / OH_CHUNK, "%zu MB, %zu chunks", bytes / M,
+         s.chunks);
 }
 static void address_space_later(void)
 {
@@ -118,7 +119,8 @@ static void data(void)
   limit(RLIMIT_DATA, 400 * M);
   size_t bytes = fill();
   printf("    %zu MB of 400\n", bytes / M);
-  EXPECT(bytes > 100 * M && oh_space_alloc(OH_SPACE_BLOCKS, 600 * M, true, NULL) == NULL && errno == ENOMEM, "%zu", bytes);
+  EXPECT(bytes > 100 * M && oh_space_alloc(OH_SPACE_BLOCKS, 600 * M, true, NULL) == NULL && errno == ENOMEM, "%zu",
+         bytes);
 }
 /* Locked memory cannot be given back: zeroes all the same where they are promised. */
 static void locked(void)
@@ -156,7 +158,8 @@ static void *busy(void *arg)
 {
   uint64_t random = try_seed + (uintptr_t)arg;
   while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-    void *p = oh_pool_alloc(), *b = oh_block_alloc(try_below(&random, 200000)), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
+    void *p = oh_pool_alloc(), *b = oh_block_alloc(try_below(&random, 200000)),
+         *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
     EXPECT(p != NULL && b != NULL && m != NULL && outheap_declare_values(m, (char *)m + 64) == 0, "busy");
     EXPECT(outheap_withdraw_values(m, (char *)m + 64) == 0, "busy");
     oh_pool_free(p), oh_block_free(b), outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
@@ -267,7 +270,9 @@ static void grow_and_shrink(void)
   outheap_statistics(&s);
   printf("    at most %zu mappings for %zu chunks, %zu MB\n", most, s.chunks, s.committed / M);
   /* From the stock the spaces take chunks in turn; so they do where the system chooses. */
-  size_t bound = oh_settings.reserve == 0 && oh_zone_usable() ? 4 * OH_SPACES : 2 * ((s.reserved - s.reserved_ahead) >> OH_CHUNK_LOG) + 2;
+  size_t bound = oh_settings.reserve == 0 && oh_zone_usable()
+                   ? 4 * OH_SPACES
+                   : 2 * ((s.reserved - s.reserved_ahead) >> OH_CHUNK_LOG) + 2;
   EXPECT(most <= bound && m.ours <= bound, "%zu mappings", most);
 }
 static void map(void)
@@ -287,13 +292,15 @@ static void use_all(size_t bytes)
   oh_start();
   foreign = mmap(NULL, 64 * M, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   for (size_t n = 0; n < bytes; n += OH_PAGE)
-    for (int id = 0; id < OH_SPACES; id++) EXPECT(oh_space_alloc((enum oh_space_id)id, OH_PAGE, true, NULL) != NULL, "take");
+    for (int id = 0; id < OH_SPACES; id++)
+      EXPECT(oh_space_alloc((enum oh_space_id)id, OH_PAGE, true, NULL) != NULL, "take");
 }
 static void huge_always(void)
 {
   use_all(OH_PAGE);
   struct maps m = read_maps();
-  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "%zu ours, %zu others, %zu never", m.huge_ours, m.huge_others, m.huge_never);
+  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "%zu ours, %zu others, %zu never", m.huge_ours,
+         m.huge_others, m.huge_never);
 }
 static void huge_off(void)
 {
@@ -310,11 +317,13 @@ static void huge_advise(void)
   EXPECT(oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK, false, NULL) != NULL && read_maps().huge_ours == 0, "young");
   use_all(8 * M);
   m = read_maps();
-  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "late: %zu ours, %zu others, %zu never", m.huge_ours, m.huge_others, m.huge_never);
+  EXPECT(m.huge_others == 0 && m.huge_never == 0 && m.huge_ours >= 3, "late: %zu ours, %zu others, %zu never",
+         m.huge_ours, m.huge_others, m.huge_never);
   size_t before = m.ours;
   use_all(300 * M);
   m = read_maps();
-  EXPECT(m.huge_others == 0 && m.huge_never == 0 && (m.ours <= before + 2 * OH_SPACES || !oh_zone_usable()), "%zu mappings", m.ours);
+  EXPECT(m.huge_others == 0 && m.huge_never == 0 && (m.ours <= before + 2 * OH_SPACES || !oh_zone_usable()),
+         "%zu mappings", m.ours);
 }
 static void huge_pages(void)
 {
@@ -334,7 +343,8 @@ static void at_base(void)
   oh_start();
   char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_PAGE, true, NULL);
   uintptr_t wanted = OH_ROUND_DOWN(oh_settings.base, OH_CHUNK);
-  EXPECT(p != NULL && ((uintptr_t)p == wanted || wanted == 0 || wanted > (uintptr_t)1 << (OH_ADDRESS_BITS - 1)), "%p", (void *)p);
+  EXPECT(p != NULL && ((uintptr_t)p == wanted || wanted == 0 || wanted > (uintptr_t)1 << (OH_ADDRESS_BITS - 1)), "%p",
+         (void *)p);
 }
 /* Something lies where the heap would grow. */
 static void in_the_way(void)

@@ -16,7 +16,10 @@ static uintptr_t window;
 enum { NOTHING, VALUES, STATIC_VALUES, CODE, STATIC_CODE }; /* contents and how they were added */
 static uint8_t model[SIZE];
 
-static unsigned contents_of(uint8_t m) { return m == NOTHING ? 0 : m <= STATIC_VALUES ? OH_RANGES_VALUES : OH_RANGES_CODE; }
+static unsigned contents_of(uint8_t m)
+{
+  return m == NOTHING ? 0 : m <= STATIC_VALUES ? OH_RANGES_VALUES : OH_RANGES_CODE;
+}
 
 /* A border of chunks where nothing is mapped that is ours. */
 static uintptr_t place(void) { return ((uintptr_t)OH_TABLE_ENTRIES / 8 * 7 << OH_CHUNK_LOG) - SIZE / 2; }
@@ -28,8 +31,8 @@ static void compare(size_t from, size_t to, uint8_t added)
     if (is == contents_of(model[i])) continue;
     /* Only a gap beside what was added may be covered too. */
     bool near = (i < from && from - i <= 64) || (i >= to && i - to < 64);
-    EXPECT(model[i] == NOTHING && (added == STATIC_VALUES || added == STATIC_CODE) && near && is == contents_of(added), "at %zu: %u for %u; added %zu %zu", i, is,
-           model[i], from, to);
+    EXPECT(model[i] == NOTHING && (added == STATIC_VALUES || added == STATIC_CODE) && near && is == contents_of(added),
+           "at %zu: %u for %u; added %zu %zu", i, is, model[i], from, to);
     model[i] = added;
   }
   EXPECT(oh_ranges_at(window - 1) == 0 && oh_ranges_at(window + SIZE) == 0, "outside");
@@ -39,7 +42,8 @@ static void random_operations(void)
 {
   uint64_t random = try_seed;
   for (int step = 0; step < (TRY_SANITIZED ? 3000 : 20000); step++) {
-    size_t from = 8 * try_below(&random, SIZE / 8), length = 8 * (1 + try_below(&random, try_below(&random, 4) ? 10 : 100));
+    size_t from = 8 * try_below(&random, SIZE / 8),
+           length = 8 * (1 + try_below(&random, try_below(&random, 4) ? 10 : 100));
     size_t to = from + length > SIZE ? SIZE : from + length;
     bool code = try_below(&random, 4) == 0, strict = try_below(&random, 2), free = true, mine = true, exactly = true;
     uint8_t what = code ? strict ? CODE : STATIC_CODE : strict ? VALUES : STATIC_VALUES;
@@ -64,7 +68,9 @@ static void random_operations(void)
     }
     if (step % 100 == 0) oh_ranges_validate();
   }
-  EXPECT(oh_ranges_remove(window, window + SIZE, OH_RANGES_VALUES, false) == 0 && oh_ranges_remove(window, window + SIZE, OH_RANGES_CODE, false) == 0, "remove all");
+  EXPECT(oh_ranges_remove(window, window + SIZE, OH_RANGES_VALUES, false) == 0 &&
+           oh_ranges_remove(window, window + SIZE, OH_RANGES_CODE, false) == 0,
+         "remove all");
   EXPECT(oh_ranges_count() == 0, "%zu left", oh_ranges_count());
   EXPECT(oh_table_kind(window) == OH_KIND_MIXED && oh_table_kind(window + SIZE - 1) == OH_KIND_MIXED, "mixed");
 }
@@ -86,7 +92,9 @@ static void joining(void)
   EXPECT(oh_ranges_remove(b + 100, b + 108, OH_RANGES_VALUES, false) == 0, "hole");
   COUNT(4);
   ADD(2000, 2008, false); COUNT(5); /* the hole stays */
-  EXPECT(oh_ranges_at(b + 100) == 0 && oh_ranges_at(b + 99) == OH_RANGES_VALUES && oh_ranges_at(b + 108) == OH_RANGES_VALUES, "hole");
+  EXPECT(oh_ranges_at(b + 100) == 0 && oh_ranges_at(b + 99) == OH_RANGES_VALUES &&
+           oh_ranges_at(b + 108) == OH_RANGES_VALUES,
+         "hole");
   EXPECT(oh_ranges_remove(b, b + SIZE, OH_RANGES_VALUES, false) == 0, "all");
   COUNT(0);
 }
@@ -94,17 +102,23 @@ static void joining(void)
 static void bad(void)
 {
   uintptr_t limit = (uintptr_t)1 << OH_ADDRESS_BITS;
-  EXPECT(oh_ranges_add(8, 8, OH_RANGES_CODE, true) == EINVAL && oh_ranges_add(16, 8, OH_RANGES_VALUES, true) == EINVAL, "empty");
+  EXPECT(oh_ranges_add(8, 8, OH_RANGES_CODE, true) == EINVAL && oh_ranges_add(16, 8, OH_RANGES_VALUES, true) == EINVAL,
+         "empty");
   EXPECT(oh_ranges_add(0, 80, OH_RANGES_VALUES, true) == EINVAL, "nothing in front");
   EXPECT(oh_ranges_add(limit, limit + 4096, OH_RANGES_VALUES, true) == EINVAL, "beyond the table");
   EXPECT(oh_ranges_add(window, window + 8, (enum oh_ranges_contents)3, true) == EINVAL, "contents");
   EXPECT(oh_ranges_remove(window, window, OH_RANGES_VALUES, false) == EINVAL, "empty");
   EXPECT(oh_ranges_remove(window, window + 8, OH_RANGES_VALUES, true) == EINVAL, "not there");
   char *heap = oh_space_alloc(OH_SPACE_POOLS, OH_PAGE, false, NULL);
-  EXPECT(heap != NULL && oh_ranges_add((uintptr_t)heap, (uintptr_t)heap + 80, OH_RANGES_VALUES, true) == EINVAL, "heap");
+  EXPECT(heap != NULL && oh_ranges_add((uintptr_t)heap, (uintptr_t)heap + 80, OH_RANGES_VALUES, true) == EINVAL,
+         "heap");
   EXPECT(outheap_declare_values(heap, heap + 80) == EINVAL && outheap_declare_values(NULL, heap) == EINVAL, "heap");
-  EXPECT(outheap_declare_values((void *)8, (void *)(UINTPTR_MAX - 7)) == EINVAL && outheap_declare_values((void *)window, NULL) == EINVAL, "everything");
-  EXPECT(outheap_declare_values((void *)(window + 4), (void *)(window + 32)) == EINVAL && outheap_declare_values((void *)window, (void *)(window + 33)) == EINVAL, "odd");
+  EXPECT(outheap_declare_values((void *)8, (void *)(UINTPTR_MAX - 7)) == EINVAL &&
+           outheap_declare_values((void *)window, NULL) == EINVAL,
+         "everything");
+  EXPECT(outheap_declare_values((void *)(window + 4), (void *)(window + 32)) == EINVAL &&
+           outheap_declare_values((void *)window, (void *)(window + 33)) == EINVAL,
+         "odd");
   EXPECT(oh_ranges_count() == 0, "nothing");
   oh_space_free(OH_SPACE_POOLS, heap, OH_PAGE);
 }
@@ -125,7 +139,9 @@ static void declared(void)
   }
   EXPECT(outheap_withdraw_values(m + 8, m + 24) == EINVAL, "not all declared");
   EXPECT(outheap_withdraw_values(m + 48, m + 64) == 0 && oh_ranges_count() == 2, "cut in two");
-  EXPECT(outheap_classify(m + 48) == OUTHEAP_FOREIGN && outheap_classify(m + 47) == OUTHEAP_VALUES && outheap_classify(m + 64) == OUTHEAP_VALUES, "cut");
+  EXPECT(outheap_classify(m + 48) == OUTHEAP_FOREIGN && outheap_classify(m + 47) == OUTHEAP_VALUES &&
+           outheap_classify(m + 64) == OUTHEAP_VALUES,
+         "cut");
   EXPECT(outheap_declare_values(m + 48, m + 64) == 0 && oh_ranges_count() == 1, "whole again");
   EXPECT(outheap_withdraw_values(m + 16, m + 160) == 0 && oh_ranges_count() == 0, "all");
   EXPECT(outheap_declare_values(m, m + bytes) == 0 && outheap_withdraw_values(m, m + bytes) == 0, "all of it");
@@ -151,7 +167,8 @@ static void failures(void)
     EXPECT(i == 0 || error != 0 || oh_ranges_count() + failed == i + 1, "count");
   }
   EXPECT(failed != 0, "never failed");
-  EXPECT(oh_ranges_remove(b, b + 160 * many, OH_RANGES_VALUES, false) == 0 && oh_ranges_count() == 0, "%zu", oh_ranges_count());
+  EXPECT(oh_ranges_remove(b, b + 160 * many, OH_RANGES_VALUES, false) == 0 && oh_ranges_count() == 0, "%zu",
+         oh_ranges_count());
 }
 
 static bool stop;
@@ -188,7 +205,8 @@ static void readers(void)
   __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
   for (int i = 0; i < 3; i++) pthread_join(t[i], NULL);
   EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_RANGES_VALUES, false) == 0, "remove");
-  EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_RANGES_CODE, false) == 0 && oh_ranges_count() == 0, "remove");
+  EXPECT(oh_ranges_remove(window - 8192, window + 96 * 600, OH_RANGES_CODE, false) == 0 && oh_ranges_count() == 0,
+         "remove");
 }
 
 int main(int argc, char **argv)

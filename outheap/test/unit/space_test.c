@@ -10,7 +10,12 @@
 #include "zone.h"
 
 #define BATCH 300
-struct extent { char *base; size_t pages; uint64_t mark; uint64_t open; /* pages that are accessible; all beyond 64 are not */ };
+struct extent {
+  char *base;
+  size_t pages;
+  uint64_t mark;
+  uint64_t open; /* pages that are accessible; all beyond 64 are not */
+};
 struct player { uint64_t random; struct extent live[OH_SPACES][BATCH]; size_t lives[OH_SPACES]; bool alone; };
 
 static bool is_open(struct extent const *e, size_t i) { return i < 64 && (e->open >> i & 1); }
@@ -55,7 +60,8 @@ static void take(struct player *p, enum oh_space_id id)
   for (size_t i = 0; i < pages; i++) {
     char *page = base + i * OH_PAGE;
     enum oh_kind k = oh_table_kind((uintptr_t)page);
-    EXPECT(k == oh_spaces_kind(id) || (id == OH_SPACE_FOREIGN && (k == OH_KIND_MIXED || k == OH_KIND_REPORTED)), "kind %d in %d", k, id);
+    EXPECT(k == oh_spaces_kind(id) || (id == OH_SPACE_FOREIGN && (k == OH_KIND_MIXED || k == OH_KIND_REPORTED)),
+           "kind %d in %d", k, id);
     if (!commit) continue;
     if (fresh) EXPECT(is_zero(page), "not fresh");
     stamp(page, e->mark);
@@ -73,7 +79,8 @@ static void give(struct player *p, enum oh_space_id id, bool whole)
   size_t n = try_below(&p->random, p->lives[id]);
   struct extent *e = &p->live[id][n];
   verify(e);
-  size_t first = whole ? 0 : try_below(&p->random, e->pages), count = whole ? e->pages : 1 + try_below(&p->random, e->pages - first);
+  size_t first = whole ? 0 : try_below(&p->random, e->pages),
+         count = whole ? e->pages : 1 + try_below(&p->random, e->pages - first);
   oh_space_free(id, e->base + first * OH_PAGE, count * OH_PAGE);
   struct extent rest = *e, head = *e;
   head.pages = first;
@@ -92,7 +99,8 @@ static void part(struct player *p, enum oh_space_id id)
 {
   if (p->lives[id] == 0) return;
   struct extent *e = &p->live[id][try_below(&p->random, p->lives[id])];
-  size_t grain = oh_os_page_size(), all = (e->pages < 64 ? e->pages : 64) * OH_PAGE / grain, from = try_below(&p->random, all), n = 1 + try_below(&p->random, all - from);
+  size_t grain = oh_os_page_size(), all = (e->pages < 64 ? e->pages : 64) * OH_PAGE / grain,
+         from = try_below(&p->random, all), n = 1 + try_below(&p->random, all - from);
   size_t first = from * grain / OH_PAGE, last = ((from + n) * grain - 1) / OH_PAGE;
   if (try_below(&p->random, 2)) {
     EXPECT(oh_space_commit(id, e->base + from * grain, n * grain), "commit");
@@ -106,7 +114,8 @@ static void part(struct player *p, enum oh_space_id id)
     for (size_t i = first; i <= last; i++) {
       if (!is_open(e, i)) continue;
       char *page = e->base + i * OH_PAGE;
-      if (from * grain <= i * OH_PAGE && (i + 1) * OH_PAGE <= (from + n) * grain) EXPECT(is_zero(page), "not discarded");
+      if (from * grain <= i * OH_PAGE && (i + 1) * OH_PAGE <= (from + n) * grain)
+        EXPECT(is_zero(page), "not discarded");
       stamp(page, e->mark);
     }
   }
@@ -185,23 +194,34 @@ static void threads(void) { try_threads(4, player); oh_space_validate(); }
 
 static void refused(void)
 {
-  struct { enum oh_space_id id; size_t bytes; } bad[] = { { OH_SPACE_POOLS, 0 }, { OH_SPACE_POOLS, 1 }, { OH_SPACE_BLOCKS, OH_PAGE + 4096 } };
+  struct {
+    enum oh_space_id id;
+    size_t bytes;
+  } bad[] = { { OH_SPACE_POOLS, 0 }, { OH_SPACE_POOLS, 1 }, { OH_SPACE_BLOCKS, OH_PAGE + 4096 } };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     errno = 0;
     EXPECT(oh_space_alloc(bad[i].id, bad[i].bytes, true, NULL) == NULL && errno == EINVAL, "%zu", bad[i].bytes);
   }
-  size_t large[] = { (size_t)1 << (OH_ADDRESS_BITS - 1), (size_t)1 << OH_ADDRESS_BITS, (size_t)1 << 62, (size_t)0 - OH_PAGE };
+  size_t large[] = { (size_t)1 << (OH_ADDRESS_BITS - 1), (size_t)1 << OH_ADDRESS_BITS, (size_t)1 << 62,
+                     (size_t)0 - OH_PAGE };
   for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
     errno = 0;
     EXPECT(oh_space_alloc(OH_SPACE_BLOCKS, large[i], true, NULL) == NULL && errno == ENOMEM, "%zx", large[i]);
   }
   char local[64];
-  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, local, OH_PAGE) && !oh_space_free_checked(OH_SPACE_POOLS, NULL, OH_PAGE), "not ours");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, local, OH_PAGE) &&
+           !oh_space_free_checked(OH_SPACE_POOLS, NULL, OH_PAGE),
+         "not ours");
   EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, (void *)(UINTPTR_MAX - OH_PAGE + 1), 2 * OH_PAGE), "around the end");
   char *p = oh_space_alloc(OH_SPACE_POOLS, 2 * OH_PAGE, true, NULL);
-  EXPECT(!oh_space_free_checked(OH_SPACE_BLOCKS, p, OH_PAGE) && !oh_space_free_checked(OH_SPACE_POOLS, p + 8, OH_PAGE), "another space");
-  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE + 8) && oh_space_free_checked(OH_SPACE_POOLS, p, OH_PAGE), "part");
-  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE) && oh_space_free_checked(OH_SPACE_POOLS, p + OH_PAGE, OH_PAGE), "again");
+  EXPECT(!oh_space_free_checked(OH_SPACE_BLOCKS, p, OH_PAGE) && !oh_space_free_checked(OH_SPACE_POOLS, p + 8, OH_PAGE),
+         "another space");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE + 8) &&
+           oh_space_free_checked(OH_SPACE_POOLS, p, OH_PAGE),
+         "part");
+  EXPECT(!oh_space_free_checked(OH_SPACE_POOLS, p, 2 * OH_PAGE) &&
+           oh_space_free_checked(OH_SPACE_POOLS, p + OH_PAGE, OH_PAGE),
+         "again");
 }
 
 /* Growth continues where the space ends, and counts what is free there. */
@@ -210,9 +230,11 @@ static void contiguous(void)
   struct oh_space_counters c;
   oh_start();
   if (!oh_zone_usable()) return;
-  char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK / 2, false, NULL), *q = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK + OH_CHUNK / 2, false, NULL);
+  char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK / 2, false, NULL),
+       *q = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK + OH_CHUNK / 2, false, NULL);
   oh_space_count(OH_SPACE_YOUNG, &c);
-  EXPECT(p != NULL && q == p + OH_CHUNK / 2 && c.reserved == 2 * OH_CHUNK && c.reservations == 2, "%p %p %zx", (void *)p, (void *)q, c.reserved);
+  EXPECT(p != NULL && q == p + OH_CHUNK / 2 && c.reserved == 2 * OH_CHUNK && c.reservations == 2, "%p %p %zx",
+         (void *)p, (void *)q, c.reserved);
   oh_space_free(OH_SPACE_YOUNG, p, OH_CHUNK / 2);
   oh_space_free(OH_SPACE_YOUNG, q, OH_CHUNK + OH_CHUNK / 2);
 }
@@ -296,11 +318,13 @@ static void last_resort(void)
 {
   size_t sizes[] = { 2, 1, 4, 1 };
   char *p[4];
-  for (int i = 0; i < 4; i++) EXPECT((p[i] = oh_space_alloc(OH_SPACE_VALUES, sizes[i] * OH_PAGE, i != 0, NULL)) != NULL, "take");
+  for (int i = 0; i < 4; i++)
+    EXPECT((p[i] = oh_space_alloc(OH_SPACE_VALUES, sizes[i] * OH_PAGE, i != 0, NULL)) != NULL, "take");
   oh_space_free(OH_SPACE_VALUES, p[0], 2 * OH_PAGE);
   oh_space_free(OH_SPACE_VALUES, p[2], 4 * OH_PAGE);
   oh_os_fail_after = -1;
-  char *q = oh_space_alloc(OH_SPACE_VALUES, 2 * OH_PAGE, true, NULL), *none = oh_space_alloc(OH_SPACE_VALUES, 3 * OH_CHUNK, true, NULL);
+  char *q = oh_space_alloc(OH_SPACE_VALUES, 2 * OH_PAGE, true, NULL),
+       *none = oh_space_alloc(OH_SPACE_VALUES, 3 * OH_CHUNK, true, NULL);
   oh_os_fail_after = 0;
   EXPECT(q == p[2] && none == NULL, "%p", (void *)q);
   oh_space_free(OH_SPACE_VALUES, q, 2 * OH_PAGE);
@@ -358,7 +382,9 @@ static void failures(void)
       _exit(reached ? 0 : 2);
     }
     int status;
-    EXPECT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2), "n = %ld: %x", n, status);
+    EXPECT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+             (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2),
+           "n = %ld: %x", n, status);
     if (WEXITSTATUS(status) == 2) break;
   }
   printf("    %ld requests\n", n);

@@ -21,7 +21,8 @@
 
 static bool may_become(enum oh_kind from, enum oh_kind to)
 {
-  bool from_foreign = from == OH_KIND_FOREIGN || from == OH_KIND_MIXED || from == OH_KIND_REPORTED, to_foreign = to == OH_KIND_FOREIGN || to == OH_KIND_MIXED || to == OH_KIND_REPORTED;
+  bool from_foreign = from == OH_KIND_FOREIGN || from == OH_KIND_MIXED || from == OH_KIND_REPORTED,
+       to_foreign = to == OH_KIND_FOREIGN || to == OH_KIND_MIXED || to == OH_KIND_REPORTED;
   return from == to || from == OH_KIND_UNKNOWN || (from_foreign && to_foreign);
 }
 
@@ -40,13 +41,17 @@ static void transitions(void)
         enum oh_kind k = kinds[try_below(&random, 4)];
         if (k != OH_KIND_FOREIGN && try_below(&random, 4)) break;
         bool done = oh_table_claim(chunk, k);
-        EXPECT(done == (before == OH_KIND_UNKNOWN || before == k || (k == OH_KIND_FOREIGN && !heap)), "claim %d -> %d: %d", before, k, done);
+        EXPECT(done == (before == OH_KIND_UNKNOWN || before == k || (k == OH_KIND_FOREIGN && !heap)),
+               "claim %d -> %d: %d", before, k, done);
         EXPECT(oh_table_kind(inside) == (before == OH_KIND_UNKNOWN ? k : before), "claim");
         break;
       }
       case 1: {
         bool done = oh_table_set_mixed(inside, inside + 8);
-        EXPECT(done == !heap && oh_table_kind(inside) == (heap ? before : asking ? OH_KIND_REPORTED : OH_KIND_MIXED), "mix %d -> %d", before, oh_table_kind(inside));
+        EXPECT(done == !heap && oh_table_kind(inside) == (heap     ? before
+                                                          : asking ? OH_KIND_REPORTED
+                                                                   : OH_KIND_MIXED),
+               "mix %d -> %d", before, oh_table_kind(inside));
         break;
       }
       case 2:
@@ -69,10 +74,15 @@ static void transitions(void)
     EXPECT(may_become(before, oh_table_kind(inside)), "%d -> %d", before, oh_table_kind(inside));
   }
   outheap_report(0, NULL, NULL);
-  EXPECT(oh_table_set_mixed(FAR(50), FAR(52) + 8) && oh_table_kind(FAR(52)) == OH_KIND_MIXED && oh_table_kind(FAR(53)) == OH_KIND_UNKNOWN, "several chunks");
-  __atomic_store_n(&oh_table[FAR(53) >> OH_CHUNK_LOG], OH_KIND_REPORTED, __ATOMIC_RELAXED); /* left over from a report */
+  EXPECT(oh_table_set_mixed(FAR(50), FAR(52) + 8) && oh_table_kind(FAR(52)) == OH_KIND_MIXED &&
+           oh_table_kind(FAR(53)) == OH_KIND_UNKNOWN,
+         "several chunks");
+  /* left over from a report */
+  __atomic_store_n(&oh_table[FAR(53) >> OH_CHUNK_LOG], OH_KIND_REPORTED, __ATOMIC_RELAXED);
   EXPECT(oh_pointer_is_markable_slow(FAR(53)) == false && oh_table_kind(FAR(53)) == OH_KIND_MIXED, "not healed");
-  EXPECT(oh_table_claim(FAR(55), OH_KIND_MAJOR) && !oh_table_set_mixed(FAR(54), FAR(56)) && oh_table_kind(FAR(54)) == OH_KIND_UNKNOWN, "all or nothing");
+  EXPECT(oh_table_claim(FAR(55), OH_KIND_MAJOR) && !oh_table_set_mixed(FAR(54), FAR(56)) &&
+           oh_table_kind(FAR(54)) == OH_KIND_UNKNOWN,
+         "all or nothing");
 }
 
 static void patterns(void)
@@ -86,7 +96,8 @@ static void patterns(void)
       case 1: a = ((uintptr_t)1 << OH_ADDRESS_BITS) + (a >> 20) - (a >> 21); break;
       case 2: a = (uintptr_t)major + (a & (2 * OH_CHUNK - 1)); break;
       case 3: a |= (uintptr_t)1 << 63; break;
-      case 4: a = (uintptr_t)major | a << OH_ADDRESS_BITS; break; /* looks like a pointer when its high bits are cut off */
+      /* looks like a pointer when its high bits are cut off */
+      case 4: a = (uintptr_t)major | a << OH_ADDRESS_BITS; break;
     }
     enum oh_kind k = a >> OH_CHUNK_LOG < OH_TABLE_ENTRIES ? (enum oh_kind)oh_table[a >> OH_CHUNK_LOG] : OH_KIND_FOREIGN;
     enum outheap_kind c = outheap_classify((void *)a);
@@ -99,9 +110,14 @@ static void patterns(void)
       default: EXPECT(c == OUTHEAP_FOREIGN, "%zx", (size_t)a);
     }
     /* A random pattern in the middle of nowhere is not tried, or the whole address space would be tainted. */
-    if (k != OH_KIND_UNKNOWN) EXPECT(oh_pointer_is_markable(a) == (k == OH_KIND_MAJOR) && oh_pointer_is_value(a) == (k == OH_KIND_MAJOR || k == OH_KIND_YOUNG || k == OH_KIND_VALUES), "%zx", (size_t)a);
+    if (k != OH_KIND_UNKNOWN)
+      EXPECT(oh_pointer_is_markable(a) == (k == OH_KIND_MAJOR) &&
+               oh_pointer_is_value(a) == (k == OH_KIND_MAJOR || k == OH_KIND_YOUNG || k == OH_KIND_VALUES),
+             "%zx", (size_t)a);
   }
-  EXPECT(outheap_classify(NULL) == OUTHEAP_UNKNOWN && !oh_pointer_is_markable(0) && outheap_classify(NULL) == (OH_TAINT ? OUTHEAP_FOREIGN : OUTHEAP_UNKNOWN), "NULL");
+  EXPECT(outheap_classify(NULL) == OUTHEAP_UNKNOWN && !oh_pointer_is_markable(0) &&
+           outheap_classify(NULL) == (OH_TAINT ? OUTHEAP_FOREIGN : OUTHEAP_UNKNOWN),
+         "NULL");
   outheap_free(OUTHEAP_MAJOR, major, OH_PAGE);
   outheap_free(OUTHEAP_VALUES, values, OH_PAGE);
 }
@@ -119,7 +135,8 @@ static void tainted(void)
     size_t bytes = (1 + try_below(&random, 3)) * OH_CHUNK;
     char *run = oh_space_alloc(OH_SPACE_POOLS, bytes, false, NULL);
     EXPECT(run != NULL, "no memory");
-    for (char *p = run; p < run + bytes; p += OH_PAGE) EXPECT(oh_table_kind((uintptr_t)p) == OH_KIND_MAJOR, "a tainted chunk in use");
+    for (char *p = run; p < run + bytes; p += OH_PAGE)
+      EXPECT(oh_table_kind((uintptr_t)p) == OH_KIND_MAJOR, "a tainted chunk in use");
     EXPECT(known || !oh_pointer_is_markable(next + 8), "it became heap");
     if (round % 3 == 0) oh_space_free(OH_SPACE_POOLS, run, bytes);
     oh_space_free(OH_SPACE_POOLS, first, OH_PAGE);
@@ -148,7 +165,9 @@ static size_t hits;
 static void taint_some(uintptr_t base, size_t bytes)
 {
   for (uintptr_t c = OH_ROUND_UP(base, OH_CHUNK); c < base + bytes; c += OH_CHUNK)
-    if (try_below(&hook_random, 3) == 0 && hits < sizeof hit / sizeof *hit && oh_table_kind(c) == OH_KIND_UNKNOWN && !oh_pointer_is_markable(c + 24)) hit[hits++] = c;
+    if (try_below(&hook_random, 3) == 0 && hits < sizeof hit / sizeof *hit && oh_table_kind(c) == OH_KIND_UNKNOWN &&
+        !oh_pointer_is_markable(c + 24))
+      hit[hits++] = c;
 }
 static void between(void)
 {
@@ -160,7 +179,8 @@ static void between(void)
     size_t bytes = (1 + try_below(&hook_random, 2)) * OH_CHUNK;
     char *p = oh_space_alloc(id, bytes, false, NULL);
     EXPECT(p != NULL, "no address space");
-    for (size_t k = 0; k < bytes && id != OH_SPACE_FOREIGN; k += OH_PAGE) EXPECT(oh_table_kind((uintptr_t)p + k) != OH_KIND_FOREIGN, "tainted");
+    for (size_t k = 0; k < bytes && id != OH_SPACE_FOREIGN; k += OH_PAGE)
+      EXPECT(oh_table_kind((uintptr_t)p + k) != OH_KIND_FOREIGN, "tainted");
     if (i % 50 == 0) EXPECT(outheap_reserve(5 * OH_CHUNK) == 0, "reserve");
   }
   oh_os_reserved = NULL;
@@ -182,7 +202,8 @@ static void *one_of_two(void *arg)
     result[me] = me == 0 ? oh_table_claim(FAR(200), OH_KIND_MAJOR) : oh_pointer_is_markable(FAR(200));
     __atomic_store_n(&turn[me], 3 * i + 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i + 1) {}
-    EXPECT(result[0] == result[1] && oh_table_kind(FAR(200)) == (result[0] ? OH_KIND_MAJOR : OH_KIND_FOREIGN), "claimed %d, marked %d", result[0], result[1]);
+    EXPECT(result[0] == result[1] && oh_table_kind(FAR(200)) == (result[0] ? OH_KIND_MAJOR : OH_KIND_FOREIGN),
+           "claimed %d, marked %d", result[0], result[1]);
     __atomic_store_n(&turn[me], 3 * i + 2, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&turn[!me], __ATOMIC_SEQ_CST) < 3 * i + 2) {}
     if (me == 0) __atomic_store_n(&oh_table[FAR(200) >> OH_CHUNK_LOG], 0, __ATOMIC_SEQ_CST);
@@ -209,7 +230,8 @@ static void *marker(void *arg)
   size_t me = (uintptr_t)arg;
   uint64_t random = try_seed + me;
   while (!__atomic_load_n(&stop, __ATOMIC_RELAXED) && seens[me] < SEEN) {
-    uintptr_t a = OH_ROUND_UP(oh_reserve_end((enum oh_space_id)try_below(&random, OH_SPACES)), OH_CHUNK) + try_below(&random, 3) * OH_CHUNK;
+    uintptr_t a = OH_ROUND_UP(oh_reserve_end((enum oh_space_id)try_below(&random, OH_SPACES)), OH_CHUNK) +
+                  try_below(&random, 3) * OH_CHUNK;
     if (a == 0 || try_below(&random, 50)) continue;
     if (!oh_pointer_is_markable(a + 8)) seen[me][seens[me]++] = a;
     else EXPECT(oh_table_kind(a) == OH_KIND_MAJOR, "marks");
@@ -227,7 +249,11 @@ static void *grower(void *arg)
     EXPECT(p != NULL, "no address space: %d", errno);
     for (size_t k = 0; k < bytes; k += OH_PAGE) {
       enum oh_kind e = oh_table_kind((uintptr_t)p + k);
-      EXPECT(id == OH_SPACE_FOREIGN ? e == OH_KIND_FOREIGN || e == OH_KIND_MIXED : id == OH_SPACE_VALUES ? e == OH_KIND_VALUES : id == OH_SPACE_YOUNG ? e == OH_KIND_YOUNG : e == OH_KIND_MAJOR, "kind %d", e);
+      EXPECT(id == OH_SPACE_FOREIGN  ? e == OH_KIND_FOREIGN || e == OH_KIND_MIXED
+             : id == OH_SPACE_VALUES ? e == OH_KIND_VALUES
+             : id == OH_SPACE_YOUNG  ? e == OH_KIND_YOUNG
+                                     : e == OH_KIND_MAJOR,
+             "kind %d", e);
     }
     if (try_below(&random, 4) == 0) oh_space_free(id, p, bytes);
   }
@@ -247,7 +273,8 @@ static void race(void)
 {
   try_threads(4, race_player);
   for (int m = 0; m < 2; m++)
-    for (size_t i = 0; i < seens[m]; i++) EXPECT(oh_table_kind(seen[m][i]) != OH_KIND_MAJOR, "%zx became heap", (size_t)seen[m][i]);
+    for (size_t i = 0; i < seens[m]; i++)
+      EXPECT(oh_table_kind(seen[m][i]) != OH_KIND_MAJOR, "%zx became heap", (size_t)seen[m][i]);
   printf("    %zu pointers met\n", seens[0] + seens[1]);
   oh_space_validate();
 }
@@ -268,12 +295,20 @@ static void reports(void)
   EXPECT(outheap_declare_values(m, m + 800) == 0, "declare");
   EXPECT(!oh_pointer_is_markable(far) && oh_table_kind(far) == OH_KIND_FOREIGN, "tainted before");
   outheap_report(3, sample, &sampled);
-  EXPECT(oh_table_kind(far) == OH_KIND_REPORTED && oh_pointer_is_value((uintptr_t)m + 8) && outheap_classify(m) == OUTHEAP_VALUES, "ask");
-  for (int i = 0; i < 10; i++) EXPECT(!oh_pointer_is_markable(far + 16) && !oh_pointer_is_markable(wild) && !oh_pointer_is_markable((uintptr_t)m + 8) && oh_pointer_is_markable((uintptr_t)heap), "marks");
-  EXPECT(sampled == 6 && (last == wild || last == far + 16), "%zu samples", sampled); /* values and the heap are not counted */
+  EXPECT(oh_table_kind(far) == OH_KIND_REPORTED && oh_pointer_is_value((uintptr_t)m + 8) &&
+           outheap_classify(m) == OUTHEAP_VALUES,
+         "ask");
+  for (int i = 0; i < 10; i++)
+    EXPECT(!oh_pointer_is_markable(far + 16) && !oh_pointer_is_markable(wild) &&
+             !oh_pointer_is_markable((uintptr_t)m + 8) && oh_pointer_is_markable((uintptr_t)heap),
+           "marks");
+  /* values and the heap are not counted */
+  EXPECT(sampled == 6 && (last == wild || last == far + 16), "%zu samples", sampled);
   EXPECT(!oh_pointer_is_markable(FAR(61)) && oh_table_kind(FAR(61)) == OH_KIND_REPORTED, "still tainted");
   EXPECT(outheap_report(0, NULL, NULL) == 21, "count");
-  EXPECT(oh_table_kind(far) == OH_KIND_MIXED && oh_table_kind(FAR(61)) == OH_KIND_MIXED && !oh_pointer_is_markable(far + 16) && sampled == 7, "%zu samples", sampled);
+  EXPECT(oh_table_kind(far) == OH_KIND_MIXED && oh_table_kind(FAR(61)) == OH_KIND_MIXED &&
+           !oh_pointer_is_markable(far + 16) && sampled == 7,
+         "%zu samples", sampled);
   EXPECT(oh_pointer_is_value((uintptr_t)m + 8), "value");
   EXPECT(outheap_withdraw_values(m, m + 800) == 0, "withdraw");
   outheap_free(OUTHEAP_FOREIGN, m, OH_PAGE);
