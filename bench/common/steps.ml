@@ -16,5 +16,6 @@ let metrics what =
 (* Points of the curve of all steps' processor times, which the report draws. *)
 let distribution what =
   List.iter
-    (fun percent -> Bench.metric (Printf.sprintf "distribution of %s: %g %%" what percent) (quantile true (percent /. 100.)) "ms")
+    (fun percent -> Bench.metric (Printf.sprintf "distribution of %s: %g %%" what percent)
+       (quantile true (percent /. 100.)) "ms")
     [ 50.; 75.; 90.; 95.; 99.; 99.5; 99.9; 99.95; 99.99; 99.995; 99.999; 100. ]

@@ -6,7 +6,8 @@
    Arguments: domains, threads, slots, steps of all domains together. *)
 
 external setup : slots:int -> unit = "contention_setup"
-external swap : int -> int ref -> bool = "contention_swap" [@@noalloc] (* false: what was in the slot is not as it was made *)
+(* false: what was in the slot is not as it was made *)
+external swap : int -> int ref -> bool = "contention_swap" [@@noalloc]
 external start_threads : int -> unit = "contention_start_threads"
 external stop_threads : unit -> int = "contention_stop_threads" (* how many roots they have deleted *)
 external clear : unit -> unit = "contention_clear"

@@ -44,7 +44,8 @@ type population = {
 let wrong p format = Printf.ksprintf (fun text -> Bench.fail "seed %d, value %d: %s" p.seed p.made text) format
 
 let population seed steps =
-  { seed; lots = Rng.create seed; elements = [||]; size = 0; made = 0; alive = Weak.create (steps + 2); ended = Bytes.make (steps + 2) 'n' }
+  { seed; lots = Rng.create seed; elements = [||]; size = 0; made = 0; alive = Weak.create (steps + 2);
+    ended = Bytes.make (steps + 2) 'n' }
 
 (* A new value, which nobody but the caller holds. *)
 let[@inline never] next_value p =
@@ -95,7 +96,8 @@ let check_collected p =
   for id = 1 to p.made do
     let ended = Bytes.get p.ended id = 'y' in
     if ended && Weak.check p.alive id then wrong p "value %d is alive, but its cell has been deleted" id;
-    if (not ended) && id mod 5 <> 0 && not (Weak.check p.alive id) then wrong p "value %d is gone, but a cell holds it" id
+    if (not ended) && id mod 5 <> 0 && not (Weak.check p.alive id) then
+      wrong p "value %d is gone, but a cell holds it" id
   done
 
 let rubbish = Atomic.make []

@@ -14,7 +14,8 @@ let value_for lots i = if Rng.From.below lots 2 = 0 then old_values.(i) else Byt
 let run steps seed =
   let lots = Rng.create seed in
   let cells = Array.init cells_count (fun i -> Cell.create (value_for lots i)) in
-  let check i = if not (String.equal (Cell.get cells.(i)) old_values.(i)) then Bench.fail "cell %d has lost its value" i in
+  let check i = if not (String.equal (Cell.get cells.(i)) old_values.(i)) then
+    Bench.fail "cell %d has lost its value" i in
   for _ = 1 to steps do
     let i = Rng.From.below lots cells_count in
     check i;

@@ -17,7 +17,8 @@ let () =
   let clock () = if domains = 1 then Bench.cpu () else Bench.thread_cpu () in
   let median_ns n =
     computations n 1;
-    Bench.median (List.init measurements (fun _ -> Bench.ns_per_operation ~clock ~seconds ~chunk:(1 + (20_000 / n)) (computations n)))
+    Bench.median (List.init measurements (fun _ ->
+      Bench.ns_per_operation ~clock ~seconds ~chunk:(1 + (20_000 / n)) (computations n)))
   in
   let found = Array.make domains [] in
   Domains.copies domains (fun i -> found.(i) <- List.map median_ns depths);

@@ -24,7 +24,8 @@ let () =
       ns
     in
     let in_batches name f =
-      let ns = List.map (fun batch -> measure (Printf.sprintf "%s, batch %d" name batch) (f batch)) [ 1; 10; 100; 1000 ] in
+      let ns = List.map (fun batch ->
+        measure (Printf.sprintf "%s, batch %d" name batch) (f batch)) [ 1; 10; 100; 1000 ] in
       Bench.metric (name ^ ", geometric mean") (List.fold_left ( *. ) 1. ns ** 0.25) "ns"
     in
     in_batches "create+delete" pairs;

@@ -6,7 +6,8 @@
 
 external setup : int -> 'a array -> unit = "remote_setup"
 external create_all : unit -> unit = "remote_create_all" [@@noalloc]
-external delete_stride : int -> int -> unit = "remote_delete_stride" [@@noalloc] (* every [stride]-th root from [first] on *)
+(* every [stride]-th root from [first] on *)
+external delete_stride : int -> int -> unit = "remote_delete_stride" [@@noalloc]
 external delete_in_blocking_section : unit -> unit = "remote_delete_in_blocking_section"
 external delete_by_thread : unit -> float = "remote_delete_by_thread" (* seconds, without the start of the thread *)
 

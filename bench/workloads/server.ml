@@ -63,7 +63,8 @@ let config _ args =
   | _ -> wrong_arguments
 
 (* A line of redis-benchmark's table: fields in quotes, with commas between them. *)
-let fields line = List.map (fun field -> String.trim (String.concat "" (String.split_on_char '"' field))) (String.split_on_char ',' line)
+let fields line = List.map (fun field -> String.trim (String.concat "" (String.split_on_char '"' field)))
+  (String.split_on_char ',' line)
 
 let report header line =
   match fields line with
@@ -94,7 +95,8 @@ let () =
   let n = string_of_int in
   let cpu = Bench.cpu () in
   let output =
-    run [| "redis-benchmark"; "-s"; socket; "-t"; "set,get"; "-n"; n requests; "-c"; n connections; "-P"; n pipeline; "-r"; n keys;
+    run [| "redis-benchmark"; "-s"; socket; "-t"; "set,get"; "-n"; n requests; "-c"; n connections; "-P"; n pipeline;
+           "-r"; n keys;
            "-d"; "64"; "--csv" |]
   in
   let cpu = Bench.cpu () -. cpu in

@@ -78,7 +78,8 @@ module Population = struct
   (* Forgets the share [1 - survival], and hands it to [bury]. *)
   let age p ~survival bury =
     let deaths = float p.size *. (1. -. survival) in
-    let deaths = int_of_float deaths + Bool.to_int (Rng.From.chance p.lots (deaths -. Float.of_int (int_of_float deaths))) in
+    let deaths = int_of_float deaths + Bool.to_int
+      (Rng.From.chance p.lots (deaths -. Float.of_int (int_of_float deaths))) in
     for _ = 1 to deaths do
       bury (remove_any p)
     done
@@ -131,7 +132,8 @@ let run rounds seed =
 
 let () =
   Array.iteri (fun i argument -> if i > 0 then read argument) Sys.argv;
-  if p.short_life land (p.short_life - 1) <> 0 then Bench.fail "short_life: a power of 2 is expected, not %d" p.short_life;
+  if p.short_life land (p.short_life - 1) <> 0 then
+    Bench.fail "short_life: a power of 2 is expected, not %d" p.short_life;
   let made = Array.make p.domains 0 in
   Bench.timed ~copies:p.domains (fun () -> Domains.copies p.domains (fun i -> made.(i) <- run (10 lsl p.n) i));
   Bench.metric "roots created" (float made.(0)) ""

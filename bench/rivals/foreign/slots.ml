@@ -9,7 +9,8 @@ external delete : int -> unit = "slots_delete" [@@noalloc]
 external fill : int -> int -> 'a -> unit = "slots_fill" [@@noalloc]
 (** [fill first last v]: new roots that hold [v] in the slots without a root of [first, last). *)
 
-external fill_from : 'a array -> unit = "slots_fill_from" [@@noalloc] (* slot i: a new root that holds the i-th element *)
+(* slot i: a new root that holds the i-th element *)
+external fill_from : 'a array -> unit = "slots_fill_from" [@@noalloc]
 external shuffle : unit -> unit = "slots_shuffle" [@@noalloc] (* the roots change places at random *)
 external delete_all : unit -> unit = "slots_delete_all" [@@noalloc]
 

@@ -7,7 +7,8 @@ let megabytes = Bench.int_argument 1 ~default:500
 (* Once in a while a block that is too large for the pools of OCaml 5: a word in fifteen. *)
 let block i fields = Array.make (if i mod 1600 = 0 then 100 + Rng.below 1700 else fields) i
 
-let slots = megabytes * 1_000_000 / 8 / 18 (* words for each: blocks of 7 and of 8 words, 1.2 of large ones, 2 in the arrays *)
+(* words for each: blocks of 7 and of 8 words, 1.2 of large ones, 2 in the arrays *)
+let slots = megabytes * 1_000_000 / 8 / 18
 
 let step name f =
   let start = Bench.cpu () in

@@ -31,7 +31,8 @@ let count (roots : Obj.t array) =
   metric "skipped: young" (fun c -> c.young);
   metric "skipped: static" (fun c -> c.static);
   metric "skipped: foreign" (fun c -> c.foreign);
-  Bench.metric "skipped: static, share" (100. *. float (after.static - before.static) /. float (after.seen - before.seen)) "%";
+  Bench.metric "skipped: static, share" (100. *. float (after.static - before.static) /. float
+                                         (after.seen - before.seen)) "%";
   Bench.metric "cache lines saved" (float (after.lines - before.lines) /. n) ""
 
 let () =

@@ -78,7 +78,8 @@ let check_all p = Array.iter (check p.side) p.cells
 
 (* Values of roots that were deleted must go, in each of the ways; `live` is what must stay. *)
 let check_collected side =
-  let ways = [ "here", side.delete; "without the lock", side.delete_nolock; "elsewhere", fun r -> ignore (side.delete_elsewhere [| r |]) ] in
+  let ways = [ "here", side.delete; "without the lock", side.delete_nolock; "elsewhere", fun r ->
+                 ignore (side.delete_elsewhere [| r |]) ] in
   let n = 3000 in
   List.iter
     (fun (way, delete) ->
@@ -95,7 +96,8 @@ let check_collected side =
         if not (Weak.check weak i) then fail "%s: the value of a live root was collected" side.name
       done;
       if way = "elsewhere" then
-        for i = 0 to (n / 500) - 1 do if not (side.delete_elsewhere (Array.sub roots (i * 500) 500)) then fail "no thread" done
+        for i = 0 to (n / 500) - 1 do if not (side.delete_elsewhere (Array.sub roots (i * 500) 500)) then
+          fail "no thread" done
       else Array.iter delete roots;
       for _ = 1 to 3 do Gc.full_major () done;
       for i = 0 to n - 1 do
@@ -189,7 +191,8 @@ let teardown a b =
     List.iter end_all [ pa; pb ];
     Gc.full_major ()
   in
-  let both () = List.iter (fun s -> s.teardown (); Gc.full_major ()) and again = List.iter (fun s -> if not (s.setup ()) then fail "%s" (s.error ())) in
+  let both () = List.iter (fun s -> s.teardown (); Gc.full_major ()) and again = List.iter (fun s ->
+    if not (s.setup ()) then fail "%s" (s.error ())) in
   List.iter
     (fun (down, up) ->
       round a b;
@@ -215,7 +218,8 @@ let teardown_a a b =
 
 (* Roots of one side are used and ended through the other (copies of one version). *)
 let crossed a b =
-  let through maker user = { maker with get = user.get; modify = user.modify; delete = user.delete; delete_nolock = user.delete_nolock;
+  let through maker user = { maker with get = user.get; modify = user.modify; delete = user.delete;
+                             delete_nolock = user.delete_nolock;
                                         delete_elsewhere = user.delete_elsewhere } in
   alone (through a b) (through b a);
   if Par.multicore then domains (through a b) (through b a);
@@ -223,7 +227,8 @@ let crossed a b =
 
 (* The same where the user's copy has never been set up. *)
 let crossed_idle a b =
-  let check_ended delete = check_collected { a with delete; delete_nolock = b.delete_nolock; delete_elsewhere = b.delete_elsewhere } in
+  let check_ended delete = check_collected { a with delete; delete_nolock = b.delete_nolock;
+                                             delete_elsewhere = b.delete_elsewhere } in
   let p = player { a with delete = b.delete } ~seed:3 ~size:20000 in
   check_ended b.delete;
   check_all p;
@@ -254,13 +259,16 @@ let late a b =
   for i = 0 to 2999 do if Weak.check weak i then fail "%s: a deleted root keeps its value" b.name done
 
 let scenarios =
-  [ "alone", alone; "threads", threads; "domains", domains; "teardown", teardown; "teardown-a", teardown_a; "late", late; "crossed", crossed;
+  [ "alone", alone; "threads", threads; "domains", domains; "teardown", teardown; "teardown-a", teardown_a;
+    "late", late; "crossed", crossed;
     "crossed-idle", crossed_idle ]
 
 let main () =
-  let scenario, order = match Sys.argv with [| _; s; o |] -> s, o | _ -> prerr_endline "usage: PROGRAM SCENARIO ORDER"; exit 2 in
+  let scenario, order = match Sys.argv with [| _; s; o |] -> s, o | _ -> prerr_endline "usage: PROGRAM SCENARIO ORDER";
+    exit 2 in
   let a = side "a" and b = side "b" in
   let set_up s = if not (s.setup ()) then fail "%s: set-up refused: %s" s.name (s.error ()) in
-  (match order with "ab" -> set_up a; set_up b | "ba" -> set_up b; set_up a | "a" -> set_up a | "b" -> set_up b | _ -> exit 2);
+  (match order with "ab" -> set_up a; set_up b | "ba" -> set_up b; set_up a | "a" -> set_up a | "b" -> set_up b
+     | _ -> exit 2);
   List.assoc scenario scenarios a b;
   Printf.printf "%s %s done\n" scenario order

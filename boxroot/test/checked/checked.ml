@@ -108,9 +108,11 @@ let misuses =
        [ "double delete"; "called at deletions.c:201"; at_101; "deleted at uses.c:303" ]);
     ("moved-get", moved, get_here, [ "use after delete"; "called at uses.c:301"; at_101; "deleted at uses.c:303" ]);
     ("by-pointer", (fun () -> let r = create_by_pointer 0 in delete_by_pointer r; r), delete_by_pointer,
-     [ "double delete"; "called at k_delete_by_pointer in "; "created at k_create_by_pointer in "; "deleted at k_delete_by_pointer in " ]);
+     [ "double delete"; "called at k_delete_by_pointer in "; "created at k_create_by_pointer in ";
+       "deleted at k_delete_by_pointer in " ]);
     ("handle-double-delete", by_handle delete_in, (fun r -> delete_in (domain_here ()) r),
-       [ "boxroot_delete: double delete"; "called at deletions.c:204"; "created at creations.c:103"; "deleted at deletions.c:204" ]);
+       [ "boxroot_delete: double delete"; "called at deletions.c:204"; "created at creations.c:103";
+         "deleted at deletions.c:204" ]);
     ("handle-get", by_handle (fun d r -> ignore d; delete_here r), get_here,
        [ "use after delete"; "called at uses.c:301"; "created at creations.c:103"; "deleted at deletions.c:201" ]);
     ("write", gone delete_here,
@@ -227,7 +229,8 @@ let keeps_nothing_alive () =
         let deleted = if Par.multicore && w = 3 then min n 20 else n in
         for _ = 1 to 4 do Gc.full_major () done;
         if !finalised <> deleted then fail "way %d, %d slices: %d of %d values were let go" w slices !finalised deleted;
-        for i = 0 to deleted - 1 do if not (reads_odd roots.(i)) then fail "way %d: a deleted root holds a pointer" w done;
+        for i = 0 to deleted - 1 do if not (reads_odd roots.(i)) then
+          fail "way %d: a deleted root holds a pointer" w done;
         Array.iteri (fun i r -> if not (String.equal (get r) (text i)) then fail "root %d lost its value" i) others;
         Array.iter delete others;
         for i = deleted to n - 1 do delete roots.(i) done

@@ -35,7 +35,9 @@ let contains s sub =
 let expect_fault name parts =
   match run_self name with
   | Unix.WSIGNALED s, said when s = Sys.sigabrt ->
-      List.iter (fun part -> if not (contains said part) then Root.fail "expected a message with \"%s\", got: %s" part said) ("boxroot: " :: parts);
+      List.iter (fun part ->
+        if not (contains said part) then Root.fail "expected a message with \"%s\", got: %s" part said)
+          ("boxroot: " :: parts);
       print_string said
   | _, said -> Root.fail "the fault was not detected: %s" said
 

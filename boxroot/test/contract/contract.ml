@@ -55,7 +55,8 @@ let left w =
 
 let expect_collected what w =
   for _ = 1 to 8 do if left w > 0 then Gc.full_major () done;
-  if left w > 0 then fail "%s: %d of %d values are never collected although their roots were deleted" what (left w) (Weak.length w)
+  if left w > 0 then fail "%s: %d of %d values are never collected although their roots were deleted" what (left w)
+    (Weak.length w)
 
 (* --- threads whose domain has ended
    ------------------------------------------------------------------------------------- *)
@@ -146,7 +147,8 @@ let domains_that_come_and_go () =
   let kept = Array.init rounds (fun _ -> one ()) in
   for _ = 1 to 3 do Gc.full_major () done;
   Gc.compact ();
-  let grown = resident_kb () - resident and pools = (rounds + 10) * 16 and more = (bytes_reserved () - reserved) / 1024 in
+  let grown = resident_kb () - resident and pools = (rounds + 10) * 16
+  and more = (bytes_reserved () - reserved) / 1024 in
   Printf.printf "%d domains: resident +%d KB, address space +%d KB\n" rounds grown more;
   if grown > pools + 8192 then fail "%d KB more are resident for %d roots in as many pools" grown rounds;
   if (not (is_rival ())) && more > (pools * 2) + 8192 then fail "%d KB more of address space for %d roots" more rounds;
@@ -202,8 +204,10 @@ let forced_collections () =
   let roots = Array.init n (fun i -> create_or_fail held.(i)) in
   Array.iteri (fun i _ -> held.(i) <- ref 0) held;
   let in_roots = measure () in
-  Printf.printf "promoted in three cycles after forced collections: %.0f words beside an array, %.0f beside roots\n" in_array in_roots;
-  if in_roots > in_array then fail "the collector rests after forced collections: %.0f words, beside an array %.0f" in_roots in_array;
+  Printf.printf "promoted in three cycles after forced collections: %.0f words beside an array, %.0f beside roots\n"
+    in_array in_roots;
+  if in_roots > in_array then
+    fail "the collector rests after forced collections: %.0f words, beside an array %.0f" in_roots in_array;
   Array.iteri (fun i r -> if !(get r : int ref) <> i then fail "a root lost its value") roots;
   delete_all roots
 
@@ -241,7 +245,9 @@ let flood ~keep () =
   Printf.printf "%d deletions carried out in %d steps, %d at most\n" (deleted () - before) !steps !largest;
   if deleted () - before < k then fail "%d of %d deletions were carried out" (deleted () - before) k;
   if keep > 0 && k > 400_000 && !largest > 250_000 then fail "%d deletions were carried out in one pause" !largest;
-  Array.iteri (fun i r -> if keep > 0 && i mod keep = 0 then begin if (get r : int) <> i then fail "root %d lost its value" i; delete r end) roots;
+  Array.iteri (fun i r ->
+    if keep > 0 && i mod keep = 0 then begin if (get r : int) <> i then fail "root %d lost its value" i;
+      delete r end) roots;
   for _ = 1 to 4 do Gc.full_major () done;
   expect_few_pools ()
 

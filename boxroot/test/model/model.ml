@@ -31,7 +31,8 @@ let life label seed count =
 
 (* A domain plays, starts its successor, and ends with its roots left to whoever comes. *)
 let rec dynasty d generation () =
-  let p = life (Printf.sprintf "%d/%d" d generation) (mix ((!seed * 64) + (generation * 8) + d) land 0xffffff) (!steps / !lives) in
+  let p = life (Printf.sprintf "%d/%d" d generation) (mix ((!seed * 64) + (generation * 8) + d) land 0xffffff)
+    (!steps / !lives) in
   if generation + 1 < !lives then start d (generation + 1);
   if generation land 1 = 0 then begin
     (* in the middle of a cycle, with young roots *)
@@ -66,7 +67,8 @@ let settle p =
       go n
     end
     else if customs_alive () > 0 then
-      if n = 0 then complain p (Printf.sprintf "%d custom blocks are never collected although no root is left" (customs_alive ()))
+      if n = 0 then complain p (Printf.sprintf "%d custom blocks are never collected although no root is left"
+                                (customs_alive ()))
       else begin
         Root.delete_elsewhere_done ();
         ignore (Root.pools_in_use ());
@@ -78,11 +80,14 @@ let settle p =
 
 let () =
   Arg.parse
-    [ ("--seed", Arg.Set_int seed, "N"); ("--steps", Arg.Set_int steps, "N per domain"); ("--domains", Arg.Set_int domains, "N");
+    [ ("--seed", Arg.Set_int seed, "N"); ("--steps", Arg.Set_int steps, "N per domain");
+      ("--domains", Arg.Set_int domains, "N");
       ("--threads", Arg.Set_int threads, "N per domain"); ("--lives", Arg.Set_int lives, "N domains after one another");
-      ("--idle-main", Arg.Set idle_main, " the main domain does not use the library"); ("--full-every", Arg.Set_int full_every, "N steps");
+      ("--idle-main", Arg.Set idle_main, " the main domain does not use the library");
+      ("--full-every", Arg.Set_int full_every, "N steps");
       ("--no-restart", Arg.Clear restarts, " no boxroot_teardown in mid-course");
-      ("--no-ephemerons", Arg.Clear ephemerons, " no weak pointers: the runtime of OCaml 5 can fail on them when domains end");
+      ("--no-ephemerons", Arg.Clear ephemerons,
+       " no weak pointers: the runtime of OCaml 5 can fail on them when domains end");
       ("--trace", Arg.Set trace, " print each step") ]
     (fun s -> raise (Arg.Bad s))
     "model";
@@ -91,9 +96,11 @@ let () =
     seed := 1 + Random.bits ()
   end;
   if (!domains > 1 || !lives > 1 || !idle_main) && not Par.multicore then Root.skip "needs OCaml 5";
-  Printf.printf "model --seed %d --steps %d --domains %d --threads %d --lives %d%s --full-every %d\n%!" !seed !steps !domains !threads !lives
+  Printf.printf "model --seed %d --steps %d --domains %d --threads %d --lives %d%s --full-every %d\n%!" !seed !steps
+    !domains !threads !lives
     (String.concat ""
-       [ (if !idle_main then " --idle-main" else ""); (if !restarts then "" else " --no-restart"); (if !ephemerons then "" else " --no-ephemerons") ])
+       [ (if !idle_main then " --idle-main" else ""); (if !restarts then "" else " --no-restart");
+         (if !ephemerons then "" else " --no-ephemerons") ])
     !full_every;
   for d = 1 to !domains - 1 do start d 0 done;
   if !idle_main then start 0 0 else bequeath (life "0/0" !seed !steps);
@@ -130,4 +137,5 @@ let () =
   Gc.full_major ();
   let left = Root.pools_in_use () in
   Printf.printf "done: %d roots were left to the end, %d pools in use after\n%!" count left;
-  if left > 64 + (8 * !domains * !lives) then complain p (Printf.sprintf "%d pools are in use although no root is left" left)
+  if left > 64 + (8 * !domains * !lives) then
+    complain p (Printf.sprintf "%d pools are in use although no root is left" left)

@@ -38,8 +38,10 @@ type player = {
 let next_number = Atomic.make 0
 
 let player label seed =
-  { label; seed; number = Atomic.fetch_and_add next_number 1; random = seed; serial = 0; step = 0; doing = "start"; target = 50; n = 0;
-    roots = Array.make room Root.none; kind = Array.make room Immediate; id = Array.make room 0; aux = Array.make room 0 }
+  { label; seed; number = Atomic.fetch_and_add next_number 1; random = seed; serial = 0; step = 0; doing = "start";
+    target = 50; n = 0;
+    roots = Array.make room Root.none; kind = Array.make room Immediate; id = Array.make room 0;
+      aux = Array.make room 0 }
 
 (* splitmix, on 63 bits *)
 let mix z =

@@ -80,7 +80,8 @@ let burst p =
   ignore (opaque !keep)
 
 let minor_sizes = [| 1024; 4096; 8192; 32768 |]
-let resize_minor p = Gc.set { (Gc.get ()) with minor_heap_size = minor_sizes.(random p 4); space_overhead = 40 + random p 160 }
+let resize_minor p = Gc.set { (Gc.get ()) with minor_heap_size = minor_sizes.(random p 4);
+                              space_overhead = 40 + random p 160 }
 
 let thoroughly p f =
   f ();
@@ -102,7 +103,8 @@ let restart p =
       r <> Root.none || customs_alive () > 0
     do
       incr tries;
-      if !tries > 10_000 then complain p (Printf.sprintf "%d custom blocks are never collected although no root is left" (customs_alive ()));
+      if !tries > 10_000 then
+        complain p (Printf.sprintf "%d custom blocks are never collected although no root is left" (customs_alive ()));
       Gc.full_major ()
     done;
     Root.delete_elsewhere_done ();
@@ -119,13 +121,16 @@ let restart p =
   end
 
 let operations =
-  [| (120, "create", create); (90, "delete", delete_some); (30, "modify", modify); (12, "modify often", modify_often); (25, "bump", bump);
-     (15, "exchange values", exchange_values); (15, "duplicate", duplicate); (6, "reference", keep_reference); (6, "batch", batch);
+  [| (120, "create", create); (90, "delete", delete_some); (30, "modify", modify); (12, "modify often", modify_often);
+     (25, "bump", bump);
+     (15, "exchange values", exchange_values); (15, "duplicate", duplicate); (6, "reference", keep_reference);
+     (6, "batch", batch);
      (4, "storm", storms); (8, "born", collect_born); (40, "exchange", exchange); (10, "burst", burst);
      (10, "minor", fun p -> thoroughly p Gc.minor);
      (16, "slice", fun p -> thoroughly p (fun () -> ignore (Gc.major_slice (random p 5000))));
      (2, "major", fun p -> thoroughly p Gc.major); (2, "full major", fun p -> thoroughly p Gc.full_major);
-     (1, "compact", fun p -> if one_in p 3 then thoroughly p Root.compact); (1, "resize", fun p -> if one_in p 4 then resize_minor p);
+     (1, "compact", fun p -> if one_in p 3 then thoroughly p Root.compact);
+     (1, "resize", fun p -> if one_in p 4 then resize_minor p);
      (8, "nap", fun p -> Root.nap (if one_in p 4 then random p 50 else 0)); (4, "inherit", fun p -> inherit_some p 20);
      (1, "restart", fun p -> if one_in p 2 then restart p) |]
 

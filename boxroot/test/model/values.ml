@@ -12,17 +12,25 @@ external abstract : int -> int -> Obj.t = "m_abstract"
 external abstract_is : Obj.t -> int -> int -> bool = "m_abstract_is" [@@noalloc]
 
 type kind =
-  | Immediate | Small | Text | Long_text | Large | Large_of_blocks | Static | Static_c | Closure | Infix | Lazy_value | Lazy_forced | Lazy_float
-  | Continuation | Abstract | Large_abstract | Custom | Large_custom | Owner | Begetter | Float | Float_array | Int64 | Bigarray | Object
+  | Immediate | Small | Text | Long_text | Large | Large_of_blocks | Static | Static_c | Closure | Infix | Lazy_value
+  | Lazy_forced | Lazy_float
+  | Continuation | Abstract | Large_abstract | Custom | Large_custom | Owner | Begetter | Float | Float_array | Int64
+  | Bigarray | Object
   | Exception | Local_exception | List | Tree | Cycle | Table | Ephemeron | Weak | Mutable
 
 let names =
-  [| (Immediate, "immediate"); (Small, "small"); (Text, "text"); (Long_text, "long text"); (Large, "large"); (Large_of_blocks, "large of blocks");
-     (Static, "static"); (Static_c, "static of C"); (Closure, "closure"); (Infix, "infix"); (Lazy_value, "lazy"); (Lazy_forced, "forced lazy");
-     (Lazy_float, "forced lazy float"); (Continuation, "continuation"); (Abstract, "abstract"); (Large_abstract, "large abstract");
-     (Custom, "custom"); (Large_custom, "large custom"); (Owner, "owner of a root"); (Begetter, "begetter of a root"); (Float, "float");
-     (Float_array, "float array"); (Int64, "int64"); (Bigarray, "bigarray"); (Object, "object"); (Exception, "exception");
-     (Local_exception, "local exception"); (List, "list"); (Tree, "tree"); (Cycle, "cycle"); (Table, "table"); (Ephemeron, "ephemeron");
+  [| (Immediate, "immediate"); (Small, "small"); (Text, "text"); (Long_text, "long text"); (Large, "large");
+     (Large_of_blocks, "large of blocks");
+     (Static, "static"); (Static_c, "static of C"); (Closure, "closure"); (Infix, "infix"); (Lazy_value, "lazy");
+     (Lazy_forced, "forced lazy");
+     (Lazy_float, "forced lazy float"); (Continuation, "continuation"); (Abstract, "abstract");
+     (Large_abstract, "large abstract");
+     (Custom, "custom"); (Large_custom, "large custom"); (Owner, "owner of a root"); (Begetter, "begetter of a root");
+     (Float, "float");
+     (Float_array, "float array"); (Int64, "int64"); (Bigarray, "bigarray"); (Object, "object");
+     (Exception, "exception");
+     (Local_exception, "local exception"); (List, "list"); (Tree, "tree"); (Cycle, "cycle"); (Table, "table");
+     (Ephemeron, "ephemeron");
      (Weak, "weak"); (Mutable, "mutable") |]
 
 let kinds = Array.map fst names
@@ -45,7 +53,8 @@ let rec even_static n = if n = 0 then "even" else odd_static (n - 1)
 and odd_static n = if n = 0 then "odd" else even_static (n - 1)
 
 let statics : Obj.t array =
-  [| Obj.repr "static text"; Obj.repr (1, 2, 3); Obj.repr [ 1; 2; 3 ]; Obj.repr [||]; Obj.repr even_static; Obj.repr odd_static; Obj.repr 3.25;
+  [| Obj.repr "static text"; Obj.repr (1, 2, 3); Obj.repr [ 1; 2; 3 ]; Obj.repr [||]; Obj.repr even_static;
+     Obj.repr odd_static; Obj.repr 3.25;
      Obj.repr [| 1.; 2. |]; Obj.repr (Some "x"); Obj.repr (opaque ref) |]
 
 let make_infix id =
@@ -57,11 +66,13 @@ let make_infix id =
 
 let () = assert (Obj.tag (make_infix 1) = Obj.infix_tag)
 
-let rec tree depth id = if depth = 0 then Leaf id else Node (tree (depth - 1) (id + 1), string_of_int id, tree (depth - 1) (id + 2))
+let rec tree depth id = if depth = 0 then Leaf id
+  else Node (tree (depth - 1) (id + 1), string_of_int id, tree (depth - 1) (id + 2))
 
 let rec tree_is depth id = function
   | Leaf n -> depth = 0 && n = id
-  | Node (l, s, r) -> depth > 0 && s = string_of_int id && tree_is (depth - 1) (id + 1) l && tree_is (depth - 1) (id + 2) r
+  | Node (l, s, r) -> depth > 0 && s = string_of_int id && tree_is (depth - 1) (id + 1) l
+      && tree_is (depth - 1) (id + 2) r
 
 let letter id = Char.chr (97 + (id mod 26))
 
@@ -72,7 +83,8 @@ let make kind id : Obj.t =
   | Text -> Obj.repr (String.make (id mod 50) (letter id))
   | Long_text -> Obj.repr (Bytes.make (3000 + (id mod 1000)) (letter id))
   | Large -> Obj.repr (Array.init (300 + (id mod 300)) (fun i -> id + i))
-  | Large_of_blocks -> Obj.repr (Array.init 280 (fun i -> if i land 15 = 0 then Obj.repr (string_of_int (id + i)) else Obj.repr (id + i)))
+  | Large_of_blocks -> Obj.repr (Array.init 280 (fun i ->
+    if i land 15 = 0 then Obj.repr (string_of_int (id + i)) else Obj.repr (id + i)))
   | Static -> statics.(id mod Array.length statics)
   | Static_c -> Root.c_static ()
   | Closure ->
@@ -113,7 +125,8 @@ let make kind id : Obj.t =
   | Exception -> Obj.repr (Boom (id, string_of_int id))
   | Local_exception ->
       let module M = struct exception Inner of int * string end in
-      Obj.repr (M.Inner (id, string_of_int id), fun e -> match e with M.Inner (n, s) -> n = id && s = string_of_int id | _ -> false)
+      Obj.repr (M.Inner (id, string_of_int id), fun e -> match e with M.Inner (n, s) -> n = id && s = string_of_int id
+                  | _ -> false)
   | List -> Obj.repr (List.init (if id land 63 = 0 then 3000 else id mod 60) (fun i -> string_of_int (id + i)))
   | Tree -> Obj.repr (tree 5 id)
   | Cycle ->
@@ -172,14 +185,16 @@ let is kind id aux (v : Obj.t) =
       !ok
   | Static -> v == statics.(id mod Array.length statics)
   | Static_c -> v == Root.c_static () && int_is (Obj.field v 0) 1789 && int_is (Obj.field v 1) 1848
-  | Closure -> Obj.is_block v && Obj.tag v = Obj.closure_tag && (Obj.obj v : int -> string * int) 7 = (string_of_int id, id + 7)
+  | Closure -> Obj.is_block v && Obj.tag v = Obj.closure_tag && (Obj.obj v : int -> string * int) 7 =
+      (string_of_int id, id + 7)
   | Infix ->
       Obj.is_block v && Obj.tag v = Obj.infix_tag
       && (Obj.obj v : int -> string) 0 = string_of_int id ^ "g"
       && (Obj.obj v : int -> string) 1 = string_of_int id
   | Lazy_value | Lazy_forced -> Obj.is_block v && Lazy.force (Obj.obj v : string Lazy.t) = string_of_int id
   | Lazy_float -> Obj.is_block v && Lazy.force (Obj.obj v : float Lazy.t) = float_of_int id
-  | Continuation -> if Par.has_continuations then Obj.is_block v && Obj.tag v = 245 else text_is v (string_of_int (id + aux))
+  | Continuation -> if Par.has_continuations then Obj.is_block v && Obj.tag v = 245
+      else text_is v (string_of_int (id + aux))
   | Abstract -> abstract_is v id (1 + (id mod 8))
   | Large_abstract -> abstract_is v id 400
   | Custom | Large_custom | Begetter -> custom_is v aux id
@@ -194,7 +209,8 @@ let is kind id aux (v : Obj.t) =
             let ok = ref true in
             Array.iteri (fun i x -> if x <> float_of_int (id + i) then ok := false) (Obj.obj v : float array);
             !ok)
-  | Int64 -> Obj.is_block v && Obj.tag v = Obj.custom_tag && (Obj.obj v : int64) = Int64.add (Int64.of_int id) 4_000_000_000L
+  | Int64 -> Obj.is_block v && Obj.tag v = Obj.custom_tag && (Obj.obj v : int64) =
+      Int64.add (Int64.of_int id) 4_000_000_000L
   | Bigarray ->
       Obj.is_block v && Obj.tag v = Obj.custom_tag
       &&
@@ -213,7 +229,8 @@ let is kind id aux (v : Obj.t) =
       test e
   | List ->
       let n = if id land 63 = 0 then 3000 else id mod 60 in
-      let rec go i (v : Obj.t) = if i = n then int_is v 0 else tuple v 2 && text_is (Obj.field v 0) (string_of_int (id + i)) && go (i + 1) (Obj.field v 1) in
+      let rec go i (v : Obj.t) = if i = n then int_is v 0
+        else tuple v 2 && text_is (Obj.field v 0) (string_of_int (id + i)) && go (i + 1) (Obj.field v 1) in
       go 0 v
   | Tree -> Obj.is_block v && tree_is 5 id (Obj.obj v)
   | Cycle ->
@@ -235,5 +252,6 @@ let is kind id aux (v : Obj.t) =
       tuple v 2
       &&
       let s, w = (Obj.obj v : string * string Weak.t) in
-      s = string_of_int id && Weak.get w 0 = Some s && (match Weak.get w 1 with None -> true | Some t -> t = string_of_int (id + 1))
+      s = string_of_int id && Weak.get w 0 = Some s && (match Weak.get w 1 with None -> true
+                                                          | Some t -> t = string_of_int (id + 1))
   | Mutable -> tuple v 1 && !(Obj.obj v : (int * string) ref) = (aux, string_of_int id)

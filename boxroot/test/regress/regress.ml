@@ -13,19 +13,29 @@ let () =
   Root.main
     ([ ("domain-exit-idle-main", domain_exit_idle_main); ("domain-exit-used-main", domain_exit_used_main);
        ("domain-exit-mid-cycle", domain_exit_mid_cycle); ("domain-exit-last-words", domain_exit_last_words);
-       ("deleted-between-cycles", deleted_between_cycles); ("churn-idle-main", churn_domains ~main_uses:false); ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
-       ("finaliser-deletes-in-minor", finaliser_deletes ~major:false); ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
+       ("deleted-between-cycles", deleted_between_cycles); ("churn-idle-main", churn_domains ~main_uses:false);
+       ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
+       ("finaliser-deletes-in-minor", finaliser_deletes ~major:false);
+       ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
        ("finaliser-of-the-young", finaliser_young);
-       ("infix-while-visited", infix_while_moving ~later:false); ("infix-after-visit", infix_while_moving ~later:true); ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
-       ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false); ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
+       ("infix-while-visited", infix_while_moving ~later:false); ("infix-after-visit", infix_while_moving ~later:true);
+       ("no-memory-once", out_of_memory ~domains:false ~mode:1 ~always:false);
+       ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false);
+       ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
        ("no-memory-in-hooks-for-long", out_of_memory ~domains:false ~mode:2 ~always:true);
        ("no-memory-for-domains", no_memory_for_domains); ("reuse", reuse); ("reuse-in-two-waves", reuse_in_two_waves);
-       ("reuse-after-remote-deletion", reuse_after_remote_deletion); ("give-back-local", give_back_local); ("give-back-no-lock", give_back_nolock);
+       ("reuse-after-remote-deletion", reuse_after_remote_deletion); ("give-back-local", give_back_local);
+       ("give-back-no-lock", give_back_nolock);
        ("give-back-elsewhere", give_back_elsewhere); ("give-back-other-domain", give_back_other_domain);
-       ("give-back-ended-domain", give_back_ended_domain); ("barrier-delete", barrier_delete); ("barrier-modify", barrier_modify);
-       ("barrier-modify-immediate", barrier_modify_immediate); ("barrier-no-lock", barrier_nolock); ("barrier-elsewhere", barrier_elsewhere);
-       ("barrier-exchange", barrier_exchange); ("barrier-mixed", barrier_mixed); ("barrier-other-domain", barrier_other_domain);
-       ("pages-of-4k", pages 4096 false); ("pages-of-16k", pages 16384 false); ("pages-of-64k", pages 65536 false); ("pages-of-2m", pages 2097152 false);
-       ("pages-refused", pages 0 true); ("use-after-teardown", misuse_after_teardown_release); ("hooks-replaced", hooks_replaced);
+       ("give-back-ended-domain", give_back_ended_domain); ("barrier-delete", barrier_delete);
+       ("barrier-modify", barrier_modify);
+       ("barrier-modify-immediate", barrier_modify_immediate); ("barrier-no-lock", barrier_nolock);
+       ("barrier-elsewhere", barrier_elsewhere);
+       ("barrier-exchange", barrier_exchange); ("barrier-mixed", barrier_mixed);
+       ("barrier-other-domain", barrier_other_domain);
+       ("pages-of-4k", pages 4096 false); ("pages-of-16k", pages 16384 false); ("pages-of-64k", pages 65536 false);
+       ("pages-of-2m", pages 2097152 false);
+       ("pages-refused", pages 0 true); ("use-after-teardown", misuse_after_teardown_release);
+       ("hooks-replaced", hooks_replaced);
        ("hooks-replaced-under-sleeper", hooks_replaced_under_sleeper) ]
     @ misuse_tests @ if Process.is_rerun then misuse_doers else [])

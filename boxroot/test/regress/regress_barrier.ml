@@ -28,7 +28,8 @@ let barrier way () =
     done;
     if round land 2 = 0 then Gc.major () else Gc.full_major ();
     churn 1500;
-    Array.iteri (fun i s -> if not (String.equal s (text i)) then fail "round %d: the value of root %d was lost: %S" round i s) values;
+    Array.iteri (fun i s ->
+      if not (String.equal s (text i)) then fail "round %d: the value of root %d was lost: %S" round i s) values;
     check "left" roots;
     delete_all roots
   done
@@ -68,6 +69,7 @@ let barrier_other_domain () =
         done);
     if round land 1 = 0 then Gc.major () else Gc.full_major ();
     churn 1500;
-    Array.iteri (fun i s -> if not (String.equal s (text i)) then fail "round %d: the value of root %d was lost: %S" round i s) values;
+    Array.iteri (fun i s ->
+      if not (String.equal s (text i)) then fail "round %d: the value of root %d was lost: %S" round i s) values;
     Array.iteri (fun i r -> if i land 1 = 1 then (if not (is_text r i) then fail "modified root %d" i; delete r)) roots
   done

@@ -47,7 +47,8 @@ let domain_exit_mid_cycle () =
     let values = Array.make 300 "" in
     for i = 0 to 299 do
       values.(i) <- get roots.(i);
-      match i land 3 with 0 -> delete roots.(i); roots.(i) <- none | 1 -> roots.(i) <- modify roots.(i) (text i) | _ -> ()
+      match i land 3 with 0 -> delete roots.(i); roots.(i) <- none | 1 -> roots.(i) <- modify roots.(i) (text i)
+        | _ -> ()
     done;
     if round land 1 = 0 then Gc.major () else Gc.full_major ();
     churn 3000;
@@ -89,7 +90,8 @@ let domain_exit_last_words () =
     Gc.full_major ();
     check "last words" roots;
     delete_all roots;
-    List.iter (fun r -> if not (is_text r 0) then fail "a finaliser's root lost its value") (Atomic.get finaliser_roots);
+    List.iter (fun r -> if not (is_text r 0) then fail "a finaliser's root lost its value")
+      (Atomic.get finaliser_roots);
     List.iter delete (Atomic.get finaliser_roots);
     Atomic.set finaliser_roots [];
     for i = 0 to 99 do

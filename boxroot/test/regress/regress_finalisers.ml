@@ -52,7 +52,8 @@ let finaliser_deletes ~major () =
     done;
     delete_all kept
   done;
-  if Par.multicore && deleted_by_finalisers () < 100 then fail "finalisers deleted only %d roots" (deleted_by_finalisers ())
+  if Par.multicore && deleted_by_finalisers () < 100 then
+    fail "finalisers deleted only %d roots" (deleted_by_finalisers ())
 
 (* Blocks that die young: their finalisers run at the end of the minor collection that scans the pool their roots are
    in. *)
@@ -119,7 +120,8 @@ let infix_while_moving ~later () =
     Array.iteri (fun i r -> if not (give i r) then begin delete r; given.(i) <- none end) given;
     Gc.minor ();
     Gc.major ();
-    if later then Array.iteri (fun i r -> if (get r : string option) <> Some (text i) then fail "a value was lost") more else check "more" more;
+    if later then Array.iteri (fun i r -> if (get r : string option) <> Some (text i) then fail "a value was lost")
+      more else check "more" more;
     for i = 0 to n - 1 do
       let r = take i in
       if r <> none then begin
@@ -130,4 +132,5 @@ let infix_while_moving ~later () =
     delete_all more
   done;
   check "ballast" ballast;
-  if Par.multicore && deleted_by_finalisers () < 100 then fail "finalisers deleted only %d roots" (deleted_by_finalisers ())
+  if Par.multicore && deleted_by_finalisers () < 100 then
+    fail "finalisers deleted only %d roots" (deleted_by_finalisers ())

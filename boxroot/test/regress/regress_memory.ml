@@ -137,7 +137,8 @@ let reuse () =
     fill ();
     if round land 3 = 0 then Gc.full_major ()
   done;
-  if (not (is_rival ())) && pools_in_use () > start * 9 / 4 then fail "%d pools instead of %d for the same number of roots" (pools_in_use ()) start;
+  if (not (is_rival ())) && pools_in_use () > start * 9 / 4 then
+    fail "%d pools instead of %d for the same number of roots" (pools_in_use ()) start;
   (* in the checked build each pool in use has an account of seven times its size, which stays *)
   if not (is_sanitized () || is_checked ()) && resident_kb () > start_kb + (pools * 16 * 5 / 4) + 3000 then
     fail "resident memory grew from %d to %d KB for the same number of roots" start_kb (resident_kb ());
@@ -166,7 +167,8 @@ let reuse_in_two_waves () =
       done
     done
   done;
-  if used () > start + (pools * 5 / 4) then fail "%d pools more for the same number of roots as %d held" (used () - start) pools
+  if used () > start + (pools * 5 / 4) then fail "%d pools more for the same number of roots as %d held"
+    (used () - start) pools
 
 (* Roots go through one domain's hands to another's: created here, deleted there. *)
 let reuse_after_remote_deletion () =
@@ -184,7 +186,8 @@ let reuse_after_remote_deletion () =
     if round land 3 = 0 then Gc.full_major () else Gc.minor ();
     if round = 4 then peak := max (pools_in_use ()) (n / pool_capacity ())
   done;
-  if (not (is_rival ())) && pools_in_use () > (!peak * 3 / 2) + 4 then fail "pools in use grew from %d to %d" !peak (pools_in_use ())
+  if (not (is_rival ())) && pools_in_use () > (!peak * 3 / 2) + 4 then
+    fail "pools in use grew from %d to %d" !peak (pools_in_use ())
 
 let give_back way () =
   if is_sanitized () then skip "under a sanitizer";
@@ -227,5 +230,6 @@ let give_back_ended_domain () =
   delete_all roots;
   cycles 25;
   if resident_kb () - start > (full - start) / 3 then
-    fail "resident memory was %d KB, %d KB with %d roots of an ended domain, and still is %d KB without" start full n (resident_kb ());
+    fail "resident memory was %d KB, %d KB with %d roots of an ended domain, and still is %d KB without" start full n
+      (resident_kb ());
   delete in_main

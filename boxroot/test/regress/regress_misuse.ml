@@ -33,14 +33,22 @@ let misuses =
     roots.(4)
   in
   let live () = (make 10).(4) in
-  [ ("get-after-delete", "use after delete", "get", dead); ("get-ref-after-delete", "use after delete", "get_ref", dead);
-    ("modify-after-delete", "use after delete", "modify", dead); ("old-get-after-delete", "use after delete", "get", old_dead);
-    ("get-after-delete-nolock", "use after delete", "get", without_lock_dead); ("double-delete", "double delete", "delete", dead);
-    ("old-double-delete", "double delete", "delete", old_dead); ("double-delete-nolock", "double delete", "delete", without_lock_dead);
-    ("foreign-get", "foreign pointer", "foreign get", live); ("foreign-delete", "foreign pointer", "foreign delete", live);
-    ("foreign-modify", "foreign pointer", "foreign modify", live); ("heap-delete", "foreign pointer", "heap delete", live);
-    ("stack-delete", "foreign pointer", "stack delete", live); ("inside-delete", "foreign pointer", "inside delete", live);
-    ("header-delete", "foreign pointer", "header delete", live); ("null-delete", "foreign pointer", "null delete", live);
+  [ ("get-after-delete", "use after delete", "get", dead);
+    ("get-ref-after-delete", "use after delete", "get_ref", dead);
+    ("modify-after-delete", "use after delete", "modify", dead);
+    ("old-get-after-delete", "use after delete", "get", old_dead);
+    ("get-after-delete-nolock", "use after delete", "get", without_lock_dead);
+    ("double-delete", "double delete", "delete", dead);
+    ("old-double-delete", "double delete", "delete", old_dead);
+    ("double-delete-nolock", "double delete", "delete", without_lock_dead);
+    ("foreign-get", "foreign pointer", "foreign get", live);
+    ("foreign-delete", "foreign pointer", "foreign delete", live);
+    ("foreign-modify", "foreign pointer", "foreign modify", live);
+    ("heap-delete", "foreign pointer", "heap delete", live);
+    ("stack-delete", "foreign pointer", "stack delete", live);
+    ("inside-delete", "foreign pointer", "inside delete", live);
+    ("header-delete", "foreign pointer", "header delete", live);
+    ("null-delete", "foreign pointer", "null delete", live);
     ("null-get", "foreign pointer", "null get", live); ("delete-after-teardown", "use after teardown", "delete", torn);
     ("get-after-teardown", "use after teardown", "get", torn) ]
 
@@ -57,7 +65,8 @@ let misuse_after_teardown_release () =
   let young = make 100 in
   teardown ();
   Array.iter (fun r -> ignore (Sys.opaque_identity (get_ref r))) roots;
-  Array.iteri (fun i r -> if i land 1 = 0 then ignore (Sys.opaque_identity (deref (get_ref r) : Obj.t)) else delete r) roots;
+  Array.iteri (fun i r ->
+    if i land 1 = 0 then ignore (Sys.opaque_identity (deref (get_ref r) : Obj.t)) else delete r) roots;
   Array.iter delete_nolock young;
   Array.iter (fun r -> if modify r 1 <> none then fail "boxroot_modify succeeded after teardown") roots;
   Gc.full_major ()
@@ -74,9 +83,11 @@ let pages size refuse () =
     (* all roots of most pools: of single ones, and of runs of up to 20 *)
     let gone i =
       let p = i / capacity in
-      match round with 1 -> p mod 2 = 0 | 2 -> p mod 4 <> 3 | 3 -> p mod 20 <> 0 | 4 -> p > 2 | 5 -> p mod 8 > 3 | _ -> true
+      match round with 1 -> p mod 2 = 0 | 2 -> p mod 4 <> 3 | 3 -> p mod 20 <> 0 | 4 -> p > 2 | 5 -> p mod 8 > 3
+        | _ -> true
     in
-    Array.iteri (fun i r -> if gone i then begin (if i land 1 = 0 then delete r else delete_nolock r); roots.(i) <- none end) roots;
+    Array.iteri (fun i r ->
+      if gone i then begin (if i land 1 = 0 then delete r else delete_nolock r); roots.(i) <- none end) roots;
     if round land 1 = 0 then Root.compact () else for _ = 1 to 4 do Gc.full_major () done;
     churn 1000;
     check "after memory was given back" roots;

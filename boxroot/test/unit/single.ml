@@ -14,7 +14,8 @@ external race : int -> int -> int = "s_race"
 
 let text i = string_of_int (i * 7919)
 let make n = Array.init n (fun i -> create_or_fail (text i))
-let check what roots = Array.iteri (fun i r -> if (get r : string) <> text i then fail "%s: root %d lost its value" what i) roots
+let check what roots = Array.iteri (fun i r ->
+  if (get r : string) <> text i then fail "%s: root %d lost its value" what i) roots
 
 let collect () =
   Gc.minor ();
@@ -120,10 +121,12 @@ let change_of_domain_race () =
     Atomic.set go true;
     let worse = race 2 n in
     Par.join d;
-    if Atomic.get bad + worse > 0 then fail "round %d: %d roots of two domains were mixed up" round (Atomic.get bad + worse)
+    if Atomic.get bad + worse > 0 then fail "round %d: %d roots of two domains were mixed up" round
+      (Atomic.get bad + worse)
   done
 
 let () =
   Root.main
-    [ ("idle", idle); ("lock-without-systhreads", lock_without_systhreads); ("hooks-replaced", hooks_replaced); ("change-of-domain", change_of_domain);
+    [ ("idle", idle); ("lock-without-systhreads", lock_without_systhreads); ("hooks-replaced", hooks_replaced);
+      ("change-of-domain", change_of_domain);
       ("change-of-domain-race", change_of_domain_race) ]

@@ -19,7 +19,8 @@ let make n = Array.init n (fun i -> create_or_fail (text i))
 
 let check_text what r i =
   let s : Obj.t = get r in
-  if not (Obj.is_block s && Obj.tag s = Obj.string_tag && (Obj.obj s : string) = text i) then fail "%s: root %d lost its value" what i
+  if not (Obj.is_block s && Obj.tag s = Obj.string_tag && (Obj.obj s : string) = text i) then
+    fail "%s: root %d lost its value" what i
 
 let check what roots = Array.iteri (fun i r -> if r <> none then check_text what r i) roots
 let delete_all roots = Array.iter (fun r -> if r <> none then delete r) roots

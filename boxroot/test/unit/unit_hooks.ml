@@ -5,7 +5,8 @@ open Root
 open Unit_common
 
 let saw what (scans, begins, ends, _) =
-  if scans = 0 || begins = 0 || ends = 0 then fail "%s: the other library's hooks saw %d scans, %d begins, %d ends" what scans begins ends
+  if scans = 0 || begins = 0 || ends = 0 then
+    fail "%s: the other library's hooks saw %d scans, %d begins, %d ends" what scans begins ends
 
 let end_a_domain what =
   if Par.multicore then begin

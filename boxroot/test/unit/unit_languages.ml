@@ -11,7 +11,8 @@ let cplusplus () =
   | n -> fail "C++: %d" n
 
 let compat () =
-  match compat_040 (Sys.opaque_identity (text 4)) with 0 -> () | n -> fail "a program written for 0.4.0 fails at point %d" n
+  match compat_040 (Sys.opaque_identity (text 4)) with 0 -> ()
+    | n -> fail "a program written for 0.4.0 fails at point %d" n
 
 (* Roots made here, modified and deleted there. *)
 let passed_between_domains () =

@@ -33,7 +33,8 @@ let modification () =
     let cell = roots.(i) in
     for k = 1 to 5 do roots.(i) <- modify roots.(i) k done;
     roots.(i) <- modify roots.(i) v;
-    if roots.(i) <> cell && collections () = before then fail "root %d moved more than once between two minor collections" i
+    if roots.(i) <> cell && collections () = before then
+      fail "root %d moved more than once between two minor collections" i
   in
   for i = 0 to n - 1 do steady i (text i) done;
   check "fresh" roots;
@@ -76,7 +77,8 @@ let liveness () =
   delete_elsewhere_done ();
   for _ = 1 to 4 do Gc.full_major () done;
   for i = 0 to n - 1 do
-    if Weak.check w i <> (i land 3 = 3) then fail "root %d: its value is %s" i (if i land 3 = 3 then "gone" else "kept alive after deletion")
+    if Weak.check w i <> (i land 3 = 3) then fail "root %d: its value is %s" i (if i land 3 = 3 then "gone"
+                                                                                  else "kept alive after deletion")
   done
 
 let nothing_allocated () =

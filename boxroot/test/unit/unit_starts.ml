@@ -116,7 +116,8 @@ let fork () =
       check "in the child" roots;
       let more = use "in the child" in
       (* TSan takes the mutexes that the runtime makes anew in the child for those of the parent *)
-      if Par.multicore && not (is_tsan ()) then Par.join (Par.spawn (fun () -> delete_all (use "in a domain of the child")));
+      if Par.multicore && not (is_tsan ()) then Par.join (Par.spawn (fun () ->
+        delete_all (use "in a domain of the child")));
       delete_all more;
       delete_all roots;
       teardown ());

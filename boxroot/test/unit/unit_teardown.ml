@@ -46,7 +46,8 @@ let teardown_deletes_nothing_later () =
   let roots = make 5000 in
   collect ();
   teardown ();
-  Array.iteri (fun i r -> match i land 3 with 0 -> delete r | 1 -> delete_plain r | 2 -> delete_nolock r | _ -> delete_elsewhere r) roots;
+  Array.iteri (fun i r ->
+    match i land 3 with 0 -> delete r | 1 -> delete_plain r | 2 -> delete_nolock r | _ -> delete_elsewhere r) roots;
   delete_elsewhere_done ();
   collect ();
   if status () <> tore_down then fail "deletion after teardown changed the status"
@@ -63,7 +64,8 @@ let teardown_gives_memory_back () =
   once ();
   let resident = resident_kb () and virt = virtual_kb () in
   for _ = 1 to 15 do once () done;
-  if resident_kb () > resident + 8000 then fail "resident memory grew from %d to %d KB over teardowns" resident (resident_kb ());
+  if resident_kb () > resident + 8000 then fail "resident memory grew from %d to %d KB over teardowns" resident
+    (resident_kb ());
   if virtual_kb () > virt + 20_000 then fail "address space grew from %d to %d KB over teardowns" virt (virtual_kb ())
 
 let statistics () =
@@ -80,7 +82,8 @@ let statistics () =
   if used < pools || used > pools + 3 then fail "%d pools are in use for %d full ones" used pools;
   if field "pools_peak" < used then fail "the peak is below the present";
   if field "bytes_reserved" < used * pool_bytes () then fail "bytes_reserved is %d" (field "bytes_reserved");
-  if field "create_slow" > pools * 60 && not (is_checked ()) then fail "%d slow creations for %d pools" (field "create_slow") pools;
+  if field "create_slow" > pools * 60 && not (is_checked ()) then
+    fail "%d slow creations for %d pools" (field "create_slow") pools;
   let scans = field "minor_scans" in
   minor ();
   if field "minor_scans" <= scans then fail "a minor collection was not counted";
@@ -88,15 +91,18 @@ let statistics () =
   minor ();
   let slots = field "minor_slots" in
   for _ = 1 to 10 do minor () done;
-  if field "minor_slots" - slots > 10 * 2 * capacity then fail "minor collections look at old roots: %d slots" (field "minor_slots" - slots);
+  if field "minor_slots" - slots > 10 * 2 * capacity then
+    fail "minor collections look at old roots: %d slots" (field "minor_slots" - slots);
   let starts = field "major_starts" + field "other_scans" in
   Gc.full_major ();
   if field "major_starts" + field "other_scans" <= starts then fail "a major collection was not counted";
-  if field "roots_last_cycle" < n && field "major_starts" > 0 then fail "%d roots at the last cycle, of %d" (field "roots_last_cycle") n;
+  if field "roots_last_cycle" < n && field "major_starts" > 0 then
+    fail "%d roots at the last cycle, of %d" (field "roots_last_cycle") n;
   let remote = field "delete_remote" in
   for i = 0 to (n / 2) - 1 do delete_nolock roots.(i) done;
   Gc.full_major ();
-  if field "delete_remote" - remote < n / 2 then fail "%d of %d deletions without the lock were counted" (field "delete_remote" - remote) (n / 2);
+  if field "delete_remote" - remote < n / 2 then
+    fail "%d of %d deletions without the lock were counted" (field "delete_remote" - remote) (n / 2);
   for i = n / 2 to n - 1 do delete roots.(i) done;
   for _ = 1 to 5 do Gc.full_major () done;
   if field "pools_in_use" > 4 then fail "%d pools are in use without a root" (field "pools_in_use");

@@ -2,12 +2,15 @@
 (* Patterns that are no values, by number (foreign.c). *)
 
 type kind =
-  | Null | Low | Unreadable | Readable | Unaligned | Malloc | C_code | Ocaml_code | Static | Stack | Edge | Wild | Non_canonical | Alias
+  | Null | Low | Unreadable | Readable | Unaligned | Malloc | C_code | Ocaml_code | Static | Stack | Edge | Wild
+  | Non_canonical | Alias
   | Freed | Unmapped | Near_maps | User_wild
 
 let names = [
-  "null", Null; "low", Low; "unreadable", Unreadable; "readable", Readable; "unaligned", Unaligned; "malloc", Malloc; "c-code", C_code;
-  "ocaml-code", Ocaml_code; "static", Static; "stack", Stack; "edge", Edge; "wild", Wild; "non-canonical", Non_canonical; "alias", Alias;
+  "null", Null; "low", Low; "unreadable", Unreadable; "readable", Readable; "unaligned", Unaligned; "malloc", Malloc;
+  "c-code", C_code;
+  "ocaml-code", Ocaml_code; "static", Static; "stack", Stack; "edge", Edge; "wild", Wild;
+  "non-canonical", Non_canonical; "alias", Alias;
   "freed", Freed; "unmapped", Unmapped; "near-maps", Near_maps; "user-wild", User_wild ]
 
 (* Memory that is given back, and addresses that are nobody's: only for a runtime that reserves address space for its
@@ -35,7 +38,8 @@ let create rng kind =
   let block =
     match kind with
     | Ocaml_code ->
-      let fs : Obj.t array = [| Obj.repr List.map; Obj.repr (fun x -> x + 1); Obj.repr Foreign_code.f; Obj.repr Printf.printf |] in
+      let fs : Obj.t array = [| Obj.repr List.map; Obj.repr (fun x -> x + 1); Obj.repr Foreign_code.f;
+                                Obj.repr Printf.printf |] in
       fs.(Random.State.int rng 4)
     | _ -> if Random.State.bool rng then Obj.repr old else Obj.repr (ref 0) in
   make kind block
@@ -76,7 +80,8 @@ type context = {
   rng : Random.State.t;
   patterns : int array;   (* to choose from *)
   only_foreign : bool;    (* no ordinary values *)
-  ephemerons : bool;      (* weak arrays and ephemerons, which a domain that ends must not have in OCaml 5 (boxroot/test/README.md) *)
+  (* weak arrays and ephemerons, which a domain that ends must not have in OCaml 5 (boxroot/test/README.md) *)
+  ephemerons : bool;
   compaction : bool;
 }
 

@@ -17,7 +17,8 @@ let show = text
 let consistent what (a : Obj.t) (b : Obj.t) =
   let c = sign (compare a b) in
   if sign (compare b a) <> - c then wrong "%s: compare is not antisymmetric" what;
-  if (a = b) <> (c = 0) || (a <> b) <> (c <> 0) || (a < b) <> (c < 0) || (a > b) <> (c > 0) || (a <= b) <> (c <= 0) || (a >= b) <> (c >= 0) then
+  if (a = b) <> (c = 0) || (a <> b) <> (c <> 0) || (a < b) <> (c < 0) || (a > b) <> (c > 0) || (a <= b) <> (c <= 0)
+    || (a >= b) <> (c >= 0) then
     wrong "%s: an operator does not agree with compare" what;
   c
 
@@ -31,7 +32,8 @@ let compare_foreign c =
   if ab <= 0 && compare b d <= 0 && compare a d > 0 then wrong "%s %s: not transitive" what (show (Foreign k))
 
 let compare_with_int c =
-  let i = pattern c and n = match int c 6 with 0 -> 0 | 1 -> max_int | 2 -> min_int | 3 -> -1 | _ -> int c 100000 - 50000 in
+  let i = pattern c and n = match int c 6 with 0 -> 0 | 1 -> max_int | 2 -> min_int | 3 -> -1
+    | _ -> int c 100000 - 50000 in
   let what = Printf.sprintf "compare %d %s" n (show (Foreign i)) in
   if consistent what (Obj.repr n) (foreign i) <> -1 then wrong "%s: an int is not less than a pointer" what;
   (* the int with the same bits but the lowest *)
@@ -43,7 +45,8 @@ let compare_with_block c =
   let what = "compare a block and " ^ show (Foreign i) in
   let block : Obj.t =
     match int c 7 with
-    | 0 -> Obj.repr "text" | 1 -> Obj.repr 1.5 | 2 -> Obj.repr 12345678901L | 3 -> Obj.repr [1; 2] | 4 -> Obj.repr (fun x -> x + i)
+    | 0 -> Obj.repr "text" | 1 -> Obj.repr 1.5 | 2 -> Obj.repr 12345678901L | 3 -> Obj.repr [1; 2]
+    | 4 -> Obj.repr (fun x -> x + i)
     | 5 -> Obj.repr (ref (string_of_int i)) | _ -> Obj.repr [| 1.; 2. |] in
   if consistent what block (foreign i) = 0 then wrong "%s: equal" what
 
@@ -51,7 +54,8 @@ let compare_structures c =
   let its = Array.init (1 + int c 10) (fun _ -> item c) in
   let a = Array.map value its and b = Array.map value its in
   let la = Array.to_list a and lb = Array.to_list b in
-  if not (a = b) || compare a b <> 0 || not (la = lb) || compare (la, a) (lb, b) <> 0 then wrong "two arrays with the same items differ";
+  if not (a = b) || compare a b <> 0 || not (la = lb) || compare (la, a) (lb, b) <> 0 then
+    wrong "two arrays with the same items differ";
   let k = int c (Array.length its) and i = pattern c in
   let was = b.(k) in
   b.(k) <- foreign i;
@@ -68,7 +72,8 @@ let sort c =
   let unique = List.sort_uniq compare (Array.to_list a) in
   let seen = Array.fold_left (fun l x -> if List.memq x l then l else x :: l) [] a in
   if List.length unique <> List.length seen then wrong "sort_uniq: %d, not %d" (List.length unique) (List.length seen);
-  if not (List.for_all (fun x -> List.mem x unique && List.assoc x (List.map (fun y -> (y, 1)) unique) = 1) seen) then wrong "List.mem"
+  if not (List.for_all (fun x -> List.mem x unique && List.assoc x (List.map (fun y -> (y, 1)) unique) = 1) seen) then
+    wrong "List.mem"
 
 (* --- hashing -------------------------------------------------------------------------------------------------------
    *)
@@ -79,7 +84,8 @@ let hash c =
   let in_list () = Hashtbl.hash [Obj.repr "a"; foreign i; Obj.repr 3; foreign i] in
   let l = in_list () and s = Hashtbl.seeded_hash_param 100 200 7 (foreign i, Some (foreign i)) in
   if int c 50 = 0 then Gc.minor ();
-  if h <> Hashtbl.hash (foreign i) || l <> in_list () || s <> Hashtbl.seeded_hash_param 100 200 7 (foreign i, Some (foreign i)) then
+  if h <> Hashtbl.hash (foreign i) || l <> in_list () || s <> Hashtbl.seeded_hash_param 100 200 7
+    (foreign i, Some (foreign i)) then
     wrong "hash of %s changes" (show (Foreign i));
   if Hashtbl.hash [Obj.repr "a"; foreign i; Obj.repr 4; foreign i] = l then wrong "hash stops at %s" (show (Foreign i))
 
@@ -92,7 +98,8 @@ let obj_tag c =
   if Obj.is_int (foreign i) then wrong "%s is an int" (show (Foreign i));
   let t = Obj.tag (foreign i) in
   if t <> expected then wrong "tag of %s is %d, not %d" (show (Foreign i)) t expected;
-  if Obj.tag (Obj.repr compare_foreign) < 246 || Obj.tag (Obj.repr "constant") <> Obj.string_tag || Obj.tag (Obj.repr (1, ref 2)) <> 0 then
+  if Obj.tag (Obj.repr compare_foreign) < 246 || Obj.tag (Obj.repr "constant") <> Obj.string_tag
+    || Obj.tag (Obj.repr (1, ref 2)) <> 0 then
     wrong "tag of a block of OCaml's"
 
 let reachable_words c =
@@ -108,12 +115,14 @@ let reachable_words c =
    *)
 
 let marshal c =
-  let flags = match int c 4 with 0 -> [] | 1 -> [Marshal.No_sharing] | 2 -> [Marshal.Closures] | _ -> [Marshal.Closures; Marshal.No_sharing] in
+  let flags = match int c 4 with 0 -> [] | 1 -> [Marshal.No_sharing] | 2 -> [Marshal.Closures]
+    | _ -> [Marshal.Closures; Marshal.No_sharing] in
   let i = pattern c in
   let v = foreign i in
   let data : Obj.t =
     match int c 6 with
-    | 0 -> Obj.repr v | 1 -> Obj.repr (1, v, "x") | 2 -> Obj.repr (List.init 1000 (fun i -> if i = 900 then v else Obj.repr i))
+    | 0 -> Obj.repr v | 1 -> Obj.repr (1, v, "x") | 2 -> Obj.repr (List.init 1000 (fun i ->
+      if i = 900 then v else Obj.repr i))
     | 3 -> let f () = v in Obj.repr f
     | 4 -> let l = lazy (Sys.opaque_identity v) in if bool c then ignore (Lazy.force l); Obj.repr l
     | _ -> Obj.repr (Array.make 300 v) in
@@ -127,7 +136,8 @@ let marshal c =
    | () -> if not (List.mem Marshal.Closures flags) then wrong "marshalled %s" (show (Foreign i))
    | exception (Invalid_argument _ | Failure _) -> ());
   let plain = (1, "two", [3.; 4.], Some [| "five" |]) in
-  if Marshal.from_string (Marshal.to_string plain []) 0 <> plain then wrong "marshalling is broken after %s" (show (Foreign i))
+  if Marshal.from_string (Marshal.to_string plain []) 0 <> plain then
+    wrong "marshalling is broken after %s" (show (Foreign i))
 
 (* --- others --------------------------------------------------------------------------------------------------------
    *)
@@ -145,9 +155,11 @@ exception E1 of Obj.t
 exception E3 of Obj.t * string * Obj.t
 let printexc c =
   let i = pattern c and j = pattern c in
-  let has s part = let n = String.length part in let rec go k = k + n <= String.length s && (String.sub s k n = part || go (k + 1)) in go 0 in
+  let has s part = let n = String.length part in
+  let rec go k = k + n <= String.length s && (String.sub s k n = part || go (k + 1)) in go 0 in
   let try_ e expected =
-    List.iter (fun s -> if not (has s expected) then wrong "exception is printed as %s" s) [Printexc.to_string e; format_exception e] in
+    List.iter (fun s -> if not (has s expected) then wrong "exception is printed as %s" s) [Printexc.to_string e;
+        format_exception e] in
   try_ (E1 (foreign i)) "E1";
   try_ (E3 (foreign i, "text", foreign j)) "\"text\""
 
@@ -192,7 +204,8 @@ exception Carry of Obj.t
 let raise_ c =
   let i = pattern c in
   let f n = if n >= 0 then (ignore (Sys.opaque_identity (Array.make 300 n)); raise (Carry (foreign i))) in
-  (try f (int c 3) with Carry v -> if int c 20 = 0 then Gc.full_major (); if not (same v i) then wrong "an exception's argument has changed");
+  (try f (int c 3) with Carry v -> if int c 20 = 0 then Gc.full_major ();
+     if not (same v i) then wrong "an exception's argument has changed");
   match Fun.protect ~finally:(fun () -> ignore (Sys.opaque_identity (ref 1))) (fun () -> foreign i) with
   | v -> if not (same v i) then wrong "a result has changed"
 
@@ -202,7 +215,9 @@ let many c =
   let i = pattern c and j = pattern c in
   let a = Array.init n (fun k -> if k land 1 = 0 then foreign i else Obj.repr (foreign j, ref k)) in
   ignore (Gc.major_slice 0);
-  Array.iteri (fun k v -> if not (if k land 1 = 0 then same v i else (let x, r = (Obj.obj v : Obj.t * int ref) in same x j && !r = k)) then wrong "many") a
+  Array.iteri (fun k v ->
+    if not (if k land 1 = 0 then same v i else (let x, r = (Obj.obj v : Obj.t * int ref) in same x j && !r = k)) then
+      wrong "many") a
 
 (* A tracker that follows samples with foreign pointers. *)
 let memprof c =
@@ -218,7 +233,8 @@ let memprof c =
   (match Gc.Memprof.start ~sampling_rate:(if bool c then 0.01 else 0.3) ~callstack_size:3 tracker with
    | exception Failure _ -> ()
    | _ ->
-     let keep = Array.init 50 (fun n -> ignore (Sys.opaque_identity (Bytes.create (n * 20))); Array.make (n * 8) (foreign i)) in
+     let keep = Array.init 50 (fun n ->
+       ignore (Sys.opaque_identity (Bytes.create (n * 20))); Array.make (n * 8) (foreign i)) in
      if bool c then Gc.minor ();
      ignore (Gc.major_slice 0);
      Array.iter (Array.iter (expect i)) (Sys.opaque_identity keep);
@@ -242,7 +258,9 @@ let domain_result c =
 
 let all = [
   "compare-foreign", compare_foreign; "compare-with-int", compare_with_int; "compare-with-block", compare_with_block;
-  "compare-structures", compare_structures; "sort", sort; "hash", hash; "obj-tag", obj_tag; "reachable-words", reachable_words;
-  "marshal", marshal; "finalise-foreign", finalise_foreign; "printexc", printexc; "lazy-of-foreign", lazy_of_foreign; "frames", frames;
+  "compare-structures", compare_structures; "sort", sort; "hash", hash; "obj-tag", obj_tag;
+  "reachable-words", reachable_words;
+  "marshal", marshal; "finalise-foreign", finalise_foreign; "printexc", printexc; "lazy-of-foreign", lazy_of_foreign;
+  "frames", frames;
   "locals-in-c", locals_in_c; "raise", raise_; "many", many ]
 let main_only = [ "memprof", memprof; "domain-result", domain_result ]

@@ -17,7 +17,8 @@ external kind : Obj.t -> int = "recycle_kind"
 
 let fail format = Printf.ksprintf (fun s -> prerr_endline ("recycle: " ^ s); exit 1) format
 
-let how, count = match Sys.argv.(1) with "malloc" -> 0, 3000 | "mmap" -> 1, 300 | "chunks" -> 2, 6 | "beside" -> 3, 6 | s -> fail "%s?" s
+let how, count = match Sys.argv.(1) with "malloc" -> 0, 3000 | "mmap" -> 1, 300 | "chunks" -> 2, 6 | "beside" -> 3, 6
+  | s -> fail "%s?" s
 let mode = if Array.length Sys.argv > 2 then Sys.argv.(2) else ""
 
 (* What OCaml holds: pairs of an area's number and addresses in it. *)
@@ -25,7 +26,8 @@ let old = Array.make 100_000 0 (* a block of the major heap *)
 let held : (int * Obj.t array) list ref = ref []
 
 let check when_ =
-  List.iter (fun (n, a) -> Array.iteri (fun k v -> if not (same v n k) then fail "an address has changed (%s)" when_) a) !held;
+  List.iter (fun (n, a) ->
+    Array.iteri (fun k v -> if not (same v n k) then fail "an address has changed (%s)" when_) a) !held;
   if mode <> "control" then
     let n = taken (mode = "") in
     if n < 0 then fail "this is the stock runtime"
@@ -38,14 +40,17 @@ let grow mb =
   (small, large)
 
 let () =
-  if mode = "" && (match Sys.getenv_opt "OUTHEAP" with Some s -> not (List.exists (fun s -> String.length s > 8 && String.sub s 0 8 = "reserve=") (String.split_on_char ',' s)) | None -> true)
+  if mode = "" && (match Sys.getenv_opt "OUTHEAP" with Some s ->
+                     not (List.exists (fun s -> String.length s > 8 && String.sub s 0 8 = "reserve=")
+                          (String.split_on_char ',' s)) | None -> true)
   then fail "no reserve= in OUTHEAP";
   let heap = ref [] in
   let most = ref 0 in
   for round = 1 to 4 do
     let numbers = List.init count (fun _ -> get how old) in
     if mode <> "control" then
-      held := List.rev_append (List.rev_map (fun n -> (n, Array.init (if mode = "" then 8 else 1) (address n))) numbers) !held;
+      held := List.rev_append (List.rev_map (fun n ->
+        (n, Array.init (if mode = "" then 8 else 1) (address n))) numbers) !held;
     if mode = "met" then Gc.full_major ();
     (* Given back in another order. *)
     List.iter (fun n -> if n land 1 = 0 then give n) numbers;
@@ -62,7 +67,8 @@ let () =
     if round = 2 then begin heap := []; Gc.compact (); check "compacted" end
   done;
   most := max !most (taken true);
-  List.iter (fun (_, a) -> Array.iter (fun v -> if kind v = 1 || kind v = 2 then fail "an address is the heap's") a) !held;
+  List.iter (fun (_, a) ->
+    Array.iter (fun v -> if kind v = 1 || kind v = 2 then fail "an address is the heap's") a) !held;
   ignore (Sys.opaque_identity !heap);
   if mode = "control" then begin
     Printf.printf "%d areas have become the heap's\n" !most;

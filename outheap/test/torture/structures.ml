@@ -23,7 +23,8 @@ let nothing () = ()
 (* A structure with fields that can be read, and changed one by one. *)
 let fields ?(drop = nothing) ?(item = item) name items ~get ~set =
   { name; drop;
-    check = (fun () -> Array.iteri (fun i it -> if not (holds it (get i)) then wrong "%s: field %d does not hold %s" name i (text it)) items);
+    check = (fun () -> Array.iteri (fun i it ->
+      if not (holds it (get i)) then wrong "%s: field %d does not hold %s" name i (text it)) items);
     change = (fun c ->
       let i = int c (Array.length items) in
       let it = item c in
@@ -40,7 +41,8 @@ let immutable ?(item = item_or_float) c name size (build : Obj.t array -> int ->
   { name; drop = nothing;
     check = (fun () ->
       let items, get = !state in
-      Array.iteri (fun i it -> if not (holds it (get i)) then wrong "%s: field %d does not hold %s" name i (text it)) items);
+      Array.iteri (fun i it ->
+        if not (holds it (get i)) then wrong "%s: field %d does not hold %s" name i (text it)) items);
     change = (fun c -> state := make c) }
 
 let items ?(item = item) c n = Array.init n (fun _ -> item c)
@@ -110,7 +112,8 @@ let block_copies c =
   fields ~item:item_or_float "block-copies" its ~get:(fun i -> Obj.field d i) ~set:(fun i v -> Obj.set_field d i v)
 
 let tuple_ c =
-  immutable c "tuple" 3 (fun v -> let t = (v.(0), v.(1), v.(2)) in fun i -> let x, y, z = t in if i = 0 then x else if i = 1 then y else z)
+  immutable c "tuple" 3 (fun v ->
+    let t = (v.(0), v.(1), v.(2)) in fun i -> let x, y, z = t in if i = 0 then x else if i = 1 then y else z)
 let tuple_of_c c =
   let how = int c 4 in
   immutable c "tuple-of-c" 2 (fun v -> let t = tuple how v.(0) v.(1) in fun i -> if i = 0 then fst t else snd t)
@@ -186,7 +189,8 @@ let closures_recursive c =
     fun i -> if i = 0 then first 0 else if i = 1 then g 0 else g 1)
 
 let apply_partially = Sys.opaque_identity (fun a b x i -> if i = 0 then a else if i = 1 then b else x)
-let closure_partial c = immutable c "closure-partial" 3 (fun v -> (Sys.opaque_identity apply_partially) v.(0) v.(1) v.(2))
+let closure_partial c = immutable c "closure-partial" 3 (fun v ->
+  (Sys.opaque_identity apply_partially) v.(0) v.(1) v.(2))
 
 let object_ c =
   let its = items ~item:item_or_float c 3 in
@@ -241,7 +245,8 @@ let lazy_gen name itself c =
       if !forced then begin
         if not (holds it (force l)) then wrong "lazy does not hold %s" (text it);
         if not (Lazy.is_val l) then wrong "lazy: not a value once forced";
-        (match l with _ when itself -> () | lazy v -> if not (holds it v) then wrong "lazy pattern does not hold %s" (text it))
+        (match l with _ when itself -> () | lazy v -> if not (holds it v) then wrong "lazy pattern does not hold %s"
+           (text it))
       end);
     change = (fun c ->
       let _, _, forced = !state in
@@ -254,14 +259,16 @@ let lazy_from_val c = lazy_gen "lazy-from-val" true c
 let lazies c =
   let make c =
     let its = items c 5 in
-    let ls = Array.map (fun it -> let v = value it in let l = lazy (Sys.opaque_identity v) in ignore (Lazy.force l); l) its in
+    let ls = Array.map (fun it ->
+      let v = value it in let l = lazy (Sys.opaque_identity v) in ignore (Lazy.force l); l) its in
     (its, ls, Array.to_list ls) in
   let state = ref (make c) in
   { name = "lazies"; drop = nothing;
     check = (fun () ->
       let its, ls, list = !state in
       List.iteri (fun i l ->
-        if not (holds its.(i) (Lazy.force l)) || not (holds its.(i) (Lazy.force ls.(i))) then wrong "lazies: %d does not hold %s" i (text its.(i))) list);
+        if not (holds its.(i) (Lazy.force l)) || not (holds its.(i) (Lazy.force ls.(i))) then
+          wrong "lazies: %d does not hold %s" i (text its.(i))) list);
     change = (fun c -> state := make c) }
 
 (* --- weak ----------------------------------------------------------------------------------------------------------
@@ -339,13 +346,15 @@ let ephemeron c =
           keys.(i) <- it; if Array.length ks > 0 then ks.(i) <- Obj.repr 0;
           Obj.Ephemeron.set_key e i (value it)
         end
-      | 2 when stay -> let data = Foreign (pattern c) in Obj.Ephemeron.set_data e (value data); state := (e, keys, data, ks, stay)
+      | 2 when stay -> let data = Foreign (pattern c) in Obj.Ephemeron.set_data e (value data);
+          state := (e, keys, data, ks, stay)
       | _ ->
         let n = Array.length keys in
         let f = Obj.Ephemeron.create n in
         Obj.Ephemeron.blit_key e 0 f 0 n;
         (* 5.3's own blit_data fails on data that is not marked yet *)
-        if String.sub Sys.ocaml_version 0 4 = "5.3." then Option.iter (Obj.Ephemeron.set_data f) (Obj.Ephemeron.get_data e)
+        if String.sub Sys.ocaml_version 0 4 = "5.3." then
+          Option.iter (Obj.Ephemeron.set_data f) (Obj.Ephemeron.get_data e)
         else Obj.Ephemeron.blit_data e f;
         state := (f, keys, data, ks, stay)) }
 
@@ -380,7 +389,8 @@ let hash_table c =
         match Hashtbl.find_opt t (foreign k) with
         | Some v -> if not (holds d v) then wrong "hash-table: %s is not %s" (text (Foreign k)) (text d)
         | None -> wrong "hash-table: lost %s" (text (Foreign k))) !model;
-      if Hashtbl.length t <> List.length !model then wrong "hash-table: has %d, not %d" (Hashtbl.length t) (List.length !model));
+      if Hashtbl.length t <> List.length !model then
+        wrong "hash-table: has %d, not %d" (Hashtbl.length t) (List.length !model));
     change = (fun c ->
       if List.length !model > 40 then begin
         let k, _ = List.nth !model (int c 40) in
@@ -419,7 +429,8 @@ let queue c =
 let root_ generational name c =
   let its = items ~item:item_or_float c 1 in
   let r = root generational (value its.(0)) in
-  fields ~item:item_or_float name its ~get:(fun _ -> root_get r) ~set:(fun _ v -> root_set r v) ~drop:(fun () -> root_free r)
+  fields ~item:item_or_float name its ~get:(fun _ -> root_get r) ~set:(fun _ v -> root_set r v) ~drop:(fun () ->
+    root_free r)
 
 let named_value c =
   (* a few names, taken in turn: named values are never forgotten *)
@@ -428,8 +439,10 @@ let named_value c =
   { name = "named-value"; drop = nothing; check = nothing;
     change = (fun c -> its.(0) <- item c; Callback.register name (value its.(0))) }
 
-let custom_ c = immutable ~item:(fun c -> Foreign (pattern c)) c "custom" 1 (fun v -> let x = custom v.(0) false in fun _ -> custom_get x)
-let abstract c = immutable ~item:(fun c -> Foreign (pattern c)) c "abstract" 1 (fun v -> let x = custom v.(0) true in fun _ -> custom_get x)
+let custom_ c = immutable ~item:(fun c -> Foreign (pattern c)) c "custom" 1 (fun v ->
+  let x = custom v.(0) false in fun _ -> custom_get x)
+let abstract c = immutable ~item:(fun c -> Foreign (pattern c)) c "abstract" 1 (fun v ->
+  let x = custom v.(0) true in fun _ -> custom_get x)
 
 (* --- finalisers ----------------------------------------------------------------------------------------------------
    *)
@@ -441,8 +454,10 @@ let finaliser c =
     let va = value a and vb = value b in
     let r = ref va in
     let first = bool c in
-    let finish () = if not (holds b vb) then Atomic.set failures (Some ("finaliser's environment does not hold " ^ text b)) in
-    if first then Gc.finalise (fun r -> finish (); if not (holds a !r) then Atomic.set failures (Some ("finalised ref does not hold " ^ text a))) r
+    let finish () = if not (holds b vb) then
+      Atomic.set failures (Some ("finaliser's environment does not hold " ^ text b)) in
+    if first then Gc.finalise (fun r ->
+      finish (); if not (holds a !r) then Atomic.set failures (Some ("finalised ref does not hold " ^ text a))) r
     else Gc.finalise_last finish r;
     (a, r) in
   let state = ref (make c) in
@@ -466,13 +481,15 @@ let thread c =
       let r = ref (value its.(3)) in
       while not (Atomic.get stop) do
         ignore (Sys.opaque_identity (ref a)); Thread.delay 0.0005;
-        Atomic.set result (Atomic.get result && holds its.(0) a && holds its.(1) b && holds its.(2) x && holds its.(3) !r)
+        Atomic.set result (Atomic.get result && holds its.(0) a && holds its.(1) b && holds its.(2) x
+                           && holds its.(3) !r)
       done) () in
     (stop, result, t) in
   let state = ref (make c) in
   let finish (stop, _, t) = Atomic.set stop true; Thread.join t in
   { name = "thread";
-    check = (fun () -> let _, result, _ = !state in if not (Atomic.get result) then wrong "thread: a local variable has changed");
+    check = (fun () -> let _, result, _ = !state in
+             if not (Atomic.get result) then wrong "thread: a local variable has changed");
     drop = (fun () -> finish !state);
     change = (fun c -> if int c 10 = 0 then (finish !state; state := make c) else Thread.yield ()) }
 
@@ -491,12 +508,14 @@ let continuation c =
            let again = ref true in
            while !again do
              again := wait ();
-             if not (holds its.(0) a && holds its.(1) b && holds its.(2) x) then wrong "continuation: a local variable has changed"
+             if not (holds its.(0) a && holds its.(1) b && holds its.(2) x) then
+               wrong "continuation: a local variable has changed"
            done
          end else begin
            let mine = value its.(4) in
            down (n - 1);
-           if not (holds its.(4) mine && holds its.(3) deep) then wrong "continuation: a variable of an outer frame has changed"
+           if not (holds its.(4) mine && holds its.(3) deep) then
+             wrong "continuation: a variable of an outer frame has changed"
          end in
        down 5)) in
   let state = ref (make c) in
@@ -516,16 +535,23 @@ let local_to_domain c =
   (* Read where it was written: a domain that comes by this cell sees its own. *)
   let home = Par.self () in
   let cell = fields ~item:item_or_float "local-to-domain" its ~get:(fun _ -> get ()) ~set:(fun _ v -> set v) in
-  { cell with check = (fun () -> if Par.self () = home then cell.check ()); change = (fun c -> if Par.self () = home then cell.change c) }
+  { cell with check = (fun () -> if Par.self () = home then cell.check ()); change = (fun c ->
+    if Par.self () = home then cell.change c) }
 
 (* Every structure; those that have weak pointers apart. *)
 let plain = [
-  "array-literal", array_literal; "array-make", array_make; "array-init", array_init; "array-operations", array_operations;
-  "array-blit", array_blit; "block", block; "block-copies", block_copies; "tuple", tuple_; "tuple-of-c", tuple_of_c; "record", record;
+  "array-literal", array_literal; "array-make", array_make; "array-init", array_init;
+  "array-operations", array_operations;
+  "array-blit", array_blit; "block", block; "block-copies", block_copies; "tuple", tuple_; "tuple-of-c", tuple_of_c;
+  "record", record;
   "ref", reference; "atomic", atomic; "list", list_; "nested", nested; "variant", variant; "closure", closure;
-  "closures-recursive", closures_recursive; "closure-partial", closure_partial; "object", object_; "exception", exception_;
-  "module", module_; "lazy", lazy_; "lazy-from-val", lazy_from_val; "lazies", lazies; "hash-table", hash_table; "map", map; "queue", queue;
-  "generational-root", root_ true "generational-root"; "global-root", root_ false "global-root"; "named-value", named_value;
-  "custom", custom_; "abstract", abstract; "finaliser", finaliser; "continuation", continuation; "local-to-domain", local_to_domain ]
+  "closures-recursive", closures_recursive; "closure-partial", closure_partial; "object", object_;
+  "exception", exception_;
+  "module", module_; "lazy", lazy_; "lazy-from-val", lazy_from_val; "lazies", lazies; "hash-table", hash_table;
+  "map", map; "queue", queue;
+  "generational-root", root_ true "generational-root"; "global-root", root_ false "global-root";
+  "named-value", named_value;
+  "custom", custom_; "abstract", abstract; "finaliser", finaliser; "continuation", continuation;
+  "local-to-domain", local_to_domain ]
 let weak_ones = [ "weak", weak; "ephemeron", ephemeron; "ephemeron-table", ephemeron_table ]
 let threads = [ "thread", thread ]

@@ -9,14 +9,17 @@
 
      --seed N  --seconds N | --steps N  --domains N (OCaml 5)  --recycle (also memory that is given back: needs reserved
                                                                address space)
-     --only NAMES, --without NAMES (structures and operations, separated by commas)  --kind KINDS  --no-compaction  --no-ephemerons  --no-threads  --trace
+     --only NAMES, --without NAMES (structures and operations, separated by commas)  --kind KINDS  --no-compaction
+       --no-ephemerons  --no-threads  --trace
 
    With one domain and --no-threads, the same seed takes the same steps. *)
 
 open Foreign
 
-let seed = ref 0 and seconds = ref 10. and steps = ref max_int and domains = ref 1 and recycle = ref false and only = ref [] and without = ref []
-and kinds = ref [] and compaction = ref true and ephemerons = ref true and threads = ref true and trace = ref false and scenario = ref ""
+let seed = ref 0 and seconds = ref 10. and steps = ref max_int and domains = ref 1 and recycle = ref false
+and only = ref [] and without = ref []
+and kinds = ref [] and compaction = ref true and ephemerons = ref true and threads = ref true and trace = ref false
+and scenario = ref ""
 
 let fail name message =
   prerr_endline (Printf.sprintf "torture: %s: %s" name message);
@@ -32,7 +35,9 @@ let prepare rng =
     match !kinds with
     | [] -> held @ (if !recycle then recycled else [])
     | l -> l in
-  Array.of_list (List.concat_map (fun k -> List.init (match k with Null -> 2 | Low | Ocaml_code | C_code | Static -> 12 | _ -> 60) (fun _ -> create rng k)) kinds)
+  Array.of_list (List.concat_map (fun k ->
+    List.init (match k with Null -> 2 | Low | Ocaml_code | C_code | Static -> 12 | _ -> 60) (fun _ ->
+      create rng k)) kinds)
 
 let check_memory name =
   if not (intact ()) then fail name "memory that is not OCaml's has been written to";
@@ -75,7 +80,8 @@ let play ~id ~main c until =
   let structures = Array.of_list (List.filter (fun (n, _) -> chosen n)
     (Structures.plain @ (if c.ephemerons then Structures.weak_ones else []))) in
   let threads = if main && !threads && chosen "thread" then Structures.threads else [] in
-  let operations = Array.of_list (List.filter (fun (n, _) -> chosen n) (Operations.all @ if main then Operations.main_only else [])) in
+  let operations = Array.of_list
+    (List.filter (fun (n, _) -> chosen n) (Operations.all @ if main then Operations.main_only else [])) in
   let cells = Array.make 150 None in
   let running = Array.make 3 None in
   let last = ref "" in
@@ -140,8 +146,10 @@ let random () =
   let started = Unix.gettimeofday () in
   let over () = Unix.gettimeofday () -. started > !seconds in
   let until step = step >= !steps || (!steps = max_int && over ()) in
-  Printf.printf "torture --seed %d --domains %d%s%s%s: %d patterns, %s\n%!" !seed !domains (if !recycle then " --recycle" else "")
-    (if !compaction then "" else " --no-compaction") (if !ephemerons then "" else " --no-ephemerons") (Array.length patterns)
+  Printf.printf "torture --seed %d --domains %d%s%s%s: %d patterns, %s\n%!" !seed !domains (if !recycle then
+      " --recycle" else "")
+    (if !compaction then "" else " --no-compaction") (if !ephemerons then "" else " --no-ephemerons")
+      (Array.length patterns)
     (if has_variant () then "variant" else "stock runtime");
   let total = Atomic.make 0 in
   let add n = ignore (Atomic.fetch_and_add total n) in
@@ -154,7 +162,8 @@ let random () =
         let n = n + 1 in
         Par.spawn (fun () ->
           if n < !domains - 1 then
-            add (play ~id:n ~main:false (context ~main:false n patterns) (fun step -> until step || Atomic.get finished))
+            add (play ~id:n ~main:false (context ~main:false n patterns) (fun step ->
+              until step || Atomic.get finished))
           else begin
             let round = ref 0 in
             while not (Atomic.get finished) && (!steps < max_int && !round < 5 || !steps = max_int && not (over ())) do
@@ -195,7 +204,8 @@ let phases c check =
   phases c check;
   if Par.multicore && c.ephemerons then begin
     let stop = Atomic.make false in
-    let d = Par.spawn (fun () -> while not (Atomic.get stop) do ignore (Gc.major_slice 0); ignore (Sys.opaque_identity (ref stop)) done) in
+    let d = Par.spawn (fun () ->
+      while not (Atomic.get stop) do ignore (Gc.major_slice 0); ignore (Sys.opaque_identity (ref stop)) done) in
     for _ = 1 to 3 do Gc.minor (); ignore (Gc.major_slice 0); check () done;
     Atomic.set stop true; Par.join d;
     Gc.full_major (); check ()
@@ -234,9 +244,11 @@ let () =
   Arg.parse [
     "--seed", Arg.Set_int seed, "N"; "--seconds", Arg.Set_float seconds, "N"; "--steps", Arg.Set_int steps, "N";
     "--domains", Arg.Set_int domains, "N"; "--recycle", Arg.Set recycle, " also memory that is given back";
-    "--only", Arg.String (fun s -> only := String.split_on_char ',' s), "NAMES"; "--without", Arg.String (fun s -> without := String.split_on_char ',' s), "NAMES";
+    "--only", Arg.String (fun s -> only := String.split_on_char ',' s), "NAMES"; "--without", Arg.String (fun s ->
+      without := String.split_on_char ',' s), "NAMES";
     "--kind", Arg.String (fun s -> kinds := List.map kind_of (String.split_on_char ',' s)), "KINDS";
-    "--no-compaction", Arg.Clear compaction, ""; "--no-ephemerons", Arg.Clear ephemerons, ""; "--no-threads", Arg.Clear threads, "";
+    "--no-compaction", Arg.Clear compaction, ""; "--no-ephemerons", Arg.Clear ephemerons, "";
+    "--no-threads", Arg.Clear threads, "";
     "--trace", Arg.Set trace, ""; "--scenario", Arg.Set_string scenario, "NAME[:KIND]";
     "--list", Arg.Unit (list (List.map fst structures @ List.map fst operations)), "";
     "--has-variant", Arg.Unit (fun () -> exit (if has_variant () then 0 else 1)), "";

@@ -10,11 +10,13 @@ external word : int64 -> Obj.t = "variant_word" (* any pattern with a clear low 
 external code_address : unit -> Obj.t = "variant_code"
 
 let expect what condition = if not condition then failwith what
-let lines file = In_channel.with_open_bin file (fun c -> let rec go n = match In_channel.input_line c with Some _ -> go (n + 1) | None -> n in go 0)
+let lines file = In_channel.with_open_bin file (fun c ->
+  let rec go n = match In_channel.input_line c with Some _ -> go (n + 1) | None -> n in go 0)
 let mappings () = lines "/proc/self/maps"
 
 let resident () =
-  In_channel.with_open_bin "/proc/self/statm" (fun c -> Scanf.sscanf (Option.get (In_channel.input_line c)) "%d %d" (fun _ r -> r * 4096))
+  In_channel.with_open_bin "/proc/self/statm" (fun c ->
+    Scanf.sscanf (Option.get (In_channel.input_line c)) "%d %d" (fun _ r -> r * 4096))
 
 let five = Sys.ocaml_version.[0] >= '5'
 let megabyte = 1 lsl 20
@@ -38,7 +40,8 @@ let kinds () =
   expect "empty array" (classify (Obj.repr (Sys.opaque_identity [||])) = Values);
   expect "malloc" (match classify (malloced 1000) with Unknown | Foreign -> true | _ -> false);
   expect "code" (match classify (code_address ()) with Unknown | Foreign -> true | _ -> false);
-  List.iter (fun w -> expect (Printf.sprintf "%Lx" w) (match classify (word w) with Unknown | Foreign -> true | _ -> false))
+  List.iter (fun w -> expect (Printf.sprintf "%Lx" w) (match classify (word w) with Unknown | Foreign -> true
+                                                         | _ -> false))
     [ 0L; 8L; 0x7fff_ffff_fff8L; 0x8000_0000_0000L; -8L; Int64.min_int; 0xdead_beef_dead_beeeL; 0x1234_5678_9abc_def0L ]
 
 (* Static data is compared, hashed, marshalled and measured like any other. *)
@@ -61,7 +64,8 @@ let polymorphic () =
   expect "NULL is not 0" (compare (word 0L) (Obj.repr 0) <> 0);
   expect "hash of foreign" (Hashtbl.hash p = Hashtbl.hash p);
   expect "tag of foreign" (Obj.tag p = 1001 && Obj.tag (word 0x1232L) = 1002);
-  expect "marshalled foreign" (match Marshal.to_string (p, 1) [] with _ -> false | exception Invalid_argument _ -> true);
+  expect "marshalled foreign" (match Marshal.to_string (p, 1) [] with _ -> false | exception Invalid_argument _ ->
+                                 true);
   expect "words of foreign" (Obj.reachable_words (Obj.repr (ref p)) = 2)
 
 (* --- memory ------------------------------------------------------------------------------------------------------ *)
@@ -76,11 +80,13 @@ let compaction () =
   Array.iteri (fun i _ -> if i land 1 = 0 then a.(i) <- None) a;
   Gc.compact ();
   let half = resident () in
-  Printf.printf "mappings %d, then %d; resident %d MB, half of it dropped %d MB\n" before (mappings ()) (full / megabyte) (half / megabyte);
+  Printf.printf "mappings %d, then %d; resident %d MB, half of it dropped %d MB\n" before (mappings ())
+    (full / megabyte) (half / megabyte);
   expect "few mappings" (mappings () < before + 40);
   (* OCaml 4 keeps as much free as space_overhead allows. *)
   if five then expect "memory given back" (half - (Array.length a * 8) < (full - (Array.length a * 8)) * 6 / 10);
-  Array.iteri (fun i v -> expect "contents" (if i land 1 = 0 then v = None else v = Some (string_of_int i, [ i; i + 1 ]))) a;
+  Array.iteri (fun i v ->
+    expect "contents" (if i land 1 = 0 then v = None else v = Some (string_of_int i, [ i; i + 1 ]))) a;
   Array.fill a 0 (Array.length a) None;
   Gc.compact ();
   expect "and the rest" (resident () < full / 4 + (64 * megabyte));
@@ -152,7 +158,8 @@ let reports () =
 
 let memprof () =
   let samples = ref 0 in
-  let tracker = { Gc.Memprof.null_tracker with alloc_minor = (fun _ -> incr samples; None); alloc_major = (fun _ -> incr samples; None) } in
+  let tracker = { Gc.Memprof.null_tracker with alloc_minor = (fun _ -> incr samples; None); alloc_major = (fun _ ->
+    incr samples; None) } in
   (try
      ignore (Gc.Memprof.start ~sampling_rate:0.01 ~callstack_size:5 tracker);
      live (build 100_000);
@@ -169,12 +176,14 @@ let plugin () =
   Gc.compact ();
   expect "plugin: after compaction" (copy = loaded)
 
-let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compaction; "large-blocks", large_blocks; "minor-heaps", minor_heaps; "trims", trims;
+let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compaction; "large-blocks", large_blocks;
+                "minor-heaps", minor_heaps; "trims", trims;
     "reserves", reserves; "reports", reports; "memprof", memprof; "plugin", plugin; "forks", forks ]
 
 let () =
   all := !all @ Domains.tests;
-  let names = match List.tl (Array.to_list Sys.argv) with [] -> List.filter (( <> ) "plugin") (List.map fst !all) | l -> l in
+  let names = match List.tl (Array.to_list Sys.argv) with [] -> List.filter (( <> ) "plugin") (List.map fst !all)
+    | l -> l in
   List.iter
     (fun name ->
       (List.assoc name !all) ();

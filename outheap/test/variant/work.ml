@@ -7,7 +7,9 @@ let run seed =
   let random = Random.State.make [| seed |] in
   let table = Hashtbl.create 16 in
   for i = 1 to 6_000 do
-    Hashtbl.replace table (Random.State.int random 1_000) (Array.init (1 + Random.State.int random 300) (fun j -> Some (i + j)));
+    Hashtbl.replace table (Random.State.int random 1_000) (Array.init (1 + Random.State.int random 300) (fun j ->
+      Some (i + j)));
     if i mod 2_000 = 0 then compact ()
   done;
-  Hashtbl.iter (fun _ a -> Array.iteri (fun j v -> if v <> Some (Option.get a.(0) + j) then failwith "contents") a) table
+  Hashtbl.iter (fun _ a ->
+    Array.iteri (fun j v -> if v <> Some (Option.get a.(0) + j) then failwith "contents") a) table
