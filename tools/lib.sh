@@ -39,7 +39,8 @@ ocaml_prefix() {
 }
 
 # summary FILE: adds up the lines `N passed, N failed` of a file.
-summary() { awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f; exit f > 0}' "$1"; }
+summary() { awk \
+  '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f; exit f > 0}' "$1"; }
 
 # --- Debian's source packages ----------------------------------------------------------------------------------------
 
@@ -47,15 +48,19 @@ summary() { awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf
 # `apt_dir` first.
 apt_private() { # apt_private apt-get|apt-cache ARGS…
   local tool=$1; shift
-  "$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
+  "$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::Etc::preferencesparts=/dev/null \
     -o Dir::State::lists="$apt_dir/lists" -o Dir::Cache="$apt_dir/cache" -o APT::Sandbox::User="$(id -un)" \
     -o APT::Update::Error-Mode=any -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
-    -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false "$@"
+    -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
+      "$@"
 }
 apt_refresh() { # the lists of $suite, from the mirror that this machine's apt uses
-  command -v apt-get >/dev/null || die 3 "this machine has no apt-get; only OCaml 4.14.0, 4.14.1, 5.1.0 and 5.3.0 (through npm) can be built here"
+  command -v apt-get >/dev/null ||
+    die 3 "this machine has no apt-get; only OCaml 4.14.0, 4.14.1, 5.1.0 and 5.3.0 (through npm) can be built here"
   local mirror key
-  mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null | awk '$1=="Debian"{print $2; exit}')
+  mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
+    awk '$1=="Debian"{print $2; exit}')
   [ -n "$mirror" ] || mirror=$(sed -nE 's/^(deb +(\[[^]]*\] +)?|URIs: +)([a-z+]+:[^ ]*debian\/?)( .*)?$/\3/p' \
     /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
   [ -n "$mirror" ] || die 3 "apt on this machine names no Debian mirror"
@@ -69,6 +74,8 @@ apt_refresh() { # the lists of $suite, from the mirror that this machine's apt u
 apt_source() {
   need xz xz-utils
   local tmp=$3.download; rm -rf "$tmp"; mkdir -p "$tmp" "$3"
-  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) || die 3 "apt-get cannot fetch $1 $2: offline? See $tmp/apt.log"
-  tar xf "$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)" -C "$3" --strip-components=1 && rm -rf "$tmp"
+  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) ||
+    die 3 "apt-get cannot fetch $1 $2: offline? See $tmp/apt.log"
+  tar xf "$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)" -C "$3" --strip-components=1 &&
+    rm -rf "$tmp"
 }

@@ -25,7 +25,8 @@ C
   ours() { # ours LIBRARY CC FLAGS…: what the linker misses of ours
     "${@:2}" user.c -c -o user.o -I"$include" -I"$where" || fail "$*"
     "$2" user.o "$1" -Wl,--gc-sections -o linked >link.log 2>&1 || true
-    grep -oE 'undefined (reference to|symbol:) [`'\'']?(bxr|boxroot)_[A-Za-z0-9_]*' link.log | sed 's/.*[ `'\'']//' | sort -u
+    grep -oE 'undefined (reference to|symbol:) [`'\'']?(bxr|boxroot)_[A-Za-z0-9_]*' link.log | sed 's/.*[ `'\'']//' |
+      sort -u
   }
   agree() { echo "+ agree: $*"; local m; m=$(ours "$@"); [ -z "$m" ] || fail "$* misses $m"; }
   differ() { # differ WORD LIBRARY CC FLAGS…: it says WORD
@@ -110,11 +111,15 @@ unknown-version)
   # a program that knows nothing of it; the library says it in its statistics
   version 50500 5.5.0 ''; cc=cc; lib || fail "$(cat messages)"
   par; stubs -std=gnu11
-  run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml $unit_ml out.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
-  for t in basics modification teardown-then-setup first-is-a-domain passed-between-domains statistics-printed; do run ./unit $t; done
-  printf '#include <boxroot.h>\nvalue show(value v);\nvalue show(value v) { boxroot_print_stats(); return v; }\n' >show.c
+  run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml \
+    $unit_ml out.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
+  for t in basics modification teardown-then-setup first-is-a-domain passed-between-domains statistics-printed; do
+    run ./unit $t; done
+  printf '#include <boxroot.h>\nvalue show(value v);\nvalue show(value v) { boxroot_print_stats(); return v; }\n' \
+    >show.c
   echo 'external show : unit -> unit = "show"  let () = show ()' >show.ml
   run cc -c show.c -I"$include" -I"$where" -o show_stubs.o
   run "$prefix/bin/ocamlopt.opt" show.ml show_stubs.o out.o -o show
-  ./show | grep 'conservative with OCaml 5.5.0, which it was not tested with' || fail "the statistics do not say it: $(./show)";;
+  ./show | grep 'conservative with OCaml 5.5.0, which it was not tested with' ||
+    fail "the statistics do not say it: $(./show)";;
 esac

@@ -4,7 +4,8 @@
 case $name in
 plain-command)
   mkdir p; ln -s "$root/boxroot" p/boxroot; cd p
-  out=$(PATH=$prefix/bin:$PATH sh -c 'cc -c boxroot/src/all.c -Iboxroot/include -I"$(ocamlc -where)" -o ../all.o' 2>&1) || fail "$out"
+  out=$(PATH=$prefix/bin:$PATH sh -c 'cc -c boxroot/src/all.c -Iboxroot/include -I"$(ocamlc -where)" -o ../all.o' \
+    2>&1) || fail "$out"
   [ -z "$out" ] || fail "warnings: $out";;
 
 header-in-c)
@@ -13,7 +14,8 @@ header-in-c)
   printf '#define CAML_NAME_SPACE\n#define CAML_INTERNALS\n#include "boxroot.h"\n#include "boxroot.h"\n#include <caml/minor_gc.h>\n' >internals.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after internals; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.c; done
+    for f in alone after internals; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.c
+    done
   done; done;;
 
 header-in-c++)
@@ -24,8 +26,10 @@ header-in-c++)
   printf '#include <vector>\nextern "C" {\n#include "boxroot.h"\n}\n' >wrapped.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after wrapped; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.cpp; done
-    case $std in c++11|c++20) run "$cc" -std=$std -Wall -Wextra -Werror -isystem "$where" -I"$include" -fsyntax-only "$test/unit/cxx.cpp";; esac
+    for f in alone after wrapped; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.cpp
+    done
+    case $std in c++11|c++20) run "$cc" -std=$std -Wall -Wextra -Werror -isystem "$where" -I"$include" -fsyntax-only \
+      "$test/unit/cxx.cpp";; esac
   done; done;;
 
 library-in-c)
@@ -39,9 +43,11 @@ library-in-c)
 
 library-switches)
   for cc in $(c_compilers); do
-    for d in BOXROOT_DEBUG=1 BOXROOT_STW_SCAN=1 BOXROOT_CONSERVATIVE=1 'BOXROOT_CONSERVATIVE=1 -DBOXROOT_DEBUG=1' BOXROOT_FORCE_REMOTE=1 BOXROOT_THREAD_UNSAFE=1 BOXROOT_PACING=0 BOXROOT_POOL_CAPACITY=4 \
+    for d in BOXROOT_DEBUG=1 BOXROOT_STW_SCAN=1 BOXROOT_CONSERVATIVE=1 'BOXROOT_CONSERVATIVE=1 -DBOXROOT_DEBUG=1' \
+      BOXROOT_FORCE_REMOTE=1 BOXROOT_THREAD_UNSAFE=1 BOXROOT_PACING=0 BOXROOT_POOL_CAPACITY=4 \
              BOXROOT_POOL_CAPACITY=2 BOXROOT_POOL_LOG_SIZE=12 BOXROOT_POOL_LOG_SIZE=13 BOXROOT_POOL_LOG_SIZE=15 \
-             'BOXROOT_DEBUG=1 -DBOXROOT_STW_SCAN=1 -DBOXROOT_FORCE_REMOTE=1' 'BOXROOT_DEBUG=1 -DBOXROOT_THREAD_UNSAFE=1'; do
+             'BOXROOT_DEBUG=1 -DBOXROOT_STW_SCAN=1 -DBOXROOT_FORCE_REMOTE=1' \
+               'BOXROOT_DEBUG=1 -DBOXROOT_THREAD_UNSAFE=1'; do
       # gcc finds more when it optimises, clang as much when it only reads
       case $cc in *clang) how=-fsyntax-only;; *) how='-c -O1 -o out.o';; esac
       # shellcheck disable=SC2086
@@ -62,9 +68,12 @@ exported-names)
     bad=$(nm -g --defined-only out$d.o | awk '{print $NF}' | grep -Ev '^boxroot_v[0-9]+_' || true)
     [ -z "$bad" ] || fail "names that another version or library may have: $bad"
   done
-  [ -z "$(nm -g --defined-only out0.o out1.o | awk 'NF == 3 {print $3}' | sort | uniq -d)" ] || fail 'the release and the checked library share names'
-  for s in create get get_ref delete modify setup teardown status error_string print_stats get_stats report_roots create_in delete_in domain_here; do
-    nm -g --defined-only out0.o | grep -q " boxroot_v[0-9]*_$s\$" || fail "boxroot_$s is not exported (other languages need it)"
+  [ -z "$(nm -g --defined-only out0.o out1.o | awk 'NF == 3 {print $3}' | sort | uniq -d)" ] ||
+    fail 'the release and the checked library share names'
+  for s in create get get_ref delete modify setup teardown status error_string print_stats get_stats report_roots \
+    create_in delete_in domain_here; do
+    nm -g --defined-only out0.o | grep -q " boxroot_v[0-9]*_$s\$" ||
+      fail "boxroot_$s is not exported (other languages need it)"
   done;;
 
 no-undefined-behaviour)
@@ -72,13 +81,15 @@ no-undefined-behaviour)
   cc -E -DBOXROOT_DEBUG=0 -I"$where" -I"$include" "$src/all.c" >all.i
   awk '/^# [0-9]+ "/ {ours = $3 ~ /boxroot\/(src|include)/} ours' all.i >ours.i
   [ -s ours.i ] || fail 'nothing of ours?'
-  if grep -n -E '__builtin_unreachable|__builtin_assume|__assume' ours.i; then fail 'an assertion turns into undefined behaviour'; fi;;
+  if grep -n -E '__builtin_unreachable|__builtin_assume|__assume' ours.i; then
+    fail 'an assertion turns into undefined behaviour'; fi;;
 
 inline-functions)
   # several units that include the header and do not inline
   par; stubs -O1 -fno-inline -std=c11 -D_GNU_SOURCE
   nm -u root_stubs.o | grep -q ' boxroot_v[0-9]*_create$' || fail 'boxroot_create is inline all the same'
   run cc -O1 -fno-inline -c "$src/all.c" -I"$include" -I"$where" -o lib.o
-  run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml $unit_ml lib.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
+  run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml \
+    $unit_ml lib.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
   run ./unit basics; run ./unit compat-0.4.0;;
 esac

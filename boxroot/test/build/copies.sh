@@ -1,7 +1,8 @@
 # Checks of two libraries, or two copies, in one process: see two.ml. Read by `check`, which has the names and functions
 # that are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
-rival=$(ls -d "${BOXROOT_RIVAL:-${CARGO_HOME:-$HOME/.cargo}/registry/src/}"*/ocaml-boxroot-sys-0.4.0/vendor/boxroot 2>/dev/null | head -1 || true)
+rival=$(ls -d "${BOXROOT_RIVAL:-${CARGO_HOME:-$HOME/.cargo}/registry/src/}"*/ocaml-boxroot-sys-0.4.0/vendor/boxroot \
+  2>/dev/null | head -1 || true)
 two_ml() {
   local s
   cp "$test/build/two.ml" .; cp "$root/tools/ocaml/par${v%%.*}.ml" par.ml
@@ -22,14 +23,16 @@ side() {
 }
 rival_side() {
   local name=$1 side=$2 f
-  for f in boxroot ocaml_hooks platform; do run cc -w -O2 -g -fPIC -c "$rival/$f.c" -I"$rival" -I"$where" -o "$name-$f.o"; done
+  for f in boxroot ocaml_hooks platform; do
+    run cc -w -O2 -g -fPIC -c "$rival/$f.c" -I"$rival" -I"$where" -o "$name-$f.o"; done
   run ld -r -o "$name-lib.o" "$name"-{boxroot,ocaml_hooks,platform}.o
   run cc -w -O2 -g -fPIC -DSIDE=$side -c "$test/build/side_stubs.c" -I"$rival" -I"$where" -o "$name-stubs.o"
 }
 # two_host OUT MODULES AND OBJECTS…: a program that can load plug-ins
 two_host() {
   local out=$1; shift
-  run "$prefix/bin/ocamlopt.opt" -g $dyn $(threads 'unix.cmxa threads.cmxa dynlink.cmxa') -linkall par.ml two.ml "$@" host.ml -o "$out"
+  run "$prefix/bin/ocamlopt.opt" -g $dyn $(threads 'unix.cmxa threads.cmxa dynlink.cmxa') -linkall par.ml two.ml \
+    "$@" host.ml -o "$out"
 }
 plugin() { local out=$1; shift; run "$prefix/bin/ocamlopt.opt" -g -shared "$@" -o "$out"; }
 # scenarios COMMAND -- NAME…
@@ -66,7 +69,8 @@ beside-0.4.0)
   run cc -shared ours-{lib,stubs}.o -o libours.so
   run cc -shared theirs-{lib,stubs}.o -o libtheirs.so
   for order in 'ours theirs' 'theirs ours'; do
-    two_host linked side_a.ml side_b.ml -ccopt "-L$PWD" $(for l in $order; do echo "-cclib -l$l"; done) -ccopt "-Wl,-rpath,$PWD"
+    two_host linked side_a.ml side_b.ml -ccopt "-L$PWD" $(for l in $order; do echo "-cclib -l$l"
+    done) -ccopt "-Wl,-rpath,$PWD"
     play ./linked -- $s
   done;;
 
@@ -80,7 +84,8 @@ beside-0.4.0-bytecode)
   run cc -shared ours-{lib,stubs}.o -o dllours.so
   run cc -shared theirs-{lib,stubs}.o -o dlltheirs.so
   for order in 'ours theirs' 'theirs ours'; do
-    run "$prefix/bin/ocamlc.opt" -g $(threads 'unix.cma threads.cma') $(for l in $order; do echo "-dllib -l$l"; done) -dllpath "$PWD" \
+    run "$prefix/bin/ocamlc.opt" -g $(threads 'unix.cma threads.cma') $(for l in $order; do echo "-dllib -l$l"
+    done) -dllpath "$PWD" \
       par.ml two.ml side_a.ml side_b.ml main.ml -o two.byte
     play "$prefix/bin/ocamlrun" ./two.byte -- $s
   done
@@ -116,12 +121,15 @@ two-copies-crossed)
   plugin hidden.cmxs side_b.ml hidden-{lib,stubs}.o
   # as where a program exports only what a library that it links asked for
   for shared in setup 'create_slow cache' 'delete_slow modify_slow teardown' 'create delete setup status cache'; do
-    { echo '{'; for n in $shared; do nm -g --defined-only again-lib.o | awk '{print $NF ";"}' | grep -E "_${n}(__program_[A-Za-z0-9_]*)?;"; done; echo '};'; } >list
+    { echo '{'; for n in $shared; do nm -g --defined-only again-lib.o | awk '{print $NF ";"}' |
+      grep -E "_${n}(__program_[A-Za-z0-9_]*)?;"; done; echo '};'; } >list
     plugin "${shared%% *}.cmxs" side_b.ml again-{lib,stubs}.o -ccopt "-Wl,-Bsymbolic -Wl,--dynamic-list=$PWD/list"
   done
-  for other in again symbolic functions hidden setup create_slow delete_slow create; do play PLUGINS=$other.cmxs ./release -- $s; done
+  for other in again symbolic functions hidden setup create_slow delete_slow create; do
+    play PLUGINS=$other.cmxs ./release -- $s; done
   # the checked build tells that the root is not its own
-  side checked a -DBOXROOT_DEBUG=1; side checked-hidden b -DBOXROOT_DEBUG=1 -fvisibility=hidden -DSHOWN='__attribute__((visibility("default")))'
+  side checked a -DBOXROOT_DEBUG=1
+  side checked-hidden b -DBOXROOT_DEBUG=1 -fvisibility=hidden -DSHOWN='__attribute__((visibility("default")))'
   two_host checked side_a.ml checked-{lib,stubs}.o
   plugin checked.cmxs side_b.ml checked-hidden-{lib,stubs}.o
   if PLUGINS=checked.cmxs ./checked crossed ab >out 2>&1; then fail 'the checked build does not tell'; fi

@@ -1,7 +1,8 @@
 # Checks of OCaml in a shared object: see embedded.ml, load.c. Read by `check`, which has the names and functions that
 # are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
-embedded_ml() { cp "$test/build/embedded.ml" .; native=$("$prefix/bin/ocamlopt.opt" -config-var native_c_libraries) native+=' -lpthread -ldl'; }
+embedded_ml() { cp "$test/build/embedded.ml" .
+  native=$("$prefix/bin/ocamlopt.opt" -config-var native_c_libraries) native+=' -lpthread -ldl'; }
 embedded() { # embedded CC FILE.so FLAGS…
   local cc=$1 out=$2 std=
   shift 2
@@ -31,11 +32,13 @@ embedded-in-shared-object)
   for cc in $(c_compilers) $(cxx_compilers); do for tls in 0 1; do
     lib=emb-$(basename "$cc")-$tls.so
     embedded "$cc" "$lib" -DBOXROOT_TLS_DYNAMIC=$tls
-    echo "  $lib: thread-local storage $(tls_bytes "$lib") bytes$(readelf -d "$lib" | grep -q STATIC_TLS && echo ', static')"
+    echo "  $lib: thread-local storage $(tls_bytes "$lib") bytes$(readelf -d "$lib" | grep -q STATIC_TLS &&
+      echo ', static')"
     loads ./load embedded_work "./$lib"
     loads ./load -t embedded_work "./$lib"
     if command -v python3 >/dev/null; then
-      loads python3 -c "import ctypes,sys; lib = ctypes.CDLL('./$lib'); sys.exit(lib.embedded_work() or lib.embedded_work())"
+      loads python3 -c \
+        "import ctypes,sys; lib = ctypes.CDLL('./$lib'); sys.exit(lib.embedded_work() or lib.embedded_work())"
       loads python3 -c "
 import ctypes, sys, threading
 lib, results = ctypes.CDLL('./$lib'), []
@@ -48,7 +51,8 @@ sys.exit(results != [0])"
 
 static-tls-used-up)
   # libraries loaded before have used up what the loader sets aside for thread-local storage at fixed places
-  printf '#include <stdint.h>\n#ifndef __GLIBC__\n#error not glibc\n#endif\n' | cc -x c -fsyntax-only - 2>/dev/null || skip 'about glibc'
+  printf '#include <stdint.h>\n#ifndef __GLIBC__\n#error not glibc\n#endif\n' | cc -x c -fsyntax-only - 2>/dev/null ||
+    skip 'about glibc'
   [ -e "$where/libasmrun_pic.a" ] || skip 'no libasmrun_pic.a'
   embedded_ml
   run cc -O1 "$test/build/load.c" -o load -ldl -lpthread
@@ -75,15 +79,18 @@ let () = try Dynlink.loadfile (Sys.getenv "PLUGIN") with Dynlink.Error e -> prer
 ML
   case $v in 5*) dyn='-I +dynlink';; *) dyn=;; esac
   # shellcheck disable=SC2086
-  run "$prefix/bin/ocamlopt.opt" $dyn -output-complete-obj -runtime-variant _pic -linkall dynlink.cmxa loader.ml start.o -o loader-complete.o
+  run "$prefix/bin/ocamlopt.opt" $dyn -output-complete-obj -runtime-variant _pic \
+    -linkall dynlink.cmxa loader.ml start.o -o loader-complete.o
   run cc -shared loader-complete.o -o loader.so $native
   for tls in 0 1; do
-    run cc -O2 -fPIC -DWITHOUT_START -DBOXROOT_TLS_DYNAMIC=$tls -c "$test/build/embedded_stubs.c" -I"$include" -I"$where" -o stubs.o
+    run cc -O2 -fPIC -DWITHOUT_START -DBOXROOT_TLS_DYNAMIC=$tls -c "$test/build/embedded_stubs.c" -I"$include" \
+      -I"$where" -o stubs.o
     run cc -O2 -fPIC -DBOXROOT_TLS_DYNAMIC=$tls -c "$src/all.c" -I"$include" -I"$where" -o lib.o
     run "$prefix/bin/ocamlopt.opt" -shared embedded.ml stubs.o lib.o -o plugin-$tls.cmxs
   done
   PLUGIN=plugin-1.cmxs loads ./load embedded_work ./loader.so
   PLUGIN=plugin-1.cmxs loads ./load embedded_work "${fillers[@]}" ./loader.so
-  if PLUGIN=plugin-0.cmxs ./load embedded_work ./loader.so >out 2>&1; then echo '  a plug-in of such a program loads by default'
+  if PLUGIN=plugin-0.cmxs ./load embedded_work ./loader.so >out 2>&1; then
+    echo '  a plug-in of such a program loads by default'
   else grep 'static TLS' out || fail "$(cat out)"; fi;;
 esac

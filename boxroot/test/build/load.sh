@@ -6,9 +6,11 @@ shared-library)
   # the library in a shared object of its own; the runtime is in the program
   par; stubs -fPIC
   run cc -O2 -fPIC -shared "$src/all.c" -I"$include" -I"$where" -o libboxroot.so
-  run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml $unit_ml root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o \
+  run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml \
+    $unit_ml root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o \
     -ccopt -Wl,-E -ccopt "-L$PWD" -cclib -lboxroot -ccopt "-Wl,-rpath,$PWD" -o unit
-  for t in basics modification eperm teardown-then-setup hooks-after threads-before-first-use fork; do run ./unit $t; done
+  for t in basics modification eperm teardown-then-setup hooks-after threads-before-first-use fork; do run ./unit $t
+  done
   case $v in 5*) for t in first-is-a-domain passed-between-domains; do run ./unit $t; done;; esac;;
 
 natural-dynlink)
@@ -37,9 +39,11 @@ ML
 bytecode)
   par; stubs -fPIC
   run cc -O2 -fPIC -c "$src/all.c" -I"$include" -I"$where" -o lib.o
-  run "$prefix/bin/ocamlc.opt" -g -custom $(threads 'unix.cma threads.cma') root.ml par.ml $model_ml lib.o root_stubs.o model_stubs.o -o model
+  run "$prefix/bin/ocamlc.opt" -g -custom $(threads 'unix.cma threads.cma') root.ml par.ml \
+    $model_ml lib.o root_stubs.o model_stubs.o -o model
   run ./model --seed 4 --steps 3000
-  run "$prefix/bin/ocamlc.opt" -g -custom $(threads 'unix.cma threads.cma') root.ml par.ml hooks.ml $unit_ml lib.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
+  run "$prefix/bin/ocamlc.opt" -g -custom $(threads 'unix.cma threads.cma') root.ml par.ml hooks.ml \
+    $unit_ml lib.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
   for t in basics eperm teardown-then-setup hooks-before fork; do run ./unit $t; done;;
 
 bytecode-dynamic)
