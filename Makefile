@@ -9,7 +9,8 @@ BUILD ?=
 export OCAML BUILD
 
 help:                         ## this list
-	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18; echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
+	@echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
 test: ; @tools/test           ## what one compiler can test: five minutes, and five for the compiler if there is none
@@ -17,9 +18,9 @@ test-all: ; @tools/test --everything         ## every version of OCaml in every 
 coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
 bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
-bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, the compiler and Coq relinked
+bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, ocamlopt and Coq
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 40 minutes of measuring; MINUTES=…
-stress: ; @tools/test --everything --stress $(SECONDS)    ## random tests with fresh seeds, all versions and flavours; SECONDS=3600
+stress: ; @tools/test --everything --stress $(SECONDS)    ## random tests with fresh seeds, in all flavours; SECONDS=3600
 rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here

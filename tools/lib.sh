@@ -39,8 +39,9 @@ ocaml_prefix() {
 }
 
 # summary FILE: adds up the lines `N passed, N failed` of a file.
-summary() { awk \
-  '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f; exit f > 0}' "$1"; }
+summary() {
+  awk '/^[0-9]+ passed, [0-9]+ failed$/ {p += $1; f += $3} END {printf "%d passed, %d failed\n", p, f; exit f > 0}' "$1"
+}
 
 # --- Debian's source packages ----------------------------------------------------------------------------------------
 

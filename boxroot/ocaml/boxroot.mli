@@ -35,8 +35,7 @@ type stats = {
   roots_last_cycle : int;  (** live roots at the start of the last major cycle (OCaml 5), an upper bound *)
   create_slow : int;  (** creations that left the inline path *)
   delete_slow : int;  (** deletions that left the inline path, on the owning domain *)
-  (** remote deletions that were carried out: made without the owning domain's lock, during a scan, or while marking *)
-  delete_remote : int;
+  delete_remote : int;  (** remote deletions carried out: made without the owning domain's lock, in a scan, or while marking *)
   modify_slow : int;  (** modifications that left the inline path *)
   barrier : int;  (** values darkened because their root was modified while marking was under way (OCaml 5) *)
   darkened_pools : int;  (** pools whose values the library marked itself (OCaml 5) *)

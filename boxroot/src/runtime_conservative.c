@@ -19,7 +19,8 @@
 #include <caml/roots.h>
 
 #if BXR_CONSERVATIVE_UNASKED
-#warning "Boxroot was not tested with this version of OCaml: it takes the conservative path. -DBOXROOT_CONSERVATIVE=1 says that this is known"
+#warning \
+  "Boxroot was not tested with this version of OCaml: it takes the conservative path (quiet: -DBOXROOT_CONSERVATIVE=1)"
 #endif
 
 bool bxr_runtime_is_young(value block) { return Is_young(block); }

@@ -28,7 +28,7 @@
 
 #define OH_ARENA_LEAST ((size_t)32)
 #define OH_ARENA_LIMIT ((size_t)1 << 47) /* no block is that large */
-#define OH_ARENA_COLUMNS 32                    /* classes for each power of two: a class's sizes differ by less than 1/32 */
+#define OH_ARENA_COLUMNS 32 /* classes for each power of two: a class's sizes differ by less than 1/32 */
 #define OH_ARENA_ROWS 40
 
 enum { OH_ARENA_FREE = 1, OH_ARENA_BEFORE_FREE = 2, OH_ARENA_PURGED = 4 /* free; its inner system pages are purged */ };

@@ -21,6 +21,7 @@
 #define oh_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define oh_fetch_add_seq_cst(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 /* On failure *expected becomes the value that was found. Never fails spuriously. */
-#define oh_cas_seq_cst(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
+#define oh_cas_seq_cst(p, expected, v) \
+  __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
 #endif

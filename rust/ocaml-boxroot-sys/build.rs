@@ -35,8 +35,9 @@ fn main() {
         }
     }
     if link_runtime {
-        let compiler = lookup::compiler_of(&ocaml, &env)
-            .unwrap_or_else(|e| fail(&format!("cannot find the compiler of {}", ocaml.library.display()), &e.to_string()));
+        let compiler = lookup::compiler_of(&ocaml, &env).unwrap_or_else(|e| {
+            fail(&format!("cannot find the compiler of {}", ocaml.library.display()), &e.to_string())
+        });
         let out_dir = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
         runtime::link(&ocaml, &compiler, &out_dir).unwrap_or_else(|e| {
             fail("cannot link the OCaml runtime", &indent(&format!("{}\nOCaml found by: {}", e, ocaml.found_by)))

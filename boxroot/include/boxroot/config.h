@@ -153,10 +153,13 @@
 #else
 #define BXR_AGREED_UNSAFE "0"
 #endif
-#define BXR_AGREEMENT                                                                                                         \
-  "__program_and_library_must_agree_on__BOXROOT_DEBUG_" BXR_AGREED_DEBUG "__POOL_LOG_SIZE_" BXR_STRING(BOXROOT_POOL_LOG_SIZE) \
-  "__POOL_CAPACITY_" BXR_STRING(BOXROOT_POOL_CAPACITY) "__FORCE_REMOTE_" BXR_AGREED_REMOTE "__THREAD_UNSAFE_" BXR_AGREED_UNSAFE
-#if BOXROOT_DEBUG || BOXROOT_FORCE_REMOTE || BOXROOT_THREAD_UNSAFE || BOXROOT_POOL_LOG_SIZE != 14 || BOXROOT_POOL_CAPACITY != 1000000
+#define BXR_AGREEMENT                                                             \
+  "__program_and_library_must_agree_on__BOXROOT_DEBUG_" BXR_AGREED_DEBUG          \
+  "__POOL_LOG_SIZE_" BXR_STRING(BOXROOT_POOL_LOG_SIZE)                            \
+  "__POOL_CAPACITY_" BXR_STRING(BOXROOT_POOL_CAPACITY)                            \
+  "__FORCE_REMOTE_" BXR_AGREED_REMOTE "__THREAD_UNSAFE_" BXR_AGREED_UNSAFE
+#if BOXROOT_DEBUG || BOXROOT_FORCE_REMOTE || BOXROOT_THREAD_UNSAFE || BOXROOT_POOL_LOG_SIZE != 14 || \
+  BOXROOT_POOL_CAPACITY != 1000000
 #define BXR_UNLESS_DEFAULT BXR_AGREEMENT
 #else
 #define BXR_UNLESS_DEFAULT ""

@@ -81,7 +81,8 @@ unknown-version)
   case $v in 4*) skip 'about OCaml 5';; esac
   mkdir fake; cp -R "$where/caml" fake/caml
   version() { # version NUMBER STRING EXTRA
-    sed -E "s/^(#define OCAML_VERSION) .*/\\1 $1/; s/^(#define OCAML_VERSION_STRING) .*/\\1 \"$2\"/; s/^(#define OCAML_VERSION_EXTRA) .*/\\1 \"$3\"/" \
+    sed -E "s/^(#define OCAML_VERSION) .*/\\1 $1/; s/^(#define OCAML_VERSION_STRING) .*/\\1 \"$2\"/
+      s/^(#define OCAML_VERSION_EXTRA) .*/\\1 \"$3\"/" \
       "$where/caml/version.h" >fake/caml/version.h
   }
   lib() { "$cc" -std=c11 -O1 -Wall -Wextra -isystem "$PWD/fake" -I"$include" -c "$src/all.c" "$@" -o out.o 2>messages; }
@@ -90,7 +91,8 @@ unknown-version)
     grep -q "BOXROOT_CONSERVATIVE" messages || fail "$cc: $(cat messages)"
   }
   # all that the library may want of the runtime then
-  known='caml_scan_roots_hook caml_domain_terminated_hook caml_domain_is_terminating caml_num_domains_running caml_minor_heaps_start caml_minor_heaps_end caml_state'
+  known='caml_scan_roots_hook caml_domain_terminated_hook caml_domain_is_terminating'
+  known+=' caml_num_domains_running caml_minor_heaps_start caml_minor_heaps_end caml_state'
   for cc in $(c_compilers); do
     for number in 50000:5.0.0 50101:5.1.1 50200:5.2.0 50402:5.4.2 50500:5.5.0 50600:5.6.0 60000:6.0.0; do
       version "${number%:*}" "${number#*:}" ''

@@ -10,8 +10,10 @@ plain-command)
 
 header-in-c)
   printf '#include "boxroot.h"\n' >alone.c
-  printf '#include <caml/mlvalues.h>\n#include <caml/alloc.h>\n#include "boxroot.h"\nboxroot f(value v); boxroot f(value v) { return boxroot_create(v); }\n' >after.c
-  printf '#define CAML_NAME_SPACE\n#define CAML_INTERNALS\n#include "boxroot.h"\n#include "boxroot.h"\n#include <caml/minor_gc.h>\n' >internals.c
+  printf '%s\n' '#include <caml/mlvalues.h>' '#include <caml/alloc.h>' '#include "boxroot.h"' \
+    'boxroot f(value v); boxroot f(value v) { return boxroot_create(v); }' >after.c
+  printf '%s\n' '#define CAML_NAME_SPACE' '#define CAML_INTERNALS' '#include "boxroot.h"' '#include "boxroot.h"' \
+    '#include <caml/minor_gc.h>' >internals.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
     for f in alone after internals; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.c
@@ -22,7 +24,8 @@ header-in-c++)
   lang="c++"
   [ -n "$(cxx_compilers)" ] || skip 'no C++ compiler'
   printf '#include "boxroot.h"\n' >alone.cpp
-  printf '#include <caml/mlvalues.h>\n#include <vector>\n#include "boxroot.h"\nnamespace x { bool f(boxroot &r, value v) { return boxroot_modify(&r, v); } }\n' >after.cpp
+  printf '%s\n' '#include <caml/mlvalues.h>' '#include <vector>' '#include "boxroot.h"' \
+    'namespace x { bool f(boxroot &r, value v) { return boxroot_modify(&r, v); } }' >after.cpp
   printf '#include <vector>\nextern "C" {\n#include "boxroot.h"\n}\n' >wrapped.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }

@@ -9,7 +9,8 @@ two_ml() {
   for s in a b; do sed "s/SIDE/$s/g" "$test/build/side.ml.in" >side_$s.ml; done
   cat >host.ml <<'ML'
 let () =
-  List.iter (fun p -> if p <> "" then try Dynlink.loadfile p with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 1)
+  List.iter (fun p -> if p <> "" then
+    try Dynlink.loadfile p with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 1)
     (String.split_on_char ':' (Option.value (Sys.getenv_opt "PLUGINS") ~default:""));
   Two.main ()
 ML

@@ -56,7 +56,8 @@ static-tls-used-up)
   [ -e "$where/libasmrun_pic.a" ] || skip 'no libasmrun_pic.a'
   embedded_ml
   run cc -O1 "$test/build/load.c" -o load -ldl -lpthread
-  echo 'static __thread char filler[SIZE] __attribute__((tls_model("initial-exec"))); char *fill(void); char *fill(void) { return filler; }' >filler.c
+  echo 'static __thread char filler[SIZE] __attribute__((tls_model("initial-exec")));
+    char *fill(void); char *fill(void) { return filler; }' >filler.c
   fillers=()
   for size in 512 64 8; do for i in 1 2 3 4 5 6 7 8; do
     cc -fPIC -shared -DSIZE=$size filler.c -o fill-$size-$i.so
@@ -75,7 +76,8 @@ static-tls-used-up)
   # thread-local words have got their places
   run cc -O2 -fPIC -c -DSTART_ONLY "$test/build/embedded_stubs.c" -I"$where" -o start.o
   cat >loader.ml <<'ML'
-let () = try Dynlink.loadfile (Sys.getenv "PLUGIN") with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 3
+let () = try Dynlink.loadfile (Sys.getenv "PLUGIN")
+  with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 3
 ML
   case $v in 5*) dyn='-I +dynlink';; *) dyn=;; esac
   # shellcheck disable=SC2086

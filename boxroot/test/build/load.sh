@@ -22,14 +22,16 @@ let () =
   let text i = string_of_int (i * 7919) in
   let roots = Array.init 3000 (fun i -> Root.create_or_fail (text i)) in
   Gc.full_major ();
-  if Par.multicore then Par.join (Par.spawn (fun () -> Array.iteri (fun i r -> if i land 1 = 0 then (Root.delete r; roots.(i) <- Root.create_or_fail (text i))) roots));
+  if Par.multicore then Par.join (Par.spawn (fun () -> Array.iteri (fun i r ->
+    if i land 1 = 0 then (Root.delete r; roots.(i) <- Root.create_or_fail (text i))) roots));
   Gc.compact ();
   Array.iteri (fun i r -> if (Root.get r : string) <> text i then Root.fail "root %d" i) roots;
   Root.teardown ();
   print_endline "plug-in done"
 ML
   run "$prefix/bin/ocamlopt.opt" -shared root.ml par.ml plugin.ml root_stubs.o lib.o -o plugin.cmxs
-  printf 'let () = try Dynlink.loadfile "plugin.cmxs"; Gc.full_major () with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 1\n' >host.ml
+  echo 'let () = try Dynlink.loadfile "plugin.cmxs"; Gc.full_major ()
+    with Dynlink.Error e -> prerr_endline (Dynlink.error_message e); exit 1' >host.ml
   case $v in 5*) dyn='-I +dynlink';; *) dyn=;; esac
   # shellcheck disable=SC2086
   run "$prefix/bin/ocamlopt.opt" $dyn -linkall dynlink.cmxa host.ml -o host -ccopt -Wl,-E

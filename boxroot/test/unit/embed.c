@@ -71,9 +71,8 @@ int main(int argc, char **argv)
   (void)argc;
   char const *test = argv[1];
   if (strcmp(test, "--list") == 0) {
-    puts("before-startup\nteardown-after-shutdown\ndelete-after-shutdown\nowners-at-shutdown\ndelete-at-exit\nteardown-"
-         "never\n"
-         "delete-on-thread-after-shutdown\nteardown-before-shutdown");
+    puts("before-startup\nteardown-after-shutdown\ndelete-after-shutdown\nowners-at-shutdown\ndelete-at-exit\n"
+         "teardown-never\ndelete-on-thread-after-shutdown\nteardown-before-shutdown");
     return 0;
   }
   if (strcmp(test, "before-startup") == 0) {

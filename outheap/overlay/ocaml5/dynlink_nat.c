@@ -11,7 +11,8 @@
 #include <caml/stack.h>
 
 static void declare_plugin(void *handle, value symbols);
-#define caml_register_dyn_globals(table, count) (declare_plugin(handle, symbols), (caml_register_dyn_globals)(table, count))
+#define caml_register_dyn_globals(table, count) \
+  (declare_plugin(handle, symbols), (caml_register_dyn_globals)(table, count))
 
 #include <dynlink_nat.c>
 

@@ -17,14 +17,26 @@ fn main() {
     std::fs::copy("driver.ml", format!("{out}/driver.ml")).unwrap();
     ocamlopt(
         &out,
-        &["-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa", "-output-obj", "-o", "driver_program.o", "driver.ml"],
+        &[
+            "-I",
+            "+unix",
+            "-I",
+            "+threads",
+            "unix.cmxa",
+            "threads.cmxa",
+            "-output-obj",
+            "-o",
+            "driver_program.o",
+            "driver.ml",
+        ],
     );
     // libunixnat.a was called libunix.a in OCaml 4.
     let unix = if Path::new(&library).join("libunixnat.a").exists() { "-lunixnat" } else { "-lunix" };
     let libraries = ocamlopt(".", &["-config-var", "native_c_libraries"]);
     let object = format!("{out}/driver_program.o");
     let search = format!("-L{library}");
-    for arg in [&object, &search, "-lthreadsnat", unix, "-lasmrun_pic"].into_iter().chain(libraries.split_whitespace()) {
+    for arg in [&object, &search, "-lthreadsnat", unix, "-lasmrun_pic"].into_iter().chain(libraries.split_whitespace())
+    {
         println!("cargo:rustc-link-arg={arg}");
     }
 }

@@ -153,7 +153,11 @@ fn candidates(env: Environment) -> Vec<Candidate> {
             let program = Path::new(&prefix).join("bin").join(format!("ocamlopt{}", EXE_SUFFIX));
             Candidate {
                 what: format!("{} of the opam switch", program.display()),
-                place: if program.is_file() { Ok(Place::Compiler(vec![program.into()])) } else { Err("no such file".into()) },
+                place: if program.is_file() {
+                    Ok(Place::Compiler(vec![program.into()]))
+                } else {
+                    Err("no such file".into())
+                },
                 decisive: None,
             }
         }
@@ -225,7 +229,8 @@ fn examine(place: Place, what: &str) -> Result<Ocaml, String> {
         return Err(format!("{} is not a folder", library.display()));
     }
     let header = library.join("caml").join("version.h");
-    let text = std::fs::read_to_string(&header).map_err(|e| format!("cannot read the C header {}: {}", header.display(), e))?;
+    let text = std::fs::read_to_string(&header)
+        .map_err(|e| format!("cannot read the C header {}: {}", header.display(), e))?;
     let version = version_of(&text).ok_or_else(|| format!("{} does not define OCAML_VERSION", header.display()))?;
     if version < MINIMUM {
         return Err(format!("{} holds OCaml {}; 4.14 or later is needed", library.display(), show(version)));

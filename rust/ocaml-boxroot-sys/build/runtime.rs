@@ -7,7 +7,8 @@ use std::path::Path;
 
 /// Compiles the empty program in `out_dir` and prints the link directives.
 pub fn link(ocaml: &Ocaml, compiler: &[OsString], out_dir: &Path) -> Result<(), String> {
-    std::fs::write(out_dir.join("boxroot_dummy.ml"), "").map_err(|e| format!("cannot write to {}: {}", out_dir.display(), e))?;
+    std::fs::write(out_dir.join("boxroot_dummy.ml"), "")
+        .map_err(|e| format!("cannot write to {}: {}", out_dir.display(), e))?;
     let args = ["-output-obj", "-o", "boxroot_dummy_program.o", "boxroot_dummy.ml"];
     output(compiler, &args.map(OsStr::new), Some(out_dir))?;
     cc::Build::new()
@@ -32,7 +33,12 @@ pub fn link(ocaml: &Ocaml, compiler: &[OsString], out_dir: &Path) -> Result<(), 
 
 /// The position-independent archive when there is one: Rust's programs are position independent.
 fn runtime_archive(library: &Path) -> Result<&'static str, String> {
-    ["asmrun_pic", "asmrun"].into_iter().find(|name| library.join(format!("lib{}.a", name)).is_file()).ok_or_else(|| {
-        format!("{} holds neither libasmrun_pic.a nor libasmrun.a: a runtime for native code is needed", library.display())
-    })
+    ["asmrun_pic", "asmrun"].into_iter().find(|name| library.join(format!("lib{}.a", name)).is_file()).ok_or_else(
+        || {
+            format!(
+                "{} holds neither libasmrun_pic.a nor libasmrun.a: a runtime for native code is needed",
+                library.display()
+            )
+        },
+    )
 }

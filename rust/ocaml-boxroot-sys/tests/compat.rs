@@ -19,7 +19,8 @@ fn items() {
     let _: unsafe extern "C" fn() = boxroot_teardown;
     let _: unsafe extern "C" fn() -> Status = boxroot_status;
     let _: unsafe extern "C" fn() = boxroot_print_stats;
-    let _: fn(Status) -> bool = |s| matches!(s, Status::NotSetup | Status::Running | Status::ToreDown | Status::Invalid);
+    let _: fn(Status) -> bool =
+        |s| matches!(s, Status::NotSetup | Status::Running | Status::ToreDown | Status::Invalid);
     fn traits<T: Copy + Clone + core::fmt::Debug + PartialEq + PartialOrd + Eq>() {}
     traits::<BoxRoot>();
 }

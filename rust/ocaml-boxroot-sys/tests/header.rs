@@ -229,7 +229,10 @@ fn layouts_agree() {
     ];
     for (rust, c_name, size, offsets) in &structs {
         let fields = fields(&text, rust);
-        assert_eq!(fields.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(), offsets.iter().map(|f| f.0).collect::<Vec<_>>());
+        assert_eq!(
+            fields.iter().map(|f| f.0.as_str()).collect::<Vec<_>>(),
+            offsets.iter().map(|f| f.0).collect::<Vec<_>>()
+        );
         for ((field, kind), (_, offset)) in fields.iter().zip(offsets) {
             let kind = match kind.as_str() {
                 "AtomicPtr<c_void>" => "void *",
@@ -314,7 +317,8 @@ fn undefined(name: &str, c: &str, flags: &[&str]) -> BTreeSet<String> {
     compile(name, c, &[flags, &["-fPIC", "-c", "-o", &object]].concat()).unwrap();
     let out = Command::new("nm").args(["-u", &object]).output().expect("nm");
     assert!(out.status.success());
-    let plain = |s: &str| if cfg!(target_vendor = "apple") { s.trim_start_matches('_').to_owned() } else { s.to_owned() };
+    let plain =
+        |s: &str| if cfg!(target_vendor = "apple") { s.trim_start_matches('_').to_owned() } else { s.to_owned() };
     String::from_utf8(out.stdout).unwrap().lines().map(|l| plain(l.split_whitespace().last().unwrap())).collect()
 }
 

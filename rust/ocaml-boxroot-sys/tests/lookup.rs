@@ -51,7 +51,10 @@ impl World {
     /// prefix/bin/ocamlopt with prefix/lib/ocaml, as an installation has them.
     fn install(&self, prefix: &str, version: &str) -> PathBuf {
         let library = self.library(&format!("{}/lib/ocaml", prefix), version);
-        self.program(&format!("{}/bin/ocamlopt", prefix), &format!("[ \"$1\" = -where ] && echo '{}'", library.display()));
+        self.program(
+            &format!("{}/bin/ocamlopt", prefix),
+            &format!("[ \"$1\" = -where ] && echo '{}'", library.display()),
+        );
         library
     }
     fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
@@ -154,7 +157,11 @@ fn a_set_variable_decides_alone() {
     w.set("OCAMLOPT", "no-such-ocamlopt");
     contains(
         &w.error(),
-        &["OCAMLOPT=no-such-ocamlopt: no program no-such-ocamlopt in", "OCAMLOPT is set, so nothing else was tried", "unset it"],
+        &[
+            "OCAMLOPT=no-such-ocamlopt: no program no-such-ocamlopt in",
+            "OCAMLOPT is set, so nothing else was tried",
+            "unset it",
+        ],
     );
 
     w.set("OCAMLOPT", w.path("no/ocamlopt"));

@@ -155,7 +155,10 @@ fn rust_string_of_polymorphic_movement(cr: &mut OCamlRuntime, m: OCaml<OCamlMove
 }
 
 #[export]
-fn rust_call_ocaml_closure(cr: &mut OCamlRuntime, f: BoxRoot<fn(OCamlInt) -> OCamlInt>) -> OCaml<Result<OCamlInt, String>> {
+fn rust_call_ocaml_closure(
+    cr: &mut OCamlRuntime,
+    f: BoxRoot<fn(OCamlInt) -> OCamlInt>,
+) -> OCaml<Result<OCamlInt, String>> {
     let result: Result<i64, String> = match f.try_call(cr, &0i64) {
         Ok(n) => Ok(n.to_rust()),
         Err(e) => Err(e.message().unwrap_or_else(|| "no message".to_owned())),

@@ -30,7 +30,12 @@ fn rust_update_person_activity(cr: &mut OCamlRuntime, person: OCaml<Person>, act
 }
 
 #[export]
-fn rust_create_person(cr: &mut OCamlRuntime, name: OCaml<String>, year: OCaml<OCamlInt>, active: OCaml<bool>) -> OCaml<Person> {
+fn rust_create_person(
+    cr: &mut OCamlRuntime,
+    name: OCaml<String>,
+    year: OCaml<OCamlInt>,
+    active: OCaml<bool>,
+) -> OCaml<Person> {
     Person { full_name: name.to_rust(), birth_year: year.to_rust(), is_active: active.to_rust() }.to_ocaml(cr)
 }
 

@@ -70,7 +70,8 @@ pub fn client_apply(f: Value, v: Value) -> Value {
             Ok(w) => Value::result_ok(gc, w),
             Err(Error::Caml(CamlError::Exception(e))) => {
                 // Failure s and its like: a block of the exception and its argument.
-                let text = if e.tag() == ocaml::Tag(0) { e.field(1).string_val().to_owned() } else { "no message".to_owned() };
+                let text =
+                    if e.tag() == ocaml::Tag(0) { e.field(1).string_val().to_owned() } else { "no message".to_owned() };
                 Value::result_error(gc, text.as_str())
             }
             Err(_) => Value::result_error(gc, "not an exception"),
