@@ -57,8 +57,7 @@ def play(blocks, folder, variables):
                 env=variables,
                 text=True,
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                capture_output=True,
                 timeout=300,
             )
             assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"

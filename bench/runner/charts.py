@@ -116,8 +116,7 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
     )
 
 
-# --- curves
-# --------------------------------------------------------------------------------------------------------------
+# --- curves -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -280,10 +279,10 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
     return out
 
 
-# --- pictures
-# ------------------------------------------------------------------------------------------------------------
+# --- pictures ---------------------------------------------------------------------------------------------------------
 
-STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#24292f}.small{font-size:11px;fill:#57606a}
+STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#24292f}
+.small{font-size:11px;fill:#57606a}
 .title{font-size:13px;font-weight:600}.grid{stroke:#d0d7de;stroke-width:1}.one{stroke:#57606a;stroke-width:1.2}
 .win{fill:#0969da;stroke:#0969da}.lose{fill:#bc4c00;stroke:#bc4c00}.open{fill:#8c959f;stroke:#8c959f}
 .range{stroke-width:2.5;stroke-linecap:round;opacity:.45}text.win,text.lose,text.open{stroke:none}
@@ -332,7 +331,8 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
 
     height = 54 + LINE * len(rows)
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" width="{PICTURE_WIDTH}" height="{height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {PICTURE_WIDTH} {height}" '
+        f'width="{PICTURE_WIDTH}" height="{height}" role="img" '
         f'aria-label="Ratios to {escape(suite.base_title)}">',
         f"<style>{STYLE}</style>",
         f'<text class="small" x="{x(1) - 8:.1f}" y="16" text-anchor="end">← {escape(suite.title)} better</text>',
@@ -341,7 +341,8 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
     for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50):
         if low <= tick <= high:
             out.append(
-                f'<line class="{"one" if tick == 1 else "grid"}" x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="24" y2="{height - 22}"/>'
+                f'<line class="{"one" if tick == 1 else "grid"}" x1="{x(tick):.1f}" x2="{x(tick):.1f}" '
+                f'y1="24" y2="{height - 22}"/>'
             )
             out.append(f'<text class="small" x="{x(tick):.1f}" y="{height - 7}" text-anchor="middle">{tick:g}</text>')
     for n, (_, label, ratio) in enumerate(rows):

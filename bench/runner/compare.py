@@ -32,7 +32,8 @@ def open_side(where: str, temporary: Path) -> dict[tuple, Run]:
         done = subprocess.run(["git", "archive", where, "bench/results"], cwd=ROOT, capture_output=True)
         if done.returncode != 0:
             raise BadFolder(
-                f"{where} is neither a folder nor a commit with bench/results: {done.stderr.decode(errors='replace').strip()}"
+                f"{where} is neither a folder nor a commit with bench/results: "
+                f"{done.stderr.decode(errors='replace').strip()}"
             )
         with tarfile.open(fileobj=io.BytesIO(done.stdout)) as archive:
             archive.extractall(temporary, filter="data")
@@ -93,8 +94,9 @@ def command(old: str, new: str) -> int:
     for one, other in pairs:
         suite = suite_of(other)
         print(
-            f"{suite.title}: OCaml {one.version} at {one.facts['commit']} ({one.facts['date']}), {other.version} at {other.facts['commit']} "
-            f"({other.facts['date']}). * beyond doubt. Runs of different days or machines: only the last two columns compare."
+            f"{suite.title}: OCaml {one.version} at {one.facts['commit']} ({one.facts['date']}), "
+            f"{other.version} at {other.facts['commit']} ({other.facts['date']}). * beyond doubt. "
+            "Runs of different days or machines: only the last two columns compare."
         )
         print(show([COLUMNS, *table(one, other, suite)]) + "\n")
     return 0

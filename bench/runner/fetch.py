@@ -32,7 +32,8 @@ def published(cache: Path) -> Path:
         (project / "src").mkdir(parents=True, exist_ok=True)
         (project / "src" / "lib.rs").touch()
         (project / "Cargo.toml").write_text(
-            f'[package]\nname = "rivals"\nversion = "0.0.0"\nedition = "2021"\n\n[dependencies]\n{PUBLISHED_CRATE} = "={PUBLISHED_VERSION}"\n\n[workspace]\n'
+            f'[package]\nname = "rivals"\nversion = "0.0.0"\nedition = "2021"\n\n'
+            f'[dependencies]\n{PUBLISHED_CRATE} = "={PUBLISHED_VERSION}"\n\n[workspace]\n'
         )
         if not shutil.which("cargo"):
             raise FetchError(f"cargo is missing: without it {PUBLISHED_CRATE} {PUBLISHED_VERSION} cannot be fetched")
@@ -59,7 +60,8 @@ def text(cache: Path, ocaml_where: Path, notice) -> Path:
         contents = gzip.decompress((cache / "package" / TEXT_FILE).read_bytes())
     except (OSError, subprocess.CalledProcessError, StopIteration):
         notice(
-            f"index: the package {TEXT_PACKAGE} cannot be fetched (offline?); taking word lists and OCaml's sources as the text"
+            f"index: the package {TEXT_PACKAGE} cannot be fetched (offline?); "
+            "taking word lists and OCaml's sources as the text"
         )
         files = [
             *sorted(Path("/usr/share/dict").glob("*")),

@@ -29,9 +29,7 @@ DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
 NOT_A_LINE = ("date", "commit", "mode", "OCaml", "left out", "complete", "rounds")  # facts that are told otherwise
-
-
-CLEAR = 1.1
+CLEAR, MOST_LOSSES = 1.02, 15  # README.md shows so many rows of which the rival is better by this much
 
 
 class PublishError(Exception):
@@ -72,8 +70,8 @@ def when(run: Run) -> str:
     f = run.facts
     rounds = sorted({len(v) for v in run.results.values.values()})
     return (
-        f"Measured {f['date']} at commit {f['commit']}, OCaml {run.version}, {f['processor']} with {f['cores']} cores, {f['mode']} mode, "
-        f"{rounds[0]} to {rounds[-1]} rounds."
+        f"Measured {f['date']} at commit {f['commit']}, OCaml {run.version}, {f['processor']} with {f['cores']} cores, "
+        f"{f['mode']} mode, {rounds[0]} to {rounds[-1]} rounds."
     )
 
 
@@ -82,8 +80,7 @@ def warned(run: Run) -> list[str]:
     return [f"**Not a run for the record:** {'; '.join(found)}.", ""] if found else []
 
 
-# --- README.md
-# -----------------------------------------------------------------------------------------------------------
+# --- README.md --------------------------------------------------------------------------------------------------------
 
 
 def summary(results: Path, suite: Suite) -> list[str]:
@@ -96,7 +93,7 @@ def summary(results: Path, suite: Suite) -> list[str]:
     all_rows = rows(run.results, suite)
     if not all_rows:
         raise PublishError(f"{run.folder}: no figure of {suite.ours} beside {suite.base}")
-    lost, won = split(all_rows)
+    lost, _ = split(all_rows)
     out = [
         f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)",
         "",
@@ -104,39 +101,45 @@ def summary(results: Path, suite: Suite) -> list[str]:
         "",
         *warned(run),
     ]
-    out += [
-        f"Ratios to {suite.base_title} in the same run; below 1, {suite.title} is better. Of {len(all_rows)} rows {suite.title} is better or equal "
-        f"in {len(won)} ({sum(r.ratio.sure for r in won)} of them beyond doubt: the 95 % interval excludes 1), {suite.base_title} in {len(lost)} "
-        f"({sum(r.ratio.sure for r in lost)} beyond doubt).",
-        "",
-    ]
-    out += markdown_table(
-        ["workloads", "geometric mean", "rows", "rounds"],
-        [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)],
-    )
-    clear = [r for r in lost if (r.ratio.sure or r.ratio.low is None) and r.ratio.value >= CLEAR]
-    others = [r for r in lost if r not in clear]
-    header = ["", "ratio", "95 %", "rounds"]
-    cells = {r.name: [r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in lost}
+    out += [f"Ratios to {suite.base_title} in the same run; below 1, {suite.title} is better.", ""]
+    out += of_groups(all_rows, suite)
+    clear = [r for r in lost if r.ratio.value >= CLEAR]
     if clear:
-        out += ["", f"Where {suite.base_title} is better by a tenth or more, beyond doubt or in the only round:", ""]
-        out += markdown_table(header, [cells[r.name] for r in clear])
-    if others:
-        title = f"The other {len(others)} rows in which {suite.base_title} is better, by less or within the noise"
-        out += ["", f"<details><summary>{title}</summary>", ""]
-        out += [*markdown_table(header, [cells[r.name] for r in others]), "", "</details>"]
-    if any(r.lost_values for r in lost):
+        rest = len(clear) - MOST_LOSSES
+        which = f"the {MOST_LOSSES} largest of {len(clear)} rows" if rest > 0 else "all rows"
+        out += ["", f"Where {suite.base_title} is better by 2 % or more, {which}:", ""]
+        cells = [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in clear[:MOST_LOSSES]]
+        out += markdown_table(["", "ratio", "95 %", "rounds"], cells)
+        if rest > 0:
+            out += ["", f"The other {rest} are in [{document}]({document})."]
+    if any(r.lost_values for r in clear[:MOST_LOSSES]):
         out += ["", f"† {suite.base_title} lost values in this program, so that it had less to do."]
     out += [
         "",
-        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a plot for "
-        "each workload.",
+        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a plot "
+        "for each workload.",
     ]
     return out
 
 
-# --- docs/
-# ---------------------------------------------------------------------------------------------------------------
+def of_groups(all_rows: list[Row], suite: Suite) -> list[str]:
+    return markdown_table(
+        [
+            "workloads",
+            "geometric mean",
+            "rows",
+            f"{suite.title} better or equal",
+            f"{suite.base_title} better",
+            "rounds",
+        ],
+        [
+            [g.title, times(g.mean), str(g.rows), str(g.rows - g.lost), str(g.lost), g.rounds]
+            for g in groups(all_rows, suite)
+        ],
+    )
+
+
+# --- docs/ ------------------------------------------------------------------------------------------------------------
 
 
 def about(run: Run) -> list[str]:
@@ -159,10 +162,7 @@ def of_run(run: Run, suite: Suite, title: str) -> list[str]:
     verdicts = suite.check(run.results, run.version)
     header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:]]
     out = [f"## {title}", "", *about(run), ""]
-    out += markdown_table(
-        ["workloads", "geometric mean", "rows", "rounds"],
-        [[g.title, times(g.mean), str(g.rows), g.rounds] for g in groups(all_rows, suite)],
-    )
+    out += of_groups(all_rows, suite)
     for which, some in (
         (f"{suite.base_title[0].upper()}{suite.base_title[1:]} is better", lost),
         (f"{suite.title} is better, or both are the same", won),
@@ -225,13 +225,15 @@ def document(results: Path, suite: Suite) -> str:
     out = [f"# {suite.title}: all that was measured", "", WRITTEN_BY, ""]
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
-        f"{suite.title} is better; bold, {suite.base_title} is. The range is a 95 % bootstrap interval of that ratio over the rounds; "
+        f"{suite.title} is better; bold, {suite.base_title} is. The range is a 95 % bootstrap interval of that ratio over "
+        "the rounds; "
         "*beyond doubt* means that it excludes 1. Rows are sorted by ratio: losses come first.",
         "",
     ]
     if suite.floors:
         out += [
-            "*Distance to floor*: the same program without roots, or with a bare free list, is the floor. The column has our time less the floor's, "
+            "*Distance to floor*: the same program without roots, or with a bare free list, is the floor. The column "
+            "has our time less the floor's, "
             f"over that of {suite.base_title} less the floor's. *At the floor*: within 2 % of it.",
             "",
         ]
@@ -241,7 +243,8 @@ def document(results: Path, suite: Suite) -> str:
     ]
     if any(r.lost_values for run in runs for r in rows(run.results, suite)):
         out += [
-            f"† {suite.base_title} lost values in this program, so that it had less to do. Such rows are not part of the means.",
+            f"† {suite.base_title} lost values in this program, so that it had less to do. "
+            "Such rows are not part of the means.",
             "",
         ]
     for run in runs:
@@ -260,8 +263,7 @@ def document(results: Path, suite: Suite) -> str:
     return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats + "\n"
 
 
-# --- all files
-# -----------------------------------------------------------------------------------------------------------
+# --- all files --------------------------------------------------------------------------------------------------------
 
 
 def with_block(text: str, suite: Suite, lines: list[str]) -> str:

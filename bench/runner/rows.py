@@ -31,7 +31,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        return f"{self.workload}{' (' + self.case + ')' if self.case else ''}: {self.metric}{' †' if self.lost_values else ''}"
+        case, mark = f" ({self.case})" if self.case else "", " †" if self.lost_values else ""
+        return f"{self.workload}{case}: {self.metric}{mark}"
 
     def cells(self) -> list[str]:
         left = "" if not self.distance else "at the floor" if self.distance.at_floor else times(self.distance.value)
@@ -79,6 +80,7 @@ def rows(results: Results, suite: Suite) -> list[Row]:
 class Group:
     title: str
     rows: int
+    lost: int  # of which the base is better
     mean: float
     rounds: str
 
@@ -96,6 +98,7 @@ def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
                 Group(
                     title,
                     len(having),
+                    sum(r.ratio.value > 1 for r in having),
                     geometric_mean(r.ratio.value for r in having),
                     str(few) if few == many else f"{few} to {many}",
                 )

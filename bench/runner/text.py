@@ -43,10 +43,10 @@ def tables(results: Results, suite: Suite) -> Iterator[tuple[Workload, str, list
         cases = results.cases(name)
         metrics = {case: [m for m in results.metrics(name, case) if workload.shown(m)] for case in cases}
 
-        def titled(case: str, metric: str) -> str:
+        def titled(case: str, metric: str, name: str = name) -> str:
             return metric + (f" ({unit})" if (unit := results.units[name, case, metric]) else "")
 
-        def row(case: str, metric: str, implementations: list[str]) -> list[str]:
+        def row(case: str, metric: str, implementations: list[str], name: str = name) -> list[str]:
             return [cell(results, suite, name, case, metric, i) for i in implementations]
 
         if len(cases) <= MOST_CASES:

@@ -122,4 +122,4 @@ def test_tables_name_only_what_exists():
             *suite.variants,
         } <= known
         assert {i for i, _ in suite.why_not} <= known
-        assert {w for w in suite.workloads} <= {w for names in suite.groups.values() for w in names}
+        assert set(suite.workloads) <= {w for names in suite.groups.values() for w in names}

@@ -60,8 +60,7 @@ value heap_counters(value unit)
   return result;
 }
 
-/* --- the heap of the marking benchmark
-   ---------------------------------------------------------------------------------- */
+/* --- the heap of the marking benchmark ---------------------------------------------------------------------------- */
 
 static uint64_t random_state;
 

@@ -49,8 +49,7 @@ value h_changed(value i)
   return Val_int(n);
 }
 
-/* --- the witness
-   --------------------------------------------------------------------------------------------------------- */
+/* --- the witness -------------------------------------------------------------------------------------------------- */
 
 static long scans, begins, ends, ended_domains;
 static caml_timing_hook before_begin, before_end;
@@ -142,8 +141,7 @@ value h_replace_blocking(value i)
   return Val_unit;
 }
 
-/* --- deletions between two cycles (OCaml 5)
-   ---------------------------------------------------------------------------------- */
+/* --- deletions between two cycles (OCaml 5) ----------------------------------------------------------------------- */
 
 #if OCAML5
 #include <caml/major_gc.h>
@@ -209,8 +207,7 @@ value h_undeleted(value unit)
 #endif
 }
 
-/* --- hooks that are called while the library installs and removes its own (OCaml 5)
-   ------------------------------------------- */
+/* --- hooks that are called while the library installs and removes its own (OCaml 5) ------------------------------- */
 
 #if OCAML5
 static long turn; /* (atomic) the other library's hook of this turn is before_us[turn % 2]; -1: no more turns */
@@ -279,8 +276,7 @@ value h_call_while_attaching(value n)
   return n;
 }
 
-/* --- collectors that are not known (OCaml 5, the library compiled with BOXROOT_CONSERVATIVE)
-   ---------------------------------- */
+/* --- collectors that are not known (OCaml 5, the library compiled with BOXROOT_CONSERVATIVE) ---------------------- */
 
 /* A minor collection that leaves young values where they are. */
 value h_scan_that_promotes_nothing(value unit)
@@ -344,8 +340,7 @@ value h_were_read(value roots)
   return Val_true;
 }
 
-/* --- deliberate changes of domain (OCaml 5, programs without systhreads)
-   ------------------------------------------------------ */
+/* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------ */
 
 /* Which of the runtime's domain records the current domain has; unlike Domain.self, records are used again. */
 value h_domain_slot(value unit)

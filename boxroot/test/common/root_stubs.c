@@ -36,8 +36,7 @@ value t_delete_nolock(value r)
   return Val_unit;
 }
 
-/* --- a thread that OCaml knows nothing of, which deletes the roots it is sent
-   ----------------------------------------- */
+/* --- a thread that OCaml knows nothing of, which deletes the roots it is sent ------------------------------------- */
 
 enum { QUEUE = 4096 };
 static boxroot queue[QUEUE];
@@ -93,8 +92,7 @@ value t_delete_elsewhere_done(value unit)
   return Val_unit;
 }
 
-/* --- the rest of the API
-   ----------------------------------------------------------------------------------------------- */
+/* --- the rest of the API ------------------------------------------------------------------------------------------ */
 
 value t_setup(value unit) { (void)unit; return Val_bool(boxroot_setup()); }
 value t_teardown(value unit) { (void)unit; boxroot_teardown(); return Val_unit; }
@@ -160,8 +158,7 @@ value t_is_thread_unsafe(value unit)
 #endif
 }
 
-/* --- calls without the domain lock, which must fail and say why
-   -----------------------------------------------------------*/
+/* --- calls without the domain lock, which must fail and say why --------------------------------------------------- */
 
 static void expect_eperm(_Bool failed, char const *what)
 {
@@ -227,8 +224,7 @@ value t_eperm_setup(value unit)
   return unit;
 }
 
-/* --- the process
-   --------------------------------------------------------------------------------------------------------- */
+/* --- the process -------------------------------------------------------------------------------------------------- */
 
 static long statm(int field)
 {

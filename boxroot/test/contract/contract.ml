@@ -58,8 +58,7 @@ let expect_collected what w =
   if left w > 0 then fail "%s: %d of %d values are never collected although their roots were deleted" what (left w)
     (Weak.length w)
 
-(* --- threads whose domain has ended
-   ------------------------------------------------------------------------------------- *)
+(* --- threads whose domain has ended ------------------------------------------------------------------------------- *)
 
 let ended_thread how () =
   let w, roots = watched 300 in
@@ -122,8 +121,7 @@ let ended_thread_and_successor how () =
   done;
   if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended"
 
-(* --- memory follows the live roots
-   ------------------------------------------------------------------------------------------ *)
+(* --- memory follows the live roots -------------------------------------------------------------------------------- *)
 
 let enough_in_a_pool () = if (not (is_rival ())) && pool_capacity () < 1000 then skip "pools of few roots"
 
@@ -222,8 +220,7 @@ let expect_few_pools () =
   let most = if is_checked () then 12 else 4 in
   if pools_in_use () > most then fail "%d pools are in use without a root" (pools_in_use ())
 
-(* --- a flood of deletions from elsewhere
-   ------------------------------------------------------------------------------------- *)
+(* --- a flood of deletions from elsewhere -------------------------------------------------------------------------- *)
 
 let flood ~keep () =
   if is_rival () then skip "0.4.0 tells nothing of its deletions";
@@ -251,8 +248,7 @@ let flood ~keep () =
   for _ = 1 to 4 do Gc.full_major () done;
   expect_few_pools ()
 
-(* --- another life
-   ---------------------------------------------------------------------------------------------------------------- *)
+(* --- another life ------------------------------------------------------------------------------------------------- *)
 
 let stale_deletions () =
   for _ = 1 to 5 do

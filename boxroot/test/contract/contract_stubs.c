@@ -18,8 +18,7 @@ value c_trim_malloc(value unit)
   return unit;
 }
 
-/* --- destructors of thread-local data, which run after the domain of their thread has ended
-   ------------------------------- */
+/* --- destructors of thread-local data, which run after the domain of their thread has ended ----------------------- */
 
 typedef struct last_act {
   boxroot *roots;
@@ -88,8 +87,7 @@ value c_wait_about(value n) { return wait_for(&about_to_act, Int_val(n)); }
 value c_wait_over(value n) { return wait_for(&acts_over, Int_val(n)); }
 value c_creations_granted(value unit) { (void)unit; return Val_int(atomic_load(&creations_granted)); }
 
-/* --- a thread without the lock that deletes many
-   ------------------------------------------------------------------------- */
+/* --- a thread without the lock that deletes many ------------------------------------------------------------------ */
 
 typedef struct { boxroot *r; long n; } batch;
 static void *delete_batch(void *b_)
@@ -127,8 +125,7 @@ value c_deleted(value unit)
 #endif
 }
 
-/* --- a handle on the domain
-   ------------------------------------------------------------------------------------------------ */
+/* --- a handle on the domain --------------------------------------------------------------------------------------- */
 
 #if !TEST_RIVAL
 /* n roots of the same value, created and deleted by way of a handle; true when each held its value. */

@@ -4,8 +4,7 @@
 
 #include <stdatomic.h>
 
-/* --- custom blocks that own a root
-   ------------------------------------------------------------------------------------------- */
+/* --- custom blocks that own a root -------------------------------------------------------------------------------- */
 
 typedef struct holder {
   _Atomic(boxroot) root;

@@ -29,8 +29,7 @@ static void delete_roots(int from, int step)
   for (int i = from; i < ROOTS; i += step) boxroot_delete(roots[i]);
 }
 
-/* --- custom blocks that own a root and die when OCaml shuts down
-   ------------------------------------------------------------------ */
+/* --- custom blocks that own a root and die when OCaml shuts down -------------------------------------------------- */
 
 static int owners_finalised;
 static void finalise(value v)

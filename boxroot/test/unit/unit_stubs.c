@@ -76,8 +76,7 @@ value u_pool_bytes(value unit)
 #endif
 }
 
-/* --- threads of C that register with OCaml
-   ---------------------------------------------------------------------------------- */
+/* --- threads of C that register with OCaml ------------------------------------------------------------------------ */
 
 
 enum { ROOTS = 300 };
@@ -133,8 +132,7 @@ value u_registered_thread(value rounds)
   return Val_unit;
 }
 
-/* --- deletions in the background, for a fork in the middle of them
-   ----------------------------------------------------------- */
+/* --- deletions in the background, for a fork in the middle of them ------------------------------------------------ */
 
 static boxroot *volatile victims;
 static long victims_count;
@@ -164,8 +162,7 @@ value u_stop_deleting(value unit)
   return Val_unit;
 }
 
-/* --- other languages' view: see cxx.cpp and compat_040.c
-   ------------------------------------------------------------------------- */
+/* --- other languages' view: see cxx.cpp and compat_040.c ---------------------------------------------------------- */
 
 __attribute__((weak)) int cxx_test(int n) { (void)n; return -1; }
 value u_cxx(value n) { return Val_int(cxx_test(Int_val(n))); }

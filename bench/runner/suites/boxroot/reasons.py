@@ -8,7 +8,10 @@ from ...model import Workload
 from .tables import IMPLEMENTATIONS, OURS, WORKLOADS, Implementation
 
 NO_DOMAINS = "OCaml 4.14 has no domains"
-LOGARITHMIC = "each operation searches a skip list, and each minor collection visits all roots: it takes minutes, and perm_count, synthetic and index show it"
+LOGARITHMIC = (
+    "each operation searches a skip list, and each minor collection visits all roots: it takes minutes, and "
+    "perm_count, synthetic and index show it"
+)
 
 # Workloads in which more than one thread or domain uses the roots of one.
 SHARED = {"parallel", "remote", "flood", "exchange", "crowd", "contention"} | {
@@ -83,7 +86,10 @@ def reason(workload: Workload, i: Implementation, ocaml5: bool) -> str | None:
     if i.name in ("thread_unsafe", "force_remote"):
         return f"a switch of {OURS}, measured where creation and deletion are most of the time"
     if i.name == "generational" and workload.name == "pacing":
-        return "a collection visits only those with young values, as boxroot's pools do; pause and release show its collections"
+        return (
+            "a collection visits only those with young values, as boxroot's pools do; pause and release show its "
+            "collections"
+        )
     if workload.name.endswith("_domains"):
         return f"{workload.name.removesuffix('_domains')} shows it on one domain"
     return None

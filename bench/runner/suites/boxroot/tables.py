@@ -353,7 +353,8 @@ WORKLOADS = {
         ),
         Workload(
             "churn",
-            "a random one of 2 M old roots is replaced, or gets a young value, with the GC (processor time per operation)",
+            "a random one of 2 M old roots is replaced, or gets a young value, with the GC "
+            "(processor time per operation)",
             (
                 Case("2 M", ("2000000", "2000000"), BOTH, QUICK, seconds=1.6),
                 Case(

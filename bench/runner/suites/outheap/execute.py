@@ -188,8 +188,7 @@ def whole(program: Program, arguments: list[str], timeout: float, gc: str = "") 
     ]
 
 
-# --- what real programs compile
-# ---------------------------------------------------------------------------------------------
+# --- what real programs compile ---------------------------------------------------------------------------------------
 
 
 def source(program: Program, states: str) -> str:

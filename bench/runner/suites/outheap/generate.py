@@ -72,7 +72,8 @@ def parser(states: int, seed: int = 1) -> Iterator[str]:
         for i in range(arity[node]):
             cells = f"Cell ({cells}, {'state' if i == 0 else '_'}, x{i}, {'position' if i == 0 else '_'})"
         yield f"and reduce_{s} lexer stack token =\n  match stack with\n  | {cells} ->\n"
-        yield f"    goto_{nonterminal} lexer (Cell (stack, state, N{node} ({', '.join(f'x{i}' for i in range(arity[node]))}), position)) state token\n"
+        fields = ", ".join(f"x{i}" for i in range(arity[node]))
+        yield f"    goto_{nonterminal} lexer (Cell (stack, state, N{node} ({fields}), position)) state token\n"
         yield f"  | _ -> raise (Syntax_error ({s}, token, lexer.position))\n"
     for n, goto in enumerate(gotos):
         yield f"and goto_{n} lexer stack state token =\n  match state with\n"
@@ -105,7 +106,10 @@ def parser(states: int, seed: int = 1) -> Iterator[str]:
                     else ""
                 )
         yield "  | tree -> tree\n"
-        yield f"and check_{f} = function Int n -> n > {f} | String s -> String.length s > {f} | Absent -> true | N{f % NODES} _ -> false | tree -> tree != simplify_{f} tree\n"
+        yield (
+            f"and check_{f} = function Int n -> n > {f} | String s -> String.length s > {f} | Absent -> true "
+            f"| N{f % NODES} _ -> false | tree -> tree != simplify_{f} tree\n"
+        )
 
 
 def write(path: Path, text: Iterator[str]) -> Path:

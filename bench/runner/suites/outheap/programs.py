@@ -54,8 +54,7 @@ class Builder:
             stamp.write_text(digest)
         return result
 
-    # --- our workloads
-    # ---------------------------------------------------------------------------------------------------
+    # --- our workloads ------------------------------------------------------------------------------------------------
 
     def _workload(self, name: str, rival: Rival, flags: list[str]):
         folder, common, own = self.folder / name, BENCH / "common", HERE
@@ -87,8 +86,7 @@ class Builder:
         command = [self.compiler.ocamlopt, *OCAML_FLAGS, *objects, *flags, *counting]
         return [self._linked(folder, name, rival, command, inputs, folder)], folder, {}
 
-    # --- the compiler
-    # ------------------------------------------------------------------------------------------------------
+    # --- the compiler -------------------------------------------------------------------------------------------------
 
     def _ocamlopt(self, name: str, rival: Rival, flags: list[str]):
         folder = self.folder / name
@@ -105,8 +103,7 @@ class Builder:
         assembler.chmod(0o755)
         return [program, "-w", "-a", "-c"], folder, {"PATH": f"{assembler.parent}:{os.environ['PATH']}"}
 
-    # --- Coq
-    # -----------------------------------------------------------------------------------------------------------------
+    # --- Coq ----------------------------------------------------------------------------------------------------------
 
     def _coq(self, name: str, rival: Rival, flags: list[str]):
         """coqc of Debian's source package, relinked by the command that dune linked it with."""

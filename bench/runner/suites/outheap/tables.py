@@ -96,7 +96,8 @@ WORKLOADS = {
         ),
         Workload(
             "compaction",
-            "a heap of two kinds of blocks, one freed, compacted, all freed, compacted; built again, half of each freed at random, compacted",
+            "a heap of two kinds of blocks, one freed, compacted, all freed, compacted; "
+            "built again, half of each freed at random, compacted",
             (
                 Case("0.5 GB", ("500",), QUICK_TIMED, QUICK, seconds=3),
                 Case("0.5 GB", ("500",), TIMED, FULL, seconds=3),
