@@ -20,7 +20,7 @@ demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots,
 bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
 bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, ocamlopt and Coq
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 40 minutes of measuring; MINUTES=…
-stress: ; @tools/test --everything --stress $(SECONDS)    ## random tests with fresh seeds, in all flavours; SECONDS=3600
+stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here

@@ -116,22 +116,16 @@ def summary(results: Path, suite: Suite) -> list[str]:
         out += ["", f"† {suite.base_title} lost values in this program, so that it had less to do."]
     out += [
         "",
-        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a plot "
-        "for each workload.",
+        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a "
+        "plot for each workload.",
     ]
     return out
 
 
 def of_groups(all_rows: list[Row], suite: Suite) -> list[str]:
+    ours, base = f"{suite.title} better or equal", f"{suite.base_title} better"
     return markdown_table(
-        [
-            "workloads",
-            "geometric mean",
-            "rows",
-            f"{suite.title} better or equal",
-            f"{suite.base_title} better",
-            "rounds",
-        ],
+        ["workloads", "geometric mean", "rows", ours, base, "rounds"],
         [
             [g.title, times(g.mean), str(g.rows), str(g.rows - g.lost), str(g.lost), g.rounds]
             for g in groups(all_rows, suite)
@@ -225,9 +219,9 @@ def document(results: Path, suite: Suite) -> str:
     out = [f"# {suite.title}: all that was measured", "", WRITTEN_BY, ""]
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
-        f"{suite.title} is better; bold, {suite.base_title} is. The range is a 95 % bootstrap interval of that ratio over "
-        "the rounds; "
-        "*beyond doubt* means that it excludes 1. Rows are sorted by ratio: losses come first.",
+        f"{suite.title} is better; bold, {suite.base_title} is. "
+        "The range is a 95 % bootstrap interval of that ratio over the rounds; *beyond doubt* means that it excludes "
+        "1. Rows are sorted by ratio: losses come first.",
         "",
     ]
     if suite.floors:

@@ -7,7 +7,7 @@ import pytest
 from helpers import FACTS, figures, write_run
 from runner import publish
 from runner.results import Results
-from runner.rows import rows
+from runner.rows import groups, rows
 from runner.suites import SUITES
 
 SUITE = SUITES["boxroot"]
@@ -22,6 +22,7 @@ ALL = [
     *figures("pair", "gc: top heap", [9], [3]),
 ]
 ROWS = rows(Results(ALL), SUITE)
+SUITE_OF_PAIR = next(title for title, workloads in SUITE.groups.items() if "pair" in workloads)
 
 
 def row(text: str):
@@ -98,3 +99,18 @@ def test_data_without_facts_are_refused(root: Path):
     with pytest.raises(publish.PublishError, match="no facts.json"):
         publish.command(check=False, root=root)
     assert (root / "README.md").read_text() == before
+
+
+def test_readme_shows_the_largest_losses_only(root: Path):
+    many = [f for i in range(20) for f in figures("pair", f"step {i}, batch 1", [2 + i], [1])]
+    write_run(root, "boxroot", [*many, *figures("pair", "even", [1.01], [1])], {"load before": "0.1"})
+    publish.command(check=False, root=root)
+    text = (root / "README.md").read_text()
+    assert "the 15 largest of 20 rows" in text and "The other 5 are in [docs/measured.md]" in text
+    assert "step 19," in text and "step 5," in text and "step 4," not in text and "even" not in text
+    assert "<details>" not in text
+
+
+def test_groups_say_who_wins():
+    (group,) = [g for g in groups(ROWS, SUITE) if g.title == SUITE_OF_PAIR]
+    assert (group.rows, group.lost) == (2, 1)

@@ -35,7 +35,7 @@ type stats = {
   roots_last_cycle : int;  (** live roots at the start of the last major cycle (OCaml 5), an upper bound *)
   create_slow : int;  (** creations that left the inline path *)
   delete_slow : int;  (** deletions that left the inline path, on the owning domain *)
-  delete_remote : int;  (** remote deletions carried out: made without the owning domain's lock, in a scan, or while marking *)
+  delete_remote : int;  (** deletions carried out that came without the owner's lock, in a scan, or while marking *)
   modify_slow : int;  (** modifications that left the inline path *)
   barrier : int;  (** values darkened because their root was modified while marking was under way (OCaml 5) *)
   darkened_pools : int;  (** pools whose values the library marked itself (OCaml 5) *)

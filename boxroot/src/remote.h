@@ -6,8 +6,8 @@
    disturbed. No thread waits for another. Bits of pending deletions form a hierarchy, and the thread that finds a level
    empty is responsible for the next:
 
-     word of the region's bitmap, one bit per slot  →  pool->pending_groups, one bit per word  →  list home->pending, of
-                                                                                                  pools
+     word of the region's bitmap, one bit per slot  →  pool->pending_groups, one bit per word
+                                                    →  list home->pending, of pools
 
    The owner goes the other way and reaches a word only by way of its group's bit, which is set by the thread that found
    the word empty. A pool can therefore not become empty, let alone be returned, before the last thread that still has

@@ -19,7 +19,7 @@
   X(roots_last_cycle, "live roots at the start of the last major cycle (OCaml 5), an upper bound") \
   X(create_slow, "creations that left the inline path") \
   X(delete_slow, "deletions that left the inline path, on the owning domain") \
-  X(delete_remote, "remote deletions carried out: made without the owning domain's lock, in a scan, or while marking") \
+  X(delete_remote, "deletions carried out that came without the owner's lock, in a scan, or while marking") \
   X(modify_slow, "modifications that left the inline path") \
   X(barrier, "values darkened because their root was modified while marking was under way (OCaml 5)") \
   X(darkened_pools, "pools whose values the library marked itself (OCaml 5)") \

@@ -64,9 +64,7 @@ value r_give(value i, value root)
 value r_take(value i) { return val_of_root(atomic_exchange(&holders[Long_val(i)].root, NULL)); }
 value r_deleted_by_finalisers(value unit) { (void)unit; return Val_long(atomic_load(&deleted_by_finalisers)); }
 
-/* --- misuse
-   --------------------------------------------------------------------------------------------------------------------
-   */
+/* --- misuse ------------------------------------------------------------------------------------------------------- */
 
 static uintptr_t not_a_pool[8192];
 

@@ -65,10 +65,11 @@ let churn what until =
 
 let expect_no_lock () = ignore (eperm_blocking none)
 
-(* Nearly all roots are deleted: a slot that has been lost keeps its pool in use. In the checked build those deleted last do too, while they
-   are in quarantine: others take their place there first, from few pools. *)
+(* Nearly all roots are deleted: a slot that has been lost keeps its pool in use. In the checked build those deleted
+   last do too, while they are in quarantine: others take their place there first, from few pools. *)
 let expect_empty () =
-  if is_checked () then for _ = 1 to 2 do delete_all (Array.init 5000 (fun i -> create_or_fail i)); Gc.full_major () done;
+  if is_checked () then
+    for _ = 1 to 2 do delete_all (Array.init 5000 (fun i -> create_or_fail i)); Gc.full_major () done;
   Gc.full_major ();
   Gc.full_major ();
   let n = pools_in_use () in

@@ -7,10 +7,10 @@
                                            through all phases
      torture --list                        the names of scenarios; --kinds: of kinds of patterns
 
-     --seed N  --seconds N | --steps N  --domains N (OCaml 5)  --recycle (also memory that is given back: needs reserved
-                                                               address space)
-     --only NAMES, --without NAMES (structures and operations, separated by commas)  --kind KINDS  --no-compaction
-       --no-ephemerons  --no-threads  --trace
+     --seed N  --seconds N | --steps N  --domains N (OCaml 5)
+     --recycle (also memory that is given back: needs reserved address space)
+     --only NAMES, --without NAMES (structures and operations, separated by commas)
+     --kind KINDS  --no-compaction  --no-ephemerons  --no-threads  --trace
 
    With one domain and --no-threads, the same seed takes the same steps. *)
 

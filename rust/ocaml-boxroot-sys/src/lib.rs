@@ -193,7 +193,7 @@ pub struct BoxrootStats {
     pub create_slow: u64,
     /// Deletions that left the inline path, on the owning domain.
     pub delete_slow: u64,
-    /// Remote deletions carried out: made without the owning domain's lock, in a scan, or while marking.
+    /// Deletions carried out that came without the owner's lock, in a scan, or while marking.
     pub delete_remote: u64,
     /// Modifications that left the inline path.
     pub modify_slow: u64,
