@@ -24,7 +24,20 @@ OPTIONS = {
         "help": "for so many seconds: the random tests alone, with fresh seeds, again and again",
     },
 }
-MARKS = ("boxroot", "outheap", "rust", "dune", "examples", "lint", "tools", "bench", "random", "everything", "stress", "docs")
+MARKS = (
+    "boxroot",
+    "outheap",
+    "rust",
+    "dune",
+    "examples",
+    "lint",
+    "tools",
+    "bench",
+    "random",
+    "everything",
+    "stress",
+    "docs",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -56,9 +56,10 @@ static void darken_block(value v)
 
 void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v) && !Is_young(v)) darken_block(v); }
 
-/* Another domain may write a field while this one looks at it, as it may while the runtime's marker does. caml_modify tells
-   ThreadSanitizer that it is a plain write, so that races of OCaml programs are found; those with the collector are none, and the
-   runtime does not instrument its marker. What the field held when marking began is kept by the writer's deletion barrier. */
+/* Another domain may write a field while this one looks at it, as it may while the runtime's marker does. caml_modify
+   tells ThreadSanitizer that it is a plain write, so that races of OCaml programs are found; those with the collector
+   are none, and the runtime does not instrument its marker. What the field held when marking began is kept by the
+   writer's deletion barrier. */
 #if defined(__clang__)
 #if __has_feature(thread_sanitizer)
 #define WITHOUT_TSAN __attribute__((noinline, disable_sanitizer_instrumentation)) /* no_sanitize leaves atomic accesses instrumented */

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-
 from testing import compilers, matrix, steps, variants
 from testing.cases import Case, check
 from testing.compilers import Compiler
