@@ -62,7 +62,8 @@ void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v) && !Is_young(v))
    writer's deletion barrier. */
 #if defined(__clang__)
 #if __has_feature(thread_sanitizer)
-#define WITHOUT_TSAN __attribute__((noinline, disable_sanitizer_instrumentation)) /* no_sanitize leaves atomic accesses instrumented */
+/* no_sanitize leaves atomic accesses instrumented */
+#define WITHOUT_TSAN __attribute__((noinline, disable_sanitizer_instrumentation))
 #endif
 #elif defined(__SANITIZE_THREAD__)
 #define WITHOUT_TSAN __attribute__((noinline, no_sanitize_thread))
