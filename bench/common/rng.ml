@@ -4,7 +4,7 @@ type t = { mutable state : int }
 
 let create seed = { state = 0x1F123BB5 + (seed * 0x9E3779B97F4A7C1) }
 
-(* Numbers from a generator of one's own: what runs on several domains needs one for each. *)
+(* Numbers from a separate generator: what runs on several domains needs one for each. *)
 module From = struct
   let next t =
     let x = t.state in

@@ -100,8 +100,8 @@ let check_collected p =
       wrong p "value %d is gone, but a cell holds it" id
   done
 
-let rubbish = Atomic.make []
-let fill_minor_heap () = Atomic.set rubbish (List.init 20_000 Fun.id)
+let unused = Atomic.make []
+let fill_minor_heap () = Atomic.set unused (List.init 20_000 Fun.id)
 
 (* Numbers of cells go up and down, so that pools fill and empty. *)
 let step p i =

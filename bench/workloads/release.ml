@@ -4,8 +4,8 @@
    A block that happens to lie above freed memory can keep malloc from giving that back; it is asked to before each
    figure, so that chance does not count against those who use it.
    Arguments: "roots" and a number: so many roots are made and deleted; then the heap is compacted, three times.
-   "domains", a number, roots: so many domains, one after the other, each make these roots, delete all but one, and end.
-   *)
+   "domains", a number, roots: so many domains, one after the other, each make these roots, delete all but one, and
+   end. *)
 
 let memory name =
   Bench.trim ();

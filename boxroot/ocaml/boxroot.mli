@@ -46,8 +46,8 @@ type stats = {
 }
 
 val stats : unit -> stats
-(** A snapshot; counters of running domains may lag. Cost: one pass over the records of all domains that there can be.
-    *)
+(** A snapshot; counters of running domains may lag. Cost: one pass over the records of all domains that there can
+    be. *)
 
 val print_stats : unit -> unit
 (** The same, in words, on the standard output (after flushing {!Stdlib.stdout}). *)

@@ -9,8 +9,8 @@
 /* Prints how many roots are live and where they were created; `when` ends the heading "N roots are live…". */
 BXR_INTERNAL void bxr_leaks_report(char const *when);
 
-/* The library was set up; it is being torn down. Where BOXROOT_LEAKS asks for it, the roots that are left are reported.
-   */
+/* The library was set up; it is being torn down. Where BOXROOT_LEAKS asks for it, the roots that are left are
+   reported. */
 BXR_INTERNAL void bxr_leaks_setup(void);
 BXR_INTERNAL void bxr_leaks_teardown(void);
 #else

@@ -17,8 +17,8 @@
    may be. */
 #define BXR_COMPACTION_IS_A_CYCLE (BXR_OCAML5 && (OCAML_VERSION < 50200 || BOXROOT_CONSERVATIVE))
 
-/* What the collector wants done with each root: bxr_runtime_visit(visitor, v, slot) for a slot that holds the block v.
-   */
+/* What the collector wants done with each root: bxr_runtime_visit(visitor, v, slot) for a slot that holds the block
+   v. */
 typedef struct bxr_visitor {
   void (*action)(void);
   void *data;

@@ -66,8 +66,8 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
 }
 
 /* A domain with no more pools than this has its roots visited at the start of a cycle: it is cheaper than the marker's
-   prefetching when the data is in the cache, the pause is short even if it is not, and no deletion barrier is needed.
-   */
+   prefetching when the data is in the cache, the pause is short even if it is not, and no deletion barrier is
+   needed. */
 #define VISITED_AT_ONCE 2
 
 /* Visitors look at the block's header first. Prefetching it pays when the data is not in the cache, that is, not for a

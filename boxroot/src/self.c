@@ -6,8 +6,8 @@ void *bxr_only_domain;
 #endif
 
 #if !BXR_OCAML5
-/* == Caml_state, the only one: this thread has the token. Written by the thread, or by a thread that revokes the token.
-   */
+/* == Caml_state, the only one: this thread has the token. Written by the thread, or by a thread that revokes the
+   token. */
 #if BOXROOT_THREAD_UNSAFE
 BXR_INTERNAL_DATA_HERE BXR_THREAD_LOCAL void *bxr_lock;
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An event source in C that keeps closures of OCaml and calls them. From the top of the repository:
-     ocamlopt -ccopt "-O2 -Iboxroot/include" boxroot/src/all.c examples/c/events_stubs.c examples/c/events.ml -o events
-     */
+     ocamlopt -ccopt "-O2 -Iboxroot/include" boxroot/src/all.c examples/c/events_stubs.c examples/c/events.ml -o
+     events */
 #include <boxroot.h>
 #include <caml/callback.h>
 #include <caml/fail.h>

@@ -30,8 +30,8 @@ enum outheap_kind {
   OUTHEAP_FOREIGN = 4  /* will never belong to the heap; the runtime does not look behind pointers to it */
 };
 
-/* Classifies any 64-bit pattern. Cost: a load, and for static data and foreign memory a binary search in a few ranges.
-   */
+/* Classifies any 64-bit pattern. Cost: a load, and for static data and foreign memory a binary search in a few
+   ranges. */
 enum outheap_kind outheap_classify(void const *address);
 
 /* Declares that [begin, end) holds well-formed blocks with headers. Polymorphic comparison, hashing, marshalling,
@@ -48,8 +48,8 @@ int outheap_withdraw_values(void const *begin, void const *end);
 /* Reserves address space for the heap, for the rest of the process. Other allocators can never use it, so pointers to
    memory that they allocate and free stay safe as long as the heap fits into the reservation. A further call adds to
    it.
-   Result: 0, ENOMEM (address space, or its limit), EINVAL (zero, or more than the address space). Cost: a system call.
-   */
+   Result: 0, ENOMEM (address space, or its limit), EINVAL (zero, or more than the address space). Cost: a system
+   call. */
 int outheap_reserve(size_t bytes);
 
 /* Memory of a kind, in large pages of its own, readable and writable, filled with zeroes. `kind`: OUTHEAP_MAJOR: the

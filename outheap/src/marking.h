@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counters of the marking loop, in the flavour that has them (OH_COUNT). Their names are those of outheap_statistics.
-   */
+/* Counters of the marking loop, in the flavour that has them (OH_COUNT). Their names are those of
+   outheap_statistics. */
 #ifndef OH_MARKING_H
 #define OH_MARKING_H
 

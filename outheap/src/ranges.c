@@ -81,8 +81,8 @@ static void put(struct array *a, size_t i, struct range r)
   oh_store_release(&a->r[i].what, r.what);
 }
 
-/* Appends a range. It is joined with the one before if one of the two is `new`; holes that were made on purpose stay.
-   */
+/* Appends a range. It is joined with the one before if one of the two is `new`; holes that were made on purpose
+   stay. */
 static void append(struct array *a, struct range r, bool new, bool *last_new)
 {
   if (r.begin >= r.end) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Caller-roots: a function receives roots, borrowed (value const *) or owned (boxroot), and roots only what it creates.
-   */
+/* Caller-roots: a function receives roots, borrowed (value const *) or owned (boxroot), and roots only what it
+   creates. */
 #include "checked_root.h"
 #include <caml/callback.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The floor for an allocator of cells: malloc and free, and no root. Unsafe with any value that the GC moves or frees.
-   */
+/* The floor for an allocator of cells: malloc and free, and no root. Unsafe with any value that the GC moves or
+   frees. */
 #ifndef BENCH_MALLOC_H
 #define BENCH_MALLOC_H
 

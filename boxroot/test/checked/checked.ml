@@ -208,8 +208,8 @@ let used_again () =
         fail "%d pools more after %d creations and deletions" more rounds)
     [ delete; delete_nolock ]
 
-(* Its value is let go, in each way of deletion, whether the root was old or young, and also in the middle of marking.
-   *)
+(* Its value is let go, in each way of deletion, whether the root was old or young, and also in the middle of
+   marking. *)
 let keeps_nothing_alive () =
   List.iteri
     (fun w way ->

@@ -354,8 +354,8 @@ value h_domain_slot(value unit)
 }
 
 #if OCAML5
-/* Has this C thread, which holds no lock, take or leave the lock of a domain whose own thread is in a blocking section.
-   */
+/* Has this C thread, which holds no lock, take or leave the lock of a domain whose own thread is in a blocking
+   section. */
 void h_enter_domain(int id)
 {
   caml_init_domain_self(id);

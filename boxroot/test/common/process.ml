@@ -1,8 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
 (* Tests that run themselves once more, to see how that ends. *)
 
-(* Runs this program with the argument `name`, and `environment` ("NAME=VALUE") added; how it ended, and what it said.
-   *)
+(* Runs this program with the argument `name`, and `environment` ("NAME=VALUE") added; how it ended, and what it
+   said. *)
 let run_self ?(environment = []) name =
   let input, output = Unix.pipe ~cloexec:true () in
   let pid =

@@ -65,8 +65,8 @@ static void *undertaker(void *arg)
   return NULL;
 }
 
-/* Waits while it holds the domain lock: were deletion to wait for the lock or for the GC, the program would hang here.
-   */
+/* Waits while it holds the domain lock: were deletion to wait for the lock or for the GC, the program would hang
+   here. */
 value t_delete_elsewhere(value r)
 {
   pthread_mutex_lock(&queue_lock);

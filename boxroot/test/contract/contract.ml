@@ -220,7 +220,7 @@ let expect_few_pools () =
   let most = if is_checked () then 12 else 4 in
   if pools_in_use () > most then fail "%d pools are in use without a root" (pools_in_use ())
 
-(* --- a flood of deletions from elsewhere -------------------------------------------------------------------------- *)
+(* --- a flood of remote deletions ---------------------------------------------------------------------------------- *)
 
 let flood ~keep () =
   if is_rival () then skip "0.4.0 tells nothing of its deletions";

@@ -7,7 +7,7 @@
    One domain stores closures of mutually recursive functions into an old array. The pointers to the second function are
    infix pointers: the header before them is a word inside the block. A minor collection writes the new address of such
    a closure into the array when it has allocated the block, and copies the words later. Meanwhile another domain, which
-   is through with its part of the minor collection and marks while it waits, comes to the array, and takes what an
+   has finished its part of the minor collection and marks while it waits, comes to the array, and takes what an
    earlier block left in that word for a header. The earlier blocks are tuples here that hold a number which looks like
    the header of a very large block, unmarked in one cycle of three.
 

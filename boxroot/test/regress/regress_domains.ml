@@ -59,8 +59,8 @@ let domain_exit_mid_cycle () =
 
 let finaliser_roots = Atomic.make []
 
-(* Domains that make and delete roots to the very last: in exit functions, and in the finalisers that run when they end.
-   *)
+(* Domains that make and delete roots to the very last: in exit functions, and in the finalisers that run when they
+   end. *)
 let domain_exit_last_words () =
   for round = 1 to scale 40 do
     holders 100;
@@ -166,8 +166,8 @@ let churn_together () =
   done
 
 (* Roots of an ended domain, which another domain has taken over in this cycle, are deleted after the marks of the cycle
-   have become void and before the next one has begun: darkening their values then would count a marker that never ends.
-   *)
+   have become void and before the next one has begun: darkening their values then would count a marker that never
+   ends. *)
 let deleted_between_cycles () =
   if not Par.multicore then skip "needs OCaml 5";
   let mine = make 10 in

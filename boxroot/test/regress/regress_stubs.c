@@ -34,8 +34,8 @@ static struct custom_operations operations = { "boxroot.test.holder",      final
 
 static holder *holders;
 
-/* n holders, in place of the present ones. Those are not freed: blocks that are not finalised yet have their addresses.
-   */
+/* n holders, in place of the present ones. Those are not freed: blocks that are not finalised yet have their
+   addresses. */
 value r_holders(value n)
 {
   holders = calloc((size_t)Long_val(n), sizeof *holders);
@@ -51,8 +51,8 @@ value r_holder(value i)
   return v;
 }
 
-/* Gives holder i a root, even after OCaml code has lost sight of the block; no, if it was finalised already or has one.
-   */
+/* Gives holder i a root, even after OCaml code has lost sight of the block; no, if it was finalised already or has
+   one. */
 value r_give(value i, value root)
 {
   holder *h = &holders[Long_val(i)];

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Tests in a program without systhreads: nobody but the library is in the hooks, and C code can pass between domains.
-   *)
+(* Tests in a program without systhreads: nobody but the library is in the hooks, and C code can pass between
+   domains. *)
 
 open Root
 

@@ -116,8 +116,8 @@ value s_foreign_check(value unit)
   return Val_int(bad);
 }
 
-/* Mode 1: the calling thread works, in its own domain. Mode 2: the foreign thread works, in the domain of the caller.
-   */
+/* Mode 1: the calling thread works, in its own domain. Mode 2: the foreign thread works, in the domain of the
+   caller. */
 value s_race(value mode, value n)
 {
   if (Int_val(mode) == 1) return Val_int(mix(1, Int_val(n)));

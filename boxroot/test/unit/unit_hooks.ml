@@ -69,8 +69,8 @@ let hooks_while_attaching () =
   Hooks.call_while_attaching (scale 2_000_000)
 
 let teardown_under_other_hooks () =
-  (* ours cannot be taken out from below; they must do nothing, and not be installed a second time on top of themselves
-     *)
+  (* ours cannot be taken out from below; they must do nothing, and not be installed a second time on top of
+     themselves *)
   ignore (Thread.create ignore ());
   ignore (make 10);
   Hooks.witness_in ();
@@ -104,8 +104,8 @@ let teardown_under_other_hooks () =
 
 let conservative_only () = if not (is_conservative ()) then skip "about a library that takes the runtime for unknown"
 
-(* A collector that keeps young values longer than one collection: values whose pools have been scanned are young still.
-   *)
+(* A collector that keeps young values longer than one collection: values whose pools have been scanned are young
+   still. *)
 let values_stay_young () =
   conservative_only ();
   if is_checked () then skip "the checked build ends the program here";

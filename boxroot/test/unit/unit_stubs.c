@@ -19,7 +19,7 @@ value u_expect_tore_down(value root)
     CHECK(!boxroot_modify(&r, Val_int(1)), "boxroot_modify succeeded after teardown");
     CHECK(strstr(boxroot_error_string(), "teardown") != NULL, "error string after teardown: %s",
           boxroot_error_string());
-    (void)*(value volatile const *)boxroot_get_ref(r); /* rubbish, but no crash */
+    (void)*(value volatile const *)boxroot_get_ref(r); /* an unspecified value, but no crash */
     (void)boxroot_get(r);
     boxroot_delete(r);
   }

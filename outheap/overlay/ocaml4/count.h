@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the marker reads, by kind; only in the flavour that counts. Distinct cache lines are estimated with a small
-   direct-mapped filter, which forgets: the number is an upper bound of distinct lines, and a lower bound of accesses.
-   */
+   direct-mapped filter, which forgets: the number is an upper bound of distinct lines, and a lower bound of
+   accesses. */
 #ifndef OH_COUNT_H
 #define OH_COUNT_H
 #include "pointer.h"

@@ -7,8 +7,8 @@
 #include "space.h"
 #include "start.h"
 
-/* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does not.
-   */
+/* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does
+   not. */
 __attribute__((used)) static struct {
   enum outheap_kind (*classify)(void const *);
   void (*statistics)(struct outheap_statistics *);

@@ -6,8 +6,8 @@
    without a call. Units that are not redirected, and stubs, still call caml_page_table_lookup, which is defined in
    hooks.c.
 
-   How a unit is redirected: overlay/ocaml5/prelude.h. The file `units` names the units that need nothing but this file.
-   */
+   How a unit is redirected: overlay/ocaml5/prelude.h. The file `units` names the units that need nothing but this
+   file. */
 #ifndef OH_PRELUDE_H
 #define OH_PRELUDE_H
 
@@ -42,8 +42,8 @@ Caml_inline int oh_prelude_is_value(uintptr_t v)
 #define Is_in_heap_or_young(a) (Is_young((value)(a)) || oh_pointer_is_markable((uintptr_t)(a)))
 #define Is_in_value_area(a) oh_prelude_is_value((uintptr_t)(a))
 
-/* Cleaning an ephemeron reads the colour of all keys, since static data are black. Declared values may have any colour.
-   */
+/* Cleaning an ephemeron reads the colour of all keys, since static data are black. Declared values may have any
+   colour. */
 #pragma push_macro("Is_white_val")
 Caml_inline int oh_prelude_is_white(value v) { return oh_pointer_is_markable((uintptr_t)v) && Is_white_val(v); }
 #undef Is_white_val

@@ -35,8 +35,8 @@ _Static_assert(sizeof(value) == 8, "Outheap needs 64 bits");
 /* A block whose header may be read. */
 Caml_inline int oh_prelude_is_block(value v) { return (v & 1) == 0 && oh_pointer_is_value((uintptr_t)v); }
 
-/* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an atom.
-   */
+/* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an
+   atom. */
 Caml_inline header_t oh_prelude_header(value v)
 {
   return oh_pointer_is_value((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE);

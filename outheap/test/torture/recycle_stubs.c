@@ -86,8 +86,8 @@ value recycle_give(value n)
 }
 value recycle_trim(value unit) { (void)unit; malloc_trim(0); return Val_unit; }
 
-/* The k-th address of an area: its beginning, the word after that, its middle, and so on, one in each part of `parts`.
-   */
+/* The k-th address of an area: its beginning, the word after that, its middle, and so on, one in each part of
+   `parts`. */
 static char *address(int i, int k)
 {
   size_t parts = areas[i].bytes >> 20 ? areas[i].bytes >> 20 : 1; /* each MiB */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks: random operations against a model, sizes at the edges, threads, failures, fragmentation, what stays resident.
-   */
+/* Blocks: random operations against a model, sizes at the edges, threads, failures, fragmentation, what stays
+   resident. */
 #include "config.h"
 #include "block.h"
 #include "os.h"

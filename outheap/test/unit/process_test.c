@@ -46,8 +46,8 @@ static void limit(int what, size_t bytes)
   EXPECT(setrlimit(what, &l) == 0, "limit");
 }
 
-/* Takes pages of all spaces in turn until there are none; gives all back; does it again. Result: bytes, the first time.
-   */
+/* Takes pages of all spaces in turn until there are none; gives all back; does it again. Result: bytes, the first
+   time. */
 static size_t fill(void)
 {
   static char *held[200000];

@@ -16,7 +16,7 @@
 /* To go through the whole table takes its time. */
 #define LARGE (OH_TABLE_ENTRIES > (size_t)1 << 20)
 
-/* Chunks where nothing of ours comes to lie. */
+/* Chunks where nothing of ours is placed. */
 #define FAR(i) (((uintptr_t)OH_TABLE_ENTRIES / 8 * 7 + (uintptr_t)(i)) << OH_CHUNK_LOG)
 
 static bool may_become(enum oh_kind from, enum oh_kind to)

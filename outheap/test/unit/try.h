@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the allocator share: expectations, random numbers that can be replayed, threads, resident memory.
-   */
+/* What the tests of the allocator share: expectations, random numbers that can be replayed, threads, resident
+   memory. */
 #ifndef TRY_H
 #define TRY_H
 

@@ -131,7 +131,7 @@ SUITE = Suite(
             "index",
             "server",
         ),
-        "Deletion from elsewhere": (
+        "Remote deletion": (
             "remote",
             "flood",
             "old_roots",

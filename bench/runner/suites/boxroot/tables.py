@@ -47,7 +47,7 @@ IMPLEMENTATIONS = {
         ),
         Implementation(
             "force_remote",
-            "this library, every deletion as if from elsewhere",
+            "this library, every deletion as if it were remote",
             "ours",
             flags=("-DBOXROOT_FORCE_REMOTE=1",),
         ),
@@ -322,10 +322,10 @@ WORKLOADS = {
             hidden=("wall", "user time"),
             context=("major collections",),
         ),
-        # Deletion from elsewhere, of old roots, and what comes after.
+        # Remote deletion, of old roots, and what comes after.
         Workload(
             "remote",
-            "1 M roots deleted from elsewhere (wall clock per root)",
+            "1 M roots deleted remotely (wall clock per root)",
             (
                 Case("", ("1000000", "7", ALL_PLACES), BOTH, QUICK, seconds=0.8),
                 Case("", ("1000000", "9", ALL_PLACES), (OURS, RIVAL, "boxroot_stw", "force_remote"), FULL, seconds=1.5),

@@ -101,7 +101,7 @@ TARGETS = [
     Target("99.9th percentile pause beside roots", "pacing", "99.9th percentile pause, processor time", 1.2),
     Target("pinned pools: time", "pinned", "time", 1.1, old_bound=1.1),
     Target("pinned pools: worst step", "pinned", "worst step, processor time", 1.1, old_bound=1.1),
-    # Deletion from elsewhere.
+    # Remote deletion.
     Target("deletion without the lock", "remote", "delete, thread", 0.6),
     Target("deletion in a blocking section", "remote", "delete, blocking-section", 0.6),
     Target("deletion by another domain", "remote", "delete, domain", 0.8, old_bound=None),
