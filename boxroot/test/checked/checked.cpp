@@ -11,6 +11,7 @@ extern "C" value k_cxx_create(value v) { boxroot_ptr::root r(v); return val_of_r
 extern "C" value k_cxx_get(value v)
 {
   boxroot_ptr::root r = boxroot_ptr::root::adopt(root_of_val(v));
+#line 402
   value x = r.get();
   r.release();
   return x;

@@ -77,6 +77,7 @@ value k_get_ref(value r) { return val_of_root((boxroot)boxroot_get_ref(root_of_v
 value k_modify(value r, value v)
 {
   boxroot b = root_of_val(r);
+#line 303
   CHECK(boxroot_modify(&b, v), "modify");
   return val_of_root(b);
 }
