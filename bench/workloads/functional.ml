@@ -47,7 +47,7 @@ let population seed steps =
   { seed; lots = Rng.create seed; elements = [||]; size = 0; made = 0; alive = Weak.create (steps + 2);
     ended = Bytes.make (steps + 2) 'n' }
 
-(* A new value, which nobody but the caller holds. *)
+(* A new value, which only the caller holds. *)
 let[@inline never] next_value p =
   p.made <- p.made + 1;
   let v = value p.made in

@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* What the contract promises in the places for which nobody wrote the code: threads whose domain has ended, memory
+(* What the contract promises in rare situations: threads whose domain has ended, memory
    after much came and went, a flood of deletions, another life after a teardown. *)
 
 open Root

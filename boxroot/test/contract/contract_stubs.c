@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads whose domain has ended, and what else the public contract promises where nobody looks. */
+/* Threads whose domain has ended, and what else the public contract promises in rare situations. */
 #include "../common/check.h"
 
 extern void caml_minor_collection(void); /* the header that declares it is internal to the runtime */
@@ -74,7 +74,7 @@ value c_may_act(value unit)
   return unit;
 }
 
-/* Waits until so many threads have come to their last act, or are through with it. */
+/* Waits until so many threads have reached their last step, or have finished it. */
 static value wait_for(atomic_int *counter, int n)
 {
   caml_enter_blocking_section();

@@ -25,7 +25,7 @@ external remote_deletions : unit -> int = "l_remote_deletions" [@@noalloc]
 let () = remember ()
 
 let text i = string_of_int i
-(* Pools of few roots make each of them dear. *)
+(* Pools of few roots make each of them expensive. *)
 let many n = if pool_capacity () < 1000 then n / 20 else n
 
 let make n = Array.init n (fun i -> create_or_fail (text i))

@@ -34,7 +34,7 @@ def run(program, seed: int, steps: int, domains: int = 1) -> str | None:
             [program, str(seed), str(steps), str(domains)], capture_output=True, text=True, timeout=SECONDS
         )
     except subprocess.TimeoutExpired:
-        return f"seed {seed}, {domains} domains: not through after {SECONDS:g} s"
+        return f"seed {seed}, {domains} domains: not finished after {SECONDS:g} s"
     if done.returncode == 0:
         return None
     return one_line(done.stderr) or f"seed {seed}, {domains} domains: ended by signal or code {done.returncode}"
