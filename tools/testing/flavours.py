@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 OPTIMISED = ("-O2", "-g")
 UNOPTIMISED = ("-O1", "-g")
@@ -140,5 +141,6 @@ def environment(flavour: Flavour, tests: str) -> dict[str, str]:
         return {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0", "UBSAN_OPTIONS": "print_stacktrace=1"}
     if flavour.sanitizer == "thread":
         options = "halt_on_error=1:report_thread_leaks=0:die_after_fork=0:second_deadlock_stack=1"
-        return {"TSAN_OPTIONS": f"{options}:suppressions={tests}/tsan.suppressions"}
+        suppressions = Path(tests) / "tsan.suppressions"
+        return {"TSAN_OPTIONS": f"{options}:suppressions={suppressions}" if suppressions.exists() else options}
     return {}
