@@ -6,8 +6,7 @@
 //!   assembly;
 //! - otherwise: every call goes to the C library.
 //!
-//! `create_in` and `delete_in` are inline with OCaml 5 only: with 4.14 they are `create` and `delete`
-//! (`boxroot/inline.h`).
+//! With OCaml 4.14, `create_in` and `delete_in` are `create` and `delete` (`boxroot/inline.h`).
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
 //! - POOLS: the memory of a pool stays readable for ever, and a root is in a pool, aligned on POOL_SIZE, that starts
@@ -25,11 +24,13 @@
 
 #[cfg(not(boxroot_thread_words))]
 pub use crate::c::{boxroot_create as create, boxroot_delete as delete, boxroot_modify as modify};
-#[cfg(not(boxroot_thread_words = "ocaml5"))]
+#[cfg(not(boxroot_thread_words))]
 pub use crate::c::{boxroot_create_in as create_in, boxroot_delete_in as delete_in};
 
 #[cfg(boxroot_thread_words)]
 pub use with_words::{create, delete, modify};
+#[cfg(boxroot_thread_words = "ocaml4")]
+pub use with_words::{create_in, delete_in};
 #[cfg(boxroot_thread_words = "ocaml5")]
 pub use without_words::{create_in, delete_in};
 
@@ -127,6 +128,8 @@ mod without_words {
 mod with_words {
     use super::thread;
     use super::without_words::{load, pool_of, put, take};
+    #[cfg(boxroot_thread_words = "ocaml4")]
+    use crate::BoxrootDomain;
     use crate::{c, BoxRoot, Value};
     use core::ptr::addr_of;
 
@@ -186,6 +189,20 @@ mod with_words {
             }
             c::bxr_modify_slow(br, v)
         }
+    }
+
+    #[cfg(boxroot_thread_words = "ocaml4")]
+    #[inline(always)]
+    pub unsafe fn create_in(_: BoxrootDomain, v: Value) -> Option<BoxRoot> {
+        // SAFETY: the same contract.
+        unsafe { create(v) }
+    }
+
+    #[cfg(boxroot_thread_words = "ocaml4")]
+    #[inline(always)]
+    pub unsafe fn delete_in(_: BoxrootDomain, br: BoxRoot) {
+        // SAFETY: the same contract.
+        unsafe { delete(br) }
     }
 }
 

@@ -15,7 +15,7 @@ mod layout;
 
 use c::versioned;
 use core::cell::UnsafeCell;
-use core::ffi::c_char;
+use core::ffi::{c_char, c_void};
 use core::ptr::NonNull;
 
 /// An OCaml value: an immediate or a pointer to a block.
@@ -60,6 +60,21 @@ pub unsafe fn boxroot_get(br: BoxRoot) -> Value {
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct BoxrootDomain {
     head: NonNull<layout::DomainHead>,
+}
+
+impl BoxrootDomain {
+    /// The address of the domain's record, for those who keep the handle in a pointer of their own.
+    #[inline]
+    pub fn as_ptr(self) -> NonNull<c_void> {
+        self.head.cast()
+    }
+
+    /// # Safety
+    /// `record` comes from [`as_ptr`](Self::as_ptr).
+    #[inline]
+    pub unsafe fn from_ptr(record: NonNull<c_void>) -> BoxrootDomain {
+        BoxrootDomain { head: record.cast() }
+    }
 }
 
 /// A new root that holds `v`, owned by the caller. Never runs the GC. `None` when the domain lock is not held (errno

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* What the safe layer needs of the OCaml runtime beyond plain calls: macros, versions, and words of the domain's state.
+   No function here raises, and none that the Rust side calls with `&Runtime` runs the collector. */
+#define CAML_NAME_SPACE
+#define CAML_INTERNALS
+#include <caml/version.h>
+#include <caml/mlvalues.h>
+#include <caml/alloc.h>
+#include <caml/callback.h>
+#include <caml/fail.h>
+#include <caml/gc.h>
+#include <caml/major_gc.h>
+#include <caml/memory.h>
+#include <caml/minor_gc.h>
+#include <caml/signals.h>
+#if OCAML_VERSION >= 50000
+#include <caml/fiber.h>
+#else
+#include <caml/compact.h>
+#endif
+#include <boxroot.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define OCAML5 (OCAML_VERSION >= 50000)
+
+/* --- the lock -------------------------------------------------------------------------------------------------------- */
+
+/* Absent in programs without systhreads. */
+extern int caml_c_thread_register(void) __attribute__((weak));
+extern int caml_c_thread_unregister(void) __attribute__((weak));
+extern void caml_enter_blocking_section_no_pending(void);
+
+/* As in attach_error.rs. */
+enum { ATTACHED, ATTACHED_REGISTERED, NESTED, NOT_STARTED, SHUT_DOWN, NO_THREADS, NOT_REGISTERED, OUT_OF_MEMORY };
+
+/* Whether this thread is in a blocking section that the safe layer opened: OCaml knows the thread, which can come back. */
+static _Thread_local bool released;
+static atomic_bool closed;          /* the door: no attach any more */
+static atomic_bool threads_running; /* systhreads are initialised */
+
+bool obx_lock_held(void)
+{
+#if OCAML5
+  return Caml_state_opt != NULL;
+#else
+  /* The first call of a program is believed where there is no telling, so it is not made before the set-up. */
+  return boxroot_status() == BOXROOT_RUNNING && boxroot_domain_here() != NULL;
+#endif
+}
+
+void obx_close(void) { atomic_store(&closed, true); }
+
+/* With the lock. The Thread module registers this name when it is initialised. */
+static void look_for_threads(void)
+{
+  if (!atomic_load_explicit(&threads_running, memory_order_relaxed) && caml_c_thread_register != NULL &&
+      caml_named_value("Thread.at_shutdown") != NULL)
+    atomic_store(&threads_running, true);
+}
+
+/* The domain's record, for a thread that holds the lock; NULL when memory is short. */
+boxroot_domain obx_here(void) { return boxroot_domain_here(); }
+
+/* Gives the lock up. The result goes to obx_reacquire. */
+bool obx_release(void)
+{
+  bool before = released;
+  look_for_threads();
+  released = true;
+  caml_enter_blocking_section_no_pending();
+  return before;
+}
+
+void obx_reacquire(bool before)
+{
+  caml_leave_blocking_section();
+  released = before;
+}
+
+void obx_detach(int how)
+{
+  caml_enter_blocking_section_no_pending();
+  if (how == ATTACHED_REGISTERED) caml_c_thread_unregister();
+}
+
+/* Takes the lock; *domain is then set. The result goes to obx_detach if it is one of the first two. */
+int obx_attach(boxroot_domain *domain)
+{
+  int how = ATTACHED;
+  if (obx_lock_held()) return NESTED;
+  switch (boxroot_status()) {
+  case BOXROOT_RUNNING: break;
+  case BOXROOT_TORE_DOWN: return SHUT_DOWN;
+  default: return NOT_STARTED;
+  }
+  if (atomic_load(&closed)) return SHUT_DOWN;
+  if (!released) {
+    if (!atomic_load(&threads_running)) return NO_THREADS;
+    /* 0 for a thread that OCaml knows already, too: then somebody else has opened a blocking section, and how to close it
+       is not known. */
+    if (!caml_c_thread_register()) return NOT_REGISTERED;
+    how = ATTACHED_REGISTERED;
+  }
+  caml_leave_blocking_section();
+  *domain = atomic_load(&closed) ? NULL : boxroot_domain_here();
+  if (*domain != NULL) return how;
+  obx_detach(how);
+  return atomic_load(&closed) ? SHUT_DOWN : OUT_OF_MEMORY;
+}
+
+/* After OCaml's start-up, with the lock: sets the roots up, and gives the lock up for the first time. */
+bool obx_started(void)
+{
+  if (!boxroot_setup()) return false;
+  (void)obx_release();
+  return true;
+}
+
+/* --- collections ------------------------------------------------------------------------------------------------------ */
+
+/* Those that return a value return an encoded exception, or unit. */
+
+value obx_poll(void) { return caml_process_pending_actions_exn(); }
+
+void obx_minor(void) { caml_minor_collection(); }
+
+static void finish_cycle(bool compact)
+{
+  caml_minor_collection();
+#if OCAML_VERSION >= 50200
+  caml_finish_major_cycle(compact);
+#else
+  caml_finish_major_cycle();
+#if !OCAML5
+  if (compact) caml_compact_heap(-1);
+#endif
+  (void)compact;
+#endif
+}
+
+/* Finalisers run after each cycle; what they let go may need up to two more. */
+static value full(bool compact)
+{
+  for (int i = 0; i < 3; i++) {
+    finish_cycle(compact && i == 2);
+    value result = caml_process_pending_actions_exn();
+    if (Is_exception_result(result)) return result;
+  }
+  return Val_unit;
+}
+
+value obx_full_major(void) { return full(false); }
+value obx_compact(void) { return full(true); }
+
+/* As kind.rs reads headers. */
+_Static_assert(Wosize_hd(UINTPTR_MAX) == UINTPTR_MAX >> 10 && Tag_hd(UINTPTR_MAX) == 255, "an OCaml without reserved bits in headers");
+
+/* --- allocation ------------------------------------------------------------------------------------------------------- */
+
+/* Words in the minor heap, in pieces of PIECE words (the last may be smaller): each is one block for the runtime until blocks are
+   carved from it. Memprof may have noted such a block, so no carved block reaches over the border of a piece. */
+typedef struct {
+  uintptr_t *at, *piece_end, *end;
+  uintptr_t color;
+} obx_reserve_result;
+enum { PIECE = Max_young_wosize + 1 };
+
+void obx_reserve(size_t words, obx_reserve_result *out)
+{
+  size_t limit = Caml_state->minor_heap_wsz / 4;
+  uintptr_t *low, *high;
+  if (words > limit) words = limit;
+  if (words < 2) words = 2;
+  if (words <= PIECE) {
+    low = (uintptr_t *)Hp_val(caml_alloc_small(words - 1, Abstract_tag));
+    high = low + words;
+  } else {
+    /* The minor heap grows downwards. A collection moves the place: then what was reserved before is lost, and the rest is
+       taken from the emptied heap. */
+    size_t pieces = (words + PIECE - 1) / PIECE, tries = 2 * pieces;
+    low = high = NULL;
+    while (tries-- > 0 && (size_t)(high - low) < pieces * PIECE) {
+      uintptr_t *piece = (uintptr_t *)Hp_val(caml_alloc_small(PIECE - 1, Abstract_tag));
+      if (piece + PIECE != low) high = piece + PIECE;
+      low = piece;
+    }
+  }
+  out->at = low;
+  out->end = high;
+  out->piece_end = (size_t)(high - low) < PIECE ? high : low + PIECE;
+  out->color = Color_hd(*(header_t *)low);
+}
+
+/* A block in the major heap, or 0. The fields of one that is scanned hold units. Never runs the collector. */
+value obx_alloc_major(size_t size, unsigned tag)
+{
+  value block;
+  if (size == 0 || size > Max_wosize) return 0;
+#if OCAML5
+  block = caml_alloc_shr_noexc(size, tag);
+#else
+  block = caml_alloc_shr_no_track_noexc(size, tag);
+#endif
+  if (block != 0 && tag < No_scan_tag)
+    for (size_t i = 0; i < size; i++) Field(block, i) = Val_unit;
+  return block;
+}
+
+/* A string of `length` unspecified bytes, 0 when the heap refuses. May run the collector. */
+value obx_alloc_string(size_t length)
+{
+  size_t size = length / sizeof(value) + 1;
+  value s;
+  if (size <= Max_young_wosize) s = caml_alloc_small(size, String_tag);
+  else if ((s = obx_alloc_major(size, String_tag)) == 0) return 0;
+  else s = caml_check_urgent_gc(s);
+  Field(s, size - 1) = 0;
+  ((unsigned char *)s)[size * sizeof(value) - 1] = (unsigned char)(size * sizeof(value) - 1 - length);
+  return s;
+}
+
+value obx_alloc_float(double x)
+{
+  value v = caml_alloc_small(sizeof(double) / sizeof(value), Double_tag);
+  memcpy((void *)v, &x, sizeof x);
+  return v;
+}
+
+value obx_atom(unsigned tag) { return Atom(tag); }
+
+/* --- calls ------------------------------------------------------------------------------------------------------------ */
+
+value obx_call(value closure, size_t count, value *arguments)
+{
+#if OCAML5 && defined(NATIVE_CODE)
+  /* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. */
+  extern struct { value pad; } caml_exn_Stack_overflow;
+  struct stack_info *stack = Caml_state->current_stack;
+  uintnat needed = Stack_threshold_words + 8;
+  if ((uintnat)((value *)stack->sp - Stack_base(stack)) < needed && !caml_try_realloc_stack(needed))
+    return Make_exception_result((value)&caml_exn_Stack_overflow);
+#endif
+  switch (count) {
+  case 1: return caml_callback_exn(closure, arguments[0]);
+  case 2: return caml_callback2_exn(closure, arguments[0], arguments[1]);
+  case 3: return caml_callback3_exn(closure, arguments[0], arguments[1], arguments[2]);
+  default: return caml_callbackN_exn(closure, (int)count, arguments);
+  }
+}
+
+/* The value registered under a name (caml_named_value reads it under a lock of its own), or 0. */
+value obx_named(char const *name)
+{
+  value const *place = caml_named_value(name);
+  return place == NULL ? 0 : *place;
+}
+
+/* --- local roots ------------------------------------------------------------------------------------------------------ */
+
+/* As in frame.rs. */
+_Static_assert(sizeof(struct caml__roots_block) == 8 * sizeof(value) && offsetof(struct caml__roots_block, ntables) == sizeof(value) &&
+                 offsetof(struct caml__roots_block, nitems) == 2 * sizeof(value) &&
+                 offsetof(struct caml__roots_block, tables) == 3 * sizeof(value),
+               "the layout of local roots");
+
+/* Where the list of local roots of the thread that runs begins; the same word as long as this thread lives. */
+struct caml__roots_block **obx_local_roots(void) { return &Caml_state->local_roots; }
+
+/* --- values ----------------------------------------------------------------------------------------------------------- */
+
+void obx_modify(value *field, value v) { caml_modify(field, v); }
+void obx_initialize(value *field, value v) { caml_initialize(field, v); }
+
+extern value caml_atomic_load(value), caml_atomic_exchange(value, value), caml_atomic_cas(value, value, value),
+  caml_atomic_fetch_add(value, value);
+value obx_atomic_get(value *field) { return caml_atomic_load((value)field); }
+value obx_atomic_exchange(value *field, value v) { return caml_atomic_exchange((value)field, v); }
+bool obx_atomic_cas(value *field, value old, value v) { return caml_atomic_cas((value)field, old, v) == Val_true; }
+value obx_atomic_add(value *field, value n) { return caml_atomic_fetch_add((value)field, n); }

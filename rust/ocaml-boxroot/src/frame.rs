@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+use crate::glue::{self, RootsBlock};
+use crate::{Any, Runtime, Slot, ValueCell};
+use core::ptr::null_mut;
+
+/// A block in the runtime's list of local roots.
+// LINKED: from `link` to `drop` the block is in the list, in front of those that were linked before, and points to cells that hold
+// values. Frames end in the reverse order, since each lasts as long as a call of `frame`.
+struct Frame<const N: usize> {
+    block: RootsBlock,
+    list: *mut *mut RootsBlock,
+    cells: [ValueCell<Any>; N],
+}
+
+impl Runtime {
+    /// Runs `f` with `N` local roots on the stack. The slots cannot leave `f`, and end with it, also by a panic or an early return.
+    ///
+    /// What `f` returns may borrow the runtime, so a value made last needs no root:
+    ///
+    /// ```
+    /// # use ocaml_boxroot::*;
+    /// fn hello(rt: &mut Runtime) -> Fresh<'_, (Str, Str)> {
+    ///     rt.frame(|rt, [a, b]| {
+    ///         let a = a.set(rt.string("hello"));
+    ///         let b = b.set(rt.string("world"));
+    ///         rt.pair(a, b)
+    ///     })
+    /// }
+    /// ```
+    #[inline]
+    pub fn frame<'a, const N: usize, R>(&'a mut self, f: impl for<'f> FnOnce(&'a mut Runtime, [Slot<'f>; N]) -> R) -> R {
+        let mut frame = Frame {
+            block: RootsBlock { next: null_mut(), tables: 1, items: N as isize, table: [null_mut(); 5] },
+            list: null_mut(),
+            // SAFETY: immediates.
+            cells: [const { unsafe { ValueCell::new(1) } }; N],
+        };
+        // SAFETY: LOCK. LINKED from here on: the frame is not moved any more.
+        unsafe {
+            frame.list = glue::obx_local_roots();
+            frame.block.table[0] = (&raw mut frame.cells).cast();
+            frame.block.next = *frame.list;
+            *frame.list = &raw mut frame.block;
+        }
+        let unlink = Unlink(&raw mut frame);
+        let mut i = 0;
+        let slots = [(); N].map(|()| {
+            i += 1;
+            // SAFETY: the cells last as long as 'f, which ends with this call of `f`; each becomes one slot. All access is by
+            // pointers that come from one raw pointer, as the collector writes too.
+            Slot::new(unsafe { &*(&raw const (*unlink.0).cells).cast::<ValueCell<Any>>().add(i - 1) })
+        });
+        f(self, slots)
+    }
+}
+
+/// Unlinks a frame that stays where it is.
+struct Unlink<const N: usize>(*mut Frame<N>);
+impl<const N: usize> Drop for Unlink<N> {
+    fn drop(&mut self) {
+        // SAFETY: LINKED. The lock is held, on the thread that linked it.
+        unsafe { *(*self.0).list = (*self.0).block.next }
+    }
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//! The functions of glue/glue.c. None raises. What each needs, and whether it may run the collector, is said there.
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::NonNull;
+
+/// `obx_reserve_result`
+#[repr(C)]
+pub struct Reserve {
+    pub at: *mut usize,
+    pub piece_end: *mut usize,
+    pub end: *mut usize,
+    pub color: usize,
+}
+
+/// `struct caml__roots_block`
+#[repr(C)]
+pub struct RootsBlock {
+    pub next: *mut RootsBlock,
+    pub tables: isize,
+    pub items: isize,
+    pub table: [*mut isize; 5],
+}
+
+/// Words in a piece of a reservation.
+pub const PIECE: usize = 257;
+
+extern "C" {
+    pub fn obx_lock_held() -> bool;
+    pub fn obx_here() -> Option<NonNull<c_void>>;
+    pub fn obx_release() -> bool;
+    pub fn obx_reacquire(before: bool);
+    pub fn obx_attach(domain: *mut Option<NonNull<c_void>>) -> c_int;
+    pub fn obx_detach(how: c_int);
+    #[cfg(feature = "start")]
+    pub fn obx_close();
+    #[cfg(feature = "start")]
+    pub fn obx_started() -> bool;
+
+    pub fn obx_poll() -> isize;
+    pub fn obx_minor();
+    pub fn obx_full_major() -> isize;
+    pub fn obx_compact() -> isize;
+
+    pub fn obx_reserve(words: usize, out: *mut Reserve);
+    pub fn obx_alloc_major(size: usize, tag: u32) -> isize;
+    pub fn obx_alloc_string(length: usize) -> isize;
+    pub fn obx_alloc_float(x: f64) -> isize;
+    pub fn obx_atom(tag: u32) -> isize;
+
+    pub fn obx_call(closure: isize, count: usize, arguments: *mut isize) -> isize;
+    pub fn obx_named(name: *const c_char) -> isize;
+    pub fn obx_local_roots() -> *mut *mut RootsBlock;
+
+    pub fn obx_modify(field: *mut isize, v: isize);
+    pub fn obx_initialize(field: *mut isize, v: isize);
+    pub fn obx_atomic_get(field: *mut isize) -> isize;
+    pub fn obx_atomic_exchange(field: *mut isize, v: isize) -> isize;
+    pub fn obx_atomic_cas(field: *mut isize, old: isize, new: isize) -> bool;
+    pub fn obx_atomic_add(field: *mut isize, n: isize) -> isize;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//! OCaml values in Rust, safely.
+//!
+//! | type | meaning |
+//! |---|---|
+//! | [`Runtime`] | this thread holds the domain lock. `&Runtime`: may read; `&mut Runtime`: may allocate, call OCaml, collect, release the lock |
+//! | [`Value`] | a value that nothing keeps alive but the absence of a collection; one word, `Copy` |
+//! | [`ValueRef`] | a place that holds a value, however it is kept alive; one word; read with `&Runtime` |
+//! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
+//! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
+//!
+//! Functions come in three kinds. Without a runtime they work on the values they are given. With `&Runtime` they read places. With
+//! `&mut Runtime` they may run the collector, and so take [`ValueRef`]s: `&root`, `&immediate`, an argument or a local slot all pass;
+//! a value that a collection would invalidate does not compile.
+//!
+//! ```
+//! use ocaml_boxroot::*;
+//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Int,), Int>>, x: ValueRef<'_, Int>) -> Result<Fresh<'a, Int>, Exception> {
+//!     let y = f.call(rt, (x,))?.root();
+//!     f.call(rt, (&y,))
+//! }
+//! ```
+//!
+//! In this crate's documents, "the domain lock" is the lock a thread holds while it runs OCaml code or foreign code called from it,
+//! outside blocking sections ("runtime lock" in OCaml 4.14).
+#![cfg_attr(not(feature = "std"), no_std)]
+#![deny(unsafe_op_in_unsafe_fn, missing_docs)]
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+extern crate alloc;
+
+mod alloc_error;
+mod arg;
+mod array;
+mod atomic_cell;
+mod attach;
+mod attach_error;
+mod collect;
+mod defer;
+#[cfg(feature = "std")]
+mod domain;
+mod entry;
+mod exception;
+mod frame;
+mod fresh;
+mod fun;
+mod glue;
+mod int;
+mod kind;
+mod list;
+mod make;
+mod mut_cell;
+mod named;
+mod nursery;
+mod release;
+mod root;
+mod root_error;
+mod runtime;
+mod shape_error;
+mod slot;
+#[cfg(feature = "start")]
+mod start;
+mod text;
+mod types;
+mod value;
+mod value_cell;
+mod value_exn;
+mod value_unshared;
+#[cfg(feature = "std")]
+mod wait;
+
+pub use alloc_error::AllocError;
+pub use arg::{Arg, Args};
+pub use atomic_cell::AtomicCell;
+pub use attach::attach;
+pub use attach_error::AttachError;
+pub use defer::defer;
+#[cfg(feature = "std")]
+pub use domain::{DomainHandle, JoinError, SpawnError};
+pub use entry::enter;
+pub use exception::Exception;
+pub use fresh::Fresh;
+pub use int::int;
+pub use kind::Kind;
+pub use list::ListIter;
+pub use mut_cell::MutCell;
+pub use nursery::{block_words, string_words, Nursery};
+pub use root::Root;
+pub use root_error::RootError;
+pub use runtime::Runtime;
+pub use shape_error::ShapeError;
+pub use slot::Slot;
+#[cfg(feature = "start")]
+pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};
+pub use types::*;
+pub use value::Value;
+pub use value_cell::{ValueCell, ValueRef};
+pub use value_exn::ValueExn;
+pub use value_unshared::ValueUnshared;

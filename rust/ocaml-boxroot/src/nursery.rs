@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+use crate::glue::{self, Reserve, PIECE};
+use crate::kind::{ABSTRACT, DOUBLE, FIRST_SPECIAL_TAG, NO_SCAN, STRING};
+use crate::{
+    int, AllocError, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value, ValueUnshared,
+};
+use core::cell::Cell;
+use core::marker::PhantomData;
+use core::ops::Deref;
+use core::ptr::null_mut;
+
+/// A scope without collections, see [`Runtime::build`]. It derefs to [`Runtime`], for reading roots.
+// QUIET: while it exists, nobody can use the Runtime for writing, so no collection happens.
+// CARVED: the words from `at` to `piece_end` are ours, in the minor heap, inside one block for the runtime; all other words from
+// there to `end` are whole such blocks, of PIECE words. All that was carved are complete blocks. Dropping it fills the rest.
+pub struct Nursery {
+    at: Cell<*mut usize>,
+    piece_end: Cell<*mut usize>,
+    end: *mut usize,
+    color: usize,
+    rt: *const Runtime,
+    _local: PhantomData<*mut ()>,
+}
+
+/// The words of a block with so many fields, for [`Runtime::build`].
+pub const fn block_words(fields: usize) -> usize {
+    fields + 1
+}
+
+/// The words of a string with so many bytes, for [`Runtime::build`].
+pub const fn string_words(bytes: usize) -> usize {
+    bytes / 8 + 2
+}
+
+impl Runtime {
+    /// Builds a value from any number of blocks, all alive at once and none rooted, since no collection can happen inside `f`.
+    ///
+    /// `words` is how much the blocks take, headers included ([`block_words`], [`string_words`]): so much is reserved in the minor
+    /// heap. What exceeds it is allocated in the major heap, so a wrong estimate costs time only.
+    pub fn build<'a, T>(&'a mut self, words: usize, f: impl for<'n> FnOnce(&'n Nursery) -> Value<'n, T>) -> Fresh<'a, T> {
+        let nursery = Nursery::new(self, words);
+        let raw = f(&nursery).raw();
+        drop(nursery);
+        // SAFETY: no collection happened since it was made (QUIET), nor while filling the rest.
+        unsafe { Fresh::new(self, raw) }
+    }
+
+    /// As [`build`](Runtime::build), for closures that can fail.
+    pub fn try_build<'a, T, E>(
+        &'a mut self,
+        words: usize,
+        f: impl for<'n> FnOnce(&'n Nursery) -> Result<Value<'n, T>, E>,
+    ) -> Result<Fresh<'a, T>, E> {
+        let nursery = Nursery::new(self, words);
+        let raw = f(&nursery)?.raw();
+        drop(nursery);
+        // SAFETY: as in `build`.
+        Ok(unsafe { Fresh::new(self, raw) })
+    }
+}
+
+/// A block that is to be filled at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    fields: *mut isize,
+    young: bool,
+}
+
+impl Nursery {
+    /// The caller does not use `rt` for writing while the nursery exists, except through it: not expressed by a lifetime, so that the
+    /// callers of this module can take `rt` back after dropping it.
+    #[inline]
+    pub(crate) fn new(rt: &mut Runtime, words: usize) -> Nursery {
+        let mut r = Reserve { at: null_mut(), piece_end: null_mut(), end: null_mut(), color: 0 };
+        if words > 0 {
+            // SAFETY: LOCK.
+            unsafe { glue::obx_reserve(words, &mut r) };
+        }
+        Nursery {
+            at: Cell::new(r.at),
+            piece_end: Cell::new(r.piece_end),
+            end: r.end,
+            color: r.color,
+            rt,
+            _local: PhantomData,
+        }
+    }
+
+    /// A block of `size` fields that hold nothing yet. `size` > 0.
+    #[inline]
+    fn alloc(&self, size: usize, tag: u8) -> Result<Block, AllocError> {
+        let at = self.at.get();
+        // The words left in this piece; both pointers may be null.
+        let room = (self.piece_end.get() as usize - at as usize) / 8;
+        if size < room {
+            // SAFETY: CARVED: size + 1 words are ours.
+            unsafe {
+                at.write((size << 10) | self.color | usize::from(tag));
+                self.at.set(at.add(size + 1));
+                Ok(Block { fields: at.add(1).cast(), young: true })
+            }
+        } else {
+            self.alloc_slow(size, tag)
+        }
+    }
+
+    #[cold]
+    fn alloc_slow(&self, size: usize, tag: u8) -> Result<Block, AllocError> {
+        if size < PIECE && self.piece_end.get() != self.end {
+            self.fill();
+            let next = self.piece_end.get();
+            self.at.set(next);
+            // SAFETY: CARVED: whole pieces follow.
+            self.piece_end.set(unsafe { next.add(PIECE) });
+            return self.alloc(size, tag);
+        }
+        // SAFETY: QUIET: the lock is held; the function does not run the collector.
+        match unsafe { glue::obx_alloc_major(size, tag.into()) } {
+            0 => Err(AllocError { words: size }),
+            block => Ok(Block { fields: block as *mut isize, young: false }),
+        }
+    }
+
+    /// Makes a block of what is left of this piece.
+    fn fill(&self) {
+        let left = (self.piece_end.get() as usize - self.at.get() as usize) / 8;
+        if left > 0 {
+            // SAFETY: CARVED.
+            unsafe { self.at.get().write(((left - 1) << 10) | self.color | usize::from(ABSTRACT)) };
+            self.at.set(self.piece_end.get());
+        }
+    }
+
+    /// A scanned block with these fields.
+    #[inline]
+    fn filled<T, const N: usize>(&self, tag: u8, fields: [isize; N]) -> Value<'_, T> {
+        let block = self.alloc(N, tag).unwrap_or_else(|e| e.panic());
+        for (i, v) in fields.into_iter().enumerate() {
+            // SAFETY: the block is new and has N fields; the callers pass values that live as long as the nursery.
+            unsafe { block.init(i, v) }
+        }
+        // SAFETY: complete now, and LIVE by QUIET. The callers say which type it has.
+        unsafe { Value::from_raw(block.fields as isize) }
+    }
+
+    /// `()`
+    pub fn unit(&self) -> Value<'_, Unit> {
+        Value::UNIT
+    }
+
+    /// An integer of at most 32 bits; for others see [`Value::int`].
+    pub fn int(&self, n: i32) -> Value<'_, Int> {
+        int(n)
+    }
+
+    /// A float.
+    #[inline]
+    pub fn float(&self, x: f64) -> Value<'_, Float> {
+        let block = self.alloc(1, DOUBLE).unwrap_or_else(|e| e.panic());
+        // SAFETY: a new block of one word; complete afterwards.
+        unsafe {
+            block.fields.cast::<f64>().write(x);
+            Value::from_raw(block.fields as isize)
+        }
+    }
+
+    /// A string. Panics when memory is short.
+    pub fn string(&self, s: impl AsRef<[u8]>) -> Value<'_, Str> {
+        self.try_string(s).unwrap_or_else(|e| e.panic())
+    }
+
+    /// A string, or an error when memory is short.
+    pub fn try_string(&self, s: impl AsRef<[u8]>) -> Result<Value<'_, Str>, AllocError> {
+        let bytes = s.as_ref();
+        let words = bytes.len() / 8 + 1;
+        let block = self.alloc(words, STRING)?;
+        // SAFETY: a new block of so many words; complete afterwards: the last byte says how many of the last word do not count.
+        unsafe {
+            block.fields.add(words - 1).write(0);
+            let start = block.fields.cast::<u8>();
+            start.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+            start.add(words * 8 - 1).write((words * 8 - 1 - bytes.len()) as u8);
+            Ok(Value::from_raw(block.fields as isize))
+        }
+    }
+
+    /// A pair.
+    #[inline]
+    pub fn pair<'n, A, B>(&'n self, a: Value<'n, A>, b: Value<'n, B>) -> Value<'n, (A, B)> {
+        self.filled(0, [a.raw(), b.raw()])
+    }
+
+    /// A triple.
+    #[inline]
+    pub fn triple<'n, A, B, C>(&'n self, a: Value<'n, A>, b: Value<'n, B>, c: Value<'n, C>) -> Value<'n, (A, B, C)> {
+        self.filled(0, [a.raw(), b.raw(), c.raw()])
+    }
+
+    /// `[]`
+    #[inline]
+    pub fn nil<T>(&self) -> Value<'_, List<T>> {
+        // SAFETY: an immediate.
+        unsafe { Value::from_raw(1) }
+    }
+
+    /// `head :: tail`
+    #[inline]
+    pub fn cons<'n, T>(&'n self, head: Value<'n, T>, tail: Value<'n, List<T>>) -> Value<'n, List<T>> {
+        self.filled(0, [head.raw(), tail.raw()])
+    }
+
+    /// `None`
+    #[inline]
+    pub fn none<T>(&self) -> Value<'_, Opt<T>> {
+        // SAFETY: an immediate.
+        unsafe { Value::from_raw(1) }
+    }
+
+    /// `Some v`
+    #[inline]
+    pub fn some<'n, T>(&'n self, v: Value<'n, T>) -> Value<'n, Opt<T>> {
+        self.filled(0, [v.raw()])
+    }
+
+    /// `ref v`
+    #[inline]
+    pub fn reference<'n, T>(&'n self, v: Value<'n, T>) -> Value<'n, Ref<T>> {
+        self.filled(0, [v.raw()])
+    }
+
+    /// `Atomic.make v`
+    #[inline]
+    pub fn atomic<'n, T>(&'n self, v: Value<'n, T>) -> Value<'n, Atomic<T>> {
+        self.filled(0, [v.raw()])
+    }
+
+    /// A block to be filled step by step, whose fields are units at first. Refuses tags with a meaning of their own, and no fields.
+    pub fn unshared(&self, tag: u8, size: usize) -> Result<ValueUnshared<'_>, ShapeError> {
+        if tag >= FIRST_SPECIAL_TAG {
+            return Err(ShapeError::Tag(tag));
+        }
+        if size == 0 {
+            return Err(ShapeError::Bounds { index: 0, len: 0 });
+        }
+        let block = self.alloc(size, tag).map_err(ShapeError::Alloc)?;
+        debug_assert!(tag < NO_SCAN);
+        // SAFETY: a new block of so many fields (UNSHARED afterwards). In the major heap they are units already.
+        unsafe {
+            if block.young {
+                for i in 0..size {
+                    block.fields.add(i).write(1);
+                }
+            }
+            Ok(ValueUnshared::new(block.fields, size, block.young))
+        }
+    }
+}
+
+impl Block {
+    /// # Safety
+    /// The field was not set before; `v` is a live value.
+    #[inline]
+    unsafe fn init(self, i: usize, v: isize) {
+        // SAFETY: by the caller. The collector need not know of fields in the minor heap; of others caml_initialize tells it.
+        unsafe {
+            let field = self.fields.add(i);
+            if self.young {
+                field.write(v)
+            } else {
+                glue::obx_initialize(field, v)
+            }
+        }
+    }
+}
+
+impl Deref for Nursery {
+    type Target = Runtime;
+    #[inline]
+    fn deref(&self) -> &Runtime {
+        // SAFETY: QUIET: the Runtime that it was made with is not used for writing while self exists.
+        unsafe { &*self.rt }
+    }
+}
+
+impl Drop for Nursery {
+    #[inline]
+    fn drop(&mut self) {
+        self.fill()
+    }
+}
+
+impl core::fmt::Debug for Nursery {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Nursery")
+    }
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+use crate::{glue, Runtime};
+
+impl Runtime {
+    /// Runs `f` with the lock released, so that other threads of this domain can run OCaml, and other domains need not wait for this one
+    /// to collect. The lock is taken again afterwards, also when `f` panics.
+    pub fn release<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        struct Reacquire(bool);
+        impl Drop for Reacquire {
+            fn drop(&mut self) {
+                // SAFETY: this thread released the lock, with this result.
+                unsafe { glue::obx_reacquire(self.0) }
+            }
+        }
+        // SAFETY: LOCK. The Runtime cannot be used meanwhile, as it is borrowed; any values that borrow from it ended before.
+        let _reacquire = Reacquire(unsafe { glue::obx_release() });
+        f()
+    }
+}

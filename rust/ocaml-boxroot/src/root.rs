@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+use crate::{Any, Fresh, RootError, Runtime, Value, ValueCell};
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use ocaml_boxroot_sys::{self as sys, BoxRoot};
+
+/// A value that Rust keeps alive. Pointer-sized, with a niche; `Send + Sync` for every `T`.
+///
+/// It may be dropped anywhere: on another domain, in a thread that OCaml does not know, without the lock, during a panic, in a
+/// finaliser inside the collector, in a thread-local's destructor, after its domain's end, after shutdown. There is no `Clone`, since
+/// another root needs the lock: see [`dup`](Root::dup), or share one in an `Arc`.
+///
+/// Passed by reference it is a [`ValueRef`](crate::ValueRef): `&root`.
+// OWNED: the root is live, nobody else deletes or modifies it, and it holds a value of the type that T describes.
+#[repr(transparent)]
+pub struct Root<T = Any> {
+    root: BoxRoot,
+    _marker: PhantomData<fn() -> T>,
+}
+
+// SAFETY: all that can be done without a Runtime is to drop it, which any thread may do (boxroot_delete), and to name the place.
+// Reading needs a Runtime, so the lock; modifying needs that and an exclusive borrow.
+unsafe impl<T> Send for Root<T> {}
+// SAFETY: as for Send.
+unsafe impl<T> Sync for Root<T> {}
+
+impl<T> Root<T> {
+    /// A root that holds `v`. Never runs the collector. Panics when memory is short.
+    #[inline]
+    pub fn new(rt: &Runtime, v: Value<'_, T>) -> Root<T> {
+        match Root::try_new(rt, v) {
+            Ok(root) => root,
+            Err(error) => fail(error),
+        }
+    }
+
+    /// A root that holds `v`, or an error when memory is short.
+    #[inline]
+    pub fn try_new(rt: &Runtime, v: Value<'_, T>) -> Result<Root<T>, RootError> {
+        // SAFETY: LOCK for the domain; LIVE for the value.
+        match unsafe { sys::boxroot_create_in(rt.domain(), v.raw()) } {
+            Some(root) => Ok(Root { root, _marker: PhantomData }),
+            None => Err(RootError::last()),
+        }
+    }
+
+    /// Another root that holds the same value. Panics when memory is short.
+    #[inline]
+    pub fn dup(&self, rt: &Runtime) -> Root<T> {
+        Root::new(rt, self.get(rt))
+    }
+
+    /// Makes this root hold the value just made, instead of a new root: for output parameters and loops. Panics when memory is short.
+    #[inline]
+    pub fn set(&mut self, v: Fresh<'_, T>) -> &ValueCell<T> {
+        self.assign(v.rt(), v.value());
+        self
+    }
+
+    /// As [`set`](Root::set), with the capability back for as long as it was lent.
+    #[inline]
+    pub fn set_rt<'a>(&mut self, v: Fresh<'a, T>) -> &'a mut Runtime {
+        self.assign(v.rt(), v.value());
+        v.discard()
+    }
+
+    /// Makes this root hold `v`. Panics when memory is short.
+    #[inline]
+    pub fn assign(&mut self, rt: &Runtime, v: Value<'_, T>) {
+        if let Err(error) = self.try_assign(rt, v) {
+            fail(error)
+        }
+    }
+
+    /// Makes this root hold `v`; on an error it holds its old value.
+    #[inline]
+    pub fn try_assign(&mut self, rt: &Runtime, v: Value<'_, T>) -> Result<(), RootError> {
+        let _ = rt;
+        // SAFETY: OWNED, and no reference to the old cell is left, since self is borrowed exclusively; LOCK; LIVE.
+        match unsafe { sys::boxroot_modify(&mut self.root, v.raw()) } {
+            true => Ok(()),
+            false => Err(RootError::last()),
+        }
+    }
+
+    /// Drops the root with the lock at hand, which is a little faster.
+    #[inline]
+    pub fn end(self, rt: &Runtime) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: OWNED, and it is not used or dropped any more; LOCK.
+        unsafe { sys::boxroot_delete_in(rt.domain(), this.root) }
+    }
+
+    /// The same root without its type.
+    #[inline]
+    pub fn erase(self) -> Root<Any> {
+        // SAFETY: Any describes every type.
+        unsafe { self.cast() }
+    }
+
+    /// The same root with another type.
+    ///
+    /// # Safety
+    /// The value has the type that `U` describes.
+    #[inline]
+    pub unsafe fn cast<U>(self) -> Root<U> {
+        Root { root: ManuallyDrop::new(self).root, _marker: PhantomData }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail(error: RootError) -> ! {
+    panic!("{error}")
+}
+
+impl<T> Deref for Root<T> {
+    type Target = ValueCell<T>;
+    #[inline]
+    fn deref(&self) -> &ValueCell<T> {
+        // SAFETY: OWNED: the cell lives, and only the collector writes it, as long as self is borrowed. Both are one word.
+        unsafe { &*sys::boxroot_get_ref(self.root).cast() }
+    }
+}
+
+impl<T> Drop for Root<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: OWNED; it is not used any more. The call needs no lock.
+        unsafe { sys::boxroot_delete(self.root) }
+    }
+}
+
+impl<T> core::fmt::Debug for Root<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Root")
+    }
+}

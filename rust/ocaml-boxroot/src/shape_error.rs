@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+use core::fmt;
+
+/// Why a value cannot be looked at, or built, in the way that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ShapeError {
+    /// An immediate has no fields.
+    Immediate,
+    /// The block has fewer fields.
+    Bounds {
+        /// The field asked for.
+        index: usize,
+        /// The number of fields.
+        len: usize,
+    },
+    /// The words of a block with this tag are not values: closures and infix pointers (code), continuations (stacks), strings, floats,
+    /// custom and abstract blocks, lazy values that are being forced.
+    Opaque(u8),
+    /// Blocks with this tag cannot be made from fields.
+    Tag(u8),
+    /// Memory is short, or the block would be too large.
+    Alloc(crate::AllocError),
+}
+
+impl fmt::Display for ShapeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShapeError::Immediate => f.write_str("an immediate OCaml value has no fields"),
+            ShapeError::Bounds { index, len } => write!(f, "no field {index} in an OCaml block of {len} fields"),
+            ShapeError::Opaque(tag) => write!(f, "an OCaml block with tag {tag} has no fields that are values"),
+            ShapeError::Tag(tag) => write!(f, "OCaml blocks with tag {tag} are not made from fields"),
+            ShapeError::Alloc(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for ShapeError {}

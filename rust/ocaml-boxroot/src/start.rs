@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+use crate::{attach, exception, glue, AttachError, Exception, Runtime};
+use core::ffi::c_char;
+use core::fmt;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+
+extern "C" {
+    fn caml_startup_exn(argv: *const *const c_char) -> isize;
+}
+
+/// How OCaml is started.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// What OCaml's `Sys.argv` holds; the program's own arguments when empty.
+    pub arguments: Vec<OsString>,
+}
+
+/// Why OCaml could not be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// OCaml runs already, or was started before: once per process.
+    AlreadyStarted,
+    /// An argument contains a zero byte.
+    Argument,
+    /// The initialisation of an OCaml module raised this exception.
+    Exception(String),
+    /// No memory for roots.
+    OutOfMemory,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StartError::AlreadyStarted => f.write_str("OCaml was started already"),
+            StartError::Argument => f.write_str("an argument for OCaml contains a zero byte"),
+            StartError::Exception(text) => write!(f, "an OCaml module could not be initialised: {text}"),
+            StartError::OutOfMemory => f.write_str("no memory for OCaml roots"),
+        }
+    }
+}
+impl std::error::Error for StartError {}
+
+/// Why the functions registered with `at_exit` did not complete.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ShutdownError {
+    /// The lock could not be had.
+    Attach(AttachError),
+    /// One of them raised this exception.
+    Exception(Exception),
+}
+
+impl fmt::Display for ShutdownError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ShutdownError::Attach(error) => error.fmt(f),
+            ShutdownError::Exception(error) => write!(f, "an at_exit function raised {error}"),
+        }
+    }
+}
+impl std::error::Error for ShutdownError {}
+
+/// The started OCaml. Dropping it does nothing.
+#[derive(Debug)]
+pub struct Ocaml {
+    _local: PhantomData<*mut ()>,
+}
+
+static STARTED: AtomicBool = AtomicBool::new(false);
+
+/// Starts OCaml in a Rust program: initialises the OCaml modules that it contains. The lock is not held afterwards: see [`attach`].
+pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
+    let arguments: Vec<OsString> =
+        if options.arguments.is_empty() { std::env::args_os().collect() } else { options.arguments.clone() };
+    let arguments: Result<Vec<_>, _> = arguments.into_iter().map(|a| CString::new(a.into_vec())).collect();
+    let arguments = arguments.map_err(|_| StartError::Argument)?;
+    // SAFETY: the functions need nothing.
+    let running = unsafe { glue::obx_lock_held() || ocaml_boxroot_sys::boxroot_status() != ocaml_boxroot_sys::Status::NotSetup };
+    if running || STARTED.swap(true, SeqCst) {
+        return Err(StartError::AlreadyStarted);
+    }
+    // OCaml keeps the arguments for ever.
+    let mut pointers: Vec<*const c_char> = arguments.into_iter().map(|a| a.into_raw().cast_const()).collect();
+    pointers.push(core::ptr::null());
+    // SAFETY: for the first time; the arguments are leaked. An exception is returned, not raised.
+    let result = unsafe { caml_startup_exn(pointers.leak().as_ptr()) };
+    // SAFETY: this thread holds the lock since.
+    let (result, set_up) = unsafe {
+        let error = glue::obx_here().map(|record| exception::check(Runtime::at(record), result).map(drop));
+        (error.map(|e| e.map_err(|e| e.text(Runtime::at(glue::obx_here().expect("set up"))))), glue::obx_started())
+    };
+    match result {
+        Some(Ok(())) if set_up => Ok(Ocaml { _local: PhantomData }),
+        Some(Err(text)) => {
+            // SAFETY: the function needs nothing.
+            unsafe { glue::obx_close() };
+            Err(StartError::Exception(text))
+        }
+        _ => Err(StartError::OutOfMemory),
+    }
+}
+
+impl Ocaml {
+    /// Closes the door ([`attach`] fails from now on) and runs the functions registered with `at_exit`.
+    ///
+    /// Nothing is freed: roots may be dropped later, and what borrows from a value that a root keeps stays valid. (OCaml's own
+    /// `caml_shutdown` finalises the heap.)
+    pub fn shutdown(self) -> Result<(), ShutdownError> {
+        attach(|rt| {
+            // SAFETY: the function needs nothing.
+            unsafe { glue::obx_close() };
+            let Some(at_exit) = rt.named("Pervasives.do_at_exit") else { return Ok(()) };
+            // SAFETY: the standard library registers it with this type.
+            let at_exit = unsafe { at_exit.cast::<crate::Fun<(crate::Unit,), crate::Unit>>() }.root(rt);
+            at_exit.call(rt, ((),)).map(drop).map_err(ShutdownError::Exception)
+        })
+        .map_err(ShutdownError::Attach)?
+    }
+}
+

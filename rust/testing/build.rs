@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//! Compiles program.ml with OCaml's runtime into one object. OCAML_RUNTIME_VARIANT=d takes the debug runtime.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=program.ml");
+    println!("cargo:rerun-if-changed=../ocaml-boxroot/ocaml");
+    println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
+    let library = PathBuf::from(std::env::var_os("DEP_OCAML_BOXROOT_SAFE_OCAML").expect("the OCaml of ocaml-boxroot"));
+    println!("cargo:rerun-if-changed={}", library.join("caml/version.h").display());
+    let compiler = library.join("../../bin/ocamlopt");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let variant = match std::env::var("OCAML_RUNTIME_VARIANT") {
+        Ok(variant) if !variant.is_empty() => variant,
+        _ if library.join("libasmrun_pic.a").is_file() => "_pic".into(),
+        _ => String::new(),
+    };
+
+    let mut sources = vec![];
+    if run(Command::new(&compiler).arg("-version")).starts_with('4') {
+        std::fs::write(out.join("ocaml_boxroot_domains.ml"), "").expect("write to OUT_DIR");
+    } else {
+        copy("../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
+    }
+    copy("program.ml", &out);
+    sources.extend(["ocaml_boxroot_domains.ml", "program.ml"]);
+    run(Command::new(&compiler)
+        .current_dir(&out)
+        .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa", "-output-complete-obj"])
+        .args(["-runtime-variant", &variant, "-o", "testing_program.o"])
+        .args(&sources));
+    cc::Build::new().object(out.join("testing_program.o")).compile("testing_program");
+    for word in run(Command::new(&compiler).args(["-config-var", "native_c_libraries"])).split_whitespace() {
+        if let Some(name) = word.strip_prefix("-l") {
+            println!("cargo:rustc-link-lib={name}");
+        }
+    }
+}
+
+fn copy(file: &str, out: &Path) {
+    let from = Path::new(file);
+    std::fs::copy(from, out.join(from.file_name().expect("a file"))).expect("copy to OUT_DIR");
+}
+
+fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//! An OCaml program, started once, and typed access to what it registers: what a generator would write for the tests, which forbid
+//! unsafe code.
+
+use ocaml_boxroot::*;
+use std::collections::HashMap;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Mutex, OnceLock};
+
+/// Starts OCaml, the first time, on a thread of its own that stays. The calling thread does not hold the lock.
+pub fn ocaml() {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    STARTED.get_or_init(|| {
+        let (done, started) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let ocaml = start(&StartOptions { arguments: vec!["tests".into()] });
+            done.send(ocaml.is_ok()).expect("the caller waits");
+            loop {
+                std::thread::park();
+            }
+        });
+        assert!(started.recv().expect("the thread answers"), "OCaml starts");
+    });
+}
+
+/// Runs `f` attached, on this thread.
+pub fn attached<R>(f: impl FnOnce(&mut Runtime) -> R) -> R {
+    ocaml();
+    attach(f).expect("attach")
+}
+
+macro_rules! functions {
+    ($($name:ident : ($($a:ty),+) -> $r:ty;)*) => {$(
+        /// The function of program.ml with this name.
+        pub fn $name(rt: &Runtime) -> Root<Fun<($($a,)+), $r>> {
+            let v = rt.named(stringify!($name)).expect(stringify!($name));
+            // SAFETY: program.ml registers it with this type.
+            unsafe { v.cast() }.root(rt)
+        }
+    )*}
+}
+
+functions! {
+    identity: (Any) -> Any;
+    succ: (Int) -> Int;
+    half: (Float) -> Float;
+    greet: (Str, Int) -> Str;
+    add3: (Int, Int, Int) -> Int;
+    add5: (Int, Int, Int, Int, Int) -> Int;
+    concat8: (Str, Str, Str, Str, Str, Str, Str, Str) -> Str;
+    raise_not_found: (Unit) -> Unit;
+    raise_failure: (Str) -> Unit;
+    raise_custom: (Unit) -> Unit;
+    raise_assert: (Unit) -> Unit;
+    reraise: (Exn) -> Unit;
+    same_exn: (Fun<(Unit,), Unit>, Exn) -> Bool;
+    deep: (Int) -> Int;
+    call_rust: (Int) -> Int;
+    catch_rust: (Int) -> Int;
+    custom: (Int) -> Custom;
+    compare: (Custom, Custom) -> Int;
+    garbage: (Int) -> Int;
+    list: (Int) -> List<Str>;
+    is_list: (List<(Int, Str)>, Int) -> Bool;
+    strings: (Int) -> Array<Str>;
+    floats: (Int) -> Array<Float>;
+    lazy: (Int) -> Any;
+    force: (Any) -> Any;
+    atomic: (Int) -> Atomic<Int>;
+    at_exit: (Fun<(Unit,), Unit>) -> Unit;
+    on_signal: (Int) -> Unit;
+    raise_on_signal: (Unit) -> Unit;
+    signal_me: (Unit) -> Unit;
+    finalise: (Int) -> Unit;
+    thread: (Int) -> Unit;
+    keep: (Any) -> Unit;
+}
+
+/// A custom block with a number, whose finaliser and comparison call [`on_rust`]'s function.
+#[derive(Debug)]
+pub enum Custom {}
+
+type Handler = Box<dyn FnMut(&mut Runtime, isize) -> isize + Send>;
+static HANDLERS: Mutex<Option<HashMap<isize, Handler>>> = Mutex::new(None);
+
+/// A number for which OCaml's `rust n` calls `f` (once at a time, not from within itself).
+pub fn on_rust(f: impl FnMut(&mut Runtime, isize) -> isize + Send + 'static) -> i32 {
+    static LAST: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(0);
+    let n = LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    HANDLERS.lock().unwrap().get_or_insert_default().insert(n as isize, Box::new(f));
+    n
+}
+
+fn handle(rt: &mut Runtime, n: isize) -> isize {
+    let take = |n| HANDLERS.lock().unwrap().as_mut().and_then(|handlers| handlers.remove(&n));
+    let Some(mut handler) = take(n) else { return -2 };
+    let result = catch_unwind(AssertUnwindSafe(|| handler(rt, n))).unwrap_or(-3);
+    HANDLERS.lock().unwrap().get_or_insert_default().insert(n, handler);
+    result
+}
+
+/// `external rust`. -2: no handler, -3: it panicked.
+#[no_mangle]
+extern "C" fn testing_rust(n: isize) -> isize {
+    // SAFETY: OCaml has just called this function; panics are caught.
+    unsafe { enter(|rt| (handle(rt, n >> 1) << 1) | 1) }
+}
+
+#[repr(C)]
+struct Operations {
+    identifier: *const std::ffi::c_char,
+    finalize: Option<extern "C" fn(isize)>,
+    compare: Option<extern "C" fn(isize, isize) -> i32>,
+    others: [Option<extern "C" fn()>; 6],
+}
+// SAFETY: constant.
+unsafe impl Sync for Operations {}
+
+static OPERATIONS: Operations =
+    Operations { identifier: c"testing".as_ptr(), finalize: Some(custom_finalize), compare: Some(custom_compare), others: [None; 6] };
+
+extern "C" {
+    fn caml_alloc_custom(operations: *const Operations, size: usize, used: usize, most: usize) -> isize;
+}
+
+/// `external custom`
+#[no_mangle]
+extern "C" fn testing_custom(n: isize) -> isize {
+    // SAFETY: OCaml has just called this function; the block has one word behind the operations.
+    unsafe {
+        let block = caml_alloc_custom(&OPERATIONS, 8, 0, 1);
+        (block as *mut isize).add(1).write(n >> 1);
+        block
+    }
+}
+
+fn number(block: isize) -> isize {
+    // SAFETY: a block of testing_custom.
+    unsafe { (block as *const isize).add(1).read() }
+}
+
+/// What happens inside the collector: the handler gets no runtime.
+static IN_COLLECTOR: Mutex<Option<Box<dyn FnMut(isize) + Send>>> = Mutex::new(None);
+
+/// `f` is called by finalisers of custom blocks, inside the collector, and by their comparison.
+pub fn in_collector(f: impl FnMut(isize) + Send + 'static) {
+    *IN_COLLECTOR.lock().unwrap() = Some(Box::new(f));
+}
+
+extern "C" fn custom_finalize(block: isize) {
+    if let Ok(mut f) = IN_COLLECTOR.try_lock() {
+        if let Some(f) = f.as_mut() {
+            f(number(block))
+        }
+    }
+}
+
+extern "C" fn custom_compare(a: isize, b: isize) -> i32 {
+    if let Ok(mut f) = IN_COLLECTOR.try_lock() {
+        if let Some(f) = f.as_mut() {
+            f(-1)
+        }
+    }
+    (number(a) - number(b)) as i32
+}
