@@ -34,7 +34,7 @@ let () =
   r "lazy" (fun n -> lazy (n + 1));
   r "force" (fun l -> Lazy.force l);
   r "atomic" (fun n -> Atomic.make n);
-  r "at_exit" (fun f -> at_exit (fun () -> ignore (f ())));
+  r "rust_at_exit" (fun n -> at_exit (fun () -> ignore (rust n)));
   r "on_signal" (fun n -> Sys.set_signal Sys.sigusr1 (Sys.Signal_handle (fun _ -> ignore (rust n))));
   r "raise_on_signal" (fun () -> Sys.set_signal Sys.sigusr1 (Sys.Signal_handle (fun _ -> failwith "signal")));
   r "signal_me" (fun () -> Unix.kill (Unix.getpid ()) Sys.sigusr1);

@@ -7,6 +7,9 @@ use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, OnceLock};
 
+/// Nothing: a program that calls it contains the OCaml program.
+pub fn link() {}
+
 /// Starts OCaml, the first time, on a thread of its own that stays. The calling thread does not hold the lock.
 pub fn ocaml() {
     static STARTED: OnceLock<()> = OnceLock::new();
@@ -67,7 +70,7 @@ functions! {
     lazy: (Int) -> Any;
     force: (Any) -> Any;
     atomic: (Int) -> Atomic<Int>;
-    at_exit: (Fun<(Unit,), Unit>) -> Unit;
+    rust_at_exit: (Int) -> Unit;
     on_signal: (Int) -> Unit;
     raise_on_signal: (Unit) -> Unit;
     signal_me: (Unit) -> Unit;

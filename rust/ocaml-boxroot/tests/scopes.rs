@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+//! Results that own the runtime, frames, and scopes without collections.
+#![forbid(unsafe_code)]
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// Returns the value in one branch, without a root, and goes on in the other.
+fn fixpoint<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, x: ValueRef<'_, Float>) -> Result<Fresh<'a, Float>, Exception> {
+    let y = f.call(rt, (x,))?;
+    if y.value().to_f64() == x.get(y.rt()).to_f64() {
+        return Ok(y);
+    }
+    let (y, rt) = y.root_rt();
+    fixpoint(rt, f, &y)
+}
+
+fn fixpoint_loop<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, mut x: Root<Float>) -> Result<Fresh<'a, Float>, Exception> {
+    let mut rt = rt;
+    loop {
+        let y = f.call(rt, (&x,))?;
+        if y.value().to_f64() == x.get(y.rt()).to_f64() {
+            return Ok(y);
+        }
+        rt = x.set_rt(y);
+    }
+}
+
+#[test]
+fn conditional_return() {
+    attached(|rt| {
+        let half = ocaml::half(rt);
+        let x = rt.float(12.0).root();
+        assert_eq!(fixpoint(rt, &half, &x).unwrap().value().to_f64(), 0.75);
+        assert_eq!(fixpoint_loop(rt, &half, x).unwrap().value().to_f64(), 0.75);
+    })
+}
+
+#[test]
+fn fresh_values() {
+    attached(|rt| {
+        let (v, rt2) = rt.string("frozen").freeze();
+        let r = v.root(rt2);
+        assert_eq!(v.to_str(), r.get(rt2).to_str());
+        let v = rt.string("gone");
+        let rt = v.discard();
+        assert_eq!(rt.string("value").into_value().to_str(), Ok("value"));
+        assert_eq!(Fresh::constant(rt, int(3)).value().to_isize(), 3);
+        assert_eq!(r.get(rt).to_str(), Ok("frozen"));
+    })
+}
+
+#[test]
+fn frames_keep_values() {
+    attached(|rt| {
+        let result = rt.frame(|rt, [a, b, mut c]| {
+            let a = a.set(rt.string("a"));
+            rt.minor_gc();
+            let (b, rt) = b.set_rt(rt.pair(a, &int(1)));
+            rt.full_major().unwrap();
+            for i in 0..1000 {
+                let place = c.put_fresh(rt.string(i.to_string()));
+                rt.minor_gc();
+                assert_eq!(place.get(rt).to_str(), Ok(&*i.to_string()));
+            }
+            assert!(b.get(rt).first().same(a.get(rt)));
+            rt.pair(a, b)
+        });
+        assert_eq!(result.value().first().to_str(), Ok("a"));
+        assert_eq!(result.value().second().second().to_isize(), 1);
+    })
+}
+
+/// If a frame stayed linked, the next collection would read cells that are no more.
+#[test]
+fn frames_end_by_panics_errors_and_exceptions() {
+    fn clobber(depth: usize) -> usize {
+        let noise = std::hint::black_box([depth | 0xdead_0000_0000; 64]);
+        if depth == 0 { noise[3] & 1 } else { clobber(depth - 1) + (noise[7] & 1) }
+    }
+    attached(|rt| {
+        let fail = ocaml::raise_not_found(rt);
+        for i in 0..200 {
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                rt.frame(|rt, [a, b]| {
+                    let _a = a.set(rt.string("lost"));
+                    rt.frame(|rt, [c]| {
+                        let _c = c.set(rt.string("lost too"));
+                        if i % 2 == 0 {
+                            std::panic::resume_unwind(Box::new(i));
+                        }
+                    });
+                    let _b = b.set(rt.string("x"));
+                    std::panic::resume_unwind(Box::new(i))
+                })
+            }));
+            assert!(matches!(caught, Err(payload) if payload.downcast_ref() == Some(&i)));
+            let failed: Result<(), Exception> = rt.frame(|rt, [a]| {
+                let _a = a.set(rt.string("lost"));
+                fail.call(rt, ((),))?;
+                Ok(())
+            });
+            assert!(failed.unwrap_err().is(rt, "Not_found"));
+            clobber(20);
+            rt.minor_gc();
+        }
+        rt.full_major().unwrap();
+    })
+}
+
+#[test]
+fn releasing_inside_a_frame() {
+    attached(|rt| {
+        rt.frame(|rt, [a]| {
+            let a = a.set(rt.string("kept"));
+            rt.release(|| std::thread::spawn(|| attach(|rt| rt.full_major().unwrap()).unwrap()).join().unwrap());
+            assert_eq!(a.get(rt).to_str(), Ok("kept"));
+        })
+    })
+}
+
+fn assoc<'n>(n: &'n Nursery, count: i32) -> Value<'n, List<(Int, Str)>> {
+    (0..count).rev().fold(n.nil(), |tail, i| n.cons(n.pair(n.int(i), n.string(i.to_string())), tail))
+}
+
+/// Whatever was estimated: nothing, too little, a few pieces, too much.
+#[test]
+fn built_values() {
+    attached(|rt| {
+        let is_list = ocaml::is_list(rt);
+        for count in [0, 1, 2, 30, 31, 32, 33, 100, 1000] {
+            for words in [0, 1, 2, 8, 256, 257, 258, 513, 514, 2000, 8 * count as usize, 100_000] {
+                let list = rt.build(words, |n| assoc(n, count)).root();
+                rt.minor_gc();
+                assert!(is_list.call(rt, (&list, count)).unwrap().value().to_bool(), "{count} elements in {words} words");
+            }
+        }
+        rt.full_major().unwrap();
+    })
+}
+
+#[test]
+fn built_values_may_be_large_and_hold_old_ones() {
+    attached(|rt| {
+        let old = rt.string("old").root();
+        rt.full_major().unwrap();
+        let big = "x".repeat(100_000);
+        let v = rt.build(16, |n| {
+            let mut block = n.unshared(3, 400).unwrap();
+            assert_eq!(block.get(399).raw(), Value::UNIT.raw());
+            for i in 0..block.len() {
+                block.set(i, n.pair(old.get(n), n.string(i.to_string())));
+            }
+            block.set(0, n.string(&big));
+            block.share()
+        });
+        let v = v.root();
+        drop(old);
+        rt.minor_gc();
+        rt.full_major().unwrap();
+        assert_eq!(v.get(rt).kind(), Kind::Block { tag: 3, len: 400 });
+        assert_eq!(v.get(rt).field(0).unwrap().kind(), Kind::String { len: 100_000 });
+        let pair = v.get(rt).field(399).unwrap();
+        assert_eq!(pair.field(0).unwrap().kind(), Kind::String { len: 3 });
+    })
+}
+
+#[test]
+fn a_panic_in_a_build_leaves_a_sound_heap() {
+    attached(|rt| {
+        for i in 0..300 {
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                rt.build(600, |n| -> Value<'_, Str> {
+                    let _list = assoc(n, i);
+                    std::panic::resume_unwind(Box::new(i))
+                });
+            }));
+            assert!(caught.is_err());
+            let failed: Result<Fresh<'_, Str>, i32> = rt.try_build(300, |n| {
+                let _list = assoc(n, i % 7);
+                Err(i)
+            });
+            assert_eq!(failed.unwrap_err(), i);
+            rt.minor_gc();
+        }
+        rt.full_major().unwrap();
+    })
+}
+
+#[test]
+fn roots_of_values_under_construction() {
+    attached(|rt| {
+        let mut kept = Vec::new();
+        let v = rt.build(64, |n| {
+            let v = n.string("inside");
+            kept.push(v.root(n));
+            n.some(v)
+        });
+        let v = v.root();
+        rt.full_major().unwrap();
+        assert!(v.get(rt).to_option().unwrap().same(kept[0].get(rt)));
+        assert_eq!(kept[0].get(rt).to_str(), Ok("inside"));
+    })
+}
+
+#[test]
+fn sizes_that_the_heap_refuses() {
+    attached(|rt| {
+        rt.build(0, |n| {
+            let error = n.unshared(0, usize::MAX >> 12).unwrap_err();
+            assert_eq!(error.to_string(), format!("OCaml's heap has no block of {} words", usize::MAX >> 12));
+            assert!(matches!(n.unshared(250, 1).unwrap_err(), ShapeError::Tag(250)));
+            assert!(n.unshared(0, 0).is_err());
+            n.unit()
+        });
+        let caught = catch_unwind(AssertUnwindSafe(|| rt.build(0, |n| {
+            let mut block = n.unshared(0, 1).unwrap();
+            block.set(1, n.unit());
+            block.share()
+        }).root()));
+        assert!(caught.is_err(), "no field 1");
+    })
+}
+
+#[test]
+fn lists_and_arrays() {
+    attached(|rt| {
+        let list = ocaml::list(rt).call(rt, (1000,)).unwrap().root();
+        let mut i = 0;
+        list.try_for_each(rt, |rt, element| {
+            if i % 100 == 0 {
+                rt.minor_gc();
+            }
+            let copy = rt.string(i.to_string());
+            assert_eq!(element.get(copy.rt()).to_str(), copy.value().to_str());
+            i += 1;
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        assert_eq!(i, 1000);
+        assert_eq!(list.get(rt).iter().map(|s| s.as_bytes().len()).sum::<usize>(), 10 + 180 + 2700);
+        assert_eq!(list.try_for_each(rt, |rt, _| Err(rt.string("stop").root())).unwrap_err().get(rt).to_str(), Ok("stop"));
+
+        let strings = ocaml::strings(rt).call(rt, (300,)).unwrap().root();
+        let mut i = 0;
+        strings.try_for_each(rt, |rt, element| {
+            rt.minor_gc();
+            assert_eq!(element.get(rt).to_str(), Ok(&*i.to_string()));
+            i += 1;
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        let floats = ocaml::floats(rt).call(rt, (300,)).unwrap().root();
+        let mut sum = 0.0;
+        floats.try_for_each(rt, |rt, element| {
+            rt.minor_gc();
+            sum += element.get(rt).to_f64();
+            Ok::<_, ()>(())
+        })
+        .unwrap();
+        assert_eq!((i, sum), (300, 44850.0));
+    })
+}

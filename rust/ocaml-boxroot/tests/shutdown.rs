@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//! The life of a program, on its first thread. One process, so one test.
+#![forbid(unsafe_code)]
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing as testing;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+static AT_EXIT: AtomicBool = AtomicBool::new(false);
+
+fn main() {
+    testing::link();
+    assert_eq!(attach(|_| ()), Err(AttachError::NotStarted));
+    assert_eq!(std::thread::spawn(|| attach(|_| ())).join().unwrap(), Err(AttachError::NotStarted));
+    defer(|rt| drop(rt.string("before the start")));
+
+    let bad = StartOptions { arguments: vec!["a\0b".into()] };
+    assert_eq!(start(&bad).unwrap_err(), StartError::Argument);
+    let ocaml = start(&StartOptions::default()).unwrap();
+    assert_eq!(start(&StartOptions::default()).unwrap_err(), StartError::AlreadyStarted);
+
+    // The lock is not held: others can have it.
+    let kept = std::thread::spawn(|| attach(|rt| rt.string("kept").root())).join().unwrap().unwrap();
+    let kept_too = attach(|rt| {
+        let n = testing::on_rust(|rt, _| {
+            assert_eq!(rt.string("at exit").value().to_str(), Ok("at exit"));
+            // Others find the door closed already.
+            let other = rt.release(|| std::thread::spawn(|| attach(|_| ())).join().unwrap());
+            assert_eq!(other, Err(AttachError::ShutDown));
+            AT_EXIT.store(true, SeqCst);
+            0
+        });
+        testing::rust_at_exit(rt).call(rt, (n,)).unwrap();
+        rt.string("kept too").root()
+    })
+    .unwrap();
+
+    ocaml.shutdown().unwrap();
+    assert!(AT_EXIT.load(SeqCst));
+    assert_eq!(attach(|_| ()), Err(AttachError::ShutDown));
+    assert_eq!(start(&StartOptions::default()).unwrap_err(), StartError::AlreadyStarted);
+    defer(|_| unreachable!("never run"));
+    drop(kept);
+    std::thread::spawn(|| drop(kept_too)).join().unwrap();
+    println!("shutdown: ok");
+}
