@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! Compiles program.ml with OCaml's runtime into one object. OCAML_RUNTIME_VARIANT=d takes the debug runtime.
+//! Compiles program.ml, and links it with OCaml's runtime. OCAML_RUNTIME_VARIANT=d takes the debug runtime.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=program.ml");
+    println!("cargo:rustc-check-cfg=cfg(ocaml5)");
     println!("cargo:rerun-if-changed=../ocaml-boxroot/ocaml");
     println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
     let library = PathBuf::from(std::env::var_os("DEP_OCAML_BOXROOT_SAFE_OCAML").expect("the OCaml of ocaml-boxroot"));
@@ -18,20 +19,26 @@ fn main() {
         _ => String::new(),
     };
 
-    let mut sources = vec![];
     if run(Command::new(&compiler).arg("-version")).starts_with('4') {
         std::fs::write(out.join("ocaml_boxroot_domains.ml"), "").expect("write to OUT_DIR");
     } else {
+        println!("cargo:rustc-cfg=ocaml5");
         copy("../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
     }
     copy("program.ml", &out);
-    sources.extend(["ocaml_boxroot_domains.ml", "program.ml"]);
+    let sources = ["ocaml_boxroot_domains.ml", "program.ml"];
     run(Command::new(&compiler)
         .current_dir(&out)
-        .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa", "-output-complete-obj"])
-        .args(["-runtime-variant", &variant, "-o", "testing_program.o"])
+        .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"])
+        .args(["-output-obj", "-o", "testing_program.o"])
         .args(&sources));
     cc::Build::new().object(out.join("testing_program.o")).compile("testing_program");
+    // In the order in which they refer to each other. OCaml 4 calls one of them differently.
+    println!("cargo:rustc-link-search=native={}", library.display());
+    let unix = if library.join("libunixnat.a").is_file() { "unixnat" } else { "unix" };
+    for name in ["threadsnat", unix, &format!("asmrun{variant}")] {
+        println!("cargo:rustc-link-lib=static={name}");
+    }
     for word in run(Command::new(&compiler).args(["-config-var", "native_c_libraries"])).split_whitespace() {
         if let Some(name) = word.strip_prefix("-l") {
             println!("cargo:rustc-link-lib={name}");

@@ -37,7 +37,9 @@ pub use without_words::{create_in, delete_in};
 #[cfg(boxroot_thread_words)]
 mod without_words {
     use crate::layout::{PoolHead, FREE_END, POOL_SIZE};
-    use crate::{c, BoxRoot, BoxrootDomain, Value, ValueCell};
+    #[cfg(boxroot_thread_words = "ocaml5")]
+    use crate::{c, BoxrootDomain};
+    use crate::{BoxRoot, Value, ValueCell};
     use core::ffi::c_void;
     use core::ptr::{addr_of, addr_of_mut, NonNull};
     use core::sync::atomic::{compiler_fence, AtomicPtr, Ordering::Relaxed, Ordering::Release};

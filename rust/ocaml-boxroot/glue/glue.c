@@ -37,18 +37,24 @@ extern void caml_enter_blocking_section_no_pending(void);
 /* As in attach_error.rs. */
 enum { ATTACHED, ATTACHED_REGISTERED, NESTED, NOT_STARTED, SHUT_DOWN, NO_THREADS, NOT_REGISTERED, OUT_OF_MEMORY };
 
-/* Whether this thread is in a blocking section that the safe layer opened: OCaml knows the thread, which can come back. */
-static _Thread_local bool released;
+/* What this thread did last with the lock by way of the safe layer. Rust code that OCaml calls without telling, such as a finaliser, finds
+   the state of the frames above it. */
+enum { UNKNOWN, HELD, RELEASED };
+static _Thread_local int state;
 static atomic_bool closed;          /* the door: no attach any more */
 static atomic_bool threads_running; /* systhreads are initialised */
 
-bool obx_lock_held(void)
+/* Whether it is certain that this thread holds the lock. (With OCaml 4 it may hold it otherwise: see runtime_ocaml4_token.h of the C
+   library.) */
+bool obx_lock_held(void) { return bxr_self() != NULL; }
+
+/* Whether OCaml was started, as far as this thread can tell. */
+bool obx_running(void)
 {
 #if OCAML5
-  return Caml_state_opt != NULL;
+  return Caml_state_opt != NULL || boxroot_status() != BOXROOT_NOT_SETUP;
 #else
-  /* The first call of a program is believed where there is no telling, so it is not made before the set-up. */
-  return boxroot_status() == BOXROOT_RUNNING && boxroot_domain_here() != NULL;
+  return Caml_state != NULL;
 #endif
 }
 
@@ -62,28 +68,37 @@ static void look_for_threads(void)
     atomic_store(&threads_running, true);
 }
 
-/* The domain's record, for a thread that holds the lock; NULL when memory is short. */
-boxroot_domain obx_here(void) { return boxroot_domain_here(); }
+/* For a thread that holds the lock, in a function that OCaml calls: its domain's record, or NULL when memory is short. *before goes to
+   obx_leave. */
+boxroot_domain obx_enter(int *before)
+{
+  *before = state;
+  state = HELD;
+  return boxroot_domain_here();
+}
+
+void obx_leave(int before) { state = before; }
 
 /* Gives the lock up. The result goes to obx_reacquire. */
-bool obx_release(void)
+int obx_release(void)
 {
-  bool before = released;
+  int before = state;
   look_for_threads();
-  released = true;
+  state = RELEASED;
   caml_enter_blocking_section_no_pending();
   return before;
 }
 
-void obx_reacquire(bool before)
+void obx_reacquire(int before)
 {
   caml_leave_blocking_section();
-  released = before;
+  state = before;
 }
 
 void obx_detach(int how)
 {
   caml_enter_blocking_section_no_pending();
+  state = how == ATTACHED ? RELEASED : UNKNOWN;
   if (how == ATTACHED_REGISTERED) caml_c_thread_unregister();
 }
 
@@ -91,33 +106,33 @@ void obx_detach(int how)
 int obx_attach(boxroot_domain *domain)
 {
   int how = ATTACHED;
-  if (obx_lock_held()) return NESTED;
+  if (state == HELD || obx_lock_held()) return NESTED;
   switch (boxroot_status()) {
   case BOXROOT_RUNNING: break;
   case BOXROOT_TORE_DOWN: return SHUT_DOWN;
   default: return NOT_STARTED;
   }
   if (atomic_load(&closed)) return SHUT_DOWN;
-  if (!released) {
+  if (state != RELEASED) {
     if (!atomic_load(&threads_running)) return NO_THREADS;
-    /* 0 for a thread that OCaml knows already, too: then somebody else has opened a blocking section, and how to close it
-       is not known. */
+    /* 0 for a thread that OCaml knows already, too: it holds the lock, or it is in a blocking section that somebody else has opened, and
+       how to close that one is not known. */
     if (!caml_c_thread_register()) return NOT_REGISTERED;
     how = ATTACHED_REGISTERED;
   }
   caml_leave_blocking_section();
+  state = HELD;
   *domain = atomic_load(&closed) ? NULL : boxroot_domain_here();
   if (*domain != NULL) return how;
   obx_detach(how);
   return atomic_load(&closed) ? SHUT_DOWN : OUT_OF_MEMORY;
 }
 
-/* After OCaml's start-up, with the lock: sets the roots up, and gives the lock up for the first time. */
+/* After OCaml's start-up, with the lock: sets the roots up. Then obx_release gives the lock up for the first time. */
 bool obx_started(void)
 {
-  if (!boxroot_setup()) return false;
-  (void)obx_release();
-  return true;
+  state = HELD;
+  return boxroot_setup();
 }
 
 /* --- collections ------------------------------------------------------------------------------------------------------ */
@@ -275,9 +290,32 @@ struct caml__roots_block **obx_local_roots(void) { return &Caml_state->local_roo
 void obx_modify(value *field, value v) { caml_modify(field, v); }
 void obx_initialize(value *field, value v) { caml_initialize(field, v); }
 
+#if OCAML5
 extern value caml_atomic_load(value), caml_atomic_exchange(value, value), caml_atomic_cas(value, value, value),
   caml_atomic_fetch_add(value, value);
 value obx_atomic_get(value *field) { return caml_atomic_load((value)field); }
 value obx_atomic_exchange(value *field, value v) { return caml_atomic_exchange((value)field, v); }
 bool obx_atomic_cas(value *field, value old, value v) { return caml_atomic_cas((value)field, old, v) == Val_true; }
 value obx_atomic_add(value *field, value n) { return caml_atomic_fetch_add((value)field, n); }
+#else
+/* OCaml 4's atomics are plain fields: nothing else runs as long as the lock is held. */
+value obx_atomic_get(value *field) { return *field; }
+value obx_atomic_exchange(value *field, value v)
+{
+  value old = *field;
+  caml_modify(field, v);
+  return old;
+}
+bool obx_atomic_cas(value *field, value old, value v)
+{
+  if (*field != old) return false;
+  caml_modify(field, v);
+  return true;
+}
+value obx_atomic_add(value *field, value n)
+{
+  value old = *field;
+  *field = (value)((uintptr_t)old + (uintptr_t)n - 1);
+  return old;
+}
+#endif

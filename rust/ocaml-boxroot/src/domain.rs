@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-use crate::{glue, AttachError, Any, Exception, Fun, Int, Root, Runtime, Unit, Value};
+use crate::{AttachError, Any, Exception, Fun, Int, Root, Runtime, Unit, Value};
 use std::any::Any as Payload;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -97,9 +97,7 @@ unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
     // SAFETY: by the caller; no panic leaves Job::run.
     unsafe {
         let parcel: Parcel = Box::from_raw((job & !1) as *mut Arc<dyn Job>);
-        if let Some(record) = glue::obx_here() {
-            parcel.run(Runtime::at(record));
-        }
+        crate::entry::with_lock_held(|rt| parcel.run(rt));
     }
     1
 }

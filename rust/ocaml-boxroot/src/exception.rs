@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-use crate::{glue, AttachError, Exn, Fresh, Kind, Root, Runtime, Value};
+use crate::{glue, Exn, Fresh, Kind, Root, Runtime, Value};
 use alloc::string::String;
 use core::fmt;
 
@@ -93,19 +93,13 @@ impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // SAFETY: the function needs nothing.
         let text = if unsafe { glue::obx_lock_held() } {
-            // SAFETY: the lock is held. Reading the heap does not disturb whoever has the Runtime, which is not here: nothing is
-            // collected, and nothing that borrows from this one survives the block (LOCK, for reading).
-            match unsafe { glue::obx_here() } {
-                Some(record) => self.text(unsafe { Runtime::at(record) }),
-                None => "Out_of_memory".into(),
-            }
+            // SAFETY: the lock is held. Whoever has the Runtime is not here, and is not disturbed by reading the heap: nothing is
+            // collected, and nothing that borrows from this Runtime survives the call (LOCK, for reading).
+            unsafe { crate::entry::with_lock_held(|rt| self.text(rt)) }
         } else {
-            match crate::attach::with_lock(|rt| self.text(rt)) {
-                Ok(text) => text,
-                Err(AttachError::ShutDown) => "OCaml exception (OCaml was shut down)".into(),
-                Err(_) => "OCaml exception".into(),
-            }
+            crate::attach::with_lock(|rt| self.text(rt)).ok()
         };
+        let text = text.unwrap_or_else(|| "OCaml exception".into());
         f.write_str(&text)
     }
 }

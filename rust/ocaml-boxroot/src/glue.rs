@@ -21,16 +21,23 @@ pub struct RootsBlock {
     pub table: [*mut isize; 5],
 }
 
+/// `HELD`: what a thread that has the lock back was before it released it.
+#[cfg(feature = "std")]
+pub const HELD: c_int = 1;
+
 /// Words in a piece of a reservation.
 pub const PIECE: usize = 257;
 
 extern "C" {
     pub fn obx_lock_held() -> bool;
-    pub fn obx_here() -> Option<NonNull<c_void>>;
-    pub fn obx_release() -> bool;
-    pub fn obx_reacquire(before: bool);
+    pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
+    pub fn obx_leave(before: c_int);
+    pub fn obx_release() -> c_int;
+    pub fn obx_reacquire(before: c_int);
     pub fn obx_attach(domain: *mut Option<NonNull<c_void>>) -> c_int;
     pub fn obx_detach(how: c_int);
+    #[cfg(feature = "start")]
+    pub fn obx_running() -> bool;
     #[cfg(feature = "start")]
     pub fn obx_close();
     #[cfg(feature = "start")]

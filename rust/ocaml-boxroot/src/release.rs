@@ -5,7 +5,7 @@ impl Runtime {
     /// Runs `f` with the lock released, so that other threads of this domain can run OCaml, and other domains need not wait for this one
     /// to collect. The lock is taken again afterwards, also when `f` panics.
     pub fn release<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        struct Reacquire(bool);
+        struct Reacquire(core::ffi::c_int);
         impl Drop for Reacquire {
             fn drop(&mut self) {
                 // SAFETY: this thread released the lock, with this result.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-use crate::{attach, exception, glue, AttachError, Exception, Runtime};
+use crate::entry::with_lock_held;
+use crate::{attach, exception, glue, AttachError, Exception};
 use core::ffi::c_char;
 use core::fmt;
 use core::marker::PhantomData;
@@ -79,8 +80,7 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     let arguments: Result<Vec<_>, _> = arguments.into_iter().map(|a| CString::new(a.into_vec())).collect();
     let arguments = arguments.map_err(|_| StartError::Argument)?;
     // SAFETY: the functions need nothing.
-    let running = unsafe { glue::obx_lock_held() || ocaml_boxroot_sys::boxroot_status() != ocaml_boxroot_sys::Status::NotSetup };
-    if running || STARTED.swap(true, SeqCst) {
+    if unsafe { glue::obx_running() } || STARTED.swap(true, SeqCst) {
         return Err(StartError::AlreadyStarted);
     }
     // OCaml keeps the arguments for ever.
@@ -88,14 +88,15 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     pointers.push(core::ptr::null());
     // SAFETY: for the first time; the arguments are leaked. An exception is returned, not raised.
     let result = unsafe { caml_startup_exn(pointers.leak().as_ptr()) };
-    // SAFETY: this thread holds the lock since.
-    let (result, set_up) = unsafe {
-        let error = glue::obx_here().map(|record| exception::check(Runtime::at(record), result).map(drop));
-        (error.map(|e| e.map_err(|e| e.text(Runtime::at(glue::obx_here().expect("set up"))))), glue::obx_started())
+    // SAFETY: this thread holds the lock since, and there is no Runtime.
+    let outcome = unsafe {
+        let outcome = glue::obx_started().then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.text(rt))));
+        glue::obx_release();
+        outcome
     };
-    match result {
-        Some(Ok(())) if set_up => Ok(Ocaml { _local: PhantomData }),
-        Some(Err(text)) => {
+    match outcome {
+        Some(Some(Ok(()))) => Ok(Ocaml { _local: PhantomData }),
+        Some(Some(Err(text))) => {
             // SAFETY: the function needs nothing.
             unsafe { glue::obx_close() };
             Err(StartError::Exception(text))

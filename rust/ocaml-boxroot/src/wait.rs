@@ -53,7 +53,7 @@ impl Runtime {
         self.release(|| {
             cell.get_or_init(|| {
                 // SAFETY: this thread released the lock (in `release`), and is to come back.
-                unsafe { glue::obx_reacquire(true) };
+                unsafe { glue::obx_reacquire(glue::HELD) };
                 let _release = ReleaseAgain;
                 // SAFETY: the lock of the same domain, until the end of `f`; the other Runtime is borrowed by `release` (LOCK).
                 f(unsafe { Runtime::at(record) })

@@ -7,6 +7,9 @@ use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, OnceLock};
 
+/// Whether the OCaml is version 5.
+pub const OCAML5: bool = cfg!(ocaml5);
+
 /// Nothing: a program that calls it contains the OCaml program.
 pub fn link() {}
 
