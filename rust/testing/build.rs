@@ -31,7 +31,7 @@ fn main() {
         .current_dir(&out)
         .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"])
         .args(["-output-obj", "-o", "testing_program.o"])
-        .args(&sources));
+        .args(sources));
     cc::Build::new().object(out.join("testing_program.o")).compile("testing_program");
     // In the order in which they refer to each other. OCaml 4 calls one of them differently.
     println!("cargo:rustc-link-search=native={}", library.display());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-use crate::{int, string_words, Bool, Float, Int, Nursery, Str, Unit, Value, ValueCell};
-use core::ops::Deref;
+use crate::{int, string_words, Bool, Float, Int, Nursery, Root, Str, Unit, Value, ValueCell};
+use alloc::sync::Arc;
 
 /// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a constant, or a Rust
 /// value, which is converted inside the call.
@@ -24,7 +24,28 @@ impl<T> Arg<T> for &ValueCell<T> {
     }
 }
 
-impl<T, P: Deref<Target = ValueCell<T>>> Arg<T> for &P {
+impl<T> Arg<T> for &Root<T> {
+    #[inline]
+    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
+        self.get(n)
+    }
+}
+
+impl<T> Arg<T> for Root<T> {
+    #[inline]
+    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
+        self.get(n)
+    }
+}
+
+impl<T> Arg<T> for &Arc<Root<T>> {
+    #[inline]
+    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
+        self.get(n)
+    }
+}
+
+impl<T> Arg<T> for &Value<'_, T> {
     #[inline]
     fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
         self.get(n)

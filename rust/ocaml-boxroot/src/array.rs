@@ -32,7 +32,8 @@ impl<T> ValueCell<Array<T>> {
                 let place = if v.header().is_some_and(|(tag, _)| tag == DOUBLE_ARRAY) {
                     // SAFETY: TYPED: T is Float then; a flat array has so many floats. Others may write them, whole words at a time.
                     unsafe {
-                        let bits = (*(v.raw() as *const core::sync::atomic::AtomicU64).add(i)).load(core::sync::atomic::Ordering::Relaxed);
+                        let bits = (*(v.raw() as *const core::sync::atomic::AtomicU64).add(i))
+                            .load(core::sync::atomic::Ordering::Relaxed);
                         element.put_fresh(rt.float(f64::from_bits(bits)).cast())
                     }
                 } else {

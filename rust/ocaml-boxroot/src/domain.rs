@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-use crate::{AttachError, Any, Exception, Fun, Int, Root, Runtime, Unit, Value};
+use crate::{Any, AttachError, Exception, Fun, Int, Root, Runtime, Unit, Value};
 use std::any::Any as Payload;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 use crate::glue::{self, Reserve, PIECE};
 use crate::kind::{ABSTRACT, DOUBLE, FIRST_SPECIAL_TAG, NO_SCAN, STRING};
-use crate::{
-    int, AllocError, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value, ValueUnshared,
-};
+use crate::{int, AllocError, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value, ValueUnshared};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -76,14 +74,7 @@ impl Nursery {
             // SAFETY: LOCK.
             unsafe { glue::obx_reserve(words, &mut r) };
         }
-        Nursery {
-            at: Cell::new(r.at),
-            piece_end: Cell::new(r.piece_end),
-            end: r.end,
-            color: r.color,
-            rt,
-            _local: PhantomData,
-        }
+        Nursery { at: Cell::new(r.at), piece_end: Cell::new(r.piece_end), end: r.end, color: r.color, rt, _local: PhantomData }
     }
 
     /// A block of `size` fields that hold nothing yet. `size` > 0.

@@ -90,7 +90,8 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     let result = unsafe { caml_startup_exn(pointers.leak().as_ptr()) };
     // SAFETY: this thread holds the lock since, and there is no Runtime.
     let outcome = unsafe {
-        let outcome = glue::obx_started().then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.text(rt))));
+        let outcome =
+            glue::obx_started().then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.text(rt))));
         glue::obx_release();
         outcome
     };
@@ -122,4 +123,3 @@ impl Ocaml {
         .map_err(ShutdownError::Attach)?
     }
 }
-

@@ -7,7 +7,11 @@ use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 /// Returns the value in one branch, without a root, and goes on in the other.
-fn fixpoint<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, x: ValueRef<'_, Float>) -> Result<Fresh<'a, Float>, Exception> {
+fn fixpoint<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Fun<(Float,), Float>>,
+    x: ValueRef<'_, Float>,
+) -> Result<Fresh<'a, Float>, Exception> {
     let y = f.call(rt, (x,))?;
     if y.value().to_f64() == x.get(y.rt()).to_f64() {
         return Ok(y);
@@ -16,7 +20,11 @@ fn fixpoint<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, x: V
     fixpoint(rt, f, &y)
 }
 
-fn fixpoint_loop<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, mut x: Root<Float>) -> Result<Fresh<'a, Float>, Exception> {
+fn fixpoint_loop<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Fun<(Float,), Float>>,
+    mut x: Root<Float>,
+) -> Result<Fresh<'a, Float>, Exception> {
     let mut rt = rt;
     loop {
         let y = f.call(rt, (&x,))?;
@@ -77,7 +85,11 @@ fn frames_keep_values() {
 fn frames_end_by_panics_errors_and_exceptions() {
     fn clobber(depth: usize) -> usize {
         let noise = std::hint::black_box([depth | 0xdead_0000_0000; 64]);
-        if depth == 0 { noise[3] & 1 } else { clobber(depth - 1) + (noise[7] & 1) }
+        if depth == 0 {
+            noise[3] & 1
+        } else {
+            clobber(depth - 1) + (noise[7] & 1)
+        }
     }
     attached(|rt| {
         let fail = ocaml::raise_not_found(rt);
@@ -214,11 +226,14 @@ fn sizes_that_the_heap_refuses() {
             assert!(n.unshared(0, 0).is_err());
             n.unit()
         });
-        let caught = catch_unwind(AssertUnwindSafe(|| rt.build(0, |n| {
-            let mut block = n.unshared(0, 1).unwrap();
-            block.set(1, n.unit());
-            block.share()
-        }).root()));
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            rt.build(0, |n| {
+                let mut block = n.unshared(0, 1).unwrap();
+                block.set(1, n.unit());
+                block.share()
+            })
+            .root()
+        }));
         assert!(caught.is_err(), "no field 1");
     })
 }
@@ -244,21 +259,23 @@ fn lists_and_arrays() {
 
         let strings = ocaml::strings(rt).call(rt, (300,)).unwrap().root();
         let mut i = 0;
-        strings.try_for_each(rt, |rt, element| {
-            rt.minor_gc();
-            assert_eq!(element.get(rt).to_str(), Ok(&*i.to_string()));
-            i += 1;
-            Ok::<_, ()>(())
-        })
-        .unwrap();
+        strings
+            .try_for_each(rt, |rt, element| {
+                rt.minor_gc();
+                assert_eq!(element.get(rt).to_str(), Ok(&*i.to_string()));
+                i += 1;
+                Ok::<_, ()>(())
+            })
+            .unwrap();
         let floats = ocaml::floats(rt).call(rt, (300,)).unwrap().root();
         let mut sum = 0.0;
-        floats.try_for_each(rt, |rt, element| {
-            rt.minor_gc();
-            sum += element.get(rt).to_f64();
-            Ok::<_, ()>(())
-        })
-        .unwrap();
+        floats
+            .try_for_each(rt, |rt, element| {
+                rt.minor_gc();
+                sum += element.get(rt).to_f64();
+                Ok::<_, ()>(())
+            })
+            .unwrap();
         assert_eq!((i, sum), (300, 44850.0));
     })
 }

@@ -122,8 +122,12 @@ struct Operations {
 // SAFETY: constant.
 unsafe impl Sync for Operations {}
 
-static OPERATIONS: Operations =
-    Operations { identifier: c"testing".as_ptr(), finalize: Some(custom_finalize), compare: Some(custom_compare), others: [None; 6] };
+static OPERATIONS: Operations = Operations {
+    identifier: c"testing".as_ptr(),
+    finalize: Some(custom_finalize),
+    compare: Some(custom_compare),
+    others: [None; 6],
+};
 
 extern "C" {
     fn caml_alloc_custom(operations: *const Operations, size: usize, used: usize, most: usize) -> isize;
