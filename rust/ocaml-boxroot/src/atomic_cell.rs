@@ -9,7 +9,8 @@ use core::sync::atomic::AtomicIsize;
 #[repr(transparent)]
 pub struct AtomicCell<T = Any> {
     word: AtomicIsize,
-    _marker: PhantomData<(fn(T) -> T, *mut ())>,
+    _type: PhantomData<fn(T) -> T>,
+    _local: PhantomData<*mut ()>,
 }
 
 impl<T> AtomicCell<T> {

@@ -12,7 +12,8 @@ use core::sync::atomic::{AtomicIsize, Ordering::Acquire};
 #[repr(transparent)]
 pub struct MutCell<T = Any> {
     word: AtomicIsize,
-    _marker: PhantomData<(fn(T) -> T, *mut ())>,
+    _type: PhantomData<fn(T) -> T>,
+    _local: PhantomData<*mut ()>,
 }
 
 impl<T> MutCell<T> {

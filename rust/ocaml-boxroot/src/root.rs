@@ -94,9 +94,9 @@ impl<T> Root<T> {
 
     /// The same root without its type.
     #[inline]
-    pub fn erase(self) -> Root<Any> {
+    pub fn into_any(self) -> Root<Any> {
         // SAFETY: Any describes every type.
-        unsafe { self.cast() }
+        unsafe { self.into_typed() }
     }
 
     /// The same root with another type.
@@ -104,7 +104,7 @@ impl<T> Root<T> {
     /// # Safety
     /// The value has the type that `U` describes.
     #[inline]
-    pub unsafe fn cast<U>(self) -> Root<U> {
+    pub unsafe fn into_typed<U>(self) -> Root<U> {
         Root { root: ManuallyDrop::new(self).root, _marker: PhantomData }
     }
 }

@@ -13,7 +13,8 @@ use core::ops::Deref;
 #[repr(transparent)]
 pub struct Value<'a, T = Any> {
     raw: isize,
-    _marker: PhantomData<(&'a Runtime, fn() -> T)>,
+    _runtime: PhantomData<&'a Runtime>,
+    _type: PhantomData<fn() -> T>,
 }
 
 impl<T> Clone for Value<'_, T> {
@@ -28,7 +29,7 @@ impl<'a, T> Value<'a, T> {
     /// `raw` is a value of the type that `T` describes; it and what it leads to are valid for all of `'a`.
     #[inline]
     pub const unsafe fn from_raw(raw: isize) -> Self {
-        Value { raw, _marker: PhantomData }
+        Value { raw, _runtime: PhantomData, _type: PhantomData }
     }
 
     /// The word that C calls `value`.

@@ -10,7 +10,8 @@ use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 #[repr(transparent)]
 pub struct ValueCell<T = Any> {
     word: AtomicIsize,
-    _marker: PhantomData<(fn() -> T, *mut ())>,
+    _type: PhantomData<fn() -> T>,
+    _local: PhantomData<*mut ()>,
 }
 
 /// A value by reference: `&root`, `&immediate`, `&value`, a field, an argument and a local slot all pass as one, by deref coercion.
@@ -21,7 +22,7 @@ impl<T> ValueCell<T> {
     /// `raw` stays a valid value of the type that `T` describes as long as the cell is used.
     #[inline]
     pub(crate) const unsafe fn new(raw: isize) -> Self {
-        ValueCell { word: AtomicIsize::new(raw), _marker: PhantomData }
+        ValueCell { word: AtomicIsize::new(raw), _type: PhantomData, _local: PhantomData }
     }
 
     /// The value that the place holds now. A relaxed load, which is what OCaml's memory model asks for.

@@ -194,7 +194,7 @@ fn shapes_are_checked() {
         assert_eq!(text.get(rt).kind(), Kind::String { len: 4 });
         assert!(matches!(text.get(rt).field(0), Err(ShapeError::Opaque(252))));
         assert_eq!(rt.float(1.5).erase().value().kind(), Kind::Float(1.5));
-        let closure = ocaml::succ(rt).erase();
+        let closure = ocaml::succ(rt).into_any();
         assert!(matches!(closure.get(rt).kind(), Kind::Closure | Kind::Infix));
         assert!(matches!(closure.get(rt).field(0), Err(ShapeError::Opaque(_))));
         let custom = ocaml::custom(rt).call(rt, (1,)).unwrap().erase().root();

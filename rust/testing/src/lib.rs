@@ -150,7 +150,8 @@ fn number(block: isize) -> isize {
 }
 
 /// What happens inside the collector: the handler gets no runtime.
-static IN_COLLECTOR: Mutex<Option<Box<dyn FnMut(isize) + Send>>> = Mutex::new(None);
+static IN_COLLECTOR: Mutex<Option<InCollector>> = Mutex::new(None);
+type InCollector = Box<dyn FnMut(isize) + Send>;
 
 /// `f` is called by finalisers of custom blocks, inside the collector, and by their comparison.
 pub fn in_collector(f: impl FnMut(isize) + Send + 'static) {
