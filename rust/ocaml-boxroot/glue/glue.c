@@ -68,6 +68,67 @@ static void look_for_threads(void)
     atomic_store(&threads_running, true);
 }
 
+#if !OCAML5
+#include <caml/roots.h>
+/* OCaml 4's systhreads scan the local roots of a thread that waits only if OCaml code is active on it. So those of other threads are
+   scanned by us: a thread is in this list while it does not hold the lock. The list belongs to who holds the lock. */
+typedef struct parked {
+  struct parked *next, **before; /* NULL: not in the list */
+  struct caml__roots_block *roots;
+} parked;
+static _Thread_local parked me;
+static parked *all_parked;
+static void (*earlier_scan)(scanning_action);
+
+static void scan_parked(scanning_action action)
+{
+  if (earlier_scan != NULL) earlier_scan(action);
+  for (parked *p = all_parked; p != NULL; p = p->next)
+    for (struct caml__roots_block *block = p->roots; block != NULL; block = block->next)
+      for (intnat i = 0; i < block->ntables; i++)
+        for (intnat j = 0; j < block->nitems; j++) action(block->tables[i][j], &block->tables[i][j]);
+}
+
+static void park(void)
+{
+  static bool hooked;
+  if (Caml_state->local_roots == NULL || Caml_state->bottom_of_stack != NULL) return;
+  if (!hooked) {
+    hooked = true;
+    earlier_scan = caml_scan_roots_hook;
+    caml_scan_roots_hook = scan_parked;
+  }
+  me.roots = Caml_state->local_roots;
+  me.before = &all_parked;
+  me.next = all_parked;
+  if (me.next != NULL) me.next->before = &me.next;
+  all_parked = &me;
+}
+
+static void unpark(void)
+{
+  if (me.before == NULL) return;
+  *me.before = me.next;
+  if (me.next != NULL) me.next->before = me.before;
+  me.before = NULL;
+}
+#else
+static void park(void) {}
+static void unpark(void) {}
+#endif
+
+static void give_up_lock(void)
+{
+  park();
+  caml_enter_blocking_section_no_pending();
+}
+
+static void take_lock_back(void)
+{
+  caml_leave_blocking_section();
+  unpark();
+}
+
 /* For a thread that holds the lock, in a function that OCaml calls: its domain's record, or NULL when memory is short. *before goes to
    obx_leave. */
 boxroot_domain obx_enter(int *before)
@@ -85,19 +146,19 @@ int obx_release(void)
   int before = state;
   look_for_threads();
   state = RELEASED;
-  caml_enter_blocking_section_no_pending();
+  give_up_lock();
   return before;
 }
 
 void obx_reacquire(int before)
 {
-  caml_leave_blocking_section();
+  take_lock_back();
   state = before;
 }
 
 void obx_detach(int how)
 {
-  caml_enter_blocking_section_no_pending();
+  give_up_lock();
   state = how == ATTACHED ? RELEASED : UNKNOWN;
   if (how == ATTACHED_REGISTERED) caml_c_thread_unregister();
 }
@@ -120,7 +181,7 @@ int obx_attach(boxroot_domain *domain)
     if (!caml_c_thread_register()) return NOT_REGISTERED;
     how = ATTACHED_REGISTERED;
   }
-  caml_leave_blocking_section();
+  take_lock_back();
   state = HELD;
   *domain = atomic_load(&closed) ? NULL : boxroot_domain_here();
   if (*domain != NULL) return how;

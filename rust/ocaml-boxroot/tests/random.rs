@@ -102,7 +102,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
                 assert!(same.value().same(root.get(same.rt())));
                 check(same.rt(), root, model);
             }
-            drop(ocaml::garbage(rt).call(rt, (mix.below(200) as i32,)).unwrap());
+            ocaml::garbage(rt).call(rt, (mix.below(200) as i32,)).unwrap().discard();
         }
         9 => drop(ocaml::raise_failure(rt).call(rt, ("on purpose",)).unwrap_err()),
         10 if depth < 6 => {

@@ -55,7 +55,8 @@ fn threads_share_roots() {
                 for i in 0..200 {
                     attached(|rt| {
                         let root = &roots[(i * 7 + t) % 100];
-                        let copy = rt.string(root.get(rt).to_str().unwrap().to_owned()).root();
+                        let text = root.get(rt).to_str().unwrap().to_owned();
+                        let copy = rt.string(text).root();
                         if i % 50 == t {
                             rt.full_major().unwrap();
                         }
@@ -164,7 +165,7 @@ fn an_ocaml_thread_calls_rust() {
         });
         ocaml::thread(rt).call(rt, (n,)).unwrap();
         // A Rust thread may call OCaml threads, too.
-        let t = thread::spawn(move || attached(|rt| drop(ocaml::thread(rt).call(rt, (n,)).unwrap())));
+        let t = thread::spawn(move || attached(|rt| ocaml::thread(rt).call(rt, (n,)).map(drop)).unwrap());
         rt.join(t).unwrap();
     })
 }

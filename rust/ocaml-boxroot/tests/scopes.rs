@@ -279,3 +279,27 @@ fn lists_and_arrays() {
         assert_eq!((i, sum), (300, 44850.0));
     })
 }
+
+/// Another thread collects while this one waits, in a frame, with no OCaml code below it.
+#[test]
+fn frames_of_a_thread_that_waits() {
+    attached(|rt| {
+        rt.frame(|rt, [a, b]| {
+            let a = a.set(rt.string("young"));
+            let b = b.set(rt.pair(a, a));
+            for i in 0..20 {
+                let collect = |rt: &mut Runtime| {
+                    rt.minor_gc();
+                    rt.compact().unwrap();
+                    rt.frame(|rt, [c]| c.set(rt.string("another")).get(rt).as_bytes().len());
+                };
+                if i % 2 == 0 {
+                    rt.release(|| attach(collect)).unwrap();
+                }
+                rt.release(|| std::thread::spawn(move || attach(collect).unwrap()).join().unwrap());
+                assert_eq!(a.get(rt).to_str(), Ok("young"));
+                assert!(b.get(rt).second().same(a.get(rt)));
+            }
+        })
+    })
+}
