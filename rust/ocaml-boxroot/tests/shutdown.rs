@@ -12,7 +12,7 @@ fn main() {
     testing::link();
     assert_eq!(attach(|_| ()), Err(AttachError::NotStarted));
     assert_eq!(std::thread::spawn(|| attach(|_| ())).join().unwrap(), Err(AttachError::NotStarted));
-    defer(|rt| drop(rt.string("before the start")));
+    defer(|rt| rt.string("before the start").discard().minor_gc());
 
     let bad = StartOptions { arguments: vec!["a\0b".into()] };
     assert_eq!(start(&bad).unwrap_err(), StartError::Argument);
