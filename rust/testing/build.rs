@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Compiles program.ml, and links it with OCaml's runtime. OCAML_RUNTIME_VARIANT=d takes the debug runtime.
+//! Compiles program.ml and compare.c, and links it with OCaml's runtime. OCAML_RUNTIME_VARIANT=d takes the debug runtime.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,6 +33,9 @@ fn main() {
         .args(["-output-obj", "-o", "testing_program.o"])
         .args(sources));
     cc::Build::new().object(out.join("testing_program.o")).compile("testing_program");
+    println!("cargo:rerun-if-changed=compare.c");
+    let include = std::env::var_os("DEP_OCAML_BOXROOT_SAFE_INCLUDE").expect("the headers of ocaml-boxroot");
+    cc::Build::new().file("compare.c").include(include).include(&library).opt_level(2).compile("testing_compare");
     // In the order in which they refer to each other. OCaml 4 calls one of them differently.
     println!("cargo:rustc-link-search=native={}", library.display());
     let unix = if library.join("libunixnat.a").is_file() { "unixnat" } else { "unix" };

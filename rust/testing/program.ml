@@ -40,4 +40,5 @@ let () =
   r "signal_me" (fun () -> Unix.kill (Unix.getpid ()) Sys.sigusr1);
   r "finalise" (fun n -> let x = ref n in Gc.finalise (fun _ -> ignore (rust n)) x);
   r "thread" (fun n -> let t = Thread.create rust n in Thread.join t);
+  r "stepper" (fun n x -> if x >= n then x else x +. 1.);
   r "keep" (let kept = ref (Obj.repr 0) in fun x -> kept := x)

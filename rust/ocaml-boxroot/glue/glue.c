@@ -310,22 +310,27 @@ value obx_atom(unsigned tag) { return Atom(tag); }
 
 /* --- calls ------------------------------------------------------------------------------------------------------------ */
 
-value obx_call(value closure, size_t count, value *arguments)
-{
 #if OCAML5 && defined(NATIVE_CODE)
-  /* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. */
-  extern struct { value pad; } caml_exn_Stack_overflow;
+/* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. */
+static inline bool no_room(void)
+{
   struct stack_info *stack = Caml_state->current_stack;
   uintnat needed = Stack_threshold_words + 8;
-  if ((uintnat)((value *)stack->sp - Stack_base(stack)) < needed && !caml_try_realloc_stack(needed))
-    return Make_exception_result((value)&caml_exn_Stack_overflow);
+  return (uintnat)((value *)stack->sp - Stack_base(stack)) < needed && !caml_try_realloc_stack(needed);
+}
+extern struct { value pad; } caml_exn_Stack_overflow;
+#define STACK_OVERFLOW Make_exception_result((value)&caml_exn_Stack_overflow)
+#else
+#define no_room() false
+#define STACK_OVERFLOW Val_unit
 #endif
-  switch (count) {
-  case 1: return caml_callback_exn(closure, arguments[0]);
-  case 2: return caml_callback2_exn(closure, arguments[0], arguments[1]);
-  case 3: return caml_callback3_exn(closure, arguments[0], arguments[1], arguments[2]);
-  default: return caml_callbackN_exn(closure, (int)count, arguments);
-  }
+
+value obx_call1(value closure, value a) { return no_room() ? STACK_OVERFLOW : caml_callback_exn(closure, a); }
+value obx_call2(value closure, value a, value b) { return no_room() ? STACK_OVERFLOW : caml_callback2_exn(closure, a, b); }
+value obx_call3(value closure, value a, value b, value c) { return no_room() ? STACK_OVERFLOW : caml_callback3_exn(closure, a, b, c); }
+value obx_call_more(value closure, size_t count, value *arguments)
+{
+  return no_room() ? STACK_OVERFLOW : caml_callbackN_exn(closure, (int)count, arguments);
 }
 
 /* The value registered under a name (caml_named_value reads it under a lock of its own), or 0. */

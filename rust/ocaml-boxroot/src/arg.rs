@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-use crate::{int, string_words, Bool, Float, Int, Nursery, Root, Str, Unit, Value, ValueCell};
+use crate::{glue, int, string_words, Bool, Float, Fun, Int, Nursery, Root, Str, Unit, Value, ValueCell};
 use alloc::sync::Arc;
 
 /// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a constant, or a Rust
@@ -108,43 +108,45 @@ pub trait Args<A>: sealed::Args<A> {}
 
 pub(crate) mod sealed {
     pub trait Args<A> {
-        /// The number of arguments.
-        const COUNT: usize;
         fn words(&self) -> usize;
-        /// Writes the arguments to the start of `out`.
-        fn put(&self, n: &crate::Nursery, out: &mut [isize; super::MOST]);
+        /// Calls `closure`, whose value is read when the arguments are there, after the nursery has ended.
+        ///
+        /// # Safety
+        /// This thread holds the lock, and has no other nursery; the place holds a function that takes such arguments.
+        unsafe fn call<R>(&self, closure: &crate::ValueCell<crate::Fun<A, R>>, nursery: crate::Nursery) -> isize;
     }
 }
 
-pub(crate) const MOST: usize = 12;
-
 macro_rules! args {
-    ($(($($t:ident $x:ident $i:tt),+))*) => {$(
+    ($(($($t:ident $x:ident $i:tt),+) $call:ident)*) => {$(
         impl<$($t, $x: Arg<$t>),+> Args<($($t,)+)> for ($($x,)+) {}
         impl<$($t, $x: Arg<$t>),+> sealed::Args<($($t,)+)> for ($($x,)+) {
-            const COUNT: usize = [$($i),+].len();
             #[inline]
             fn words(&self) -> usize {
                 0 $(+ self.$i.words())+
             }
             #[inline]
-            fn put(&self, n: &Nursery, out: &mut [isize; MOST]) {
-                $(out[$i] = self.$i.make(n).raw();)+
+            unsafe fn call<R>(&self, closure: &ValueCell<Fun<($($t,)+), R>>, nursery: Nursery) -> isize {
+                let words = [$(self.$i.make(&nursery).raw()),+];
+                let closure = closure.get(&nursery).raw();
+                drop(nursery);
+                // SAFETY: by the caller. All were read after the last collection, and the runtime keeps them from here on.
+                unsafe { glue::$call(closure, words) }
             }
         }
     )*}
 }
 args! {
-    (A0 X0 0)
-    (A0 X0 0, A1 X1 1)
-    (A0 X0 0, A1 X1 1, A2 X2 2)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8, A9 X9 9)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8, A9 X9 9, A10 X10 10)
-    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8, A9 X9 9, A10 X10 10, A11 X11 11)
+    (A0 X0 0) call1
+    (A0 X0 0, A1 X1 1) call2
+    (A0 X0 0, A1 X1 1, A2 X2 2) call3
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8, A9 X9 9) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8, A9 X9 9, A10 X10 10) call_more
+    (A0 X0 0, A1 X1 1, A2 X2 2, A3 X3 3, A4 X4 4, A5 X5 5, A6 X6 6, A7 X7 7, A8 X8 8, A9 X9 9, A10 X10 10, A11 X11 11) call_more
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-use crate::arg::MOST;
-use crate::{exception, glue, Args, Exception, Fresh, Fun, Nursery, Runtime, ValueCell};
+use crate::{exception, Args, Exception, Fresh, Fun, Nursery, Runtime, ValueCell};
 
 impl<A, R> ValueCell<Fun<A, R>> {
     /// Calls the function. Arguments that are Rust values are converted here, so that calls need not be nested.
@@ -13,13 +12,9 @@ impl<A, R> ValueCell<Fun<A, R>> {
     /// ```
     #[inline]
     pub fn call<'a, X: Args<A>>(&self, rt: &'a mut Runtime, args: X) -> Result<Fresh<'a, R>, Exception> {
-        let mut words = [1; MOST];
         let nursery = Nursery::new(rt, args.words());
-        args.put(&nursery, &mut words);
-        let closure = self.get(&nursery).raw();
-        drop(nursery);
-        // SAFETY: LOCK. Closure and arguments were read after the last collection, and the runtime keeps them from here on. TYPED.
-        let result = unsafe { glue::obx_call(closure, X::COUNT, words.as_mut_ptr()) };
+        // SAFETY: LOCK, TYPED.
+        let result = unsafe { args.call(self, nursery) };
         let result = exception::check(rt, result)?;
         // SAFETY: the result of the call just now; TYPED.
         Ok(unsafe { Fresh::new(rt, result) })

@@ -54,7 +54,10 @@ extern "C" {
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
 
-    pub fn obx_call(closure: isize, count: usize, arguments: *mut isize) -> isize;
+    fn obx_call1(closure: isize, a: isize) -> isize;
+    fn obx_call2(closure: isize, a: isize, b: isize) -> isize;
+    fn obx_call3(closure: isize, a: isize, b: isize, c: isize) -> isize;
+    fn obx_call_more(closure: isize, count: usize, arguments: *mut isize) -> isize;
     pub fn obx_named(name: *const c_char) -> isize;
     pub fn obx_local_roots() -> *mut *mut RootsBlock;
 
@@ -64,4 +67,30 @@ extern "C" {
     pub fn obx_atomic_exchange(field: *mut isize, v: isize) -> isize;
     pub fn obx_atomic_cas(field: *mut isize, old: isize, new: isize) -> bool;
     pub fn obx_atomic_add(field: *mut isize, n: isize) -> isize;
+}
+
+/// # Safety
+/// For all four: this thread holds the lock; the arguments are valid values, of the types that the function takes.
+#[inline]
+pub unsafe fn call1(closure: isize, [a]: [isize; 1]) -> isize {
+    // SAFETY: by the caller.
+    unsafe { obx_call1(closure, a) }
+}
+
+#[inline]
+pub unsafe fn call2(closure: isize, [a, b]: [isize; 2]) -> isize {
+    // SAFETY: by the caller.
+    unsafe { obx_call2(closure, a, b) }
+}
+
+#[inline]
+pub unsafe fn call3(closure: isize, [a, b, c]: [isize; 3]) -> isize {
+    // SAFETY: by the caller.
+    unsafe { obx_call3(closure, a, b, c) }
+}
+
+#[inline]
+pub unsafe fn call_more<const N: usize>(closure: isize, mut arguments: [isize; N]) -> isize {
+    // SAFETY: by the caller.
+    unsafe { obx_call_more(closure, N, arguments.as_mut_ptr()) }
 }

@@ -79,6 +79,7 @@ functions! {
     signal_me: (Unit) -> Unit;
     finalise: (Int) -> Unit;
     thread: (Int) -> Unit;
+    stepper: (Float) -> Fun<(Float,), Float>;
     keep: (Any) -> Unit;
 }
 
@@ -173,4 +174,40 @@ extern "C" fn custom_compare(a: isize, b: isize) -> i32 {
         }
     }
     (number(a) - number(b)) as i32
+}
+
+/// The same in C, for comparison.
+pub mod c {
+    use ocaml_boxroot::*;
+
+    extern "C" {
+        fn testing_fixpoint(f: isize, x: isize) -> f64;
+        fn testing_fixpoint_local(f: isize, x: isize) -> f64;
+        fn testing_pairs(v: isize, n: usize);
+        fn testing_batches(v: isize, n: usize);
+    }
+
+    /// The benchmark local_roots with boxroots.
+    pub fn fixpoint(rt: &mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, x: ValueRef<'_, Float>) -> f64 {
+        // SAFETY: the lock is held; the function of the tests does not raise.
+        unsafe { testing_fixpoint(f.get(rt).raw(), x.get(rt).raw()) }
+    }
+
+    /// The benchmark local_roots with CAMLparam and CAMLlocal.
+    pub fn fixpoint_local(rt: &mut Runtime, f: ValueRef<'_, Fun<(Float,), Float>>, x: ValueRef<'_, Float>) -> f64 {
+        // SAFETY: as above.
+        unsafe { testing_fixpoint_local(f.get(rt).raw(), x.get(rt).raw()) }
+    }
+
+    /// Creates and deletes a root, `n` times.
+    pub fn pairs(rt: &Runtime, v: ValueRef<'_>, n: usize) {
+        // SAFETY: the lock is held.
+        unsafe { testing_pairs(v.get(rt).raw(), n) }
+    }
+
+    /// Creates a thousand roots and deletes them, `n / 1000` times.
+    pub fn batches(rt: &Runtime, v: ValueRef<'_>, n: usize) {
+        // SAFETY: the lock is held.
+        unsafe { testing_batches(v.get(rt).raw(), n) }
+    }
 }
