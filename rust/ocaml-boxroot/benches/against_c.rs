@@ -50,8 +50,11 @@ fn consume(x: f64) {
     black_box(x);
 }
 
+/// Does something so many times.
+type Run<'a> = &'a mut dyn FnMut(&mut Runtime, usize);
+
 /// Nanoseconds of each, alternating; medians.
-fn compare<const N: usize>(rt: &mut Runtime, count: usize, mut run: [&mut dyn FnMut(&mut Runtime, usize); N]) -> [f64; N] {
+fn compare<const N: usize>(rt: &mut Runtime, count: usize, mut run: [Run<'_>; N]) -> [f64; N] {
     let mut times = [const { Vec::new() }; N];
     for _ in 0..31 {
         for (times, run) in times.iter_mut().zip(&mut run) {
