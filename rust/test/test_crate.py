@@ -50,12 +50,11 @@ def test_crate_tests_with_calls_in_place_of_inline_paths(shop: Shop) -> None:
     shop.cargo("test", "--release", "--features", f"{RUNTIME},dynamic-tls", "--test", "roots")
 
 
-def _expected(target: str, features: str, major: int) -> set[str]:
+def _expected(target: str, features: str) -> set[str]:
     calls = {"create", "create_in", "delete", "delete_in", "modify"}
     if features != RUNTIME or target not in ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"):
         return calls
-    slow = {"create_slow", "delete_slow", "modify_slow"}
-    return slow if major >= 5 else slow | {"create_in", "delete_in"}
+    return {"create_slow", "delete_slow", "modify_slow"}
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_what_is_inline(shop: Shop, features: str) -> None:
         "codegen-units=1",
     )
     newest = max((shop.folder / "crate/release/examples").glob("hot_paths-*.s"), key=lambda f: f.stat().st_mtime)
-    assert set(NAMES.findall(newest.read_text())) == _expected(target, features, shop.compiler.major)
+    assert set(NAMES.findall(newest.read_text())) == _expected(target, features)
 
 
 def test_package(shop: Shop) -> None:

@@ -41,4 +41,6 @@ let () =
   r "finalise" (fun n -> let x = ref n in Gc.finalise (fun _ -> ignore (rust n)) x);
   r "thread" (fun n -> let t = Thread.create rust n in Thread.join t);
   r "stepper" (fun n x -> if x >= n then x else x +. 1.);
+  (* Not in OCaml 5.0 to 5.2. *)
+  r "memprof" (fun rate -> try ignore (Gc.Memprof.start ~sampling_rate:rate Gc.Memprof.null_tracker); true with Failure _ -> false);
   r "keep" (let kept = ref (Obj.repr 0) in fun x -> kept := x)

@@ -79,6 +79,7 @@ functions! {
     signal_me: (Unit) -> Unit;
     finalise: (Int) -> Unit;
     thread: (Int) -> Unit;
+    memprof: (Float) -> Bool;
     stepper: (Float) -> Fun<(Float,), Float>;
     keep: (Any) -> Unit;
 }

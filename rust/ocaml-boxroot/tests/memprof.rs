@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//! Builds while OCaml's memory profiler follows every block. A process of its own, since it slows everything down.
+#![forbid(unsafe_code)]
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+
+#[test]
+fn reserved_blocks_may_be_followed() {
+    attached(|rt| {
+        ocaml::memprof(rt).call(rt, (1.0,)).unwrap();
+        let is_list = ocaml::is_list(rt);
+        for count in [1, 10, 31, 32, 33, 100, 500] {
+            for words in [4, 100, 257, 258, 600, 4000] {
+                let build = |n: &Nursery| -> Root<List<(Int, Str)>> {
+                    let list = (0..count).rev().fold(n.nil(), |tail, i| {
+                        // Numbers of words that do not divide a piece, so that blocks would lie across borders.
+                        n.cons(n.pair(n.int(i), n.string(i.to_string())), tail)
+                    });
+                    list.root(n)
+                };
+                let mut root = None;
+                rt.build(words, |n| {
+                    root = Some(build(n));
+                    n.unit()
+                })
+                .discard();
+                let root = root.unwrap();
+                rt.poll().unwrap();
+                rt.minor_gc();
+                rt.poll().unwrap();
+                assert!(is_list.call(rt, (&root, count)).unwrap().value().to_bool());
+            }
+        }
+        rt.full_major().unwrap();
+    })
+}

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""The safe layer: its tests with small minor heaps, under the debug runtime, over the checked build, and without systhreads."""
+
+from __future__ import annotations
+
+import pytest
+
+from testing import crate, matrix
+from testing.compilers import Compiler
+from testing.crate import Shop
+from testing.run import ROOT
+
+RUST = ROOT / "rust"
+SMALL = "s=4k"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    why = crate.missing()
+    skip = [pytest.mark.skip(reason=why)] if why else []
+    params = [pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()]
+    metafunc.parametrize("compiler", params)
+
+
+@pytest.fixture
+def shop(compiler: Compiler) -> Shop:
+    return Shop(compiler)
+
+
+def _test(shop: Shop, *words: str, target: str = "crate", **more: str) -> None:
+    shop.cargo("test", *words, cwd=RUST, target=shop.folder / target, more=more)
+
+
+def test_safe_layer(shop: Shop) -> None:
+    """Also what must not compile, and the examples of the documentation."""
+    _test(shop, "-p", "ocaml-boxroot")
+
+
+def test_safe_layer_with_a_small_minor_heap(shop: Shop) -> None:
+    _test(shop, "-p", "ocaml-boxroot", "--test", "*", "--", "--skip", "what_must_not_compile", OCAMLRUNPARAM=SMALL)
+
+
+def test_safe_layer_optimised(shop: Shop) -> None:
+    _test(shop, "-p", "ocaml-boxroot", "--release", "--test", "*", "--", "--skip", "what_must_not_compile", OCAMLRUNPARAM=SMALL)
+
+
+def test_safe_layer_under_the_debug_runtime_over_the_checked_build(shop: Shop) -> None:
+    words = ["-p", "ocaml-boxroot", "--features", "checked", "--test", "*", "--", "--skip", "what_must_not_compile"]
+    _test(shop, *words, target="safe-debug", OCAMLRUNPARAM=f"{SMALL},V=1,v=0", OCAML_RUNTIME_VARIANT="d")
+
+
+def test_safe_layer_in_a_program_without_systhreads(shop: Shop) -> None:
+    _test(shop, "-p", "ocaml-boxroot-testing-alone", target="safe-alone")
+
+
+def test_safe_layer_without_the_standard_library(shop: Shop) -> None:
+    shop.cargo("check", "--no-default-features", cwd=RUST / "ocaml-boxroot")
