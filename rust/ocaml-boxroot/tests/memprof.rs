@@ -12,20 +12,11 @@ fn reserved_blocks_may_be_followed() {
         let is_list = ocaml::is_list(rt);
         for count in [1, 10, 31, 32, 33, 100, 500] {
             for words in [4, 100, 257, 258, 600, 4000] {
-                let build = |n: &Nursery| -> Root<List<(Int, Str)>> {
-                    let list = (0..count).rev().fold(n.nil(), |tail, i| {
-                        // Numbers of words that do not divide a piece, so that blocks would lie across borders.
-                        n.cons(n.pair(n.int(i), n.string(i.to_string())), tail)
-                    });
-                    list.root(n)
-                };
-                let mut root = None;
-                rt.build(words, |n| {
-                    root = Some(build(n));
-                    n.unit()
-                })
-                .discard();
-                let root = root.unwrap();
+                // Numbers of words that do not divide a piece, so that blocks could lie across borders.
+                let list = rt.build(words, |n| {
+                    (0..count).rev().fold(n.nil(), |tail, i| n.cons(n.pair(n.int(i), n.string(i.to_string())), tail))
+                });
+                let root = list.root();
                 rt.poll().unwrap();
                 rt.minor_gc();
                 rt.poll().unwrap();

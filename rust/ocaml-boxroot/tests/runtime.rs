@@ -77,15 +77,18 @@ fn waiting_releases_the_lock() {
     }
     let mutex = Arc::new(Mutex::new(0));
     let (held, is_held) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
     let theirs = mutex.clone();
     let holder = other(move || {
         let mut guard = theirs.lock().unwrap();
         held.send(()).unwrap();
+        may_go.recv().unwrap();
         attached(|rt| rt.minor_gc());
         *guard = 1;
     });
     is_held.recv().unwrap();
     attached(|rt| {
+        go.send(()).unwrap();
         assert_eq!(*rt.lock(&mutex).unwrap(), 1);
         rt.join(holder).unwrap();
         assert_eq!(rt.join(thread::spawn(|| attached(|_| 5))).unwrap(), 5);

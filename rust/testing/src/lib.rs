@@ -79,6 +79,8 @@ functions! {
     signal_me: (Unit) -> Unit;
     finalise: (Int) -> Unit;
     thread: (Int) -> Unit;
+    collect_on_a_thread: (Int) -> Unit;
+    stack_limit: (Int) -> Unit;
     memprof: (Float) -> Bool;
     stepper: (Float) -> Fun<(Float,), Float>;
     keep: (Any) -> Unit;
