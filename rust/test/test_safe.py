@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The safe layer: its tests with small minor heaps, under the debug runtime, over the checked build, and without systhreads."""
+"""The safe layer: its tests with small minor heaps, under the debug runtime, and over the checked build."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ SMALL = "s=4k"
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     why = crate.missing()
     skip = [pytest.mark.skip(reason=why)] if why else []
-    params = [pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()]
-    metafunc.parametrize("compiler", params)
+    compilers = [(c, [pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()]
+    metafunc.parametrize("compiler", [pytest.param(c, id=c.name, marks=marks) for c, marks in compilers])
 
 
 @pytest.fixture
@@ -40,7 +40,8 @@ def test_safe_layer_with_a_small_minor_heap(shop: Shop) -> None:
 
 
 def test_safe_layer_optimised(shop: Shop) -> None:
-    _test(shop, "-p", "ocaml-boxroot", "--release", "--test", "*", "--", "--skip", "what_must_not_compile", OCAMLRUNPARAM=SMALL)
+    words = ["-p", "ocaml-boxroot", "--release", "--test", "*", "--", "--skip", "what_must_not_compile"]
+    _test(shop, *words, OCAMLRUNPARAM=SMALL)
 
 
 def test_safe_layer_under_the_debug_runtime_over_the_checked_build(shop: Shop) -> None:

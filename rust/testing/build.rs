@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Compiles program.ml and compare.c, and links it with OCaml's runtime. OCAML_RUNTIME_VARIANT=d takes the debug runtime.
+//! Compiles program.ml and compare.c, and links it with OCaml's runtime. OCAML_RUNTIME_VARIANT=d takes the debug
+//! runtime.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What benches/against_c.rs compares with: the fixpoint of the repository's benchmark local_roots, and loops of creations and deletions. */
+/* What benches/against_c.rs compares with: the fixpoint of the repository's benchmark local_roots, and loops of
+   creations and deletions. */
 #include <boxroot.h>
 #include <caml/callback.h>
 #include <caml/memory.h>

@@ -44,9 +44,12 @@ let () =
   (* Not in OCaml 5.0 to 5.2. *)
   r "memprof" (fun rate ->
       let keep _ = Some () in
-      let tracker = { Gc.Memprof.alloc_minor = keep; alloc_major = keep; promote = keep; dealloc_minor = ignore; dealloc_major = ignore } in
+      let tracker =
+        { Gc.Memprof.alloc_minor = keep; alloc_major = keep; promote = keep; dealloc_minor = ignore; dealloc_major = ignore }
+      in
       try ignore (Gc.Memprof.start ~sampling_rate:rate tracker); true with Failure _ -> false);
   r "collect_on_a_thread" (fun n ->
-      Thread.join (Thread.create (fun () -> for i = 1 to n do ignore (Sys.opaque_identity (custom i)) done; Gc.full_major ()) ()));
+      let work () = for i = 1 to n do ignore (Sys.opaque_identity (custom i)) done; Gc.full_major () in
+      Thread.join (Thread.create work ()));
   r "stack_limit" (fun words -> Gc.set { (Gc.get ()) with Gc.stack_limit = words });
   r "keep" (let kept = ref (Obj.repr 0) in fun x -> kept := x)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Safe Rust against C on the same library: the benchmark local_roots, and loops of creations and deletions. Median of rounds.
+//! Safe Rust against C on the same library: the benchmark local_roots, and loops of creations and deletions. Median of
+//! rounds.
 #![forbid(unsafe_code)]
 
 use ocaml_boxroot::*;
@@ -30,7 +31,11 @@ fn fixpoint<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Step>, mut x: Root<Float>) 
 }
 
 /// The same with a local slot in place of roots.
-fn fixpoint_slots<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Step>, x: ValueRef<'_, Float>) -> Result<Fresh<'a, Float>, Exception> {
+fn fixpoint_slots<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Step>,
+    x: ValueRef<'_, Float>,
+) -> Result<Fresh<'a, Float>, Exception> {
     rt.frame(|rt, [mut slot]| {
         let mut rt = rt;
         let mut x = slot.put(rt, x.get(rt));
@@ -91,7 +96,9 @@ fn main() {
                             f.end(rt);
                         }
                     },
-                    &mut |rt, count| (0..count).for_each(|_| consume(fixpoint_slots(rt, &f, &x).unwrap().value().to_f64())),
+                    &mut |rt, count| {
+                        (0..count).for_each(|_| consume(fixpoint_slots(rt, &f, &x).unwrap().value().to_f64()))
+                    },
                 ],
             );
             let ratio = t[2] / t[0];
@@ -112,7 +119,15 @@ fn main() {
                 &mut |rt, count| (0..count).for_each(|_| black_box(Root::new(rt, v.get(rt))).end(rt)),
             ],
         );
-        println!("{:<28}{:>10.2}{:>10.2}{:>10.2}{:>8.3}{:>8.3}", "create, delete", t[0], t[1], t[2], t[1] / t[0], t[2] / t[0]);
+        println!(
+            "{:<28}{:>10.2}{:>10.2}{:>10.2}{:>8.3}{:>8.3}",
+            "create, delete",
+            t[0],
+            t[1],
+            t[2],
+            t[1] / t[0],
+            t[2] / t[0]
+        );
         let mut roots: Vec<Root> = Vec::with_capacity(1000);
         let mut others: Vec<Root> = Vec::with_capacity(1000);
         let t = compare(

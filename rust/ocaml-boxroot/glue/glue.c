@@ -27,7 +27,7 @@
 
 #define OCAML5 (OCAML_VERSION >= 50000)
 
-/* --- the lock -------------------------------------------------------------------------------------------------------- */
+/* --- the lock ----------------------------------------------------------------------------------------------------- */
 
 /* Absent in programs without systhreads. */
 extern int caml_c_thread_register(void) __attribute__((weak));
@@ -37,15 +37,15 @@ extern void caml_enter_blocking_section_no_pending(void);
 /* As in attach_error.rs. */
 enum { ATTACHED, ATTACHED_REGISTERED, NESTED, NOT_STARTED, SHUT_DOWN, NO_THREADS, NOT_REGISTERED, OUT_OF_MEMORY };
 
-/* What this thread did last with the lock by way of the safe layer. Rust code that OCaml calls without telling, such as a finaliser, finds
-   the state of the frames above it. */
+/* What this thread did last with the lock by way of the safe layer. Rust code that OCaml calls without telling, such as
+   a finaliser, finds the state of the frames above it. */
 enum { UNKNOWN, HELD, RELEASED };
 static _Thread_local int state;
 static atomic_bool closed;          /* the door: no attach any more */
 static atomic_bool threads_running; /* systhreads are initialised */
 
-/* Whether it is certain that this thread holds the lock. (With OCaml 4 it may hold it otherwise: see runtime_ocaml4_token.h of the C
-   library.) */
+/* Whether it is certain that this thread holds the lock. (With OCaml 4 it may hold it otherwise: see
+   runtime_ocaml4_token.h of the C library.) */
 bool obx_lock_held(void) { return bxr_self() != NULL; }
 
 /* Whether OCaml was started, as far as this thread can tell. */
@@ -70,8 +70,9 @@ static void look_for_threads(void)
 
 #if !OCAML5
 #include <caml/roots.h>
-/* OCaml 4's systhreads scan the local roots of a thread that waits only if OCaml code is active on it. So those of other threads are
-   scanned by us: a thread is in this list while it does not hold the lock. The list belongs to who holds the lock. */
+/* OCaml 4's systhreads scan the local roots of a thread that waits only if OCaml code is active on it. So those of
+   other threads are scanned by us: a thread is in this list while it does not hold the lock. The list belongs to who
+   holds the lock. */
 typedef struct parked {
   struct parked *next, **before; /* NULL: not in the list */
   struct caml__roots_block *roots;
@@ -129,8 +130,8 @@ static void take_lock_back(void)
   unpark();
 }
 
-/* For a thread that holds the lock, in a function that OCaml calls: its domain's record, or NULL when memory is short. *before goes to
-   obx_leave. */
+/* For a thread that holds the lock, in a function that OCaml calls: its domain's record, or NULL when memory is short.
+   *before goes to obx_leave. */
 boxroot_domain obx_enter(int *before)
 {
   *before = state;
@@ -176,8 +177,8 @@ int obx_attach(boxroot_domain *domain)
   if (atomic_load(&closed)) return SHUT_DOWN;
   if (state != RELEASED) {
     if (!atomic_load(&threads_running)) return NO_THREADS;
-    /* 0 for a thread that OCaml knows already, too: it holds the lock, or it is in a blocking section that somebody else has opened, and
-       how to close that one is not known. */
+    /* 0 for a thread that OCaml knows already, too: it holds the lock, or it is in a blocking section that somebody
+       else has opened, and how to close that one is not known. */
     if (!caml_c_thread_register()) return NOT_REGISTERED;
     how = ATTACHED_REGISTERED;
   }
@@ -196,7 +197,7 @@ bool obx_started(void)
   return boxroot_setup();
 }
 
-/* --- collections ------------------------------------------------------------------------------------------------------ */
+/* --- collections -------------------------------------------------------------------------------------------------- */
 
 /* Those that return a value return an encoded exception, or unit. */
 
@@ -233,12 +234,14 @@ value obx_full_major(void) { return full(false); }
 value obx_compact(void) { return full(true); }
 
 /* As kind.rs reads headers. */
-_Static_assert(Wosize_hd(UINTPTR_MAX) == UINTPTR_MAX >> 10 && Tag_hd(UINTPTR_MAX) == 255, "an OCaml without reserved bits in headers");
+_Static_assert(Wosize_hd(UINTPTR_MAX) == UINTPTR_MAX >> 10 && Tag_hd(UINTPTR_MAX) == 255,
+               "an OCaml without reserved bits in headers");
 
-/* --- allocation ------------------------------------------------------------------------------------------------------- */
+/* --- allocation --------------------------------------------------------------------------------------------------- */
 
-/* Words in the minor heap, in pieces of PIECE words (the last may be smaller): each is one block for the runtime until blocks are
-   carved from it. Memprof may have noted such a block, so no carved block reaches over the border of a piece. */
+/* Words in the minor heap, in pieces of PIECE words (the last may be smaller): each is one block for the runtime until
+   blocks are carved from it. Memprof may have noted such a block, so no carved block reaches over the border of a
+   piece. */
 typedef struct {
   uintptr_t *at, *piece_end, *end;
   uintptr_t color;
@@ -255,8 +258,8 @@ void obx_reserve(size_t words, obx_reserve_result *out)
     low = (uintptr_t *)Hp_val(caml_alloc_small(words - 1, Abstract_tag));
     high = low + words;
   } else {
-    /* The minor heap grows downwards. A collection moves the place: then what was reserved before is lost, and the rest is
-       taken from the emptied heap. */
+    /* The minor heap grows downwards. A collection moves the place: then what was reserved before is lost, and the rest
+       is taken from the emptied heap. */
     size_t pieces = (words + PIECE - 1) / PIECE, tries = 2 * pieces;
     low = high = NULL;
     while (tries-- > 0 && (size_t)(high - low) < pieces * PIECE) {
@@ -308,7 +311,7 @@ value obx_alloc_float(double x)
 
 value obx_atom(unsigned tag) { return Atom(tag); }
 
-/* --- calls ------------------------------------------------------------------------------------------------------------ */
+/* --- calls -------------------------------------------------------------------------------------------------------- */
 
 #if OCAML5 && defined(NATIVE_CODE)
 /* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. */
@@ -326,8 +329,14 @@ extern struct { value pad; } caml_exn_Stack_overflow;
 #endif
 
 value obx_call1(value closure, value a) { return no_room() ? STACK_OVERFLOW : caml_callback_exn(closure, a); }
-value obx_call2(value closure, value a, value b) { return no_room() ? STACK_OVERFLOW : caml_callback2_exn(closure, a, b); }
-value obx_call3(value closure, value a, value b, value c) { return no_room() ? STACK_OVERFLOW : caml_callback3_exn(closure, a, b, c); }
+value obx_call2(value closure, value a, value b)
+{
+  return no_room() ? STACK_OVERFLOW : caml_callback2_exn(closure, a, b);
+}
+value obx_call3(value closure, value a, value b, value c)
+{
+  return no_room() ? STACK_OVERFLOW : caml_callback3_exn(closure, a, b, c);
+}
 value obx_call_more(value closure, size_t count, value *arguments)
 {
   return no_room() ? STACK_OVERFLOW : caml_callbackN_exn(closure, (int)count, arguments);
@@ -340,10 +349,11 @@ value obx_named(char const *name)
   return place == NULL ? 0 : *place;
 }
 
-/* --- local roots ------------------------------------------------------------------------------------------------------ */
+/* --- local roots -------------------------------------------------------------------------------------------------- */
 
 /* As in frame.rs. */
-_Static_assert(sizeof(struct caml__roots_block) == 8 * sizeof(value) && offsetof(struct caml__roots_block, ntables) == sizeof(value) &&
+_Static_assert(sizeof(struct caml__roots_block) == 8 * sizeof(value) &&
+                 offsetof(struct caml__roots_block, ntables) == sizeof(value) &&
                  offsetof(struct caml__roots_block, nitems) == 2 * sizeof(value) &&
                  offsetof(struct caml__roots_block, tables) == 3 * sizeof(value),
                "the layout of local roots");
@@ -351,7 +361,7 @@ _Static_assert(sizeof(struct caml__roots_block) == 8 * sizeof(value) && offsetof
 /* Where the list of local roots of the thread that runs begins; the same word as long as this thread lives. */
 struct caml__roots_block **obx_local_roots(void) { return &Caml_state->local_roots; }
 
-/* --- values ----------------------------------------------------------------------------------------------------------- */
+/* --- values ------------------------------------------------------------------------------------------------------- */
 
 void obx_modify(value *field, value v) { caml_modify(field, v); }
 void obx_initialize(value *field, value v) { caml_initialize(field, v); }

@@ -2,8 +2,8 @@
 use crate::{glue, int, string_words, Bool, Float, Fun, Int, Nursery, Root, Str, Unit, Value, ValueCell};
 use alloc::sync::Arc;
 
-/// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a constant, or a Rust
-/// value, which is converted inside the call.
+/// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a
+/// constant, or a Rust value, which is converted inside the call.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to an OCaml function for an argument of type `{T}`",
     note = "pass a reference to a root, a slot or an immediate of that type, or a Rust value that is converted to it"
@@ -130,7 +130,8 @@ macro_rules! args {
                 let words = [$(self.$i.make(&nursery).raw()),+];
                 let closure = closure.get(&nursery).raw();
                 drop(nursery);
-                // SAFETY: by the caller. All were read after the last collection, and the runtime keeps them from here on.
+                // SAFETY: by the caller. All were read after the last collection, and the runtime keeps them from here
+                // on.
                 unsafe { glue::$call(closure, words) }
             }
         }

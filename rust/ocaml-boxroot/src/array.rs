@@ -17,8 +17,8 @@ impl<T> Value<'_, Array<T>> {
 }
 
 impl<T> ValueCell<Array<T>> {
-    /// Calls `f` for each element, until an error. The element is in a local root, so `f` may allocate, and assign the elements.
-    /// Floats in a flat array are boxed.
+    /// Calls `f` for each element, until an error. The element is in a local root, so `f` may allocate, and assign the
+    /// elements. Floats in a flat array are boxed.
     pub fn try_for_each<E>(
         &self,
         rt: &mut Runtime,
@@ -30,7 +30,8 @@ impl<T> ValueCell<Array<T>> {
             for i in 0..array.get(rt).len() {
                 let v = array.get(rt);
                 let place = if v.header().is_some_and(|(tag, _)| tag == DOUBLE_ARRAY) {
-                    // SAFETY: TYPED: T is Float then; a flat array has so many floats. Others may write them, whole words at a time.
+                    // SAFETY: TYPED: T is Float then; a flat array has so many floats. Others may write them, whole
+                    // words at a time.
                     unsafe {
                         let bits = (*(v.raw() as *const core::sync::atomic::AtomicU64).add(i))
                             .load(core::sync::atomic::Ordering::Relaxed);

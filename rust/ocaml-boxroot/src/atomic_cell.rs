@@ -3,8 +3,8 @@ use crate::{glue, Any, Atomic, Int, Runtime, Value};
 use core::marker::PhantomData;
 use core::sync::atomic::AtomicIsize;
 
-/// The field of an `Atomic.t`. All operations are sequentially consistent, as in OCaml. The reference ends with the next thing that
-/// needs `&mut Runtime`.
+/// The field of an `Atomic.t`. All operations are sequentially consistent, as in OCaml. The reference ends with the
+/// next thing that needs `&mut Runtime`.
 // FIELD as for MutCell; the field is the first of its block.
 #[repr(transparent)]
 pub struct AtomicCell<T = Any> {

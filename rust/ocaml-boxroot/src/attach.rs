@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 use crate::{defer, glue, AttachError, Runtime};
 
-/// Runs `f` with the lock of this thread's domain, waiting for it if need be. The thread is registered with OCaml meanwhile, if OCaml
-/// does not know it; it then belongs to the first domain.
+/// Runs `f` with the lock of this thread's domain, waiting for it if need be. The thread is registered with OCaml
+/// meanwhile, if OCaml does not know it; it then belongs to the first domain.
 ///
-/// Whether the lock is held already is asked of OCaml's runtime, so a nested call is an error wherever it is made: also in functions
-/// called by OCaml, and in finalisers.
+/// Whether the lock is held already is asked of OCaml's runtime, so a nested call is an error wherever it is made: also
+/// in functions called by OCaml, and in finalisers.
 pub fn attach<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
     with_lock(|rt| {
         defer::run(rt);

@@ -13,7 +13,8 @@ pub enum AttachError {
     ShutDown,
     /// Only the thread that started OCaml can use it: the program contains no systhreads (OCaml's `threads.posix`).
     NoThreads,
-    /// OCaml could not register this thread: memory is short, or the thread is in a blocking section that another library opened.
+    /// OCaml could not register this thread: memory is short, or the thread is in a blocking section that another
+    /// library opened.
     NotRegistered,
     /// No memory for roots.
     OutOfMemory,

@@ -9,12 +9,13 @@ struct Node {
     next: *mut Node,
 }
 
-// STACK: the nodes reachable from here are boxes that belong to the stack; nobody else has pointers to them. Whoever takes the whole
-// list owns it.
+// STACK: the nodes reachable from here are boxes that belong to the stack; nobody else has pointers to them. Whoever
+// takes the whole list owns it.
 static STACK: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 
-/// Runs `f` with the capability later: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or call from OCaml, on any thread.
-/// For destructors, which never have the capability. It takes no lock, and so may be called anywhere, also inside the collector.
+/// Runs `f` with the capability later: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or call from
+/// OCaml, on any thread. For destructors, which never have the capability. It takes no lock, and so may be called
+/// anywhere, also inside the collector.
 pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
     push(Box::into_raw(Box::new(Node { job: Box::new(f), next: null_mut() })));
 }

@@ -18,7 +18,9 @@ pub enum SpawnError {
 impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            SpawnError::NoDomains => f.write_str("no domains: OCaml 4, or the module Ocaml_boxroot_domains is not linked"),
+            SpawnError::NoDomains => {
+                f.write_str("no domains: OCaml 4, or the module Ocaml_boxroot_domains is not linked")
+            }
             SpawnError::Exception(error) => write!(f, "the domain could not be started: {error}"),
         }
     }
@@ -111,7 +113,8 @@ impl Runtime {
         let Some(spawn) = self.named("ocaml_boxroot.spawn_domain") else { return Err(SpawnError::NoDomains) };
         // SAFETY: Ocaml_boxroot_domains registers it with this type.
         let spawn = unsafe { spawn.cast::<Fun<(Int,), Any>>() }.root(self);
-        let packet = Arc::new(Packet { closure: Mutex::new(Some(Box::new(f) as Closure<R>)), result: Mutex::new(None) });
+        let packet =
+            Arc::new(Packet { closure: Mutex::new(Some(Box::new(f) as Closure<R>)), result: Mutex::new(None) });
         let parcel: Parcel = Box::new(packet.clone());
         let address = Box::into_raw(parcel);
         // SAFETY: an immediate, since the box is aligned.

@@ -4,8 +4,8 @@ use crate::{defer, glue, Runtime};
 /// Runs `f` in a function that OCaml calls: for the wrappers of exported functions.
 ///
 /// # Safety
-/// This thread holds the domain lock and has no usable `Runtime`, which is the case when OCaml code has just called a foreign function.
-/// The caller lets no panic unwind into OCaml.
+/// This thread holds the domain lock and has no usable `Runtime`, which is the case when OCaml code has just called a
+/// foreign function. The caller lets no panic unwind into OCaml.
 #[inline]
 pub unsafe fn enter<R>(f: impl for<'x> FnOnce(&'x mut Runtime) -> R) -> R {
     // SAFETY: by the caller (LOCK): a Runtime further up the stack is borrowed by the call into OCaml.

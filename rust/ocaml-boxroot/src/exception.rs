@@ -3,8 +3,8 @@ use crate::{glue, Exn, Fresh, Kind, Root, Runtime, Value};
 use alloc::string::String;
 use core::fmt;
 
-/// An OCaml exception. It owns a root, so that `?` borrows nothing: a borrowed one would not pass the borrow checker in front of another
-/// call. `None` inside when memory was too short for the root.
+/// An OCaml exception. It owns a root, so that `?` borrows nothing: a borrowed one would not pass the borrow checker in
+/// front of another call. `None` inside when memory was too short for the root.
 pub struct Exception {
     root: Option<Root<Exn>>,
 }
@@ -61,8 +61,8 @@ impl Exception {
         self.name(rt) == Some(name.as_bytes())
     }
 
-    /// What OCaml prints for an uncaught exception without a printer of its own: the constructor, and arguments that are integers or
-    /// strings.
+    /// What OCaml prints for an uncaught exception without a printer of its own: the constructor, and arguments that
+    /// are integers or strings.
     pub fn text(&self, rt: &Runtime) -> String {
         let (Some(exn), Some(name)) = (self.value(rt), self.name(rt)) else { return "Out_of_memory".into() };
         let mut text = String::from_utf8_lossy(name).into_owned();
@@ -93,8 +93,8 @@ impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // SAFETY: the function needs nothing.
         let text = if unsafe { glue::obx_lock_held() } {
-            // SAFETY: the lock is held. Whoever has the Runtime is not here, and is not disturbed by reading the heap: nothing is
-            // collected, and nothing that borrows from this Runtime survives the call (LOCK, for reading).
+            // SAFETY: the lock is held. Whoever has the Runtime is not here, and is not disturbed by reading the heap:
+            // nothing is collected, and nothing that borrows from this Runtime survives the call (LOCK, for reading).
             unsafe { crate::entry::with_lock_held(|rt| self.text(rt)) }
         } else {
             crate::attach::with_lock(|rt| self.text(rt)).ok()

@@ -4,8 +4,8 @@ use crate::{Any, Runtime, Slot, ValueCell};
 use core::ptr::null_mut;
 
 /// A block in the runtime's list of local roots.
-// LINKED: from `link` to `drop` the block is in the list, in front of those that were linked before, and points to cells that hold
-// values. Frames end in the reverse order, since each lasts as long as a call of `frame`.
+// LINKED: from `link` to `drop` the block is in the list, in front of those that were linked before, and points to
+// cells that hold values. Frames end in the reverse order, since each lasts as long as a call of `frame`.
 struct Frame<const N: usize> {
     block: RootsBlock,
     list: *mut *mut RootsBlock,
@@ -13,7 +13,8 @@ struct Frame<const N: usize> {
 }
 
 impl Runtime {
-    /// Runs `f` with `N` local roots on the stack. The slots cannot leave `f`, and end with it, also by a panic or an early return.
+    /// Runs `f` with `N` local roots on the stack. The slots cannot leave `f`, and end with it, also by a panic or an
+    /// early return.
     ///
     /// What `f` returns may borrow the runtime, so a value made last needs no root:
     ///
@@ -28,7 +29,10 @@ impl Runtime {
     /// }
     /// ```
     #[inline]
-    pub fn frame<'a, const N: usize, R>(&'a mut self, f: impl for<'f> FnOnce(&'a mut Runtime, [Slot<'f>; N]) -> R) -> R {
+    pub fn frame<'a, const N: usize, R>(
+        &'a mut self,
+        f: impl for<'f> FnOnce(&'a mut Runtime, [Slot<'f>; N]) -> R,
+    ) -> R {
         let mut frame = Frame {
             block: RootsBlock { next: null_mut(), tables: 1, items: N as isize, table: [null_mut(); 5] },
             list: null_mut(),
@@ -46,8 +50,8 @@ impl Runtime {
         let mut i = 0;
         let slots = [(); N].map(|()| {
             i += 1;
-            // SAFETY: the cells last as long as 'f, which ends with this call of `f`; each becomes one slot. All access is by
-            // pointers that come from one raw pointer, as the collector writes too.
+            // SAFETY: the cells last as long as 'f, which ends with this call of `f`; each becomes one slot. All access
+            // is by pointers that come from one raw pointer, as the collector writes too.
             Slot::new(unsafe { &*(&raw const (*unlink.0).cells).cast::<ValueCell<Any>>().add(i - 1) })
         });
         f(self, slots)

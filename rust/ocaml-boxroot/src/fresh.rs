@@ -4,9 +4,10 @@ use core::ops::Deref;
 
 /// A value just made, with the `&mut Runtime` that made it.
 ///
-/// As long as you keep it, [`rt`](Fresh::rt) gives read access, and nothing can be collected. Taking the capability back, by
-/// [`root_rt`](Fresh::root_rt), [`discard`](Fresh::discard) or dropping it, ends every view of the value. So one branch can return
-/// the value without a root while the other goes on allocating, and a caller pays for a root only where it keeps the value.
+/// As long as you keep it, [`rt`](Fresh::rt) gives read access, and nothing can be collected. Taking the capability
+/// back, by [`root_rt`](Fresh::root_rt), [`discard`](Fresh::discard) or dropping it, ends every view of the value. So
+/// one branch can return the value without a root while the other goes on allocating, and a caller pays for a root only
+/// where it keeps the value.
 // OWNER: it holds the only usable reference to the Runtime, so the value stays valid until it is taken apart.
 pub struct Fresh<'a, T = Any> {
     rt: &'a mut Runtime,
@@ -72,8 +73,8 @@ impl<'a, T> Fresh<'a, T> {
         Root::try_new(self.rt, self.value())
     }
 
-    /// A root that holds the value, and the capability for as long as it was lent: for code that returns the value in one branch
-    /// and goes on in another. Panics when memory is short.
+    /// A root that holds the value, and the capability for as long as it was lent: for code that returns the value in
+    /// one branch and goes on in another. Panics when memory is short.
     #[inline]
     pub fn root_rt(self) -> (Root<T>, &'a mut Runtime) {
         (Root::new(self.rt, self.value()), self.rt)

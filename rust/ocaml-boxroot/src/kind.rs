@@ -157,7 +157,8 @@ impl<'a> Value<'a, Any> {
         }
     }
 
-    /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read one by one.
+    /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read one
+    /// by one.
     pub(crate) fn copy_bytes(self) -> alloc::vec::Vec<u8> {
         let Kind::String { len } = self.kind() else { return alloc::vec::Vec::new() };
         let start = self.raw() as *const core::sync::atomic::AtomicU8;

@@ -3,26 +3,27 @@
 //!
 //! | type | meaning |
 //! |---|---|
-//! | [`Runtime`] | this thread holds the domain lock. `&Runtime`: may read; `&mut Runtime`: may allocate, call OCaml, collect, release the lock |
+//! | [`Runtime`] | the domain lock is held. `&Runtime`: may read; `&mut Runtime`: may allocate, call OCaml, release the lock |
 //! | [`Value`] | a value that nothing keeps alive but the absence of a collection; one word, `Copy` |
 //! | [`ValueRef`] | a place that holds a value, however it is kept alive; one word; read with `&Runtime` |
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
 //! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
 //!
-//! Functions come in three kinds. Without a runtime they work on the values they are given. With `&Runtime` they read places. With
-//! `&mut Runtime` they may run the collector, and so take [`ValueRef`]s: `&root`, `&immediate`, an argument or a local slot all pass;
-//! a value that a collection would invalidate does not compile.
+//! Functions come in three kinds. Without a runtime they work on the values they are given. With `&Runtime` they read
+//! places. With `&mut Runtime` they may run the collector, and so take [`ValueRef`]s: `&root`, `&immediate`, an
+//! argument or a local slot all pass; a value that a collection would invalidate does not compile.
 //!
 //! ```
 //! use ocaml_boxroot::*;
-//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Int,), Int>>, x: ValueRef<'_, Int>) -> Result<Fresh<'a, Int>, Exception> {
+//! type Step = Fun<(Int,), Int>;
+//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<Step>, x: ValueRef<Int>) -> Result<Fresh<'a, Int>, Exception> {
 //!     let y = f.call(rt, (x,))?.root();
 //!     f.call(rt, (&y,))
 //! }
 //! ```
 //!
-//! In this crate's documents, "the domain lock" is the lock a thread holds while it runs OCaml code or foreign code called from it,
-//! outside blocking sections ("runtime lock" in OCaml 4.14).
+//! In this crate's documents, "the domain lock" is the lock a thread holds while it runs OCaml code or foreign code
+//! called from it, outside blocking sections ("runtime lock" in OCaml 4.14).
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_op_in_unsafe_fn, missing_docs)]
 #![warn(clippy::undocumented_unsafe_blocks)]

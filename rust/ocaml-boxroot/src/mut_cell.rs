@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicIsize, Ordering::Acquire};
 
 /// A mutable field of a block in OCaml's heap. The reference ends with the next thing that needs `&mut Runtime`.
 ///
-/// `get` is an acquire load, so that what another domain wrote before it published the value is seen; `set` is OCaml's own
-/// assignment, which publishes by a release.
-// FIELD: the reference points to a field of a block that is valid as long as the reference, which is a kind of Value; the field's values
-// have the type that T describes. Having one means to hold the lock.
+/// `get` is an acquire load, so that what another domain wrote before it published the value is seen; `set` is OCaml's
+/// own assignment, which publishes by a release.
+// FIELD: the reference points to a field of a block that is valid as long as the reference, which is a kind of Value;
+// the field's values have the type that T describes. Having one means to hold the lock.
 #[repr(transparent)]
 pub struct MutCell<T = Any> {
     word: AtomicIsize,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 use crate::glue::{self, Reserve, PIECE};
 use crate::kind::{ABSTRACT, DOUBLE, FIRST_SPECIAL_TAG, NO_SCAN, STRING};
-use crate::{int, AllocError, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value, ValueUnshared};
+use crate::{
+    int, AllocError, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value, ValueUnshared,
+};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -9,8 +11,9 @@ use core::ptr::null_mut;
 
 /// A scope without collections, see [`Runtime::build`]. It derefs to [`Runtime`], for reading roots.
 // QUIET: while it exists, nobody can use the Runtime for writing, so no collection happens.
-// CARVED: the words from `at` to `piece_end` are ours, in the minor heap, inside one block for the runtime; all other words from
-// there to `end` are whole such blocks, of PIECE words. All that was carved are complete blocks. Dropping it fills the rest.
+// CARVED: the words from `at` to `piece_end` are ours, in the minor heap, inside one block for the runtime; all other
+// words from there to `end` are whole such blocks, of PIECE words. All that was carved are complete blocks. Dropping it
+// fills the rest.
 pub struct Nursery {
     at: Cell<*mut usize>,
     piece_end: Cell<*mut usize>,
@@ -31,11 +34,16 @@ pub const fn string_words(bytes: usize) -> usize {
 }
 
 impl Runtime {
-    /// Builds a value from any number of blocks, all alive at once and none rooted, since no collection can happen inside `f`.
+    /// Builds a value from any number of blocks, all alive at once and none rooted, since no collection can happen
+    /// inside `f`.
     ///
-    /// `words` is how much the blocks take, headers included ([`block_words`], [`string_words`]): so much is reserved in the minor
-    /// heap. What exceeds it is allocated in the major heap, so a wrong estimate costs time only.
-    pub fn build<'a, T>(&'a mut self, words: usize, f: impl for<'n> FnOnce(&'n Nursery) -> Value<'n, T>) -> Fresh<'a, T> {
+    /// `words` is how much the blocks take, headers included ([`block_words`], [`string_words`]): so much is reserved
+    /// in the minor heap. What exceeds it is allocated in the major heap, so a wrong estimate costs time only.
+    pub fn build<'a, T>(
+        &'a mut self,
+        words: usize,
+        f: impl for<'n> FnOnce(&'n Nursery) -> Value<'n, T>,
+    ) -> Fresh<'a, T> {
         let nursery = Nursery::new(self, words);
         let raw = f(&nursery).raw();
         drop(nursery);
@@ -65,8 +73,8 @@ pub(crate) struct Block {
 }
 
 impl Nursery {
-    /// The caller does not use `rt` for writing while the nursery exists, except through it: not expressed by a lifetime, so that the
-    /// callers of this module can take `rt` back after dropping it.
+    /// The caller does not use `rt` for writing while the nursery exists, except through it: not expressed by a
+    /// lifetime, so that the callers of this module can take `rt` back after dropping it.
     #[inline]
     pub(crate) fn new(rt: &mut Runtime, words: usize) -> Nursery {
         let mut r = Reserve { at: null_mut(), piece_end: null_mut(), end: null_mut(), color: 0 };
@@ -74,7 +82,14 @@ impl Nursery {
             // SAFETY: LOCK.
             unsafe { glue::obx_reserve(words, &mut r) };
         }
-        Nursery { at: Cell::new(r.at), piece_end: Cell::new(r.piece_end), end: r.end, color: r.color, rt, _local: PhantomData }
+        Nursery {
+            at: Cell::new(r.at),
+            piece_end: Cell::new(r.piece_end),
+            end: r.end,
+            color: r.color,
+            rt,
+            _local: PhantomData,
+        }
     }
 
     /// A block of `size` fields that hold nothing yet. `size` > 0.
@@ -165,7 +180,8 @@ impl Nursery {
         let bytes = s.as_ref();
         let words = bytes.len() / 8 + 1;
         let block = self.alloc(words, STRING)?;
-        // SAFETY: a new block of so many words; complete afterwards: the last byte says how many of the last word do not count.
+        // SAFETY: a new block of so many words; complete afterwards: the last byte says how many of the last word do
+        // not count.
         unsafe {
             block.fields.add(words - 1).write(0);
             let start = block.fields.cast::<u8>();
@@ -225,7 +241,8 @@ impl Nursery {
         self.filled(0, [v.raw()])
     }
 
-    /// A block to be filled step by step, whose fields are units at first. Refuses tags with a meaning of their own, and no fields.
+    /// A block to be filled step by step, whose fields are units at first. Refuses tags with a meaning of their own,
+    /// and no fields.
     pub fn unshared(&self, tag: u8, size: usize) -> Result<ValueUnshared<'_>, ShapeError> {
         if tag >= FIRST_SPECIAL_TAG {
             return Err(ShapeError::Tag(tag));
@@ -252,7 +269,8 @@ impl Block {
     /// The field was not set before; `v` is a live value.
     #[inline]
     unsafe fn init(self, i: usize, v: isize) {
-        // SAFETY: by the caller. The collector need not know of fields in the minor heap; of others caml_initialize tells it.
+        // SAFETY: by the caller. The collector need not know of fields in the minor heap; of others caml_initialize
+        // tells it.
         unsafe {
             let field = self.fields.add(i);
             if self.young {

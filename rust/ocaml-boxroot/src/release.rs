@@ -2,8 +2,8 @@
 use crate::{glue, Runtime};
 
 impl Runtime {
-    /// Runs `f` with the lock released, so that other threads of this domain can run OCaml, and other domains need not wait for this one
-    /// to collect. The lock is taken again afterwards, also when `f` panics.
+    /// Runs `f` with the lock released, so that other threads of this domain can run OCaml, and other domains need not
+    /// wait for this one to collect. The lock is taken again afterwards, also when `f` panics.
     pub fn release<R>(&mut self, f: impl FnOnce() -> R) -> R {
         struct Reacquire(core::ffi::c_int);
         impl Drop for Reacquire {
@@ -12,7 +12,8 @@ impl Runtime {
                 unsafe { glue::obx_reacquire(self.0) }
             }
         }
-        // SAFETY: LOCK. The Runtime cannot be used meanwhile, as it is borrowed; any values that borrow from it ended before.
+        // SAFETY: LOCK. The Runtime cannot be used meanwhile, as it is borrowed; any values that borrow from it ended
+        // before.
         let _reacquire = Reacquire(unsafe { glue::obx_release() });
         f()
     }

@@ -7,9 +7,9 @@ use ocaml_boxroot_sys::{self as sys, BoxRoot};
 
 /// A value that Rust keeps alive. Pointer-sized, with a niche; `Send + Sync` for every `T`.
 ///
-/// It may be dropped anywhere: on another domain, in a thread that OCaml does not know, without the lock, during a panic, in a
-/// finaliser inside the collector, in a thread-local's destructor, after its domain's end, after shutdown. There is no `Clone`, since
-/// another root needs the lock: see [`dup`](Root::dup), or share one in an `Arc`.
+/// It may be dropped anywhere: on another domain, in a thread that OCaml does not know, without the lock, during a
+/// panic, in a finaliser inside the collector, in a thread-local's destructor, after its domain's end, after shutdown.
+/// There is no `Clone`, since another root needs the lock: see [`dup`](Root::dup), or share one in an `Arc`.
 ///
 /// Passed by reference it is a [`ValueRef`](crate::ValueRef): `&root`.
 // OWNED: the root is live, nobody else deletes or modifies it, and it holds a value of the type that T describes.
@@ -19,8 +19,8 @@ pub struct Root<T = Any> {
     _marker: PhantomData<fn() -> T>,
 }
 
-// SAFETY: all that can be done without a Runtime is to drop it, which any thread may do (boxroot_delete), and to name the place.
-// Reading needs a Runtime, so the lock; modifying needs that and an exclusive borrow.
+// SAFETY: all that can be done without a Runtime is to drop it, which any thread may do (boxroot_delete), and to name
+// the place. Reading needs a Runtime, so the lock; modifying needs that and an exclusive borrow.
 unsafe impl<T> Send for Root<T> {}
 // SAFETY: as for Send.
 unsafe impl<T> Sync for Root<T> {}
@@ -51,7 +51,8 @@ impl<T> Root<T> {
         Root::new(rt, self.get(rt))
     }
 
-    /// Makes this root hold the value just made, instead of a new root: for output parameters and loops. Panics when memory is short.
+    /// Makes this root hold the value just made, instead of a new root: for output parameters and loops. Panics when
+    /// memory is short.
     #[inline]
     pub fn set(&mut self, v: Fresh<'_, T>) -> &ValueCell<T> {
         self.assign(v.rt(), v.value());
@@ -119,7 +120,8 @@ impl<T> Deref for Root<T> {
     type Target = ValueCell<T>;
     #[inline]
     fn deref(&self) -> &ValueCell<T> {
-        // SAFETY: OWNED: the cell lives, and only the collector writes it, as long as self is borrowed. Both are one word.
+        // SAFETY: OWNED: the cell lives, and only the collector writes it, as long as self is borrowed. Both are one
+        // word.
         unsafe { &*sys::boxroot_get_ref(self.root).cast() }
     }
 }

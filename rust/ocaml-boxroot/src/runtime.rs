@@ -6,10 +6,12 @@ use ocaml_boxroot_sys::BoxrootDomain;
 
 /// The proof that this thread holds the domain lock, seen only by reference, in closures and exported functions.
 ///
-/// `&Runtime` allows reading the heap. `&mut Runtime` also allows what may run the collector: allocating, calling OCaml,
-/// releasing the lock. At most one is usable on a thread at any time. It is neither `Send` nor `Sync`, and never owned.
-// LOCK: a reference to a Runtime points to the record, in the C library, of the domain whose lock this thread holds, for as long as
-// the reference is usable. So creating a root through it looks nothing up. The type is empty, so nothing is read through it here.
+/// `&Runtime` allows reading the heap. `&mut Runtime` also allows what may run the collector: allocating, calling
+/// OCaml, releasing the lock. At most one is usable on a thread at any time. It is neither `Send` nor `Sync`, and never
+/// owned.
+// LOCK: a reference to a Runtime points to the record, in the C library, of the domain whose lock this thread holds,
+// for as long as the reference is usable. So creating a root through it looks nothing up. The type is empty, so nothing
+// is read through it here.
 #[repr(C)]
 pub struct Runtime {
     _record: [u8; 0],
@@ -18,7 +20,8 @@ pub struct Runtime {
 
 impl Runtime {
     /// # Safety
-    /// This thread holds the lock of the domain whose record this is for all of `'a`, and no other `Runtime` is usable on it.
+    /// This thread holds the lock of the domain whose record this is for all of `'a`, and no other `Runtime` is usable
+    /// on it.
     #[inline]
     pub(crate) unsafe fn at<'a>(record: NonNull<c_void>) -> &'a mut Runtime {
         // SAFETY: the type is empty, so any address will do; the caller establishes LOCK.

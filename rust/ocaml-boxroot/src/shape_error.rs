@@ -14,8 +14,8 @@ pub enum ShapeError {
         /// The number of fields.
         len: usize,
     },
-    /// The words of a block with this tag are not values: closures and infix pointers (code), continuations (stacks), strings, floats,
-    /// custom and abstract blocks, lazy values that are being forced.
+    /// The words of a block with this tag are not values: closures and infix pointers (code), continuations (stacks),
+    /// strings, floats, custom and abstract blocks, lazy values that are being forced.
     Opaque(u8),
     /// Blocks with this tag cannot be made from fields.
     Tag(u8),

@@ -73,7 +73,8 @@ pub struct Ocaml {
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts OCaml in a Rust program: initialises the OCaml modules that it contains. The lock is not held afterwards: see [`attach`].
+/// Starts OCaml in a Rust program: initialises the OCaml modules that it contains. The lock is not held afterwards: see
+/// [`attach`].
 pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     let arguments: Vec<OsString> =
         if options.arguments.is_empty() { std::env::args_os().collect() } else { options.arguments.clone() };
@@ -90,8 +91,8 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     let result = unsafe { caml_startup_exn(pointers.leak().as_ptr()) };
     // SAFETY: this thread holds the lock since, and there is no Runtime.
     let outcome = unsafe {
-        let outcome =
-            glue::obx_started().then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.text(rt))));
+        let outcome = glue::obx_started()
+            .then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.text(rt))));
         glue::obx_release();
         outcome
     };
@@ -109,8 +110,8 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
 impl Ocaml {
     /// Closes the door ([`attach`] fails from now on) and runs the functions registered with `at_exit`.
     ///
-    /// Nothing is freed: roots may be dropped later, and what borrows from a value that a root keeps stays valid. (OCaml's own
-    /// `caml_shutdown` finalises the heap.)
+    /// Nothing is freed: roots may be dropped later, and what borrows from a value that a root keeps stays valid.
+    /// (OCaml's own `caml_shutdown` finalises the heap.)
     pub fn shutdown(self) -> Result<(), ShutdownError> {
         attach(|rt| {
             // SAFETY: the function needs nothing.

@@ -8,7 +8,8 @@ impl<'a> Value<'a, Str> {
         let (_, words) = self.header().unwrap_or((0, 0));
         let size = words * 8;
         let start = self.raw() as *const u8;
-        // SAFETY: TYPED: a string, whose last byte says how many of the last word do not count. Strings never change, and LIVE.
+        // SAFETY: TYPED: a string, whose last byte says how many of the last word do not count. Strings never change,
+        // and LIVE.
         unsafe { core::slice::from_raw_parts(start, size - 1 - usize::from(*start.add(size - 1))) }
     }
 

@@ -7,8 +7,9 @@ use core::ops::Deref;
 /// representation as C's `value`. `Value<'static>` is an immediate, or static data that never changes.
 ///
 /// `T` describes the OCaml type; [`Any`] is unknown, and every access is checked.
-// LIVE: during 'a the value is valid, and so is all that can be reached from it. Either it is an immediate or static and constant,
-// or 'a is part of a shared borrow of the thread's Runtime, or of a Fresh that owns it, so that no collection happens in 'a.
+// LIVE: during 'a the value is valid, and so is all that can be reached from it. Either it is an immediate or static
+// and constant, or 'a is part of a shared borrow of the thread's Runtime, or of a Fresh that owns it, so that no
+// collection happens in 'a.
 // TYPED: if T is not Any, the value has the type that T describes.
 #[repr(transparent)]
 pub struct Value<'a, T = Any> {
@@ -72,8 +73,8 @@ impl<T> Deref for Value<'_, T> {
     type Target = ValueCell<T>;
     #[inline]
     fn deref(&self) -> &ValueCell<T> {
-        // SAFETY: the same representation; PLACE holds as long as this variable is borrowed, since 'a is longer. Nobody ever
-        // writes through a ValueCell.
+        // SAFETY: the same representation; PLACE holds as long as this variable is borrowed, since 'a is longer. Nobody
+        // ever writes through a ValueCell.
         unsafe { &*core::ptr::from_ref(self).cast() }
     }
 }

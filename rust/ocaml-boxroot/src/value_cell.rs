@@ -3,10 +3,11 @@ use crate::{Any, Runtime, Value};
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicIsize, Ordering::Relaxed};
 
-/// A place that holds a value, however the value is kept alive: a root, a local slot, an argument, a field of a block, a variable
-/// with an immediate. Always behind a reference, see [`ValueRef`].
-// PLACE: as long as the reference to it may be used by somebody who has a Runtime, the cell holds a value that is valid then, of the
-// type that T describes. Others may write it meanwhile, whole words at a time: the collector, and mutators on other domains.
+/// A place that holds a value, however the value is kept alive: a root, a local slot, an argument, a field of a block,
+/// a variable with an immediate. Always behind a reference, see [`ValueRef`].
+// PLACE: as long as the reference to it may be used by somebody who has a Runtime, the cell holds a value that is valid
+// then, of the type that T describes. Others may write it meanwhile, whole words at a time: the collector, and mutators
+// on other domains.
 #[repr(transparent)]
 pub struct ValueCell<T = Any> {
     word: AtomicIsize,
@@ -14,7 +15,8 @@ pub struct ValueCell<T = Any> {
     _local: PhantomData<*mut ()>,
 }
 
-/// A value by reference: `&root`, `&immediate`, `&value`, a field, an argument and a local slot all pass as one, by deref coercion.
+/// A value by reference: `&root`, `&immediate`, `&value`, a field, an argument and a local slot all pass as one, by
+/// deref coercion.
 pub type ValueRef<'a, T = Any> = &'a ValueCell<T>;
 
 impl<T> ValueCell<T> {

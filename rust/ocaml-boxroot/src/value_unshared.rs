@@ -2,9 +2,10 @@
 use crate::{glue, Any, Value};
 use core::marker::PhantomData;
 
-/// A block under construction: nobody else can read it. It is linear, and complete at any time: fields that were not set
-/// hold units. [`share`](ValueUnshared::share) makes it a value.
-// UNSHARED: the block is new and scanned, of `len` fields that are valid values; no other reference to it exists; 'n as in Nursery.
+/// A block under construction: nobody else can read it. It is linear, and complete at any time: fields that were not
+/// set hold units. [`share`](ValueUnshared::share) makes it a value.
+// UNSHARED: the block is new and scanned, of `len` fields that are valid values; no other reference to it exists; 'n as
+// in Nursery.
 #[must_use = "a block that is not shared is lost"]
 pub struct ValueUnshared<'n> {
     fields: *mut isize,

@@ -55,7 +55,8 @@ impl Runtime {
                 // SAFETY: this thread released the lock (in `release`), and is to come back.
                 unsafe { glue::obx_reacquire(glue::HELD) };
                 let _release = ReleaseAgain;
-                // SAFETY: the lock of the same domain, until the end of `f`; the other Runtime is borrowed by `release` (LOCK).
+                // SAFETY: the lock of the same domain, until the end of `f`; the other Runtime is borrowed by `release`
+                // (LOCK).
                 f(unsafe { Runtime::at(record) })
             })
         })

@@ -6,7 +6,11 @@ use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::error::Error;
 
-fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Int,), Int>>, x: ValueRef<'_, Int>) -> Result<Fresh<'a, Int>, Exception> {
+fn twice<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Fun<(Int,), Int>>,
+    x: ValueRef<'_, Int>,
+) -> Result<Fresh<'a, Int>, Exception> {
     let y = f.call(rt, (x,))?.root();
     f.call(rt, (&y,))
 }

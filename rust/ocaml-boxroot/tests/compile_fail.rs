@@ -4,14 +4,16 @@
 //! The files in compile_fail/ hold cases, each in a section:
 //!
 //! ```text
-//! //# NAME CODE[+CODE] [TEXT]   the error codes (`-`: an error without one), and a part of the message where the message is ours
+//! //# NAME CODE[+CODE] [TEXT]   the error codes (`-`: an error without one), and a part of the message
+//!                               where the message is ours
 //! …
 //!     line                  //~ this line is in the failing program only
 //!     //+ line              this line is in the twin only
 //! ```
 //!
-//! Before each section stands what all programs have: `#![forbid(unsafe_code)]`, and the crate's names. Every error of the program must have
-//! one of the codes, and every code must be there. All failing programs and one program with all twins are compiled by one run of cargo.
+//! Before each section stands what all programs have: `#![forbid(unsafe_code)]`, and the crate's names. Every error of
+//! the program must have one of the codes, and every code must be there. All failing programs and one program with all
+//! twins are compiled by one run of cargo.
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,14 +82,16 @@ fn check(project: &Path, cases: &[Case]) -> BTreeMap<String, Vec<(String, String
     let _ = fs::remove_dir_all(project.join("src"));
     fs::create_dir_all(&bin).unwrap();
     let manifest = format!(
-        "[package]\nname = \"compile-fail\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[dependencies]\nocaml-boxroot = {{ path = {:?}, features = [\"start\"] }}\n[workspace]\n",
+        "[package]\nname = \"compile-fail\"\nversion = \"0.0.0\"\nedition = \"2021\"\n[dependencies]\n\
+         ocaml-boxroot = {{ path = {:?}, features = [\"start\"] }}\n[workspace]\n",
         crate_folder
     );
     fs::write(project.join("Cargo.toml"), manifest).unwrap();
     fs::copy(crate_folder.join("../Cargo.lock"), project.join("Cargo.lock")).unwrap();
     let mut twins = HEAD.to_owned();
     for case in cases {
-        fs::write(bin.join(format!("{}.rs", case.name)), format!("{HEAD}{NAMES}{}\nfn main() {{}}\n", case.fails)).unwrap();
+        fs::write(bin.join(format!("{}.rs", case.name)), format!("{HEAD}{NAMES}{}\nfn main() {{}}\n", case.fails))
+            .unwrap();
         writeln!(twins, "mod {} {{\n{NAMES}{}\n}}", case.name, case.twin).unwrap();
     }
     fs::write(bin.join("twins.rs"), twins + "fn main() {}\n").unwrap();

@@ -2,7 +2,6 @@
 //! Builds while OCaml's memory profiler follows every block. A process of its own, since it slows everything down.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 
 #[test]

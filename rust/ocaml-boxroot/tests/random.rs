@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Random programs over roots, frames, builds, calls, releases and panics, against a model. `SEED=N` repeats one, `ROUNDS=N` says how many.
+//! Random programs over roots, frames, builds, calls, releases and panics, against a model. `SEED=N` repeats one,
+//! `ROUNDS=N` says how many.
 #![forbid(unsafe_code)]
 
 use ocaml_boxroot::*;
@@ -34,7 +35,12 @@ fn check(rt: &Runtime, list: ValueRef<'_, Entry>, model: &Model) {
     assert!(rest.uncons().is_none());
 }
 
-fn build<'a>(rt: &'a mut Runtime, mix: &mut Mix, model: &mut Model, tail: Option<ValueRef<'_, Entry>>) -> Fresh<'a, Entry> {
+fn build<'a>(
+    rt: &'a mut Runtime,
+    mix: &mut Mix,
+    model: &mut Model,
+    tail: Option<ValueRef<'_, Entry>>,
+) -> Fresh<'a, Entry> {
     let new: Model = (0..mix.below(30)).map(|_| mix.below(10_000) as i32).collect();
     let words = mix.below(3) * mix.below(400);
     model.splice(0..0, new.iter().copied());
@@ -173,7 +179,8 @@ fn random_programs() {
     if let Some(seed) = number("SEED") {
         return run(seed);
     }
-    let first = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_007;
+    let first =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_007;
     let failed = Arc::new(Mutex::new(Vec::new()));
     let threads: Vec<_> = (0..3)
         .map(|t| {

@@ -38,7 +38,8 @@ fn panics_restore_everything() {
             assert!(caught.is_err());
             rt.minor_gc();
             assert_eq!(kept.get(rt).to_str(), Ok("kept"));
-            let caught = catch_unwind(AssertUnwindSafe(|| rt.release(|| attach(|_| std::panic::resume_unwind(Box::new(3))))));
+            let caught =
+                catch_unwind(AssertUnwindSafe(|| rt.release(|| attach(|_| std::panic::resume_unwind(Box::new(3))))));
             assert!(caught.is_err());
             rt.minor_gc();
         });
@@ -47,7 +48,8 @@ fn panics_restore_everything() {
 
 #[test]
 fn threads_share_roots() {
-    let roots: Arc<Vec<Root<Str>>> = Arc::new(attached(|rt| (0..100).map(|i| rt.string(i.to_string()).root()).collect()));
+    let roots: Arc<Vec<Root<Str>>> =
+        Arc::new(attached(|rt| (0..100).map(|i| rt.string(i.to_string()).root()).collect()));
     let threads: Vec<_> = (0..4)
         .map(|t| {
             let roots = roots.clone();

@@ -145,7 +145,10 @@ fn built_values() {
             for words in [0, 1, 2, 8, 256, 257, 258, 513, 514, 2000, 8 * count as usize, 100_000] {
                 let list = rt.build(words, |n| assoc(n, count)).root();
                 rt.minor_gc();
-                assert!(is_list.call(rt, (&list, count)).unwrap().value().to_bool(), "{count} elements in {words} words");
+                assert!(
+                    is_list.call(rt, (&list, count)).unwrap().value().to_bool(),
+                    "{count} elements in {words} words"
+                );
             }
         }
         rt.full_major().unwrap();
@@ -255,7 +258,10 @@ fn lists_and_arrays() {
         .unwrap();
         assert_eq!(i, 1000);
         assert_eq!(list.get(rt).iter().map(|s| s.as_bytes().len()).sum::<usize>(), 10 + 180 + 2700);
-        assert_eq!(list.try_for_each(rt, |rt, _| Err(rt.string("stop").root())).unwrap_err().get(rt).to_str(), Ok("stop"));
+        assert_eq!(
+            list.try_for_each(rt, |rt, _| Err(rt.string("stop").root())).unwrap_err().get(rt).to_str(),
+            Ok("stop")
+        );
 
         let strings = ocaml::strings(rt).call(rt, (300,)).unwrap().root();
         let mut i = 0;

@@ -2,7 +2,6 @@
 //! OCaml's stack has no room left when Rust calls OCaml. A process of its own, since it makes the stack small.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

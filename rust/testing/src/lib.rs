@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! An OCaml program, started once, and typed access to what it registers: what a generator would write for the tests, which forbid
-//! unsafe code.
+//! An OCaml program, started once, and typed access to what it registers: what a generator would write for the tests,
+//! which forbid unsafe code.
 
 use ocaml_boxroot::*;
 use std::collections::HashMap;
