@@ -22,8 +22,11 @@ def _cases(config: pytest.Config) -> list[object]:
     everything = config.getoption("everything")
     for number, runtime in enumerate(_runtimes(config)):
         cases = torture.random_cases(runtime, matrix.seed() + 10 * number, 5 if everything else 1)
-        if everything or runtime.flavour == "release":
-            cases += torture.recycle_cases(runtime)
+        recycle = torture.recycle_cases(runtime)
+        if runtime.flavour == "release" or config.getoption("full"):
+            cases += recycle
+        elif everything:  # a minute each with the debug runtime
+            cases += [case for case in recycle if case.name in ("torture/recycle-mmap", "torture/recycle-met-beside")]
         if everything and runtime.flavour == "release":
             try:
                 cases += torture.scenario_cases(runtime)
