@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from testing import crate, matrix
 from testing.compilers import Compiler
 from testing.crate import Shop
