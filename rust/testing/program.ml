@@ -45,7 +45,8 @@ let () =
   r "memprof" (fun rate ->
       let keep _ = Some () in
       let tracker =
-        { Gc.Memprof.alloc_minor = keep; alloc_major = keep; promote = keep; dealloc_minor = ignore; dealloc_major = ignore }
+        { Gc.Memprof.alloc_minor = keep; alloc_major = keep; promote = keep;
+          dealloc_minor = ignore; dealloc_major = ignore }
       in
       try ignore (Gc.Memprof.start ~sampling_rate:rate tracker); true with Failure _ -> false);
   r "collect_on_a_thread" (fun n ->

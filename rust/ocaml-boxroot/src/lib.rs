@@ -3,7 +3,7 @@
 //!
 //! | type | meaning |
 //! |---|---|
-//! | [`Runtime`] | the domain lock is held. `&Runtime`: may read; `&mut Runtime`: may allocate, call OCaml, release the lock |
+//! | [`Runtime`] | the domain lock is held. `&Runtime`: may read; `&mut Runtime`: may allocate, call, release it |
 //! | [`Value`] | a value that nothing keeps alive but the absence of a collection; one word, `Copy` |
 //! | [`ValueRef`] | a place that holds a value, however it is kept alive; one word; read with `&Runtime` |
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |

@@ -65,7 +65,8 @@ fn f(rt: &mut Runtime) {
     //+ let s = r.dup(rt);
 }
 //# going_on_needs_the_capability_back E0499
-fn g<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Fun<(Str,), Str>>, x: ValueRef<'_, Str>) -> Result<Fresh<'a, Str>, Exception> {
+type F = Fun<(Str,), Str>;
+fn g<'a>(rt: &'a mut Runtime, f: ValueRef<'_, F>, x: ValueRef<'_, Str>) -> Result<Fresh<'a, Str>, Exception> {
     let y = f.call(rt, (x,))?;
     if y.value().same(x.get(y.rt())) {
         return Ok(y);

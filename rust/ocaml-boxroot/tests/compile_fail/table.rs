@@ -58,7 +58,10 @@ fn test(rt: &mut Runtime) {
     });
 }
 //# value_unshared_with_read_access E0382
-fn f<'n>(rt: &'n Runtime, mut x: ValueUnshared<'n>, y: ValueRef<'_, Str>) -> ValueUnshared<'n> { x.set(0, y.get(rt)); x }
+fn f<'n>(rt: &'n Runtime, mut x: ValueUnshared<'n>, y: ValueRef<'_, Str>) -> ValueUnshared<'n> {
+    x.set(0, y.get(rt));
+    x
+}
 fn test(rt: &mut Runtime, r: &Root<Str>) {
     let _ = rt.try_build(8, |n| {
         let block = n.unshared(0, 2)?;
