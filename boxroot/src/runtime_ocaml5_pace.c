@@ -50,7 +50,8 @@ void bxr_runtime_pace_step(bxr_callbacks const *callbacks)
 void bxr_runtime_pace_slice(bxr_callbacks const *callbacks)
 {
   caml_domain_state *state = bxr_runtime_state();
-  if (state->slice_budget <= 0) return;
+  /* Idle domains mark 512 words at a time while they wait for others to stop: too few for a pool. */
+  if (state->slice_budget < (intnat)BXR_CAPACITY) return;
   double heap = heap_words(state);
   darken_share(callbacks, state, heap > 0 ? (double)state->slice_budget / heap : 1, heap);
 }
