@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml5_pace.h"
 #if BXR_OCAML5 && !BOXROOT_CONSERVATIVE
+#include "pool.h"
 #include <caml/major_gc.h>
 #include <caml/shared_heap.h>
 
