@@ -37,7 +37,9 @@ mod atomic_cell;
 mod attach;
 mod attach_error;
 mod collect;
+mod convert;
 mod defer;
+mod describe;
 #[cfg(feature = "std")]
 mod domain;
 mod entry;
@@ -75,7 +77,9 @@ pub use arg::{Arg, Args};
 pub use atomic_cell::AtomicCell;
 pub use attach::attach;
 pub use attach_error::AttachError;
+pub use convert::{ConvertError, FromOCaml, ToOCaml};
 pub use defer::defer;
+pub use describe::{Definition, Definitions, OCamlType, Var};
 #[cfg(feature = "std")]
 pub use domain::{DomainHandle, JoinError, SpawnError};
 pub use entry::enter;
