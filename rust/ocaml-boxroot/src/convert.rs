@@ -1,37 +1,69 @@
 // SPDX-License-Identifier: MIT
 //! Conversions between Rust's values and OCaml's: nothing is lost, or there is an error.
-use crate::{AllocError, Nursery, OCamlType, ShapeError, Value};
+use crate::{AllocError, Nursery, Runtime, ShapeError, Value};
 use core::fmt;
 
-/// A Rust value that can be made an OCaml value of type `Type`.
+/// Which OCaml type a type has: a descriptor. A type of Rust has one, whichever way it is converted; a descriptor is its
+/// own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no counterpart among OCaml's types",
+    note = "derive `OCamlType` for it"
+)]
+pub trait Typed {
+    /// The type in OCaml. It implements [`OCamlType`](crate::OCamlType) where its text is needed.
+    type Type;
+}
+
+/// Types whose arrays are OCaml arrays: all that can be converted, but `u8`, since arrays of bytes are strings.
+#[diagnostic::on_unimplemented(
+    message = "arrays of `{Self}` have no counterpart in OCaml",
+    note = "for a type with conversions of its own, write `impl Element for {Self} {{}}`"
+)]
+pub trait Element {}
+
+/// A Rust value that can be made an OCaml value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be converted to an OCaml value",
-    note = "derive `ToOCaml` for it, or return a `Fresh`, a `Value` or a `Root`"
+    note = "derive `ToOCaml` for it, or use a `Fresh`, a `Value` or a `Root`"
 )]
-pub trait ToOCaml {
-    /// The type in OCaml.
-    type Type: OCamlType;
-
-    /// How many words the value takes, see [`Runtime::build`](crate::Runtime::build): an estimate.
+pub trait ToOCaml: Typed {
+    /// How many words the value takes, see [`Runtime::build`]: an estimate.
     fn words(&self) -> usize {
         0
     }
 
     /// The value. Uses no stack that grows with the length of lists.
     fn to_ocaml<'n>(&self, n: &'n Nursery) -> Result<Value<'n, Self::Type>, ConvertError>;
+
+    /// The number, where [`OCamlType::FLOAT`](crate::OCamlType::FLOAT): for flat arrays and records.
+    #[doc(hidden)]
+    #[inline]
+    fn to_float(&self) -> Option<Flat> {
+        None
+    }
 }
 
-/// A Rust value that can be read from an OCaml value of type `Type`. With `'a`, it may borrow from it, as `&'a str`.
+/// A number whose counterpart is `float`. Only `f64` and `f32` make one; others pass it on.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy)]
+pub struct Flat(pub(crate) f64);
+
+/// A Rust value that can be read from an OCaml value. With `'a`, it may borrow from it, as `&'a str`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be made from an OCaml value",
     note = "derive `FromOCaml` for it, or take a `ValueRef`, a `Root` or (with `&Runtime`) a `Value`"
 )]
-pub trait FromOCaml<'a>: Sized {
-    /// The type in OCaml.
-    type Type: OCamlType;
-
+pub trait FromOCaml<'a>: Typed + Sized {
     /// The Rust value.
-    fn from_ocaml(v: Value<'a, Self::Type>) -> Result<Self, ConvertError>;
+    fn from_ocaml(rt: &'a Runtime, v: Value<'a, Self::Type>) -> Result<Self, ConvertError>;
+
+    /// The same from an element of a flat array, or a field of a flat record.
+    #[doc(hidden)]
+    #[inline]
+    fn from_float(x: f64) -> Result<Self, ConvertError> {
+        let _ = x;
+        Err(ShapeError::Opaque(crate::kind::DOUBLE_ARRAY).into())
+    }
 }
 
 /// Why a conversion is refused.

@@ -1,15 +1,25 @@
 // SPDX-License-Identifier: MIT
 //! What a Rust type is called in OCaml. The OCaml text of a library is written from these descriptions, which are
 //! functions, so aliases, generics and macros are resolved by the Rust compiler.
+use crate::{Element, Typed};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A type of OCaml, for the type parameter of values: the descriptors of this crate, and types that derive it.
+/// A type of OCaml, for the type parameter of values: the descriptors of this crate, and types that derive it. Which one
+/// belongs to a type of Rust is said by [`Typed`](crate::Typed).
+///
+/// # Safety
+/// The description is always the same, and that of the values that a `Value<Self>` may hold. If OCaml takes the type for
+/// `float` (itself, an abbreviation, or unboxed), `FLOAT` is true: records of such fields are flat.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no counterpart among OCaml's types",
+    message = "`{Self}` is not the description of an OCaml type",
     note = "derive `OCamlType` for it, or use one of the descriptors of `ocaml_boxroot`"
 )]
-pub trait OCamlType {
+pub unsafe trait OCamlType {
+    /// Whether OCaml takes the type for `float`.
+    #[doc(hidden)]
+    const FLOAT: bool = false;
+
     /// The type expression, such as `int`, `(string * 'a) list`. It is complete in itself: what needs parentheses as an
     /// argument of another type has them. Definitions that it needs are added to `to`.
     fn describe(to: &mut Definitions) -> String;
@@ -93,7 +103,8 @@ pub struct Var<const N: u8> {
     _none: core::convert::Infallible,
 }
 
-impl<const N: u8> OCamlType for Var<N> {
+// SAFETY: a variable is never known to be `float`.
+unsafe impl<const N: u8> OCamlType for Var<N> {
     fn describe(_: &mut Definitions) -> String {
         let letter = char::from(b'a' + N % 26);
         if N < 26 {
@@ -103,3 +114,8 @@ impl<const N: u8> OCamlType for Var<N> {
         }
     }
 }
+
+impl<const N: u8> Typed for Var<N> {
+    type Type = Self;
+}
+impl<const N: u8> Element for Var<N> {}

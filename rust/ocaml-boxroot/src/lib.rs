@@ -77,7 +77,9 @@ pub use arg::{Arg, Args};
 pub use atomic_cell::AtomicCell;
 pub use attach::attach;
 pub use attach_error::AttachError;
-pub use convert::{ConvertError, FromOCaml, ToOCaml};
+#[doc(hidden)]
+pub use convert::Flat;
+pub use convert::{ConvertError, Element, FromOCaml, ToOCaml, Typed};
 pub use defer::defer;
 pub use describe::{Definition, Definitions, OCamlType, Var};
 #[cfg(feature = "std")]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Descriptors of OCaml types: the parameter of values, places and roots. They have no values of their own.
-use crate::{Definitions, OCamlType};
+use crate::{Definitions, Element, OCamlType, Typed};
 use alloc::string::String;
 use core::marker::PhantomData;
 
@@ -44,23 +44,43 @@ descriptors! {
 }
 
 macro_rules! named {
-    ($($t:ident $name:literal)*) => {$(
-        impl OCamlType for $t {
+    ($($t:ident $name:literal $float:literal;)*) => {$(
+        // SAFETY: OCaml's own type; the only one that is `float` says so.
+        unsafe impl OCamlType for $t {
+            const FLOAT: bool = $float;
             fn describe(_: &mut Definitions) -> String {
                 $name.into()
             }
         }
+        impl Typed for $t {
+            type Type = Self;
+        }
+        impl Element for $t {}
     )*}
 }
-named! { Any "Obj.t" Unit "unit" Int "int" Bool "bool" Float "float" Str "string" Bytes "bytes" Exn "exn" }
+named! {
+    Any "Obj.t" false;
+    Unit "unit" false;
+    Int "int" false;
+    Bool "bool" false;
+    Float "float" true;
+    Str "string" false;
+    Bytes "bytes" false;
+    Exn "exn" false;
+}
 
 macro_rules! applied {
     ($($t:ident $name:literal)*) => {$(
-        impl<A: OCamlType> OCamlType for $t<A> {
+        // SAFETY: OCaml's own type, which is not `float`.
+        unsafe impl<A: OCamlType> OCamlType for $t<A> {
             fn describe(to: &mut Definitions) -> String {
                 alloc::format!("{} {}", A::describe(to), $name)
             }
         }
+        impl<A: Typed> Typed for $t<A> {
+            type Type = $t<A::Type>;
+        }
+        impl<A> Element for $t<A> {}
     )*}
 }
 applied! { List "list" Array "array" Opt "option" Ref "ref" Atomic "Atomic.t" }
