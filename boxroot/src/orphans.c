@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "orphans.h"
+#include "barrier.h"
 #include "depot.h"
 #include "fault.h"
 #include "fold.h"
@@ -9,23 +10,40 @@
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_orphans_home;
 
-/* Pools of ended domains, linked by `next`. Always taken as a whole, so that no pool can leave and return between a
-   thread's look at the head and its swap. */
-static bxr_pool *orphans; /* (atomic) */
+/* Pools linked by `next`. Always taken as a whole, so that no pool can leave and return between a thread's look at the
+   head and its swap. */
+typedef struct {
+  bxr_pool *first; /* (atomic) */
+  uint64_t count;  /* about how many they are (atomic) */
+} stack;
 
-bool bxr_orphans_exist(void) { return bxr_load_relaxed(&orphans) != NULL; }
+static stack orphans; /* pools of ended domains */
+static stack offered; /* old pools of domains that have no use for the room in them */
 
-static void push_orphans(bxr_pool *first, bxr_pool *last)
+static void push(stack *s, bxr_pool *first, bxr_pool *last, uint64_t n)
 {
-  bxr_pool *head = bxr_load_relaxed(&orphans);
+  (void)bxr_fetch_add_acq_rel(&s->count, n);
+  bxr_pool *head = bxr_load_relaxed(&s->first);
   do last->next = head;
-  while (!bxr_cas_seq_cst(&orphans, &head, first));
+  while (!bxr_cas_seq_cst(&s->first, &head, first));
+}
+
+static bxr_pool *take(stack *s)
+{
+  if (bxr_load_relaxed(&s->first) == NULL) return NULL;
+  (void)bxr_exchange_acq_rel(&s->count, (uint64_t)0);
+  return bxr_exchange_seq_cst(&s->first, (bxr_pool *)NULL);
+}
+
+bool bxr_orphans_exist(bool offered_too)
+{
+  return bxr_load_relaxed(&orphans.first) != NULL || (offered_too && bxr_load_relaxed(&offered.first) != NULL);
 }
 
 void bxr_orphans_add_pool(bxr_pool *p)
 {
   bxr_store_seq_cst(&p->home, &bxr_orphans_home);
-  push_orphans(p, p);
+  push(&orphans, p, p, 1);
 }
 
 static void forget_lists(bxr_domain *d)
@@ -63,34 +81,44 @@ void bxr_orphans_add_domain(bxr_domain *d)
   bxr_idle_release_empty(d);
   return_empty(d);
   bxr_pool *first = NULL, *last = NULL;
+  uint64_t n = 0;
   for (int place = BXR_PLACE_YOUNG_AVAIL; place < BXR_PLACES; place++)
     for (bxr_pool *p = d->list[place], *end = p, *next; p != NULL; p = next == end ? NULL : next) {
       next = p->next;
       bxr_pool_close(p);
+      p->adopted = bxr_barrier_awaits_marker(d, p);
       bxr_store_seq_cst(&p->home, &bxr_orphans_home);
       p->next = first;
       first = p;
       if (last == NULL) last = p;
+      n++;
     }
   forget_lists(d);
   bxr_store_relaxed(&d->head.state, BXR_NOBODY);
-  if (first != NULL) push_orphans(first, last);
+  if (first != NULL) push(&orphans, first, last, n);
   bxr_remote_forward_all(d);
 }
 
-bxr_pool *bxr_orphans_take_all(void) { return bxr_exchange_seq_cst(&orphans, (bxr_pool *)NULL); }
-
-void bxr_orphans_adopt(bxr_domain *d)
+bxr_pool *bxr_orphans_take_all(void)
 {
-  if (!bxr_orphans_exist()) return;
+  bxr_pool *first = take(&orphans), *others = take(&offered);
+  if (first == NULL) return others;
+  bxr_pool *last = first;
+  while (last->next != NULL) last = last->next;
+  last->next = others;
+  return first;
+}
+
+static uint64_t adopt(bxr_domain *d, bxr_pool *first)
+{
+  if (first == NULL) return 0;
   uint64_t n = 0;
-  for (bxr_pool *p = bxr_orphans_take_all(), *next; p != NULL; p = next) {
+  for (bxr_pool *p = first, *next; p != NULL; p = next) {
     next = p->next;
     int place = p->place;
     bxr_store_seq_cst(&p->home, d);
     p->place = BXR_PLACE_NONE;
-    p->snapshot = d->cycle;
-    p->adopted = true;
+    p->snapshot = p->adopted ? d->cycle : 0;
     p->darkened = false;
     p->next = p->prev = p;
     bxr_place_move(d, p, place, false);
@@ -101,4 +129,53 @@ void bxr_orphans_adopt(bxr_domain *d)
   if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);
   bxr_count(&d->count.pools_adopted, n);
   bxr_remote_forward(&bxr_orphans_home);
+  return n;
+}
+
+void bxr_orphans_adopt(bxr_domain *d, bool offered_too)
+{
+  (void)adopt(d, offered_too ? bxr_orphans_take_all() : take(&orphans));
+}
+
+/* The domain has the lock, so the world is not stopped, and the cycle does not change. Its record must know which cycle
+   it is in, or nothing of the domain can be in this cycle's snapshot. */
+bool bxr_orphans_adopt_offered(bxr_domain *d)
+{
+  if (bxr_load_relaxed(&offered.first) == NULL || d->scanning || bxr_runtime_is_terminating()) return false;
+  if (d->runtime_cycle != bxr_runtime_cycle()) {
+    if (d->count.pools_in_use != 0 || d->idle != 0) return false;
+    d->runtime_cycle = bxr_runtime_cycle();
+    d->marking = false;
+  }
+  return adopt(d, take(&offered)) != 0;
+}
+
+/* Offered pools are in nobody's snapshot, and hold no young values: only who visits all roots must have them. */
+void bxr_orphans_offer(bxr_domain *d)
+{
+  enum { LOOKED_AT = 32, MOST_OFFERED = 256 };
+  if (BOXROOT_CONSERVATIVE || bxr_load_relaxed(&offered.count) >= MOST_OFFERED) return;
+  bxr_pool *p = d->list[BXR_PLACE_OLD_AVAIL], *first = NULL, *last = NULL;
+  uint64_t n = 0;
+  for (int i = 0; i < LOOKED_AT && p != NULL; i++) {
+    bxr_pool *next = p->next == d->list[BXR_PLACE_OLD_AVAIL] ? NULL : p->next;
+    bxr_pool_count(p);
+    if (p->head.freed >= BXR_CAPACITY / 2 && !bxr_pool_is_empty(p) && p != d->spare && bxr_load_relaxed(&p->pending_groups) == 0 &&
+        !bxr_barrier_awaits_marker(d, p)) {
+      bxr_pool_close(p);
+      bxr_place_move(d, p, BXR_PLACE_NONE, false);
+      p->place = BXR_PLACE_OLD_AVAIL;
+      p->snapshot = 0;
+      p->adopted = false;
+      bxr_store_seq_cst(&p->home, &bxr_orphans_home);
+      p->next = first;
+      first = p;
+      if (last == NULL) last = p;
+      n++;
+    }
+    p = next;
+  }
+  if (first == NULL) return;
+  bxr_count(&d->count.pools_in_use, -n);
+  push(&offered, first, last, n); /* what is on d's list of pending deletions is passed on when its turn comes */
 }

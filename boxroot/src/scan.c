@@ -10,14 +10,15 @@
 #include "validate.h"
 #include "young.h"
 
-/* The record to scan, or NULL when the domain has no pools. Roots of ended domains are adopted first. */
-static bxr_domain *begin_scan(unsigned id)
+/* The record to scan, or NULL when the domain has no pools. Roots of ended domains are adopted first; to visit all
+   roots, also what domains have offered. */
+static bxr_domain *begin_scan(unsigned id, bool all)
 {
   bxr_domain *d = &bxr_domains[id];
   bxr_remote_flush(d);
-  if (bxr_orphans_exist() && !bxr_runtime_is_terminating()) {
+  if (bxr_orphans_exist(all) && !bxr_runtime_is_terminating()) {
     d = bxr_domain_here();
-    bxr_orphans_adopt(d);
+    bxr_orphans_adopt(d, all);
   }
   if ((d->count.pools_in_use == 0 && d->idle == 0) || bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return NULL;
   bxr_validate(d);
@@ -44,8 +45,9 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
 static void scan_minor(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
-  bxr_domain *d = begin_scan(id);
+  bxr_domain *d = begin_scan(id, false);
   if (d == NULL) return;
+  bool made_none = d->current == NULL;
   int64_t budget = bxr_fold_pending(d, BXR_FOLD_IN_PAUSE);
   bxr_minor_range range = bxr_runtime_minor_range();
   bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
@@ -62,6 +64,7 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   d->scanning = false;
   (void)bxr_fold_pending(d, budget);
   bxr_idle_trim(d);
+  if (made_none && !bxr_runtime_is_only_domain()) bxr_orphans_offer(d);
   bxr_validate(d);
 }
 
@@ -103,7 +106,7 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
    may hold the only other pointer to its value where the collector has looked already. */
 static void scan_all(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin_scan(id);
+  bxr_domain *d = begin_scan(id, true);
   if (d == NULL) return;
   if (!BOXROOT_CONSERVATIVE) {
     (void)bxr_fold_pending(d, BXR_FOLD_ALL);
@@ -145,7 +148,7 @@ static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t
    root. The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). */
 static void cycle_start(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin_scan(id);
+  bxr_domain *d = begin_scan(id, true);
   if (d == NULL) return;
   (void)bxr_fold_pending(d, 10 * BXR_FOLD_IN_PAUSE);
   next_cycle(d);
@@ -175,7 +178,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
 /* The same without the marker's help: all roots at once. */
 static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin_scan(id);
+  bxr_domain *d = begin_scan(id, true);
   if (d == NULL) return;
   if (!BOXROOT_CONSERVATIVE) (void)bxr_fold_pending(d, BXR_FOLD_ALL); /* see scan_all */
   bxr_count(&d->count.other_scans, 1);

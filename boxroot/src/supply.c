@@ -4,6 +4,7 @@
 #include "chain.h"
 #include "fold.h"
 #include "idle.h"
+#include "orphans.h"
 #include "place.h"
 
 /* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at
@@ -94,6 +95,7 @@ bool bxr_supply_refill(bxr_domain *d)
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search_all(d, thrift);
   if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d)) p = search_all(d, true);
+  if (p == NULL && bxr_orphans_adopt_offered(d)) p = search_all(d, thrift);
   if (p == NULL) p = bxr_idle_obtain(d);
   if (p == NULL) p = search_thoroughly(d);
   if (p == NULL) {

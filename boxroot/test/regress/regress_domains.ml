@@ -57,6 +57,55 @@ let domain_exit_mid_cycle () =
     delete_all roots
   done
 
+(* One domain after another makes the roots of three pools and deletes all but one. Those that stay share pools. *)
+let domain_exit_leaves_one ~last () =
+  if is_conservative () then skip "pools stay with the domain that adopted them";
+  let n = 3 * pool_capacity () and rounds = 60 in
+  let kept =
+    Array.init rounds (fun round ->
+        in_domain (fun () ->
+            let roots = Array.init n (fun i -> create_or_fail (text (if i = 0 || i = n - 1 then round else i))) in
+            let stays = if last then n - 1 else 0 in
+            Array.iteri (fun i r -> if i <> stays then delete r) roots;
+            if round mod 7 = 6 then ignore (Gc.major_slice 100);
+            roots.(stays)))
+  in
+  check "left behind by domains" kept;
+  Gc.full_major ();
+  check "left behind by domains, after a collection" kept;
+  let pools = pools_in_use () and bound = 24 + (2 * rounds / pool_capacity ()) in
+  if pools > bound then fail "%d roots that domains left behind take %d pools, more than %d" rounds pools bound;
+  delete_all kept
+
+(* A domain with old pools that are nearly empty makes no roots, and others use the room; all of them delete and read
+   what is theirs at the same time, whoever has the pool. *)
+let sparse_pools_are_shared () =
+  let n = min 20_000 (20 * pool_capacity ()) in
+  for round = 1 to scale 12 do
+    let mine = make n in
+    Gc.full_major ();
+    Array.iteri (fun i r -> if i mod 10 <> round mod 10 then begin delete r; mine.(i) <- none end) mine;
+    let left =
+      List.init 4 (fun k ->
+          in_domain (fun () ->
+              Gc.minor ();
+              let roots = make (n / 4) in
+              if (round + k) land 1 = 0 then ignore (Gc.major_slice (10 * k));
+              check "main's, read by a domain" mine;
+              Array.iteri (fun i r -> if i mod 5 <> k then begin delete r; roots.(i) <- none end) roots;
+              roots))
+    in
+    let working = Par.spawn (fun () -> Gc.minor (); delete_all (make n)) in
+    Array.iteri (fun i r -> if r <> none && i land 1 = 0 then begin delete r; mine.(i) <- none end) mine;
+    Par.join working;
+    Array.iteri (fun i r -> if r <> none then mine.(i) <- modify r (text i)) mine;
+    if round land 1 = 0 then Gc.full_major () else Gc.minor ();
+    check "main's" mine;
+    List.iter (check "of domains that ended") left;
+    delete_all mine;
+    List.iter delete_all left
+  done
+
 let finaliser_roots = Atomic.make []
 
 (* Domains that make and delete roots to the very last: in exit functions, and in the finalisers that run when they
