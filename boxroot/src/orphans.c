@@ -160,8 +160,9 @@ void bxr_orphans_offer(bxr_domain *d)
   for (int i = 0; i < LOOKED_AT && p != NULL; i++) {
     bxr_pool *next = p->next == d->list[BXR_PLACE_OLD_AVAIL] ? NULL : p->next;
     bxr_pool_count(p);
-    if (p->head.freed >= BXR_CAPACITY / 2 && !bxr_pool_is_empty(p) && p != d->spare && bxr_load_relaxed(&p->pending_groups) == 0 &&
-        !bxr_barrier_awaits_marker(d, p)) {
+    bool sparse = p->head.freed >= BXR_CAPACITY / 2 && !bxr_pool_is_empty(p);
+    bool wanted = p == d->spare || bxr_load_relaxed(&p->pending_groups) != 0 || bxr_barrier_awaits_marker(d, p);
+    if (sparse && !wanted) {
       bxr_pool_close(p);
       bxr_place_move(d, p, BXR_PLACE_NONE, false);
       p->place = BXR_PLACE_OLD_AVAIL;

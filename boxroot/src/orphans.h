@@ -4,8 +4,8 @@
    the next collection's first domain adopts them. The latter are adopted by a domain that needs a pool, or when all
    roots are visited.
 
-   Invariant: an offered pool holds no young value and is in no snapshot whose marker is still to read it; its `place` is
-   BXR_PLACE_OLD_AVAIL. `adopted` of a pool here says whether the marker of a domain that ended may read it. */
+   Invariant: an offered pool holds no young value and is in no snapshot whose marker is still to read it; its `place`
+   is BXR_PLACE_OLD_AVAIL. `adopted` of a pool here says whether the marker of a domain that ended may read it. */
 #ifndef BXR_ORPHANS_H
 #define BXR_ORPHANS_H
 

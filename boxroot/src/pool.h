@@ -50,7 +50,7 @@ typedef struct bxr_pool {
   uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
   uint8_t place;
   bool exact;                    /* `freed` counts all free slots */
-  bool adopted;                  /* of, or on its way from, a domain that ended in mid-cycle, whose marker may read it */
+  bool adopted;                  /* left by a domain that ended in mid-cycle, whose marker may still read it */
   bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
   struct bxr_pool *pending_next; /* of the list of pools with pending deletions */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */

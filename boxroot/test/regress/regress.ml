@@ -13,7 +13,8 @@ let () =
   Root.main
     ([ ("domain-exit-idle-main", domain_exit_idle_main); ("domain-exit-used-main", domain_exit_used_main);
        ("domain-exit-mid-cycle", domain_exit_mid_cycle); ("domain-exit-last-words", domain_exit_last_words);
-       ("deleted-between-cycles", deleted_between_cycles); ("domain-exit-leaves-first", domain_exit_leaves_one ~last:false);
+       ("deleted-between-cycles", deleted_between_cycles);
+       ("domain-exit-leaves-first", domain_exit_leaves_one ~last:false);
        ("domain-exit-leaves-last", domain_exit_leaves_one ~last:true);
        ("sparse-pools-are-shared", sparse_pools_are_shared);
        ("churn-idle-main", churn_domains ~main_uses:false);

@@ -96,7 +96,13 @@ let sparse_pools_are_shared () =
               roots))
     in
     let working = Par.spawn (fun () -> Gc.minor (); delete_all (make n)) in
-    Array.iteri (fun i r -> if r <> none && i land 1 = 0 then begin delete r; mine.(i) <- none end) mine;
+    Array.iteri
+      (fun i r ->
+        if r <> none && i land 3 <> 3 then begin
+          (match i land 3 with 0 -> delete r | 1 -> delete_nolock r | _ -> delete_elsewhere r);
+          mine.(i) <- none
+        end)
+      mine;
     Par.join working;
     Array.iteri (fun i r -> if r <> none then mine.(i) <- modify r (text i)) mine;
     if round land 1 = 0 then Gc.full_major () else Gc.minor ();
