@@ -40,6 +40,8 @@ bool bxr_orphans_exist(bool offered_too)
   return bxr_load_relaxed(&orphans.first) != NULL || (offered_too && bxr_load_relaxed(&offered.first) != NULL);
 }
 
+uint64_t bxr_orphans_count(void) { return bxr_load_relaxed(&orphans.count) + bxr_load_relaxed(&offered.count); }
+
 void bxr_orphans_add_pool(bxr_pool *p)
 {
   bxr_store_seq_cst(&p->home, &bxr_orphans_home);

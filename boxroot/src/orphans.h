@@ -24,6 +24,9 @@ BXR_INTERNAL void bxr_orphans_add_pool(bxr_pool *p);
 /* Whether there are pools of ended domains, or any. */
 BXR_INTERNAL bool bxr_orphans_exist(bool offered_too);
 
+/* About how many these are altogether. */
+BXR_INTERNAL uint64_t bxr_orphans_count(void);
+
 /* Adopts them. While the world is stopped, on behalf of a domain that stays. Cost: a step per pool. */
 BXR_INTERNAL void bxr_orphans_adopt(bxr_domain *d, bool offered_too);
 

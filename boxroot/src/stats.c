@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "depot.h"
-#include "domain.h"
+#include "orphans.h"
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -15,6 +15,7 @@ void boxroot_get_stats(boxroot_statistics *out)
     BOXROOT_COUNTERS(SUM)
 #undef SUM
   }
+  out->pools_in_use += bxr_orphans_count();
 }
 
 void boxroot_print_stats(void)
