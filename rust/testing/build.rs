@@ -7,6 +7,8 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=program.ml");
+    println!("cargo:rerun-if-changed=own.ml");
+    println!("cargo:rerun-if-changed=own.c");
     println!("cargo:rustc-check-cfg=cfg(ocaml5)");
     println!("cargo:rerun-if-changed=../ocaml-boxroot/ocaml");
     println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
@@ -27,7 +29,8 @@ fn main() {
         copy("../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
     }
     copy("program.ml", &out);
-    let sources = ["ocaml_boxroot_domains.ml", "program.ml"];
+    copy("own.ml", &out);
+    let sources = ["ocaml_boxroot_domains.ml", "own.ml", "program.ml"];
     run(Command::new(&compiler)
         .current_dir(&out)
         .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"])
@@ -36,7 +39,13 @@ fn main() {
     cc::Build::new().object(out.join("testing_program.o")).compile("testing_program");
     println!("cargo:rerun-if-changed=compare.c");
     let include = std::env::var_os("DEP_OCAML_BOXROOT_SAFE_INCLUDE").expect("the headers of ocaml-boxroot");
-    cc::Build::new().file("compare.c").include(include).include(&library).opt_level(2).compile("testing_compare");
+    cc::Build::new()
+        .file("compare.c")
+        .file("own.c")
+        .include(include)
+        .include(&library)
+        .opt_level(2)
+        .compile("testing_compare");
     // In the order in which they refer to each other. OCaml 4 calls one of them differently.
     println!("cargo:rustc-link-search=native={}", library.display());
     let unix = if library.join("libunixnat.a").is_file() { "unixnat" } else { "unix" };

@@ -7,6 +7,7 @@
 #include <caml/mlvalues.h>
 #include <caml/alloc.h>
 #include <caml/callback.h>
+#include <caml/custom.h>
 #include <caml/fail.h>
 #include <caml/gc.h>
 #include <caml/major_gc.h>
@@ -23,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define OCAML5 (OCAML_VERSION >= 50000)
@@ -307,6 +309,35 @@ value obx_alloc_float(double x)
   value v = caml_alloc_small(sizeof(double) / sizeof(value), Double_tag);
   memcpy((void *)v, &x, sizeof x);
   return v;
+}
+
+/* How much outside memory a block of the minor heap may be charged with; a larger one is allocated in the major heap,
+   by a function that may raise. */
+extern uintnat volatile caml_custom_minor_max_bsz;
+
+/* A custom block of `size` bytes, at most 2000, to which `bytes` of outside memory belong. The data are not
+   initialised. May run the collector, before. */
+value obx_alloc_custom(struct custom_operations const *ops, size_t size, size_t bytes)
+{
+#if OCAML_VERSION >= 50300
+  uintnat most = caml_custom_minor_max_bsz;
+  value v = caml_alloc_custom_mem(ops, size, bytes < most ? bytes : most);
+  if (bytes > most) caml_adjust_gc_speed(bytes - most, caml_custom_get_max_major());
+  return v;
+#else
+  return caml_alloc_custom_mem((void *)ops, size, bytes);
+#endif
+}
+
+/* False when memory is short. The operations are never freed. */
+bool obx_register_operations(struct custom_operations const *ops)
+{
+  /* The runtime's function raises when this much cannot be had. */
+  void *probe = malloc(256);
+  free(probe);
+  if (probe == NULL) return false;
+  caml_register_custom_operations((void *)ops);
+  return true;
 }
 
 value obx_atom(unsigned tag) { return Atom(tag); }

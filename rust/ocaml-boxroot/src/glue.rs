@@ -54,6 +54,8 @@ extern "C" {
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
 
+    pub fn obx_alloc_custom(operations: *const crate::payload::Operations, size: usize, bytes: usize) -> isize;
+
     fn obx_call1(closure: isize, a: isize) -> isize;
     fn obx_call2(closure: isize, a: isize, b: isize) -> isize;
     fn obx_call3(closure: isize, a: isize, b: isize, c: isize) -> isize;

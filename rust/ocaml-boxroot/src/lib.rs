@@ -8,6 +8,7 @@
 //! | [`ValueRef`] | a place that holds a value, however it is kept alive; one word; read with `&Runtime` |
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
 //! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
+//! | [`Boxed`] | a Rust value that OCaml owns |
 //!
 //! Functions come in three kinds. Without a runtime they work on the values they are given. With `&Runtime` they read
 //! places. With `&mut Runtime` they may run the collector, and so take [`ValueRef`]s: `&root`, `&immediate`, an
@@ -36,8 +37,10 @@ mod array;
 mod atomic_cell;
 mod attach;
 mod attach_error;
+mod boxed;
 mod collect;
 mod convert;
+mod custom_ops;
 mod defer;
 mod describe;
 #[cfg(feature = "std")]
@@ -52,9 +55,13 @@ mod int;
 mod kind;
 mod list;
 mod make;
+#[cfg(feature = "std")]
+mod marshal;
 mod mut_cell;
 mod named;
 mod nursery;
+mod ocaml_abstract;
+mod payload;
 mod release;
 mod root;
 mod root_error;
@@ -77,9 +84,11 @@ pub use arg::{Arg, Args};
 pub use atomic_cell::AtomicCell;
 pub use attach::attach;
 pub use attach_error::AttachError;
+pub use boxed::Boxed;
 #[doc(hidden)]
 pub use convert::Flat;
 pub use convert::{ConvertError, Element, FromOCaml, ToOCaml, Typed};
+pub use custom_ops::CustomOps;
 pub use defer::defer;
 pub use describe::{Definition, Definitions, OCamlType, Var};
 #[cfg(feature = "std")]
@@ -90,8 +99,13 @@ pub use fresh::Fresh;
 pub use int::int;
 pub use kind::Kind;
 pub use list::ListIter;
+#[cfg(feature = "std")]
+pub use marshal::Marshal;
 pub use mut_cell::MutCell;
 pub use nursery::{block_words, string_words, Nursery};
+pub use ocaml_abstract::OCamlAbstract;
+#[doc(hidden)]
+pub use ocaml_abstract::TypeText;
 pub use root::Root;
 pub use root_error::RootError;
 pub use runtime::Runtime;

@@ -19,6 +19,13 @@ pub enum ShapeError {
     Opaque(u8),
     /// Blocks with this tag cannot be made from fields.
     Tag(u8),
+    /// Not a Rust value of the expected type, see [`Boxed`](crate::Boxed).
+    Payload {
+        /// The expected type.
+        expected: &'static str,
+        /// The type it has, if this copy of the library made it.
+        found: Option<&'static str>,
+    },
     /// Memory is short, or the block would be too large.
     Alloc(crate::AllocError),
 }
@@ -30,6 +37,10 @@ impl fmt::Display for ShapeError {
             ShapeError::Bounds { index, len } => write!(f, "no field {index} in an OCaml block of {len} fields"),
             ShapeError::Opaque(tag) => write!(f, "an OCaml block with tag {tag} has no fields that are values"),
             ShapeError::Tag(tag) => write!(f, "OCaml blocks with tag {tag} are not made from fields"),
+            ShapeError::Payload { expected, found: Some(found) } => {
+                write!(f, "OCaml holds a Rust value of type `{found}`, not `{expected}`")
+            }
+            ShapeError::Payload { expected, found: None } => write!(f, "not a Rust value of type `{expected}`"),
             ShapeError::Alloc(error) => error.fmt(f),
         }
     }

@@ -34,12 +34,22 @@ fn main() {
         rt.string("kept too").root()
     })
     .unwrap();
+    struct Payload(AtomicBool);
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            unreachable!("a root keeps it")
+        }
+    }
+    let owned = attach(|rt| rt.boxed(Payload(AtomicBool::new(true))).root()).unwrap();
+    let payload = attach(|rt| owned.payload(rt)).unwrap();
 
     ocaml.shutdown().unwrap();
     assert!(AT_EXIT.load(SeqCst));
     assert_eq!(attach(|_| ()), Err(AttachError::ShutDown));
     assert_eq!(start(&StartOptions::default()).unwrap_err(), StartError::AlreadyStarted);
     defer(|_| unreachable!("never run"));
+    assert!(payload.0.load(SeqCst), "what a root keeps is not freed");
+    drop(owned);
     drop(kept);
     std::thread::spawn(|| drop(kept_too)).join().unwrap();
     println!("shutdown: ok");

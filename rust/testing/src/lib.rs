@@ -46,6 +46,8 @@ macro_rules! functions {
     )*}
 }
 
+pub mod own;
+
 functions! {
     identity: (Any) -> Any;
     succ: (Int) -> Int;

@@ -1,0 +1,528 @@
+// SPDX-License-Identifier: MIT
+//! Rust values that OCaml owns.
+#![forbid(unsafe_code)]
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached, own};
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// Counts its drops.
+struct Counted(Arc<AtomicUsize>, usize);
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// Tests that count, or look at the whole process, run one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+#[test]
+fn a_payload_lasts_as_long_as_its_place() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let root = attached(|rt| rt.boxed(Counted(count.clone(), 7)).root());
+    let payload: &Counted = attached(|rt| {
+        let payload = root.payload(rt);
+        rt.full_major().unwrap();
+        rt.release(|| assert_eq!(payload.1, 7));
+        rt.compact().unwrap();
+        assert!(std::ptr::eq(payload, root.payload(rt)), "it does not move");
+        root.payload(rt)
+    });
+    std::thread::scope(|s| s.spawn(|| assert_eq!(payload.1, 7)).join().unwrap());
+    attached(|rt| rt.full_major().unwrap());
+    assert_eq!((payload.1, count.load(SeqCst)), (7, 0));
+    drop(root);
+    attached(|rt| rt.full_major().unwrap());
+    assert_eq!(count.load(SeqCst), 1);
+}
+
+#[test]
+fn every_place_lends_its_payload() {
+    fn number(rt: &mut Runtime, place: ValueRef<'_, Boxed<usize>>) -> usize {
+        let payload = place.payload(rt);
+        rt.full_major().unwrap();
+        *payload
+    }
+    attached(|rt| {
+        let root = rt.boxed(1_usize).root();
+        assert_eq!(number(rt, &root), 1);
+        rt.frame(|rt, [a, mut b]| {
+            let a = a.set(rt.boxed(2_usize));
+            let b = b.put_fresh(rt.boxed(3_usize));
+            assert_eq!((number(rt, a), number(rt, b)), (2, 3));
+        });
+        let fresh = rt.boxed(4_usize);
+        assert_eq!(*fresh.payload(fresh.rt()), 4);
+        assert_eq!(*fresh.value().payload(fresh.rt()), 4);
+        // A field of a block may be assigned while its place is borrowed; nothing is collected meanwhile.
+        let cell = own::own_box(rt).call(rt, (&root.dup(rt).into_any(),)).unwrap().root();
+        drop(root);
+        rt.full_major().unwrap();
+        let five = rt.boxed(5_usize).root().into_any();
+        let field = cell.get(rt).erase().field_ref(0).unwrap().get(rt).downcast_boxed::<usize>().unwrap();
+        let payload = field.payload(rt);
+        cell.get(rt).contents().set(rt, five.get(rt));
+        assert_eq!(*payload, 1);
+    })
+}
+
+#[test]
+fn drops_are_exact() {
+    let _alone = alone();
+    let count = Arc::new(AtomicUsize::new(0));
+    let dropped = || count.load(SeqCst);
+    attached(|rt| {
+        let mut kept = Vec::new();
+        for i in 0..10_000 {
+            let v = rt.boxed(Counted(count.clone(), i));
+            if i % 2 == 0 {
+                kept.push(v.root());
+            }
+        }
+        rt.full_major().unwrap();
+        assert_eq!(dropped(), 5000);
+        assert!(kept.iter().enumerate().all(|(i, root)| root.payload(rt).1 == 2 * i));
+        kept.truncate(1000);
+        rt.full_major().unwrap();
+        assert_eq!(dropped(), 9000);
+        drop(kept);
+        rt.full_major().unwrap();
+        assert_eq!(dropped(), 10_000);
+        assert_eq!(Arc::strong_count(&count), 1);
+    })
+}
+
+#[test]
+fn types_are_checked() {
+    fn refused(rt: &mut Runtime, v: Root, found: Option<&str>) {
+        let expected = std::any::type_name::<Counted>();
+        let error = v.get(rt).downcast_boxed::<Counted>().map(|_| ()).unwrap_err();
+        assert!(matches!(&error, ShapeError::Payload { expected: e, found: f } if *e == expected && *f == found));
+        let v: Root<Boxed<Counted>> = own::declared_as(v);
+        assert_eq!(v.try_payload(rt).map(|_| ()), Err(error));
+        assert_eq!(v.get(rt).try_payload(rt).map(|_| ()), Err(error));
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| v.payload(rt).1)).unwrap_err();
+        assert_eq!(*panic.downcast::<String>().unwrap(), error.to_string());
+    }
+    attached(|rt| {
+        let count = Arc::new(AtomicUsize::new(0));
+        let right = rt.boxed(Counted(count, 5)).root().into_any();
+        assert_eq!(right.get(rt).downcast_boxed::<Counted>().unwrap().payload(rt).1, 5);
+        let right: Root<Boxed<Counted>> = own::declared_as(right);
+        // Another copy of the library: the same type, the same payload, but not ours.
+        let foreign = own::foreign_copy(rt, &right);
+        refused(rt, foreign, None);
+        let other = rt.boxed(Newtype(7)).root().into_any();
+        refused(rt, other, Some(std::any::type_name::<Newtype>()));
+        let same_layout = rt.boxed(OtherNewtype(7)).root().into_any();
+        assert!(same_layout.get(rt).downcast_boxed::<Newtype>().is_err());
+        let custom = rt.boxed_custom(Version(1, 2)).root().into_any();
+        refused(rt, custom, Some(std::any::type_name::<Version>()));
+        let wrong = [
+            int(3).erase().root(rt),
+            rt.string("a string that is longer than a block of ours").root().into_any(),
+            rt.float(1.5).root().into_any(),
+            ocaml::succ(rt).into_any(),
+            ocaml::custom(rt).call(rt, (1,)).unwrap().root().into_any(),
+            rt.block(0, &[]).unwrap().root(),
+            rt.block(3, &[&int(1).erase(), &int(2).erase()]).unwrap().root(),
+        ];
+        for v in wrong {
+            refused(rt, v, None);
+        }
+    })
+}
+struct Newtype(#[allow(dead_code)] u64);
+struct OtherNewtype(#[allow(dead_code)] u64);
+
+#[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Version(u32, u32);
+impl CustomOps for Version {
+    const COMPARE: Option<fn(&Self, &Self) -> Ordering> = Some(Ord::cmp);
+    const HASH: Option<fn(&Self) -> u32> = Some(|v| v.0 ^ v.1.rotate_left(16));
+    const MARSHAL: Option<Marshal<Self>> = Some(Marshal {
+        name: c"ocaml-boxroot.test.version.1",
+        write: |v, bytes| {
+            bytes.extend(v.0.to_le_bytes());
+            bytes.extend(v.1.to_le_bytes());
+        },
+        read: |bytes| match *bytes {
+            [a, b, c, d, e, f, g, h] => {
+                let (x, y) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
+                (x != 13).then_some(Version(x, y))
+            }
+            _ => None,
+        },
+    });
+    fn memory(&self) -> usize {
+        self.0 as usize
+    }
+}
+struct Hashed(u32);
+impl CustomOps for Hashed {
+    const HASH: Option<fn(&Self) -> u32> = Some(|v| v.0);
+}
+
+#[test]
+fn polymorphic_operations() {
+    attached(|rt| {
+        let version = |rt: &mut Runtime, a, b| rt.boxed_custom(Version(a, b)).root().into_any();
+        let (a, b, c) = (version(rt, 5, 3), version(rt, 5, 4), version(rt, 5, 4));
+        let compare = own::own_compare(rt);
+        let mut order = |a: &Root, b: &Root| compare.call(rt, (a, b)).unwrap().value().to_isize();
+        assert_eq!((order(&a, &b), order(&b, &a), order(&b, &c), order(&a, &a)), (-1, 1, 0, 0));
+        assert!(own::own_equal(rt).call(rt, (&b, &c)).unwrap().value().to_bool());
+        assert!(!own::own_equal(rt).call(rt, (&a, &c)).unwrap().value().to_bool());
+        let hash = own::own_hash(rt);
+        let mut hash = |v: &Root| hash.call(rt, (v,)).unwrap().value().to_isize();
+        assert_eq!(hash(&b), hash(&c));
+        assert_ne!(hash(&a), hash(&b));
+
+        // Sorted by OCaml, in the middle of its collections.
+        let mut list = rt.build(0, |n| n.nil::<Any>()).root();
+        for i in 0..1000_u32 {
+            let v = version(rt, i * 7919 % 1000, i);
+            list.set(rt.cons(&v, &list.dup(rt)));
+        }
+        let sorted = own::own_sort(rt).call(rt, (&list,)).unwrap();
+        let versions = sorted.value().iter().map(|v| v.downcast_boxed::<Version>().unwrap().payload(sorted.rt()).0);
+        assert!(versions.eq(0..1000));
+
+        // Without operations: as OCaml does with abstract values.
+        let plain = rt.boxed(1_u64).root().into_any();
+        let other = rt.boxed(1_u64).root().into_any();
+        let error = own::own_equal(rt).call(rt, (&plain, &other)).unwrap_err();
+        assert_eq!(error.to_string(), "Invalid_argument(\"compare: abstract value\")");
+        assert_eq!(own::own_hash(rt).call(rt, (&plain,)).unwrap().value().to_isize(), {
+            own::own_hash(rt).call(rt, (&other,)).unwrap().value().to_isize()
+        });
+        let error = own::own_marshal(rt).call(rt, (&plain,)).unwrap_err();
+        assert_eq!(error.to_string(), "Invalid_argument(\"output_value: abstract value (Custom)\")");
+        let hashed = rt.boxed_custom(Hashed(3)).root().into_any();
+        assert!(own::own_equal(rt).call(rt, (&hashed, &other)).is_err());
+        // Of different types: an order, both ways.
+        let compare = own::own_compare(rt);
+        let mut order = |a: &Root, b: &Root| compare.call(rt, (a, b)).unwrap().value().to_isize();
+        assert_eq!(order(&a, &plain), -order(&plain, &a));
+        let reverse = rt.boxed_custom(Reverse(1)).root().into_any();
+        let mut order = |a: &Root, b: &Root| compare.call(rt, (a, b)).unwrap().value().to_isize();
+        assert_eq!(order(&a, &reverse).abs(), 1);
+        assert_eq!(order(&a, &reverse), -order(&reverse, &a));
+    })
+}
+struct Reverse(u32);
+impl CustomOps for Reverse {
+    const COMPARE: Option<fn(&Self, &Self) -> Ordering> = Some(|a, b| b.0.cmp(&a.0));
+}
+
+#[test]
+fn marshalling() {
+    attached(|rt| {
+        rt.register_marshalled::<Version>();
+        let v = rt.boxed_custom(Version(5, 4)).root().into_any();
+        let pair = rt.pair(&v, &v).erase().root();
+        let copy = own::own_copy(rt).call(rt, (&pair,)).unwrap().root();
+        drop((pair, v));
+        rt.full_major().unwrap();
+        let (a, b) = (copy.get(rt).field(0).unwrap(), copy.get(rt).field(1).unwrap());
+        assert!(a.same(b), "sharing is kept");
+        assert_eq!(*a.downcast_boxed::<Version>().unwrap().payload(rt), Version(5, 4));
+
+        let refused = rt.boxed_custom(Version(13, 0)).root().into_any();
+        let text = own::own_marshal(rt).call(rt, (&refused,)).unwrap().root();
+        let unmarshal = own::own_unmarshal(rt);
+        for _ in 0..100 {
+            let error = unmarshal.call(rt, (&text,)).unwrap_err();
+            assert!(error.to_string().contains("a Rust value that cannot be read"), "{error}");
+        }
+        // In the major heap, where a block whose data are not read yet is swept afterwards.
+        let many = ocaml::list(rt).call(rt, (5000,)).unwrap().erase().root();
+        let large = rt.pair(&many, &refused).erase().root();
+        let large = own::own_marshal(rt).call(rt, (&large,)).unwrap().root();
+        for _ in 0..10 {
+            unmarshal.call(rt, (&large,)).unwrap_err();
+            rt.full_major().unwrap();
+        }
+        {
+            // A length that cannot be: memory is not touched.
+            let mut bytes = text.get(rt).as_bytes().to_vec();
+            let at = bytes.len() - 16;
+            bytes[at] = 0x80;
+            let text = rt.string(&bytes).root();
+            let error = unmarshal.call(rt, (&text,)).unwrap_err();
+            assert!(error.to_string().contains("a Rust value of impossible size"), "{error}");
+        }
+        rt.full_major().unwrap();
+    })
+}
+
+/// The example of the guide: a queue of OCaml values of any type.
+struct Queue<A>(Mutex<VecDeque<Root<A>>>);
+struct Table<K, V>(std::marker::PhantomData<fn(K) -> V>);
+ocaml_abstract! {
+    /// First in, first out.
+    /// Of OCaml values.
+    Queue<A> = "queue";
+    Table<K, V> = "table";
+    Counted = "counted";
+}
+
+fn create<A: 'static>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
+    rt.boxed(Queue(Mutex::default()))
+}
+fn push<A: 'static>(rt: &mut Runtime, q: ValueRef<'_, Boxed<Queue<A>>>, x: Root<A>) {
+    let q = q.payload(rt);
+    rt.lock(&q.0).unwrap().push_back(x);
+}
+fn pop<'a, A: 'static>(rt: &'a mut Runtime, q: ValueRef<'_, Boxed<Queue<A>>>) -> Option<Value<'a, A>> {
+    let q = q.payload(rt);
+    let x = rt.lock(&q.0).unwrap().pop_front()?;
+    Some(x.get(rt))
+}
+
+#[test]
+fn generic_payloads() {
+    attached(|rt| {
+        let q = create::<Str>(rt).root();
+        for i in 0..1000 {
+            let s = rt.string(i.to_string()).root();
+            push(rt, &q, s);
+        }
+        rt.full_major().unwrap();
+        for i in 0..1000 {
+            assert_eq!(pop(rt, &q).unwrap().to_str(), Ok(&*i.to_string()));
+        }
+        assert!(pop(rt, &q).is_none());
+        let q = q.into_any();
+        assert!(q.get(rt).downcast_boxed::<Queue<Str>>().is_ok());
+        assert!(q.get(rt).downcast_boxed::<Queue<Int>>().is_err());
+    })
+}
+
+#[test]
+fn names_in_ocaml() {
+    let mut to = Definitions::new();
+    assert_eq!(Boxed::<Queue<List<Int>>>::describe(&mut to), "int list queue");
+    assert_eq!(Boxed::<Queue<Boxed<Queue<Var<1>>>>>::describe(&mut to), "'b queue queue");
+    assert_eq!(Boxed::<Table<Str, Boxed<Counted>>>::describe(&mut to), "(string, counted) table");
+    let names: Vec<_> = to.list().iter().map(|d| (&*d.name, d.parameters, &*d.body, &*d.doc)).collect();
+    assert_eq!(
+        names,
+        [("queue", 1, "", "First in, first out.\n Of OCaml values."), ("counted", 0, "", ""), ("table", 2, "", "")],
+        "each type once"
+    );
+    assert_eq!(to.clashes().len(), 0);
+    struct Wrong;
+    struct Keyword;
+    struct Predefined;
+    ocaml_abstract! {
+        Wrong = "a = int";
+        Keyword = "val";
+        Predefined = "float";
+    }
+    fn refused<T: OCamlType>() -> bool {
+        std::panic::catch_unwind(|| T::describe(&mut Definitions::new())).is_err()
+    }
+    assert!(refused::<Boxed<Wrong>>() && refused::<Boxed<Keyword>>() && refused::<Boxed<Predefined>>());
+}
+
+/// Attaches, and drops a root, when it is dropped.
+struct Attaches(#[allow(dead_code)] Root<Str>, Arc<AtomicUsize>);
+impl Drop for Attaches {
+    fn drop(&mut self) {
+        assert_eq!(attach(|_| ()).unwrap_err(), AttachError::Nested);
+        let count = self.1.clone();
+        defer(move |rt| {
+            rt.minor_gc();
+            count.fetch_add(1, SeqCst);
+        });
+    }
+}
+
+#[test]
+fn drops_inside_the_collector() {
+    let _alone = alone();
+    let count = Arc::new(AtomicUsize::new(0));
+    attached(|rt| {
+        for _ in 0..500 {
+            let root = rt.string("kept by a payload").root();
+            rt.boxed(Attaches(root, count.clone()));
+        }
+        rt.full_major().unwrap();
+        rt.poll().unwrap();
+        assert_eq!(count.load(SeqCst), 500);
+    })
+}
+
+static HELD: Mutex<usize> = Mutex::new(0);
+/// Its drop waits for a mutex.
+struct Waits;
+impl Drop for Waits {
+    fn drop(&mut self) {
+        *HELD.lock().unwrap() += 1;
+    }
+}
+impl CustomOps for Waits {
+    const DEFER_DROP: bool = true;
+}
+
+#[test]
+fn drops_can_wait_for_a_mutex_that_the_thread_holds() {
+    let _alone = alone();
+    attached(|rt| {
+        let mut held = HELD.lock().unwrap();
+        for _ in 0..100 {
+            rt.boxed_custom(Waits);
+        }
+        rt.full_major().unwrap();
+        assert_eq!(*held, 0);
+        *held = 1;
+        drop(held);
+        rt.poll().unwrap();
+        assert_eq!(*HELD.lock().unwrap(), 101);
+    })
+}
+
+#[test]
+fn threads_and_domains_drop_payloads() {
+    let _alone = alone();
+    let count = Arc::new(AtomicUsize::new(0));
+    let made = Arc::new(AtomicUsize::new(0));
+    let work = |rt: &mut Runtime, count: &Arc<AtomicUsize>, made: &AtomicUsize| {
+        let mut kept: VecDeque<Root<Boxed<Counted>>> = VecDeque::new();
+        for i in 0..3000 {
+            kept.push_back(rt.boxed(Counted(count.clone(), i)).root());
+            made.fetch_add(1, SeqCst);
+            if i % 3 == 0 {
+                let root = kept.pop_front().unwrap();
+                assert!(root.payload(rt).1 <= i);
+            }
+            if i % 1000 == 0 {
+                rt.full_major().unwrap();
+            }
+        }
+        kept
+    };
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let (count, made) = (count.clone(), made.clone());
+            std::thread::spawn(move || attached(|rt| drop(work(rt, &count, &made))))
+        })
+        .collect();
+    attached(|rt| {
+        let mut domains = Vec::new();
+        for _ in 0..2 {
+            let (count, made) = (count.clone(), made.clone());
+            domains.extend(rt.spawn_domain(move |rt| work(rt, &count, &made)));
+        }
+        // What a domain made outlives it.
+        let kept: Vec<_> = domains.into_iter().map(|d| d.join(rt).unwrap()).collect();
+        assert!(kept.iter().flatten().all(|root| root.payload(rt).1 < 3000));
+        for thread in threads {
+            rt.join(thread).unwrap();
+        }
+        let kept_now: usize = kept.iter().map(|k| k.len()).sum();
+        rt.full_major().unwrap();
+        assert_eq!(count.load(SeqCst) + kept_now, made.load(SeqCst));
+        drop(kept);
+        rt.full_major().unwrap();
+        rt.full_major().unwrap();
+        assert_eq!(count.load(SeqCst), made.load(SeqCst));
+    })
+}
+
+/// What the process occupies, in kB.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn memory_is_counted() {
+    let _alone = alone();
+    struct Kilobyte(#[allow(dead_code)] [u8; 1024]);
+    struct Kilobytes(#[allow(dead_code)] Vec<u8>);
+    impl CustomOps for Kilobytes {
+        fn memory(&self) -> usize {
+            self.0.capacity()
+        }
+    }
+    attached(|rt| {
+        let before = resident();
+        for i in 0..1_000_000 {
+            rt.boxed(Kilobyte([i as u8; 1024]));
+        }
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 100_000, "a gigabyte of boxes: {grown} kB");
+        // Larger than what a block of the minor heap may be charged with.
+        for i in 0..5_000 {
+            rt.boxed_custom(Kilobytes(vec![i as u8; 200 * 1024]));
+        }
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 200_000, "a gigabyte behind boxes: {grown} kB");
+    })
+}
+
+/// Runs this test program again, for the test CHILD with `what` to do; its messages. It must be ended by a signal.
+fn aborted(what: &str) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "panics_in_a_child", "--nocapture", "--test-threads=1"])
+        .env("OCAML_BOXROOT_CHILD", what)
+        .output()
+        .unwrap();
+    assert_eq!(output.status.signal(), Some(6), "{output:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+struct Panics;
+impl Drop for Panics {
+    fn drop(&mut self) {
+        panic!("on purpose in drop")
+    }
+}
+struct PanicsInOps;
+impl CustomOps for PanicsInOps {
+    const COMPARE: Option<fn(&Self, &Self) -> Ordering> = Some(|_, _| panic!("on purpose in compare"));
+    const HASH: Option<fn(&Self) -> u32> = Some(|_| panic!("on purpose in hash"));
+    const MARSHAL: Option<Marshal<Self>> =
+        Some(Marshal { name: c"panics", write: |_, _| panic!("on purpose in write"), read: |_| None });
+}
+
+#[test]
+fn panics_in_a_child() {
+    let Ok(what) = std::env::var("OCAML_BOXROOT_CHILD") else { return };
+    attached(|rt| {
+        let v = rt.boxed_custom(PanicsInOps).root().into_any();
+        let other = rt.boxed_custom(PanicsInOps).root().into_any();
+        match &*what {
+            "drop" => {
+                rt.boxed(Panics);
+                let _ = rt.full_major();
+            }
+            "compare" => drop(own::own_compare(rt).call(rt, (&v, &other))),
+            "hash" => drop(own::own_hash(rt).call(rt, (&v,))),
+            _ => drop(own::own_marshal(rt).call(rt, (&v,))),
+        }
+    });
+    panic!("not reached")
+}
+
+#[test]
+fn panics_in_the_runtime_end_the_process() {
+    for (what, words) in
+        [("drop", "the drop"), ("compare", "the comparison"), ("hash", "the hash"), ("write", "marshalling")]
+    {
+        let said = aborted(what);
+        assert!(said.contains(&format!("on purpose in {what}")), "{said}");
+        assert!(said.contains(&format!("ocaml-boxroot: {words} of a `boxed::Panics")), "{said}");
+    }
+}
