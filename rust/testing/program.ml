@@ -53,4 +53,29 @@ let () =
       let work () = for i = 1 to n do ignore (Sys.opaque_identity (custom i)) done; Gc.full_major () in
       Thread.join (Thread.create work ()));
   r "stack_limit" (fun words -> Gc.set { (Gc.get ()) with Gc.stack_limit = words });
+  (* Conversions. Sharing is not compared: what Rust makes is shared differently. *)
+  let marshal x = Marshal.to_string x [ Marshal.No_sharing ] in
+  r "marshal" marshal;
+  r "unmarshal" (fun s -> Marshal.from_string s 0);
+  r "equal" (fun a b -> compare a b = 0 && marshal a = marshal b);
+  r "forced" (fun n -> let l = lazy (string_of_int n) in ignore (Lazy.force l); l);
+  r "circle" (fun n -> let rec l = n :: n :: n :: l in l);
+  r "sum" (List.fold_left ( + ) 0);
+  r "sum_floats" (fun a -> let s = ref 0. in for i = 0 to Array.length a - 1 do s := !s +. a.(i) done; !s);
+  r "int_list" (fun n -> List.init n Fun.id);
+  let nan = Int64.float_of_bits 0x7FF8000000000000L in (* Rust's *)
+  let pairs = [ (1, "one"); (-2, ""); (max_int, "eight by"); (min_int, "seven b") ] in
+  r "s_numbers" (max_int, min_int, 0, -1, 'x', Uchar.of_int 0x1F600);
+  r "s_boxed" (Int32.min_int, Int64.max_int, Nativeint.min_int);
+  r "s_floats" [| 0.; -0.; nan; infinity; neg_infinity; min_float; 5e-324; 1.5 |];
+  r "s_floatarray" (Float.Array.of_list [ 1.; nan ]);
+  r "s_empty" ([||], [], "", Bytes.empty, None);
+  r "s_strings" (List.init 20 (fun n -> String.init n (fun i -> Char.chr (255 - i))));
+  r "s_bytes" (Bytes.of_string "bytes\000\255");
+  r "s_sums" [ Some (Ok 1); Some (Error "no"); None ];
+  r "s_nested" [ Some None; None; Some (Some ()) ];
+  r "s_pairs" pairs;
+  r "s_array" (Array.of_list pairs);
+  r "s_tuple12" (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, true);
+  r "s_matrix" [| [| 1.; 2. |]; [||]; [| 3. |] |];
   r "keep" (let kept = ref (Obj.repr 0) in fun x -> kept := x)

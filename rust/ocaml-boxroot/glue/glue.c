@@ -342,6 +342,10 @@ bool obx_register_operations(struct custom_operations const *ops)
 
 value obx_atom(unsigned tag) { return Atom(tag); }
 
+/* The constructor of Invalid_argument. */
+extern struct { value pad; } caml_exn_Invalid_argument;
+value obx_invalid_argument(void) { return (value)&caml_exn_Invalid_argument; }
+
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
 #if OCAML5 && defined(NATIVE_CODE)

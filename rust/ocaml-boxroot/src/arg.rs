@@ -1,103 +1,14 @@
 // SPDX-License-Identifier: MIT
-use crate::{glue, int, string_words, Bool, Float, Fun, Int, Nursery, Root, Str, Unit, Value, ValueCell};
-use alloc::sync::Arc;
+use crate::{glue, ConvertError, Fun, Nursery, ToOCaml, Typed, ValueCell};
 
 /// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a
-/// constant, or a Rust value, which is converted inside the call.
+/// constant, or a Rust value, which is converted inside the call: all that is [`ToOCaml`] with that type.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be passed to an OCaml function for an argument of type `{T}`",
     note = "pass a reference to a root, a slot or an immediate of that type, or a Rust value that is converted to it"
 )]
-pub trait Arg<T> {
-    /// How many words the conversion takes, see [`Runtime::build`](crate::Runtime::build).
-    fn words(&self) -> usize {
-        0
-    }
-    /// The value.
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T>;
-}
-
-impl<T> Arg<T> for &ValueCell<T> {
-    #[inline]
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
-        self.get(n)
-    }
-}
-
-impl<T> Arg<T> for &Root<T> {
-    #[inline]
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
-        self.get(n)
-    }
-}
-
-impl<T> Arg<T> for Root<T> {
-    #[inline]
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
-        self.get(n)
-    }
-}
-
-impl<T> Arg<T> for &Arc<Root<T>> {
-    #[inline]
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
-        self.get(n)
-    }
-}
-
-impl<T> Arg<T> for &Value<'_, T> {
-    #[inline]
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, T> {
-        self.get(n)
-    }
-}
-
-impl<T> Arg<T> for Value<'static, T> {
-    #[inline]
-    fn make<'n>(&self, _: &'n Nursery) -> Value<'n, T> {
-        *self
-    }
-}
-
-impl Arg<Str> for &str {
-    fn words(&self) -> usize {
-        string_words(self.len())
-    }
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, Str> {
-        n.string(self)
-    }
-}
-
-impl Arg<Float> for f64 {
-    fn words(&self) -> usize {
-        2
-    }
-    #[inline]
-    fn make<'n>(&self, n: &'n Nursery) -> Value<'n, Float> {
-        n.float(*self)
-    }
-}
-
-impl Arg<Int> for i32 {
-    #[inline]
-    fn make<'n>(&self, _: &'n Nursery) -> Value<'n, Int> {
-        int(*self)
-    }
-}
-
-impl Arg<Bool> for bool {
-    #[inline]
-    fn make<'n>(&self, _: &'n Nursery) -> Value<'n, Bool> {
-        (*self).into()
-    }
-}
-
-impl Arg<Unit> for () {
-    #[inline]
-    fn make<'n>(&self, _: &'n Nursery) -> Value<'n, Unit> {
-        Value::UNIT
-    }
-}
+pub trait Arg<T>: ToOCaml + Typed<Type = T> {}
+impl<T, R: ToOCaml + Typed<Type = T>> Arg<T> for R {}
 
 /// The arguments of a call: a tuple of [`Arg`]s for the function's tuple of types.
 #[diagnostic::on_unimplemented(
@@ -113,7 +24,11 @@ pub(crate) mod sealed {
         ///
         /// # Safety
         /// This thread holds the lock, and has no other nursery; the place holds a function that takes such arguments.
-        unsafe fn call<R>(&self, closure: &crate::ValueCell<crate::Fun<A, R>>, nursery: crate::Nursery) -> isize;
+        unsafe fn call<R>(
+            &self,
+            closure: &crate::ValueCell<crate::Fun<A, R>>,
+            nursery: crate::Nursery,
+        ) -> Result<isize, crate::ConvertError>;
     }
 }
 
@@ -126,13 +41,17 @@ macro_rules! args {
                 0 $(+ self.$i.words())+
             }
             #[inline]
-            unsafe fn call<R>(&self, closure: &ValueCell<Fun<($($t,)+), R>>, nursery: Nursery) -> isize {
-                let words = [$(self.$i.make(&nursery).raw()),+];
+            unsafe fn call<R>(
+                &self,
+                closure: &ValueCell<Fun<($($t,)+), R>>,
+                nursery: Nursery,
+            ) -> Result<isize, ConvertError> {
+                let words = [$(self.$i.to_ocaml(&nursery)?.raw()),+];
                 let closure = closure.get(&nursery).raw();
                 drop(nursery);
                 // SAFETY: by the caller. All were read after the last collection, and the runtime keeps them from here
                 // on.
-                unsafe { glue::$call(closure, words) }
+                Ok(unsafe { glue::$call(closure, words) })
             }
         }
     )*}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 use crate::kind::DOUBLE_ARRAY;
-use crate::{Array, Runtime, Value, ValueCell, ValueRef};
+use crate::{Array, Float, Runtime, ShapeError, Value, ValueCell, ValueRef};
 
 impl<T> Value<'_, Array<T>> {
     /// The number of elements.
@@ -13,6 +13,31 @@ impl<T> Value<'_, Array<T>> {
     #[inline]
     pub fn is_empty(self) -> bool {
         self.len() == 0
+    }
+}
+
+impl<'a, T> Value<'a, Array<T>> {
+    /// Element `i`. An error if there is none, or the array is flat: then no value holds the float.
+    #[inline]
+    pub fn get(self, i: usize) -> Result<Value<'a, T>, ShapeError> {
+        match self.header() {
+            // SAFETY: TYPED: an array of so many elements.
+            Some((0, len)) if i < len => Ok(unsafe { self.part(i) }),
+            Some((0, len)) => Err(ShapeError::Bounds { index: i, len }),
+            _ => Err(ShapeError::Opaque(DOUBLE_ARRAY)),
+        }
+    }
+}
+
+impl Value<'_, Array<Float>> {
+    /// Float `i`, if it exists. A relaxed load: another domain may write it meanwhile.
+    #[inline]
+    pub fn float(self, i: usize) -> Option<f64> {
+        match self.header() {
+            // SAFETY: so many floats; LIVE.
+            Some((DOUBLE_ARRAY, len)) if i < len => Some(unsafe { self.float_at(i) }),
+            _ => Some(self.get(i).ok()?.to_f64()),
+        }
     }
 }
 
@@ -33,9 +58,8 @@ impl<T> ValueCell<Array<T>> {
                     // SAFETY: TYPED: T is Float then; a flat array has so many floats. Others may write them, whole
                     // words at a time.
                     unsafe {
-                        let bits = (*(v.raw() as *const core::sync::atomic::AtomicU64).add(i))
-                            .load(core::sync::atomic::Ordering::Relaxed);
-                        element.put_fresh(rt.float(f64::from_bits(bits)).cast())
+                        let x = v.float_at(i);
+                        element.put_fresh(rt.float(x).cast())
                     }
                 } else {
                     // SAFETY: TYPED: an array of so many elements of type T.

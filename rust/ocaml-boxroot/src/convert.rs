@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: MIT
 //! Conversions between Rust's values and OCaml's: nothing is lost, or there is an error.
-use crate::{AllocError, Nursery, Runtime, ShapeError, Value};
+use crate::{AllocError, Nursery, RootError, Runtime, ShapeError, Value};
 use core::fmt;
+
+mod arrays;
+pub(crate) mod floats;
+mod ints;
+mod lists;
+mod refs;
+mod sums;
+mod text;
+mod values;
 
 /// Which OCaml type a type has: a descriptor. A type of Rust has one, whichever way it is converted; a descriptor is its
 /// own.
@@ -43,6 +52,30 @@ pub trait ToOCaml: Typed {
     }
 }
 
+/// Conversions that test whatever they are given, see [`Value::to_rust_checked`](crate::Value::to_rust_checked).
+///
+/// # Safety
+/// `from_ocaml` may be called with a value of any type: it reads nothing that it has not tested by headers, and makes
+/// nothing that claims a type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be made from an OCaml value of unknown type",
+    note = "what can be tested: numbers, strings, lists, arrays, options, results and tuples of these"
+)]
+pub unsafe trait FromAny<'a>: FromOCaml<'a> {}
+
+/// The words of items, each in `own` words of its container. What exceeds any minor heap is not counted.
+fn total<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R>, own: usize) -> usize {
+    const MANY: usize = 1 << 22;
+    let mut sum = items.len().saturating_mul(own);
+    for item in items.take(MANY) {
+        sum += item.words();
+        if sum > MANY {
+            return MANY;
+        }
+    }
+    sum
+}
+
 /// A number whose counterpart is `float`. Only `f64` and `f32` make one; others pass it on.
 #[doc(hidden)]
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +114,8 @@ pub enum ConvertError {
     Shape(ShapeError),
     /// The heap has no room.
     Alloc(AllocError),
+    /// No root could be made.
+    Root(RootError),
 }
 
 impl fmt::Display for ConvertError {
@@ -90,6 +125,7 @@ impl fmt::Display for ConvertError {
             ConvertError::Utf8(error) => write!(f, "not UTF-8: {error}"),
             ConvertError::Shape(error) => error.fmt(f),
             ConvertError::Alloc(error) => error.fmt(f),
+            ConvertError::Root(error) => error.fmt(f),
         }
     }
 }
@@ -105,6 +141,12 @@ impl From<ShapeError> for ConvertError {
 impl From<AllocError> for ConvertError {
     fn from(error: AllocError) -> Self {
         ConvertError::Alloc(error)
+    }
+}
+
+impl From<RootError> for ConvertError {
+    fn from(error: RootError) -> Self {
+        ConvertError::Root(error)
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-use crate::{glue, Exn, Fresh, Kind, Root, Runtime, Value};
+use crate::{glue, string_words, AllocError, ConvertError, Exn, Fresh, Kind, Root, Runtime, Value};
 use alloc::string::String;
 use core::fmt;
 
@@ -25,6 +25,25 @@ impl Exception {
     #[cold]
     pub fn new(rt: &Runtime, exn: Value<'_, Exn>) -> Exception {
         Exception { root: Root::try_new(rt, exn).ok() }
+    }
+
+    /// What a function of OCaml would raise for an argument like the one that could not be converted:
+    /// `Invalid_argument`, or `Out_of_memory`.
+    #[cold]
+    pub fn of_conversion(rt: &mut Runtime, error: ConvertError) -> Exception {
+        if matches!(error, ConvertError::Alloc(_) | ConvertError::Root(_)) {
+            return Exception { root: None };
+        }
+        let text = alloc::format!("{error}");
+        let exn = rt.try_build::<Exn, AllocError>(string_words(text.len()) + 3, |n| {
+            let text = n.try_string(text)?;
+            // SAFETY: an exception with one argument is a block of its constructor, which is static, and that.
+            n.filled(0, [unsafe { glue::obx_invalid_argument() }, text.raw()])
+        });
+        match exn {
+            Ok(exn) => Exception { root: exn.try_root().ok() },
+            Err(_) => Exception { root: None },
+        }
     }
 
     /// The exception as a value, the same that was raised. `None` when memory was too short to keep it.

@@ -2,7 +2,8 @@
 use crate::{exception, Args, Exception, Fresh, Fun, Nursery, Runtime, ValueCell};
 
 impl<A, R> ValueCell<Fun<A, R>> {
-    /// Calls the function. Arguments that are Rust values are converted here, so that calls need not be nested.
+    /// Calls the function. Arguments that are Rust values are converted here, so that calls need not be nested. One that
+    /// cannot be converted is an `Invalid_argument`, as if the function had raised it, or `Out_of_memory`.
     ///
     /// ```
     /// # use ocaml_boxroot::*;
@@ -14,8 +15,10 @@ impl<A, R> ValueCell<Fun<A, R>> {
     pub fn call<'a, X: Args<A>>(&self, rt: &'a mut Runtime, args: X) -> Result<Fresh<'a, R>, Exception> {
         let nursery = Nursery::new(rt, args.words());
         // SAFETY: LOCK, TYPED.
-        let result = unsafe { args.call(self, nursery) };
-        let result = exception::check(rt, result)?;
+        let result = match unsafe { args.call(self, nursery) } {
+            Ok(result) => exception::check(rt, result)?,
+            Err(error) => return Err(Exception::of_conversion(rt, error)),
+        };
         // SAFETY: the result of the call just now; TYPED.
         Ok(unsafe { Fresh::new(rt, result) })
     }

@@ -53,6 +53,10 @@ extern "C" {
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
+    pub fn obx_invalid_argument() -> isize;
+    pub static caml_int32_ops: c_void;
+    pub static caml_int64_ops: c_void;
+    pub static caml_nativeint_ops: c_void;
 
     pub fn obx_alloc_custom(operations: *const crate::payload::Operations, size: usize, bytes: usize) -> isize;
 

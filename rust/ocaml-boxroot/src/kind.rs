@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 use crate::{Any, ShapeError, Value, ValueCell, ValueRef};
-use core::sync::atomic::{AtomicUsize, Ordering::Acquire};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
 
 /// What a value is, as far as its block tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,16 +54,19 @@ pub enum Kind {
 pub(crate) const FIRST_SPECIAL_TAG: u8 = 244;
 #[cfg(not(ocaml5))]
 pub(crate) const FIRST_SPECIAL_TAG: u8 = 246;
+#[cfg(ocaml5)]
+pub(crate) const FORCING: u8 = 244;
 pub(crate) const LAZY: u8 = 246;
 const CLOSURE: u8 = 247;
 const OBJECT: u8 = 248;
 const INFIX: u8 = 249;
-const FORWARD: u8 = 250;
+pub(crate) const FORWARD: u8 = 250;
 pub(crate) const NO_SCAN: u8 = 251;
 pub(crate) const ABSTRACT: u8 = 251;
 pub(crate) const STRING: u8 = 252;
 pub(crate) const DOUBLE: u8 = 253;
 pub(crate) const DOUBLE_ARRAY: u8 = 254;
+pub(crate) const CUSTOM: u8 = 255;
 
 impl<'a, T> Value<'a, T> {
     /// Tag and size of its block; `None` for an immediate.
@@ -89,6 +92,17 @@ impl<'a, T> Value<'a, T> {
         unsafe { &*(self.raw() as *const ValueCell<U>).add(i) }
     }
 
+    /// Float `i` of a flat block, by a relaxed load: others may write it meanwhile.
+    ///
+    /// # Safety
+    /// The block is flat and has that float.
+    #[inline]
+    pub(crate) unsafe fn float_at(self, i: usize) -> f64 {
+        // SAFETY: by the caller; LIVE.
+        let word = unsafe { (*(self.raw() as *const AtomicU64).add(i)).load(Relaxed) };
+        f64::from_bits(word)
+    }
+
     /// The value in field `i`.
     ///
     /// # Safety
@@ -96,7 +110,7 @@ impl<'a, T> Value<'a, T> {
     #[inline]
     pub(crate) unsafe fn part<U>(self, i: usize) -> Value<'a, U> {
         // SAFETY: by the caller. What a live block holds lives as long as it (LIVE).
-        unsafe { Value::from_raw(self.place::<U>(i).word().load(core::sync::atomic::Ordering::Relaxed)) }
+        unsafe { Value::from_raw(self.place::<U>(i).word().load(Relaxed)) }
     }
 }
 
@@ -106,7 +120,7 @@ impl<'a> Value<'a, Any> {
         let Some((tag, len)) = self.header() else { return Kind::Int(self.raw() >> 1) };
         match tag {
             #[cfg(ocaml5)]
-            244 => Kind::Forcing,
+            FORCING => Kind::Forcing,
             #[cfg(ocaml5)]
             245 => Kind::Continuation,
             LAZY => Kind::Lazy,
@@ -124,7 +138,7 @@ impl<'a> Value<'a, Any> {
             // SAFETY: LIVE: the block holds a float.
             DOUBLE => Kind::Float(unsafe { *(self.raw() as *const f64) }),
             DOUBLE_ARRAY => Kind::FloatArray { len },
-            255 => Kind::Custom,
+            CUSTOM => Kind::Custom,
             tag => Kind::Block { tag, len },
         }
     }
@@ -157,12 +171,21 @@ impl<'a> Value<'a, Any> {
         }
     }
 
-    /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read one
-    /// by one.
+    /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read by
+    /// relaxed loads, a word at a time.
     pub(crate) fn copy_bytes(self) -> alloc::vec::Vec<u8> {
         let Kind::String { len } = self.kind() else { return alloc::vec::Vec::new() };
-        let start = self.raw() as *const core::sync::atomic::AtomicU8;
-        // SAFETY: LIVE: the block has so many bytes.
-        (0..len).map(|i| unsafe { (*start.add(i)).load(core::sync::atomic::Ordering::Relaxed) }).collect()
+        let words = self.raw() as *const AtomicUsize;
+        let size = len / 8 + 1;
+        let mut bytes = alloc::vec::Vec::<u8>::with_capacity(size * 8);
+        // SAFETY: LIVE: the block has so many words; so has the vector.
+        unsafe {
+            let to = bytes.as_mut_ptr().cast::<usize>();
+            for i in 0..size {
+                to.add(i).write_unaligned((*words.add(i)).load(Relaxed));
+            }
+            bytes.set_len(len);
+        }
+        bytes
     }
 }

@@ -23,6 +23,38 @@
 //! }
 //! ```
 //!
+//! # Conversions
+//!
+//! | Rust | OCaml |
+//! |---|---|
+//! | `i8` … `i128`, `u8` … `u128`, `isize`, `usize` | `int`; an error where the number does not fit |
+//! | [`Int32`], [`Int64`], [`Nativeint`] | `int32`, `int64`, `nativeint` |
+//! | `f64`, `f32` | `float`; an error where an `f32` is not exact |
+//! | `bool`, `()` | `bool`, `unit` |
+//! | `char`, [`Char`] | `Uchar.t`, `char` (a byte) |
+//! | `&str`, `String`, `Cow<str>` | `string`; an error where it is not UTF-8; `&str` in place |
+//! | `&[u8]`, `Vec<u8>`, `[u8; N]` | `string`; `&[u8]` in place |
+//! | [`Bytes`] | `bytes` |
+//! | `Vec<T>`, `[T]`, `[T; N]`, `VecDeque<T>` | `array` (flat if of floats) |
+//! | [`List<T>`](List) | `list` |
+//! | [`FloatArray`] | `floatarray` |
+//! | `Option`, `Result`, tuples up to 12 | `option`, `result`, tuples |
+//! | `&T`, `Box`, `Rc`, `Arc`, `Cow` | as what is in them |
+//! | [`Value`], [`Root`], [`ValueRef`] | the value |
+//!
+//! [`ToOCaml`] and [`FromOCaml`] are what converts; [`Runtime::alloc`], calls and [`Value::to_rust`] use them. Nothing
+//! is lost: what does not fit is a [`ConvertError`]. Maps are not converted; a list of their pairs is made by
+//! [`Nursery::list`].
+//!
+//! ```
+//! # use ocaml_boxroot::*;
+//! fn longest<'a>(rt: &'a mut Runtime, f: &Root<Fun<(List<Str>,), (Int, Str)>>) -> Option<String> {
+//!     let answer = f.call(rt, (List(vec!["a", "bc"]),)).ok()?;
+//!     let (length, word): (usize, &str) = answer.to_rust().ok()?;
+//!     (length == word.len()).then(|| word.to_owned())
+//! }
+//! ```
+//!
 //! In this crate's documents, "the domain lock" is the lock a thread holds while it runs OCaml code or foreign code
 //! called from it, outside blocking sections ("runtime lock" in OCaml 4.14).
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -87,7 +119,7 @@ pub use attach_error::AttachError;
 pub use boxed::Boxed;
 #[doc(hidden)]
 pub use convert::Flat;
-pub use convert::{ConvertError, Element, FromOCaml, ToOCaml, Typed};
+pub use convert::{ConvertError, Element, FromAny, FromOCaml, ToOCaml, Typed};
 pub use custom_ops::CustomOps;
 pub use defer::defer;
 pub use describe::{Definition, Definitions, OCamlType, Var};

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 use crate::glue::{self, Reserve, PIECE};
-use crate::kind::{ABSTRACT, DOUBLE, FIRST_SPECIAL_TAG, NO_SCAN, STRING};
+use crate::kind::{ABSTRACT, CUSTOM, DOUBLE, DOUBLE_ARRAY, FIRST_SPECIAL_TAG, NO_SCAN, STRING};
 use crate::{
-    int, AllocError, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value, ValueUnshared,
+    int, AllocError, Any, Atomic, Float, Fresh, Int, List, Opt, Ref, Runtime, ShapeError, Str, Unit, Value,
+    ValueUnshared,
 };
 use core::cell::Cell;
+use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::ptr::null_mut;
@@ -139,14 +141,74 @@ impl Nursery {
 
     /// A scanned block with these fields.
     #[inline]
-    fn filled<T, const N: usize>(&self, tag: u8, fields: [isize; N]) -> Value<'_, T> {
-        let block = self.alloc(N, tag).unwrap_or_else(|e| e.panic());
+    pub(crate) fn filled<T, const N: usize>(&self, tag: u8, fields: [isize; N]) -> Result<Value<'_, T>, AllocError> {
+        let block = self.alloc(N, tag)?;
         for (i, v) in fields.into_iter().enumerate() {
             // SAFETY: the block is new and has N fields; the callers pass values that live as long as the nursery.
             unsafe { block.init(i, v) }
         }
         // SAFETY: complete now, and LIVE by QUIET. The callers say which type it has.
-        unsafe { Value::from_raw(block.fields as isize) }
+        Ok(unsafe { block.share() })
+    }
+
+    /// A block of `size` > 0 fields, units at first.
+    pub(crate) fn scanned(&self, tag: u8, size: usize) -> Result<Block, AllocError> {
+        debug_assert!(tag < NO_SCAN);
+        let block = self.alloc(size, tag)?;
+        // In the major heap they are units already.
+        if block.young {
+            for i in 0..size {
+                // SAFETY: a new block of so many fields.
+                unsafe { block.fields.add(i).write(1) };
+            }
+        }
+        Ok(block)
+    }
+
+    /// A block of `size` > 0 words that hold anything at first, and are not scanned.
+    pub(crate) fn unscanned(&self, tag: u8, size: usize) -> Result<Block, AllocError> {
+        debug_assert!(tag >= NO_SCAN);
+        self.alloc(size, tag)
+    }
+
+    /// A float, or an error when memory is short.
+    #[inline]
+    pub fn try_float(&self, x: f64) -> Result<Value<'_, Float>, AllocError> {
+        let block = self.alloc(1, DOUBLE)?;
+        // SAFETY: a new block of one word; complete afterwards.
+        unsafe {
+            block.write(0, x.to_bits());
+            Ok(block.share())
+        }
+    }
+
+    /// A flat block of floats.
+    pub(crate) fn floats(&self, floats: &[f64]) -> Result<Value<'_, Any>, AllocError> {
+        if floats.is_empty() {
+            // SAFETY: atoms are static.
+            return Ok(unsafe { Value::from_raw(glue::obx_atom(0)) });
+        }
+        let block = self.alloc(floats.len(), DOUBLE_ARRAY)?;
+        // SAFETY: a new block of so many words; complete afterwards.
+        unsafe {
+            block.fields.cast::<f64>().copy_from_nonoverlapping(floats.as_ptr(), floats.len());
+            Ok(block.share())
+        }
+    }
+
+    /// A custom block of one word.
+    ///
+    /// # Safety
+    /// The operations have no finaliser, and are those of the type T for such a word.
+    #[inline]
+    pub(crate) unsafe fn custom<T>(&self, operations: *const c_void, word: isize) -> Result<Value<'_, T>, AllocError> {
+        let block = self.alloc(2, CUSTOM)?;
+        // SAFETY: a new block of two words; complete afterwards.
+        unsafe {
+            block.write(0, operations as u64);
+            block.write(1, word as u64);
+            Ok(block.share())
+        }
     }
 
     /// `()`
@@ -162,12 +224,7 @@ impl Nursery {
     /// A float.
     #[inline]
     pub fn float(&self, x: f64) -> Value<'_, Float> {
-        let block = self.alloc(1, DOUBLE).unwrap_or_else(|e| e.panic());
-        // SAFETY: a new block of one word; complete afterwards.
-        unsafe {
-            block.fields.cast::<f64>().write(x);
-            Value::from_raw(block.fields as isize)
-        }
+        self.try_float(x).unwrap_or_else(|e| e.panic())
     }
 
     /// A string. Panics when memory is short.
@@ -194,13 +251,13 @@ impl Nursery {
     /// A pair.
     #[inline]
     pub fn pair<'n, A, B>(&'n self, a: Value<'n, A>, b: Value<'n, B>) -> Value<'n, (A, B)> {
-        self.filled(0, [a.raw(), b.raw()])
+        self.filled(0, [a.raw(), b.raw()]).unwrap_or_else(|e| e.panic())
     }
 
     /// A triple.
     #[inline]
     pub fn triple<'n, A, B, C>(&'n self, a: Value<'n, A>, b: Value<'n, B>, c: Value<'n, C>) -> Value<'n, (A, B, C)> {
-        self.filled(0, [a.raw(), b.raw(), c.raw()])
+        self.filled(0, [a.raw(), b.raw(), c.raw()]).unwrap_or_else(|e| e.panic())
     }
 
     /// `[]`
@@ -213,6 +270,16 @@ impl Nursery {
     /// `head :: tail`
     #[inline]
     pub fn cons<'n, T>(&'n self, head: Value<'n, T>, tail: Value<'n, List<T>>) -> Value<'n, List<T>> {
+        self.try_cons(head, tail).unwrap_or_else(|e| e.panic())
+    }
+
+    /// `head :: tail`, or an error when memory is short.
+    #[inline]
+    pub fn try_cons<'n, T>(
+        &'n self,
+        head: Value<'n, T>,
+        tail: Value<'n, List<T>>,
+    ) -> Result<Value<'n, List<T>>, AllocError> {
         self.filled(0, [head.raw(), tail.raw()])
     }
 
@@ -226,19 +293,19 @@ impl Nursery {
     /// `Some v`
     #[inline]
     pub fn some<'n, T>(&'n self, v: Value<'n, T>) -> Value<'n, Opt<T>> {
-        self.filled(0, [v.raw()])
+        self.filled(0, [v.raw()]).unwrap_or_else(|e| e.panic())
     }
 
     /// `ref v`
     #[inline]
     pub fn reference<'n, T>(&'n self, v: Value<'n, T>) -> Value<'n, Ref<T>> {
-        self.filled(0, [v.raw()])
+        self.filled(0, [v.raw()]).unwrap_or_else(|e| e.panic())
     }
 
     /// `Atomic.make v`
     #[inline]
     pub fn atomic<'n, T>(&'n self, v: Value<'n, T>) -> Value<'n, Atomic<T>> {
-        self.filled(0, [v.raw()])
+        self.filled(0, [v.raw()]).unwrap_or_else(|e| e.panic())
     }
 
     /// A block to be filled step by step, whose fields are units at first. Refuses tags with a meaning of their own,
@@ -250,30 +317,44 @@ impl Nursery {
         if size == 0 {
             return Err(ShapeError::Bounds { index: 0, len: 0 });
         }
-        let block = self.alloc(size, tag).map_err(ShapeError::Alloc)?;
-        debug_assert!(tag < NO_SCAN);
-        // SAFETY: a new block of so many fields (UNSHARED afterwards). In the major heap they are units already.
-        unsafe {
-            if block.young {
-                for i in 0..size {
-                    block.fields.add(i).write(1);
-                }
-            }
-            Ok(ValueUnshared::new(block.fields, size, block.young))
-        }
+        let block = self.scanned(tag, size).map_err(ShapeError::Alloc)?;
+        // SAFETY: a new block of so many fields, all units (UNSHARED afterwards).
+        Ok(unsafe { ValueUnshared::new(block.fields, size, block.young) })
     }
 }
 
 impl Block {
+    /// Sets a word of a block that is not scanned.
+    ///
     /// # Safety
-    /// The field was not set before; `v` is a live value.
+    /// The block has that word.
     #[inline]
-    unsafe fn init(self, i: usize, v: isize) {
+    pub(crate) unsafe fn write(self, i: usize, word: u64) {
+        // SAFETY: by the caller.
+        unsafe { self.fields.cast::<u64>().add(i).write(word) }
+    }
+
+    /// The block as a value.
+    ///
+    /// # Safety
+    /// It is complete, is of the type that `T` describes, and 'n is that of its nursery.
+    #[inline]
+    pub(crate) unsafe fn share<'n, T>(self) -> Value<'n, T> {
+        // SAFETY: by the caller; LIVE by QUIET.
+        unsafe { Value::from_raw(self.fields as isize) }
+    }
+
+    /// Sets a field of a block that is scanned.
+    ///
+    /// # Safety
+    /// The block has that field, and it was not set before; `v` is a live value.
+    #[inline]
+    pub(crate) unsafe fn init(self, i: usize, v: isize) {
         // SAFETY: by the caller. The collector need not know of fields in the minor heap; of others caml_initialize
         // tells it.
         unsafe {
             let field = self.fields.add(i);
-            if self.young {
+            if self.young || v & 1 == 1 {
                 field.write(v)
             } else {
                 glue::obx_initialize(field, v)

@@ -26,6 +26,15 @@ pub enum ShapeError {
         /// The type it has, if this copy of the library made it.
         found: Option<&'static str>,
     },
+    /// The value is not what its type says.
+    Not(&'static str),
+    /// An array or string of another length.
+    Length {
+        /// The length of the Rust type.
+        expected: usize,
+        /// The length of the value.
+        found: usize,
+    },
     /// Memory is short, or the block would be too large.
     Alloc(crate::AllocError),
 }
@@ -41,6 +50,8 @@ impl fmt::Display for ShapeError {
                 write!(f, "OCaml holds a Rust value of type `{found}`, not `{expected}`")
             }
             ShapeError::Payload { expected, found: None } => write!(f, "not a Rust value of type `{expected}`"),
+            ShapeError::Not(expected) => write!(f, "the OCaml value is not {expected}"),
+            ShapeError::Length { expected, found } => write!(f, "the OCaml value has length {found}, not {expected}"),
             ShapeError::Alloc(error) => error.fmt(f),
         }
     }

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-use crate::{Float, Opt, Str, Value};
+#[cfg(ocaml5)]
+use crate::kind::FORCING;
+use crate::kind::{FORWARD, LAZY};
+use crate::{Bytes, Float, Kind, Lazy, Opt, Runtime, Str, Value};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
 impl<'a> Value<'a, Str> {
     /// The bytes of the string, in place, for as long as nothing needs `&mut Runtime`.
@@ -34,6 +39,57 @@ impl<'a, T> Value<'a, Opt<T>> {
     pub fn to_option(self) -> Option<Value<'a, T>> {
         // SAFETY: TYPED: `None` is an immediate, `Some` a block with one field.
         (self.raw() & 1 == 0).then(|| unsafe { self.part(0) })
+    }
+}
+
+impl<'a, T> Value<'a, Lazy<T>> {
+    /// The result, if the value was forced.
+    pub fn forced(self) -> Option<Value<'a, T>> {
+        match self.header() {
+            #[cfg(ocaml5)]
+            Some((FORCING, _)) => None,
+            Some((LAZY, _)) => None,
+            // SAFETY: TYPED: the result of a value that was forced.
+            Some((FORWARD, _)) => Some(unsafe { self.part(0) }),
+            // SAFETY: TYPED: a result may stand for itself.
+            _ => Some(unsafe { self.cast() }),
+        }
+    }
+}
+
+impl Value<'_, Bytes> {
+    /// The number of bytes.
+    pub fn len(self) -> usize {
+        match self.erase().kind() {
+            Kind::String { len } => len,
+            _ => 0,
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Byte `i`, if it exists. A relaxed load: another domain may write it meanwhile, so there is no slice of them.
+    pub fn get(self, i: usize) -> Option<u8> {
+        Some(self.cell(i)?.load(Relaxed))
+    }
+
+    /// Sets byte `i`, by a relaxed store; false if there is none.
+    pub fn set(self, rt: &Runtime, i: usize, byte: u8) -> bool {
+        let _ = rt;
+        self.cell(i).map(|cell| cell.store(byte, Relaxed)).is_some()
+    }
+
+    /// A copy.
+    pub fn to_vec(self) -> Vec<u8> {
+        self.erase().copy_bytes()
+    }
+
+    fn cell(&self, i: usize) -> Option<&AtomicU8> {
+        // SAFETY: TYPED: so many bytes; LIVE. Others access them meanwhile, by atomic accesses or in OCaml.
+        (i < self.len()).then(|| unsafe { &*(self.raw() as *const AtomicU8).add(i) })
     }
 }
 

@@ -86,6 +86,41 @@ functions! {
     memprof: (Float) -> Bool;
     stepper: (Float) -> Fun<(Float,), Float>;
     keep: (Any) -> Unit;
+    marshal: (Any) -> Str;
+    unmarshal: (Str) -> Any;
+    equal: (Any, Any) -> Bool;
+    forced: (Int) -> Lazy<Str>;
+    circle: (Int) -> List<Int>;
+    sum: (List<Int>) -> Int;
+    sum_floats: (Array<Float>) -> Float;
+    int_list: (Int) -> List<Int>;
+}
+
+macro_rules! samples {
+    ($($name:ident: $t:ty;)*) => {$(
+        /// The value of program.ml with this name.
+        pub fn $name(rt: &Runtime) -> Value<'_, $t> {
+            let v = rt.named(stringify!($name)).expect(stringify!($name));
+            // SAFETY: program.ml registers it with this type.
+            unsafe { v.cast() }
+        }
+    )*}
+}
+
+samples! {
+    s_numbers: (Int, Int, Int, Int, Char, Uchar);
+    s_boxed: (Int32, Int64, Nativeint);
+    s_floats: Array<Float>;
+    s_floatarray: FloatArray;
+    s_empty: (Array<Float>, List<Int>, Str, Bytes, Opt<Int>);
+    s_strings: List<Str>;
+    s_bytes: Bytes;
+    s_sums: List<Opt<Res<Int, Str>>>;
+    s_nested: List<Opt<Opt<Unit>>>;
+    s_pairs: List<(Int, Str)>;
+    s_array: Array<(Int, Str)>;
+    s_tuple12: (Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Int, Bool);
+    s_matrix: Array<Array<Float>>;
 }
 
 /// A custom block with a number, whose finaliser and comparison call [`on_rust`]'s function.

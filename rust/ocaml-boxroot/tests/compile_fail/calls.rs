@@ -1,9 +1,9 @@
-//# arguments_have_the_right_type E0277 cannot be passed to an OCaml function for an argument of type
+//# arguments_have_the_right_type E0271
 fn f(rt: &mut Runtime, g: &Root<Fun<(Int,), Int>>) {
     let _ = g.call(rt, ("three",)); //~
     //+ let _ = g.call(rt, (3,));
 }
-//# rooted_arguments_have_the_right_type E0277 cannot be passed to an OCaml function for an argument of type
+//# rooted_arguments_have_the_right_type E0271
 fn f(rt: &mut Runtime, g: &Root<Fun<(Int,), Int>>, s: &Root<Str>, n: &Root<Int>) {
     let _ = g.call(rt, (s,)); //~
     //+ let _ = g.call(rt, (n,));

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//! Arrays. Those of floats are flat, unless the compiler was configured otherwise.
+use crate::convert::{floats, total};
+use crate::kind::{DOUBLE, DOUBLE_ARRAY};
+use crate::{
+    glue, Array, ConvertError, Element, FromAny, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml, Typed, Value,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// Whether arrays of floats are flat.
+const FLAT: bool = cfg!(flat_float_array);
+
+fn array<'n, 's, R: ToOCaml + 's>(
+    n: &'n Nursery,
+    mut items: impl ExactSizeIterator<Item = &'s R> + Clone,
+) -> Result<Value<'n, Array<R::Type>>, ConvertError> {
+    let len = items.len();
+    let all = items.clone();
+    let Some(first) = items.next() else {
+        // SAFETY: the empty array is static.
+        return Ok(unsafe { Value::from_raw(glue::obx_atom(0)) });
+    };
+    let first = if FLAT && first.to_float().is_some() {
+        None
+    } else {
+        // As OCaml does: the first element decides. It need not be known here that the type is `float`, as for roots.
+        let first = first.to_ocaml(n)?;
+        (!FLAT || !matches!(first.header(), Some((DOUBLE, _)))).then_some(first)
+    };
+    let Some(first) = first else { return flat(n, len, all) };
+    let block = n.scanned(0, len)?;
+    // SAFETY: the block is new and has `len` fields, all units; what is stored in each for the first time is a value of
+    // this nursery.
+    unsafe {
+        block.init(0, first.raw());
+        for (i, item) in items.enumerate() {
+            block.init(i + 1, item.to_ocaml(n)?.raw());
+        }
+        Ok(block.share())
+    }
+}
+
+fn words<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R> + Clone) -> usize {
+    // Larger blocks are not in the minor heap.
+    let own = if items.len() < glue::PIECE { items.len() + 1 } else { 0 };
+    match items.clone().next() {
+        Some(first) if FLAT && first.to_float().is_some() => own,
+        _ => own + total(items, 0),
+    }
+}
+
+fn flat<'n, 's, R: ToOCaml + 's>(
+    n: &'n Nursery,
+    len: usize,
+    items: impl Iterator<Item = &'s R>,
+) -> Result<Value<'n, Array<R::Type>>, ConvertError> {
+    let block = n.unscanned(DOUBLE_ARRAY, len)?;
+    for (i, item) in items.enumerate() {
+        let x = match item.to_float() {
+            Some(x) => x.0,
+            None => floats::boxed(item.to_ocaml(n)?)?,
+        };
+        // SAFETY: the block has so many words. If this ends early, what is left is any words, in a block that is not
+        // scanned.
+        unsafe { block.write(i, x.to_bits()) }
+    }
+    // SAFETY: complete, and a flat array is one of the type that its elements have.
+    Ok(unsafe { block.share() })
+}
+
+fn vec<'a, R: FromOCaml<'a>>(rt: &'a Runtime, v: Value<'a, Array<R::Type>>) -> Result<Vec<R>, ConvertError> {
+    match v.header() {
+        // SAFETY: so many fields, which are elements (TYPED).
+        Some((0, len)) => (0..len).map(|i| R::from_ocaml(rt, unsafe { v.part(i) })).collect(),
+        // SAFETY: so many floats.
+        Some((DOUBLE_ARRAY, len)) => (0..len).map(|i| R::from_float(unsafe { v.float_at(i) })).collect(),
+        _ => Err(ShapeError::Not("an array").into()),
+    }
+}
+
+macro_rules! arrays {
+    ($([$($n:tt)*] $t:ty;)*) => {$(
+        impl<T: Element + Typed, $($n)*> Typed for $t {
+            type Type = Array<T::Type>;
+        }
+        impl<T, $($n)*> Element for $t {}
+        impl<T: Element + ToOCaml, $($n)*> ToOCaml for $t {
+            fn words(&self) -> usize {
+                words(self.iter())
+            }
+            fn to_ocaml<'n>(&self, n: &'n Nursery) -> Result<Value<'n, Self::Type>, ConvertError> {
+                array(n, self.iter())
+            }
+        }
+    )*}
+}
+arrays! {
+    [] [T];
+    [] Vec<T>;
+    [] VecDeque<T>;
+    [const N: usize] [T; N];
+}
+
+macro_rules! owned {
+    ($([$($n:tt)*] $t:ty, $from:expr;)*) => {$(
+        impl<'a, T: Element + FromOCaml<'a>, $($n)*> FromOCaml<'a> for $t {
+            fn from_ocaml(rt: &'a Runtime, v: Value<'a, Self::Type>) -> Result<Self, ConvertError> {
+                let from: fn(Vec<T>) -> Result<Self, ConvertError> = $from;
+                from(vec(rt, v)?)
+            }
+        }
+        // SAFETY: the tag is tested; elements by T.
+        unsafe impl<'a, T: Element + FromAny<'a>, $($n)*> FromAny<'a> for $t {}
+    )*}
+}
+owned! {
+    [] Vec<T>, Ok;
+    [] VecDeque<T>, |v| Ok(v.into());
+    [const N: usize] [T; N], |v| {
+        let found = v.len();
+        v.try_into().map_err(|_| ShapeError::Length { expected: N, found }.into())
+    };
+}
+
+macro_rules! shared {
+    ($($p:ident)*) => {$(
+        impl<'a, T: Element + FromOCaml<'a>> FromOCaml<'a> for $p<[T]> {
+            fn from_ocaml(rt: &'a Runtime, v: Value<'a, Self::Type>) -> Result<Self, ConvertError> {
+                vec(rt, v).map(Into::into)
+            }
+        }
+    )*}
+}
+shared! { Box Rc Arc }
