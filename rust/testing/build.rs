@@ -9,7 +9,7 @@ fn main() {
     println!("cargo:rerun-if-changed=program.ml");
     println!("cargo:rerun-if-changed=own.ml");
     println!("cargo:rerun-if-changed=own.c");
-    println!("cargo:rustc-check-cfg=cfg(ocaml5)");
+    println!("cargo:rustc-check-cfg=cfg(ocaml5, float16)");
     println!("cargo:rerun-if-changed=../ocaml-boxroot/ocaml");
     println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
     let library = PathBuf::from(std::env::var_os("DEP_OCAML_BOXROOT_SAFE_OCAML").expect("the OCaml of ocaml-boxroot"));
@@ -22,7 +22,11 @@ fn main() {
         _ => String::new(),
     };
 
-    if run(Command::new(&compiler).arg("-version")).starts_with('4') {
+    let version = run(Command::new(&compiler).arg("-version"));
+    if !["4.", "5.0.", "5.1."].iter().any(|old| version.starts_with(old)) {
+        println!("cargo:rustc-cfg=float16");
+    }
+    if version.starts_with('4') {
         std::fs::write(out.join("ocaml_boxroot_domains.ml"), "").expect("write to OUT_DIR");
     } else {
         println!("cargo:rustc-cfg=ocaml5");

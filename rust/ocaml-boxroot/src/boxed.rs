@@ -137,15 +137,11 @@ impl<'a> Value<'a, Any> {
         // SAFETY: PAYLOAD: the block owns it, and LIVE.
         payload::find::<T>(self).map(|t| unsafe { t.as_ref() })
     }
+}
 
-    /// The same value as a Rust value of type `T`, if it is one.
-    pub fn downcast_boxed<T: 'static>(self) -> Result<Value<'a, Boxed<T>>, ShapeError> {
-        match payload::find::<T>(self) {
-            // SAFETY: checked just now.
-            Some(_) => Ok(unsafe { self.cast() }),
-            None => Err(error::<T>(self)),
-        }
-    }
+/// Whether the value is a Rust value of type `T`.
+pub(crate) fn check<T: 'static>(v: Value<'_, Any>) -> Result<(), ShapeError> {
+    payload::find::<T>(v).map(drop).ok_or_else(|| error::<T>(v))
 }
 
 impl<T: 'static> ValueCell<Boxed<T>> {

@@ -9,6 +9,7 @@
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
 //! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
 //! | [`Boxed`] | a Rust value that OCaml owns |
+//! | [`Bigarray`] | numbers outside OCaml's heap, shared with OCaml |
 //!
 //! Functions come in three kinds. Without a runtime they work on the values they are given. With `&Runtime` they read
 //! places. With `&mut Runtime` they may run the collector, and so take [`ValueRef`]s: `&root`, `&immediate`, an
@@ -69,6 +70,9 @@ mod array;
 mod atomic_cell;
 mod attach;
 mod attach_error;
+mod bigarray;
+mod bigarray_element;
+mod bigarray_make;
 mod boxed;
 mod collect;
 mod convert;
@@ -77,6 +81,7 @@ mod defer;
 mod describe;
 #[cfg(feature = "std")]
 mod domain;
+mod downcast;
 mod entry;
 mod exception;
 mod frame;
@@ -94,6 +99,7 @@ mod named;
 mod nursery;
 mod ocaml_abstract;
 mod payload;
+mod racy;
 mod release;
 mod root;
 mod root_error;
@@ -116,6 +122,12 @@ pub use arg::{Arg, Args};
 pub use atomic_cell::AtomicCell;
 pub use attach::attach;
 pub use attach_error::AttachError;
+pub use bigarray::{
+    AnyDim, Array0, Array1, Array2, Array3, Bigarray, BigarrayView, CLayout, Dim, Dimensions, FortranLayout, Genarray,
+    Layout,
+};
+pub use bigarray_element::{BigarrayElement, Complex, Int63, F16};
+pub use bigarray_make::Shape;
 pub use boxed::Boxed;
 #[doc(hidden)]
 pub use convert::Flat;
@@ -125,6 +137,7 @@ pub use defer::defer;
 pub use describe::{Definition, Definitions, OCamlType, Var};
 #[cfg(feature = "std")]
 pub use domain::{DomainHandle, JoinError, SpawnError};
+pub use downcast::Downcast;
 pub use entry::enter;
 pub use exception::Exception;
 pub use fresh::Fresh;
@@ -138,6 +151,7 @@ pub use nursery::{block_words, string_words, Nursery};
 pub use ocaml_abstract::OCamlAbstract;
 #[doc(hidden)]
 pub use ocaml_abstract::TypeText;
+pub use racy::Racy;
 pub use root::Root;
 pub use root_error::RootError;
 pub use runtime::Runtime;

@@ -35,6 +35,36 @@ pub enum ShapeError {
         /// The length of the value.
         found: usize,
     },
+    /// Not a bigarray, or of a kind that this OCaml does not have.
+    NoBigarray,
+    /// A bigarray of another kind.
+    BigarrayKind {
+        /// The kind that the type of the elements says, by its name in OCaml.
+        expected: &'static str,
+        /// The kind that it has.
+        found: &'static str,
+    },
+    /// A bigarray in the other layout.
+    BigarrayLayout {
+        /// The layout that the type says.
+        expected: &'static str,
+    },
+    /// Another number of dimensions.
+    Dimensions {
+        /// The number that the type says, or the most that there can be.
+        expected: usize,
+        /// The number found.
+        found: usize,
+    },
+    /// The elements of the bigarray are not at multiples of their size, as in a file that was mapped from an odd place.
+    Misaligned,
+    /// Another number of elements than the shape has.
+    Elements {
+        /// The product of the dimensions.
+        shape: usize,
+        /// The number of elements given.
+        found: usize,
+    },
     /// Memory is short, or the block would be too large.
     Alloc(crate::AllocError),
 }
@@ -52,6 +82,14 @@ impl fmt::Display for ShapeError {
             ShapeError::Payload { expected, found: None } => write!(f, "not a Rust value of type `{expected}`"),
             ShapeError::Not(expected) => write!(f, "the OCaml value is not {expected}"),
             ShapeError::Length { expected, found } => write!(f, "the OCaml value has length {found}, not {expected}"),
+            ShapeError::NoBigarray => f.write_str("not a bigarray, or of a kind that this OCaml does not have"),
+            ShapeError::BigarrayKind { expected, found } => {
+                write!(f, "a bigarray of kind {found}, not {expected}")
+            }
+            ShapeError::BigarrayLayout { expected } => write!(f, "a bigarray whose layout is not {expected}"),
+            ShapeError::Dimensions { expected, found } => write!(f, "{found} dimensions, not {expected}"),
+            ShapeError::Misaligned => f.write_str("the elements of the bigarray are not aligned"),
+            ShapeError::Elements { shape, found } => write!(f, "{found} elements for a shape of {shape}"),
             ShapeError::Alloc(error) => error.fmt(f),
         }
     }

@@ -49,6 +49,7 @@ descriptors! {
 
 /// `char`, and a value of it: a byte. (A Rust `char` is a `Uchar.t` in OCaml.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
 pub struct Char(pub u8);
 
 /// `int32`, and a value of it.

@@ -66,7 +66,7 @@ fn every_place_lends_its_payload() {
         drop(root);
         rt.full_major().unwrap();
         let five = rt.boxed(5_usize).root().into_any();
-        let field = cell.get(rt).erase().field_ref(0).unwrap().get(rt).downcast_boxed::<usize>().unwrap();
+        let field = cell.get(rt).erase().field_ref(0).unwrap().get(rt).downcast::<Boxed<usize>>().unwrap();
         let payload = field.payload(rt);
         cell.get(rt).contents().set(rt, five.get(rt));
         assert_eq!(*payload, 1);
@@ -103,7 +103,7 @@ fn drops_are_exact() {
 fn types_are_checked() {
     fn refused(rt: &mut Runtime, v: Root, found: Option<&str>) {
         let expected = std::any::type_name::<Counted>();
-        let error = v.get(rt).downcast_boxed::<Counted>().map(|_| ()).unwrap_err();
+        let error = v.get(rt).downcast::<Boxed<Counted>>().map(|_| ()).unwrap_err();
         assert!(matches!(&error, ShapeError::Payload { expected: e, found: f } if *e == expected && *f == found));
         let v: Root<Boxed<Counted>> = own::declared_as(v);
         assert_eq!(v.try_payload(rt).map(|_| ()), Err(error));
@@ -114,7 +114,7 @@ fn types_are_checked() {
     attached(|rt| {
         let count = Arc::new(AtomicUsize::new(0));
         let right = rt.boxed(Counted(count, 5)).root().into_any();
-        assert_eq!(right.get(rt).downcast_boxed::<Counted>().unwrap().payload(rt).1, 5);
+        assert_eq!(right.get(rt).downcast::<Boxed<Counted>>().unwrap().payload(rt).1, 5);
         let right: Root<Boxed<Counted>> = own::declared_as(right);
         // Another copy of the library: the same type, the same payload, but not ours.
         let foreign = own::foreign_copy(rt, &right);
@@ -122,7 +122,7 @@ fn types_are_checked() {
         let other = rt.boxed(Newtype(7)).root().into_any();
         refused(rt, other, Some(std::any::type_name::<Newtype>()));
         let same_layout = rt.boxed(OtherNewtype(7)).root().into_any();
-        assert!(same_layout.get(rt).downcast_boxed::<Newtype>().is_err());
+        assert!(same_layout.get(rt).downcast::<Boxed<Newtype>>().is_err());
         let custom = rt.boxed_custom(Version(1, 2)).root().into_any();
         refused(rt, custom, Some(std::any::type_name::<Version>()));
         let wrong = [
@@ -192,7 +192,7 @@ fn polymorphic_operations() {
             list.set(rt.cons(&v, &list.dup(rt)));
         }
         let sorted = own::own_sort(rt).call(rt, (&list,)).unwrap();
-        let versions = sorted.value().iter().map(|v| v.downcast_boxed::<Version>().unwrap().payload(sorted.rt()).0);
+        let versions = sorted.value().iter().map(|v| v.downcast::<Boxed<Version>>().unwrap().payload(sorted.rt()).0);
         assert!(versions.eq(0..1000));
 
         // Without operations: as OCaml does with abstract values.
@@ -233,7 +233,7 @@ fn marshalling() {
         rt.full_major().unwrap();
         let (a, b) = (copy.get(rt).field(0).unwrap(), copy.get(rt).field(1).unwrap());
         assert!(a.same(b), "sharing is kept");
-        assert_eq!(*a.downcast_boxed::<Version>().unwrap().payload(rt), Version(5, 4));
+        assert_eq!(*a.downcast::<Boxed<Version>>().unwrap().payload(rt), Version(5, 4));
 
         let refused = rt.boxed_custom(Version(13, 0)).root().into_any();
         let text = own::own_marshal(rt).call(rt, (&refused,)).unwrap().root();
@@ -301,8 +301,8 @@ fn generic_payloads() {
         }
         assert!(pop(rt, &q).is_none());
         let q = q.into_any();
-        assert!(q.get(rt).downcast_boxed::<Queue<Str>>().is_ok());
-        assert!(q.get(rt).downcast_boxed::<Queue<Int>>().is_err());
+        assert!(q.get(rt).downcast::<Boxed<Queue<Str>>>().is_ok());
+        assert!(q.get(rt).downcast::<Boxed<Queue<Int>>>().is_err());
     })
 }
 

@@ -10,6 +10,9 @@ use std::sync::{Mutex, OnceLock};
 /// Whether the OCaml is version 5.
 pub const OCAML5: bool = cfg!(ocaml5);
 
+/// Whether bigarrays may hold floats of 16 bits.
+pub const FLOAT16: bool = cfg!(float16);
+
 /// Nothing: a program that calls it contains the OCaml program.
 pub fn link() {}
 

@@ -1,6 +1,41 @@
 // SPDX-License-Identifier: MIT
 //! What own.ml registers.
 use ocaml_boxroot::*;
+use std::alloc::{GlobalAlloc, Layout as Block, System};
+use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
+
+/// The system's allocator, which counts live blocks of one size.
+#[derive(Debug)]
+pub struct Counting {
+    live: AtomicIsize,
+}
+
+impl Counting {
+    /// The size that is counted.
+    pub const SIZE: usize = 123_456;
+
+    /// None yet.
+    pub const NEW: Counting = Counting { live: AtomicIsize::new(0) };
+
+    /// How many are live.
+    pub fn live(&self) -> isize {
+        self.live.load(SeqCst)
+    }
+}
+
+// SAFETY: passes everything on.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, block: Block) -> *mut u8 {
+        self.live.fetch_add((block.size() == Self::SIZE).into(), SeqCst);
+        // SAFETY: by the caller.
+        unsafe { System.alloc(block) }
+    }
+    unsafe fn dealloc(&self, place: *mut u8, block: Block) {
+        self.live.fetch_sub((block.size() == Self::SIZE).into(), SeqCst);
+        // SAFETY: by the caller.
+        unsafe { System.dealloc(place, block) }
+    }
+}
 
 functions! {
     own_compare: (Any, Any) -> Int;
@@ -12,6 +47,15 @@ functions! {
     own_box: (Any) -> Ref<Any>;
     own_forget: (Ref<Any>) -> Unit;
     own_sort: (List<Any>) -> List<Any>;
+    own_create: (Int, Int, List<Int>) -> Any;
+    own_show: (Any, List<Int>) -> Str;
+    own_copy_element: (Any, List<Int>, List<Int>) -> Unit;
+    own_dims: (Any) -> List<Int>;
+    own_sub: (Int, Any, Int, Int) -> Any;
+    own_array1: (Any) -> Any;
+    own_map: (Str, Int) -> Any;
+    own_count: (Any, Int) -> Unit;
+    own_bytes: (Str) -> Bytes;
 }
 
 /// The root with another type, as a wrong declaration in OCaml would give it.
