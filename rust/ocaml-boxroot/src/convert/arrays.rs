@@ -75,11 +75,21 @@ fn flat<'n, 's, R: ToOCaml + 's>(
 fn vec<'a, R: FromOCaml<'a>>(rt: &'a Runtime, v: Value<'a, Array<R::Type>>) -> Result<Vec<R>, ConvertError> {
     match v.header() {
         // SAFETY: so many fields, which are elements (TYPED).
-        Some((0, len)) => (0..len).map(|i| R::from_ocaml(rt, unsafe { v.part(i) })).collect(),
+        Some((0, len)) => collect(len, |i| R::from_ocaml(rt, unsafe { v.part(i) })),
         // SAFETY: so many floats.
-        Some((DOUBLE_ARRAY, len)) => (0..len).map(|i| R::from_float(unsafe { v.float_at(i) })).collect(),
+        Some((DOUBLE_ARRAY, len)) => collect(len, |i| R::from_float(unsafe { v.float_at(i) })),
         _ => Err(ShapeError::Not("an array").into()),
     }
+}
+
+/// Allocates once, which `Iterator::collect` does not where items can fail.
+#[inline]
+fn collect<R>(len: usize, item: impl Fn(usize) -> Result<R, ConvertError>) -> Result<Vec<R>, ConvertError> {
+    let mut items = Vec::with_capacity(len);
+    for i in 0..len {
+        items.push(item(i)?);
+    }
+    Ok(items)
 }
 
 macro_rules! arrays {

@@ -31,9 +31,14 @@ impl<'a, T: FromOCaml<'a>> FromOCaml<'a> for List<T> {
     fn from_ocaml(rt: &'a Runtime, v: Value<'a, List<T::Type>>) -> Result<Self, ConvertError> {
         let mut items = Vec::new();
         let mut rest = v;
-        // A list may be a circle (`let rec l = 1 :: l`): then the rest is, some time, the one kept here.
-        let (mut kept, mut next) = (v, 64);
+        // A list may be a circle (`let rec l = 1 :: l`): then the rest is, some time, the one kept here, which is another
+        // one whenever there are twice as many items.
+        let (mut kept, mut next) = (v, 0);
         while rest.raw() & 1 == 0 {
+            if items.len() == next {
+                (kept, next) = (rest, (next * 2).max(16));
+                items.reserve(next - items.len());
+            }
             if rest.header() != Some((0, 2)) {
                 return Err(ShapeError::Not("a list").into());
             }
@@ -43,9 +48,6 @@ impl<'a, T: FromOCaml<'a>> FromOCaml<'a> for List<T> {
             rest = tail;
             if rest.same(kept) {
                 return Err(ShapeError::Not("a list that ends").into());
-            }
-            if items.len() == next {
-                (kept, next) = (rest, next * 2);
             }
         }
         match rest.raw() {
