@@ -31,7 +31,7 @@ def _test(shop: Shop, *words: str, target: str = "crate", **more: str) -> None:
 
 def test_safe_layer(shop: Shop) -> None:
     """Also what must not compile, and the examples of the documentation."""
-    _test(shop, "-p", "ocaml-boxroot")
+    _test(shop, "-p", "ocaml-boxroot", "-p", "ocaml-boxroot-derive")
 
 
 def test_safe_layer_with_a_small_minor_heap(shop: Shop) -> None:

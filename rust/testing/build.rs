@@ -15,6 +15,7 @@ fn main() {
     let library = PathBuf::from(std::env::var_os("DEP_OCAML_BOXROOT_SAFE_OCAML").expect("the OCaml of ocaml-boxroot"));
     println!("cargo:rerun-if-changed={}", library.join("caml/version.h").display());
     let compiler = library.join("../../bin/ocamlopt");
+    println!("cargo:rustc-env=TESTING_OCAMLOPT={}", compiler.display());
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let variant = match std::env::var("OCAML_RUNTIME_VARIANT") {
         Ok(variant) if !variant.is_empty() => variant,

@@ -2,3 +2,58 @@
 //! The procedural macros of `ocaml-boxroot`, which exports them all: one module for each family.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
+
+mod casing;
+mod conversions;
+mod shape;
+
+use proc_macro::TokenStream;
+
+/// The OCaml type of a struct or an enum: `OCamlType`, `Typed` and `Element`. `ToOCaml` and `FromOCaml` need it.
+///
+/// | Rust | OCaml |
+/// |---|---|
+/// | `struct Entry { word: String, count: i64 }` | `type entry = { word : string; count : int }` |
+/// | `struct Point(f64, f64)`, `struct Unit` | `type point = Point of float * float`, `type unit_ = Unit` |
+/// | `enum Shape { Empty, Circle(f64), Box { w: f64, h: f64 } }` | the same constructors, `Box` with an inline record |
+/// | `struct Pair<A, B> { a: A, b: Vec<B> }` | `type ('a, 'b) pair = { a : 'a; b : 'b array }` |
+/// | `struct Handler<A> { run: Root<Fun<(A,), Unit>> }` | `type 'a handler = { run : 'a -> unit }` |
+///
+/// A record whose fields are all floats is flat, as in OCaml; also if they are unboxed types or aliases. Fields may
+/// refer to the type itself, by `Box`, `Vec` and the like. Parameters with bounds have no counterpart: put the bounds on
+/// implementations. Documentation comments are carried over.
+///
+/// Attributes, in `#[ocaml(…)]`:
+///
+/// | attribute | place | meaning |
+/// |---|---|---|
+/// | `rename = "name"` | type, field, variant | the name in OCaml |
+/// | `mutable` | field | a mutable field of a record |
+/// | `unboxed` | struct with one field | `[@@unboxed]`: the value is that of the field |
+/// | `polymorphic` | enum | polymorphic variants |
+/// | `descriptors(A)` | type | `A` is the type of OCaml values, where that cannot be seen from `Root<A>` or the like |
+/// | `crate = path` | type | where `ocaml_boxroot` is, if it has another name |
+///
+/// Names are those of Rust, in OCaml's style: `HttpRequest` is `http_request`. Keywords and names of predefined types
+/// get an underscore: `r#type` is `type_`.
+#[proc_macro_derive(OCamlType, attributes(ocaml))]
+pub fn ocaml_type(input: TokenStream) -> TokenStream {
+    shape::expand(input, conversions::describe)
+}
+
+/// Conversion to OCaml, see the trait `ToOCaml`. Beside `#[derive(OCamlType)]`, with its attributes.
+///
+/// A value that is nested deeply, as a list of a million boxes, needs as deep a stack: use `List` for lists.
+#[proc_macro_derive(ToOCaml, attributes(ocaml))]
+pub fn to_ocaml(input: TokenStream) -> TokenStream {
+    shape::expand(input, conversions::to_ocaml)
+}
+
+/// Conversion from OCaml, see the trait `FromOCaml`. Beside `#[derive(OCamlType)]`, with its attributes.
+///
+/// Tags and sizes of blocks are tested: a value of another shape is an error. A value that is nested deeply needs as
+/// deep a stack, and a cyclic one (`let rec x = { next = Some x }`) is not for conversion.
+#[proc_macro_derive(FromOCaml, attributes(ocaml))]
+pub fn from_ocaml(input: TokenStream) -> TokenStream {
+    shape::expand(input, conversions::from_ocaml)
+}

@@ -42,10 +42,14 @@ pub struct Definition {
     pub rust: &'static str,
 }
 
-/// The definitions that a set of types needs, in an order in which all may be joined by `and`.
+/// The definitions that a set of types needs.
 #[derive(Debug, Default)]
 pub struct Definitions {
     list: Vec<Definition>,
+    /// Which definitions each one refers to.
+    uses: Vec<Vec<usize>>,
+    /// Those that are being filled.
+    open: Vec<usize>,
     clashes: Vec<String>,
 }
 
@@ -64,7 +68,12 @@ impl Definitions {
         parameters: usize,
         fill: impl FnOnce(&mut Definition, &mut Definitions),
     ) {
-        if self.list.iter().any(|d| d.rust == rust) {
+        let known = self.list.iter().position(|d| d.rust == rust);
+        let at = known.unwrap_or(self.list.len());
+        if let Some(user) = self.open.last() {
+            self.uses[*user].push(at);
+        }
+        if known.is_some() {
             return;
         }
         if let Some(other) = self.list.iter().find(|d| d.name == name) {
@@ -78,14 +87,68 @@ impl Definitions {
             doc: String::new(),
             rust,
         };
-        let at = self.list.len();
         self.list.push(blank.clone());
+        self.uses.push(Vec::new());
+        self.open.push(at);
         let mut filled = blank;
         fill(&mut filled, self);
+        self.open.pop();
         self.list[at] = filled;
     }
 
-    /// The definitions.
+    /// The definitions in groups, each after those that it refers to. Those of one group refer to each other, and are
+    /// joined by `and`; others must not be: in such a group OCaml does not know yet that a type is `float`, and makes a
+    /// record of it that is not flat.
+    pub fn groups(&self) -> Vec<Vec<&Definition>> {
+        // What each one leads to, itself included. There are few.
+        let reached: Vec<Vec<bool>> = (0..self.list.len())
+            .map(|from| {
+                let mut reached = alloc::vec![false; self.list.len()];
+                reached[from] = true;
+                let mut rest = self.uses[from].clone();
+                while let Some(at) = rest.pop() {
+                    if !core::mem::replace(&mut reached[at], true) {
+                        rest.extend(&self.uses[at]);
+                    }
+                }
+                reached
+            })
+            .collect();
+        let mut order: Vec<usize> = (0..self.list.len()).collect();
+        // What leads to fewer comes first; those of one group, and no others, lead to the same.
+        order.sort_by_key(|at| (reached[*at].iter().filter(|is| **is).count(), reached[*at].clone()));
+        let mut groups: Vec<Vec<usize>> = Vec::new();
+        for at in order {
+            match groups.last_mut() {
+                Some(group) if reached[at] == reached[group[0]] => group.push(at),
+                _ => groups.push(alloc::vec![at]),
+            }
+        }
+        groups.into_iter().map(|group| group.into_iter().map(|at| &self.list[at]).collect()).collect()
+    }
+
+    /// The text of all definitions, as in an `.ml` or `.mli` file.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for group in self.groups() {
+            for (i, definition) in group.iter().enumerate() {
+                if !definition.doc.is_empty() {
+                    text += &alloc::format!("{}\n", crate::derive::comment(&definition.doc));
+                }
+                text += if i == 0 { "type " } else { "and " };
+                let parameters: Vec<String> = (0..definition.parameters).map(variable).collect();
+                text += &crate::derive::apply(&parameters, &definition.name);
+                text += &definition.body;
+                if !definition.attributes.is_empty() {
+                    text += &alloc::format!("\n{}", definition.attributes);
+                }
+                text += "\n\n";
+            }
+        }
+        text
+    }
+
+    /// The definitions, in the order in which they were met.
     pub fn list(&self) -> &[Definition] {
         &self.list
     }
@@ -106,12 +169,15 @@ pub struct Var<const N: u8> {
 // SAFETY: a variable is never known to be `float`.
 unsafe impl<const N: u8> OCamlType for Var<N> {
     fn describe(_: &mut Definitions) -> String {
-        let letter = char::from(b'a' + N % 26);
-        if N < 26 {
-            alloc::format!("'{letter}")
-        } else {
-            alloc::format!("'{letter}{}", N / 26)
-        }
+        variable(N.into())
+    }
+}
+
+fn variable(n: usize) -> String {
+    let letter = char::from(b'a' + (n % 26) as u8);
+    match n / 26 {
+        0 => alloc::format!("'{letter}"),
+        round => alloc::format!("'{letter}{round}"),
     }
 }
 

@@ -56,6 +56,23 @@
 //! }
 //! ```
 //!
+//! Structs and enums derive them, and the definition of their OCaml type, see the macro
+//! [`OCamlType`](macro@OCamlType):
+//!
+//! ```
+//! # use ocaml_boxroot::*;
+//! #[derive(OCamlType, ToOCaml, FromOCaml)]
+//! struct Entry {
+//!     word: String,
+//!     #[ocaml(mutable)]
+//!     count: i64,
+//! }
+//!
+//! let mut definitions = Definitions::new();
+//! assert_eq!(<Vec<Entry> as Typed>::Type::describe(&mut definitions), "entry array");
+//! assert_eq!(definitions.text(), "type entry = {\n  word : string;\n  mutable count : int;\n}\n\n");
+//! ```
+//!
 //! In this crate's documents, "the domain lock" is the lock a thread holds while it runs OCaml code or foreign code
 //! called from it, outside blocking sections ("runtime lock" in OCaml 4.14).
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -78,6 +95,8 @@ mod collect;
 mod convert;
 mod custom_ops;
 mod defer;
+#[doc(hidden)]
+pub mod derive;
 mod describe;
 #[cfg(feature = "std")]
 mod domain;
@@ -151,6 +170,7 @@ pub use nursery::{block_words, string_words, Nursery};
 pub use ocaml_abstract::OCamlAbstract;
 #[doc(hidden)]
 pub use ocaml_abstract::TypeText;
+pub use ocaml_boxroot_derive::{FromOCaml, OCamlType, ToOCaml};
 pub use racy::Racy;
 pub use root::Root;
 pub use root_error::RootError;

@@ -13,6 +13,15 @@ pub const OCAML5: bool = cfg!(ocaml5);
 /// Whether bigarrays may hold floats of 16 bits.
 pub const FLOAT16: bool = cfg!(float16);
 
+/// The compiler that the OCaml program was compiled by.
+pub const OCAMLOPT: &str = env!("TESTING_OCAMLOPT");
+
+/// The value with a type that the test knows.
+pub fn assume<T>(v: Value<'_>) -> Value<'_, T> {
+    // SAFETY: the tests say so of what OCaml made with that type.
+    unsafe { v.cast() }
+}
+
 /// Nothing: a program that calls it contains the OCaml program.
 pub fn link() {}
 

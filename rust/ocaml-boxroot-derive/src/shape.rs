@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+//! What a struct or an enum is in OCaml: a record, constructors or polymorphic variants, with names and attributes.
+use crate::casing;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{quote, ToTokens};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, Generics, Ident, Lit, LitStr, Member, Path, Token,
+};
+
+/// The input of a derive.
+pub struct Shape {
+    pub ident: Ident,
+    pub generics: Generics,
+    pub krate: TokenStream,
+    pub name: String,
+    pub doc: String,
+    pub unboxed: bool,
+    /// Type parameters that stand for OCaml types, as in `Root<A>`; others for what is converted.
+    pub descriptors: Vec<Ident>,
+    pub kind: Kind,
+}
+
+pub enum Kind {
+    Record(Vec<Field>),
+    Variants(Vec<Variant>),
+    Polymorphic(Vec<Variant>),
+}
+
+pub struct Variant {
+    /// How Rust writes it: `Self` for a struct, `Self::A`.
+    pub path: TokenStream,
+    pub name: String,
+    pub doc: String,
+    /// Fields have names.
+    pub named: bool,
+    pub fields: Vec<Field>,
+}
+
+pub struct Field {
+    pub member: Member,
+    /// Its type, without `Self`.
+    pub ty: TokenStream,
+    pub span: Span,
+    pub name: String,
+    pub doc: String,
+    pub mutable: bool,
+}
+
+pub fn expand(input: proc_macro::TokenStream, derive: fn(&Shape) -> TokenStream) -> proc_macro::TokenStream {
+    let shape = syn::parse::<DeriveInput>(input).and_then(Shape::new);
+    shape.map_or_else(Error::into_compile_error, |shape| derive(&shape)).into()
+}
+
+/// What `#[ocaml(…)]` says.
+#[derive(Default)]
+struct Options {
+    rename: Option<LitStr>,
+    krate: Option<Path>,
+    unboxed: Option<Span>,
+    polymorphic: Option<Span>,
+    mutable: Option<Span>,
+    descriptors: Vec<Ident>,
+    doc: String,
+}
+
+impl Options {
+    /// `allowed`: the names that have a meaning here.
+    fn new(attributes: &[Attribute], allowed: &[&str], place: &str) -> syn::Result<Options> {
+        let mut options = Options::default();
+        for attribute in attributes {
+            if attribute.path().is_ident("doc") {
+                if let Ok(Expr::Lit(ExprLit { lit: Lit::Str(text), .. })) =
+                    attribute.meta.require_name_value().map(|pair| pair.value.clone())
+                {
+                    options.doc += text.value().trim();
+                    options.doc.push('\n');
+                }
+            }
+            if !attribute.path().is_ident("ocaml") {
+                continue;
+            }
+            attribute.parse_nested_meta(|meta| {
+                let name = meta.path.get_ident().map(Ident::to_string).unwrap_or_default();
+                if !allowed.contains(&&*name) {
+                    let list = allowed.join("`, `");
+                    return Err(meta.error(format!("`ocaml` knows no such attribute for {place}, only `{list}`")));
+                }
+                let span = Some(meta.path.span());
+                match &*name {
+                    "rename" => options.rename = Some(meta.value()?.parse()?),
+                    "crate" => options.krate = Some(meta.value()?.call(Path::parse_mod_style)?),
+                    "unboxed" => options.unboxed = span,
+                    "descriptors" => {
+                        let list;
+                        syn::parenthesized!(list in meta.input);
+                        options.descriptors = list.parse_terminated(Ident::parse_any, Token![,])?.into_iter().collect();
+                    }
+                    "polymorphic" => options.polymorphic = span,
+                    _ => options.mutable = span,
+                }
+                Ok(())
+            })?;
+        }
+        options.doc = options.doc.trim().to_owned();
+        Ok(options)
+    }
+
+    /// The name in OCaml: as renamed, or made from the Rust name.
+    fn name(
+        &self,
+        ident: &Ident,
+        make: fn(&str) -> String,
+        refuse: impl Fn(&str) -> Option<&'static str>,
+    ) -> syn::Result<String> {
+        let (name, span) = match &self.rename {
+            Some(name) => (name.value(), name.span()),
+            None => (make(&ident.to_string()), ident.span()),
+        };
+        match refuse(&name) {
+            None => Ok(name),
+            Some(why) => Err(Error::new(span, format!("`{name}` {why}; another: `#[ocaml(rename = \"…\")]`"))),
+        }
+    }
+}
+
+impl Shape {
+    fn new(input: DeriveInput) -> syn::Result<Shape> {
+        let place = match input.data {
+            Data::Enum(_) => "an enum",
+            _ => "a struct",
+        };
+        let allowed: &[&str] = match input.data {
+            Data::Enum(_) => &["rename", "crate", "descriptors", "polymorphic"],
+            _ => &["rename", "crate", "descriptors", "unboxed"],
+        };
+        let options = Options::new(&input.attrs, allowed, place)?;
+        let name = options.name(&input.ident, casing::type_name, |name| casing::refuse_value(name, true))?;
+        let this = itself(&input);
+        let kind = match &input.data {
+            Data::Struct(data) => match &data.fields {
+                Fields::Named(named) if !named.named.is_empty() => Kind::Record(fields(&data.fields, &this)?),
+                _ => Kind::Variants(vec![Variant {
+                    path: quote!(Self),
+                    name: constructor(&Options::default(), &input.ident)?,
+                    doc: String::new(),
+                    named: false,
+                    fields: fields(&data.fields, &this)?,
+                }]),
+            },
+            Data::Enum(data) => {
+                let polymorphic = options.polymorphic.is_some();
+                let mut variants: Vec<Variant> = Vec::new();
+                for variant in &data.variants {
+                    let own = Options::new(&variant.attrs, &["rename"], "a variant")?;
+                    let ident = &variant.ident;
+                    let name = constructor(&own, ident)?;
+                    let named = matches!(&variant.fields, Fields::Named(named) if !named.named.is_empty());
+                    if named && polymorphic {
+                        let message = "a polymorphic variant has no named fields in OCaml; use a tuple or a struct";
+                        return Err(Error::new_spanned(&variant.fields, message));
+                    }
+                    for other in &variants {
+                        if other.name == name {
+                            return Err(Error::new_spanned(ident, format!("two constructors are named `{name}`")));
+                        }
+                        if polymorphic && casing::hash(&other.name) == casing::hash(&name) {
+                            let message = format!(
+                                "OCaml cannot tell the polymorphic variants `{}` and `{name}` apart",
+                                other.name
+                            );
+                            return Err(Error::new_spanned(ident, message));
+                        }
+                    }
+                    let fields = fields(&variant.fields, &this)?;
+                    variants.push(Variant { path: quote!(Self::#ident), name, doc: own.doc, named, fields });
+                }
+                if !polymorphic && variants.iter().filter(|variant| !variant.fields.is_empty()).count() > 246 {
+                    let message = "a type of OCaml has at most 246 constructors with arguments";
+                    return Err(Error::new_spanned(&input.ident, message));
+                }
+                if polymorphic && variants.is_empty() {
+                    return Err(Error::new_spanned(&input.ident, "OCaml has no empty type of polymorphic variants"));
+                }
+                match polymorphic {
+                    true => Kind::Polymorphic(variants),
+                    false => Kind::Variants(variants),
+                }
+            }
+            Data::Union(data) => {
+                return Err(Error::new(data.union_token.span, "a union has no counterpart in OCaml"));
+            }
+        };
+        if let Some(span) = options.unboxed {
+            let count = match &kind {
+                Kind::Record(fields) => fields.len(),
+                Kind::Variants(variants) => variants.iter().map(|variant| variant.fields.len()).sum(),
+                Kind::Polymorphic(_) => 0,
+            };
+            if count != 1 {
+                return Err(Error::new(span, "only a struct with one field can be unboxed"));
+            }
+        }
+        let mut descriptors = options.descriptors;
+        for ident in &descriptors {
+            if !input.generics.type_params().any(|parameter| parameter.ident == *ident) {
+                return Err(Error::new_spanned(ident, format!("`{ident}` is not a type parameter")));
+            }
+        }
+        for parameter in input.generics.type_params() {
+            let uses = uses(kind.fields().map(|field| &field.ty), &parameter.ident);
+            if uses.described && !uses.converted && !descriptors.contains(&parameter.ident) {
+                descriptors.push(parameter.ident.clone());
+            }
+        }
+        let krate = options.krate.map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
+        let unboxed = options.unboxed.is_some();
+        let (ident, generics, doc) = (input.ident, input.generics, options.doc);
+        Ok(Shape { ident, generics, krate, name, doc, unboxed, descriptors, kind })
+    }
+}
+
+impl Kind {
+    fn fields(&self) -> impl Iterator<Item = &Field> {
+        let (record, variants): (&[Field], &[Variant]) = match self {
+            Kind::Record(fields) => (fields, &[]),
+            Kind::Variants(variants) | Kind::Polymorphic(variants) => (&[], variants),
+        };
+        record.iter().chain(variants.iter().flat_map(|variant| &variant.fields))
+    }
+}
+
+/// How fields use a type parameter.
+#[derive(Default)]
+struct Uses {
+    /// As the type of OCaml values: in `Root<A>` and the like.
+    described: bool,
+    /// Otherwise.
+    converted: bool,
+}
+
+fn uses<'a>(types: impl Iterator<Item = &'a TokenStream>, parameter: &Ident) -> Uses {
+    let mut uses = Uses::default();
+    types.for_each(|ty| look(ty.clone(), parameter, false, &mut uses));
+    uses
+}
+
+fn look(tokens: TokenStream, parameter: &Ident, described: bool, uses: &mut Uses) {
+    // How many `<` are open, since one of these names.
+    let (mut depth, mut name, mut arrow) = (0, false, false);
+    for token in tokens {
+        let inside = described || depth > 0;
+        let mut next = (false, false);
+        match token {
+            TokenTree::Group(group) => look(group.stream(), parameter, inside, uses),
+            TokenTree::Ident(ident) if ident == *parameter => {
+                *(if inside { &mut uses.described } else { &mut uses.converted }) = true
+            }
+            TokenTree::Ident(ident) => {
+                next.0 = ["Root", "Value", "ValueRef", "ValueCell", "Fun", "Boxed"].iter().any(|name| ident == name)
+            }
+            TokenTree::Punct(punct) => match punct.as_char() {
+                '<' if depth > 0 || name => depth += 1,
+                '>' if depth > 0 && !arrow => depth -= 1,
+                '-' => next.1 = true,
+                _ => {}
+            },
+            TokenTree::Literal(_) => {}
+        }
+        (name, arrow) = next;
+    }
+}
+
+fn constructor(options: &Options, ident: &Ident) -> syn::Result<String> {
+    options.name(ident, casing::constructor_name, casing::refuse_constructor)
+}
+
+fn fields(fields: &Fields, this: &TokenStream) -> syn::Result<Vec<Field>> {
+    let mut list: Vec<Field> = Vec::new();
+    for (i, field) in fields.iter().enumerate() {
+        let (allowed, place): (&[&str], _) = match field.ident {
+            Some(_) => (&["rename", "mutable"], "a field"),
+            None => (&[], "a field without a name"),
+        };
+        let own = Options::new(&field.attrs, allowed, place)?;
+        let (member, name) = match &field.ident {
+            Some(ident) => {
+                let refuse = |name: &str| casing::refuse_value(name, false);
+                (Member::Named(ident.clone()), own.name(ident, casing::field_name, refuse)?)
+            }
+            None => (Member::Unnamed(i.into()), String::new()),
+        };
+        if !name.is_empty() && list.iter().any(|other| other.name == name) {
+            return Err(Error::new_spanned(&field.ident, format!("two fields are named `{name}` in OCaml")));
+        }
+        list.push(Field {
+            member,
+            ty: without_self(field.ty.to_token_stream(), this),
+            span: field.ty.span(),
+            name,
+            doc: own.doc,
+            mutable: own.mutable.is_some(),
+        });
+    }
+    Ok(list)
+}
+
+/// The type with its parameters.
+fn itself(input: &DeriveInput) -> TokenStream {
+    let (ident, (_, arguments, _)) = (&input.ident, input.generics.split_for_impl());
+    quote!(#ident #arguments)
+}
+
+/// Writes the type out for `Self`, which means another type where parameters are replaced.
+fn without_self(tokens: TokenStream, this: &TokenStream) -> TokenStream {
+    tokens
+        .into_iter()
+        .flat_map(|token| match token {
+            TokenTree::Ident(ident) if ident == "Self" => this.clone(),
+            TokenTree::Group(group) => {
+                let mut inner = proc_macro2::Group::new(group.delimiter(), without_self(group.stream(), this));
+                inner.set_span(group.span());
+                TokenTree::from(inner).into()
+            }
+            token => token.into(),
+        })
+        .collect()
+}
