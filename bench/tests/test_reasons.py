@@ -3,8 +3,9 @@
 
 import pytest
 from runner.suites.boxroot import reasons
+from runner.suites.boxroot.implementations import IMPLEMENTATIONS
 from runner.suites.boxroot.suite import SUITE
-from runner.suites.boxroot.tables import IMPLEMENTATIONS, WORKLOADS
+from runner.suites.boxroot.workloads import WORKLOADS
 
 
 @pytest.mark.parametrize("ocaml5", [True, False], ids=["OCaml 5", "4.14"])

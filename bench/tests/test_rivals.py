@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from runner.compiler import ROOT, Compiler
 from runner.suites.boxroot import functional
-from runner.suites.boxroot.tables import IMPLEMENTATIONS, Implementation
+from runner.suites.boxroot.implementations import IMPLEMENTATIONS, Implementation
 
 
 @pytest.fixture(scope="session")

@@ -55,7 +55,7 @@ static boxroot connect_closure;
 static entry *table[BUCKETS];
 static long requests;
 static int listener = -1, events = -1;
-static char socket_path[] = "/tmp/bench-server-XXXXXX/socket";
+static char socket_path[sizeof((struct sockaddr_un *)0)->sun_path];
 
 static _Noreturn void fail(char const *what)
 {
@@ -283,9 +283,15 @@ value server_listen(value unit)
   (void)unit;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   signal(SIGPIPE, SIG_IGN);
+  char const *place = getenv("TMPDIR");
+  int n = snprintf(socket_path, sizeof socket_path, "%s/bench-server-XXXXXX/socket", place && *place ? place : "/tmp");
+  if (n < 0 || (size_t)n >= sizeof socket_path) {
+    fprintf(stderr, "TMPDIR is too long for the path of a socket: %s\n", place);
+    exit(1);
+  }
   char *last = strrchr(socket_path, '/');
   *last = 0;
-  if (!mkdtemp(socket_path)) fail("mkdtemp");
+  if (!mkdtemp(socket_path)) fail(socket_path);
   *last = '/';
   strcpy(address.sun_path, socket_path);
   listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);

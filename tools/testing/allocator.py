@@ -55,6 +55,9 @@ def build(flavour: Flavour) -> Path:
             folder,
         )
         objects = [f"{f.stem}.o" for f in library]
+        if flavour.measures_coverage:
+            steps.command([CC, "-c", ROOT / "tools/testing/coverage.c", "-o", "coverage.o"], folder)
+            objects.append("coverage.o")
         steps.commands(
             [
                 [compiler_of(flavour), *flavour.lflags, f"{name}.o", *objects, "-lpthread", "-o", name]
@@ -63,5 +66,5 @@ def build(flavour: Flavour) -> Path:
             folder,
         )
 
-    files = sources("outheap/include", "outheap/src", "outheap/test/unit")
+    files = sources("outheap/include", "outheap/src", "outheap/test/unit", "tools/testing")
     return steps.step(folder, files, [flavour, compiler_of(flavour), os.environ.get("CFLAGS", "")], make)

@@ -33,7 +33,13 @@ class Flavour:
 
     @property
     def lflags(self) -> tuple[str, ...]:
-        return tuple(f for f in self.cflags if f.startswith("-fsanitize=") or f == "--coverage")
+        wrap = ("-Wl,--wrap=_exit",) if self.measures_coverage else ()
+        return (*(f for f in self.cflags if f.startswith("-fsanitize=") or f == "--coverage"), *wrap)
+
+    @property
+    def measures_coverage(self) -> bool:
+        """Programs are linked with coverage.o (coverage.c)."""
+        return "--coverage" in self.cflags
 
     @property
     def sanitizer(self) -> str:

@@ -181,7 +181,10 @@ class FlavourBuild:
     def run(self) -> Path:
         words = [self.compiler, self.flavour, self.programs, self.embedded, CC, CXX, self.include]
         return steps.step(
-            self.folder, sources("boxroot/include", "boxroot/src", "boxroot/test", "tools/ocaml"), words, self._build
+            self.folder,
+            sources("boxroot/include", "boxroot/src", "boxroot/test", "tools/ocaml", "tools/testing"),
+            words,
+            self._build,
         )
 
     def _build(self) -> None:
@@ -191,6 +194,8 @@ class FlavourBuild:
             self._c(TESTS / f"{unit}.c", f"{Path(unit).name}.o", "gnu11") for unit in sorted(units)
         ]
         compiled += [self._cxx(unit) for unit in sorted(cxx)]
+        if self.flavour.measures_coverage:
+            compiled.append([CC, "-c", ROOT / "tools/testing/coverage.c", "-o", "coverage.o"])
         steps.commands(compiled, self.folder)
         if self.flavour.library == "rival":
             steps.command(["ld", "-r", "-o", "lib.o", *self._rival_objects()], self.folder)
@@ -203,19 +208,18 @@ class FlavourBuild:
     def _has_cxx(self) -> bool:
         return self.own and shutil.which(CXX) is not None
 
-    def _cflags(self, instrumented: bool = True) -> list[str]:
-        """Coverage is that of the library alone."""
-        return [f for f in self.flavour.cflags if instrumented or f not in ("--coverage", "-fprofile-update=atomic")]
+    def _ends(self) -> list[str]:
+        """How programs of this flavour end."""
+        return ["coverage.o"] if self.flavour.measures_coverage else []
 
     def _c(self, source: Path, out: str, standard: str) -> list[str | Path]:
-        library = not source.is_relative_to(TESTS)
         gnu = ["-D_GNU_SOURCE"] if source.parent.name == "regress4" else []
         return [
             CC,
             f"-std={standard}",
             *gnu,
             *self.warnings,
-            *self._cflags(library),
+            *self.flavour.cflags,
             "-c",
             source,
             *self.include,
@@ -229,7 +233,7 @@ class FlavourBuild:
             CXX,
             "-std=c++11",
             *self.warnings,
-            *self._cflags(False),
+            *self.flavour.cflags,
             "-c",
             TESTS / f"{unit}.cpp",
             *self.include,
@@ -265,7 +269,7 @@ class FlavourBuild:
             modules.insert(at, "threads.cmxa")
         else:
             words += compiler.libraries
-        objects = [program.library, *(f"{Path(s).name}.o" for s in program.stubs)]
+        objects = [program.library, *(f"{Path(s).name}.o" for s in program.stubs), *self._ends()]
         if program.cxx and self._has_cxx():
             objects += [f"{Path(program.cxx).name}_cxx.o", "-cclib", "-lstdc++"]
         return [*words, *modules, *objects, "-o", name]
@@ -279,6 +283,7 @@ class FlavourBuild:
             f"{Path(unit).name}.o",
             objects,
             "lib.o",
+            *self._ends(),
             *compiler.native_c_libraries,
             "-o",
             name,

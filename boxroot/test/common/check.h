@@ -66,4 +66,12 @@
 static inline value val_of_root(boxroot r) { return (value)((uintptr_t)r | 1); }
 static inline boxroot root_of_val(value v) { return (boxroot)((uintptr_t)v & ~(uintptr_t)1); }
 
+/* In root_stubs.c. Calls test(argument) twice without the domain lock, which the caller holds: on a thread that OCaml
+   does not know, and in a blocking section of this one. */
+void t_without_lock(void *(*test)(void *argument), void *argument);
+
+/* Calls test(argument) twice without the domain lock, which the caller holds: on a thread that OCaml does not know, and
+   in a blocking section of this one. (root_stubs.c) */
+void t_without_lock(void *(*test)(void *argument), void *argument);
+
 #endif

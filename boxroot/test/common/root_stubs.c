@@ -98,42 +98,23 @@ value t_setup(value unit) { (void)unit; return Val_bool(boxroot_setup()); }
 value t_teardown(value unit) { (void)unit; boxroot_teardown(); return Val_unit; }
 value t_status(value unit) { (void)unit; return Val_int(boxroot_status()); }
 
-/* Slots of memory that the library has in use for roots, and all it has taken; -1 when it does not tell. */
-value t_pools_in_use(value unit)
-{
-  (void)unit;
+/* Slots of memory that the library has in use for roots, and all it has taken. `untold` stands for version 0.4.0, which
+   does not say. */
 #if TEST_RIVAL
-  return Val_long(-1);
+#define STATISTIC(field, untold) Val_long(untold)
 #else
+static boxroot_statistics statistics(void)
+{
   boxroot_statistics s;
   boxroot_get_stats(&s);
-  return Val_long(s.pools_in_use);
-#endif
+  return s;
 }
+#define STATISTIC(field, untold) Val_long(statistics().field)
+#endif
 
-value t_pool_capacity(value unit)
-{
-  (void)unit;
-#if TEST_RIVAL
-  return Val_long(2040);
-#else
-  boxroot_statistics s;
-  boxroot_get_stats(&s);
-  return Val_long(s.pool_capacity);
-#endif
-}
-
-value t_bytes_reserved(value unit)
-{
-  (void)unit;
-#if TEST_RIVAL
-  return Val_long(-1);
-#else
-  boxroot_statistics s;
-  boxroot_get_stats(&s);
-  return Val_long(s.bytes_reserved);
-#endif
-}
+value t_pools_in_use(value unit) { (void)unit; return STATISTIC(pools_in_use, -1); }
+value t_pool_capacity(value unit) { (void)unit; return STATISTIC(pool_capacity, 2040); }
+value t_bytes_reserved(value unit) { (void)unit; return STATISTIC(bytes_reserved, -1); }
 
 value t_is_checked(value unit) { (void)unit; return Val_bool(TEST_CHECKED); }
 value t_is_conservative(value unit) { (void)unit; return Val_bool(TEST_CONSERVATIVE); }
@@ -168,59 +149,65 @@ static void expect_eperm(_Bool failed, char const *what)
   CHECK(s != NULL && strstr(s, "lock") != NULL, "boxroot_error_string after %s without the lock: %s", what, s);
 }
 
-static void try_without_lock(boxroot *old)
+static void on_thread(void *(*test)(void *), void *argument)
 {
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, test, argument) == 0, "pthread_create");
+  pthread_join(t, NULL);
+}
+
+static void in_blocking_section(void *(*test)(void *), void *argument)
+{
+  caml_enter_blocking_section();
+  test(argument);
+  caml_leave_blocking_section();
+}
+
+void t_without_lock(void *(*test)(void *), void *argument)
+{
+  on_thread(test, argument);
+  in_blocking_section(test, argument);
+}
+
+/* old: the place of a root, which may be NULL. */
+static void *try_to_change(void *old)
+{
+  boxroot *r = old, before = *r;
   errno = 0;
   expect_eperm(boxroot_create(Val_int(3)) == NULL, "boxroot_create");
-  if (old != NULL) {
-    boxroot before = *old;
+  if (before != NULL) {
     errno = 0;
-    expect_eperm(!boxroot_modify(old, Val_int(4)), "boxroot_modify");
-    CHECK(*old == before, "a failing boxroot_modify changed the root");
+    expect_eperm(!boxroot_modify(r, Val_int(4)), "boxroot_modify");
+    CHECK(*r == before, "a failing boxroot_modify changed the root");
   }
-}
-
-/* In a blocking section of a thread of OCaml. old is a root, or 0. */
-value t_eperm_blocking(value old)
-{
-  boxroot r = root_of_val(old);
-  caml_enter_blocking_section();
-  try_without_lock(r == NULL ? NULL : &r);
-  caml_leave_blocking_section();
-  return val_of_root(r);
-}
-
-static void *eperm_thread(void *r)
-{
-  try_without_lock(r);
   return NULL;
 }
 
-/* On a thread that OCaml does not know, while the caller holds the lock. */
-value t_eperm_thread(value old)
-{
-  boxroot r = root_of_val(old);
-  pthread_t t;
-  CHECK(pthread_create(&t, NULL, eperm_thread, r == NULL ? NULL : &r) == 0, "pthread_create");
-  pthread_join(t, NULL);
-  return val_of_root(r);
-}
-
-static void *eperm_setup(void *unit)
+static void *try_setup(void *unit)
 {
   errno = 0;
   expect_eperm(!boxroot_setup(), "boxroot_setup");
   return unit;
 }
 
+/* old is a root, or 0. */
+value t_eperm_blocking(value old)
+{
+  boxroot r = root_of_val(old);
+  in_blocking_section(try_to_change, &r);
+  return val_of_root(r);
+}
+
+value t_eperm_thread(value old)
+{
+  boxroot r = root_of_val(old);
+  on_thread(try_to_change, &r);
+  return val_of_root(r);
+}
+
 value t_eperm_setup(value unit)
 {
-  pthread_t t;
-  CHECK(pthread_create(&t, NULL, eperm_setup, NULL) == 0, "pthread_create");
-  pthread_join(t, NULL);
-  caml_enter_blocking_section();
-  eperm_setup(NULL);
-  caml_leave_blocking_section();
+  t_without_lock(try_setup, NULL);
   return unit;
 }
 

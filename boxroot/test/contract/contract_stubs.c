@@ -162,12 +162,7 @@ static void *handle_without_lock(void *unit)
 
 value c_handle_without_lock(value unit)
 {
-  pthread_t t;
-  CHECK(pthread_create(&t, NULL, handle_without_lock, NULL) == 0, "pthread_create");
-  pthread_join(t, NULL);
-  caml_enter_blocking_section();
-  handle_without_lock(NULL);
-  caml_leave_blocking_section();
+  t_without_lock(handle_without_lock, NULL);
   return unit;
 }
 #else

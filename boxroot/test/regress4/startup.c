@@ -86,8 +86,10 @@ static void use_there(void) { use_in_turn("on a coroutine"); }
 
 static void hide_proc(void)
 {
-  char folder[] = "/tmp/boxroot-XXXXXX";
-  CHECK(mkdtemp(folder) != NULL, "mkdtemp");
+  char const *top = getenv("TMPDIR");
+  char folder[4096];
+  int n = snprintf(folder, sizeof folder, "%s/boxroot-XXXXXX", top != NULL && *top != 0 ? top : "/tmp");
+  CHECK(n > 0 && (size_t)n < sizeof folder && mkdtemp(folder) != NULL, "mkdtemp: %s", folder);
   _Bool hidden = chroot(folder) == 0 || (unshare(CLONE_NEWUSER) == 0 && chroot(folder) == 0);
   if (!hidden || chdir("/") != 0) {
     puts("skipped: /proc cannot be hidden");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Spaces: random operations against a model, with contents; threads; tainting beside reservations; failures. */
+/* Spaces: random operations against a model, with contents; threads; what is refused. When memory is committed and
+   purged, and failures: space_memory_test.c. */
 #include "space.h"
 #include "os.h"
 #include "reserve.h"
 #include "settings.h"
 #include "start.h"
 #include "table.h"
-#include "try.h"
-#include "zone.h"
+#include "try_page.h"
 
 #define BATCH 300
 struct extent {
@@ -19,24 +19,6 @@ struct extent {
 struct player { uint64_t random; struct extent live[OH_SPACES][BATCH]; size_t lives[OH_SPACES]; bool alone; };
 
 static bool is_open(struct extent const *e, size_t i) { return i < 64 && (e->open >> i & 1); }
-
-/* Some words of a page, which depend on where it lies. */
-static void stamp(char *page, uint64_t mark)
-{
-  for (size_t i = 0; i < OH_PAGE; i += OH_PAGE / 2) memcpy(page + i, (uint64_t[]){ mark + (uintptr_t)page + i }, 8);
-}
-static bool has(char *page, uint64_t mark)
-{
-  for (size_t i = 0; i < OH_PAGE; i += OH_PAGE / 2)
-    if (memcmp(page + i, (uint64_t[]){ mark + (uintptr_t)page + i }, 8) != 0) return false;
-  return true;
-}
-static bool is_zero(char *page)
-{
-  for (size_t i = 0; i < OH_PAGE; i += OH_PAGE / 4)
-    if (memcmp(page + i, (uint64_t[]){ 0 }, 8) != 0) return false;
-  return true;
-}
 
 static void verify(struct extent const *e)
 {
@@ -224,182 +206,11 @@ static void refused(void)
          "again");
 }
 
-/* Growth continues where the space ends, and counts what is free there. */
-static void contiguous(void)
-{
-  struct oh_space_counters c;
-  oh_start();
-  if (!oh_zone_usable()) return;
-  char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK / 2, false, NULL),
-       *q = oh_space_alloc(OH_SPACE_YOUNG, OH_CHUNK + OH_CHUNK / 2, false, NULL);
-  oh_space_count(OH_SPACE_YOUNG, &c);
-  EXPECT(p != NULL && q == p + OH_CHUNK / 2 && c.reserved == 2 * OH_CHUNK && c.reservations == 2, "%p %p %zx",
-         (void *)p, (void *)q, c.reserved);
-  oh_space_free(OH_SPACE_YOUNG, p, OH_CHUNK / 2);
-  oh_space_free(OH_SPACE_YOUNG, q, OH_CHUNK + OH_CHUNK / 2);
-}
-
-static size_t dirty_pages(void)
-{
-  struct oh_space_counters c;
-  oh_space_count(OH_SPACE_MARKED, &c);
-  return c.dirty / OH_PAGE;
-}
-static size_t discards(void)
-{
-  struct oh_space_counters c;
-  oh_space_count(OH_SPACE_MARKED, &c);
-  return c.purges;
-}
-static void take_pages(char **p, size_t n)
-{
-  for (size_t i = 0; i < n; i++) {
-    EXPECT((p[i] = oh_space_alloc(OH_SPACE_MARKED, OH_PAGE, true, NULL)) != NULL, "take");
-    stamp(p[i], 1);
-  }
-}
-static void give_pages(char **p, size_t n)
-{
-  for (size_t i = 0; i < n; i++) oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
-}
-
-/* Free memory grows up to what is in use, or the allowance if that is more, and falls to three quarters of it, the
-   highest addresses first. */
-static void hysteresis(void)
-{
-  size_t keep = oh_settings.keep / OH_PAGE, n = 6 * keep;
-  char *p[400];
-  EXPECT(n <= 400, "%zu pages", n);
-  oh_space_trim(OH_SPACE_MARKED);
-  take_pages(p, n);
-  size_t expected = 0, cuts = 0;
-  for (size_t i = 0; i < n; i++) {
-    oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
-    size_t most = (n - i - 1) * OH_PAGE / 100 * oh_settings.slack;
-    if (most < oh_settings.keep) most = oh_settings.keep;
-    if (++expected * OH_PAGE > most) {
-      expected -= (expected * OH_PAGE - (most - most / 4) + OH_PAGE - 1) / OH_PAGE;
-      EXPECT(p[i] < p[0] || is_zero(p[i]), "lower addresses first");
-      cuts++;
-    }
-    EXPECT(dirty_pages() == expected, "%zu pages given: %zu dirty, expected %zu", i + 1, dirty_pages(), expected);
-  }
-  EXPECT(cuts >= 3 && expected <= keep, "%zu cuts", cuts);
-}
-
-/* What turns over stays; what has not been needed for an epoch goes back, but for the allowance. */
-static void epochs(void)
-{
-  size_t keep = oh_settings.keep / OH_PAGE, base = 8 * keep, turn = 3 * keep;
-  char *p[200], *q[100];
-  EXPECT(base <= 200 && turn <= 100, "%zu pages", base);
-  oh_space_trim(OH_SPACE_MARKED);
-  take_pages(p, base);
-  take_pages(q, turn);
-  for (size_t round = 0, before = 0; round < 20; round++) {
-    give_pages(q, turn);
-    if (round == 0) before = discards();
-    take_pages(q, turn);
-    EXPECT(discards() == before && dirty_pages() == 0, "round %zu: given back and taken again", round);
-  }
-  give_pages(q, turn);
-  EXPECT(dirty_pages() == turn, "%zu", dirty_pages());
-  /* Two epochs at most, one page at a time: the first may have begun before. */
-  for (size_t i = 0; i < 2 * (base + 1); i++) {
-    take_pages(q, 1);
-    give_pages(q, 1);
-  }
-  EXPECT(dirty_pages() <= keep + 1, "%zu pages are kept that nobody needed", dirty_pages());
-  give_pages(p, base);
-}
-
-/* When nothing can be made accessible any more, what is accessible and free is found, though it is not the best fit. */
-static void last_resort(void)
-{
-  size_t sizes[] = { 2, 1, 4, 1 };
-  char *p[4];
-  for (int i = 0; i < 4; i++)
-    EXPECT((p[i] = oh_space_alloc(OH_SPACE_VALUES, sizes[i] * OH_PAGE, i != 0, NULL)) != NULL, "take");
-  oh_space_free(OH_SPACE_VALUES, p[0], 2 * OH_PAGE);
-  oh_space_free(OH_SPACE_VALUES, p[2], 4 * OH_PAGE);
-  oh_os_fail_after = -1;
-  char *q = oh_space_alloc(OH_SPACE_VALUES, 2 * OH_PAGE, true, NULL),
-       *none = oh_space_alloc(OH_SPACE_VALUES, 3 * OH_CHUNK, true, NULL);
-  oh_os_fail_after = 0;
-  EXPECT(q == p[2] && none == NULL, "%p", (void *)q);
-  oh_space_free(OH_SPACE_VALUES, q, 2 * OH_PAGE);
-  oh_space_free(OH_SPACE_VALUES, p[1], OH_PAGE);
-  oh_space_free(OH_SPACE_VALUES, p[3], OH_PAGE);
-}
-
-/* One after the other, every request to the system fails; then all. */
-static bool scenario(void)
-{
-  bool complete = true;
-  char *held[OH_SPACES][6] = { 0 };
-  size_t pages[6] = { 1, 3, 2, OH_PAGES_PER_CHUNK, 1, 2 * OH_PAGES_PER_CHUNK + 1 };
-  for (int id = 0; id < OH_SPACES; id++)
-    for (int i = 0; i < 6; i++) {
-      errno = 0;
-      held[id][i] = oh_space_alloc(id, pages[i] * OH_PAGE, i != 3, NULL);
-      EXPECT(held[id][i] != NULL || errno == ENOMEM, "%d", errno);
-      complete = complete && held[id][i] != NULL;
-      if (held[id][i] != NULL && i != 3) stamp(held[id][i], 7);
-    }
-  complete = oh_reserve_ahead(2 * OH_CHUNK) == 0 && complete;
-  for (int id = 0; id < OH_SPACES; id++) {
-    if (held[id][3] != NULL && oh_space_commit(id, held[id][3], 2 * OH_PAGE)) {
-      stamp(held[id][3], 7);
-      oh_space_purge(id, held[id][3], OH_PAGE);
-      EXPECT(is_zero(held[id][3]), "purged");
-      stamp(held[id][3], 7);
-    } else complete = false;
-    for (int i = 0; i < 6; i++) {
-      if (held[id][i] == NULL) continue;
-      EXPECT(i == 3 || has(held[id][i], 7), "contents");
-      oh_space_free(id, held[id][i], pages[i] * OH_PAGE);
-    }
-    oh_space_trim(id);
-  }
-  return complete;
-}
-
-static void failures(void)
-{
-  long n = -1;
-  for (;; n++) {
-    if (n == 0) continue;
-    pid_t child = fork(); /* so that also the very first requests fail */
-    if (child == 0) {
-      oh_os_fail_after = n;
-      oh_start();
-      bool complete = scenario(), reached = oh_os_fail_after <= 0;
-      oh_os_fail_after = 0;
-      oh_space_validate();
-      EXPECT(scenario(), "not well again after %ld", n);
-      oh_space_validate();
-      if (!reached && !complete) _exit(3);
-      _exit(reached ? 0 : 2);
-    }
-    int status;
-    EXPECT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
-             (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2),
-           "n = %ld: %x", n, status);
-    if (WEXITSTATUS(status) == 2) break;
-  }
-  printf("    %ld requests\n", n);
-}
-
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
-  setenv("OUTHEAP", OH_PAGE_LOG < 20 ? "thp=off,keep=1M" : "thp=off,keep=16M", 1);
-  TRY(failures); /* first: nothing has begun yet */
+  try_small_allowance();
   oh_start();
-  TRY(contiguous);
-  TRY(hysteresis);
-  TRY(epochs);
-  TRY(last_resort);
   TRY(model);
   TRY(refused);
   TRY(threads);

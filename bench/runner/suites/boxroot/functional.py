@@ -11,8 +11,8 @@ from ...compiler import BuildError, Compiler
 from ...measure import one_line
 from ...model import Workload
 from . import build
+from .implementations import IMPLEMENTATIONS, Implementation
 from .reasons import adaptor_reason, lacks_adaptor
-from .tables import IMPLEMENTATIONS, Implementation
 
 PROGRAM = Workload("functional", "values survive in cells, and are gone when the cells are", (), modules=("cell",))
 SEEDS = (1, 2, 3)

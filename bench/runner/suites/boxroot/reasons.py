@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from ...compiler import BENCH
 from ...model import Workload
-from .tables import IMPLEMENTATIONS, OURS, WORKLOADS, Implementation
+from .implementations import IMPLEMENTATIONS, OURS, Implementation
+from .workloads import WORKLOADS
 
 NO_DOMAINS = "OCaml 4.14 has no domains"
 LOGARITHMIC = (

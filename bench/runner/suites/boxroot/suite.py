@@ -15,7 +15,8 @@ from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import build, reasons, targets
-from .tables import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS, WORKLOADS
+from .implementations import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS
+from .workloads import WORKLOADS
 
 ONLY_5 = "OCaml 5 only"
 

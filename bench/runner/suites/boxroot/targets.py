@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict, distance
-from .tables import OURS, RIVAL
+from .implementations import OURS, RIVAL
 
 
 @dataclass(frozen=True)

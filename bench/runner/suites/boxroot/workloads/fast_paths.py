@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The fast paths, in each build."""
+
+from __future__ import annotations
+
+from ....model import Case, Workload
+from .. import callgrind
+from ..implementations import OURS, RIVAL
+from .cases import BOTH, FULL, ONE_THREAD, OTHER_BUILDS, QUICK, SWITCHES
+
+WORKLOADS = (
+    Workload(
+        "pair",
+        "create and delete in batches, modify (processor time)",
+        (
+            Case(
+                "",
+                ("0.03", "5"),
+                (OURS, RIVAL, "floor", *SWITCHES, "boxroot_stw", *ONE_THREAD, "malloc", "generational", "global"),
+                seconds=1.3,
+            ),
+            Case("", ("0.02", "5"), (OURS, RIVAL, "floor"), builds=OTHER_BUILDS, seconds=0.9),
+        ),
+    ),
+    Workload(
+        "instructions",
+        "instructions per operation, batches of 1,000, loop excluded (callgrind)",
+        (
+            Case("", (), (OURS, RIVAL, "floor", "thread_unsafe", *ONE_THREAD, "malloc"), seconds=4, once=True),
+            Case("", (), (OURS, RIVAL, "floor"), builds=OTHER_BUILDS, seconds=4, once=True),
+        ),
+        program="pair",
+        measure=callgrind.instructions,
+    ),
+    Workload(
+        "local_roots",
+        "fixpoint of depth N through C and back (processor time of one computation)",
+        (
+            Case(
+                "",
+                ("0.03", "5"),
+                (OURS, RIVAL, "thread_unsafe", "naive", "naive-0.4.0", "camllocal", "ocaml", "generational"),
+                QUICK,
+                seconds=0.9,
+            ),
+            Case("", ("0.02", "5"), BOTH, QUICK, ("clang",), seconds=0.7),
+            Case(
+                "",
+                ("0.1", "9"),
+                (
+                    OURS,
+                    RIVAL,
+                    *SWITCHES,
+                    "naive",
+                    "naive-0.4.0",
+                    "camllocal",
+                    "ocaml",
+                    *ONE_THREAD,
+                    "generational",
+                    "global",
+                ),
+                FULL,
+                seconds=5.5,
+            ),
+            Case("", ("0.1", "9"), (OURS, RIVAL, "generational"), FULL, OTHER_BUILDS, seconds=5.5),
+        ),
+        modules=("fixpoint",),
+    ),
+)
