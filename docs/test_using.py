@@ -17,27 +17,33 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 SECTIONS = {s.split("\n", 1)[0]: BLOCK.findall(s) for s in (ROOT / "docs/using.md").read_text().split("\n## ")[1:]}
 INSTALL = "Install with dune"
+NEEDS = {"Install with opam": ("opam", "rsync"), "Rust with dune": ("cargo",)}
+OURS = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
+
+
+def ask(*words):
+    """The answer of a command of the repository, or an empty string."""
+    done = subprocess.run(words, cwd=ROOT, text=True, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory):
     """Variables for the commands; dune and the packages as the first section installs them."""
-    ask = '. tools/lib.sh; ocaml_prefix "$1"'
-    done = subprocess.run(
-        ["bash", "-c", ask, "tools/test", os.environ.get("OCAML", "")], cwd=ROOT, text=True, stdout=subprocess.PIPE
-    )
-    assert done.returncode == 0, "no compiler"
+    prefix = ask("bash", "-c", '. tools/lib.sh; ocaml_prefix "$1"', "tools/test", os.environ.get("OCAML", ""))
+    assert prefix, "no compiler"
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
     dune = shutil.which("dune") or (cached.exists() and str(cached))
     if not dune:
         pytest.skip("no dune here; make test-all builds it")
     folder = tmp_path_factory.mktemp("using")
-    drop = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
-    variables = {k: v for k, v in os.environ.items() if k not in drop} | {
-        "PATH": f"{done.stdout.strip()}/bin:{Path(dune).parent}:{os.environ['PATH']}",
+    cargo = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin"
+    variables = {k: v for k, v in os.environ.items() if k not in OURS} | {
+        "PATH": f"{prefix}/bin:{Path(dune).parent}:{os.environ['PATH']}:{cargo}",
         "boxroot": str(folder / "clone"),
         "prefix": str(folder / "prefix"),
         "OCAMLPATH": str(folder / "prefix/lib"),
+        "OPAMROOT": str(folder / "opam"),
     }
     ignored = shutil.ignore_patterns("_build", "target", ".git", "results")
     shutil.copytree(ROOT, folder / "clone", symlinks=True, ignore=ignored)
@@ -45,31 +51,82 @@ def environment(tmp_path_factory):
     return variables
 
 
+def sh(text, folder, variables):
+    done = subprocess.run(
+        ["sh", "-euc", text],
+        cwd=folder,
+        env=variables,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
 def play(blocks, folder, variables):
     output = None
     for language, name, text in blocks:
         if name:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
         elif language == "sh":
-            done = subprocess.run(
-                ["sh", "-euc", text],
-                cwd=folder,
-                env=variables,
-                text=True,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=300,
-            )
-            assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
-            output = done.stdout
+            output = sh(text, folder, variables)
         elif language == "text":
             assert output == text
         else:
             raise AssertionError(f"a block of {language} without a file name")
 
 
+def make_switch(folder, variables):
+    """A switch of opam in which the compiler and dune of this machine count as installed, with a repository of its
+    own."""
+    version = sh("ocamlopt -version", folder, variables).strip()
+    (folder / "repository").mkdir()
+    (folder / "repository/repo").write_text('opam-version: "2.0"\n')
+    for package in (f"ocaml.{version}", "dune.3.20.0"):
+        place = folder / "repository/packages" / package.split(".")[0] / package
+        place.mkdir(parents=True)
+        (place / "opam").write_text('opam-version: "2.0"\n')
+    sh(
+        'cd "$boxroot" && git init --quiet && git add -A\n'
+        "git -c user.name=test -c user.email=test commit --quiet --allow-empty -m test\n"
+        'cd "$OLDPWD"\n'
+        "opam init --bare --no-setup --disable-sandboxing --yes here ./repository\n"
+        "opam switch create test --empty --yes\n"
+        f"opam install --fake --yes ocaml.{version} dune.3.20.0",
+        folder,
+        variables,
+    )
+
+
 @pytest.mark.parametrize(
     "section", [s for s, blocks in SECTIONS.items() if any(b[0] == "sh" for b in blocks) and s != INSTALL]
 )
 def test_section(environment, section, tmp_path):
-    play(SECTIONS[section], tmp_path, environment)
+    variables, folder = dict(environment), tmp_path
+    for needed in NEEDS.get(section, ()):
+        if not shutil.which(needed, path=variables["PATH"]):
+            pytest.skip(f"no {needed} here")
+    if section == "Install with opam":
+        make_switch(tmp_path, variables)
+        folder = tmp_path / "program"
+        folder.mkdir()
+    if section == "Outheap":
+        version = sh("ocamlopt -version", tmp_path, variables).strip()
+        if version not in ("4.14.1", "5.3.0", "5.4.1"):
+            pytest.skip(f"Outheap does not support OCaml {version}")
+        variables["sources"] = ask("tools/toolchain", "--source", version)
+    if section == "Rust with dune" and not fetched(tmp_path, variables):
+        variables["CARGO_NET_OFFLINE"] = "true"
+    play(SECTIONS[section], folder, variables)
+
+
+def fetched(folder, variables):
+    """Can cargo reach the registry?"""
+    try:
+        sh('cargo fetch --quiet --manifest-path "$boxroot/rust/ocaml-boxroot-sys/Cargo.toml"', folder, variables)
+    except AssertionError:
+        return False
+    return True

@@ -17,7 +17,18 @@ from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/torture"
-MODULES = ("foreign_code", "foreign", "par", "structures", "operations", "torture")
+MODULES = (
+    "foreign_code",
+    "foreign",
+    "par",
+    "cell",
+    "structures_blocks",
+    "structures_weak",
+    "structures_holders",
+    "structures",
+    "operations",
+    "torture",
+)
 NEEDS_RESERVE = ("freed", "unmapped", "near-maps", "user-wild")  # patterns whose address could become heap
 WARNINGS = "+a-4-9-40..42-44-45-70"
 

@@ -14,6 +14,8 @@ external deleted : unit -> int = "c_deleted"
 external by_handle : 'a -> int -> bool = "c_by_handle"
 external trim_malloc : unit -> unit = "c_trim_malloc"
 external is_paced : unit -> bool = "c_is_paced"
+external by_address : 'a -> unit = "c_by_address"
+external error_string : unit -> string = "c_error_string"
 external handle_without_lock : unit -> unit = "c_handle_without_lock"
 
 let resident_kb () =
@@ -270,6 +272,14 @@ let handles () =
   if Par.multicore then Par.join (Par.spawn (fun () -> ignore (by_handle (text 5) 5000)));
   ignore (by_handle (text 1) 5000)
 
+let by_address () =
+  if is_rival () then skip "0.4.0 has no handles";
+  let said = error_string () in
+  if said <> "no call of this thread has failed" then fail "boxroot_error_string before any failure: %s" said;
+  by_address (text 1);
+  Gc.full_major ();
+  by_address (text 2)
+
 let ocaml5 f () = if Par.multicore then f () else skip "needs OCaml 5"
 
 let () =
@@ -281,4 +291,4 @@ let () =
       ("domains-that-come-and-go", domains_that_come_and_go); ("compaction-gives-back", compaction_gives_back);
       ("forced-collections", forced_collections);
       ("flood", flood ~keep:0); ("flood-of-most", flood ~keep:1999); ("flood-of-half", flood ~keep:2);
-      ("stale-deletions", stale_deletions); ("handles", handles) ]
+      ("stale-deletions", stale_deletions); ("handles", handles); ("by-address", by_address) ]

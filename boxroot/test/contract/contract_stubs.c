@@ -40,6 +40,10 @@ static void act(void *a_)
   boxroot r = boxroot_create(Val_int(3));
   if (r == NULL && errno == EPERM) atomic_fetch_add(&creations_refused, 1);
   else atomic_fetch_add(&creations_granted, 1);
+#if !TEST_RIVAL
+  errno = 0;
+  CHECK((boxroot_domain_here() == NULL && errno == EPERM) == (r == NULL), "boxroot_domain_here: errno is %d", errno);
+#endif
   free(a->roots);
   free(a);
   atomic_fetch_add(&acts_over, 1);
@@ -165,7 +169,49 @@ value c_handle_without_lock(value unit)
   t_without_lock(handle_without_lock, NULL);
   return unit;
 }
+
+/* The functions that other languages call: those that the library exports beside its inline ones. A library built for
+   checks knows such a call by its address, and a value is seen through each of them. */
+value c_by_address(value v_)
+{
+  CAMLparam1(v_);
+  boxroot (*volatile create)(value) = boxroot_create;
+  boxroot (*volatile create_in)(boxroot_domain, value) = boxroot_create_in;
+  value (*volatile get)(boxroot) = boxroot_get;
+  value const *(*volatile get_ref)(boxroot) = boxroot_get_ref;
+  bool (*volatile modify)(boxroot *, value) = boxroot_modify;
+  void (*volatile delete)(boxroot) = boxroot_delete;
+  void (*volatile delete_in)(boxroot_domain, boxroot) = boxroot_delete_in;
+  enum { N = 5000 };
+  static boxroot r[N];
+  boxroot_domain d = boxroot_domain_here();
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < N; i++) {
+      r[i] = i % 2 == 0 ? create(v_) : create_in(d, v_);
+      CHECK(r[i] != NULL, "no root: %s", boxroot_error_string());
+    }
+    caml_minor_collection();
+    for (int i = 0; i < N; i++) CHECK(get(r[i]) == v_ && *get_ref(r[i]) == v_, "root %d lost its value", i);
+    for (int i = 0; i < N; i++)
+      CHECK(modify(&r[i], Val_int(i)) && get(r[i]) == Val_int(i), "root %d was not modified", i);
+    for (int i = 0; i < N; i++)
+      if (i % 3 == 0) delete(r[i]);
+      else delete_in(d, r[i]);
+  }
+#if !BOXROOT_DEBUG
+  CHECK(boxroot_report_roots() == UINT64_MAX, "the release build knows no roots");
+#endif
+  CAMLreturn(Val_unit);
+}
+
+value c_error_string(value unit)
+{
+  (void)unit;
+  return caml_copy_string(boxroot_error_string());
+}
 #else
+value c_by_address(value v) { (void)v; return Val_unit; }
+value c_error_string(value unit) { (void)unit; return caml_copy_string(""); }
 value c_by_handle(value v, value n) { (void)v; (void)n; return Val_true; }
 value c_handle_without_lock(value unit) { return unit; }
 #endif

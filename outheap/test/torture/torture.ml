@@ -72,7 +72,7 @@ let collect c =
    *)
 
 (* Structures that change hands. *)
-let exchange : Structures.cell option Atomic.t array = Array.init 16 (fun _ -> Atomic.make None)
+let exchange : Cell.cell option Atomic.t array = Array.init 16 (fun _ -> Atomic.make None)
 
 let tell = Mutex.create ()
 
@@ -90,8 +90,8 @@ let play ~id ~main c until =
     last := what ^ " " ^ name;
     note !last;
     if !trace then begin Mutex.lock tell; Printf.eprintf "%d.%d %s\n%!" id !step !last; Mutex.unlock tell end in
-  let check (cell : Structures.cell) = cell.check () in
-  let drop = function Some (cell : Structures.cell) -> cell.drop () | None -> () in
+  let check (cell : Cell.cell) = cell.check () in
+  let drop = function Some (cell : Cell.cell) -> cell.drop () | None -> () in
   let one () =
     let k = int c (Array.length cells) in
     match int c 100 with
@@ -114,7 +114,7 @@ let play ~id ~main c until =
       note "thread" "";
       (match running.(k) with
        | Some cell when int c 20 > 0 -> check cell; cell.change c
-       | old -> drop old; running.(k) <- Some (Structures.thread c))
+       | old -> drop old; running.(k) <- Some (Structures_holders.thread c))
     | _ -> note "collect" ""; collect c in
   let check_all () = Array.iter (Option.iter check) cells; Array.iter (Option.iter check) running in
   (try
@@ -179,11 +179,11 @@ let random () =
   if !steps < max_int then () else Atomic.set finished true;
   List.iter Par.join others;
   Array.iter (fun a -> match Atomic.exchange a None with
-    | Some (cell : Structures.cell) -> (try cell.check () with Wrong s -> fail "the end" s); cell.drop ()
+    | Some (cell : Cell.cell) -> (try cell.check () with Wrong s -> fail "the end" s); cell.drop ()
     | None -> ()) exchange;
   Gc.full_major ();
   check_memory "the end";
-  (match Atomic.get Structures.failures with Some s -> fail "the end" s | None -> ());
+  (match Atomic.get Structures_holders.failures with Some s -> fail "the end" s | None -> ());
   Printf.printf "ok: %d steps\n" (Atomic.get total)
 
 (* --- scenarios -----------------------------------------------------------------------------------------------------
@@ -225,12 +225,12 @@ let run_scenario name =
      match List.assoc_opt name structures with
      | Some create ->
        let cells = List.init 20 (fun _ -> create c) in
-       let check () = List.iter (fun (cell : Structures.cell) -> cell.check ()) cells in
+       let check () = List.iter (fun (cell : Cell.cell) -> cell.check ()) cells in
        check ();
        phases c check;
-       List.iter (fun (cell : Structures.cell) -> for _ = 1 to 3 do cell.change c; cell.check () done) cells;
+       List.iter (fun (cell : Cell.cell) -> for _ = 1 to 3 do cell.change c; cell.check () done) cells;
        phases c check;
-       List.iter (fun (cell : Structures.cell) -> cell.drop ()) cells
+       List.iter (fun (cell : Cell.cell) -> cell.drop ()) cells
      | None ->
        match List.assoc_opt name operations with
        | Some f -> for n = 1 to 60 do f c; if n mod 20 = 0 then Gc.full_major () done; phases c ignore

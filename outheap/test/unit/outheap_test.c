@@ -12,6 +12,7 @@
 #include "pointer.h"
 #include "space.h"
 #include "try.h"
+#include <sys/resource.h>
 
 static enum outheap_kind const kinds[] = { OUTHEAP_MAJOR, OUTHEAP_VALUES, OUTHEAP_FOREIGN };
 
@@ -208,6 +209,47 @@ static void settings(void)
   oh_settings = initial;
 }
 
+/* What a process with these settings prints from its start to its exit. */
+static char const *printed(char const *list, size_t address_space)
+{
+  static char text[8192];
+  int out[2], status;
+  size_t length = 0;
+  fflush(stdout);
+  EXPECT(pipe(out) == 0, "pipe");
+  pid_t child = fork();
+  if (child == 0) {
+    dup2(out[1], STDERR_FILENO);
+    setenv("OUTHEAP", list, 1);
+    if (address_space != 0) setrlimit(RLIMIT_AS, &(struct rlimit){ address_space, address_space });
+    oh_start();
+    oh_pointer_is_markable((uintptr_t)text);
+    exit(0);
+  }
+  close(out[1]);
+  for (ssize_t n; (n = read(out[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)n;
+  close(out[0]);
+  text[length] = 0;
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
+  return text;
+}
+
+static void messages(void)
+{
+  EXPECT(printed("thp=off", 0)[0] == 0, "no settings, no text");
+  char const *said = printed("stats=1", 0);
+  EXPECT(strstr(said, "outheap: pools 0\n") != NULL && strstr(said, "outheap: reserved ") != NULL, "%s", said);
+#if OH_TAINT
+  said = printed("report=1", 0);
+  EXPECT(strstr(said, "outheap: pointer to foreign memory: 0x") == said &&
+           strstr(said, "\noutheap: pointers to foreign memory: 1\n") != NULL,
+         "%s", said);
+#endif
+  if (TRY_SANITIZED || OH_ADDRESS_BITS == 57) return; /* which themselves need much address space */
+  said = printed("reserve=8G", (size_t)4 << 30);
+  EXPECT(strcmp(said, "outheap: OUTHEAP: could not reserve 8589934592 bytes\n") == 0, "%s", said);
+}
+
 /* Threads that use everything at once. */
 static void *player(void *arg)
 {
@@ -267,6 +309,7 @@ int main(int argc, char **argv)
   initial = oh_settings;
   setenv("OUTHEAP", "thp=off", 1);
   TRY(settings);
+  TRY(messages);
   oh_start();
   TRY(memory);
   TRY(refused);
