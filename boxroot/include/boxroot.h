@@ -46,8 +46,8 @@ typedef struct bxr_private *boxroot;
 /* boxroot_create(v): a new root that holds v; the caller owns it.
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
    Failure: NULL, with errno == EPERM (the domain lock is not held) or ENOMEM (no memory for more roots; v is untouched
-   and every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() tells which.
-   Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to some
+   and every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() says which.
+   Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to a few
    microseconds (more when it finds many remote deletions to carry out). */
 BXR_INLINE boxroot boxroot_create(value v) BXR_LINK_NAME(create);
 
@@ -67,7 +67,7 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
    is async-signal-safe: it consists of lock-free atomic operations. That does not hold for the checked build, nor for a
    thread's first call into a library that was loaded by dlopen, where the system allocates the thread's variables.
    OCaml's own signal handlers (Sys.signal) are not asynchronous: everything is allowed there.
-   Cost: constant; about a dozen instructions inline on the domain that created r, some two dozen while the collector is
+   Cost: constant; about a dozen instructions inline on the domain that created r, about two dozen while the collector is
    still to mark the value, one or two atomic operations otherwise (a remote deletion). A root that is deleted remotely,
    or while the collector marks, keeps its value alive until its domain has carried the deletion out: at a minor
    collection after the end of marking, or when it needs free slots; after very many deletions it takes several
@@ -96,8 +96,8 @@ BXR_INLINE boxroot boxroot_create_in(boxroot_domain d, value v) BXR_LINK_NAME(cr
 BXR_INLINE void boxroot_delete_in(boxroot_domain d, boxroot r) BXR_LINK_NAME(delete_in);
 
 /* boxroot_setup(): prepares the library. Calling it is optional; boxroot_create does it. With OCaml 4.14, a program
-   whose first call to boxroot_create might come without the lock should call it once after OCaml's start-up, since that
-   first call is believed where the library cannot tell.
+   whose first call to boxroot_create might come without the lock should call it once after OCaml's start-up: the
+   library assumes that the first call has the lock where it cannot find out.
    Needs the domain lock. True also when the library is running already. After boxroot_teardown it starts the library
    again.
    Failure: false with errno == EPERM. */
@@ -134,7 +134,7 @@ typedef struct boxroot_statistics {
 } boxroot_statistics;
 
 /* boxroot_get_stats(&s): a snapshot of the counters. No requirements; counters of running domains may lag. Cost: one
-   pass over the records of all domains that there can be, some microseconds. */
+   pass over the records of all possible domains, a few microseconds. */
 void boxroot_get_stats(boxroot_statistics *out) BXR_LINK_NAME(get_stats);
 
 /* boxroot_print_stats(): the same, in words, on the standard output. */
@@ -143,12 +143,12 @@ void boxroot_print_stats(void) BXR_LINK_NAME(print_stats);
 /* boxroot_report_roots(): the number of live roots. In the checked build (BOXROOT_DEBUG); it also prints on the
    standard error output where they were created, the most frequent place first. A release build does not record
    this, since that would slow down creation and deletion: it prints nothing, and the result is UINT64_MAX. With
-   BOXROOT_LEAKS=1 in the environment, a checked build makes this report by itself when the program exits, and at
+   BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the program exits, and at
    boxroot_teardown, if there are roots left. No requirements; roots that are created or deleted meanwhile may or may
    not be counted. Cost: a look at every slot, and memory for a list of the places, if it is available. */
 uint64_t boxroot_report_roots(void) BXR_LINK_NAME(report_roots);
 
-/* Of earlier versions; the same as boxroot_setup. */
+/* Kept for programs written for earlier versions; the same as boxroot_setup. */
 static inline void boxroot_setup_systhreads(void) { (void)boxroot_setup(); }
 
 #ifdef __cplusplus
