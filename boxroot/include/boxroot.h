@@ -67,10 +67,10 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
    is async-signal-safe: it consists of lock-free atomic operations. That does not hold for the checked build, nor for a
    thread's first call into a library that was loaded by dlopen, where the system allocates the thread's variables.
    OCaml's own signal handlers (Sys.signal) are not asynchronous: everything is allowed there.
-   Cost: constant; about a dozen instructions inline on the domain that created r, about two dozen while the collector is
-   still to mark the value, one or two atomic operations otherwise (a remote deletion). A root that is deleted remotely,
-   or while the collector marks, keeps its value alive until its domain has carried the deletion out: at a minor
-   collection after the end of marking, or when it needs free slots; after very many deletions it takes several
+   Cost: constant; about a dozen instructions inline on the domain that created r, about two dozen while the collector
+   is still to mark the value, one or two atomic operations otherwise (a remote deletion). A root that is deleted
+   remotely, or while the collector marks, keeps its value alive until its domain has carried the deletion out: at a
+   minor collection after the end of marking, or when it needs free slots; after very many deletions it takes several
    collections, each of which does a bounded part. A compaction carries out all.
    After boxroot_teardown the call does nothing. */
 BXR_INLINE void boxroot_delete(boxroot r) BXR_LINK_NAME(delete);
