@@ -25,6 +25,10 @@ impl Shape {
             if !self.descriptors.contains(parameter) {
                 clause.predicates.push(syn::parse_quote!(#parameter: #bounds));
             }
+            if self.elements.contains(parameter) && !bounds.is_empty() {
+                let krate = &self.krate;
+                clause.predicates.push(syn::parse_quote!(#parameter: #krate::Element));
+            }
         }
         if let Some(lifetime) = lifetime {
             for parameter in self.generics.lifetimes() {
@@ -229,7 +233,7 @@ fn pattern(variant: &Variant) -> (Vec<Ident>, TokenStream) {
 pub fn to_ocaml(shape: &Shape) -> TokenStream {
     let (krate, itself) = (&shape.krate, shape.itself());
     let api = quote!(#krate::derive);
-    let (generics, clause) = shape.implementation(&quote!(#krate::ToOCaml + #krate::Element), None);
+    let (generics, clause) = shape.implementation(&quote!(#krate::ToOCaml), None);
     let word = |field: &Field, name: TokenStream| {
         let span = at(field.span);
         quote_spanned!(span=> #krate::ToOCaml::to_ocaml(#name, n)?.raw())
@@ -356,7 +360,7 @@ pub fn from_ocaml(shape: &Shape) -> TokenStream {
     let (krate, itself, name) = (&shape.krate, shape.itself(), &shape.name);
     let api = quote!(#krate::derive);
     let lifetime = Lifetime::new("'ocaml_value", Span::call_site());
-    let bound = quote!(#krate::FromOCaml<#lifetime> + #krate::Element);
+    let bound = quote!(#krate::FromOCaml<#lifetime>);
     let (generics, clause) = shape.implementation(&bound, Some(&lifetime));
     let read = |fields: &[Field], first: usize, of: TokenStream| {
         let fields = fields.iter().enumerate().map(|(i, field)| {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What a struct or an enum is in OCaml: a record, constructors or polymorphic variants, with names and attributes.
 use crate::casing;
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::{quote, ToTokens};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -19,6 +19,8 @@ pub struct Shape {
     pub unboxed: bool,
     /// Type parameters that stand for OCaml types, as in `Root<A>`; others for what is converted.
     pub descriptors: Vec<Ident>,
+    /// Type parameters that may be elements of arrays.
+    pub elements: Vec<Ident>,
     pub kind: Kind,
 }
 
@@ -202,14 +204,17 @@ impl Shape {
                 return Err(Error::new(span, "only a struct with one field can be unboxed"));
             }
         }
-        let mut descriptors = options.descriptors;
+        let (mut descriptors, mut elements) = (options.descriptors, Vec::new());
         for ident in &descriptors {
             if !input.generics.type_params().any(|parameter| parameter.ident == *ident) {
                 return Err(Error::new_spanned(ident, format!("`{ident}` is not a type parameter")));
             }
         }
         for parameter in input.generics.type_params() {
-            let uses = uses(kind.fields().map(|field| &field.ty), &parameter.ident);
+            let uses = uses(kind.fields().map(|field| &field.ty), &parameter.ident, &input.ident);
+            if uses.element {
+                elements.push(parameter.ident.clone());
+            }
             if uses.described && !uses.converted && !descriptors.contains(&parameter.ident) {
                 descriptors.push(parameter.ident.clone());
             }
@@ -217,7 +222,7 @@ impl Shape {
         let krate = options.krate.map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
         let unboxed = options.unboxed.is_some();
         let (ident, generics, doc) = (input.ident, input.generics, options.doc);
-        Ok(Shape { ident, generics, krate, name, doc, unboxed, descriptors, kind })
+        Ok(Shape { ident, generics, krate, name, doc, unboxed, descriptors, elements, kind })
     }
 }
 
@@ -231,44 +236,61 @@ impl Kind {
     }
 }
 
-/// How fields use a type parameter.
-#[derive(Default)]
+/// How fields use a type parameter, or a part of a type does.
+#[derive(Clone, Copy, Default)]
 struct Uses {
     /// As the type of OCaml values: in `Root<A>` and the like.
     described: bool,
     /// Otherwise.
     converted: bool,
+    /// Perhaps in an array.
+    element: bool,
 }
 
-fn uses<'a>(types: impl Iterator<Item = &'a TokenStream>, parameter: &Ident) -> Uses {
+/// Parameters of these stand for OCaml types.
+const OF_DESCRIPTORS: &[&str] = &["Root", "Value", "ValueRef", "ValueCell", "Fun", "Boxed"];
+/// These make no arrays of their parameters.
+const OF_ONE: &[&str] = &["Option", "Result", "List", "Box", "Rc", "Arc"];
+
+fn uses<'a>(types: impl Iterator<Item = &'a TokenStream>, parameter: &Ident, this: &Ident) -> Uses {
     let mut uses = Uses::default();
-    types.for_each(|ty| look(ty.clone(), parameter, false, &mut uses));
+    types.for_each(|ty| look(ty.clone(), parameter, this, Uses::default(), &mut uses));
     uses
 }
 
-fn look(tokens: TokenStream, parameter: &Ident, described: bool, uses: &mut Uses) {
-    // How many `<` are open, since one of these names.
-    let (mut depth, mut name, mut arrow) = (0, false, false);
+/// `around`: in what the tokens are.
+fn look(tokens: TokenStream, parameter: &Ident, this: &Ident, around: Uses, uses: &mut Uses) {
+    // One for each `<` that is open.
+    let mut open = vec![around];
+    let mut before = None;
     for token in tokens {
-        let inside = described || depth > 0;
-        let mut next = (false, false);
-        match token {
-            TokenTree::Group(group) => look(group.stream(), parameter, inside, uses),
-            TokenTree::Ident(ident) if ident == *parameter => {
-                *(if inside { &mut uses.described } else { &mut uses.converted }) = true
+        let here = *open.last().unwrap_or(&around);
+        match &token {
+            TokenTree::Group(group) => {
+                let element = here.element || group.delimiter() == Delimiter::Bracket;
+                look(group.stream(), parameter, this, Uses { element, ..here }, uses)
             }
-            TokenTree::Ident(ident) => {
-                next.0 = ["Root", "Value", "ValueRef", "ValueCell", "Fun", "Boxed"].iter().any(|name| ident == name)
+            TokenTree::Ident(ident) if ident == parameter => {
+                uses.described |= here.described;
+                uses.converted |= !here.described;
+                uses.element |= here.element;
             }
-            TokenTree::Punct(punct) => match punct.as_char() {
-                '<' if depth > 0 || name => depth += 1,
-                '>' if depth > 0 && !arrow => depth -= 1,
-                '-' => next.1 = true,
-                _ => {}
-            },
-            TokenTree::Literal(_) => {}
+            TokenTree::Punct(punct) if punct.as_char() == '<' => {
+                let is = |names: &[&str]| matches!(&before, Some(TokenTree::Ident(i)) if names.iter().any(|n| i == n));
+                let itself = matches!(&before, Some(TokenTree::Ident(ident)) if ident == this);
+                let described = here.described || is(OF_DESCRIPTORS);
+                let element = here.element || !(itself || described || is(OF_ONE));
+                open.push(Uses { described, element, ..here });
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '>' => {
+                let arrow = matches!(&before, Some(TokenTree::Punct(punct)) if punct.as_char() == '-');
+                if !arrow && open.len() > 1 {
+                    open.pop();
+                }
+            }
+            _ => {}
         }
-        (name, arrow) = next;
+        before = Some(token);
     }
 }
 

@@ -26,7 +26,7 @@ pub trait Typed {
 /// Types whose arrays are OCaml arrays: all that can be converted, but `u8`, since arrays of bytes are strings.
 #[diagnostic::on_unimplemented(
     message = "arrays of `{Self}` have no counterpart in OCaml",
-    note = "for a type with conversions of its own, write `impl Element for {Self} {{}}`"
+    note = "`Vec<u8>` is a string; for a type with conversions of its own, write `impl Element for {Self} {{}}`"
 )]
 pub trait Element {}
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-//! Derived conversions, and random values. The definitions are compiled by ocamlopt, with values written in OCaml; Rust
-//! reads these, and makes the same. `SEED=N` repeats random values, `ROUNDS=N` says how many of each type.
+//! Derived conversions. The definitions are compiled by ocamlopt, with values written in OCaml; Rust reads these, and
+//! makes the same.
 #![forbid(unsafe_code)]
 #![deny(unused, clippy::all, clippy::undocumented_unsafe_blocks)]
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::batch::Batch;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::fmt::Debug;
-use std::path::Path;
-use std::process::Command;
 
 /// A word and how often it occurs. "Quoted", (* not closed.
 ///
@@ -130,71 +129,6 @@ struct View<A> {
     values: List<(A, Float)>,
 }
 
-type Check = Box<dyn Fn(&mut Runtime, &[u8])>;
-
-/// Values, as OCaml text and as what they are in Rust.
-#[derive(Default)]
-struct Batch {
-    definitions: Definitions,
-    text: String,
-    checks: Vec<Check>,
-}
-
-impl Batch {
-    fn add<R>(&mut self, r: R, source: &str)
-    where
-        R: ToOCaml<Type: OCamlType> + for<'a> FromOCaml<'a> + Debug + 'static,
-    {
-        let ty = <R::Type as OCamlType>::describe(&mut self.definitions);
-        self.text += &format!("let () = out ({source} : {ty})\n");
-        let source = source.to_owned();
-        self.checks.push(Box::new(move |rt, theirs| {
-            let ours = rt.alloc(&r).unwrap().erase().root();
-            let ours = ocaml::marshal(rt).call(rt, (&ours,)).unwrap();
-            assert_eq!(ours.to_rust(), Ok(theirs), "{r:?} and {source} : {ty}");
-            // Read, and made again: floats that are not numbers are not equal to themselves.
-            let value = ocaml::unmarshal(rt).call(rt, (theirs,)).unwrap();
-            let read: R = ocaml::assume::<R::Type>(value.value().erase()).to_rust(value.rt()).unwrap();
-            assert_eq!(format!("{read:?}"), format!("{r:?}"), "read from {source} : {ty}");
-            let again = rt.alloc(&read).unwrap().erase().root();
-            let again = ocaml::marshal(rt).call(rt, (&again,)).unwrap();
-            assert_eq!(again.to_rust(), Ok(theirs), "read from {source} : {ty}");
-        }));
-    }
-
-    fn run(self, name: &str) {
-        assert!(self.definitions.clashes().is_empty(), "{:?}", self.definitions.clashes());
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let text = format!(
-            "{}\nlet out x =\n  String.iter (fun c -> Printf.printf \"%02x\" (Char.code c)) (Marshal.to_string x \
-             [ Marshal.No_sharing ]);\n  print_newline ()\n\n{}",
-            self.definitions.text(),
-            self.text
-        );
-        std::fs::write(folder.join("values.ml"), text).unwrap();
-        // Documentation comments that belong to nothing, or to two things, are an error.
-        let compiled = Command::new(ocaml::OCAMLOPT)
-            .current_dir(&folder)
-            .args(["-w", "-a+50", "-warn-error", "+50", "values.ml", "-o", "values"])
-            .output()
-            .unwrap();
-        let log = String::from_utf8_lossy(&compiled.stderr);
-        assert!(compiled.status.success(), "{}: {log}", folder.display());
-        let output = Command::new(folder.join("values")).output().unwrap();
-        assert!(output.status.success());
-        let lines: Vec<&[u8]> = output.stdout.split(|c| *c == b'\n').filter(|line| !line.is_empty()).collect();
-        assert_eq!(lines.len(), self.checks.len());
-        attached(|rt| {
-            for (line, check) in lines.iter().zip(&self.checks) {
-                let digit = |c: u8| char::from(c).to_digit(16).unwrap() as u8;
-                let bytes: Vec<u8> = line.chunks(2).map(|pair| digit(pair[0]) * 16 + digit(pair[1])).collect();
-                check(rt, &bytes);
-            }
-        })
-    }
-}
-
 #[test]
 fn definitions_and_values() {
     let mut batch = Batch::default();
@@ -240,7 +174,7 @@ fn definitions_and_values() {
     <Handler<Var<0>> as OCamlType>::describe(&mut batch.definitions);
     <View<Int> as OCamlType>::describe(&mut batch.definitions);
     <Borrowed<'_, 2> as OCamlType>::describe(&mut batch.definitions);
-    batch.run("definitions_and_values");
+    batch.run(env!("CARGO_TARGET_TMPDIR").as_ref(), "definitions_and_values").unwrap();
 }
 
 #[test]

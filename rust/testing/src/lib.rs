@@ -58,6 +58,7 @@ macro_rules! functions {
     )*}
 }
 
+pub mod batch;
 pub mod own;
 
 functions! {
