@@ -7,6 +7,7 @@
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -153,6 +154,43 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 }
 #else
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
+#endif
+
+/* --- images -----------------------------------------------------------------------------------------------------------
+   */
+
+#if defined __linux__ || defined __FreeBSD__
+struct search { uintptr_t address, begin, end; };
+
+static int search_image(struct dl_phdr_info *info, size_t size, void *data)
+{
+  struct search *s = data;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    uintptr_t begin = (uintptr_t)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+              end = begin + info->dlpi_phdr[i].p_memsz;
+    if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_R) || s->address < begin ||
+        s->address >= end)
+      continue;
+    s->begin = OH_ROUND_UP(begin, sizeof(void *));
+    s->end = OH_ROUND_DOWN(end, sizeof(void *));
+    return s->begin < s->end;
+  }
+  return 0;
+}
+
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+  struct search s = { address, 0, 0 };
+  bool found = dl_iterate_phdr(search_image, &s) == 1;
+  if (found) *begin = s.begin, *end = s.end;
+  return found;
+}
+#else
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+  return (void)address, (void)begin, (void)end, false;
+}
 #endif
 
 /* --- the process ---------------------------------------------------------------------------------------------------
