@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Obj.tag.
+/* Obj.tag. The text of a function is changed by obj.edits, for speed.
 
    Stock   is 1002 for a pointer that is not aligned; otherwise it reads the header, through Hp_atomic_val, and takes
            the tag out of it by Tag_hd.
