@@ -38,7 +38,8 @@ enum outheap_kind outheap_classify(void const *address);
    `Obj.tag` and so on then read them as they read static data. The collector neither marks nor scans them, so they must
    not point to the heap, unless that pointer is a registered root. Both ends are multiples of a word. Ranges may touch;
    a range that overlaps one declared before is refused. Result: 0, EINVAL (ends, overlap, part of it lies in OCaml's
-   heap, or above the user's address space), ENOMEM. Cost: linear in the number of ranges. */
+   heap, or above the user's address space), ENOMEM. Cost: linear in the number of ranges,
+   but constant for one above all others. */
 int outheap_declare_values(void const *begin, void const *end);
 
 /* Withdraws a declaration, or a part of it. The memory is foreign afterwards, and may be unmapped.

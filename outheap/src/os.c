@@ -115,11 +115,29 @@ bool oh_os_would_commit(size_t bytes)
 
 bool oh_os_commit(void *start, size_t bytes) { return !fails() && mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
 
+#ifdef __linux__
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+/* For memory that mlockall has locked. It stays so: pages are locked when they are touched again. */
+static bool purge_locked(void *start, size_t bytes)
+{
+  if (madvise(start, bytes, MADV_DONTNEED_LOCKED) == 0) return true;
+  if (munlock(start, bytes) != 0) return false;
+  bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
+#ifdef SYS_mlock2
+  (void)syscall(SYS_mlock2, start, bytes, 1 /* on fault */);
+#endif
+  return done;
+}
+#endif
+
 bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
 #ifdef __linux__
-  bool done = !fails() && madvise(start, bytes, MADV_DONTNEED) == 0; /* refused for locked memory */
+  bool done =
+    !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 || (errno == EINVAL && purge_locked(start, bytes)));
 #else
   bool done =
     !fails() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
