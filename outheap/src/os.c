@@ -29,6 +29,11 @@
 #ifdef OH_FAULTS
 long oh_os_fail_after;
 void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+void (*oh_os_purging)(void);
+static void purging(void)
+{
+  if (oh_os_purging != NULL) oh_os_purging();
+}
 static void reserved(uintptr_t base, size_t bytes)
 {
   if (oh_os_reserved != NULL) oh_os_reserved(base, bytes);
@@ -43,6 +48,7 @@ static bool fails(void)
 #else
 static bool fails(void) { return false; }
 static void reserved(uintptr_t base, size_t bytes) { (void)base, (void)bytes; }
+static void purging(void) {}
 #endif
 
 /* What is inaccessible costs no memory, and is not counted by the system as memory that it may have to find. */
@@ -135,6 +141,7 @@ static bool purge_locked(void *start, size_t bytes)
 bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
+  purging();
 #ifdef __linux__
   bool done =
     !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 || (errno == EINVAL && purge_locked(start, bytes)));

@@ -45,6 +45,8 @@ size_t oh_os_address_limit(void); /* the limit on the process's address space (R
 extern long oh_os_fail_after;
 /* called when address space was reserved, before other code knows of it; NULL: none */
 extern void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+/* called before memory is purged; NULL: none */
+extern void (*oh_os_purging)(void);
 #endif
 
 #endif
