@@ -30,6 +30,8 @@
 long oh_os_fail_after;
 void (*oh_os_reserved)(uintptr_t base, size_t bytes);
 void (*oh_os_purging)(void);
+bool oh_os_strict;
+static bool forced_strict(void) { return oh_load_relaxed(&oh_os_strict); }
 static void purging(void)
 {
   if (oh_os_purging != NULL) oh_os_purging();
@@ -49,6 +51,7 @@ static bool fails(void)
 static bool fails(void) { return false; }
 static void reserved(uintptr_t base, size_t bytes) { (void)base, (void)bytes; }
 static void purging(void) {}
+static bool forced_strict(void) { return false; }
 #endif
 
 /* What is inaccessible costs no memory, and is not counted by the system as memory that it may have to find. */
@@ -149,6 +152,32 @@ bool oh_os_purge(void *start, size_t bytes)
   bool done =
     !fails() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
 #endif
+  errno = error;
+  return done;
+}
+
+bool oh_os_is_strict(void)
+{
+  static int known; /* 0: not yet; 1: no; 2: yes */
+  int k = oh_load_relaxed(&known), error = errno;
+  if (k == 0) {
+    char mode = '0';
+    int f = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (f >= 0) {
+      if (read(f, &mode, 1) != 1) mode = '0';
+      close(f);
+    }
+    oh_store_relaxed(&known, k = mode == '2' ? 2 : 1);
+    errno = error;
+  }
+  return k == 2 || forced_strict();
+}
+
+bool oh_os_uncommit(void *start, size_t bytes)
+{
+  int error = errno;
+  purging();
+  bool done = !fails() && mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
   errno = error;
   return done;
 }
