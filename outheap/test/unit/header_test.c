@@ -131,6 +131,8 @@ static void blocks(void)
   void *young = outheap_allocate(OUTHEAP_MAJOR, 1);
   EXPECT(exists((char *)young + 64), "the heap's");
   outheap_free(OUTHEAP_MAJOR, young, 1);
+  free(heap);
+  free(white);
 }
 
 int main(int argc, char **argv)
