@@ -12,7 +12,10 @@ struct oh_header_image oh_header_image;
 static uintptr_t image_words;
 static bool is_opaque;
 
-static void show_image(void) { oh_store_relaxed(&oh_header_image.words, oh_load_relaxed(&is_opaque) ? 0 : image_words); }
+static void show_image(void)
+{
+  oh_store_relaxed(&oh_header_image.words, oh_load_relaxed(&is_opaque) ? 0 : image_words);
+}
 
 void oh_header_set_image(uintptr_t begin, uintptr_t end)
 {

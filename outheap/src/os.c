@@ -210,7 +210,7 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
 #endif
 
-/* --- images -----------------------------------------------------------------------------------------------------------
+/* --- images ----------------------------------------------------------------------------------------------------------
    */
 
 #if defined __linux__ || defined __FreeBSD__

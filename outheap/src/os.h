@@ -38,8 +38,8 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted);
 /* Readable and writable memory, filled with zeroes, anywhere; 0: none. */
 uintptr_t oh_os_map(size_t bytes);
 
-/* The part of the program or of a shared library that holds the address, in whole words, and that can be read as long as
-   it is loaded. False if there is none. */
+/* The part of the program or of a shared library that holds the address, in whole words, and that can be read as long
+   as it is loaded. False if there is none. */
 bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end);
 
 size_t oh_os_page_size(void);     /* of a system page */

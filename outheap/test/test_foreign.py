@@ -79,7 +79,8 @@ def program(compiler: Compiler, flavour: str, variant: bool = True) -> Path:
         sources = ["foreign_stubs.c", "parser.ml", "foreign.ml"]
         steps.command([*command, "-g", *linked, *include, *sources, "-o", "foreign"], folder)
 
-    return steps.step(folder, files, [compiler.prefix, flavour, (library / "built").read_text() if library else ""], build)
+    words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
+    return steps.step(folder, files, words, build)
 
 
 def outcome_of(folder: Path, kind: str, outheap: str = "", runparam: str = "") -> Outcome:

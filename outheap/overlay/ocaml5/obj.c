@@ -3,8 +3,8 @@
 
    Stock   is 1002 for a pointer that is not aligned; otherwise it reads the header, through Hp_atomic_val, and takes
            the tag out of it by Tag_hd.
-   Here    it is 1001 for an opaque foreign pointer, as in OCaml 4: Hp_atomic_val leads to a header that no block has, which
-           Tag_hd knows. */
+   Here    it is 1001 for an opaque foreign pointer, as in OCaml 4: Hp_atomic_val leads to a header that no block has,
+           which Tag_hd knows. */
 #include "prelude.h"
 
 #define NO_HEADER (~(header_t)0)

@@ -4,8 +4,8 @@
 
    A *foreign* pointer has a clear low bit and does not point to an OCaml block that the table or ranges.h know. The
    collector must not follow it: that is the marker's test (oh_pointer_is_markable), nor look there at all
-   (oh_pointer_is_value). Operations on values may see a block of C's there: header.h. The runtime's range test for young values is left as it is: minor heaps are in chunks of their own, where no foreign
-   pointer leads.
+   (oh_pointer_is_value). Operations on values may see a block of C's there: header.h. The runtime's range test for
+   young values is left as it is: minor heaps are in chunks of their own, where no foreign pointer leads.
 
    How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the
    unit from the compiler's own sources, and may add functions that use the unit's static ones. Nothing of the runtime

@@ -57,7 +57,8 @@ static void other_faults(void)
   FILE *f = tmpfile();
   EXPECT(f != NULL && ftruncate(fileno(f), 4096) == 0, "file");
   char *mapped = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fileno(f), 0);
-  EXPECT(mapped != MAP_FAILED && reads((uintptr_t)mapped) && !reads((uintptr_t)mapped + 4096), "behind the end of a file");
+  EXPECT(mapped != MAP_FAILED && reads((uintptr_t)mapped) && !reads((uintptr_t)mapped + 4096),
+         "behind the end of a file");
   if (sigsetjmp(back, 1) == 0) (void)*(char volatile *)(mapped + 4096);
   EXPECT(seen == 100 + SIGBUS, "passed on: %d", seen);
   EXPECT(!reads((uintptr_t)none) && reads((uintptr_t)data), "and after that");
@@ -111,7 +112,8 @@ static void blocks(void)
   static uintptr_t closure[8] = { BLACK(5, 247), 2, 2, (uintptr_t)3 << 10 | 249, 2, 2 };
   uintptr_t *heap = malloc(8 * sizeof *heap), *white = malloc(8 * sizeof *heap);
   heap[0] = BLACK(2, 0), white[0] = (uintptr_t)2 << 10;
-  EXPECT(oh_os_image((uintptr_t)data, &begin, &end) && begin <= (uintptr_t)data && (uintptr_t)(data + 64) <= end, "image");
+  EXPECT(oh_os_image((uintptr_t)data, &begin, &end) && begin <= (uintptr_t)data && (uintptr_t)(data + 64) <= end,
+         "image");
   EXPECT(!oh_os_image((uintptr_t)heap, &begin, &end), "no image");
   for (int image = 0; image < 2; image++) {
     EXPECT(exists(data + 1) && exists(heap + 1) && !exists(white + 1), "by colour");

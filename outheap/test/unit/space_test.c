@@ -205,7 +205,8 @@ static void strict(void)
     oh_space_free(OH_SPACE_VALUES, p + 30 * OH_PAGE, 10 * OH_PAGE);
     oh_space_trim(OH_SPACE_VALUES);
     oh_space_count(OH_SPACE_VALUES, &after);
-    EXPECT(after.dirty == 0 && after.committed <= before.committed, "%zu, before %zu", after.committed, before.committed);
+    EXPECT(after.dirty == 0 && after.committed <= before.committed, "%zu, before %zu", after.committed,
+           before.committed);
     oh_space_validate();
   }
   oh_os_fail_after = 1; /* what cannot be uncommitted is purged */
