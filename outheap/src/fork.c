@@ -35,7 +35,6 @@ static void after(void)
 static void after_in_child(void)
 {
   after();
-  oh_pool_forked();
   oh_report_forked();
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "reserve.h"
+#include "marked.h"
 #include "os.h"
 #include "place.h"
 #include "stock.h"
@@ -19,6 +20,14 @@ static struct owner {
   size_t chunks, reserved; /* counters: claimed chunks, bytes */
 } owners[OH_SPACES + 1] = { [OH_SPACE_FOREIGN] = { .place.foreign = true } };
 
+/* The order of the parts of the zone. The range of marked.h has all that the marker follows pointers to, and all that
+   must not come to lie where foreign pointers lead. */
+static unsigned char const parts[OH_SPACES + 1] = {
+  OH_SPACE_YOUNG, OH_SPACE_POOLS, OH_SPACE_BLOCKS, OH_SPACE_MARKED, STOCK, /* the range ends here */
+  OH_SPACE_VALUES, OH_SPACE_FOREIGN
+};
+enum { RANGE = 5 };
+
 /* Claims [at, at + bytes), which is reserved, for a space. What remains beyond a tainted chunk goes to the stock. */
 static bool claim(int id, uintptr_t at, size_t bytes, struct oh_reserve_piece *got)
 {
@@ -30,6 +39,7 @@ static bool claim(int id, uintptr_t at, size_t bytes, struct oh_reserve_piece *g
     if (c == at) return false;
     end = c;
   }
+  if (oh_spaces_kind(id) == OH_KIND_MAJOR) oh_marked_claimed(at, end - at);
   *got = (struct oh_reserve_piece){ at, end - at };
   owners[id].reserved += end - at;
   return true;
@@ -133,9 +143,13 @@ int oh_reserve_ahead(size_t bytes)
 
 void oh_reserve_start(uintptr_t base)
 {
+  oh_table_start();
   oh_zone_start(base);
   frugal = oh_os_address_limit() / 64 < OH_CHUNK;
-  for (int i = 0; i <= STOCK; i++) owners[i].place.next = oh_zone_part(i);
+  for (int i = 0; i <= STOCK; i++) owners[parts[i]].place.next = oh_zone_part(i);
+  uintptr_t from = oh_zone_part(0), to = oh_zone_part(RANGE);
+  if (to > oh_zone_limit()) to = oh_zone_limit();
+  if (oh_zone_usable()) oh_marked_start(from, to - from);
 }
 
 void oh_reserve_count(enum oh_space_id id, struct oh_reserve_counters *result)

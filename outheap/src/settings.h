@@ -12,11 +12,10 @@
      slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
                                 of what is in use (default 100). An epoch lasts until as much has been allocated as is
                                 in use. With 0, everything beyond `keep` is purged at once
-     opaque=1                   memory that is neither the heap's nor declared is never looked at (header.h): see
-                                outheap_set_opaque
      stats=1                    prints statistics to standard error at exit
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
+     marking=range|table        OCaml 5: how the marking loop looks at words (default range: see marked.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
 
    An unknown name or a bad value is reported once on standard error and otherwise ignored. */
@@ -37,7 +36,7 @@ struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
   size_t thp_from, reserve, keep, keep_share, slack, report;
   uintptr_t base;
-  bool opaque, stats;
+  bool stats, marking_table;
 };
 extern struct oh_settings oh_settings; /* only read after oh_start */
 

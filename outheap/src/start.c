@@ -4,8 +4,8 @@
 #endif
 #include "start.h"
 #include "fork.h"
-#include "header.h"
 #include "log.h"
+#include "marked.h"
 #include "report.h"
 #include "reserve.h"
 #include "settings.h"
@@ -33,9 +33,9 @@ static void start(void)
   prepared = true;
   oh_settings_read(environment("OUTHEAP"));
   oh_reserve_start(oh_settings.base);
+  if (oh_settings.marking_table) oh_marked_start(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
     oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
-  oh_header_set_opaque(oh_settings.opaque);
   if (oh_settings.report != 0) oh_report_set(oh_settings.report, oh_report_print, NULL);
   if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_log("no memory to print statistics");
 }

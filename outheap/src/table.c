@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "table.h"
 
-int8_t oh_table[OH_TABLE_ENTRIES];
+int8_t oh_table[OH_TABLE_ENTRIES + 1];
 bool oh_table_report_flag;
+
+void oh_table_start(void) { oh_store_relaxed(&oh_table[OH_TABLE_ENTRIES], OH_KIND_FOREIGN); }
 
 bool oh_table_claim(uintptr_t base, enum oh_kind kind)
 {

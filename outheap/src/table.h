@@ -26,7 +26,10 @@
 
 #define OH_TABLE_ENTRIES ((size_t)1 << (OH_ADDRESS_BITS - OH_CHUNK_LOG))
 
-extern int8_t oh_table[OH_TABLE_ENTRIES]; /* of enum oh_kind */
+extern int8_t oh_table[OH_TABLE_ENTRIES + 1]; /* of enum oh_kind; the last one stands for all addresses beyond */
+
+/* Once, before the first marking. */
+void oh_table_start(void);
 
 /* The kind of any 64-bit pattern; OH_KIND_FOREIGN beyond the table. */
 static inline enum oh_kind oh_table_kind(uintptr_t address)

@@ -5,7 +5,7 @@ their runs."""
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -30,7 +30,6 @@ MODULES = (
     "torture",
 )
 NEEDS_RESERVE = ("freed", "unmapped", "near-maps", "user-wild")  # patterns whose address could become heap
-UNREADABLE = ("unreadable", "low", "non-canonical")
 WARNINGS = "+a-4-9-40..42-44-45-70"
 
 
@@ -57,9 +56,7 @@ class Runtime:
             else []
         )
 
-    def settings(self, outheap: str = "", runparam: str = "", opaque: bool = True) -> dict[str, str]:
-        """The patterns are any words, and memory is full of what looks like headers: so foreign pointers are opaque."""
-        outheap = ",".join([*(["opaque=1"] if opaque else []), *([outheap] if outheap else [])])
+    def settings(self, outheap: str = "", runparam: str = "") -> dict[str, str]:
         params = [p for p in ("V=1,v=0" if self.flavour == "debug" else "", runparam) if p]
         return {"OUTHEAP": outheap, **({"OCAMLRUNPARAM": ",".join(params)} if params else {})}
 
@@ -158,12 +155,15 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
     add("threads", 1)
     if runtime.is_variant:
         add("recycle", 2, "--recycle", outheap="reserve=8G")
+        if runtime.compiler.major >= 5:
+            add("table", 7, outheap="marking=table")
     add("small-heap", 6, runparam="s=4k")
     if runtime.compiler.major >= 5:
         # Weak pointers of domains that end are a fault of the runtime's own (boxroot/test/README.md).
         add("domains-2", 3, "--domains", "2", "--no-ephemerons")
         add("domains-4", 4, "--domains", "4", "--no-ephemerons")
         if runtime.is_variant:
+            add("domains-table", 8, "--domains", "3", "--no-ephemerons", outheap="marking=table")
             add("domains-recycle", 5, "--domains", "3", "--no-ephemerons", "--recycle", outheap="reserve=8G")
     return cases
 
@@ -188,7 +188,4 @@ def scenario_cases(runtime: Runtime) -> list[Case]:
             cases.append(
                 case_of(runtime, f"{scenario}:{kind}", command, 120, "reserve=4G" if kind in NEEDS_RESERVE else "")
             )
-            if kind in UNREADABLE and runtime.is_variant:  # nothing can be taken for a block
-                case = case_of(runtime, f"{scenario}:{kind}-default", command, 120)
-                cases.append(replace(case, settings=runtime.settings(opaque=False)))
     return cases

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
-#include "header.h"
-#include "os.h"
 #include "outheap.h"
 #include "prelude.h"
 #include "space.h"
@@ -15,8 +13,7 @@ __attribute__((used)) static struct {
   enum outheap_kind (*classify)(void const *);
   void (*statistics)(struct outheap_statistics *);
   size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
-  bool (*set_opaque)(bool);
-} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque};
+} const interface = {outheap_classify, outheap_statistics, outheap_report};
 
 #ifdef NATIVE_CODE
 struct segment { char *begin, *end; };
@@ -29,9 +26,6 @@ static void declare_static_data(void)
   oh_weak_declare();
 #ifdef NATIVE_CODE
   for (struct segment *s = caml_data_segments; s->begin; s++) oh_static_data_declare(s->begin, s->end);
-  uintptr_t begin, end;
-  if (caml_data_segments[0].begin && oh_os_image((uintptr_t)caml_data_segments[0].begin, &begin, &end))
-    oh_header_set_image(begin, end);
 #endif
 }
 

@@ -3,7 +3,8 @@
 
    Stock   follows every word with a clear low bit that is not young. That is Is_markable(v):
            `Is_block(v) && !Is_young(v)`; Is_young compares with the bounds of the minor heaps.
-   Here    the second test is a load from the table, which also tells foreign pointers and static data.
+   Here    the second test is a load from the table, which also tells foreign pointers and static data. The loop over
+           blocks is another one (mark_loop.h); in flavours for comparison or counting it is the runtime's.
    Stock   reads the headers of ephemerons' keys (Tag_val, is_unmarked).
    Here    a foreign key is alive. */
 #include "prelude.h"
@@ -25,4 +26,13 @@
 #define Tag_val(v) oh_prelude_tag(v)
 #define is_unmarked(v) (oh_pointer_is_value((uintptr_t)(v)) && (is_unmarked)(v))
 
+struct mark_stack;
+static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
+
 #include <major_gc.c>
+
+#if OH_COUNT || defined OH_STOCK_MARKING
+static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_some_marking(stk, budget); }
+#else
+#include "mark_loop.h"
+#endif

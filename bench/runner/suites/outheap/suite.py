@@ -112,9 +112,8 @@ SUITE = Suite(
     implementations=RIVALS,
     workloads=WORKLOADS,
     groups={
-        "Marking": ("marking", "access"),
+        "Marking": ("marking", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
-        "Operations": ("polymorphic",),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },

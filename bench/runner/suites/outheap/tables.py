@@ -64,6 +64,16 @@ MARKING = (
     dict(label="11 GB, random", size=11000, once=True),
 )
 
+STRUCTURES = (
+    ("a list of pairs", "pairs"),
+    ("lists that grow in turn", "lists"),
+    ("syntax trees", "trees"),
+    ("a balanced tree", "map"),
+    ("a hash table", "table"),
+    ("arrays of floats", "floats"),
+    ("arrays of boxed floats", "boxed"),
+)
+
 TURNOVER = (
     ("0.1 to 1 MB, 100 MB in all", ("100", "1000", "100", "10000")),
     ("0.1 to 4 MB, 400 MB in all", ("100", "4000", "400", "2500")),
@@ -77,6 +87,18 @@ WORKLOADS = {
             "marking",
             "one major collection of a heap of small blocks that stays as it is (processor time)",
             tuple(marking(**m) for m in MARKING),
+            measure=execute.printed,
+            hidden=("building", "mappings"),
+            context=("in huge pages",),
+        ),
+        Workload(
+            "structures",
+            "one major collection of a structure that stays as it is (processor time)",
+            tuple(
+                Case(f"0.3 GB, {label}", (kind, "300", "4"), MAIN, mode, seconds=4)
+                for mode in (QUICK, FULL)
+                for label, kind in (STRUCTURES if mode == FULL else STRUCTURES[:3])
+            ),
             measure=execute.printed,
             hidden=("building", "mappings"),
             context=("in huge pages",),
@@ -113,15 +135,6 @@ WORKLOADS = {
                 Case(label, arguments, (BASE, TABLE, OURS) if mode == QUICK else MAIN, mode, seconds=3)
                 for mode in (QUICK, FULL)
                 for label, arguments in TURNOVER
-            ),
-            measure=execute.printed,
-        ),
-        Workload(
-            "polymorphic",
-            "operations that read headers, on small values in static data or in the heap (processor time)",
-            tuple(
-                Case(label, (where, "400"), (BASE, NO_NAKED, OURS), seconds=4)
-                for label, where in (("static data", "static"), ("heap", "heap"))
             ),
             measure=execute.printed,
         ),

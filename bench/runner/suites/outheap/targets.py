@@ -27,8 +27,12 @@ class Target:
 
 TARGETS = [
     Target("major GC, table alone", "marking", "", "major GC, median", 1.0, TABLE),
+    Target("major GC, table alone, sequential", "marking", "0.8 GB, sequential", "major GC, median", 0.7, TABLE),
+    Target("major GC, table alone, random", "marking", "0.8 GB, random", "major GC, median", 0.8, TABLE),
+    Target("major GC, table alone", "structures", "", "major GC, median", 1.0, TABLE),
+    Target("major GC, table alone, trees", "structures", "0.3 GB, syntax trees", "major GC, median", 0.92, TABLE),
     Target("major GC, with huge pages", "marking", "0.8 GB, random", "major GC, median", 0.75),
-    Target("major GC, with huge pages", "marking", "3 GB, random", "major GC, median", 0.75),
+    Target("major GC, with huge pages", "marking", "3 GB, random", "major GC, median", 0.65),
     Target("major GC, with huge pages", "marking", "11 GB, random", "major GC, median", 0.75),
     Target(
         "major GC, table instead of the legacy one", "marking", "", "major GC, median", 0.8, TABLE, versions=("4.",)
@@ -38,10 +42,6 @@ TARGETS = [
     ),
     Target("whole process", "ocamlopt", "", "processor time", 0.93, versions=("4.", "5.")),
     Target("whole process", "coq", "FMapAVL", "processor time", 0.93, versions=("4.", "5.")),
-    *(
-        Target("static data", "polymorphic", "static data", operation, 1.1)
-        for operation in ("compare", "hash", "Obj.tag", "Weak.set", "Weak.get", "Marshal")
-    ),
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
     Target("resident memory", "compaction", "", "resident: compacted", 1.05),
     Target("resident memory, all freed", "compaction", "", "resident: all freed, compacted", 1.05),

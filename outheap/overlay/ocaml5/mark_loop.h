@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* Part of major_gc.c: the loop that marks. It takes the place of the runtime's, works on the same mark stack, and
+   counts the same work. Three things differ.
+
+   *No branch on the kind of a word.* Whether a field is an immediate, a static block or a block of the heap cannot be
+   predicted. So each word is stored at the end of the queue, whose end then moves by 0 or 1, and the prefetch goes to
+   the block, or by a conditional move to a line that is in the cache anyway. That is worse where there is little to
+   choose from, as in a list: there the processor should run ahead along the predicted path. So with few blocks in the
+   queue the loop branches.
+
+   *One comparison for a word* (range): its distance from the beginning of the range of marked.h, rotated by one bit,
+   compared with half the length of the range. The low bit becomes the highest one, so that an immediate is as far away
+   as a pointer to anything else. Without that range (table): the word, rotated by one bit, is an index of the table,
+   and an odd one is beyond its end. Either way a word that passes is only a candidate. It is tested (oh_pointer_is_
+   markable) when it leaves the queue, once for each pointer and not for each word, by a branch that is predicted, and
+   there the slow path of the table is taken. While naked pointers are reported, each word is tested at once.
+
+   *No call in the loop over words*, so that all it needs stays in registers.
+
+   Queue: words[begin … end), modulo its size, are candidates, prefetched and not yet looked at; end - begin <= QUEUE.
+   A step looks at STEP words of a block at most, and at none when that could make the queue overflow: what is left of a
+   block goes on the mark stack. The queue is filled from the mark stack while it has less than FEW entries, so that a
+   block has time to arrive. Work: a word for each header and each field, whether looked at or passed over.
+
+   Source of the ideas: the prefetching queue is Stephen Dolan's, in the runtime; the table in its place in marking is
+   Guillaume Munch-Maccagnoni's. */
+#ifndef OH_MARK_LOOP_H
+#define OH_MARK_LOOP_H
+
+#include "marked.h"
+#include "pointer.h"
+
+enum {
+  OH_MARK_LOOP_QUEUE = 256,
+  OH_MARK_LOOP_STEP = 64,
+  OH_MARK_LOOP_MUCH = OH_MARK_LOOP_QUEUE - OH_MARK_LOOP_STEP, /* no step with more entries than that */
+  OH_MARK_LOOP_FEW = 64,
+  OH_MARK_LOOP_CHOICE = 16 /* with fewer the loop branches */
+};
+#define OH_MARK_LOOP_AT(i) ((i) % OH_MARK_LOOP_QUEUE)
+
+enum oh_mark_loop_form { OH_MARK_LOOP_RANGE, OH_MARK_LOOP_TABLE, OH_MARK_LOOP_REPORT };
+
+#define OH_MARK_LOOP_INLINE static inline __attribute__((always_inline))
+
+static inline uintptr_t oh_mark_loop_rotate(uintptr_t x) { return x >> 1 | x << (sizeof x * 8 - 1); }
+
+/* May the marker have to follow this word? 0 or 1, without a branch except in the last form. */
+OH_MARK_LOOP_INLINE uintptr_t oh_mark_loop_is_candidate(enum oh_mark_loop_form form, uintptr_t base, uintptr_t half,
+                                                        value v)
+{
+  if (form == OH_MARK_LOOP_RANGE) return oh_mark_loop_rotate((uintptr_t)v - base) < half;
+  if (form == OH_MARK_LOOP_REPORT) return (v & 1) == 0 && oh_pointer_is_markable((uintptr_t)v);
+  uintptr_t i = oh_mark_loop_rotate((uintptr_t)v) >> (OH_CHUNK_LOG - 1);
+  int8_t k = oh_load_relaxed(&oh_table[i < OH_TABLE_ENTRIES ? i : OH_TABLE_ENTRIES]);
+  return OH_TAINT ? k <= OH_KIND_MAJOR : k == OH_KIND_MAJOR;
+}
+
+/* Is this candidate a block of the heap? */
+OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, value v)
+{
+  if (form == OH_MARK_LOOP_REPORT) return true;
+  /* The range lies within the table. */
+  if (form == OH_MARK_LOOP_RANGE) {
+    int8_t k = oh_load_relaxed(&oh_table[(uintptr_t)v >> OH_CHUNK_LOG]);
+    if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
+  }
+  return oh_pointer_is_markable((uintptr_t)v);
+}
+
+OH_MARK_LOOP_INLINE void oh_mark_loop_prefetch(value v)
+{
+  __builtin_prefetch((void const *)(v - (value)sizeof(value)));
+  __builtin_prefetch((void const *)(v + 3 * (value)sizeof(value)));
+}
+
+/* Changes a block's status from UNMARKED to MARKED; the tag is not one of those that can change at the same time. */
+OH_MARK_LOOP_INLINE void oh_mark_loop_set(value block, header_t hd)
+{
+  atomic_store_relaxed(Hp_atomic_val(block), With_status_hd(hd, caml_global_heap_state.MARKED));
+}
+
+/* Marks a block with a tag between those of ordinary blocks and those without fields to look at. Result: how many of
+   its fields are to be passed over, or -1: all. */
+static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd)
+{
+  if (Tag_hd(hd) == Cont_tag) {
+    caml_darken_cont(block);
+    return -1;
+  }
+  /* Another domain may turn a lazy block into a Forward one at this moment: its new tag must not be lost. */
+  while (Tag_hd(hd) == Lazy_tag || Tag_hd(hd) == Forcing_tag)
+    if (atomic_compare_exchange_strong(Hp_atomic_val(block), &hd,
+                                       With_status_hd(hd, caml_global_heap_state.MARKED)))
+      return 0;
+  oh_mark_loop_set(block, hd);
+  if (Tag_hd(hd) != Closure_tag) return 0;
+  CAMLassert(Start_env_closinfo(Closinfo_val(block)) <= Wosize_hd(hd));
+  return Start_env_closinfo(Closinfo_val(block));
+}
+
+OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct mark_stack *stk, intnat budget)
+{
+  value words[OH_MARK_LOOP_QUEUE];
+  value const hot = (value)(words + 8);
+  uintnat begin = 0, end = 0, few = OH_MARK_LOOP_FEW, blocks = 0;
+  uintptr_t const base = oh_marked.base, half = oh_marked.size / 2;
+  header_t const unmarked = caml_global_heap_state.UNMARKED, change = unmarked ^ caml_global_heap_state.MARKED;
+
+  for (;;) {
+    value block;
+    value_ptr from;
+    intnat now, rest; /* fields to look at now, and later */
+    if (end - begin > few) {
+      block = words[OH_MARK_LOOP_AT(begin++)];
+    visit:
+      if (!oh_mark_loop_is_markable(form, block)) continue;
+      CAMLassert(Is_block(block) && block != Debug_free_major);
+      CAML_TSAN_ANNOTATE_HAPPENS_AFTER(Hp_val(block));
+      header_t hd = Hd_val(block);
+      if (__builtin_expect(Tag_hd(hd) < Forcing_tag, 1)) {
+        CAMLassert(!Has_status_hd(hd, caml_global_heap_state.GARBAGE));
+        if (!Has_status_hd(hd, unmarked)) continue;
+        atomic_store_relaxed(Hp_atomic_val(block), hd ^ change);
+        blocks++;
+        budget--;
+        from = Op_val(block);
+        now = Wosize_hd(hd);
+      }
+      else {
+        if (Tag_hd(hd) == Infix_tag) {
+          block -= Infix_offset_hd(hd);
+          hd = Hd_val(block);
+        }
+        CAMLassert(!Has_status_hd(hd, caml_global_heap_state.GARBAGE));
+        if (!Has_status_hd(hd, unmarked)) continue;
+        blocks++;
+        if (Tag_hd(hd) >= No_scan_tag) {
+          atomic_store_relaxed(Hp_atomic_val(block), hd ^ change);
+          budget -= Whsize_hd(hd);
+          continue;
+        }
+        intnat past = oh_mark_loop_special(block, hd);
+        if (past < 0) {
+          budget -= Wosize_hd(hd);
+          continue;
+        }
+        budget -= 1 + past;
+        from = Op_val(block) + past;
+        now = Wosize_hd(hd) - past;
+      }
+    }
+    else if (budget > 0 && stk->count != 0) {
+      mark_entry e = stk->stack[--stk->count];
+      from = e.start;
+      now = e.end - e.start;
+    }
+    else if (few != 0) { /* there is nothing else to do: the rest of the queue */
+      few = 0;
+      continue;
+    }
+    else break;
+
+    rest = 0;
+    if (__builtin_expect(budget <= 0, 0)) rest = now, now = 0;
+    if (__builtin_expect(now > OH_MARK_LOOP_STEP, 0)) rest = now - OH_MARK_LOOP_STEP, now = OH_MARK_LOOP_STEP;
+    if (form == OH_MARK_LOOP_REPORT && end - begin > OH_MARK_LOOP_MUCH) rest += now, now = 0;
+    if (form != OH_MARK_LOOP_REPORT && end - begin >= OH_MARK_LOOP_CHOICE) {
+      if (__builtin_expect(end - begin > OH_MARK_LOOP_MUCH, 0)) rest += now, now = 0;
+      budget -= now;
+      for (value_ptr stop = from + now; from < stop; from++) {
+        value v = volatile_load_uninstrumented(from);
+        uintptr_t is = oh_mark_loop_is_candidate(form, base, half, v);
+        words[OH_MARK_LOOP_AT(end)] = v;
+        oh_mark_loop_prefetch(is ? v : hot);
+        end += is;
+      }
+    }
+    else {
+      uintnat before = end;
+      budget -= now;
+      for (value_ptr stop = from + now; from < stop; from++) {
+        value v = volatile_load_uninstrumented(from);
+        if (oh_mark_loop_is_candidate(form, base, half, v)) {
+          oh_mark_loop_prefetch(v);
+          words[OH_MARK_LOOP_AT(end)] = block = v;
+          end++;
+        }
+      }
+      if (few == 0 && end != before && rest == 0) {
+        end--;
+        goto visit;
+      }
+    }
+    CAMLassert(end - begin <= OH_MARK_LOOP_QUEUE);
+
+    if (__builtin_expect(rest != 0, 0)) {
+      mark_stack_push_range(stk, from, from + rest);
+      __builtin_prefetch((void const *)(from + 1));
+      /* The queue may have been about to run out, and there is work again. */
+      if (end - begin > OH_MARK_LOOP_FEW) few = OH_MARK_LOOP_FEW;
+    }
+  }
+  CAMLassert(begin == end);
+  Caml_state->stat_blocks_marked += blocks;
+  return budget;
+}
+
+static __attribute__((noinline)) intnat oh_mark_loop_by_range(struct mark_stack *stk, intnat budget)
+{
+  return oh_mark_loop_run(OH_MARK_LOOP_RANGE, stk, budget);
+}
+
+static __attribute__((noinline)) intnat oh_mark_loop_by_table(struct mark_stack *stk, intnat budget)
+{
+  return oh_mark_loop_run(OH_MARK_LOOP_TABLE, stk, budget);
+}
+
+static __attribute__((noinline)) intnat oh_mark_loop_reporting(struct mark_stack *stk, intnat budget)
+{
+  return oh_mark_loop_run(OH_MARK_LOOP_REPORT, stk, budget);
+}
+
+/* Marks from the stack until `budget` words are done, or the stack is empty. Result: what is left of the budget. */
+static intnat oh_mark_loop(struct mark_stack *stk, intnat budget)
+{
+  if (oh_table_reporting()) return oh_mark_loop_reporting(stk, budget);
+  return oh_marked_is_whole() ? oh_mark_loop_by_range(stk, budget) : oh_mark_loop_by_table(stk, budget);
+}
+
+#endif
