@@ -251,9 +251,10 @@ typedef struct {
 } obx_reserve_result;
 enum { PIECE = Max_young_wosize + 1 };
 
+/* At most three quarters of the minor heap: the rest is for the program, and a collection in between is no loss. */
 void obx_reserve(size_t words, obx_reserve_result *out)
 {
-  size_t limit = Caml_state->minor_heap_wsz / 4;
+  size_t limit = Caml_state->minor_heap_wsz / 4 * 3;
   uintptr_t *low, *high;
   if (words > limit) words = limit;
   if (words < 2) words = 2;
@@ -277,11 +278,20 @@ void obx_reserve(size_t words, obx_reserve_result *out)
   out->color = Color_hd(*(header_t *)low);
 }
 
+#if BOXROOT_DEBUG
+/* The checked build can be told to refuse a block in the major heap: so many are allocated on this thread first. */
+static _Thread_local long until_refused = -1;
+void obx_refuse_after(long blocks) { until_refused = blocks; }
+static bool refused(void) { return until_refused >= 0 && until_refused-- == 0; }
+#else
+static inline bool refused(void) { return false; }
+#endif
+
 /* A block in the major heap, or 0. The fields of one that is scanned hold units. Never runs the collector. */
 value obx_alloc_major(size_t size, unsigned tag)
 {
   value block;
-  if (size == 0 || size > Max_wosize) return 0;
+  if (size == 0 || size > Max_wosize || refused()) return 0;
 #if OCAML5
   block = caml_alloc_shr_noexc(size, tag);
 #else

@@ -27,3 +27,12 @@ impl fmt::Display for AllocError {
 }
 
 impl core::error::Error for AllocError {}
+
+/// For tests, in the checked build: the next `blocks` blocks in the major heap are allocated on this thread, the one
+/// after them is refused as if memory were short. Negative: none is.
+#[cfg(feature = "checked")]
+#[doc(hidden)]
+pub fn refuse_after(blocks: i32) {
+    // SAFETY: the function needs nothing.
+    unsafe { crate::glue::obx_refuse_after(blocks.into()) }
+}

@@ -49,6 +49,8 @@ extern "C" {
     pub fn obx_compact() -> isize;
 
     pub fn obx_reserve(words: usize, out: *mut Reserve);
+    #[cfg(feature = "checked")]
+    pub fn obx_refuse_after(blocks: core::ffi::c_long);
     pub fn obx_alloc_major(size: usize, tag: u32) -> isize;
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;

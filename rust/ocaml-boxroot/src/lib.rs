@@ -136,6 +136,9 @@ mod value_unshared;
 #[cfg(feature = "std")]
 mod wait;
 
+#[cfg(feature = "checked")]
+#[doc(hidden)]
+pub use alloc_error::refuse_after;
 pub use alloc_error::AllocError;
 pub use arg::{Arg, Args};
 pub use atomic_cell::AtomicCell;
