@@ -139,6 +139,8 @@ boxroot_domain obx_enter(int *before)
 {
   *before = state;
   state = HELD;
+  /* So that threads can attach in a program whose calls never release the lock. */
+  look_for_threads();
   return boxroot_domain_here();
 }
 

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::sync::{Mutex, MutexGuard};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting::NEW;
+static ALLOCATOR: Counting = Counting::new();
 
 /// Tests that count run one at a time.
 fn alone() -> MutexGuard<'static, ()> {

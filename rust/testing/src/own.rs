@@ -15,7 +15,10 @@ impl Counting {
     pub const SIZE: usize = 123_456;
 
     /// None yet.
-    pub const NEW: Counting = Counting { live: AtomicIsize::new(0) };
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Counting {
+        Counting { live: AtomicIsize::new(0) }
+    }
 
     /// How many are live.
     pub fn live(&self) -> isize {
@@ -75,5 +78,40 @@ pub fn foreign_copy<T>(rt: &mut Runtime, v: ValueRef<'_, T>) -> Root {
     unsafe {
         let raw = testing_foreign_copy(v.get(rt).raw());
         Value::<Any>::from_raw(raw).root(rt)
+    }
+}
+
+/// A number behind a custom block, in C.
+#[derive(Debug)]
+pub enum Number {}
+
+/// The same in C as [`Runtime::boxed`] and [`ValueCell::payload`], for comparison.
+pub mod c {
+    use super::Number;
+    use ocaml_boxroot::*;
+
+    extern "C" {
+        fn testing_number(n: u64) -> isize;
+        fn testing_numbers(count: usize);
+        fn testing_read_number(root: isize, count: usize) -> u64;
+    }
+
+    /// One block.
+    pub fn number(rt: &mut Runtime, n: u64) -> Root<Number> {
+        // SAFETY: the lock is held, exclusively.
+        unsafe { Value::<Number>::from_raw(testing_number(n)).root(rt) }
+    }
+
+    /// Makes blocks, and lets them go.
+    pub fn numbers(_: &mut Runtime, count: usize) {
+        // SAFETY: the lock is held, exclusively; no value is alive.
+        unsafe { testing_numbers(count) }
+    }
+
+    /// Reads the number `count` times through the root; the sum.
+    pub fn read(_: &Runtime, place: &Root<Number>, count: usize) -> u64 {
+        let place: ValueRef<'_, Number> = place;
+        // SAFETY: the lock is held; a boxroot is the address of its place.
+        unsafe { testing_read_number(core::ptr::from_ref(place) as isize, count) }
     }
 }
