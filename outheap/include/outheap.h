@@ -38,12 +38,24 @@ enum outheap_kind outheap_classify(void const *address);
    `Obj.tag` and so on then read them as they read static data. The collector neither marks nor scans them, so they must
    not point to the heap, unless that pointer is a registered root. Both ends are multiples of a word. Ranges may touch;
    a range that overlaps one declared before is refused. Result: 0, EINVAL (ends, overlap, part of it lies in OCaml's
-   heap, or above the user's address space), ENOMEM. Cost: linear in the number of ranges. */
+   heap, or above the user's address space), ENOMEM. Cost: linear in the number of ranges,
+   but constant for one above all others. */
 int outheap_declare_values(void const *begin, void const *end);
 
-/* Withdraws a declaration, or a part of it. The memory is foreign afterwards: pointers to it are safe, but opaque.
+/* Withdraws a declaration, or a part of it. The memory is foreign afterwards, and may be unmapped.
    Result: 0, EINVAL (not wholly declared), ENOMEM (a range had to be cut in two). */
 int outheap_withdraw_values(void const *begin, void const *end);
+
+/* What comparison, hashing, marshalling, `Obj.tag`, the printing of exceptions and so on make of a pointer to foreign
+   memory. Not opaque (the default): as on the stock runtime, a pointer to a block that C code made for OCaml, with a
+   header of Caml_out_of_heap_header, leads to that block. Which it is, is seen from the word in front of the pointer;
+   a naked pointer with a word there that looks like such a header is taken for a block. Opaque: foreign memory is never
+   looked at, and the pointer counts as a number. The collector never looks there, either way. docs/outheap.md has a
+   table. The setting `opaque=1` does the same from the start. On OCaml 4.14, whose operations know foreign pointers,
+   only the printing of exceptions and traces depends on this.
+   Any thread, with or without the runtime lock; it takes effect for operations that begin later. Result: was it opaque
+   before? Cost: a few stores. */
+bool outheap_set_opaque(bool opaque);
 
 /* Reserves address space for the heap, for the rest of the process. Other allocators can never use it, so pointers to
    memory that they allocate and free stay safe as long as the heap fits into the reservation. A further call adds to

@@ -4,6 +4,7 @@ type kind = Immediate | Unknown | Major | Young | Values | Foreign
 external is_available : unit -> bool = "outheap_ml_available" [@@noalloc]
 external classify_code : Obj.t -> int = "outheap_ml_classify" [@@noalloc]
 external reserve_code : int -> int = "outheap_ml_reserve"
+external set_opaque : bool -> bool = "outheap_ml_set_opaque" [@@noalloc]
 external trim : unit -> int = "outheap_ml_trim"
 external report : every:int -> int = "outheap_ml_report"
 

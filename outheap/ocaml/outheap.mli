@@ -25,6 +25,13 @@ val reserve : int -> (unit, string) result
 (** [reserve bytes] reserves address space for the heap, for the rest of the run, so that memory which other allocators
     allocate and free is never placed in it. A further call adds to it. *)
 
+val set_opaque : bool -> bool
+(** What comparison, hashing, marshalling, {!Obj.tag} and so on make of a pointer to foreign memory. [set_opaque false],
+    the default: as on the stock runtime, it may lead to a block that C code made, which is recognised by its header.
+    [set_opaque true]: foreign memory is never looked at, so that naked pointers of any kind are safe; they are equal if
+    they are the same. Result: was it opaque before? With the stock runtime: [false], and nothing happens. The setting
+    [opaque=1] does the same from the start. *)
+
 val trim : unit -> int
 (** Returns unused memory of the heap to the system, as {!Gc.compact} does. Result: bytes. *)
 

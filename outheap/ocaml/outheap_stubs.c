@@ -9,6 +9,7 @@
 
 #pragma weak outheap_classify
 #pragma weak outheap_reserve
+#pragma weak outheap_set_opaque
 #pragma weak outheap_trim
 #pragma weak outheap_statistics
 #pragma weak outheap_report
@@ -30,6 +31,11 @@ value outheap_ml_reserve(value bytes)
   if (Long_val(bytes) <= 0) return Val_int(2);
   int error = outheap_reserve((size_t)Long_val(bytes));
   return Val_int(error == 0 ? 0 : error == EINVAL ? 2 : 1);
+}
+
+value outheap_ml_set_opaque(value opaque)
+{
+  return Val_bool(outheap_set_opaque && outheap_set_opaque(Bool_val(opaque)));
 }
 
 value outheap_ml_trim(value unit)

@@ -35,6 +35,7 @@ static void after(void)
 static void after_in_child(void)
 {
   after();
+  oh_pool_forked();
   oh_report_forked();
 }
 

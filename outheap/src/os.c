@@ -7,6 +7,7 @@
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -28,6 +29,13 @@
 #ifdef OH_FAULTS
 long oh_os_fail_after;
 void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+void (*oh_os_purging)(void);
+bool oh_os_strict;
+static bool forced_strict(void) { return oh_load_relaxed(&oh_os_strict); }
+static void purging(void)
+{
+  if (oh_os_purging != NULL) oh_os_purging();
+}
 static void reserved(uintptr_t base, size_t bytes)
 {
   if (oh_os_reserved != NULL) oh_os_reserved(base, bytes);
@@ -42,6 +50,8 @@ static bool fails(void)
 #else
 static bool fails(void) { return false; }
 static void reserved(uintptr_t base, size_t bytes) { (void)base, (void)bytes; }
+static void purging(void) {}
+static bool forced_strict(void) { return false; }
 #endif
 
 /* What is inaccessible costs no memory, and is not counted by the system as memory that it may have to find. */
@@ -114,15 +124,60 @@ bool oh_os_would_commit(size_t bytes)
 
 bool oh_os_commit(void *start, size_t bytes) { return !fails() && mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
 
+#ifdef __linux__
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+/* For memory that mlockall has locked. It stays so: pages are locked when they are touched again. */
+static bool purge_locked(void *start, size_t bytes)
+{
+  if (madvise(start, bytes, MADV_DONTNEED_LOCKED) == 0) return true;
+  if (munlock(start, bytes) != 0) return false;
+  bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
+#ifdef SYS_mlock2
+  (void)syscall(SYS_mlock2, start, bytes, 1 /* on fault */);
+#endif
+  return done;
+}
+#endif
+
 bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
+  purging();
 #ifdef __linux__
-  bool done = !fails() && madvise(start, bytes, MADV_DONTNEED) == 0; /* refused for locked memory */
+  bool done =
+    !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 || (errno == EINVAL && purge_locked(start, bytes)));
 #else
   bool done =
     !fails() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
 #endif
+  errno = error;
+  return done;
+}
+
+bool oh_os_is_strict(void)
+{
+  static int known; /* 0: not yet; 1: no; 2: yes */
+  int k = oh_load_relaxed(&known), error = errno;
+  if (k == 0) {
+    char mode = '0';
+    int f = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (f >= 0) {
+      if (read(f, &mode, 1) != 1) mode = '0';
+      close(f);
+    }
+    oh_store_relaxed(&known, k = mode == '2' ? 2 : 1);
+    errno = error;
+  }
+  return k == 2 || forced_strict();
+}
+
+bool oh_os_uncommit(void *start, size_t bytes)
+{
+  int error = errno;
+  purging();
+  bool done = !fails() && mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
   errno = error;
   return done;
 }
@@ -153,6 +208,43 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 }
 #else
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
+#endif
+
+/* --- images ----------------------------------------------------------------------------------------------------------
+   */
+
+#if defined __linux__ || defined __FreeBSD__
+struct search { uintptr_t address, begin, end; };
+
+static int search_image(struct dl_phdr_info *info, size_t size, void *data)
+{
+  struct search *s = data;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    uintptr_t begin = (uintptr_t)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+              end = begin + info->dlpi_phdr[i].p_memsz;
+    if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_R) || s->address < begin ||
+        s->address >= end)
+      continue;
+    s->begin = OH_ROUND_UP(begin, sizeof(void *));
+    s->end = OH_ROUND_DOWN(end, sizeof(void *));
+    return s->begin < s->end;
+  }
+  return 0;
+}
+
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+  struct search s = { address, 0, 0 };
+  bool found = dl_iterate_phdr(search_image, &s) == 1;
+  if (found) *begin = s.begin, *end = s.end;
+  return found;
+}
+#else
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+  return (void)address, (void)begin, (void)end, false;
+}
 #endif
 
 /* --- the process ---------------------------------------------------------------------------------------------------

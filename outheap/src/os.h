@@ -24,12 +24,23 @@ bool oh_os_commit(void *start, size_t bytes); /* makes it accessible; false: no 
 /* returns the memory to the system; it stays accessible and reads as zeroes; false: refused */
 bool oh_os_purge(void *start, size_t bytes);
 
+/* Does the system count what a process may write to against a limit, whether it is touched or not
+   (vm.overcommit_memory=2)? Then memory that is purged stays charged. */
+bool oh_os_is_strict(void);
+/* Makes it inaccessible again: what oh_os_reserve_at has left. So it is not charged either; advice is forgotten. False:
+   refused, and nothing changed. */
+bool oh_os_uncommit(void *start, size_t bytes);
+
 /* Advises for or against huge pages. Does nothing and returns false when the system's own setting makes the advice
    pointless. */
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted);
 
 /* Readable and writable memory, filled with zeroes, anywhere; 0: none. */
 uintptr_t oh_os_map(size_t bytes);
+
+/* The part of the program or of a shared library that holds the address, in whole words, and that can be read as long
+   as it is loaded. False if there is none. */
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end);
 
 size_t oh_os_page_size(void);     /* of a system page */
 /* differs between processes, unless the process runs without address space randomisation */
@@ -41,6 +52,9 @@ size_t oh_os_address_limit(void); /* the limit on the process's address space (R
 extern long oh_os_fail_after;
 /* called when address space was reserved, before other code knows of it; NULL: none */
 extern void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+extern bool oh_os_strict; /* as with vm.overcommit_memory=2 */
+/* called before memory is purged; NULL: none */
+extern void (*oh_os_purging)(void);
 #endif
 
 #endif

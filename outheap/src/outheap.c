@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "outheap.h"
 #include "block.h"
+#include "header.h"
 #include "pool.h"
 #include "ranges.h"
 #include "report.h"
@@ -44,6 +45,12 @@ int outheap_withdraw_values(void const *begin, void const *end)
 {
   uintptr_t b = (uintptr_t)begin, e = (uintptr_t)end;
   return is_range(b, e) ? oh_ranges_remove(b + WORD, e + WORD, OH_RANGES_VALUES, true) : EINVAL;
+}
+
+bool outheap_set_opaque(bool opaque)
+{
+  oh_start(); /* which reads the setting */
+  return oh_header_set_opaque(opaque);
 }
 
 int outheap_reserve(size_t bytes)

@@ -15,21 +15,24 @@
 /* A large page that is cut into pieces. The lock protects everything; `used` is also read without it.
      used is a subset of touched; both are subsets of ALL;
      base != NULL  <=>  used != 0  <=>  the page is on the list buckets[number of pieces that are not in `used`];
-     sum of popcount(used) over all pages = pools;  number of pages on the lists = pages;
+     held is a subset of used; sum of popcount(used) over all pages = pools + sum of popcount(held);
+     number of pages on the lists = pages;
      bit f - 1 of `vacant` is set  <=>  buckets[f] is not empty, for f = 1 … PIECES - 1. */
 struct page {
   uint64_t used;    /* pieces that are in use */
   uint64_t touched; /* pieces that may be resident */
+  uint64_t held;    /* pieces that a trim is purging: nobody else takes them meanwhile */
   char *base;
   struct page *next, *prev;
-  size_t pins; /* without the lock: pools that stay where they are */
+  size_t pins;    /* without the lock: pools that stay where they are */
+  size_t trimmed; /* the number of the last trim that came here */
 };
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static oh_pagemap records;
 static struct page *buckets[PIECES + 1];
 static uint64_t vacant;
-static size_t pools, pages;
+static size_t pools, pages, trims;
 
 static unsigned popcount(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
 static uint64_t used_of(struct page const *p) { return oh_load_relaxed(&p->used); }
@@ -150,11 +153,16 @@ unsigned oh_pool_pins(void const *pool)
   return p == NULL ? 0 : (unsigned)oh_load_relaxed(&p->pins);
 }
 
-/* Gives the memory of unused pieces back, run by run. Pieces smaller than the system's pages count when they fill one
-   together. */
-static size_t discard_unused(struct page *p)
+/* --- trim ------------------------------------------------------------------------------------------------------------
+   */
+
+#define BATCH 64 /* pages that are purged at a time */
+
+/* Gives the memory of held pieces back, run by run, without the lock. Pieces smaller than the system's pages count when
+   they fill one together. Result: bytes; the pieces that were purged are cleared in `*touched`. */
+static size_t purge_held(struct page const *p, uint64_t *touched)
 {
-  uint64_t left = p->touched & ~p->used;
+  uint64_t left = p->held;
   uintptr_t grain = oh_os_page_size() - 1;
   size_t bytes = 0;
   while (left != 0) {
@@ -166,7 +174,7 @@ static size_t discard_unused(struct page *p)
     uintptr_t end = ((uintptr_t)p->base + ((uintptr_t)(first + length) << OH_POOL_LOG)) & ~grain;
     if (start < end) {
       oh_space_purge(OH_SPACE_POOLS, (void *)start, end - start);
-      p->touched &= ~run;
+      *touched &= ~run;
       bytes += end - start;
     }
     left &= ~run;
@@ -174,21 +182,96 @@ static size_t discard_unused(struct page *p)
   return bytes;
 }
 
+/* The held pieces are free again, and maybe the whole page: then it is on no list, and its address is the result. */
+static char *release_held(struct page *p)
+{
+  unlink_page(p);
+  oh_store_relaxed(&p->used, p->used & ~p->held);
+  p->held = 0;
+  if (p->used != 0) {
+    link_page(p);
+    return NULL;
+  }
+  char *base = p->base;
+  p->base = NULL;
+  pages--;
+  return base;
+}
+
+/* Up to BATCH pages that this trim has not come to yet, and that have free pieces to purge; these are held. */
+static size_t hold(size_t number, struct page *batch[BATCH])
+{
+  /* Splitting a huge page that is nearly full costs more TLB misses later than the memory is worth. */
+  unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1 : PIECES / 16 + 1;
+  size_t n = 0;
+  for (unsigned f = least; f < PIECES; f++)
+    for (struct page *p = buckets[f], *next; p != NULL && n < BATCH; p = next) {
+      next = p->next;
+      uint64_t free = p->touched & ~p->used;
+      if (p->trimmed == number || p->held != 0) continue;
+      p->trimmed = number;
+      if (free == 0) continue;
+      unlink_page(p); /* it goes to a list that was passed already */
+      p->held = free;
+      oh_store_relaxed(&p->used, p->used | free);
+      link_page(p);
+      batch[n++] = p;
+    }
+  return n;
+}
+
 size_t oh_pool_trim(int thorough)
 {
   size_t bytes = 0;
   if (thorough) {
+    struct page *batch[BATCH];
+    uint64_t touched[BATCH];
+    char *bases[BATCH];
     pthread_mutex_lock(&mutex);
-    /* Splitting a huge page that is nearly full costs more TLB misses later than the memory is worth. */
-    unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1 : PIECES / 16 + 1;
+    size_t number = ++trims, n;
     for (unsigned f = 0; f < PIECES; f++)
-      for (struct page *p = buckets[f]; p != NULL; p = p->next) {
-        if (f >= least) bytes += discard_unused(p);
-        oh_store_relaxed(&p->pins, (size_t)0);
+      for (struct page *p = buckets[f]; p != NULL; p = p->next) oh_store_relaxed(&p->pins, (size_t)0);
+    while ((n = hold(number, batch)) != 0) {
+      pthread_mutex_unlock(&mutex); /* system calls: others may allocate and free meanwhile */
+      for (size_t i = 0; i < n; i++) {
+        touched[i] = ALL;
+        bytes += purge_held(batch[i], &touched[i]);
       }
+      pthread_mutex_lock(&mutex);
+      for (size_t i = 0; i < n; i++) {
+        batch[i]->touched &= touched[i];
+        bases[i] = release_held(batch[i]);
+      }
+      pthread_mutex_unlock(&mutex);
+      for (size_t i = 0; i < n; i++)
+        if (bases[i] != NULL) oh_space_free(OH_SPACE_POOLS, bases[i], OH_PAGE);
+      pthread_mutex_lock(&mutex);
+    }
     pthread_mutex_unlock(&mutex);
   }
   return bytes + oh_space_trim(OH_SPACE_POOLS);
+}
+
+static struct page *first_held(void)
+{
+  for (unsigned f = 0; f < PIECES; f++)
+    for (struct page *p = buckets[f]; p != NULL; p = p->next)
+      if (p->held != 0) return p;
+  return NULL;
+}
+
+/* The thread that held pieces is gone. */
+void oh_pool_forked(void)
+{
+  struct page *p;
+  pthread_mutex_lock(&mutex);
+  while ((p = first_held()) != NULL) {
+    char *base = release_held(p);
+    pthread_mutex_unlock(&mutex);
+    if (base != NULL) oh_space_free(OH_SPACE_POOLS, base, OH_PAGE);
+    pthread_mutex_lock(&mutex);
+  }
+  pthread_mutex_unlock(&mutex);
 }
 
 void oh_pool_count(struct oh_pool_counters *result)
@@ -205,7 +288,7 @@ void oh_pool_count(struct oh_pool_counters *result)
 
 void oh_pool_validate(void)
 {
-  size_t pools_seen = 0, pages_seen = 0;
+  size_t pools_seen = 0, pages_seen = 0, held = 0;
   pthread_mutex_lock(&mutex);
   for (unsigned f = 0; f <= PIECES; f++) {
     if (f != 0) OH_CHECK((vacant >> (f - 1) & 1) == (buckets[f] != NULL));
@@ -213,11 +296,13 @@ void oh_pool_validate(void)
       OH_CHECK(p->prev == prev && p->used != 0 && popcount(p->used) == PIECES - f);
       OH_CHECK((p->used & ~p->touched) == 0 && (p->touched & ~ALL) == 0);
       OH_CHECK(p->base != NULL && ((uintptr_t)p->base & (OH_PAGE - 1)) == 0 && page_of(p->base) == p);
+      OH_CHECK((p->held & ~p->used) == 0);
       pools_seen += popcount(p->used);
+      held += popcount(p->held);
       pages_seen++;
     }
   }
-  OH_CHECK(pools_seen == pools && pages_seen == pages);
+  OH_CHECK(pools_seen == pools + held && pages_seen == pages);
   pthread_mutex_unlock(&mutex);
 }
 

@@ -33,5 +33,6 @@ void oh_pool_validate(void);
 /* For fork.c. */
 void oh_pool_lock(void);
 void oh_pool_unlock(void);
+void oh_pool_forked(void); /* in the child */
 
 #endif

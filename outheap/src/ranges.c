@@ -17,6 +17,9 @@
    with release after the version, and loaded with acquire before it. An array that has become too small is kept for
    slow readers; sizes double, so all of these together are smaller than those in use.
 
+   A range above all others, the usual case for the data of compilation units, is added to the array that is being read:
+   behind its end, and then it counts.
+
    In an array: begin < end <= next begin; ranges with the same `what` do not touch. */
 struct range { uintptr_t begin, end, what; };
 struct array { size_t room, count; struct range r[]; };
@@ -126,9 +129,26 @@ static size_t first_above(struct array *a, uintptr_t address)
   return low;
 }
 
+/* Adds a range above all others where readers are. False: there is no room. */
+static bool add_on_top(struct array *a, struct range r)
+{
+  struct range *last = &a->r[a->count - 1];
+  if (last->what == r.what && (last->end == r.begin || ((r.what & JOINABLE) && r.begin - last->end <= GAP)))
+    oh_store_release(&last->end, r.end);
+  else if (a->count < a->room) {
+    put(a, a->count, r);
+    oh_store_release(&a->count, a->count + 1);
+  }
+  else return false;
+  return true;
+}
+
 static int add(uintptr_t begin, uintptr_t end, uintptr_t contents, bool exclusive)
 {
   struct array *a = live();
+  if (a->count != 0 && a->r[a->count - 1].end <= begin &&
+      add_on_top(a, (struct range){ begin, end, contents | (exclusive ? 0 : JOINABLE) }))
+    return 0;
   for (size_t i = first_above(a, begin); i < a->count && a->r[i].begin < end; i++)
     if (exclusive || (a->r[i].what & ~(uintptr_t)JOINABLE) != contents) return EINVAL;
   struct array *next = begin_next(2 * a->count + 1);

@@ -69,6 +69,7 @@ static bool read_one(char const *name, char const *value)
   if (is(name, "marking") && (is(value, "range") || is(value, "table")))
     return oh_settings.marking_table = *value == 't', true;
   if (is(name, "base")) return read_number(value, 16, &oh_settings.base);
+  if (is(name, "opaque") && (is(value, "0") || is(value, "1"))) return oh_settings.opaque = *value == '1', true;
   if (is(name, "stats") && (is(value, "0") || is(value, "1"))) return oh_settings.stats = *value == '1', true;
   return false;
 }

@@ -12,6 +12,8 @@
      slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
                                 of what is in use (default 100). An epoch lasts until as much has been allocated as is
                                 in use. With 0, everything beyond `keep` is purged at once
+     opaque=1                   memory that is neither the heap's nor declared is never looked at (header.h): see
+                                outheap_set_opaque
      stats=1                    prints statistics to standard error at exit
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
@@ -36,7 +38,7 @@ struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
   size_t thp_from, reserve, keep, keep_share, slack, report;
   uintptr_t base;
-  bool stats, marking_table;
+  bool opaque, stats, marking_table;
 };
 extern struct oh_settings oh_settings; /* only read after oh_start */
 

@@ -164,6 +164,7 @@ bool oh_space_commit(enum oh_space_id id, void *start, size_t bytes)
   return done;
 }
 
+/* The pages are the caller's, so that their state does not change: the system call is made without the lock. */
 void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
 {
   space *s = lock_space(id);
@@ -179,8 +180,10 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
     if (to > end) to = end;
     if (from >= to) break;
     s->purges++;
+    unlock_space(s);
     if (!oh_os_purge((void *)from, to - from)) memset((void *)from, 0, to - from);
     from = to;
+    s = lock_space(id);
   }
   unlock_space(s);
 }

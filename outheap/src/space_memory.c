@@ -88,7 +88,12 @@ static size_t trim_below(struct oh_space_state *s, size_t target, uintptr_t top)
     if (end - top > over) top = end - over;
     if (top == end) continue; /* nothing in this extent */
     s->purges++;
-    if (oh_os_purge((void *)top, end - top)) s->dirty -= oh_page_clear(top, end, OH_PAGE_DIRTY);
+    if (oh_os_is_strict() && oh_os_uncommit((void *)top, end - top)) {
+      s->dirty -= oh_page_clear(top, end, OH_PAGE_DIRTY);
+      s->committed -= oh_page_clear(top, end, OH_PAGE_COMMITTED);
+      oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ top, end - top });
+    }
+    else if (oh_os_purge((void *)top, end - top)) s->dirty -= oh_page_clear(top, end, OH_PAGE_DIRTY);
   }
   s->dirty_end = s->dirty == 0 ? 0 : top;
   return before - s->dirty;

@@ -26,7 +26,8 @@ void oh_space_memory_freed(struct oh_space_state *, uintptr_t base, size_t bytes
 void oh_space_memory_advise_piece(struct oh_space_state *, struct oh_reserve_piece);
 void oh_space_memory_consider_huge(struct oh_space_state *);
 
-/* Purges dirty memory from the highest address on, until `target` bytes of it are left. Result: bytes. */
+/* Purges dirty memory from the highest address on, until `target` bytes of it are left. With strict accounting
+   (oh_os_is_strict) it is uncommitted as well. Result: bytes. */
 size_t oh_space_memory_trim(struct oh_space_state *, size_t target);
 
 #endif

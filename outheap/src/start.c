@@ -4,6 +4,7 @@
 #endif
 #include "start.h"
 #include "fork.h"
+#include "header.h"
 #include "log.h"
 #include "marked.h"
 #include "report.h"
@@ -36,6 +37,7 @@ static void start(void)
   if (oh_settings.marking_table) oh_marked_start(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
     oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
+  oh_header_set_opaque(oh_settings.opaque);
   if (oh_settings.report != 0) oh_report_set(oh_settings.report, oh_report_print, NULL);
   if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_log("no memory to print statistics");
 }

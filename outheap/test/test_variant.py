@@ -176,6 +176,25 @@ def _says(compiler: Compiler, settings: str, words: str) -> None:
     assert re.search(words, outcome.text, re.MULTILINE), outcome.text
 
 
+def test_plain_bytecode(compiler: Compiler) -> None:
+    """A build of bytecode that knows nothing of the variant, with shared libraries of stubs; and the folder of the
+    variant among those that are searched changes nothing for others."""
+    folder = BUILD / f"{compiler.name}+outheap/plain"
+    library = variants.library(compiler, "bytecode")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "plain.ml").write_text("let () = Thread.join (Thread.create print_endline (Unix.getcwd ()))")
+    command = [compiler.ocamlc, *compiler.libraries, "unix.cma", "threads.cma", "plain.ml", "-o"]
+    param = {"OCAMLPARAM": f"_,I={library},runtime-variant=_outheap"}
+    for name, more, settings in (("ours", [], param), ("stock", ["-I", library], {})):
+        built = run([*command, name, *more], folder, folder / f"logs/build-{name}.log", LIMIT, settings)
+        assert built.passed, built.tail()
+        outcome = run([f"./{name}"], folder, folder / f"logs/{name}.log", LIMIT, {"OUTHEAP": "stats=1"})
+        assert outcome.passed, outcome.tail()
+        assert str(folder) in outcome.text
+        assert ("outheap: " in outcome.text) == (name == "ours")
+
+
 def _refused(compiler: Compiler, sources: str, words: str) -> None:
     folder = BUILD / f"{compiler.name}+outheap"
     command = [variants.TOOL, "--ocaml", compiler.prefix, "--output", folder / "none", "--sources", sources]

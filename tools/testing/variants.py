@@ -11,7 +11,13 @@ from testing.compilers import Compiler
 from testing.run import BUILD, ROOT
 
 TOOL = ROOT / "outheap/tool/outheap-build"
-SUFFIX = {"release": "_outheap", "debug": "_outheapd", "order": "_outheap_order", "bytecode": "_outheap"}
+SUFFIX = {
+    "release": "_outheap",
+    "debug": "_outheapd",
+    "order": "_outheap_order",
+    "bytecode": "_outheap",
+    "bytecode-debug": "_outheapd",
+}
 
 
 def folder_of(compiler: Compiler, flavour: str) -> Path:

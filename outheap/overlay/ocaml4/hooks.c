@@ -13,7 +13,8 @@ __attribute__((used)) static struct {
   enum outheap_kind (*classify)(void const *);
   void (*statistics)(struct outheap_statistics *);
   size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
-} const interface = {outheap_classify, outheap_statistics, outheap_report};
+  bool (*set_opaque)(bool);
+} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque};
 
 static uintptr_t round_up(uintptr_t n, uintptr_t to) { return (n + to - 1) / to * to; }
 

@@ -6,6 +6,6 @@
 #include "prelude.h"
 
 #undef Is_block
-#define Is_block(v) (((v) & 1) == 0 && Is_in_value_area(v))
+#define Is_block(v) oh_prelude_is_block(v)
 
 #include <instrtrace.c>

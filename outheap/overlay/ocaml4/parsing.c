@@ -2,7 +2,7 @@
 /* Parsers of ocamlyacc.
 
    Stock   the trace (OCAMLRUNPARAM=p) prints the value of a token, and reads its header even if it is foreign.
-   Here    a foreign pointer is like an abstract block. */
+   Here    an opaque foreign pointer is like an abstract block. */
 #include "prelude.h"
 
 #undef Tag_val

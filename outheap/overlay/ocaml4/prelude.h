@@ -19,6 +19,7 @@
 #include <caml/major_gc.h>
 #include <caml/memory.h>
 #include <caml/minor_gc.h>
+#include "header.h"
 #include "pointer.h"
 
 _Static_assert(sizeof(value) == 8, "Outheap needs 64 bits");
@@ -51,7 +52,16 @@ Caml_inline int oh_prelude_is_white(value v) { return oh_pointer_is_markable((ui
 #include <caml/weak.h>
 #pragma pop_macro("Is_white_val")
 
-/* The tag of a value; of anything else, that of an abstract block. */
-Caml_inline tag_t oh_prelude_tag(value v) { return Is_in_value_area(v) ? Tag_val(v) : Abstract_tag; }
+/* Units that do not ask the page table: a block whose header may be read (header.h); the header and the tag of a word
+   with a clear low bit: of what is opaque, those of an abstract block. */
+Caml_inline int oh_prelude_is_block(value v)
+{
+  return (v & 1) == 0 && (oh_table_kind((uintptr_t)v) == OH_KIND_YOUNG ? Is_young(v) : oh_header_exists((uintptr_t)v));
+}
+Caml_inline header_t oh_prelude_header(value v)
+{
+  return oh_prelude_is_block(v) ? Hd_val(v) : Make_header(1, Abstract_tag, Caml_black);
+}
+Caml_inline tag_t oh_prelude_tag(value v) { return oh_prelude_is_block(v) ? Tag_val(v) : Abstract_tag; }
 
 #endif

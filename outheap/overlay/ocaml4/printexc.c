@@ -2,7 +2,7 @@
 /* Exceptions as text.
 
    Stock   reads the header of each argument that is not an immediate, even if it is foreign.
-   Here    a foreign argument is printed as `_`. */
+   Here    an opaque foreign argument is printed as `_`. */
 #include "prelude.h"
 
 #undef Tag_val

@@ -2,10 +2,9 @@
 /* Polymorphic comparison. The text of do_compare_val is changed by compare.edits.
 
    Stock   reads the header of every word that is not an immediate.
-   Here    the rules are those of OCaml 4: immediates come before foreign pointers, foreign pointers before blocks, and
-           foreign pointers are in the order of their addresses. To do_compare_val a foreign pointer is like an
-           immediate, except where two of them are compared, and where a custom block may compare itself with an
-           immediate (compare_ext). */
+   Here    opaque foreign pointers have the rules of OCaml 4: immediates come before them, they come before blocks, and
+           are in the order of their addresses. To do_compare_val such a pointer is like an immediate, except where two
+           of them are compared, and where a custom block may compare itself with an immediate (compare_ext). */
 #include "prelude.h"
 #include <caml/custom.h>
 

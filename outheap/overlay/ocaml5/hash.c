@@ -2,7 +2,7 @@
 /* Polymorphic hashing.
 
    Stock   reads the header of every word that is not an immediate.
-   Here    a foreign pointer is hashed as the number that its bits are. */
+   Here    an opaque foreign pointer is hashed as the number that its bits are. */
 #include "prelude.h"
 
 #undef Is_long

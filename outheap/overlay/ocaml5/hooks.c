@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
+#include "header.h"
+#include "os.h"
 #include "outheap.h"
 #include "prelude.h"
 #include "space.h"
@@ -13,7 +15,8 @@ __attribute__((used)) static struct {
   enum outheap_kind (*classify)(void const *);
   void (*statistics)(struct outheap_statistics *);
   size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
-} const interface = {outheap_classify, outheap_statistics, outheap_report};
+  bool (*set_opaque)(bool);
+} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque};
 
 #ifdef NATIVE_CODE
 struct segment { char *begin, *end; };
@@ -26,6 +29,9 @@ static void declare_static_data(void)
   oh_weak_declare();
 #ifdef NATIVE_CODE
   for (struct segment *s = caml_data_segments; s->begin; s++) oh_static_data_declare(s->begin, s->end);
+  uintptr_t begin, end;
+  if (caml_data_segments[0].begin && oh_os_image((uintptr_t)caml_data_segments[0].begin, &begin, &end))
+    oh_header_set_image(begin, end);
 #endif
 }
 

@@ -2,10 +2,10 @@
 /* Read before each redirected unit of the runtime (OCaml 5.3 and 5.4): the runtime's internal headers, the table, and
    safe forms of what the runtime asks about a value.
 
-   A *foreign* pointer has a clear low bit and does not point to an OCaml block. The collector must not follow it: that
-   is the marker's test (oh_pointer_is_markable). Nobody may read a header behind it: that is oh_pointer_is_value. The
-   runtime's range test for young values is left as it is: minor heaps are in chunks of their own, where no foreign
-   pointer leads.
+   A *foreign* pointer has a clear low bit and does not point to an OCaml block that the table or ranges.h know. The
+   collector must not follow it: that is the marker's test (oh_pointer_is_markable), nor look there at all
+   (oh_pointer_is_value). Operations on values may see a block of C's there: header.h. The runtime's range test for
+   young values is left as it is: minor heaps are in chunks of their own, where no foreign pointer leads.
 
    How a unit is redirected. A file here has the name of a unit of the runtime. It redefines a few macros, includes the
    unit from the compiler's own sources, and may add functions that use the unit's static ones. Nothing of the runtime
@@ -28,21 +28,34 @@
 #include <caml/platform.h>
 #include <caml/shared_heap.h>
 #include <caml/domain.h>
+#include "header.h"
 #include "pointer.h"
 
 _Static_assert(sizeof(value) == 8, "Outheap needs 64 bits");
 
-/* A block whose header may be read. */
-Caml_inline int oh_prelude_is_block(value v) { return (v & 1) == 0 && oh_pointer_is_value((uintptr_t)v); }
+/* For operations on values. A block whose header may be read; here and below, what is foreign and opaque (header.h) is
+   none. */
+Caml_inline int oh_prelude_is_block(value v) { return (v & 1) == 0 && oh_header_exists((uintptr_t)v); }
 
 /* The header, or that of an abstract block that is neither marked nor moved. Its size is not 0: that would be an
    atom. */
 Caml_inline header_t oh_prelude_header(value v)
 {
-  return oh_pointer_is_value((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE);
+  return oh_header_exists((uintptr_t)v) ? Hd_val(v) : Make_header(1, Abstract_tag, NOT_MARKABLE);
 }
 
-/* The tag, or one for which the runtime does not shorten a path of Forward blocks. To replace a lazy value by its
+/* The tag of a word with a clear low bit, or one for which no operation looks further, nor shortens a path of Forward
+   blocks. */
+Caml_inline tag_t oh_prelude_shown_tag(value v) { return oh_header_exists((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
+
+/* For the collector, which never looks at foreign memory. Its own blocks: */
+Caml_inline int oh_prelude_is_collected(value v)
+{
+  enum oh_kind k = oh_table_kind((uintptr_t)v);
+  return (v & 1) == 0 && (k == OH_KIND_MAJOR || k == OH_KIND_YOUNG);
+}
+
+/* The tag, or one for which the collector does not shorten a path of Forward blocks. To replace a lazy value by its
    foreign result would be wrong, since compiled code reads the tag of what it finds there. */
 Caml_inline tag_t oh_prelude_tag(value v) { return oh_pointer_is_value((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
 

@@ -2,10 +2,10 @@
 /* Exceptions as text.
 
    Stock   reads the tag of each argument that is not an immediate.
-   Here    a foreign argument is printed as `_`. */
+   Here    an opaque foreign argument is printed as `_`. */
 #include "prelude.h"
 
 #undef Tag_val
-#define Tag_val(v) oh_prelude_tag(v)
+#define Tag_val(v) oh_prelude_shown_tag(v)
 
 #include <printexc.c>

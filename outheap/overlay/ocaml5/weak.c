@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Weak pointers and ephemerons.
+/* Weak pointers and ephemerons. The texts of three functions are changed by weak.edits.
 
-   Stock   reads the headers of keys and data.
-   Here    a foreign pointer counts as an immediate: it is kept, and never copied.
+   Stock   reads the headers of keys, and of what is copied.
+   Here    in cleaning, keys that are not the collector's are alive, and not looked at. An opaque foreign pointer is
+           never copied.
    Also    the value that marks an empty field is a static one of this unit, which is declared. */
 #include "prelude.h"
 #include "static_data.h"
 #include "weak.h"
 #include <caml/version.h>
 #include <caml/weak.h>
-
-#undef Is_block
-#define Is_block(v) oh_prelude_is_block(v)
 
 #include <weak.c>
 

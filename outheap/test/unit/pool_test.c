@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: random operations against a model, threads, failures, what stays resident. */
+#define _GNU_SOURCE
 #include "config.h"
 #include "pool.h"
 #include "os.h"
@@ -279,6 +280,74 @@ static void misuse(void)
 }
 #endif
 
+#ifdef OH_FAULTS
+/* While a thorough trim gives memory back, other threads take and free pools, and fork. */
+static bool purged_beside;
+static void *take_and_free(void *unused)
+{
+  void *p[8];
+  for (int i = 0; i < 8; i++) p[i] = oh_pool_alloc();
+  for (int i = 0; i < 8; i++) {
+    EXPECT(p[i] != NULL, "pool");
+    fill(p[i], 1);
+  }
+  for (int i = 0; i < 8; i++) oh_pool_free(p[i]);
+  oh_pool_validate();
+  return unused;
+}
+static void beside(void)
+{
+  pthread_t t;
+  struct timespec limit;
+  oh_os_purging = NULL;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += 30;
+  EXPECT(pthread_create(&t, NULL, take_and_free, NULL) == 0, "thread");
+  EXPECT(pthread_timedjoin_np(t, NULL, &limit) == 0, "the lock is held");
+  purged_beside = true;
+}
+static void fork_beside(void)
+{
+  oh_os_purging = NULL;
+  pid_t child = fork();
+  EXPECT(child >= 0, "fork");
+  if (child == 0) {
+    oh_pool_validate();
+    struct oh_pool_counters c;
+    oh_pool_count(&c);
+    size_t free = c.pages * PIECES - c.pools;
+    for (size_t i = 0; i < free; i++) EXPECT(oh_pool_alloc() != NULL, "pool");
+    oh_pool_count(&c);
+    _exit(c.pages * PIECES == c.pools ? 0 : 3); /* nothing is held for ever */
+  }
+  int status;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
+  purged_beside = true;
+}
+static void trim_beside_others(void)
+{
+  enum { COUNT = 300 };
+  char *pools[COUNT];
+  void (*const hooks[])(void) = { beside, fork_beside };
+  for (int h = 0; h < 2; h++) {
+    for (int i = 0; i < COUNT; i++) fill(pools[i] = oh_pool_alloc(), (uintptr_t)i);
+    for (int i = 0; i < COUNT; i++)
+      if (i % 3 != 0) oh_pool_free(pools[i]);
+    purged_beside = false;
+    oh_os_purging = hooks[h];
+    oh_pool_trim(1);
+    oh_os_purging = NULL;
+    EXPECT(purged_beside, "nothing was purged");
+    oh_pool_validate();
+    for (int i = 0; i < COUNT; i += 3) {
+      verify(pools[i], (uintptr_t)i);
+      oh_pool_free(pools[i]);
+    }
+    oh_pool_validate();
+  }
+}
+#endif
+
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
@@ -293,6 +362,7 @@ int main(int argc, char **argv)
 #endif
 #ifdef OH_FAULTS
   TRY(failures);
+  TRY(trim_beside_others);
 #endif
   TRY(threads);
   return try_end();

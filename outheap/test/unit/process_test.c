@@ -103,7 +103,16 @@ static void data(void)
   EXPECT(bytes > 100 * M && oh_space_alloc(OH_SPACE_BLOCKS, 600 * M, true, NULL) == NULL && errno == ENOMEM, "%zu",
          bytes);
 }
-/* Locked memory cannot be given back: zeroes all the same where they are promised. */
+static size_t locked_kilobytes(void)
+{
+  FILE *f = fopen("/proc/self/status", "r");
+  char line[256];
+  size_t kilobytes = 0;
+  while (f != NULL && fgets(line, sizeof line, f) != NULL) (void)sscanf(line, "VmLck: %zu", &kilobytes);
+  if (f != NULL) fclose(f);
+  return kilobytes;
+}
+/* Locked memory is given back as well, reads as zeroes, and is locked when it is touched again. */
 static void locked(void)
 {
   if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0) return;
@@ -112,13 +121,17 @@ static void locked(void)
   memset(m, 1, 3 * OH_PAGE);
   oh_space_purge(OH_SPACE_VALUES, m, oh_os_page_size());
   EXPECT(m[0] == 0 && m[oh_os_page_size()] == 1, "purged");
+  size_t locked = locked_kilobytes();
+  EXPECT(try_resident(m, 3 * OH_PAGE) >= 2 * OH_PAGE, "resident before");
   outheap_free(OUTHEAP_VALUES, m, 3 * OH_PAGE);
-  outheap_trim();
+  EXPECT(outheap_trim() != 0 && try_resident(m, 3 * OH_PAGE) == 0, "given back: %zu", try_resident(m, 3 * OH_PAGE));
   m = outheap_allocate(OUTHEAP_VALUES, 3 * OH_PAGE);
   for (size_t i = 0; i < 3 * OH_PAGE; i++) EXPECT(m[i] == 0, "not zero");
+  EXPECT(locked_kilobytes() >= locked, "locked: %zu, before %zu", locked_kilobytes(), locked);
   munlockall();
+  memset(m, 1, 3 * OH_PAGE);
   outheap_free(OUTHEAP_VALUES, m, 3 * OH_PAGE);
-  EXPECT(outheap_trim() != 0, "trim");
+  EXPECT(outheap_trim() != 0 && try_resident(m, 3 * OH_PAGE) == 0, "trim");
 }
 static void limits(void)
 {

@@ -99,6 +99,24 @@ static void joining(void)
   COUNT(0);
 }
 
+/* The data of many compilation units, in the order of addresses: a step each. Copies of all ranges for each would take
+   ten seconds and more. */
+static void many(void)
+{
+  enum { UNITS = 60000 };
+  struct timespec start, end;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
+  for (uintptr_t i = 0; i < UNITS; i++)
+    EXPECT(oh_ranges_add(window + i * 256, window + i * 256 + 128, OH_RANGES_VALUES, i % 2) == 0, "unit");
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
+  double seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
+  EXPECT(seconds < (TRY_SANITIZED ? 5 : 1), "%g s", seconds);
+  EXPECT(oh_ranges_count() == UNITS, "%zu ranges", oh_ranges_count());
+  for (uintptr_t i = 0; i < UNITS; i += 7)
+    EXPECT(oh_ranges_at(window + i * 256 + 127) == OH_RANGES_VALUES && oh_ranges_at(window + i * 256 + 128) == 0, "at");
+  EXPECT(oh_ranges_remove(window, window + UNITS * 256, OH_RANGES_VALUES, false) == 0 && oh_ranges_count() == 0, "all");
+}
+
 static void bad(void)
 {
   uintptr_t limit = (uintptr_t)1 << OH_ADDRESS_BITS;
@@ -218,6 +236,7 @@ int main(int argc, char **argv)
   oh_start();
   TRY(random_operations);
   TRY(joining);
+  TRY(many);
   TRY(bad);
   TRY(declared);
   TRY(readers);

@@ -3,6 +3,7 @@
    purged, and failures: space_memory_test.c. */
 #include "space.h"
 #include "os.h"
+#include "peek.h"
 #include "reserve.h"
 #include "settings.h"
 #include "start.h"
@@ -174,6 +175,55 @@ static void *player(void *arg)
 }
 static void threads(void) { try_threads(4, player); oh_space_validate(); }
 
+#ifdef OH_FAULTS
+/* With strict accounting free memory is not committed any more; it can be had again. */
+static void strict(void)
+{
+  struct oh_space_counters before, full, after;
+  oh_space_trim(OH_SPACE_VALUES);
+  oh_space_count(OH_SPACE_VALUES, &before);
+  oh_os_strict = true;
+  for (int round = 0; round < 3; round++) {
+    char *p = oh_space_alloc(OH_SPACE_VALUES, 40 * OH_PAGE, true, NULL);
+    EXPECT(p != NULL, "memory");
+    memset(p, 1, 40 * OH_PAGE);
+    oh_space_count(OH_SPACE_VALUES, &full);
+    oh_space_free(OH_SPACE_VALUES, p + 10 * OH_PAGE, 20 * OH_PAGE);
+    oh_space_trim(OH_SPACE_VALUES);
+    oh_space_count(OH_SPACE_VALUES, &after);
+    EXPECT(after.committed + 20 * OH_PAGE <= full.committed, "%zu, then %zu", full.committed, after.committed);
+    uintptr_t word;
+    EXPECT(!oh_peek((uintptr_t)p + 10 * OH_PAGE, &word) && !oh_peek((uintptr_t)p + 30 * OH_PAGE - 8, &word) &&
+             p[10 * OH_PAGE - 1] == 1 && p[30 * OH_PAGE] == 1, "inaccessible");
+    bool fresh;
+    char *q = oh_space_alloc(OH_SPACE_VALUES, 20 * OH_PAGE, true, &fresh);
+    EXPECT(q != NULL, "again");
+    for (size_t i = 0; fresh && i < 20 * OH_PAGE; i += 64) EXPECT(q[i] == 0, "not zero");
+    memset(q, 2, 20 * OH_PAGE);
+    oh_space_free(OH_SPACE_VALUES, q, 20 * OH_PAGE);
+    oh_space_free(OH_SPACE_VALUES, p, 10 * OH_PAGE);
+    oh_space_free(OH_SPACE_VALUES, p + 30 * OH_PAGE, 10 * OH_PAGE);
+    oh_space_trim(OH_SPACE_VALUES);
+    oh_space_count(OH_SPACE_VALUES, &after);
+    EXPECT(after.dirty == 0 && after.committed <= before.committed, "%zu, before %zu", after.committed,
+           before.committed);
+    oh_space_validate();
+  }
+  oh_os_fail_after = 1; /* what cannot be uncommitted is purged */
+  char *p = oh_space_alloc(OH_SPACE_VALUES, OH_PAGE, true, NULL);
+  oh_os_fail_after = 0;
+  if (p == NULL) p = oh_space_alloc(OH_SPACE_VALUES, OH_PAGE, true, NULL);
+  oh_space_free(OH_SPACE_VALUES, p, OH_PAGE);
+  oh_os_fail_after = 1;
+  oh_space_trim(OH_SPACE_VALUES);
+  oh_os_fail_after = 0;
+  oh_space_validate();
+  oh_space_count(OH_SPACE_VALUES, &after);
+  EXPECT(after.dirty == 0, "%zu", after.dirty);
+  oh_os_strict = false;
+}
+#endif
+
 static void refused(void)
 {
   struct {
@@ -212,6 +262,9 @@ int main(int argc, char **argv)
   try_small_allowance();
   oh_start();
   TRY(model);
+#ifdef OH_FAULTS
+  TRY(strict);
+#endif
   TRY(refused);
   TRY(threads);
   return try_end();

@@ -114,6 +114,7 @@ SUITE = Suite(
     groups={
         "Marking": ("marking", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
+        "Operations": ("polymorphic",),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },

@@ -139,6 +139,15 @@ WORKLOADS = {
             measure=execute.printed,
         ),
         Workload(
+            "polymorphic",
+            "operations that read headers, on small values in static data or in the heap (processor time)",
+            tuple(
+                Case(label, (where, "400"), (BASE, NO_NAKED, OURS), seconds=4)
+                for label, where in (("static data", "static"), ("heap", "heap"))
+            ),
+            measure=execute.printed,
+        ),
+        Workload(
             "system calls",
             "compaction, under strace",
             (

@@ -42,6 +42,10 @@ TARGETS = [
     ),
     Target("whole process", "ocamlopt", "", "processor time", 0.93, versions=("4.", "5.")),
     Target("whole process", "coq", "FMapAVL", "processor time", 0.93, versions=("4.", "5.")),
+    *(
+        Target("static data", "polymorphic", "static data", operation, 1.1)
+        for operation in ("compare", "hash", "Obj.tag", "Weak.set", "Weak.get", "Marshal")
+    ),
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
     Target("resident memory", "compaction", "", "resident: compacted", 1.05),
     Target("resident memory, all freed", "compaction", "", "resident: all freed, compacted", 1.05),
