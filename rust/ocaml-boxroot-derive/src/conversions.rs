@@ -11,8 +11,8 @@ impl Shape {
         self.generics.type_params().map(|parameter| &parameter.ident).collect()
     }
 
-    /// The generics of an implementation, with these bounds for each type parameter that is converted, and a lifetime in
-    /// front that outlives the others.
+    /// The generics of an implementation, with these bounds for each type parameter that is converted, and a lifetime
+    /// in front that outlives the others.
     fn implementation(&self, bounds: &TokenStream, lifetime: Option<&Lifetime>) -> (TokenStream, TokenStream) {
         let mut generics = self.generics.clone();
         for parameter in &mut generics.params {

@@ -20,8 +20,8 @@ use proc_macro::TokenStream;
 /// | `struct Handler<A> { run: Root<Fun<(A,), Unit>> }` | `type 'a handler = { run : 'a -> unit }` |
 ///
 /// A record whose fields are all floats is flat, as in OCaml; also if they are unboxed types or aliases. Fields may
-/// refer to the type itself, by `Box`, `Vec` and the like. Parameters with bounds have no counterpart: put the bounds on
-/// implementations. Documentation comments are carried over.
+/// refer to the type itself, by `Box`, `Vec` and the like. Parameters with bounds have no counterpart: put the bounds
+/// on implementations. Documentation comments are carried over.
 ///
 /// Attributes, in `#[ocaml(…)]`:
 ///

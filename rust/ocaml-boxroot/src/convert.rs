@@ -12,8 +12,8 @@ mod sums;
 mod text;
 mod values;
 
-/// Which OCaml type a type has: a descriptor. A type of Rust has one, whichever way it is converted; a descriptor is its
-/// own.
+/// Which OCaml type a type has: a descriptor. A type of Rust has one, whichever way it is converted; a descriptor is
+/// its own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no counterpart among OCaml's types",
     note = "derive `OCamlType` for it"

@@ -5,12 +5,12 @@ use crate::{Element, Typed};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// A type of OCaml, for the type parameter of values: the descriptors of this crate, and types that derive it. Which one
-/// belongs to a type of Rust is said by [`Typed`](crate::Typed).
+/// A type of OCaml, for the type parameter of values: the descriptors of this crate, and types that derive it. Which
+/// one belongs to a type of Rust is said by [`Typed`](crate::Typed).
 ///
 /// # Safety
-/// The description is always the same, and that of the values that a `Value<Self>` may hold. If OCaml takes the type for
-/// `float` (itself, an abbreviation, or unboxed), `FLOAT` is true: records of such fields are flat.
+/// The description is always the same, and that of the values that a `Value<Self>` may hold. If OCaml takes the type
+/// for `float` (itself, an abbreviation, or unboxed), `FLOAT` is true: records of such fields are flat.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the description of an OCaml type",
     note = "derive `OCamlType` for it, or use one of the descriptors of `ocaml_boxroot`"

@@ -2,8 +2,8 @@
 use crate::{exception, Args, Exception, Fresh, Fun, Nursery, Runtime, ValueCell};
 
 impl<A, R> ValueCell<Fun<A, R>> {
-    /// Calls the function. Arguments that are Rust values are converted here, so that calls need not be nested. One that
-    /// cannot be converted is an `Invalid_argument`, as if the function had raised it, or `Out_of_memory`.
+    /// Calls the function. Arguments that are Rust values are converted here, so that calls need not be nested. One
+    /// that cannot be converted is an `Invalid_argument`, as if the function had raised it, or `Out_of_memory`.
     ///
     /// ```
     /// # use ocaml_boxroot::*;

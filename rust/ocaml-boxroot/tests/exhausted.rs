@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Memory that is short: the first, the second, … block in the major heap is refused, until the conversion has them all.
-//! The checked build can be told to.
+//! Memory that is short: the first, the second, … block in the major heap is refused, until the conversion has them
+//! all. The checked build can be told to.
 #![forbid(unsafe_code)]
 #![cfg(feature = "checked")]
 

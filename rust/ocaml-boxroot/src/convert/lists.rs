@@ -31,8 +31,8 @@ impl<'a, T: FromOCaml<'a>> FromOCaml<'a> for List<T> {
     fn from_ocaml(rt: &'a Runtime, v: Value<'a, List<T::Type>>) -> Result<Self, ConvertError> {
         let mut items = Vec::new();
         let mut rest = v;
-        // A list may be a circle (`let rec l = 1 :: l`): then the rest is, some time, the one kept here, which is another
-        // one whenever there are twice as many items.
+        // A list may be a circle (`let rec l = 1 :: l`): then the rest is, some time, the one kept here, which is
+        // another one whenever there are twice as many items.
         let (mut kept, mut next) = (v, 0);
         while rest.raw() & 1 == 0 {
             if items.len() == next {

@@ -103,8 +103,8 @@ impl<'a> FromOCaml<'a> for Bytes {
         Ok(Bytes(check(v)?.to_vec()))
     }
 }
-// SAFETY: for the three: the tag is tested. Bytes, which look alike, may be written meanwhile: all are copied by relaxed
-// loads.
+// SAFETY: for the three: the tag is tested. Bytes, which look alike, may be written meanwhile: all are copied by
+// relaxed loads.
 unsafe impl FromAny<'_> for Vec<u8> {}
 // SAFETY: as above.
 unsafe impl FromAny<'_> for String {}
