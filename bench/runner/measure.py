@@ -139,7 +139,7 @@ def measure_all(
 ) -> Outcome:
     """Rounds over all jobs. Within a round the implementations of a case follow each other, in turn forwards and
     backwards. `done`: (round, workload, case, implementation) that need not be measured again. What fits into the
-    seconds is planned anew before each round, with what the jobs really took."""
+    seconds is planned again before each round, with what the jobs really took."""
     outcome, failed = Outcome([], []), set()
     cost = {j: j.case.seconds for j in jobs}
     have = {j: sum((n, *j.key) in done for n in range(rounds)) for j in jobs}

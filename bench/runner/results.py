@@ -49,7 +49,7 @@ class Ratio:
 
 @cache
 def bootstrap(ours: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, float] | None:
-    """The interval of the ratio of medians when rounds are drawn anew, the same ones for both sides when they are as
+    """The interval of the ratio of medians when rounds are drawn again, the same ones for both sides when they are as
     many. The seed comes from the data: the same data give the same interval."""
     if min(len(ours), len(theirs)) < 2:
         return None

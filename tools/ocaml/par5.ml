@@ -21,7 +21,7 @@ type _ Effect.t += Ask : int Effect.t
 
 type answer = Asked of (int, answer) continuation | Done of int
 
-(* A suspended computation: given n it adds n to id and suspends again, for ever. *)
+(* A suspended computation: given n it adds n to id and suspends again, forever. *)
 let suspended id : Obj.t =
   let rec loop total =
     let local = string_of_int total in

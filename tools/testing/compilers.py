@@ -107,7 +107,7 @@ def find(choice: str) -> Compiler:
     resolved = toolchain("--resolve", version)
     if version not in ("newest", resolved):
         raise NoCompiler(
-            f"there is no OCaml {version} to be had: write 4.14.1, 5.1.0, 5.3.0, {resolved} or newest, "
+            f"OCaml {version} is not available: write 4.14.1, 5.1.0, 5.3.0, {resolved} or newest, "
             "or the prefix of an OCaml"
         )
     return Compiler(Path(toolchain(choice)))

@@ -8,7 +8,7 @@
 
 _Static_assert(sizeof(rem_pool) == REM_POOL_BYTES, "a pool is as large as its alignment");
 
-static rem_pool nowhere = {.free = (rem_slot *)&nowhere, .young_free = (rem_slot *)&nowhere}; /* full for ever */
+static rem_pool nowhere = {.free = (rem_slot *)&nowhere, .young_free = (rem_slot *)&nowhere}; /* full forever */
 rem_pool *rem_current = &nowhere;
 static rem_pool *pools, *roomy, *young;
 

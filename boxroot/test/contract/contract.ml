@@ -225,7 +225,7 @@ let expect_few_pools () =
 (* --- a flood of remote deletions ---------------------------------------------------------------------------------- *)
 
 let flood ~keep () =
-  if is_rival () then skip "0.4.0 tells nothing of its deletions";
+  if is_rival () then skip "0.4.0 does not count its deletions";
   let n = 600_000 in
   let n = if pool_capacity () < 1000 then n / 20 else n in
   Gc.full_major ();

@@ -13,7 +13,7 @@ let oom_program ~mode ~always ~domains n =
   let lasting = ref true in
   let attempt what f ok =
     let rec go tries =
-      if tries > 3 then fail "%s fails for ever" what;
+      if tries > 3 then fail "%s fails forever" what;
       if !lasting then rearm mode;
       let x = f () in
       if not (ok x) then expect_enomem ();

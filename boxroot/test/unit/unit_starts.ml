@@ -115,7 +115,7 @@ let fork () =
       collect ();
       check "in the child" roots;
       let more = use "in the child" in
-      (* TSan takes the mutexes that the runtime makes anew in the child for those of the parent *)
+      (* TSan takes the mutexes that the runtime creates again in the child for those of the parent *)
       if Par.multicore && not (is_tsan ()) then Par.join (Par.spawn (fun () ->
         delete_all (use "in a domain of the child")));
       delete_all more;

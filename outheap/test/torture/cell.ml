@@ -6,7 +6,7 @@ open Foreign
 type cell = {
   name : string;
   check : unit -> unit;            (* raises Wrong *)
-  change : context -> unit;        (* changes a field, or builds the structure anew *)
+  change : context -> unit;        (* changes a field, or builds the structure again *)
   drop : unit -> unit;             (* what has to be done when it is given up *)
 }
 
@@ -22,7 +22,7 @@ let fields ?(drop = nothing) ?(item = item) name items ~get ~set =
       let it = item c in
       items.(i) <- it; set i (value it)) }
 
-(* A structure that does not change: it is built anew. *)
+(* A structure that does not change: it is built again. *)
 let immutable ?(item = item_or_float) c name size (build : Obj.t array -> int -> Obj.t) =
   let make c =
     let items = Array.init size (fun _ -> item c) in

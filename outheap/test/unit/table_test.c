@@ -218,7 +218,7 @@ static void at_once(void)
 }
 #endif
 
-/* Threads reserve; others meet pointers to the very places. Who was told that it is foreign must be right for ever. */
+/* Threads reserve; others meet pointers to the very places. Who was told that it is foreign must be right forever. */
 #if OH_TAINT
 static bool stop;
 #define SEEN 4096

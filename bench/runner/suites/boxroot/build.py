@@ -25,7 +25,7 @@ def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
 
 
 def program(workload, implementation, compiler: Compiler, build: str = USERS) -> Path:
-    """The program, built anew when anything it is made of has changed."""
+    """The program, built again when anything it is made of has changed."""
     directory = compiler.build_dir / workload.source / implementation.name / build
     result = directory / f"{workload.source}.exe"
     include, c_sources, depends = library_files(implementation.library) if implementation.library else (None, [], [])

@@ -42,7 +42,7 @@ class Builder:
         return Program(rival.name, tuple(map(str, command)), folder, {**environment, **rival.environment})
 
     def _linked(self, folder: Path, name: str, rival: Rival, command: list, inputs: bytes, cwd: Path) -> Path:
-        """The program, linked anew when its parts, its runtime or the command have changed."""
+        """The program, linked again when its parts, its runtime or the command have changed."""
         result, stamp = folder / f"{name}{rival.variant or '_stock'}.exe", folder / f"{name}{rival.variant}.stamp"
         command = [*command, "-o", result]
         digest = hashlib.sha256(
