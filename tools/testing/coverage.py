@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+import textwrap
 import tomllib
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -24,6 +26,12 @@ GROUPS = (
      "an answer of the system or the C library that this machine does not give"),
     (r"NULL|== 0\b|!= 0\b|errno", "a value that is never null or zero here, or always is"),
 )  # fmt: skip
+INTRODUCTION = """\
+Measured at commit {commit}: which lines and branches of the C sources the tests reach, in the flavours `coverage`,
+`coverage-tiny` (with the checked build) and `coverage-conservative` (`tools/testing/flavours.py`), with the newest
+OCaml 5 and 4.14.1. Inline functions are counted where the library calls them, and where tests call them by address.
+Not measured is `outheap/overlay`, which is compiled as part of OCaml's runtime; there `every-unit-is-missed`
+(`outheap/test/README.md`) shows that each unit is needed."""
 OTHER = "part of a condition whose other parts decide in all tests"
 
 
@@ -98,17 +106,20 @@ def lines_left(files: list[File], reasons: dict[str, dict[str, str]]) -> tuple[l
     return out, unexplained
 
 
+def commit() -> str:
+    done = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip() or "unknown"
+
+
 def document(files: list[File], reasons: dict[str, dict[str, str]]) -> tuple[str, list[str]]:
     out = [
         "# Coverage",
         "",
         "<!-- Written by `tools/coverage --record`; changes by hand are lost. -->",
         "",
-        "Which lines and branches of the C sources the tests reach, in the flavours `coverage`, `coverage-tiny` (with",
-        "the checked build) and `coverage-conservative` (`tools/testing/flavours.py`), with the newest OCaml 5 and",
-        "4.14.1. Inline functions are counted where the library calls them, and where tests call them by address. Not",
-        "measured is `outheap/overlay`, which is compiled as part of OCaml's runtime; there `every-unit-is-missed`",
-        "(`outheap/test/README.md`) shows that each unit is needed.",
+        textwrap.fill(INTRODUCTION.format(commit=commit()), 120, break_long_words=False, break_on_hyphens=False),
     ]
     unexplained = []
     for folder, title in PRODUCTS.items():
