@@ -5,6 +5,10 @@
 
 mod casing;
 mod conversions;
+mod export;
+mod import;
+mod library;
+mod names;
 mod shape;
 
 use proc_macro::TokenStream;
@@ -56,4 +60,22 @@ pub fn to_ocaml(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FromOCaml, attributes(ocaml))]
 pub fn from_ocaml(input: TokenStream) -> TokenStream {
     shape::expand(input, conversions::from_ocaml)
+}
+
+/// Makes a Rust function one that OCaml calls. See `ocaml_boxroot::export`.
+#[proc_macro_attribute]
+pub fn export(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    export::expand(arguments.into(), item.into()).into()
+}
+
+/// Declares OCaml functions that Rust calls. See `ocaml_boxroot::import`.
+#[proc_macro]
+pub fn import(input: TokenStream) -> TokenStream {
+    import::expand(input.into()).into()
+}
+
+/// Lists what a library exports and imports. See `ocaml_boxroot::library`.
+#[proc_macro]
+pub fn library(input: TokenStream) -> TokenStream {
+    library::expand(input.into()).into()
 }

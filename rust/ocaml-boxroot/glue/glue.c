@@ -30,6 +30,13 @@
 
 #define OCAML5 (OCAML_VERSION >= 50000)
 
+/* Native programs have these; a bytecode program has caml_global_data, which holds the same in an order of its own. */
+typedef struct { value pad; } constant;
+extern constant caml_exn_Out_of_memory __attribute__((weak)), caml_exn_Failure __attribute__((weak)),
+  caml_exn_Invalid_argument __attribute__((weak)), caml_exn_Stack_overflow __attribute__((weak));
+extern value caml_global_data __attribute__((weak));
+static inline bool native(void) { return &caml_exn_Out_of_memory != NULL; }
+
 /* --- the lock ----------------------------------------------------------------------------------------------------- */
 
 /* Absent in programs without systhreads. */
@@ -73,8 +80,8 @@ static void look_for_threads(void)
 
 #if !OCAML5
 #include <caml/roots.h>
-/* OCaml 4's systhreads scan the local roots of a thread that waits only if OCaml code is active on it. So those of
-   other threads are scanned by us: a thread is in this list while it does not hold the lock. The list belongs to who
+/* OCaml 4's systhreads scan the local roots of a thread that waits only if native OCaml code is active on it. So those
+   of other threads are scanned by us: a thread is in this list while it does not hold the lock. The list belongs to who
    holds the lock. */
 typedef struct parked {
   struct parked *next, **before; /* NULL: not in the list */
@@ -96,7 +103,7 @@ static void scan_parked(scanning_action action)
 static void park(void)
 {
   static bool hooked;
-  if (Caml_state->local_roots == NULL || Caml_state->bottom_of_stack != NULL) return;
+  if (!native() || Caml_state->local_roots == NULL || Caml_state->bottom_of_stack != NULL) return;
   if (!hooked) {
     hooked = true;
     earlier_scan = caml_scan_roots_hook;
@@ -450,22 +457,34 @@ value obx_bigarray_part(value of, intnat count, intnat const *dims, void *data)
 
 value obx_atom(unsigned tag) { return Atom(tag); }
 
-/* The constructor of Invalid_argument. */
-extern struct { value pad; } caml_exn_Invalid_argument;
-value obx_invalid_argument(void) { return (value)&caml_exn_Invalid_argument; }
-
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-#if OCAML5 && defined(NATIVE_CODE)
-/* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. */
+/* One of the runtime's own exceptions, or the constructor of one. */
+value obx_builtin(int which)
+{
+  if (!native()) return Field(caml_global_data, which);
+  switch (which) {
+  case FAILURE_EXN: return (value)&caml_exn_Failure;
+  case INVALID_EXN: return (value)&caml_exn_Invalid_argument;
+  case STACK_OVERFLOW_EXN: return (value)&caml_exn_Stack_overflow;
+  default: return (value)&caml_exn_Out_of_memory;
+  }
+}
+
+/* Jumps to OCaml's handler. The only function here that raises: for a function that OCaml has called, as its last act,
+   with nothing to drop in its frame. */
+_Noreturn void obx_raise(value exn) { caml_raise(exn); }
+
+#if OCAML5
+/* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. (The bytecode
+   interpreter keeps the room that a call takes.) */
 static inline bool no_room(void)
 {
   struct stack_info *stack = Caml_state->current_stack;
   uintnat needed = Stack_threshold_words + 8;
-  return (uintnat)((value *)stack->sp - Stack_base(stack)) < needed && !caml_try_realloc_stack(needed);
+  return (uintnat)((value *)stack->sp - Stack_base(stack)) < needed && native() && !caml_try_realloc_stack(needed);
 }
-extern struct { value pad; } caml_exn_Stack_overflow;
-#define STACK_OVERFLOW Make_exception_result((value)&caml_exn_Stack_overflow)
+#define STACK_OVERFLOW Make_exception_result(obx_builtin(STACK_OVERFLOW_EXN))
 #else
 #define no_room() false
 #define STACK_OVERFLOW Val_unit

@@ -10,12 +10,15 @@ struct Node {
 }
 
 // STACK: the nodes reachable from here are boxes that belong to the stack; nobody else has pointers to them. Whoever
-// takes the whole list owns it.
-static STACK: AtomicPtr<Node> = AtomicPtr::new(null_mut());
+// takes the whole list owns it. It ends with null, or with FIRST the first time.
+static STACK: AtomicPtr<Node> = AtomicPtr::new(FIRST);
 
-/// Runs `f` with the capability later: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or call from
-/// OCaml, on any thread. For destructors, which never have the capability. It takes no lock, and so may be called
-/// anywhere, also inside the collector.
+/// The end of the list before it was taken for the first time: so what is to be done once costs no test of its own.
+const FIRST: *mut Node = core::ptr::without_provenance_mut(1);
+
+/// Runs `f` with the capability later, on any thread: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or
+/// call from OCaml of a function that takes `&mut Runtime`. For destructors, which never have the capability. It takes
+/// no lock, and so may be called anywhere, also inside the collector.
 pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
     push(Box::into_raw(Box::new(Node { job: Box::new(f), next: null_mut() })));
 }
@@ -43,7 +46,7 @@ impl Drop for Taken {
 }
 impl Taken {
     fn next(&mut self) -> Option<Box<Node>> {
-        if self.0.is_null() {
+        if self.0.is_null() || self.0 == FIRST {
             return None;
         }
         // SAFETY: STACK: the list is ours.
@@ -53,9 +56,15 @@ impl Taken {
     }
 }
 
+/// Whether [`run`] has something to do.
+#[inline]
+pub(crate) fn is_waiting() -> bool {
+    !STACK.load(Relaxed).is_null()
+}
+
 #[inline]
 pub(crate) fn run(rt: &mut Runtime) {
-    if !STACK.load(Relaxed).is_null() {
+    if is_waiting() {
         run_all(rt)
     }
 }
@@ -64,11 +73,14 @@ pub(crate) fn run(rt: &mut Runtime) {
 fn run_all(rt: &mut Runtime) {
     let mut node = STACK.swap(null_mut(), Acquire);
     let mut taken = Taken(null_mut());
-    while !node.is_null() {
+    while !node.is_null() && node != FIRST {
         // SAFETY: STACK: the list is ours.
         let next = core::mem::replace(unsafe { &mut (*node).next }, taken.0);
         taken.0 = node;
         node = next;
+    }
+    if node == FIRST {
+        crate::export::hook();
     }
     while let Some(node) = taken.next() {
         (node.job)(rt);

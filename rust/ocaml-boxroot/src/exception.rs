@@ -38,7 +38,7 @@ impl Exception {
         let exn = rt.try_build::<Exn, AllocError>(string_words(text.len()) + 3, |n| {
             let text = n.try_string(text)?;
             // SAFETY: an exception with one argument is a block of its constructor, which is static, and that.
-            n.filled(0, [unsafe { glue::obx_invalid_argument() }, text.raw()])
+            n.filled(0, [unsafe { glue::obx_builtin(glue::INVALID_ARGUMENT) }, text.raw()])
         });
         match exn {
             Ok(exn) => Exception { root: exn.try_root().ok() },

@@ -33,20 +33,9 @@ impl Runtime {
         &'a mut self,
         f: impl for<'f> FnOnce(&'a mut Runtime, [Slot<'f>; N]) -> R,
     ) -> R {
-        let mut frame = Frame {
-            block: RootsBlock { next: null_mut(), tables: 1, items: N as isize, table: [null_mut(); 5] },
-            list: null_mut(),
-            // SAFETY: immediates.
-            cells: [const { unsafe { ValueCell::new(1) } }; N],
-        };
-        // SAFETY: LOCK. LINKED from here on: the frame is not moved any more.
-        unsafe {
-            frame.list = glue::obx_local_roots();
-            frame.block.table[0] = (&raw mut frame.cells).cast();
-            frame.block.next = *frame.list;
-            *frame.list = &raw mut frame.block;
-        }
-        let unlink = Unlink(&raw mut frame);
+        // SAFETY: immediates.
+        let mut frame = Frame::new([const { unsafe { ValueCell::new(1) } }; N]);
+        let unlink = frame.link(self);
         let mut i = 0;
         let slots = [(); N].map(|()| {
             i += 1;
@@ -55,6 +44,42 @@ impl Runtime {
             Slot::new(unsafe { &*(&raw const (*unlink.0).cells).cast::<ValueCell<Any>>().add(i - 1) })
         });
         f(self, slots)
+    }
+
+    /// Runs `f` with these words, valid values, in places that are local roots.
+    #[inline]
+    pub(crate) fn with_places<const N: usize, R>(
+        &mut self,
+        words: [isize; N],
+        f: impl FnOnce(&mut Runtime, &[ValueCell<Any>; N]) -> R,
+    ) -> R {
+        // SAFETY: by the caller, now; LINKED afterwards.
+        let mut frame = Frame::new(words.map(|word| unsafe { ValueCell::new(word) }));
+        let unlink = frame.link(self);
+        // SAFETY: the cells last until after `f`, and all access is by pointers from one raw pointer.
+        f(self, unsafe { &(*unlink.0).cells })
+    }
+}
+
+impl<const N: usize> Frame<N> {
+    #[inline(always)]
+    fn new(cells: [ValueCell<Any>; N]) -> Self {
+        let block = RootsBlock { next: null_mut(), tables: 1, items: N as isize, table: [null_mut(); 5] };
+        Frame { block, list: null_mut(), cells }
+    }
+
+    /// From here on the frame is not moved, until what is returned is dropped.
+    #[inline(always)]
+    fn link(&mut self, _rt: &mut Runtime) -> Unlink<N> {
+        let frame = &raw mut *self;
+        // SAFETY: LOCK. LINKED from here on.
+        unsafe {
+            (*frame).list = glue::obx_local_roots();
+            (*frame).block.table[0] = (&raw mut (*frame).cells).cast();
+            (*frame).block.next = *(*frame).list;
+            *(*frame).list = &raw mut (*frame).block;
+        }
+        Unlink(frame)
     }
 }
 

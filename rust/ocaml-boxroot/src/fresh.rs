@@ -105,6 +105,10 @@ impl<'a, T> Fresh<'a, T> {
     }
 }
 
+impl<T> crate::Typed for Fresh<'_, T> {
+    type Type = T;
+}
+
 impl<T> Deref for Fresh<'_, T> {
     type Target = ValueCell<T>;
     #[inline]

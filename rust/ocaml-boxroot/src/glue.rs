@@ -25,6 +25,11 @@ pub struct RootsBlock {
 #[cfg(feature = "std")]
 pub const HELD: c_int = 1;
 
+/// As in `caml/fail.h`, for `obx_builtin`.
+pub const OUT_OF_MEMORY: c_int = 0;
+pub const FAILURE: c_int = 2;
+pub const INVALID_ARGUMENT: c_int = 3;
+
 /// Words in a piece of a reservation.
 pub const PIECE: usize = 257;
 
@@ -55,7 +60,6 @@ extern "C" {
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
-    pub fn obx_invalid_argument() -> isize;
     pub static caml_int32_ops: c_void;
     pub static caml_int64_ops: c_void;
     pub static caml_nativeint_ops: c_void;
@@ -67,6 +71,8 @@ extern "C" {
     fn obx_call3(closure: isize, a: isize, b: isize, c: isize) -> isize;
     fn obx_call_more(closure: isize, count: usize, arguments: *mut isize) -> isize;
     pub fn obx_named(name: *const c_char) -> isize;
+    pub fn obx_builtin(which: c_int) -> isize;
+    pub fn obx_raise(exn: isize) -> !;
     pub fn obx_local_roots() -> *mut *mut RootsBlock;
 
     pub fn obx_modify(field: *mut isize, v: isize);

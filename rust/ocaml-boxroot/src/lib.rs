@@ -73,6 +73,13 @@
 //! assert_eq!(definitions.text(), "type entry = {\n  word : string;\n  mutable count : int;\n}\n\n");
 //! ```
 //!
+//! # Rust called from OCaml, and OCaml from Rust
+//!
+//! [`export`](macro@export) makes a Rust function one that OCaml calls, [`import!`] makes an OCaml function one that
+//! Rust calls, and [`library!`] lists them. From the list the OCaml text is written: types, `external`s, and the
+//! registration of what Rust imports. Both compilers check the types, and a text that does not belong to the library is
+//! refused when the program starts.
+//!
 //! In this crate's documents, "the domain lock" is the lock a thread holds while it runs OCaml code or foreign code
 //! called from it, outside blocking sections ("runtime lock" in OCaml 4.14).
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -103,6 +110,8 @@ mod domain;
 mod downcast;
 mod entry;
 mod exception;
+#[doc(hidden)]
+pub mod export;
 mod frame;
 mod fresh;
 mod fun;
@@ -173,6 +182,93 @@ pub use nursery::{block_words, string_words, Nursery};
 pub use ocaml_abstract::OCamlAbstract;
 #[doc(hidden)]
 pub use ocaml_abstract::TypeText;
+/// Makes a Rust function one that OCaml calls.
+///
+/// The first parameter says what kind it is:
+///
+/// | first parameter | arguments | what it may do |
+/// |---|---|---|
+/// | none | [`Value`], Rust types | no access: work on what it is given |
+/// | `&Runtime` | also [`ValueRef`], [`Root`], `&T` of [`Boxed<T>`](Boxed) | read |
+/// | `&mut Runtime` | [`ValueRef`], [`Root`], `&T`, Rust types that own their data, `&str`, `&[T]` (copied) | all |
+///
+/// With `&mut Runtime` a [`Value`] is refused, since a collection would invalidate it. The places of [`ValueRef`]s are
+/// local roots during the call. Rust types are those with [`FromOCaml`]. An argument that cannot be converted raises
+/// `Invalid_argument`, which says which it is. Results are [`Fresh`], [`Value`], [`ValueRef`], [`Root`], options of
+/// these, types with [`ToOCaml`], and `Result`s.
+///
+/// *Errors.* `Err` raises: an [`Exception`] is raised again, the same value; any other error that converts to `Box<dyn
+/// Error + Send + Sync>` is `Rust_error`. *Panics* raise `Rust_panic`, with message, file, line, and a backtrace if
+/// `RUST_BACKTRACE` asks for it; Rust's panic hook runs as usual, so they are also printed on standard error. Both
+/// exceptions are in the OCaml module `Ocaml_boxroot`; a program without it gets `Failure`. All that the function owns
+/// is dropped before the jump to OCaml's handler. With `panic = "abort"` a panic ends the process; errors raise.
+///
+/// *Numbers.* `f64` is passed unboxed, integers untagged, where these types are written by their own names.
+/// *Generic parameters* are type variables of OCaml; the function is compiled for [`Any`].
+///
+/// In front of an `impl` block without trait, all its functions are exported; `&self` is a [`Boxed`] value.
+///
+/// Options: `name = "…"`, in OCaml; `symbol = "…"`, in C (else the crate's name, the type's in an `impl`, and the
+/// function's); `noalloc`, for a function that neither allocates nor raises: arguments and result are numbers that need
+/// no test, `bool` or [`Value`], and a panic ends the process with a message; `crate = path`, where this crate has
+/// another name. In an `impl`, `#[export(…)]` in front of a function gives its options.
+///
+/// ```
+/// # #![forbid(unsafe_code)]
+/// use ocaml_boxroot::*;
+///
+/// /// How many words.
+/// #[export]
+/// fn words(text: &str) -> usize {
+///     text.split_whitespace().count()
+/// }
+///
+/// #[export]
+/// fn apply<'a, A, B>(
+///     rt: &'a mut Runtime,
+///     f: ValueRef<'_, Fun<(A,), B>>,
+///     x: ValueRef<'_, A>,
+/// ) -> Result<Fresh<'a, B>, Exception> {
+///     f.call(rt, (x,))
+/// }
+///
+/// library! { name = "text", exports = [words, apply] }
+/// ```
+pub use ocaml_boxroot_derive::export;
+/// Declares OCaml functions that Rust calls.
+///
+/// Each `mod NAME = "Module";` begins a Rust module, with the functions of that OCaml module; `#[name = "…"]` gives a
+/// function's name in OCaml where it is another one. Arguments are what can be passed in a call, the result is
+/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`Fresh`]. The functions get the runtime as
+/// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
+/// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
+/// a function that was not registered is an exception, `Failure`. `crate = path;` in front says where this crate is.
+///
+/// ```
+/// # #![forbid(unsafe_code)]
+/// # use ocaml_boxroot::*;
+/// import! {
+///     /// OCaml's own.
+///     mod string = "String";
+///     pub fn uppercase_ascii(s: &str) -> Result<String, Exception>;
+///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<Fresh<'_, Str>, Exception>;
+/// }
+/// fn shout(rt: &mut Runtime, s: &str) -> Result<String, Exception> {
+///     string::uppercase_ascii(rt, s)
+/// }
+/// library! { name = "shouting", imports = [string] }
+/// ```
+pub use ocaml_boxroot_derive::import;
+/// Lists what a library exports and imports: `name = "…"`, that of the OCaml module, without which two libraries in one
+/// program would not be told apart; `exports = […]`, the paths of functions with [`export`](macro@export);
+/// `imports = […]`, the paths of modules that [`import!`] makes. Documentation comments in front are the module's.
+///
+/// It adds three C functions to the library. `NAME_ocaml_text`, of type `string -> string` in OCaml, is the text of
+/// `NAME.ml` for `"ml"`, of `NAME.mli` for `"mli"`, and for `"imports"` of `NAME_imports.ml`, which registers what Rust
+/// imports. So a program that contains the library can write its OCaml side. `NAME_ocaml_check` and
+/// `NAME_ocaml_register` are called by these files when the program starts: if they were not written from this library,
+/// as it is, they raise `Failure`, which says what differs.
+pub use ocaml_boxroot_derive::library;
 pub use ocaml_boxroot_derive::{FromOCaml, OCamlType, ToOCaml};
 pub use racy::Racy;
 pub use root::Root;

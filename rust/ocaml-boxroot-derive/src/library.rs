@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//! `library!`: the list of what a library exports and imports, and the C functions that its OCaml text calls.
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, ToTokens};
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
+use syn::{bracketed, Attribute, Error, Ident, LitStr, Path, Result, Token};
+
+struct Library {
+    attributes: Vec<Attribute>,
+    name: LitStr,
+    exports: Vec<Path>,
+    imports: Vec<Path>,
+    krate: Option<Path>,
+}
+
+impl Parse for Library {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let attributes = input.call(Attribute::parse_outer)?;
+        let (mut name, mut krate) = (None::<LitStr>, None);
+        let (mut exports, mut imports) = (Vec::new(), Vec::new());
+        while !input.is_empty() {
+            if input.peek(Token![crate]) {
+                input.parse::<Token![crate]>()?;
+                input.parse::<Token![=]>()?;
+                krate = Some(input.call(Path::parse_mod_style)?);
+            } else {
+                let key: Ident = input.parse()?;
+                input.parse::<Token![=]>()?;
+                match &*key.to_string() {
+                    "name" => name = Some(input.parse()?),
+                    "exports" => exports = paths(input)?,
+                    "imports" => imports = paths(input)?,
+                    _ => return Err(Error::new(key.span(), "this is `name`, `exports`, `imports` or `crate`")),
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        let name = name.ok_or_else(|| input.error("`name = \"…\"` is missing: the name of the OCaml module"))?;
+        let text = name.value();
+        let first = text.chars().next().is_some_and(|c| c.is_ascii_lowercase());
+        if !first || !text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
+            return Err(Error::new(name.span(), "the name of a file `NAME.ml`: small letters, digits and underscores"));
+        }
+        Ok(Library { attributes, name, exports, imports, krate })
+    }
+}
+
+fn paths(input: ParseStream) -> Result<Vec<Path>> {
+    let list;
+    bracketed!(list in input);
+    Ok(Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?.into_iter().collect())
+}
+
+pub fn expand(input: TokenStream) -> TokenStream {
+    let library = match syn::parse2::<Library>(input) {
+        Ok(library) => library,
+        Err(error) => return error.to_compile_error(),
+    };
+    let krate = library.krate.map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
+    let api = quote!(#krate::export);
+    let name = library.name.value();
+    let doc = crate::export::documentation(&library.attributes);
+    let exports = library.exports.into_iter().map(|mut path| {
+        if let Some(last) = path.segments.last_mut() {
+            last.ident =
+                format_ident!("__ocaml_export_{}", crate::export::ident_text(&last.ident), span = last.ident.span());
+        }
+        path
+    });
+    let imports = library.imports;
+    let [text, check, register] = ["text", "check", "register"].map(|function| format!("{name}_ocaml_{function}"));
+    let function = |ident: &str, symbol: &str, call: TokenStream| {
+        let ident = format_ident!("{ident}");
+        quote! {
+            #[export_name = #symbol]
+            unsafe extern "C" fn #ident(word: isize) -> isize {
+                let words = unsafe { #api::Words::new([word]) };
+                match unsafe { #api::run(move |lock| #call) } {
+                    ::core::result::Result::Ok(result) => result,
+                    ::core::result::Result::Err(raised) => unsafe { raised.raise() },
+                }
+            }
+        }
+    };
+    let text = function("text", &text, quote!(#api::text(lock, &LIBRARY, words)));
+    let check = function("check", &check, quote!(#api::check(lock, &LIBRARY, words, false)));
+    let register = function("register", &register, quote!(#api::check(lock, &LIBRARY, words, true)));
+    quote! {
+        const _: () = {
+            static LIBRARY: #api::Library = #api::Library {
+                name: #name,
+                doc: #doc,
+                exports: &[#(#exports),*],
+                imports: &[#(#imports::__OCAML_IMPORTS),*],
+            };
+            #text
+            #check
+            #register
+        };
+    }
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+//! What the code written by `#[export]` and `library!` calls. Not an interface for anything else.
+//!
+//! A wrapper is a C function whose frame has nothing to drop. It calls [`run`], which catches panics; all that needs
+//! dropping is dropped inside. What comes out is the result, or an exception that the wrapper raises as its last act.
+mod arg;
+mod import;
+mod library;
+mod noalloc;
+mod panic;
+mod plain;
+mod raise;
+mod result;
+mod signature;
+
+pub use alloc::string::String;
+pub use alloc::vec::Vec;
+pub use arg::{payload_arg, pure_arg, read_arg, write_arg, ReadArg, WriteArg};
+pub use import::{describe_type, import_type, imported, Import, ImportCell};
+pub use library::{check, text, Library};
+pub use noalloc::{noalloc, read_total, total_plain, total_value, Total, TotalResult};
+pub use plain::{plain_arg, plain_result, Plain, PlainResult};
+pub use raise::{Raise, RaiseError, Raised};
+pub use result::{finish, finish_pure, Convert, Pending, Returned, Split};
+pub use signature::{describe_payload, describe_plain, describe_plain_result, describe_read, describe_write};
+pub use signature::{DescribeResult, Export, ResultType, Signature, SplitType};
+
+#[allow(unused_imports)]
+pub(crate) use panic::hook;
+
+use crate::{defer, entry, Any, Runtime, ValueCell};
+use core::marker::PhantomData;
+
+/// A place that holds an argument.
+pub type Place = ValueCell<Any>;
+
+/// The proof that OCaml has just called a function of this thread, and that no `Runtime` is usable on it.
+#[derive(Debug)]
+pub struct Lock {
+    _local: PhantomData<*mut ()>,
+}
+
+/// Arguments as OCaml passed them.
+// WORDS: they are valid values, of the types that the OCaml text gives to the arguments, until the next thing that may
+// run the collector.
+#[derive(Debug)]
+pub struct Words<const N: usize>([isize; N]);
+
+/// One of them.
+#[derive(Debug)]
+pub struct Word(isize);
+
+impl<const N: usize> Words<N> {
+    /// Each by itself.
+    #[inline(always)]
+    pub fn each(self) -> [Word; N] {
+        self.0.map(Word)
+    }
+
+    /// # Safety
+    /// WORDS.
+    #[inline(always)]
+    pub unsafe fn new(words: [isize; N]) -> Self {
+        Words(words)
+    }
+
+    /// # Safety
+    /// As for [`new`](Words::new), of an array that the bytecode interpreter passes.
+    #[inline(always)]
+    pub unsafe fn of_bytecode(arguments: *const isize) -> [isize; N] {
+        // SAFETY: by the caller: so many words.
+        unsafe { arguments.cast::<[isize; N]>().read() }
+    }
+}
+
+/// Runs the body of an exported function. Panics and errors become an exception, for the wrapper to raise.
+///
+/// # Safety
+/// OCaml has just called the function that calls this one. That function raises what is in `Err` at once, when it has
+/// nothing left to drop.
+#[inline(always)]
+pub unsafe fn run<R>(f: impl FnOnce(&mut Lock) -> Result<R, Raise>) -> Result<R, Raised> {
+    let mut lock = Lock { _local: PhantomData };
+    match panic::catch(|| f(&mut lock)) {
+        Ok(Ok(result)) => Ok(result),
+        Ok(Err(raise)) => Err(raise.encode(&mut lock)),
+        Err(panic) => Err(panic.encode(&mut lock)),
+    }
+}
+
+/// The body of a function with read access.
+#[inline(always)]
+pub fn read<const N: usize, R>(
+    lock: &mut Lock,
+    words: Words<N>,
+    f: impl FnOnce(&mut Runtime, &[Place; N]) -> Result<R, Raise>,
+) -> Result<R, Raise> {
+    let _ = lock;
+    // SAFETY: WORDS: nothing is collected before `f` uses `rt` for writing, which is when it finishes its result.
+    let places = words.0.map(|word| unsafe { Place::new(word) });
+    // SAFETY: LOCK by the token.
+    unsafe { entry::with_lock_held(|rt| f(rt, &places)) }.unwrap_or_else(|| Err(Raise::memory()))
+}
+
+/// The body of a function with write access. With `slots`, the places are local roots.
+#[inline(always)]
+pub fn write<const N: usize, R>(
+    lock: &mut Lock,
+    words: Words<N>,
+    slots: bool,
+    f: impl FnOnce(&mut Runtime, &[Place; N]) -> Result<R, Raise>,
+) -> Result<R, Raise> {
+    let _ = lock;
+    let enter = |rt: &mut Runtime| {
+        let words = if defer::is_waiting() { run_deferred(rt, words.0) } else { words.0 };
+        if slots {
+            rt.with_places(words, f)
+        } else {
+            // SAFETY: WORDS: arguments that need no slot are read before anything is collected.
+            let places = words.map(|word| unsafe { Place::new(word) });
+            f(rt, &places)
+        }
+    };
+    // SAFETY: LOCK by the token.
+    unsafe { entry::with_lock_held(enter) }.unwrap_or_else(|| Err(Raise::memory()))
+}
+
+/// Runs the deferred closures; the arguments as they are afterwards.
+#[cold]
+#[inline(never)]
+fn run_deferred<const N: usize>(rt: &mut Runtime, words: [isize; N]) -> [isize; N] {
+    rt.with_places(words, |rt, places| {
+        defer::run(rt);
+        places.each_ref().map(|place| place.get(rt).raw())
+    })
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+//! Panics in exported functions become exceptions.
+use super::{raise, Lock, Raised};
+#[cfg(feature = "std")]
+use alloc::boxed::Box;
+use alloc::string::String;
+
+/// What is known of a panic.
+#[derive(Debug, Default)]
+pub struct Panic {
+    pub message: String,
+    pub file: String,
+    pub line: u32,
+    pub backtrace: String,
+}
+
+impl Panic {
+    #[cold]
+    #[inline(never)]
+    pub fn encode(self, lock: &mut Lock) -> Raised {
+        raise::panicked(lock, &self)
+    }
+}
+
+#[cfg(feature = "std")]
+mod with_std {
+    use super::*;
+    use std::any::Any;
+    use std::backtrace::{Backtrace, BacktraceStatus};
+    use std::cell::RefCell;
+    use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe, PanicHookInfo};
+    use std::sync::Once;
+
+    std::thread_local! {
+        /// The last panic of this thread that was not taken yet.
+        static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
+    }
+
+    /// Runs `f`; a panic stops here.
+    #[inline(always)]
+    pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
+        // What `f` leaves half done is seen by those who share it, as after any panic that is caught.
+        catch_unwind(AssertUnwindSafe(f)).map_err(describe)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn describe(payload: Box<dyn Any + Send>) -> Panic {
+        let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).to_owned(),
+            (_, Some(text)) => text.clone(),
+            _ => "Box<dyn Any>".to_owned(),
+        };
+        let last = LAST.try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()));
+        // A payload may panic in turn when it is dropped; then that payload stays.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            core::mem::forget(again);
+        }
+        match last.ok().flatten() {
+            // One that was caught elsewhere, or that did not pass the hook, has other words.
+            Some(panic) if panic.message == message => panic,
+            _ => Panic { message, ..Panic::default() },
+        }
+    }
+
+    fn note(info: &PanicHookInfo<'_>) {
+        let text = info.payload().downcast_ref::<&str>().copied();
+        let message = text.or_else(|| info.payload().downcast_ref::<String>().map(String::as_str));
+        let backtrace = Backtrace::capture();
+        let panic = Panic {
+            message: message.unwrap_or("Box<dyn Any>").to_owned(),
+            file: info.location().map(|place| place.file().to_owned()).unwrap_or_default(),
+            line: info.location().map_or(0, |place| place.line()),
+            backtrace: match backtrace.status() {
+                BacktraceStatus::Captured => backtrace.to_string(),
+                _ => String::new(),
+            },
+        };
+        let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = Some(panic)));
+    }
+
+    /// Notes the place of each panic from now on; the hook that was there runs afterwards.
+    pub fn hook() {
+        static HOOKED: Once = Once::new();
+        HOOKED.call_once(|| {
+            if std::thread::panicking() {
+                return;
+            }
+            let earlier = take_hook();
+            set_hook(Box::new(move |info| {
+                note(info);
+                earlier(info);
+            }));
+        });
+    }
+}
+#[cfg(feature = "std")]
+pub use with_std::{catch, hook};
+
+/// Without the standard library a panic ends the process, as the crate's user decides in the panic handler.
+#[cfg(not(feature = "std"))]
+#[inline(always)]
+pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
+    Ok(f())
+}
+#[cfg(not(feature = "std"))]
+pub fn hook() {}
