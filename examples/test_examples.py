@@ -26,7 +26,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def place(compiler: Compiler, request: pytest.FixtureRequest) -> Path:
     """A folder with copies of an example's files."""
-    name = request.node.originalname.removeprefix("test_")
+    name = request.node.originalname.removeprefix("test_").replace("_", "-")
     folder = BUILD / compiler.name / f"example-{name}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HOME / name, folder, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
@@ -59,8 +59,8 @@ def test_cpp(compiler: Compiler, place: Path) -> None:
     passes(place, "cache")
 
 
-@pytest.mark.skipif(bool(crate.missing()), reason=crate.missing() or "-")
-def test_rust(compiler: Compiler, place: Path) -> None:
+def cargo(compiler: Compiler, place: Path) -> Path:
+    """Where the archives of the example's crate are."""
     manifest = place / "Cargo.toml"
     manifest.write_text(re.sub(r"\.\./\.\./rust", f"{ROOT}/rust", manifest.read_text()))
     shop = Shop(compiler)
@@ -68,18 +68,28 @@ def test_rust(compiler: Compiler, place: Path) -> None:
     built = shop.try_run([CARGO, "build", "--release"], place, target)
     if not built.passed:
         shop.run([CARGO, "--offline", "build", "--release"], place, target)
-    ocaml(
-        compiler,
-        place,
-        "queue.ml",
-        target / "release/libqueue.a",
-        "-cclib",
-        "-lpthread",
-        "-cclib",
-        "-ldl",
-        "-cclib",
-        "-lm",
-        "-o",
-        "queue",
-    )
+    return target / "release"
+
+
+NEEDS_RUST = pytest.mark.skipif(bool(crate.missing()), reason=crate.missing() or "-")
+RUST_NEEDS = ("-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm")
+
+
+@NEEDS_RUST
+def test_rust(compiler: Compiler, place: Path) -> None:
+    ocaml(compiler, place, "queue.ml", cargo(compiler, place) / "libqueue.a", *RUST_NEEDS, "-o", "queue")
     passes(place, "queue")
+
+
+@NEEDS_RUST
+def test_rust_async(compiler: Compiler, place: Path) -> None:
+    library = cargo(compiler, place) / "libtasks.a"
+    for file in (ROOT / "rust/ocaml-boxroot/ocaml").glob("ocaml_boxroot.ml*"):
+        shutil.copy(file, place)
+    libraries = [*compiler.libraries, "unix.cmxa", "threads.cmxa"]
+    ocaml(compiler, place, *libraries, "generate.ml", library, *RUST_NEEDS, "-o", "generate")
+    for kind in ("ml", "mli"):
+        steps.command(["sh", "-c", f"./generate {kind} >tasks.{kind}"], place)
+    files = ("tasks.mli", "tasks.ml", "ocaml_boxroot.mli", "ocaml_boxroot.ml", "promise.ml", "main.ml")
+    ocaml(compiler, place, *libraries, *files, library, *RUST_NEEDS, "-o", "main")
+    passes(place, "main")

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//! Asynchronous tasks in Rust that complete promises of OCaml. `Root`s live across `.await`, on whichever thread a task
+//! goes on; the runtime does not: `attach` gets it where it is needed, for as long as it is needed.
+#![forbid(unsafe_code)]
+
+mod executor;
+
+use executor::{sleep, spawn};
+use ocaml_boxroot::*;
+use std::time::Duration;
+
+/// Completes a promise of OCaml.
+type Resolve<T> = Root<Fun<(T,), Unit>>;
+
+/// Calls OCaml on a thread of the executor. An exception in the callback is printed, and does not end the task.
+fn complete<T>(resolve: &Resolve<T>, value: &Root<T>) {
+    let outcome = attach(|rt| resolve.call(rt, (value,)).map(drop));
+    match outcome {
+        Ok(Ok(())) => (),
+        Ok(Err(exception)) => eprintln!("a callback raised {exception}"),
+        Err(error) => eprintln!("OCaml is not there any more: {error}"),
+    }
+}
+
+/// The word in capitals, some time later.
+async fn capitals(word: Root<Str>, time: Duration) -> Option<Root<Str>> {
+    sleep(time).await;
+    attach(|rt| {
+        let capitals = String::from_utf8_lossy(word.get(rt).as_bytes()).to_uppercase();
+        rt.string(capitals).root()
+    })
+    .ok()
+}
+
+/// Calls `resolve` with the word in capitals, after so many milliseconds.
+#[export]
+fn shout(rt: &mut Runtime, word: Root<Str>, time: u32, resolve: Root<Fun<(Str,), Unit>>) {
+    let _ = rt;
+    spawn(async move {
+        if let Some(word) = capitals(word, Duration::from_millis(time.into())).await {
+            complete(&resolve, &word);
+        }
+    });
+}
+
+/// Calls `resolve` with the last of the values, one by one, with a pause before each: any OCaml values, for any type of
+/// them.
+#[export]
+fn relay<A: 'static>(rt: &mut Runtime, values: ValueRef<'_, List<A>>, resolve: Root<Fun<(A,), Unit>>) {
+    let values: Vec<Root<A>> = values.get(rt).iter().map(|v| v.root(rt)).collect();
+    spawn(async move {
+        for value in values {
+            sleep(Duration::from_millis(1)).await;
+            complete(&resolve, &value);
+        }
+    });
+}
+
+library! {
+    /// Asynchronous tasks.
+    name = "tasks",
+    exports = [shout, relay],
+}
