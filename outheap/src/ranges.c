@@ -31,9 +31,15 @@ static uintptr_t version;
 /* --- readers -------------------------------------------------------------------------------------------------------
    */
 
-static unsigned lookup(struct array *a, uintptr_t address)
+/* The range that this thread found last, as of a version: the data of one compilation unit are often asked about in a
+   row. A range that is extended later keeps the version. */
+struct found { uintptr_t version, begin, end, what; };
+static _Thread_local struct found last __attribute__((tls_model("initial-exec")));
+
+static struct found lookup(struct array *a, uintptr_t version, uintptr_t address)
 {
-  if (a == NULL) return 0;
+  struct found none = { version, 0, 0, 0 };
+  if (a == NULL) return none;
   /* ranges before `low` begin at the address or below, those from `high` on above it */
   size_t low = 0, high = oh_load_acquire(&a->count);
   while (low < high) {
@@ -41,17 +47,21 @@ static unsigned lookup(struct array *a, uintptr_t address)
     if (oh_load_acquire(&a->r[middle].begin) <= address) low = middle + 1;
     else high = middle;
   }
-  return low != 0 && address < oh_load_acquire(&a->r[low - 1].end)
-           ? (unsigned)oh_load_acquire(&a->r[low - 1].what) & ~JOINABLE
-           : 0;
+  if (low == 0) return none;
+  struct range *r = &a->r[low - 1];
+  struct found f = { version, oh_load_acquire(&r->begin), oh_load_acquire(&r->end), oh_load_acquire(&r->what) };
+  return address < f.end ? f : none;
 }
 
 unsigned oh_ranges_at(uintptr_t address)
 {
   for (;;) {
     uintptr_t v = oh_load_acquire(&version);
-    unsigned what = lookup(oh_load_acquire(&arrays[v & 1]), address);
-    if (oh_load_acquire(&version) == v) return what;
+    if (last.version == v && address - last.begin < last.end - last.begin) return (unsigned)last.what & ~JOINABLE;
+    struct found f = lookup(oh_load_acquire(&arrays[v & 1]), v, address);
+    if (oh_load_acquire(&version) != v) continue;
+    if (f.what != 0) last = f;
+    return (unsigned)f.what & ~JOINABLE;
   }
 }
 
