@@ -126,6 +126,22 @@ mod without_words {
     }
 }
 
+/// Whether the record is that of the domain whose lock this thread holds. `false` where that takes a call to find out.
+///
+/// # Safety
+/// `boxroot_domain_here` returned the record.
+#[inline(always)]
+pub unsafe fn is_here(d: crate::BoxrootDomain) -> bool {
+    #[cfg(boxroot_thread_words = "ocaml5")]
+    // SAFETY: records are static; the word is atomic.
+    return unsafe { without_words::load(core::ptr::addr_of!((*d.head.as_ptr()).state).cast()) == thread::lock() };
+    #[cfg(not(boxroot_thread_words = "ocaml5"))]
+    {
+        let _ = d;
+        false
+    }
+}
+
 #[cfg(boxroot_thread_words)]
 mod with_words {
     use super::thread;

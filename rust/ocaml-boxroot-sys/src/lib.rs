@@ -107,6 +107,18 @@ pub unsafe extern "C" fn boxroot_modify(br: *mut BoxRoot, v: Value) -> bool {
     inline::modify(br, v)
 }
 
+/// Whether `d` is known to be the record of the domain whose lock this thread holds, at the cost of two loads. `false`
+/// also where it takes a call to find out: with OCaml 4, and with compilers and targets that are not known.
+///
+/// # Safety
+/// `boxroot_domain_here` returned `d`, in this thread.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn boxroot_domain_is_here(d: BoxrootDomain) -> bool {
+    // SAFETY: by the caller.
+    unsafe { inline::is_here(d) }
+}
+
 /// As [`boxroot_create`], without finding out who calls.
 ///
 /// # Safety

@@ -153,6 +153,9 @@ boxroot_domain obx_enter(int *before)
 
 void obx_leave(int before) { state = before; }
 
+/* Whether looking for threads again would find nothing new. */
+bool obx_threads_settled(void) { return caml_c_thread_register == NULL || atomic_load(&threads_running); }
+
 /* Gives the lock up. The result goes to obx_reacquire. */
 int obx_release(void)
 {

@@ -37,6 +37,8 @@ extern "C" {
     pub fn obx_lock_held() -> bool;
     pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
     pub fn obx_leave(before: c_int);
+    #[cfg(all(ocaml5, feature = "std"))]
+    pub fn obx_threads_settled() -> bool;
     pub fn obx_release() -> c_int;
     pub fn obx_reacquire(before: c_int);
     pub fn obx_attach(domain: *mut Option<NonNull<c_void>>) -> c_int;
