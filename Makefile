@@ -17,9 +17,9 @@ test: ; @tools/test           ## what one compiler can test: five minutes, and f
 test-all: ; @tools/test --everything         ## every version of OCaml in every flavour: what CI runs
 coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
-bench: ; @tools/bench         ## the quick benchmarks beside every rival: a table and a report
+bench: ; @tools/bench && tools/bench --suite rust       ## the quick benchmarks beside every rival: a table and a report
 bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, ocamlopt and Coq
-bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 40 minutes of measuring; MINUTES=…
+bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 50 minutes of measuring; MINUTES=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts

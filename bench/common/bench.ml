@@ -8,6 +8,7 @@ external user : unit -> (float [@unboxed]) = "bench_user_byte" "bench_user" [@@n
 external resident_bytes : unit -> int = "bench_resident_bytes" [@@noalloc]
 external trim : unit -> unit = "bench_trim" [@@noalloc]
 external mappings : unit -> int = "bench_mappings" [@@noalloc]
+external mark : unit -> unit = "bench_mark" [@@noalloc] (* where callgrind cuts what it counts *)
 
 let metric name value unit = Printf.printf "%s\t%.9g\t%s\n%!" name value unit
 
@@ -30,6 +31,23 @@ let ns_per_operation ?(clock = cpu) ~seconds ~chunk f =
     if elapsed < seconds then go (operations + chunk) else elapsed *. 1e9 /. float (operations + chunk)
   in
   go 0
+
+(* The cost of one of the [per] parts of an operation, when [f n] does [n] operations. Mode "time": the median of
+   [measurements]. Mode "count": the program runs under callgrind, [count] operations lie between two marks, and the
+   line says how many parts of operations these are. *)
+let operation ?(measurements = 5) ~mode ~seconds ~chunk ~count ~per name f =
+  match mode with
+  | "count" ->
+    f count;
+    mark ();
+    f count;
+    mark ();
+    metric name (float (count * per)) "marked"
+  | "time" ->
+    f 1;
+    let sample _ = ns_per_operation ~seconds ~chunk f /. float per in
+    metric name (median (List.init measurements sample)) "ns"
+  | mode -> fail "time or count, not %s" mode
 
 (* The counters of the GC, for the raw data. *)
 let gc_metrics () =

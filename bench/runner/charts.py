@@ -44,7 +44,7 @@ class Panel:
 def kind_of(suite: Suite, workload: str, name: str) -> str:
     if name == suite.ours:
         return "ours"
-    if name == suite.base:
+    if name == suite.base_of(workload):
         return "base"
     if name == suite.floors.get(workload):
         return "floor"
@@ -53,12 +53,13 @@ def kind_of(suite: Suite, workload: str, name: str) -> str:
 
 def headline(results: Results, suite: Suite, workload: Workload, case: str) -> str | None:
     """The metric that stands for a workload."""
+    base = suite.base_of(workload.name)
     having = [m for m in results.metrics(workload.name, case) if workload.shown(m)]
     wanted = [m for w, m in suite.headlines if w == workload.name and m in having]
     return next(
         chain(
             wanted,
-            (m for m in having if workload.compared(m) and results.of(workload.name, case, m, suite.base)),
+            (m for m in having if workload.compared(m) and results.of(workload.name, case, m, base)),
             having,
         ),
         None,
@@ -66,11 +67,11 @@ def headline(results: Results, suite: Suite, workload: Workload, case: str) -> s
 
 
 def panel(results: Results, suite: Suite, workload: Workload, case: str, metric: str) -> Panel | None:
-    key = workload.name, case, metric
+    key, base = (workload.name, case, metric), suite.base_of(workload.name)
     medians = {i: m for i in suite.implementations if (m := results.median(*key, i)) is not None}
     if (
         not medians
-        or (len(medians) < 2 and suite.ours not in medians and suite.base not in medians)
+        or (len(medians) < 2 and suite.ours not in medians and base not in medians)
         or max(medians.values()) <= 0
     ):
         return None
@@ -89,7 +90,7 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
     bars = []
     for name, value in sorted(medians.items(), key=lambda item: item[1]):
         rounds = list(results.of(*key, name).values())
-        ratio = results.ratio(*key, name, suite.base) if name != suite.base else None
+        ratio = results.ratio(*key, name, base) if name != base else None
         ends = (min(rounds), max(rounds)) if len(rounds) > 1 else None
         bars.append(
             Bar(
@@ -112,7 +113,7 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
         bars,
         min(100.0, 100 * floor / end) if floor is not None else None,
         "",
-        bool(results.median(workload.name, case, LOST, suite.base)),
+        bool(results.median(workload.name, case, LOST, base)),
     )
 
 
@@ -315,11 +316,13 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
         for workload, metric in suite.headlines:
             if workload not in workloads:
                 continue
+            base = suite.base_of(workload)
+            against = f", beside {base}" if base != suite.base else ""
             for case in run.results.cases(workload):
-                ratio = run.results.ratio(workload, case, metric, suite.ours, suite.base)
-                lost = run.results.median(workload, case, LOST, suite.base)
+                ratio = run.results.ratio(workload, case, metric, suite.ours, base)
+                lost = run.results.median(workload, case, LOST, base)
                 if ratio and 0 < ratio.value < float("inf") and not lost and case.split(", ")[-1] not in plain:
-                    some.append(("row", f"{workload}{' (' + case + ')' if case else ''}: {metric}", ratio))
+                    some.append(("row", f"{workload}{' (' + case + ')' if case else ''}: {metric}{against}", ratio))
         if some:
             rows += [("group", title, None), *some]
     values = [v for _, _, r in rows if r for v in (r.value, r.low or r.value, r.high or r.value) if v > 0]

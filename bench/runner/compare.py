@@ -58,7 +58,7 @@ def table(old: Run, new: Run, suite: Suite) -> list[list[str]]:
                 ratio = ratio_of(new.results.of(*key, suite.ours), old.results.of(*key, suite.ours))
                 if ratio is None:
                     continue
-                beside = [run.results.ratio(*key, suite.ours, suite.base) for run in (old, new)]
+                beside = [run.results.ratio(*key, suite.ours, suite.base_of(workload.name)) for run in (old, new)]
                 out.append(
                     (
                         ratio.value,

@@ -78,7 +78,11 @@ def main_panels(results: Results, suite: Suite, workload: Workload) -> tuple[str
         chosen = charts.headline(results, suite, workload, case)
         if chosen and (panel := charts.panel(results, suite, workload, case, chosen)):
             floor = suite.floors.get(workload.name, "")
-            left = distance(results, workload.name, case, chosen, suite.ours, suite.base, floor) if floor else None
+            left = (
+                distance(results, workload.name, case, chosen, suite.ours, suite.base_of(workload.name), floor)
+                if floor
+                else None
+            )
             said = (
                 ""
                 if not left
@@ -100,7 +104,8 @@ def blocks(run: Run, suite: Suite, prefix: str) -> list[tuple[str, list[Block]]]
     for workload in suite.workloads.values():
         if workload.name not in tables:
             continue
-        source = BENCH / "workloads" / ("outheap" if suite.name == "outheap" else "") / f"{workload.source}.ml"
+        folders = (BENCH / "workloads" / suite.name, BENCH / "workloads")
+        source = next((p for f in folders if (p := f / f"{workload.source}.ml").exists()), folders[0])
         metric, panels = main_panels(run.results, suite, workload)
         out.setdefault(titles.get(workload.name, "More"), []).append(
             Block(

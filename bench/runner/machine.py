@@ -20,6 +20,7 @@ WRITTEN = (
     "bench/report",
     "docs/measured.md",
     "docs/measured-outheap.md",
+    "docs/measured-rust.md",
     "README.md",
 )  # from measurements
 

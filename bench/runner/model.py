@@ -44,6 +44,7 @@ class Workload:
     hidden: tuple[str, ...] = ()  # metrics for the raw data only (besides those named "gc: …")
     context: tuple[str, ...] = ()  # parts of the names of metrics that are shown, but of which less is not better
     needs: tuple[str, ...] = ()  # a command that the program runs, and the Debian packages that hold it
+    base: str = ""  # what is compared with, where it is not the suite's
 
     def shown(self, metric: str) -> bool:
         return not metric.startswith(("gc: ", DISTRIBUTION)) and metric not in self.hidden
@@ -125,3 +126,13 @@ class Suite:
     baselines: tuple[str, ...] = ()  # that do less than what is compared, and cannot win
     variants: tuple[str, ...] = ()  # of ours or of the base, which cannot win either
     why_not: dict = field(default_factory=dict)  # (implementation, workload or "") -> why it is never measured there
+    heading: str = ""  # of its part of README.md
+    peers: tuple[str, ...] = ()  # others with which groups of workloads are compared as well
+
+    @property
+    def base_words(self) -> str:
+        own = any(w.base for w in self.workloads.values())
+        return f"{self.base_title}, or what the row names," if own else self.base_title
+
+    def base_of(self, workload: str) -> str:
+        return (self.workloads[workload].base if workload in self.workloads else "") or self.base

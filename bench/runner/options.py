@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-SUITE_NAMES = ("boxroot", "outheap")
+SUITE_NAMES = ("boxroot", "outheap", "rust")
 
 
 def chosen(names: str | None, table: dict) -> set[str]:
@@ -26,7 +26,7 @@ def positive(text: str) -> float:
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     p = argparse.ArgumentParser(
         prog="bench/run",
-        description="Benchmarks of Boxroot and Outheap beside their rivals. "
+        description="Benchmarks of Boxroot, Outheap and the safe Rust layer beside their rivals. "
         "How to read and extend them: bench/README.md.",
     )
     what = p.add_argument_group("what is done, instead of measuring")

@@ -24,8 +24,9 @@ REPORT = "bench/report"
 MARKERS = {
     "boxroot": ("<!-- measured:begin -->", "<!-- measured:end -->"),
     "outheap": ("<!-- outheap-measured:begin -->", "<!-- outheap-measured:end -->"),
+    "rust": ("<!-- rust-measured:begin -->", "<!-- rust-measured:end -->"),
 }
-DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md"}
+DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md", "rust": "docs/measured-rust.md"}
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
 NOT_A_LINE = ("date", "commit", "mode", "OCaml", "left out", "complete", "rounds")  # facts that are told otherwise
@@ -83,31 +84,31 @@ def warned(run: Run) -> list[str]:
 # --- README.md --------------------------------------------------------------------------------------------------------
 
 
-def summary(results: Path, suite: Suite) -> list[str]:
-    runs = [r for r in recorded(results, suite) if r.facts["mode"] != "grid"]
+def summary(runs: list[Run], suite: Suite) -> list[str]:
+    runs = [r for r in runs if r.facts["mode"] != "grid"]
     if not runs:
-        raise PublishError(
-            f"no results of {suite.title} in {results}: run `tools/bench --suite {suite.name} --record` first"
-        )
+        return []
     run, document = runs[0], DOCUMENTS[suite.name]
     all_rows = rows(run.results, suite)
     if not all_rows:
         raise PublishError(f"{run.folder}: no figure of {suite.ours} beside {suite.base}")
     lost, _ = split(all_rows)
     out = [
+        *([suite.heading, ""] if suite.heading else []),
         f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)",
         "",
         when(run),
         "",
         *warned(run),
     ]
-    out += [f"Ratios to {suite.base_title} in the same run; below 1, {suite.title} is better.", ""]
+    named = ", or to what the row names," if suite.base_words != suite.base_title else ""
+    out += [f"Ratios to {suite.base_title}{named} in the same run; below 1, {suite.title} is better.", ""]
     out += of_groups(all_rows, suite)
     clear = [r for r in lost if r.ratio.value >= CLEAR]
     if clear:
         rest = len(clear) - MOST_LOSSES
         which = f"the {MOST_LOSSES} largest of {len(clear)} rows" if rest > 0 else "all rows"
-        out += ["", f"Where {suite.base_title} is better by 2 % or more, {which}:", ""]
+        out += ["", f"Where {suite.base_words} is better by 2 % or more, {which}:", ""]
         cells = [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in clear[:MOST_LOSSES]]
         out += markdown_table(["", "ratio", "95 %", "rounds"], cells)
         if rest > 0:
@@ -123,11 +124,28 @@ def summary(results: Path, suite: Suite) -> list[str]:
 
 
 def of_groups(all_rows: list[Row], suite: Suite) -> list[str]:
-    ours, base = f"{suite.title} better or equal", f"{suite.base_title} better"
+    beside = [f"beside {peer}" for peer in suite.peers]
+    base = "better" if suite.base_words == suite.base_title else "or the named one better"
     return markdown_table(
-        ["workloads", "geometric mean", "rows", ours, base, "rounds"],
         [
-            [g.title, times(g.mean), str(g.rows), str(g.rows - g.lost), str(g.lost), g.rounds]
+            "workloads",
+            "geometric mean",
+            *beside,
+            "rows",
+            f"{suite.title} better or equal",
+            f"{suite.base_title} {base}",
+            "rounds",
+        ],
+        [
+            [
+                g.title,
+                times(g.mean),
+                *("" if p is None else times(p) for p in g.peers),
+                str(g.rows),
+                str(g.rows - g.lost),
+                str(g.lost),
+                g.rounds,
+            ]
             for g in groups(all_rows, suite)
         ],
     )
@@ -158,7 +176,7 @@ def of_run(run: Run, suite: Suite, title: str) -> list[str]:
     out = [f"## {title}", "", *about(run), ""]
     out += of_groups(all_rows, suite)
     for which, some in (
-        (f"{suite.base_title[0].upper()}{suite.base_title[1:]} is better", lost),
+        (f"{suite.base_words[0].upper()}{suite.base_words[1:]} is better", lost),
         (f"{suite.title} is better, or both are the same", won),
     ):
         if some:
@@ -213,13 +231,12 @@ def grid(run: Run, suite: Suite) -> list[list[str]]:
     return table
 
 
-def document(results: Path, suite: Suite) -> str:
-    runs = recorded(results, suite)
+def document(runs: list[Run], suite: Suite) -> str:
     beside = "; ".join(f"`{i}`, {suite.implementations[i].note}" for i in suite.beside)
     out = [f"# {suite.title}: all that was measured", "", WRITTEN_BY, ""]
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
-        f"{suite.title} is better; bold, {suite.base_title} is. "
+        f"{suite.title} is better; bold, {suite.base_words} is. "
         "The range is a 95 % bootstrap interval of that ratio over the rounds; *beyond doubt* means that it excludes "
         "1. Rows are sorted by ratio: losses come first.",
         "",
@@ -278,8 +295,10 @@ def contents(root: Path) -> dict[Path, str]:
     all_runs = []
     for suite in SUITES.values():
         runs = recorded(results, suite)
-        readme = with_block(readme, suite, summary(results, suite))
-        files[root / DOCUMENTS[suite.name]] = document(results, suite)
+        readme = with_block(readme, suite, summary(runs, suite))
+        if not runs:
+            continue
+        files[root / DOCUMENTS[suite.name]] = document(runs, suite)
         files[root / REPORT / f"{suite.name}.svg"] = html.picture(runs[0], suite)
         all_runs += [(suite, run) for run in runs]
     files[root / REPORT / "index.html"] = html.page(all_runs)

@@ -28,11 +28,13 @@ class Row:
     distance: Distance | None
     others: tuple[tuple[str, float], ...]
     lost_values: bool
+    base: str = ""  # what it is compared with, where that is not the suite's
 
     @property
     def name(self) -> str:
         case, mark = f" ({self.case})" if self.case else "", " †" if self.lost_values else ""
-        return f"{self.workload}{case}: {self.metric}{mark}"
+        against = f", beside {self.base}" if self.base else ""
+        return f"{self.workload}{case}: {self.metric}{against}{mark}"
 
     def cells(self) -> list[str]:
         left = "" if not self.distance else "at the floor" if self.distance.at_floor else times(self.distance.value)
@@ -52,25 +54,28 @@ def rows(results: Results, suite: Suite) -> list[Row]:
     """Every figure that both have and of which less is better, the greatest ratio first."""
     out = []
     for workload in suite.workloads.values():
-        floor = suite.floors.get(workload.name, "")
+        floor, base = suite.floors.get(workload.name, ""), suite.base_of(workload.name)
         for case in results.cases(workload.name):
             for metric in results.metrics(workload.name, case):
                 key = workload.name, case, metric
-                ratio = results.ratio(*key, suite.ours, suite.base) if workload.compared(metric) else None
+                ratio = results.ratio(*key, suite.ours, base) if workload.compared(metric) else None
                 if ratio is None:
                     continue
                 beside = dict.fromkeys((floor, *suite.beside)) if floor else suite.beside
-                others = tuple((i, value) for i in beside if (value := results.median(*key, i)) is not None)
+                others = tuple(
+                    (i, value) for i in beside if i != base and (value := results.median(*key, i)) is not None
+                )
                 out.append(
                     Row(
                         *key,
                         results.units[key],
                         results.median(*key, suite.ours) or 0.0,
-                        results.median(*key, suite.base) or 0.0,
+                        results.median(*key, base) or 0.0,
                         ratio,
-                        distance(results, *key, suite.ours, suite.base, floor),
+                        distance(results, *key, suite.ours, base, floor),
                         others,
-                        bool(results.median(workload.name, case, LOST, suite.base)),
+                        bool(results.median(workload.name, case, LOST, base)),
+                        base if base != suite.base else "",
                     )
                 )
     return sorted(out, key=lambda row: -row.ratio.value)
@@ -83,6 +88,13 @@ class Group:
     lost: int  # of which the base is better
     mean: float
     rounds: str
+    peers: tuple[float | None, ...] = ()  # the geometric means beside these, of the rows that they have
+
+
+def mean_beside(peer: str, some: list[Row]) -> float | None:
+    theirs = [(r.ours, r.theirs if r.base == peer else dict(r.others).get(peer)) for r in some]
+    ratios = [ours / value for ours, value in theirs if value and ours > 0]
+    return geometric_mean(ratios) if ratios else None
 
 
 def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
@@ -101,6 +113,7 @@ def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
                     sum(r.ratio.value > 1 for r in having),
                     geometric_mean(r.ratio.value for r in having),
                     str(few) if few == many else f"{few} to {many}",
+                    tuple(mean_beside(peer, having) for peer in suite.peers),
                 )
             )
     return out

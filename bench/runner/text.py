@@ -32,7 +32,8 @@ def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, 
     middle = results.median(workload, case, metric, implementation)
     if middle is None:
         return ""
-    ratio = results.ratio(workload, case, metric, implementation, suite.base) if implementation != suite.base else None
+    base = suite.base_of(workload)
+    ratio = results.ratio(workload, case, metric, implementation, base) if implementation != base else None
     return number(middle) + (f" {times(ratio.value)}x" if ratio and ratio.value < float("inf") else "")
 
 

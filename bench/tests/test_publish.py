@@ -53,7 +53,9 @@ def test_lost_values_are_told():
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     markers = [m for pair in publish.MARKERS.values() for m in pair]
-    (tmp_path / "README.md").write_text("before\n{}\nratio 0.7316\n{}\nbetween\n{}\n{}\nafter\n".format(*markers))
+    (tmp_path / "README.md").write_text(
+        "before\n{}\nratio 0.7316\n{}\nbetween\n{}\n{}\n{}\n{}\nafter\n".format(*markers)
+    )
     write_run(tmp_path, "boxroot", ALL, {"load before": "0.1"})
     write_run(
         tmp_path, "outheap", figures("ocamlopt", "processor time", [3, 3], [2, 2], names=("outheap", "stock")), FACTS
@@ -75,6 +77,32 @@ def test_all_rows_losses_first(root: Path):
     text = (root / "docs" / "measured.md").read_text()
     assert text.index("0.4.0 is better: ") < text.index("Boxroot is better, or both are the same")
     assert all(r.name in text for r in ROWS)
+
+
+def test_a_suite_without_a_run_has_an_empty_part(root: Path):
+    publish.command(check=False, root=root)
+    begin, end = publish.MARKERS["rust"]
+    part = (root / "README.md").read_text().split(begin)[1].split(end)[0]
+    assert part.strip() == publish.WRITTEN_BY
+    assert not (root / "docs" / "measured-rust.md").exists() and not (root / "bench/report/rust.svg").exists()
+
+
+def test_peers_and_bases_of_workloads(root: Path):
+    """Two of ours: calls beside C, with the others in the row; a build, for which there is no C."""
+    names = ("ocaml-boxroot", "c")
+    some = [
+        *figures("calls", "read, int", [3, 3], [2, 2], names=names),
+        *figures("calls", "read, int", [6, 6], [40, 40], names=("ocaml-interop", "ocaml")),
+        *figures("clean build", "time", [1, 1], [4, 4], names=("ocaml-boxroot", "ocaml-interop"), unit="s"),
+    ]
+    write_run(root, "rust", some, FACTS)
+    publish.command(check=False, root=root)
+    readme, document = (root / "README.md").read_text(), (root / "docs" / "measured-rust.md").read_text()
+    assert "| Calls and the lock | 1.50 | 0.50 | 0.07 | 1 | 0 | 1 | 2 |" in readme
+    assert "| Building | 0.25 | 0.25 |  | 1 | 1 | 0 | 2 |" in readme
+    assert "| calls: read, int | 3 ns | 2 | **1.50** |" in document and "ocaml-interop 6, ocaml 40 |" in document
+    assert "| clean build: time, beside ocaml-interop | 1 s | 4 | 0.25 |" in document
+    assert publish.command(check=True, root=root) == 0
 
 
 def test_a_changed_figure_is_noticed(root: Path):

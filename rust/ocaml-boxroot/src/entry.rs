@@ -68,7 +68,7 @@ impl Drop for Entry {
     }
 }
 
-/// OCaml 5 tells by itself, so there is nothing to note, and nothing to call if the thread enters the same domain again.
+/// OCaml 5 tells by itself: there is nothing to note, and nothing to call if the thread enters the same domain again.
 #[cfg(all(ocaml5, feature = "std"))]
 impl Entry {
     #[inline]

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//! A custom block that owns a root.
+use ocaml_boxroot::*;
+
+pub struct Owned<A>(Root<A>);
+
+ocaml_abstract! {
+    Owned<A> = "cell";
+}
+
+#[export(symbol = "owned_create")]
+pub fn create<A: 'static>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Boxed<Owned<A>>> {
+    rt.boxed(Owned(v))
+}
+
+#[export(symbol = "owned_get")]
+pub fn get<'a, A: 'static>(rt: &'a Runtime, cell: Value<'a, Boxed<Owned<A>>>) -> Value<'a, A> {
+    cell.payload(rt).0.get(rt)
+}

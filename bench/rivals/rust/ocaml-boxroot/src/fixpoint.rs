@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+use ocaml_boxroot::*;
+
+#[inline(never)]
+fn same(x: Value<'_, Float>, y: Value<'_, Float>) -> bool {
+    x.to_f64() == y.to_f64()
+}
+
+/// A loop, as C compilers make one of the recursion in C.
+#[export(symbol = "fixpoint")]
+fn fixpoint<'a>(
+    rt: &'a mut Runtime,
+    f: Root<Fun<(Float,), Float>>,
+    x: Root<Float>,
+) -> Result<Fresh<'a, Float>, Exception> {
+    let (mut rt, mut x) = (rt, x);
+    loop {
+        let y = f.call(rt, (&x,))?;
+        if same(x.get(y.rt()), y.value()) {
+            x.end(y.rt());
+            f.end(y.rt());
+            return Ok(y);
+        }
+        let (y, back) = y.root_rt();
+        rt = back;
+        std::mem::replace(&mut x, y).end(rt);
+    }
+}
