@@ -119,6 +119,17 @@ pub unsafe fn boxroot_domain_is_here(d: BoxrootDomain) -> bool {
     unsafe { inline::is_here(d) }
 }
 
+/// What identifies the domain: with OCaml 5, the address of its state in OCaml's runtime.
+///
+/// # Safety
+/// The caller holds the lock of `d`.
+#[doc(hidden)]
+#[inline(always)]
+pub unsafe fn boxroot_domain_state(d: BoxrootDomain) -> *mut core::ffi::c_void {
+    // SAFETY: by the caller, so no other thread writes the word.
+    unsafe { core::ptr::addr_of!((*d.head.as_ptr()).state).cast::<*mut core::ffi::c_void>().read() }
+}
+
 /// As [`boxroot_create`], without finding out who calls.
 ///
 /// # Safety

@@ -2,6 +2,8 @@
 use crate::glue::{self, RootsBlock};
 use crate::{Any, Runtime, Slot, ValueCell};
 use core::ptr::null_mut;
+#[cfg(ocaml5)]
+use ocaml_boxroot_sys as sys;
 
 /// A block in the runtime's list of local roots.
 // LINKED: from `link` to `drop` the block is in the list, in front of those that were linked before, and points to
@@ -70,17 +72,32 @@ impl<const N: usize> Frame<N> {
 
     /// From here on the frame is not moved, until what is returned is dropped.
     #[inline(always)]
-    fn link(&mut self, _rt: &mut Runtime) -> Unlink<N> {
+    fn link(&mut self, rt: &mut Runtime) -> Unlink<N> {
         let frame = &raw mut *self;
         // SAFETY: LOCK. LINKED from here on.
         unsafe {
-            (*frame).list = glue::obx_local_roots();
+            (*frame).list = local_roots(rt);
             (*frame).block.table[0] = (&raw mut (*frame).cells).cast();
             (*frame).block.next = *(*frame).list;
             *(*frame).list = &raw mut (*frame).block;
         }
         Unlink(frame)
     }
+}
+
+/// The beginning of the list, in the state of the domain.
+#[cfg(ocaml5)]
+#[inline(always)]
+fn local_roots(rt: &Runtime) -> *mut *mut RootsBlock {
+    // SAFETY: LOCK: it is the record of this thread's domain, which OCaml 5 identifies by the address of its state.
+    unsafe { sys::boxroot_domain_state(rt.domain()).byte_add(glue::obx_local_roots).cast() }
+}
+
+#[cfg(not(ocaml5))]
+#[inline(always)]
+fn local_roots(_: &Runtime) -> *mut *mut RootsBlock {
+    // SAFETY: LOCK.
+    unsafe { glue::obx_local_roots() }
 }
 
 /// Unlinks a frame that stays where it is.

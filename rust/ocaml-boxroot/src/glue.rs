@@ -75,7 +75,10 @@ extern "C" {
     pub fn obx_named(name: *const c_char) -> isize;
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_raise(exn: isize) -> !;
+    #[cfg(not(ocaml5))]
     pub fn obx_local_roots() -> *mut *mut RootsBlock;
+    #[cfg(ocaml5)]
+    pub static obx_local_roots: usize;
 
     pub fn obx_modify(field: *mut isize, v: isize);
     pub fn obx_initialize(field: *mut isize, v: isize);
