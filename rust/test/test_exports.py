@@ -178,7 +178,7 @@ fn many(a: isize, b: f64, c: String, d: bool, e: &str, f: i32) -> String {
 NAME::import! {
     CRATE;
     mod host = "Host";
-    fn add(a: isize, b: &str) -> Result<String, Exception>;
+    pub fn add(a: isize, b: &str) -> Result<String, Exception>;
 }
 ATTRIBUTE
 fn caller(rt: &mut Runtime) -> Result<String, Exception> {

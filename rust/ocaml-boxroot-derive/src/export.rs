@@ -253,7 +253,8 @@ impl Export {
             krate,
             function: match owner {
                 Some((ty, _)) => quote!(<#ty>::#ident),
-                None => quote!(#ident),
+                // A path: variables of the wrapper have names that the function may have as well.
+                None => quote!(self::#ident),
             },
             aliases,
             variables,

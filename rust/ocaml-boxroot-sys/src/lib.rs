@@ -114,7 +114,7 @@ pub unsafe extern "C" fn boxroot_modify(br: *mut BoxRoot, v: Value) -> bool {
 /// `boxroot_domain_here` returned `d`, in this thread.
 #[doc(hidden)]
 #[inline(always)]
-pub unsafe fn boxroot_domain_is_here(d: BoxrootDomain) -> bool {
+pub unsafe fn domain_is_here(d: BoxrootDomain) -> bool {
     // SAFETY: by the caller.
     unsafe { inline::is_here(d) }
 }
@@ -125,7 +125,7 @@ pub unsafe fn boxroot_domain_is_here(d: BoxrootDomain) -> bool {
 /// The caller holds the lock of `d`.
 #[doc(hidden)]
 #[inline(always)]
-pub unsafe fn boxroot_domain_state(d: BoxrootDomain) -> *mut core::ffi::c_void {
+pub unsafe fn domain_state(d: BoxrootDomain) -> *mut core::ffi::c_void {
     // SAFETY: by the caller, so no other thread writes the word.
     unsafe { core::ptr::addr_of!((*d.head.as_ptr()).state).cast::<*mut core::ffi::c_void>().read() }
 }

@@ -75,7 +75,7 @@ impl Entry {
     unsafe fn new() -> Option<Self> {
         let last = NonNull::new(LAST.get());
         // SAFETY: records are never freed; this one was found in this thread.
-        let same = |record| unsafe { sys::boxroot_domain_is_here(sys::BoxrootDomain::from_ptr(record)) };
+        let same = |record| unsafe { sys::domain_is_here(sys::BoxrootDomain::from_ptr(record)) };
         match last {
             Some(record) if same(record) => Some(Entry { record }),
             // SAFETY: by the caller.

@@ -90,7 +90,7 @@ impl<const N: usize> Frame<N> {
 #[inline(always)]
 fn local_roots(rt: &Runtime) -> *mut *mut RootsBlock {
     // SAFETY: LOCK: it is the record of this thread's domain, which OCaml 5 identifies by the address of its state.
-    unsafe { sys::boxroot_domain_state(rt.domain()).byte_add(glue::obx_local_roots).cast() }
+    unsafe { sys::domain_state(rt.domain()).byte_add(glue::obx_local_roots).cast() }
 }
 
 #[cfg(not(ocaml5))]

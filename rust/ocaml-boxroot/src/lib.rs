@@ -233,6 +233,7 @@ pub use ocaml_abstract::TypeText;
 /// }
 ///
 /// library! { name = "text", exports = [words, apply] }
+/// # fn main() {}
 /// ```
 pub use ocaml_boxroot_derive::export;
 /// Declares OCaml functions that Rust calls.
@@ -257,6 +258,7 @@ pub use ocaml_boxroot_derive::export;
 ///     string::uppercase_ascii(rt, s)
 /// }
 /// library! { name = "shouting", imports = [string] }
+/// # fn main() {}
 /// ```
 pub use ocaml_boxroot_derive::import;
 /// Lists what a library exports and imports: `name = "…"`, that of the OCaml module, without which two libraries in one
