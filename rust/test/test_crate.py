@@ -38,10 +38,12 @@ def test_crate_tests(shop: Shop) -> None:
     shop.cargo("test", "--features", RUNTIME)
 
 
+@pytest.mark.everything
 def test_crate_tests_of_the_checked_build(shop: Shop) -> None:
     shop.cargo("test", "--features", f"{RUNTIME},checked")
 
 
+@pytest.mark.everything
 def test_crate_tests_optimised(shop: Shop) -> None:
     shop.cargo("test", "--release", "--features", RUNTIME, "--test", "roots")
 

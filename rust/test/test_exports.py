@@ -81,12 +81,14 @@ def test_bytecode(compiler: Compiler) -> None:
     program.run("test")
 
 
+@pytest.mark.everything
 def test_optimised(compiler: Compiler) -> None:
     program = Program(compiler, "optimised", "--release")
     program.link("test", *FILES, "domains.ml", "test.ml")
     program.run("test", OCAMLRUNPARAM="s=4k")
 
 
+@pytest.mark.everything
 def test_debug_runtime_over_the_checked_build(compiler: Compiler) -> None:
     program = Program(compiler, "checked", "--features", "checked")
     program.link("test", *FILES, "domains.ml", "test.ml", flags=("-runtime-variant", "d"))

@@ -38,11 +38,13 @@ def test_safe_layer_with_a_small_minor_heap(shop: Shop) -> None:
     _test(shop, "-p", "ocaml-boxroot", "--test", "*", "--", "--skip", "what_must_not_compile", OCAMLRUNPARAM=SMALL)
 
 
+@pytest.mark.everything
 def test_safe_layer_optimised(shop: Shop) -> None:
     words = ["-p", "ocaml-boxroot", "--release", "--test", "*", "--", "--skip", "what_must_not_compile"]
     _test(shop, *words, OCAMLRUNPARAM=SMALL)
 
 
+@pytest.mark.everything
 def test_safe_layer_under_the_debug_runtime_over_the_checked_build(shop: Shop) -> None:
     words = ["-p", "ocaml-boxroot", "--features", "checked", "--test", "*", "--", "--skip", "what_must_not_compile"]
     _test(shop, *words, target="safe-debug", OCAMLRUNPARAM=f"{SMALL},V=1,v=0", OCAML_RUNTIME_VARIANT="d")
