@@ -83,9 +83,9 @@ def program(compiler: Compiler, flavour: str, variant: bool = True) -> Path:
     return steps.step(folder, files, words, build)
 
 
-def outcome_of(folder: Path, kind: str, outheap: str = "", runparam: str = "") -> Outcome:
+def outcome_of(folder: Path, kind: str, outheap: str = "", runparam: str = "v=0") -> Outcome:
     log = folder / f"logs/{kind}-{outheap}-{runparam}.log"
-    settings = {"OUTHEAP": outheap, **({"OCAMLRUNPARAM": runparam} if runparam else {})}
+    settings = {"OUTHEAP": outheap, "OCAMLRUNPARAM": runparam}
     outcome = run(["./foreign", kind], folder, log, LIMIT, settings)
     assert outcome.passed, outcome.tail()
     return outcome

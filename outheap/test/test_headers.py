@@ -27,7 +27,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def headers(*folders: Path) -> Outcome:
-    return run([ROOT / "tools/headers", *folders], ROOT, BUILD / "outheap/headers/log", 120)
+    log = BUILD / "outheap/headers" / ("-".join(f.name for f in folders) + ".log")
+    return run([ROOT / "tools/headers", *folders], ROOT, log, 120)
 
 
 def test_every_read_is_known(compiler: Compiler) -> None:

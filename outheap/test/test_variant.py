@@ -198,7 +198,7 @@ def test_plain_bytecode(compiler: Compiler) -> None:
 def _refused(compiler: Compiler, sources: str, words: str) -> None:
     folder = BUILD / f"{compiler.name}+outheap"
     command = [variants.TOOL, "--ocaml", compiler.prefix, "--output", folder / "none", "--sources", sources]
-    outcome = run(command, ROOT, folder / "logs/refused.log", LIMIT, compiler.settings)
+    outcome = run(command, ROOT, folder / f"logs/refused-{Path(sources).name}.log", LIMIT, compiler.settings)
     assert not outcome.passed
     assert words in outcome.text
 
