@@ -18,7 +18,7 @@ pub fn type_name(rust: &str) -> String {
     escape(name, |name| KEYWORDS.contains(&name) || TYPES.contains(&name))
 }
 
-/// The name of a field.
+/// The name of a field or a function: `r#` goes, and a keyword of OCaml gets an underscore.
 pub fn field_name(rust: &str) -> String {
     let name = plain(rust);
     let mut chars = name.chars();
@@ -79,6 +79,7 @@ fn escape(mut name: String, taken: impl Fn(&str) -> bool) -> String {
     name
 }
 
+/// The keywords of OCaml, with those of OCaml 5.3 (`effect`).
 const KEYWORDS: &[&str] = &[
     "and",
     "as",

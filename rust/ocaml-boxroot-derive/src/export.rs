@@ -3,7 +3,7 @@
 //!
 //! The user's tokens stay as they are; types and names of the user's never stand inside `unsafe`, so that crates which
 //! forbid unsafe code can use the macro. What is wrong with a type is said where the type stands.
-use crate::names;
+use crate::{casing, names};
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned, ToTokens};
 use syn::parse::{Parse, ParseStream};
@@ -265,7 +265,7 @@ impl Export {
             result_plain: is_plain(&result),
             arguments,
             result,
-            name: options.name.map_or_else(|| names::value(&plain_name), |text| text.value()),
+            name: options.name.map_or_else(|| casing::field_name(&plain_name), |text| text.value()),
             symbol,
             doc: documentation(attributes),
         })

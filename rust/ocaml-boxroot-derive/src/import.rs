@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! `import!`: OCaml functions as Rust functions.
+use crate::casing;
 use crate::export::{documentation_tokens, ident_text, last_segment, refuse, Strip};
-use crate::names;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned, ToTokens};
 use syn::parse::{Parse, ParseStream};
@@ -116,7 +116,7 @@ fn tokens(
     if let Some(body) = &function.default {
         return Err(Error::new(body.span(), "the body is in OCaml"));
     }
-    let mut name = names::value(&ident_text(&sig.ident));
+    let mut name = casing::field_name(&ident_text(&sig.ident));
     let mut attributes = Vec::new();
     for attribute in &function.attrs {
         match &attribute.meta {
