@@ -130,6 +130,8 @@ static void tainted(void)
   for (int round = 0; round < 30; round++) {
     char *first = oh_space_alloc(OH_SPACE_POOLS, OH_PAGE, true, NULL);
     uintptr_t next = OH_ROUND_UP(oh_reserve_end(OH_SPACE_POOLS), OH_CHUNK) + try_below(&random, 3) * OH_CHUNK;
+    if (round % 2 == 1) /* what lies behind the reserve may all be in use */
+      while (next >> OH_CHUNK_LOG < OH_TABLE_ENTRIES - 1 && oh_table_kind(next) != OH_KIND_UNKNOWN) next += OH_CHUNK;
     bool known = oh_table_kind(next) != OH_KIND_UNKNOWN;
     EXPECT(known || (!oh_pointer_is_markable(next + 8) && oh_table_kind(next) == OH_KIND_FOREIGN), "taint");
     size_t bytes = (1 + try_below(&random, 3)) * OH_CHUNK;
