@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! `import!`: OCaml functions as Rust functions.
 use crate::casing;
-use crate::export::{documentation_tokens, ident_text, last_segment, refuse, Strip};
+use crate::export::{last_segment, refuse, Strip};
+use crate::text::{documentation_tokens, ident_text};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned, ToTokens};
 use syn::parse::{Parse, ParseStream};

@@ -10,6 +10,7 @@ mod import;
 mod library;
 mod names;
 mod shape;
+mod text;
 
 use proc_macro::TokenStream;
 

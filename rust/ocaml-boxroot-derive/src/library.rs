@@ -62,11 +62,11 @@ pub fn expand(input: TokenStream) -> TokenStream {
     let krate = library.krate.map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
     let api = quote!(#krate::export);
     let name = library.name.value();
-    let doc = crate::export::documentation(&library.attributes);
+    let doc = crate::text::documentation(&library.attributes);
     let exports = library.exports.into_iter().map(|mut path| {
         if let Some(last) = path.segments.last_mut() {
             last.ident =
-                format_ident!("__ocaml_export_{}", crate::export::ident_text(&last.ident), span = last.ident.span());
+                format_ident!("__ocaml_export_{}", crate::text::ident_text(&last.ident), span = last.ident.span());
         }
         path
     });

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//! `OCamlType`, `Typed` and `Element`.
+use super::at;
+use crate::shape::{Field, Kind, Shape, Variant};
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned, ToTokens};
+use syn::GenericParam;
+
+/// `OCamlType`, `Typed`, `Element`.
+pub fn describe(shape: &Shape) -> TokenStream {
+    let (krate, name, ident, itself) = (&shape.krate, &shape.name, &shape.ident, shape.itself());
+    let api = quote!(#krate::derive);
+    let parameters = shape.type_parameters();
+    let count = parameters.len();
+    let variables = shape.variables();
+    let doc = &shape.doc;
+    let attributes = if shape.unboxed { "[@@unboxed]" } else { "" };
+    let body = body(shape, &api);
+    let (float, own) = match shape.only() {
+        Some((field, _)) => {
+            let ty = &field.ty;
+            (
+                quote!(<<#ty as #krate::Typed>::Type as #krate::OCamlType>::FLOAT),
+                quote!(#krate::OCamlType + #krate::Typed<Type = Self_> + #krate::Element),
+            )
+        }
+        None => (quote!(false), quote!(#krate::OCamlType)),
+    };
+    // The bound `Typed<Type = A>` names the parameter.
+    let (generics, clause) = bounds_naming(shape, &own);
+    let (typed_generics, typed_clause) = shape.implementation(&quote!(#krate::Typed), None);
+    let (element_generics, element_clause) = shape.implementation(&quote!(), None);
+    let arguments = shape.generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Lifetime(_) => quote!('static),
+        GenericParam::Type(parameter) => {
+            let parameter = &parameter.ident;
+            match shape.descriptors.contains(parameter) {
+                true => parameter.to_token_stream(),
+                false => quote!(<#parameter as #krate::Typed>::Type),
+            }
+        }
+        GenericParam::Const(parameter) => parameter.ident.to_token_stream(),
+    });
+    quote! {
+        // SAFETY: the definition says what the conversions do, which are derived from the same fields.
+        #[automatically_derived]
+        unsafe impl #generics #krate::OCamlType for #itself #clause {
+            const FLOAT: bool = #float;
+            fn describe(to: &mut #krate::Definitions) -> #api::String {
+                to.define(
+                    ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident)),
+                    #name,
+                    #count,
+                    |definition, to| {
+                        #variables
+                        definition.doc = #api::String::from(#doc);
+                        definition.attributes = #api::String::from(#attributes);
+                        definition.body = #body;
+                    },
+                );
+                let arguments: [#api::String; #count] = [#(<#parameters as #krate::OCamlType>::describe(to)),*];
+                #api::apply(&arguments, #name)
+            }
+        }
+        #[automatically_derived]
+        impl #typed_generics #krate::Typed for #itself #typed_clause {
+            type Type = #ident<#(#arguments),*>;
+        }
+        #[automatically_derived]
+        impl #element_generics #krate::Element for #itself #element_clause {}
+    }
+}
+
+fn bounds_naming(shape: &Shape, bounds: &TokenStream) -> (TokenStream, TokenStream) {
+    let mut generics = shape.generics.clone();
+    for parameter in &mut generics.params {
+        if let GenericParam::Type(parameter) = parameter {
+            parameter.default = None;
+        }
+    }
+    let clause = generics.make_where_clause();
+    for parameter in shape.type_parameters() {
+        let bounds: TokenStream = bounds
+            .clone()
+            .into_iter()
+            .map(|token| match token {
+                proc_macro2::TokenTree::Ident(ident) if ident == "Self_" => parameter.clone().into(),
+                token => token,
+            })
+            .collect();
+        clause.predicates.push(syn::parse_quote!(#parameter: #bounds));
+    }
+    let (parameters, _, clause) = generics.split_for_impl();
+    (parameters.into_token_stream(), clause.into_token_stream())
+}
+
+/// An expression: the text behind the name of the type.
+fn body(shape: &Shape, api: &TokenStream) -> TokenStream {
+    let krate = &shape.krate;
+    let text = |field: &Field| {
+        let ty = &field.ty;
+        let span = at(field.span);
+        quote_spanned!(span=> <<#ty as #krate::Typed>::Type as #krate::OCamlType>::describe(to))
+    };
+    let record = |fields: &[Field], function: &str| {
+        let function = format_ident!("{function}");
+        let rows = fields.iter().map(|field| {
+            let (name, doc, text) = (&field.name, &field.doc, text(field));
+            let mutable = field.mutable;
+            quote!((#mutable, #name, #text, #doc))
+        });
+        quote!(#api::#function(&[#(#rows),*]))
+    };
+    let rows = |variants: &[Variant], mark: &str| {
+        let rows: Vec<TokenStream> = variants
+            .iter()
+            .map(|variant| {
+                let name = format!("{mark}{}", variant.name);
+                let doc = &variant.doc;
+                let arguments = if variant.named {
+                    record(&variant.fields, "inline")
+                } else {
+                    let texts = variant.fields.iter().map(text);
+                    quote!(#api::arguments(&[#(#texts),*] as &[#api::String]))
+                };
+                quote!((#name, #arguments, #doc))
+            })
+            .collect();
+        quote!(&[#(#rows),*] as &[(&str, #api::String, &str)])
+    };
+    match &shape.kind {
+        Kind::Record(fields) => {
+            let record = record(fields, "record");
+            quote!(#api::String::from(" = ") + &#record)
+        }
+        Kind::Variants(variants) => {
+            let rows = rows(variants, "");
+            quote!(#api::constructors(#rows))
+        }
+        Kind::Polymorphic(variants) => {
+            let rows = rows(variants, "`");
+            quote!(#api::polymorphic(#rows))
+        }
+    }
+}

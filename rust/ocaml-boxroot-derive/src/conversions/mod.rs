@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//! The derived implementations: what they share.
+mod describe;
+mod from_ocaml;
+mod to_ocaml;
+
+pub use describe::describe;
+pub use from_ocaml::from_ocaml;
+pub use to_ocaml::to_ocaml;
+
+use crate::shape::{Field, Kind, Shape};
+use proc_macro2::{Span, TokenStream};
+use quote::{quote, quote_spanned, ToTokens};
+use syn::{GenericParam, Ident, Lifetime};
+
+impl Shape {
+    fn type_parameters(&self) -> Vec<&Ident> {
+        self.generics.type_params().map(|parameter| &parameter.ident).collect()
+    }
+
+    /// The generics of an implementation, with these bounds for each type parameter that is converted, and a lifetime
+    /// in front that outlives the others.
+    fn implementation(&self, bounds: &TokenStream, lifetime: Option<&Lifetime>) -> (TokenStream, TokenStream) {
+        let mut generics = self.generics.clone();
+        for parameter in &mut generics.params {
+            if let GenericParam::Type(parameter) = parameter {
+                parameter.default = None;
+            }
+        }
+        let clause = generics.make_where_clause();
+        for parameter in self.type_parameters() {
+            if !self.descriptors.contains(parameter) {
+                clause.predicates.push(syn::parse_quote!(#parameter: #bounds));
+            }
+            if self.elements.contains(parameter) && !bounds.is_empty() {
+                let krate = &self.krate;
+                clause.predicates.push(syn::parse_quote!(#parameter: #krate::Element));
+            }
+        }
+        if let Some(lifetime) = lifetime {
+            for parameter in self.generics.lifetimes() {
+                let parameter = &parameter.lifetime;
+                clause.predicates.push(syn::parse_quote!(#lifetime: #parameter));
+            }
+            generics.params.insert(0, syn::parse_quote!(#lifetime));
+        }
+        let (parameters, _, clause) = generics.split_for_impl();
+        (parameters.into_token_stream(), clause.into_token_stream())
+    }
+
+    fn itself(&self) -> TokenStream {
+        let (ident, (_, arguments, _)) = (&self.ident, self.generics.split_for_impl());
+        quote!(#ident #arguments)
+    }
+
+    /// Definitions of the type parameters as type variables, for a block.
+    fn variables(&self) -> TokenStream {
+        let krate = &self.krate;
+        let names = self.type_parameters();
+        let numbers = 0..names.len() as u8;
+        quote!(#(#[allow(dead_code, non_camel_case_types)] type #names = #krate::Var<#numbers>;)*)
+    }
+
+    /// Whether OCaml makes the record flat: decided where it is defined, so for parameters that are variables.
+    fn flat(&self, fields: &[Field]) -> TokenStream {
+        let (krate, variables) = (&self.krate, self.variables());
+        let floats = fields.iter().map(|field| {
+            let ty = &field.ty;
+            let span = at(field.span);
+            quote_spanned!(span=> <<#ty as #krate::Typed>::Type as #krate::OCamlType>::FLOAT)
+        });
+        quote!({ #variables #(#floats)&&* })
+    }
+
+    /// The only field, where the type is unboxed.
+    fn only(&self) -> Option<(&Field, TokenStream)> {
+        let field = match &self.kind {
+            _ if !self.unboxed => None,
+            Kind::Record(fields) => fields.first(),
+            Kind::Variants(variants) => variants.first().and_then(|variant| variant.fields.first()),
+            Kind::Polymorphic(_) => None,
+        }?;
+        let member = &field.member;
+        Some((field, quote!(Self { #member: field })))
+    }
+}
+
+/// Errors point at the user's code, and lints are silent, since it is still the macro's.
+fn at(span: Span) -> Span {
+    Span::call_site().located_at(span)
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//! The function that tells the types, for the OCaml text.
+use super::signature::Kind;
+use super::Export;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned, ToTokens};
+use syn::spanned::Spanned;
+
+impl Export {
+    /// `fn describe`: the types, for the OCaml text.
+    pub fn describe(&self, api: &TokenStream) -> TokenStream {
+        let (krate, variables) = (&self.krate, &self.variables);
+        let arguments = self.arguments.iter().map(|argument| {
+            if let Some(payload) = &argument.payload {
+                return quote_spanned!(argument.ty.span()=> #api::describe_payload::<#payload>(to));
+            }
+            let ty = match &argument.owned {
+                Some(owned) => owned.clone(),
+                None => argument.ty.to_token_stream(),
+            };
+            let function = format_ident!(
+                "describe_{}",
+                match self.kind {
+                    _ if argument.plain => "plain",
+                    Kind::Write => "write",
+                    _ => "read",
+                }
+            );
+            quote_spanned!(argument.ty.span()=> #api::#function::<#ty>(to))
+        });
+        let result = &self.result;
+        let result = match self.result_plain {
+            true => quote_spanned!(result.span()=> #api::describe_plain_result::<#result>(to)),
+            false => {
+                let marker = quote!(::core::marker::PhantomData);
+                quote_spanned!(result.span()=> #api::ResultType::<#result>(#marker).split().describe(to))
+            }
+        };
+        quote! {
+            fn describe(to: &mut #krate::Definitions) -> #api::Signature {
+                #[allow(unused_imports)]
+                use #api::{DescribeResult as _, SplitType as _};
+                #variables
+                let mut arguments = #api::Vec::<#api::String>::new();
+                #(arguments.push(#arguments);)*
+                #api::Signature { arguments, result: #result }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//! What stands in `#[export(…)]`.
+use syn::parse::{Parse, ParseStream};
+use syn::{Error, Ident, LitStr, Path, Result, Token};
+
+/// `#[export(name = "…", symbol = "…", noalloc, crate = path)]`
+#[derive(Default)]
+pub struct Options {
+    pub name: Option<LitStr>,
+    pub symbol: Option<LitStr>,
+    pub noalloc: bool,
+    pub krate: Option<Path>,
+}
+
+impl Parse for Options {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let mut options = Options::default();
+        while !input.is_empty() {
+            if input.peek(Token![crate]) {
+                input.parse::<Token![crate]>()?;
+                input.parse::<Token![=]>()?;
+                options.krate = Some(input.call(Path::parse_mod_style)?);
+            } else {
+                let key: Ident = input.parse()?;
+                if key == "noalloc" {
+                    options.noalloc = true;
+                } else if key == "name" || key == "symbol" {
+                    input.parse::<Token![=]>()?;
+                    let text: LitStr = input.parse()?;
+                    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || (c == '\'' && key == "name");
+                    if text.value().is_empty() || !text.value().chars().all(legal) {
+                        return Err(Error::new(text.span(), "not a name"));
+                    }
+                    *(if key == "name" { &mut options.name } else { &mut options.symbol }) = Some(text);
+                } else {
+                    let message = "an option of `export` is `name = …`, `symbol = …`, `noalloc` or `crate = …`";
+                    return Err(Error::new(key.span(), message));
+                }
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//! The C functions.
+use super::argument::{is_unboxed, is_unboxed_result};
+use super::Export;
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::Ident;
+
+impl Export {
+    /// The types and names of the native function's parameters, as Rust sees them: a word, or what a plain type says.
+    fn natives(&self, api: &TokenStream) -> (Vec<Ident>, Vec<TokenStream>) {
+        let names = (0..self.arguments.len()).map(|i| format_ident!("a{i}")).collect();
+        let types = self.arguments.iter().map(|argument| match argument.plain {
+            true => {
+                let ty = &argument.ty;
+                quote_spanned!(ty.span()=> <#ty as #api::Plain>::Native)
+            }
+            false => quote!(isize),
+        });
+        (names, types.collect())
+    }
+
+    /// The C functions, and the name of the one for bytecode if it is another one.
+    pub fn wrappers(&self, api: &TokenStream) -> (TokenStream, TokenStream) {
+        let (names, types) = self.natives(api);
+        let native = self.result_native(api);
+        let symbol = &self.symbol;
+        let passed: Vec<&Ident> =
+            names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, _)| name).collect();
+        let words: Vec<&Ident> =
+            names.iter().zip(&self.arguments).filter(|(_, a)| !a.plain).map(|(name, _)| name).collect();
+        let arguments = quote!(lock, words #(, #passed)*);
+        let make_words = quote!(let words = unsafe { #api::Words::new([#(#words),*]) };);
+        let work = if self.noalloc {
+            let name = &self.name;
+            // The closure is safe code of ours; `body` holds what is the user's.
+            quote! {
+                #make_words
+                unsafe { #api::noalloc(#name, move |lock| body(#arguments)) }
+            }
+        } else {
+            quote! {
+                #make_words
+                match unsafe { #api::run(move |lock| body(#arguments)) } {
+                    Ok(result) => result,
+                    Err(raised) => unsafe { raised.raise() },
+                }
+            }
+        };
+        let plain_arguments = self.arguments.iter().filter(|a| a.plain);
+        let differs = plain_arguments.clone().any(|a| is_unboxed(&a.ty))
+            || (self.result_plain && is_unboxed_result(&self.result));
+        let separate = differs || self.arguments.len() > 5;
+        let bytecode_symbol = format!("{symbol}_bytecode");
+        let bytecode = separate.then(|| {
+            let boxed = match self.result_plain {
+                true => {
+                    let ty = &self.result;
+                    quote!(unsafe { <#ty as #api::PlainResult>::boxed(native(#(#names),*)) })
+                }
+                false => quote!(unsafe { native(#(#names),*) }),
+            };
+            let unboxed = names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, a)| {
+                let ty = &a.ty;
+                quote!(let #name = unsafe { <#ty as #api::Plain>::unbox(#name) };)
+            });
+            if self.arguments.len() > 5 {
+                quote! {
+                    #[export_name = #bytecode_symbol]
+                    unsafe extern "C" fn bytecode(arguments: *const isize, _count: i32) -> isize {
+                        let [#(#names),*] = unsafe { #api::Words::of_bytecode(arguments) };
+                        #(#unboxed)*
+                        #boxed
+                    }
+                }
+            } else if names.is_empty() {
+                quote! {
+                    #[export_name = #bytecode_symbol]
+                    unsafe extern "C" fn bytecode(_unit: isize) -> isize { #boxed }
+                }
+            } else {
+                quote! {
+                    #[export_name = #bytecode_symbol]
+                    unsafe extern "C" fn bytecode(#(#names: isize),*) -> isize {
+                        #(#unboxed)*
+                        #boxed
+                    }
+                }
+            }
+        });
+        let some = match separate {
+            true => quote!(::core::option::Option::Some(#bytecode_symbol)),
+            false => quote!(::core::option::Option::None),
+        };
+        let code = quote! {
+            #[export_name = #symbol]
+            unsafe extern "C" fn native(#(#names: #types),*) -> #native {
+                #work
+            }
+            #bytecode
+        };
+        (code, some)
+    }
+}
