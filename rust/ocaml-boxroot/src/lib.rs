@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! OCaml values in Rust, safely.
+//! OCaml values in Rust, safely. The [guide] goes through it by subject.
 //!
 //! | type | meaning |
 //! |---|---|
@@ -116,6 +116,8 @@ mod frame;
 mod fresh;
 mod fun;
 mod glue;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod int;
 mod kind;
 mod list;
