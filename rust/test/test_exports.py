@@ -18,13 +18,18 @@ MODULES = RUST / "ocaml-boxroot/ocaml"
 LINK = ("-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm")
 PACKAGE = "ocaml-boxroot-testing-exports"
 FILES = ("exports.mli", "exports.ml", "ocaml_boxroot.mli", "ocaml_boxroot.ml", "host.ml", "exports_imports.ml")
+TEST = (*FILES, "check.ml", "exceptions.ml", "blocking.c", "domains.ml", "test.ml")
 QUIET = {"RUST_BACKTRACE": "0"}
+EVERY_VERSION = ("test_native", "test_bytecode")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     why = crate.missing()
     skip = [pytest.mark.skip(reason=why)] if why else []
     compilers = [(c, [pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()]
+    if metafunc.function.__name__ in EVERY_VERSION:
+        others = [c for c in matrix.compilers() if c not in matrix.ends()]
+        compilers += [(c, [pytest.mark.xdist_group(f"rust-{c.name}"), pytest.mark.everything, *skip]) for c in others]
     metafunc.parametrize("compiler", [pytest.param(c, id=c.name, marks=marks) for c, marks in compilers])
 
 
@@ -40,7 +45,7 @@ class Program:
         self.folder.mkdir(parents=True)
         profile = "release" if "--release" in words else "debug"
         shutil.copy(target / profile / "libexports.a", self.folder)
-        for file in [*SOURCES.glob("*.ml"), *MODULES.glob("ocaml_boxroot.ml*")]:
+        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot.ml*")]:
             shutil.copy(file, self.folder)
         domains = self.folder / ("domains5.ml" if compiler.major >= 5 else "domains4.ml")
         shutil.copy(domains, self.folder / "domains.ml")
@@ -69,7 +74,7 @@ class Program:
 
 def test_native(compiler: Compiler) -> None:
     program = Program(compiler, "native")
-    program.link("test", *FILES, "domains.ml", "test.ml")
+    program.link("test", *TEST)
     program.run("test")
     program.run("test", OCAMLRUNPARAM="s=4k")
     program.run("test", RUST_BACKTRACE="1")
@@ -77,27 +82,29 @@ def test_native(compiler: Compiler) -> None:
 
 def test_bytecode(compiler: Compiler) -> None:
     program = Program(compiler, "bytecode")
-    program.link("test", *FILES, "domains.ml", "test.ml", bytecode=True)
+    program.link("test", *TEST, bytecode=True)
     program.run("test")
 
 
 @pytest.mark.everything
 def test_optimised(compiler: Compiler) -> None:
     program = Program(compiler, "optimised", "--release")
-    program.link("test", *FILES, "domains.ml", "test.ml")
+    program.link("test", *TEST)
     program.run("test", OCAMLRUNPARAM="s=4k")
 
 
 @pytest.mark.everything
 def test_debug_runtime_over_the_checked_build(compiler: Compiler) -> None:
     program = Program(compiler, "checked", "--features", "checked")
-    program.link("test", *FILES, "domains.ml", "test.ml", flags=("-runtime-variant", "d"))
+    program.link("test", *TEST, flags=("-runtime-variant", "d"))
     program.run("test", OCAMLRUNPARAM="s=4k,v=0")
+    program.link("refused", *FILES, "check.ml", "refused.ml", flags=("-runtime-variant", "d"))
+    program.run("refused", OCAMLRUNPARAM="v=0")
 
 
 def test_a_panic_in_a_noalloc_function_ends_the_process(compiler: Compiler) -> None:
     program = Program(compiler, "noalloc")
-    program.link("test", *FILES, "domains.ml", "test.ml")
+    program.link("test", *TEST)
     said = program.fails("test", "noalloc")
     assert "panic in the function `explode_noalloc`, which is noalloc and cannot raise" in said, said
 
@@ -110,6 +117,8 @@ def test_errors_raise_in_programs_that_abort_on_panics(compiler: Compiler) -> No
         assert (try ignore (Exports.parse "x"); false with Failure s -> s = "invalid digit found in string");
         assert (try Exports.reraise (fun () -> raise Not_found); false with Not_found -> true);
         assert (try ignore (Exports.small 256); false with Invalid_argument _ -> true);
+        assert (try ignore (Exports.parse_line 0); false with Exports.Parse_error ("empty", 3) -> true);
+        assert (try ignore (Exports.fail_with 6); false with Failure s -> s = "Closed"); (* no module declares it *)
         print_endline "exports: ok"
     """
     (program.folder / "abort.ml").write_text(text)
@@ -122,8 +131,13 @@ DRIFTED = (
     ("exports.ml", '("the function `half`"', '("the function `halve`"', "the function `halve` is not in the library"),
     ("exports.ml", '("the function `half`"', None, "the function `half` of the library is not in exports.ml"),
     ("exports.ml", "check_ [|", "check_ [| Obj.magic 3;", "the table in exports.ml is not readable"),
+    ("exports.ml", '"exception Full"', '"exception Full of int"', "the exception `Full` is `exception Full of int` in"),
+    ("exports.ml", '("the exception `Full`"', None, "the exception `Full` of the library is not in exports.ml"),
+    ("exports.ml", "exceptions_ [|", "exceptions_ [| Obj.magic 3;", "the table of exceptions in exports.ml is not"),
     ("exports_imports.ml", '"Host.add", "int', '"Host.add", "bool', "the function `Host.add` is `bool -> int -> int`"),
     ("exports_imports.ml", '"Host.add", "int', '"Host.sub", "int', "the library does not import `Host.sub`"),
+    ("exports_imports.ml", '"exception Closed"', '"exception Open"', "the exception `Host.Closed` is `exception Open`"),
+    ("exports_imports.ml", '("Host.Closed"', None, "the exception `Host.Closed` is not in exports_imports.ml"),
     ("exports_imports.ml", '("Host.add"', None, "the function `Host.add` is not in exports_imports.ml"),
 )
 
@@ -151,11 +165,33 @@ def test_imports_that_ocaml_refuses(compiler: Compiler) -> None:
     """The OCaml compiler sees that a function has another type, or is not polymorphic."""
     program = Program(compiler, "typed")
     host = (program.folder / "host.ml").read_text()
-    for pattern, replacement in (("add a b = a + b", "add a b = a +. b"), ("identity x = x", "identity x = x + 1")):
+    for pattern, replacement in (
+        ("add a b = a + b", "add a b = a +. b"),
+        ("identity x = x", "identity x = x + 1"),
+        ("exception Closed", "exception Closed of int"),
+        ("Refused of string * float", "Refused of string * int"),
+        ("Pair of (int * bool)", "Pair of int * bool"),
+        ("file : string; line : int", "file : string; line : float"),
+    ):
         assert pattern in host
         (program.folder / "host.ml").write_text(host.replace(pattern, replacement))
         with pytest.raises(pytest.fail.Exception, match="exports_imports.ml"):
             program.link("main", *FILES)
+
+
+def test_exceptions_whose_arguments_are_in_other_places(compiler: Compiler) -> None:
+    """OCaml takes the fields of a record in any order, and a tuple as several arguments; the library does not start."""
+    program = Program(compiler, "order")
+    host = (program.folder / "host.ml").read_text()
+    for name, pattern, replacement in (
+        ("Located", "{ file : string; line : int }", "{ line : int; file : string }"),
+        ("Refused", "string * float", "(string * float)"),
+    ):
+        assert f"{name} of {pattern}" in host
+        (program.folder / "host.ml").write_text(host.replace(f"{name} of {pattern}", f"{name} of {replacement}"))
+        program.link("main", *FILES)
+        said = program.fails("main")
+        assert f"the exception `Host.{name}` has other arguments in OCaml than of {pattern}, or in" in said, said
 
 
 CLIENT = """

@@ -9,6 +9,7 @@ fn main() {
     println!("cargo:rerun-if-changed=program.ml");
     println!("cargo:rerun-if-changed=own.ml");
     println!("cargo:rerun-if-changed=own.c");
+    println!("cargo:rerun-if-changed=blocking.c");
     println!("cargo:rustc-check-cfg=cfg(ocaml5, float16)");
     println!("cargo:rerun-if-changed=../ocaml-boxroot/ocaml");
     println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
@@ -33,9 +34,15 @@ fn main() {
         println!("cargo:rustc-cfg=ocaml5");
         copy("../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
     }
+    println!("cargo:rerun-if-changed=effects5.ml");
+    match version.starts_with('4') {
+        true => std::fs::write(out.join("effects5.ml"), "").expect("write to OUT_DIR"),
+        false => copy("effects5.ml", &out),
+    }
+    copy("../ocaml-boxroot/ocaml/ocaml_boxroot.ml", &out);
     copy("program.ml", &out);
     copy("own.ml", &out);
-    let sources = ["ocaml_boxroot_domains.ml", "own.ml", "program.ml"];
+    let sources = ["ocaml_boxroot.ml", "ocaml_boxroot_domains.ml", "effects5.ml", "own.ml", "program.ml"];
     run(Command::new(&compiler)
         .current_dir(&out)
         .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"])
@@ -47,6 +54,7 @@ fn main() {
     cc::Build::new()
         .file("compare.c")
         .file("own.c")
+        .file("blocking.c")
         .include(include)
         .include(&library)
         .opt_level(2)

@@ -3,8 +3,17 @@
 
 external rust : int -> int = "testing_rust"
 external custom : int -> 'custom = "testing_custom"
+external in_blocking_section : int -> int = "testing_in_blocking_section"
 
 exception Custom of int * string * int list
+exception Printed of int
+(* Another exception of that name. *)
+module Other = struct exception Custom of int end
+
+let () = Printexc.register_printer (function Printed n -> Some (Printf.sprintf "printed <%d>" n) | _ -> None)
+
+(* Not tail calls. *)
+let rec raise_below n = if n = 0 then raise (Printed 7) else 1 + raise_below (n - 1)
 
 let () =
   let r = Callback.register in
@@ -19,10 +28,23 @@ let () =
   r "raise_failure" (fun s -> failwith s);
   r "raise_custom" (fun () -> raise (Custom (3, "x", [ 1 ])));
   r "raise_assert" (fun () -> assert (Sys.opaque_identity false));
+  r "raise_printed" (fun () -> raise (Printed 3));
+  r "raise_below" raise_below;
+  r "raise_notrace" (fun () -> raise_notrace (Printed 4));
+  r "record_backtraces" Printexc.record_backtrace;
+  r "out_of_memory" (fun () -> ignore (Bytes.create Sys.max_string_length));
+  r "catch_break" Sys.catch_break;
+  r "interrupt_me" (fun () -> Unix.kill (Unix.getpid ()) Sys.sigint);
+  r "finalise_raising" (fun () -> Gc.finalise (fun _ -> raise (Printed 5)) (ref 0));
   r "reraise" (fun (e : exn) -> raise e);
   r "same_exn" (fun f e -> match f () with () -> false | exception e' -> e == e');
   r "deep" (let rec deep n = if n = 0 then 0 else 1 + deep (n - 1) in deep);
   r "call_rust" (fun n -> rust n);
+  r "in_blocking_section" in_blocking_section;
+  r "blocking_on_a_thread" (fun n ->
+      let result = ref 0 in
+      Thread.join (Thread.create (fun () -> result := in_blocking_section n) ());
+      !result);
   r "catch_rust" (fun n -> try rust n with _ -> -1);
   r "custom" (fun n -> custom n);
   r "compare" (fun a b -> compare a b);
@@ -31,6 +53,12 @@ let () =
   r "is_list" (fun l n -> l = List.init n (fun i -> (i, string_of_int i)));
   r "strings" (fun n -> Array.init n string_of_int);
   r "floats" (fun n -> Array.init n float_of_int);
+  (* The second function of a closure with two. *)
+  r "infix" (fun n ->
+      let rec even i = i = n || not (odd (i + 1)) and odd i = i <> n && even (i + 1) in
+      Obj.repr (if Sys.opaque_identity true then odd else even));
+  r "forcing" (fun n -> let l = lazy (rust n) in Callback.register "the lazy" l; Lazy.force l);
+  r "register" (fun (name : string) (v : Obj.t) -> Callback.register name v);
   r "lazy" (fun n -> lazy (n + 1));
   r "force" (fun l -> Lazy.force l);
   r "atomic" (fun n -> Atomic.make n);

@@ -5,6 +5,7 @@
 
 mod casing;
 mod conversions;
+mod exception;
 mod export;
 mod import;
 mod library;
@@ -61,6 +62,35 @@ pub fn to_ocaml(input: TokenStream) -> TokenStream {
 #[proc_macro_derive(FromOCaml, attributes(ocaml))]
 pub fn from_ocaml(input: TokenStream) -> TokenStream {
     shape::expand(input, conversions::from_ocaml)
+}
+
+/// Makes a type of errors exceptions of OCaml, see the trait `OCamlException`: a struct is one exception, each variant
+/// of an enum is one.
+///
+/// | Rust | OCaml |
+/// |---|---|
+/// | `struct ParseError(String, i64)` | `exception ParseError of string * int` |
+/// | `struct Closed` | `exception Closed` |
+/// | `enum Io { Missing { path: String }, Full }` | `exception Missing of { path : string }`, `exception Full` |
+///
+/// The type implements `Error`, and is `Send + Sync + 'static`. Types of fields have `ToOCaml` and `FromOCaml`. It is
+/// listed in `library!` as one of `exceptions`; the OCaml text then declares its exceptions and tells the library about
+/// them. From there on
+///
+/// * an exported function that fails with such an error raises it, also if it is in a `Box<dyn Error + Send + Sync>`;
+/// * `Exception::to_rust` gives it back, `Exception::matches` asks for it, by the constructor's identity;
+/// * `Exception::of` makes it.
+///
+/// Attributes, in `#[ocaml(…)]`:
+///
+/// | attribute | place | meaning |
+/// |---|---|---|
+/// | `rename = "Name"` | struct, variant, field | the name in OCaml |
+/// | `module = "Host"` | type | the OCaml module `Host` declares the exceptions; types are checked as for imports |
+/// | `crate = path` | type | where `ocaml_boxroot` is, if it has another name |
+#[proc_macro_derive(OCamlException, attributes(ocaml))]
+pub fn ocaml_exception(input: TokenStream) -> TokenStream {
+    exception::expand(input)
 }
 
 /// Makes a Rust function one that OCaml calls. See `ocaml_boxroot::export`.

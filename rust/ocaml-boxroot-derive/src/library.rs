@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! `library!`: the list of what a library exports and imports, and the C functions that its OCaml text calls.
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote, ToTokens};
+use proc_macro2::{Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned, ToTokens};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{bracketed, Attribute, Error, Ident, LitStr, Path, Result, Token};
@@ -11,6 +11,7 @@ struct Library {
     name: LitStr,
     exports: Vec<Path>,
     imports: Vec<Path>,
+    exceptions: Vec<Path>,
     krate: Option<Path>,
 }
 
@@ -18,7 +19,7 @@ impl Parse for Library {
     fn parse(input: ParseStream) -> Result<Self> {
         let attributes = input.call(Attribute::parse_outer)?;
         let (mut name, mut krate) = (None::<LitStr>, None);
-        let (mut exports, mut imports) = (Vec::new(), Vec::new());
+        let (mut exports, mut imports, mut exceptions) = (Vec::new(), Vec::new(), Vec::new());
         while !input.is_empty() {
             if input.peek(Token![crate]) {
                 input.parse::<Token![crate]>()?;
@@ -31,7 +32,11 @@ impl Parse for Library {
                     "name" => name = Some(input.parse()?),
                     "exports" => exports = paths(input)?,
                     "imports" => imports = paths(input)?,
-                    _ => return Err(Error::new(key.span(), "this is `name`, `exports`, `imports` or `crate`")),
+                    "exceptions" => exceptions = paths(input)?,
+                    _ => {
+                        let message = "this is `name`, `exports`, `imports`, `exceptions` or `crate`";
+                        return Err(Error::new(key.span(), message));
+                    }
                 }
             }
             if !input.is_empty() {
@@ -44,7 +49,7 @@ impl Parse for Library {
         if !first || !text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_') {
             return Err(Error::new(name.span(), "the name of a file `NAME.ml`: small letters, digits and underscores"));
         }
-        Ok(Library { attributes, name, exports, imports, krate })
+        Ok(Library { attributes, name, exports, imports, exceptions, krate })
     }
 }
 
@@ -71,7 +76,12 @@ pub fn expand(input: TokenStream) -> TokenStream {
         path
     });
     let imports = library.imports;
-    let [text, check, register] = ["text", "check", "register"].map(|function| format!("{name}_ocaml_{function}"));
+    let declared = library.exceptions.iter().map(|path| {
+        let span = path.segments.last().map_or_else(Span::call_site, |last| last.ident.span());
+        quote_spanned!(Span::call_site().located_at(span)=> #api::ExceptionType::of::<#path>())
+    });
+    let [text, check, register, exceptions] =
+        ["text", "check", "register", "exceptions"].map(|function| format!("{name}_ocaml_{function}"));
     let function = |ident: &str, symbol: &str, call: TokenStream| {
         let ident = format_ident!("{ident}");
         quote! {
@@ -86,8 +96,13 @@ pub fn expand(input: TokenStream) -> TokenStream {
         }
     };
     let text = function("text", &text, quote!(#api::text(lock, &LIBRARY, words)));
-    let check = function("check", &check, quote!(#api::check(lock, &LIBRARY, words, false)));
-    let register = function("register", &register, quote!(#api::check(lock, &LIBRARY, words, true)));
+    let table = |ident: &str, symbol: &str, which: &str| {
+        let which = format_ident!("{which}");
+        function(ident, symbol, quote!(#api::check(lock, &LIBRARY, words, #api::Table::#which)))
+    };
+    let check = table("check", &check, "Check");
+    let register = table("register", &register, "Register");
+    let exceptions = (!library.exceptions.is_empty()).then(|| table("exceptions", &exceptions, "Exceptions"));
     quote! {
         const _: () = {
             static LIBRARY: #api::Library = #api::Library {
@@ -95,10 +110,12 @@ pub fn expand(input: TokenStream) -> TokenStream {
                 doc: #doc,
                 exports: &[#(#exports),*],
                 imports: &[#(#imports::__OCAML_IMPORTS),*],
+                exceptions: &[#(#declared),*],
             };
             #text
             #check
             #register
+            #exceptions
         };
     }
 }

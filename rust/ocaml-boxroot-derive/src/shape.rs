@@ -57,19 +57,21 @@ pub fn expand(input: proc_macro::TokenStream, derive: fn(&Shape) -> TokenStream)
 
 /// What `#[ocaml(…)]` says.
 #[derive(Default)]
-struct Options {
+pub struct Options {
     rename: Option<LitStr>,
-    krate: Option<Path>,
+    pub krate: Option<Path>,
+    /// The OCaml module that declares the exceptions.
+    pub module: Option<LitStr>,
     unboxed: Option<Span>,
     polymorphic: Option<Span>,
     mutable: Option<Span>,
     descriptors: Vec<Ident>,
-    doc: String,
+    pub doc: String,
 }
 
 impl Options {
     /// `allowed`: the names that have a meaning here.
-    fn new(attributes: &[Attribute], allowed: &[&str], place: &str) -> syn::Result<Options> {
+    pub fn new(attributes: &[Attribute], allowed: &[&str], place: &str) -> syn::Result<Options> {
         let mut options = Options::default();
         for attribute in attributes {
             if attribute.path().is_ident("doc") {
@@ -92,6 +94,7 @@ impl Options {
                 let span = Some(meta.path.span());
                 match &*name {
                     "rename" => options.rename = Some(meta.value()?.parse()?),
+                    "module" => options.module = Some(meta.value()?.parse()?),
                     "crate" => options.krate = Some(meta.value()?.call(Path::parse_mod_style)?),
                     "unboxed" => options.unboxed = span,
                     "descriptors" => {
@@ -294,11 +297,11 @@ fn look(tokens: TokenStream, parameter: &Ident, this: &Ident, around: Uses, uses
     }
 }
 
-fn constructor(options: &Options, ident: &Ident) -> syn::Result<String> {
+pub fn constructor(options: &Options, ident: &Ident) -> syn::Result<String> {
     options.name(ident, casing::constructor_name, casing::refuse_constructor)
 }
 
-fn fields(fields: &Fields, this: &TokenStream) -> syn::Result<Vec<Field>> {
+pub fn fields(fields: &Fields, this: &TokenStream) -> syn::Result<Vec<Field>> {
     let mut list: Vec<Field> = Vec::new();
     for (i, field) in fields.iter().enumerate() {
         let (allowed, place): (&[&str], _) = match field.ident {
@@ -329,7 +332,7 @@ fn fields(fields: &Fields, this: &TokenStream) -> syn::Result<Vec<Field>> {
 }
 
 /// The type with its parameters.
-fn itself(input: &DeriveInput) -> TokenStream {
+pub fn itself(input: &DeriveInput) -> TokenStream {
     let (ident, (_, arguments, _)) = (&input.ident, input.generics.split_for_impl());
     quote!(#ident #arguments)
 }

@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 
-(** What Rust raises. A program that does not contain this module gets [Failure] with the same text. *)
+(** What Rust raises. A program that does not contain this module gets [Failure] with the same text, and Rust prints
+    exceptions of OCaml without their printers and backtraces. *)
 
 (** A Rust function panicked. [file] is empty when the place is not known; [backtrace] is empty unless the environment
     asks for one ([RUST_BACKTRACE=1]). *)

@@ -14,7 +14,7 @@ pub enum AttachError {
     /// Only the thread that started OCaml can use it: the program contains no systhreads (OCaml's `threads.posix`).
     NoThreads,
     /// OCaml could not register this thread: memory is short, or the thread is in a blocking section that another
-    /// library opened.
+    /// library opened; with OCaml 4 also in a function without a runtime that OCaml called.
     NotRegistered,
     /// No memory for roots.
     OutOfMemory,

@@ -11,7 +11,7 @@ use core::mem::ManuallyDrop;
 
 const MOST: usize = 16;
 
-extern "C" {
+crate::glue::glue_functions! {
     fn obx_bigarray_kind_exists(kind: u8) -> bool;
     fn obx_bigarray_over(
         flags: isize,

@@ -3,6 +3,7 @@
 use crate::convert::floats;
 use crate::kind::DOUBLE_ARRAY;
 use crate::{int, Any, ConvertError, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml, Value};
+pub use alloc::boxed::Box;
 pub use alloc::string::String;
 
 /// A block of these fields.

@@ -1,30 +1,72 @@
 // SPDX-License-Identifier: MIT
-use crate::{glue, string_words, AllocError, ConvertError, Exn, Fresh, Kind, Root, Runtime, Value};
+use crate::{glue, string_words, AllocError, Any, ConvertError, Exn, Fresh, Kind, Root, Runtime, Value};
 use alloc::string::String;
 use core::fmt;
 
-/// An OCaml exception. It owns a root, so that `?` borrows nothing: a borrowed one would not pass the borrow checker in
-/// front of another call. `None` inside when memory was too short for the root.
+/// An OCaml exception, with its backtrace if OCaml records them (`OCAMLRUNPARAM=b`, `Printexc.record_backtrace`).
+///
+/// It owns a root, so that `?` borrows nothing: a borrowed one would not pass the borrow checker in front of another
+/// call. Returned as the error of an exported function it is raised again, physically the same value.
+///
+/// *Which exception*: [`to_rust`](Exception::to_rust) and [`matches`](Exception::matches), with a type that derives
+/// [`OCamlException`](macro@crate::OCamlException), or one of [`exceptions`](crate::exceptions); by name,
+/// [`is`](Exception::is).
+///
+/// *Its text*: [`printed`](Exception::printed), by `Printexc`, with its printers; `Display` and
+/// [`text`](Exception::text), which run no OCaml code.
+///
+/// *Where it was raised*: [`backtrace`](Exception::backtrace), [`backtrace_slots`](Exception::backtrace_slots). Raised
+/// again by Rust, an exception goes on with its backtrace in native code, with OCaml 5 on x86-64 Linux only; elsewhere
+/// OCaml begins a new one.
+// `None` when memory was too short for the root. TRACED: the root holds an exception, or a block with that tag, which
+// no exception has: the exception, and what OCaml calls a raw backtrace.
 pub struct Exception {
-    root: Option<Root<Exn>>,
+    root: Option<Root<Any>>,
 }
+
+/// As in glue/exception.c.
+const TRACED: u8 = 1;
 
 /// A result of the runtime that may be an encoded exception.
 #[inline]
-pub(crate) fn check(rt: &Runtime, result: isize) -> Result<isize, Exception> {
+pub(crate) fn check(rt: &mut Runtime, result: isize) -> Result<isize, Exception> {
     if result & 3 == 2 {
-        // SAFETY: the exception was raised just now, and is valid until the next thing that needs &mut Runtime.
-        Err(Exception::new(rt, unsafe { Value::from_raw(result & !3) }))
+        Err(caught(rt, result & !3))
     } else {
         Ok(result)
     }
 }
 
+#[cold]
+#[inline(never)]
+fn caught(rt: &mut Runtime, exn: isize) -> Exception {
+    // SAFETY: LOCK; the exception was raised just now, and is valid until the next thing that needs &mut Runtime.
+    let kept = unsafe { Value::<Any>::from_raw(glue::obx_traced(exn)) };
+    Exception { root: Root::try_new(rt, kept).ok() }
+}
+
 impl Exception {
-    /// The exception as a Rust error.
+    /// The exception as a Rust error. It has no backtrace.
     #[cold]
     pub fn new(rt: &Runtime, exn: Value<'_, Exn>) -> Exception {
-        Exception { root: Root::try_new(rt, exn).ok() }
+        Exception { root: Root::try_new(rt, exn.erase()).ok() }
+    }
+
+    /// The exception with its backtrace, to be raised.
+    pub(crate) fn kept<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Any>> {
+        self.root.as_ref().map(|root| root.get(rt))
+    }
+
+    /// The exception and its backtrace.
+    pub(crate) fn parts<'r>(&self, rt: &'r Runtime) -> Option<(Value<'r, Exn>, Option<Value<'r, Any>>)> {
+        let kept = self.kept(rt)?;
+        // SAFETY: TRACED.
+        Some(unsafe {
+            match kept.kind() {
+                Kind::Block { tag: TRACED, .. } => (kept.part(0), Some(kept.part(1))),
+                _ => (kept.cast(), None),
+            }
+        })
     }
 
     /// What a function of OCaml would raise for an argument like the one that could not be converted:
@@ -41,19 +83,24 @@ impl Exception {
             n.filled(0, [unsafe { glue::obx_builtin(glue::INVALID_ARGUMENT) }, text.raw()])
         });
         match exn {
-            Ok(exn) => Exception { root: exn.try_root().ok() },
+            Ok(exn) => Exception { root: exn.erase().try_root().ok() },
             Err(_) => Exception { root: None },
         }
     }
 
     /// The exception as a value, the same that was raised. `None` when memory was too short to keep it.
     pub fn value<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Exn>> {
-        self.root.as_ref().map(|root| root.get(rt))
+        self.parts(rt).map(|(exn, _)| exn)
     }
 
-    /// The root that keeps the exception.
-    pub fn into_root(self) -> Option<Root<Exn>> {
-        self.root
+    /// The root that keeps the exception, which leaves its backtrace behind.
+    pub fn into_root(self, rt: &Runtime) -> Option<Root<Exn>> {
+        let (exn, trace) = self.parts(rt)?;
+        match trace {
+            Some(_) => Root::try_new(rt, exn).ok(),
+            // SAFETY: TRACED: the root holds the exception itself.
+            None => self.root.map(|root| unsafe { root.into_typed() }),
+        }
     }
 
     /// The exception with the capability, to be returned as a value.
@@ -65,17 +112,13 @@ impl Exception {
 
     /// The name of its constructor, such as `Not_found` or `Module.Name`, as OCaml prints it.
     pub fn name<'r>(&self, rt: &'r Runtime) -> Option<&'r [u8]> {
-        let exn = self.value(rt)?.erase();
-        // A constant exception is its constructor; another one is a block that starts with it.
-        let constructor = match exn.kind() {
-            Kind::Object { .. } => exn,
-            _ => exn.field(0).ok()?,
-        };
+        let name = constructor(self.value(rt)?)?.field(0).ok()?;
         // SAFETY: the first field of a constructor is its name.
-        constructor.field(0).ok().map(|name| unsafe { name.cast::<crate::Str>() }.as_bytes())
+        Some(unsafe { name.cast::<crate::Str>() }.as_bytes())
     }
 
-    /// Whether its constructor has this name.
+    /// Whether its constructor has this name. Exceptions of one name may be different ones:
+    /// [`matches`](Exception::matches) tells them apart.
     pub fn is(&self, rt: &Runtime, name: &str) -> bool {
         self.name(rt) == Some(name.as_bytes())
     }
@@ -108,6 +151,17 @@ impl Exception {
     }
 }
 
+/// The constructor of an exception.
+pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
+    // A constant exception is its constructor; another one is a block that starts with it.
+    match exn.erase().kind() {
+        Kind::Object { .. } => Some(exn.erase()),
+        _ => exn.erase().field(0).ok(),
+    }
+}
+
+/// As [`text`](Exception::text). It runs no OCaml code, since it may be called where somebody reads the heap; without
+/// the lock it takes it.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // SAFETY: the function needs nothing.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The functions of glue/glue.c. None raises. What each needs, and whether it may run the collector, is said there.
+//! The functions of glue/. None but `obx_raise` raises. What each needs, and whether it may run the collector, is said
+//! there.
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 
@@ -27,13 +28,39 @@ pub const HELD: c_int = 1;
 
 /// As in `caml/fail.h`, for `obx_builtin`.
 pub const OUT_OF_MEMORY: c_int = 0;
+pub const SYS_ERROR: c_int = 1;
 pub const FAILURE: c_int = 2;
 pub const INVALID_ARGUMENT: c_int = 3;
+pub const END_OF_FILE: c_int = 4;
+pub const DIVISION_BY_ZERO: c_int = 5;
+pub const NOT_FOUND: c_int = 6;
+pub const STACK_OVERFLOW: c_int = 8;
 
 /// Words in a piece of a reservation.
 pub const PIECE: usize = 257;
 
+/// Declares functions of the glue, which have the crate's version behind their names in C.
+macro_rules! glue_functions {
+    ($($(#[$attribute:meta])* $vis:vis fn $name:ident($($argument:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
+        extern "C" {$(
+            $(#[$attribute])*
+            #[link_name = concat!(stringify!($name), "_v", env!("OBX_VERSION"))]
+            $vis fn $name($($argument: $type),*) $(-> $result)?;
+        )*}
+    };
+}
+pub(crate) use glue_functions;
+
 extern "C" {
+    pub static caml_int32_ops: c_void;
+    pub static caml_int64_ops: c_void;
+    pub static caml_nativeint_ops: c_void;
+    #[cfg(ocaml5)]
+    #[link_name = concat!("obx_local_roots_v", env!("OBX_VERSION"))]
+    pub static obx_local_roots: usize;
+}
+
+glue_functions! {
     pub fn obx_lock_held() -> bool;
     pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
     pub fn obx_leave(before: c_int);
@@ -62,10 +89,6 @@ extern "C" {
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
-    pub static caml_int32_ops: c_void;
-    pub static caml_int64_ops: c_void;
-    pub static caml_nativeint_ops: c_void;
-
     pub fn obx_alloc_custom(operations: *const crate::payload::Operations, size: usize, bytes: usize) -> isize;
 
     fn obx_call1(closure: isize, a: isize) -> isize;
@@ -74,11 +97,10 @@ extern "C" {
     fn obx_call_more(closure: isize, count: usize, arguments: *mut isize) -> isize;
     pub fn obx_named(name: *const c_char) -> isize;
     pub fn obx_builtin(which: c_int) -> isize;
+    pub fn obx_traced(exn: isize) -> isize;
     pub fn obx_raise(exn: isize) -> !;
     #[cfg(not(ocaml5))]
     pub fn obx_local_roots() -> *mut *mut RootsBlock;
-    #[cfg(ocaml5)]
-    pub static obx_local_roots: usize;
 
     pub fn obx_modify(field: *mut isize, v: isize);
     pub fn obx_initialize(field: *mut isize, v: isize);

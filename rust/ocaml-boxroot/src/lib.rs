@@ -73,6 +73,38 @@
 //! assert_eq!(definitions.text(), "type entry = {\n  word : string;\n  mutable count : int;\n}\n\n");
 //! ```
 //!
+//! # Exceptions
+//!
+//! A call of OCaml returns `Err` of an [`Exception`], which `?` passes on: as the error of an exported function it is
+//! raised again. Errors of Rust can be exceptions of their own, with types that both compilers check:
+//!
+//! ```
+//! # use ocaml_boxroot::*;
+//! /// `exception ParseError of string * int` in OCaml.
+//! #[derive(Debug, OCamlException)]
+//! struct ParseError(String, usize);
+//! impl std::fmt::Display for ParseError {
+//!     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+//!         write!(f, "line {}: {}", self.1, self.0)
+//!     }
+//! }
+//! impl std::error::Error for ParseError {}
+//!
+//! #[export]
+//! fn parse(text: &str) -> Result<isize, ParseError> {
+//!     text.trim().parse().map_err(|_| ParseError(text.into(), 1))
+//! }
+//! #[export]
+//! fn or_zero(rt: &mut Runtime, f: ValueRef<Fun<(Unit,), Int>>) -> Result<isize, Exception> {
+//!     match f.call(rt, ((),)).map(|n| n.value().to_isize()) {
+//!         Err(error) if error.matches::<ParseError>(rt) => Ok(0),
+//!         result => result,
+//!     }
+//! }
+//! library! { name = "parser", exports = [parse, or_zero], exceptions = [ParseError] }
+//! # fn main() {}
+//! ```
+//!
 //! # Rust called from OCaml, and OCaml from Rust
 //!
 //! [`export`](macro@export) makes a Rust function one that OCaml calls, [`import!`] makes an OCaml function one that
@@ -94,6 +126,7 @@ mod array;
 mod atomic_cell;
 mod attach;
 mod attach_error;
+mod backtrace;
 mod bigarray;
 mod bigarray_element;
 mod bigarray_make;
@@ -110,6 +143,7 @@ mod domain;
 mod downcast;
 mod entry;
 mod exception;
+pub mod exceptions;
 #[doc(hidden)]
 pub mod export;
 mod frame;
@@ -128,6 +162,7 @@ mod mut_cell;
 mod named;
 mod nursery;
 mod ocaml_abstract;
+mod ocaml_exception;
 mod payload;
 mod racy;
 mod release;
@@ -155,6 +190,7 @@ pub use arg::{Arg, Args};
 pub use atomic_cell::AtomicCell;
 pub use attach::attach;
 pub use attach_error::AttachError;
+pub use backtrace::BacktraceSlot;
 pub use bigarray::{
     AnyDim, Array0, Array1, Array2, Array3, Bigarray, BigarrayView, CLayout, Dim, Dimensions, FortranLayout, Genarray,
     Layout,
@@ -199,7 +235,8 @@ pub use ocaml_abstract::TypeText;
 /// `Invalid_argument`, which says which it is. Results are [`Fresh`], [`Value`], [`ValueRef`], [`Root`], options of
 /// these, types with [`ToOCaml`], and `Result`s.
 ///
-/// *Errors.* `Err` raises: an [`Exception`] is raised again, the same value; any other error that converts to `Box<dyn
+/// *Errors.* `Err` raises: an [`Exception`] is raised again, the same value; an error whose type is an
+/// [`OCamlException`](macro@OCamlException) is that exception, also in a box; any other error that converts to `Box<dyn
 /// Error + Send + Sync>` is `Rust_error`. *Panics* raise `Rust_panic`, with message, file, line, and a backtrace if
 /// `RUST_BACKTRACE` asks for it; Rust's panic hook runs as usual, so they are also printed on standard error. Both
 /// exceptions are in the OCaml module `Ocaml_boxroot`; a program without it gets `Failure`. All that the function owns
@@ -265,7 +302,8 @@ pub use ocaml_boxroot_derive::export;
 pub use ocaml_boxroot_derive::import;
 /// Lists what a library exports and imports: `name = "…"`, that of the OCaml module, without which two libraries in one
 /// program would not be told apart; `exports = […]`, the paths of functions with [`export`](macro@export);
-/// `imports = […]`, the paths of modules that [`import!`] makes. Documentation comments in front are the module's.
+/// `imports = […]`, the paths of modules that [`import!`] makes; `exceptions = […]`, the types of errors that are
+/// exceptions of OCaml, see [`OCamlException`](macro@OCamlException). Documentation comments in front are the module's.
 ///
 /// It adds three C functions to the library. `NAME_ocaml_text`, of type `string -> string` in OCaml, is the text of
 /// `NAME.ml` for `"ml"`, of `NAME.mli` for `"mli"`, and for `"imports"` of `NAME_imports.ml`, which registers what Rust
@@ -273,7 +311,10 @@ pub use ocaml_boxroot_derive::import;
 /// `NAME_ocaml_register` are called by these files when the program starts: if they were not written from this library,
 /// as it is, they raise `Failure`, which says what differs.
 pub use ocaml_boxroot_derive::library;
-pub use ocaml_boxroot_derive::{FromOCaml, OCamlType, ToOCaml};
+pub use ocaml_boxroot_derive::{FromOCaml, OCamlException, OCamlType, ToOCaml};
+#[doc(hidden)]
+pub use ocaml_exception::Constructor;
+pub use ocaml_exception::OCamlException;
 pub use racy::Racy;
 pub use root::Root;
 pub use root_error::RootError;

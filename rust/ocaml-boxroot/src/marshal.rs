@@ -9,8 +9,11 @@ use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Mutex;
 
-extern "C" {
+crate::glue::glue_functions! {
     fn obx_register_operations(operations: *const Operations) -> bool;
+}
+
+extern "C" {
     // These raise when memory is short, or the input ends. Nothing is to be dropped in the frames they are called from.
     fn caml_serialize_int_8(n: i64);
     fn caml_serialize_block_1(data: *const c_void, len: isize);

@@ -92,7 +92,7 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     // SAFETY: this thread holds the lock since, and there is no Runtime.
     let outcome = unsafe {
         let outcome = glue::obx_started()
-            .then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.text(rt))));
+            .then(|| with_lock_held(|rt| exception::check(rt, result).map(drop).map_err(|e| e.printed(rt))));
         glue::obx_release();
         outcome
     };

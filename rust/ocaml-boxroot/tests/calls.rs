@@ -62,7 +62,7 @@ fn exceptions_are_errors() {
 fn the_same_exception_is_raised_again() {
     attached(|rt| {
         let reraise = ocaml::reraise(rt);
-        let first = ocaml::raise_custom(rt).call(rt, ((),)).unwrap_err().into_root().unwrap();
+        let first = ocaml::raise_custom(rt).call(rt, ((),)).unwrap_err().into_root(rt).unwrap();
         rt.minor_gc();
         let second = reraise.call(rt, (&first,)).unwrap_err();
         assert!(second.value(rt).unwrap().same(first.get(rt)));
@@ -73,13 +73,14 @@ fn the_same_exception_is_raised_again() {
 
 #[test]
 fn deep_recursion_overflows_the_stack_with_an_exception() {
-    // OCaml 4 uses the system's stack, and cannot tell on threads other than the first.
+    // With OCaml 5 the stack is OCaml's own, with OCaml 4 the thread's.
     attached(|rt| {
         let deep = ocaml::deep(rt);
         assert_eq!(deep.call(rt, (1000,)).unwrap().value().to_isize(), 1000);
-        if ocaml::OCAML5 {
-            let kept = rt.string("kept").root();
+        let kept = rt.string("kept").root();
+        for _ in 0..3 {
             assert!(deep.call(rt, (1_000_000_000,)).unwrap_err().is(rt, "Stack_overflow"));
+            rt.minor_gc();
             assert_eq!(kept.get(rt).to_str(), Ok("kept"));
         }
     })
@@ -119,5 +120,23 @@ fn names() {
         assert!(rt.named("no such name").is_none());
         assert!(rt.named("zero \0 inside").is_none());
         assert_eq!(rt.named("succ").unwrap().kind(), ocaml::succ(rt).get(rt).erase().kind());
+    })
+}
+
+/// What was read by name lives on when the name is given to another value.
+#[test]
+fn names_that_are_registered_again() {
+    attached(|rt| {
+        let register = ocaml::register(rt);
+        let first = rt.boxed(std::sync::Mutex::new(String::from("first"))).root();
+        register.call(rt, ("a name", first.erase())).unwrap();
+        let root = rt.named("a name").unwrap().downcast::<Boxed<std::sync::Mutex<String>>>().unwrap().root(rt);
+        drop(first);
+        let payload = root.payload(rt);
+        let other = rt.string("other").root();
+        register.call(rt, ("a name", other.erase())).unwrap();
+        rt.full_major().unwrap();
+        assert_eq!(*payload.lock().unwrap(), "first");
+        assert_eq!(rt.named("a name").unwrap().kind(), Kind::String { len: 5 });
     })
 }

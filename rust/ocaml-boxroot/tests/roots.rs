@@ -214,3 +214,31 @@ fn shapes_are_checked() {
         assert_eq!(lazy.get(rt).field(0).unwrap().kind(), Kind::Int(4));
     })
 }
+
+/// Their fields are addresses of code and stacks.
+#[test]
+fn code_and_stacks_are_not_opened() {
+    attached(|rt| {
+        let infix = ocaml::infix(rt).call(rt, (3,)).unwrap().root();
+        assert_eq!(infix.get(rt).kind(), Kind::Infix);
+        for i in 0..4 {
+            assert!(matches!(infix.get(rt).field(i), Err(ShapeError::Opaque(_))));
+            assert!(infix.get(rt).field_ref(i).is_err());
+        }
+        // A lazy value is being forced by the frames below; the function in it is gone.
+        let n = ocaml::on_rust(|rt, _| {
+            let lazy = rt.named("the lazy").unwrap();
+            assert_eq!(lazy.kind(), if ocaml::OCAML5 { Kind::Forcing } else { Kind::Lazy });
+            assert!(lazy.field(0).is_err());
+            rt.full_major().unwrap();
+            4
+        });
+        assert_eq!(ocaml::forcing(rt).call(rt, (n,)).unwrap().value().to_isize(), 4);
+        if ocaml::OCAML5 {
+            let continuation = ocaml::continuation(rt).call(rt, ((),)).unwrap().root();
+            assert_eq!(continuation.get(rt).kind(), Kind::Continuation);
+            assert!(matches!(continuation.get(rt).field(0), Err(ShapeError::Opaque(245))));
+            rt.full_major().unwrap();
+        }
+    })
+}

@@ -191,3 +191,31 @@ fn finalisers_run_when_polled() {
         assert!(RUN.load(SeqCst));
     })
 }
+
+/// C code opened the blocking section: nobody here knows how to close it.
+#[test]
+fn a_blocking_section_of_others_is_not_entered() {
+    ocaml::in_blocking_section_of_c(|n| {
+        let answer = attach(|_| ());
+        match n {
+            0 => assert_eq!(answer, Err(AttachError::Nested), "this library holds the lock further up"),
+            _ => assert_eq!(answer, Err(AttachError::NotRegistered), "OCaml knows the thread"),
+        }
+        // Roots need no lock.
+        n + 1
+    });
+    attached(|rt| {
+        let blocking = ocaml::in_blocking_section(rt);
+        assert_eq!(blocking.call(rt, (0,)).unwrap().value().to_isize(), 1);
+        rt.minor_gc();
+        let n = ocaml::on_rust(|rt, _| {
+            let n = ocaml::in_blocking_section(rt).call(rt, (0,)).unwrap().value().to_isize();
+            rt.full_major().unwrap();
+            n
+        });
+        assert_eq!(ocaml::call_rust(rt).call(rt, (n,)).unwrap().value().to_isize(), 1);
+        // On a thread of OCaml's own, no function of this library is below.
+        assert_eq!(ocaml::blocking_on_a_thread(rt).call(rt, (1,)).unwrap().value().to_isize(), 2);
+    });
+    attach(|rt| rt.minor_gc()).unwrap();
+}

@@ -42,6 +42,8 @@ fn main() {
     }
     let owned = attach(|rt| rt.boxed(Payload(AtomicBool::new(true))).root()).unwrap();
     let payload = attach(|rt| owned.payload(rt)).unwrap();
+    let numbers = attach(|rt| rt.bigarray_from_vec(vec![7u8; 1 << 20], [1 << 20]).root()).unwrap();
+    let elements = attach(|rt| numbers.racy(rt)).unwrap();
 
     ocaml.shutdown().unwrap();
     assert!(AT_EXIT.load(SeqCst));
@@ -49,6 +51,7 @@ fn main() {
     assert_eq!(start(&StartOptions::default()).unwrap_err(), StartError::AlreadyStarted);
     defer(|_| unreachable!("never run"));
     assert!(payload.0.load(SeqCst), "what a root keeps is not freed");
+    assert!(elements.len() == 1 << 20 && elements.iter().all(|x| x.get() == 7));
     drop(owned);
     drop(kept);
     std::thread::spawn(|| drop(kept_too)).join().unwrap();

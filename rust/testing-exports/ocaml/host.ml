@@ -1,6 +1,11 @@
 (* SPDX-License-Identifier: MIT *)
 (* What Rust imports. *)
 
+exception Closed
+exception Refused of string * float
+exception Pair of (int * bool)
+exception Located of { file : string; line : int }
+
 let add a b = a + b
 let fail text = failwith text
 let identity x = x

@@ -1,25 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
 (* Calls everything that the Rust library exports; see ../src. The last line is `exports: ok`. *)
 
+open Check
 open Exports
-
-let failed = ref 0
-
-let test name f =
-  match f () with
-  | true -> ()
-  | false -> incr failed; Printf.printf "FAILED %s\n%!" name
-  | exception e -> incr failed; Printf.printf "FAILED %s: %s\n%!" name (Printexc.to_string e)
-
-let raises name check f =
-  test name (fun () -> match f () with _ -> false | exception e -> check e || raise e)
-
-let invalid start e =
-  match e with
-  | Invalid_argument text ->
-    let length = String.length start in
-    String.length text >= length && String.sub text 0 length = start
-  | _ -> false
 
 let panic ?file message e =
   match e with
@@ -262,7 +245,8 @@ let () =
   nested ();
   imports ();
   threads ();
-  Domains.run (fun () -> arguments (); errors ());
+  Exceptions.run ();
+  Domains.run (fun () -> arguments (); errors (); Exceptions.run ());
+  Exceptions.traced ();
   if Array.length Sys.argv > 1 && Sys.argv.(1) = "noalloc" then ignore (explode_noalloc 3);
-  if !failed > 0 then exit 1;
-  print_endline "exports: ok"
+  finish ()

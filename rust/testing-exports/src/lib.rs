@@ -3,8 +3,12 @@
 #![forbid(unsafe_code)]
 #![deny(warnings, missing_docs, clippy::all)]
 
+mod errors;
 mod kinds;
+mod names;
 mod nested;
+#[cfg(feature = "checked")]
+mod refused;
 
 use ocaml_boxroot::*;
 use std::collections::VecDeque;
@@ -96,10 +100,15 @@ library! {
         kinds::parse, kinds::reraise, kinds::forward, kinds::index, kinds::error_chain, kinds::explode, kinds::later,
         kinds::later_count, kinds::length_noalloc, kinds::explode_noalloc, kinds::spawn, kinds::end_, kinds::released,
         kinds::borrowed, kinds::huge,
+        errors::parse_line, errors::fail_with, errors::classify, errors::exception_of, errors::pass_through,
+        errors::backtrace,
+        names::words, names::lock, names::rt, names::places, names::result, names::x0, names::a0, names::w0,
+        names::body, names::native, names::describe, names::held, names::attached, names::outer,
         nested::frame, nested::dropped, nested::import_add, nested::import_fail, nested::import_identity,
         nested::import_pair, nested::import_count, nested::walk,
         Counter::create, Counter::next, Counter::next_later, Counter::next_of, Counter::doubled,
         queue_create, queue_push, queue_pop,
     ],
     imports = [host],
+    exceptions = [errors::ParseError, errors::Io, errors::HostError, errors::Break],
 }

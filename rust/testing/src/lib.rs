@@ -73,6 +73,19 @@ functions! {
     raise_failure: (Str) -> Unit;
     raise_custom: (Unit) -> Unit;
     raise_assert: (Unit) -> Unit;
+    raise_printed: (Unit) -> Unit;
+    raise_below: (Int) -> Int;
+    raise_notrace: (Unit) -> Unit;
+    record_backtraces: (Bool) -> Unit;
+    out_of_memory: (Unit) -> Unit;
+    catch_break: (Bool) -> Unit;
+    interrupt_me: (Unit) -> Unit;
+    finalise_raising: (Unit) -> Unit;
+    in_blocking_section: (Int) -> Int;
+    blocking_on_a_thread: (Int) -> Int;
+    perform: (Unit) -> Int;
+    perform_below: (Int) -> Int;
+    handled: (Int) -> Int;
     reraise: (Exn) -> Unit;
     same_exn: (Fun<(Unit,), Unit>, Exn) -> Bool;
     deep: (Int) -> Int;
@@ -85,6 +98,10 @@ functions! {
     is_list: (List<(Int, Str)>, Int) -> Bool;
     strings: (Int) -> Array<Str>;
     floats: (Int) -> Array<Float>;
+    infix: (Int) -> Any;
+    continuation: (Unit) -> Any;
+    forcing: (Int) -> Int;
+    register: (Str, Any) -> Unit;
     lazy: (Int) -> Any;
     force: (Any) -> Any;
     atomic: (Int) -> Atomic<Int>;
@@ -164,6 +181,21 @@ fn handle(rt: &mut Runtime, n: isize) -> isize {
 extern "C" fn testing_rust(n: isize) -> isize {
     // SAFETY: OCaml has just called this function; panics are caught.
     unsafe { enter(|rt| (handle(rt, n >> 1) << 1) | 1) }
+}
+
+/// What C code calls in a blocking section that it opened.
+type Unlocked = Box<dyn FnMut(isize) -> isize + Send>;
+static UNLOCKED: Mutex<Option<Unlocked>> = Mutex::new(None);
+
+/// `f` is called by OCaml's `in_blocking_section`, without the lock.
+pub fn in_blocking_section_of_c(f: impl FnMut(isize) -> isize + Send + 'static) {
+    *UNLOCKED.lock().unwrap() = Some(Box::new(f));
+}
+
+#[no_mangle]
+extern "C" fn testing_unlocked(n: isize) -> isize {
+    let call = || UNLOCKED.lock().unwrap().as_mut().map_or(-2, |f| f(n));
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or(-3)
 }
 
 #[repr(C)]

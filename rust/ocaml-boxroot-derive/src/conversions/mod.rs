@@ -6,7 +6,7 @@ mod to_ocaml;
 
 pub use describe::describe;
 pub use from_ocaml::from_ocaml;
-pub use to_ocaml::to_ocaml;
+pub use to_ocaml::{pattern, to_ocaml};
 
 use crate::shape::{Field, Kind, Shape};
 use proc_macro2::{Span, TokenStream};
@@ -86,6 +86,6 @@ impl Shape {
 }
 
 /// Errors point at the user's code, and lints are silent, since it is still the macro's.
-fn at(span: Span) -> Span {
+pub fn at(span: Span) -> Span {
     Span::call_site().located_at(span)
 }

@@ -8,7 +8,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;
 
 /// The names of a variant's fields in a pattern, and the pattern.
-fn pattern(variant: &Variant) -> (Vec<Ident>, TokenStream) {
+pub fn pattern(variant: &Variant) -> (Vec<Ident>, TokenStream) {
     let names: Vec<Ident> = (0..variant.fields.len()).map(|i| format_ident!("field{i}")).collect();
     let members = variant.fields.iter().map(|field| &field.member);
     let path = &variant.path;

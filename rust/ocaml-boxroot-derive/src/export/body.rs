@@ -123,7 +123,7 @@ impl Export {
         if self.noalloc {
             let asserts = self.arguments.iter().map(|a| {
                 let ty = &a.ty;
-                quote_spanned!(ty.span()=> total::<#ty>();)
+                quote_spanned!(ty.span()=> __ocaml_total::<#ty>();)
             });
             let total = quote_spanned!(result_span=> #api::TotalResult::total(result));
             let work = match way {
@@ -139,11 +139,11 @@ impl Export {
             };
             return quote! {
                 #[inline(always)]
-                fn body(
+                fn __ocaml_body(
                     lock: &mut #api::Lock, words: #api::Words<#count>, #(#plain_names: #plain_types),*
                 ) -> #native {
                     #[allow(dead_code)]
-                    fn total<T: #api::Total>() {}
+                    fn __ocaml_total<T: #api::Total>() {}
                     #(#asserts)*
                     #work
                 }
@@ -196,7 +196,7 @@ impl Export {
         };
         quote! {
             #[inline(always)]
-            fn body(
+            fn __ocaml_body(
                 lock: &mut #api::Lock, words: #api::Words<#count>, #(#plain_names: #plain_types),*
             ) -> ::core::result::Result<#native, #api::Raise> {
                 #[allow(unused_imports)]

@@ -37,7 +37,7 @@ impl Export {
             }
         };
         quote! {
-            fn describe(to: &mut #krate::Definitions) -> #api::Signature {
+            fn __ocaml_describe(to: &mut #krate::Definitions) -> #api::Signature {
                 #[allow(unused_imports)]
                 use #api::{DescribeResult as _, SplitType as _};
                 #variables

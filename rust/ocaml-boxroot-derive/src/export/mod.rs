@@ -193,8 +193,13 @@ impl Export {
             krate,
             function: match owner {
                 Some((ty, _)) => quote!(<#ty>::#ident),
-                // A path: variables of the wrapper have names that the function may have as well.
-                None => quote!(self::#ident),
+                // The item, in a module or in a function's body: this span does not see the wrapper's variables,
+                // which may have the same name.
+                None => {
+                    let mut item = ident.clone();
+                    item.set_span(Span::mixed_site().located_at(ident.span()));
+                    item.into_token_stream()
+                }
             },
             aliases,
             variables,
@@ -222,7 +227,7 @@ impl Export {
             #body
             #wrapper
             #describe
-            unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, describe) }
+            unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, __ocaml_describe) }
         }}
     }
 }

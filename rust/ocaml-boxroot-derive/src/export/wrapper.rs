@@ -37,12 +37,12 @@ impl Export {
             // The closure is safe code of ours; `body` holds what is the user's.
             quote! {
                 #make_words
-                unsafe { #api::noalloc(#name, move |lock| body(#arguments)) }
+                unsafe { #api::noalloc(#name, move |lock| __ocaml_body(#arguments)) }
             }
         } else {
             quote! {
                 #make_words
-                match unsafe { #api::run(move |lock| body(#arguments)) } {
+                match unsafe { #api::run(move |lock| __ocaml_body(#arguments)) } {
                     Ok(result) => result,
                     Err(raised) => unsafe { raised.raise() },
                 }
@@ -57,9 +57,9 @@ impl Export {
             let boxed = match self.result_plain {
                 true => {
                     let ty = &self.result;
-                    quote!(unsafe { <#ty as #api::PlainResult>::boxed(native(#(#names),*)) })
+                    quote!(unsafe { <#ty as #api::PlainResult>::boxed(__ocaml_native(#(#names),*)) })
                 }
-                false => quote!(unsafe { native(#(#names),*) }),
+                false => quote!(unsafe { __ocaml_native(#(#names),*) }),
             };
             let unboxed = names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, a)| {
                 let ty = &a.ty;
@@ -68,7 +68,7 @@ impl Export {
             if self.arguments.len() > 5 {
                 quote! {
                     #[export_name = #bytecode_symbol]
-                    unsafe extern "C" fn bytecode(arguments: *const isize, _count: i32) -> isize {
+                    unsafe extern "C" fn __ocaml_bytecode(arguments: *const isize, _count: i32) -> isize {
                         let [#(#names),*] = unsafe { #api::Words::of_bytecode(arguments) };
                         #(#unboxed)*
                         #boxed
@@ -77,12 +77,12 @@ impl Export {
             } else if names.is_empty() {
                 quote! {
                     #[export_name = #bytecode_symbol]
-                    unsafe extern "C" fn bytecode(_unit: isize) -> isize { #boxed }
+                    unsafe extern "C" fn __ocaml_bytecode(_unit: isize) -> isize { #boxed }
                 }
             } else {
                 quote! {
                     #[export_name = #bytecode_symbol]
-                    unsafe extern "C" fn bytecode(#(#names: isize),*) -> isize {
+                    unsafe extern "C" fn __ocaml_bytecode(#(#names: isize),*) -> isize {
                         #(#unboxed)*
                         #boxed
                     }
@@ -95,7 +95,7 @@ impl Export {
         };
         let code = quote! {
             #[export_name = #symbol]
-            unsafe extern "C" fn native(#(#names: #types),*) -> #native {
+            unsafe extern "C" fn __ocaml_native(#(#names: #types),*) -> #native {
                 #work
             }
             #bytecode

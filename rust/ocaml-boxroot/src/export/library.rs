@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! The OCaml text of a library, and the check that a text belongs to the library.
+use super::exception::{self, ExceptionText, ExceptionType};
 use super::{Export, Import, Lock, Raise, Words};
 use crate::{Any, Definition, Definitions, Runtime, Value};
 use alloc::string::{String, ToString};
@@ -16,6 +17,8 @@ pub struct Library {
     pub exports: &'static [Export],
     /// What Rust can call.
     pub imports: &'static [&'static [Import]],
+    /// The errors that are exceptions of OCaml.
+    pub exceptions: &'static [ExceptionType],
 }
 
 /// A line of the OCaml text on which both sides must agree: what it is about, and the line.
@@ -26,6 +29,10 @@ struct Texts {
     definitions: Definitions,
     exports: Vec<String>,
     imports: Vec<String>,
+    /// Declared by the text.
+    exceptions: Vec<ExceptionText>,
+    /// Declared by other modules of OCaml.
+    foreign: Vec<ExceptionText>,
 }
 
 impl Library {
@@ -33,14 +40,21 @@ impl Library {
         let mut definitions = Definitions::new();
         let exports = self.exports.iter().map(|export| export.declaration(&mut definitions)).collect();
         let imports = self.imports().map(|import| (import.describe)(&mut definitions)).collect();
+        let texts = exception::constructors(self.exceptions).map(|c| ExceptionText::new(c, &mut definitions));
+        let (exceptions, foreign): (Vec<_>, Vec<_>) = texts.partition(|text| text.constructor.module.is_none());
         let mut wrong = definitions.clashes().to_vec();
+        for (i, text) in exceptions.iter().enumerate() {
+            if exceptions[..i].iter().any(|other| other.constructor.name == text.constructor.name) {
+                wrong.push(alloc::format!("two exceptions are named `{}` in OCaml", text.constructor.name));
+            }
+        }
         for (i, export) in self.exports.iter().enumerate() {
             if self.exports[..i].iter().any(|other| other.name == export.name) {
                 wrong.push(alloc::format!("two functions are named `{}` in OCaml", export.name));
             }
         }
         match wrong.is_empty() {
-            true => Ok(Texts { definitions, exports, imports }),
+            true => Ok(Texts { definitions, exports, imports, exceptions, foreign }),
             false => Err(alloc::format!("{}: {}", self.name, wrong.join("; "))),
         }
     }
@@ -55,6 +69,9 @@ impl Library {
         let mut lines = Vec::new();
         for definition in texts.definitions.list() {
             lines.push((alloc::format!("the type `{}`", definition.name), define(definition)));
+        }
+        for text in &texts.exceptions {
+            lines.push((alloc::format!("the exception `{}`", text.path()), text.declaration()));
         }
         for (export, text) in self.exports.iter().zip(texts.exports) {
             lines.push((alloc::format!("the function `{}`", export.name), text));
@@ -85,6 +102,13 @@ impl Library {
                     out.push('\n');
                     word = "and";
                 }
+                for text in &texts.exceptions {
+                    out += &alloc::format!("{}\n", text.declaration());
+                    if interface && !text.constructor.doc.is_empty() {
+                        out += &comment(text.constructor.doc);
+                    }
+                    out.push('\n');
+                }
                 for (export, text) in self.exports.iter().zip(&texts.exports) {
                     out += text;
                     out.push('\n');
@@ -101,6 +125,14 @@ impl Library {
                             .into_iter()
                             .map(|line| alloc::format!("{}, {}", quoted(&line.0), quoted(&line.1))),
                     );
+                    if !texts.exceptions.is_empty() {
+                        let row = |text: &ExceptionText| {
+                            alloc::format!("{}, Obj.repr ({})", quoted(&text.path()), text.sample())
+                        };
+                        out.push('\n');
+                        let ty = "(string * Obj.t) array -> unit";
+                        out += &self.table("exceptions", ty, texts.exceptions.iter().map(row));
+                    }
                 }
             }
             "imports" => {
@@ -110,6 +142,12 @@ impl Library {
                     out += &alloc::format!("let import_{i} : {ty} = {}.{}\n", import.module, import.name);
                     let name = alloc::format!("{}.{}", import.module, import.name);
                     rows.push(alloc::format!("{}, {}, Obj.repr import_{i}", quoted(&name), quoted(ty)));
+                }
+                for (i, text) in texts.foreign.iter().enumerate() {
+                    let (parameters, body) = text.function();
+                    out += &alloc::format!("let exception_{i}{parameters} = {body}\n");
+                    let (name, ty) = (quoted(&text.path()), quoted(&text.declaration()));
+                    rows.push(alloc::format!("{name}, {ty}, Obj.repr (exception_{i}{})", text.numbers()));
                 }
                 out.push('\n');
                 out += &self.table("register", "(string * string * Obj.t) array -> unit", rows.into_iter());
@@ -163,10 +201,23 @@ impl Library {
         let file = alloc::format!("{}_imports.ml", self.name);
         let advice = alloc::format!("{file} and the Rust library do not belong together: write {file} again");
         let mut missing: Vec<(&Import, String)> = self.imports().zip(texts.imports).collect();
+        let mut foreign = texts.foreign;
         for row in rows(table) {
             let (Some(name), Some(ty), Ok(function)) = (string(row, 0), string(row, 1), row.field(2)) else {
                 return Err(alloc::format!("{}: the table in {file} is not readable; {advice}", self.name));
             };
+            if let Some(at) = foreign.iter().position(|text| text.path() == name) {
+                let text = foreign.swap_remove(at);
+                let theirs = text.declaration();
+                if theirs != ty {
+                    return Err(alloc::format!(
+                        "{}: the exception `{name}` is `{ty}` in {file}, `{theirs}` in the library; {advice}",
+                        self.name
+                    ));
+                }
+                text.register(rt, function).map_err(|error| alloc::format!("{}: {error}", self.name))?;
+                continue;
+            }
             let Some(at) = missing.iter().position(|(i, _)| name == alloc::format!("{}.{}", i.module, i.name)) else {
                 return Err(alloc::format!("{}: the library does not import `{name}`; {advice}", self.name));
             };
@@ -179,6 +230,10 @@ impl Library {
             }
             import.cell.set(rt, function).map_err(|error| error.to_string())?;
         }
+        exception::add(self.exceptions);
+        if let Some(text) = foreign.first() {
+            return Err(alloc::format!("{}: the exception `{}` is not in {file}; {advice}", self.name, text.path()));
+        }
         match missing.first() {
             None => Ok(()),
             Some((import, _)) => Err(alloc::format!(
@@ -188,6 +243,24 @@ impl Library {
                 import.name
             )),
         }
+    }
+
+    /// Keeps the constructors of the exceptions that an OCaml module declares.
+    fn declare(&self, rt: &Runtime, table: Value<'_, Any>) -> Result<(), String> {
+        let mut missing = self.texts()?.exceptions;
+        let file = alloc::format!("{}.ml", self.name);
+        for row in rows(table) {
+            let at = string(row, 0).and_then(|name| missing.iter().position(|text| text.path() == name));
+            let (Some(at), Ok(sample)) = (at, row.field(1)) else {
+                return Err(alloc::format!(
+                    "{}: the table of exceptions in {file} is not readable: they do not belong together",
+                    self.name
+                ));
+            };
+            missing.swap_remove(at).register(rt, sample).map_err(|error| alloc::format!("{}: {error}", self.name))?;
+        }
+        exception::add(self.exceptions);
+        Ok(())
     }
 }
 
@@ -268,11 +341,26 @@ pub fn text(lock: &mut Lock, library: &Library, words: Words<1>) -> Result<isize
     })
 }
 
-/// The C functions `NAME_ocaml_check` and `NAME_ocaml_register`.
-pub fn check(lock: &mut Lock, library: &Library, words: Words<1>, imports: bool) -> Result<isize, Raise> {
+/// What a table in the OCaml text is for.
+#[derive(Debug, Clone, Copy)]
+pub enum Table {
+    /// `NAME_ocaml_check`
+    Check,
+    /// `NAME_ocaml_register`
+    Register,
+    /// `NAME_ocaml_exceptions`
+    Exceptions,
+}
+
+/// The C functions that the OCaml text passes its tables to.
+pub fn check(lock: &mut Lock, library: &Library, words: Words<1>, which: Table) -> Result<isize, Raise> {
     super::read(lock, words, |rt, [table]| {
         let table = table.get(rt);
-        let outcome = if imports { library.register(rt, table) } else { library.check(rt, table) };
+        let outcome = match which {
+            Table::Check => library.check(rt, table),
+            Table::Register => library.register(rt, table),
+            Table::Exceptions => library.declare(rt, table),
+        };
         outcome.map(|()| 1).map_err(Raise::failure)
     })
 }

@@ -4,6 +4,7 @@
 //! A wrapper is a C function whose frame has nothing to drop. It calls [`run`], which catches panics; all that needs
 //! dropping is dropped inside. What comes out is the result, or an exception that the wrapper raises as its last act.
 mod arg;
+mod exception;
 mod import;
 mod library;
 mod noalloc;
@@ -16,8 +17,9 @@ mod signature;
 pub use alloc::string::String;
 pub use alloc::vec::Vec;
 pub use arg::{payload_arg, pure_arg, read_arg, write_arg, ReadArg, WriteArg};
+pub use exception::ExceptionType;
 pub use import::{describe_type, import_type, imported, Import, ImportCell};
-pub use library::{check, text, Library};
+pub use library::{check, text, Library, Table};
 pub use noalloc::{noalloc, read_total, total_plain, total_value, Total, TotalResult};
 pub use plain::{plain_arg, plain_result, Plain, PlainResult};
 pub use raise::{Raise, RaiseError, Raised};
@@ -27,6 +29,7 @@ pub use signature::{DescribeResult, Export, ResultType, Signature, SplitType};
 
 #[allow(unused_imports)]
 pub(crate) use panic::hook;
+pub(crate) use raise::failure;
 
 use crate::{defer, entry, Any, Runtime, ValueCell};
 use core::marker::PhantomData;

@@ -22,8 +22,9 @@ enum Kind {
     Memory,
 }
 
-/// An error that an exported function may return. An [`Exception`] is raised again, the physically same value; others
-/// become `Rust_error`.
+/// An error that an exported function may return. An [`Exception`] is raised again, the physically same value; one of a
+/// type that is an exception of OCaml ([`OCamlException`](crate::OCamlException)) is raised as that, also in a box;
+/// others become `Rust_error`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be raised as an OCaml exception",
     note = "the error of an exported function is an `Exception`, or converts to `Box<dyn Error + Send + Sync>`: any \
@@ -94,11 +95,18 @@ impl Raise {
     fn value(self, rt: &mut Runtime) -> Raised {
         match *self.0 {
             Kind::Error(error) => match error.downcast::<Exception>() {
-                Ok(exception) => match exception.value(rt) {
-                    Some(exn) => Raised(exn.raw()),
+                Ok(exception) => match exception.kept(rt) {
+                    Some(kept) => Raised(kept.raw()),
                     None => out_of_memory(),
                 },
-                Err(error) => rust_error(rt, &*error),
+                Err(error) => match super::exception::raise(rt, &*error) {
+                    Some(Ok(raw)) => Raised(raw),
+                    Some(Err(ConvertError::Alloc(_) | ConvertError::Root(_))) => out_of_memory(),
+                    Some(Err(why)) => {
+                        builtin_with(rt, glue::INVALID_ARGUMENT, &alloc::format!("the exception for `{error}`: {why}"))
+                    }
+                    None => rust_error(rt, &*error),
+                },
             },
             Kind::Argument(_, ConvertError::Alloc(_)) | Kind::Result(ConvertError::Alloc(_)) | Kind::Memory => {
                 out_of_memory()
@@ -113,8 +121,8 @@ impl Raise {
     }
 }
 
-/// An exception, to be raised at once.
-// RAISED: a valid value until the next thing that may run the collector.
+/// An exception, perhaps with its backtrace, to be raised at once.
+// RAISED: a valid value (or TRACED) until the next thing that may run the collector.
 #[derive(Debug)]
 #[must_use = "an exception that is not raised is lost"]
 pub struct Raised(isize);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+/* The glue as one compilation unit. */
+#include "lock.c"
+#include "collect.c"
+#include "alloc.c"
+#include "bigarray.c"
+#include "call.c"
+#include "exception.c"
+#include "cell.c"
