@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 SECTIONS = {s.split("\n", 1)[0]: BLOCK.findall(s) for s in (ROOT / "docs/using.md").read_text().split("\n## ")[1:]}
 INSTALL = "Install with dune"
-NEEDS = {"Install with opam": ("opam", "rsync"), "Rust with dune": ("cargo",)}
+NEEDS = {"Install with opam": ("opam", "rsync"), "Rust with dune": ("cargo",), "OCaml in a Rust program": ("cargo",)}
 OURS = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
 
 
@@ -118,7 +118,7 @@ def test_section(environment, section, tmp_path):
         if version not in ("4.14.1", "5.3.0", "5.4.1"):
             pytest.skip(f"Outheap does not support OCaml {version}")
         variables["sources"] = ask("tools/toolchain", "--source", version)
-    if section == "Rust with dune" and not fetched(tmp_path, variables):
+    if "cargo" in NEEDS.get(section, ()) and not fetched(tmp_path, variables):
         variables["CARGO_NET_OFFLINE"] = "true"
     play(SECTIONS[section], folder, variables)
 
@@ -126,7 +126,7 @@ def test_section(environment, section, tmp_path):
 def fetched(folder, variables):
     """Can cargo reach the registry?"""
     try:
-        sh('cargo fetch --quiet --manifest-path "$boxroot/rust/ocaml-boxroot-sys/Cargo.toml"', folder, variables)
+        sh('cargo fetch --quiet --manifest-path "$boxroot/rust/Cargo.toml"', folder, variables)
     except AssertionError:
         return False
     return True

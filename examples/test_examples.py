@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs of this folder, but for dune-stubs (test_dune.py)."""
+"""The programs in C and C++, and over the raw crate; the others are in test_dune.py and test_rust.py."""
 
 from __future__ import annotations
 
@@ -79,17 +79,3 @@ RUST_NEEDS = ("-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm")
 def test_rust(compiler: Compiler, place: Path) -> None:
     ocaml(compiler, place, "queue.ml", cargo(compiler, place) / "libqueue.a", *RUST_NEEDS, "-o", "queue")
     passes(place, "queue")
-
-
-@NEEDS_RUST
-def test_rust_async(compiler: Compiler, place: Path) -> None:
-    library = cargo(compiler, place) / "libtasks.a"
-    for file in (ROOT / "rust/ocaml-boxroot/ocaml").glob("ocaml_boxroot.ml*"):
-        shutil.copy(file, place)
-    libraries = [*compiler.libraries, "unix.cmxa", "threads.cmxa"]
-    ocaml(compiler, place, *libraries, "generate.ml", library, *RUST_NEEDS, "-o", "generate")
-    for kind in ("ml", "mli"):
-        steps.command(["sh", "-c", f"./generate {kind} >tasks.{kind}"], place)
-    files = ("tasks.mli", "tasks.ml", "ocaml_boxroot.mli", "ocaml_boxroot.ml", "promise.ml", "main.ml")
-    ocaml(compiler, place, *libraries, *files, library, *RUST_NEEDS, "-o", "main")
-    passes(place, "main")

@@ -1,4 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Writes the OCaml side of the library: generate ml, generate mli. *)
+(* Writes files of the library's OCaml side: the names are on the command line. *)
 external text : string -> string = "tasks_ocaml_text"
-let () = print_string (text Sys.argv.(1))
+
+let write file = Out_channel.with_open_bin file (fun out -> output_string out (text file))
+let () = List.iter write (List.tl (Array.to_list Sys.argv))

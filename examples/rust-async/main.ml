@@ -1,13 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* OCaml starts tasks in Rust, and waits for promises; Rust completes them from its own threads.
-
-     cargo build --release
-     cp ../../rust/ocaml-boxroot/ocaml/ocaml_boxroot.ml* .
-     build="ocamlfind ocamlopt -package threads.posix -linkpkg"
-     rust="target/release/libtasks.a -cclib -lpthread -cclib -ldl -cclib -lm"
-     $build generate.ml $rust -o generate
-     ./generate ml >tasks.ml; ./generate mli >tasks.mli
-     $build tasks.mli tasks.ml ocaml_boxroot.mli ocaml_boxroot.ml promise.ml main.ml $rust -o main *)
+(* OCaml starts tasks in Rust, and waits for promises; Rust completes them from its own threads. *)
 
 let () =
   (* A hundred tasks at once, on three threads; none of them waits in a thread. *)

@@ -22,7 +22,10 @@ fn main() {
         println!("cargo:rerun-if-env-changed={}", name);
     }
     let env = |name: &str| std::env::var_os(name);
-    let ocaml = lookup::find(&env).unwrap_or_else(|e| fail("cannot find OCaml", &e.to_string()));
+    let ocaml = lookup::find(&env).unwrap_or_else(|e| {
+        let other = "turn off the feature `bundle-boxroot`, if the program gets the C library in another way";
+        fail("cannot find OCaml", &format!("{}\n    - {}", e, other))
+    });
     println!("cargo:rerun-if-changed={}", ocaml.library.join("caml/version.h").display());
     warn_about_other_switch(&ocaml);
 
@@ -73,8 +76,29 @@ fn compile(ocaml: &lookup::Ocaml) {
         )
     });
     // For build scripts of crates that depend on this one: DEP_OCAML_BOXROOT_INCLUDE, DEP_OCAML_BOXROOT_OCAML.
-    println!("cargo:include={}", include.display());
+    println!("cargo:include={}", headers(&include).display());
     println!("cargo:ocaml={}", ocaml.library.display());
+}
+
+/// A copy of the headers in OUT_DIR, which stays where it is when a sandbox with this crate's sources is gone.
+fn headers(from: &Path) -> PathBuf {
+    let to = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("include");
+    fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+        std::fs::create_dir_all(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let (entry, to) = entry.map(|e| (e.path(), to.join(e.file_name())))?;
+            if entry.is_dir() {
+                copy(&entry, &to)?;
+            } else {
+                std::fs::write(&to, std::fs::read(&entry)?)?;
+            }
+        }
+        Ok(())
+    }
+    if let Err(e) = copy(from, &to) {
+        fail("cannot copy the headers", &format!("  to {}: {}", to.display(), e));
+    }
+    to
 }
 
 /// Which thread-local words src/inline.rs can read by inline assembly: those of the inline functions in C, where these

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=glue");
+    println!("cargo:rerun-if-changed=ocaml");
     println!("cargo:rustc-check-cfg=cfg(ocaml5, flat_float_array)");
     let version =
         std::env::var("CARGO_PKG_VERSION").expect("cargo sets CARGO_PKG_VERSION").replace(['.', '-', '+'], "_");
@@ -16,6 +17,7 @@ fn main() {
     let (Some(include), Some(ocaml)) = (folder("INCLUDE"), folder("OCAML")) else { return };
     println!("cargo:ocaml={}", ocaml.to_string_lossy());
     println!("cargo:include={}", include.to_string_lossy());
+    println!("cargo:modules={}", modules().display());
     let header = |name| std::fs::read_to_string(Path::new(&ocaml).join(name)).unwrap_or_default();
     if header("caml/m.h").lines().any(|line| line.trim() == "#define FLAT_FLOAT_ARRAY 1") {
         println!("cargo:rustc-cfg=flat_float_array");
@@ -50,4 +52,23 @@ fn names() -> BTreeSet<String> {
     // The header that they are written to.
     names.remove("obx_names");
     names
+}
+
+/// The folder of the OCaml modules, for ocaml-boxroot-build. A copy in OUT_DIR, which stays where it is when a sandbox
+/// with this package's sources is gone.
+fn modules() -> PathBuf {
+    let to = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("ocaml");
+    let copy = || -> std::io::Result<()> {
+        std::fs::create_dir_all(&to)?;
+        for file in std::fs::read_dir("ocaml")? {
+            let file = file?;
+            std::fs::write(to.join(file.file_name()), std::fs::read(file.path())?)?;
+        }
+        Ok(())
+    };
+    if let Err(error) = copy() {
+        eprintln!("error: ocaml-boxroot: cannot copy the OCaml modules to {}\n  {error}", to.display());
+        std::process::exit(1);
+    }
+    to
 }

@@ -28,6 +28,8 @@ OLDEST = 80  # of Rust 1.x
 PUBLISHED = {"ocaml-interop": "0.12", "ocaml": "1.3"}
 COPIED = ("ocaml-interop", "ocaml", "clients/interop", "clients/interop-driver", "clients/ocaml")
 LIMIT = 900
+# Settings of cargo that `cargo vendor` advises.
+VENDORED = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
 
 
 def missing() -> str:

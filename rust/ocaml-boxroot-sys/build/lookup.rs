@@ -285,7 +285,6 @@ impl fmt::Display for NotFound {
         }
         writeln!(f, "    - put the folder of ocamlopt in PATH; with opam: eval $(opam env)")?;
         writeln!(f, "    - set OCAMLOPT to the command of the compiler, for example OCAMLOPT=\"ocamlfind ocamlopt\"")?;
-        writeln!(f, "    - set OCAML_WHERE_PATH to the folder that `ocamlopt -where` prints")?;
-        write!(f, "    - turn off the feature `bundle-boxroot`, if the program gets the C library in another way")
+        write!(f, "    - set OCAML_WHERE_PATH to the folder that `ocamlopt -where` prints")
     }
 }

@@ -21,6 +21,13 @@ pub struct Library {
     pub exceptions: &'static [ExceptionType],
 }
 
+/// The OCaml modules of this crate, by their files. With OCaml 4 there are no domains.
+const OURS: [(&str, &str); 3] = [
+    ("ocaml_boxroot.ml", include_str!("../../ocaml/ocaml_boxroot.ml")),
+    ("ocaml_boxroot.mli", include_str!("../../ocaml/ocaml_boxroot.mli")),
+    ("ocaml_boxroot_domains.ml", if cfg!(ocaml5) { include_str!("../../ocaml/ocaml_boxroot_domains.ml") } else { "" }),
+];
+
 /// A line of the OCaml text on which both sides must agree: what it is about, and the line.
 type Line = (String, String);
 
@@ -77,6 +84,26 @@ impl Library {
             lines.push((alloc::format!("the function `{}`", export.name), text));
         }
         Ok(lines)
+    }
+
+    /// The text of a file of the library's OCaml side, by its name: `NAME.ml`, `NAME.mli`, `NAME_imports.ml`, or one of
+    /// this crate's modules. `files` is the list of those that are needed, one a line. (`ml`, `mli` and `imports` are
+    /// the first three.)
+    pub fn file(&self, name: &str) -> Result<String, String> {
+        if let Some((_, text)) = OURS.iter().find(|ours| ours.0 == name) {
+            return Ok((*text).into());
+        }
+        match name.strip_prefix(self.name) {
+            Some(".ml") => self.text("ml"),
+            Some(".mli") => self.text("mli"),
+            Some("_imports.ml") => self.text("imports"),
+            _ if name == "files" => {
+                let imports = self.imports().next().map(|_| alloc::format!("{}_imports.ml\n", self.name));
+                let imports = imports.unwrap_or_default();
+                Ok(alloc::format!("{0}.mli\n{0}.ml\n{imports}{1}\n{2}\n", self.name, OURS[1].0, OURS[0].0))
+            }
+            _ => self.text(name),
+        }
     }
 
     /// The text of a file: `NAME.ml`, `NAME.mli`, or `NAME_imports.ml`, which registers the OCaml functions that Rust
@@ -152,7 +179,7 @@ impl Library {
                 out.push('\n');
                 out += &self.table("register", "(string * string * Obj.t) array -> unit", rows.into_iter());
             }
-            _ => return Err(alloc::format!("no file `{which}`: ask for ml, mli or imports")),
+            _ => return Err(alloc::format!("no file `{which}`: ask for `files`, or for one that it lists")),
         }
         Ok(out)
     }
@@ -333,7 +360,7 @@ pub fn text(lock: &mut Lock, library: &Library, words: Words<1>) -> Result<isize
             crate::Kind::String { .. } => String::from_utf8_lossy(&which.get(rt).copy_bytes()).into_owned(),
             _ => String::new(),
         };
-        let text = library.text(&which).map_err(Raise::error)?;
+        let text = library.file(&which).map_err(Raise::error)?;
         match rt.try_string(text) {
             Ok(text) => Ok(text.value().raw()),
             Err(error) => Err(Raise::result(error.into())),

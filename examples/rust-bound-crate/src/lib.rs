@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//! The crate flate2 for OCaml: data are bigarrays, options and results records, errors exceptions, and other OCaml
+//! threads run while it works.
+#![forbid(unsafe_code)]
+
+use flate2::read::{ZlibDecoder, ZlibEncoder};
+use flate2::Compression;
+use ocaml_boxroot::*;
+use std::error::Error;
+use std::io::{self, Read};
+
+/// Bytes outside OCaml's heap.
+type Data = Array1<u8>;
+
+/// How hard to try.
+#[derive(OCamlType, FromOCaml)]
+enum Level {
+    Fast,
+    Best,
+    /// From 0 to 9.
+    Level(u32),
+}
+
+/// Compressed data, and what that saved.
+#[derive(OCamlType, ToOCaml)]
+struct Compressed {
+    data: Root<Data>,
+    input: usize,
+    output: usize,
+    /// Output by input.
+    ratio: f64,
+}
+
+/// Reads a bigarray: byte by byte, since other threads may write it meanwhile.
+struct Bytes<'a>(&'a [Racy<u8>]);
+
+impl Read for Bytes<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let (now, later) = self.0.split_at(to.len().min(self.0.len()));
+        now.iter().zip(to).for_each(|(from, to)| *to = from.get());
+        self.0 = later;
+        Ok(now.len())
+    }
+}
+
+/// Compresses data, in zlib's format.
+#[export]
+fn compress(
+    rt: &mut Runtime,
+    level: Level,
+    data: ValueRef<'_, Data>,
+) -> Result<Compressed, Box<dyn Error + Send + Sync>> {
+    let level = match level {
+        Level::Fast => Compression::fast(),
+        Level::Best => Compression::best(),
+        Level::Level(n @ 0..=9) => Compression::new(n),
+        Level::Level(n) => return Err(format!("there is no level {n}").into()),
+    };
+    let elements = data.racy(rt);
+    let mut result = Vec::new();
+    rt.release(|| ZlibEncoder::new(Bytes(elements), level).read_to_end(&mut result))?;
+    let (input, output) = (elements.len(), result.len());
+    let data = rt.bigarray_from_vec(result, [output]).root(); // not copied
+    Ok(Compressed { data, input, output, ratio: output as f64 / input as f64 })
+}
+
+/// The data that were compressed. What is not in zlib's format is an error.
+#[export]
+fn decompress<'a>(rt: &'a mut Runtime, data: ValueRef<'_, Data>) -> Result<Fresh<'a, Data>, io::Error> {
+    let elements = data.racy(rt);
+    let mut result = Vec::new();
+    rt.release(|| ZlibDecoder::new(Bytes(elements)).read_to_end(&mut result))?;
+    let size = result.len();
+    Ok(rt.bigarray_from_vec(result, [size]))
+}
+
+library! {
+    /// Compression in zlib's format. Errors are the exception `Rust_error`; other threads run meanwhile.
+    name = "deflate",
+    exports = [compress, decompress],
+}

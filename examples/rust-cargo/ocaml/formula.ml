@@ -1,0 +1,17 @@
+(* Written by ocaml-boxroot from the types of the Rust library `formula`. Changes here are lost. *)
+
+type expr =
+  | Number of float
+  | Variable of string
+  | Sum of expr * expr
+  | Product of expr * expr
+
+external variable : string -> float = "formula_variable"
+
+external check_ : (string * string) array -> unit = "formula_ocaml_check"
+
+let () =
+  check_ [|
+    ("the type `expr`", "expr =\n  | Number of float\n  | Variable of string\n  | Sum of expr * expr\n  | Product of expr * expr");
+    ("the function `variable`", "external variable : string -> float = \"formula_variable\"");
+  |]

@@ -1,0 +1,14 @@
+(* Written by ocaml-boxroot from the types of the Rust library `formula`. Changes here are lost. *)
+
+(** The Rust side of the program. *)
+
+type expr =
+  | Number of float
+  | Variable of string
+  | Sum of expr * expr
+  | Product of expr * expr
+(** A formula, as OCaml's parser returns it. *)
+
+external variable : string -> float = "formula_variable"
+(** The value of a variable: in this program, of the environment. *)
+

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: MIT
+"""The programs in Rust and OCaml: each from a copy in a folder of its own, as a user begins."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from testing import crate, matrix
+from testing.compilers import Compiler
+from testing.crate import BUILD, CARGO, VENDORED, Shop
+from testing.run import ROOT, Outcome
+from testing.steps import locked
+
+HOME = ROOT / "examples"
+NO_RUST = crate.missing()
+
+
+@cache
+def dune() -> str:
+    """The path of dune, which is built the first time when it is everything that is tested."""
+    done = subprocess.run([ROOT / "tools/dune", "--path"], stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.strip()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
+    there = metafunc.config.getoption("everything") or shutil.which("dune") or cached.exists()
+    why = NO_RUST or ("" if there or metafunc.function is test_rust_cargo else "no dune here; make test-all builds it")
+    compilers = [c for c in matrix.ends() if c.major >= 5 or metafunc.function is not test_rust_handlers]
+    skip = [pytest.mark.skip(reason=why)] if why else []
+    params = [
+        pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-examples-{c.name}"), *skip]) for c in compilers
+    ]
+    metafunc.parametrize("compiler", params)
+
+
+class Example:
+    """A copy of an example. What the crates' compilation leaves is shared by all of a compiler's."""
+
+    def __init__(self, compiler: Compiler, name: str) -> None:
+        self.shop = Shop(compiler)
+        self.folder = self.shop.folder / "examples" / name
+        shutil.rmtree(self.folder, ignore_errors=True)
+        ignored = shutil.ignore_patterns("target", "_build", "Cargo.lock")
+        shutil.copytree(HOME / name, self.folder, ignore=ignored)
+        for file in (self.folder / ".cargo/config.toml", self.folder / "Cargo.toml"):
+            if file.exists():
+                file.write_text(re.sub(r"\.\./\.\./rust", f"{ROOT}/rust", file.read_text()))
+        self.target = self.shop.folder / "examples-target"
+        self.shop.online("fetch", cwd=self.folder)
+
+    def try_dune(self, *words: str, **more: str) -> Outcome:
+        # dune's cache knows nothing of the crates outside of the folder.
+        more = {"CARGO_TARGET_DIR": str(self.target), "DUNE_CACHE": "disabled"} | more
+        return self.shop.try_run([dune(), words[0], "--root", ".", *words[1:]], self.folder, more=more)
+
+    def dune(self, *words: str, **more: str) -> str:
+        outcome = self.try_dune(*words, **more)
+        assert outcome.passed, outcome.tail(30)
+        return outcome.text
+
+    def run(self, *words: str | Path, **more: str) -> str:
+        return self.shop.run(words, self.folder, more=more)
+
+
+DUNE_SAYS = "fish: 4 times, and 4 other words\nsum: 3.5\nerror: invalid float literal\nbefore red: one fish two fish\n"
+
+
+def test_rust_dune(compiler: Compiler) -> None:
+    example = Example(compiler, "rust-dune")
+    example.dune("build", "./main.exe", "./main.bc", "words.cma")
+    built = example.folder / "_build/default"
+    assert example.run(built / "main.exe") == DUNE_SAYS
+    stubs = {"CAML_LD_LIBRARY_PATH": str(built)}
+    assert example.run("ocamlrun", built / "main.bc", **stubs) == DUNE_SAYS
+    (example.folder / "session.ml").write_text('#load "words.cma";;\n#use "main.ml";;\n')
+    said = example.run("ocaml", "-noinit", "-I", built, "-I", built / ".words.objs/byte", "session.ml", **stubs)
+    assert DUNE_SAYS in said, said
+
+
+def compiled(text: str) -> set[str]:
+    """The crates that cargo compiled."""
+    return set(re.findall(r"Compiling ([\w-]+) v", text))
+
+
+def test_rust_dune_in_a_sandbox(compiler: Compiler) -> None:
+    """Only what has changed is compiled again, although each run is in a fresh folder."""
+    example = Example(compiler, "rust-dune")
+    rules = (example.folder / "dune").read_text()
+    assert rules.count("--quiet ") == 1
+    (example.folder / "dune").write_text(rules.replace("--quiet ", ""))
+    library = example.folder / "src/lib.rs"
+    target = {"CARGO_TARGET_DIR": ""}  # as users have it: in _build
+    build = ("build", "--sandbox", "symlink", "./main.exe")
+    assert {"ocaml-boxroot", "words"} <= compiled(example.dune(*build, **target))
+    assert compiled(example.dune(*build, **target)) == set()
+    source = library.read_text()
+    changed = source.replace("fn sum(", "fn total(").replace("[count, sum,", "[count, total,")
+    assert changed.count("total") == 2
+    library.write_text(changed)
+    outcome = example.try_dune(*build, **target)
+    assert "Unbound value Words.sum" in outcome.text, outcome.tail(30)
+    assert compiled(outcome.text) == {"words"}
+    main = example.folder / "main.ml"
+    main.write_text(main.read_text().replace("Words.sum", "Words.total"))
+    assert compiled(example.dune(*build, **target)) == set()
+    assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
+
+
+@pytest.mark.everything
+def test_rust_dune_with_vendored_crates(compiler: Compiler) -> None:
+    """Nothing but the project's files, as in a sandbox of opam."""
+    example = Example(compiler, "rust-dune")
+    example.run(CARGO, "--offline", "vendor", "vendor")
+    config = example.folder / ".cargo/config.toml"
+    config.write_text(config.read_text() + VENDORED)
+    home = example.folder / "home"
+    home.mkdir()
+    toolchains = os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup")
+    words = ("build", "--sandbox", "symlink", "./main.exe")
+    example.dune(*words, CARGO_HOME=str(home), RUSTUP_HOME=toolchains)
+    assert not (home / "registry").exists()
+    assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
+
+
+def test_rust_handlers(compiler: Compiler) -> None:
+    said = Example(compiler, "rust-handlers").dune("exec", "./main.exe")
+    assert "102 handlers are left, the sum is 501000" in said, said
+
+
+def test_rust_queue(compiler: Compiler) -> None:
+    said = Example(compiler, "rust-queue").dune("exec", "./main.exe")
+    assert "the smallest: 1; 9999 more\nthe queue is freed" in said, said
+
+
+def test_rust_bound_crate(compiler: Compiler) -> None:
+    said = Example(compiler, "rust-bound-crate").dune("exec", "./main.exe")
+    assert "bytes: true\nerror: there is no level 10\nerror: corrupt deflate stream" in said, said
+
+
+def test_rust_async(compiler: Compiler) -> None:
+    said = Example(compiler, "rust-async").dune("exec", "./main.exe")
+    assert "100 tasks of 50 ms, and 20 callbacks" in said, said
+
+
+def test_rust_cargo(compiler: Compiler) -> None:
+    example = Example(compiler, "rust-cargo")
+    command = BUILD / "command"
+    with locked(BUILD / "command.lock"):
+        example.shop.cargo("build", "-p", "cargo-ocaml-boxroot", cwd=ROOT / "rust", target=command)
+    path = {"PATH": f"{command}/debug:{example.shop.settings['PATH']}", "CARGO_TARGET_DIR": str(example.target)}
+    generate = (CARGO, "ocaml-boxroot", "generate", "--offline", "--bare", "--out", "ocaml")
+    # The files in the repository are those of the library.
+    example.run(*generate, "--check", **path)
+    formulas = ("1.5 + X * (2 + 0.25)", "1 + * 2", "Y")
+    said = example.run(CARGO, "run", "--offline", "--quiet", "--", *formulas, X="4", **path)
+    assert said.splitlines() == [
+        'Sum(Number(1.5), Product(Variable("X"), Sum(Number(2.0), Number(0.25))))',
+        "10.5",
+        'OCaml raised Interpreter.Syntax_error("*")',
+        'Variable("Y")',
+        'OCaml raised Ocaml_boxroot.Rust_error("$Y: environment variable not found", 0)',
+    ], said

@@ -1,0 +1,1 @@
+../../ocaml-boxroot-sys/build/lookup.rs
