@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 //! `import!`: OCaml functions as Rust functions.
 use crate::casing;
-use crate::export::{last_segment, refuse, Strip};
+use crate::function::{Function, Input, Signature};
 use crate::text::{documentation_tokens, ident_text};
-use proc_macro2::TokenStream;
+use crate::ty::Ty;
+use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned, ToTokens};
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
-use syn::visit_mut::VisitMut;
-use syn::{
-    Attribute, Error, FnArg, GenericArgument, Ident, LitStr, Path, PathArguments, Result, ReturnType, Token,
-    TraitItemFn, Type, Visibility,
-};
+use syn::token::Brace;
+use syn::{Attribute, Error, Ident, LitStr, Path, Result, Token, Visibility};
 
 struct Import {
     krate: Option<Path>,
@@ -23,7 +20,7 @@ struct Module {
     vis: Visibility,
     name: Ident,
     ocaml: LitStr,
-    functions: Vec<(Visibility, TraitItemFn)>,
+    functions: Vec<Function>,
 }
 
 impl Parse for Import {
@@ -51,12 +48,16 @@ impl Parse for Import {
                 input.parse::<Token![;]>()?;
                 modules.push(Module { attributes, vis, name, ocaml, functions: Vec::new() });
             } else {
-                let mut function: TraitItemFn = input.parse()?;
-                function.attrs = attributes;
+                let signature: Signature = input.parse()?;
+                if input.peek(Brace) {
+                    return Err(input.error("the body is in OCaml"));
+                }
+                input.parse::<Token![;]>()?;
                 let Some(module) = modules.last_mut() else {
-                    return Err(Error::new(function.span(), "before the functions stands `mod name = \"Module\";`"));
+                    let message = "before the functions stands `mod name = \"Module\";`";
+                    return Err(Error::new(signature.ident.span(), message));
                 };
-                module.functions.push((vis, function));
+                module.functions.push(Function { attributes, vis, signature });
             }
         }
         Ok(Import { krate, modules })
@@ -76,8 +77,8 @@ impl Module {
     fn tokens(&self, krate: &TokenStream) -> TokenStream {
         let Module { attributes, vis, name, ocaml, .. } = self;
         let (mut functions, mut entries) = (TokenStream::new(), Vec::new());
-        for (vis, function) in &self.functions {
-            match tokens(krate, vis, function, &ocaml.value()) {
+        for function in &self.functions {
+            match tokens(krate, function, &ocaml.value()) {
                 Ok((function, entry)) => {
                     functions.extend(function);
                     entries.push(entry);
@@ -106,55 +107,39 @@ impl Module {
 }
 
 /// The function, and its entry in the module's list.
-fn tokens(
-    krate: &TokenStream,
-    vis: &Visibility,
-    function: &TraitItemFn,
-    module: &str,
-) -> Result<(TokenStream, TokenStream)> {
-    let sig = &function.sig;
-    refuse(sig)?;
-    if let Some(body) = &function.default {
-        return Err(Error::new(body.span(), "the body is in OCaml"));
-    }
+fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(TokenStream, TokenStream)> {
+    let (vis, sig) = (&function.vis, &function.signature);
+    sig.refuse()?;
     let mut name = casing::field_name(&ident_text(&sig.ident));
     let mut attributes = Vec::new();
-    for attribute in &function.attrs {
+    for attribute in &function.attributes {
         match &attribute.meta {
             syn::Meta::NameValue(pair) if pair.path.is_ident("name") => match &pair.value {
                 syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => name = text.value(),
-                other => return Err(Error::new(other.span(), "the function's name in OCaml, a string")),
+                other => return Err(Error::new_spanned(other, "the function's name in OCaml, a string")),
             },
             _ => attributes.push(attribute),
         }
     }
     let (mut names_, mut types) = (Vec::new(), Vec::new());
     for input in &sig.inputs {
-        let FnArg::Typed(typed) = input else { return Err(Error::new(input.span(), "OCaml functions have no `self`")) };
-        if matches!(&*typed.ty, Type::Reference(r) if last_segment(&r.elem).is_some_and(|name| name == "Runtime")) {
-            return Err(Error::new(typed.ty.span(), "the runtime is added by `import!`"));
+        let Input::Typed(typed) = input else { return Err(Error::new(input.span(), "OCaml functions have no `self`")) };
+        let behind = typed.ty.reference().and_then(|(_, behind)| behind.last_segment());
+        if behind.is_some_and(|name| name == "Runtime") {
+            return Err(typed.ty.error("the runtime is added by `import!`"));
         }
         names_.push(format_ident!("a{}", names_.len()));
-        types.push((*typed.ty).clone());
+        types.push(&typed.ty);
     }
-    let result = result_type(&sig.output)?;
+    let result = result_type(sig.ident.span(), sig.output.as_ref())?;
     let api = quote!(#krate::export);
     let ident = &sig.ident;
     let (generics, bounds) = (&sig.generics.params, &sig.generics.where_clause);
     let generics = if generics.is_empty() { quote!() } else { quote!(, #generics) };
 
     // In the signature, what is borrowed from the runtime lasts as long as the runtime is lent.
-    let mut returned = result.clone();
-    Borrowed.visit_type_mut(&mut returned);
-    let mut plain = Strip { owner: None };
-    let inferred: Vec<Type> = types
-        .iter()
-        .map(|ty| {
-            let mut ty = ty.clone();
-            plain.visit_type_mut(&mut ty);
-            ty
-        })
-        .collect();
+    let returned = result.with_lifetime("ocaml_runtime");
+    let inferred: Vec<Ty> = types.iter().map(|ty| ty.stripped(None)).collect();
     let (argument_types, passed) = match types.is_empty() {
         true => (quote!((#krate::Unit,)), quote!(((),))),
         false => (
@@ -165,9 +150,8 @@ fn tokens(
             quote!((#(#names_,)*)),
         ),
     };
-    let fresh = last_segment(&result).is_some_and(|name| name == "Fresh");
-    let mut result_inferred = result.clone();
-    plain.visit_type_mut(&mut result_inferred);
+    let fresh = result.last_segment().is_some_and(|name| name == "Fresh");
+    let result_inferred = result.stripped(None);
     let convert = match fresh {
         true => quote!(::core::result::Result::Ok(result)),
         false => quote_spanned!(result.span()=> #api::imported::<#result_inferred>(result)),
@@ -177,11 +161,7 @@ fn tokens(
         let text = format!("`{module}.{name}` of OCaml.");
         docs.extend(quote!(#[doc = #text]));
     }
-    let parameters = sig.inputs.iter().zip(&names_).map(|(input, name)| {
-        let FnArg::Typed(typed) = input else { unreachable!("tested above") };
-        let ty = &typed.ty;
-        quote!(#name: #ty)
-    });
+    let parameters = types.iter().zip(&names_).map(|(ty, name)| quote!(#name: #ty));
     let cell = format_ident!("__OCAML_IMPORT_{}", ident_text(ident).to_uppercase());
     let path = format!("{module}.{name}");
     let code = quote! {
@@ -220,38 +200,15 @@ fn tokens(
 }
 
 /// The type in `Result<…, Exception>`.
-fn result_type(output: &ReturnType) -> Result<Type> {
+fn result_type(place: Span, output: Option<&Ty>) -> Result<Ty> {
     let message = "an OCaml function may raise: write `-> Result<…, Exception>`";
-    let ReturnType::Type(_, ty) = output else { return Err(Error::new(output.span(), message)) };
-    if let Type::Path(path) = &**ty {
-        let last = path.path.segments.last();
-        if let Some(PathArguments::AngleBracketed(list)) =
-            last.filter(|last| last.ident == "Result").map(|last| &last.arguments)
-        {
-            let types: Vec<&Type> = list
-                .args
-                .iter()
-                .filter_map(|a| match a {
-                    GenericArgument::Type(ty) => Some(ty),
-                    _ => None,
-                })
-                .collect();
-            if let [result, error] = types[..] {
-                if last_segment(error).is_some_and(|name| name == "Exception") {
-                    return Ok(result.clone());
-                }
+    let Some(ty) = output else { return Err(Error::new(place, message)) };
+    if ty.last_segment().is_some_and(|name| name == "Result") {
+        if let [result, error] = &ty.arguments()[..] {
+            if error.last_segment().is_some_and(|name| name == "Exception") {
+                return Ok(result.clone());
             }
         }
     }
-    Err(Error::new(ty.span(), message))
-}
-
-/// `'_` becomes the lifetime of the runtime.
-struct Borrowed;
-impl VisitMut for Borrowed {
-    fn visit_lifetime_mut(&mut self, lifetime: &mut syn::Lifetime) {
-        if lifetime.ident == "_" {
-            lifetime.ident = Ident::new("ocaml_runtime", lifetime.ident.span());
-        }
-    }
+    Err(ty.error(message))
 }

@@ -7,11 +7,13 @@ mod casing;
 mod conversions;
 mod exception;
 mod export;
+mod function;
 mod import;
 mod library;
 mod names;
 mod shape;
 mod text;
+mod ty;
 
 use proc_macro::TokenStream;
 

@@ -3,9 +3,11 @@
 #include "obx.h"
 #include <caml/alloc.h>
 #include <caml/custom.h>
+#include <caml/domain.h>
 #include <caml/gc.h>
 #include <caml/memory.h>
 #include <caml/minor_gc.h>
+#include <caml/signals.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +17,29 @@
 typedef struct {
   uintptr_t *at, *piece_end, *end;
   uintptr_t color;
+  size_t surplus; /* about how many words are to be allocated elsewhere; then all pieces are ahead */
 } obx_reserve_result;
 enum { PIECE = Max_young_wosize + 1 };
 
-/* At most three quarters of the minor heap: the rest is for the program, and a collection in between is no loss. */
-void obx_reserve(size_t words, obx_reserve_result *out)
+#if OCAML5
+/* When half of the minor heap is used, a slice of major collection is due. If it ends a cycle, it empties the minor
+   heap, over and over where the heap is small. So it waits until the value is built. */
+static void pass_half(void)
 {
-  size_t limit = Caml_state->minor_heap_wsz / 4 * 3;
+  Caml_state->young_trigger = Caml_state->young_start;
+  caml_reset_young_limit(Caml_state);
+}
+static void ask_for_slice(void) { caml_request_major_slice(0); }
+#else
+static void pass_half(void) {}
+static void ask_for_slice(void) {}
+#endif
+
+/* At most 15/16 of the minor heap: a collection in between is no loss, and what does not fit costs much more in the
+   major heap. With what the ends of pieces waste, where blocks are small. */
+void obx_reserve(size_t wanted, obx_reserve_result *out)
+{
+  size_t limit = Caml_state->minor_heap_wsz / 16 * 15, words = wanted < PIECE ? wanted : wanted + wanted / 64;
   uintptr_t *low, *high;
   if (words > limit) words = limit;
   if (words < 2) words = 2;
@@ -32,16 +50,23 @@ void obx_reserve(size_t words, obx_reserve_result *out)
     /* The minor heap grows downwards. A collection moves the place: then what was reserved before is lost, and the rest
        is taken from the emptied heap. */
     size_t pieces = (words + PIECE - 1) / PIECE, tries = 2 * pieces;
+    bool large = words > Caml_state->minor_heap_wsz / 2;
     low = high = NULL;
     while (tries-- > 0 && (size_t)(high - low) < pieces * PIECE) {
       uintptr_t *piece = (uintptr_t *)Hp_val(caml_alloc_small(PIECE - 1, Abstract_tag));
-      if (piece + PIECE != low) high = piece + PIECE;
+      if (piece + PIECE != low) {
+        high = piece + PIECE;
+        if (large) pass_half();
+      }
       low = piece;
     }
+    if (large) ask_for_slice();
   }
   out->at = low;
   out->end = high;
-  out->piece_end = (size_t)(high - low) < PIECE ? high : low + PIECE;
+  words = (size_t)(high - low) / 65 * 64;
+  out->surplus = wanted > PIECE && wanted > words + PIECE ? wanted - words : 0;
+  out->piece_end = out->surplus > 0 ? low : (size_t)(high - low) < PIECE ? high : low + PIECE;
   out->color = Color_hd(*(header_t *)low);
 }
 
@@ -54,18 +79,25 @@ static bool refused(void) { return until_refused >= 0 && until_refused-- == 0; }
 static inline bool refused(void) { return false; }
 #endif
 
-/* A block in the major heap, or 0. The fields of one that is scanned hold units. Never runs the collector. */
+/* A block in the major heap, or 0. Its fields hold nothing yet. Never runs the collector. */
 value obx_alloc_major(size_t size, unsigned tag)
 {
-  value block;
   if (size == 0 || size > Max_wosize || refused()) return 0;
 #if OCAML5
-  block = caml_alloc_shr_noexc(size, tag);
+  return caml_alloc_shr_noexc(size, tag);
 #else
-  block = caml_alloc_shr_no_track_noexc(size, tag);
+  return caml_alloc_shr_no_track_noexc(size, tag);
 #endif
-  if (block != 0 && tag < No_scan_tag)
-    for (size_t i = 0; i < size; i++) Field(block, i) = Val_unit;
+}
+
+/* The same, scanned, with these fields. */
+value obx_alloc_major_filled(size_t size, unsigned tag, value const *fields)
+{
+  value block = obx_alloc_major(size, tag);
+  if (block == 0) return 0;
+  for (size_t i = 0; i < size; i++)
+    if (Is_block(fields[i]) && Is_young(fields[i])) caml_initialize(&Field(block, i), fields[i]);
+    else Field(block, i) = fields[i];
   return block;
 }
 
@@ -97,6 +129,7 @@ extern uintnat volatile caml_custom_minor_max_bsz;
    initialised. May run the collector, before. */
 value obx_alloc_custom(struct custom_operations const *ops, size_t size, size_t bytes)
 {
+  if (bytes == 0) return caml_alloc_custom((void *)ops, size, 0, 1);
 #if OCAML_VERSION >= 50300
   uintnat most = caml_custom_minor_max_bsz;
   value v = caml_alloc_custom_mem(ops, size, bytes < most ? bytes : most);

@@ -11,13 +11,8 @@ _Static_assert(sizeof(struct caml__roots_block) == 8 * sizeof(value) &&
                  offsetof(struct caml__roots_block, tables) == 3 * sizeof(value),
                "the layout of local roots");
 
-/* Where the list of local roots of the thread that runs begins; the same word as long as this thread lives. */
-#if OCAML5
-/* Where the list of local roots is in a domain's state. */
+/* Where the list of local roots of the thread that runs is in its domain's state. */
 size_t const obx_local_roots = offsetof(caml_domain_state, local_roots);
-#else
-struct caml__roots_block **obx_local_roots(void) { return &Caml_state->local_roots; }
-#endif
 
 void obx_modify(value *field, value v) { caml_modify(field, v); }
 void obx_initialize(value *field, value v) { caml_initialize(field, v); }

@@ -112,7 +112,7 @@ static void take_lock_back(void)
 }
 
 /* For a thread that holds the lock, in a function that OCaml calls: its domain's record, or NULL when memory is short.
-   *before goes to obx_leave. */
+   *before is to be noted again when the function ends. */
 boxroot_domain obx_enter(int *before)
 {
   *before = state;
@@ -122,7 +122,8 @@ boxroot_domain obx_enter(int *before)
   return boxroot_domain_here();
 }
 
-void obx_leave(int before) { state = before; }
+/* Where this thread notes it, as long as it lives: for callers that do without obx_enter, once obx_threads_settled. */
+int *obx_note(void) { return &state; }
 
 /* Whether looking for threads again would find nothing new. */
 bool obx_threads_settled(void) { return caml_c_thread_register == NULL || atomic_load(&threads_running); }
@@ -150,6 +151,20 @@ void obx_detach(int how)
   if (how == ATTACHED_REGISTERED) caml_c_thread_unregister();
 }
 
+/* The record of the domain whose lock this thread holds, NULL when memory is short or after a teardown. The last one is
+   tried first. */
+static boxroot_domain record_here(void)
+{
+#if OCAML5
+  static _Thread_local boxroot_domain last;
+  if (last != NULL && bxr_load_relaxed(&((bxr_domain_head *)last)->state) == bxr_self()) return last;
+#else
+  static boxroot_domain last;
+  if (last != NULL && bxr_self() != NULL) return last;
+#endif
+  return last = boxroot_domain_here();
+}
+
 /* Takes the lock; *domain is then set. The result goes to obx_detach if it is one of the first two. */
 int obx_attach(boxroot_domain *domain)
 {
@@ -170,7 +185,7 @@ int obx_attach(boxroot_domain *domain)
   }
   take_lock_back();
   state = HELD;
-  *domain = atomic_load(&closed) ? NULL : boxroot_domain_here();
+  *domain = atomic_load(&closed) ? NULL : record_here();
   if (*domain != NULL) return how;
   obx_detach(how);
   return atomic_load(&closed) ? SHUT_DOWN : OUT_OF_MEMORY;

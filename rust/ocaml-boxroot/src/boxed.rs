@@ -54,17 +54,22 @@ pub struct Boxed<T> {
 unsafe impl<T: OCamlAbstract> OCamlType for Boxed<T> {
     /// Panics when the name cannot be a type's.
     fn describe(to: &mut Definitions) -> String {
-        assert!(is_type_name(T::NAME), "`{}` cannot be the name of a type in OCaml", T::NAME);
-        let parameters: Vec<String> = T::PARAMETERS.iter().map(|describe| describe(to)).collect();
-        let whole = core::any::type_name::<T>();
-        // Without the parameters: one definition for all of them.
-        let name = whole.split_once('<').map_or(whole, |(name, _)| name);
-        to.define(name, T::NAME, parameters.len(), |definition, _| definition.doc = T::DOC.trim().into());
-        match &*parameters {
-            [] => T::NAME.into(),
-            [one] => alloc::format!("{one} {}", T::NAME),
-            several => alloc::format!("({}) {}", several.join(", "), T::NAME),
-        }
+        describe_abstract::<T>(to)
+    }
+}
+
+/// The type's name with its parameters; its definition.
+pub(crate) fn describe_abstract<T: OCamlAbstract>(to: &mut Definitions) -> String {
+    assert!(is_type_name(T::NAME), "`{}` cannot be the name of a type in OCaml", T::NAME);
+    let parameters: Vec<String> = T::PARAMETERS.iter().map(|describe| describe(to)).collect();
+    let whole = core::any::type_name::<T>();
+    // Without the parameters: one definition for all of them.
+    let name = whole.split_once('<').map_or(whole, |(name, _)| name);
+    to.define(name, T::NAME, parameters.len(), |definition, _| definition.doc = T::DOC.trim().into());
+    match &*parameters {
+        [] => T::NAME.into(),
+        [one] => alloc::format!("{one} {}", T::NAME),
+        several => alloc::format!("({}) {}", several.join(", "), T::NAME),
     }
 }
 
@@ -168,7 +173,10 @@ impl<T: 'static> ValueCell<Boxed<T>> {
 #[cold]
 #[inline(never)]
 fn error<T: 'static>(v: Value<'_>) -> ShapeError {
-    ShapeError::Payload { expected: core::any::type_name::<T>(), found: payload::type_name(v) }
+    ShapeError::Payload {
+        expected: core::any::type_name::<T>(),
+        found: payload::type_name(v).or_else(|| crate::inline::type_name(v)),
+    }
 }
 
 #[cold]

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-use crate::{bigarray, boxed, Any, Bigarray, BigarrayElement, Boxed, Dimensions, Layout, ShapeError, Value};
+use crate::{
+    bigarray, boxed, inline, Any, Bigarray, BigarrayElement, Boxed, Dimensions, Inline, Layout, ShapeError, Value,
+};
 
-/// Types whose values say at run time what they are: [`Boxed`], [`Bigarray`].
+/// Types whose values say at run time what they are: [`Boxed`], [`Inline`], [`Bigarray`].
 #[diagnostic::on_unimplemented(
     message = "values of type `{Self}` do not say what they are",
-    note = "only `Boxed` and bigarrays can be told from other values"
+    note = "only `Boxed`, `Inline` and bigarrays can be told from other values"
 )]
 pub trait Downcast: sealed::Downcast {}
 
@@ -19,6 +21,13 @@ impl<T: 'static> Downcast for Boxed<T> {}
 impl<T: 'static> sealed::Downcast for Boxed<T> {
     fn check(v: Value<'_, Any>) -> Result<(), ShapeError> {
         boxed::check::<T>(v)
+    }
+}
+
+impl<T: 'static> Downcast for Inline<T> {}
+impl<T: 'static> sealed::Downcast for Inline<T> {
+    fn check(v: Value<'_, Any>) -> Result<(), ShapeError> {
+        inline::check::<T>(v)
     }
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 use crate::{defer, glue, Runtime};
-use core::ffi::c_void;
+#[cfg(feature = "std")]
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+#[cfg(feature = "std")]
+use core::ptr::null_mut;
 use core::ptr::NonNull;
 #[cfg(all(ocaml5, feature = "std"))]
 use ocaml_boxroot_sys as sys;
@@ -36,73 +40,120 @@ pub(crate) unsafe fn with_lock_held<R>(f: impl for<'x> FnOnce(&'x mut Runtime) -
 }
 
 /// While a function that OCaml has called runs.
+// OCaml 5 tells who holds the lock. With OCaml 4 it is noted, and what was noted before is noted again at the end.
 struct Entry {
     record: NonNull<c_void>,
-    #[cfg(not(all(ocaml5, feature = "std")))]
-    before: core::ffi::c_int,
+    #[cfg(not(ocaml5))]
+    _before: Before,
 }
 
-/// OCaml 4 needs a note of who holds the lock.
-#[cfg(not(all(ocaml5, feature = "std")))]
 impl Entry {
     #[inline]
     unsafe fn new() -> Option<Self> {
-        let mut before = 0;
-        // SAFETY: by the caller.
-        let record = unsafe { glue::obx_enter(&mut before) };
-        let Some(record) = record else {
-            // SAFETY: the state before.
-            unsafe { glue::obx_leave(before) }
-            return None;
-        };
-        Some(Entry { record, before })
-    }
-}
-
-#[cfg(not(all(ocaml5, feature = "std")))]
-impl Drop for Entry {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: the state before obx_enter.
-        unsafe { glue::obx_leave(self.before) }
-    }
-}
-
-/// OCaml 5 tells by itself: there is nothing to note, and nothing to call if the thread enters the same domain again.
-#[cfg(all(ocaml5, feature = "std"))]
-impl Entry {
-    #[inline]
-    unsafe fn new() -> Option<Self> {
-        let last = NonNull::new(LAST.get());
-        // SAFETY: records are never freed; this one was found in this thread.
-        let same = |record| unsafe { sys::domain_is_here(sys::BoxrootDomain::from_ptr(record)) };
-        match last {
-            Some(record) if same(record) => Some(Entry { record }),
-            // SAFETY: by the caller.
-            _ => unsafe { Entry::find() },
+        #[cfg(feature = "std")]
+        if let Some(entry) = LAST.with(Last::enter) {
+            return Some(entry);
         }
+        // SAFETY: by the caller.
+        unsafe { Entry::find() }
     }
 
     #[cold]
     #[inline(never)]
     unsafe fn find() -> Option<Self> {
         let mut before = 0;
-        // SAFETY: by the caller; the state before.
-        let (record, settled) = unsafe {
+        // SAFETY: by the caller; the place of the note lasts as long as the thread.
+        unsafe {
             let record = glue::obx_enter(&mut before);
-            glue::obx_leave(before);
-            (record?, glue::obx_threads_settled())
-        };
-        // Until then each entry looks for OCaml's threads.
-        if settled {
-            LAST.set(record.as_ptr());
+            let before = Before { note: glue::obx_note(), was: before };
+            // Until OCaml's threads are found each entry looks for them.
+            #[cfg(feature = "std")]
+            if let (Some(record), true) = (record, glue::obx_threads_settled()) {
+                LAST.with(|last| last.set(record, before.note));
+            }
+            record.map(|record| Entry::at(record, before))
         }
-        Some(Entry { record })
+    }
+
+    #[cfg(ocaml5)]
+    #[inline]
+    fn at(record: NonNull<c_void>, _: Before) -> Entry {
+        Entry { record }
+    }
+
+    #[cfg(not(ocaml5))]
+    #[inline]
+    fn at(record: NonNull<c_void>, before: Before) -> Entry {
+        Entry { record, _before: before }
     }
 }
 
-#[cfg(all(ocaml5, feature = "std"))]
+/// What the thread had noted. Dropping it notes that again.
+struct Before {
+    note: *mut c_int,
+    was: c_int,
+}
+
+impl Drop for Before {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: `obx_note` of this thread.
+        unsafe { *self.note = self.was }
+    }
+}
+
+/// What a thread that has entered knows, so that entering again calls nothing.
+#[cfg(feature = "std")]
+struct Last {
+    /// The record of the domain, or null.
+    record: Cell<*mut c_void>,
+    /// Where the thread notes that it holds the lock.
+    #[cfg(not(ocaml5))]
+    note: Cell<*mut c_int>,
+}
+
+#[cfg(feature = "std")]
 std::thread_local! {
-    /// The domain's record with which this thread entered last, or null.
-    static LAST: core::cell::Cell<*mut c_void> = const { core::cell::Cell::new(core::ptr::null_mut()) };
+    static LAST: Last = const { Last::nothing() };
+}
+
+/// If the thread enters the same domain again.
+#[cfg(all(ocaml5, feature = "std"))]
+impl Last {
+    const fn nothing() -> Last {
+        Last { record: Cell::new(null_mut()) }
+    }
+
+    #[inline]
+    fn enter(&self) -> Option<Entry> {
+        let record = NonNull::new(self.record.get())?;
+        // SAFETY: records are never freed; this one was found in this thread.
+        unsafe { sys::domain_is_here(sys::BoxrootDomain::from_ptr(record)) }.then_some(Entry { record })
+    }
+
+    fn set(&self, record: NonNull<c_void>, _: *mut c_int) {
+        self.record.set(record.as_ptr());
+    }
+}
+
+/// There is one domain.
+#[cfg(all(not(ocaml5), feature = "std"))]
+impl Last {
+    const fn nothing() -> Last {
+        Last { record: Cell::new(null_mut()), note: Cell::new(null_mut()) }
+    }
+
+    #[inline]
+    fn enter(&self) -> Option<Entry> {
+        let record = NonNull::new(self.record.get())?;
+        let note = self.note.get();
+        // SAFETY: `obx_note` of this thread, which is set with the record.
+        let was = unsafe { note.replace(glue::HELD) };
+        Some(Entry { record, _before: Before { note, was } })
+    }
+
+    fn set(&self, record: NonNull<c_void>, note: *mut c_int) {
+        self.record.set(record.as_ptr());
+        self.note.set(note);
+    }
 }

@@ -2,6 +2,8 @@
 use crate::glue::{self, RootsBlock};
 use crate::{Any, Runtime, Slot, ValueCell};
 use core::ptr::null_mut;
+#[cfg(not(ocaml5))]
+use core::sync::atomic::Ordering::Relaxed;
 #[cfg(ocaml5)]
 use ocaml_boxroot_sys as sys;
 
@@ -96,8 +98,8 @@ fn local_roots(rt: &Runtime) -> *mut *mut RootsBlock {
 #[cfg(not(ocaml5))]
 #[inline(always)]
 fn local_roots(_: &Runtime) -> *mut *mut RootsBlock {
-    // SAFETY: LOCK.
-    unsafe { glue::obx_local_roots() }
+    // SAFETY: LOCK: the word is set when OCaml starts; the offset is that of the field.
+    unsafe { glue::Caml_state.load(Relaxed).byte_add(glue::obx_local_roots).cast() }
 }
 
 /// Unlinks a frame that stays where it is.

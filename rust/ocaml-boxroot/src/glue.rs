@@ -11,6 +11,7 @@ pub struct Reserve {
     pub piece_end: *mut usize,
     pub end: *mut usize,
     pub color: usize,
+    pub surplus: usize,
 }
 
 /// `struct caml__roots_block`
@@ -22,7 +23,7 @@ pub struct RootsBlock {
     pub table: [*mut isize; 5],
 }
 
-/// `HELD`: what a thread that has the lock back was before it released it.
+/// `HELD`: what a thread notes that holds the lock by way of this layer.
 #[cfg(feature = "std")]
 pub const HELD: c_int = 1;
 
@@ -55,16 +56,18 @@ extern "C" {
     pub static caml_int32_ops: c_void;
     pub static caml_int64_ops: c_void;
     pub static caml_nativeint_ops: c_void;
-    #[cfg(ocaml5)]
     #[link_name = concat!("obx_local_roots_v", env!("OBX_VERSION"))]
     pub static obx_local_roots: usize;
+    /// The state of the only domain.
+    #[cfg(not(ocaml5))]
+    pub static Caml_state: core::sync::atomic::AtomicPtr<c_void>;
 }
 
 glue_functions! {
     pub fn obx_lock_held() -> bool;
     pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
-    pub fn obx_leave(before: c_int);
-    #[cfg(all(ocaml5, feature = "std"))]
+    pub fn obx_note() -> *mut c_int;
+    #[cfg(feature = "std")]
     pub fn obx_threads_settled() -> bool;
     pub fn obx_release() -> c_int;
     pub fn obx_reacquire(before: c_int);
@@ -86,6 +89,7 @@ glue_functions! {
     #[cfg(feature = "checked")]
     pub fn obx_refuse_after(blocks: core::ffi::c_long);
     pub fn obx_alloc_major(size: usize, tag: u32) -> isize;
+    pub fn obx_alloc_major_filled(size: usize, tag: u32, fields: *const isize) -> isize;
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
@@ -99,8 +103,6 @@ glue_functions! {
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_traced(exn: isize) -> isize;
     pub fn obx_raise(exn: isize) -> !;
-    #[cfg(not(ocaml5))]
-    pub fn obx_local_roots() -> *mut *mut RootsBlock;
 
     pub fn obx_modify(field: *mut isize, v: isize);
     pub fn obx_initialize(field: *mut isize, v: isize);

@@ -9,6 +9,7 @@
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
 //! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
 //! | [`Boxed`] | a Rust value that OCaml owns |
+//! | [`Inline`] | the same without a box: it moves with its block |
 //! | [`Bigarray`] | numbers outside OCaml's heap, shared with OCaml |
 //!
 //! Functions come in three kinds. Without a runtime they work on the values they are given. With `&Runtime` they read
@@ -152,6 +153,7 @@ mod fun;
 mod glue;
 #[cfg(any(doc, doctest))]
 pub mod guide;
+mod inline;
 mod int;
 mod kind;
 mod list;
@@ -210,6 +212,7 @@ pub use downcast::Downcast;
 pub use entry::enter;
 pub use exception::Exception;
 pub use fresh::Fresh;
+pub use inline::Inline;
 pub use int::int;
 pub use kind::Kind;
 pub use list::ListIter;

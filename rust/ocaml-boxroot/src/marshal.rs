@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Marshalling of Rust values that OCaml owns.
-use crate::payload::{self, Custom, Header, Operations, Payload};
+use crate::payload::{self, no_panic, Custom, Header, Operations, Payload};
 use crate::{CustomOps, Runtime};
 use core::any::TypeId;
 use core::cell::Cell;
@@ -137,7 +137,7 @@ unsafe fn bytes_of(block: isize) -> (*mut u8, usize) {
         let table = payload::table(header);
         replace(|bytes| {
             if let Some(write) = table.marshal {
-                payload::no_panic("marshalling", table, || write(header, bytes));
+                no_panic("marshalling", table.identity, || write(header, bytes));
             }
             true
         })
@@ -174,7 +174,7 @@ extern "C" fn read_as<T: CustomOps>(data: *mut c_void) -> usize {
 /// The payload, or null.
 fn value_from<T: CustomOps>(bytes: &[u8]) -> *mut Header {
     let table = Custom::<T>::TABLE;
-    let value = T::MARSHAL.as_ref().and_then(|m| payload::no_panic("unmarshalling", table, || (m.read)(bytes)));
+    let value = T::MARSHAL.as_ref().and_then(|m| no_panic("unmarshalling", table.identity, || (m.read)(bytes)));
     match value {
         Some(value) => Box::into_raw(Box::new(Payload { header: Header { table }, value })).cast(),
         None => core::ptr::null_mut(),

@@ -21,6 +21,8 @@ pub struct Nursery {
     piece_end: Cell<*mut usize>,
     end: *mut usize,
     color: usize,
+    /// About how many words are to be allocated in the major heap first.
+    surplus: Cell<usize>,
     rt: *const Runtime,
     _local: PhantomData<*mut ()>,
 }
@@ -79,7 +81,7 @@ impl Nursery {
     /// lifetime, so that the callers of this module can take `rt` back after dropping it.
     #[inline]
     pub(crate) fn new(rt: &mut Runtime, words: usize) -> Nursery {
-        let mut r = Reserve { at: null_mut(), piece_end: null_mut(), end: null_mut(), color: 0 };
+        let mut r = Reserve { at: null_mut(), piece_end: null_mut(), end: null_mut(), color: 0, surplus: 0 };
         if words > 0 {
             // SAFETY: LOCK.
             unsafe { glue::obx_reserve(words, &mut r) };
@@ -89,18 +91,24 @@ impl Nursery {
             piece_end: Cell::new(r.piece_end),
             end: r.end,
             color: r.color,
+            surplus: Cell::new(r.surplus),
             rt,
             _local: PhantomData,
         }
+    }
+
+    /// The words left in this piece.
+    #[inline(always)]
+    fn room(&self) -> usize {
+        // Both pointers may be null.
+        (self.piece_end.get() as usize - self.at.get() as usize) / 8
     }
 
     /// A block of `size` fields that hold nothing yet. `size` > 0.
     #[inline]
     fn alloc(&self, size: usize, tag: u8) -> Result<Block, AllocError> {
         let at = self.at.get();
-        // The words left in this piece; both pointers may be null.
-        let room = (self.piece_end.get() as usize - at as usize) / 8;
-        if size < room {
+        if size < self.room() {
             // SAFETY: CARVED: size + 1 words are ours.
             unsafe {
                 at.write((size << 10) | self.color | usize::from(tag));
@@ -114,12 +122,7 @@ impl Nursery {
 
     #[cold]
     fn alloc_slow(&self, size: usize, tag: u8) -> Result<Block, AllocError> {
-        if size < PIECE && self.piece_end.get() != self.end {
-            self.fill();
-            let next = self.piece_end.get();
-            self.at.set(next);
-            // SAFETY: CARVED: whole pieces follow.
-            self.piece_end.set(unsafe { next.add(PIECE) });
+        if self.next_piece(size) {
             return self.alloc(size, tag);
         }
         // SAFETY: QUIET: the lock is held; the function does not run the collector.
@@ -127,6 +130,27 @@ impl Nursery {
             0 => Err(AllocError { words: size }),
             block => Ok(Block { fields: block as *mut isize, young: false }),
         }
+    }
+
+    /// Goes on with the next piece, if there is one, and a block of so many fields fits in it.
+    ///
+    /// What exceeds the minor heap comes first. Most blocks point to earlier ones, and pointers from the major heap to
+    /// the minor heap cost more: a minor collection follows them also if all of it is dead.
+    fn next_piece(&self, size: usize) -> bool {
+        let surplus = self.surplus.get();
+        if size < PIECE && surplus > 0 {
+            self.surplus.set(surplus.saturating_sub(size + 1));
+            return false;
+        }
+        let more = size < PIECE && self.piece_end.get() != self.end;
+        if more {
+            self.fill();
+            let next = self.piece_end.get();
+            self.at.set(next);
+            // SAFETY: CARVED: whole pieces follow.
+            self.piece_end.set(unsafe { next.add(PIECE) });
+        }
+        more
     }
 
     /// Makes a block of what is left of this piece.
@@ -142,25 +166,48 @@ impl Nursery {
     /// A scanned block with these fields.
     #[inline]
     pub(crate) fn filled<T, const N: usize>(&self, tag: u8, fields: [isize; N]) -> Result<Value<'_, T>, AllocError> {
-        let block = self.alloc(N, tag)?;
-        for (i, v) in fields.into_iter().enumerate() {
-            // SAFETY: the block is new and has N fields; the callers pass values that live as long as the nursery.
-            unsafe { block.init(i, v) }
+        let at = self.at.get();
+        let raw = if N < self.room() {
+            // SAFETY: CARVED: N + 1 words are ours.
+            unsafe {
+                at.write((N << 10) | self.color | usize::from(tag));
+                self.at.set(at.add(N + 1));
+                let place = at.add(1);
+                place.cast::<[isize; N]>().write(fields);
+                place as isize
+            }
+        } else {
+            self.filled_slow(tag, &fields)?
+        };
+        // SAFETY: complete, and LIVE by QUIET: the callers pass fields that live as long as the nursery. They say which
+        // type it has.
+        Ok(unsafe { Value::from_raw(raw) })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn filled_slow(&self, tag: u8, fields: &[isize]) -> Result<isize, AllocError> {
+        let size = fields.len();
+        if self.next_piece(size) {
+            let block = self.alloc(size, tag)?;
+            // SAFETY: a new block of so many fields, in the minor heap.
+            unsafe { block.fields.copy_from_nonoverlapping(fields.as_ptr(), size) };
+            return Ok(block.fields as isize);
         }
-        // SAFETY: complete now, and LIVE by QUIET. The callers say which type it has.
-        Ok(unsafe { block.share() })
+        // SAFETY: QUIET: the lock is held; the function does not run the collector.
+        match unsafe { glue::obx_alloc_major_filled(size, tag.into(), fields.as_ptr()) } {
+            0 => Err(AllocError { words: size }),
+            block => Ok(block),
+        }
     }
 
     /// A block of `size` > 0 fields, units at first.
     pub(crate) fn scanned(&self, tag: u8, size: usize) -> Result<Block, AllocError> {
         debug_assert!(tag < NO_SCAN);
         let block = self.alloc(size, tag)?;
-        // In the major heap they are units already.
-        if block.young {
-            for i in 0..size {
-                // SAFETY: a new block of so many fields.
-                unsafe { block.fields.add(i).write(1) };
-            }
+        for i in 0..size {
+            // SAFETY: a new block of so many fields.
+            unsafe { block.fields.add(i).write(1) };
         }
         Ok(block)
     }

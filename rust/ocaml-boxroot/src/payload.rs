@@ -79,7 +79,7 @@ pub struct Header {
 /// What is known of a payload's type. There may be several for one type.
 pub struct VTable {
     /// The same address only for the same type: the functions differ.
-    identity: &'static Identity,
+    pub identity: &'static Identity,
     /// Drops the payload, or sees to it.
     drop: unsafe fn(NonNull<Header>),
     compare: Option<Compare>,
@@ -95,9 +95,16 @@ pub struct Identity {
     name: fn() -> &'static str,
 }
 
-struct Type<T>(PhantomData<T>);
+impl Identity {
+    /// What the type is called.
+    pub fn name(&self) -> &'static str {
+        (self.name)()
+    }
+}
+
+pub struct Type<T>(PhantomData<T>);
 impl<T: 'static> Type<T> {
-    const IDENTITY: &'static Identity = &Identity { id: TypeId::of::<T>, name: core::any::type_name::<T> };
+    pub const IDENTITY: &'static Identity = &Identity { id: TypeId::of::<T>, name: core::any::type_name::<T> };
 }
 
 /// Types without operations of their own.
@@ -196,14 +203,14 @@ pub fn find<T: 'static>(v: Value<'_, Any>) -> Option<NonNull<T>> {
 
 /// Whether it is the same type, whose identity may exist twice.
 #[cold]
-fn same(found: &Identity, wanted: TypeId) -> bool {
+pub fn same(found: &Identity, wanted: TypeId) -> bool {
     (found.id)() == wanted
 }
 
 /// The type of the Rust value, if it is one.
 pub fn type_name(v: Value<'_, Any>) -> Option<&'static str> {
     // SAFETY: PAYLOAD.
-    header(v).map(|header| (unsafe { table(header) }.identity.name)())
+    header(v).map(|header| unsafe { table(header) }.identity.name())
 }
 
 // --- what the runtime calls
@@ -214,19 +221,19 @@ impl Drop for NoPanic {
     fn drop(&mut self) {
         #[cfg(feature = "std")]
         {
-            std::eprintln!("ocaml-boxroot: {} of a `{}` panicked inside OCaml's runtime", self.0, (self.1.name)());
+            std::eprintln!("ocaml-boxroot: {} of a `{}` panicked inside OCaml's runtime", self.0, self.1.name());
             std::process::abort()
         }
         // A panic during a panic ends the process.
         #[cfg(not(feature = "std"))]
-        panic!("ocaml-boxroot: {} of a `{}` panicked inside OCaml's runtime", self.0, (self.1.name)());
+        panic!("ocaml-boxroot: {} of a `{}` panicked inside OCaml's runtime", self.0, self.1.name());
     }
 }
 
 /// Runs `f`, in which a panic ends the process.
 #[inline]
-pub fn no_panic<R>(what: &'static str, table: &'static VTable, f: impl FnOnce() -> R) -> R {
-    let guard = NoPanic(what, table.identity);
+pub fn no_panic<R>(what: &'static str, identity: &'static Identity, f: impl FnOnce() -> R) -> R {
+    let guard = NoPanic(what, identity);
     let result = f();
     core::mem::forget(guard);
     result
@@ -248,7 +255,7 @@ unsafe fn drop_now<T: 'static>(header: NonNull<Header>) {
     let payload = unsafe { Box::from_raw(header.cast::<Payload<T>>().as_ptr()) };
     if core::mem::needs_drop::<T>() {
         let table = payload.header.table;
-        no_panic("the drop", table, || drop(payload))
+        no_panic("the drop", table.identity, || drop(payload))
     }
 }
 
@@ -264,7 +271,7 @@ extern "C" fn compare(a: isize, b: isize) -> c_int {
         let (Some(a), Some(b)) = (data(a), data(b)) else { return 0 };
         let (ta, tb) = (table(a), table(b));
         let order = match (ta.compare, (ta.identity.id)().cmp(&(tb.identity.id)())) {
-            (Some(compare), Ordering::Equal) => no_panic("the comparison", ta, || compare(a, b)),
+            (Some(compare), Ordering::Equal) => no_panic("the comparison", ta.identity, || compare(a, b)),
             (_, order) => order,
         };
         order as c_int
@@ -281,7 +288,7 @@ extern "C" fn hash(block: isize) -> isize {
     unsafe {
         let Some(header) = data(block) else { return 0 };
         let table = table(header);
-        table.hash.map_or(0, |hash| no_panic("the hash", table, || hash(header) as isize))
+        table.hash.map_or(0, |hash| no_panic("the hash", table.identity, || hash(header) as isize))
     }
 }
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! The safe function inside a wrapper, which holds what is the user's.
 use super::argument::Argument;
-use super::signature::{last_segment, Kind};
-use super::Export;
+use super::{Export, Kind};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
 use syn::Ident;
 
 /// How the wrapper works.
@@ -21,7 +19,7 @@ enum Way {
 
 impl Export {
     fn way(&self) -> Way {
-        let value = |a: &Argument| a.plain || last_segment(&a.ty).is_some_and(|name| name == "Value");
+        let value = |a: &Argument| a.plain || a.ty.last_segment().is_some_and(|name| name == "Value");
         match self.kind {
             Kind::Pure if self.arguments.iter().all(value) => Way::Pure,
             Kind::Write => Way::Write,
@@ -72,10 +70,7 @@ impl Export {
             let (place, word) = (next, format_ident!("w{next}"));
             next += 1;
             words.push(word.clone());
-            let source = match &argument.owned {
-                Some(owned) => owned.clone(),
-                None => quote!(#ty),
-            };
+            let source = argument.source();
             let convert = match way {
                 _ if argument.payload.is_some() => {
                     let payload = &argument.payload;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! The function that tells the types, for the OCaml text.
-use super::signature::Kind;
-use super::Export;
+use super::{Export, Kind};
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned, ToTokens};
-use syn::spanned::Spanned;
+use quote::{format_ident, quote, quote_spanned};
 
 impl Export {
     /// `fn describe`: the types, for the OCaml text.
@@ -14,10 +12,7 @@ impl Export {
             if let Some(payload) = &argument.payload {
                 return quote_spanned!(argument.ty.span()=> #api::describe_payload::<#payload>(to));
             }
-            let ty = match &argument.owned {
-                Some(owned) => owned.clone(),
-                None => argument.ty.to_token_stream(),
-            };
+            let ty = argument.source();
             let function = format_ident!(
                 "describe_{}",
                 match self.kind {

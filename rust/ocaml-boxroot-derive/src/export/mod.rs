@@ -6,100 +6,61 @@
 mod argument;
 mod body;
 mod describe;
+mod methods;
 mod options;
-mod signature;
 mod wrapper;
 
-pub use signature::{last_segment, refuse, Strip};
-
+use crate::function::{self, Function, Input};
 use crate::text::{documentation, ident_text};
+use crate::ty::Ty;
 use crate::{casing, names};
 use argument::{is_plain, Argument};
 use options::Options;
 use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, ToTokens};
-use signature::{runtime_kind, Kind};
-use syn::spanned::Spanned;
-use syn::visit_mut::VisitMut;
-use syn::{Error, FnArg, ItemFn, Result, ReturnType, Signature, Type};
+use quote::{format_ident, quote, quote_spanned};
+use syn::parse::{ParseStream, Parser};
+use syn::{Attribute, Error, Result, Token, Visibility};
 
-pub fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let options = match syn::parse2::<Options>(arguments) {
-        Ok(options) => options,
-        Err(error) => return [item, error.to_compile_error()].into_iter().collect(),
-    };
-    let code = if let Ok(function) = syn::parse2::<ItemFn>(item.clone()) {
-        let krate = options.krate.clone().map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
-        Export::new(&function.sig, &function.attrs, options, None, krate).map(|export| {
-            let (vis, tokens) = (&function.vis, export.tokens());
-            let name = format_ident!("__ocaml_export_{}", ident_text(&function.sig.ident));
-            let krate = &export.krate;
-            quote! {
-                #[doc(hidden)]
-                #[allow(non_upper_case_globals, dead_code, clippy::all, clippy::pedantic)]
-                #vis const #name: #krate::export::Export = #tokens;
-            }
-        })
-    } else if let Ok(block) = syn::parse2::<syn::ItemImpl>(item.clone()) {
-        return methods(options, block).unwrap_or_else(|error| [item, error.to_compile_error()].into_iter().collect());
-    } else {
-        Err(Error::new(Span::call_site(), "`export` stands in front of a function, or of an `impl` without a trait"))
-    };
-    let code = code.unwrap_or_else(Error::into_compile_error);
-    quote!(#item #code)
+/// What the first parameter says.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Pure,
+    Read,
+    Write,
 }
 
-/// All functions of an `impl`.
-fn methods(options: Options, mut block: syn::ItemImpl) -> Result<TokenStream> {
-    if let Some((_, path, _)) = &block.trait_ {
-        return Err(Error::new(path.span(), "methods of traits are not exported: write a function"));
-    }
-    if let Some(parameter) = block.generics.params.first() {
-        return Err(Error::new(parameter.span(), "methods of generic types are not exported: write a function"));
-    }
-    if options.name.is_some() || options.symbol.is_some() || options.noalloc {
-        return Err(Error::new(block.self_ty.span(), "this option stands in front of a method"));
-    }
-    let krate = options.krate.map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
-    let Type::Path(path) = &*block.self_ty else {
-        return Err(Error::new(block.self_ty.span(), "methods of this type are not exported: write a function"));
-    };
-    let self_ty = block.self_ty.clone();
-    let type_name = path.path.segments.last().map(|s| ident_text(&s.ident)).unwrap_or_default();
-    let mut consts = TokenStream::new();
-    for item in &mut block.items {
-        let syn::ImplItem::Fn(method) = item else { continue };
-        let mut inner = Options::default();
-        let mut error = None;
-        method.attrs.retain(|attribute| {
-            if !attribute.path().is_ident("export") {
-                return true;
-            }
-            if !matches!(attribute.meta, syn::Meta::Path(_)) {
-                match attribute.parse_args::<Options>() {
-                    Ok(options) => inner = options,
-                    Err(e) => error = Some(e),
-                }
-            }
-            false
-        });
-        if let Some(error) = error {
-            return Err(error);
+pub fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let (beginning, block) = function::split_block(item.clone());
+    let code = syn::parse2::<Options>(arguments).and_then(|options| match parse.parse2(beginning.clone())? {
+        Item::Function(function) => {
+            let krate = options.krate();
+            let export = Export::new(&function, options, None, krate)?.item(&function);
+            Ok(quote!(#item #export))
         }
-        let owner = Some((&*self_ty, &*type_name));
-        let export = Export::new(&method.sig, &method.attrs, inner, owner, krate.clone())?;
-        let (vis, tokens) = (&method.vis, export.tokens());
-        let name = format_ident!("__ocaml_export_{}", ident_text(&method.sig.ident));
-        consts.extend(quote! {
-            #[doc(hidden)]
-            #[allow(non_upper_case_globals, dead_code, clippy::all, clippy::pedantic)]
-            #vis const #name: #krate::export::Export = #tokens;
-        });
+        Item::Methods(ty) => methods::expand(options, beginning, &ty, block),
+    });
+    code.unwrap_or_else(|error| [item, error.into_compile_error()].into_iter().collect())
+}
+
+/// What the attribute stands in front of.
+enum Item {
+    Function(Box<Function>),
+    /// All functions of an `impl` for this type.
+    Methods(Ty),
+}
+
+fn parse(input: ParseStream) -> Result<Item> {
+    let attributes = input.call(Attribute::parse_outer)?;
+    let vis: Visibility = input.parse()?;
+    if function::comes_next(input) {
+        let signature = input.parse()?;
+        Ok(Item::Function(Box::new(Function { attributes, vis, signature })))
+    } else if input.peek(Token![impl]) || input.peek2(Token![impl]) {
+        methods::type_of(input).map(Item::Methods)
+    } else {
+        let message = "`export` stands in front of a function, or of an `impl` without a trait";
+        Err(Error::new(Span::call_site(), message))
     }
-    Ok(quote! {
-        #block
-        impl #self_ty { #consts }
-    })
 }
 
 struct Export {
@@ -115,7 +76,7 @@ struct Export {
     receiver: bool,
     noalloc: bool,
     arguments: Vec<Argument>,
-    result: Type,
+    result: Ty,
     result_plain: bool,
     name: String,
     symbol: String,
@@ -123,58 +84,48 @@ struct Export {
 }
 
 impl Export {
-    fn new(
-        sig: &Signature,
-        attributes: &[syn::Attribute],
-        options: Options,
-        owner: Option<(&Type, &str)>,
-        krate: TokenStream,
-    ) -> Result<Export> {
-        refuse(sig)?;
+    /// `owner`: the type of a method, and its name.
+    fn new(function: &Function, options: Options, owner: Option<(&Ty, &str)>, krate: TokenStream) -> Result<Export> {
+        let sig = &function.signature;
+        sig.refuse()?;
         let ident = &sig.ident;
         let mut parameters = Vec::new();
         for input in &sig.inputs {
             match input {
-                FnArg::Typed(typed) => parameters.push((*typed.ty).clone()),
-                FnArg::Receiver(receiver) => {
+                Input::Typed(typed) => parameters.push(typed.ty.clone()),
+                Input::Receiver(span, shared) => {
                     let Some((ty, _)) = owner else {
-                        let message = "put `#[export]` in front of the `impl`, not of the method";
-                        return Err(Error::new(receiver.span(), message));
+                        return Err(Error::new(*span, "put `#[export]` in front of the `impl`, not of the method"));
                     };
-                    if receiver.reference.is_none() || receiver.mutability.is_some() {
-                        let message = "OCaml shares its values: take `&self`";
-                        return Err(Error::new(receiver.span(), message));
+                    if !shared {
+                        return Err(Error::new(*span, "OCaml shares its values: take `&self`"));
                     }
-                    parameters.push(syn::parse_quote_spanned!(receiver.span()=> &#ty));
+                    parameters.push(quote_spanned!(*span=> &#ty).into());
                 }
             }
         }
-        let receiver = matches!(sig.inputs.first(), Some(FnArg::Receiver(_)));
+        let receiver = matches!(sig.inputs.first(), Some(Input::Receiver(..)));
         let at = usize::from(receiver);
         let kind = parameters.get(at).map_or(Kind::Pure, runtime_kind);
         if kind != Kind::Pure {
             parameters.remove(at);
         }
         if let Some(late) = parameters.iter().find(|ty| runtime_kind(ty) != Kind::Pure) {
-            return Err(Error::new(late.span(), "the runtime is the first parameter"));
+            return Err(late.error("the runtime is the first parameter"));
         }
         if options.noalloc && kind == Kind::Write {
             let message =
                 "a function with `noalloc` does not take `&mut Runtime`, as it can neither allocate nor raise";
-            return Err(Error::new(sig.inputs.first().map_or_else(|| ident.span(), Spanned::span), message));
+            return Err(Error::new(sig.inputs.first().map_or_else(|| ident.span(), Input::span), message));
         }
-        let mut strip = Strip { owner: owner.map(|(ty, _)| ty.clone()) };
-        let mut arguments = Vec::new();
+        let self_ty = owner.map(|(ty, _)| ty);
         let api = quote!(#krate::export);
-        for mut ty in parameters {
-            strip.visit_type_mut(&mut ty);
-            arguments.push(Argument::new(ty, kind, &api)?);
-        }
-        let mut result = match &sig.output {
-            ReturnType::Default => syn::parse_quote!(()),
-            ReturnType::Type(_, ty) => (**ty).clone(),
+        let arguments = parameters.iter().map(|ty| Argument::new(ty.stripped(self_ty), kind, &api));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let result = match &sig.output {
+            None => quote!(()).into(),
+            Some(ty) => ty.stripped(self_ty),
         };
-        strip.visit_type_mut(&mut result);
         let (mut aliases, mut variables, mut parameters) = (TokenStream::new(), TokenStream::new(), Vec::new());
         for parameter in sig.generics.type_params() {
             let (name, n) = (&parameter.ident, parameters.len() as u8);
@@ -198,7 +149,7 @@ impl Export {
                 None => {
                     let mut item = ident.clone();
                     item.set_span(Span::mixed_site().located_at(ident.span()));
-                    item.into_token_stream()
+                    quote!(#item)
                 }
             },
             aliases,
@@ -212,8 +163,19 @@ impl Export {
             result,
             name: options.name.map_or_else(|| casing::field_name(&plain_name), |text| text.value()),
             symbol,
-            doc: documentation(attributes),
+            doc: documentation(&function.attributes),
         })
+    }
+
+    /// The constant that stands beside the function, or in an `impl`.
+    fn item(&self, function: &Function) -> TokenStream {
+        let (krate, vis, tokens) = (&self.krate, &function.vis, self.tokens());
+        let name = format_ident!("__ocaml_export_{}", ident_text(&function.signature.ident));
+        quote! {
+            #[doc(hidden)]
+            #[allow(non_upper_case_globals, dead_code, clippy::all, clippy::pedantic)]
+            #vis const #name: #krate::export::Export = #tokens;
+        }
     }
 
     fn tokens(&self) -> TokenStream {
@@ -229,5 +191,16 @@ impl Export {
             #describe
             unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, __ocaml_describe) }
         }}
+    }
+}
+
+/// `&Runtime`, `&mut Runtime`, or neither.
+fn runtime_kind(ty: &Ty) -> Kind {
+    match ty.reference() {
+        Some((mutable, behind)) if behind.last_segment().is_some_and(|name| name == "Runtime") => match mutable {
+            Some(_) => Kind::Write,
+            None => Kind::Read,
+        },
+        _ => Kind::Pure,
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What stands in `#[export(…)]`.
+use proc_macro2::TokenStream;
+use quote::{quote, ToTokens};
 use syn::parse::{Parse, ParseStream};
 use syn::{Error, Ident, LitStr, Path, Result, Token};
 
@@ -10,6 +12,13 @@ pub struct Options {
     pub symbol: Option<LitStr>,
     pub noalloc: bool,
     pub krate: Option<Path>,
+}
+
+impl Options {
+    /// Where `ocaml_boxroot` is.
+    pub fn krate(&self) -> TokenStream {
+        self.krate.as_ref().map_or_else(|| quote!(::ocaml_boxroot), ToTokens::to_token_stream)
+    }
 }
 
 impl Parse for Options {

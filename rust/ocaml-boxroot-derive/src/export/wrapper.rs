@@ -4,7 +4,6 @@ use super::argument::{is_unboxed, is_unboxed_result};
 use super::Export;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
 use syn::Ident;
 
 impl Export {
