@@ -165,5 +165,5 @@ def test_rust_cargo(compiler: Compiler) -> None:
         "10.5",
         'OCaml raised Interpreter.Syntax_error("*")',
         'Variable("Y")',
-        'OCaml raised Ocaml_boxroot.Rust_error("$Y: environment variable not found", 0)',
+        "OCaml raised Rust error: $Y: environment variable not found",
     ], said

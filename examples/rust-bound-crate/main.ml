@@ -25,5 +25,5 @@ let () =
     (fun f ->
       match f () with
       | _ -> assert false
-      | exception Ocaml_boxroot.Rust_error { message; _ } -> Printf.printf "error: %s\n" message)
+      | exception Deflate.ZlibError message -> Printf.printf "error: %s\n" message)
     [ (fun () -> ignore (Deflate.compress (Level 10) data)); (fun () -> ignore (Deflate.decompress data)) ]

@@ -6,7 +6,7 @@
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use flate2::Compression;
 use ocaml_boxroot::*;
-use std::error::Error;
+use std::fmt;
 use std::io::{self, Read};
 
 /// Bytes outside OCaml's heap.
@@ -19,6 +19,22 @@ enum Level {
     Best,
     /// From 0 to 9.
     Level(u32),
+}
+
+/// What is wrong with options or data: an exception of its own in OCaml.
+#[derive(Debug, OCamlException)]
+struct ZlibError(String);
+
+impl fmt::Display for ZlibError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+impl std::error::Error for ZlibError {}
+impl From<io::Error> for ZlibError {
+    fn from(error: io::Error) -> ZlibError {
+        ZlibError(error.to_string())
+    }
 }
 
 /// Compressed data, and what that saved.
@@ -45,16 +61,12 @@ impl Read for Bytes<'_> {
 
 /// Compresses data, in zlib's format.
 #[export]
-fn compress(
-    rt: &mut Runtime,
-    level: Level,
-    data: ValueRef<'_, Data>,
-) -> Result<Compressed, Box<dyn Error + Send + Sync>> {
+fn compress(rt: &mut Runtime, level: Level, data: ValueRef<'_, Data>) -> Result<Compressed, ZlibError> {
     let level = match level {
         Level::Fast => Compression::fast(),
         Level::Best => Compression::best(),
         Level::Level(n @ 0..=9) => Compression::new(n),
-        Level::Level(n) => return Err(format!("there is no level {n}").into()),
+        Level::Level(n) => return Err(ZlibError(format!("there is no level {n}"))),
     };
     let elements = data.racy(rt);
     let mut result = Vec::new();
@@ -66,7 +78,7 @@ fn compress(
 
 /// The data that were compressed. What is not in zlib's format is an error.
 #[export]
-fn decompress<'a>(rt: &'a mut Runtime, data: ValueRef<'_, Data>) -> Result<Fresh<'a, Data>, io::Error> {
+fn decompress<'a>(rt: &'a mut Runtime, data: ValueRef<'_, Data>) -> Result<Fresh<'a, Data>, ZlibError> {
     let elements = data.racy(rt);
     let mut result = Vec::new();
     rt.release(|| ZlibDecoder::new(Bytes(elements)).read_to_end(&mut result))?;
@@ -75,7 +87,8 @@ fn decompress<'a>(rt: &'a mut Runtime, data: ValueRef<'_, Data>) -> Result<Fresh
 }
 
 library! {
-    /// Compression in zlib's format. Errors are the exception `Rust_error`; other threads run meanwhile.
+    /// Compression in zlib's format. Other threads run meanwhile.
     name = "deflate",
     exports = [compress, decompress],
+    exceptions = [ZlibError],
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! The guide: how to use this crate, by subject.
 
+#[doc = include_str!("../guide/first.md")]
+pub mod first {}
 #[doc = include_str!("../guide/kinds.md")]
 pub mod kinds {}
 #[doc = include_str!("../guide/rooting.md")]
