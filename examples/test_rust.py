@@ -100,6 +100,7 @@ def test_rust_dune_in_a_sandbox(compiler: Compiler) -> None:
     build = ("build", "--sandbox", "symlink", "./main.exe")
     assert {"ocaml-boxroot", "words"} <= compiled(example.dune(*build, **target))
     assert compiled(example.dune(*build, **target)) == set()
+    assert (example.folder / "_build/.cargo/release/libwords.a").exists()
     source = library.read_text()
     changed = source.replace("fn sum(", "fn total(").replace("[count, sum,", "[count, total,")
     assert changed.count("total") == 2
@@ -126,6 +127,28 @@ def test_rust_dune_with_vendored_crates(compiler: Compiler) -> None:
     words = ("build", "--sandbox", "symlink", "./main.exe")
     example.dune(*words, CARGO_HOME=str(home), RUSTUP_HOME=toolchains)
     assert not (home / "registry").exists()
+    assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
+
+
+@pytest.mark.everything
+def test_rust_dune_with_crates_in_the_project(compiler: Compiler) -> None:
+    """They are in the sandbox too, and so compiled in each; what was fetched is not."""
+    example = Example(compiler, "rust-dune")
+    crates = ("ocaml-boxroot", "ocaml-boxroot-derive", "ocaml-boxroot-sys")
+    for name in crates:
+        shutil.copytree(ROOT / "rust" / name, example.folder / "crates" / name)
+    manifest = example.folder / "Cargo.toml"
+    text = manifest.read_text().replace('= "0.1"', '= { path = "crates/ocaml-boxroot" }')
+    manifest.write_text(f'{text}exclude = ["crates"]\n')
+    shutil.rmtree(example.folder / ".cargo")
+    rules = example.folder / "dune"
+    text = rules.read_text().replace("(source_tree src)", "(source_tree src) (source_tree crates)")
+    rules.write_text(f"{text}(data_only_dirs crates)\n".replace("--quiet ", ""))
+    words = ("build", "--sandbox", "symlink", "./main.exe")
+    example.dune(*words, CARGO_TARGET_DIR="")
+    glue = example.folder / "crates/ocaml-boxroot/glue/all.c"
+    glue.write_text(f"{glue.read_text()}\n")
+    assert compiled(example.dune(*words, CARGO_TARGET_DIR="")) == {*crates, "words"}
     assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
 
 
