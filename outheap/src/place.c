@@ -59,6 +59,27 @@ static uintptr_t find_in_zone(struct oh_place *p, size_t bytes)
   return 0;
 }
 
+uintptr_t oh_place_vacant(struct oh_place *p, size_t bytes)
+{
+  uintptr_t at = p->next;
+  for (int i = 0; oh_zone_usable() && i < ATTEMPTS && bytes <= oh_zone_limit() && at <= oh_zone_limit() - bytes;) {
+    uintptr_t taken = first_taken(p, at, at + bytes);
+    if (taken < at + bytes) {
+      at = taken + OH_CHUNK;
+      continue;
+    }
+    errno = 0;
+    if (oh_os_reserve_at(at, bytes)) {
+      oh_os_release(at, bytes);
+      return at;
+    }
+    if (errno == ENOMEM) return at; /* a limit is reached, so that nobody can tell; probably nothing is there */
+    at += bytes;
+    i++;
+  }
+  return 0;
+}
+
 static uintptr_t find_anywhere(struct oh_place *p, size_t bytes)
 {
   for (int i = 0; i < ATTEMPTS; i++) {

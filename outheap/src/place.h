@@ -19,6 +19,10 @@ struct oh_place {
 /* `bytes`, beginning at a chunk, with records in page.h. 0: no address space, or no memory. */
 uintptr_t oh_place_find(struct oh_place *, size_t bytes);
 
+/* `bytes` in the zone, a multiple of chunks, where nothing is mapped and nothing claimed; they are not reserved. 0: the
+   zone cannot be had, or there is no such place. */
+uintptr_t oh_place_vacant(struct oh_place *, size_t bytes);
+
 /* [at, at + bytes), with records in page.h. `at` may be inside a chunk that is the space's already. False: errno =
    ENOMEM if there is no address space or memory; otherwise something is there. */
 bool oh_place_at(struct oh_place *, uintptr_t at, size_t bytes);

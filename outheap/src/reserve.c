@@ -2,6 +2,7 @@
 #include "reserve.h"
 #include "marked.h"
 #include "os.h"
+#include "page.h"
 #include "place.h"
 #include "stock.h"
 #include "table.h"
@@ -103,6 +104,44 @@ bool oh_reserve_chunks(enum oh_space_id id, size_t bytes, size_t tail, struct oh
            reserve_short(id, bytes, less, got);
     pthread_mutex_unlock(&mutex);
   }
+  if (!done) errno = ENOMEM;
+  return done;
+}
+
+/* --- ranges ----------------------------------------------------------------------------------------------------------
+   */
+
+static bool claim_chunks(int id, uintptr_t at, size_t bytes)
+{
+  for (uintptr_t c = at; c < at + bytes; c += OH_CHUNK) {
+    if (!oh_table_claim(c, oh_spaces_kind(id))) return false;
+    owners[id].chunks++;
+  }
+  return true;
+}
+
+uintptr_t oh_reserve_range(enum oh_space_id id, size_t bytes)
+{
+  size_t size = OH_ROUND_UP(bytes, OH_CHUNK);
+  uintptr_t found = 0;
+  pthread_mutex_lock(&mutex);
+  for (int i = 0; i < ATTEMPTS && found == 0; i++) {
+    uintptr_t at = oh_place_vacant(&owners[id].place, size);
+    if (at == 0) break;
+    /* Otherwise a marker was faster; the chunks before that one stay ours, and unused. */
+    if (claim_chunks(id, at, size)) found = at;
+  }
+  pthread_mutex_unlock(&mutex);
+  return found;
+}
+
+bool oh_reserve_part(enum oh_space_id id, uintptr_t at, size_t bytes)
+{
+  pthread_mutex_lock(&mutex);
+  bool done = oh_page_ensure(at, bytes) && oh_os_reserve_at(at, bytes);
+  owners[id].place.reservations++;
+  if (done) owners[id].reserved += bytes;
+  pthread_mutex_unlock(&mutex);
   if (!done) errno = ENOMEM;
   return done;
 }

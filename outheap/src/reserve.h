@@ -27,6 +27,13 @@ void oh_reserve_start(uintptr_t base);
    lock of the space. False: errno = ENOMEM. */
 bool oh_reserve_chunks(enum oh_space_id, size_t bytes, size_t tail, struct oh_reserve_piece *got);
 
+/* Addresses for the space, of which none is reserved: chunks in its part of the zone where nothing is mapped now. 0:
+   the zone cannot be had, or has no room. They are never returned. */
+uintptr_t oh_reserve_range(enum oh_space_id, size_t bytes);
+
+/* Reserves a part, cut at large pages, of such a range, with records in page.h. False: errno = ENOMEM. */
+bool oh_reserve_part(enum oh_space_id, uintptr_t at, size_t bytes);
+
 /* Where the last piece of the space that is not from the stock ends, 0 if there is none: the next one begins there if
    it can. */
 uintptr_t oh_reserve_end(enum oh_space_id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "space.h"
 #include "check.h"
-#include "metadata.h"
 #include "os.h"
 #include "page.h"
 #include "space_check.h"
 #include "space_memory.h"
+#include "space_range.h"
 #include <errno.h>
 #include <string.h>
 
@@ -34,15 +34,7 @@ static void unlock_space(space *s)
 
 static void add_piece(space *s, struct oh_reserve_piece p)
 {
-  if (s->pieces != NULL && s->pieces->piece.base + s->pieces->piece.bytes == p.base) s->pieces->piece.bytes += p.bytes;
-  else {
-    struct oh_space_state_piece *r = s->spare;
-    s->spare = NULL;
-    *r = (struct oh_space_state_piece){ s->pieces, p };
-    s->pieces = r;
-  }
-  s->reserved += p.bytes;
-  oh_page_set(p.base, p.base + p.bytes, (uint8_t)(oh_space_state_id(s) + 1));
+  oh_space_state_add_piece(s, p);
   oh_extents_promise(&s->free, p.bytes / OH_PAGE / 2 + 1);
   oh_extents_add(&s->free, p.base, p.bytes);
   oh_space_memory_advise_piece(s, p);
@@ -53,8 +45,7 @@ static bool grow(space *s, size_t bytes, size_t tail)
 {
   struct oh_reserve_piece p;
   if (bytes > ADDRESS_LIMIT) return false;
-  if (s->spare == NULL) s->spare = oh_metadata_alloc(sizeof *s->spare);
-  if (s->spare == NULL || !oh_extents_supply(&s->free, (bytes + 2 * OH_CHUNK) / OH_PAGE / 2 + 1)) return false;
+  if (!oh_space_state_prepare_piece(s) || !oh_extents_supply(&s->free, (bytes + 2 * OH_CHUNK) / OH_PAGE / 2 + 1)) return false;
   if (!oh_reserve_chunks(oh_space_state_id(s), bytes, tail, &p)) return false;
   add_piece(s, p);
   return true;
@@ -146,6 +137,30 @@ void oh_space_free(enum oh_space_id id, void *start, size_t bytes)
   (void)ours;
 }
 
+/* --- ranges ----------------------------------------------------------------------------------------------------------
+   */
+
+void *oh_space_take_range(enum oh_space_id id, size_t bytes)
+{
+  if (bytes == 0 || bytes > ADDRESS_LIMIT || bytes % OH_PAGE != 0) {
+    errno = EINVAL;
+    return NULL;
+  }
+  space *s = lock_space(id);
+  uintptr_t base = oh_space_range_take(s, bytes);
+  unlock_space(s);
+  if (base == 0) errno = ENOMEM;
+  return (void *)base;
+}
+
+bool oh_space_give_range(enum oh_space_id id, void *start)
+{
+  space *s = lock_space(id);
+  bool ours = oh_space_range_give(s, (uintptr_t)start);
+  unlock_space(s);
+  return ours;
+}
+
 /* --- parts of used pages ---------------------------------------------------------------------------------------------
    */
 
@@ -154,9 +169,10 @@ bool oh_space_commit(enum oh_space_id id, void *start, size_t bytes)
   if (bytes == 0) return true;
   uintptr_t from = OH_ROUND_DOWN((uintptr_t)start, OH_PAGE), to = OH_ROUND_UP((uintptr_t)start + bytes, OH_PAGE);
   space *s = lock_space(id);
-  OH_ASSERT(is_used(s, from, to - from));
+  bool done = oh_space_range_reserve(s, from, to);
+  OH_ASSERT(!done || is_used(s, from, to - from));
   size_t before = s->committed;
-  bool done = oh_space_memory_commit(s, from, to, to);
+  done = done && oh_space_memory_commit(s, from, to, to);
   s->busy += s->committed - before;
   oh_space_memory_consider_huge(s);
   unlock_space(s);

@@ -14,10 +14,14 @@
 
 struct oh_space_state_piece { struct oh_space_state_piece *next; struct oh_reserve_piece piece; };
 
+/* See space_range.h. */
+struct oh_space_state_range { struct oh_space_state_range *next; uintptr_t base; size_t bytes; bool taken; };
+
 struct oh_space_state {
   pthread_mutex_t lock;
   struct oh_extents free;
   struct oh_space_state_piece *pieces, *spare;
+  struct oh_space_state_range *ranges;
   size_t reserved, used, busy, committed, dirty; /* bytes */
   size_t commits, purges, advises;
   size_t least, taken; /* in this epoch: the least value of `dirty`; bytes allocated */
@@ -25,6 +29,11 @@ struct oh_space_state {
   bool huge;           /* huge pages were asked for */
 };
 extern struct oh_space_state oh_space_states[OH_SPACES];
+
+/* Sees to it that there is a record for another piece. False: no memory. */
+bool oh_space_state_prepare_piece(struct oh_space_state *);
+/* Notes a piece as the space's. A record must be there. */
+void oh_space_state_add_piece(struct oh_space_state *, struct oh_reserve_piece);
 
 static inline enum oh_space_id oh_space_state_id(struct oh_space_state const *s)
 {

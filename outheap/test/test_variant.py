@@ -119,6 +119,15 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         cases += [
             ("little address space", _limited(600_000, "kinds polymorphic large-blocks"), {"OCAMLRUNPARAM": "d=4"}),
             ("little address space, larger minor heaps", _limited(600_000, "minor-heaps"), {"OCAMLRUNPARAM": "d=4"}),
+            *(
+                [
+                    # Neither the largest number of domains nor a size that is refused takes address space.
+                    ("large minor heaps, little address space", _limited(1_000_000, "kinds"), {"OCAMLRUNPARAM": "s=32M"}),
+                    ("a minor heap that cannot be had", _limited(700_000, "refused-minor-heap"), {}),
+                ]
+                if compiler.major >= 5
+                else []
+            ),
             ("hardly any address space", _limited(140_000, "kinds polymorphic"), {"OCAMLRUNPARAM": "d=4,s=32k"}),
             (
                 "with runtime events",

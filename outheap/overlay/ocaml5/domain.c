@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Domains: minor heaps.
 
-   Stock   maps one range of addresses for the minor heaps of all domains.
-   Here    the range is in chunks of its own, so that the table knows it. */
+   Stock   reserves one range of addresses for the minor heaps of as many domains as there may be.
+   Here    the range is in chunks of its own, so that the table knows it, and the part of a domain is reserved when the
+           domain gets its minor heap. */
 #define _GNU_SOURCE /* as the unit does, which would be too late */
 #include "prelude.h"
 #include "hooks.h"

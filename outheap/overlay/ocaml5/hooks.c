@@ -43,12 +43,14 @@ void *oh_hooks_reserve_minor_heaps(uintptr_t bytes)
     oh_start();
     declare_static_data();
   }
-  return oh_space_alloc(OH_SPACE_YOUNG, OH_ROUND_UP(bytes, OH_PAGE), false, NULL);
+  bytes = OH_ROUND_UP(bytes, OH_PAGE);
+  void *range = oh_space_take_range(OH_SPACE_YOUNG, bytes);
+  return range != NULL ? range : oh_space_alloc(OH_SPACE_YOUNG, bytes, false, NULL);
 }
 
 void oh_hooks_release_minor_heaps(void *start, uintptr_t bytes)
 {
-  oh_space_free(OH_SPACE_YOUNG, start, OH_ROUND_UP(bytes, OH_PAGE));
+  if (!oh_space_give_range(OH_SPACE_YOUNG, start)) oh_space_free(OH_SPACE_YOUNG, start, OH_ROUND_UP(bytes, OH_PAGE));
 }
 
 void *oh_hooks_commit_minor_heap(void *start, uintptr_t bytes)

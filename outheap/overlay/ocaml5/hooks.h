@@ -5,8 +5,8 @@
 
 #include <stdint.h>
 
-/* The reservation for all domains. The runtime makes one when it starts, before the first value exists, and a new one
-   for larger minor heaps. */
+/* The addresses for all domains. The runtime asks for them when it starts, before the first value exists, and again for
+   larger minor heaps. In the zone nothing is reserved before a domain commits its part. */
 void *oh_hooks_reserve_minor_heaps(uintptr_t bytes);
 void oh_hooks_release_minor_heaps(void *start, uintptr_t bytes);
 

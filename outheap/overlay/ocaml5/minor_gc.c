@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Minor collection. The texts of two functions are changed by minor_gc.edits.
+/* Minor collection, and the size of the minor heap. The texts of two functions are changed by minor_gc.edits.
 
    Stock   reads only headers of young blocks, but for two places: the target of a young Forward block, and an assertion
            of the debug runtime.
    Here    a foreign target stays behind its Forward block, and the assertion passes over foreign pointers. */
 #include "prelude.h"
+#include "log.h"
+
+/* Stock   gives the minor heap up, and ends the process when it gets none of the new size.
+   Here    the old one stays. */
+static int reallocate_or_keep(asize_t words);
+#define caml_reallocate_minor_heap(words) reallocate_or_keep(words)
 
 #include <minor_gc.c>
+
+#undef caml_reallocate_minor_heap
+static int reallocate_or_keep(asize_t words)
+{
+  uintnat old = Caml_state->minor_heap_wsz;
+  if (caml_reallocate_minor_heap(words) == 0) return 0;
+  oh_log("a minor heap of %zuk words cannot be had; it keeps its size, %zuk", (size_t)words / 1024, (size_t)old / 1024);
+  return caml_reallocate_minor_heap(old);
+}

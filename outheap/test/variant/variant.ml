@@ -119,6 +119,16 @@ let minor_heaps () =
     word_sizes;
   expect "young is counted" ((statistics ()).young >= 262_144 * 8)
 
+(* Under a limit on the address space: the old minor heap stays, in this domain and in others. *)
+let refused_minor_heap () =
+  let size () = (Gc.get ()).minor_heap_size and before = (Gc.get ()).minor_heap_size in
+  for _ = 1 to 3 do
+    Gc.set { (Gc.get ()) with minor_heap_size = 1 lsl 27 };
+    expect "the old size" (size () = before);
+    minor_heaps ();
+    Gc.set { (Gc.get ()) with minor_heap_size = before }
+  done
+
 let forks () =
   let l = List.init 200_000 string_of_int in
   for _ = 1 to 5 do
@@ -177,12 +187,14 @@ let plugin () =
   expect "plugin: after compaction" (copy = loaded)
 
 let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compaction; "large-blocks", large_blocks;
-                "minor-heaps", minor_heaps; "trims", trims;
+                "minor-heaps", minor_heaps; "refused-minor-heap", refused_minor_heap; "trims", trims;
     "reserves", reserves; "reports", reports; "memprof", memprof; "plugin", plugin; "forks", forks ]
 
 let () =
   all := !all @ Domains.tests;
-  let names = match List.tl (Array.to_list Sys.argv) with [] -> List.filter (( <> ) "plugin") (List.map fst !all)
+  let needs_a_setting = [ "plugin"; "refused-minor-heap" ] in
+  let names = match List.tl (Array.to_list Sys.argv) with
+    | [] -> List.filter (fun name -> not (List.mem name needs_a_setting)) (List.map fst !all)
     | l -> l in
   List.iter
     (fun name ->
