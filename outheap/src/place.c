@@ -61,8 +61,9 @@ static uintptr_t find_in_zone(struct oh_place *p, size_t bytes)
 
 uintptr_t oh_place_vacant(struct oh_place *p, size_t bytes)
 {
+  if (!oh_zone_usable() || bytes > oh_zone_part_size()) return 0;
   uintptr_t at = p->next;
-  for (int i = 0; oh_zone_usable() && i < ATTEMPTS && bytes <= oh_zone_limit() && at <= oh_zone_limit() - bytes;) {
+  for (int i = 0; i < ATTEMPTS && at <= oh_zone_limit() - bytes;) {
     uintptr_t taken = first_taken(p, at, at + bytes);
     if (taken < at + bytes) {
       at = taken + OH_CHUNK;

@@ -20,7 +20,7 @@ struct oh_place {
 uintptr_t oh_place_find(struct oh_place *, size_t bytes);
 
 /* `bytes` in the zone, a multiple of chunks, where nothing is mapped and nothing claimed; they are not reserved. 0: the
-   zone cannot be had, or there is no such place. */
+   zone cannot be had, has smaller parts, or there is no such place. */
 uintptr_t oh_place_vacant(struct oh_place *, size_t bytes);
 
 /* [at, at + bytes), with records in page.h. `at` may be inside a chunk that is the space's already. False: errno =

@@ -45,7 +45,8 @@ static bool grow(space *s, size_t bytes, size_t tail)
 {
   struct oh_reserve_piece p;
   if (bytes > ADDRESS_LIMIT) return false;
-  if (!oh_space_state_prepare_piece(s) || !oh_extents_supply(&s->free, (bytes + 2 * OH_CHUNK) / OH_PAGE / 2 + 1)) return false;
+  if (!oh_space_state_prepare_piece(s)) return false;
+  if (!oh_extents_supply(&s->free, (bytes + 2 * OH_CHUNK) / OH_PAGE / 2 + 1)) return false;
   if (!oh_reserve_chunks(oh_space_state_id(s), bytes, tail, &p)) return false;
   add_piece(s, p);
   return true;
@@ -137,7 +138,7 @@ void oh_space_free(enum oh_space_id id, void *start, size_t bytes)
   (void)ours;
 }
 
-/* --- ranges ----------------------------------------------------------------------------------------------------------
+/* --- ranges --------------------------------------------------------------------------------------------------------
    */
 
 void *oh_space_take_range(enum oh_space_id id, size_t bytes)

@@ -34,16 +34,16 @@ void oh_space_free(enum oh_space_id, void *start, size_t bytes);
 bool oh_space_is_used(enum oh_space_id, void *start, size_t bytes);
 bool oh_space_free_checked(enum oh_space_id, void *start, size_t bytes);
 
-/* A range of addresses, of which nothing is reserved before oh_space_commit. Only where there is a zone, in which nobody
-   else maps anything. `bytes`: a multiple of OH_PAGE. NULL with errno = ENOMEM, or EINVAL. */
+/* A range of addresses, of which nothing is reserved before oh_space_commit. Only where there is a zone, in which
+   nobody else maps anything. `bytes`: a multiple of OH_PAGE. NULL with errno = ENOMEM, or EINVAL. */
 void *oh_space_take_range(enum oh_space_id, size_t bytes);
 
 /* Gives such a range back; its memory is returned to the system, its reserved parts are kept for the next range. False
    if there is none that begins there. */
 bool oh_space_give_range(enum oh_space_id, void *start);
 
-/* Commits a part (cut at system pages) of pages allocated without `commit`, or of a range, and with it the large pages that it
-   lies in. False: errno = ENOMEM. */
+/* Commits a part (cut at system pages) of pages allocated without `commit`, or of a range, and with it the large pages
+   that it lies in. False: errno = ENOMEM. */
 bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
 
 /* Purges a part (cut at system pages) of used pages: it reads as zeroes afterwards. */

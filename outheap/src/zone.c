@@ -40,4 +40,5 @@ bool oh_zone_usable(void)
 }
 
 uintptr_t oh_zone_part(int i) { return start + (uintptr_t)i * part; }
+size_t oh_zone_part_size(void) { return part; }
 uintptr_t oh_zone_limit(void) { return (uintptr_t)1 << OH_ADDRESS_BITS; }

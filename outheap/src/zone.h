@@ -14,6 +14,7 @@
 void oh_zone_start(uintptr_t base); /* 0: the place described above */
 bool oh_zone_usable(void);          /* not before oh_zone_start, nor under tools that keep addresses for themselves */
 uintptr_t oh_zone_part(int i);      /* where the ith part begins */
+size_t oh_zone_part_size(void);
 uintptr_t oh_zone_limit(void);      /* the heap is placed below it, also outside of the zone */
 
 #endif

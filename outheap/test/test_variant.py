@@ -122,7 +122,7 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
             *(
                 [
                     # Neither the largest number of domains nor a size that is refused takes address space.
-                    ("large minor heaps, little address space", _limited(1_000_000, "kinds"), {"OCAMLRUNPARAM": "s=32M"}),
+                    ("large minor heaps", _limited(1_000_000, "kinds"), {"OCAMLRUNPARAM": "s=32M"}),
                     ("a minor heap that cannot be had", _limited(700_000, "refused-minor-heap"), {}),
                 ]
                 if compiler.major >= 5

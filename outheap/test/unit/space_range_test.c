@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 
 #define YOUNG OH_SPACE_YOUNG
-#define LARGE (200 * OH_CHUNK)
+static size_t large; /* bytes; not of one size with narrow address spaces */
 
 static size_t reserved(void)
 {
@@ -38,12 +38,12 @@ static void parts(void)
 {
   if (!oh_zone_usable()) return;
   size_t before = reserved();
-  char *p = take(LARGE);
+  char *p = take(large);
   EXPECT(reserved() == before, "%zu are reserved", reserved() - before);
-  for (size_t i = 0; i < LARGE; i += OH_CHUNK) EXPECT(oh_table_kind((uintptr_t)p + i) == OH_KIND_YOUNG, "kind");
+  for (size_t i = 0; i < large; i += OH_CHUNK) EXPECT(oh_table_kind((uintptr_t)p + i) == OH_KIND_YOUNG, "kind");
   /* Parts that share pages, and one at the very end. */
   char *at[] = { p + 5 * OH_PAGE, p + 5 * OH_PAGE + OH_PAGE / 2, p + 7 * OH_PAGE, p + 4 * OH_PAGE + OH_PAGE / 2,
-                 p + LARGE - OH_PAGE };
+                 p + large - OH_PAGE };
   size_t bytes[] = { OH_PAGE / 2, OH_PAGE, OH_PAGE, 3 * OH_PAGE, OH_PAGE };
   for (size_t i = 0; i < 5; i++) {
     EXPECT(oh_space_commit(YOUNG, at[i], bytes[i]), "part %zu: %d", i, errno);
@@ -60,10 +60,10 @@ static void parts(void)
   EXPECT(!oh_space_give_range(YOUNG, p) && !oh_space_give_range(YOUNG, p + OH_CHUNK), "given twice");
   oh_space_validate();
   /* The smallest that is large enough is used again, with what is reserved. */
-  char *q = take(2 * LARGE), *r = take(LARGE / 2);
-  EXPECT(r == p && (q >= p + LARGE || q + 2 * LARGE <= p), "%p, %p, %p", (void *)p, (void *)q, (void *)r);
-  EXPECT(oh_space_commit(YOUNG, r + 5 * OH_PAGE, OH_PAGE) && reserved() == before + 5 * OH_PAGE && is_zero(r + 5 * OH_PAGE),
-         "reserved twice");
+  char *q = take(2 * large), *r = take(large / 2);
+  EXPECT(r == p && (q >= p + large || q + 2 * large <= p), "%p, %p, %p", (void *)p, (void *)q, (void *)r);
+  EXPECT(oh_space_commit(YOUNG, r + 5 * OH_PAGE, OH_PAGE) && reserved() == before + 5 * OH_PAGE, "reserved twice");
+  EXPECT(is_zero(r + 5 * OH_PAGE), "what was committed is left");
   EXPECT(oh_space_give_range(YOUNG, q) && oh_space_give_range(YOUNG, r), "give");
   oh_space_validate();
 }
@@ -80,11 +80,11 @@ static void taken(void)
   oh_space_validate();
   EXPECT(oh_space_give_range(YOUNG, p), "give");
   /* A range is not placed where something is mapped. */
-  char *q = take(2 * LARGE);
-  char *next = q + OH_ROUND_UP(2 * LARGE, OH_CHUNK);
+  char *q = take(2 * large);
+  char *next = q + OH_ROUND_UP(2 * large, OH_CHUNK);
   other = mmap(next, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-  char *r = take(3 * LARGE);
-  EXPECT(r > next || r + 3 * LARGE <= next, "%p, over %p", (void *)r, (void *)next);
+  char *r = take(3 * large);
+  EXPECT(r > next || r + 3 * large <= next, "%p, over %p", (void *)r, (void *)next);
   EXPECT(oh_space_give_range(YOUNG, q) && oh_space_give_range(YOUNG, r) && munmap(other, 4096) == 0, "give");
 }
 
@@ -104,10 +104,10 @@ static void limited(void)
   EXPECT(getrlimit(RLIMIT_AS, &l) == 0, "limit");
   rlim_t before = l.rlim_cur;
   size_t bytes = OH_ROUND_UP((size_t)64 << 20, OH_PAGE);
-  char *p = take(4 * LARGE); /* larger than all before, so nothing of it is reserved */
+  char *p = take(4 * large); /* larger than all before, so nothing of it is reserved */
   l.rlim_cur = address_space() + ((rlim_t)32 << 20);
   EXPECT(setrlimit(RLIMIT_AS, &l) == 0, "limit");
-  char *q = take(5 * LARGE);
+  char *q = take(5 * large);
   errno = 0;
   EXPECT(!oh_space_commit(YOUNG, p, bytes) && errno == ENOMEM, "beyond the limit: %d", errno);
   l.rlim_cur = before;
@@ -137,7 +137,7 @@ static void failures(void)
   if (!oh_zone_usable()) return;
   for (long n = 1; n < 12; n++) {
     oh_os_fail_after = n;
-    char *p = oh_space_take_range(YOUNG, LARGE + (size_t)n * OH_CHUNK);
+    char *p = oh_space_take_range(YOUNG, large + (size_t)n * OH_CHUNK);
     bool done = p != NULL && oh_space_commit(YOUNG, p + OH_PAGE, 3 * OH_PAGE);
     long left = oh_os_fail_after;
     oh_os_fail_after = 0;
@@ -181,6 +181,8 @@ int main(int argc, char **argv)
 {
   try_start(argc, argv);
   oh_start();
+  large = 200 * OH_CHUNK;
+  if (large > oh_zone_part_size() / 8) large = OH_ROUND_DOWN(oh_zone_part_size() / 8, OH_CHUNK);
   TRY(parts);
   TRY(taken);
   TRY(limited);

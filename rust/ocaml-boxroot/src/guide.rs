@@ -9,6 +9,8 @@ pub mod kinds {}
 pub mod rooting {}
 #[doc = include_str!("../guide/threads.md")]
 pub mod threads {}
+#[doc = include_str!("../guide/errors.md")]
+pub mod errors {}
 #[doc = include_str!("../guide/speed.md")]
 pub mod speed {}
 #[doc = include_str!("../guide/limits.md")]
