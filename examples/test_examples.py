@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs in C and C++, and over the raw crate; the others are in test_dune.py and test_rust.py."""
+"""The programs in C and C++, and over the raw crate; the others are in test_dune.py and test_rust_examples.py."""
 
 from __future__ import annotations
 
