@@ -179,6 +179,30 @@ def test_imports_that_ocaml_refuses(compiler: Compiler) -> None:
             program.link("main", *FILES)
 
 
+def test_imports_that_are_registered_again(compiler: Compiler) -> None:
+    """While Rust is calling one of them: what it uses lives on."""
+    program = Program(compiler, "again")
+    for file, pattern, replacement in (
+        ("host.ml", "let add a b = a + b", "let hook = ref ignore\nlet add a b = !hook (); a + b"),
+        ("exports_imports.ml", "let () =\n  register_", "let register_again () =\n  register_"),
+    ):
+        text = (program.folder / file).read_text()
+        assert text.count(pattern) == 1
+        (program.folder / file).write_text(text.replace(pattern, replacement))
+    with (program.folder / "exports_imports.ml").open("a") as imports:
+        imports.write("let () = register_again ()\n")
+    (program.folder / "main.ml").write_text("""
+      let () =
+        Host.hook := (fun () -> Exports_imports.register_again (); Gc.compact ());
+        for n = 1 to 50 do assert (Exports.import_add n 2 = n + 2) done;
+        assert (Exports.walk 3 2 = 3);
+        assert (match Exports.fail_with 6 with _ -> false | exception Host.Closed -> true);
+        print_endline "exports: ok"
+    """)
+    program.link("main", *FILES, "main.ml", flags=("-w", "-a"))
+    program.run("main")
+
+
 def test_exceptions_whose_arguments_are_in_other_places(compiler: Compiler) -> None:
     """OCaml takes the fields of a record in any order, and a tuple as several arguments; the library does not start."""
     program = Program(compiler, "order")
