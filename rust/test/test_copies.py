@@ -137,6 +137,7 @@ def libraries(shop: Shop, folder: Path) -> None:
             (folder / f"{name}.{kind}").write_text(shop.run(["./text", kind], folder))
 
 
+@pytest.mark.everything
 def test_two_static_libraries(compiler: Compiler) -> None:
     shop = Shop(compiler)
     folder = shop.folder / "copies/static"
