@@ -63,7 +63,7 @@ def run(compiler: Compiler, cflags: tuple[str, ...], libraries: tuple[str, ...],
     folder = shop.folder / f"sanitized-{libraries[0]}"
     start = ["test", "--target", target, "-p", "ocaml-boxroot"]
     text = shop.cargo(*start, *words, cwd=RUST, target=folder, more=settings | more)
-    program = next((folder / target / "debug/deps").glob("roots-*[0-9a-f]"))
+    program = next(f for f in (folder / target / "debug/deps").glob("roots-*") if not f.suffix)
     names = subprocess.run(["nm", "-D", program], capture_output=True, text=True, check=True).stdout
     assert re.search(r"__(asan|tsan)_", names), "the glue is instrumented"
     return text
