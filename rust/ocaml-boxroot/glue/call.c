@@ -10,31 +10,49 @@
 #if OCAML5
 /* The call itself would raise when OCaml's stack has no room, and jump over the frames of its caller. (The bytecode
    interpreter keeps the room that a call takes.) */
-static inline bool no_room(void)
+enum { NEEDED = Stack_threshold_words + 8 };
+static inline bool has_room(void)
 {
-  struct stack_info *stack = Caml_state->current_stack;
-  uintnat needed = Stack_threshold_words + 8;
-  uintnat room = (uintnat)((value *)stack->sp - Stack_base(stack));
-  return room < needed && obx_is_native() && !caml_try_realloc_stack(needed);
+  /* Caml_state, which this way takes no call. */
+  struct stack_info *stack = ((caml_domain_state *)bxr_self())->current_stack;
+  return BXR_LIKELY((uintnat)((value *)stack->sp - Stack_base(stack)) >= NEEDED);
 }
-#define STACK_OVERFLOW Make_exception_result(obx_builtin(STACK_OVERFLOW_EXN))
+
+/* Apart, so that the usual case is a jump. 0: there is room now; else an exception. */
+static __attribute__((cold, noinline)) value make_room(void)
+{
+  bool room = !obx_is_native() || caml_try_realloc_stack(NEEDED);
+  return room ? 0 : Make_exception_result(obx_builtin(STACK_OVERFLOW_EXN));
+}
+static __attribute__((cold, noinline)) value call_with_more_room(value closure, size_t count, value *arguments)
+{
+  value overflow = make_room();
+  return overflow != 0 ? overflow : caml_callbackN_exn(closure, (int)count, arguments);
+}
 #else
-#define no_room() false
-#define STACK_OVERFLOW Val_unit
+#define has_room() true
+static value call_with_more_room(value closure, size_t count, value *arguments)
+{
+  return caml_callbackN_exn(closure, (int)count, arguments);
+}
 #endif
 
-value obx_call1(value closure, value a) { return no_room() ? STACK_OVERFLOW : caml_callback_exn(closure, a); }
+value obx_call1(value closure, value a)
+{
+  return has_room() ? caml_callback_exn(closure, a) : call_with_more_room(closure, 1, (value[]){a});
+}
 value obx_call2(value closure, value a, value b)
 {
-  return no_room() ? STACK_OVERFLOW : caml_callback2_exn(closure, a, b);
+  return has_room() ? caml_callback2_exn(closure, a, b) : call_with_more_room(closure, 2, (value[]){a, b});
 }
 value obx_call3(value closure, value a, value b, value c)
 {
-  return no_room() ? STACK_OVERFLOW : caml_callback3_exn(closure, a, b, c);
+  return has_room() ? caml_callback3_exn(closure, a, b, c) : call_with_more_room(closure, 3, (value[]){a, b, c});
 }
 value obx_call_more(value closure, size_t count, value *arguments)
 {
-  return no_room() ? STACK_OVERFLOW : caml_callbackN_exn(closure, (int)count, arguments);
+  return has_room() ? caml_callbackN_exn(closure, (int)count, arguments)
+                    : call_with_more_room(closure, count, arguments);
 }
 
 /* The value registered under a name (caml_named_value reads it under a lock of its own), or 0. */
