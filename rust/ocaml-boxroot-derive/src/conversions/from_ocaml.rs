@@ -46,18 +46,24 @@ pub fn from_ocaml(shape: &Shape) -> TokenStream {
                     quote_spanned!(span=> #member: #krate::FromOCaml::from_float(#api::float_field(v, #i))?)
                 });
                 let values = read(fields, 0, quote!(v));
-                quote! {
-                    if #flat {
-                        if !#api::is_flat(v, #size) {
-                            return #not;
-                        }
-                        ::core::result::Result::Ok(unsafe { Self { #(#floats),* } })
-                    } else {
-                        if #api::block_of(v) != ::core::option::Option::Some((0, #size)) {
-                            return #not;
-                        }
-                        ::core::result::Result::Ok(unsafe { Self { #values } })
+                let block = quote! {
+                    if #api::block_of(v) != ::core::option::Option::Some((0, #size)) {
+                        return #not;
                     }
+                    ::core::result::Result::Ok(unsafe { Self { #values } })
+                };
+                match shape.never_flat(fields) {
+                    Some(test) => quote!(#test #block),
+                    None => quote! {
+                        if #flat {
+                            if !#api::is_flat(v, #size) {
+                                return #not;
+                            }
+                            ::core::result::Result::Ok(unsafe { Self { #(#floats),* } })
+                        } else {
+                            #block
+                        }
+                    },
                 }
             }
             Kind::Variants(variants) => {

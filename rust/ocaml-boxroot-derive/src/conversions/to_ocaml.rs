@@ -51,12 +51,18 @@ pub fn to_ocaml(shape: &Shape) -> TokenStream {
                 });
                 (
                     quote!(1 + #size #(+ #krate::ToOCaml::words(&self.#members))*),
-                    quote! {
-                        if #flat {
-                            unsafe { #api::floats(n, [#(#api::float(&self.#members, n)?),*]) }
-                        } else {
+                    match shape.never_flat(fields) {
+                        Some(test) => quote! {
+                            #test
                             unsafe { #api::block(n, 0, [#(#values),*]) }
-                        }
+                        },
+                        None => quote! {
+                            if #flat {
+                                unsafe { #api::floats(n, [#(#api::float(&self.#members, n)?),*]) }
+                            } else {
+                                unsafe { #api::block(n, 0, [#(#values),*]) }
+                            }
+                        },
                     },
                 )
             }

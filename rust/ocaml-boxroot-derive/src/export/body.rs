@@ -8,7 +8,7 @@ use syn::Ident;
 
 /// How the wrapper works.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
+pub enum Way {
     /// Without a runtime.
     Pure,
     /// With read access, if only for the conversion of arguments.
@@ -18,7 +18,7 @@ enum Way {
 }
 
 impl Export {
-    fn way(&self) -> Way {
+    pub fn way(&self) -> Way {
         let value = |a: &Argument| a.plain || a.ty.last_segment().is_some_and(|name| name == "Value");
         match self.kind {
             Kind::Pure if self.arguments.iter().all(value) => Way::Pure,
@@ -153,50 +153,38 @@ impl Export {
             (false, Way::Pure) => quote_spanned!(result_span=> #api::finish_pure(lock, held)),
             (false, _) => quote_spanned!(result_span=> #api::finish(rt, held)),
         };
-        let work = match way {
-            Way::Pure => quote! {
-                #bind_words
+        let (parameters, bind) = match way {
+            Way::Pure => (quote!(lock: &mut #api::Lock, words: #api::Words<#count>), bind_words),
+            _ => (quote!(rt: &mut #krate::Runtime, places: &[#api::Place; #count]), quote!(let _ = places;)),
+        };
+        let lend = match (way, self.kind) {
+            (Way::Pure, _) => quote!(let lock = &*lock; let _ = lock;),
+            (_, Kind::Write) => quote!(let rt: &mut #krate::Runtime = &mut *rt; let _ = &rt;),
+            _ => quote!(let rt: &#krate::Runtime = &*rt; let _ = rt;),
+        };
+        let slots = match (way, slots.is_empty()) {
+            (Way::Write, false) => quote!(const __OCAML_SLOTS: bool = #(#slots)||*;),
+            (Way::Write, true) => quote!(
+                const __OCAML_SLOTS: bool = false;
+            ),
+            _ => quote!(),
+        };
+        quote! {
+            #slots
+            #[inline(always)]
+            fn __ocaml_body(
+                #parameters, (#(#plain_names,)*): (#(#plain_types,)*)
+            ) -> ::core::result::Result<#native, #api::Raise> {
+                #[allow(unused_imports)]
+                use #api::{Convert as _, Split as _};
+                #bind
                 let held = {
-                    let lock = &*lock;
-                    let _ = lock;
+                    #lend
                     #(#lets)*
                     let result: #ty = #call;
                     #hold
                 };
                 #finish
-            },
-            _ => {
-                let (enter, arguments) = match way {
-                    Way::Write => (quote!(write), quote!(lock, words, false #(|| #slots)*,)),
-                    _ => (quote!(read), quote!(lock, words,)),
-                };
-                let lend = match self.kind {
-                    Kind::Write => quote!(let rt: &mut #krate::Runtime = &mut *rt;),
-                    _ => quote!(let rt: &#krate::Runtime = &*rt;),
-                };
-                quote! {
-                    #api::#enter(#arguments |rt, places| {
-                        let _ = places;
-                        let held = {
-                            #lend
-                            let _ = &rt;
-                            #(#lets)*
-                            let result: #ty = #call;
-                            #hold
-                        };
-                        #finish
-                    })
-                }
-            }
-        };
-        quote! {
-            #[inline(always)]
-            fn __ocaml_body(
-                lock: &mut #api::Lock, words: #api::Words<#count>, #(#plain_names: #plain_types),*
-            ) -> ::core::result::Result<#native, #api::Raise> {
-                #[allow(unused_imports)]
-                use #api::{Convert as _, Split as _};
-                #work
             }
         }
     }

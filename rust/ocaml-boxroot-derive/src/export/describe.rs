@@ -28,17 +28,15 @@ impl Export {
             true => quote_spanned!(result.span()=> #api::describe_plain_result::<#result>(to)),
             false => {
                 let marker = quote!(::core::marker::PhantomData);
-                quote_spanned!(result.span()=> #api::ResultType::<#result>(#marker).split().describe(to))
+                quote_spanned!(result.span()=> #api::describe_result(#api::ResultType::<#result>(#marker).split(), to))
             }
         };
         quote! {
             fn __ocaml_describe(to: &mut #krate::Definitions) -> #api::Signature {
                 #[allow(unused_imports)]
-                use #api::{DescribeResult as _, SplitType as _};
+                use #api::SplitType as _;
                 #variables
-                let mut arguments = #api::Vec::<#api::String>::new();
-                #(arguments.push(#arguments);)*
-                #api::Signature { arguments, result: #result }
+                #api::signature([#(#arguments),*], #result)
             }
         }
     }

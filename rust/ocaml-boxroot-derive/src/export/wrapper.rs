@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! The C functions.
 use super::argument::{is_unboxed, is_unboxed_result};
+use super::body::Way;
 use super::Export;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
@@ -29,22 +30,19 @@ impl Export {
             names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, _)| name).collect();
         let words: Vec<&Ident> =
             names.iter().zip(&self.arguments).filter(|(_, a)| !a.plain).map(|(name, _)| name).collect();
-        let arguments = quote!(lock, words #(, #passed)*);
-        let make_words = quote!(let words = unsafe { #api::Words::new([#(#words),*]) };);
         let work = if self.noalloc {
             let name = &self.name;
             // The closure is safe code of ours; `body` holds what is the user's.
             quote! {
-                #make_words
-                unsafe { #api::noalloc(#name, move |lock| __ocaml_body(#arguments)) }
+                let words = unsafe { #api::Words::new([#(#words),*]) };
+                unsafe { #api::noalloc(#name, move |lock| __ocaml_body(lock, words #(, #passed)*)) }
             }
         } else {
-            quote! {
-                #make_words
-                match unsafe { #api::run(move |lock| __ocaml_body(#arguments)) } {
-                    Ok(result) => result,
-                    Err(raised) => unsafe { raised.raise() },
-                }
+            let arguments = quote!([#(#words),*], (#(#passed,)*));
+            match self.way() {
+                Way::Pure => quote!(unsafe { #api::call(#arguments, __ocaml_body) }),
+                Way::Read => quote!(unsafe { #api::call_read(#arguments, __ocaml_body) }),
+                Way::Write => quote!(unsafe { #api::call_write(#arguments, __OCAML_SLOTS, __ocaml_body) }),
             }
         };
         let plain_arguments = self.arguments.iter().filter(|a| a.plain);

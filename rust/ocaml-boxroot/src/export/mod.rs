@@ -25,7 +25,7 @@ pub use plain::{plain_arg, plain_result, Plain, PlainResult};
 pub use raise::{Raise, RaiseError, Raised};
 pub use result::{finish, finish_pure, Convert, Pending, Returned, Split};
 pub use signature::{describe_payload, describe_plain, describe_plain_result, describe_read, describe_write};
-pub use signature::{DescribeResult, Export, ResultType, Signature, SplitType};
+pub use signature::{describe_result, signature, Export, ResultType, Signature, SplitType};
 
 #[allow(unused_imports)]
 pub(crate) use panic::hook;
@@ -89,6 +89,56 @@ pub unsafe fn run<R>(f: impl FnOnce(&mut Lock) -> Result<R, Raise>) -> Result<R,
         Ok(Err(raise)) => Err(raise.encode(&mut lock)),
         Err(panic) => Err(panic.encode(&mut lock)),
     }
+}
+
+/// All that a wrapper does: runs the body, and raises what it fails with.
+///
+/// # Safety
+/// OCaml has just called the function that does nothing but call this one, with these words and numbers, of the types
+/// that the OCaml text says.
+#[inline(always)]
+pub unsafe fn call<const N: usize, P: Copy, R: Copy>(
+    words: [isize; N],
+    plain: P,
+    body: impl FnOnce(&mut Lock, Words<N>, P) -> Result<R, Raise> + Copy,
+) -> R {
+    // SAFETY: WORDS by the caller.
+    match unsafe { run(move |lock| body(lock, Words(words), plain)) } {
+        Ok(result) => result,
+        // SAFETY: RAISED: nothing in this frame, a part of the wrapper's, is to be dropped: all is `Copy`.
+        Err(raised) => unsafe { raised.raise() },
+    }
+}
+
+/// As [`call`], with read access.
+///
+/// # Safety
+/// As for [`call`].
+#[inline(always)]
+pub unsafe fn call_read<const N: usize, P: Copy, R: Copy>(
+    words: [isize; N],
+    plain: P,
+    body: impl FnOnce(&mut Runtime, &[Place; N], P) -> Result<R, Raise> + Copy,
+) -> R {
+    // SAFETY: by the caller.
+    unsafe { call(words, plain, move |lock, words, plain| read(lock, words, |rt, places| body(rt, places, plain))) }
+}
+
+/// As [`call`], with write access. With `slots`, the places are local roots.
+///
+/// # Safety
+/// As for [`call`].
+#[inline(always)]
+pub unsafe fn call_write<const N: usize, P: Copy, R: Copy>(
+    words: [isize; N],
+    plain: P,
+    slots: bool,
+    body: impl FnOnce(&mut Runtime, &[Place; N], P) -> Result<R, Raise> + Copy,
+) -> R {
+    let body =
+        move |lock: &mut Lock, words: Words<N>, plain| write(lock, words, slots, |rt, places| body(rt, places, plain));
+    // SAFETY: by the caller.
+    unsafe { call(words, plain, body) }
 }
 
 /// The body of a function with read access.

@@ -129,23 +129,14 @@ impl<R, E> ResultType<Result<R, E>> {
     }
 }
 
-/// Every result has a type.
-pub trait DescribeResult {
-    /// The result.
-    type Result;
-    /// Its type in OCaml.
-    fn describe(self, to: &mut Definitions) -> String
-    where
-        Self::Result: Described;
+/// The type of a result.
+pub fn describe_result<R: Described>(_: ResultType<R>, to: &mut Definitions) -> String {
+    R::describe_type(to)
 }
-impl<R> DescribeResult for ResultType<R> {
-    type Result = R;
-    fn describe(self, to: &mut Definitions) -> String
-    where
-        R: Described,
-    {
-        R::describe_type(to)
-    }
+
+/// All types of a function.
+pub fn signature<const N: usize>(arguments: [String; N], result: String) -> Signature {
+    Signature { arguments: arguments.into(), result }
 }
 
 /// What has a type in OCaml.
