@@ -75,6 +75,7 @@ def test_stress(stress: Stress) -> None:
 
 
 @pytest.mark.stress
+@pytest.mark.timeout(TESTSUITE_LIMIT + 600)
 def test_suite_of_ocaml(compiler: Compiler) -> None:
     """The same results as stock's, test by test; about 20 minutes, and as long again for the stock runtime the first
     time."""
