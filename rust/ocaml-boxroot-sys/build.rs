@@ -68,6 +68,7 @@ fn compile(ocaml: &lookup::Ocaml) {
     }
     if feature("DYNAMIC_TLS") {
         build.define("BOXROOT_TLS_DYNAMIC", "1");
+        println!("cargo:dynamic_tls=1");
     }
     build.try_compile("ocaml-boxroot").unwrap_or_else(|e| {
         fail(
@@ -75,7 +76,8 @@ fn compile(ocaml: &lookup::Ocaml) {
             &indent(&format!("{}\nOCaml {} found by: {}", e, lookup::show(ocaml.version), ocaml.found_by)),
         )
     });
-    // For build scripts of crates that depend on this one: DEP_OCAML_BOXROOT_INCLUDE, DEP_OCAML_BOXROOT_OCAML.
+    // For build scripts of crates that depend on this one: DEP_OCAML_BOXROOT_INCLUDE, DEP_OCAML_BOXROOT_OCAML,
+    // DEP_OCAML_BOXROOT_DYNAMIC_TLS.
     println!("cargo:include={}", headers(&include).display());
     println!("cargo:ocaml={}", ocaml.library.display());
 }

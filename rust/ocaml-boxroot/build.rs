@@ -35,6 +35,10 @@ fn main() {
     if std::env::var_os("CARGO_FEATURE_CHECKED").is_some() {
         build.define("BOXROOT_DEBUG", "1");
     }
+    // As the C library was compiled, whoever asked for it.
+    if folder("DYNAMIC_TLS").is_some() {
+        build.define("BOXROOT_TLS_DYNAMIC", "1");
+    }
     if let Err(error) = build.try_compile("ocaml-boxroot-glue") {
         eprintln!("error: ocaml-boxroot: cannot compile the C glue\n  {error}");
         std::process::exit(1);

@@ -50,6 +50,17 @@ def test_safe_layer_under_the_debug_runtime_over_the_checked_build(shop: Shop) -
     _test(shop, *words, target="safe-debug", OCAMLRUNPARAM=f"{SMALL},V=1,v=0", OCAML_RUNTIME_VARIANT="d")
 
 
+@pytest.mark.everything
+def test_safe_layer_with_dynamic_thread_local_words(shop: Shop) -> None:
+    words = ["-p", "ocaml-boxroot", "--features", "dynamic-tls", "--test", "roots", "--test", "runtime"]
+    _test(shop, *words, target="safe-dynamic", OCAMLRUNPARAM=SMALL)
+    glue = sorted((shop.folder / "safe-dynamic").glob("debug/build/ocaml-boxroot-*/out/*-all.o"))
+    assert glue
+    for file in glue:
+        relocations = shop.run(["readelf", "-rW", str(file)], shop.folder)
+        assert "GOTTPOFF" not in relocations, file
+
+
 def test_safe_layer_in_a_program_without_systhreads(shop: Shop) -> None:
     _test(shop, "-p", "ocaml-boxroot-testing-alone", target="safe-alone")
 
