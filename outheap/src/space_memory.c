@@ -43,7 +43,7 @@ static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 
 bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t to, uintptr_t most)
 {
-  size_t ahead = OH_ROUND_DOWN(s->committed / 4, OH_PAGE);
+  size_t ahead = oh_os_is_strict() ? 0 : OH_ROUND_DOWN(s->committed / 4, OH_PAGE); /* it would be charged */
   if (ahead > AHEAD) ahead = AHEAD;
   for (;;) {
     from = oh_page_first(from, to, OH_PAGE_COMMITTED, false);

@@ -180,6 +180,9 @@ static void threads(void) { try_threads(4, player); oh_space_validate(); }
 static void strict(void)
 {
   struct oh_space_counters before, full, after;
+  /* Enough that more than what is asked for would be committed otherwise. */
+  char *large = oh_space_alloc(OH_SPACE_VALUES, 8 * OH_PAGES_PER_CHUNK / 7 * OH_PAGE, true, NULL);
+  EXPECT(large != NULL, "memory");
   oh_space_trim(OH_SPACE_VALUES);
   oh_space_count(OH_SPACE_VALUES, &before);
   oh_os_strict = true;
@@ -221,6 +224,7 @@ static void strict(void)
   oh_space_count(OH_SPACE_VALUES, &after);
   EXPECT(after.dirty == 0, "%zu", after.dirty);
   oh_os_strict = false;
+  oh_space_free(OH_SPACE_VALUES, large, 8 * OH_PAGES_PER_CHUNK / 7 * OH_PAGE);
 }
 #endif
 
