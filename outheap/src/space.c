@@ -186,16 +186,17 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
 {
   space *s = lock_space(id);
   OH_ASSERT((uintptr_t)start % oh_os_page_size() == 0 && bytes % oh_os_page_size() == 0);
-  OH_ASSERT(
-    is_used(s, OH_ROUND_DOWN((uintptr_t)start, OH_PAGE), OH_ROUND_UP((uintptr_t)start % OH_PAGE + bytes, OH_PAGE)));
-  /* As far as it is committed. */
+  uintptr_t first = OH_ROUND_DOWN((uintptr_t)start, OH_PAGE), last = OH_ROUND_UP((uintptr_t)start + bytes, OH_PAGE);
+  OH_ASSERT(is_used(s, first, last - first) || oh_space_range_holds(s, first, last));
+  /* As far as it is committed: parts of a range may have no records. */
   for (uintptr_t from = (uintptr_t)start, end = from + bytes; from < end;) {
-    uintptr_t page = OH_ROUND_DOWN(from, OH_PAGE), last = OH_ROUND_UP(end, OH_PAGE);
-    uintptr_t first = oh_page_first(page, last, OH_PAGE_COMMITTED, true),
-              to = oh_page_first(first, last, OH_PAGE_COMMITTED, false);
-    if (first > from) from = first;
+    uintptr_t page = OH_ROUND_DOWN(from, OH_PAGE), to = page;
+    while (to < end && (oh_page_bits(to) & OH_PAGE_COMMITTED)) to += OH_PAGE;
+    if (to == page) {
+      from = page + OH_PAGE;
+      continue;
+    }
     if (to > end) to = end;
-    if (from >= to) break;
     s->purges++;
     unlock_space(s);
     if (!oh_os_purge((void *)from, to - from)) memset((void *)from, 0, to - from);

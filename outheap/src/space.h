@@ -46,7 +46,8 @@ bool oh_space_give_range(enum oh_space_id, void *start);
    that it lies in. False: errno = ENOMEM. */
 bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
 
-/* Purges a part (cut at system pages) of used pages: it reads as zeroes afterwards. */
+/* Purges a part (cut at system pages) of used pages, or of a range: what of it is committed reads as zeroes
+   afterwards. */
 void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
 
 /* Purges all that is not in use. Result: bytes. */

@@ -56,7 +56,7 @@ bool oh_space_range_give(struct oh_space_state *s, uintptr_t base)
   return false;
 }
 
-static bool is_in_range(struct oh_space_state const *s, uintptr_t from, uintptr_t to)
+bool oh_space_range_holds(struct oh_space_state const *s, uintptr_t from, uintptr_t to)
 {
   for (struct oh_space_state_range const *r = s->ranges; r != NULL; r = r->next)
     if (r->taken && r->base <= from && to <= r->base + r->bytes) return true;
@@ -72,7 +72,7 @@ static void add_used(struct oh_space_state *s, struct oh_reserve_piece p)
 
 bool oh_space_range_reserve(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 {
-  if (s->ranges == NULL || !is_in_range(s, from, to)) return true;
+  if (s->ranges == NULL || !oh_space_range_holds(s, from, to)) return true;
   while (from < to) {
     uintptr_t end = from;
     while (end < to && (oh_page_bits(end) & OH_PAGE_OWNER) == 0) end += OH_PAGE;

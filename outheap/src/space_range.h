@@ -18,6 +18,9 @@ uintptr_t oh_space_range_take(struct oh_space_state *, size_t bytes);
 /* Gives it back. False if no taken range begins there. What was reserved stays so, for the next one. */
 bool oh_space_range_give(struct oh_space_state *, uintptr_t base);
 
+/* Is [from, to) in a taken range? */
+bool oh_space_range_holds(struct oh_space_state const *, uintptr_t from, uintptr_t to);
+
 /* Reserves what is not reserved yet of [from, to), cut at large pages, if it is in a taken range. False: errno =
    ENOMEM; a part may have been reserved. */
 bool oh_space_range_reserve(struct oh_space_state *, uintptr_t from, uintptr_t to);

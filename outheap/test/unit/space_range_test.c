@@ -41,6 +41,8 @@ static void parts(void)
   char *p = take(large);
   EXPECT(reserved() == before, "%zu are reserved", reserved() - before);
   for (size_t i = 0; i < large; i += OH_CHUNK) EXPECT(oh_table_kind((uintptr_t)p + i) == OH_KIND_YOUNG, "kind");
+  oh_space_purge(YOUNG, p + 3 * OH_PAGE, OH_PAGE / 2); /* as the runtime does in a new domain */
+  EXPECT(reserved() == before, "purged and reserved");
   /* Parts that share pages, and one at the very end. */
   char *at[] = { p + 5 * OH_PAGE, p + 5 * OH_PAGE + OH_PAGE / 2, p + 7 * OH_PAGE, p + 4 * OH_PAGE + OH_PAGE / 2,
                  p + large - OH_PAGE };
