@@ -8,6 +8,7 @@ import time
 
 import pytest
 from testing import matrix, steps
+from testing.long import is_long
 
 OPTIONS = {
     "--ocaml": {
@@ -94,11 +95,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a stress run only what is made for it, and only there; what is for --everything, only there."""
-    everything = config.getoption("everything")
+    """In a stress run only what is made for it, and only there; what is for --everything, only there, and what is
+    long, also when it is asked for by name."""
+    everything, named = config.getoption("everything"), bool(config.option.keyword)
 
     def wanted(item: pytest.Item) -> bool:
         if matrix.stressing(config) != (item.get_closest_marker("stress") is not None):
+            return False
+        if not (everything or named) and is_long(item.nodeid):
             return False
         return everything or item.get_closest_marker("everything") is None
 

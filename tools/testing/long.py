@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Tests that take twenty seconds to two minutes each, and are for `make test-all`: with them `make test` would take
+longer than the ten minutes that it may. What they test is tested otherwise too, in another flavour or by another
+program, or seldom changes. They also run when they are asked for by name (-k)."""
+
+from __future__ import annotations
+
+import re
+
+LONG = re.compile(
+    "|".join(
+        (
+            # other builds of the C library
+            r"build/(two-copies-crossed|beside-0\.4\.0.*|link-styles-clang|mismatch-is-a-link-error)$",
+            r"build/(unknown-version|library-switches|embedded-in-shared-object)$",
+            # bytecode, and the debug runtime
+            r"blocks-of-c-are-blocks/bytecode-\w+$",
+            r"-debug\] marking/kinds-\w+$",
+            # documents line by line: installation with dune and ocamlfind stays
+            r"^docs\[(Outheap|Rust|OCaml)\] ",
+            # trees and installations of other shapes
+            r"test_a_path_with_spaces$",
+            r"test_a_tree_that_is_not_written_to$",
+            r"test_installed_outheap_build_finds_ocaml_src$",
+            # Rust: rust-dune stays
+            r"rust-(handlers|queue|bound-crate|async|cargo|dune-in-a-sandbox)$",
+            r"errors-raise-in-programs-that-abort-on-panics$",
+            r"(libraries-of-ocaml|of-the-packages-themselves|\] package|a-library-that-is-loaded-later)$",
+        )
+    )
+)
+
+
+def is_long(nodeid: str) -> bool:
+    return LONG.search(nodeid.partition("@")[0]) is not None
