@@ -96,8 +96,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a stress run only what is made for it, and only there; what is for --everything, only there, and what is
-    long, also when it is asked for by name."""
-    everything, named = config.getoption("everything"), bool(config.option.keyword)
+    long, also when it is asked for."""
+    everything, named = config.getoption("everything"), bool(config.option.keyword or config.option.markexpr)
 
     def wanted(item: pytest.Item) -> bool:
         if matrix.stressing(config) != (item.get_closest_marker("stress") is not None):

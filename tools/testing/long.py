@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tests that take twenty seconds to two minutes each, and are for `make test-all`: with them `make test` would take
 longer than the ten minutes that it may. What they test is tested otherwise too, in another flavour or by another
-program, or seldom changes. They also run when they are asked for by name (-k)."""
+program, or seldom changes; `make lint` is for those who change the sources. They also run when they are asked for by
+name or part (-k, -m)."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ LONG = re.compile(
     "|".join(
         (
             # other builds of the C library
-            r"build/(two-copies-crossed|beside-0\.4\.0.*|link-styles-clang|mismatch-is-a-link-error)$",
+            r"build/(two-copies-crossed|beside-0\.4\.0.*|link-styles-\w+|mismatch-is-a-link-error)$",
             r"build/(unknown-version|library-switches|embedded-in-shared-object)$",
+            r"^lint\[",
             # bytecode, and the debug runtime
             r"blocks-of-c-are-blocks/bytecode-\w+$",
             r"-debug\] marking/kinds-\w+$",
