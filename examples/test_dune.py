@@ -18,7 +18,7 @@ from testing.compilers import KNOWN_TO_OUTHEAP, Compiler, toolchain
 from testing.run import BUILD, ROOT, run
 
 TOOL = ROOT / "tools/dune"
-PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
+PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap", "tools/ocaml")
 
 
 @cache
@@ -158,6 +158,8 @@ def test_package_of_the_variant(shop: Workshop) -> None:
             "release",
             "--sources",
             toolchain("--source", shop.compiler.version),
+            "--self-test",
+            "4",
         ],
         shop.folder,
     )

@@ -207,8 +207,12 @@ def test_clean_removes_nothing_outside_the_tree(tmp_path):
 def installed(tmp_path):
     """The tool as the package `outheap` installs it, far from the repository."""
     share = tmp_path / "share/outheap"
-    for name in ("src", "include", "overlay"):
+    for name in ("src", "include", "overlay", "tool"):
         shutil.copytree(ROOT / "outheap" / name, share / name)
+    (share / "tool/outheap-build").unlink()
+    shutil.copytree(ROOT / "outheap/test/torture", share / "torture")
+    for generation in (4, 5):
+        shutil.copy(ROOT / f"tools/ocaml/par{generation}.ml", share / "torture")
     (tmp_path / "bin").mkdir()
     shutil.copy(ROOT / "outheap/tool/outheap-build", tmp_path / "bin")
     return tmp_path / "bin/outheap-build"
@@ -244,6 +248,8 @@ def test_installed_outheap_build_finds_ocaml_src(installed, tmp_path, prefix):
         tmp_path / "out",
         "--flavours",
         "release",
+        "--self-test",
+        "4",
         PATH=f"{finder.parent}:{os.environ['PATH']}",
         timeout=300,
     )

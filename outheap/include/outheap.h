@@ -98,12 +98,15 @@ size_t outheap_trim(void);
   X(reservations, "system calls that reserve address space")                                            \
   X(advises, "system calls that advise on huge pages")                                                  \
   X(met_unknown, "times the collector found a pointer to memory that the table did not know")           \
-  X(words_seen, "words that marking read; this and what follows: with the variant _outheap_count only") \
+  X(words_seen, "words that marking read; this and the next five: with the variant _outheap_count only") \
   X(words_immediate, "of these, immediates")                                                            \
   X(words_young, "young values")                                                                        \
   X(words_static, "static data and declared values")                                                    \
   X(words_foreign, "foreign pointers")                                                                  \
-  X(lines_saved, "cache lines of static and foreign headers that were not read (estimate)")
+  X(lines_saved, "cache lines of static and foreign headers that were not read (estimate)")       \
+  X(refused_zone, "times the heap was placed outside of its part of the address space")                 \
+  X(refused_memory, "times the system had no address space or memory")                                  \
+  X(refused_huge, "times the system refused advice on huge pages")
 
 #define OUTHEAP_STATISTICS_FIELD(name, meaning) size_t name;
 struct outheap_statistics { OUTHEAP_STATISTICS(OUTHEAP_STATISTICS_FIELD) };

@@ -33,6 +33,9 @@ type statistics = {
   words_static : int;
   words_foreign : int;
   lines_saved : int;
+  refused_zone : int;
+  refused_memory : int;
+  refused_huge : int;
 }
 
 external statistics : unit -> statistics = "outheap_ml_statistics"

@@ -53,12 +53,15 @@ type statistics = {
   reservations : int;  (** system calls that reserve address space *)
   advises : int;  (** system calls that advise on huge pages *)
   met_unknown : int;  (** times the collector found a pointer to memory that the table did not know *)
-  words_seen : int;  (** words that marking read; this and what follows: with the variant _outheap_count only *)
+  words_seen : int;  (** words that marking read; this and the next five: with the variant _outheap_count only *)
   words_immediate : int;  (** of these, immediates *)
   words_young : int;  (** young values *)
   words_static : int;  (** static data and declared values *)
   words_foreign : int;  (** foreign pointers *)
   lines_saved : int;  (** cache lines of static and foreign headers that were not read (estimate) *)
+  refused_zone : int;  (** times the heap was placed outside of its part of the address space *)
+  refused_memory : int;  (** times the system had no address space or memory *)
+  refused_huge : int;  (** times the system refused advice on huge pages *)
 }
 
 val statistics : unit -> statistics

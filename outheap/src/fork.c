@@ -8,6 +8,7 @@
 #include "report.h"
 #include "reserve.h"
 #include "space.h"
+#include "watch.h"
 #include <pthread.h>
 
 static void before(void)
@@ -37,6 +38,7 @@ static void after_in_child(void)
   after();
   oh_pool_forked();
   oh_report_forked();
+  oh_watch_forked();
 }
 
 void oh_fork_prepare(void)

@@ -6,6 +6,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+void oh_log_write(int descriptor, char const *text, size_t length)
+{
+  int error = errno;
+  for (size_t done = 0; done < length;) {
+    ssize_t k = write(descriptor, text + done, length - done);
+    if (k <= 0 && errno != EINTR) break;
+    if (k > 0) done += (size_t)k;
+  }
+  errno = error;
+}
+
 static void print(char const *format, va_list args)
 {
   char text[512];
@@ -13,9 +24,7 @@ static void print(char const *format, va_list args)
   int m = vsnprintf(text + n, sizeof text - n - 1, format, args);
   n += m < 0 ? 0 : m < (int)sizeof text - n - 1 ? m : (int)sizeof text - n - 2;
   text[n++] = '\n';
-  int error = errno;
-  for (ssize_t done = 0, k; done < n && (k = write(STDERR_FILENO, text + done, n - done)) > 0;) done += k;
-  errno = error;
+  oh_log_write(STDERR_FILENO, text, (size_t)n);
 }
 
 void oh_log(char const *format, ...)

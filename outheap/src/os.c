@@ -141,16 +141,22 @@ static bool purge_locked(void *start, size_t bytes)
 }
 #endif
 
+static bool map_anew(void *start, size_t bytes)
+{
+  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+}
+
 bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
   purging();
 #ifdef __linux__
-  bool done =
-    !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 || (errno == EINVAL && purge_locked(start, bytes)));
+  bool done = !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 ||
+                           (errno == EINVAL && purge_locked(start, bytes)) ||
+                           /* a sandbox that knows no madvise */
+                           ((errno == EPERM || errno == ENOSYS || errno == EACCES) && map_anew(start, bytes)));
 #else
-  bool done =
-    !fails() && mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+  bool done = !fails() && map_anew(start, bytes);
 #endif
   errno = error;
   return done;

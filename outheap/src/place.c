@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "place.h"
+#include "notice.h"
 #include "os.h"
 #include "page.h"
 #include "stock.h"
@@ -104,5 +105,8 @@ static uintptr_t find_anywhere(struct oh_place *p, size_t bytes)
 uintptr_t oh_place_find(struct oh_place *p, size_t bytes)
 {
   uintptr_t at = find_in_zone(p, bytes);
-  return at != 0 ? at : find_anywhere(p, bytes);
+  if (at != 0) return at;
+  at = find_anywhere(p, bytes);
+  if (at != 0 && oh_zone_usable()) oh_notice(OH_NOTICE_ZONE, bytes);
+  return at;
 }

@@ -2,6 +2,7 @@
 #include "settings.h"
 #include "log.h"
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,27 @@ static bool read_thp(char const *text, unsigned spaces)
   else return false;
   for (int i = 0; i < OH_SPACES; i++)
     if (spaces >> i & 1) oh_settings.thp[i] = thp;
+  oh_settings.thp_asked = thp != OH_SETTINGS_THP_OFF;
+  return true;
+}
+
+static bool read_signal(char const *text)
+{
+  static struct { char const *name; int number; } const known[] = {
+    { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "HUP", SIGHUP }, { "URG", SIGURG }, { "WINCH", SIGWINCH }
+  };
+  size_t number;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (is(text, known[i].name)) return oh_settings.stats_signal = known[i].number, true;
+  if (!read_size(text, &number) || number == 0 || number > 64) return false;
+  return oh_settings.stats_signal = (int)number, true;
+}
+
+static bool read_name(char const *text)
+{
+  size_t length = strlen(text);
+  if (length == 0 || length >= sizeof oh_settings.stats_to) return false;
+  memcpy(oh_settings.stats_to, text, length + 1);
   return true;
 }
 
@@ -71,6 +93,10 @@ static bool read_one(char const *name, char const *value)
   if (is(name, "base")) return read_number(value, 16, &oh_settings.base);
   if (is(name, "opaque") && (is(value, "0") || is(value, "1"))) return oh_settings.opaque = *value == '1', true;
   if (is(name, "stats") && (is(value, "0") || is(value, "1"))) return oh_settings.stats = *value == '1', true;
+  if (is(name, "stats_signal")) return read_signal(value);
+  if (is(name, "stats_every")) return read_size(value, &oh_settings.stats_every);
+  if (is(name, "stats_to")) return read_name(value);
+  if (is(name, "warn") && (is(value, "0") || is(value, "1"))) return oh_settings.warn = *value == '1', true;
   return false;
 }
 
@@ -78,7 +104,7 @@ void oh_settings_read(char const *list)
 {
   int error = errno;
   while (list != NULL && *list != 0) {
-    char item[80];
+    char item[256];
     size_t length = strcspn(list, ",");
     if (length != 0) {
       bool whole = length < sizeof item;

@@ -14,7 +14,12 @@
                                 in use. With 0, everything beyond `keep` is purged at once
      opaque=1                   memory that is neither the heap's nor declared is never looked at (header.h): see
                                 outheap_set_opaque
-     stats=1                    prints statistics to standard error at exit
+     stats=1                    prints statistics at exit
+     stats_signal=SIGNAL        prints them when the process gets this signal (USR1, USR2, HUP, URG, WINCH, or a number)
+     stats_every=SECONDS        prints them at intervals
+     stats_to=FILE|fd:N         where to: appended to a file, or written to a descriptor (default: standard error)
+     warn=1                     says it once when the system refuses the heap's part of the address space, memory, or
+                                huge pages (notice.h); these refusals are counted in any case
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
      marking=range|table        OCaml 5: how the marking loop looks at words (default range: see marked.h)
@@ -36,9 +41,12 @@ enum oh_settings_thp {
 
 struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
-  size_t thp_from, reserve, keep, keep_share, slack, report;
+  size_t thp_from, reserve, keep, keep_share, slack, report, stats_every;
   uintptr_t base;
-  bool opaque, stats, marking_table;
+  int stats_signal;   /* 0: none */
+  bool opaque, stats, marking_table, warn;
+  bool thp_asked;     /* huge pages are the user's wish, not the default */
+  char stats_to[200]; /* a file, or fd:N; empty: standard error */
 };
 extern struct oh_settings oh_settings; /* only read after oh_start */
 

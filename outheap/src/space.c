@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "space.h"
 #include "check.h"
+#include "notice.h"
 #include "os.h"
 #include "page.h"
 #include "space_check.h"
@@ -95,7 +96,10 @@ void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fr
     oh_space_memory_allocated(s, base, bytes);
   }
   unlock_space(s);
-  if (base == 0) errno = ENOMEM;
+  if (base == 0) {
+    oh_notice(OH_NOTICE_MEMORY, bytes);
+    errno = ENOMEM;
+  }
   return (void *)base;
 }
 
@@ -177,7 +181,10 @@ bool oh_space_commit(enum oh_space_id id, void *start, size_t bytes)
   s->busy += s->committed - before;
   oh_space_memory_consider_huge(s);
   unlock_space(s);
-  if (!done) errno = ENOMEM;
+  if (!done) {
+    oh_notice(OH_NOTICE_MEMORY, bytes);
+    errno = ENOMEM;
+  }
   return done;
 }
 

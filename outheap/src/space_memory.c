@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "space_memory.h"
+#include "notice.h"
 #include "os.h"
 #include "page.h"
 #include "settings.h"
@@ -11,7 +12,9 @@
 
 static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool huge)
 {
-  s->advises += oh_os_advise_huge((void *)p.base, p.bytes, huge);
+  bool done = oh_os_advise_huge((void *)p.base, p.bytes, huge);
+  s->advises += done;
+  if (huge && !done) oh_notice(OH_NOTICE_HUGE, p.bytes);
 }
 
 void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_piece p)

@@ -7,10 +7,12 @@
 #include "header.h"
 #include "log.h"
 #include "marked.h"
+#include "notice.h"
 #include "report.h"
 #include "reserve.h"
 #include "settings.h"
 #include "stats.h"
+#include "watch.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -23,7 +25,7 @@
 static void finish(void)
 {
   if (oh_settings.report != 0) oh_log("pointers to foreign memory: %zu", oh_report_count());
-  if (oh_settings.stats) oh_stats_print();
+  if (oh_settings.stats) oh_stats_print(oh_watch_output(), NULL);
 }
 
 /* Runs a second time in the child of a process that forked in the middle of it. */
@@ -33,6 +35,8 @@ static void start(void)
   if (!prepared) oh_fork_prepare();
   prepared = true;
   oh_settings_read(environment("OUTHEAP"));
+  if (oh_settings.warn) oh_notice_show(~0u);
+  else if (oh_settings.thp_asked) oh_notice_show(1u << OH_NOTICE_HUGE);
   oh_reserve_start(oh_settings.base);
   if (oh_settings.marking_table) oh_marked_start(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
@@ -40,6 +44,7 @@ static void start(void)
   oh_header_set_opaque(oh_settings.opaque);
   if (oh_settings.report != 0) oh_report_set(oh_settings.report, oh_report_print, NULL);
   if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_log("no memory to print statistics");
+  oh_watch_start();
 }
 
 void oh_start(void)

@@ -3,11 +3,15 @@
 #include "block.h"
 #include "log.h"
 #include "marking.h"
+#include "notice.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
 #include "reserve.h"
 #include "space.h"
+#include "usage.h"
+#include <stdarg.h>
+#include <stdio.h>
 
 void oh_stats_get(struct outheap_statistics *s)
 {
@@ -38,6 +42,9 @@ void oh_stats_get(struct outheap_statistics *s)
     MARKING(words_foreign),
     MARKING(lines_saved),
 #undef MARKING
+    .refused_zone = oh_notice_count(OH_NOTICE_ZONE),
+    .refused_memory = oh_notice_count(OH_NOTICE_MEMORY),
+    .refused_huge = oh_notice_count(OH_NOTICE_HUGE),
   };
   for (int i = 0; i < OH_SPACES; i++) {
     struct oh_space_counters c;
@@ -51,11 +58,43 @@ void oh_stats_get(struct outheap_statistics *s)
   }
 }
 
-void oh_stats_print(void)
+static size_t add(char *text, size_t used, size_t room, char const *format, ...)
 {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(text + used, room - used, format, args);
+  va_end(args);
+  return n < 0 ? used : (size_t)n < room - used ? used + (size_t)n : room - 1;
+}
+
+static size_t add_usage(char *text, size_t used, size_t room)
+{
+#define NAME(name, kind, thp) [OH_SPACE_##name] = #name,
+  static char const *const names[OH_SPACES + 1] = { OH_SPACES_LIST(NAME)[OH_SPACES] = "REST" };
+#undef NAME
+  struct oh_usage usage[OH_SPACES + 1];
+  if (!oh_usage_get(usage)) return used;
+  for (int i = 0; i <= OH_SPACES; i++) {
+    char name[16];
+    size_t n = 0;
+    for (; names[i][n] != 0; n++) name[n] = (char)(names[i][n] | 32); /* small letters */
+    name[n] = 0;
+    used = add(text, used, room, "outheap: resident.%s %zu\n", name, usage[i].resident);
+    used = add(text, used, room, "outheap: huge.%s %zu\n", name, usage[i].huge);
+  }
+  return used;
+}
+
+void oh_stats_print(int descriptor, char const *title)
+{
+  char text[6000]; /* written at once, so that it stays together */
+  size_t used = 0;
   struct outheap_statistics s;
   oh_stats_get(&s);
-#define PRINT(name, meaning) oh_log(#name " %zu", s.name);
+  if (title != NULL) used = add(text, used, sizeof text, "outheap: %s\n", title);
+#define PRINT(name, meaning) used = add(text, used, sizeof text, "outheap: " #name " %zu\n", s.name);
   OUTHEAP_STATISTICS(PRINT)
 #undef PRINT
+  used = add_usage(text, used, sizeof text);
+  oh_log_write(descriptor, text, used);
 }

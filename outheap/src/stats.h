@@ -7,7 +7,8 @@
 
 void oh_stats_get(struct outheap_statistics *result);
 
-/* Prints them to standard error, one line each: `outheap: NAME VALUE`. */
-void oh_stats_print(void);
+/* Prints them, and the resident memory of each space, one line each: `outheap: NAME VALUE`; before them the title, if
+   there is one. Takes locks, so it is not for signal handlers; allocates nothing. */
+void oh_stats_print(int descriptor, char const *title);
 
 #endif

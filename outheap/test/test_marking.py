@@ -126,7 +126,7 @@ def test_mutant_is_noticed(compiler: Compiler, mutant: str) -> None:
     library, folder = base / "library", base / "program"
     folder.mkdir()
     sources = compilers.toolchain("--source", compiler.version)
-    words = [base / "tool/outheap-build", "--ocaml", compiler.prefix, "--sources", sources]
+    words = [base / "tool/outheap-build", "--ocaml", compiler.prefix, "--sources", sources, "--self-test", "0"]
     steps.command([*words, "--output", library, "--flavours", "release"], base, compiler.settings)
     _link(compiler, "release", library, folder)
     cases = [_case(compiler, "release", part, form, folder) for part in PARTS]

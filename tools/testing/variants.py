@@ -33,7 +33,7 @@ def library(compiler: Compiler, flavour: str) -> Path:
     ]
 
     def build() -> None:
-        words = [TOOL, "--ocaml", compiler.prefix, "--output", folder, "--flavours", flavour]
+        words = [TOOL, "--ocaml", compiler.prefix, "--output", folder, "--flavours", flavour, "--self-test", "0"]
         steps.command(words, folder, compiler.settings)
 
     return steps.step(folder, files, [compiler.prefix], build)

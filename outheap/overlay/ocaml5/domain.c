@@ -8,7 +8,7 @@
 #include "prelude.h"
 #include "hooks.h"
 
-#define caml_mem_map(bytes, reserve_only) oh_hooks_reserve_minor_heaps(bytes)
+#define caml_mem_map(bytes, ...) oh_hooks_reserve_minor_heaps(bytes)
 #define caml_mem_unmap(start, bytes) oh_hooks_release_minor_heaps(start, bytes)
 #define caml_mem_commit(start, bytes) oh_hooks_commit_minor_heap(start, bytes)
 #define caml_mem_decommit(start, bytes) oh_hooks_purge_minor_heap(start, bytes)

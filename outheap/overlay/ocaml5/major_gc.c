@@ -34,5 +34,12 @@ static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 #if OH_COUNT || defined OH_STOCK_MARKING
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_some_marking(stk, budget); }
 #else
+/* The last two are those of OCaml 5.2 and later. */
+#ifndef CAML_TSAN_ANNOTATE_HAPPENS_AFTER
+#define CAML_TSAN_ANNOTATE_HAPPENS_AFTER(address) ((void)0)
+#endif
+#if !defined WITH_THREAD_SANITIZER
+#define volatile_load_uninstrumented(p) (*(value const volatile *)(p))
+#endif
 #include "mark_loop.h"
 #endif

@@ -7,14 +7,16 @@
    Here    only pointers to the major heap.
    Stock   compaction empties the last pools of each list.
    Here    the lists are put in order before (pool_order.h), so that whole large pages become free, and free memory is
-           purged afterwards. */
+           purged afterwards.
+   OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
 #include <caml/addrmap.h>
 #include <caml/roots.h>
+#include <caml/version.h>
 #include "block.h"
 #include "pool.h"
 
-#define caml_mem_map(bytes, reserve_only) ((void)(bytes), oh_pool_alloc())
+#define caml_mem_map(bytes, ...) ((void)(bytes), oh_pool_alloc())
 #define caml_mem_unmap(pool, bytes) oh_pool_free(pool)
 #define malloc oh_block_alloc
 #define free oh_block_free
@@ -32,6 +34,7 @@
 
 _Static_assert(Bsize_wsize(POOL_WSIZE) == OH_POOL, "pools of this version have another size");
 
+#if OCAML_VERSION >= 50200 /* before, there is no compaction */
 #include "pool_order.h"
 
 void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain_state **participants)
@@ -43,3 +46,4 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
     oh_block_trim();
   }
 }
+#endif

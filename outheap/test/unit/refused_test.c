@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* What the system refuses, and what is said about it: the zone, memory, huge pages; a sandbox without madvise. */
+#include "notice.h"
+#include "os.h"
+#include "outheap.h"
+#include "settings.h"
+#include "start.h"
+#include "try_child.h"
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+static size_t refused(enum oh_notice kind)
+{
+  struct outheap_statistics s;
+  outheap_statistics(&s);
+  return kind == OH_NOTICE_ZONE ? s.refused_zone : kind == OH_NOTICE_MEMORY ? s.refused_memory : s.refused_huge;
+}
+
+/* What `body` prints to standard error in a child with these settings. */
+static char const *said(char const *settings, void (*body)(void))
+{
+  static char text[4096];
+  size_t length = 0;
+  int out[2], saved = dup(2);
+  EXPECT(pipe(out) == 0, "pipe");
+  dup2(out[1], 2);
+  close(out[1]);
+  in_child(settings, body);
+  dup2(saved, 2);
+  close(saved);
+  for (ssize_t n; (n = read(out[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)n;
+  close(out[0]);
+  text[length] = 0;
+  return text;
+}
+
+static unsigned times(char const *text, char const *word)
+{
+  unsigned n = 0;
+  for (char const *p = text; (p = strstr(p, word)) != NULL; p++) n++;
+  return n;
+}
+
+static void outside_of_the_zone(void)
+{
+  oh_start();
+  EXPECT(oh_space_alloc(OH_SPACE_FOREIGN, OH_PAGE, true, NULL) != NULL, "records for all");
+  for (int i = 0; i < 2; i++) {
+    oh_os_fail_after = 1; /* the attempt in the zone */
+    char *p = oh_space_alloc(i == 0 ? OH_SPACE_BLOCKS : OH_SPACE_POOLS, OH_CHUNK, false, NULL);
+    EXPECT(oh_os_fail_after == 0 && p != NULL, "elsewhere");
+  }
+  EXPECT(refused(OH_NOTICE_ZONE) == 2 && refused(OH_NOTICE_MEMORY) == 0, "%zu", refused(OH_NOTICE_ZONE));
+}
+static void zone(void)
+{
+  if (TRY_SANITIZED) return; /* no zone there */
+  char const *text = said("warn=1", outside_of_the_zone);
+  EXPECT(times(text, "outside of its part of the address space") == 1, "%s", text);
+  text = said(NULL, outside_of_the_zone);
+  EXPECT(text[0] == 0, "not asked for: %s", text);
+}
+
+static void above_a_limit(void)
+{
+  struct rlimit l;
+  oh_start();
+  EXPECT(getrlimit(RLIMIT_DATA, &l) == 0, "limit");
+  l.rlim_cur = 300 * M;
+  EXPECT(setrlimit(RLIMIT_DATA, &l) == 0, "limit");
+  for (int i = 0; i < 2; i++)
+    EXPECT(outheap_allocate(OUTHEAP_VALUES, 600 * M) == NULL && errno == ENOMEM, "more than the limit");
+  EXPECT(refused(OH_NOTICE_MEMORY) == 2, "%zu", refused(OH_NOTICE_MEMORY));
+  EXPECT(outheap_allocate(OUTHEAP_VALUES, OH_PAGE) != NULL, "less than the limit");
+}
+static void memory(void)
+{
+  if (TRY_SANITIZED || OH_ADDRESS_BITS == 57) return; /* which themselves need much */
+  char const *text = said("warn=1", above_a_limit);
+  EXPECT(times(text, "the system refused 629145600 bytes") == 1, "%s", text);
+  text = said(NULL, above_a_limit);
+  EXPECT(text[0] == 0, "not asked for: %s", text);
+}
+
+/* From now on madvise fails, as in some sandboxes. */
+static bool forbid_madvise(void)
+{
+  struct sock_filter code[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = { sizeof code / sizeof *code, code };
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+/* Memory is given back all the same, and reads as zeroes. */
+static void without_madvise(void)
+{
+  if (!forbid_madvise()) _exit(0);
+  oh_start();
+  char *m = outheap_allocate(OUTHEAP_VALUES, 4 * OH_PAGE);
+  EXPECT(m != NULL && madvise(m, OH_PAGE, MADV_DONTNEED) != 0 && errno == EPERM, "it is forbidden");
+  memset(m, 1, 4 * OH_PAGE);
+  oh_space_purge(OH_SPACE_VALUES, m, oh_os_page_size());
+  EXPECT(m[0] == 0 && m[oh_os_page_size()] == 1, "purged");
+  outheap_free(OUTHEAP_VALUES, m, 4 * OH_PAGE);
+  EXPECT(outheap_trim() == 4 * OH_PAGE && try_resident(m, 4 * OH_PAGE) == 0, "%zu", try_resident(m, 4 * OH_PAGE));
+  char *n = outheap_allocate(OUTHEAP_VALUES, 4 * OH_PAGE);
+  EXPECT(n == m && n[0] == 0 && n[4 * OH_PAGE - 1] == 0, "again");
+  char *b = oh_space_alloc(OH_SPACE_BLOCKS, 16 * M, true, NULL); /* asks for huge pages */
+  EXPECT(b != NULL && refused(OH_NOTICE_HUGE) != 0, "%zu", refused(OH_NOTICE_HUGE));
+}
+static void no_madvise(void)
+{
+  if (TRY_SANITIZED) return; /* they need it */
+  char const *text = said("keep=0", without_madvise);
+  EXPECT(text[0] == 0, "not asked for: %s", text);
+  text = said("keep=0,thp=advise", without_madvise); /* who asks for huge pages is told */
+  EXPECT(times(text, "no huge pages") <= 1, "%s", text);
+}
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  TRY(zone);
+  TRY(memory);
+  TRY(no_madvise);
+  return try_end();
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* Statistics on a signal and at intervals, and resident memory of each space. */
+#include "outheap.h"
+#include "settings.h"
+#include "start.h"
+#include "try_child.h"
+#include "usage.h"
+#include <fcntl.h>
+
+static char path[64];
+
+static void new_file(void)
+{
+  strcpy(path, "/tmp/outheap-watch-XXXXXX");
+  int f = mkstemp(path);
+  EXPECT(f >= 0, "file");
+  close(f);
+}
+
+/* The file's text. */
+static char const *written(void)
+{
+  static char text[1 << 16];
+  size_t length = 0;
+  int f = open(path, O_RDONLY);
+  EXPECT(f >= 0, "%s", path);
+  for (ssize_t n; (n = read(f, text + length, sizeof text - 1 - length)) > 0;) length += (size_t)n;
+  close(f);
+  text[length] = 0;
+  return text;
+}
+
+static unsigned times(char const *text, char const *word)
+{
+  unsigned n = 0;
+  for (char const *p = text; (p = strstr(p, word)) != NULL; p++) n++;
+  return n;
+}
+
+/* Waits until the file has the word as often as that: as long as it takes. The end of a record is its last line. */
+static void await(char const *word, unsigned n)
+{
+  alarm(120);
+  while (times(written(), word) < n) usleep(2000);
+  alarm(0);
+}
+#define END "outheap: huge.rest "
+
+static void signalled(void)
+{
+  oh_start();
+  char *m = outheap_allocate(OUTHEAP_VALUES, 3 * OH_PAGE);
+  EXPECT(m != NULL, "memory");
+  memset(m, 1, 2 * OH_PAGE);
+  EXPECT(written()[0] == 0, "nothing before");
+  EXPECT(raise(SIGUSR2) == 0, "signal");
+  await(END, 1);
+  EXPECT(times(written(), "outheap: statistics on a signal: process ") == 1, "%s", written());
+  char const *line = strstr(written(), "outheap: resident.values ");
+  EXPECT(line != NULL && strtoul(line + 25, NULL, 10) >= 2 * OH_PAGE && strtoul(line + 25, NULL, 10) < 4 * OH_PAGE,
+         "%s", written());
+  /* In a child that is no new program. */
+  pid_t child = fork();
+  if (child == 0) {
+    raise(SIGUSR2);
+    await(END, 2);
+    char pid[64];
+    snprintf(pid, sizeof pid, "on a signal: process %ld,", (long)getpid());
+    EXPECT(times(written(), pid) == 1, "%s", written());
+    _exit(0);
+  }
+  int status;
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "child: %x", status);
+}
+static void on_a_signal(void)
+{
+  char list[200];
+  new_file();
+  snprintf(list, sizeof list, "stats_signal=USR2,stats_to=%s", path);
+  in_child(list, signalled);
+  unlink(path);
+}
+
+static void waiting(void)
+{
+  oh_start();
+  await(END, 2);
+  EXPECT(times(written(), "outheap: statistics at an interval: process ") >= 2, "%s", written());
+}
+static void at_intervals(void)
+{
+  char list[200];
+  new_file();
+  snprintf(list, sizeof list, "stats_every=1,stats_to=%s", path);
+  in_child(list, waiting);
+  unlink(path);
+}
+
+/* Signals of the program go to its own threads, and nothing is there that was not asked for. */
+static int threads(void)
+{
+  FILE *f = fopen("/proc/self/status", "r");
+  char line[256];
+  int n = 0;
+  while (f != NULL && fgets(line, sizeof line, f) != NULL) (void)sscanf(line, "Threads: %d", &n);
+  if (f != NULL) fclose(f);
+  return n;
+}
+static void not_asked(void)
+{
+  int before = threads();
+  struct sigaction action;
+  oh_start();
+  EXPECT(threads() == before, "%d threads", threads());
+  EXPECT(sigaction(SIGUSR2, NULL, &action) == 0 && action.sa_handler == SIG_DFL, "no handler");
+}
+static void quiet(void)
+{
+  in_child(NULL, not_asked);
+  in_child("stats_to=/nonexistent/file", not_asked);
+}
+
+static void usage(void)
+{
+  oh_start();
+  struct oh_usage before[OH_SPACES + 1], after[OH_SPACES + 1];
+  char *m = outheap_allocate(OUTHEAP_FOREIGN, 8 * OH_PAGE);
+  EXPECT(m != NULL && oh_usage_get(before), "usage");
+  memset(m, 1, 5 * OH_PAGE);
+  EXPECT(oh_usage_get(after), "usage");
+  size_t more = after[OH_SPACE_FOREIGN].resident - before[OH_SPACE_FOREIGN].resident;
+  EXPECT(more >= 5 * OH_PAGE && more <= 8 * OH_PAGE, "%zu", more);
+  EXPECT(after[OH_SPACE_POOLS].resident == before[OH_SPACE_POOLS].resident, "others");
+  EXPECT(after[OH_SPACES].resident > 0 && after[OH_SPACES].huge <= after[OH_SPACES].resident, "the rest");
+  outheap_free(OUTHEAP_FOREIGN, m, 8 * OH_PAGE);
+}
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  setenv("OUTHEAP", "thp=off", 1);
+  TRY(on_a_signal);
+  TRY(at_intervals);
+  TRY(quiet);
+  TRY(usage);
+  return try_end();
+}
