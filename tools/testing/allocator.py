@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from functools import cache
 from pathlib import Path
 
@@ -24,8 +25,13 @@ def compiler_of(flavour: Flavour) -> str:
     return flavour.compiler or CC
 
 
+@cache
 def available(flavour: Flavour) -> bool:
-    return shutil.which(compiler_of(flavour)) is not None
+    """Installs what is missing, as far as the flavour says from where."""
+    commands = [compiler_of(flavour), *([flavour.emulator] if flavour.emulator else [])]
+    for command in commands if flavour.packages else []:
+        subprocess.run([ROOT / "tools/need", command, *flavour.packages], stdin=subprocess.DEVNULL, check=False)
+    return all(shutil.which(command) for command in commands)
 
 
 def programs() -> list[str]:

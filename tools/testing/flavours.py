@@ -29,12 +29,15 @@ class Flavour:
     steps: int = 3000  # of the random tester, per domain
     model_only: bool = False
     ocaml5: bool = False  # the switch has no effect on OCaml 4
-    compiler: str = ""  # clang
+    compiler: str = ""  # clang, or one for another system or processor
+    packages: tuple[str, ...] = ()  # Debian's, in which that compiler and the emulator are
+    emulator: str = ""
 
     @property
     def lflags(self) -> tuple[str, ...]:
         wrap = ("-Wl,--wrap=_exit",) if self.measures_coverage else ()
-        return (*(f for f in self.cflags if f.startswith("-fsanitize=") or f == "--coverage"), *wrap)
+        kept = (f for f in self.cflags if f.startswith("-fsanitize=") or f in ("--coverage", "-static"))
+        return (*kept, *wrap)
 
     @property
     def measures_coverage(self) -> bool:
@@ -49,6 +52,8 @@ class Flavour:
     @property
     def runner(self) -> tuple[str, ...]:
         """ThreadSanitizer does not start where addresses are placed at random with much entropy."""
+        if self.emulator:
+            return (self.emulator,)
         return fixed_addresses() if self.sanitizer == "thread" else ()
 
 
@@ -126,6 +131,14 @@ OUTHEAP = _table(
     _outheap("bits57", "ADDRESS_BITS=57"),
     _outheap("order", "TAINT=0"),
     _outheap("clang", compiler="clang"),
+    _outheap("musl", base=(*OPTIMISED, "-static"), compiler="musl-gcc", packages=("musl-tools",)),
+    _outheap(
+        "aarch64",
+        base=(*OPTIMISED, "-static"),
+        compiler="aarch64-linux-gnu-gcc",
+        packages=("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"),
+        emulator="qemu-aarch64",
+    ),
     _outheap("coverage", base=COVERAGE),
     _outheap("coverage-tiny", *_TINY, "DEBUG=1", base=COVERAGE),
 )

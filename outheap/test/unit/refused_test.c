@@ -10,8 +10,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#if __has_include(<linux/seccomp.h>)
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#endif
 
 static size_t refused(enum oh_notice kind)
 {
@@ -89,6 +91,7 @@ static void memory(void)
 /* From now on madvise fails, as in some sandboxes. */
 static bool forbid_madvise(void)
 {
+#ifdef SECCOMP_MODE_FILTER
   struct sock_filter code[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
@@ -97,6 +100,9 @@ static bool forbid_madvise(void)
   };
   struct sock_fprog program = { sizeof code / sizeof *code, code };
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+#else
+  return false;
+#endif
 }
 
 /* Memory is given back all the same, and reads as zeroes. */

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""Which sources of OCaml outheap-build accepts: rules, digests, configurations; and the test of what it built."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+from testing import compilers, matrix, steps, variants
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT, Outcome, run
+
+HOME = ROOT / "outheap"
+VERSIONS = {4: ("4.14.0", "4.14.1"), 5: ("5.1.0", "5.3.0", "5.4.1")}
+FIVE, FOUR = "5.4.1", "4.14.1"
+# A patch: file, text, replacement; and what the refusal names.
+BREAKING = {
+    "a-use": (FIVE, "hash.c", "if (Is_long(v)) {", "if (Is_long(v) || Is_long(v + 2)) {",
+              "rule use: runtime/hash.c: in caml_hash"),
+    "a-use-elsewhere": (FIVE, "printexc.c", "CAMLexport char * caml_format_exception(",
+                        "int tag_of(value v);\nint tag_of(value v)\n{\n  return Tag_val(v);\n}\n"
+                        "CAMLexport char * caml_format_exception(", "rule use: runtime/printexc.c: in tag_of"),
+    "an-edit": (FIVE, "parsing.c", "Tag_val(v) == String_tag", "1", "rule edit: runtime/parsing.c, print_token"),
+    "an-edited-function": (FIVE, "extern.c", "caml_obj_reachable_words(", "caml_obj_words(",
+                           "rule edit: runtime/extern.c has no function"),
+    "the-marker": (FIVE, "major_gc.c", "budget--; /* header word */", "budget -= 2;", "rule text: runtime/major_gc.c"),
+    "memory": (FIVE, "memory.c", "CAMLexport CAMLweakdef void caml_modify (",
+               "void *more(void);\nvoid *more(void)\n{\n  return caml_mem_map(1 << 20, 0);\n}\n"
+               "CAMLexport CAMLweakdef void caml_modify (", "rule memory: runtime/memory.c: in more"),
+    "a-read": (FIVE, "io.c", "CAMLexport int caml_channel_binary_mode(",
+               "int peek(value v);\nint peek(value v)\n{\n  return Wosize_val(v);\n}\n"
+               "CAMLexport int caml_channel_binary_mode(", "rule reads: io, peek"),
+    "a-macro": (FIVE, "caml/mlvalues.h", "#define Is_block(x)", "#define Is_block(x) 1 &&",
+                "rule text: runtime/caml/mlvalues.h: Is_block"),
+    "a-use-4": (FOUR, "major_gc.c", "static void start_cycle (void)\n{",
+                "static void start_cycle (void)\n{\n  if (Is_in_heap(0)) return;",
+                "rule use: runtime/major_gc.c: in start_cycle"),
+    "a-replaced-function": (FOUR, "memory.c", "int caml_page_table_lookup(void * addr)\n{",
+                            "int caml_page_table_lookup(void * addr)\n{\n  addr = 0;", "rule text: runtime/memory.c"),
+}  # fmt: skip
+
+
+@cache
+def sources(version: str) -> Path:
+    return Path(compilers.toolchain("--source", version))
+
+
+def patched(version: str, name: str, *patches: tuple[str, str, str]) -> Path:
+    """A copy of the runtime's sources in which texts are replaced."""
+    copy = BUILD / f"outheap/versions/{version}-{name}"
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir(parents=True)
+    shutil.copytree(sources(version) / "runtime", copy / "runtime")
+    shutil.copy(sources(version) / "VERSION", copy)
+    for file, old, new in patches:
+        path = copy / "runtime" / file
+        text = path.read_text()
+        assert old in text, f"{file} of {version} has no text {old}"
+        path.write_text(text.replace(old, new, 1))
+    return copy
+
+
+def rules(version: str, folder: Path, *more: str, called: str = "") -> Outcome:
+    overlay = HOME / f"overlay/ocaml{version.split('.')[0]}"
+    words = ["python3", HOME / "tool/rules.py", "check", overlay, folder, "--version", called or version]
+    log = BUILD / "outheap/versions/rules.log"
+    return run([*words, "--digests", HOME / "overlay/digests", *more], ROOT, log, 60)
+
+
+def build(compiler: Compiler, folder: Path | str, output: Path, *more: str, tool: Path = variants.TOOL) -> Outcome:
+    words = [tool, "--ocaml", compiler.prefix, "--sources", folder, "--output", output, "--flavours", "release", *more]
+    return run(words, ROOT, output.with_suffix(".log"), 300, compiler.settings)
+
+
+@pytest.mark.parametrize("version", [v for versions in VERSIONS.values() for v in versions])
+def test_known_sources_keep_the_rules(version: str) -> None:
+    outcome = rules(version, sources(version))
+    assert outcome.passed and outcome.text.strip() == "", outcome.text
+
+
+@pytest.mark.parametrize("generation", VERSIONS)
+def test_rules_are_those_of_the_known_versions(generation: int) -> None:
+    """The file is what the command writes: no line is there that no version needs."""
+    words = [f"{version}={sources(version)}" for version in VERSIONS[generation]]
+    overlay = HOME / f"overlay/ocaml{generation}"
+    done = subprocess.run(
+        ["python3", HOME / "tool/rules.py", "record", overlay, *words], capture_output=True, text=True, check=True
+    )
+    assert (overlay / "rules").read_text() == done.stdout
+
+
+@pytest.mark.parametrize("name", BREAKING)
+def test_a_broken_rule_is_named(name: str) -> None:
+    version, file, old, new, reason = BREAKING[name]
+    outcome = rules(version, patched(version, name, (file, old, new)), "--accept", "all")
+    assert outcome.code == 3 and reason in outcome.text, outcome.text
+
+
+def test_a_neighbour_is_accepted_by_rules() -> None:
+    """A version that nobody has checked; what differs from all versions is listed."""
+    folder = patched("5.4.1", "neighbour", ("hash.c", "/* The generic hashing primitive */", "/* Another comment */"))
+    outcome = rules("5.4.1", folder, called="5.4.9")
+    assert outcome.passed and outcome.text.split() == ["hash"], outcome.text
+
+
+def harmless(compiler: Compiler) -> Path:
+    text = "/* The generic hashing primitive */"
+    return patched(compiler.version, "harmless", ("hash.c", text, "static int const patched = 1;\n" + text))
+
+
+def test_changed_sources_need_acceptance(compiler: Compiler) -> None:
+    folder, output = harmless(compiler), BUILD / f"{compiler.name}+outheap/changed"
+    shutil.rmtree(output, ignore_errors=True)
+    for more in ([], ["--accept", "obj"]):
+        refused = build(compiler, folder, output, "--self-test", "0", *more)
+        assert refused.code == 3 and "--accept 'hash'" in refused.text, refused.text
+        assert not list(output.glob("*.a"))
+    accepted = build(compiler, folder, output, "--self-test", "0", "--accept", "hash")
+    assert accepted.passed and "sources differ from all that were checked in: hash" in accepted.text, accepted.text
+    assert (output / "libasmrun_outheap.a").exists()
+
+
+def test_sources_can_be_an_archive(compiler: Compiler) -> None:
+    folder, output = harmless(compiler), BUILD / f"{compiler.name}+outheap/from-archive"
+    shutil.rmtree(output, ignore_errors=True)
+    archive = folder.with_suffix(".tar")
+    subprocess.run(["tar", "cf", archive, "-C", folder.parent, folder.name], check=True)
+    refused = build(compiler, archive, output)
+    assert refused.code == 3 and "differ in" in refused.text, refused.text
+
+
+def test_unsupported_compilers_are_refused(compiler: Compiler) -> None:
+    """A compiler that says so of itself."""
+    folder = BUILD / f"{compiler.name}+outheap/pretending"
+    folder.mkdir(parents=True, exist_ok=True)
+    fake = folder / "ocamlopt"
+    for line, reason in (
+        ("version: 5.0.0", "OCaml 5.0.0 is not supported"),
+        ("version: 5.5.1", "OCaml 5.5.1 is not supported"),
+        ("word_size: 32", "64-bit"),
+        ("profinfo: true", "profiling information"),
+        ("os_type: Win32", "mmap"),
+    ):
+        key = line.split(":")[0]
+        fake.write_text(
+            f'#!/bin/sh\n"{compiler.ocamlopt}" "$@" | grep -v "^{key}:"\n[ "$1" != -config ] || echo "{line}"\n'
+        )
+        fake.chmod(0o755)
+        outcome = run([variants.TOOL, "--ocaml", fake], ROOT, folder / "log", 60, compiler.settings)
+        assert outcome.code == 3 and reason in outcome.text, outcome.text
+
+
+def test_a_variant_that_fails_is_not_installed(compiler: Compiler) -> None:
+    """The question of the marker is answered wrongly: nothing in the rules shows that, the torture test does."""
+    if compiler.major < 5:
+        pytest.skip("the change is one of OCaml 5's loop")
+    base = BUILD / f"{compiler.name}+outheap/failing"
+    shutil.rmtree(base, ignore_errors=True)
+    for part in ("outheap/src", "outheap/include", "outheap/overlay", "outheap/tool", "outheap/test", "tools/ocaml"):
+        shutil.copytree(ROOT / part, base / part)
+    loop = base / "outheap/overlay/ocaml5/mark_loop.h"
+    old = "if (!oh_mark_loop_is_markable(form, block)) continue;"
+    assert old in loop.read_text()
+    loop.write_text(loop.read_text().replace(old, ""))
+    output = base / "library"
+    output.mkdir()
+    (output / "libasmrun_outheap.a").write_text("the one before")
+    outcome = build(
+        compiler, sources(compiler.version), output, "--self-test", "8", tool=base / "outheap/tool/outheap-build"
+    )
+    assert outcome.code == 4 and "nothing was installed" in outcome.text, outcome.text
+    assert [f.name for f in output.iterdir()] == ["libasmrun_outheap.a"]
+    assert (output / "libasmrun_outheap.a").read_text() == "the one before"
+
+
+@pytest.mark.everything
+def test_every_flavour_passes_its_test(compiler: Compiler) -> None:
+    output = BUILD / f"{compiler.name}+outheap/tested"
+    flavours = "release debug pic bytecode bytecode-debug count order notable"
+    words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
+    outcome = run(
+        [*words, "--flavours", flavours, "--self-test", "40"], ROOT, output.with_suffix(".log"), 900, compiler.settings
+    )
+    assert outcome.passed, outcome.tail()
+    assert len(list(output.glob("lib*run_outheap*.a"))) == 8
+
+
+def stripped(compiler: Compiler) -> Path:
+    """The compiler with runtime libraries that say nothing of how they were compiled: links to everything else."""
+    folder = BUILD / f"{compiler.name}+outheap/stripped"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "lib/ocaml").mkdir(parents=True)
+    for file in compiler.where.iterdir():
+        (folder / "lib/ocaml" / file.name).symlink_to(file)
+    for file in compiler.where.glob("lib*run*.a"):
+        copy = folder / "lib/ocaml" / file.name
+        copy.unlink()
+        shutil.copy(file, copy)
+        subprocess.run(["strip", "--strip-debug", copy], check=True)
+    return folder
+
+
+@pytest.mark.everything
+@pytest.mark.parametrize("way", ["stripped", "clang"])
+def test_configurations(compiler: Compiler, way: str) -> None:
+    """Compiled with other options than the compiler's own runtime, or by another compiler."""
+    if way == "clang" and not shutil.which("clang"):
+        pytest.skip("no clang")
+    output = BUILD / f"{compiler.name}+outheap/configuration-{way}"
+    words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
+    more, settings = ["--cc", "clang"] if way == "clang" else [], compiler.settings
+    if way == "stripped":
+        settings = settings | {"OCAMLLIB": str(stripped(compiler) / "lib/ocaml")}
+    words += ["--flavours", "release debug pic bytecode", "--self-test", "16", *more]
+    outcome = run(words, ROOT, output.with_suffix(".log"), 600, settings)
+    assert outcome.passed, outcome.tail()
+    assert _links_into_shared_objects(compiler, output), "the variant pic has code that depends on its place"
+
+
+def _links_into_shared_objects(compiler: Compiler, library: Path) -> bool:
+    (library / "shared.ml").write_text("let () = print_endline \"shared\"\n")
+    words = [compiler.ocamlopt, "-I", library, "-runtime-variant", "_outheap_pic", "-output-complete-obj", "shared.ml"]
+    try:
+        steps.command([*words, "-o", "shared.so"], library)
+    except steps.BuildFailed:
+        return False
+    return (library / "shared.so").exists()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "compiler" in metafunc.fixturenames:
+        metafunc.parametrize("compiler", matrix.known_to_outheap(), ids=lambda c: c.name)
