@@ -220,6 +220,21 @@ def test_configurations(compiler: Compiler, way: str) -> None:
     assert _links_into_shared_objects(compiler, output), "the variant pic has code that depends on its place"
 
 
+@pytest.mark.everything
+def test_uncommon_compiler() -> None:
+    """flambda, frame pointers, arrays of floats that are not flat, clang."""
+    newest = [c for c in matrix.known_to_outheap() if c.version == VERSIONS[5][-1]]
+    if not newest:
+        pytest.skip("not the newest version")
+    compiler = Compiler(Path(compilers.toolchain(f"{newest[0].version}+uncommon")))
+    output = BUILD / f"{compiler.version}+uncommon/outheap"
+    words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
+    words += ["--flavours", "release debug pic bytecode", "--self-test", "30"]
+    outcome = run(words, ROOT, BUILD / "outheap/versions/uncommon.log", 600, compiler.settings)
+    assert outcome.passed, outcome.tail()
+    assert _links_into_shared_objects(compiler, output)
+
+
 def _links_into_shared_objects(compiler: Compiler, library: Path) -> bool:
     (library / "shared.ml").write_text("let () = print_endline \"shared\"\n")
     words = [compiler.ocamlopt, "-I", library, "-runtime-variant", "_outheap_pic", "-output-complete-obj", "shared.ml"]
