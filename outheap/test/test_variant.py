@@ -174,6 +174,16 @@ def test_statistics_at_exit(compiler: Compiler) -> None:
     _says(compiler, "stats=1", "^outheap: .*pools")
 
 
+def test_statistics_on_a_signal(compiler: Compiler) -> None:
+    folder = program(compiler, "release")
+    file = folder / "statistics"
+    file.unlink(missing_ok=True)
+    settings = {"OUTHEAP": f"stats_signal=USR2,stats_to={file}", "VARIANT_STATISTICS": str(file)}
+    outcome = run(["./program", "signals", "threads"], folder, folder / "logs/signals.log", LIMIT, settings)
+    assert outcome.passed, outcome.tail()
+    assert "outheap: statistics on a signal: process " in file.read_text()
+
+
 def test_a_wrong_setting_is_reported(compiler: Compiler) -> None:
     _says(compiler, "nonsense=3,thp=sometimes", "outheap: .*(nonsense|thp)")
 

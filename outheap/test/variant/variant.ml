@@ -177,6 +177,24 @@ let memprof () =
      expect "samples" (!samples > 0)
    with Failure m -> print_endline m)
 
+(* The program gets a signal again and again while it works, until statistics are in a file. *)
+let signals () =
+  let file = Sys.getenv "VARIANT_STATISTICS" in
+  let written () =
+    try In_channel.with_open_bin file In_channel.input_all with Sys_error _ -> "" in
+  let is_whole text = match String.index_opt text '\n' with
+    | None -> false
+    | Some _ -> List.exists (String.starts_with ~prefix:"outheap: huge.rest ") (String.split_on_char '\n' text) in
+  while not (is_whole (written ())) do
+    Unix.kill (Unix.getpid ()) Sys.sigusr2;
+    live (build 10_000);
+    Gc.full_major ()
+  done;
+  let lines = String.split_on_char '\n' (written ()) in
+  expect "resident memory of the heap" (List.exists (fun line ->
+    try Scanf.sscanf line "outheap: resident.%s %d" (fun name n -> (name = "pools" || name = "blocks") && n > 65_536)
+    with Scanf.Scan_failure _ | End_of_file -> false) lines)
+
 let plugin () =
   Dynlink.loadfile (Sys.getenv "VARIANT_PLUGIN");
   let loaded : Obj.t = Obj.repr (Option.get !Shared.value) in
@@ -188,11 +206,12 @@ let plugin () =
 
 let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compaction; "large-blocks", large_blocks;
                 "minor-heaps", minor_heaps; "refused-minor-heap", refused_minor_heap; "trims", trims;
-    "reserves", reserves; "reports", reports; "memprof", memprof; "plugin", plugin; "forks", forks ]
+    "reserves", reserves; "reports", reports; "memprof", memprof; "plugin", plugin; "forks", forks;
+    "signals", signals ]
 
 let () =
   all := !all @ Domains.tests;
-  let needs_a_setting = [ "plugin"; "refused-minor-heap" ] in
+  let needs_a_setting = [ "plugin"; "refused-minor-heap"; "signals" ] in
   let names = match List.tl (Array.to_list Sys.argv) with
     | [] -> List.filter (fun name -> not (List.mem name needs_a_setting)) (List.map fst !all)
     | l -> l in
