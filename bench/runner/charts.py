@@ -272,7 +272,7 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
                 lines,
                 {i: kind_of(suite, workload, i) for i in lines},
                 [(n * step, f"{n * step:g}") for n in range(1, 6) if n * step <= end],
-                "seconds",
+                what.rpartition(" over ")[2],
                 what.split(" ")[1],
                 log=False,
             )

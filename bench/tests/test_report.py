@@ -6,10 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 from helpers import figures, write_run
-from runner import compare, html
+from runner import charts, compare, html
 from runner.options import parse
-from runner.results import Results, read_run
+from runner.results import SERIES_FIELDS, Results, read_run
 from runner.suites import SUITES
+from runner.suites.outheap import execute
 
 SUITE = SUITES["boxroot"]
 ALL = [
@@ -123,3 +124,19 @@ def test_tables_name_only_what_exists():
         } <= known
         assert {i for i, _ in suite.why_not} <= known
         assert set(suite.workloads) <= {w for names in suite.groups.values() for w in names}
+
+
+def test_what_marking_skipped_is_drawn_slice_by_slice(tmp_path):
+    text = "outheap: slice 1000 100 50 7\nnoise\n" + "outheap: slice 500 0 0 1\n" * 299 + "outheap: words_seen 9\n"
+    found = execute.by_slice(text)
+    shares, lines = found["skipped % over slices"], found["saved lines over slices"]
+    assert len(shares) == len(lines) == 150
+    assert shares[0] == (0, 10.0) and lines[0] == (0, 4.0) and shares[1] == (2, 0.0)
+    folder = write_run(tmp_path, "outheap", figures("ocamlopt, words", "words seen", [1], [1], "x"), {})
+    with (folder / "series.csv").open("w") as file:
+        file.write(",".join(SERIES_FIELDS) + "\n")
+        file.writelines(f'"ocamlopt, words",x,outheap-count,skipped % over slices,{x},{y}\n' for x, y in shares)
+    (curves,) = charts.over_time(read_run(folder), SUITES["outheap"])
+    assert (curves.x_title, curves.y_title) == ("slices", "%")
+    assert len(curves.curves[0].points.split()) == 150
+    assert execute.by_slice("nothing") == {"skipped % over slices": [], "saved lines over slices": []}

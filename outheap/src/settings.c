@@ -96,6 +96,7 @@ static bool read_one(char const *name, char const *value)
   if (is(name, "stats_signal")) return read_signal(value);
   if (is(name, "stats_every")) return read_size(value, &oh_settings.stats_every);
   if (is(name, "stats_to")) return read_name(value);
+  if (is(name, "slices") && (is(value, "0") || is(value, "1"))) return oh_settings.slices = *value == '1', true;
   if (is(name, "warn") && (is(value, "0") || is(value, "1"))) return oh_settings.warn = *value == '1', true;
   return false;
 }

@@ -18,6 +18,7 @@
      stats_signal=SIGNAL        prints them when the process gets this signal (USR1, USR2, HUP, URG, WINCH, or a number)
      stats_every=SECONDS        prints them at intervals
      stats_to=FILE|fd:N         where to: appended to a file, or written to a descriptor (default: standard error)
+     slices=1                   with the variant _outheap_count: what each slice of marking saw goes there, too
      warn=1                     says it once when the system refuses the heap's part of the address space, memory, or
                                 huge pages (notice.h); these refusals are counted in any case
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
@@ -44,7 +45,7 @@ struct oh_settings {
   size_t thp_from, reserve, keep, keep_share, slack, report, stats_every;
   uintptr_t base;
   int stats_signal;   /* 0: none */
-  bool opaque, stats, marking_table, warn;
+  bool opaque, stats, marking_table, warn, slices;
   bool thp_asked;     /* huge pages are the user's wish, not the default */
   char stats_to[200]; /* a file, or fd:N; empty: standard error */
 };

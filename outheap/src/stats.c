@@ -98,3 +98,23 @@ void oh_stats_print(int descriptor, char const *title)
   used = add_usage(text, used, sizeof text);
   oh_log_write(descriptor, text, used);
 }
+
+static size_t since(size_t const *counter, size_t *last)
+{
+  size_t now = oh_load_relaxed(counter), before = oh_load_relaxed(last);
+  oh_store_relaxed(last, now);
+  return now - before;
+}
+
+void oh_stats_slice(int descriptor)
+{
+  static struct oh_marking_counters last;
+  size_t seen = since(&oh_marking.words_seen, &last.words_seen),
+         values = since(&oh_marking.words_static, &last.words_static),
+         foreign = since(&oh_marking.words_foreign, &last.words_foreign),
+         lines = since(&oh_marking.lines_saved, &last.lines_saved);
+  char text[128];
+  if (seen == 0) return;
+  oh_log_write(descriptor, text,
+               add(text, 0, sizeof text, "outheap: slice %zu %zu %zu %zu\n", seen, values, foreign, lines));
+}

@@ -4,8 +4,11 @@
 #include "outheap.h"
 #include "prelude.h"
 #include "ranges.h"
+#include "settings.h"
 #include "space.h"
 #include "start.h"
+#include "stats.h"
+#include "watch.h"
 
 /* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does
    not. */
@@ -53,9 +56,21 @@ void oh_hooks_trim(void)
 
 /* --- minor heaps */
 
+/* In the flavour that counts. */
+#if OH_COUNT
+static void end_of_slice(void) { oh_stats_slice(oh_watch_output()); }
+#endif
+static void watch_slices(void)
+{
+#if OH_COUNT
+  if (oh_settings.slices) caml_major_slice_end_hook = end_of_slice;
+#endif
+}
+
 void *oh_hooks_alloc_minor_heap(uintptr_t bytes)
 {
   oh_start();
+  watch_slices();
   return bytes > UINTPTR_MAX / 2 ? NULL : oh_space_alloc(OH_SPACE_YOUNG, round_up(bytes, OH_PAGE), true, NULL);
 }
 

@@ -4,9 +4,12 @@
 #include "os.h"
 #include "outheap.h"
 #include "prelude.h"
+#include "settings.h"
 #include "space.h"
 #include "start.h"
 #include "static_data.h"
+#include "stats.h"
+#include "watch.h"
 #include "weak.h"
 
 /* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does
@@ -22,6 +25,17 @@ __attribute__((used)) static struct {
 struct segment { char *begin, *end; };
 extern struct segment caml_data_segments[];
 #endif
+
+/* In the flavour that counts. */
+#if OH_COUNT
+static void end_of_slice(void) { oh_stats_slice(oh_watch_output()); }
+#endif
+static void watch_slices(void)
+{
+#if OH_COUNT
+  if (oh_settings.slices) caml_major_slice_end_hook = end_of_slice;
+#endif
+}
 
 static void declare_static_data(void)
 {
@@ -42,6 +56,7 @@ void *oh_hooks_reserve_minor_heaps(uintptr_t bytes)
     started = true;
     oh_start();
     declare_static_data();
+    watch_slices();
   }
   bytes = OH_ROUND_UP(bytes, OH_PAGE);
   void *range = oh_space_take_range(OH_SPACE_YOUNG, bytes);

@@ -212,12 +212,32 @@ def compile_theory(program: Program, arguments: list[str], timeout: float, sink=
 
 
 def counted(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
-    """What marking saw in a real program: ocamlopt or coq, and its input."""
+    """What marking saw in a real program, as a whole and slice by slice: ocamlopt or coq, and its input."""
+    slices = {"OUTHEAP": "stats=1,slices=1"}
     if arguments[0] == "coq":
-        text = run(program, theory(program, arguments[1]), timeout, {"OCAMLRUNPARAM": COQ_GC}).errors
+        text = run(program, theory(program, arguments[1]), timeout, slices | {"OCAMLRUNPARAM": COQ_GC}).errors
     else:
-        text = run(program, [source(program, arguments[1])], timeout).errors
+        text = run(program, [source(program, arguments[1])], timeout, slices).errors
+    if sink:
+        for name, points in by_slice(text).items():
+            sink.add(name, points)
     return counts(text)
+
+
+POINTS = 150  # of a curve, at most; each is the mean of some slices
+
+
+def by_slice(text: str) -> dict[str, list[tuple[float, float]]]:
+    """The lines `outheap: slice SEEN STATIC FOREIGN LINES`: the share of words that were skipped, and cache lines."""
+    slices = [[int(n) for n in m] for m in re.findall(r"^outheap: slice (\d+) (\d+) (\d+) (\d+)$", text, re.M)]
+    step = -(-len(slices) // POINTS)
+    groups = [(i, slices[i : i + step]) for i in range(0, len(slices), step or 1)]
+    return {
+        "skipped % over slices": [
+            (i, 100 * sum(s[1] + s[2] for s in group) / sum(s[0] for s in group)) for i, group in groups
+        ],
+        "saved lines over slices": [(i, sum(s[3] for s in group) / len(group)) for i, group in groups],
+    }
 
 
 # The adapter to what OUTHEAP=stats=1 prints: the fields of `struct outheap_statistics`, each with a figure before or
