@@ -11,8 +11,8 @@ void oh_stats_get(struct outheap_statistics *result);
    there is one. Takes locks, so it is not for signal handlers; allocates nothing. */
 void oh_stats_print(int descriptor, char const *title);
 
-/* What the marker has read since the last call, as a line `outheap: slice SEEN STATIC FOREIGN LINES`; nothing if that is
-   nothing. Any thread. */
+/* What the marker has read since the last call, as a line `outheap: slice SEEN STATIC FOREIGN LINES`; nothing if that
+   is nothing. Any thread. */
 void oh_stats_slice(int descriptor);
 
 #endif

@@ -108,7 +108,7 @@ static bool forbid_madvise(void)
 /* Memory is given back all the same, and reads as zeroes. */
 static void without_madvise(void)
 {
-  if (!forbid_madvise()) _exit(0);
+  EXPECT(forbid_madvise(), "a filter");
   oh_start();
   char *m = outheap_allocate(OUTHEAP_VALUES, 4 * OH_PAGE);
   EXPECT(m != NULL && madvise(m, OH_PAGE, MADV_DONTNEED) != 0 && errno == EPERM, "it is forbidden");
@@ -118,17 +118,21 @@ static void without_madvise(void)
   outheap_free(OUTHEAP_VALUES, m, 4 * OH_PAGE);
   EXPECT(outheap_trim() == 4 * OH_PAGE && try_resident(m, 4 * OH_PAGE) == 0, "%zu", try_resident(m, 4 * OH_PAGE));
   char *n = outheap_allocate(OUTHEAP_VALUES, 4 * OH_PAGE);
-  EXPECT(n == m && n[0] == 0 && n[4 * OH_PAGE - 1] == 0, "again");
+  EXPECT(n != NULL && n[0] == 0 && n[4 * OH_PAGE - 1] == 0, "again");
   char *b = oh_space_alloc(OH_SPACE_BLOCKS, 16 * M, true, NULL); /* asks for huge pages */
   EXPECT(b != NULL && refused(OH_NOTICE_HUGE) != 0, "%zu", refused(OH_NOTICE_HUGE));
 }
 static void no_madvise(void)
 {
-  if (TRY_SANITIZED) return; /* they need it */
-  char const *text = said("keep=0", without_madvise);
+  int status;
+  pid_t child = fork();
+  if (child == 0) _exit(!forbid_madvise());
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child, "child");
+  if (TRY_SANITIZED || status != 0) return; /* sanitizers need it; or this system has no such filters */
+  char const *text = said("keep=64M", without_madvise);
   EXPECT(text[0] == 0, "not asked for: %s", text);
-  text = said("keep=0,thp=advise", without_madvise); /* who asks for huge pages is told */
-  EXPECT(times(text, "no huge pages") <= 1, "%s", text);
+  text = said("keep=64M,thp=advise", without_madvise); /* who asks for huge pages is told */
+  EXPECT(times(text, "no huge pages") == 1, "%s", text);
 }
 
 int main(int argc, char **argv)
