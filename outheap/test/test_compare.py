@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html.parser
+import os
 import re
 import shutil
 from pathlib import Path
@@ -114,6 +115,21 @@ def test_a_program_is_built_both_ways(compiler: Compiler) -> None:
     assert (folder / "statistics").read_text().count("outheap: pools ") == 4, "once for each run of the variant"
     left = run(["./prog"], folder, folder / "logs/prog.log", 60, {"OUTHEAP": "stats=1"})
     assert "outheap" not in left.text, "what is left behind is the stock program"
+
+
+def test_dune_builds_in_folders_of_its_own(compiler: Compiler) -> None:
+    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
+    dune = shutil.which("dune") or (cached.exists() and cached)
+    if not dune:
+        pytest.skip("no dune here")
+    folder, library = prepared(compiler, "dune"), variants.library(compiler, "release")
+    (folder / "dune-project").write_text("(lang dune 3.0)\n")
+    (folder / "dune").write_text("(executable (name prog))\n")
+    words = ["--rounds", 3, "--library", library, "--outheap", f"stats=1,stats_to={folder}/statistics"]
+    build = f"{dune} build --root . ./prog.exe"
+    outcome = compare(folder, *words, "--build", build, "_build/default/prog.exe", "a", PATH=compiler.settings["PATH"])
+    assert outcome.passed, outcome.tail()
+    assert (folder / "statistics").read_text().count("outheap: pools ") == 4, "once for each run of the variant"
 
 
 def test_bytecode_needs_no_build(compiler: Compiler) -> None:
