@@ -17,7 +17,7 @@ from testing.run import BUILD, ROOT, Outcome, run
 TOOL = ROOT / "outheap/tool/outheap-compare"
 PROGRAM = """
 let () =
-  let keep = Array.init 20 (fun i -> Bytes.make (200_000 + i) 'x') in
+  let keep = Array.init 20 (fun i -> Bytes.make (4_000_000 + i) 'x') in
   for _ = 1 to 3 do ignore (Sys.opaque_identity (List.init 100_000 string_of_int)); Gc.full_major () done;
   ignore (Sys.opaque_identity keep);
   print_endline (String.concat " " (List.tl (Array.to_list Sys.argv)))

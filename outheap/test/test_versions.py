@@ -66,7 +66,7 @@ def patched(version: str, name: str, *patches: tuple[str, str, str]) -> Path:
 def rules(version: str, folder: Path, *more: str, called: str = "") -> Outcome:
     overlay = HOME / f"overlay/ocaml{version.split('.')[0]}"
     words = ["python3", HOME / "tool/rules.py", "check", overlay, folder, "--version", called or version]
-    log = BUILD / "outheap/versions/rules.log"
+    log = BUILD / f"outheap/versions/{folder.name}{called}.log"
     return run([*words, "--digests", HOME / "overlay/digests", *more], ROOT, log, 60)
 
 
@@ -106,13 +106,13 @@ def test_a_neighbour_is_accepted_by_rules() -> None:
     assert outcome.passed and outcome.text.split() == ["hash"], outcome.text
 
 
-def harmless(compiler: Compiler) -> Path:
+def harmless(compiler: Compiler, name: str) -> Path:
     text = "/* The generic hashing primitive */"
-    return patched(compiler.version, "harmless", ("hash.c", text, "static int const patched = 1;\n" + text))
+    return patched(compiler.version, name, ("hash.c", text, "static int const patched = 1;\n" + text))
 
 
 def test_changed_sources_need_acceptance(compiler: Compiler) -> None:
-    folder, output = harmless(compiler), BUILD / f"{compiler.name}+outheap/changed"
+    folder, output = harmless(compiler, "harmless"), BUILD / f"{compiler.name}+outheap/changed"
     shutil.rmtree(output, ignore_errors=True)
     for more in ([], ["--accept", "obj"]):
         refused = build(compiler, folder, output, "--self-test", "0", *more)
@@ -124,7 +124,7 @@ def test_changed_sources_need_acceptance(compiler: Compiler) -> None:
 
 
 def test_sources_can_be_an_archive(compiler: Compiler) -> None:
-    folder, output = harmless(compiler), BUILD / f"{compiler.name}+outheap/from-archive"
+    folder, output = harmless(compiler, "archived"), BUILD / f"{compiler.name}+outheap/from-archive"
     shutil.rmtree(output, ignore_errors=True)
     archive = folder.with_suffix(".tar")
     subprocess.run(["tar", "cf", archive, "-C", folder.parent, folder.name], check=True)
