@@ -82,8 +82,8 @@ let ephemeron c =
         let n = Array.length keys in
         let f = Obj.Ephemeron.create n in
         Obj.Ephemeron.blit_key e 0 f 0 n;
-        (* 5.3's own blit_data fails on data that is not marked yet *)
-        if String.sub Sys.ocaml_version 0 4 = "5.3." then
+        (* blit_data of 5.1 to 5.3 fails on data that is not marked yet *)
+        if List.mem (String.sub Sys.ocaml_version 0 4) ["5.1."; "5.2."; "5.3."] then
           Option.iter (Obj.Ephemeron.set_data f) (Obj.Ephemeron.get_data e)
         else Obj.Ephemeron.blit_data e f;
         state := (f, keys, data, ks, stay)) }
