@@ -19,6 +19,7 @@ let resident () =
     Scanf.sscanf (Option.get (In_channel.input_line c)) "%d %d" (fun _ r -> r * 4096))
 
 let five = Sys.ocaml_version.[0] >= '5'
+let compacts = String.sub Sys.ocaml_version 0 4 <> "5.1." (* there Gc.compact is no more than Gc.major *)
 let megabyte = 1 lsl 20
 let static = ("static", [ 1; 2; 3 ], (1.5, Some "a")) (* constants all through: static data *)
 let live v = ignore (Sys.opaque_identity v)
@@ -84,12 +85,13 @@ let compaction () =
     (full / megabyte) (half / megabyte);
   expect "few mappings" (mappings () < before + 40);
   (* OCaml 4 keeps as much free as space_overhead allows. *)
-  if five then expect "memory given back" (half - (Array.length a * 8) < (full - (Array.length a * 8)) * 6 / 10);
+  let array = Array.length a * 8 in
+  if five && compacts then expect "memory given back" (half - array < (full - array) * 6 / 10);
   Array.iteri (fun i v ->
     expect "contents" (if i land 1 = 0 then v = None else v = Some (string_of_int i, [ i; i + 1 ]))) a;
   Array.fill a 0 (Array.length a) None;
   Gc.compact ();
-  expect "and the rest" (resident () < full / 4 + (64 * megabyte));
+  if compacts then expect "and the rest" (resident () < full / 4 + (64 * megabyte));
   expect "still few mappings" (mappings () < before + 40)
 
 let large_blocks () =
@@ -106,6 +108,7 @@ let large_blocks () =
   expect "blocks are counted" (s.blocks > 0 && s.block_bytes > 0);
   Array.fill held 0 64 Bytes.empty;
   Gc.compact ();
+  if not compacts then Gc.full_major ();
   expect "blocks are freed" ((statistics ()).block_bytes < s.block_bytes)
 
 let minor_heaps () =
@@ -185,6 +188,8 @@ let signals () =
   let is_whole text = match String.index_opt text '\n' with
     | None -> false
     | Some _ -> List.exists (String.starts_with ~prefix:"outheap: huge.rest ") (String.split_on_char '\n' text) in
+  let kept = build 10_000 in
+  Gc.full_major ();
   while not (is_whole (written ())) do
     Unix.kill (Unix.getpid ()) Sys.sigusr2;
     live (build 10_000);
@@ -193,7 +198,8 @@ let signals () =
   let lines = String.split_on_char '\n' (written ()) in
   expect "resident memory of the heap" (List.exists (fun line ->
     try Scanf.sscanf line "outheap: resident.%s %d" (fun name n -> (name = "pools" || name = "blocks") && n > 65_536)
-    with Scanf.Scan_failure _ | End_of_file -> false) lines)
+    with Scanf.Scan_failure _ | End_of_file -> false) lines);
+  live kept
 
 let plugin () =
   Dynlink.loadfile (Sys.getenv "VARIANT_PLUGIN");
