@@ -25,10 +25,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for program, test in allocator.tests():
             command = [*flavour.runner, f"./{program}", "--only", test, "--seed", str(matrix.seed())]
             name = f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
+            skip = [pytest.mark.skip(reason=f"{flavour.emulator} cannot")] if name in flavour.without else []
             case = Case(
                 "outheap", flavour.name, name, command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings
             )
-            cases.append(case.param(*marks))
+            cases.append(case.param(*marks, *skip))
     metafunc.parametrize("case", cases)
 
 

@@ -32,6 +32,7 @@ class Flavour:
     compiler: str = ""  # clang, or one for another system or processor
     packages: tuple[str, ...] = ()  # Debian's, in which that compiler and the emulator are
     emulator: str = ""
+    without: tuple[str, ...] = ()  # tests of what the emulator does not do: PROGRAM/TEST
 
     @property
     def lflags(self) -> tuple[str, ...]:
@@ -138,6 +139,17 @@ OUTHEAP = _table(
         compiler="aarch64-linux-gnu-gcc",
         packages=("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"),
         emulator="qemu-aarch64",
+        # limits on memory, terabytes of address space, huge pages, threads in a child
+        without=(
+            "marked/outgrown",
+            "outheap/messages",
+            "outheap/refused",
+            "process/limits",
+            "refused/memory",
+            "space_range/limited",
+            "map/huge-pages",
+            "watch/on-a-signal",
+        ),
     ),
     _outheap("coverage", base=COVERAGE),
     _outheap("coverage-tiny", *_TINY, "DEBUG=1", base=COVERAGE),
