@@ -38,7 +38,7 @@ def _torture_round(runtime: Runtime, seed: int) -> list[Case]:
 
 
 def _stresses(config: pytest.Config) -> list[Stress]:
-    flavours = [f for f in matrix.outheap(config) if allocator.available(f)]
+    flavours = [f for f in matrix.outheap(config) if not f.emulator and allocator.available(f)]
     seconds = share(config, "allocator", len(flavours))
     found = [
         Stress("outheap", f.name, seconds, matrix.seed() + 1000 * n, partial(_allocator_round, f))
