@@ -31,7 +31,8 @@ def dune() -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
     there = metafunc.config.getoption("everything") or shutil.which("dune") or cached.exists()
-    why = NO_RUST or ("" if there or metafunc.function is test_rust_cargo else "no dune here; make test-all builds it")
+    alone = (test_rust_cargo, test_rust_new)
+    why = NO_RUST or ("" if there or metafunc.function in alone else "no dune here; make test-all builds it")
     compilers = [c for c in matrix.ends() if c.major >= 5 or metafunc.function is not test_rust_handlers]
     skip = [pytest.mark.skip(reason=why)] if why else []
     params = [
@@ -172,12 +173,18 @@ def test_rust_async(compiler: Compiler) -> None:
     assert "100 tasks of 50 ms, and 20 callbacks" in said, said
 
 
-def test_rust_cargo(compiler: Compiler) -> None:
-    example = Example(compiler, "rust-cargo")
+def command_of(shop: Shop) -> Path:
+    """The folder of `cargo-ocaml-boxroot`."""
     command = BUILD / "command"
     with locked(BUILD / "command.lock"):
-        example.shop.cargo("build", "-p", "cargo-ocaml-boxroot", cwd=ROOT / "rust", target=command)
-    path = {"PATH": f"{command}/debug:{example.shop.settings['PATH']}", "CARGO_TARGET_DIR": str(example.target)}
+        shop.cargo("build", "-p", "cargo-ocaml-boxroot", cwd=ROOT / "rust", target=command)
+    return command / "debug"
+
+
+def test_rust_cargo(compiler: Compiler) -> None:
+    example = Example(compiler, "rust-cargo")
+    command = command_of(example.shop)
+    path = {"PATH": f"{command}:{example.shop.settings['PATH']}", "CARGO_TARGET_DIR": str(example.target)}
     generate = (CARGO, "ocaml-boxroot", "generate", "--offline", "--bare", "--out", "ocaml")
     # The files in the repository are those of the library.
     example.run(*generate, "--check", **path)
@@ -190,3 +197,38 @@ def test_rust_cargo(compiler: Compiler) -> None:
         'Variable("Y")',
         "OCaml raised Rust error: $Y: environment variable not found",
     ], said
+
+
+def lines(file: Path) -> list[str]:
+    """Without what differs: the licence's name, and where the crates are."""
+    text = file.read_text().splitlines()
+    return [re.sub(r'path = "[^"]*/', 'path = "', line) for line in text if "SPDX" not in line]
+
+
+@pytest.mark.parametrize("kind", ["dune", "cargo"])
+def test_rust_new(compiler: Compiler, kind: str) -> None:
+    """`cargo ocaml-boxroot new` writes the example's files; with another name they build, and their tests pass."""
+    shop = Shop(compiler)
+    folder = shop.folder / "examples" / f"new-{kind}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    target = shop.folder / "examples-target"
+    path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(target)}
+    example = HOME / f"rust-new-{kind}"
+    for name in ("my_binding", "trial"):
+        shop.run([CARGO, "ocaml-boxroot", "new", name, f"--{kind}"], folder, more=path)
+    again = shop.try_run([CARGO, "ocaml-boxroot", "new", "trial", f"--{kind}"], folder, more=path)
+    assert again.code == 2 and "there is something at trial already" in again.text, again.text
+    listed = subprocess.run(["git", "ls-files"], cwd=example, capture_output=True, text=True, check=True).stdout.split()
+    made = {str(file.relative_to(folder / "my_binding")) for file in (folder / "my_binding").rglob("*") if file.is_file()}
+    assert made == set(listed)
+    assert all(lines(folder / "my_binding" / file) == lines(example / file) for file in listed)
+    project = folder / "trial"
+    shop.online("fetch", cwd=project)
+    if kind == "cargo":
+        # The OCaml side of the new name is what its library writes.
+        shop.run([CARGO, *"ocaml-boxroot generate --offline --bare --check --out ocaml".split()], project, more=path)
+        assert "1 passed" in shop.run([CARGO, "test", "--offline"], project, more=path)
+    else:
+        said = shop.run([dune(), "test", "--root", "."], project, more=path | {"DUNE_CACHE": "disabled"})
+        assert "trial: all tests passed" in said

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,66 @@ def test_packages_of_others(compiler: Compiler) -> None:
     ocamlfind(extra)
     said = project.fails("file main.ml", "package extra", "c m", **path)
     assert "is of another OCaml, whose standard library is" in said, said
+
+
+PACKAGES = {
+    "lower/META": 'version = "1"\narchive(native) = "lower.cmxa"\n',
+    "lower/lower.ml": "let twice n = 2 * n\n",
+    "upper/META": """version = "1"
+requires = "lower unix"
+archive(native) = "upper.cmxa"
+package "more" (
+  requires = "upper threads"
+  archive(native) = "more.cmxa"
+)
+""",
+    "upper/upper.ml": """external next : int -> int = "upper_next"
+let answer () = assert (Unix.getpid () > 0); next (next (Lower.twice 20))
+""",
+    "upper/upper_stubs.c": """#include <caml/mlvalues.h>
+value upper_next(value n) { return Val_long(Long_val(n) + 1); }
+""",
+    "upper/more.ml": """let answer () =
+  let n = ref 0 in
+  Thread.join (Thread.create (fun () -> n := Upper.answer ()) ());
+  !n
+""",
+}
+
+
+@pytest.mark.everything
+def test_packages_of_findlib(compiler: Compiler) -> None:
+    """By findlib itself: packages that need others, OCaml's too, with a C part, installed by `ocamlfind install`."""
+    done = subprocess.run([ROOT / "tools/findlib", compiler.prefix], capture_output=True, text=True, check=False)
+    if done.returncode == 3:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stderr
+    ocamlfind = Path(done.stdout.strip())
+    project = program(compiler, "findlib", {"main.ml": 'let () = Printf.printf "answer: %d\\n" (More.answer ())\n'})
+    project.put({f"packages/{name}": text for name, text in PACKAGES.items()})
+    there = project.folder / "installed"
+    there.mkdir()
+    path = {"PATH": f"{ocamlfind.parent}:{project.shop.settings['PATH']}", "OCAMLPATH": str(there)}
+
+    def run(folder: str, *words: str) -> None:
+        project.shop.run(words, project.folder / "packages" / folder, more=path)
+
+    def install(folder: str, *files: str) -> None:
+        run(folder, "ocamlfind", "install", "-destdir", str(there), folder, "META", *files)
+
+    archive = ("ocamlfind", "ocamlopt", "-a", "-package")
+    run("lower", "ocamlfind", "ocamlopt", "-a", "lower.ml", "-o", "lower.cmxa")
+    install("lower", "lower.cmi", "lower.cmx", "lower.cmxa", "lower.a")
+    run("upper", "ocamlfind", "ocamlopt", "-c", "upper_stubs.c")
+    run("upper", "ar", "rcs", "libupper_stubs.a", "upper_stubs.o")
+    run("upper", *archive, "lower,unix", "upper.ml", "-cclib", "-lupper_stubs", "-o", "upper.cmxa")
+    run("upper", *archive, "threads.posix", "more.ml", "-o", "more.cmxa")
+    parts = [f"{name}.{end}" for name in ("upper", "more") for end in ("cmi", "cmx", "cmxa", "a")]
+    install("upper", *parts, "libupper_stubs.a")
+    project.prints("answer: 42", "file main.ml", "package upper.more", **path)
+    project.prints("answer: 42", "file main.ml", "package threads", "package upper.more", "package str", **path)
+    said = project.fails("file main.ml", "package upper.none", **path)
+    assert "upper.none" in said and "not found" in said, said
 
 
 @pytest.mark.everything

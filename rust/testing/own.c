@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks that the tests of Rust values owned by OCaml need, and the benchmark compares with. */
 #define CAML_NAME_SPACE
+#define CAML_INTERNALS
 #include <caml/custom.h>
 #include <caml/memory.h>
+#include <caml/minor_gc.h>
 #include <caml/mlvalues.h>
 #include <boxroot.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +28,9 @@ value testing_foreign_copy(value v)
   memcpy(Data_custom_val(copy), Data_custom_val(v), sizeof(void *));
   CAMLreturn(copy);
 }
+
+/* Whether the value is a block in a minor heap. */
+bool testing_is_young(value v) { return Is_block(v) && Is_young(v); }
 
 /* What benches/owned.rs compares with: a number behind a custom block. */
 

@@ -25,7 +25,7 @@ LONG = re.compile(
             r"test_a_tree_that_is_not_written_to$",
             r"test_installed_outheap_build_finds_ocaml_src$",
             # Rust: rust-dune stays
-            r"rust-(handlers|queue|bound-crate|async|cargo|dune-in-a-sandbox)$",
+            r"rust-(handlers|queue|bound-crate|async|cargo|new\b.*|dune-in-a-sandbox)$",
             r"errors-raise-in-programs-that-abort-on-panics$",
             r"(libraries-of-ocaml|of-the-packages-themselves|\] package|a-library-that-is-loaded-later)$",
         )

@@ -70,6 +70,17 @@ void obx_reserve(size_t wanted, obx_reserve_result *out)
   out->color = Color_hd(*(header_t *)low);
 }
 
+/* Where the minor heaps are, until the next collection. */
+typedef struct { uintptr_t start, end; } obx_range;
+obx_range obx_young(void)
+{
+#if OCAML5
+  return (obx_range){(uintptr_t)caml_minor_heaps_start, (uintptr_t)caml_minor_heaps_end};
+#else
+  return (obx_range){(uintptr_t)Caml_state->young_start, (uintptr_t)Caml_state->young_end};
+#endif
+}
+
 #if BOXROOT_DEBUG
 /* The checked build can be told to refuse a block in the major heap: so many are allocated on this thread first. */
 static _Thread_local long until_refused = -1;

@@ -22,9 +22,17 @@ pub enum AttachError {
 
 impl AttachError {
     /// From a result of `obx_attach`.
+    #[inline]
     pub(crate) fn check(how: core::ffi::c_int) -> Result<core::ffi::c_int, AttachError> {
         match how {
             0 | 1 => Ok(how),
+            _ => AttachError::of(how),
+        }
+    }
+
+    #[cold]
+    fn of(how: core::ffi::c_int) -> Result<core::ffi::c_int, AttachError> {
+        match how {
             2 => Err(AttachError::Nested),
             3 => Err(AttachError::NotStarted),
             4 => Err(AttachError::ShutDown),

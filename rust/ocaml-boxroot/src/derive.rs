@@ -2,9 +2,12 @@
 //! What derived implementations call.
 use crate::convert::floats;
 use crate::kind::DOUBLE_ARRAY;
-use crate::{int, Any, ConvertError, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml, Value};
+use crate::{
+    block_words, int, Any, ConvertError, Definitions, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml, Value,
+};
 pub use alloc::boxed::Box;
 pub use alloc::string::String;
+use alloc::vec::Vec;
 
 /// A block of these fields.
 ///
@@ -17,6 +20,12 @@ pub unsafe fn block<'n, T, const N: usize>(
     fields: [isize; N],
 ) -> Result<Value<'n, T>, ConvertError> {
     Ok(n.filled(tag, fields)?)
+}
+
+/// The words of a block whose fields are values of so many words.
+#[inline]
+pub fn words(fields: &[usize]) -> usize {
+    fields.iter().sum::<usize>() + block_words(fields.len())
 }
 
 /// A constant constructor.
@@ -135,44 +144,77 @@ pub(crate) fn comment(doc: &str) -> String {
     text + " *)"
 }
 
-/// The text of a record: mutable, name, type, comment of each field.
-pub fn record(fields: &[(bool, &str, String, &str)]) -> String {
+/// What tells the type of a field: [`OCamlType::describe`](crate::OCamlType::describe).
+pub type Describe = fn(&mut Definitions) -> String;
+
+/// A field: mutable, name, type, comment.
+pub type Field = (bool, &'static str, Describe, &'static str);
+
+/// A constructor: name, arguments, comment.
+pub type Row = (&'static str, Arguments, &'static str);
+
+/// The arguments of a constructor.
+#[derive(Debug, Clone, Copy)]
+pub enum Arguments {
+    /// Without names.
+    Tuple(&'static [Describe]),
+    /// An inline record.
+    Record(&'static [Field]),
+}
+
+/// What stands behind the name of a type.
+#[derive(Debug, Clone, Copy)]
+pub enum Body {
+    /// A record.
+    Record(&'static [Field]),
+    /// Constructors.
+    Variants(&'static [Row]),
+    /// Constructors of a polymorphic variant.
+    Polymorphic(&'static [Row]),
+}
+
+/// Defines a type, with its comment and attributes, unless it is defined; the type applied to its parameters.
+// A table, since code that makes strings takes the Rust compiler several times as long.
+pub fn define(
+    to: &mut Definitions,
+    rust: &'static str,
+    name: &str,
+    [doc, attributes]: [&str; 2],
+    parameters: &[Describe],
+    body: Body,
+) -> String {
+    to.define(rust, name, parameters.len(), |definition, to| {
+        definition.doc = doc.into();
+        definition.attributes = attributes.into();
+        definition.body = match body {
+            Body::Record(fields) => String::from(" = ") + &record(to, fields),
+            Body::Variants([]) => " = |".into(),
+            Body::Variants(list) => alloc::format!(" ={}", rows(to, list)),
+            Body::Polymorphic(list) => alloc::format!(" = [{}\n]", rows(to, list)),
+        };
+    });
+    let arguments: Vec<String> = parameters.iter().map(|describe| describe(to)).collect();
+    apply(&arguments, name)
+}
+
+fn record(to: &mut Definitions, fields: &[Field]) -> String {
     let mut text = String::from("{\n");
-    for (mutable, name, ty, doc) in fields {
+    for (mutable, name, describe, doc) in fields {
         let mutable = if *mutable { "mutable " } else { "" };
-        text += &alloc::format!("  {mutable}{name} : {ty};{}\n", behind(doc));
+        text += &alloc::format!("  {mutable}{name} : {};{}\n", describe(to), behind(doc));
     }
     text + "}"
 }
 
-/// The text of an inline record.
-pub fn inline(fields: &[(bool, &str, String, &str)]) -> String {
-    record(fields).replace('\n', "\n    ")
-}
-
-/// The arguments of a constructor.
-pub fn arguments(types: &[String]) -> String {
-    types.join(" * ")
-}
-
-fn rows(rows: &[(&str, String, &str)]) -> String {
+fn rows(to: &mut Definitions, rows: &[Row]) -> String {
     let mut text = String::new();
     for (name, arguments, doc) in rows {
+        let arguments = match arguments {
+            Arguments::Record(fields) => record(to, fields).replace('\n', "\n    "),
+            Arguments::Tuple(types) => types.iter().map(|describe| describe(to)).collect::<Vec<_>>().join(" * "),
+        };
         let of = if arguments.is_empty() { "" } else { " of " };
         text += &alloc::format!("\n  | {name}{of}{arguments}{}", behind(doc));
     }
     text
-}
-
-/// The text of a type of constructors: name, arguments, comment of each.
-pub fn constructors(constructors: &[(&str, String, &str)]) -> String {
-    match constructors {
-        [] => " = |".into(),
-        several => alloc::format!(" ={}", rows(several)),
-    }
-}
-
-/// The text of a type of polymorphic variants.
-pub fn polymorphic(variants: &[(&str, String, &str)]) -> String {
-    alloc::format!(" = [{}\n]", rows(variants))
 }

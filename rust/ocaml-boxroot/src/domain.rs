@@ -105,7 +105,9 @@ unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
 }
 
 impl Runtime {
-    /// Starts a domain that runs `f`.
+    /// Starts a domain that runs `f`, and ends with it; a panic comes out of [`join`](DomainHandle::join). Takes as long as
+    /// starting a thread, and OCaml has room for a limited number of domains (128, unless `OCAMLRUNPARAM` says
+    /// otherwise). Not in OCaml 4: [`SpawnError::NoDomains`].
     pub fn spawn_domain<R: Send + 'static>(
         &mut self,
         f: impl FnOnce(&mut Runtime) -> R + Send + 'static,
@@ -131,7 +133,7 @@ impl Runtime {
 }
 
 impl<R> DomainHandle<R> {
-    /// Waits for the domain to end, with the lock released.
+    /// Waits for the domain to end, with the lock released. The result of its closure, or what it panicked with.
     pub fn join(self, rt: &mut Runtime) -> Result<R, JoinError> {
         if let Some(join) = rt.named("ocaml_boxroot.join_domain") {
             // SAFETY: Ocaml_boxroot_domains registers it with this type.

@@ -16,8 +16,8 @@ use core::fmt;
 /// [`text`](Exception::text), which run no OCaml code.
 ///
 /// *Where it was raised*: [`backtrace`](Exception::backtrace), [`backtrace_slots`](Exception::backtrace_slots). Raised
-/// again by Rust, an exception goes on with its backtrace in native code, with OCaml 5 on x86-64 Linux only; elsewhere
-/// OCaml begins a new one.
+/// again by Rust, an exception goes on with its backtrace in native code (with OCaml 5: on x86-64 Linux only). In
+/// bytecode, and with OCaml 5 elsewhere, OCaml begins a new one, with the call of the Rust function.
 // `None` when memory was too short for the root. TRACED: the root holds an exception, or a block with that tag, which
 // no exception has: the exception, and what OCaml calls a raw backtrace.
 pub struct Exception {

@@ -14,6 +14,13 @@ pub struct Reserve {
     pub surplus: usize,
 }
 
+/// `obx_range`
+#[repr(C)]
+pub struct Range {
+    pub start: usize,
+    pub end: usize,
+}
+
 /// `struct caml__roots_block`
 #[repr(C)]
 pub struct RootsBlock {
@@ -88,6 +95,7 @@ glue_functions! {
     pub fn obx_reserve(words: usize, out: *mut Reserve);
     #[cfg(feature = "checked")]
     pub fn obx_refuse_after(blocks: core::ffi::c_long);
+    pub fn obx_young() -> Range;
     pub fn obx_alloc_major(size: usize, tag: u32) -> isize;
     pub fn obx_alloc_major_filled(size: usize, tag: u32, fields: *const isize) -> isize;
     pub fn obx_alloc_string(length: usize) -> isize;

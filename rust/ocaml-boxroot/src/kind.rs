@@ -15,7 +15,7 @@ pub enum Kind {
         /// The number of fields.
         len: usize,
     },
-    /// A `float`, `int64` and the like are [`Kind::Custom`].
+    /// A `float`. (`int64` and the like are [`Kind::Custom`].)
     Float(f64),
     /// An array or record of unboxed floats.
     FloatArray {
@@ -143,7 +143,9 @@ impl<'a> Value<'a, Any> {
         }
     }
 
-    /// Field `i`, if it exists and holds a value.
+    /// Field `i`, if it exists and holds a value. An error for immediates, for fields out of bounds, and for blocks whose
+    /// words are not values or may stop being so: floats, strings, closures, continuations, lazy values before they are
+    /// forced.
     #[inline]
     pub fn field(self, i: usize) -> Result<Value<'a, Any>, ShapeError> {
         self.check(i)?;
@@ -151,7 +153,7 @@ impl<'a> Value<'a, Any> {
         Ok(unsafe { self.part(i) })
     }
 
-    /// The place of field `i`, if it exists and holds a value.
+    /// The place of field `i`, if it exists and holds a value; errors as for [`field`](Value::field).
     #[inline]
     pub fn field_ref(self, i: usize) -> Result<ValueRef<'a, Any>, ShapeError> {
         self.check(i)?;

@@ -170,6 +170,7 @@ mod racy;
 mod release;
 mod root;
 mod root_error;
+mod row;
 mod runtime;
 mod shape_error;
 mod slot;

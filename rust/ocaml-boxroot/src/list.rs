@@ -32,7 +32,15 @@ impl<'a, T> Value<'a, List<T>> {
 }
 
 impl<T> ValueCell<List<T>> {
-    /// Calls `f` for each element, until an error. Element and rest are in two local roots, so `f` may allocate.
+    /// Calls `f` for each element, until an error, which is returned. Element and rest are in two local roots, so `f` may
+    /// allocate. Without allocation, [`iter`](Value::iter) needs none.
+    ///
+    /// ```
+    /// # use ocaml_boxroot::*;
+    /// fn run(rt: &mut Runtime, tasks: ValueRef<'_, List<Fun<(Unit,), Unit>>>) -> Result<(), Exception> {
+    ///     tasks.try_for_each(rt, |rt, task| task.call(rt, ((),)).map(drop))
+    /// }
+    /// ```
     pub fn try_for_each<E>(
         &self,
         rt: &mut Runtime,

@@ -3,7 +3,7 @@ use crate::kind::FIRST_SPECIAL_TAG;
 use crate::{block_words, glue, AllocError, Any, Float, Fresh, List, Ref, Runtime, ShapeError, Str, ValueRef};
 
 impl Runtime {
-    /// A float.
+    /// A float. As all functions here that take `&mut Runtime`, it may run the collector first.
     #[inline]
     pub fn float(&mut self, x: f64) -> Fresh<'_, Float> {
         // SAFETY: LOCK; the value is new.
@@ -32,7 +32,7 @@ impl Runtime {
         }
     }
 
-    /// A block with these fields. Refuses tags with a meaning of their own.
+    /// A block with these fields. Refuses tags with a meaning of their own, and fails when memory is short.
     pub fn block(&mut self, tag: u8, fields: &[ValueRef<'_>]) -> Result<Fresh<'_, Any>, ShapeError> {
         if tag >= FIRST_SPECIAL_TAG {
             return Err(ShapeError::Tag(tag));

@@ -3,7 +3,9 @@ use crate::{glue, Any, Runtime, Value};
 use alloc::ffi::CString;
 
 impl Runtime {
-    /// The value that the program registered under this name (`Callback.register`) last.
+    /// The value that the program registered under this name (`Callback.register`) last. `None` if there is none. OCaml
+    /// looks it up in a table under a mutex; what is called often is kept in a root, or declared by
+    /// [`import!`](crate::import).
     pub fn named(&self, name: &str) -> Option<Value<'_, Any>> {
         let name = CString::new(name).ok()?;
         // SAFETY: LOCK.

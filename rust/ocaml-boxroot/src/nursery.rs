@@ -17,12 +17,12 @@ use core::ptr::null_mut;
 // words from there to `end` are whole such blocks, of PIECE words. All that was carved are complete blocks. Dropping it
 // fills the rest.
 pub struct Nursery {
-    at: Cell<*mut usize>,
-    piece_end: Cell<*mut usize>,
+    pub(crate) at: Cell<*mut usize>,
+    pub(crate) piece_end: Cell<*mut usize>,
     end: *mut usize,
     color: usize,
     /// About how many words are to be allocated in the major heap first.
-    surplus: Cell<usize>,
+    pub(crate) surplus: Cell<usize>,
     rt: *const Runtime,
     _local: PhantomData<*mut ()>,
 }
@@ -42,7 +42,20 @@ impl Runtime {
     /// inside `f`.
     ///
     /// `words` is how much the blocks take, headers included ([`block_words`], [`string_words`]): so much is reserved
-    /// in the minor heap. What exceeds it is allocated in the major heap, so a wrong estimate costs time only.
+    /// in the minor heap. What exceeds it is allocated in the major heap, so a wrong estimate costs time only. A block
+    /// costs some instructions in the minor heap, and 15 to 20 ns in the major heap. Panics of `f` pass through, and leave
+    /// a sound heap.
+    ///
+    /// ```
+    /// # use ocaml_boxroot::*;
+    /// fn numbered<'a>(rt: &'a mut Runtime, words: &[&str]) -> Fresh<'a, List<(Int, Str)>> {
+    ///     let size = words.iter().map(|word| 2 * block_words(2) + string_words(word.len())).sum();
+    ///     rt.build(size, |n| {
+    ///         let pairs = words.iter().enumerate().rev();
+    ///         pairs.fold(n.nil(), |list, (i, word)| n.cons(n.pair(n.int(i as i32), n.string(word)), list))
+    ///     })
+    /// }
+    /// ```
     pub fn build<'a, T>(
         &'a mut self,
         words: usize,
@@ -55,7 +68,7 @@ impl Runtime {
         unsafe { Fresh::new(self, raw) }
     }
 
-    /// As [`build`](Runtime::build), for closures that can fail.
+    /// As [`build`](Runtime::build), for closures that can fail; their error is returned, and what they built is garbage.
     pub fn try_build<'a, T, E>(
         &'a mut self,
         words: usize,
@@ -72,8 +85,8 @@ impl Runtime {
 /// A block that is to be filled at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Block {
-    fields: *mut isize,
-    young: bool,
+    pub(crate) fields: *mut isize,
+    pub(crate) young: bool,
 }
 
 impl Nursery {
@@ -106,7 +119,7 @@ impl Nursery {
 
     /// A block of `size` fields that hold nothing yet. `size` > 0.
     #[inline]
-    fn alloc(&self, size: usize, tag: u8) -> Result<Block, AllocError> {
+    pub(crate) fn alloc(&self, size: usize, tag: u8) -> Result<Block, AllocError> {
         let at = self.at.get();
         if size < self.room() {
             // SAFETY: CARVED: size + 1 words are ours.
@@ -389,24 +402,6 @@ impl Block {
     pub(crate) unsafe fn share<'n, T>(self) -> Value<'n, T> {
         // SAFETY: by the caller; LIVE by QUIET.
         unsafe { Value::from_raw(self.fields as isize) }
-    }
-
-    /// Sets a field of a block that is scanned.
-    ///
-    /// # Safety
-    /// The block has that field, and it was not set before; `v` is a live value.
-    #[inline]
-    pub(crate) unsafe fn init(self, i: usize, v: isize) {
-        // SAFETY: by the caller. The collector need not know of fields in the minor heap; of others caml_initialize
-        // tells it.
-        unsafe {
-            let field = self.fields.add(i);
-            if self.young || v & 1 == 1 {
-                field.write(v)
-            } else {
-                glue::obx_initialize(field, v)
-            }
-        }
     }
 }
 

@@ -73,8 +73,19 @@ pub struct Ocaml {
 
 static STARTED: AtomicBool = AtomicBool::new(false);
 
-/// Starts OCaml in a Rust program: initialises the OCaml modules that it contains. The lock is not held afterwards: see
-/// [`attach`].
+/// Starts OCaml in a Rust program: initialises the OCaml modules that it contains, in the order in which they were
+/// linked. The lock is not held afterwards: see [`attach`]. Once for each process. An
+/// exception that a module raises is an error, and OCaml cannot be used then.
+///
+/// ```no_run
+/// # use ocaml_boxroot::*;
+/// fn main() -> Result<(), Box<dyn std::error::Error>> {
+///     let ocaml = start(&StartOptions::default())?;
+///     let size = attach(|rt| rt.string("hello").value().as_bytes().len())?;
+///     println!("{size}");
+///     Ok(ocaml.shutdown()?)
+/// }
+/// ```
 pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     let arguments: Vec<OsString> =
         if options.arguments.is_empty() { std::env::args_os().collect() } else { options.arguments.clone() };
@@ -108,7 +119,8 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
 }
 
 impl Ocaml {
-    /// Closes the door ([`attach`] fails from now on) and runs the functions registered with `at_exit`.
+    /// Closes the door ([`attach`] fails from now on) and runs the functions registered with `at_exit`. An error if the
+    /// lock could not be had, or one of the functions raised; the door is closed in the second case too.
     ///
     /// Nothing is freed: roots may be dropped later, and what borrows from a value that a root keeps stays valid.
     /// (OCaml's own `caml_shutdown` finalises the heap.)

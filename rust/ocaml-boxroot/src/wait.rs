@@ -8,7 +8,17 @@ use std::sync::{
 use std::thread::JoinHandle;
 
 impl Runtime {
-    /// Locks a Rust mutex; the domain lock is released while it is waited for.
+    /// Locks a Rust mutex; the domain lock is released while it is waited for. An error if it is poisoned, as in Rust. Where
+    /// nobody has the mutex, it costs what it costs in Rust.
+    ///
+    /// ```
+    /// # use ocaml_boxroot::*;
+    /// use std::sync::Mutex;
+    /// fn remember(rt: &mut Runtime, table: &Mutex<Vec<Root<Str>>>, word: ValueRef<'_, Str>) {
+    ///     let mut table = rt.lock(table).unwrap();
+    ///     table.push(word.get(rt).root(rt));
+    /// }
+    /// ```
     pub fn lock<'m, T: ?Sized>(&mut self, mutex: &'m Mutex<T>) -> LockResult<MutexGuard<'m, T>> {
         ready(mutex.try_lock()).unwrap_or_else(|| self.release(|| mutex.lock()))
     }
@@ -23,12 +33,12 @@ impl Runtime {
         ready(lock.try_write()).unwrap_or_else(|| self.release(|| lock.write()))
     }
 
-    /// Waits for a thread to end, with the domain lock released.
+    /// Waits for a thread to end, with the domain lock released. An error is what the thread panicked with.
     pub fn join<T>(&mut self, thread: JoinHandle<T>) -> std::thread::Result<T> {
         self.release(|| thread.join())
     }
 
-    /// The next message; the domain lock is released while it is waited for.
+    /// The next message; the domain lock is released while it is waited for. An error when no sender is left.
     pub fn recv<T>(&mut self, receiver: &Receiver<T>) -> Result<T, RecvError> {
         match receiver.try_recv() {
             Ok(message) => Ok(message),
@@ -37,7 +47,8 @@ impl Runtime {
         }
     }
 
-    /// The value of the cell, made by `f` if there is none; the domain lock is released while another thread makes it.
+    /// The value of the cell, made by `f` if there is none, with the lock; the domain lock is released while another thread
+    /// makes it. `f` must not use the same cell.
     pub fn once<'c, T>(&mut self, cell: &'c OnceLock<T>, f: impl FnOnce(&mut Runtime) -> T) -> &'c T {
         struct ReleaseAgain;
         impl Drop for ReleaseAgain {

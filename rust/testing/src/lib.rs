@@ -22,6 +22,15 @@ pub fn assume<T>(v: Value<'_>) -> Value<'_, T> {
     unsafe { v.cast() }
 }
 
+/// Whether the value is a block in a minor heap.
+pub fn is_young<T>(_: &Runtime, v: Value<'_, T>) -> bool {
+    extern "C" {
+        fn testing_is_young(v: isize) -> bool;
+    }
+    // SAFETY: the lock is held; the value is only looked at.
+    unsafe { testing_is_young(v.raw()) }
+}
+
 /// Nothing: a program that calls it contains the OCaml program.
 pub fn link() {}
 

@@ -3,7 +3,7 @@
 use super::at;
 use crate::shape::{Field, Kind, Shape, Variant};
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned, ToTokens};
+use quote::{quote, quote_spanned, ToTokens};
 use syn::GenericParam;
 
 /// `OCamlType`, `Typed`, `Element`.
@@ -11,7 +11,6 @@ pub fn describe(shape: &Shape) -> TokenStream {
     let (krate, name, ident, itself) = (&shape.krate, &shape.name, &shape.ident, shape.itself());
     let api = quote!(#krate::derive);
     let parameters = shape.type_parameters();
-    let count = parameters.len();
     let variables = shape.variables();
     let doc = &shape.doc;
     let attributes = if shape.unboxed { "[@@unboxed]" } else { "" };
@@ -47,19 +46,14 @@ pub fn describe(shape: &Shape) -> TokenStream {
         unsafe impl #generics #krate::OCamlType for #itself #clause {
             const FLOAT: bool = #float;
             fn describe(to: &mut #krate::Definitions) -> #api::String {
-                to.define(
+                #api::define(
+                    to,
                     ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident)),
                     #name,
-                    #count,
-                    |definition, to| {
-                        #variables
-                        definition.doc = #api::String::from(#doc);
-                        definition.attributes = #api::String::from(#attributes);
-                        definition.body = #body;
-                    },
-                );
-                let arguments: [#api::String; #count] = [#(<#parameters as #krate::OCamlType>::describe(to)),*];
-                #api::apply(&arguments, #name)
+                    [#doc, #attributes],
+                    &[#(<#parameters as #krate::OCamlType>::describe),*],
+                    { #variables #body },
+                )
             }
         }
         #[automatically_derived]
@@ -94,52 +88,47 @@ fn bounds_naming(shape: &Shape, bounds: &TokenStream) -> (TokenStream, TokenStre
     (parameters.into_token_stream(), clause.into_token_stream())
 }
 
-/// An expression: the text behind the name of the type.
+/// An expression: what stands behind the name of the type.
 fn body(shape: &Shape, api: &TokenStream) -> TokenStream {
     let krate = &shape.krate;
-    let text = |field: &Field| {
+    let describe = |field: &Field| {
         let ty = &field.ty;
         let span = at(field.span);
-        quote_spanned!(span=> <<#ty as #krate::Typed>::Type as #krate::OCamlType>::describe(to))
+        quote_spanned!(span=> <<#ty as #krate::Typed>::Type as #krate::OCamlType>::describe)
     };
-    let record = |fields: &[Field], function: &str| {
-        let function = format_ident!("{function}");
+    let record = |fields: &[Field]| {
         let rows = fields.iter().map(|field| {
-            let (name, doc, text) = (&field.name, &field.doc, text(field));
-            let mutable = field.mutable;
-            quote!((#mutable, #name, #text, #doc))
+            let (name, doc, mutable, describe) = (&field.name, &field.doc, field.mutable, describe(field));
+            quote!((#mutable, #name, #describe, #doc))
         });
-        quote!(#api::#function(&[#(#rows),*]))
+        quote!(&[#(#rows),*])
     };
     let rows = |variants: &[Variant], mark: &str| {
-        let rows: Vec<TokenStream> = variants
-            .iter()
-            .map(|variant| {
-                let name = format!("{mark}{}", variant.name);
-                let doc = &variant.doc;
-                let arguments = if variant.named {
-                    record(&variant.fields, "inline")
-                } else {
-                    let texts = variant.fields.iter().map(text);
-                    quote!(#api::arguments(&[#(#texts),*] as &[#api::String]))
-                };
-                quote!((#name, #arguments, #doc))
-            })
-            .collect();
-        quote!(&[#(#rows),*] as &[(&str, #api::String, &str)])
+        let rows = variants.iter().map(|variant| {
+            let (name, doc) = (format!("{mark}{}", variant.name), &variant.doc);
+            let arguments = if variant.named {
+                let record = record(&variant.fields);
+                quote!(#api::Arguments::Record(#record))
+            } else {
+                let each = variant.fields.iter().map(describe);
+                quote!(#api::Arguments::Tuple(&[#(#each),*]))
+            };
+            quote!((#name, #arguments, #doc))
+        });
+        quote!(&[#(#rows),*])
     };
     match &shape.kind {
         Kind::Record(fields) => {
-            let record = record(fields, "record");
-            quote!(#api::String::from(" = ") + &#record)
+            let record = record(fields);
+            quote!(#api::Body::Record(#record))
         }
         Kind::Variants(variants) => {
             let rows = rows(variants, "");
-            quote!(#api::constructors(#rows))
+            quote!(#api::Body::Variants(#rows))
         }
         Kind::Polymorphic(variants) => {
             let rows = rows(variants, "`");
-            quote!(#api::polymorphic(#rows))
+            quote!(#api::Body::Polymorphic(#rows))
         }
     }
 }

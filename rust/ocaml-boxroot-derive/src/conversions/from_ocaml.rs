@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! `FromOCaml`.
-use super::at;
+use super::{at, good};
 use crate::casing;
 use crate::shape::{Field, Kind, Shape};
 use proc_macro2::{Span, TokenStream};
@@ -16,7 +16,8 @@ pub fn from_ocaml(shape: &Shape) -> TokenStream {
     let read = |fields: &[Field], first: usize, of: TokenStream| {
         let fields = fields.iter().enumerate().map(|(i, field)| {
             let (member, i, span) = (&field.member, i + first, at(field.span));
-            quote_spanned!(span=> #member: #api::field(rt, #of, #i)?)
+            let value = good(span, quote_spanned!(span=> #api::field(rt, #of, #i)), quote!());
+            quote_spanned!(span=> #member: #value)
         });
         quote!(#(#fields),*)
     };

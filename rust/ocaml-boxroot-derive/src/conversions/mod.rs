@@ -96,6 +96,17 @@ impl Shape {
 const NO_FLOATS: &[&str] =
     &["i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "bool", "char", "String"];
 
+/// What `result` holds; an error is returned. `?` says the same, and takes the Rust compiler longer, as it has to find
+/// conversions of the error. `then` is behind what it holds.
+pub fn good(span: Span, result: TokenStream, then: TokenStream) -> TokenStream {
+    quote_spanned! {span=>
+        match #result {
+            ::core::result::Result::Ok(__ocaml_good) => __ocaml_good #then,
+            ::core::result::Result::Err(__ocaml_error) => return ::core::result::Result::Err(__ocaml_error),
+        }
+    }
+}
+
 /// Errors point at the user's code, and lints are silent, since it is still the macro's.
 pub fn at(span: Span) -> Span {
     Span::call_site().located_at(span)

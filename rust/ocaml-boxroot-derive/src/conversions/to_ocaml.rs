@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! `ToOCaml`.
-use super::at;
+use super::{at, good};
 use crate::casing;
 use crate::shape::{Field, Kind, Shape, Variant};
 use proc_macro2::TokenStream;
@@ -22,7 +22,7 @@ pub fn to_ocaml(shape: &Shape) -> TokenStream {
     let (generics, clause) = shape.implementation(&quote!(#krate::ToOCaml), None);
     let word = |field: &Field, name: TokenStream| {
         let span = at(field.span);
-        quote_spanned!(span=> #krate::ToOCaml::to_ocaml(#name, n)?.raw())
+        good(span, quote_spanned!(span=> #krate::ToOCaml::to_ocaml(#name, n)), quote!(.raw()))
     };
     let (words, make, float) = if let Some((field, _)) = shape.only() {
         let member = &field.member;
@@ -43,14 +43,13 @@ pub fn to_ocaml(shape: &Shape) -> TokenStream {
         let (words, make) = match &shape.kind {
             Kind::Record(fields) => {
                 let members: Vec<_> = fields.iter().map(|field| &field.member).collect();
-                let size = fields.len();
                 let flat = shape.flat(fields);
                 let values = fields.iter().map(|field| {
                     let member = &field.member;
                     word(field, quote!(&self.#member))
                 });
                 (
-                    quote!(1 + #size #(+ #krate::ToOCaml::words(&self.#members))*),
+                    quote!(#api::words(&[#(#krate::ToOCaml::words(&self.#members)),*])),
                     match shape.never_flat(fields) {
                         Some(test) => quote! {
                             #test
@@ -81,9 +80,8 @@ pub fn to_ocaml(shape: &Shape) -> TokenStream {
                         let number = tag;
                         tag = tag.wrapping_add(1);
                         let values = variant.fields.iter().zip(&names).map(|(field, name)| word(field, quote!(#name)));
-                        let size = names.len();
                         (
-                            quote!(#pattern => 1 + #size #(+ #krate::ToOCaml::words(#names))*),
+                            quote!(#pattern => #api::words(&[#(#krate::ToOCaml::words(#names)),*])),
                             quote!(#pattern => unsafe { #api::block(n, #number, [#(#values),*]) }),
                         )
                     })

@@ -2,6 +2,7 @@
 //! The safe function inside a wrapper, which holds what is the user's.
 use super::argument::Argument;
 use super::{Export, Kind};
+use crate::conversions::good;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;
@@ -61,7 +62,7 @@ impl Export {
             if argument.plain {
                 let convert = match self.noalloc {
                     true => quote_spanned!(span=> #api::total_plain::<#ty>(#a)),
-                    false => quote_spanned!(span=> #api::plain_arg::<#ty>(#a, #i)?),
+                    false => good(span, quote_spanned!(span=> #api::plain_arg::<#ty>(#a, #i)), quote!()),
                 };
                 lets.push(quote!(let #x = #convert;));
                 passed.push(quote!(#x));
@@ -74,12 +75,16 @@ impl Export {
             let convert = match way {
                 _ if argument.payload.is_some() => {
                     let payload = &argument.payload;
-                    quote_spanned!(span=> #api::payload_arg::<#payload>(rt, &places[#place], #i)?)
+                    good(span, quote_spanned!(span=> #api::payload_arg::<#payload>(rt, &places[#place], #i)), quote!())
                 }
                 Way::Pure => quote_spanned!(span=> #api::pure_arg(lock, #word)),
                 _ if self.noalloc => quote_spanned!(span=> #api::total_value(rt, &places[#place])),
-                Way::Read => quote_spanned!(span=> #api::read_arg::<#source>(rt, &places[#place], #i)?),
-                Way::Write => quote_spanned!(span=> #api::write_arg::<#source>(rt, &places[#place], #i)?),
+                Way::Read => {
+                    good(span, quote_spanned!(span=> #api::read_arg::<#source>(rt, &places[#place], #i)), quote!())
+                }
+                Way::Write => {
+                    good(span, quote_spanned!(span=> #api::write_arg::<#source>(rt, &places[#place], #i)), quote!())
+                }
             };
             let annotation = match self.noalloc || way == Way::Pure {
                 true => quote!(: #ty),
@@ -145,8 +150,12 @@ impl Export {
             };
         }
         let hold = match self.result_plain {
-            true => quote_spanned!(result_span=> #api::plain_result(result)?),
-            false => quote_spanned!(result_span=> #api::Returned(#api::Returned(result).split()?).pending()),
+            true => good(result_span, quote_spanned!(result_span=> #api::plain_result(result)), quote!()),
+            false => {
+                let split = quote_spanned!(result_span=> #api::Returned(result).split());
+                let split = good(result_span, split, quote!());
+                quote_spanned!(result_span=> #api::Returned(#split).pending())
+            }
         };
         let finish = match (self.result_plain, way) {
             (true, _) => quote!(::core::result::Result::Ok(held)),

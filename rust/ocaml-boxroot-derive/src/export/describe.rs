@@ -10,7 +10,7 @@ impl Export {
         let (krate, variables) = (&self.krate, &self.variables);
         let arguments = self.arguments.iter().map(|argument| {
             if let Some(payload) = &argument.payload {
-                return quote_spanned!(argument.ty.span()=> #api::describe_payload::<#payload>(to));
+                return quote_spanned!(argument.ty.span()=> #api::describe_payload::<#payload>);
             }
             let ty = argument.source();
             let function = format_ident!(
@@ -21,14 +21,14 @@ impl Export {
                     _ => "read",
                 }
             );
-            quote_spanned!(argument.ty.span()=> #api::#function::<#ty>(to))
+            quote_spanned!(argument.ty.span()=> #api::#function::<#ty>)
         });
         let result = &self.result;
         let result = match self.result_plain {
-            true => quote_spanned!(result.span()=> #api::describe_plain_result::<#result>(to)),
+            true => quote_spanned!(result.span()=> #api::describe_plain_result::<#result>),
             false => {
                 let marker = quote!(::core::marker::PhantomData);
-                quote_spanned!(result.span()=> #api::describe_result(#api::ResultType::<#result>(#marker).split(), to))
+                quote_spanned!(result.span()=> #api::describe_result(#api::ResultType::<#result>(#marker).split()))
             }
         };
         quote! {
@@ -36,7 +36,7 @@ impl Export {
                 #[allow(unused_imports)]
                 use #api::SplitType as _;
                 #variables
-                #api::signature([#(#arguments),*], #result)
+                #api::signature(to, &[#(#arguments),*], #result)
             }
         }
     }

@@ -32,24 +32,25 @@ fn array<'n, 's, R: ToOCaml + 's>(
         (!FLAT || !matches!(first.header(), Some((DOUBLE, _)))).then_some(first)
     };
     let Some(first) = first else { return flat(n, len, all) };
-    let block = n.scanned(0, len)?;
-    // SAFETY: the block is new and has `len` fields, all units; what is stored in each for the first time is a value of
-    // this nursery.
+    let mut row = n.row(0, len)?;
+    // SAFETY: there are `len` items; what is stored are values of this nursery.
     unsafe {
-        block.init(0, first.raw());
-        for (i, item) in items.enumerate() {
-            block.init(i + 1, item.to_ocaml(n)?.raw());
+        row.push(first.raw());
+        for item in items.take(len - 1) {
+            row.push(item.to_ocaml(n)?.raw());
         }
-        Ok(block.share())
+        Ok(row.share())
     }
 }
 
 fn words<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R> + Clone) -> usize {
-    // Larger blocks are not in the minor heap.
-    let own = if items.len() < glue::PIECE { items.len() + 1 } else { 0 };
+    // Larger blocks are not in the minor heap, nor what is made for their fields.
+    if items.len() >= glue::PIECE {
+        return 0;
+    }
     match items.clone().next() {
-        Some(first) if FLAT && first.to_float().is_some() => own,
-        _ => own + total(items, 0),
+        Some(first) if FLAT && first.to_float().is_some() => items.len() + 1,
+        _ => items.len() + 1 + total(items, 0),
     }
 }
 

@@ -14,11 +14,12 @@ pub struct Panic {
     pub backtrace: String,
 }
 
-impl Panic {
+impl Payload {
+    /// The exception for it.
     #[cold]
     #[inline(never)]
     pub fn encode(self, lock: &mut Lock) -> Raised {
-        raise::panicked(lock, &self)
+        raise::panicked(lock, &self.describe())
     }
 }
 
@@ -36,30 +37,37 @@ mod with_std {
         static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
     }
 
+    /// What a panic that was caught carries: two words, so that the way without a panic has nothing to move.
+    #[derive(Debug)]
+    pub struct Payload(Box<dyn Any + Send>);
+
     /// Runs `f`; a panic stops here.
     #[inline(always)]
-    pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
+    pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
         // What `f` leaves half done is seen by those who share it, as after any panic that is caught.
-        catch_unwind(AssertUnwindSafe(f)).map_err(describe)
+        catch_unwind(AssertUnwindSafe(f)).map_err(Payload)
     }
 
-    #[cold]
-    #[inline(never)]
-    fn describe(payload: Box<dyn Any + Send>) -> Panic {
-        let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-            (Some(text), _) => (*text).to_owned(),
-            (_, Some(text)) => text.clone(),
-            _ => "Box<dyn Any>".to_owned(),
-        };
-        let last = LAST.try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()));
-        // A payload may panic in turn when it is dropped; then that payload stays.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            core::mem::forget(again);
-        }
-        match last.ok().flatten() {
-            // One that was caught elsewhere, or that did not pass the hook, has other words.
-            Some(panic) if panic.message == message => panic,
-            _ => Panic { message, ..Panic::default() },
+    impl Payload {
+        #[cold]
+        #[inline(never)]
+        pub fn describe(self) -> Panic {
+            let payload = self.0;
+            let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+                (Some(text), _) => (*text).to_owned(),
+                (_, Some(text)) => text.clone(),
+                _ => "Box<dyn Any>".to_owned(),
+            };
+            let last = LAST.try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()));
+            // A payload may panic in turn when it is dropped; then that payload stays.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                core::mem::forget(again);
+            }
+            match last.ok().flatten() {
+                // One that was caught elsewhere, or that did not pass the hook, has other words.
+                Some(panic) if panic.message == message => panic,
+                _ => Panic { message, ..Panic::default() },
+            }
         }
     }
 
@@ -95,13 +103,28 @@ mod with_std {
     }
 }
 #[cfg(feature = "std")]
-pub use with_std::{catch, hook};
+pub use with_std::{catch, hook, Payload};
 
 /// Without the standard library a panic ends the process, as the crate's user decides in the panic handler.
 #[cfg(not(feature = "std"))]
-#[inline(always)]
-pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
-    Ok(f())
+mod without_std {
+    use super::*;
+
+    #[derive(Debug)]
+    pub enum Payload {}
+
+    impl Payload {
+        pub fn describe(self) -> Panic {
+            match self {}
+        }
+    }
+
+    #[inline(always)]
+    pub fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Payload> {
+        Ok(f())
+    }
+
+    pub fn hook() {}
 }
 #[cfg(not(feature = "std"))]
-pub fn hook() {}
+pub use without_std::{catch, hook, Payload};

@@ -88,7 +88,7 @@ impl Raise {
         // The error's own code runs here: it may panic.
         match panic::catch(|| enter(lock, |rt| self.value(rt))) {
             Ok(raised) => raised,
-            Err(panic) => panicked(lock, &panic),
+            Err(panic) => panic.encode(lock),
         }
     }
 
@@ -242,5 +242,8 @@ pub fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
             })
         })
     });
-    made.unwrap_or_else(|_| out_of_memory())
+    made.unwrap_or_else(|panic| {
+        panic.describe();
+        out_of_memory()
+    })
 }

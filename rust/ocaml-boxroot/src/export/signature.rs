@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What the OCaml text says of an exported function.
 use super::{Plain, PlainResult, ReadArg, WriteArg};
+use crate::derive::Describe;
 use crate::{Boxed, Definitions, OCamlAbstract, OCamlType, Typed};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -129,14 +130,14 @@ impl<R, E> ResultType<Result<R, E>> {
     }
 }
 
-/// The type of a result.
-pub fn describe_result<R: Described>(_: ResultType<R>, to: &mut Definitions) -> String {
-    R::describe_type(to)
+/// What tells the type of a result.
+pub fn describe_result<R: Described>(_: ResultType<R>) -> Describe {
+    R::describe_type
 }
 
 /// All types of a function.
-pub fn signature<const N: usize>(arguments: [String; N], result: String) -> Signature {
-    Signature { arguments: arguments.into(), result }
+pub fn signature(to: &mut Definitions, arguments: &[Describe], result: Describe) -> Signature {
+    Signature { arguments: arguments.iter().map(|describe| describe(to)).collect(), result: result(to) }
 }
 
 /// What has a type in OCaml.

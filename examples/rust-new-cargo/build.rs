@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+//! Compiles the OCaml part. When src/lib.rs has changed, `cargo ocaml-boxroot generate --bare --out ocaml` writes the
+//! files with the name of the library.
+fn main() {
+    ocaml_boxroot_build::Build::new()
+        .files(["ocaml/my_binding.ml", "ocaml/counter.ml", "ocaml/my_binding_imports.ml"])
+        .compile("my_binding");
+}

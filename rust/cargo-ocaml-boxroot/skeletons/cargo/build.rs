@@ -1,0 +1,1 @@
+../../../../examples/rust-new-cargo/build.rs

@@ -1,0 +1,1 @@
+../../../../examples/rust-new-cargo/ocaml/my_binding.ml

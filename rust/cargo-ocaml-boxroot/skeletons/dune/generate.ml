@@ -1,0 +1,1 @@
+../../../../examples/rust-new-dune/generate.ml

@@ -1,0 +1,1 @@
+../../../../examples/rust-new-dune/test.ml

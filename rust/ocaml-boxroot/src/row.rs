@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+use crate::kind::NO_SCAN;
+use crate::nursery::Block;
+use crate::{glue, AllocError, Nursery, Value};
+use core::ptr::null_mut;
+
+/// While it exists, its nursery makes blocks in the major heap.
+// CARVED: nothing is carved meanwhile; dropping it gives the nursery what it had.
+struct InMajor<'n> {
+    nursery: &'n Nursery,
+    at: *mut usize,
+    piece_end: *mut usize,
+    surplus: usize,
+}
+
+impl Drop for InMajor<'_> {
+    fn drop(&mut self) {
+        self.nursery.at.set(self.at);
+        self.nursery.piece_end.set(self.piece_end);
+        self.nursery.surplus.set(self.surplus);
+    }
+}
+
+/// A block that is filled from the first field to the last, and whose first `next` fields are values. Dropping it makes
+/// the others units.
+///
+/// Where the block is in the major heap, what is made for its fields is there too: in the minor heap it would cost less
+/// now, but the next collection would copy all of it, even if it were dead by then.
+pub(crate) struct Row<'n> {
+    block: Block,
+    size: usize,
+    next: usize,
+    /// Where young values are that the collector must be told of: nowhere, if the block is young itself.
+    young: core::ops::Range<usize>,
+    _major: Option<InMajor<'n>>,
+}
+
+impl Nursery {
+    fn in_major(&self) -> InMajor<'_> {
+        InMajor {
+            nursery: self,
+            at: self.at.replace(null_mut()),
+            piece_end: self.piece_end.replace(null_mut()),
+            surplus: self.surplus.replace(usize::MAX),
+        }
+    }
+
+    /// A block of `size` > 0 fields.
+    pub(crate) fn row(&self, tag: u8, size: usize) -> Result<Row<'_>, AllocError> {
+        debug_assert!(tag < NO_SCAN);
+        let block = self.alloc(size, tag)?;
+        if block.young {
+            return Ok(Row { block, size, next: 0, young: 0..0, _major: None });
+        }
+        // SAFETY: LOCK. Until the next collection (QUIET) the minor heaps stay where they are.
+        let young = unsafe { glue::obx_young() };
+        Ok(Row { block, size, next: 0, young: young.start..young.end, _major: Some(self.in_major()) })
+    }
+}
+
+impl<'n> Row<'n> {
+    /// Sets the next field.
+    ///
+    /// # Safety
+    /// There is one; `v` is a live value.
+    #[inline]
+    pub(crate) unsafe fn push(&mut self, v: isize) {
+        // SAFETY: by the caller. The collector is told of pointers from the major heap to the minor heap.
+        unsafe {
+            let field = self.block.fields.add(self.next);
+            if v & 1 == 1 || !self.young.contains(&(v as usize)) {
+                field.write(v)
+            } else {
+                glue::obx_initialize(field, v)
+            }
+        }
+        self.next += 1;
+    }
+
+    /// The block as a value.
+    ///
+    /// # Safety
+    /// It is of the type that `T` describes.
+    #[inline]
+    pub(crate) unsafe fn share<T>(self) -> Value<'n, T> {
+        let raw = self.block.fields as isize;
+        drop(self);
+        // SAFETY: complete now, and of that type by the caller; LIVE by QUIET.
+        unsafe { Value::from_raw(raw) }
+    }
+}
+
+impl Drop for Row<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        for i in self.next..self.size {
+            // SAFETY: a new block of so many fields.
+            unsafe { self.block.fields.add(i).write(1) };
+        }
+    }
+}
