@@ -87,7 +87,8 @@ impl Runtime {
         self.own(t, Plain::<T>::TABLE, &payload::OPERATIONS[0], 0)
     }
 
-    /// Makes OCaml the owner of `t`, with operations of its own.
+    /// Makes OCaml the owner of `t`, with the operations of [`CustomOps`]. Cost and failures as for
+    /// [`boxed`](Runtime::boxed); the first value of a type that can be marshalled also registers it.
     #[inline]
     pub fn boxed_custom<T: CustomOps>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
         let memory = t.memory();

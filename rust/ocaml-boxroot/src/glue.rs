@@ -60,6 +60,13 @@ macro_rules! glue_functions {
 pub(crate) use glue_functions;
 
 extern "C" {
+    /// For blocks without outside memory. May run the collector.
+    pub fn caml_alloc_custom(
+        operations: *const crate::payload::Operations,
+        size: usize,
+        used: usize,
+        most: usize,
+    ) -> isize;
     pub static caml_int32_ops: c_void;
     pub static caml_int64_ops: c_void;
     pub static caml_nativeint_ops: c_void;

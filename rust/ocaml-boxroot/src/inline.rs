@@ -131,7 +131,7 @@ impl Runtime {
         let operations: *const Table = Of::<T>::TABLE;
         // SAFETY: LOCK; INLINE: the block is new, and has so many bytes behind the operations.
         unsafe {
-            let block = glue::obx_alloc_custom(operations.cast(), size_of::<T>(), 0);
+            let block = glue::caml_alloc_custom(operations.cast(), size_of::<T>(), 0, 1);
             value::<T>(block).write(t);
             Fresh::new(self, block)
         }

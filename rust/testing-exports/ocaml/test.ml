@@ -35,6 +35,9 @@ let arguments () =
   test "greet" (fun () -> greet "you" 2 = "hello youhello you");
   test "lists" (fun () -> double_all [ 1; 2; 3 ] = [ 2; 4; 6 ]);
   test "a long list" (fun () -> double_all (List.init 1_000_000 Fun.id) = List.init 1_000_000 (fun n -> 2 * n));
+  test "a flat record of types that are float" (fun () ->
+      volume { width = Metres 2.; length = Metres 3.; height = 4. } = 24.
+      && (cube 2.).height = 2. && Obj.tag (Obj.repr (cube 2.)) = Obj.double_array_tag);
   test "find" (fun () -> find [| "a"; "b" |] "b" = Some 1 && find [| "a" |] "b" = None);
   test "first" (fun () -> first ("x", 1) = "x");
   test "same" (fun () -> let x = ref 1 in same x (ref 2) == x);

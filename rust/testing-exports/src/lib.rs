@@ -7,6 +7,7 @@ mod errors;
 mod kinds;
 mod names;
 mod nested;
+mod shapes;
 #[cfg(feature = "checked")]
 mod refused;
 
@@ -107,7 +108,7 @@ library! {
         nested::frame, nested::dropped, nested::import_add, nested::import_fail, nested::import_identity,
         nested::import_pair, nested::import_count, nested::walk,
         Counter::create, Counter::next, Counter::next_later, Counter::next_of, Counter::doubled,
-        queue_create, queue_push, queue_pop,
+        queue_create, queue_push, queue_pop, shapes::volume, shapes::cube,
     ],
     imports = [host],
     exceptions = [errors::ParseError, errors::Io, errors::HostError, errors::Break],

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! The function that tells the types, for the OCaml text.
+//! What tells the types, for the OCaml text.
 use super::{Export, Kind};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
 impl Export {
-    /// `fn describe`: the types, for the OCaml text.
-    pub fn describe(&self, api: &TokenStream) -> TokenStream {
+    /// A function, if one is needed, and the expression of type `Types`.
+    pub fn describe(&self, api: &TokenStream) -> (TokenStream, TokenStream) {
         let (krate, variables) = (&self.krate, &self.variables);
         let arguments = self.arguments.iter().map(|argument| {
             if let Some(payload) = &argument.payload {
@@ -24,20 +24,22 @@ impl Export {
             quote_spanned!(argument.ty.span()=> #api::#function::<#ty>)
         });
         let result = &self.result;
-        let result = match self.result_plain {
-            true => quote_spanned!(result.span()=> #api::describe_plain_result::<#result>),
-            false => {
-                let marker = quote!(::core::marker::PhantomData);
-                quote_spanned!(result.span()=> #api::describe_result(#api::ResultType::<#result>(#marker).split()))
-            }
+        if self.result_plain {
+            let result = quote_spanned!(result.span()=> #api::describe_plain_result::<#result>);
+            return (quote!(), quote!({ #variables #api::Types::Table(&[#(#arguments),*], #result) }));
+        }
+        let marker = quote!(::core::marker::PhantomData);
+        let result = quote_spanned! {result.span()=>
+            #api::describe_result(#api::ResultType::<#result>(#marker).split())
         };
-        quote! {
+        let function = quote! {
             fn __ocaml_describe(to: &mut #krate::Definitions) -> #api::Signature {
                 #[allow(unused_imports)]
                 use #api::SplitType as _;
                 #variables
                 #api::signature(to, &[#(#arguments),*], #result)
             }
-        }
+        };
+        (function, quote!(#api::Types::Function(__ocaml_describe)))
     }
 }

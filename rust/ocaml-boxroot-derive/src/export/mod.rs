@@ -181,7 +181,7 @@ impl Export {
     fn tokens(&self) -> TokenStream {
         let Export { krate, aliases, name, symbol, doc, noalloc, .. } = self;
         let api = quote!(#krate::export);
-        let describe = self.describe(&api);
+        let (describe, types) = self.describe(&api);
         let (wrapper, bytecode) = self.wrappers(&api);
         let body = self.body(&api);
         quote! {{
@@ -189,7 +189,7 @@ impl Export {
             #body
             #wrapper
             #describe
-            unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, __ocaml_describe) }
+            unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, #types) }
         }}
     }
 }

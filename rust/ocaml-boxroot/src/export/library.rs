@@ -120,14 +120,15 @@ impl Library {
                 if interface && !self.doc.is_empty() {
                     out += &alloc::format!("{}\n", comment(self.doc));
                 }
-                let mut word = "type";
-                for definition in texts.definitions.list() {
-                    out += &alloc::format!("{word} {}\n", define(definition));
-                    if interface && !definition.doc.is_empty() {
-                        out += &comment(&definition.doc);
+                for group in texts.definitions.groups() {
+                    for (i, definition) in group.into_iter().enumerate() {
+                        let word = if i == 0 { "type" } else { "and" };
+                        out += &alloc::format!("{word} {}\n", define(definition));
+                        if interface && !definition.doc.is_empty() {
+                            out += &comment(&definition.doc);
+                        }
+                        out.push('\n');
                     }
-                    out.push('\n');
-                    word = "and";
                 }
                 for text in &texts.exceptions {
                     out += &alloc::format!("{}\n", text.declaration());

@@ -25,7 +25,7 @@ pub use plain::{plain_arg, plain_result, Plain, PlainResult};
 pub use raise::{Raise, RaiseError, Raised};
 pub use result::{finish, finish_pure, Convert, Pending, Returned, Split};
 pub use signature::{describe_payload, describe_plain, describe_plain_result, describe_read, describe_write};
-pub use signature::{describe_result, signature, Export, ResultType, Signature, SplitType};
+pub use signature::{describe_result, signature, Export, ResultType, Signature, SplitType, Types};
 
 #[allow(unused_imports)]
 pub(crate) use panic::hook;

@@ -16,7 +16,16 @@ pub struct Export {
     bytecode: Option<&'static str>,
     noalloc: bool,
     pub(super) doc: &'static str,
-    describe: fn(&mut Definitions) -> Signature,
+    types: Types,
+}
+
+/// What tells the types of an exported function.
+#[derive(Debug, Clone, Copy)]
+pub enum Types {
+    /// Those of the arguments and of the result, where no function is needed to find out whether that is a `Result`.
+    Table(&'static [Describe], Describe),
+    /// All.
+    Function(fn(&mut Definitions) -> Signature),
 }
 
 /// The types of an exported function, with their attributes.
@@ -38,14 +47,17 @@ impl Export {
         (symbol, bytecode): (&'static str, Option<&'static str>),
         noalloc: bool,
         doc: &'static str,
-        describe: fn(&mut Definitions) -> Signature,
+        types: Types,
     ) -> Export {
-        Export { name, symbol, bytecode, noalloc, doc, describe }
+        Export { name, symbol, bytecode, noalloc, doc, types }
     }
 
     /// The declaration in OCaml: `external …`.
     pub fn declaration(&self, to: &mut Definitions) -> String {
-        let signature = (self.describe)(to);
+        let signature = match self.types {
+            Types::Table(arguments, result) => signature(to, arguments, result),
+            Types::Function(describe) => describe(to),
+        };
         let mut text = alloc::format!("external {} : ", self.name);
         if signature.arguments.is_empty() {
             text += "unit -> ";
