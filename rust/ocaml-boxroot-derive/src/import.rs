@@ -184,17 +184,11 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
         aliases.extend(quote!(#[allow(dead_code)] type #name = #krate::Var<#count>;));
         count += 1;
     }
-    let described = inferred.iter().map(|ty| quote_spanned!(ty.span()=> #api::describe_type::<#ty>(to)));
-    let described_result = quote_spanned!(result.span()=> #api::describe_type::<#result_inferred>(to));
+    let described = inferred.iter().map(|ty| quote_spanned!(ty.span()=> #api::describe_type::<#ty>));
+    let described_result = quote_spanned!(result.span()=> #api::describe_type::<#result_inferred>);
     let entry = quote! {{
-        fn describe(to: &mut #krate::Definitions) -> #api::String {
-            #aliases
-            let mut types = #api::Vec::<#api::String>::new();
-            #(types.push(#described);)*
-            types.push(#described_result);
-            #api::import_type(types, #count)
-        }
-        #api::Import::new(#module, #name, describe, &#cell)
+        #aliases
+        #api::Import::new(#module, #name, (&[#(#described),*], #described_result, #count), &#cell)
     }};
     Ok((code, entry))
 }

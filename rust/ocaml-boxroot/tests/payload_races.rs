@@ -40,7 +40,7 @@ struct Shared {
     drops: Arc<AtomicUsize>,
 }
 
-const EACH: usize = 500;
+const EACH: usize = 150;
 
 fn work(rt: &mut Runtime, shared: &Shared, worker: usize) {
     for i in 0..EACH {
@@ -64,7 +64,7 @@ fn work(rt: &mut Runtime, shared: &Shared, worker: usize) {
                 _ => rt.boxed(old).discard().minor_gc(),
             }
         }
-        if i % 100 == 10 * worker {
+        if i % 50 == 5 * worker {
             rt.full_major().unwrap();
         }
     }
@@ -109,8 +109,8 @@ fn domains_drop_what_others_made() {
     attached(|rt| {
         let mut made = 0;
         // Domains end, and others use what they have left.
-        for round in 0..2 {
-            let mut spawn = |worker| {
+        for round in 0..2_usize {
+            let mut spawn = |worker: usize| {
                 let shared = shared.clone();
                 rt.spawn_domain(move |rt| work(rt, &shared, worker + 3 * round))
             };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //! OCaml functions that Rust imports by name.
+use crate::derive::Describe;
 use crate::{Any, Definitions, Exception, Fresh, FromOCaml, Fun, OCamlType, Root, RootError, Runtime, Typed, Value};
 use crate::{ConvertError, ValueCell};
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 
@@ -13,20 +13,40 @@ use core::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Release};
 pub struct Import {
     pub(super) module: &'static str,
     pub(super) name: &'static str,
-    pub(super) describe: fn(&mut Definitions) -> String,
+    types: ImportTypes,
     pub(super) cell: &'static ImportCell,
 }
 
+/// What tells the types of the arguments and of the result, and how many type variables they have.
+pub type ImportTypes = (&'static [Describe], Describe, u8);
+
 impl Import {
-    /// The function `name` of the OCaml module `module`, whose type in OCaml, with its variables (`'a. 'a -> 'a`), is
-    /// told by `describe`.
+    /// The function `name` of the OCaml module `module`, of these types.
     pub const fn new(
         module: &'static str,
         name: &'static str,
-        describe: fn(&mut Definitions) -> String,
+        types: ImportTypes,
         cell: &'static ImportCell,
     ) -> Import {
-        Import { module, name, describe, cell }
+        Import { module, name, types, cell }
+    }
+
+    /// Its type in OCaml, with its variables: `'a. 'a -> 'a`.
+    pub(super) fn describe(&self, to: &mut Definitions) -> String {
+        let (arguments, result, variables) = self.types;
+        let mut text = String::new();
+        for n in 0..variables {
+            text += &super::library::variable(n.into());
+            text += if n + 1 == variables { ". " } else { " " };
+        }
+        if arguments.is_empty() {
+            text += "unit -> ";
+        }
+        for describe in arguments {
+            text += &describe(to);
+            text += " -> ";
+        }
+        text + &result(to)
     }
 }
 
@@ -96,20 +116,4 @@ where
     R::Type: OCamlType,
 {
     R::Type::describe(to)
-}
-
-/// The type of a function: the arguments' types, and at last the result's, with so many variables.
-pub fn import_type(mut types: Vec<String>, variables: u8) -> String {
-    if types.len() == 1 {
-        types.insert(0, "unit".into());
-    }
-    let mut text = String::new();
-    for n in 0..variables {
-        text += &super::library::variable(n.into());
-        text.push(if n + 1 == variables { '.' } else { ' ' });
-    }
-    if variables > 0 {
-        text.push(' ');
-    }
-    text + &types.join(" -> ")
 }

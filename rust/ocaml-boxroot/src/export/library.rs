@@ -46,7 +46,7 @@ impl Library {
     fn texts(&self) -> Result<Texts, String> {
         let mut definitions = Definitions::new();
         let exports = self.exports.iter().map(|export| export.declaration(&mut definitions)).collect();
-        let imports = self.imports().map(|import| (import.describe)(&mut definitions)).collect();
+        let imports = self.imports().map(|import| import.describe(&mut definitions)).collect();
         let texts = exception::constructors(self.exceptions).map(|c| ExceptionText::new(c, &mut definitions));
         let (exceptions, foreign): (Vec<_>, Vec<_>) = texts.partition(|text| text.constructor.module.is_none());
         let mut wrong = definitions.clashes().to_vec();

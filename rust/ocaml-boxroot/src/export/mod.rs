@@ -18,7 +18,7 @@ pub use alloc::string::String;
 pub use alloc::vec::Vec;
 pub use arg::{payload_arg, pure_arg, read_arg, write_arg, ReadArg, WriteArg};
 pub use exception::ExceptionType;
-pub use import::{describe_type, import_type, imported, Import, ImportCell};
+pub use import::{describe_type, imported, Import, ImportCell, ImportTypes};
 pub use library::{check, text, Library, Table};
 pub use noalloc::{noalloc, read_total, total_plain, total_value, Total, TotalResult};
 pub use plain::{plain_arg, plain_result, Plain, PlainResult};
