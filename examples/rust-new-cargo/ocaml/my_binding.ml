@@ -1,0 +1,16 @@
+(* Written by ocaml-boxroot from the types of the Rust library `my_binding`. Changes here are lost. *)
+
+type entry = {
+  word : string;  (** The word. *)
+  times : int;  (** How often. *)
+}
+
+external is_ignored : string -> bool = "my_binding_is_ignored"
+
+external check_ : (string * string) array -> unit = "my_binding_ocaml_check"
+
+let () =
+  check_ [|
+    ("the type `entry`", "entry = {\n  word : string;  (** The word. *)\n  times : int;  (** How often. *)\n}");
+    ("the function `is_ignored`", "external is_ignored : string -> bool = \"my_binding_is_ignored\"");
+  |]

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+use crate::convert::good;
 use crate::{glue, ConvertError, Fun, Nursery, ToOCaml, Typed, ValueCell};
 
 /// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a
@@ -46,7 +47,7 @@ macro_rules! args {
                 closure: &ValueCell<Fun<($($t,)+), R>>,
                 nursery: Nursery,
             ) -> Result<isize, ConvertError> {
-                let words = [$(self.$i.to_ocaml(&nursery)?.raw()),+];
+                let words = [$(good!(self.$i.to_ocaml(&nursery)).raw()),+];
                 let closure = closure.get(&nursery).raw();
                 drop(nursery);
                 // SAFETY: by the caller. All were read after the last collection, and the runtime keeps them from here

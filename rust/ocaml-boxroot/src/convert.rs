@@ -63,6 +63,18 @@ pub trait ToOCaml: Typed {
 )]
 pub unsafe trait FromAny<'a>: FromOCaml<'a> {}
 
+/// What the result holds; an error is returned. As `?`, but without a conversion of the error, which takes the compiler
+/// time in code that is written many times.
+macro_rules! good {
+    ($result:expr) => {
+        match $result {
+            Ok(good) => good,
+            Err(error) => return Err(error),
+        }
+    };
+}
+pub(crate) use good;
+
 /// The words of items, each in `own` words of its container. What exceeds any minor heap is not counted.
 fn total<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R>, own: usize) -> usize {
     const MANY: usize = 1 << 22;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Options, results and tuples.
+use crate::convert::good;
 use crate::types::for_tuples;
 use crate::{
     block_words, ConvertError, Element, FromAny, FromOCaml, Nursery, Opt, Res, Runtime, ShapeError, ToOCaml, Typed,
@@ -93,7 +94,8 @@ macro_rules! tuples {
             }
             #[inline]
             fn to_ocaml<'n>(&self, n: &'n Nursery) -> Result<Value<'n, Self::Type>, ConvertError> {
-                Ok(n.filled(0, [$(self.$i.to_ocaml(n)?.raw()),+])?)
+                let fields = [$(good!(self.$i.to_ocaml(n)).raw()),+];
+                Ok(n.filled(0, fields)?)
             }
         }
         impl<'a, $($t: FromOCaml<'a>),+> FromOCaml<'a> for ($($t,)+) {
@@ -102,7 +104,7 @@ macro_rules! tuples {
                 const SIZE: usize = [$($i),+].len();
                 match v.header() {
                     // SAFETY: the block has so many fields; TYPED.
-                    Some((0, SIZE)) => Ok(($($t::from_ocaml(rt, unsafe { v.part($i) })?,)+)),
+                    Some((0, SIZE)) => Ok(($(good!($t::from_ocaml(rt, unsafe { v.part($i) })),)+)),
                     _ => Err(ShapeError::Not(concat!("a tuple of ", stringify!($($t),+))).into()),
                 }
             }
