@@ -28,11 +28,18 @@ def dune() -> str:
     return done.stdout.strip()
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+NO_DUNE = "no dune here; make test-all builds it"
+
+
+def may_use_dune(config: pytest.Config) -> bool:
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
-    there = metafunc.config.getoption("everything") or shutil.which("dune") or cached.exists()
+    return bool(config.getoption("everything") or shutil.which("dune") or cached.exists())
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    there = may_use_dune(metafunc.config)
     alone = (test_rust_cargo, test_rust_new)
-    why = NO_RUST or ("" if there or metafunc.function in alone else "no dune here; make test-all builds it")
+    why = NO_RUST or ("" if there or metafunc.function in alone else NO_DUNE)
     compilers = [c for c in matrix.ends() if c.major >= 5 or metafunc.function is not test_rust_handlers]
     skip = [pytest.mark.skip(reason=why)] if why else []
     params = [
@@ -206,8 +213,10 @@ def lines(file: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["dune", "cargo"])
-def test_rust_new(compiler: Compiler, kind: str) -> None:
+def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) -> None:
     """`cargo ocaml-boxroot new` writes the example's files; with another name they build, and their tests pass."""
+    if kind == "dune" and not may_use_dune(pytestconfig):
+        pytest.skip(NO_DUNE)
     shop = Shop(compiler)
     folder = shop.folder / "examples" / f"new-{kind}"
     shutil.rmtree(folder, ignore_errors=True)
@@ -220,14 +229,15 @@ def test_rust_new(compiler: Compiler, kind: str) -> None:
     again = shop.try_run([CARGO, "ocaml-boxroot", "new", "trial", f"--{kind}"], folder, more=path)
     assert again.code == 2 and "there is something at trial already" in again.text, again.text
     listed = subprocess.run(["git", "ls-files"], cwd=example, capture_output=True, text=True, check=True).stdout.split()
-    made = {str(file.relative_to(folder / "my_binding")) for file in (folder / "my_binding").rglob("*") if file.is_file()}
-    assert made == set(listed)
+    files = [file for file in (folder / "my_binding").rglob("*") if file.is_file()]
+    assert {str(file.relative_to(folder / "my_binding")) for file in files} == set(listed)
     assert all(lines(folder / "my_binding" / file) == lines(example / file) for file in listed)
     project = folder / "trial"
     shop.online("fetch", cwd=project)
     if kind == "cargo":
         # The OCaml side of the new name is what its library writes.
-        shop.run([CARGO, *"ocaml-boxroot generate --offline --bare --check --out ocaml".split()], project, more=path)
+        generate = ("ocaml-boxroot", "generate", "--offline", "--bare", "--check", "--out", "ocaml")
+        shop.run([CARGO, *generate], project, more=path)
         assert "1 passed" in shop.run([CARGO, "test", "--offline"], project, more=path)
     else:
         said = shop.run([dune(), "test", "--root", "."], project, more=path | {"DUNE_CACHE": "disabled"})

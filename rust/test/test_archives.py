@@ -31,7 +31,9 @@ def why_not() -> str:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     skip = [pytest.mark.skip(reason=why)] if (why := why_not()) else []
-    params = [pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()]
+    params = [
+        pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"rust-{c.name}"), *skip]) for c in matrix.ends()
+    ]
     metafunc.parametrize("compiler", params)
 
 

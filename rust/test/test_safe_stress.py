@@ -33,7 +33,9 @@ def _build(compiler: Compiler, build: str) -> Path:
     shop = Shop(compiler)
     target, folder = shop.folder / f"stress-{build}-target", shop.folder / f"stress-{build}"
     with locked(shop.folder / f"stress-{build}.lock"):
-        shop.cargo("build", "-p", "ocaml-boxroot-testing", "--bin", "stress", *words, cwd=RUST, target=target, more=more)
+        shop.cargo(
+            "build", "-p", "ocaml-boxroot-testing", "--bin", "stress", *words, cwd=RUST, target=target, more=more
+        )
         (folder / "logs").mkdir(parents=True, exist_ok=True)
         new, old = target / profile / "stress", folder / "stress"
         if not old.exists() or old.stat().st_mtime_ns != new.stat().st_mtime_ns:
@@ -84,9 +86,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(
         "stress",
         [
-            Stress(
-                "rust", f"{c.name}-{b}", seconds, matrix.seed() + 100_000 * number, partial(_round, c, b)
-            ).param()
+            Stress("rust", f"{c.name}-{b}", seconds, matrix.seed() + 100_000 * number, partial(_round, c, b)).param()
             for number, (c, b) in enumerate(pairs)
         ],
     )

@@ -27,7 +27,8 @@ fn sum(text: &str) -> Result<i64, ParseIntError> {
     text.split_whitespace().map(str::parse::<i64>).sum()
 }
 
-/// Calls a function with each word of a text. With `&mut Runtime`, a function may call OCaml. What OCaml raises ends it.
+/// Calls a function with each word of a text. With `&mut Runtime`, a function may call OCaml. What OCaml raises ends
+/// it.
 #[export]
 fn each(rt: &mut Runtime, text: &str, f: ValueRef<'_, Fun<(Str,), Unit>>) -> Result<(), Exception> {
     for word in text.split_whitespace() {

@@ -28,9 +28,9 @@ Bindings between Rust and OCaml that use ocaml-boxroot.
     --from FOLDER           where the crates are: the folder `rust` of a clone (default: where this command was built)
     --registry              take the crates from cargo's registry
 
-`generate` writes the OCaml side of a Rust library. The library is built as a static library, and linked with a small OCaml program, which asks it for the text of its
-files: NAME.ml, NAME.mli, NAME_imports.ml if it imports OCaml functions, and ocaml_boxroot.ml and .mli. NAME is that of
-`library!`. Only files that differ are written.
+`generate` writes the OCaml side of a Rust library. The library is built as a static library, and linked with a small
+OCaml program, which asks it for the text of its files: NAME.ml, NAME.mli, NAME_imports.ml if it imports OCaml
+functions, and ocaml_boxroot.ml and .mli. NAME is that of `library!`. Only files that differ are written.
 
     --out FOLDER            where the files are (default: the current folder)
     --check                 write nothing; print how the files differ, and end with exit code 1 if they do

@@ -42,9 +42,9 @@ impl Value<'_, Array<Float>> {
 }
 
 impl<T> ValueCell<Array<T>> {
-    /// Calls `f` for each element, until an error, which is returned. The element is in a local root, so `f` may allocate,
-    /// and assign the elements: it sees what is there when its turn comes. Floats in a flat array are boxed, one by one.
-    /// Two local roots in all; to convert an array, [`to_rust`](ValueCell::to_rust) is faster.
+    /// Calls `f` for each element, until an error, which is returned. The element is in a local root, so `f` may
+    /// allocate, and assign the elements: it sees what is there when its turn comes. Floats in a flat array are boxed,
+    /// one by one. Two local roots in all; to convert an array, [`to_rust`](ValueCell::to_rust) is faster.
     pub fn try_for_each<E>(
         &self,
         rt: &mut Runtime,

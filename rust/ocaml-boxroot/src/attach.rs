@@ -4,8 +4,8 @@ use crate::{defer, glue, AttachError, Runtime};
 /// Runs `f` with the lock of this thread's domain, waiting for it if need be. The thread is registered with OCaml
 /// meanwhile, if OCaml does not know it; it then belongs to the first domain.
 ///
-/// A thread that has released the lock takes it again, in some 40 ns where nobody else wants it; one that OCaml does not
-/// know is registered and unregistered each time, which takes longer.
+/// A thread that has released the lock takes it again, in some 40 ns where nobody else wants it; one that OCaml does
+/// not know is registered and unregistered each time, which takes longer.
 ///
 /// ```no_run
 /// # use ocaml_boxroot::*;
@@ -16,8 +16,8 @@ use crate::{defer, glue, AttachError, Runtime};
 ///
 /// # Errors
 /// OCaml is not started, or shut down; this thread holds the lock; there are no systhreads, or memory is short. The
-/// closure does not run then. Whether the lock is held already is asked of OCaml's runtime, so a nested call is an error wherever it is made: also
-/// in functions called by OCaml, and in finalisers.
+/// closure does not run then. Whether the lock is held already is asked of OCaml's runtime, so a nested call is an
+/// error wherever it is made: also in functions called by OCaml, and in finalisers.
 pub fn attach<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
     with_lock(|rt| {
         defer::run(rt);

@@ -19,8 +19,8 @@ const FIRST: *mut Node = core::ptr::without_provenance_mut(1);
 /// Runs `f` with the capability later, on any thread: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or
 /// call from OCaml of a function that takes `&mut Runtime`. For destructors, which never have the capability. It takes
 /// no lock, and so may be called anywhere, also inside the collector. The closures run in the order in which they were
-/// given, each once; one that panics leaves the others for the next time. What is deferred when the program ends does not
-/// run.
+/// given, each once; one that panics leaves the others for the next time. What is deferred when the program ends does
+/// not run.
 pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
     push(Box::into_raw(Box::new(Node { job: Box::new(f), next: null_mut() })));
 }

@@ -105,8 +105,8 @@ unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
 }
 
 impl Runtime {
-    /// Starts a domain that runs `f`, and ends with it; a panic comes out of [`join`](DomainHandle::join). Takes as long as
-    /// starting a thread, and OCaml has room for a limited number of domains (128, unless `OCAMLRUNPARAM` says
+    /// Starts a domain that runs `f`, and ends with it; a panic comes out of [`join`](DomainHandle::join). Takes as
+    /// long as starting a thread, and OCaml has room for a limited number of domains (128, unless `OCAMLRUNPARAM` says
     /// otherwise). Not in OCaml 4: [`SpawnError::NoDomains`].
     pub fn spawn_domain<R: Send + 'static>(
         &mut self,

@@ -143,9 +143,9 @@ impl<'a> Value<'a, Any> {
         }
     }
 
-    /// Field `i`, if it exists and holds a value. An error for immediates, for fields out of bounds, and for blocks whose
-    /// words are not values or may stop being so: floats, strings, closures, continuations, lazy values before they are
-    /// forced.
+    /// Field `i`, if it exists and holds a value. An error for immediates, for fields out of bounds, and for blocks
+    /// whose words are not values or may stop being so: floats, strings, closures, continuations, lazy values before
+    /// they are forced.
     #[inline]
     pub fn field(self, i: usize) -> Result<Value<'a, Any>, ShapeError> {
         self.check(i)?;

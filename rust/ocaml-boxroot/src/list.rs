@@ -32,8 +32,8 @@ impl<'a, T> Value<'a, List<T>> {
 }
 
 impl<T> ValueCell<List<T>> {
-    /// Calls `f` for each element, until an error, which is returned. Element and rest are in two local roots, so `f` may
-    /// allocate. Without allocation, [`iter`](Value::iter) needs none.
+    /// Calls `f` for each element, until an error, which is returned. Element and rest are in two local roots, so `f`
+    /// may allocate. Without allocation, [`iter`](Value::iter) needs none.
     ///
     /// ```
     /// # use ocaml_boxroot::*;

@@ -43,8 +43,8 @@ impl Runtime {
     ///
     /// `words` is how much the blocks take, headers included ([`block_words`], [`string_words`]): so much is reserved
     /// in the minor heap. What exceeds it is allocated in the major heap, so a wrong estimate costs time only. A block
-    /// costs some instructions in the minor heap, and 15 to 20 ns in the major heap. Panics of `f` pass through, and leave
-    /// a sound heap.
+    /// costs some instructions in the minor heap, and 15 to 20 ns in the major heap. Panics of `f` pass through, and
+    /// leave a sound heap.
     ///
     /// ```
     /// # use ocaml_boxroot::*;
@@ -68,7 +68,8 @@ impl Runtime {
         unsafe { Fresh::new(self, raw) }
     }
 
-    /// As [`build`](Runtime::build), for closures that can fail; their error is returned, and what they built is garbage.
+    /// As [`build`](Runtime::build), for closures that can fail; their error is returned, and what they built is
+    /// garbage.
     pub fn try_build<'a, T, E>(
         &'a mut self,
         words: usize,

@@ -3,8 +3,8 @@ use crate::{glue, Runtime};
 
 impl Runtime {
     /// Runs `f` with the lock released, so that other threads of this domain can run OCaml, and other domains need not
-    /// wait for this one to collect. The lock is taken again afterwards, also when `f` panics. Some 40 ns where nobody else
-    /// wants the lock. Signal handlers do not run here: see [`poll`](Runtime::poll).
+    /// wait for this one to collect. The lock is taken again afterwards, also when `f` panics. Some 40 ns where nobody
+    /// else wants the lock. Signal handlers do not run here: see [`poll`](Runtime::poll).
     ///
     /// ```
     /// # use ocaml_boxroot::*;

@@ -8,8 +8,8 @@ use std::sync::{
 use std::thread::JoinHandle;
 
 impl Runtime {
-    /// Locks a Rust mutex; the domain lock is released while it is waited for. An error if it is poisoned, as in Rust. Where
-    /// nobody has the mutex, it costs what it costs in Rust.
+    /// Locks a Rust mutex; the domain lock is released while it is waited for. An error if it is poisoned, as in Rust.
+    /// Where nobody has the mutex, it costs what it costs in Rust.
     ///
     /// ```
     /// # use ocaml_boxroot::*;
@@ -47,8 +47,8 @@ impl Runtime {
         }
     }
 
-    /// The value of the cell, made by `f` if there is none, with the lock; the domain lock is released while another thread
-    /// makes it. `f` must not use the same cell.
+    /// The value of the cell, made by `f` if there is none, with the lock; the domain lock is released while another
+    /// thread makes it. `f` must not use the same cell.
     pub fn once<'c, T>(&mut self, cell: &'c OnceLock<T>, f: impl FnOnce(&mut Runtime) -> T) -> &'c T {
         struct ReleaseAgain;
         impl Drop for ReleaseAgain {

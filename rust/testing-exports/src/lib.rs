@@ -7,9 +7,9 @@ mod errors;
 mod kinds;
 mod names;
 mod nested;
-mod shapes;
 #[cfg(feature = "checked")]
 mod refused;
+mod shapes;
 
 use ocaml_boxroot::*;
 use std::collections::VecDeque;

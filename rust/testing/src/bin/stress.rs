@@ -228,9 +228,8 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
             }
             Some(Kept::Cell(root, _)) => {
                 let n = mix.next() % 1_000_000;
-                let new = rt.alloc(&sample(n)).unwrap();
-                root.get(new.rt()).contents().set(new.rt(), new.value());
-                drop(new);
+                let (new, rt) = rt.alloc(&sample(n)).unwrap().freeze();
+                root.get(rt).contents().set(rt, new);
                 world.put(mix, Kept::Cell(root, n));
             }
             Some(kept) => world.put(mix, kept),
