@@ -22,6 +22,12 @@ uintptr_t bxr_runtime_cycle(void) { return caml_major_cycles_completed; }
    meet it there. */
 static bool is_pointer(uintptr_t v) { return (v & (sizeof(value) - 1)) == 0; }
 
+/* With Outheap's runtime a root may hold a pointer to memory where there is no header, and a pointer to a region has to
+   be noted. Cost: a call for each root, with that runtime only. */
+extern bool outheap_marker_follows(void const *pointer) __attribute__((weak));
+
+static bool is_followed(value v) { return outheap_marker_follows == NULL || outheap_marker_follows((void const *)v); }
+
 bool bxr_runtime_finish_marking(void)
 {
   if (bxr_self() == NULL) return false;
@@ -49,12 +55,12 @@ static void darken_block(value v)
       if (!Has_status_hd(header, caml_global_heap_state.UNMARKED)) return;
     while (!bxr_cas_acq_rel(at, &header, With_status_hd(header, caml_global_heap_state.MARKED)));
     v = (value)bxr_load_relaxed((uintptr_t *)v);
-    if (!is_pointer((uintptr_t)v) || Is_young(v)) return;
+    if (!is_pointer((uintptr_t)v) || Is_young(v) || !is_followed(v)) return;
   }
   caml_darken(bxr_runtime_state(), v, NULL);
 }
 
-void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v) && !Is_young(v)) darken_block(v); }
+void bxr_runtime_darken(value v) { if (is_pointer((uintptr_t)v) && !Is_young(v) && is_followed(v)) darken_block(v); }
 
 /* Another domain may write a field while this one looks at it, as it may while the runtime's marker does. caml_modify
    tells ThreadSanitizer that it is a plain write, so that races of OCaml programs are found; those with the collector
@@ -98,7 +104,7 @@ uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
   for (uint32_t i = 0; i < n; i++) {
     if (i + AHEAD < n) __builtin_prefetch((header_t *)slots[i + AHEAD] - 1);
     value v = (value)slots[i];
-    if (!is_pointer(slots[i]) || slots[i] - young < young_size) continue;
+    if (!is_pointer(slots[i]) || slots[i] - young < young_size || !is_followed(v)) continue;
     header_t header = bxr_load_relaxed(Hp_val(v));
     if (!Has_status_hd(header, unmarked) && Tag_hd(header) != Infix_tag) continue;
     if (marking && is_leaf(v, header)) {

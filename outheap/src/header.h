@@ -2,11 +2,12 @@
 /* May an operation of the runtime, such as comparison, read the header in front of this pointer? The collector asks
    pointer.h instead.
 
-   Yes for the heap, static data, and declared values. A pointer to other memory leads to a block that C code made for
-   OCaml (its header is one of Caml_out_of_heap_header, so black), or is a naked pointer. Stock OCaml 5 allows the
-   former only, and reads the header. Here, by default, the word in front of the pointer is looked at (peek.h), and the
-   pointer leads to a block if that word can be read and is black. A naked pointer may pass that test by chance. So
-   there is the other choice, *opaque*: memory that is neither the heap's nor declared is never looked at. */
+   Yes for the heap, static data, declared values, and regions that are not revoked. A pointer to other memory leads to
+   a block that C code made for OCaml (its header is one of Caml_out_of_heap_header, so black), or is a naked pointer.
+   Stock OCaml 5 allows the former only, and reads the header. Here, by default, the word in front of the pointer is
+   looked at (peek.h), and the pointer leads to a block if that word can be read and is black. A naked pointer may pass
+   that test by chance. So there is the other choice, *opaque*: memory that is neither the heap's nor declared is never
+   looked at. */
 #ifndef OH_HEADER_H
 #define OH_HEADER_H
 

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 
 enum oh_kind {
+  OH_KIND_REVOKED = -3,  /* memory of a region that was revoked: never read */
+  OH_KIND_REGION = -2,   /* values of a region (region.h); never marked, but the marker notes that it met a pointer */
   OH_KIND_REPORTED = -1, /* as OH_KIND_MIXED, while the report on naked pointers is on */
   OH_KIND_UNKNOWN = 0,
   OH_KIND_MAJOR = 1,     /* the marker follows pointers to it */
@@ -16,6 +18,8 @@ enum oh_kind {
 };
 
 static inline bool oh_kind_is_heap(int kind) { return OH_KIND_MAJOR <= kind && kind <= OH_KIND_VALUES; }
+
+static inline bool oh_kind_is_region(int kind) { return kind == OH_KIND_REGION || kind == OH_KIND_REVOKED; }
 
 /* The kinds that all mean "not the heap's", and that may replace each other. */
 static inline bool oh_kind_is_foreign(int kind)

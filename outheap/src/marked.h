@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The range of addresses in which the marked spaces (OH_KIND_MAJOR) have their chunks: the first parts of the zone.
+/* The range of addresses in which the marked spaces (OH_KIND_MAJOR) and regions (OH_KIND_REGION) have their chunks: the
+   place of regions, and the first parts of the zone.
    While all of their chunks lie there, the marking loop need not ask the table about each word: one comparison passes
    over immediates, static data and nearly all foreign pointers, and the table is asked about the pointers that are
    left. Minor heaps and the stock are in the range too, so that the table sees foreign pointers to where they may grow.
 
-     whole  =>  each chunk of kind OH_KIND_MAJOR lies in [base, base + size);   not whole now  =>  not whole ever after
+     whole  =>  each chunk of kind OH_KIND_MAJOR or OH_KIND_REGION lies in [base, base + size)
+     not whole now  =>  not whole ever after
 
    A marker may look at `whole` once for as long as it does not wait for others. A chunk outside of the range is claimed
    before its first block is allocated. Blocks that are allocated while a marker runs are marked already, so that it may

@@ -4,8 +4,8 @@
 #include "log.h"
 
 static char const *const messages[OH_NOTICES] = {
-  [OH_NOTICE_ZONE] = "%zu bytes of the heap lie outside of its part of the address space, where foreign pointers may "
-                     "lead: something else is there, or a limit (ulimit -v) is reached",
+  [OH_NOTICE_ZONE] = ("%zu bytes of the heap lie outside of its part of the address space, where foreign pointers may "
+                      "lead: something else is there, or a limit (ulimit -v) is reached"),
   [OH_NOTICE_MEMORY] = "the system refused %zu bytes: a limit (ulimit, cgroup, vm.overcommit_memory), or no memory",
   [OH_NOTICE_HUGE] = "no huge pages for %zu bytes: the system refused the advice, or its mode is `never`",
 };

@@ -25,6 +25,7 @@ enum outheap_kind outheap_classify(void const *address)
 {
   uintptr_t a = (uintptr_t)address;
   enum oh_kind k = oh_table_kind(a);
+  if (oh_kind_is_region(k)) return k == OH_KIND_REGION ? OUTHEAP_VALUES : OUTHEAP_FOREIGN;
   if (k != OH_KIND_MIXED && k != OH_KIND_REPORTED) return (enum outheap_kind)k;
   /* Ranges are those of pointers to blocks, a word behind the memory. */
   return a <= UINTPTR_MAX - WORD && (oh_ranges_at(a + WORD) & OH_RANGES_VALUES) ? OUTHEAP_VALUES : OUTHEAP_FOREIGN;

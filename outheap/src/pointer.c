@@ -6,11 +6,15 @@
 static size_t met_unknown;
 size_t oh_pointer_met_unknown(void) { return oh_load_relaxed(&met_unknown); }
 
-bool oh_pointer_is_markable_slow(uintptr_t address)
+bool oh_pointer_is_markable_slow(uintptr_t address, enum oh_region_by by)
 {
   uintptr_t i = address >> OH_CHUNK_LOG;
   if (i < OH_TABLE_ENTRIES) {
     int8_t k = oh_load_seq_cst(&oh_table[i]);
+    if (oh_kind_is_region(k)) {
+      if ((address & 1) == 0) oh_region_meet(address, by);
+      return false;
+    }
     if (k == OH_KIND_UNKNOWN) {
       oh_fetch_add_relaxed(&met_unknown, 1);
 #if OH_TAINT

@@ -4,21 +4,27 @@
 #ifndef OH_POINTER_H
 #define OH_POINTER_H
 
+#include "region.h"
 #include "table.h"
 
-/* For a marker that found a pointer to a chunk of kind OH_KIND_UNKNOWN or OH_KIND_REPORTED, or beyond the table: taints
-   the chunk, counts and reports the pointer. Has the chunk become the heap's in the meantime? Any thread; takes no
-   lock. */
-bool oh_pointer_is_markable_slow(uintptr_t address);
+/* For a marker that found a pointer to a chunk of kind OH_KIND_UNKNOWN, OH_KIND_REPORTED or OH_KIND_REGION, or beyond
+   the table: notes that a region was met; otherwise taints the chunk, counts and reports the pointer. Has the chunk
+   become the heap's in the meantime? Any thread; takes no lock. */
+bool oh_pointer_is_markable_slow(uintptr_t address, enum oh_region_by by);
 
-/* Does the marker follow this pointer? */
-static inline bool oh_pointer_is_markable(uintptr_t address)
+/* Does the marker follow this pointer, which it found there? */
+static inline bool oh_pointer_is_markable_by(uintptr_t address, enum oh_region_by by)
 {
   uintptr_t i = address >> OH_CHUNK_LOG;
-  if (__builtin_expect(i >= OH_TABLE_ENTRIES, 0)) return OH_TAINT && oh_pointer_is_markable_slow(address);
+  if (__builtin_expect(i >= OH_TABLE_ENTRIES, 0)) return OH_TAINT && oh_pointer_is_markable_slow(address, by);
   int8_t k = oh_load_relaxed(&oh_table[i]);
   if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
-  return OH_TAINT && __builtin_expect(k <= OH_KIND_UNKNOWN, 0) && oh_pointer_is_markable_slow(address);
+  return OH_TAINT && __builtin_expect(k <= OH_KIND_UNKNOWN, 0) && oh_pointer_is_markable_slow(address, by);
+}
+
+static inline bool oh_pointer_is_markable(uintptr_t address)
+{
+  return oh_pointer_is_markable_by(address, OH_REGION_BY_ROOT);
 }
 
 /* For a pointer into a chunk that is partly foreign. Cost: a binary search in ranges.h. */

@@ -188,6 +188,11 @@ void oh_reserve_start(uintptr_t base)
   for (int i = 0; i <= STOCK; i++) owners[parts[i]].place.next = oh_zone_part(i);
   uintptr_t from = oh_zone_part(0), to = oh_zone_part(RANGE);
   if (to > oh_zone_limit()) to = oh_zone_limit();
+  uintptr_t regions, regions_end;
+  if (oh_zone_regions(&regions, &regions_end)) {
+    if (from > regions) from = regions;
+    if (to < regions_end) to = regions_end;
+  }
   if (oh_zone_usable()) oh_marked_start(from, to - from);
 }
 

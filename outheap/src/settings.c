@@ -92,6 +92,7 @@ static bool read_one(char const *name, char const *value)
     return oh_settings.marking_table = *value == 't', true;
   if (is(name, "base")) return read_number(value, 16, &oh_settings.base);
   if (is(name, "opaque") && (is(value, "0") || is(value, "1"))) return oh_settings.opaque = *value == '1', true;
+  if (is(name, "region-faults") && is(value, "report")) return true; /* the library outheap.region reads it */
   if (is(name, "stats") && (is(value, "0") || is(value, "1"))) return oh_settings.stats = *value == '1', true;
   if (is(name, "stats_signal")) return read_signal(value);
   if (is(name, "stats_every")) return read_size(value, &oh_settings.stats_every);

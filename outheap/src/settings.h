@@ -23,6 +23,7 @@
                                 huge pages (notice.h); these refusals are counted in any case
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
+     region-faults=report       a write to a region, or a read of a revoked one, is reported before the process dies
      marking=range|table        OCaml 5: how the marking loop looks at words (default range: see marked.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
 

@@ -15,13 +15,15 @@ bool oh_table_claim(uintptr_t base, enum oh_kind kind)
   return k == kind || (kind == OH_KIND_FOREIGN && oh_kind_is_foreign(k));
 }
 
+static bool is_taken(int kind) { return oh_kind_is_heap(kind) || oh_kind_is_region(kind); }
+
 bool oh_table_set_mixed(uintptr_t begin, uintptr_t end)
 {
   if (begin >= end) return true;
   uintptr_t first = begin >> OH_CHUNK_LOG, last = (end - 1) >> OH_CHUNK_LOG;
   if (last >= OH_TABLE_ENTRIES) return false;
   for (uintptr_t i = first; i <= last; i++)
-    if (oh_kind_is_heap(oh_load_relaxed(&oh_table[i]))) return false;
+    if (is_taken(oh_load_relaxed(&oh_table[i]))) return false;
   for (uintptr_t i = first; i <= last; i++) {
     int8_t k = oh_load_seq_cst(&oh_table[i]);
     while (k == OH_KIND_UNKNOWN || k == OH_KIND_FOREIGN || (k == OH_KIND_MIXED && oh_table_reporting())) {
@@ -29,9 +31,15 @@ bool oh_table_set_mixed(uintptr_t begin, uintptr_t end)
       /* and look at the flag again: its setter may have swept this entry before */
       if (oh_cas_seq_cst(&oh_table[i], &k, to)) k = to;
     }
-    if (oh_kind_is_heap(k)) return false;
+    if (is_taken(k)) return false;
   }
   return true;
+}
+
+void oh_table_revoke(uintptr_t begin, uintptr_t end)
+{
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK)
+    if (oh_table_kind(c) == OH_KIND_REGION) oh_store_release(&oh_table[c >> OH_CHUNK_LOG], (int8_t)OH_KIND_REVOKED);
 }
 
 void oh_table_sweep(bool reporting)

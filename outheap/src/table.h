@@ -3,7 +3,7 @@
    static memory, whose pages become resident when they are touched; there is nothing to set up.
 
    Invariant (monotonicity): an entry changes from OH_KIND_UNKNOWN to one kind and keeps it, except that the foreign
-   kinds (oh_kind_is_foreign) may replace each other.
+   kinds (oh_kind_is_foreign) may replace each other, and that OH_KIND_REGION may become OH_KIND_REVOKED.
 
    Who sees an entry when. A thread that holds a pointer into a chunk got it, directly or through other threads, from
    the thread that allocated there after the entry had been written. A load whose address depends on that pointer sees
@@ -44,6 +44,9 @@ bool oh_table_claim(uintptr_t base, enum oh_kind kind);
 /* Marks the chunks of [begin, end) as places where ranges.h must be asked: OH_KIND_UNKNOWN and OH_KIND_FOREIGN become
    OH_KIND_MIXED. False if part of it is the heap's. */
 bool oh_table_set_mixed(uintptr_t begin, uintptr_t end);
+
+/* Chunks of a region that nobody may read any more. */
+void oh_table_revoke(uintptr_t begin, uintptr_t end);
 
 /* The report on naked pointers sees every foreign pointer since OH_KIND_REPORTED sends the marker to its slow path.
    `flag` is set before the entries change; while it is set, nothing becomes OH_KIND_FOREIGN or OH_KIND_MIXED. */

@@ -41,4 +41,10 @@ bool oh_zone_usable(void)
 
 uintptr_t oh_zone_part(int i) { return start + (uintptr_t)i * part; }
 size_t oh_zone_part_size(void) { return part; }
+bool oh_zone_regions(uintptr_t *begin, uintptr_t *end)
+{
+  *begin = (uintptr_t)1 << OH_ZONE_REGIONS_LOG, *end = 2 * *begin;
+  return oh_zone_usable() && part >= (uintptr_t)1 << (OH_ZONE_REGIONS_LOG - 3);
+}
+
 uintptr_t oh_zone_limit(void) { return (uintptr_t)1 << OH_ADDRESS_BITS; }

@@ -15,6 +15,10 @@ void oh_zone_start(uintptr_t base); /* 0: the place described above */
 bool oh_zone_usable(void);          /* not before oh_zone_start, nor under tools that keep addresses for themselves */
 uintptr_t oh_zone_part(int i);      /* where the ith part begins */
 size_t oh_zone_part_size(void);
+/* Where regions are placed: [2^44, 2^45), the same in every process, so that files can be mapped at the addresses that
+   they were written for. False: this address space is too small for it. */
+#define OH_ZONE_REGIONS_LOG 44
+bool oh_zone_regions(uintptr_t *begin, uintptr_t *end);
 uintptr_t oh_zone_limit(void);      /* the heap is placed below it, also outside of the zone */
 
 #endif

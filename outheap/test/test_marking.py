@@ -25,7 +25,11 @@ WARNINGS = "+a-4-9-40..42-44-45-70"
 
 # name: what is replaced in mark_loop.h, by what, and the setting under which it must be noticed
 MUTANTS = {
-    "candidates-are-not-tested": ("return oh_pointer_is_markable((uintptr_t)v);", "return true;", "range"),
+    "candidates-are-not-tested": (
+        "  }\n  return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);",
+        "  }\n  return true;",
+        "range",
+    ),
     "all-words-are-candidates": ("end += is;", "end += 1;", "range"),
     "no-word-is-a-candidate": ("end += is;", "end += 0;", "range"),
     "table-index": (">> (OH_CHUNK_LOG - 1)", ">> (OH_CHUNK_LOG - 9)", "table"),

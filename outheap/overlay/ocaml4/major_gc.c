@@ -23,7 +23,8 @@ Caml_inline bool heap_or_black(value *v)
   uintptr_t address = (uintptr_t)*v, i = address >> OH_CHUNK_LOG;
   if (__builtin_expect(i >= OH_TABLE_ENTRIES, 0)) return oh_pointer_is_markable(address);
   int8_t kind = oh_load_relaxed(&oh_table[i]);
-  if (OH_TAINT && __builtin_expect(kind <= OH_KIND_UNKNOWN, 0)) return oh_pointer_is_markable_slow(address);
+  if (OH_TAINT && __builtin_expect(kind <= OH_KIND_UNKNOWN, 0))
+    return oh_pointer_is_markable_slow(address, OH_REGION_BY_BLOCK);
   *v = __builtin_expect_with_probability(kind == OH_KIND_MAJOR, 1, 0.5) ? (value)address : (value)black_block.fields;
   return true;
 }

@@ -3,7 +3,9 @@
 #include "header.h"
 #include "os.h"
 #include "outheap.h"
+#include "outheap_marker.h"
 #include "prelude.h"
+#include "region.h"
 #include "settings.h"
 #include "space.h"
 #include "start.h"
@@ -19,7 +21,8 @@ __attribute__((used)) static struct {
   void (*statistics)(struct outheap_statistics *);
   size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
   bool (*set_opaque)(bool);
-} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque};
+  bool (*follows)(void const *);
+} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque, outheap_marker_follows};
 
 #ifdef NATIVE_CODE
 struct segment { char *begin, *end; };
@@ -54,6 +57,9 @@ void *oh_hooks_reserve_minor_heaps(uintptr_t bytes)
   static bool started;
   if (!started) {
     started = true;
+#ifndef OH_STOCK_MARKING
+    oh_region_has_cycles = true;
+#endif
     oh_start();
     declare_static_data();
     watch_slices();

@@ -6,10 +6,12 @@
    Here    the second test is a load from the table, which also tells foreign pointers and static data. The loop over
            blocks is another one (mark_loop.h); in flavours for comparison or counting it is the runtime's.
    Stock   reads the headers of ephemerons' keys (Tag_val, is_unmarked).
-   Here    a foreign key is alive. */
+   Here    a foreign key is alive.
+   Also    between two cycles regions are told (region.h). */
 #include "prelude.h"
 #include <caml/major_gc.h>
 #include "count.h"
+#include "region.h"
 
 #ifndef OH_STOCK_MARKING /* for comparison only: the allocator without the table; foreign pointers are followed */
 #undef Is_young

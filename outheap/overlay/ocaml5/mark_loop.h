@@ -13,7 +13,9 @@
    as a pointer to anything else. Without that range (table): the word, rotated by one bit, is an index of the table,
    and an odd one is beyond its end. Either way a word that passes is only a candidate. It is tested (oh_pointer_is_
    markable) when it leaves the queue, once for each pointer and not for each word, by a branch that is predicted, and
-   there the slow path of the table is taken. While naked pointers are reported, each word is tested at once.
+   there the slow path of the table is taken, where a
+   pointer to a region is noted, too: regions lie in the range, and below OH_KIND_MAJOR in the order of kinds. While
+   naked pointers are reported, each word is tested at once.
 
    *No call in the loop over words*, so that all it needs stays in registers.
 
@@ -50,7 +52,7 @@ OH_MARK_LOOP_INLINE uintptr_t oh_mark_loop_is_candidate(enum oh_mark_loop_form f
                                                         value v)
 {
   if (form == OH_MARK_LOOP_RANGE) return oh_mark_loop_rotate((uintptr_t)v - base) < half;
-  if (form == OH_MARK_LOOP_REPORT) return (v & 1) == 0 && oh_pointer_is_markable((uintptr_t)v);
+  if (form == OH_MARK_LOOP_REPORT) return (v & 1) == 0 && oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);
   uintptr_t i = oh_mark_loop_rotate((uintptr_t)v) >> (OH_CHUNK_LOG - 1);
   int8_t k = oh_load_relaxed(&oh_table[i < OH_TABLE_ENTRIES ? i : OH_TABLE_ENTRIES]);
   return OH_TAINT ? k <= OH_KIND_MAJOR : k == OH_KIND_MAJOR;
@@ -65,7 +67,7 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, v
     int8_t k = oh_load_relaxed(&oh_table[(uintptr_t)v >> OH_CHUNK_LOG]);
     if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
   }
-  return oh_pointer_is_markable((uintptr_t)v);
+  return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);
 }
 
 OH_MARK_LOOP_INLINE void oh_mark_loop_prefetch(value v)

@@ -48,10 +48,11 @@ Caml_inline header_t oh_prelude_header(value v)
    blocks. */
 Caml_inline tag_t oh_prelude_shown_tag(value v) { return oh_header_exists((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
 
-/* For the collector, which never looks at foreign memory. Its own blocks: */
+/* For the collector, which never looks at foreign memory. Its own blocks; a pointer to a region is noted. */
 Caml_inline int oh_prelude_is_collected(value v)
 {
   enum oh_kind k = oh_table_kind((uintptr_t)v);
+  if (oh_kind_is_region(k) && (v & 1) == 0) oh_region_meet((uintptr_t)v, OH_REGION_BY_BLOCK);
   return (v & 1) == 0 && (k == OH_KIND_MAJOR || k == OH_KIND_YOUNG);
 }
 

@@ -55,7 +55,7 @@ static void transitions(void)
         break;
       }
       case 2:
-        EXPECT(oh_pointer_is_markable_slow(inside) == (before == OH_KIND_MAJOR), "met");
+        EXPECT(oh_pointer_is_markable_slow(inside, OH_REGION_BY_ROOT) == (before == OH_KIND_MAJOR), "met");
         after = OH_TAINT && before == OH_KIND_UNKNOWN ? asking ? OH_KIND_REPORTED : OH_KIND_FOREIGN : before;
         EXPECT(oh_table_kind(inside) == after, "met %d -> %d", before, oh_table_kind(inside));
         break;
@@ -79,7 +79,8 @@ static void transitions(void)
          "several chunks");
   /* left over from a report */
   __atomic_store_n(&oh_table[FAR(53) >> OH_CHUNK_LOG], OH_KIND_REPORTED, __ATOMIC_RELAXED);
-  EXPECT(oh_pointer_is_markable_slow(FAR(53)) == false && oh_table_kind(FAR(53)) == OH_KIND_MIXED, "not healed");
+  EXPECT(!oh_pointer_is_markable_slow(FAR(53), OH_REGION_BY_ROOT) && oh_table_kind(FAR(53)) == OH_KIND_MIXED,
+         "not healed");
   EXPECT(oh_table_claim(FAR(55), OH_KIND_MAJOR) && !oh_table_set_mixed(FAR(54), FAR(56)) &&
            oh_table_kind(FAR(54)) == OH_KIND_UNKNOWN,
          "all or nothing");

@@ -60,7 +60,12 @@ class Builder:
         folder, common, own = self.folder / name, BENCH / "common", HERE
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
-        header = ROOT / "outheap" / "include"
+        header, libraries = ROOT / "outheap" / "include", []
+        if name == "regions":
+            region = ROOT / "outheap" / "region"
+            ml[-1:-1] = [region / "outheap_region.mli", region / "outheap_region.ml"]
+            c += sorted(region.glob("*.c"))
+            libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
         inputs = hashlib.sha256(
             b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", Path(generate.__file__)])
         ).digest()
@@ -77,13 +82,13 @@ class Builder:
                 generate.write(folder / "constants.ml", generate.static_constants(STATIC_CONSTANTS))
             for source in c:
                 run_tool([self.compiler.cc, *C_FLAGS, "-I", header, "-I", self.compiler.where, "-c", source], folder)
-            run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, "-c", *modules], folder)
+            run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, *libraries[:2], "-c", *modules], folder)
             stamp.write_bytes(inputs)
-        objects = [m.replace(".ml", ".cmx") for m in modules] + [p.stem + ".o" for p in c]
+        objects = [m.replace(".ml", ".cmx") for m in modules if m.endswith(".ml")] + [p.stem + ".o" for p in c]
         # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker
         # look for it.
         counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
-        command = [self.compiler.ocamlopt, *OCAML_FLAGS, *objects, *flags, *counting]
+        command = [self.compiler.ocamlopt, *OCAML_FLAGS, *libraries, *objects, *flags, *counting]
         return [self._linked(folder, name, rival, command, inputs, folder)], folder, {}
 
     # --- the compiler -------------------------------------------------------------------------------------------------

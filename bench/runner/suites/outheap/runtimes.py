@@ -12,7 +12,14 @@ from pathlib import Path
 
 from ...compiler import ROOT, Compiler
 
-BASE, TABLE, OURS, COUNTING, NO_NAKED = "stock", "table", "outheap", "outheap-count", "no-naked"
+BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS = (
+    "stock",
+    "table",
+    "outheap",
+    "outheap-count",
+    "no-naked",
+    "regions",
+)
 TOOL = ROOT / "outheap" / "tool" / "outheap-build"
 
 
@@ -64,6 +71,12 @@ RIVALS = {
         ),
         Rival(OURS, "Outheap with its default settings", "_outheap"),
         Rival("outheap-always", "Outheap with huge pages for everything", "_outheap", {"OUTHEAP": "thp=always"}),
+        Rival(
+            REGIONS,
+            "Outheap, with the data of the program in a region instead of the heap",
+            "_outheap",
+            {"BENCH_REGIONS": "1"},
+        ),
         Rival(COUNTING, "Outheap's instrumented flavour, for counts only", "_outheap_count", {"OUTHEAP": "stats=1"}),
     ]
 }

@@ -115,6 +115,7 @@ SUITE = Suite(
         "Marking": ("marking", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
+        "Regions": ("regions",),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from ...model import Case, Workload
 from . import execute
-from .runtimes import BASE, COUNTING, NO_NAKED, OURS, RIVALS, TABLE
+from .runtimes import BASE, COUNTING, NO_NAKED, OURS, REGIONS, RIVALS, TABLE
 
-TIMED = tuple(r for r in RIVALS if r != COUNTING)
+TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS))
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp"))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
 QUICK, FULL = ("quick",), ("full",)
@@ -80,6 +80,15 @@ TURNOVER = (
     ("0.1 to 16 MB, 200 MB in all", ("100", "16000", "200", "600")),
 )
 
+# What regions give; `arguments`: the step, and entries of the map.
+REGION_STEPS = (
+    ("a map of 1 M entries", ("full-major", "1000000"), 6),
+    ("copies of 1 M entries, 20 M cells", ("copying", "1000000"), 20),
+    ("a map of 1 M entries as a file", ("loading", "1000000"), 8),
+    ("eight workers read a map", ("workers", "1000000"), 15),
+    ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7),
+)
+
 WORKLOADS = {
     w.name: w
     for w in [
@@ -144,6 +153,22 @@ WORKLOADS = {
             tuple(
                 Case(label, (where, "400"), (BASE, NO_NAKED, OURS), seconds=4)
                 for label, where in (("static data", "static"), ("heap", "heap"))
+            ),
+            measure=execute.printed,
+        ),
+        Workload(
+            "regions",
+            "data outside the heap: in the heap, beside the same in a region",
+            tuple(
+                Case(
+                    label,
+                    arguments,
+                    (BASE, OURS) if "evicted" in arguments else (BASE, OURS, REGIONS),
+                    seconds=seconds,
+                    timeout=300,
+                    gigabytes=4,
+                )
+                for label, arguments, seconds in REGION_STEPS
             ),
             measure=execute.printed,
         ),

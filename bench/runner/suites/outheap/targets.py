@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-from .runtimes import BASE, NO_NAKED, OURS, TABLE
+from .runtimes import BASE, NO_NAKED, OURS, REGIONS, TABLE
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,21 @@ TARGETS = [
         Target("static data", "polymorphic", "static data", operation, 1.1)
         for operation in ("compare", "hash", "Obj.tag", "Weak.set", "Weak.get", "Marshal")
     ),
+    *(
+        Target(f"regions: {metric}", "regions", case, metric, bound, REGIONS)
+        for case, metric, bound in (
+            ("a map of 1 M entries", "full major", 0.004),  # 1 ms
+            ("a map of 1 M entries", "private memory of a forked child", 0.01),  # 2 MB
+            ("eight workers read a map", "eight workers: sum of Pss", 0.15),
+            ("eight workers read a map", "eight workers: time", 0.6),
+            ("a map of 1 M entries as", "load", 0.02),  # 5 ms
+            ("a map of 1 M entries as", "load and read all", 0.5),
+            ("a map of 1 M entries as", "load, relocated", 0.6),
+            ("copies", "copy of a map", 1.0),
+            ("copies", "copy of a list", 1.0),
+        )
+    ),
+    Target("regions", "regions", "a map of 1 M entries, evicted", "page faults", 0.01),  # 10
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
     Target("resident memory", "compaction", "", "resident: compacted", 1.05),
     Target("resident memory, all freed", "compaction", "", "resident: all freed, compacted", 1.05),

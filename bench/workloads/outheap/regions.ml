@@ -1,0 +1,182 @@
+(* SPDX-License-Identifier: MIT *)
+(* What regions give: the same data in the heap, and in a region (BENCH_REGIONS is set). Each step is a process.
+   regions STEP [ENTRIES] *)
+module R = Outheap_region
+module M = Map.Make (String)
+
+external proc_kilobytes : string -> string -> int = "regions_proc_kilobytes"
+external occupy : int -> bool = "regions_occupy"
+external evict : Obj.t -> unit = "regions_evict"
+external faults : unit -> int = "regions_faults" [@@noalloc]
+
+type entry = { name : string; numbers : int list; weight : float; other : (int * string) option }
+
+let step = Sys.argv.(1)
+let in_region = Sys.getenv_opt "BENCH_REGIONS" <> None
+let entries = Bench.int_argument 2 ~default:1_000_000
+
+let build () =
+  let m = ref M.empty in
+  for i = 1 to entries do
+    let name = Printf.sprintf "key%08x" (Rng.below 0x3fffffff) in
+    let other = if i land 1 = 0 then Some (i, "x" ^ name) else None in
+    m := M.add name { name; numbers = [ i; i + 1; i + 2 ]; weight = float i; other } !m
+  done;
+  !m
+
+let unwrap = function Ok x -> x | Error e -> failwith (R.error_to_string e)
+let opaque = Sys.opaque_identity
+
+(* The data, and what has to be kept for them. *)
+let data v = if in_region then R.get (unwrap (R.copy v)) else v
+
+let timed f =
+  let start = Bench.wall () in
+  let x = f () in
+  (x, (Bench.wall () -. start) *. 1e3)
+
+let median f =
+  let times = Array.init 7 (fun _ -> snd (timed f)) in
+  Array.sort compare times;
+  times.(3)
+
+let memory field = proc_kilobytes "/proc/self/smaps_rollup" field
+let schema : entry M.t R.schema = R.schema ~name:"map" ~version:1
+let sum m = M.fold (fun _ e n -> n + List.length e.numbers + String.length e.name) m 0
+
+let full_major () =
+  let m = data (build ()) in
+  Gc.compact ();
+  Bench.metric "full major" (median Gc.full_major) "ms";
+  Bench.metric "resident" (float (memory "Rss:") /. 1e3) "MB";
+  (* what a child that collects has for itself *)
+  flush_all ();
+  (match Unix.fork () with
+  | 0 ->
+      let before = memory "Private_Dirty:" in
+      Gc.full_major ();
+      Bench.metric "private memory of a forked child" (float (memory "Private_Dirty:" - before) /. 1e3) "MB";
+      flush_all ();
+      Unix._exit 0
+  | pid -> ignore (Unix.waitpid [] pid));
+  ignore (opaque m)
+
+let copying () =
+  let m = build () in
+  let list = List.init (20 * entries) (fun i -> i) in
+  Gc.full_major ();
+  if in_region then (
+    Bench.metric "copy of a map" (snd (timed (fun () -> unwrap (R.copy m)))) "ms";
+    Bench.metric "copy of a list" (snd (timed (fun () -> unwrap (R.copy list)))) "ms";
+    Bench.metric "copy of a map, maximal sharing" (snd (timed (fun () -> unwrap (R.copy ~sharing:`Max m)))) "ms")
+  else
+    let there_and_back v () = (Marshal.from_string (Marshal.to_string v []) 0 : 'a) in
+    let map () = ignore (opaque (there_and_back m ())) and list () = ignore (opaque (there_and_back list ())) in
+    Bench.metric "copy of a map" (snd (timed map)) "ms";
+    Bench.metric "copy of a list" (snd (timed list)) "ms"
+
+let path = "regions.image"
+
+let save () =
+  let m = build () in
+  if in_region then Bench.metric "save" (snd (timed (fun () -> unwrap (R.save schema ~path m)))) "ms"
+  else
+    let write () = Out_channel.with_open_bin path (fun c -> Marshal.to_channel c m []) in
+    Bench.metric "save" (snd (timed write)) "ms"
+
+let load () : entry M.t =
+  if in_region then R.get (unwrap (R.map schema ~path ()))
+  else In_channel.with_open_bin path (fun c -> Marshal.from_channel c)
+
+let loading () =
+  save ();
+  (* in a process that has nothing else *)
+  flush_all ();
+  let child f = match Unix.fork () with 0 -> f (); flush_all (); Unix._exit 0 | pid -> ignore (Unix.waitpid [] pid) in
+  let again () =
+    child (fun () ->
+        let m, t = timed load in
+        Bench.metric "load" t "ms";
+        let n, t' = timed (fun () -> sum m) in
+        ignore (opaque n);
+        Bench.metric "load and read all" (t +. t') "ms";
+        if not in_region then Bench.metric "load, relocated" t "ms" (* has no place of its own *));
+    if in_region then
+      child (fun () ->
+          (* the place of the image is taken *)
+          let read c = In_channel.seek c 24L; In_channel.really_input_string c 8 in
+          let base = In_channel.with_open_bin path read in
+          if not (occupy (Int64.to_int (String.get_int64_le (Option.get base) 0) / 2)) then failwith "occupy";
+          Bench.metric "load, relocated" (snd (timed load)) "ms")
+  in
+  again ();
+  Sys.remove path
+
+(* Eight workers and their parent: what each reads, and what they have together. *)
+let workers () =
+  flush_all ();
+  if in_region then (* another process makes the image *)
+    (match Unix.fork () with
+    | 0 ->
+        unwrap (R.save schema ~path (build ()));
+        Unix._exit 0
+    | pid -> ignore (Unix.waitpid [] pid));
+  let m = if in_region then load () else build () in
+  let keys = Array.of_seq (Seq.map fst (M.to_seq m)) in
+  Gc.compact ();
+  let start = Bench.wall () in
+  flush_all ();
+  let work me =
+    let kept = Array.make 20_000 [] and found = ref 0 in
+    for i = 0 to 500_000 do
+      kept.(i mod 20_000) <- [ i; i + 1; i + 2 ];
+      found := !found + List.length (M.find keys.((i * 7919 * (me + 1)) mod Array.length keys) m).numbers
+    done;
+    ignore (opaque (kept, !found))
+  in
+  let ready, tell = Unix.pipe () and go, release = Unix.pipe () in
+  let pids =
+    List.init 8 (fun me ->
+        match Unix.fork () with
+        | 0 ->
+            work me;
+            Gc.full_major ();
+            ignore (Unix.write tell (Bytes.make 1 'r') 0 1);
+            ignore (Unix.read go (Bytes.create 1) 0 1);
+            Unix._exit 0
+        | pid -> pid)
+  in
+  List.iter (fun _ -> ignore (Unix.read ready (Bytes.create 1) 0 1)) pids;
+  Bench.metric "eight workers: time" ((Bench.wall () -. start) *. 1e3) "ms";
+  let pss pid = proc_kilobytes (Printf.sprintf "/proc/%s/smaps_rollup" pid) "Pss:" in
+  let sum = List.fold_left (fun n pid -> n + pss (string_of_int pid)) (pss "self") pids in
+  Bench.metric "eight workers: sum of Pss" (float sum /. 1e3) "MB";
+  ignore (Unix.write release (Bytes.make 8 'g') 0 8);
+  List.iter (fun pid -> ignore (Unix.waitpid [] pid)) pids;
+  if Sys.file_exists path then Sys.remove path;
+  ignore (opaque m)
+
+(* A million pointers to an image whose pages were evicted: page faults of a full major. With each runtime the data are
+   in a region. *)
+let evicted () =
+  let m =
+    unwrap (R.save schema ~path (build ()));
+    R.get (unwrap (R.map schema ~path ()))
+  in
+  Sys.remove path;
+  let values = Array.of_seq (Seq.map snd (M.to_seq m)) in
+  Gc.compact ();
+  evict (Obj.repr values.(0));
+  let before = faults () in
+  Gc.full_major ();
+  Bench.metric "page faults" (float (faults () - before)) "";
+  ignore (opaque (m, values))
+
+let () =
+  match step with
+  | "full-major" -> full_major ()
+  | "copying" -> copying ()
+  | "loading" -> loading ()
+  | "workers" -> workers ()
+  | "evicted" -> evicted ()
+  | _ -> failwith "no such step"

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Services of the runtime variant for libraries that keep OCaml values in memory of their own, and want to know when no
+   pointer leads there any more: the library outheap.region is one. Declare what is used `__attribute__((weak))`, since
+   the program may be linked with the stock runtime.
+
+   Addresses are cut at chunks (256 MiB). Unless a function says otherwise, any thread may call it at any time, with or
+   without OCaml's lock; none runs the collector or blocks. */
+#ifndef OUTHEAP_MARKER_H
+#define OUTHEAP_MARKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Can this runtime tell which chunks were met? Not on OCaml 4.14, nor in the variant _outheap_order. */
+bool outheap_marker_can_tell(void);
+
+/* Claims chunks for values that are neither marked nor moved: the runtime reads their headers where an operation asks
+   for it, the collector never looks there. The memory need not be mapped yet. `start`: a multiple of 256 MiB; `bytes`
+   is rounded up. A claim is for the rest of the process; it may be repeated. To be called before the collector can meet
+   a pointer to the chunks. False: a part is beyond the address space, or was something else before. Cost: a
+   compare-and-swap for each chunk. */
+bool outheap_marker_claim(void const *start, size_t bytes);
+
+/* From now on nothing reads these chunks, which were claimed: compare, hash and so on take a pointer to them for a
+   number. For the rest of the process. */
+void outheap_marker_revoke(void const *start, size_t bytes);
+
+enum outheap_marker_by { OUTHEAP_MARKER_BY_ROOT = 1, OUTHEAP_MARKER_BY_BLOCK = 2 };
+
+/* Who met a pointer to one of these chunks since they were cleared, as a sum; 0: nobody. It means what it says at the
+   moment between two cycles (outheap_marker_on_cycle), when what was noted is that of a whole cycle. */
+unsigned outheap_marker_met(void const *start, size_t bytes);
+void outheap_marker_clear(void const *start, size_t bytes);
+
+/* Notes a pointer as the marker would: for those that appear from nowhere, such as what a handle gives out. */
+void outheap_marker_meet(void const *pointer);
+
+/* Counts the pointers that markers meet to these chunks, from now on; `bytes` = 0: to none. One piece of memory at a
+   time. Result: pointers met in the piece before. */
+size_t outheap_marker_watch(void const *start, size_t bytes);
+
+/* `cycle` is called between two major cycles, by one domain while all are stopped; marking of the old cycle has ended,
+   that of the new one has not begun. `cycled` is called soon after, while domains run again. Neither may call OCaml,
+   allocate in its heap or wait for other threads that may be doing so. Add to `struct outheap_marker_cycle`, which must
+   stay, and fill in the functions only. Result: outheap_marker_can_tell(). */
+struct outheap_marker_cycle { void (*cycle)(void); void (*cycled)(void); struct outheap_marker_cycle *next; };
+bool outheap_marker_on_cycle(struct outheap_marker_cycle *);
+
+/* Does the marker follow this pointer (a word with a clear low bit)? It is noted if it leads to a claimed chunk. For
+   code that marks in the runtime's place, on OCaml 5: it must not look at anything that is not followed. */
+bool outheap_marker_follows(void const *pointer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,104 @@
+(* SPDX-License-Identifier: MIT *)
+type t
+
+(* [word]: an immediate, or the address of a block less one, which looks like a number *)
+type 'a root = { region : t; word : int; block : bool }
+type source = Roots | Heap | Regions
+
+type error =
+  | Unsupported of string
+  | No_memory
+  | Too_many
+  | Refused of { kind : string; identifier : string; path : string }
+  | In_use of { pointers : int; from : source list }
+  | Ended
+  | System of { call : string; message : string }
+  | Damaged of string
+  | Other_program of { what : string; identifier : string }
+  | Other_schema of { name : string; version : int }
+  | Missing of string
+
+exception Deleted
+
+let () = Callback.register_exception "Outheap_region.Deleted" Deleted
+
+external start : unit -> bool = "outheap_region_ml_start"
+
+let can_delete = start ()
+
+let error_to_string = function
+  | Unsupported why -> why
+  | No_memory -> "no memory"
+  | Too_many -> "too many regions, or no address space"
+  | Refused { kind; identifier; path } ->
+      let path = if path = "" then "the value itself" else path in
+      path ^ ": " ^ kind ^ if identifier = "" then "" else Printf.sprintf " %S" identifier
+  | In_use { pointers; from } ->
+      let name = function Roots -> "roots" | Heap -> "the heap" | Regions -> "other regions" in
+      Printf.sprintf "in use: %d pointers, from %s" pointers (String.concat ", " (List.map name from))
+  | Ended -> "the region was deleted or revoked before"
+  | System { call; message } -> call ^ ": " ^ message
+  | Damaged what -> "damaged: " ^ what
+  | Other_program { what; identifier } ->
+      "made by another program: " ^ what ^ if identifier = "" then "" else Printf.sprintf " (%S)" identifier
+  | Other_schema { name; version } -> Printf.sprintf "holds something else: %S, version %d" name version
+  | Missing digest -> "an image that it needs is not mapped: " ^ digest
+
+external copy_value : 'a -> bool -> bool -> ('a root, error) result = "outheap_region_ml_copy"
+external get_value : t -> int -> bool -> 'a = "outheap_region_ml_get"
+
+let copy ?(sharing = `Keep) ?(closures = false) ?(writes = `Refuse) v =
+  match writes with
+  | `Track -> Error (Unsupported "~writes:`Track is not supported")
+  | `Refuse -> copy_value v (sharing = `Max) closures
+
+let get r = get_value r.region r.word r.block
+let region r = r.region
+
+external delete_begin : t -> (bool, error) result = "outheap_region_ml_delete_begin"
+external delete_end : t -> (unit, error) result = "outheap_region_ml_delete_end"
+external revoke : t -> (unit, error) result = "outheap_region_ml_revoke"
+
+let rec delete region =
+  match delete_begin region with
+  | Error _ as e -> e
+  | Ok false ->
+      (* another deletion: it is helped *)
+      Gc.full_major ();
+      delete region
+  | Ok true -> (
+      match Gc.full_major () with
+      | () -> delete_end region
+      | exception e ->
+          ignore (delete_end region);
+          raise e)
+
+type 'a schema = { name : string; version : int }
+
+let schema ~name ~version = { name; version }
+
+external save_value : t array -> string -> int -> string -> 'a -> (unit, error) result = "outheap_region_ml_save"
+external map_file : string -> int -> string -> bool -> ('a root, error) result = "outheap_region_ml_map"
+
+let save ?(needs = []) s ~path v = save_value (Array.of_list needs) s.name s.version path v
+let map s ~path ?(verify = `Header) () = map_file s.name s.version path (verify = `Full)
+
+external contains : t -> Obj.t -> bool = "outheap_region_ml_contains"
+
+type state = Live | Ending | Over | Revoked
+
+type info = {
+  state : state;
+  bytes : int;
+  words : int;
+  blocks : int;
+  address : int;
+  digest : string;
+  relocated : bool;
+}
+
+external info : t -> info = "outheap_region_ml_info"
+
+type stats = { live : int; live_bytes : int; revoked : int; resting : int; deleted : int; unused : int }
+
+external stats : unit -> stats = "outheap_region_ml_stats"

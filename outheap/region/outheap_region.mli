@@ -1,0 +1,152 @@
+(* SPDX-License-Identifier: MIT *)
+
+(** Regions: OCaml data outside the heap, which the collector neither marks nor moves.
+
+    A region holds a copy of a value with all that it refers to. It costs a major cycle nothing, is not copied by [fork]
+    when a child collects, can be saved to a file that other processes map in no time and share, and gives its memory
+    back when it is not used any more. Its data are ordinary values, to be read with ordinary code: pattern matching,
+    [Hashtbl.find], comparison. They are {b read-only}: a program that writes to them (a [ref], an array, a [Hashtbl])
+    dies with SIGSEGV; the setting [OUTHEAP=region-faults=report] makes it say so first.
+
+    With OCaml 5.3 and 5.4 and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
+    {!delete} or {!revoke}. With the stock runtime and with OCaml 4.14, regions live until exit. [docs/regions.md] has
+    the details. All functions may be called from any domain and thread. *)
+
+type t
+(** A region, or rather a handle for it: while there is one, the region does not end by itself. Comparison and hashing
+    are by identity. *)
+
+type 'a root
+(** A value of type ['a] in a region, with a handle for the region. *)
+
+type source =
+  | Roots  (** stacks, registers, global variables, roots of C code *)
+  | Heap  (** blocks of the heap *)
+  | Regions  (** images that need this one *)
+
+type error =
+  | Unsupported of string  (** not with this runtime, or not possible; why *)
+  | No_memory
+  | Too_many  (** 32,768 regions, or no address space *)
+  | Refused of { kind : string; identifier : string; path : string }
+      (** The value refers to something that cannot be copied. [kind]: ["closure"], ["object"], ["lazy"], ["abstract"],
+          ["custom"], ["continuation"], ["extension constructor"], ["foreign pointer"]; [identifier]: of a custom
+          block, or the name of an exception; [path]: the fields that lead there, as [.2.0\[17\]]. *)
+  | In_use of { pointers : int; from : source list }
+      (** pointers that a whole cycle met, and from where. Nothing happened. *)
+  | Ended  (** the region was deleted or revoked before *)
+  | System of { call : string; message : string }
+  | Damaged of string  (** no image, or not as it was written; what is wrong *)
+  | Other_program of { what : string; identifier : string }
+      (** an image of another version of OCaml, or with custom blocks that this program does not know *)
+  | Other_schema of { name : string; version : int }  (** what the image holds *)
+  | Missing of string  (** an image that this one needs is not mapped: its digest, in hexadecimal *)
+
+val error_to_string : error -> string
+
+exception Deleted
+(** The region was deleted or revoked. *)
+
+val can_delete : bool
+(** Can this runtime tell whether a region is in use? Otherwise {!delete} and {!revoke} answer [Unsupported]. *)
+
+(** {1 Making and reading} *)
+
+val copy :
+  ?sharing:[ `Keep | `Max ] ->
+  ?closures:bool ->
+  ?writes:[ `Refuse | `Track ] ->
+  'a ->
+  ('a root, error) result
+(** [copy v] copies [v] and all that it refers to into a new region. The source stays as it is, whatever happens.
+
+    Copied are: records, variants, tuples, arrays, lists, strings, floats, closed hash tables, maps; int32, int64,
+    nativeint; bigarrays, with their data; custom blocks of types that were registered (outheap_region.h); static
+    constants. A forced lazy value becomes its value. Predefined exceptions ([Not_found], [Failure "…"], …) can be
+    matched afterwards; the constructors of a program's own exceptions, and of extensible types, are in the heap, and
+    refused. Refused are functions and objects, unless [closures] is true (then static functions stay where they are);
+    and always: lazy values that are not forced, abstract blocks, other custom blocks (channels, mutexes, …),
+    continuations.
+
+    [sharing]: [`Keep] (default) keeps sharing and cycles. [`Max] also makes equal blocks one, of whatever type, mutable
+    ones included: for data that are compared with [=] and not with [==].
+
+    [writes]: [`Refuse]. [`Track] is not supported yet.
+
+    No recursion, so no limit on depth. Domains: all others wait while the data are copied (not for [`Max]), so the copy
+    is that of a moment. Cost: some nanoseconds for each word; a pointer's worth of memory for each block meanwhile. *)
+
+val get : 'a root -> 'a
+(** The value. It may be kept anywhere, as any value; while a pointer to it is reachable the region does not end, unless
+    it is revoked. @raise Deleted if it was deleted or revoked. Cost: some nanoseconds. *)
+
+val region : 'a root -> t
+
+(** {1 Ending} *)
+
+val delete : t -> (unit, error) result
+(** Runs a full major collection, and deletes the region if no pointer to it was met, whatever handles there are: {!get}
+    raises {!Deleted} from then on. Otherwise [Error (In_use _)], and nothing happens. Needed only when the memory shall
+    be free at a certain moment: without handles and pointers, a region ends by itself, at the end of a major cycle.
+
+    A value that was just used may still be in a register or on the stack of the caller. *)
+
+val revoke : t -> (unit, error) result
+(** Takes the memory away at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the collector;
+    comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a SIGSEGV. The
+    addresses are not used again. For programs that know what they are doing, such as one whose index is replaced under
+    load after a grace period. *)
+
+(** {1 Images} *)
+
+type 'a schema
+(** What an image holds: a name, and a version, which the program changes when the type changes. The caller vouches for
+    the type, as with [Marshal]. *)
+
+val schema : name:string -> version:int -> 'a schema
+(** [name]: at most 127 bytes, none of them zero. *)
+
+val save : ?needs:t list -> 'a schema -> path:string -> 'a -> (unit, error) result
+(** Writes a value to a file, which appears at once and whole: under another name first, then synchronised and renamed.
+    As {!copy}, but functions, objects and exceptions are always refused. [needs]: regions that were mapped from images;
+    values in these are referred to, not copied, and an image can be mapped only while those that it needs are. *)
+
+val map : 'a schema -> path:string -> ?verify:[ `Header | `Full ] -> unit -> ('a root, error) result
+(** Maps an image. Its pages are read when they are touched, and shared with all processes that map it. [verify]:
+    [`Header] (default) checks that the file is an image of that schema for this version of OCaml, is as long as it
+    should be, and that its header is not damaged. [`Full] reads all of it, and checks the digest and every block: then
+    nothing that the file contains can do harm. The file must not be changed in place while it is mapped; replace it by
+    renaming, as {!save} does. An image that is mapped already is not mapped twice.
+
+    Where the image's own place in the address space is taken, it is relocated: then its pages are private to the
+    process, and all are touched. *)
+
+(** {1 Questions} *)
+
+val contains : t -> Obj.t -> bool
+(** Is this a block of the region? *)
+
+type state = Live | Ending | Over | Revoked
+
+type info = {
+  state : state;
+  bytes : int;  (** mapped *)
+  words : int;  (** of data, headers included *)
+  blocks : int;
+  address : int;  (** half of it *)
+  digest : string;  (** of an image: 16 bytes; otherwise empty *)
+  relocated : bool;
+}
+
+val info : t -> info
+
+type stats = {
+  live : int;  (** regions *)
+  live_bytes : int;
+  revoked : int;
+  resting : int;  (** ended; their addresses wait for a major cycle before they are used again *)
+  deleted : int;  (** since the program began *)
+  unused : int;  (** ended by themselves, since the program began *)
+}
+
+val stats : unit -> stats

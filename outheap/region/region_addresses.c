@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include "region_addresses.h"
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
+#if defined __SANITIZE_THREAD__
+#define SANITIZED 1
+#elif defined __has_feature
+#if __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#define CHUNK OUTHEAP_REGION_CHUNK
+#define CHUNKS OUTHEAP_REGION_ADDRESSES_CHUNKS
+#define BEGIN OUTHEAP_REGION_ADDRESSES_BEGIN
+#define ELSEWHERE_MOST ((size_t)16 << 30) /* of one region, where the system chooses */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static unsigned char taken[CHUNKS];
+static size_t cursor; /* extents are taken upwards from here, so that addresses are not reused at once */
+
+/* Where the system chooses: free extents, still reserved. */
+enum { SPARES = 64 };
+static struct outheap_region_addresses spares[SPARES];
+
+bool outheap_region_addresses_fixed(void)
+{
+#ifdef SANITIZED
+  return false;
+#else
+  int here;
+  return (uintptr_t)&here >> 46 != 0; /* the stack is near the top */
+#endif
+}
+
+static bool is_fixed(char const *base)
+{
+  return outheap_region_addresses_fixed() && (uintptr_t)base - BEGIN < CHUNKS * CHUNK;
+}
+
+static size_t number(char const *base) { return ((uintptr_t)base - BEGIN) / CHUNK; }
+
+/* The lowest free run of `n` chunks that begins at `from` or above. */
+static bool run_above(size_t from, size_t n, size_t *first)
+{
+  for (size_t run = 0, at = from; at < CHUNKS; at++) {
+    run = taken[at] ? 0 : run + 1;
+    if (run == n) {
+      *first = at + 1 - n;
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool take_elsewhere(struct outheap_region_addresses *a, size_t least, size_t most)
+{
+  for (int i = 0; i < SPARES; i++)
+    if (spares[i].bytes >= least && spares[i].bytes != 0) {
+      *a = spares[i];
+      spares[i].bytes = 0;
+      return true;
+    }
+  if (most > ELSEWHERE_MOST && least <= ELSEWHERE_MOST) most = ELSEWHERE_MOST;
+  for (size_t bytes = most;; bytes = bytes / 2 > least ? OUTHEAP_REGION_ROUND(bytes / 2, CHUNK) : least) {
+    char *p = mmap(NULL, bytes + CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p != MAP_FAILED) {
+      char *base = (char *)OUTHEAP_REGION_ROUND((uintptr_t)p, CHUNK);
+      if (base != p) munmap(p, (size_t)(base - p));
+      if (base != p + CHUNK) munmap(base + bytes, (size_t)(p + CHUNK - base));
+      *a = (struct outheap_region_addresses){ base, bytes };
+      return true;
+    }
+    if (bytes == least) return false;
+  }
+}
+
+bool outheap_region_addresses_take(struct outheap_region_addresses *a, size_t least, size_t most)
+{
+  least = OUTHEAP_REGION_ROUND(least, CHUNK), most = OUTHEAP_REGION_ROUND(most, CHUNK);
+  if (least == 0) least = CHUNK;
+  if (most < least) most = least;
+  bool done = false;
+  pthread_mutex_lock(&mutex);
+  if (outheap_region_addresses_fixed()) {
+    size_t first = 0, n = most / CHUNK;
+    while (!(done = run_above(cursor, n, &first) || run_above(0, n, &first)) && n != least / CHUNK)
+      n = n / 2 > least / CHUNK ? n / 2 : least / CHUNK;
+    if (done) {
+      memset(taken + first, 1, n);
+      cursor = first + n;
+      *a = (struct outheap_region_addresses){ (char *)(BEGIN + first * CHUNK), n * CHUNK };
+    }
+  }
+  else done = take_elsewhere(a, least, most);
+  pthread_mutex_unlock(&mutex);
+  return done;
+}
+
+bool outheap_region_addresses_take_at(struct outheap_region_addresses *a, uintptr_t base, size_t bytes)
+{
+  bytes = OUTHEAP_REGION_ROUND(bytes, CHUNK);
+  if (!outheap_region_addresses_fixed() || base % CHUNK != 0 || base < BEGIN || bytes == 0 ||
+      bytes > CHUNKS * CHUNK || base - BEGIN > CHUNKS * CHUNK - bytes)
+    return false;
+  size_t first = (base - BEGIN) / CHUNK, n = bytes / CHUNK;
+  pthread_mutex_lock(&mutex);
+  bool is_free = true;
+  for (size_t i = 0; i < n; i++) is_free = is_free && !taken[first + i];
+  if (is_free) memset(taken + first, 1, n);
+  pthread_mutex_unlock(&mutex);
+  *a = (struct outheap_region_addresses){ (char *)base, bytes };
+  return is_free;
+}
+
+void outheap_region_addresses_cut(struct outheap_region_addresses *a, size_t bytes)
+{
+  bytes = OUTHEAP_REGION_ROUND(bytes, CHUNK);
+  if (bytes == 0) bytes = CHUNK;
+  if (bytes >= a->bytes) return;
+  pthread_mutex_lock(&mutex);
+  if (is_fixed(a->base)) {
+    memset(taken + number(a->base) + bytes / CHUNK, 0, (a->bytes - bytes) / CHUNK);
+    cursor = number(a->base) + bytes / CHUNK; /* what was too much is for the next one */
+  }
+  else munmap(a->base + bytes, a->bytes - bytes); /* nobody was told about it */
+  pthread_mutex_unlock(&mutex);
+  a->bytes = bytes;
+}
+
+void outheap_region_addresses_give(struct outheap_region_addresses *a)
+{
+  if (a->bytes == 0) return;
+  pthread_mutex_lock(&mutex);
+  if (is_fixed(a->base)) memset(taken + number(a->base), 0, a->bytes / CHUNK);
+  else
+    for (int i = 0; i < SPARES; i++) /* more than these stay reserved and unused */
+      if (spares[i].bytes == 0) {
+        spares[i] = *a;
+        break;
+      }
+  pthread_mutex_unlock(&mutex);
+  a->bytes = 0;
+}
+
+bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int flags, int file)
+{
+  flags |= MAP_NORESERVE | (file < 0 ? MAP_ANONYMOUS : 0) | (is_fixed(at) ? MAP_FIXED_NOREPLACE : MAP_FIXED);
+  void *p = mmap(at, bytes, protection, flags, file, 0);
+  if (p == MAP_FAILED) return false;
+  if (p == at) return true;
+  munmap(p, bytes); /* a kernel that does not know MAP_FIXED_NOREPLACE */
+  errno = EEXIST;
+  return false;
+}
+
+void outheap_region_addresses_unmap(char *at, size_t bytes)
+{
+  if (bytes == 0) return;
+  if (is_fixed(at)) munmap(at, bytes);
+  else (void)mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
+size_t outheap_region_addresses_page(void)
+{
+  static size_t size;
+  if (size == 0) size = (size_t)sysconf(_SC_PAGESIZE);
+  return size;
+}
+
+void outheap_region_addresses_lock(void) { pthread_mutex_lock(&mutex); }
+void outheap_region_addresses_unlock(void) { pthread_mutex_unlock(&mutex); }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Copying a value, with all that it refers to, into memory of its own: breadth first, without recursion; sharing and
+   cycles are kept.
+
+   The copied memory is a row of blocks, header by header, from `start` to `used`; all headers are black. The last word
+   is the header of an empty block, so that no pointer leads to the end of the memory. While it is being made:
+     blocks before `scan` have fields that lead into the copy (or stay: immediates, static blocks, needed images); of
+     those from `scan` on, fields are as in the source;
+     log[i] is the source of the ith block if its header was replaced by the place of the copy, and 0 otherwise (blocks
+     that the collector does not mark, whose place is in `table`; what a bigarray holds; padding). The copy's header has
+     the source's colour until it is put back.
+   Nobody else runs OCaml code meanwhile (region_alone.h), so the source's headers can be used, and are put back in
+   every case. */
+#ifndef OUTHEAP_REGION_COPY_H
+#define OUTHEAP_REGION_COPY_H
+
+#include "region_addresses.h"
+#include "region_error.h"
+#include "region_table.h"
+#include "region_vector.h"
+
+struct outheap_region_copy {
+  /* given */
+  value *root;       /* a place that the collector knows */
+  bool closures;     /* closures and objects are copied, too; static ones stay */
+  bool for_image;    /* what must stay is refused */
+  size_t start;      /* bytes to leave free at the beginning: a multiple of a word */
+  uintptr_t const *stay; /* pairs [begin, end): pointers to there are kept */
+  size_t stay_count;
+  /* found */
+  struct outheap_region_addresses extent;
+  char *base;
+  size_t used, mapped, blocks;
+  value copied; /* the root's copy */
+  struct outheap_region_error error;
+  /* during the copy */
+  size_t scan, chunk;
+  struct outheap_region_vector log;
+  struct outheap_region_table table;
+};
+
+/* True: base, used, mapped, blocks and copied are set; the memory is readable and writable. False: error is set, and
+   nothing is left behind. The caller holds OCaml's lock. There may be a collection before. `waited`: nanoseconds in
+   which other domains stood still. */
+bool outheap_region_copy(struct outheap_region_copy *, uint64_t *waited);
+
+/* Returns the memory of a copy. */
+void outheap_region_copy_drop(struct outheap_region_copy *);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef OUTHEAP_REGION_IMAGE_MAP_H
+#define OUTHEAP_REGION_IMAGE_MAP_H
+
+#include "region_image.h"
+
+/* Maps an image. `full`: all of it is read, and every block checked. The result has a handle; it is the region that
+   is there already if the same image is mapped. The caller holds OCaml's lock. NULL: an error. */
+struct outheap_region_record *outheap_region_image_map(char const *path, struct outheap_region_image_schema const *,
+                                                       bool full, struct outheap_region_error *);
+
+#endif

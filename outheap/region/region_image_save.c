@@ -1,0 +1,204 @@
+/* SPDsave-License-Identifier: MIT */
+#include "region_image_save.h"
+#include "region_custom.h"
+#include "region_file.h"
+#include <caml/bigarray.h>
+#include <caml/signals.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+typedef struct outheap_region_image_header header;
+typedef struct outheap_region_record record;
+typedef struct outheap_region_error error;
+#define WORD OUTHEAP_REGION_WORD
+#define START OUTHEAP_REGION_IMAGE_START
+#define TABLE OUTHEAP_REGION_IMAGE_TABLE
+#define NAME OUTHEAP_REGION_IMAGE_NAME
+
+static inline bool bit(unsigned char const *tail, size_t i) { return tail[i / 8] >> i % 8 & 1; }
+
+struct writing {
+  struct outheap_region_copy copy;
+  header head;
+  unsigned char *tail;
+  record **needs;
+};
+
+static void set_bit(struct writing *w, uintptr_t *word)
+{
+  size_t i = (size_t)((char *)word - w->copy.base - START) / WORD;
+  w->tail[i / 8] |= (unsigned char)(1u << i % 8);
+}
+
+static bool is_own(struct writing const *w, uintptr_t a) { return a - (uintptr_t)w->copy.base < w->copy.used; }
+
+/* An address as it will be without the base. */
+static void normalise(struct writing *w, uintptr_t *word)
+{
+  uintptr_t a = *word;
+  set_bit(w, word);
+  if (is_own(w, a)) *word = a - (uintptr_t)w->copy.base;
+  else
+    for (size_t i = 0; i < w->head.needs; i++)
+      if (a - (uintptr_t)w->needs[i]->base < w->needs[i]->used)
+        *word = a - (uintptr_t)w->needs[i]->base + w->needs[i]->canonical;
+}
+
+static char *name_at(struct writing *w, size_t i)
+{
+  return (char *)w->tail + outheap_region_image_bitmap(w->copy.used) + i * NAME;
+}
+
+static bool normalise_custom(struct writing *w, value v)
+{
+  char const *identifier = Custom_ops_val(v)->identifier;
+  size_t i = 0;
+  while (i < w->head.customs && strcmp(name_at(w, i), identifier) != 0) i++;
+  if (i == w->head.customs) {
+    if (i == OUTHEAP_REGION_IMAGE_CUSTOMS || strlen(identifier) >= NAME)
+      return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_UNSUPPORTED,
+                                     "more than 40 types of custom blocks in an image, or a long identifier");
+    strcpy(name_at(w, i), identifier);
+    w->head.customs++;
+  }
+  if (outheap_region_custom_kind(Custom_ops_val(v)) == OUTHEAP_REGION_CUSTOM_BIGARRAY)
+    normalise(w, (uintptr_t *)&Caml_ba_array_val(v)->data);
+  set_bit(w, (uintptr_t *)v);
+  *(uintptr_t *)v = TABLE + i * sizeof(struct custom_operations);
+  return true;
+}
+
+static bool normalise_all(struct writing *w)
+{
+  for (size_t at = START; at < w->copy.used;) {
+    header_t h = *(header_t *)(w->copy.base + at);
+    value v = (value)(w->copy.base + at + WORD);
+    if (Tag_hd(h) < No_scan_tag) {
+      for (mlsize_t i = 0; i < Wosize_hd(h); i++)
+        if (Is_block(Field(v, i))) normalise(w, (uintptr_t *)&Field(v, i));
+    }
+    else if (Tag_hd(h) == Custom_tag && !normalise_custom(w, v)) return false;
+    at += WORD + Wosize_hd(h) * WORD;
+  }
+  return true;
+}
+
+static void place_all(struct writing *w)
+{
+  uintptr_t *word = (uintptr_t *)(w->copy.base + START);
+  for (size_t i = 0; i < (w->copy.used - START) / WORD; i++)
+    if (bit(w->tail, i) && word[i] < w->copy.used) word[i] += w->head.base;
+}
+
+static int write_all(struct writing *w, int file)
+{
+  unsigned char page[START] = { 0 };
+  memcpy(page, &w->head, sizeof w->head);
+  int e = outheap_region_file_write(file, page, sizeof page);
+  if (e == 0) e = outheap_region_file_write(file, w->copy.base + START, w->copy.used - START);
+  memset(page, 0, sizeof page);
+  if (e == 0) e = outheap_region_file_write(file, page, w->head.tail - w->copy.used);
+  if (e == 0) e = outheap_region_file_write(file, w->tail, outheap_region_image_tail(&w->head));
+  return e != 0 ? e : fsync(file) == 0 ? 0 : errno;
+}
+
+static bool write_file(struct writing *w, char const *path)
+{
+  size_t length = strlen(path);
+  char *temporary = malloc(length + 16);
+  if (temporary == NULL) return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  memcpy(temporary, path, length);
+  strcpy(temporary + length, ".XXXXXX");
+  char const *call = "mkostemp";
+  int file = mkostemp(temporary, O_CLOEXEC), e = file < 0 ? errno : 0;
+  if (file >= 0) {
+    mode_t mask = umask(0);
+    umask(mask);
+    call = "write", e = write_all(w, file);
+    if (e == 0 && fchmod(file, 0666 & ~mask) != 0) call = "fchmod", e = errno;
+    if (close(file) != 0 && e == 0) call = "close", e = errno;
+    if (e == 0 && rename(temporary, path) != 0) call = "rename", e = errno;
+    if (e != 0) unlink(temporary);
+    else { /* and the folder's entry; what cannot be synchronised is as with any program */
+      char *slash = strrchr(temporary, '/');
+      if (slash != NULL) slash[slash == temporary] = 0;
+      int folder = open(slash == NULL ? "." : temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+      if (folder >= 0) {
+        (void)fsync(folder);
+        close(folder);
+      }
+    }
+  }
+  free(temporary);
+  return e == 0 || outheap_region_error_system(&w->copy.error, call, e);
+}
+
+static bool write_image(struct writing *w, char const *path, struct outheap_region_image_schema const *schema)
+{
+  header *h = &w->head;
+  *h = (header){ .format = OUTHEAP_REGION_IMAGE_FORMAT, .ocaml = outheap_region_image_ocaml(), .word = WORD,
+                 .order = OUTHEAP_REGION_IMAGE_ORDER, .start = START,
+                 .used = w->copy.used, .version = schema->version, .blocks = w->copy.blocks, .needs = h->needs };
+  memcpy(h->magic, outheap_region_image_magic, sizeof h->magic);
+  memcpy(h->schema, schema->name, sizeof h->schema);
+  size_t room = outheap_region_image_bitmap(h->used) + OUTHEAP_REGION_IMAGE_CUSTOMS * NAME +
+                h->needs * sizeof(struct outheap_region_image_need);
+  w->tail = calloc(1, room);
+  if (w->tail == NULL) return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  uintptr_t root = (uintptr_t)w->copy.copied;
+  h->root = root;
+  if (Is_block(w->copy.copied)) {
+    h->root = is_own(w, root) ? root - (uintptr_t)w->copy.base : 0;
+    for (size_t i = 0; i < h->needs && !is_own(w, root); i++)
+      if (root - (uintptr_t)w->needs[i]->base < w->needs[i]->used)
+        h->root = root - (uintptr_t)w->needs[i]->base + w->needs[i]->canonical;
+  }
+  if (!normalise_all(w)) return false;
+  for (size_t i = 0; i < h->needs; i++) {
+    struct outheap_region_image_need need = { .base = w->needs[i]->canonical, .used = w->needs[i]->used };
+    memcpy(need.digest, w->needs[i]->digest, sizeof need.digest);
+    memcpy(w->tail + outheap_region_image_bitmap(h->used) + h->customs * NAME + i * sizeof need, &need, sizeof need);
+  }
+  h->tail = OUTHEAP_REGION_ROUND(h->used, (uint64_t)START);
+  h->file = h->tail + outheap_region_image_tail(h);
+  struct MD5Context m;
+  outheap_region_image_digest_begin(&m, h);
+  outheap_region_file_digest(&m, w->copy.base + START, h->used - START);
+  outheap_region_file_digest(&m, w->tail, outheap_region_image_tail(h));
+  caml_MD5Final(h->digest, &m);
+  caml_MD5Init(&m);
+  outheap_region_file_digest(&m, w->tail, outheap_region_image_tail(h));
+  caml_MD5Final(h->tail_digest, &m);
+  h->base = outheap_region_image_place(h->digest, h->used);
+  if (Is_block(w->copy.copied) && h->root < h->used) h->root += h->base;
+  place_all(w);
+  outheap_region_image_digest_header(h, h->header_digest);
+  return write_file(w, path);
+}
+
+bool outheap_region_image_save(value *root, char const *path, struct outheap_region_image_schema const *schema,
+                               record **needs, size_t need_count, error *e, uint64_t *waited)
+{
+  struct writing w = { .needs = needs, .head = { .needs = need_count } };
+  uintptr_t *stay = malloc((2 * need_count + 1) * sizeof *stay);
+  if (stay == NULL) return outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
+  for (size_t i = 0; i < need_count; i++) {
+    stay[2 * i] = (uintptr_t)needs[i]->base + START;
+    stay[2 * i + 1] = (uintptr_t)needs[i]->base + needs[i]->used;
+  }
+  w.copy = (struct outheap_region_copy){ .root = root, .for_image = true, .start = START, .stay = stay,
+                                         .stay_count = need_count };
+  bool done = outheap_region_copy(&w.copy, waited);
+  if (done) {
+    caml_enter_blocking_section(); /* the copy is ours alone */
+    done = write_image(&w, path, schema);
+    outheap_region_copy_drop(&w.copy);
+    caml_leave_blocking_section();
+  }
+  free(stay);
+  free(w.tail);
+  *e = w.copy.error;
+  return done;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "region_marker.h"
+#include <outheap.h>
+
+#pragma weak outheap_classify
+#pragma weak outheap_declare_values
+#pragma weak outheap_marker_can_tell
+#pragma weak outheap_marker_claim
+#pragma weak outheap_marker_revoke
+#pragma weak outheap_marker_met
+#pragma weak outheap_marker_clear
+#pragma weak outheap_marker_meet
+#pragma weak outheap_marker_watch
+#pragma weak outheap_marker_on_cycle
+
+#if !OUTHEAP_REGION_OCAML5
+/* The page table of OCaml 4.14, where it has one. Its values of `kind`: caml/address_class.h. */
+extern int caml_page_table_add(int kind, void *start, void *end) __attribute__((weak));
+#define STATIC_DATA 4
+#endif
+
+bool outheap_region_marker_can_tell(void)
+{
+  return OUTHEAP_REGION_OCAML5 && outheap_marker_can_tell != NULL && outheap_marker_can_tell();
+}
+
+void outheap_region_marker_start(void (*cycle)(void), void (*cycled)(void))
+{
+  static struct outheap_marker_cycle c;
+  c.cycle = cycle, c.cycled = cycled;
+  if (outheap_region_marker_can_tell()) (void)outheap_marker_on_cycle(&c);
+}
+
+bool outheap_region_marker_declare(char *base, size_t bytes)
+{
+  if (OUTHEAP_REGION_OCAML5) return outheap_marker_claim == NULL || outheap_marker_claim(base, bytes);
+  if (outheap_declare_values != NULL) return outheap_declare_values(base, base + bytes) == 0;
+#if !OUTHEAP_REGION_OCAML5
+  if (caml_page_table_add != NULL) return caml_page_table_add(STATIC_DATA, base, base + bytes) == 0;
+#endif
+  return true;
+}
+
+void outheap_region_marker_revoke(char *base, size_t bytes)
+{
+  if (outheap_region_marker_can_tell()) outheap_marker_revoke(base, bytes);
+}
+
+unsigned outheap_region_marker_met(char *base, size_t bytes)
+{
+  return outheap_region_marker_can_tell() ? outheap_marker_met(base, bytes) : OUTHEAP_MARKER_BY_ROOT;
+}
+
+void outheap_region_marker_clear(char *base, size_t bytes)
+{
+  if (outheap_region_marker_can_tell()) outheap_marker_clear(base, bytes);
+}
+
+void outheap_region_marker_meet(char *pointer)
+{
+  if (outheap_region_marker_can_tell()) outheap_marker_meet(pointer);
+}
+
+size_t outheap_region_marker_watch(char *base, size_t bytes)
+{
+  return outheap_region_marker_can_tell() ? outheap_marker_watch(base, bytes) : 0;
+}
+
+bool outheap_region_marker_is_value(uintptr_t pointer)
+{
+  if (outheap_classify == NULL) return true;
+  enum outheap_kind k = outheap_classify((void const *)pointer);
+  return k == OUTHEAP_MAJOR || k == OUTHEAP_YOUNG || k == OUTHEAP_VALUES;
+}

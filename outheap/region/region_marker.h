@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* What the runtime does for regions: the variant's services (outheap_marker.h) where it is linked, and what stands in
+   for them with the stock runtime. */
+#ifndef OUTHEAP_REGION_MARKER_H
+#define OUTHEAP_REGION_MARKER_H
+
+#include "region_config.h"
+#include <outheap_marker.h>
+
+/* Can the runtime tell whether a pointer leads to a region? Otherwise regions live until exit. */
+bool outheap_region_marker_can_tell(void);
+
+/* Calls these functions between two cycles (outheap_marker_on_cycle). Once. */
+void outheap_region_marker_start(void (*cycle)(void), void (*cycled)(void));
+
+/* Tells the runtime that there are values at [base, base + bytes), which is mapped, before it can meet a pointer to
+   them; whole chunks belong to the region. False: no memory, or the chunks cannot be had. */
+bool outheap_region_marker_declare(char *base, size_t bytes);
+
+void outheap_region_marker_revoke(char *base, size_t bytes);
+unsigned outheap_region_marker_met(char *base, size_t bytes);
+void outheap_region_marker_clear(char *base, size_t bytes);
+void outheap_region_marker_meet(char *pointer);
+size_t outheap_region_marker_watch(char *base, size_t bytes);
+
+/* May the header in front of this pointer be read? With the stock runtime: of any pointer. */
+bool outheap_region_marker_is_value(uintptr_t pointer);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "region_record.h"
+#include "region_marker.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+typedef struct outheap_region_record record;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static record *records;
+static size_t count, deleted, unused; /* `count`: in the list, but for revoked ones */
+static record *deleting;              /* one at a time */
+static bool some_are_dead;
+
+static void set_state(record *r, enum outheap_region_record_state s)
+{
+  __atomic_store_n(&r->state, s, __ATOMIC_RELEASE); /* outheap_region_record_use loads it without the lock */
+}
+
+/* Its needs may end in the next cycle. */
+static void drop_needs(record *r)
+{
+  for (size_t i = 0; i < r->need_count; i++) r->needs[i]->needed--, r->needs[i]->handles--;
+  r->need_count = 0;
+}
+
+static void kill(record *r)
+{
+  set_state(r, OUTHEAP_REGION_DEAD);
+  drop_needs(r);
+  some_are_dead = true;
+}
+
+static void free_record(record *r)
+{
+  free(r->needs);
+  free(r);
+}
+
+/* --- between two cycles: the world is stopped --------------------------------------------------------------------- */
+
+static void judge(record *r)
+{
+  unsigned met = outheap_region_marker_met(r->base, r->bytes);
+  if (r->deletion == OUTHEAP_REGION_ARMED) {
+    r->pointers = outheap_region_marker_watch(NULL, 0);
+    r->met_by = met;
+    if (met == 0 && r->needed == 0) {
+      r->deletion = OUTHEAP_REGION_DONE;
+      deleted++;
+      kill(r);
+    }
+    else {
+      r->deletion = OUTHEAP_REGION_REFUSED_DELETION;
+      if (r->needed != 0) r->met_by |= 4;
+    }
+  }
+  else if (r->deletion == OUTHEAP_REGION_ASKED) { /* the cycle that begins now decides */
+    r->deletion = OUTHEAP_REGION_ARMED;
+    (void)outheap_region_marker_watch(r->base, r->extent.bytes);
+  }
+  else if (met == 0 && r->handles == 0) {
+    unused++;
+    kill(r);
+  }
+}
+
+static void cycle(void)
+{
+  pthread_mutex_lock(&mutex);
+  for (record **at = &records, *r; (r = *at) != NULL;) {
+    if (r->state == OUTHEAP_REGION_LIVE) judge(r);
+    else if (r->state == OUTHEAP_REGION_EMPTY && outheap_region_marker_met(r->base, r->bytes) == 0) {
+      outheap_region_addresses_give(&r->extent);
+      *at = r->next;
+      count--;
+      r->next = r; /* out of the list */
+      if (r->handles == 0) free_record(r);
+      continue;
+    }
+    outheap_region_marker_clear(r->base, r->bytes);
+    at = &r->next;
+  }
+  pthread_mutex_unlock(&mutex);
+}
+
+/* --- domains run again -------------------------------------------------------------------------------------------- */
+
+static void cycled(void)
+{
+  if (!__atomic_exchange_n(&some_are_dead, false, __ATOMIC_ACQ_REL)) return;
+  for (;;) {
+    pthread_mutex_lock(&mutex);
+    record *r = records;
+    while (r != NULL && r->state != OUTHEAP_REGION_DEAD) r = r->next;
+    if (r != NULL) { /* nobody else touches it while its memory goes back, which takes time */
+      set_state(r, OUTHEAP_REGION_EMPTY);
+      r->handles++;
+    }
+    pthread_mutex_unlock(&mutex);
+    if (r == NULL) break;
+    outheap_region_addresses_unmap(r->base, r->bytes);
+    outheap_region_record_release(r);
+  }
+}
+
+/* --- fork --------------------------------------------------------------------------------------------------------- */
+
+static void before_fork(void)
+{
+  pthread_mutex_lock(&mutex);
+  outheap_region_addresses_lock();
+}
+
+static void after_fork(void)
+{
+  outheap_region_addresses_unlock();
+  pthread_mutex_unlock(&mutex);
+}
+
+static void start(void)
+{
+  (void)pthread_atfork(before_fork, after_fork, after_fork);
+  outheap_region_marker_start(cycle, cycled);
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+record *outheap_region_record_add(record const *r, struct outheap_region_error *error)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, start);
+  record *new = malloc(sizeof *new);
+  if (new == NULL) {
+    outheap_region_error_is(error, OUTHEAP_REGION_NO_MEMORY, NULL);
+    return NULL;
+  }
+  *new = *r;
+  new->state = OUTHEAP_REGION_LIVE;
+  new->deletion = OUTHEAP_REGION_NO_DELETION;
+  new->handles = 1;
+  new->needed = 0;
+  /* Counts as met in this cycle, so that it is judged by cycles that begin later. */
+  outheap_region_marker_meet(new->base);
+  pthread_mutex_lock(&mutex);
+  bool room = count < OUTHEAP_REGION_RECORD_MOST;
+  if (room) {
+    for (size_t i = 0; i < new->need_count; i++) new->needs[i]->needed++, new->needs[i]->handles++;
+    count++;
+    new->next = records;
+    __atomic_store_n(&records, new, __ATOMIC_RELEASE); /* outheap_region_record_find looks at it without the lock */
+  }
+  pthread_mutex_unlock(&mutex);
+  if (room) return new;
+  free(new);
+  outheap_region_error_is(error, OUTHEAP_REGION_TOO_MANY, NULL);
+  return NULL;
+}
+
+void outheap_region_record_retain(record *r)
+{
+  pthread_mutex_lock(&mutex);
+  r->handles++;
+  pthread_mutex_unlock(&mutex);
+}
+
+void outheap_region_record_release(record *r)
+{
+  pthread_mutex_lock(&mutex);
+  bool last = --r->handles == 0 && r->next == r;
+  pthread_mutex_unlock(&mutex);
+  if (last) free_record(r);
+}
+
+bool outheap_region_record_use(record *r)
+{
+  if (__atomic_load_n(&r->state, __ATOMIC_ACQUIRE) != OUTHEAP_REGION_LIVE) return false;
+  outheap_region_marker_meet(r->base);
+  return true;
+}
+
+bool outheap_region_record_delete_begin(record *r, struct outheap_region_error *error)
+{
+  bool done = false;
+  if (!outheap_region_marker_can_tell())
+    return outheap_region_error_is(error, OUTHEAP_REGION_UNSUPPORTED,
+                                   "this runtime cannot tell whether a region is in use: it lives until exit");
+  error->kind = OUTHEAP_REGION_OK;
+  pthread_mutex_lock(&mutex);
+  if (r->state != OUTHEAP_REGION_LIVE) outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
+  else if (deleting == NULL) {
+    deleting = r;
+    r->handles++;
+    r->deletion = OUTHEAP_REGION_ASKED;
+    done = true;
+  }
+  pthread_mutex_unlock(&mutex);
+  return done;
+}
+
+bool outheap_region_record_delete_end(record *r, struct outheap_region_error *error)
+{
+  pthread_mutex_lock(&mutex);
+  bool done = r->deletion == OUTHEAP_REGION_DONE;
+  if (!done) {
+    outheap_region_error_is(error, OUTHEAP_REGION_IN_USE, NULL);
+    error->from = r->met_by;
+    error->number = r->pointers;
+    if (r->deletion != OUTHEAP_REGION_REFUSED_DELETION) { /* the cycles were not run to their end */
+      error->from = error->number = 0;
+      (void)outheap_region_marker_watch(NULL, 0);
+    }
+    r->deletion = OUTHEAP_REGION_NO_DELETION;
+    if (r->state != OUTHEAP_REGION_LIVE) error->kind = OUTHEAP_REGION_GONE; /* revoked in the meantime */
+  }
+  deleting = NULL;
+  pthread_mutex_unlock(&mutex);
+  outheap_region_record_release(r);
+  return done;
+}
+
+bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
+{
+  if (!outheap_region_marker_can_tell())
+    return outheap_region_error_is(error, OUTHEAP_REGION_UNSUPPORTED,
+                                   "this runtime would read what is revoked: the region lives until exit");
+  pthread_mutex_lock(&mutex);
+  bool live = r->state == OUTHEAP_REGION_LIVE;
+  if (live) {
+    if (r->deletion == OUTHEAP_REGION_ARMED) (void)outheap_region_marker_watch(NULL, 0);
+    set_state(r, OUTHEAP_REGION_REVOKED);
+    outheap_region_marker_revoke(r->base, r->bytes);
+    drop_needs(r);
+    count--;
+  }
+  pthread_mutex_unlock(&mutex);
+  if (!live) return outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
+  /* In the place of the memory: addresses that stay reserved, and that nobody may touch. */
+  void *p = mmap(r->base, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (p == MAP_FAILED) (void)mprotect(r->base, r->bytes, PROT_NONE); /* too many mappings: the memory stays, unused */
+  return true;
+}
+
+record *outheap_region_record_image(unsigned char const digest[16])
+{
+  pthread_mutex_lock(&mutex);
+  record *r = records;
+  while (r != NULL && !(r->state == OUTHEAP_REGION_LIVE && r->is_image && memcmp(r->digest, digest, 16) == 0))
+    r = r->next;
+  if (r != NULL) r->handles++;
+  pthread_mutex_unlock(&mutex);
+  return r;
+}
+
+record *outheap_region_record_at(uintptr_t address)
+{
+  pthread_mutex_lock(&mutex);
+  record *r = records;
+  while (r != NULL && !(r->state == OUTHEAP_REGION_LIVE && address - (uintptr_t)r->base < r->bytes)) r = r->next;
+  if (r != NULL) r->handles++;
+  pthread_mutex_unlock(&mutex);
+  return r;
+}
+
+bool outheap_region_record_find(uintptr_t address, struct outheap_region_record_place *p)
+{
+  for (record *r = __atomic_load_n(&records, __ATOMIC_ACQUIRE); r != NULL && r->next != r; r = r->next)
+    if (address - (uintptr_t)r->base < r->bytes) {
+      *p = (struct outheap_region_record_place){ r->base, r->bytes, r->state };
+      return true;
+    }
+  return false;
+}
+
+void outheap_region_record_sum(struct outheap_region_record_sums *s)
+{
+  *s = (struct outheap_region_record_sums){ 0 };
+  pthread_mutex_lock(&mutex);
+  for (record *r = records; r != NULL; r = r->next) {
+    if (r->state == OUTHEAP_REGION_LIVE) s->live++, s->bytes += r->bytes;
+    else if (r->state == OUTHEAP_REGION_REVOKED) s->revoked++;
+    else s->resting++;
+  }
+  s->deleted = deleted;
+  s->unused = unused;
+  pthread_mutex_unlock(&mutex);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions: their records, what keeps them alive, and their end.
+
+   A region is LIVE, and then ends in one of three ways:
+     unused    no pointer to it was met in a whole cycle, no handle is left, and no live region needs it
+     deleted   outheap_region_record_delete: no pointer to it was met in a whole cycle, though there are handles
+     revoked   outheap_region_record_revoke: at once; its memory becomes inaccessible, its addresses are never used
+               again
+   What is unused or deleted becomes DEAD while the world is stopped. Its memory is returned soon after (EMPTY); its
+   addresses are free for other regions after one more cycle in which no pointer to them was met.
+
+     handles = OCaml handles + live regions that need it + calls that are using the record
+     in the list  =>  LIVE, DEAD, EMPTY or REVOKED;   a record is freed when it is out of the list and handles = 0
+     state = LIVE or DEAD  =>  [base, base + bytes) is mapped
+
+   Locks: one for all records. It is held shortly, never while OCaml's lock is waited for, and above that of
+   region_addresses.h. */
+#ifndef OUTHEAP_REGION_RECORD_H
+#define OUTHEAP_REGION_RECORD_H
+
+#include "region_addresses.h"
+#include "region_error.h"
+
+#define OUTHEAP_REGION_RECORD_MOST 32768 /* regions at a time */
+
+enum outheap_region_record_state {
+  OUTHEAP_REGION_LIVE, OUTHEAP_REGION_DEAD, OUTHEAP_REGION_EMPTY, OUTHEAP_REGION_REVOKED
+};
+
+struct outheap_region_record {
+  struct outheap_region_record *next;
+  struct outheap_region_addresses extent;
+  char *base;
+  size_t bytes;  /* mapped; whole system pages */
+  size_t used;   /* of these, bytes of blocks and what precedes them */
+  size_t blocks; /* 0: not counted (images) */
+  enum outheap_region_record_state state;
+  enum { OUTHEAP_REGION_NO_DELETION, OUTHEAP_REGION_ASKED, OUTHEAP_REGION_ARMED, OUTHEAP_REGION_DONE,
+         OUTHEAP_REGION_REFUSED_DELETION } deletion;
+  unsigned met_by; /* of a refused deletion */
+  size_t pointers;
+  size_t handles, needed; /* live regions that need it, a part of `handles` */
+  /* of images */
+  bool is_image;
+  unsigned char digest[16];
+  uintptr_t canonical; /* the address that the image was written for */
+  uintptr_t root;      /* its value */
+  char schema[128];
+  uint64_t version;
+  size_t need_count;
+  struct outheap_region_record **needs; /* malloc */
+};
+
+/* A record for a mapped, declared piece of memory, with one handle: `r` is copied. The runtime must not have met a
+   pointer to it. NULL with an error: too many regions, no memory. */
+struct outheap_region_record *outheap_region_record_add(struct outheap_region_record const *r,
+                                                        struct outheap_region_error *);
+
+/* One handle more, or less. */
+void outheap_region_record_retain(struct outheap_region_record *);
+void outheap_region_record_release(struct outheap_region_record *);
+
+/* To be called before a pointer into the region is given out, without a poll in between. False: its end has come. The
+   caller has a handle. Lock-free. */
+bool outheap_region_record_use(struct outheap_region_record *);
+
+/* Deletion in three steps: `begin`; the caller runs two whole major cycles or more; `end`. `begin` is false while
+   another deletion is going on, with kind OUTHEAP_REGION_OK, or with an error. */
+bool outheap_region_record_delete_begin(struct outheap_region_record *, struct outheap_region_error *);
+bool outheap_region_record_delete_end(struct outheap_region_record *, struct outheap_region_error *);
+
+bool outheap_region_record_revoke(struct outheap_region_record *, struct outheap_region_error *);
+
+/* A live image with that digest, with a handle; NULL: none. */
+struct outheap_region_record *outheap_region_record_image(unsigned char const digest[16]);
+/* The region that an address belongs to, with a handle, if it is live; NULL: none. */
+struct outheap_region_record *outheap_region_record_at(uintptr_t address);
+
+/* For a signal handler: without the lock, by looking at records that may be changing. False: no such region. */
+struct outheap_region_record_place { char *base; size_t bytes; enum outheap_region_record_state state; };
+bool outheap_region_record_find(uintptr_t address, struct outheap_region_record_place *);
+
+struct outheap_region_record_sums { size_t live, bytes, revoked, resting, deleted, unused; };
+void outheap_region_record_sum(struct outheap_region_record_sums *);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "outheap_marker.h"
+#include "marked.h"
+#include "pointer.h"
+#include "region.h"
+#include "start.h"
+
+_Static_assert((int)OUTHEAP_MARKER_BY_ROOT == (int)OH_REGION_BY_ROOT, "notes");
+_Static_assert((int)OUTHEAP_MARKER_BY_BLOCK == (int)OH_REGION_BY_BLOCK, "notes");
+_Static_assert(sizeof(struct outheap_marker_cycle) == sizeof(struct oh_region_owner), "the same record");
+
+bool outheap_marker_can_tell(void)
+{
+  oh_start();
+  return OH_TAINT && oh_region_has_cycles;
+}
+
+/* Whole chunks; false: not below the end of the table. */
+static bool cut(void const *start, size_t bytes, uintptr_t *begin, uintptr_t *end)
+{
+  *begin = (uintptr_t)start;
+  if (*begin % OH_CHUNK != 0 || bytes == 0 || *begin >> OH_ADDRESS_BITS != 0) return false;
+  if (bytes > ((uintptr_t)1 << OH_ADDRESS_BITS) - *begin) return false;
+  *end = OH_ROUND_UP(*begin + bytes, OH_CHUNK);
+  return true;
+}
+
+bool outheap_marker_claim(void const *start, size_t bytes)
+{
+  uintptr_t begin, end;
+  oh_start();
+  if (!cut(start, bytes, &begin, &end)) return false;
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK)
+    if (!oh_table_claim(c, OH_KIND_REGION)) return false;
+  oh_marked_claimed(begin, end - begin);
+  return true;
+}
+
+void outheap_marker_revoke(void const *start, size_t bytes)
+{
+  uintptr_t begin, end;
+  if (cut(start, bytes, &begin, &end)) oh_table_revoke(begin, end);
+}
+
+unsigned outheap_marker_met(void const *start, size_t bytes)
+{
+  uintptr_t begin, end;
+  unsigned met = 0;
+  if (!cut(start, bytes, &begin, &end)) return 0;
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK) met |= oh_load_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG]);
+  return met;
+}
+
+void outheap_marker_clear(void const *start, size_t bytes)
+{
+  uintptr_t begin, end;
+  if (!cut(start, bytes, &begin, &end)) return;
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK) oh_store_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG], (uint8_t)0);
+}
+
+void outheap_marker_meet(void const *pointer)
+{
+  if (oh_kind_is_region(oh_table_kind((uintptr_t)pointer))) oh_region_meet((uintptr_t)pointer, OH_REGION_BY_ROOT);
+}
+
+size_t outheap_marker_watch(void const *start, size_t bytes)
+{
+  size_t met = oh_load_relaxed(&oh_region_watch.met);
+  oh_store_relaxed(&oh_region_watch.size, (uintptr_t)0);
+  oh_store_relaxed(&oh_region_watch.begin, (uintptr_t)start);
+  oh_store_relaxed(&oh_region_watch.met, (size_t)0);
+  oh_store_relaxed(&oh_region_watch.size, (uintptr_t)bytes);
+  return met;
+}
+
+bool outheap_marker_on_cycle(struct outheap_marker_cycle *c)
+{
+  if (!outheap_marker_can_tell()) return false;
+  oh_region_add_owner((struct oh_region_owner *)c);
+  return true;
+}
+
+bool outheap_marker_follows(void const *pointer) { return oh_pointer_is_markable((uintptr_t)pointer); }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Regions, as the collector sees them: chunks of kind OH_KIND_REGION, which hold values that are neither marked nor
+   moved, and of which it can tell whether any pointer still leads there. What a region is made of, and what becomes of
+   it, is decided by the library that owns it (outheap/region); here are only its chunks and what the marker met.
+
+   The marker comes across a pointer to a region wherever it comes across a pointer to a block of the heap: in roots,
+   stacks, fields, in what the deletion barrier darkens. It does not follow it, but notes the chunk. Keys of weak
+   pointers and ephemerons are noted when they are cleaned, which is before the cycle ends.
+
+     a pointer into a chunk is reachable when a cycle begins, or is obtained from such a place or by outheap_marker_meet
+     during the cycle   =>   the chunk is noted when the cycle ends
+
+   (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when the cycle
+   began, or was met.) So a chunk that was not noted in a whole cycle has no pointer to it, and none can come into
+   being. docs/regions.md has the argument in full. */
+#ifndef OH_REGION_H
+#define OH_REGION_H
+
+#include "atomic.h"
+#include "config.h"
+#include "table.h"
+
+/* Where the marker found the pointer. */
+enum oh_region_by { OH_REGION_BY_ROOT = 1, OH_REGION_BY_BLOCK = 2 };
+
+/* For each chunk: who met a pointer to it since the owner last cleared it. Markers store a bit only where it is not set
+   yet; two that do so at the same time may lose one of two bits, but never both. */
+extern uint8_t oh_region_notes[OH_TABLE_ENTRIES];
+
+/* Pointers to these chunks are counted. */
+struct oh_region_watch { uintptr_t begin, size; size_t met; };
+extern struct oh_region_watch oh_region_watch;
+
+static inline void oh_region_meet(uintptr_t address, enum oh_region_by by)
+{
+  uint8_t *note = &oh_region_notes[address >> OH_CHUNK_LOG], n = oh_load_relaxed(note);
+  if ((n & by) == 0) oh_store_relaxed(note, (uint8_t)(n | by));
+  if (__builtin_expect(address - oh_load_relaxed(&oh_region_watch.begin) < oh_load_relaxed(&oh_region_watch.size), 0))
+    (void)oh_fetch_add_relaxed(&oh_region_watch.met, 1);
+}
+
+/* Functions to be called between two cycles, while all domains are stopped and nothing of the new cycle is marked yet
+   (`cycle`), and then by one domain when they run again (`cycled`). Neither may call OCaml or allocate in its heap. The
+   record stays for ever. */
+struct oh_region_owner { void (*cycle)(void); void (*cycled)(void); struct oh_region_owner *next; };
+void oh_region_add_owner(struct oh_region_owner *);
+
+/* For the overlay. Set when the runtime starts, if it calls the two functions. */
+extern bool oh_region_has_cycles;
+void oh_region_cycle(void);
+void oh_region_cycled(void);
+
+#endif

@@ -1,0 +1,119 @@
+(* SPDX-License-Identifier: MIT *)
+(* Copies: what they hold, and what is refused. *)
+open Outheap_region
+open Region_checks
+
+let random () =
+  let words = ref 0 in
+  for seed = 1 to 400 do
+    let v = Region_values.make seed in
+    words := !words + Obj.reachable_words (Obj.repr v);
+    if seed mod 3 = 0 then Gc.full_major ();
+    let before = Marshal.to_string v [ Marshal.Closures ] in
+    let r = ok "copy" (copy v) in
+    check (Printf.sprintf "source of %d" seed) (Marshal.to_string v [ Marshal.Closures ] = before);
+    (match Region_values.same (Obj.repr v) (Obj.repr (get r)) with
+    | None -> ()
+    | Some what -> check (Printf.sprintf "copy of %d: %s" seed what) false);
+    check "contains" (contains (region r) (Obj.repr (get r)) && not (contains (region r) (Obj.repr v)));
+    let m = ok "copy `Max" (copy ~sharing:`Max v) in
+    (match Region_values.same ~exact:false (Obj.repr v) (Obj.repr (get m)) with
+    | None -> ()
+    | Some what -> check (Printf.sprintf "shared copy of %d: %s" seed what) false);
+    check "smaller" ((info (region m)).words <= (info (region r)).words);
+    let again = ok "copy of a copy" (copy (get m)) in
+    match Region_values.same (Obj.repr (get m)) (Obj.repr (get again)) with
+    | None ->
+        (* but for the padding of bigarrays *)
+        check "as large" (abs ((info (region m)).words - (info (region again)).words) < 64)
+    | Some what -> check (Printf.sprintf "copy of a copy of %d: %s" seed what) false
+  done;
+  check (Printf.sprintf "large enough: %d words" !words) (!words > 100_000)
+
+let deep () =
+  let n = 2_000_000 in
+  let l = List.init n (fun i -> i) in
+  let r = ok "list" (copy l) in
+  check "list" (List.compare_lengths l (get r) = 0 && List.fold_left ( + ) 0 (get r) = n * (n - 1) / 2);
+  check "words" ((info (region r)).words = (3 * n) + 1);
+  let rec grow n t = if n = 0 then t else grow (n - 1) (if n land 1 = 0 then `L (t, n) else `R (n, t)) in
+  let rec depth n = function `E -> n | `L (t, _) -> depth (n + 1) t | `R (_, t) -> depth (n + 1) t in
+  let t = ok "tree" (copy ~sharing:`Max (grow n `E)) in
+  check "tree" (depth 0 (get t) = n);
+  let a = ok "array" (copy (Array.init 1_000_000 (fun i -> Some (i land 7)))) in
+  let m = ok "array" (copy ~sharing:`Max (get a)) in
+  check "merged" ((info (region m)).words = 1 + 1_000_000 + (8 * 2) + 1 && get m = get a);
+  let s = String.make 50_000_000 'x' in
+  check "string" (get (ok "string" (copy s)) = s)
+
+let kinds () =
+  check "immediate" (get (ok "copy" (copy 42)) = 42 && get (ok "copy" (copy None)) = None);
+  check "empty array" (Array.length (get (ok "copy" (copy [||]))) = 0);
+  let l = lazy (opaque 5) and p = lazy (opaque (3, "x")) in
+  ignore (Lazy.force l, Lazy.force p);
+  let l', p' = get (ok "lazy" (copy (l, p))) in
+  check "forced" (Lazy.force l' = 5 && Lazy.force p' = (3, "x"));
+  let f = lazy (opaque 2.5) in
+  ignore (Lazy.force f);
+  check "forced float" (Lazy.force (get (ok "lazy" (copy f))) = 2.5);
+  (match get (ok "exn" (copy [ Not_found; Failure "x"; Division_by_zero ])) with
+  | [ Not_found; Failure _; Division_by_zero ] -> ()
+  | _ -> check "predefined exceptions match" false);
+  check "register" (register ());
+  check "registered" (custom_number (get (ok "custom" (copy (custom true 17)))) = 17);
+  let b = Bigarray.(Array2.create int32 fortran_layout 7 9) in
+  Bigarray.Array2.fill b 77l;
+  b.{3, 4} <- 5l;
+  let b' = get (ok "bigarray" (copy b)) in
+  b.{3, 4} <- 6l;
+  check "bigarray" Bigarray.(Array2.dim1 b' = 7 && b'.{3, 4} = 5l && b'.{7, 9} = 77l);
+  let n = opaque 3 in
+  let f x = x + n in
+  let g = get (ok "closure" (copy ~closures:true (f, [ List.length; (fun l -> n + List.length l) ]))) in
+  check "closures" (fst g 4 = 7 && List.map (fun f -> f [ 1; 2 ]) (snd g) = [ 2; 5 ]);
+  let rec even x = x = 0 || odd (x - 1 + (n * 0)) and odd x = x <> 0 && even (x - 1 + (n * 0)) in
+  let e, o = get (ok "mutually recursive" (copy ~closures:true (even, odd))) in
+  check "infix" (e 10 && not (o 10));
+  let shared = "shared" in
+  let a, b = get (ok "sharing" (copy (shared, shared))) in
+  check "sharing" (a == b);
+  let a, b = get (ok "Max" (copy ~sharing:`Max (String.make 3 'a', String.make 3 'a'))) in
+  check "merged" (a == b);
+  check "hash" (Hashtbl.hash (get (ok "copy" (copy [ 1; 2; 3 ]))) = Hashtbl.hash [ 1; 2; 3 ]);
+  is_error "track" (function Error (Unsupported _) -> true | _ -> false) (copy ~writes:`Track 3)
+
+let refused () =
+  let refuses what kind identifier path v =
+    let before = Marshal.to_string (Obj.reachable_words (Obj.repr v)) [] in
+    for _ = 1 to 2 do
+      is_error what
+        (function
+          | Error (Refused r) ->
+              if (r.kind, r.identifier, r.path) <> (kind, identifier, path) then
+                Printf.printf "%s: %s %S %s\n%!" what r.kind r.identifier r.path;
+              (r.kind, r.identifier, r.path) = (kind, identifier, path)
+          | _ -> false)
+        (copy v)
+    done;
+    check (what ^ ": source") (Marshal.to_string (Obj.reachable_words (Obj.repr v)) [] = before);
+    check (what ^ ": colour") (Obj.is_int (Obj.repr v) || color (Obj.repr v) <> 3 || Obj.tag (Obj.repr v) < 252)
+  in
+  let n = opaque 1 in
+  refuses "root" "closure" "" "" (fun x -> x + n);
+  refuses "path" "closure" "" ".2.0.1" (1, 2, ((3, fun x -> x + n), 4));
+  refuses "array" "custom" "_chan" ".0[17].0" (Array.init 30 (fun i -> if i = 17 then Some stdout else None), ());
+  refuses "lazy" "lazy" "" ".1" (1, lazy (opaque 3 + n));
+  refuses "abstract" "abstract" "" ".0" (Some (abstract ()));
+  refuses "custom" "custom" "region_test.unknown" ".0" (Some (custom false 3));
+  let long = List.init 1000 (fun i -> if i = 999 then Some (fun x -> x + n) else None) in
+  refuses "long way" "closure" "" ".1.1.1.1.1.1…(988)….1.1.1.1.1.0.0" long;
+  let o = object method m = n end in
+  refuses "object" "object" "" ".0" (Some o);
+  check "object with closures" ((get (ok "object" (copy ~closures:true o)))#m = n);
+  let exception Local of int in
+  refuses "exception" "extension constructor" "Region_values.Own" ".0" (Region_values.Own 3);
+  is_error "with closures" (function Error (Refused { kind = "extension constructor"; _ }) -> true | _ -> false)
+    (copy ~closures:true (Region_values.Own 3));
+  let text = Printexc.to_string (Local 1) in
+  let name = String.sub text 0 (String.index text '(') in
+  refuses "local exception" "extension constructor" name ".0" (Local (opaque 3))

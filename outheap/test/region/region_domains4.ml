@@ -1,0 +1,2 @@
+let spawn f = let r = f () in fun () -> r
+let recommended = 1

@@ -1,0 +1,2 @@
+let spawn f = let d = Domain.spawn f in fun () -> Domain.join d
+let recommended = 4

@@ -1,0 +1,159 @@
+(* SPDX-License-Identifier: MIT *)
+(* Images: written, mapped, relocated, damaged. *)
+open Outheap_region
+open Region_checks
+
+let file name = Filename.concat (Filename.get_temp_dir_name ()) (Printf.sprintf "region-%d-%s" (Unix.getpid ()) name)
+let read path = In_channel.with_open_bin path In_channel.input_all
+let write path s = Out_channel.with_open_bin path (fun c -> Out_channel.output_string c s)
+
+let with_file name f =
+  let path = file name in
+  Fun.protect ~finally:(fun () -> try Sys.remove path with Sys_error _ -> ()) (fun () -> f path)
+
+let values : Region_values.variant array schema = schema ~name:"values" ~version:1
+
+(* No exceptions: their constructors belong to a program. *)
+let rec storable seed =
+  let v = Region_values.make seed in
+  match copy v with
+  | Ok r when (match save values ~path:(file "probe") (get r) with Ok () -> true | Error _ -> false) -> v
+  | _ -> storable (seed + 1000)
+
+let images () =
+  with_file "probe" @@ fun _ ->
+  with_file "image" @@ fun path ->
+  check "register" (register ());
+  for seed = 1 to 100 do
+    let v = storable seed in
+    ok "save" (save values ~path v);
+    let text = read path in
+    ok "save again" (save values ~path v);
+    check "the same file each time" (read path = text);
+    let r = ok "map" (map values ~path ~verify:`Full ()) in
+    (match Region_values.same (Obj.repr v) (Obj.repr (get r)) with
+    | None -> ()
+    | Some what -> check (Printf.sprintf "image of %d: %s" seed what) false);
+    let again = ok "map again" (map values ~path ()) in
+    check "mapped once" (region r = region again && get r == get again);
+    check "digest" (String.length (info (region r)).digest = 16);
+    (* another process has it at the same place *)
+    let s =
+      in_child (fun () ->
+          let x = ok "map" (map values ~path ()) in
+          if (info (region x)).address = (info (region r)).address then 0 else 1)
+    in
+    check "child" (s = Unix.WEXITED 0);
+    (* in another process the place is taken *)
+    if seed mod 10 = 1 then
+      match Unix.fork () with
+      | 0 -> Unix.execv Sys.executable_name [| Sys.executable_name; "relocated"; path; string_of_int seed |]
+      | pid -> check "relocated" (snd (Unix.waitpid [] pid) = Unix.WEXITED 0)
+  done;
+  let other = schema ~name:"values" ~version:2 in
+  let named : Region_values.variant array schema = schema ~name:"x" ~version:1 in
+  is_error "version"
+    (function Error (Other_schema { name = "values"; version = 1 }) -> true | _ -> false)
+    (map other ~path ());
+  is_error "name" (function Error (Other_schema _) -> true | _ -> false) (map named ~path ());
+  is_error "no file"
+    (function Error (System { call = "open"; _ }) -> true | _ -> false)
+    (map values ~path:(file "none") ());
+  is_error "no folder" (function Error (System _) -> true | _ -> false) (save values ~path:"/nowhere/x" [||]);
+  is_error "a folder"
+    (function Error (Damaged _) -> true | _ -> false)
+    (map values ~path:(Filename.get_temp_dir_name ()) ());
+  is_error "a function" (function Error (Refused { kind = "closure"; path = ".0"; _ }) -> true | _ -> false)
+    (save (schema ~name:"f" ~version:1) ~path [| (fun x -> x + List.length [ path ]) |]);
+  is_error "an exception"
+    (function
+      | Error (Refused { kind = "extension constructor"; path = ""; identifier = "Not_found" }) -> true
+      | _ -> false)
+    (save (schema ~name:"e" ~version:1) ~path Not_found);
+  ok "immediate" (save (schema ~name:"i" ~version:1) ~path 42);
+  check "immediate" (get (ok "map" (map (schema ~name:"i" ~version:1) ~path ~verify:`Full ())) = 42);
+  ok "custom" (save (schema ~name:"c" ~version:1) ~path (custom true 99));
+  check "custom" (custom_number (get (ok "map" (map (schema ~name:"c" ~version:1) ~path ~verify:`Full ()))) = 99);
+  let big = Bigarray.(Array1.of_array float64 c_layout [| 1.; 2.; 3. |]) in
+  ok "bigarray" (save (schema ~name:"b" ~version:1) ~path big);
+  let big' = get (ok "map" (map (schema ~name:"b" ~version:1) ~path ~verify:`Full ())) in
+  check "bigarray" (big = big')
+
+(* relocated PATH SEED: the place of the image is taken *)
+let relocated path seed =
+  check "register" (register ());
+  let header = read path in
+  let base = Int64.to_int (String.get_int64_le header 24) in
+  check "occupied" (occupy (base / 2) 4096);
+  let r = ok "map" (map values ~path ~verify:`Full ()) in
+  check "relocated" (info (region r)).relocated;
+  let v = storable seed in
+  (match Region_values.same (Obj.repr v) (Obj.repr (get r)) with
+  | None -> ()
+  | Some what -> check ("relocated: " ^ what) false);
+  majors 2
+
+let damaged count =
+  with_file "probe" @@ fun _ ->
+  with_file "image" @@ fun path ->
+  with_file "damaged" @@ fun other ->
+  let v = storable 7 in
+  ok "save" (save values ~path v);
+  let text = read path in
+  let n = String.length text in
+  Random.init 11;
+  for i = 1 to count do
+    let b = Bytes.of_string text in
+    let flips = 1 + Random.int 3 in
+    for _ = 1 to flips do
+      let at = if Random.bool () then Random.int n else Random.int (min n 4096) in
+      Bytes.set b at (Char.chr (Char.code (Bytes.get b at) lxor (1 + Random.int 255)))
+    done;
+    let s = Bytes.to_string b in
+    let s =
+      match Random.int 12 with
+      | 0 -> String.sub s 0 (Random.int n)
+      | 1 -> s ^ String.make (1 + Random.int 9000) 'x'
+      | _ -> s
+    in
+    if s <> text then (
+      write other s;
+      let what = Printf.sprintf "damaged %d" i in
+      is_error what (function Error _ -> true | Ok _ -> false) (map values ~path:other ~verify:`Full ()))
+  done
+
+let needs () =
+  with_file "a" @@ fun a ->
+  with_file "b" @@ fun b ->
+  let strings : string list schema = schema ~name:"strings" ~version:1 in
+  let pairs : (string list * int) list schema = schema ~name:"pairs" ~version:1 in
+  ok "save" (save strings ~path:a (List.init 1000 (fun i -> String.make 50 (Char.chr (65 + (i mod 26))))));
+  let check_child () =
+    is_error "missing" (function Error (Missing d) -> String.length d = 32 | _ -> false) (map pairs ~path:b ())
+  in
+  let r = ok "map" (map strings ~path:a ~verify:`Full ()) in
+  let l = get r in
+  ok "save with needs" (save pairs ~needs:[ region r ] ~path:b [ (l, 1); (List.tl l, 2) ]);
+  check "small" ((Unix.stat b).st_size < 20_000);
+  let p = ok "map" (map pairs ~path:b ~verify:`Full ()) in
+  check "the same blocks" (fst (List.hd (get p)) == get r && get p = [ (l, 1); (List.tl l, 2) ]);
+  is_error "not an image" (function Error (Unsupported _) -> true | _ -> false)
+    (save pairs ~needs:[ region (ok "copy" (copy [ "x" ])) ] ~path:b []);
+  (match Unix.fork () with
+  | 0 -> Unix.execv Sys.executable_name [| Sys.executable_name; "needs-in-child"; a; b |]
+  | pid -> check "needs in a child" (snd (Unix.waitpid [] pid) = Unix.WEXITED 0));
+  ignore check_child;
+  if can_delete then
+    is_error "needed" (function Error (In_use { from; _ }) -> List.mem Regions from | _ -> false) (delete (region r));
+  ignore (opaque (l, p))
+
+(* First without what is needed, then with what is needed elsewhere. *)
+let needs_in_child a b =
+  let strings : string list schema = schema ~name:"strings" ~version:1 in
+  let pairs : (string list * int) list schema = schema ~name:"pairs" ~version:1 in
+  is_error "missing" (function Error (Missing d) -> String.length d = 32 | _ -> false) (map pairs ~path:b ());
+  check "occupied" (occupy (Int64.to_int (String.get_int64_le (read a) 24) / 2) 4096);
+  let r = ok "map" (map strings ~path:a ()) in
+  check "relocated" (info (region r)).relocated;
+  let p = ok "map" (map pairs ~path:b ~verify:`Full ()) in
+  check "the same blocks" (fst (List.hd (get p)) == get r)

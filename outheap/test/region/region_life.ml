@@ -1,0 +1,185 @@
+(* SPDX-License-Identifier: MIT *)
+(* How regions end. Parts that need the variant pass at once without it. *)
+open Outheap_region
+open Region_checks
+
+type holder = { mutable held : string list }
+
+let[@inline never] give () = get (ok "copy" (copy [ String.make 10 'a'; "b" ]))
+
+(* For each way to hold a pointer: the region lives while it is held, and ends after. *)
+let holds what hold release =
+  let before = unused () in
+  with_ (fun () -> hold (give ()));
+  majors 4;
+  check (what ^ ": held") (unused () = before);
+  release ();
+  majors 4;
+  check (what ^ ": ends") (unused () = before + 1)
+
+let life () =
+  if can_delete then (
+    let h = { held = [] } in
+    holds "field" (fun v -> h.held <- v) (fun () -> h.held <- []);
+    let young = ref [] in
+    holds "promoted" (fun v -> young := [ v ]) (fun () -> young := []);
+    let f = ref ignore in
+    holds "closure" (fun v -> f := fun () -> ignore (opaque v)) (fun () -> f := ignore);
+    let w = Weak.create 3 in
+    holds "weak pointer" (fun v -> Weak.set w 1 (Some v)) (fun () -> Weak.set w 1 None);
+    check "weak" (Weak.get w 1 = None);
+    let module E = Obj.Ephemeron in
+    let e = E.create 1 and key = ref 5 in
+    holds "ephemeron's key"
+      (fun v -> E.set_key e 0 (Obj.repr v); E.set_data e (Obj.repr 3))
+      (fun () -> E.unset_key e 0);
+    holds "ephemeron's data"
+      (fun v -> E.set_key e 0 (Obj.repr key); E.set_data e (Obj.repr v))
+      (fun () -> E.unset_data e);
+    ignore (opaque key);
+    let t = Hashtbl.create 3 in
+    holds "hash table" (fun v -> Hashtbl.replace t 1 v) (fun () -> Hashtbl.reset t);
+    let a = Atomic.make [] in
+    holds "atomic" (fun v -> Atomic.set a v) (fun () -> Atomic.set a []);
+    (* a handle alone *)
+    let before = unused () in
+    let r = ref (Some (ok "copy" (copy "text"))) in
+    majors 4;
+    check "handle" (unused () = before && get (Option.get !r) = "text");
+    r := None;
+    majors 4;
+    check "no handle" (unused () = before + 1);
+    (* overwritten while marking: what was read before is kept *)
+    let before = unused () in
+    h.held <- give ();
+    let rec churn n kept =
+      if n = 0 then kept
+      else (
+        ignore (opaque (Array.make 300 n));
+        if n = 5000 then (
+          let v = h.held in
+          h.held <- [];
+          churn (n - 1) v)
+        else churn (n - 1) kept)
+    in
+    let kept = ref (churn 10000 []) in
+    majors 3;
+    check "kept in a root" (unused () = before && List.length !kept = 2);
+    kept := [];
+    majors 4;
+    check "and then ends" (unused () = before + 1))
+
+external hold_in_roots : 'a -> unit = "region_roots_hold"
+external drop_roots : unit -> unit = "region_roots_drop"
+external hold_foreign : unit -> unit = "region_roots_hold_foreign"
+
+(* Boxroot looks at its roots in the marker's place. The program allocates meanwhile, so that some of that happens while
+   the collector sweeps. *)
+let roots () =
+  let kept = Array.make 2000 [||] in
+  let allocate () =
+    for i = 1 to 40_000 do
+      kept.(i mod 2000) <- Array.make 200 i
+    done;
+    Gc.full_major ()
+  in
+  if can_delete then (
+    let before = unused () in
+    with_ (fun () -> hold_in_roots (give ()));
+    for _ = 1 to 5 do allocate () done;
+    check "held by roots" (unused () = before);
+    drop_roots ();
+    majors 4;
+    check "and then ends" (unused () = before + 1);
+    hold_foreign ();
+    for _ = 1 to 5 do allocate () done;
+    drop_roots ())
+
+let churn () =
+  if can_delete then (
+    (* many regions, some held for a while, under a collector that is always busy *)
+    let n = 3000 in
+    let held = Array.make 50 [] in
+    for i = 1 to n do
+      let v = List.init (i mod 60) (fun j -> string_of_int (i + j)) in
+      let w = get (ok "copy" (copy v)) in
+      check "same" (v = w);
+      let j = (i * 7919) mod 50 in
+      List.iter (fun s -> if String.length s = 0 then check "read" false) held.(j);
+      held.(j) <- w;
+      ignore (opaque (Array.make 2000 i))
+    done;
+    Array.fill held 0 50 [];
+    majors 4;
+    let s = stats () in
+    check (Printf.sprintf "all ended: %d live, %d resting" s.live s.resting) (s.live = 0 && s.resting = 0))
+
+let deletes () =
+  if not can_delete then (
+    let r = ok "copy" (copy [ 1 ]) in
+    is_error "delete" (function Error (Unsupported _) -> true | _ -> false) (delete (region r));
+    is_error "revoke" (function Error (Unsupported _) -> true | _ -> false) (revoke (region r));
+    check "lives" (get r = [ 1 ]))
+  else
+    let r = ok "copy" (copy (List.init 1000 string_of_int)) in
+    let held = Array.init 10 (fun _ -> get r) in
+    is_error "in use"
+      (function Error (In_use { pointers; from }) -> pointers >= 10 && List.mem Heap from | _ -> false)
+      (delete (region r));
+    check "nothing happened" (List.length (get r) = 1000 && List.length held.(3) = 1000);
+    Array.fill held 0 10 [];
+    ok "delete" (delete (region r));
+    check "over" ((info (region r)).state <> Live);
+    (match get r with _ -> check "Deleted" false | exception Deleted -> ());
+    is_error "twice" (function Error Ended -> true | _ -> false) (delete (region r));
+    is_error "then revoke" (function Error Ended -> true | _ -> false) (revoke (region r))
+
+let revokes () =
+  if can_delete then (
+    let r = ok "copy" (copy (List.init 1000 string_of_int)) in
+    let held = Array.init 10 (fun _ -> get r) in
+    ok "revoke" (revoke (region r));
+    (match get r with _ -> check "Deleted" false | exception Deleted -> ());
+    majors 3;
+    ignore (opaque (Array.make 1000 held));
+    Gc.compact ();
+    check "compare" (compare held.(0) held.(1) = 0 && compare held.(0) [] <> 0);
+    ignore (Hashtbl.hash held);
+    check "tag" (Obj.tag (Obj.repr held.(0)) = 1001);
+    (match Marshal.to_string held [] with _ -> check "marshal" false | exception Invalid_argument _ -> ());
+    check "state" ((info (region r)).state = Revoked);
+    is_error "twice" (function Error Ended -> true | _ -> false) (revoke (region r));
+    let w = Weak.create 1 in
+    Weak.set w 0 (Some held.(0));
+    majors 2;
+    ignore (Weak.get w 0))
+
+let faults () =
+  let r = ok "copy" (copy [| 1; 2; 3 |]) in
+  let s = in_child (fun () -> (get r).(1) <- 5; 0) in
+  check ("a write: " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv);
+  if can_delete then (
+    let s =
+      in_child (fun () ->
+          let v = get r in
+          ok "revoke" (revoke (region r));
+          v.(1))
+    in
+    check ("a read of what was revoked: " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv))
+
+let forks () =
+  let r = ok "copy" (copy (List.init 100_000 string_of_int)) in
+  let s =
+    in_child (fun () ->
+        let v = get r in
+        majors 2;
+        check "child" (List.length v = 100_000);
+        ignore (opaque v);
+        let mine = ok "copy" (copy [ "child" ]) in
+        majors 2;
+        check "own" (get mine = [ "child" ]);
+        !failures)
+  in
+  check ("child: " ^ status s) (s = Unix.WEXITED 0);
+  majors 2;
+  check "parent" (List.length (get r) = 100_000)

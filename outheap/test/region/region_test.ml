@@ -1,0 +1,30 @@
+(* SPDX-License-Identifier: MIT *)
+(* Tests of regions: region PART… *)
+open Region_checks
+open Region_copies
+open Region_life
+open Region_images
+open Region_limits
+
+let parts =
+  [
+    ("random", random); ("deep", deep); ("kinds", kinds); ("refused", refused);
+    ("life", life); ("roots", roots); ("churn", churn);
+    ("deletes", deletes); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
+    ("damaged", fun () -> damaged 3000); ("needs", needs); ("domains", fun () -> domains 60); ("beside", beside);
+    ("many", many); ("little", little); ("damaged-long", fun () -> damaged 100_000);
+    ("domains-long", fun () -> domains 2500);
+  ]
+
+let () =
+  (match List.tl (Array.to_list Sys.argv) with
+  | [ "relocated"; path; seed ] -> relocated path (int_of_string seed)
+  | [ "needs-in-child"; a; b ] -> needs_in_child a b
+  | names ->
+      List.iter
+        (fun name ->
+          match List.assoc_opt name parts with
+          | Some f -> f ()
+          | None -> Printf.printf "no part %s\n" name; incr failures)
+        names);
+  if !failures > 0 then exit 1

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: MIT
+"""Regions: copies, images, and how they end, with the variant and with the stock runtime."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+from testing import matrix, steps, variants
+from testing.cases import Case, check
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT
+
+HOME = ROOT / "outheap"
+SOURCES = HOME / "test/region"
+LIMIT = 600
+PARTS = (
+    "random",
+    "deep",
+    "kinds",
+    "refused",
+    "life",
+    "roots",
+    "churn",
+    "deletes",
+    "revokes",
+    "faults",
+    "forks",
+    "images",
+    "damaged",
+    "needs",
+    "domains",
+    "beside",
+    "many",
+)
+LONG = ("damaged-long", "domains-long")
+STOCK = "stock"
+MODULES = (
+    "region_domains.ml",
+    "region_values.ml",
+    "region_checks.ml",
+    "region_copies.ml",
+    "region_life.ml",
+    "region_images.ml",
+    "region_limits.ml",
+    "region_test.ml",
+)
+
+
+@cache
+def program(compiler: Compiler, flavour: str) -> Path:
+    """The folder of the test program; `stock`: linked with the runtime of the compiler."""
+    name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
+    folder = BUILD / name / f"region-{flavour}"
+    library = None if flavour == STOCK else variants.library(compiler, flavour)
+    boxroot = ROOT / "boxroot"
+    files = [f for part in ("test/region", "region", "include") for f in (HOME / part).rglob("*") if f.is_file()]
+    both = [*files, *(f for part in ("src", "include") for f in (boxroot / part).rglob("*") if f.is_file())]
+
+    def build() -> None:
+        for file in files:
+            shutil.copy(file, folder)
+        shutil.copy(SOURCES / f"region_domains{compiler.major}.ml", folder / "region_domains.ml")
+        native = not flavour.startswith("bytecode")
+        start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
+        linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour]] if library else []
+        objects = []
+        for source in [*sorted(folder.glob("*.c")), boxroot / "src/all.c"]:
+            options = f"-std=gnu11 -Wall -Wextra -O2 -I . -I {HOME}/include -I {boxroot}/include"
+            steps.command([compiler.ocamlopt, "-ccopt", options, "-c", source], folder)
+            objects.append(f"{source.stem}.o")
+        unix = [*compiler.libraries, "unix.cmxa" if native else "unix.cma"]
+        modules = ["outheap_region.mli", "outheap_region.ml", *MODULES]
+        steps.command([*start, "-g", *linked, *unix, *objects, *modules, "-o", "region"], folder)
+
+    words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
+    return steps.step(folder, both, words, build)
+
+
+def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
+    parts = [*PARTS, *(LONG if everything and flavour == "release" else ())]
+    runparam = "v=0,V=1" if "debug" in flavour else "b"
+    settings: dict[str, dict[str, str]] = {part: {"OCAMLRUNPARAM": runparam} for part in parts}
+    if "debug" in flavour:
+        for part in ("deep", "many"):  # the verification of such heaps takes minutes
+            settings[part] = {"OCAMLRUNPARAM": "v=0"}
+    commands = {part: ["./region", part] for part in parts}
+    if flavour == "release":
+        for setting in ("marking=table", "report=1000000"):
+            commands[f"life, {setting}"] = ["./region", "life", "churn", "deletes"]
+            settings[f"life, {setting}"] = {"OUTHEAP": setting}
+        commands["small minor heaps"] = ["./region", "life", "random", "churn"]
+        settings["small minor heaps"] = {"OCAMLRUNPARAM": "s=4k"}
+    if flavour in ("release", STOCK):
+        commands["little address space"] = ["sh", "-c", "ulimit -v 1000000 && exec ./region little"]
+        settings["little address space"] = {"OCAMLRUNPARAM": "d=4"}
+    group = f"{compiler.name}-{flavour}"
+    return [
+        Case(
+            "outheap",
+            group,
+            f"region/{name.replace(' ', '-')}",
+            command,
+            LIMIT,
+            lambda: program(compiler, flavour),
+            settings[name],
+        )
+        for name, command in commands.items()
+    ]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    everything = metafunc.config.getoption("everything")
+    pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if f != "order" or everything]
+    if not matrix.chosen_flavours(metafunc.config):
+        pairs += [(c, STOCK) for c in matrix.known_to_outheap()]
+    cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
+    metafunc.parametrize("case", [case.param() for case in cases])
+
+
+def test_region(case: Case) -> None:
+    check(case)
