@@ -188,19 +188,37 @@ def test_every_flavour_passes_its_test(compiler: Compiler) -> None:
     assert len(list(output.glob("lib*run_outheap*.a"))) == 8
 
 
-def stripped(compiler: Compiler) -> Path:
-    """The compiler with runtime libraries that say nothing of how they were compiled: links to everything else."""
-    folder = BUILD / f"{compiler.name}+outheap/stripped"
+def switch(compiler: Compiler, name: str) -> tuple[Path, dict[str, str]]:
+    """A folder that the compiler takes for its own, of links to everything; and the settings for that."""
+    folder = BUILD / f"{compiler.name}+outheap/{name}"
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "lib/ocaml").mkdir(parents=True)
     for file in compiler.where.iterdir():
         (folder / "lib/ocaml" / file.name).symlink_to(file)
+    return folder, compiler.settings | {"OCAMLLIB": str(folder / "lib/ocaml")}
+
+
+@pytest.mark.parametrize("place", ["lib/ocaml-src", ".opam-switch/sources/ocaml-base-compiler.{}"])
+def test_sources_of_the_switch_are_found(compiler: Compiler, place: str) -> None:
+    """They are known by a change."""
+    folder, settings = switch(compiler, f"switch-{place[0]}")
+    where = folder / place.format(compiler.version)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    harmless(compiler, f"switch-{place[0]}").rename(where)
+    words = [variants.TOOL, "--ocaml", compiler.prefix, "--output", folder / "none"]
+    outcome = run(words, ROOT, folder / "log", 60, settings)
+    assert outcome.code == 3 and "--accept 'hash'" in outcome.text, outcome.text
+
+
+def stripped(compiler: Compiler) -> dict[str, str]:
+    """The compiler with runtime libraries that say nothing of how they were compiled."""
+    folder, settings = switch(compiler, "stripped")
     for file in compiler.where.glob("lib*run*.a"):
         copy = folder / "lib/ocaml" / file.name
         copy.unlink()
         shutil.copy(file, copy)
         subprocess.run(["strip", "--strip-debug", copy], check=True)
-    return folder
+    return settings
 
 
 @pytest.mark.everything
@@ -213,7 +231,7 @@ def test_configurations(compiler: Compiler, way: str) -> None:
     words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
     more, settings = ["--cc", "clang"] if way == "clang" else [], compiler.settings
     if way == "stripped":
-        settings = settings | {"OCAMLLIB": str(stripped(compiler) / "lib/ocaml")}
+        settings = stripped(compiler)
     words += ["--flavours", "release debug pic bytecode", "--self-test", "16", *more]
     outcome = run(words, ROOT, output.with_suffix(".log"), 600, settings)
     assert outcome.passed, outcome.tail()
