@@ -167,6 +167,12 @@ static void settings(void)
            s.slack == 30,
          "sizes");
   EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
+  EXPECT(read_list("stats_signal=HUP,stats_every=30,stats_to=fd:7,warn=1,slices=1")[0] == 0, "operation");
+  s = oh_settings;
+  EXPECT(s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,
+         "operation");
+  EXPECT(!s.thp_asked && read_list("thp.pools=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
+  EXPECT(read_list("stats_signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
   read_list("thp_from=1T,keep=17");
   EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17, "units");
   char const *bad[] = { "x",
@@ -184,6 +190,13 @@ static void settings(void)
                         "reserve=20000000T",
                         "keep=1e3",
                         "stats=2",
+                        "stats_signal=FOO",
+                        "stats_signal=0",
+                        "stats_signal=65",
+                        "stats_every=often",
+                        "stats_to=",
+                        "warn=2",
+                        "slices=yes",
                         "stats=yes",
                         "base=xyz",
                         "base=0x",

@@ -22,31 +22,6 @@ static size_t refused(enum oh_notice kind)
   return kind == OH_NOTICE_ZONE ? s.refused_zone : kind == OH_NOTICE_MEMORY ? s.refused_memory : s.refused_huge;
 }
 
-/* What `body` prints to standard error in a child with these settings. */
-static char const *said(char const *settings, void (*body)(void))
-{
-  static char text[4096];
-  size_t length = 0;
-  int out[2], saved = dup(2);
-  EXPECT(pipe(out) == 0, "pipe");
-  dup2(out[1], 2);
-  close(out[1]);
-  in_child(settings, body);
-  dup2(saved, 2);
-  close(saved);
-  for (ssize_t n; (n = read(out[0], text + length, sizeof text - 1 - length)) > 0;) length += (size_t)n;
-  close(out[0]);
-  text[length] = 0;
-  return text;
-}
-
-static unsigned times(char const *text, char const *word)
-{
-  unsigned n = 0;
-  for (char const *p = text; (p = strstr(p, word)) != NULL; p++) n++;
-  return n;
-}
-
 static void outside_of_the_zone(void)
 {
   oh_start();
@@ -56,14 +31,17 @@ static void outside_of_the_zone(void)
     char *p = oh_space_alloc(i == 0 ? OH_SPACE_BLOCKS : OH_SPACE_POOLS, OH_CHUNK, false, NULL);
     EXPECT(oh_os_fail_after == 0 && p != NULL, "elsewhere");
   }
-  EXPECT(refused(OH_NOTICE_ZONE) == 2 && refused(OH_NOTICE_MEMORY) == 0, "%zu", refused(OH_NOTICE_ZONE));
+  /* With small chunks the failure of an attempt may have been one to get memory for records. */
+  EXPECT(refused(OH_NOTICE_ZONE) == 2 || (OH_CHUNK < 64 * M && refused(OH_NOTICE_ZONE) == 1), "%zu",
+         refused(OH_NOTICE_ZONE));
+  EXPECT(refused(OH_NOTICE_MEMORY) == 0, "%zu", refused(OH_NOTICE_MEMORY));
 }
 static void zone(void)
 {
   if (TRY_SANITIZED) return; /* no zone there */
-  char const *text = said("warn=1", outside_of_the_zone);
-  EXPECT(times(text, "outside of its part of the address space") == 1, "%s", text);
-  text = said(NULL, outside_of_the_zone);
+  char const *text = try_said("warn=1", outside_of_the_zone);
+  EXPECT(try_times(text, "outside of its part of the address space") == 1, "%s", text);
+  text = try_said(NULL, outside_of_the_zone);
   EXPECT(text[0] == 0, "not asked for: %s", text);
 }
 
@@ -82,9 +60,9 @@ static void above_a_limit(void)
 static void memory(void)
 {
   if (TRY_SANITIZED || OH_ADDRESS_BITS == 57) return; /* which themselves need much */
-  char const *text = said("warn=1", above_a_limit);
-  EXPECT(times(text, "the system refused 629145600 bytes") == 1, "%s", text);
-  text = said(NULL, above_a_limit);
+  char const *text = try_said("warn=1", above_a_limit);
+  EXPECT(try_times(text, "the system refused 629145600 bytes") == 1, "%s", text);
+  text = try_said(NULL, above_a_limit);
   EXPECT(text[0] == 0, "not asked for: %s", text);
 }
 
@@ -129,10 +107,10 @@ static void no_madvise(void)
   if (child == 0) _exit(!forbid_madvise());
   EXPECT(child > 0 && waitpid(child, &status, 0) == child, "child");
   if (TRY_SANITIZED || status != 0) return; /* sanitizers need it; or this system has no such filters */
-  char const *text = said("keep=64M", without_madvise);
+  char const *text = try_said("keep=64M", without_madvise);
   EXPECT(text[0] == 0, "not asked for: %s", text);
-  text = said("keep=64M,thp=advise", without_madvise); /* who asks for huge pages is told */
-  EXPECT(times(text, "no huge pages") == 1, "%s", text);
+  text = try_said("keep=64M,thp=advise", without_madvise); /* who asks for huge pages is told */
+  EXPECT(try_times(text, "no huge pages") == 1, "%s", text);
 }
 
 int main(int argc, char **argv)

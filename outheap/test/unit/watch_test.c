@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics on a signal and at intervals, and resident memory of each space. */
+#include "marking.h"
 #include "outheap.h"
 #include "settings.h"
 #include "start.h"
+#include "stats.h"
 #include "try_child.h"
 #include "usage.h"
 #include <fcntl.h>
@@ -30,18 +32,11 @@ static char const *written(void)
   return text;
 }
 
-static unsigned times(char const *text, char const *word)
-{
-  unsigned n = 0;
-  for (char const *p = text; (p = strstr(p, word)) != NULL; p++) n++;
-  return n;
-}
-
 /* Waits until the file has the word as often as that: as long as it takes. The end of a record is its last line. */
 static void await(char const *word, unsigned n)
 {
   alarm(120);
-  while (times(written(), word) < n) usleep(2000);
+  while (try_times(written(), word) < n) usleep(2000);
   alarm(0);
 }
 #define END "outheap: huge.rest "
@@ -55,7 +50,7 @@ static void signalled(void)
   EXPECT(written()[0] == 0, "nothing before");
   EXPECT(raise(SIGUSR2) == 0, "signal");
   await(END, 1);
-  EXPECT(times(written(), "outheap: statistics on a signal: process ") == 1, "%s", written());
+  EXPECT(try_times(written(), "outheap: statistics on a signal: process ") == 1, "%s", written());
   char const *line = strstr(written(), "outheap: resident.values ");
   EXPECT(line != NULL && strtoul(line + 25, NULL, 10) >= 2 * OH_PAGE && strtoul(line + 25, NULL, 10) < 4 * OH_PAGE,
          "%s", written());
@@ -67,7 +62,7 @@ static void signalled(void)
     await(END, 2);
     char pid[64];
     snprintf(pid, sizeof pid, "on a signal: process %ld,", (long)getpid());
-    EXPECT(times(written(), pid) == 1, "%s", written());
+    EXPECT(try_times(written(), pid) == 1, "%s", written());
     _exit(0);
   }
   int status;
@@ -86,7 +81,7 @@ static void waiting(void)
 {
   oh_start();
   await(END, 2);
-  EXPECT(times(written(), "outheap: statistics at an interval: process ") >= 2, "%s", written());
+  EXPECT(try_times(written(), "outheap: statistics at an interval: process ") >= 2, "%s", written());
 }
 static void at_intervals(void)
 {
@@ -94,6 +89,21 @@ static void at_intervals(void)
   new_file();
   snprintf(list, sizeof list, "stats_every=1,stats_to=%s", path);
   in_child(list, waiting);
+  unlink(path);
+}
+
+static void to_a_descriptor(void)
+{
+  int f = open(path, O_WRONLY | O_APPEND);
+  EXPECT(f >= 0 && dup2(f, 200) == 200, "descriptor");
+  oh_start();
+  raise(SIGUSR1);
+  await(END, 1);
+}
+static void on_a_descriptor(void)
+{
+  new_file();
+  in_child("stats_signal=USR1,stats_to=fd:200", to_a_descriptor);
   unlink(path);
 }
 
@@ -112,13 +122,40 @@ static void not_asked(void)
   int before = threads();
   struct sigaction action;
   oh_start();
-  EXPECT(threads() == before, "%d threads", threads());
+  if (!TRY_SANITIZED) /* which have threads of their own */
+    EXPECT(threads() == before + (oh_settings.stats_signal != 0), "%d threads", threads());
   EXPECT(sigaction(SIGUSR2, NULL, &action) == 0 && action.sa_handler == SIG_DFL, "no handler");
 }
 static void quiet(void)
 {
-  in_child(NULL, not_asked);
-  in_child("stats_to=/nonexistent/file", not_asked);
+  EXPECT(try_said(NULL, not_asked)[0] == 0, "nothing to say");
+  char const *text = try_said("stats_to=/nonexistent/file", not_asked);
+  EXPECT(strstr(text, "/nonexistent/file cannot be written") != NULL, "%s", text);
+  text = try_said("stats_to=fd:201", not_asked);
+  EXPECT(strstr(text, "no descriptor for statistics: fd:201") != NULL, "%s", text);
+  text = try_said("stats_to=fd:x", not_asked);
+  EXPECT(strstr(text, "no descriptor for statistics: fd:x") != NULL, "%s", text);
+  text = try_said("stats_signal=9", not_asked);
+  EXPECT(strstr(text, "signal 9 cannot be used") != NULL, "%s", text);
+}
+
+/* What marking saw since the last time. */
+static void slices(void)
+{
+  int both[2];
+  char text[200];
+  EXPECT(pipe(both) == 0, "pipe");
+  oh_marking.words_seen += 10, oh_marking.words_static += 3, oh_marking.words_foreign += 2, oh_marking.lines_saved += 1;
+  oh_stats_slice(both[1]);
+  oh_stats_slice(both[1]); /* nothing since */
+  oh_marking.words_seen += 7;
+  oh_stats_slice(both[1]);
+  close(both[1]);
+  ssize_t n = read(both[0], text, sizeof text - 1);
+  EXPECT(n > 0, "written");
+  text[n] = 0;
+  EXPECT(strcmp(text, "outheap: slice 10 3 2 1\noutheap: slice 7 0 0 0\n") == 0, "%s", text);
+  close(both[0]);
 }
 
 static void usage(void)
@@ -142,7 +179,9 @@ int main(int argc, char **argv)
   setenv("OUTHEAP", "thp=off", 1);
   TRY(on_a_signal);
   TRY(at_intervals);
+  TRY(on_a_descriptor);
   TRY(quiet);
+  TRY(slices);
   TRY(usage);
   return try_end();
 }
