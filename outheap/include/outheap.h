@@ -92,6 +92,9 @@ size_t outheap_trim(void);
   X(blocks, "large blocks in use")                                                                      \
   X(block_bytes, "bytes in them")                                                                       \
   X(young, "bytes committed for minor heaps")                                                           \
+  X(minor_grown, "times that a minor heap grew by itself (setting minor=adaptive)")                     \
+  X(minor_shrunk, "times that one shrank")                                                              \
+  X(minor_refused, "times that one could not grow")                                                     \
   X(ranges, "ranges of static data and declared values")                                                \
   X(commits, "system calls that commit memory")                                                         \
   X(purges, "system calls that return memory")                                                          \

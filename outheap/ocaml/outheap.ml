@@ -21,6 +21,9 @@ type statistics = {
   blocks : int;
   block_bytes : int;
   young : int;
+  minor_grown : int;
+  minor_shrunk : int;
+  minor_refused : int;
   ranges : int;
   commits : int;
   purges : int;

@@ -264,6 +264,13 @@ size_t oh_os_page_size(void)
   return p;
 }
 
+uint64_t oh_os_now(void)
+{
+  struct timespec now = { 0, 0 };
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 uintptr_t oh_os_random(void)
 {
   uintptr_t r = 0;

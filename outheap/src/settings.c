@@ -16,6 +16,8 @@ struct oh_settings oh_settings = {
   .keep = 32 * M,
   .keep_share = 10,
   .slack = 100,
+  .minor_least = (size_t)32 << 10,
+  .minor_most = (size_t)4 << 20,
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -32,6 +34,10 @@ static bool read_number(char const *text, int base, uintptr_t *result)
     char const *unit = *end == 0 ? NULL : strchr(units, *end);
     if (unit != NULL) {
       shift = 10 * (unsigned)(unit - units + 1);
+      end++;
+    }
+    else if (*end == 'k') {
+      shift = 10;
       end++;
     }
   }
@@ -75,7 +81,29 @@ static bool read_name(char const *text)
   return true;
 }
 
-static bool read_one(char const *name, char const *value)
+/* adaptive, or adaptive:MIN-MAX */
+static bool read_minor(char *text)
+{
+  if (is(text, "fixed")) return oh_settings.minor_adaptive = false, true;
+  char *range = strchr(text, ':'), *to = range == NULL ? NULL : strchr(range, '-');
+  if (range != NULL) *range++ = 0;
+  if (to != NULL) *to++ = 0;
+  size_t least = oh_settings.minor_least, most = oh_settings.minor_most;
+  bool good = is(text, "adaptive");
+  if (range != NULL) good = good && to != NULL && read_size(range, &least) && read_size(to, &most);
+  good = good && least >= OH_SETTINGS_MINOR_LEAST && least <= most && most <= OH_SETTINGS_MINOR_MOST;
+  if (good) {
+    oh_settings.minor_adaptive = true;
+    oh_settings.minor_least = least;
+    oh_settings.minor_most = most;
+  }
+  /* as it was, for the message */
+  if (range != NULL) range[-1] = ':';
+  if (to != NULL) to[-1] = '-';
+  return good;
+}
+
+static bool read_one(char const *name, char *value)
 {
   enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << OH_SPACE_BLOCKS };
   if (is(name, "thp")) return read_thp(value, YOUNG | POOLS | BLOCKS);
@@ -88,6 +116,7 @@ static bool read_one(char const *name, char const *value)
   if (is(name, "keep_share")) return read_size(value, &oh_settings.keep_share);
   if (is(name, "slack")) return read_size(value, &oh_settings.slack);
   if (is(name, "report")) return read_size(value, &oh_settings.report);
+  if (is(name, "minor")) return read_minor(value);
   if (is(name, "marking") && (is(value, "range") || is(value, "table")))
     return oh_settings.marking_table = *value == 't', true;
   if (is(name, "base")) return read_number(value, 16, &oh_settings.base);

@@ -6,7 +6,7 @@
                                 part of it
      thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
      reserve=SIZE               address space reserved at start (outheap_reserve). A SIZE is in bytes, or has a suffix
-                                K, M, G, T
+                                K (or k), M, G, T
      keep=SIZE                  free memory that each space keeps at least instead of purging it (default 32M)
      keep_share=PERCENT         the same, in percent of what is in use (default 10)
      slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
@@ -23,6 +23,10 @@
                                 huge pages (notice.h); these refusals are counted in any case
      report=N                   report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
+     minor=fixed                the size of minor heaps is what the program and OCAMLRUNPARAM say (default)
+     minor=adaptive[:MIN-MAX]   each domain's minor heap grows and shrinks by itself, from MIN to MAX words (minor.h;
+                                default 32k-4M). It begins with what OCAMLRUNPARAM says; a size that the program sets
+                                with Gc.set stays
      region-faults=report       a write to a region, or a read of a revoked one, is reported before the process dies
      marking=range|table        OCaml 5: how the marking loop looks at words (default range: see marked.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
@@ -41,12 +45,17 @@ enum oh_settings_thp {
   OH_SETTINGS_THP_ALWAYS  /* from the first page */
 };
 
+/* Words: what the runtime allows. */
+#define OH_SETTINGS_MINOR_LEAST ((size_t)4096)
+#define OH_SETTINGS_MINOR_MOST ((size_t)1 << 28)
+
 struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
   size_t thp_from, reserve, keep, keep_share, slack, report, stats_every;
   uintptr_t base;
+  size_t minor_least, minor_most; /* words */
   int stats_signal;   /* 0: none */
-  bool opaque, stats, marking_table, warn, slices;
+  bool opaque, stats, marking_table, warn, slices, minor_adaptive;
   bool thp_asked;     /* huge pages are the user's wish, not the default */
   char stats_to[200]; /* a file, or fd:N; empty: standard error */
 };

@@ -12,6 +12,7 @@
 
 #define PROBE (OH_CHUNK * 16) /* from this size on the system is asked before address space is reserved */
 #define ATTEMPTS 64
+#define TRIM_STEP (32 * OH_PAGE)
 #define ADDRESS_LIMIT ((size_t)1 << OH_ADDRESS_BITS)
 
 typedef struct oh_space_state space;
@@ -68,12 +69,8 @@ static struct oh_extents_node *find(space *s, size_t bytes)
 /* --- allocation ------------------------------------------------------------------------------------------------------
    */
 
-void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
+static uintptr_t alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
 {
-  if (bytes == 0 || bytes % OH_PAGE != 0) {
-    errno = EINVAL;
-    return NULL;
-  }
   space *s = lock_space(id);
   uintptr_t base = 0;
   bool refused = bytes > ADDRESS_LIMIT || (committed && bytes >= PROBE && oh_extents_best(&s->free, bytes) == NULL &&
@@ -96,6 +93,26 @@ void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fr
     oh_space_memory_allocated(s, base, bytes);
   }
   unlock_space(s);
+  return base;
+}
+
+/* What a thread that trims holds just now is missing. */
+static bool wait_for_trim(pthread_mutex_t *trim)
+{
+  bool waited = pthread_mutex_trylock(trim) != 0;
+  if (waited) pthread_mutex_lock(trim);
+  pthread_mutex_unlock(trim);
+  return waited;
+}
+
+void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
+{
+  if (bytes == 0 || bytes % OH_PAGE != 0) {
+    errno = EINVAL;
+    return NULL;
+  }
+  uintptr_t base = alloc(id, bytes, committed, fresh);
+  if (base == 0 && wait_for_trim(&oh_space_states[id].trim)) base = alloc(id, bytes, committed, fresh);
   if (base == 0) {
     oh_notice(OH_NOTICE_MEMORY, bytes);
     errno = ENOMEM;
@@ -213,11 +230,23 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
   unlock_space(s);
 }
 
+/* In steps, so that others need not wait for the system. */
 size_t oh_space_trim(enum oh_space_id id)
 {
+  struct oh_space_memory_run r;
+  uintptr_t top = UINTPTR_MAX;
+  size_t bytes = 0;
+  pthread_mutex_lock(&oh_space_states[id].trim);
   space *s = lock_space(id);
-  size_t bytes = oh_space_memory_trim(s, 0);
+  while (oh_space_memory_hold(s, top, TRIM_STEP, &r)) {
+    unlock_space(s);
+    enum oh_space_memory_given given = oh_space_memory_give_back(r);
+    s = lock_space(id);
+    bytes += oh_space_memory_release(s, r, given);
+    top = r.base;
+  }
   unlock_space(s);
+  pthread_mutex_unlock(&s->trim);
   return bytes;
 }
 
@@ -255,10 +284,16 @@ void oh_space_validate(void)
 
 void oh_space_lock_all(void)
 {
-  for (int i = 0; i < OH_SPACES; i++) pthread_mutex_lock(&oh_space_states[i].lock);
+  for (int i = 0; i < OH_SPACES; i++) {
+    pthread_mutex_lock(&oh_space_states[i].trim);
+    pthread_mutex_lock(&oh_space_states[i].lock);
+  }
 }
 
 void oh_space_unlock_all(void)
 {
-  for (int i = OH_SPACES; i-- > 0;) pthread_mutex_unlock(&oh_space_states[i].lock);
+  for (int i = OH_SPACES; i-- > 0;) {
+    pthread_mutex_unlock(&oh_space_states[i].lock);
+    pthread_mutex_unlock(&oh_space_states[i].trim);
+  }
 }

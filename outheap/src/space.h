@@ -5,7 +5,7 @@
    and memory is committed from low addresses upwards. Nothing is ever unmapped: free memory is purged (returned to the
    system by madvise), and stays committed.
 
-   Locks: one for each space. */
+   Locks: one for each space, which is not held during the system calls of oh_space_purge and oh_space_trim. */
 #ifndef OH_SPACE_H
 #define OH_SPACE_H
 

@@ -75,35 +75,75 @@ uintptr_t oh_space_memory_committed(struct oh_space_state *s, size_t bytes, stru
 /* --- purge -----------------------------------------------------------------------------------------------------------
    */
 
-static size_t trim_below(struct oh_space_state *s, size_t target, uintptr_t top)
+/* The last dirty run below `top`; of a longer one the end. */
+static bool last_dirty(struct oh_space_state *s, uintptr_t top, size_t most, struct oh_space_memory_run *r)
 {
-  size_t before = s->dirty;
-  while (s->dirty > target && top != 0) {
-    struct oh_extents_node *e = oh_extents_below(&s->free, top - 1);
-    if (e == NULL) {
+  struct oh_extents_node *e;
+  for (; top != 0 && (e = oh_extents_below(&s->free, top - 1)) != NULL; top = e->base) {
+    uintptr_t end = oh_extents_end(e) < top ? oh_extents_end(e) : top;
+    end = oh_page_last(e->base, end, OH_PAGE_DIRTY, true);
+    uintptr_t base = oh_page_last(e->base, end, OH_PAGE_DIRTY, false);
+    if (base == end) continue;
+    *r = (struct oh_space_memory_run){ base, end - base };
+    if (r->bytes > most) *r = (struct oh_space_memory_run){ end - most, most };
+    return true;
+  }
+  return false;
+}
+
+enum oh_space_memory_given oh_space_memory_give_back(struct oh_space_memory_run r)
+{
+  if (oh_os_is_strict() && oh_os_uncommit((void *)r.base, r.bytes)) return OH_SPACE_MEMORY_UNCOMMITTED;
+  return oh_os_purge((void *)r.base, r.bytes) ? OH_SPACE_MEMORY_PURGED : OH_SPACE_MEMORY_REFUSED;
+}
+
+static void note_uncommitted(struct oh_space_state *s, struct oh_space_memory_run r)
+{
+  s->committed -= oh_page_clear(r.base, r.base + r.bytes, OH_PAGE_COMMITTED);
+  oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ r.base, r.bytes });
+}
+
+/* From the highest address on, until `target` bytes of dirty memory are left. */
+static void trim_below(struct oh_space_state *s, size_t target, uintptr_t top)
+{
+  struct oh_space_memory_run r;
+  while (s->dirty > target) {
+    if (!last_dirty(s, top, OH_ROUND_UP(s->dirty - target, OH_PAGE), &r)) {
       top = 0;
       break;
     }
-    uintptr_t end = oh_extents_end(e) < top ? oh_extents_end(e) : top;
-    end = oh_page_last(e->base, end, OH_PAGE_DIRTY, true);
-    top = oh_page_last(e->base, end, OH_PAGE_DIRTY, false);
-    size_t over = OH_ROUND_UP(s->dirty - target, OH_PAGE);
-    if (end - top > over) top = end - over;
-    if (top == end) continue; /* nothing in this extent */
     s->purges++;
-    if (oh_os_is_strict() && oh_os_uncommit((void *)top, end - top)) {
-      s->dirty -= oh_page_clear(top, end, OH_PAGE_DIRTY);
-      s->committed -= oh_page_clear(top, end, OH_PAGE_COMMITTED);
-      oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ top, end - top });
-    }
-    else if (oh_os_purge((void *)top, end - top)) s->dirty -= oh_page_clear(top, end, OH_PAGE_DIRTY);
+    enum oh_space_memory_given given = oh_space_memory_give_back(r);
+    top = r.base;
+    if (given != OH_SPACE_MEMORY_REFUSED) s->dirty -= oh_page_clear(top, top + r.bytes, OH_PAGE_DIRTY);
+    if (given == OH_SPACE_MEMORY_UNCOMMITTED) note_uncommitted(s, r);
   }
   s->dirty_end = s->dirty == 0 ? 0 : top;
-  return before - s->dirty;
 }
 
-/* From above `dirty_end` too: what the system refused before. */
-size_t oh_space_memory_trim(struct oh_space_state *s, size_t target) { return trim_below(s, target, UINTPTR_MAX); }
+bool oh_space_memory_hold(struct oh_space_state *s, uintptr_t top, size_t most, struct oh_space_memory_run *r)
+{
+  if (s->dirty == 0 || !last_dirty(s, top, most, r)) return false;
+  oh_extents_remove(&s->free, oh_extents_below(&s->free, r->base), r->base, r->bytes);
+  s->dirty -= oh_page_clear(r->base, r->base + r->bytes, OH_PAGE_DIRTY);
+  s->used += r->bytes;
+  s->busy += r->bytes;
+  s->purges++;
+  return true;
+}
+
+size_t oh_space_memory_release(struct oh_space_state *s, struct oh_space_memory_run r,
+                               enum oh_space_memory_given given)
+{
+  s->used -= r.bytes;
+  s->busy -= r.bytes;
+  oh_extents_add(&s->free, r.base, r.bytes);
+  if (given == OH_SPACE_MEMORY_UNCOMMITTED) note_uncommitted(s, r);
+  if (given != OH_SPACE_MEMORY_REFUSED) return r.bytes;
+  s->dirty += oh_page_set(r.base, r.base + r.bytes, OH_PAGE_DIRTY);
+  if (r.base + r.bytes > s->dirty_end) s->dirty_end = r.base + r.bytes;
+  return 0;
+}
 
 static size_t at_least_keep(size_t bytes) { return bytes > oh_settings.keep ? bytes : oh_settings.keep; }
 

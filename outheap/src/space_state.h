@@ -18,6 +18,7 @@ struct oh_space_state_piece { struct oh_space_state_piece *next; struct oh_reser
 struct oh_space_state_range { struct oh_space_state_range *next; uintptr_t base; size_t bytes; bool taken; };
 
 struct oh_space_state {
+  pthread_mutex_t trim; /* of oh_space_trim; taken before `lock` */
   pthread_mutex_t lock;
   struct oh_extents free;
   struct oh_space_state_piece *pieces, *spare;

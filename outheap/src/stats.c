@@ -3,6 +3,7 @@
 #include "block.h"
 #include "log.h"
 #include "marking.h"
+#include "minor.h"
 #include "notice.h"
 #include "pointer.h"
 #include "pool.h"
@@ -34,6 +35,9 @@ void oh_stats_get(struct outheap_statistics *s)
     .ranges = oh_ranges_count(),
     .reservations = reserve.reservations,
     .met_unknown = oh_pointer_met_unknown(),
+    .minor_grown = oh_load_relaxed(&oh_minor_counters.grown),
+    .minor_shrunk = oh_load_relaxed(&oh_minor_counters.shrunk),
+    .minor_refused = oh_load_relaxed(&oh_minor_counters.refused),
 #define MARKING(name) .name = oh_load_relaxed(&oh_marking.name)
     MARKING(words_seen),
     MARKING(words_immediate),

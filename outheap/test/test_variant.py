@@ -38,6 +38,15 @@ SETTINGS = (
     "thp=advise,thp_from=0",
     "report=100000",
 )
+# Minor heaps that adapt themselves: the part, where they begin, and other parts meanwhile.
+ADAPTIVE = (
+    ("adaptive-grows", "32k"),
+    ("adaptive-set", "32k"),
+    ("memprof", "8k"),
+    ("threads", "32k"),
+    ("forks", "8k"),
+)
+ADAPTIVE5 = (("adaptive-refused", "32k"), ("adaptive-idle", "128k"), ("sizes", "32k"), ("storm", "32k"))
 WARNINGS = "+a-4-9-40-41-42-44-45-70"
 
 
@@ -80,6 +89,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
                 "outheap.ml",
                 "shared.ml",
                 "work.ml",
+                "adaptive.ml",
                 "domains.ml",
                 "variant.ml",
                 "-o",
@@ -98,7 +108,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
 
 
 def _parts(compiler: Compiler, flavour: str) -> list[Case]:
-    parts = [*PARTS, *(["domains"] if compiler.major >= 5 else []), *(["plugin"] if flavour != "bytecode" else [])]
+    five = compiler.major >= 5
+    parts = [*PARTS, *(["domains", "sizes", "storm"] if five else []), *(["plugin"] if flavour != "bytecode" else [])]
     cases = []
     for part in parts:
         runparam = "v=0,V=1" if flavour == "debug" else "b"
@@ -113,6 +124,14 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         ):
             runparam, settings["OUTHEAP_TEST_NO_COMPACTION"] = "v=0", "1"
         cases.append((part, ["./program", part], settings | {"OCAMLRUNPARAM": runparam}))
+    cases += [
+        (
+            part if part.startswith("adaptive") else f"adaptive, {part}",
+            ["./program", part],
+            {"OUTHEAP": "minor=adaptive:8k-1M", "OCAMLRUNPARAM": f"v=0,s={words}"},
+        )
+        for part, words in (ADAPTIVE + ADAPTIVE5 if five else ADAPTIVE)
+    ]
     if flavour == "release":
         some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks"]
         cases += [(f"with {setting}", some, {"OUTHEAP": setting}) for setting in SETTINGS]
@@ -125,7 +144,7 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
                     ("large minor heaps", _limited(1_000_000, "kinds"), {"OCAMLRUNPARAM": "s=32M"}),
                     ("a minor heap that cannot be had", _limited(700_000, "refused-minor-heap"), {}),
                 ]
-                if compiler.major >= 5
+                if five
                 else []
             ),
             ("hardly any address space", _limited(140_000, "kinds polymorphic"), {"OCAMLRUNPARAM": "d=4,s=32k"}),

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* Minor heaps.
+/* Minor heaps. The texts of two functions are changed by minor_gc.edits.
 
    Stock   takes a minor heap from caml_stat_alloc_aligned_noexc, and frees it by caml_stat_free.
    Here    it is in chunks of its own. The only aligned memory that this unit takes is a minor heap; the other memory
            that it frees is remembered sets. When it frees a minor heap, the bounds of the domain's minor heap are still
-           those of this one. */
+           those of this one.
+   Also    with the setting minor=adaptive (minor.h) the minor heap may get another size when caml_gc_dispatch has
+           emptied it, in the way in which Gc.set changes it. */
 #include "prelude.h"
 #include "hooks.h"
+#include "minor.h"
+#include "os.h"
+#include "settings.h"
+#include "space.h"
+#include <caml/signals.h>
+
+static struct oh_minor policy;
+static bool fixed;        /* the program has chosen a size */
+static void *prepared;    /* the memory for a size that was chosen here */
+static uintnat allocated; /* words, when the collection began */
 
 static void *alloc_aligned(uintptr_t bytes, caml_stat_block *base)
 {
-  *base = oh_hooks_alloc_minor_heap(bytes);
+  if (prepared != NULL) *base = prepared;
+  else {
+    fixed = Caml_state->young_start != NULL;
+    *base = oh_hooks_alloc_minor_heap(bytes);
+  }
+  prepared = NULL;
   return *base;
 }
 
@@ -23,5 +40,35 @@ static void free_memory(void *memory)
 
 #define caml_stat_alloc_aligned_noexc(bytes, modulo, base) alloc_aligned(bytes, base)
 #define caml_stat_free(memory) free_memory(memory)
+
+static bool adapts(void) { return oh_settings.minor_adaptive && !fixed; }
+
+static void begin_minor(void)
+{
+  if (!adapts()) return;
+  allocated = (uintnat)(Caml_state->young_alloc_end - Caml_state->young_ptr);
+  oh_minor_begin(&policy, oh_os_now());
+}
+
+static void end_minor(void)
+{
+  if (adapts()) oh_minor_end(&policy, oh_os_now(), allocated, Caml_state->minor_heap_wsz, true);
+}
+
+/* The trigger is where caml_gc_dispatch has put it. */
+static void adapt(void)
+{
+  uintnat now = Caml_state->minor_heap_wsz, wanted = adapts() ? oh_minor_choose(&policy, now) : now;
+  uintnat bytes = (Bsize_wsize(wanted) + Page_size - 1) / Page_size * Page_size;
+  if (bytes == Bsize_wsize(now)) return;
+  prepared = oh_hooks_alloc_minor_heap(bytes);
+  if (prepared != NULL) {
+    caml_set_minor_heap_size(bytes);
+    Caml_state->young_trigger = Caml_state->young_alloc_mid;
+    caml_update_young_limit();
+    oh_space_trim(OH_SPACE_YOUNG); /* the old one */
+  }
+  oh_minor_changed(&policy, now, Caml_state->minor_heap_wsz);
+}
 
 #include <minor_gc.c>

@@ -52,18 +52,21 @@ static void declare_static_data(void)
 #endif
 }
 
-void *oh_hooks_reserve_minor_heaps(uintptr_t bytes)
+void oh_hooks_start(void)
 {
   static bool started;
-  if (!started) {
-    started = true;
+  if (started) return;
+  started = true;
 #ifndef OH_STOCK_MARKING
-    oh_region_has_cycles = true;
+  oh_region_has_cycles = true;
 #endif
-    oh_start();
-    declare_static_data();
-    watch_slices();
-  }
+  oh_start();
+  declare_static_data();
+  watch_slices();
+}
+
+void *oh_hooks_reserve_minor_heaps(uintptr_t bytes)
+{
   bytes = OH_ROUND_UP(bytes, OH_PAGE);
   void *range = oh_space_take_range(OH_SPACE_YOUNG, bytes);
   return range != NULL ? range : oh_space_alloc(OH_SPACE_YOUNG, bytes, false, NULL);

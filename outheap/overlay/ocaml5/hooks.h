@@ -5,8 +5,11 @@
 
 #include <stdint.h>
 
-/* The addresses for all domains. The runtime asks for them when it starts, before the first value exists, and again for
-   larger minor heaps. In the zone nothing is reserved before a domain commits its part. */
+/* Before the first value exists. */
+void oh_hooks_start(void);
+
+/* The addresses for all domains. The runtime asks for them when it starts, and again for larger minor heaps. In the
+   zone nothing is reserved before a domain commits its part. */
 void *oh_hooks_reserve_minor_heaps(uintptr_t bytes);
 void oh_hooks_release_minor_heaps(void *start, uintptr_t bytes);
 

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Minor collection, and the size of the minor heap. The texts of two functions are changed by minor_gc.edits.
+/* Minor collection, and the size of the minor heap. The texts of three functions are changed by minor_gc.edits.
 
    Stock   reads only headers of young blocks, but for two places: the target of a young Forward block, and an assertion
            of the debug runtime.
-   Here    a foreign target stays behind its Forward block, and the assertion passes over foreign pointers. */
+   Here    a foreign target stays behind its Forward block, and the assertion passes over foreign pointers.
+   Also    a minor heap may get another size at the end of a collection (minor_size.h). */
 #include "prelude.h"
 #include "log.h"
+#include "minor_size.h"
 
 /* Stock   gives the minor heap up, and ends the process when it gets none of the new size.
    Here    the old one stays. */
 static int reallocate_or_keep(asize_t words);
 #define caml_reallocate_minor_heap(words) reallocate_or_keep(words)
+
+static void adapt(caml_domain_state *domain);
 
 #include <minor_gc.c>
 
@@ -18,7 +22,14 @@ static int reallocate_or_keep(asize_t words);
 static int reallocate_or_keep(asize_t words)
 {
   uintnat old = Caml_state->minor_heap_wsz;
+  oh_minor_size_fix(Caml_state);
   if (caml_reallocate_minor_heap(words) == 0) return 0;
   oh_log("a minor heap of %zuk words cannot be had; it keeps its size, %zuk", (size_t)words / 1024, (size_t)old / 1024);
   return caml_reallocate_minor_heap(old);
+}
+
+/* The remembered sets are empty, and get sizes that fit the minor heap when they are used again. */
+static void adapt(caml_domain_state *domain)
+{
+  if (oh_minor_size_adapt(domain)) reset_minor_tables(domain->minor_tables);
 }

@@ -173,8 +173,15 @@ static void settings(void)
          "operation");
   EXPECT(!s.thp_asked && read_list("thp.pools=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
   EXPECT(read_list("stats_signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
-  read_list("thp_from=1T,keep=17");
-  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17, "units");
+  read_list("thp_from=1T,keep=17,keep_share=3k");
+  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17 && oh_settings.keep_share == 3072, "units");
+  EXPECT(read_list("minor=adaptive")[0] == 0 && oh_settings.minor_adaptive && oh_settings.minor_least == 32768 &&
+           oh_settings.minor_most == 4 << 20,
+         "adaptive");
+  EXPECT(read_list("minor=adaptive:4k-256M")[0] == 0 && oh_settings.minor_adaptive &&
+           oh_settings.minor_least == 4096 && oh_settings.minor_most == (size_t)1 << 28,
+         "its range");
+  EXPECT(read_list("minor=adaptive,minor=fixed")[0] == 0 && !oh_settings.minor_adaptive, "fixed");
   char const *bad[] = { "x",
                         "=",
                         "=1",
@@ -202,6 +209,19 @@ static void settings(void)
                         "base=0x",
                         "report=+5",
                         "keep=K",
+                        "keep=k",
+                        "minor=",
+                        "minor=Adaptive",
+                        "minor=fixed:1M-2M",
+                        "minor=adaptive:",
+                        "minor=adaptive:1M",
+                        "minor=adaptive:-1M",
+                        "minor=adaptive:64k-",
+                        "minor=adaptive:64k-32k",
+                        "minor=adaptive:4095-1M",
+                        "minor=adaptive:32k-257M",
+                        "minor=adaptive:32k-1M-2M",
+                        "minor=-:",
                         "Keep=1",
                         "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789",
                         "%s%n=%s%n" };

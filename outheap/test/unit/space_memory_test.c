@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of spaces: where it grows, when free memory is purged, what is found when the system refuses more. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* pthread_timedjoin_np */
+#endif
 #include "os.h"
 #include "reserve.h"
 #include "settings.h"
@@ -97,6 +100,81 @@ static void epochs(void)
   give_pages(p, base);
 }
 
+/* While memory is given back by oh_space_trim other threads allocate and free. */
+static int trims_beside;
+static void *take_and_give(void *unused)
+{
+  char *p[4];
+  take_pages(p, 4);
+  for (int i = 0; i < 4; i++) EXPECT(has(p[i], 1), "contents");
+  give_pages(p, 4);
+  oh_space_validate();
+  return unused;
+}
+static void beside(void)
+{
+  pthread_t t;
+  struct timespec limit;
+  oh_os_purging = NULL;
+  clock_gettime(CLOCK_REALTIME, &limit);
+  limit.tv_sec += 30;
+  EXPECT(pthread_create(&t, NULL, take_and_give, NULL) == 0, "thread");
+  EXPECT(pthread_timedjoin_np(t, NULL, &limit) == 0, "the lock is held");
+  oh_os_purging = ++trims_beside < 3 ? beside : NULL;
+}
+static void trim_beside_others(void)
+{
+  enum { COUNT = 100 };
+  char *p[COUNT];
+  size_t keep = oh_settings.keep;
+  oh_settings.keep = COUNT * OH_PAGE;
+  take_pages(p, COUNT);
+  for (size_t i = 0; i < COUNT; i++)
+    if (i % 10 != 0) oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
+  EXPECT(dirty_pages() >= 90, "%zu", dirty_pages());
+  oh_os_purging = beside;
+  size_t bytes = oh_space_trim(OH_SPACE_MARKED);
+  oh_os_purging = NULL;
+  EXPECT(trims_beside == 3 && bytes >= 90 * OH_PAGE - 4 * OH_PAGE, "%d, %zu pages", trims_beside, bytes / OH_PAGE);
+  oh_space_validate();
+  for (size_t i = 0; i < COUNT; i += 10) {
+    EXPECT(has(p[i], 1), "contents");
+    oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
+  }
+  oh_space_trim(OH_SPACE_MARKED);
+  EXPECT(dirty_pages() == 0, "%zu", dirty_pages());
+  oh_settings.keep = keep;
+}
+
+/* What oh_space_trim holds just now is waited for, when there is nothing else. */
+static pthread_t waiting;
+static void *take_one(void *unused)
+{
+  (void)unused;
+  return oh_space_alloc(OH_SPACE_MARKED, 8 * OH_PAGE, true, NULL);
+}
+static void start_waiting(void)
+{
+  oh_os_purging = NULL;
+  oh_os_fail_after = -1;
+  EXPECT(pthread_create(&waiting, NULL, take_one, NULL) == 0, "thread");
+  usleep(50000);
+}
+static void held_by_trim(void)
+{
+  oh_space_trim(OH_SPACE_MARKED);
+  char *p = oh_space_alloc(OH_SPACE_MARKED, 8 * OH_PAGE, true, NULL);
+  void *q;
+  oh_space_free(OH_SPACE_MARKED, p, 8 * OH_PAGE);
+  EXPECT(dirty_pages() == 8, "%zu", dirty_pages());
+  oh_os_purging = start_waiting;
+  oh_space_trim(OH_SPACE_MARKED);
+  EXPECT(pthread_join(waiting, &q) == 0 && q != NULL, "not waited for");
+  oh_os_fail_after = 0;
+  oh_space_free(OH_SPACE_MARKED, q, 8 * OH_PAGE);
+  oh_space_validate();
+}
+
 /* When nothing can be made accessible any more, what is accessible and free is found, though it is not the best fit. */
 static void last_resort(void)
 {
@@ -183,6 +261,8 @@ int main(int argc, char **argv)
   TRY(contiguous);
   TRY(hysteresis);
   TRY(epochs);
+  TRY(trim_beside_others);
+  TRY(held_by_trim);
   TRY(last_resort);
   return try_end();
 }

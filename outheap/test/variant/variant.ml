@@ -216,10 +216,11 @@ let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compac
     "signals", signals ]
 
 let () =
-  all := !all @ Domains.tests;
-  let needs_a_setting = [ "plugin"; "refused-minor-heap"; "signals" ] in
+  all := !all @ Adaptive.tests @ Domains.tests;
+  let needs_a_setting name =
+    List.mem name [ "plugin"; "refused-minor-heap"; "signals" ] || String.starts_with ~prefix:"adaptive" name in
   let names = match List.tl (Array.to_list Sys.argv) with
-    | [] -> List.filter (fun name -> not (List.mem name needs_a_setting)) (List.map fst !all)
+    | [] -> List.filter (fun name -> not (needs_a_setting name)) (List.map fst !all)
     | l -> l in
   List.iter
     (fun name ->

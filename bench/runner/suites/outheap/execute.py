@@ -27,6 +27,7 @@ NOT_INHERITED = (
     "CAMLRUNPARAM",
     "GLIBC_TUNABLES",
     "LD_PRELOAD",
+    "MALLOC_CONF",
     "COQLIB",
     "COQCORELIB",
     "COQPATH",
@@ -79,6 +80,8 @@ def run(
 ) -> Ended:
     environment = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
     environment |= program.environment | (extra or {})
+    if program.parameters:  # of what is given twice the last counts
+        environment["OCAMLRUNPARAM"] = ",".join(filter(None, (environment.get("OCAMLRUNPARAM"), program.parameters)))
     samples: list[tuple[float, float]] = []
     page = os.sysconf("SC_PAGE_SIZE")
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -186,6 +189,10 @@ def whole(program: Program, arguments: list[str], timeout: float, gc: str = "") 
         for name in ("minor_collections", "major_collections", "promoted_words")
         if name in said
     ]
+
+
+def process(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
+    return whole(program, arguments, timeout)
 
 
 # --- what real programs compile ---------------------------------------------------------------------------------------

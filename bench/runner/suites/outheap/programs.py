@@ -28,6 +28,7 @@ class Program:
     command: tuple[str, ...]
     folder: Path
     environment: dict = field(default_factory=dict)
+    parameters: str = ""  # for OCAMLRUNPARAM
 
 
 class Builder:
@@ -39,7 +40,8 @@ class Builder:
         command, folder, environment = {"ocamlopt": self._ocamlopt, "coq": self._coq}.get(name, self._workload)(
             name, rival, flags
         )
-        return Program(rival.name, tuple(map(str, command)), folder, {**environment, **rival.environment})
+        environment = {**environment, **self.runtimes.environment(rival)}
+        return Program(rival.name, tuple(map(str, command)), folder, environment, rival.parameters)
 
     def _linked(self, folder: Path, name: str, rival: Rival, command: list, inputs: bytes, cwd: Path) -> Path:
         """The program, linked again when its parts, its runtime or the command have changed."""

@@ -20,17 +20,24 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS = (
     "no-naked",
     "regions",
 )
+ADAPTIVE = "minor-adaptive"
+SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M")  # of minor heaps, in words
+FIXED = tuple(f"minor-{size}" for size in SIZES)
+PRELOADED = ("jemalloc", "mimalloc")
 TOOL = ROOT / "outheap" / "tool" / "outheap-build"
 
 
 @dataclass(frozen=True)
 class Rival:
-    """`variant`: the runtime variant to link with. `environment`: settings at run time."""
+    """`variant`: the runtime variant to link with. `environment`: settings at run time; `parameters`: for OCAMLRUNPARAM.
+    `preload`: a shared library, and the Debian package that holds it."""
 
     name: str
     note: str
     variant: str = ""
     environment: dict = field(default_factory=dict)
+    parameters: str = ""
+    preload: tuple[str, ...] = ()
     versions: str = ""  # only for versions that begin with this
 
 
@@ -42,6 +49,17 @@ RIVALS = {
             "stock-thp",
             "the same, huge pages for what it gets from malloc (glibc.malloc.hugetlb=1)",
             environment={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
+        ),
+        Rival(
+            "jemalloc",
+            "the same, malloc is jemalloc with huge pages (thp:always); on OCaml 5 that concerns large blocks alone",
+            environment={"MALLOC_CONF": "thp:always"},
+            preload=("libjemalloc.so.2", "libjemalloc2"),
+        ),
+        Rival(
+            "mimalloc",
+            "the same, malloc is mimalloc",
+            preload=("libmimalloc.so.2", "libmimalloc2.0"),
         ),
         Rival(
             NO_NAKED,
@@ -77,6 +95,17 @@ RIVALS = {
             "_outheap",
             {"BENCH_REGIONS": "1"},
         ),
+        Rival(
+            ADAPTIVE,
+            "Outheap with minor heaps that adapt their size (minor=adaptive)",
+            "_outheap",
+            {"OUTHEAP": "minor=adaptive"},
+            "s=256k",
+        ),
+        *(
+            Rival(name, f"Outheap with minor heaps of {size} words", "_outheap", parameters=f"s={size}")
+            for name, size in zip(FIXED, SIZES)
+        ),
         Rival(COUNTING, "Outheap's instrumented flavour, for counts only", "_outheap_count", {"OUTHEAP": "stats=1"}),
     ]
 }
@@ -99,6 +128,7 @@ class Runtimes:
         self.compiler, self.prefix = compiler, prefix
         self.folder, self.made_here = (ready, False) if ready else (folder, True)
         self.why: dict[str, str] = {}
+        self.preloaded: dict[str, Path] = {}
 
     def archive(self, variant: str) -> Path:
         return self.folder / f"libasmrun{variant}.a"
@@ -154,6 +184,19 @@ class Runtimes:
             }
             return
         stamp.write_text(digest.hexdigest())
+
+    def environment(self, rival: Rival) -> dict[str, str]:
+        """Settings at run time; what is preloaded is installed where it is missing."""
+        if not rival.preload:
+            return rival.environment
+        library, *packages = rival.preload
+        if library not in self.preloaded:
+            subprocess.run([ROOT / "tools" / "need", "-l", *rival.preload], stdout=subprocess.DEVNULL)
+            asked = [self.compiler.cc.split()[0], f"-print-file-name={library}"]
+            self.preloaded[library] = Path(subprocess.run(asked, stdout=subprocess.PIPE, text=True).stdout.strip())
+        if not self.preloaded[library].is_absolute():
+            raise Missing(f"{library} is missing (Debian: {' '.join(packages)})")
+        return {**rival.environment, "LD_PRELOAD": str(self.preloaded[library])}
 
     def link_flags(self, rival: Rival) -> list[str]:
         if not rival.variant:

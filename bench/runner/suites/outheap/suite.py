@@ -14,7 +14,7 @@ from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import targets
 from .programs import Builder
-from .runtimes import BASE, COUNTING, OURS, RIVALS, TABLE, Missing, Runtimes
+from .runtimes import ADAPTIVE, BASE, COUNTING, FIXED, OURS, RIVALS, TABLE, Missing, Runtimes
 from .tables import WORKLOADS
 
 
@@ -116,6 +116,7 @@ SUITE = Suite(
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
         "Regions": ("regions",),
+        "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },
@@ -142,5 +143,5 @@ SUITE = Suite(
     must_succeed=(OURS, COUNTING),
     beside=(TABLE,),
     baselines=("thp-only",),
-    variants=(TABLE, "table-order", "outheap-always", COUNTING),
+    variants=(TABLE, "table-order", "outheap-always", ADAPTIVE, *FIXED, COUNTING),
 )

@@ -6,10 +6,22 @@ from __future__ import annotations
 
 from ...model import Case, Workload
 from . import execute
-from .runtimes import BASE, COUNTING, NO_NAKED, OURS, REGIONS, RIVALS, TABLE
+from .runtimes import (
+    ADAPTIVE,
+    BASE,
+    COUNTING,
+    FIXED,
+    NO_NAKED,
+    OURS,
+    PRELOADED,
+    REGIONS,
+    RIVALS,
+    TABLE,
+)
 
-TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS))
-QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp"))
+MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
+TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS, ADAPTIVE, *FIXED))
+QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
 QUICK, FULL = ("quick",), ("full",)
 
@@ -141,7 +153,13 @@ WORKLOADS = {
             "turnover",
             "large arrays that come and go, a random one replaced each time (processor time)",
             tuple(
-                Case(label, arguments, (BASE, TABLE, OURS) if mode == QUICK else MAIN, mode, seconds=3)
+                Case(
+                    label,
+                    arguments,
+                    (BASE, *PRELOADED, TABLE, OURS) if mode == QUICK else (*MAIN, "stock-thp", *PRELOADED),
+                    mode,
+                    seconds=3,
+                )
                 for mode in (QUICK, FULL)
                 for label, arguments in TURNOVER
             ),
@@ -203,6 +221,33 @@ WORKLOADS = {
                     for f in ("FSets/FMapAVL", "FSets/FMapFullAVL", "MSets/MSetRBT", "Strings/Byte")
                 ),
             ),
+            measure=execute.compile_theory,
+            hidden=("wall",),
+        ),
+        Workload(
+            "redblack",
+            "maps as red-black trees, with minor heaps of several sizes",
+            (
+                Case("100,000 keys", ("100000", "4"), (BASE, OURS, ADAPTIVE, FIXED[0], FIXED[-1]), QUICK, seconds=1),
+                Case("100,000 keys", ("100000", "8"), MINOR, FULL, seconds=2),
+                Case("1,000,000 keys", ("1000000", "2"), MINOR, FULL, seconds=4),
+            ),
+            measure=execute.process,
+            hidden=("wall",),
+        ),
+        Workload(
+            "ocamlopt, minor heaps",
+            "the same, with minor heaps of several sizes",
+            (Case("26,000 lines", ("400",), MINOR, FULL, seconds=2.5),),
+            program="ocamlopt",
+            measure=execute.compile_parser,
+            hidden=("wall",),
+        ),
+        Workload(
+            "coq, minor heaps",
+            "the same, with minor heaps of several sizes",
+            (Case("FMapAVL.v", ("FSets/FMapAVL",), MINOR, FULL, seconds=6),),
+            program="coq",
             measure=execute.compile_theory,
             hidden=("wall",),
         ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-from .runtimes import BASE, NO_NAKED, OURS, REGIONS, TABLE
+from .runtimes import ADAPTIVE, BASE, FIXED, NO_NAKED, OURS, REGIONS, TABLE
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,14 @@ TARGETS = [
         )
     ),
     Target("regions", "regions", "a map of 1 M entries, evicted", "page faults", 0.01),  # 10
+    Target("arrays that come and go, time", "turnover", "", "time per array", 1.0),
+    Target("arrays that come and go, resident", "turnover", "", "resident", 1.05),
+    # Below this times each of the fixed sizes: below this times the best.
+    *(
+        Target(f"adaptive minor heaps, beside {size}", workload, "", "processor time", 1.05, ADAPTIVE, size)
+        for workload in ("redblack", "ocamlopt, minor heaps", "coq, minor heaps")
+        for size in FIXED
+    ),
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
     Target("resident memory", "compaction", "", "resident: compacted", 1.05),
     Target("resident memory, all freed", "compaction", "", "resident: all freed, compacted", 1.05),
