@@ -3,7 +3,8 @@
 #include "metadata.h"
 #include "page.h"
 
-#define STATE(name, kind, thp) [OH_SPACE_##name] = { .trim = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER },
+#define FREE PTHREAD_MUTEX_INITIALIZER
+#define STATE(name, kind, thp) [OH_SPACE_##name] = { .trim = FREE, .lock = FREE },
 struct oh_space_state oh_space_states[OH_SPACES] = { OH_SPACES_LIST(STATE) };
 
 bool oh_space_state_prepare_piece(struct oh_space_state *s)

@@ -169,9 +169,7 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
         add("domains-2", 3, "--domains", "2", *less)
         add("domains-4", 4, "--domains", "4", *less)
         if runtime.is_variant:
-            add(
-                "domains-adaptive", 10, "--domains", "3", *less, outheap="minor=adaptive:4k-256k", runparam="s=4k"
-            )
+            add("domains-adaptive", 10, "--domains", "3", *less, outheap="minor=adaptive:4k-256k", runparam="s=4k")
             add("domains-table", 8, "--domains", "3", *less, outheap="marking=table")
             add("domains-recycle", 5, "--domains", "3", *less, "--recycle", outheap="reserve=8G")
     return cases

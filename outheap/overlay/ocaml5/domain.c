@@ -11,6 +11,7 @@
 #include "log.h"
 #include "minor_size.h"
 #include "settings.h"
+#include <caml/version.h>
 
 static void *commit_minor_heap(void *start, uintnat bytes)
 {
@@ -30,9 +31,15 @@ static void decommit_minor_heap(void *start, uintnat bytes)
 #define caml_mem_commit(start, bytes) commit_minor_heap(start, bytes)
 #define caml_mem_decommit(start, bytes) decommit_minor_heap(start, bytes)
 
-static void prepare_minor_heaps(uintnat max_domains);
+static void prepare_minor_heaps(void);
 
 #include <domain.c>
+
+#if OCAML_VERSION >= 50300
+#define DOMAINS caml_params->max_domains
+#else
+#define DOMAINS Max_domains
+#endif
 
 /* In the caller's domain, whose minor heap is empty: what allocate_minor_heap does, but the part that stays is not
    given back. */
@@ -55,20 +62,23 @@ static bool resize_minor_heap(asize_t words)
   d->minor_heap_wsz = words;
   d->young_end = d->young_ptr = d->young_start + words;
   d->young_trigger = d->young_start + words / 2;
+#if OCAML_VERSION >= 50300
   caml_memprof_set_trigger(d);
+#endif
   caml_reset_young_limit(d);
   check_minor_heap();
   return true;
 }
 
-static void prepare_minor_heaps(uintnat max_domains)
+static void prepare_minor_heaps(void)
 {
+  uintnat domains = DOMAINS;
   oh_hooks_start();
   if (!oh_settings.minor_adaptive) return;
   uintnat most = caml_norm_minor_heap_size(oh_settings.minor_most);
   if (most > caml_minor_heap_max_wsz) {
     /* The addresses are asked for once more, in the same size; then their absence is an error. */
-    uintnat bytes = Bsize_wsize(most) * max_domains;
+    uintnat bytes = Bsize_wsize(most) * domains;
     void *range = oh_hooks_reserve_minor_heaps(bytes);
     if (range != NULL) {
       oh_hooks_release_minor_heaps(range, bytes);
@@ -77,5 +87,5 @@ static void prepare_minor_heaps(uintnat max_domains)
     else oh_log("minor=adaptive: no addresses for that; minor heaps do not grow beyond %zuk words",
                 (size_t)caml_minor_heap_max_wsz / 1024);
   }
-  oh_minor_size_start(max_domains, resize_minor_heap);
+  oh_minor_size_start(domains, resize_minor_heap);
 }

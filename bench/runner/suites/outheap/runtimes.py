@@ -29,8 +29,8 @@ TOOL = ROOT / "outheap" / "tool" / "outheap-build"
 
 @dataclass(frozen=True)
 class Rival:
-    """`variant`: the runtime variant to link with. `environment`: settings at run time; `parameters`: for OCAMLRUNPARAM.
-    `preload`: a shared library, and the Debian package that holds it."""
+    """`variant`: the runtime variant to link with. `environment`: settings at run time, `parameters`: those for
+    OCAMLRUNPARAM. `preload`: a shared library, and the Debian package that holds it."""
 
     name: str
     note: str
