@@ -77,10 +77,14 @@ type 'a schema = { name : string; version : int }
 
 let schema ~name ~version = { name; version }
 
-external save_value : t array -> string -> int -> string -> 'a -> (unit, error) result = "outheap_region_ml_save"
+external save_value : t array -> string * int -> string -> bool -> 'a -> (unit, error) result
+  = "outheap_region_ml_save"
+
 external map_file : string -> int -> string -> bool -> ('a root, error) result = "outheap_region_ml_map"
 
-let save ?(needs = []) s ~path v = save_value (Array.of_list needs) s.name s.version path v
+let save ?(sharing = `Keep) ?(needs = []) s ~path v =
+  save_value (Array.of_list needs) (s.name, s.version) path (sharing = `Max) v
+
 let map s ~path ?(verify = `Header) () = map_file s.name s.version path (verify = `Full)
 
 external contains : t -> Obj.t -> bool = "outheap_region_ml_contains"

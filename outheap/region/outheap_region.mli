@@ -106,9 +106,11 @@ type 'a schema
 val schema : name:string -> version:int -> 'a schema
 (** [name]: at most 127 bytes, none of them zero. *)
 
-val save : ?needs:t list -> 'a schema -> path:string -> 'a -> (unit, error) result
+val save : ?sharing:[ `Keep | `Max ] -> ?needs:t list -> 'a schema -> path:string -> 'a -> (unit, error) result
 (** Writes a value to a file, which appears at once and whole: under another name first, then synchronised and renamed.
-    As {!copy}, but functions, objects and exceptions are always refused. [needs]: regions that were mapped from images;
+    As {!copy}, but functions, objects and exceptions are always refused. [sharing]: as for
+    {!copy}; with [`Max], also blocks that are equal to one of [needs] are not written (if these were saved with [`Max]
+    as well). [needs]: regions that were mapped from images;
     values in these are referred to, not copied, and an image can be mapped only while those that it needs are. *)
 
 val map : 'a schema -> path:string -> ?verify:[ `Header | `Full ] -> unit -> ('a root, error) result

@@ -231,15 +231,16 @@ static char *path_of(value path, error *e)
   return NULL;
 }
 
-value outheap_region_ml_save(value needs, value name, value version, value path, value v)
+/* `schema`: name and version */
+value outheap_region_ml_save(value needs, value schema, value path, value share, value v)
 {
-  CAMLparam5(needs, name, version, path, v);
+  CAMLparam4(needs, schema, path, v);
   struct outheap_region_image_schema s;
   error e = { .kind = OUTHEAP_REGION_OK };
   mlsize_t n = Wosize_val(needs);
   uint64_t waited;
   bool done = false;
-  if (!schema_of(name, version, &s))
+  if (!schema_of(Field(schema, 0), Field(schema, 1), &s))
     outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
   else {
     char *p = path_of(path, &e);
@@ -252,7 +253,7 @@ value outheap_region_ml_save(value needs, value name, value version, value path,
                                                              "~needs: a region that was not mapped from a file");
       else if (!outheap_region_record_use(list[i])) good = outheap_region_error_is(&e, OUTHEAP_REGION_GONE, NULL);
     }
-    done = good && outheap_region_image_save(&v, p, &s, list, n, &e, &waited);
+    done = good && outheap_region_image_save(&v, p, &s, list, n, Bool_val(share), &e, &waited);
     free(list);
     free(p);
   }

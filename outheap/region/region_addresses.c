@@ -149,6 +149,17 @@ void outheap_region_addresses_give(struct outheap_region_addresses *a)
   a->bytes = 0;
 }
 
+void outheap_region_addresses_avoid(struct outheap_region_addresses *a, char const *at)
+{
+  size_t n = is_fixed(at) ? number(at) : 0;
+  bool in_place = is_fixed(a->base);
+  outheap_region_addresses_give(a);
+  if (!in_place) return; /* there all addresses of the extent are reserved, so nothing can lie there */
+  pthread_mutex_lock(&mutex);
+  taken[n] = 1;
+  pthread_mutex_unlock(&mutex);
+}
+
 bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int flags, int file)
 {
   flags |= MAP_NORESERVE | (file < 0 ? MAP_ANONYMOUS : 0) | (is_fixed(at) ? MAP_FIXED_NOREPLACE : MAP_FIXED);

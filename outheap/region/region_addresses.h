@@ -13,6 +13,9 @@
 #define OUTHEAP_REGION_ADDRESSES_BEGIN ((uintptr_t)1 << 44)
 #define OUTHEAP_REGION_ADDRESSES_CHUNKS ((size_t)1 << 16)
 
+/* Places that are tried when something else lies there. */
+#define OUTHEAP_REGION_ADDRESSES_ATTEMPTS 1000
+
 struct outheap_region_addresses { char *base; size_t bytes; };
 
 /* Is there such a place in this process? */
@@ -25,6 +28,9 @@ bool outheap_region_addresses_take_at(struct outheap_region_addresses *, uintptr
 /* Gives back what is beyond the first `bytes`, which are rounded up to chunks. */
 void outheap_region_addresses_cut(struct outheap_region_addresses *, size_t bytes);
 void outheap_region_addresses_give(struct outheap_region_addresses *);
+
+/* Gives an extent back but for the chunk of `at`, where something else lies: it is never tried again. */
+void outheap_region_addresses_avoid(struct outheap_region_addresses *, char const *at);
 
 /* Maps memory at [at, at + bytes) of an extent: of a file, or anonymous (file = -1). False with errno: something else
    lies there (EEXIST), no memory, … */

@@ -44,9 +44,12 @@ static bool make_room(copy *c, size_t bytes)
   if (more < bytes) more = bytes;
   more = OUTHEAP_REGION_ROUND(more, page);
   if (more > c->extent.bytes - c->mapped) more = OUTHEAP_REGION_ROUND(bytes, page);
-  if (bytes > MOST || more > c->extent.bytes - c->mapped ||
-      !outheap_region_addresses_map(c->base + c->mapped, more, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1))
+  if (bytes > MOST || more > c->extent.bytes - c->mapped)
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  if (!outheap_region_addresses_map(c->base + c->mapped, more, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1)) {
+    if (errno == EEXIST) c->obstacle = c->base + c->mapped + more - 1;
+    return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  }
   c->mapped += more;
   return true;
 }
@@ -293,34 +296,45 @@ static void run(void *data)
   restore(c);
 }
 
-bool outheap_region_copy(copy *c, uint64_t *waited)
+/* Copies to one place. False: an error, and nothing is left; `obstacle` says that another place may do. */
+static bool copy_to(copy *c, uint64_t *waited)
 {
+  size_t page = outheap_region_addresses_page(), first = OUTHEAP_REGION_ROUND(c->start + WORD, page);
   c->error = (struct outheap_region_error){ .kind = OUTHEAP_REGION_OK };
   c->log = (struct outheap_region_vector){ NULL, 0, 0 };
   c->table = (struct outheap_region_table){ NULL, 0, 0 };
   c->used = c->scan = c->start;
   c->mapped = 0;
   c->chunk = SIZE_MAX;
-  *waited = 0;
+  c->obstacle = NULL;
   /* more than the system has memory is never used */
   if (!outheap_region_addresses_take(&c->extent, OUTHEAP_REGION_CHUNK, MOST))
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_TOO_MANY, NULL);
   c->base = c->extent.base;
-  size_t page = outheap_region_addresses_page();
-  size_t first = OUTHEAP_REGION_ROUND(c->start + WORD, page);
-  if (!outheap_region_addresses_map(c->base, first, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1))
-    (void)outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  else {
+  if (outheap_region_addresses_map(c->base, first, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1)) {
     c->mapped = first;
-    if (!outheap_region_alone(run, c, waited)) (void)outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+    if (!outheap_region_alone(run, c, waited)) outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  }
+  else {
+    if (errno == EEXIST) c->obstacle = c->base;
+    outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   }
   outheap_region_vector_free(&c->log);
   outheap_region_table_free(&c->table);
-  if (c->error.kind != OUTHEAP_REGION_OK) {
-    outheap_region_copy_drop(c);
-    return false;
-  }
-  size_t end = OUTHEAP_REGION_ROUND(c->used, page);
+  if (c->error.kind == OUTHEAP_REGION_OK) return true;
+  outheap_region_addresses_unmap(c->base, c->mapped);
+  c->mapped = 0;
+  if (c->obstacle != NULL) outheap_region_addresses_avoid(&c->extent, c->obstacle);
+  else outheap_region_addresses_give(&c->extent);
+  return false;
+}
+
+bool outheap_region_copy(copy *c, uint64_t *waited)
+{
+  *waited = 0;
+  for (int i = 0; !copy_to(c, waited); i++)
+    if (c->obstacle == NULL || i == OUTHEAP_REGION_ADDRESSES_ATTEMPTS) return false;
+  size_t end = OUTHEAP_REGION_ROUND(c->used, outheap_region_addresses_page());
   outheap_region_addresses_unmap(c->base + end, c->mapped - end);
   c->mapped = end;
   outheap_region_addresses_cut(&c->extent, end);

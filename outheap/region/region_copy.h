@@ -33,6 +33,7 @@ struct outheap_region_copy {
   size_t used, mapped, blocks;
   value copied; /* the root's copy */
   struct outheap_region_error error;
+  char *obstacle; /* where something else lies; NULL: nothing */
   /* during the copy */
   size_t scan, chunk;
   struct outheap_region_vector log;

@@ -130,11 +130,15 @@ static bool map_at(struct reading *x, bool writable)
     }
     a->bytes = 0;
   }
-  if (!outheap_region_addresses_take(a, x->r.bytes, x->r.bytes))
-    return outheap_region_error_is(x->e, OUTHEAP_REGION_TOO_MANY, NULL);
-  if (outheap_region_addresses_map(a->base, x->r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, x->file)) return true;
-  int e = errno;
-  outheap_region_addresses_give(a);
+  int e = EEXIST;
+  for (int i = 0; e == EEXIST && i < OUTHEAP_REGION_ADDRESSES_ATTEMPTS; i++) {
+    if (!outheap_region_addresses_take(a, x->r.bytes, x->r.bytes))
+      return outheap_region_error_is(x->e, OUTHEAP_REGION_TOO_MANY, NULL);
+    if (outheap_region_addresses_map(a->base, x->r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, x->file)) return true;
+    e = errno;
+    if (e == EEXIST) outheap_region_addresses_avoid(a, a->base);
+    else outheap_region_addresses_give(a);
+  }
   return e == ENOMEM ? outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL)
                      : outheap_region_error_system(x->e, "mmap", e);
 }

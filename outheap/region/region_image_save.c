@@ -2,6 +2,7 @@
 #include "region_image_save.h"
 #include "region_custom.h"
 #include "region_file.h"
+#include "region_share.h"
 #include <caml/bigarray.h>
 #include <caml/signals.h>
 #include <fcntl.h>
@@ -178,8 +179,22 @@ static bool write_image(struct writing *w, char const *path, struct outheap_regi
   return write_file(w, path);
 }
 
+static bool share_all(struct writing *w)
+{
+  struct outheap_region_vector others = { NULL, 0, 0 };
+  bool done = true;
+  for (size_t i = 0; done && i < w->head.needs; i++)
+    done = outheap_region_vector_push(&others, (uintptr_t)w->needs[i]->base + START) &&
+           outheap_region_vector_push(&others, (uintptr_t)w->needs[i]->base + w->needs[i]->used);
+  done = done ? outheap_region_share(&w->copy, &others)
+              : outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  outheap_region_vector_free(&others);
+  return done;
+}
+
 bool outheap_region_image_save(value *root, char const *path, struct outheap_region_image_schema const *schema,
-                               record **needs, size_t need_count, error *e, uint64_t *waited)
+                               record **needs, size_t need_count, bool share, error *e,
+                               uint64_t *waited)
 {
   struct writing w = { .needs = needs, .head = { .needs = need_count } };
   uintptr_t *stay = malloc((2 * need_count + 1) * sizeof *stay);
@@ -193,7 +208,7 @@ bool outheap_region_image_save(value *root, char const *path, struct outheap_reg
   bool done = outheap_region_copy(&w.copy, waited);
   if (done) {
     caml_enter_blocking_section(); /* the copy is ours alone */
-    done = write_image(&w, path, schema);
+    done = (!share || share_all(&w)) && write_image(&w, path, schema);
     outheap_region_copy_drop(&w.copy);
     caml_leave_blocking_section();
   }

@@ -34,6 +34,9 @@ PARTS = (
     "domains",
     "beside",
     "many",
+    "large",
+    "places",
+    "obstacles",
 )
 LONG = ("damaged-long", "domains-long")
 STOCK = "stock"

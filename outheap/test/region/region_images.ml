@@ -127,7 +127,8 @@ let needs () =
   with_file "b" @@ fun b ->
   let strings : string list schema = schema ~name:"strings" ~version:1 in
   let pairs : (string list * int) list schema = schema ~name:"pairs" ~version:1 in
-  ok "save" (save strings ~path:a (List.init 1000 (fun i -> String.make 50 (Char.chr (65 + (i mod 26))))));
+  let text i = String.make 50 (Char.chr (65 + (i mod 26))) in
+  ok "save" (save strings ~sharing:`Max ~path:a (List.init 1000 text));
   let check_child () =
     is_error "missing" (function Error (Missing d) -> String.length d = 32 | _ -> false) (map pairs ~path:b ())
   in
@@ -137,6 +138,13 @@ let needs () =
   check "small" ((Unix.stat b).st_size < 20_000);
   let p = ok "map" (map pairs ~path:b ~verify:`Full ()) in
   check "the same blocks" (fst (List.hd (get p)) == get r && get p = [ (l, 1); (List.tl l, 2) ]);
+  let copies = [ (List.map (fun s -> s ^ "") l, 3); ([ "new" ], 4) ] in
+  ok "shared with needs" (save pairs ~sharing:`Max ~needs:[ region r ] ~path:b copies);
+  check "smaller" ((Unix.stat b).st_size < 20_000);
+  let q = ok "map" (map pairs ~path:b ~verify:`Full ()) in
+  check "equal, and the same blocks" (get q = copies && fst (List.hd (get q)) == get r);
+  ok "save with needs" (save pairs ~needs:[ region r ] ~path:b [ (l, 1); (List.tl l, 2) ]);
+  ignore (opaque q);
   is_error "not an image" (function Error (Unsupported _) -> true | _ -> false)
     (save pairs ~needs:[ region (ok "copy" (copy [ "x" ])) ] ~path:b []);
   (match Unix.fork () with

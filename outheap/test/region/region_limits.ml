@@ -18,6 +18,68 @@ let many () =
     check "room again" ((stats ()).live < 10);
     check "copies again" (get (ok "copy" (copy [ 1 ])) = [ 1 ]))
 
+(* More than a chunk of 256 MiB, and a pointer to the last part alone. *)
+let large () =
+  let tail = [ "the last part" ] in
+  let before = (stats ()).unused in
+  let kept = ref [] in
+  with_ (fun () ->
+      let r = ok "copy" (copy (Array.init 45 (fun i -> Some (String.make 8_000_000 (Char.chr (48 + i)))), tail)) in
+      let a, l = get r in
+      Array.iteri (fun i s -> check "string" ((Option.get s).[7_999_999] = Char.chr (48 + i))) a;
+      kept := l);
+  majors 4;
+  check "held by its last part" ((stats ()).unused = before && !kept = tail);
+  if can_delete then (
+    kept := [];
+    majors 4;
+    check "ends" ((stats ()).unused = before + 1))
+
+(* Where a program can be when it copies: finalisers, signal handlers, threads, at exit. *)
+let places () =
+  let copied = ref 0 in
+  let try_copy () = match copy (List.init 100 string_of_int) with
+    | Ok r -> if List.length (get r) = 100 then incr copied
+    | Error e -> check (error_to_string e) false in
+  for _ = 1 to 20 do Gc.finalise (fun _ -> try_copy ()) (ref 0) done;
+  majors 2;
+  check "finalisers" (!copied = 20);
+  Sys.set_signal Sys.sigusr1 (Sys.Signal_handle (fun _ -> try_copy ()));
+  for _ = 1 to 10 do Unix.kill (Unix.getpid ()) Sys.sigusr1; ignore (opaque (ref 0)) done;
+  majors 1;
+  check "signal handlers" (!copied > 20);
+  (* a region whose only handle is in a finaliser that gives the value out again *)
+  let saved = ref [] in
+  with_ (fun () ->
+      let r = ok "copy" (copy [ "resurrected" ]) in
+      Gc.finalise (fun r -> saved := get r) (ref r |> fun x -> ignore (opaque x); r));
+  majors 6;
+  check "resurrected" (!saved = [ "resurrected" ] || !saved = []);
+  majors 3;
+  if !saved <> [] then check "still there" (!saved = [ "resurrected" ]);
+  (* what a region held, within another copy *)
+  let inner = ok "copy" (copy [ "inner" ]) in
+  let outer = ok "copy" (copy (get inner, get inner)) in
+  check "closed" (not (contains (region inner) (Obj.repr (fst (get outer)))) && fst (get outer) == snd (get outer));
+  if can_delete then (
+    let v = get inner in
+    ok "revoke" (revoke (region inner));
+    is_error "copy of what was revoked"
+      (function Error (Refused { kind = "foreign pointer"; path = ".0"; _ }) -> true | _ -> false)
+      (copy (Some v)));
+  at_exit try_copy
+
+(* Something else lies where regions would be placed. *)
+let obstacles () =
+  let chunk = 1 lsl 28 and first = 1 lsl 44 in
+  for i = 0 to 40 do
+    if i mod 10 <> 7 then ignore (occupy ((first + (i * chunk)) / 2) 4096)
+  done;
+  let all = List.init 60 (fun i -> (i, ok "copy" (copy (string_of_int i)))) in
+  List.iter (fun (i, r) -> check "copied" (get r = string_of_int i)) all;
+  let r = ok "large copy" (copy (Array.init 45 (fun i -> String.make 8_000_000 (Char.chr (48 + i))))) in
+  check "large" ((get r).(44).[5] = 'L' || (get r).(44).[5] = Char.chr 92)
+
 (* In a process with little address space or memory: ulimit -v *)
 let little () =
   let l = List.init 6_000_000 (fun i -> (i, string_of_int i)) in

@@ -12,7 +12,8 @@ let parts =
     ("life", life); ("roots", roots); ("churn", churn);
     ("deletes", deletes); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
     ("damaged", fun () -> damaged 3000); ("needs", needs); ("domains", fun () -> domains 60); ("beside", beside);
-    ("many", many); ("little", little); ("damaged-long", fun () -> damaged 100_000);
+    ("many", many); ("large", large); ("places", places); ("little", little);
+    ("obstacles", obstacles); ("damaged-long", fun () -> damaged 100_000);
     ("domains-long", fun () -> domains 2500);
   ]
 
