@@ -4,6 +4,8 @@
 #include <caml/custom.h>
 #include <stdlib.h>
 
+char const outheap_region_image_check_no_memory[] = "no memory";
+
 typedef struct outheap_region_image_check check;
 #define WORD OUTHEAP_REGION_WORD
 #if OCAML_VERSION >= 50200
@@ -94,7 +96,7 @@ char const *outheap_region_image_check(check const *c)
 {
   size_t groups = c->used / WORD / 64 + 1, addresses = 0, marked = 0, last = 1;
   uint64_t *starts = calloc(groups, sizeof *starts);
-  char const *wrong = starts == NULL ? "nothing was checked: no memory" : NULL;
+  char const *wrong = starts == NULL ? outheap_region_image_check_no_memory : NULL;
   for (size_t at = c->start; wrong == NULL && at < c->used;) {
     header_t h = *(header_t const *)(c->at + at);
     size_t v = at + WORD;

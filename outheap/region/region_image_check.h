@@ -19,7 +19,8 @@ struct outheap_region_image_check {
   size_t need_count;
 };
 
-/* NULL, or what is wrong. */
+/* NULL, or what is wrong; without memory, the second. */
+extern char const outheap_region_image_check_no_memory[];
 char const *outheap_region_image_check(struct outheap_region_image_check const *);
 
 #endif

@@ -217,6 +217,8 @@ static bool check_all(struct reading *x)
   }
   char const *wrong = outheap_region_image_check(&c);
   free(c.need_base);
+  if (wrong == outheap_region_image_check_no_memory)
+    return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);
   return wrong == NULL || damaged(x, wrong);
 }
 

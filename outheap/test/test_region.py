@@ -30,6 +30,7 @@ PARTS = (
     "forks",
     "images",
     "damaged",
+    "failures",
     "needs",
     "domains",
     "beside",
@@ -39,7 +40,8 @@ PARTS = (
     "obstacles",
 )
 LONG = ("damaged-long", "domains-long")
-STOCK = "stock"
+STOCK, SANITIZED = "stock", "asan"
+SANITIZERS = "-fsanitize=address,undefined -fno-sanitize=alignment"  # bigarrays of floats after maximal sharing
 MODULES = (
     "region_domains.ml",
     "region_values.ml",
@@ -55,12 +57,14 @@ MODULES = (
 @cache
 def program(compiler: Compiler, flavour: str) -> Path:
     """The folder of the test program; `stock`: linked with the runtime of the compiler."""
-    name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
+    name = compiler.name if flavour in (STOCK, SANITIZED) else f"{compiler.name}+outheap"
     folder = BUILD / name / f"region-{flavour}"
-    library = None if flavour == STOCK else variants.library(compiler, flavour)
+    library = None if flavour in (STOCK, SANITIZED) else variants.library(compiler, flavour)
     boxroot = ROOT / "boxroot"
     files = [f for part in ("test/region", "region", "include") for f in (HOME / part).rglob("*") if f.is_file()]
     both = [*files, *(f for part in ("src", "include") for f in (boxroot / part).rglob("*") if f.is_file())]
+
+    tested = {f.name for f in HOME.glob("region/region_*.c")} | {"outheap_region_stubs.c"}
 
     def build() -> None:
         for file in files:
@@ -71,11 +75,15 @@ def program(compiler: Compiler, flavour: str) -> Path:
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour]] if library else []
         objects = []
         for source in [*sorted(folder.glob("*.c")), boxroot / "src/all.c"]:
-            options = f"-std=gnu11 -Wall -Wextra -O2 -I . -I {HOME}/include -I {boxroot}/include"
-            steps.command([compiler.ocamlopt, "-ccopt", options, "-c", source], folder)
+            options = f"-std=gnu11 -Wall -Wextra {SANITIZERS if flavour == SANITIZED else '-O2'} -I . -I {HOME}/include -I {boxroot}/include"
+            # What is tested has calls that can be made to fail.
+            faults = "-include region_faults.h" if source.name in tested else ""
+            steps.command([compiler.ocamlopt, "-ccopt", f"{options} {faults}", "-c", source], folder)
             objects.append(f"{source.stem}.o")
         unix = [*compiler.libraries, "unix.cmxa" if native else "unix.cma"]
         modules = ["outheap_region.mli", "outheap_region.ml", *MODULES]
+        if flavour == SANITIZED:
+            linked = ["-ccopt", SANITIZERS]
         steps.command([*start, "-g", *linked, *unix, *objects, *modules, "-o", "region"], folder)
 
     words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
@@ -86,6 +94,9 @@ def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
     parts = [*PARTS, *(LONG if everything and flavour == "release" else ())]
     runparam = "v=0,V=1" if "debug" in flavour else "b"
     settings: dict[str, dict[str, str]] = {part: {"OCAMLRUNPARAM": runparam} for part in parts}
+    if flavour == SANITIZED:
+        for part in parts:  # OCaml has a handler of its own, and keeps what it allocates
+            settings[part] = {"ASAN_OPTIONS": "detect_leaks=0:handle_segv=0"}
     if "debug" in flavour:
         for part in ("deep", "many"):  # the verification of such heaps takes minutes
             settings[part] = {"OCAMLRUNPARAM": "v=0"}
@@ -119,6 +130,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if f != "order" or everything]
     if not matrix.chosen_flavours(metafunc.config):
         pairs += [(c, STOCK) for c in matrix.known_to_outheap()]
+        pairs += [(c, SANITIZED) for c in matrix.known_to_outheap() if everything]
     cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
     metafunc.parametrize("case", [case.param() for case in cases])
 

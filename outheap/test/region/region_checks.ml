@@ -9,6 +9,7 @@ external abstract : unit -> Obj.t = "region_test_abstract"
 external occupy : int -> int -> bool = "region_test_occupy"
 external color : Obj.t -> int = "region_test_color"
 external proc : string -> string -> int = "region_test_proc"
+external fail : int -> bool = "region_test_fail" [@@noalloc]
 external lines : string -> int = "region_test_lines"
 
 let failures = ref 0

@@ -155,6 +155,59 @@ let needs () =
     is_error "needed" (function Error (In_use { from; _ }) -> List.mem Regions from | _ -> false) (delete (region r));
   ignore (opaque (l, p))
 
+(* --- failures ----------------------------------------------------------------------------------------------------- *)
+
+(* Every call of the system and of malloc fails in turn. The operation answers with an error, or does without; it leaves
+   the source and the other regions as they are, no files, no mappings, and works afterwards. *)
+let failures_of what ?(may_succeed = false) operation =
+  let source = Region_values.make 5 in
+  let before = Marshal.to_string source [] in
+  majors 3;
+  let mappings = lines "/proc/self/maps" in
+  let rec go n =
+    ignore (fail n);
+    let r = operation source in
+    let failed = fail 0 in
+    if failed then (
+      (match r with
+      | Error (No_memory | Too_many | System _) -> ()
+      | Error e -> check (Printf.sprintf "%s, failure %d: %s" what n (error_to_string e)) false
+      | Ok () -> check (Printf.sprintf "%s, failure %d: Ok" what n) may_succeed);
+      check (what ^ ": source") (Marshal.to_string source [] = before);
+      go (n + 1))
+    else (
+      check (Printf.sprintf "%s: %s" what (show r)) (r = Ok ());
+      n - 1)
+  in
+  let n = go 1 in
+  check (Printf.sprintf "%s: %d calls" what n) (n > 0);
+  if can_delete then (
+    majors 4;
+    let after = lines "/proc/self/maps" in
+    check (Printf.sprintf "%s: mappings: %d, before %d" what after mappings) (after < mappings + 30))
+
+let dropped = function Ok _ -> Ok () | Error e -> Error e
+
+let failing () =
+  with_file "probe" @@ fun _ ->
+  with_file "failing" @@ fun path ->
+  check "register" (register ());
+  let v = storable 12 in
+  ok "save" (save values ~path v);
+  let text = read path in
+  failures_of "copy" (fun source -> dropped (copy source));
+  failures_of "copy `Max" (fun source -> dropped (copy ~sharing:`Max source));
+  let files () = Array.length (Sys.readdir (Filename.dirname path)) in
+  let before = files () in
+  failures_of "save" ~may_succeed:true (fun _ -> save values ~path v);
+  check "no file is left" (files () = before);
+  check "a whole file" (read path = text);
+  failures_of "map" (fun _ -> dropped (map values ~path ()));
+  majors 4;
+  failures_of "map `Full" (fun _ ->
+      majors 3;
+      dropped (map values ~path ~verify:`Full ()))
+
 (* First without what is needed, then with what is needed elsewhere. *)
 let needs_in_child a b =
   let strings : string list schema = schema ~name:"strings" ~version:1 in

@@ -11,7 +11,8 @@ let parts =
     ("random", random); ("deep", deep); ("kinds", kinds); ("refused", refused);
     ("life", life); ("roots", roots); ("churn", churn);
     ("deletes", deletes); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
-    ("damaged", fun () -> damaged 3000); ("needs", needs); ("domains", fun () -> domains 60); ("beside", beside);
+    ("damaged", fun () -> damaged 3000);
+    ("failures", failing); ("needs", needs); ("domains", fun () -> domains 60); ("beside", beside);
     ("many", many); ("large", large); ("places", places); ("little", little);
     ("obstacles", obstacles); ("damaged-long", fun () -> damaged 100_000);
     ("domains-long", fun () -> domains 2500);

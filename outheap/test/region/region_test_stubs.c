@@ -5,6 +5,7 @@
 #include <caml/custom.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <errno.h>
 #include <outheap_region.h>
 #include <stdio.h>
 #include <string.h>
@@ -55,6 +56,22 @@ value region_test_occupy(value half, value bytes)
 value region_test_address(value v) { return v | 1; }
 
 value region_test_color(value v) { return Val_int(Hd_val(v) >> 8 & 3); }
+
+/* Failures: region_faults.h. */
+static long fail_after; /* 0: none; 1: the next */
+int region_faults_now(int error)
+{
+  if (fail_after == 0 || --fail_after != 0) return 0;
+  errno = error;
+  return 1;
+}
+/* Result: was there one since? */
+value region_test_fail(value n)
+{
+  bool failed = fail_after == 0;
+  fail_after = Long_val(n);
+  return Val_bool(failed);
+}
 
 /* A line of a file of /proc/self, in KB; -1: there is none. */
 value region_test_proc(value file, value name)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Read before the library's files in the test program: what can fail is called through functions that fail when they
+   are told to. */
+#ifndef REGION_FAULTS_H
+#define REGION_FAULTS_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Does this call fail? The nth from when it was set; sets errno. */
+int region_faults_now(int error);
+
+#ifndef REGION_FAULTS_NONE
+#define malloc(n) (region_faults_now(ENOMEM) ? NULL : malloc(n))
+#define calloc(n, m) (region_faults_now(ENOMEM) ? NULL : calloc(n, m))
+#define strdup(s) (region_faults_now(ENOMEM) ? NULL : strdup(s))
+#define mmap(a, n, p, f, d, o) (region_faults_now(ENOMEM) ? MAP_FAILED : mmap(a, n, p, f, d, o))
+#define mremap(a, n, m, f) (region_faults_now(ENOMEM) ? MAP_FAILED : mremap(a, n, m, f))
+#define mprotect(a, n, p) (region_faults_now(ENOMEM) ? -1 : mprotect(a, n, p))
+#define open(...) (region_faults_now(EMFILE) ? -1 : open(__VA_ARGS__))
+#define mkostemp(t, f) (region_faults_now(ENOSPC) ? -1 : mkostemp(t, f))
+#define pread(d, p, n, o) (region_faults_now(EIO) ? -1 : pread(d, p, n, o))
+#define write(d, p, n) (region_faults_now(ENOSPC) ? -1 : write(d, p, n))
+#define fsync(d) (region_faults_now(EIO) ? -1 : fsync(d))
+#define rename(a, b) (region_faults_now(EACCES) ? -1 : rename(a, b))
+#define fchmod(d, m) (region_faults_now(EPERM) ? -1 : fchmod(d, m))
+#endif
+
+#endif
