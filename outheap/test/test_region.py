@@ -75,7 +75,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour]] if library else []
         objects = []
         for source in [*sorted(folder.glob("*.c")), boxroot / "src/all.c"]:
-            options = f"-std=gnu11 -Wall -Wextra {SANITIZERS if flavour == SANITIZED else '-O2'} -I . -I {HOME}/include -I {boxroot}/include"
+            kind = SANITIZERS if flavour == SANITIZED else "-O2"
+            options = f"-std=gnu11 -Wall -Wextra {kind} -I . -I {HOME}/include -I {boxroot}/include"
             # What is tested has calls that can be made to fail.
             faults = "-include region_faults.h" if source.name in tested else ""
             steps.command([compiler.ocamlopt, "-ccopt", f"{options} {faults}", "-c", source], folder)
