@@ -191,7 +191,10 @@ impl Nursery {
                 place as isize
             }
         } else {
-            self.filled_slow(tag, &fields)?
+            // Of a copy, so that the fields stay in registers: written one by one and read again as a vector, they would
+            // hold up the processor longer than all else here takes.
+            let copy = fields;
+            self.filled_slow(tag, &copy)?
         };
         // SAFETY: complete, and LIVE by QUIET: the callers pass fields that live as long as the nursery. They say which
         // type it has.

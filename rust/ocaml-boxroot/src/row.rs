@@ -21,15 +21,15 @@ impl Drop for InMajor<'_> {
     }
 }
 
-/// A block that is filled from the first field to the last, and whose first `next` fields are values. Dropping it makes
+/// A block that is filled from the first field to the last, and where those before `next` are values. Dropping it makes
 /// the others units.
 ///
 /// Where the block is in the major heap, what is made for its fields is there too: in the minor heap it would cost less
 /// now, but the next collection would copy all of it, even if it were dead by then.
 pub(crate) struct Row<'n> {
-    block: Block,
-    size: usize,
-    next: usize,
+    start: *mut isize,
+    next: *mut isize,
+    end: *mut isize,
     /// Where young values are that the collector must be told of: nowhere, if the block is young itself.
     young: core::ops::Range<usize>,
     _major: Option<InMajor<'n>>,
@@ -48,13 +48,17 @@ impl Nursery {
     /// A block of `size` > 0 fields.
     pub(crate) fn row(&self, tag: u8, size: usize) -> Result<Row<'_>, AllocError> {
         debug_assert!(tag < NO_SCAN);
-        let block = self.alloc(size, tag)?;
-        if block.young {
-            return Ok(Row { block, size, next: 0, young: 0..0, _major: None });
-        }
-        // SAFETY: LOCK. Until the next collection (QUIET) the minor heaps stay where they are.
-        let young = unsafe { glue::obx_young() };
-        Ok(Row { block, size, next: 0, young: young.start..young.end, _major: Some(self.in_major()) })
+        let Block { fields, young } = self.alloc(size, tag)?;
+        let (young, major) = match young {
+            true => (0..0, None),
+            false => {
+                // SAFETY: LOCK. Until the next collection (QUIET) the minor heaps stay where they are.
+                let range = unsafe { glue::obx_young() };
+                (range.start..range.end, Some(self.in_major()))
+            }
+        };
+        // SAFETY: the end of a block of so many fields.
+        Ok(Row { start: fields, next: fields, end: unsafe { fields.add(size) }, young, _major: major })
     }
 }
 
@@ -67,14 +71,14 @@ impl<'n> Row<'n> {
     pub(crate) unsafe fn push(&mut self, v: isize) {
         // SAFETY: by the caller. The collector is told of pointers from the major heap to the minor heap.
         unsafe {
-            let field = self.block.fields.add(self.next);
+            let field = self.next;
             if v & 1 == 1 || !self.young.contains(&(v as usize)) {
                 field.write(v)
             } else {
                 glue::obx_initialize(field, v)
             }
+            self.next = field.add(1);
         }
-        self.next += 1;
     }
 
     /// The block as a value.
@@ -83,7 +87,7 @@ impl<'n> Row<'n> {
     /// It is of the type that `T` describes.
     #[inline]
     pub(crate) unsafe fn share<T>(self) -> Value<'n, T> {
-        let raw = self.block.fields as isize;
+        let raw = self.start as isize;
         drop(self);
         // SAFETY: complete now, and of that type by the caller; LIVE by QUIET.
         unsafe { Value::from_raw(raw) }
@@ -93,9 +97,12 @@ impl<'n> Row<'n> {
 impl Drop for Row<'_> {
     #[inline]
     fn drop(&mut self) {
-        for i in self.next..self.size {
-            // SAFETY: a new block of so many fields.
-            unsafe { self.block.fields.add(i).write(1) };
+        while self.next < self.end {
+            // SAFETY: a field of a new block.
+            unsafe {
+                self.next.write(1);
+                self.next = self.next.add(1);
+            }
         }
     }
 }
