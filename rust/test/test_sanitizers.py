@@ -23,7 +23,7 @@ CC = shutil.which("gcc")
 SKIPPED = ("what_must_not_compile", "derives_in_every_edition", "memory_is_counted")
 # ThreadSanitizer has room for a stack of so many frames, and for so many threads.
 SKIPPED_BY_TSAN = (*SKIPPED, "deep_recursion", "more_domains_than_there_can_be")
-# Not custom_ops: where the runtime raises out of an operation ThreadSanitizer loses its own stack of calls, and crashes.
+# Not custom_ops: where the runtime raises out of an operation ThreadSanitizer loses its stack of calls, and crashes.
 RACY = (
     *("roots", "runtime", "calls", "exceptions", "domains", "bigarrays", "scopes", "random", "finalisers"),
     *("boxed", "inline", "payload_races"),

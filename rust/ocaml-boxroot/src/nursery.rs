@@ -191,8 +191,8 @@ impl Nursery {
                 place as isize
             }
         } else {
-            // Of a copy, so that the fields stay in registers: written one by one and read again as a vector, they would
-            // hold up the processor longer than all else here takes.
+            // Of a copy, so that the fields stay in registers: written one by one and read again as a vector, they
+            // would hold up the processor longer than all else here takes.
             let copy = fields;
             self.filled_slow(tag, &copy)?
         };

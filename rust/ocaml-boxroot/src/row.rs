@@ -63,34 +63,44 @@ impl Nursery {
 }
 
 impl<'n> Row<'n> {
-    /// Sets the next field.
+    /// The block with these fields, of type `T`; or the first error.
     ///
     /// # Safety
-    /// There is one; `v` is a live value.
+    /// The fields are live values, and together have the type that `T` describes. If there are fewer than the block
+    /// has, the others may be units.
     #[inline]
-    pub(crate) unsafe fn push(&mut self, v: isize) {
-        // SAFETY: by the caller. The collector is told of pointers from the major heap to the minor heap.
-        unsafe {
-            let field = self.next;
-            if v & 1 == 1 || !self.young.contains(&(v as usize)) {
-                field.write(v)
-            } else {
-                glue::obx_initialize(field, v)
+    pub(crate) unsafe fn fill<T, E>(
+        mut self,
+        first: isize,
+        rest: impl Iterator<Item = Result<isize, E>>,
+    ) -> Result<Value<'n, T>, E> {
+        // Not in `self`, which is in memory: after an error or a panic all fields become units.
+        let mut next = self.next;
+        let mut put = |v: isize| {
+            // SAFETY: there is this field. The collector is told of pointers from the major heap to the minor heap.
+            unsafe {
+                if v & 1 == 1 || !self.young.contains(&(v as usize)) {
+                    next.write(v)
+                } else {
+                    glue::obx_initialize(next, v)
+                }
+                next = next.add(1);
             }
-            self.next = field.add(1);
+            next < self.end
+        };
+        let mut room = put(first);
+        for v in rest {
+            let v = v?;
+            if !room {
+                break;
+            }
+            room = put(v);
         }
-    }
-
-    /// The block as a value.
-    ///
-    /// # Safety
-    /// It is of the type that `T` describes.
-    #[inline]
-    pub(crate) unsafe fn share<T>(self) -> Value<'n, T> {
+        self.next = next;
         let raw = self.start as isize;
         drop(self);
         // SAFETY: complete now, and of that type by the caller; LIVE by QUIET.
-        unsafe { Value::from_raw(raw) }
+        Ok(unsafe { Value::from_raw(raw) })
     }
 }
 

@@ -30,7 +30,8 @@ impl Kept {
             Kept::Boxed(root) => root.payload(rt),
             Kept::Inline(root) => root.payload(rt),
         };
-        // Not by a comparison of strings: ThreadSanitizer sees memcmp, but not the mutex of Rust that was locked before.
+        // Not by a comparison of strings: ThreadSanitizer sees memcmp, but not the mutex of Rust that was locked
+        // before.
         assert_eq!(owner.text.get(rt).to_str().unwrap().parse(), Ok(owner.number));
     }
 }

@@ -32,15 +32,10 @@ fn array<'n, 's, R: ToOCaml + 's>(
         (!FLAT || !matches!(first.header(), Some((DOUBLE, _)))).then_some(first)
     };
     let Some(first) = first else { return flat(n, len, all) };
-    let mut row = n.row(0, len)?;
-    // SAFETY: there are `len` items; what is stored are values of this nursery.
-    unsafe {
-        row.push(first.raw());
-        for item in items.take(len - 1) {
-            row.push(item.to_ocaml(n)?.raw());
-        }
-        Ok(row.share())
-    }
+    let row = n.row(0, len)?;
+    let rest = items.map(|item| item.to_ocaml(n).map(|v| v.raw()));
+    // SAFETY: `len` values of this nursery, which are elements.
+    unsafe { row.fill(first.raw(), rest) }
 }
 
 fn words<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R> + Clone) -> usize {
