@@ -80,13 +80,19 @@ let schema ~name ~version = { name; version }
 external save_value : t array -> string * int -> string -> bool -> 'a -> (unit, error) result
   = "outheap_region_ml_save"
 
-external map_file : string -> int -> string -> bool -> ('a root, error) result = "outheap_region_ml_map"
+external map_file : string -> int -> string -> bool -> int -> ('a root, error) result = "outheap_region_ml_map"
 
 let save ?(sharing = `Keep) ?(needs = []) s ~path v =
   save_value (Array.of_list needs) (s.name, s.version) path (sharing = `Max) v
 
-let map s ~path ?(verify = `Header) () = map_file s.name s.version path (verify = `Full)
+let map s ~path ?(verify = `Header) () = map_file s.name s.version path (verify = `Full) (-1)
 
+let map_part s ~path ?(verify = `Header) ~offset () =
+  if offset < 0 || offset land 0xffff <> 0 then invalid_arg "Outheap_region.map_part"
+  else map_file s.name s.version path (verify = `Full) offset
+
+external is_in_region : Obj.t -> bool = "outheap_region_ml_is_in_region"
+external address : Obj.t -> nativeint = "outheap_region_ml_address"
 external contains : t -> Obj.t -> bool = "outheap_region_ml_contains"
 
 type state = Live | Ending | Over | Revoked

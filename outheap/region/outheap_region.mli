@@ -123,7 +123,18 @@ val map : 'a schema -> path:string -> ?verify:[ `Header | `Full ] -> unit -> ('a
     Where the image's own place in the address space is taken, it is relocated: then its pages are private to the
     process, and all are touched. *)
 
+val map_part :
+  'a schema -> path:string -> ?verify:[ `Header | `Full ] -> offset:int -> unit -> ('a root, error) result
+(** The same for an image that is a part of a larger file, and begins at a multiple of 64 KiB.
+    @raise Invalid_argument for another offset. *)
+
 (** {1 Questions} *)
+
+val is_in_region : Obj.t -> bool
+(** Is this a block of some region that is alive? Cost: linear in the number of regions. *)
+
+val address : Obj.t -> nativeint
+(** The address of a block; 0 for an immediate. Only those of regions and static data stay what they are. *)
 
 val contains : t -> Obj.t -> bool
 (** Is this a block of the region? *)

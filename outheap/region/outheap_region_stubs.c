@@ -260,9 +260,10 @@ value outheap_region_ml_save(value needs, value schema, value path, value share,
   CAMLreturn(done ? ok(Val_unit) : failed(&e));
 }
 
-value outheap_region_ml_map(value name, value version, value path, value full)
+/* `offset`: -1 for a whole file */
+value outheap_region_ml_map(value name, value version, value path, value full, value offset)
 {
-  CAMLparam4(name, version, path, full);
+  CAMLparam5(name, version, path, full, offset);
   CAMLlocal1(handle);
   struct outheap_region_image_schema s;
   error e = { .kind = OUTHEAP_REGION_OK };
@@ -272,7 +273,7 @@ value outheap_region_ml_map(value name, value version, value path, value full)
     outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
   else {
     char *p = path_of(path, &e);
-    if (p != NULL) r = outheap_region_image_map(p, &s, Bool_val(full), &e);
+    if (p != NULL) r = outheap_region_image_map(p, Long_val(offset), &s, Bool_val(full), &e);
     free(p);
   }
   if (r == NULL) CAMLreturn(failed(&e));
@@ -287,6 +288,14 @@ value outheap_region_ml_contains(value handle, value v)
   record const *r = Record_val(handle);
   return Val_bool(Is_block(v) && (uintptr_t)v - (uintptr_t)r->base < r->bytes);
 }
+
+value outheap_region_ml_is_in_region(value v)
+{
+  struct outheap_region_record_place p;
+  return Val_bool(Is_block(v) && outheap_region_record_find((uintptr_t)v, &p) && p.state == OUTHEAP_REGION_LIVE);
+}
+
+value outheap_region_ml_address(value v) { return caml_copy_nativeint(Is_block(v) ? (intnat)v : 0); }
 
 value outheap_region_ml_info(value handle)
 {

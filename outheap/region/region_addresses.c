@@ -160,10 +160,10 @@ void outheap_region_addresses_avoid(struct outheap_region_addresses *a, char con
   pthread_mutex_unlock(&mutex);
 }
 
-bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int flags, int file)
+bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int flags, int file, uint64_t offset)
 {
   flags |= MAP_NORESERVE | (file < 0 ? MAP_ANONYMOUS : 0) | (is_fixed(at) ? MAP_FIXED_NOREPLACE : MAP_FIXED);
-  void *p = mmap(at, bytes, protection, flags, file, 0);
+  void *p = mmap(at, bytes, protection, flags, file, (off_t)offset);
   if (p == MAP_FAILED) return false;
   if (p == at) return true;
   munmap(p, bytes); /* a kernel that does not know MAP_FIXED_NOREPLACE */

@@ -32,9 +32,9 @@ void outheap_region_addresses_give(struct outheap_region_addresses *);
 /* Gives an extent back but for the chunk of `at`, where something else lies: it is never tried again. */
 void outheap_region_addresses_avoid(struct outheap_region_addresses *, char const *at);
 
-/* Maps memory at [at, at + bytes) of an extent: of a file, or anonymous (file = -1). False with errno: something else
-   lies there (EEXIST), no memory, … */
-bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int flags, int file);
+/* Maps memory at [at, at + bytes) of an extent: of a file from `offset` on, or anonymous (file = -1). False with
+   errno: something else lies there (EEXIST), no memory, … */
+bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int flags, int file, uint64_t offset);
 /* Unmaps it. */
 void outheap_region_addresses_unmap(char *at, size_t bytes);
 

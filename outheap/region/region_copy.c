@@ -46,7 +46,7 @@ static bool make_room(copy *c, size_t bytes)
   if (more > c->extent.bytes - c->mapped) more = OUTHEAP_REGION_ROUND(bytes, page);
   if (bytes > MOST || more > c->extent.bytes - c->mapped)
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  if (!outheap_region_addresses_map(c->base + c->mapped, more, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1)) {
+  if (!outheap_region_addresses_map(c->base + c->mapped, more, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0)) {
     if (errno == EEXIST) c->obstacle = c->base + c->mapped + more - 1;
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   }
@@ -311,7 +311,7 @@ static bool copy_to(copy *c, uint64_t *waited)
   if (!outheap_region_addresses_take(&c->extent, OUTHEAP_REGION_CHUNK, MOST))
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_TOO_MANY, NULL);
   c->base = c->extent.base;
-  if (outheap_region_addresses_map(c->base, first, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1)) {
+  if (outheap_region_addresses_map(c->base, first, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0)) {
     c->mapped = first;
     if (!outheap_region_alone(run, c, waited)) outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   }

@@ -23,6 +23,8 @@ static inline bool bit(unsigned char const *tail, size_t i) { return tail[i / 8]
 
 struct reading {
   int file;
+  uint64_t offset; /* where the image begins in the file */
+  bool part;       /* something else may follow it there */
   header head;
   unsigned char *tail; /* NULL: not read */
   struct outheap_region_record r;
@@ -45,7 +47,7 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
   x->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (x->file < 0 || fstat(x->file, &s) != 0) return outheap_region_error_system(x->e, "open", errno);
   if (!S_ISREG(s.st_mode) || s.st_size < START) return damaged(x, "not an image: no file of at least 4096 bytes");
-  int e = outheap_region_file_read(x->file, page, sizeof page, 0);
+  int e = outheap_region_file_read(x->file, page, sizeof page, x->offset);
   if (e != 0) return outheap_region_error_system(x->e, "read", e);
   memcpy(h, page, sizeof *h);
   if (memcmp(h->magic, outheap_region_image_magic, sizeof h->magic) != 0)
@@ -66,7 +68,8 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
       h->tail != OUTHEAP_REGION_ROUND(h->used, (uint64_t)START) || h->file != h->tail + outheap_region_image_tail(h) ||
       h->base != outheap_region_image_place(h->digest, h->used) || memchr(h->schema, 0, sizeof h->schema) == NULL)
     return damaged(x, "the header");
-  if ((uint64_t)s.st_size != h->file) return damaged(x, "its length: truncated, or something was added");
+  uint64_t room = (uint64_t)s.st_size < x->offset ? 0 : (uint64_t)s.st_size - x->offset;
+  if (x->part ? room < h->file : room != h->file) return damaged(x, "its length: truncated, or something was added");
   if (strcmp(h->schema, schema->name) != 0 || h->version != schema->version) {
     outheap_region_error_is(x->e, OUTHEAP_REGION_OTHER_SCHEMA, NULL);
     outheap_region_error_name(x->e, h->schema);
@@ -83,7 +86,7 @@ static bool read_tail(struct reading *x)
   unsigned char digest[16];
   x->tail = malloc(bytes + 1);
   if (x->tail == NULL) return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);
-  int e = outheap_region_file_read(x->file, x->tail, bytes, x->head.tail);
+  int e = outheap_region_file_read(x->file, x->tail, bytes, x->offset + x->head.tail);
   if (e != 0) return outheap_region_error_system(x->e, "read", e);
   struct MD5Context m;
   caml_MD5Init(&m);
@@ -121,7 +124,8 @@ static bool map_at(struct reading *x, bool writable)
   x->r.bytes = OUTHEAP_REGION_ROUND((size_t)x->head.used, page);
   int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
   x->here = outheap_region_addresses_take_at(a, x->head.base, x->r.bytes);
-  if (x->here && outheap_region_addresses_map(a->base, x->r.bytes, protection, MAP_PRIVATE, x->file)) return true;
+  if (x->here && outheap_region_addresses_map(a->base, x->r.bytes, protection, MAP_PRIVATE, x->file, x->offset))
+    return true;
   if (x->here) { /* something else lies there; the chunks stay taken */
     x->here = false;
     if (errno != EEXIST) {
@@ -134,7 +138,8 @@ static bool map_at(struct reading *x, bool writable)
   for (int i = 0; e == EEXIST && i < OUTHEAP_REGION_ADDRESSES_ATTEMPTS; i++) {
     if (!outheap_region_addresses_take(a, x->r.bytes, x->r.bytes))
       return outheap_region_error_is(x->e, OUTHEAP_REGION_TOO_MANY, NULL);
-    if (outheap_region_addresses_map(a->base, x->r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, x->file)) return true;
+    if (outheap_region_addresses_map(a->base, x->r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, x->file, x->offset))
+      return true;
     e = errno;
     if (e == EEXIST) outheap_region_addresses_avoid(a, a->base);
     else outheap_region_addresses_give(a);
@@ -271,10 +276,12 @@ static uintptr_t root_of(struct reading const *x)
   return 1; /* only in a file that was not checked, and is damaged: a unit is better than a wild pointer */
 }
 
-record *outheap_region_image_map(char const *path, struct outheap_region_image_schema const *schema, bool full,
-                                 error *e)
+record *outheap_region_image_map(char const *path, int64_t offset, struct outheap_region_image_schema const *schema,
+                                 bool full, error *e)
 {
   struct reading x = { .file = -1, .e = e, .r = { .is_image = true } };
+  x.offset = offset < 0 ? 0 : (uint64_t)offset;
+  x.part = offset >= 0;
   record *result = NULL;
   if (read_header(&x, path, schema)) {
     result = outheap_region_record_image(x.head.digest);

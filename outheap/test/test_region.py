@@ -32,6 +32,7 @@ PARTS = (
     "damaged",
     "failures",
     "needs",
+    "ancient",
     "domains",
     "beside",
     "many",
@@ -50,6 +51,7 @@ MODULES = (
     "region_life.ml",
     "region_images.ml",
     "region_limits.ml",
+    "region_ancient.ml",
     "region_test.ml",
 )
 
@@ -61,7 +63,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
     folder = BUILD / name / f"region-{flavour}"
     library = None if flavour in (STOCK, SANITIZED) else variants.library(compiler, flavour)
     boxroot = ROOT / "boxroot"
-    files = [f for part in ("test/region", "region", "include") for f in (HOME / part).rglob("*") if f.is_file()]
+    parts = ("test/region", "region", "ancient", "include")
+    files = [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
     both = [*files, *(f for part in ("src", "include") for f in (boxroot / part).rglob("*") if f.is_file())]
 
     tested = {f.name for f in HOME.glob("region/region_*.c")} | {"outheap_region_stubs.c"}
@@ -82,7 +85,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
             steps.command([compiler.ocamlopt, "-ccopt", f"{options} {faults}", "-c", source], folder)
             objects.append(f"{source.stem}.o")
         unix = [*compiler.libraries, "unix.cmxa" if native else "unix.cma"]
-        modules = ["outheap_region.mli", "outheap_region.ml", *MODULES]
+        modules = [*(f"{m}.{kind}" for m in ("outheap_region", "ancient") for kind in ("mli", "ml")), *MODULES]
         if flavour == SANITIZED:
             linked = ["-ccopt", SANITIZERS]
         steps.command([*start, "-g", *linked, *unix, *objects, *modules, "-o", "region"], folder)

@@ -190,14 +190,21 @@ let dropped = function Ok _ -> Ok () | Error e -> Error e
 
 let failing () =
   with_file "probe" @@ fun _ ->
-  with_file "failing" @@ fun path ->
+  let folder = file "folder" in
+  Unix.mkdir folder 0o700;
+  let path = Filename.concat folder "image" in
+  let clean () =
+    Array.iter (fun f -> Sys.remove (Filename.concat folder f)) (Sys.readdir folder);
+    Unix.rmdir folder
+  in
+  Fun.protect ~finally:clean @@ fun () ->
   check "register" (register ());
   let v = storable 12 in
   ok "save" (save values ~path v);
   let text = read path in
   failures_of "copy" (fun source -> dropped (copy source));
   failures_of "copy `Max" (fun source -> dropped (copy ~sharing:`Max source));
-  let files () = Array.length (Sys.readdir (Filename.dirname path)) in
+  let files () = Array.length (Sys.readdir folder) in
   let before = files () in
   failures_of "save" ~may_succeed:true (fun _ -> save values ~path v);
   check "no file is left" (files () = before);

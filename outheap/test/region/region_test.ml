@@ -5,6 +5,7 @@ open Region_copies
 open Region_life
 open Region_images
 open Region_limits
+open Region_ancient
 
 let parts =
   [
@@ -13,7 +14,7 @@ let parts =
     ("deletes", deletes); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
     ("damaged", fun () -> damaged 3000);
     ("failures", failing); ("needs", needs); ("domains", fun () -> domains 60); ("beside", beside);
-    ("many", many); ("large", large); ("places", places); ("little", little);
+    ("ancient", ancient); ("many", many); ("large", large); ("places", places); ("little", little);
     ("obstacles", obstacles); ("damaged-long", fun () -> damaged 100_000);
     ("domains-long", fun () -> domains 2500);
   ]

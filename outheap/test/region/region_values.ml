@@ -60,7 +60,8 @@ let rec variant depth seen =
       let l = lazy (variant (depth - 1) seen) in
       ignore (Lazy.force l);
       Lazily l
-  | 15 when Sys.backend_type = Native -> Raised (if Random.bool () then Not_found else Failure (string_of_int (Random.bits ())))
+  | 15 when Sys.backend_type = Native ->
+      Raised (if Random.bool () then Not_found else Failure (string_of_int (Random.bits ())))
   | _ -> Reference (ref (variant (depth - 1) seen))
 
 and node depth seen =
