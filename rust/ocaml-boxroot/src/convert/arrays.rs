@@ -82,9 +82,20 @@ fn vec<'a, R: FromOCaml<'a>>(rt: &'a Runtime, v: Value<'a, Array<R::Type>>) -> R
 #[inline]
 fn collect<R>(len: usize, item: impl Fn(usize) -> Result<R, ConvertError>) -> Result<Vec<R>, ConvertError> {
     let mut items = Vec::with_capacity(len);
-    for i in 0..len {
-        items.push(item(i)?);
+    if core::mem::needs_drop::<R>() {
+        for i in 0..len {
+            items.push(item(i)?);
+        }
+        return Ok(items);
     }
+    let start: *mut R = items.as_mut_ptr();
+    for i in 0..len {
+        let item = item(i)?;
+        // SAFETY: the vector has room for so many. Those before an error need not be dropped.
+        unsafe { start.add(i).write(item) }
+    }
+    // SAFETY: all of them were written.
+    unsafe { items.set_len(len) }
     Ok(items)
 }
 
