@@ -13,9 +13,8 @@ struct oh_settings oh_settings = {
   .thp = { OH_SPACES_LIST(DEFAULT) },
 #undef DEFAULT
   .thp_from = 8 * M,
-  .keep = 32 * M,
-  .keep_share = 10,
-  .slack = 100,
+  .small = { .keep = 32 * M, .keep_share = 10, .slack = 100 },
+  .huge = { .keep = 4 * M, .keep_share = 5, .slack = 10 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)4 << 20,
 };
@@ -47,6 +46,13 @@ static bool read_number(char const *text, int base, uintptr_t *result)
 }
 
 static bool read_size(char const *text, size_t *result) { return read_number(text, 10, result); }
+
+static bool read_both(char const *text, size_t *a, size_t *b)
+{
+  if (!read_size(text, a)) return false;
+  *b = *a;
+  return true;
+}
 
 static bool read_thp(char const *text, unsigned spaces)
 {
@@ -112,9 +118,9 @@ static bool read_one(char const *name, char *value)
   if (is(name, "thp.blocks")) return read_thp(value, BLOCKS);
   if (is(name, "thp_from")) return read_size(value, &oh_settings.thp_from);
   if (is(name, "reserve")) return read_size(value, &oh_settings.reserve);
-  if (is(name, "keep")) return read_size(value, &oh_settings.keep);
-  if (is(name, "keep_share")) return read_size(value, &oh_settings.keep_share);
-  if (is(name, "slack")) return read_size(value, &oh_settings.slack);
+  if (is(name, "keep")) return read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep);
+  if (is(name, "keep_share")) return read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share);
+  if (is(name, "slack")) return read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack);
   if (is(name, "report")) return read_size(value, &oh_settings.report);
   if (is(name, "minor")) return read_minor(value);
   if (is(name, "marking") && (is(value, "range") || is(value, "table")))

@@ -7,11 +7,12 @@
      thp_from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
      reserve=SIZE               address space reserved at start (outheap_reserve). A SIZE is in bytes, or has a suffix
                                 K (or k), M, G, T
-     keep=SIZE                  free memory that each space keeps at least instead of purging it (default 32M)
-     keep_share=PERCENT         the same, in percent of what is in use (default 10)
+     keep=SIZE                  free memory that each space keeps at least instead of purging it (default 4M where it
+                                has huge pages, else 32M)
+     keep_share=PERCENT         the same, in percent of what is in use (default 5; 10)
      slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
-                                of what is in use (default 100). An epoch lasts until as much has been allocated as is
-                                in use. With 0, everything beyond `keep` is purged at once
+                                of what is in use (default 10; 100). An epoch lasts until as much has been allocated as
+                                is in use. With 0, everything beyond `keep` is purged at once
      opaque=1                   memory that is neither the heap's nor declared is never looked at (header.h): see
                                 outheap_set_opaque
      stats=1                    prints statistics at exit
@@ -49,9 +50,13 @@ enum oh_settings_thp {
 #define OH_SETTINGS_MINOR_LEAST ((size_t)4096)
 #define OH_SETTINGS_MINOR_MOST ((size_t)1 << 28)
 
+/* Free memory that is kept: bytes; percent; percent. */
+struct oh_settings_free { size_t keep, keep_share, slack; };
+
 struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
-  size_t thp_from, reserve, keep, keep_share, slack, report, stats_every;
+  struct oh_settings_free small, huge; /* in spaces without and with huge pages */
+  size_t thp_from, reserve, report, stats_every;
   uintptr_t base;
   size_t minor_least, minor_most; /* words */
   int stats_signal;   /* 0: none */

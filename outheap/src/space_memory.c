@@ -14,6 +14,7 @@ static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool hug
 {
   bool done = oh_os_advise_huge((void *)p.base, p.bytes, huge);
   s->advises += done;
+  if (huge) s->granted = done;
   if (huge && !done) oh_notice(OH_NOTICE_HUGE, p.bytes);
 }
 
@@ -145,14 +146,24 @@ size_t oh_space_memory_release(struct oh_space_state *s, struct oh_space_memory_
   return 0;
 }
 
-static size_t at_least_keep(size_t bytes) { return bytes > oh_settings.keep ? bytes : oh_settings.keep; }
+/* A huge page is cleared in a fraction of the time that its small pages take, with a fault for each. So memory that
+   will be in huge pages again is given back sooner. */
+static struct oh_settings_free const *kept(struct oh_space_state const *s)
+{
+  return s->granted ? &oh_settings.huge : &oh_settings.small;
+}
+
+static size_t most_of(struct oh_space_state const *s, size_t percent)
+{
+  size_t bytes = s->busy / 100 * percent, least = kept(s)->keep;
+  return bytes > least ? bytes : least;
+}
 
 static void end_epoch(struct oh_space_state *s, size_t taken)
 {
   if (s->dirty < s->least) s->least = s->dirty;
   if ((s->taken += taken) < s->busy) return;
-  size_t allowance = at_least_keep(s->busy / 100 * oh_settings.keep_share),
-         over = s->least > allowance ? s->least - allowance : 0;
+  size_t allowance = most_of(s, kept(s)->keep_share), over = s->least > allowance ? s->least - allowance : 0;
   if (over != 0) trim_below(s, s->dirty - over, s->dirty_end);
   s->least = s->dirty;
   s->taken = 0;
@@ -176,7 +187,6 @@ void oh_space_memory_freed(struct oh_space_state *s, uintptr_t base, size_t byte
     if (to > s->dirty_end) s->dirty_end = to;
     from = to;
   }
-  size_t share = oh_settings.slack > oh_settings.keep_share ? oh_settings.slack : oh_settings.keep_share;
-  size_t most = at_least_keep(s->busy / 100 * share);
+  size_t slack = kept(s)->slack, share = kept(s)->keep_share, most = most_of(s, slack > share ? slack : share);
   if (s->dirty > most) trim_below(s, most - most / 4, s->dirty_end);
 }

@@ -163,8 +163,8 @@ static void settings(void)
   EXPECT(s.thp[OH_SPACE_MARKED] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_SETTINGS_THP_OFF &&
            s.thp[OH_SPACE_FOREIGN] == OH_SETTINGS_THP_OFF,
          "never");
-  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.keep == 5 << 20 && s.keep_share == 20 &&
-           s.slack == 30,
+  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.small.keep == 5 << 20 &&
+           s.small.keep_share == 20 && s.small.slack == 30 && memcmp(&s.small, &s.huge, sizeof s.huge) == 0,
          "sizes");
   EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
   EXPECT(read_list("stats_signal=HUP,stats_every=30,stats_to=fd:7,warn=1,slices=1")[0] == 0, "operation");
@@ -174,7 +174,8 @@ static void settings(void)
   EXPECT(!s.thp_asked && read_list("thp.pools=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
   EXPECT(read_list("stats_signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
   read_list("thp_from=1T,keep=17,keep_share=3k");
-  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.keep == 17 && oh_settings.keep_share == 3072, "units");
+  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.huge.keep == 17 && oh_settings.small.keep_share == 3072,
+         "units");
   EXPECT(read_list("minor=adaptive")[0] == 0 && oh_settings.minor_adaptive && oh_settings.minor_least == 32768 &&
            oh_settings.minor_most == 4 << 20,
          "adaptive");
@@ -235,8 +236,8 @@ static void settings(void)
            "%s: %s", bad[i], said);
     EXPECT(strchr(said, '\n') == said + strlen(said) - 1, "one line: %s", said);
     s = oh_settings;
-    EXPECT(s.keep == 3 << 20 && s.report == 4, "others: %s", bad[i]);
-    s.keep = initial.keep, s.report = initial.report;
+    EXPECT(s.small.keep == 3 << 20 && s.report == 4, "others: %s", bad[i]);
+    s.small = initial.small, s.huge = initial.huge, s.report = initial.report;
     EXPECT(memcmp(&s, &initial, sizeof s) == 0, "changed: %s", bad[i]);
   }
   oh_settings = initial;

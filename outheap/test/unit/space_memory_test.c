@@ -7,6 +7,7 @@
 #include "reserve.h"
 #include "settings.h"
 #include "space.h"
+#include "space_state.h"
 #include "start.h"
 #include "try_page.h"
 #include "zone.h"
@@ -52,9 +53,9 @@ static void give_pages(char **p, size_t n)
 
 /* Free memory grows up to what is in use, or the allowance if that is more, and falls to three quarters of it, the
    highest addresses first. */
-static void hysteresis(void)
+static void fall(struct oh_settings_free kept, size_t least_cuts)
 {
-  size_t keep = oh_settings.keep / OH_PAGE, n = 6 * keep;
+  size_t keep = kept.keep / OH_PAGE, n = 6 * oh_settings.small.keep / OH_PAGE;
   char *p[400];
   EXPECT(n <= 400, "%zu pages", n);
   oh_space_trim(OH_SPACE_MARKED);
@@ -62,8 +63,8 @@ static void hysteresis(void)
   size_t expected = 0, cuts = 0;
   for (size_t i = 0; i < n; i++) {
     oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
-    size_t most = (n - i - 1) * OH_PAGE / 100 * oh_settings.slack;
-    if (most < oh_settings.keep) most = oh_settings.keep;
+    size_t most = (n - i - 1) * OH_PAGE / 100 * kept.slack;
+    if (most < kept.keep) most = kept.keep;
     if (++expected * OH_PAGE > most) {
       expected -= (expected * OH_PAGE - (most - most / 4) + OH_PAGE - 1) / OH_PAGE;
       EXPECT(p[i] < p[0] || is_zero(p[i]), "lower addresses first");
@@ -71,13 +72,28 @@ static void hysteresis(void)
     }
     EXPECT(dirty_pages() == expected, "%zu pages given: %zu dirty, expected %zu", i + 1, dirty_pages(), expected);
   }
-  EXPECT(cuts >= 3 && expected <= keep, "%zu cuts", cuts);
+  EXPECT(cuts >= least_cuts && expected <= keep, "%zu cuts", cuts);
+}
+static void hysteresis(void) { fall(oh_settings.small, 3); }
+
+/* Where there are huge pages, less is kept. */
+static void huge(void)
+{
+  struct oh_space_state *s = &oh_space_states[OH_SPACE_MARKED];
+  bool before = s->granted;
+  struct oh_settings_free old = oh_settings.huge;
+  EXPECT(old.keep == 4 << 20 || old.keep == oh_settings.small.keep, "%zu", old.keep);
+  s->granted = true;
+  oh_settings.huge = (struct oh_settings_free){ oh_settings.small.keep / 4, 5, 10 };
+  fall(oh_settings.huge, 10);
+  oh_settings.huge = old;
+  s->granted = before;
 }
 
 /* What turns over stays; what has not been needed for an epoch goes back, but for the allowance. */
 static void epochs(void)
 {
-  size_t keep = oh_settings.keep / OH_PAGE, base = 8 * keep, turn = 3 * keep;
+  size_t keep = oh_settings.small.keep / OH_PAGE, base = 8 * keep, turn = 3 * keep;
   char *p[200], *q[100];
   EXPECT(base <= 200 && turn <= 100, "%zu pages", base);
   oh_space_trim(OH_SPACE_MARKED);
@@ -126,8 +142,8 @@ static void trim_beside_others(void)
 {
   enum { COUNT = 100 };
   char *p[COUNT];
-  size_t keep = oh_settings.keep;
-  oh_settings.keep = COUNT * OH_PAGE;
+  size_t keep = oh_settings.small.keep;
+  oh_settings.small.keep = COUNT * OH_PAGE;
   take_pages(p, COUNT);
   for (size_t i = 0; i < COUNT; i++)
     if (i % 10 != 0) oh_space_free(OH_SPACE_MARKED, p[i], OH_PAGE);
@@ -143,7 +159,7 @@ static void trim_beside_others(void)
   }
   oh_space_trim(OH_SPACE_MARKED);
   EXPECT(dirty_pages() == 0, "%zu", dirty_pages());
-  oh_settings.keep = keep;
+  oh_settings.small.keep = keep;
 }
 
 /* What oh_space_trim holds just now is waited for, when there is nothing else. */
@@ -260,6 +276,7 @@ int main(int argc, char **argv)
   oh_start();
   TRY(contiguous);
   TRY(hysteresis);
+  TRY(huge);
   TRY(epochs);
   TRY(trim_beside_others);
   TRY(held_by_trim);

@@ -112,7 +112,8 @@ static void count(struct player *p, enum oh_space_id id)
   for (size_t i = 0; i < p->lives[id]; i++) used += p->live[id][i].pages * OH_PAGE;
   if (p->alone) {
     EXPECT(c.used == used, "%zu for %zu", c.used, used);
-    size_t share = used / 100 * oh_settings.slack, most = oh_settings.keep > share ? oh_settings.keep : share;
+    size_t share = used / 100 * oh_settings.small.slack, least = oh_settings.small.keep;
+    size_t most = least > share ? least : share;
     EXPECT(c.dirty <= most + OH_PAGE, "%zu dirty", c.dirty);
   }
   EXPECT(c.used <= c.reserved && c.committed <= c.reserved && c.dirty <= c.committed && c.tainted == 0, "counters");
