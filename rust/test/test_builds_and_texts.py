@@ -242,7 +242,7 @@ def test_packages_of_findlib(compiler: Compiler) -> None:
     run("upper", "ocamlfind", "ocamlopt", "-c", "upper_stubs.c")
     run("upper", "ar", "rcs", "libupper_stubs.a", "upper_stubs.o")
     run("upper", *archive, "lower,unix", "upper.ml", "-cclib", "-lupper_stubs", "-o", "upper.cmxa")
-    run("upper", *archive, "threads.posix", "more.ml", "-o", "more.cmxa")
+    run("upper", *archive, "threads.posix", "-thread", "more.ml", "-o", "more.cmxa")
     parts = [f"{name}.{end}" for name in ("upper", "more") for end in ("cmi", "cmx", "cmxa", "a")]
     install("upper", *parts, "libupper_stubs.a")
     project.prints("answer: 42", "file main.ml", "package upper.more", **path)
