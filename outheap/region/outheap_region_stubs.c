@@ -169,6 +169,7 @@ value outheap_region_ml_copy(value v, value share, value closures)
                  .root = (uintptr_t)c.copied };
     Record_val(handle) = outheap_region_record_add(&r, &e);
     done = Record_val(handle) != NULL;
+    if (!done) outheap_region_marker_withdraw(c.base, c.mapped);
   }
   if (!done) {
     outheap_region_copy_drop(&c);

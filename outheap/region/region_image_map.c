@@ -31,6 +31,7 @@ struct reading {
   struct outheap_region_image_need *needed; /* in the tail */
   char *at; /* where it is mapped now; NULL: not yet */
   bool here; /* at the place that it was written for */
+  bool declared; /* to the runtime */
   error *e;
 };
 
@@ -247,6 +248,7 @@ static bool load(struct reading *x, bool full)
     return outheap_region_error_system(x->e, "mprotect", errno);
   if (!outheap_region_marker_declare(x->at, x->r.bytes))
     return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);
+  x->declared = true;
   return true;
 }
 
@@ -302,6 +304,7 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
     }
     for (size_t i = 0; i < x.r.need_count; i++) outheap_region_record_release(x.r.needs[i]);
     if (result == NULL && x.at != NULL) {
+      if (x.declared) outheap_region_marker_withdraw(x.at, x.r.bytes);
       outheap_region_addresses_unmap(x.at, x.r.bytes);
       outheap_region_addresses_give(&x.r.extent);
     }

@@ -4,6 +4,7 @@
 
 #pragma weak outheap_classify
 #pragma weak outheap_declare_values
+#pragma weak outheap_withdraw_values
 #pragma weak outheap_marker_can_tell
 #pragma weak outheap_marker_claim
 #pragma weak outheap_marker_revoke
@@ -16,6 +17,7 @@
 #if !OUTHEAP_REGION_OCAML5
 /* The page table of OCaml 4.14, where it has one. Its values of `kind`: caml/address_class.h. */
 extern int caml_page_table_add(int kind, void *start, void *end) __attribute__((weak));
+extern int caml_page_table_remove(int kind, void *start, void *end) __attribute__((weak));
 #define STATIC_DATA 4
 #endif
 
@@ -39,6 +41,18 @@ bool outheap_region_marker_declare(char *base, size_t bytes)
   if (caml_page_table_add != NULL) return caml_page_table_add(STATIC_DATA, base, base + bytes) == 0;
 #endif
   return true;
+}
+
+void outheap_region_marker_withdraw(char *base, size_t bytes)
+{
+  if (OUTHEAP_REGION_OCAML5) return; /* chunks stay what they are */
+  if (outheap_withdraw_values != NULL) {
+    (void)outheap_withdraw_values(base, base + bytes);
+    return;
+  }
+#if !OUTHEAP_REGION_OCAML5
+  if (caml_page_table_remove != NULL) (void)caml_page_table_remove(STATIC_DATA, base, base + bytes);
+#endif
 }
 
 void outheap_region_marker_revoke(char *base, size_t bytes)

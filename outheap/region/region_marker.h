@@ -17,6 +17,9 @@ void outheap_region_marker_start(void (*cycle)(void), void (*cycled)(void));
    them; whole chunks belong to the region. False: no memory, or the chunks cannot be had. */
 bool outheap_region_marker_declare(char *base, size_t bytes);
 
+/* Takes that back, before the memory is unmapped, when the region did not come into being after all. */
+void outheap_region_marker_withdraw(char *base, size_t bytes);
+
 void outheap_region_marker_revoke(char *base, size_t bytes);
 unsigned outheap_region_marker_met(char *base, size_t bytes);
 void outheap_region_marker_clear(char *base, size_t bytes);
