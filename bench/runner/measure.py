@@ -86,15 +86,18 @@ def schedule(
     cost: dict[Job, float] | None = None,
     have: dict[Job, int] | None = None,
 ) -> dict[Job, int]:
-    """How many rounds each job has when so many seconds more are spent, so that no job takes much more time than the
-    others; the first round and the `main` implementations are worth more. 0: it does not fit at all."""
+    """How many rounds each job has when so many seconds more are spent. First comes a round of the `main`
+    implementations in every case, so that no case is without a comparison; then no job takes much more time than the
+    others, where the first round and the `main` implementations are worth more. 0: it does not fit at all."""
     cost = cost or {j: j.case.seconds for j in jobs}
     number = dict(have or dict.fromkeys(jobs, 0))
 
-    def price(job: Job, n: int) -> float:
+    def price(job: Job, n: int) -> tuple[bool, float]:
         is_main = job.implementation in main
+        if is_main and n == 0:
+            return (False, cost[job])
         worth = FIRST if n == 0 else SURE if is_main and n < SURE_ROUNDS else 1 / (n + 1)
-        return cost[job] / worth / (MAIN if is_main else 1)
+        return (True, cost[job] / worth / (MAIN if is_main else 1))
 
     units = sorted(
         (price(job, n), n, at)
