@@ -8,8 +8,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from testing import crate, matrix, steps
-from testing.compilers import Compiler
+from testing import crate, matrix, steps, variants
+from testing.compilers import KNOWN_TO_OUTHEAP, Compiler
 from testing.crate import CARGO, Shop
 from testing.programs import CC, CXX
 from testing.run import BUILD, ROOT, run
@@ -27,7 +27,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def place(compiler: Compiler, request: pytest.FixtureRequest) -> Path:
     """A folder with copies of an example's files."""
     name = request.node.originalname.removeprefix("test_").replace("_", "-")
-    folder = BUILD / compiler.name / f"example-{name}"
+    case = re.sub(r"\W+", "-", request.node.name)
+    folder = BUILD / compiler.name / f"example-{case}"
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(HOME / name, folder, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
     return folder
@@ -50,6 +51,27 @@ def test_demo(compiler: Compiler, place: Path) -> None:
 def test_c(compiler: Compiler, place: Path) -> None:
     ocaml(compiler, place, LIBRARY, "events_stubs.c", "events.ml", "-o", "events")
     passes(place, "events")
+
+
+@pytest.mark.parametrize("variant", [False, True], ids=["stock", "variant"])
+def test_regions(compiler: Compiler, place: Path, variant: bool) -> None:
+    if variant and compiler.version not in KNOWN_TO_OUTHEAP:
+        pytest.skip("Outheap does not know this version")
+    region = ROOT / "outheap/region"
+    for file in region.glob("*.[chm]*"):
+        shutil.copy(file, place)
+    include = ["-ccopt", f"-I {ROOT}/outheap/include"]
+    stubs = sorted(f.name for f in region.glob("*.c"))
+    unix = [*compiler.libraries, "unix.cmxa"]
+    linked = ["-I", variants.library(compiler, "release"), "-runtime-variant", "_outheap"] if variant else []
+    modules = ["outheap_region.mli", "outheap_region.ml", "dictionary.ml"]
+    steps.command([compiler.ocamlopt, "-g", *linked, *include, *unix, *stubs, *modules, "-o", "dictionary"], place)
+    outcome = run(["./dictionary"], place, place / "log", 120)
+    assert outcome.passed, outcome.tail()
+    lines = outcome.text.splitlines()
+    assert lines[:4] == [f"worker {i}: meaning 17 of edition 1" for i in range(4)]
+    assert lines[4:8] == ["edition 2"] * 4
+    assert lines[8:] == ["meaning 25000 of edition 2", "meaning 30000 of edition 2", "unknown"]
 
 
 def test_cpp(compiler: Compiler, place: Path) -> None:
