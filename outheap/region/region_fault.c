@@ -6,6 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#ifdef __GLIBC__
+#define environment secure_getenv
+#else
+#define environment getenv
+#endif
+
 static struct sigaction before;
 
 static void handle(int signal, siginfo_t *info, void *context)
@@ -27,7 +33,7 @@ static void handle(int signal, siginfo_t *info, void *context)
 
 void outheap_region_fault_start(void)
 {
-  char const *settings = secure_getenv("OUTHEAP");
+  char const *settings = environment("OUTHEAP");
   if (settings == NULL || strstr(settings, "region-faults=report") == NULL) return;
   if (sigaction(SIGSEGV, NULL, &before) != 0) return;
   struct sigaction new = before;

@@ -154,7 +154,34 @@ let revokes () =
     majors 2;
     ignore (Weak.get w 0))
 
+(* What a process says before it dies, with the setting. *)
+let write_to_region () =
+  let r = ok "copy" (copy [| 1; 2; 3 |]) in
+  (get r).(1) <- 5
+
+let read_of_revoked () =
+  let r = ok "copy" (copy [| 1; 2; 3 |]) in
+  let v = get r in
+  ok "revoke" (revoke (region r));
+  exit v.(1)
+
+let reports part words =
+  let path = Filename.temp_file "region" ".stderr" in
+  let errors = Unix.openfile path [ Unix.O_WRONLY ] 0o600 in
+  let program = Sys.executable_name in
+  let setting = [| "OUTHEAP=region-faults=report" |] in
+  let pid = Unix.create_process_env program [| program; part |] setting Unix.stdin Unix.stdout errors in
+  let s = snd (Unix.waitpid [] pid) in
+  Unix.close errors;
+  let text = In_channel.with_open_bin path In_channel.input_all in
+  Sys.remove path;
+  check (part ^ ": " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv);
+  let said = List.exists (fun line -> String.starts_with ~prefix:words line) (String.split_on_char '\n' text) in
+  check (Printf.sprintf "%s said: %s" part text) said
+
 let faults () =
+  reports "write-to-region" "outheap: a region, which is read-only, was written to at 0x";
+  if can_delete then reports "read-of-revoked" "outheap: a region that was revoked was read at 0x";
   let r = ok "copy" (copy [| 1; 2; 3 |]) in
   let s = in_child (fun () -> (get r).(1) <- 5; 0) in
   check ("a write: " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv);

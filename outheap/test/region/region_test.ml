@@ -22,6 +22,8 @@ let parts =
 let () =
   (match List.tl (Array.to_list Sys.argv) with
   | [ "relocated"; path; seed ] -> relocated path (int_of_string seed)
+  | [ "write-to-region" ] -> write_to_region ()
+  | [ "read-of-revoked" ] -> read_of_revoked ()
   | [ "needs-in-child"; a; b ] -> needs_in_child a b
   | names ->
       List.iter
