@@ -19,9 +19,11 @@ coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
 bench: ; @tools/bench && tools/bench --suite rust       ## the quick benchmarks beside every rival: a table and a report
 bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, ocamlopt and Coq
+bench-regions: ; @tools/bench --suite outheap --only regions --rounds 5   ## data in regions, beside the heap
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 50 minutes of measuring; MINUTES=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-full stress rust lint clean
+.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-full stress rust lint \
+  clean

@@ -10,7 +10,7 @@ typedef struct outheap_region_record record;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static record *records;
 static size_t count, deleted, unused; /* `count`: in the list, but for revoked ones */
-static record *deleting;              /* one at a time */
+static record *deleting;              /* one at a time, until it is decided */
 static bool some_are_dead;
 
 static void set_state(record *r, enum outheap_region_record_state s)
@@ -46,6 +46,7 @@ static void judge(record *r)
   if (r->deletion == OUTHEAP_REGION_ARMED) {
     r->pointers = outheap_region_marker_watch(NULL, 0);
     r->met_by = met;
+    deleting = NULL;
     if (met == 0 && r->needed == 0) {
       r->deletion = OUTHEAP_REGION_DONE;
       deleted++;
@@ -119,9 +120,19 @@ static void after_fork(void)
   pthread_mutex_unlock(&mutex);
 }
 
+/* The thread that was deleting a region may be missing here. If it is not, it gets an error. */
+static void after_fork_in_child(void)
+{
+  if (deleting != NULL) {
+    deleting->deletion = OUTHEAP_REGION_NO_DELETION;
+    deleting = NULL; /* the handle that the deletion has stays */
+  }
+  after_fork();
+}
+
 static void start(void)
 {
-  (void)pthread_atfork(before_fork, after_fork, after_fork);
+  (void)pthread_atfork(before_fork, after_fork, after_fork_in_child);
   outheap_region_marker_start(cycle, cycled);
 }
 
@@ -180,6 +191,13 @@ bool outheap_region_record_use(record *r)
   return true;
 }
 
+static void in_use(record const *r, struct outheap_region_error *error)
+{
+  outheap_region_error_is(error, OUTHEAP_REGION_IN_USE, NULL);
+  error->from = r->met_by;
+  error->number = r->pointers;
+}
+
 bool outheap_region_record_delete_begin(record *r, struct outheap_region_error *error)
 {
   bool done = false;
@@ -189,6 +207,7 @@ bool outheap_region_record_delete_begin(record *r, struct outheap_region_error *
   error->kind = OUTHEAP_REGION_OK;
   pthread_mutex_lock(&mutex);
   if (r->state != OUTHEAP_REGION_LIVE) outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
+  else if (r->deletion == OUTHEAP_REGION_REFUSED_DELETION) in_use(r, error); /* its caller has not heard of it yet */
   else if (deleting == NULL) {
     deleting = r;
     r->handles++;
@@ -204,9 +223,7 @@ bool outheap_region_record_delete_end(record *r, struct outheap_region_error *er
   pthread_mutex_lock(&mutex);
   bool done = r->deletion == OUTHEAP_REGION_DONE;
   if (!done) {
-    outheap_region_error_is(error, OUTHEAP_REGION_IN_USE, NULL);
-    error->from = r->met_by;
-    error->number = r->pointers;
+    in_use(r, error);
     if (r->deletion != OUTHEAP_REGION_REFUSED_DELETION) { /* the cycles were not run to their end */
       error->from = error->number = 0;
       (void)outheap_region_marker_watch(NULL, 0);
@@ -214,7 +231,7 @@ bool outheap_region_record_delete_end(record *r, struct outheap_region_error *er
     r->deletion = OUTHEAP_REGION_NO_DELETION;
     if (r->state != OUTHEAP_REGION_LIVE) error->kind = OUTHEAP_REGION_GONE; /* revoked in the meantime */
   }
-  deleting = NULL;
+  if (deleting == r) deleting = NULL;
   pthread_mutex_unlock(&mutex);
   outheap_region_record_release(r);
   return done;

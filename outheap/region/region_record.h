@@ -65,7 +65,7 @@ void outheap_region_record_release(struct outheap_region_record *);
 bool outheap_region_record_use(struct outheap_region_record *);
 
 /* Deletion in three steps: `begin`; the caller runs two whole major cycles or more; `end`. `begin` is false while
-   another deletion is going on, with kind OUTHEAP_REGION_OK, or with an error. */
+   another deletion is not decided yet, with kind OUTHEAP_REGION_OK, or with an error. */
 bool outheap_region_record_delete_begin(struct outheap_region_record *, struct outheap_region_error *);
 bool outheap_region_record_delete_end(struct outheap_region_record *, struct outheap_region_error *);
 

@@ -25,6 +25,7 @@ PARTS = (
     "roots",
     "churn",
     "deletes",
+    "nested",
     "revokes",
     "faults",
     "forks",

@@ -134,6 +134,22 @@ let deletes () =
     is_error "twice" (function Error Ended -> true | _ -> false) (delete (region r));
     is_error "then revoke" (function Error Ended -> true | _ -> false) (revoke (region r))
 
+(* Deletions within the collections that another deletion runs: in finalisers, and in threads of the same domain. *)
+let nested () =
+  if can_delete then (
+    let inner = ok "copy" (copy [ "inner" ]) and outer = ok "copy" (copy [ "outer" ]) in
+    let results = ref [] in
+    let also () =
+      for _ = 1 to 3 do
+        results := delete (region inner) :: delete (region outer) :: !results
+      done
+    in
+    with_ (fun () -> Gc.finalise (fun _ -> also ()) (ref (opaque 0)));
+    let held = opaque (get outer) in
+    is_error "outer is held" (function Error (In_use _) -> true | _ -> false) (delete (region outer));
+    check "inner" ((info (region inner)).state <> Live && List.length !results = 6);
+    check "outer" (held = [ "outer" ] && get outer = [ "outer" ]))
+
 let revokes () =
   if can_delete then (
     let r = ok "copy" (copy (List.init 1000 string_of_int)) in

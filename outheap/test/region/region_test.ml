@@ -11,7 +11,8 @@ let parts =
   [
     ("random", random); ("deep", deep); ("kinds", kinds); ("refused", refused);
     ("life", life); ("roots", roots); ("churn", churn);
-    ("deletes", deletes); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
+    ("deletes", deletes);
+    ("nested", nested); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
     ("damaged", fun () -> damaged 3000);
     ("failures", failing); ("needs", needs); ("domains", fun () -> domains 60); ("beside", beside);
     ("ancient", ancient); ("many", many); ("large", large); ("places", places); ("little", little);
