@@ -6,7 +6,8 @@ case $name in
 link-styles-*)
   # ways to compile and link a program: its own code and the library's, with the random tester as the program
   par
-  case $v in 4*) players='--threads 3';; *) players='--domains 2 --threads 2 --no-ephemerons';; esac
+  # The runtime of 5.1.0 crashes by itself when several domains have several threads (boxroot/test/README.md).
+  case $v in 4*|5.1.0) players='--threads 3';; *) players='--domains 2 --threads 2 --no-ephemerons';; esac
   order='unix.cmxa threads.cmxa'
   run "$prefix/bin/ocamlopt.opt" -g $(threads '') -c root.ml par.ml $model_ml
   style() { # style NAME CC FLAGS… -- FLAGS OF THE LINKER…
