@@ -18,6 +18,8 @@ LONG = re.compile(
             # bytecode, and the debug runtime
             r"blocks-of-c-are-blocks/bytecode-\w+$",
             r"-debug\] marking/kinds-\w+$",
+            # regions: each part with the release runtime stays
+            r"-(debug|stock)\] region/(deep|damaged|domains|beside|many|large|obstacles|churn|random)$",
             # documents line by line: installation with dune and ocamlfind stays
             r"^docs\[(Outheap|Rust|OCaml)\] ",
             # trees and installations of other shapes
