@@ -23,11 +23,13 @@ static void handle(int signal, siginfo_t *info, void *context)
                      p.state == OUTHEAP_REGION_REVOKED ? "a region that was revoked was read"
                                                        : "a region, which is read-only, was written to",
                      info->si_addr, (size_t)((char *)info->si_addr - p.base), (void *)p.base, p.bytes);
-    if (n > 0 && write(2, line, (size_t)n) < 0) return;
+    ssize_t written = n > 0 ? write(2, line, (size_t)n) : 0;
+    (void)written;
+    /* Said once: the instruction is tried again, and whoever was there before decides. */
+    (void)sigaction(SIGSEGV, &before, NULL);
   }
-  if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal, info, context);
+  else if (before.sa_flags & SA_SIGINFO) before.sa_sigaction(signal, info, context);
   else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) before.sa_handler(signal);
-  /* The instruction is tried again, and then the system does what it did before. */
   else (void)sigaction(signal, &before, NULL);
 }
 

@@ -185,7 +185,7 @@ let reports part words =
   let path = Filename.temp_file "region" ".stderr" in
   let errors = Unix.openfile path [ Unix.O_WRONLY ] 0o600 in
   let program = Sys.executable_name in
-  let setting = [| "OUTHEAP=region-faults=report" |] in
+  let setting = Array.append [| "OUTHEAP=region-faults=report" |] (Unix.environment ()) in
   let pid = Unix.create_process_env program [| program; part |] setting Unix.stdin Unix.stdout errors in
   let s = snd (Unix.waitpid [] pid) in
   Unix.close errors;
