@@ -131,6 +131,8 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
             {"OUTHEAP": "minor=adaptive:8k-1M", "OCAMLRUNPARAM": f"v=0,s={words}"},
         )
         for part, words in (ADAPTIVE + ADAPTIVE5 if five else ADAPTIVE)
+        # its deep recursion is more than the stack of bytecode
+        if (part, flavour) != ("adaptive-refused", "bytecode")
     ]
     if flavour == "release":
         some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks"]
