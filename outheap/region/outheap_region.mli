@@ -94,8 +94,9 @@ val delete : t -> (unit, error) result
 val revoke : t -> (unit, error) result
 (** Takes the memory away at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the collector;
     comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a SIGSEGV. The
-    addresses are not used again. For programs that know what they are doing, such as one whose index is replaced under
-    load after a grace period. *)
+    addresses are not used again. [Error (In_use _)] while another domain writes or maps an image that needs it. C
+    code that is reading it at that moment on another domain, such as a comparison, dies as OCaml code does. For
+    programs that know what they are doing, such as one whose index is replaced under load after a grace period. *)
 
 (** {1 Images} *)
 

@@ -240,6 +240,7 @@ value outheap_region_ml_save(value needs, value schema, value path, value share,
   error e = { .kind = OUTHEAP_REGION_OK };
   mlsize_t n = Wosize_val(needs);
   uint64_t waited;
+  mlsize_t pinned = 0;
   bool done = false;
   if (!schema_of(Field(schema, 0), Field(schema, 1), &s))
     outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
@@ -252,9 +253,11 @@ value outheap_region_ml_save(value needs, value schema, value path, value share,
       list[i] = Record_val(Field(needs, i));
       if (!list[i]->is_image) good = outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED,
                                                              "~needs: a region that was not mapped from a file");
-      else if (!outheap_region_record_use(list[i])) good = outheap_region_error_is(&e, OUTHEAP_REGION_GONE, NULL);
+      else if (!outheap_region_record_pin(list[i])) good = outheap_region_error_is(&e, OUTHEAP_REGION_GONE, NULL);
+      else pinned = i + 1;
     }
     done = good && outheap_region_image_save(&v, p, &s, list, n, Bool_val(share), &e, &waited);
+    for (mlsize_t i = 0; i < pinned; i++) outheap_region_record_unpin(list[i]);
     free(list);
     free(p);
   }

@@ -288,8 +288,12 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
   if (read_header(&x, path, schema)) {
     result = outheap_region_record_image(x.head.digest);
     if (result != NULL && full && !check_file(&x)) { /* this file is asked about, not the one that is mapped */
-      outheap_region_record_release(result);
+      outheap_region_record_unpin(result);
       result = NULL;
+    }
+    else if (result != NULL) { /* a handle instead of the pin */
+      outheap_region_record_retain(result);
+      outheap_region_record_unpin(result);
     }
     else if (result == NULL && find_needs(&x) && load(&x, full)) {
       memcpy(x.r.digest, x.head.digest, sizeof x.r.digest);
@@ -302,7 +306,7 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
       x.r.root = root_of(&x);
       result = outheap_region_record_add(&x.r, e);
     }
-    for (size_t i = 0; i < x.r.need_count; i++) outheap_region_record_release(x.r.needs[i]);
+    for (size_t i = 0; i < x.r.need_count; i++) outheap_region_record_unpin(x.r.needs[i]);
     if (result == NULL && x.at != NULL) {
       if (x.declared) outheap_region_marker_withdraw(x.at, x.r.bytes);
       outheap_region_addresses_unmap(x.at, x.r.bytes);

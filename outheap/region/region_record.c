@@ -47,14 +47,14 @@ static void judge(record *r)
     r->pointers = outheap_region_marker_watch(NULL, 0);
     r->met_by = met;
     deleting = NULL;
-    if (met == 0 && r->needed == 0) {
+    if (met == 0 && r->needed == 0 && r->pins == 0) {
       r->deletion = OUTHEAP_REGION_DONE;
       deleted++;
       kill(r);
     }
     else {
       r->deletion = OUTHEAP_REGION_REFUSED_DELETION;
-      if (r->needed != 0) r->met_by |= 4;
+      if (r->needed != 0 || r->pins != 0) r->met_by |= 4;
     }
   }
   else if (r->deletion == OUTHEAP_REGION_ASKED) { /* the cycle that begins now decides */
@@ -151,7 +151,7 @@ record *outheap_region_record_add(record const *r, struct outheap_region_error *
   new->state = OUTHEAP_REGION_LIVE;
   new->deletion = OUTHEAP_REGION_NO_DELETION;
   new->handles = 1;
-  new->needed = 0;
+  new->needed = new->pins = 0;
   /* Counts as met in this cycle, so that it is judged by cycles that begin later. */
   outheap_region_marker_meet(new->base);
   pthread_mutex_lock(&mutex);
@@ -182,6 +182,23 @@ void outheap_region_record_release(record *r)
   bool last = --r->handles == 0 && r->next == r;
   pthread_mutex_unlock(&mutex);
   if (last) free_record(r);
+}
+
+bool outheap_region_record_pin(record *r)
+{
+  pthread_mutex_lock(&mutex);
+  bool live = r->state == OUTHEAP_REGION_LIVE;
+  if (live) r->handles++, r->pins++;
+  pthread_mutex_unlock(&mutex);
+  return live;
+}
+
+void outheap_region_record_unpin(record *r)
+{
+  pthread_mutex_lock(&mutex);
+  r->pins--;
+  pthread_mutex_unlock(&mutex);
+  outheap_region_record_release(r);
 }
 
 bool outheap_region_record_use(record *r)
@@ -243,8 +260,8 @@ bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
     return outheap_region_error_is(error, OUTHEAP_REGION_UNSUPPORTED,
                                    "this runtime would read what is revoked: the region lives until exit");
   pthread_mutex_lock(&mutex);
-  bool live = r->state == OUTHEAP_REGION_LIVE;
-  if (live) {
+  bool live = r->state == OUTHEAP_REGION_LIVE, pinned = live && r->pins != 0;
+  if (live && !pinned) {
     if (r->deletion == OUTHEAP_REGION_ARMED) (void)outheap_region_marker_watch(NULL, 0);
     set_state(r, OUTHEAP_REGION_REVOKED);
     outheap_region_marker_revoke(r->base, r->bytes);
@@ -253,6 +270,10 @@ bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
   }
   pthread_mutex_unlock(&mutex);
   if (!live) return outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
+  if (pinned) {
+    error->number = 0, error->from = 4;
+    return outheap_region_error_is(error, OUTHEAP_REGION_IN_USE, NULL);
+  }
   /* In the place of the memory: addresses that stay reserved, and that nobody may touch. */
   void *p = mmap(r->base, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
   if (p == MAP_FAILED) (void)mprotect(r->base, r->bytes, PROT_NONE); /* too many mappings: the memory stays, unused */
@@ -265,7 +286,7 @@ record *outheap_region_record_image(unsigned char const digest[16])
   record *r = records;
   while (r != NULL && !(r->state == OUTHEAP_REGION_LIVE && r->is_image && memcmp(r->digest, digest, 16) == 0))
     r = r->next;
-  if (r != NULL) r->handles++;
+  if (r != NULL) r->handles++, r->pins++;
   pthread_mutex_unlock(&mutex);
   return r;
 }

@@ -40,6 +40,7 @@ struct outheap_region_record {
   unsigned met_by; /* of a refused deletion */
   size_t pointers;
   size_t handles, needed; /* live regions that need it, a part of `handles` */
+  size_t pins;            /* calls that read its memory, a part of `handles`: it does not end meanwhile */
   /* of images */
   bool is_image;
   unsigned char digest[16];
@@ -60,6 +61,11 @@ struct outheap_region_record *outheap_region_record_add(struct outheap_region_re
 void outheap_region_record_retain(struct outheap_region_record *);
 void outheap_region_record_release(struct outheap_region_record *);
 
+/* A pin: a handle with which the memory stays, whatever other domains do: deletion and revocation are refused (In_use,
+   Regions). False: its end has come. */
+bool outheap_region_record_pin(struct outheap_region_record *);
+void outheap_region_record_unpin(struct outheap_region_record *);
+
 /* To be called before a pointer into the region is given out, without a poll in between. False: its end has come. The
    caller has a handle. Lock-free. */
 bool outheap_region_record_use(struct outheap_region_record *);
@@ -71,7 +77,7 @@ bool outheap_region_record_delete_end(struct outheap_region_record *, struct out
 
 bool outheap_region_record_revoke(struct outheap_region_record *, struct outheap_region_error *);
 
-/* A live image with that digest, with a handle; NULL: none. */
+/* A live image with that digest, with a pin; NULL: none. */
 struct outheap_region_record *outheap_region_record_image(unsigned char const digest[16]);
 /* The region that an address belongs to, with a handle, if it is live; NULL: none. */
 struct outheap_region_record *outheap_region_record_at(uintptr_t address);

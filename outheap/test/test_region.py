@@ -33,6 +33,7 @@ PARTS = (
     "damaged",
     "failures",
     "needs",
+    "pins",
     "ancient",
     "domains",
     "beside",

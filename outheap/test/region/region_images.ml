@@ -215,6 +215,32 @@ let failing () =
       majors 3;
       dropped (map values ~path ~verify:`Full ()))
 
+(* An image that is needed is revoked by another domain while it is read: one of the two is refused, nothing crashes. *)
+let pins () =
+  if can_delete && Region_domains.recommended > 1 then
+    with_file "needed" @@ fun a ->
+    with_file "needing" @@ fun b ->
+    let strings : string list schema = schema ~name:"strings" ~version:1 in
+    for i = 1 to 40 do
+      let words = List.init 20_000 (fun j -> string_of_int ((i * 100_000) + j)) in
+      ok "save" (save strings ~path:a words);
+      let r = ok "map" (map strings ~path:a ()) in
+      let started = Atomic.make false in
+      let other =
+        Region_domains.spawn (fun () ->
+            while not (Atomic.get started) do () done;
+            for _ = 1 to i * 2_000 do ignore (opaque i) done;
+            match revoke (region r) with
+            | Ok () | Error (In_use _) -> ()
+            | Error e -> check (error_to_string e) false)
+      in
+      Atomic.set started true;
+      (match save strings ~sharing:`Max ~needs:[ region r ] ~path:b words with
+      | Ok () | Error Ended -> ()
+      | Error e -> check (error_to_string e) false);
+      other ()
+    done
+
 (* First without what is needed, then with what is needed elsewhere. *)
 let needs_in_child a b =
   let strings : string list schema = schema ~name:"strings" ~version:1 in
