@@ -80,6 +80,13 @@ let kinds () =
   let a, b = get (ok "Max" (copy ~sharing:`Max (String.make 3 'a', String.make 3 'a'))) in
   check "merged" (a == b);
   check "hash" (Hashtbl.hash (get (ok "copy" (copy [ 1; 2; 3 ]))) = Hashtbl.hash [ 1; 2; 3 ]);
+  let v = get (ok "operations" (copy [ (1, "one", [| 1.5 |]); (2, "two", [||]) ])) in
+  check "Marshal" ((Marshal.from_string (Marshal.to_string v []) 0 : (int * string * float array) list) = v);
+  check "Obj" (Obj.tag (Obj.repr v) = 0 && Obj.reachable_words (Obj.repr v) > 10);
+  if can_delete then (
+    match Gc.finalise ignore v with
+    | () -> check "Gc.finalise" false
+    | exception Invalid_argument _ -> ());
   is_error "track" (function Error (Unsupported _) -> true | _ -> false) (copy ~writes:`Track 3)
 
 let refused () =
