@@ -108,21 +108,24 @@ val schema : name:string -> version:int -> 'a schema
 (** [name]: at most 127 bytes, none of them zero. *)
 
 val save : ?sharing:[ `Keep | `Max ] -> ?needs:t list -> 'a schema -> path:string -> 'a -> (unit, error) result
-(** Writes a value to a file, which appears at once and whole: under another name first, then synchronised and renamed.
-    As {!copy}, but functions, objects and exceptions are always refused. [sharing]: as for
-    {!copy}; with [`Max], also blocks that are equal to one of [needs] are not written (if these were saved with [`Max]
-    as well). [needs]: regions that were mapped from images;
-    values in these are referred to, not copied, and an image can be mapped only while those that it needs are. *)
+(** Writes a value to a file, which appears at once and whole: under another name first, then synchronised and
+    renamed. As {!copy}, but functions, objects and exceptions are always refused. [sharing]: as for {!copy}; with
+    [`Max], also blocks that are equal to one of [needs] are not written (if these were saved with [`Max] as well).
+    [needs]: regions that were mapped from images; values in these are referred to, not copied, and an image can be
+    mapped only while those that it needs are. Cost: as {!copy}, for which the other domains wait; then a digest of
+    the data, and the writing, beside them. *)
 
 val map : 'a schema -> path:string -> ?verify:[ `Header | `Full ] -> unit -> ('a root, error) result
 (** Maps an image. Its pages are read when they are touched, and shared with all processes that map it. [verify]:
     [`Header] (default) checks that the file is an image of that schema for this version of OCaml, is as long as it
-    should be, and that its header is not damaged. [`Full] reads all of it, and checks the digest and every block: then
-    nothing that the file contains can do harm. The file must not be changed in place while it is mapped; replace it by
-    renaming, as {!save} does. An image that is mapped already is not mapped twice.
+    should be, and that its header is not damaged. [`Full] reads all of it, and checks the digest and every block:
+    then no address in the file leads astray, though its type is still what the caller says. The file must not be
+    changed in place while it is mapped; replace it by renaming, as {!save} does. An image that is mapped already is
+    not mapped twice.
 
     Where the image's own place in the address space is taken, it is relocated: then its pages are private to the
-    process, and all are touched. *)
+    process, and all are touched. Cost: some system calls and 4 KiB that are read; [`Full], custom blocks and
+    relocation: more. *)
 
 val map_part :
   'a schema -> path:string -> ?verify:[ `Header | `Full ] -> offset:int -> unit -> ('a root, error) result
