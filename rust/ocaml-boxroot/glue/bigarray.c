@@ -74,7 +74,7 @@ value obx_bigarray_over(intnat flags, intnat count, intnat const *dims, void *da
 static bool find_proxy(struct caml_ba_array *b, struct caml_ba_proxy **proxy)
 {
   struct caml_ba_proxy *new;
-  *proxy = b->proxy;
+  *proxy = __atomic_load_n(&b->proxy, __ATOMIC_ACQUIRE); /* what another domain has made is seen whole */
   if (*proxy != NULL || (b->flags & CAML_BA_MANAGED_MASK) == CAML_BA_EXTERNAL) return true;
   new = malloc(sizeof *new);
   if (new == NULL) return false;
