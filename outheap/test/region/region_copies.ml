@@ -82,7 +82,9 @@ let kinds () =
   check "hash" (Hashtbl.hash (get (ok "copy" (copy [ 1; 2; 3 ]))) = Hashtbl.hash [ 1; 2; 3 ]);
   let v = get (ok "operations" (copy [ (1, "one", [| 1.5 |]); (2, "two", [||]) ])) in
   check "Marshal" ((Marshal.from_string (Marshal.to_string v []) 0 : (int * string * float array) list) = v);
-  check "Obj" (Obj.tag (Obj.repr v) = 0 && Obj.reachable_words (Obj.repr v) > 10);
+  (* OCaml 4.14 counts the words of its heap only. *)
+  let words = Obj.reachable_words (Obj.repr v) in
+  check "Obj" (Obj.tag (Obj.repr v) = 0 && if Sys.ocaml_version.[0] = '4' then words = 0 else words > 10);
   if can_delete then (
     match Gc.finalise ignore v with
     | () -> check "Gc.finalise" false
