@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What comes from outside at benchmark time, by package name: the published library and a text. Both are cached."""
+"""What comes from outside at benchmark time, by package name: commands, the published library, data of Debian's
+packages. All but commands are cached."""
 
 from __future__ import annotations
 
@@ -9,17 +10,58 @@ import subprocess
 import threading
 from pathlib import Path
 
+from .compiler import ROOT
+from .model import Absence, Job
+
 PUBLISHED_CRATE, PUBLISHED_VERSION = "ocaml-boxroot-sys", "0.4.0"
 TEXT_PACKAGE, TEXT_FILE = (
     "dict-foldoc",
     "usr/share/dictd/foldoc.dict.dz",
 )  # a dictionary of computing, 5.6 MB of English
+WORDNET_PACKAGE, WORDNET_FOLDER = "wordnet-base", "usr/share/wordnet"  # a database of English words, 30 MB
 FALLBACK_TEXT_BYTES = 5_000_000
 lock = threading.Lock()
 
 
 class FetchError(Exception):
     pass
+
+
+def with_commands(jobs: list[Job], absent: list[Absence]) -> list[Job]:
+    """The jobs whose commands are there, or could be installed."""
+    for j in jobs:
+        if j.workload.needs and not shutil.which(j.workload.needs[0]):
+            subprocess.run([ROOT / "tools" / "need", *j.workload.needs], stdout=subprocess.DEVNULL)
+            if not shutil.which(j.workload.needs[0]):
+                absent.append(
+                    Absence(*j.key, f"{j.workload.needs[0]} is missing (Debian: {' '.join(j.workload.needs[1:])})")
+                )
+    return [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs[0])]
+
+
+def unpacked(cache: Path, package: str) -> Path:
+    """The files of a Debian package, which is not installed."""
+    result = cache / package
+    if not result.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        partial = cache / f"{package}.partial"
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            subprocess.run(["apt-get", "download", package], cwd=cache, check=True, capture_output=True)
+            archive = next(cache.glob(f"{package}_*.deb"))
+            subprocess.run(["dpkg-deb", "-x", archive, partial], check=True, capture_output=True)
+            archive.unlink()
+        except (OSError, subprocess.CalledProcessError, StopIteration) as error:
+            raise FetchError(f"the package {package} cannot be fetched (offline?)") from error
+        partial.rename(result)
+    return result
+
+
+def wordnet(cache: Path) -> Path:
+    """The folder of the WordNet database: index.noun, data.noun, …"""
+    with lock:
+        installed = Path("/", WORDNET_FOLDER)
+        return installed if (installed / "data.noun").exists() else unpacked(cache, WORDNET_PACKAGE) / WORDNET_FOLDER
 
 
 def published(cache: Path) -> Path:
@@ -54,15 +96,9 @@ def text(cache: Path, ocaml_where: Path, notice) -> Path:
         return result
     cache.mkdir(parents=True, exist_ok=True)
     try:
-        subprocess.run(["apt-get", "download", TEXT_PACKAGE], cwd=cache, check=True, capture_output=True)
-        package = next(cache.glob(f"{TEXT_PACKAGE}_*.deb"))
-        subprocess.run(["dpkg-deb", "-x", package, cache / "package"], check=True, capture_output=True)
-        contents = gzip.decompress((cache / "package" / TEXT_FILE).read_bytes())
-    except (OSError, subprocess.CalledProcessError, StopIteration):
-        notice(
-            f"index: the package {TEXT_PACKAGE} cannot be fetched (offline?); "
-            "taking word lists and OCaml's sources as the text"
-        )
+        contents = gzip.decompress((unpacked(cache, TEXT_PACKAGE) / TEXT_FILE).read_bytes())
+    except (OSError, FetchError) as error:
+        notice(f"index: {error}; taking word lists and OCaml's sources as the text")
         files = [
             *sorted(Path("/usr/share/dict").glob("*")),
             *sorted(ocaml_where.rglob("*.ml")),

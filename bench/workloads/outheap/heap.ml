@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* What the workloads ask of heap_stubs.c. *)
 external mappings : unit -> int = "heap_mappings" [@@noalloc]
+external proc_kilobytes : string -> string -> int = "heap_proc_kilobytes"
 external huge_bytes : unit -> int = "heap_huge_bytes" [@@noalloc]
 
 type counters = { seen : int; immediate : int; young : int; static : int; foreign : int; lines : int }

@@ -29,6 +29,19 @@ value heap_mappings(value unit)
   return Val_long(lines);
 }
 
+/* A line of a file of /proc, in KB; -1: there is none. */
+value heap_proc_kilobytes(value file, value name)
+{
+  FILE *f = fopen(String_val(file), "r");
+  char line[256];
+  long n = -1;
+  while (f != NULL && fgets(line, sizeof line, f) != NULL)
+    if (strncmp(line, String_val(name), caml_string_length(name)) == 0)
+      sscanf(line + caml_string_length(name), " %ld", &n);
+  if (f != NULL) fclose(f);
+  return Val_long(n);
+}
+
 /* Bytes of this process in huge pages. */
 value heap_huge_bytes(value unit)
 {

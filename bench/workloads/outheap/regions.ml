@@ -1,10 +1,9 @@
 (* SPDX-License-Identifier: MIT *)
-(* What regions give: the same data in the heap, and in a region (BENCH_REGIONS is set). Each step is a process.
-   regions STEP [ENTRIES] *)
+(* What regions give: the same data in the heap, and in a region (BENCH_DATA=region); for workers, also read by each
+   (BENCH_DATA=marshal). Each step is a process.   regions STEP [ENTRIES] *)
 module R = Outheap_region
 module M = Map.Make (String)
 
-external proc_kilobytes : string -> string -> int = "regions_proc_kilobytes"
 external occupy : int -> bool = "regions_occupy"
 external evict : Obj.t -> unit = "regions_evict"
 external faults : unit -> int = "regions_faults" [@@noalloc]
@@ -12,7 +11,8 @@ external faults : unit -> int = "regions_faults" [@@noalloc]
 type entry = { name : string; numbers : int list; weight : float; other : (int * string) option }
 
 let step = Sys.argv.(1)
-let in_region = Sys.getenv_opt "BENCH_REGIONS" <> None
+let in_region = Sys.getenv_opt "BENCH_DATA" = Some "region"
+let by_each = Sys.getenv_opt "BENCH_DATA" = Some "marshal"
 let entries = Bench.int_argument 2 ~default:1_000_000
 
 let build () =
@@ -40,7 +40,7 @@ let median f =
   Array.sort compare times;
   times.(3)
 
-let memory field = proc_kilobytes "/proc/self/smaps_rollup" field
+let memory field = Heap.proc_kilobytes "/proc/self/smaps_rollup" field
 let schema : entry M.t R.schema = R.schema ~name:"map" ~version:1
 let sum m = M.fold (fun _ e n -> n + List.length e.numbers + String.length e.name) m 0
 
@@ -77,12 +77,13 @@ let copying () =
 
 let path = "regions.image"
 
+let write m =
+  if in_region then unwrap (R.save schema ~path m)
+  else Out_channel.with_open_bin path (fun c -> Marshal.to_channel c m [])
+
 let save () =
   let m = build () in
-  if in_region then Bench.metric "save" (snd (timed (fun () -> unwrap (R.save schema ~path m)))) "ms"
-  else
-    let write () = Out_channel.with_open_bin path (fun c -> Marshal.to_channel c m []) in
-    Bench.metric "save" (snd (timed write)) "ms"
+  Bench.metric "save" (snd (timed (fun () -> write m))) "ms"
 
 let load () : entry M.t =
   if in_region then R.get (unwrap (R.map schema ~path ()))
@@ -115,18 +116,19 @@ let loading () =
 (* Eight workers and their parent: what each reads, and what they have together. *)
 let workers () =
   flush_all ();
-  if in_region then (* another process makes the image *)
+  if in_region || by_each then (* another process makes the file *)
     (match Unix.fork () with
     | 0 ->
-        unwrap (R.save schema ~path (build ()));
+        write (build ());
         Unix._exit 0
     | pid -> ignore (Unix.waitpid [] pid));
-  let m = if in_region then load () else build () in
-  let keys = Array.of_seq (Seq.map fst (M.to_seq m)) in
+  let with_keys m = (m, Array.of_seq (Seq.map fst (M.to_seq m))) in
+  let common = if by_each then (M.empty, [||]) else with_keys (if in_region then load () else build ()) in
   Gc.compact ();
   let start = Bench.wall () in
   flush_all ();
   let work me =
+    let m, keys = if by_each then with_keys (load ()) else common in
     let kept = Array.make 20_000 [] and found = ref 0 in
     for i = 0 to 500_000 do
       kept.(i mod 20_000) <- [ i; i + 1; i + 2 ];
@@ -148,13 +150,13 @@ let workers () =
   in
   List.iter (fun _ -> ignore (Unix.read ready (Bytes.create 1) 0 1)) pids;
   Bench.metric "eight workers: time" ((Bench.wall () -. start) *. 1e3) "ms";
-  let pss pid = proc_kilobytes (Printf.sprintf "/proc/%s/smaps_rollup" pid) "Pss:" in
+  let pss pid = Heap.proc_kilobytes (Printf.sprintf "/proc/%s/smaps_rollup" pid) "Pss:" in
   let sum = List.fold_left (fun n pid -> n + pss (string_of_int pid)) (pss "self") pids in
   Bench.metric "eight workers: sum of Pss" (float sum /. 1e3) "MB";
   ignore (Unix.write release (Bytes.make 8 'g') 0 8);
   List.iter (fun pid -> ignore (Unix.waitpid [] pid)) pids;
   if Sys.file_exists path then Sys.remove path;
-  ignore (opaque m)
+  ignore (opaque common)
 
 (* A million pointers to an image whose pages were evicted: page faults of a full major. With each runtime the data are
    in a region. *)

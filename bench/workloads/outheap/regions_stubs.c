@@ -4,22 +4,8 @@
 #include <caml/mlvalues.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-
-/* A line of a file of /proc, in KB; -1: there is none. */
-value regions_proc_kilobytes(value file, value name)
-{
-  FILE *f = fopen(String_val(file), "r");
-  char line[256];
-  long n = -1;
-  while (f != NULL && fgets(line, sizeof line, f) != NULL)
-    if (strncmp(line, String_val(name), caml_string_length(name)) == 0)
-      sscanf(line + caml_string_length(name), " %ld", &n);
-  if (f != NULL) fclose(f);
-  return Val_long(n);
-}
 
 /* Something else at an address, of which half is given. */
 value regions_occupy(value half)

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 from ... import fetch
-from ...compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
+from ...compiler import BUILDS, BUILT, BuildError, Compiler
 from ...machine import first_line
 from ...measure import progress_bar
 from ...model import Absence, Job, Plan, Suite
@@ -42,14 +41,7 @@ def without_what_is_missing(jobs: list[Job], compiler: Compiler, absent: list[Ab
         if not compiler.can(b):
             absent += [Absence(*j.key, f"{compiler.c_command(b)[0]} is missing") for j in jobs if j.build == b]
             jobs = [j for j in jobs if j.build != b]
-    for j in jobs:
-        if j.workload.needs and not shutil.which(j.workload.needs[0]):
-            subprocess.run([ROOT / "tools" / "need", *j.workload.needs], stdout=subprocess.DEVNULL)
-            if not shutil.which(j.workload.needs[0]):
-                absent.append(
-                    Absence(*j.key, f"{j.workload.needs[0]} is missing (Debian: {' '.join(j.workload.needs[1:])})")
-                )
-    jobs = [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs[0])]
+    jobs = fetch.with_commands(jobs, absent)
     if not shutil.which("valgrind"):
         absent += [Absence(*j.key, "valgrind is missing") for j in jobs if j.workload.measure]
         jobs = [j for j in jobs if not j.workload.measure]

@@ -12,11 +12,13 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...compiler import BENCH, C_FLAGS, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
+from ... import fetch
+from ...compiler import BENCH, BUILT, C_FLAGS, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
 from . import generate
 from .runtimes import COUNTING, Rival, Runtimes
 
 HERE = BENCH / "workloads" / "outheap"
+WITH_REGIONS = ("regions", "dictionary")
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
 
@@ -62,8 +64,8 @@ class Builder:
         folder, common, own = self.folder / name, BENCH / "common", HERE
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
-        header, libraries = ROOT / "outheap" / "include", []
-        if name == "regions":
+        header, libraries, environment = ROOT / "outheap" / "include", [], {}
+        if name in WITH_REGIONS:
             region = ROOT / "outheap" / "region"
             ml[-1:-1] = [region / "outheap_region.mli", region / "outheap_region.ml"]
             c += sorted(region.glob("*.c"))
@@ -91,7 +93,9 @@ class Builder:
         # look for it.
         counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
         command = [self.compiler.ocamlopt, *OCAML_FLAGS, *libraries, *objects, *flags, *counting]
-        return [self._linked(folder, name, rival, command, inputs, folder)], folder, {}
+        if name == "dictionary":
+            environment["WORDNET"] = str(fetch.wordnet(BUILT / "downloads"))
+        return [self._linked(folder, name, rival, command, inputs, folder)], folder, environment
 
     # --- the compiler -------------------------------------------------------------------------------------------------
 

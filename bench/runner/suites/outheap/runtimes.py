@@ -12,13 +12,14 @@ from pathlib import Path
 
 from ...compiler import ROOT, Compiler
 
-BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS = (
+BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED = (
     "stock",
     "table",
     "outheap",
     "outheap-count",
     "no-naked",
     "regions",
+    "marshal",
 )
 ADAPTIVE = "minor-adaptive"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M")  # of minor heaps, in words
@@ -93,7 +94,12 @@ RIVALS = {
             REGIONS,
             "Outheap, with the data of the program in a region instead of the heap",
             "_outheap",
-            {"BENCH_REGIONS": "1"},
+            {"BENCH_DATA": "region"},
+        ),
+        Rival(
+            MARSHALLED,
+            "the stock runtime, where each process reads the data from a file of Marshal",
+            environment={"BENCH_DATA": "marshal"},
         ),
         Rival(
             ADAPTIVE,

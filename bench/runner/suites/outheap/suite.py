@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 
+from ... import fetch
 from ...compiler import BUILT, C_FLAGS, BuildError, Compiler
 from ...machine import available_gigabytes, chosen_of, first_line
 from ...measure import progress_bar
@@ -54,7 +54,7 @@ def build_all(jobs: list[Job], builder: Builder, plan: Plan) -> None:
                 plan.programs[program] = builder.program(source, RIVALS[rival])
             except Missing as reason:
                 leave_out(program, str(reason))
-            except (BuildError, OSError, subprocess.CalledProcessError) as error:
+            except (BuildError, fetch.FetchError, OSError, subprocess.CalledProcessError) as error:
                 lines = str(error).strip().splitlines()
                 leave_out(program, "was not built: " + " / ".join(line[:200] for line in [*lines[1:3], *lines[-2:]]))
             bar.advance(task)
@@ -67,9 +67,7 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
     runtimes = Runtimes(compiler, prefix, folder / "runtimes", ready)
     builder = Builder(compiler, runtimes, folder)
     jobs = jobs_of(options, compiler.version, plan.absent)
-    if not shutil.which("strace"):
-        plan.absent += [Absence(*j.key, "strace is missing") for j in jobs if j.workload.name == "system calls"]
-        jobs = [j for j in jobs if j.workload.name != "system calls"]
+    jobs = fetch.with_commands(jobs, plan.absent)
     plan.facts["C compiler"] = first_line([compiler.cc, "--version"]) + ", flags " + " ".join(C_FLAGS)
     plan.facts["huge pages, defrag"] = chosen_of("/sys/kernel/mm/transparent_hugepage/defrag") or "not visible"
     plan.facts["C library"] = (
@@ -115,7 +113,7 @@ SUITE = Suite(
         "Marking": ("marking", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
-        "Regions": ("regions",),
+        "Regions": ("regions", "dictionary"),
         "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),

@@ -11,6 +11,7 @@ from .runtimes import (
     BASE,
     COUNTING,
     FIXED,
+    MARSHALLED,
     NO_NAKED,
     OURS,
     PRELOADED,
@@ -20,7 +21,7 @@ from .runtimes import (
 )
 
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
-TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS, ADAPTIVE, *FIXED))
+TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS, MARSHALLED, ADAPTIVE, *FIXED))
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
 QUICK, FULL = ("quick",), ("full",)
@@ -92,13 +93,13 @@ TURNOVER = (
     ("0.1 to 16 MB, 200 MB in all", ("100", "16000", "200", "600")),
 )
 
-# What regions give; `arguments`: the step, and entries of the map.
+# What regions give: the step and entries of the map, seconds, with what.
 REGION_STEPS = (
-    ("a map of 1 M entries", ("full-major", "1000000"), 6),
-    ("copies of 1 M entries, 20 M cells", ("copying", "1000000"), 20),
-    ("a map of 1 M entries as a file", ("loading", "1000000"), 8),
-    ("eight workers read a map", ("workers", "1000000"), 15),
-    ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7),
+    ("a map of 1 M entries", ("full-major", "1000000"), 6, (BASE, OURS, REGIONS)),
+    ("copies of 1 M entries, 20 M cells", ("copying", "1000000"), 20, (BASE, OURS, REGIONS)),
+    ("a map of 1 M entries as a file", ("loading", "1000000"), 8, (BASE, OURS, REGIONS)),
+    ("eight workers read a map", ("workers", "1000000"), 15, (BASE, MARSHALLED, OURS, REGIONS)),
+    ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, OURS)),
 )
 
 WORKLOADS = {
@@ -178,17 +179,17 @@ WORKLOADS = {
             "regions",
             "data outside the heap: in the heap, beside the same in a region",
             tuple(
-                Case(
-                    label,
-                    arguments,
-                    (BASE, OURS) if "evicted" in arguments else (BASE, OURS, REGIONS),
-                    seconds=seconds,
-                    timeout=300,
-                    gigabytes=4,
-                )
-                for label, arguments, seconds in REGION_STEPS
+                Case(label, arguments, rivals, seconds=seconds, timeout=300, gigabytes=4)
+                for label, arguments, seconds, rivals in REGION_STEPS
             ),
             measure=execute.printed,
+        ),
+        Workload(
+            "dictionary",
+            "a server of the WordNet database with eight forked workers, under redis-benchmark",
+            (Case("16 connections", ("200000", "16"), (BASE, MARSHALLED, OURS, REGIONS), seconds=25, timeout=300),),
+            measure=execute.printed,
+            needs=("redis-benchmark", "redis-tools"),
         ),
         Workload(
             "system calls",
@@ -199,6 +200,7 @@ WORKLOADS = {
             ),
             program="compaction",
             measure=execute.system_calls,
+            needs=("strace", "strace"),
         ),
         Workload(
             "ocamlopt",
