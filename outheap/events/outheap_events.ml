@@ -1,0 +1,52 @@
+(* SPDX-License-Identifier: MIT *)
+type Runtime_events.User.tag += Outheap
+
+(* tools/statistics writes this list from outheap.h. *)
+let figures : (string * (Outheap.statistics -> int)) list = [
+  ("chunks", fun s -> s.chunks);
+  ("chunks_tainted", fun s -> s.chunks_tainted);
+  ("reserved", fun s -> s.reserved);
+  ("reserved_ahead", fun s -> s.reserved_ahead);
+  ("committed", fun s -> s.committed);
+  ("resident_free", fun s -> s.resident_free);
+  ("pools", fun s -> s.pools);
+  ("pool_pages", fun s -> s.pool_pages);
+  ("blocks", fun s -> s.blocks);
+  ("block_bytes", fun s -> s.block_bytes);
+  ("young", fun s -> s.young);
+  ("minor_grown", fun s -> s.minor_grown);
+  ("minor_shrunk", fun s -> s.minor_shrunk);
+  ("minor_refused", fun s -> s.minor_refused);
+  ("ranges", fun s -> s.ranges);
+  ("commits", fun s -> s.commits);
+  ("purges", fun s -> s.purges);
+  ("reservations", fun s -> s.reservations);
+  ("advises", fun s -> s.advises);
+  ("met_unknown", fun s -> s.met_unknown);
+  ("words_seen", fun s -> s.words_seen);
+  ("words_immediate", fun s -> s.words_immediate);
+  ("words_young", fun s -> s.words_young);
+  ("words_static", fun s -> s.words_static);
+  ("words_foreign", fun s -> s.words_foreign);
+  ("lines_saved", fun s -> s.lines_saved);
+  ("refused_zone", fun s -> s.refused_zone);
+  ("refused_memory", fun s -> s.refused_memory);
+  ("refused_huge", fun s -> s.refused_huge);
+]
+
+let events =
+  let event (name, of_statistics) =
+    (Runtime_events.User.register ("outheap." ^ name) Outheap Runtime_events.Type.int, of_statistics)
+  in
+  List.map event figures
+
+let names = List.map (fun (event, _) -> Runtime_events.User.name event) events
+
+let write () =
+  let s = Outheap.statistics () in
+  List.iter (fun (event, of_statistics) -> Runtime_events.User.write event (of_statistics s)) events
+
+type t = Gc.alarm
+
+let start () = Gc.create_alarm write
+let stop = Gc.delete_alarm
