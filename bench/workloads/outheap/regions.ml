@@ -174,8 +174,39 @@ let evicted () =
   Bench.metric "page faults" (float (faults () - before)) "";
   ignore (opaque (m, values))
 
+(* How long another domain is stopped at most, by what makes a copy of the data. *)
+let waits () =
+  let m = build () in
+  let go = Atomic.make true and longest = Atomic.make 0. in
+  let other =
+    Par.spawn (fun () ->
+        let last = ref (Bench.wall ()) in
+        while Atomic.get go do
+          let now = Bench.wall () in
+          if now -. !last > Atomic.get longest then Atomic.set longest (now -. !last);
+          last := now
+        done)
+  in
+  let measure what f =
+    Gc.full_major ();
+    Unix.sleepf 0.01;
+    Atomic.set longest 0.;
+    ignore (opaque (f ()));
+    Bench.metric ("longest wait: " ^ what) (Atomic.get longest *. 1e3) "ms"
+  in
+  if in_region then (
+    measure "copy" (fun () -> ignore (unwrap (R.copy m)));
+    measure "copy, maximal sharing" (fun () -> ignore (unwrap (R.copy ~sharing:`Max m))))
+  else measure "copy" (fun () -> ignore (Marshal.from_string (Marshal.to_string m []) 0 : entry M.t));
+  measure "save" (fun () -> write m);
+  Sys.remove path;
+  Atomic.set go false;
+  Par.join other;
+  ignore (opaque m)
+
 let () =
   match step with
+  | "waits" -> waits ()
   | "full-major" -> full_major ()
   | "copying" -> copying ()
   | "loading" -> loading ()

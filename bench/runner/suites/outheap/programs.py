@@ -22,6 +22,11 @@ WITH_REGIONS = ("regions", "dictionary")
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
 
+def name_of(source: Path) -> str:
+    """Its name among the sources of a program: one of par4.ml and par5.ml is the module Par."""
+    return "par.ml" if source.stem in ("par4", "par5") else source.name
+
+
 @dataclass(frozen=True)
 class Program:
     """How to start a program with a rival's runtime."""
@@ -67,21 +72,22 @@ class Builder:
         header, libraries, environment = ROOT / "outheap" / "include", [], {}
         if name in WITH_REGIONS:
             region = ROOT / "outheap" / "region"
-            ml[-1:-1] = [region / "outheap_region.mli", region / "outheap_region.ml"]
+            par = ROOT / "tools" / "ocaml" / f"par{5 if self.compiler.ocaml5 else 4}.ml"
+            ml[-1:-1] = [par, region / "outheap_region.mli", region / "outheap_region.ml"]
             c += sorted(region.glob("*.c"))
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
         inputs = hashlib.sha256(
             b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", Path(generate.__file__)])
         ).digest()
         stamp = folder / "objects.stamp"
-        modules = [p.name for p in ml]
+        modules = [name_of(p) for p in ml]
         if name == "marking":
             modules.insert(2, "constants.ml")
         if not (stamp.exists() and stamp.read_bytes() == inputs):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             for source in ml:
-                shutil.copy(source, folder)
+                shutil.copy(source, folder / name_of(source))
             if name == "marking":
                 generate.write(folder / "constants.ml", generate.static_constants(STATIC_CONSTANTS))
             for source in c:

@@ -30,6 +30,8 @@ def jobs_of(options, version: str, absent: list[Absence]) -> list[Job]:
             for job in (Job(workload, case, r) for r in case.implementations if r in rivals):
                 if case.gigabytes > memory:
                     absent.append(Absence(*job.key, f"needs {case.gigabytes:.1f} GB of memory; {memory:.1f} were free"))
+                elif case.ocaml5_only and version.startswith("4."):
+                    absent.append(Absence(*job.key, "OCaml 5 only"))
                 elif not version.startswith(RIVALS[job.implementation].versions):
                     absent.append(Absence(*job.key, f"OCaml {RIVALS[job.implementation].versions}x only"))
                 else:

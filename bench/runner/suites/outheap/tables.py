@@ -100,6 +100,7 @@ REGION_STEPS = (
     ("a map of 1 M entries as a file", ("loading", "1000000"), 8, (BASE, OURS, REGIONS)),
     ("eight workers read a map", ("workers", "1000000"), 15, (BASE, MARSHALLED, OURS, REGIONS)),
     ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, OURS)),
+    ("another domain waits for a copy", ("waits", "1000000"), 9, (BASE, OURS, REGIONS)),
 )
 
 WORKLOADS = {
@@ -179,7 +180,15 @@ WORKLOADS = {
             "regions",
             "data outside the heap: in the heap, beside the same in a region",
             tuple(
-                Case(label, arguments, rivals, seconds=seconds, timeout=300, gigabytes=4)
+                Case(
+                    label,
+                    arguments,
+                    rivals,
+                    seconds=seconds,
+                    timeout=300,
+                    gigabytes=4,
+                    ocaml5_only="waits" in arguments,
+                )
                 for label, arguments, seconds, rivals in REGION_STEPS
             ),
             measure=execute.printed,
