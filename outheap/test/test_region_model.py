@@ -2,10 +2,10 @@
 """The argument of docs/regions.md, "Why nothing is missed", as a model of which every state is visited.
 
 One region R; an old block A; a block Y that is allocated young and promoted later; two registers (roots), a weak
-pointer, and a handle of R. The program loads, stores, allocates, reads through the handle and the weak pointer, and drops
-what it has, in any order, between any two steps of the collector, which marks a snapshot incrementally. Never may R end
-while a pointer to it can be reached. Each rule of the argument is then left out in turn: the model must find a program
-that loses the region. That R can end at all is checked as well."""
+pointer, and a handle of R. The program loads, stores, allocates, reads through the handle and the weak pointer, and
+drops what it has, in any order, between any two steps of the collector, which marks a snapshot incrementally. Never may
+R end while a pointer to it can be reached. Each rule of the argument is then left out in turn: the model must find a
+program that loses the region. That R can end at all is checked as well."""
 
 from __future__ import annotations
 
@@ -83,13 +83,12 @@ def program(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
             yield f"drop register {i}", with_register(s, i, "")
         if other and other != mine:
             yield f"copy to register {i}", with_register(s, i, other)
-        if other in ("A", "Y"):
-            if field(s, other) != mine:
-                yield f"load register {i} from {other}", with_register(s, i, field(s, other))
-                t = s  # a young block has no barrier
-                if s.marking and (other == "A" or s.generation == OLD):
-                    t = darkened(s, field(s, other), rules, "barrier")
-                yield f"store register {i} to {other}", t._replace(**{other.lower(): mine})
+        if other in ("A", "Y") and field(s, other) != mine:
+            yield f"load register {i} from {other}", with_register(s, i, field(s, other))
+            t = s  # a young block has no barrier
+            if s.marking and (other == "A" or s.generation == OLD):
+                t = darkened(s, field(s, other), rules, "barrier")
+            yield f"store register {i} to {other}", t._replace(**{other.lower(): mine})
         if s.generation == ABSENT:
             yield f"allocate Y in register {i}", with_register(s, i, "Y")._replace(generation=YOUNG, y=other)
         if s.handle and s.alive and mine != "R":
