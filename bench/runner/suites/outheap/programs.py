@@ -52,8 +52,10 @@ class Builder:
 
     def _linked(self, folder: Path, name: str, rival: Rival, command: list, inputs: bytes, cwd: Path) -> Path:
         """The program, linked again when its parts, its runtime or the command have changed."""
-        result, stamp = folder / f"{name}{rival.variant or '_stock'}.exe", folder / f"{name}{rival.variant}.stamp"
-        command = [*command, "-o", result]
+        runtime = (rival.variant or "_stock") + (f"_{rival.cc}" if rival.cc else "")
+        runtime += f"+{rival.shift}" if rival.shift else ""
+        result, stamp = folder / f"{name}{runtime}.exe", folder / f"{name}{runtime}.stamp"
+        command = [*command, *self._padding(folder, rival.shift), "-o", result]
         digest = hashlib.sha256(
             repr([str(c) for c in command]).encode() + inputs + self.runtimes.digest(rival)
         ).hexdigest()
@@ -62,6 +64,15 @@ class Builder:
             run_tool(command, cwd)
             stamp.write_text(digest)
         return result
+
+    def _padding(self, folder: Path, size: int) -> list[str]:
+        """So many bytes of code, which are placed before the runtime's."""
+        if size == 0:
+            return []
+        source = folder / f"padding{size}.s"
+        source.write_text(f".text\n.skip {size}, 0x90\n.section .note.GNU-stack\n")
+        run_tool([self.compiler.cc, "-c", source.name], folder)
+        return [f"padding{size}.o"]
 
     # --- our workloads ------------------------------------------------------------------------------------------------
 

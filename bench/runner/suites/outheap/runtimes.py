@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The runtimes that are compared, and where each comes from. A program is compiled once and linked with each of
+"""The runtimes that are compared, and where each comes from. `shift`ed, a runtime shows what the place of its code in
+memory does to a figure. A program is compiled once and linked with each of
 them."""
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ ADAPTIVE = "minor-adaptive"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
 PRELOADED = ("jemalloc", "mimalloc")
+SHIFTS = (16, 32, 48)  # bytes; code is fetched in lines of 64
+CLANG = "table, clang"
+SHIFTED = tuple(f"{rival}+{n}" for rival in (BASE, TABLE) for n in SHIFTS)
 TOOL = ROOT / "outheap" / "tool" / "outheap-build"
 
 
@@ -40,6 +44,8 @@ class Rival:
     parameters: str = ""
     preload: tuple[str, ...] = ()
     versions: str = ""  # only for versions that begin with this
+    cc: str = ""  # the C compiler of the variant, if it is not that of OCaml
+    shift: int = 0  # bytes by which the runtime's code lies further on
 
 
 RIVALS = {
@@ -112,6 +118,18 @@ RIVALS = {
             Rival(name, f"Outheap with minor heaps of {size} words", "_outheap", parameters=f"s={size}")
             for name, size in zip(FIXED, SIZES)
         ),
+        *(
+            Rival(
+                f"{name}+{n}",
+                f"`{name}`, the runtime's code {n} bytes further on",
+                variant,
+                environment,
+                shift=n,
+            )
+            for name, variant, environment in ((BASE, "", {}), (TABLE, "_outheap", {"OUTHEAP": "thp=off"}))
+            for n in SHIFTS
+        ),
+        Rival(CLANG, "`table`, compiled by clang", "_outheap", {"OUTHEAP": "thp=off"}, cc="clang"),
         Rival(COUNTING, "Outheap's instrumented flavour, for counts only", "_outheap_count", {"OUTHEAP": "stats=1"}),
     ]
 }
@@ -136,8 +154,8 @@ class Runtimes:
         self.why: dict[str, str] = {}
         self.preloaded: dict[str, Path] = {}
 
-    def archive(self, variant: str) -> Path:
-        return self.folder / f"libasmrun{variant}.a"
+    def archive(self, variant: str, cc: str = "") -> Path:
+        return self.folder / cc / f"libasmrun{variant}.a"
 
     def prepare(self, rivals: list[Rival]) -> None:
         """Builds what these rivals need and this folder lacks."""
@@ -148,6 +166,11 @@ class Runtimes:
         if "_nnp" in wanted:
             self._no_naked_pointers()
         self._outheap({v: FLAVOURS[v] for v in wanted if v in FLAVOURS})
+        for cc in dict.fromkeys(r.cc for r in rivals if r.cc):
+            if subprocess.run([ROOT / "tools" / "need", cc, cc], stdout=subprocess.DEVNULL).returncode == 0:
+                self._outheap({r.variant: FLAVOURS[r.variant] for r in rivals if r.cc == cc}, cc)
+            else:
+                self.why[cc] = f"{cc} is missing"
 
     def _no_naked_pointers(self) -> None:
         # What ocamlopt emits does not depend on that choice, so the other configuration's runtime fits this compiler's
@@ -160,7 +183,7 @@ class Runtimes:
             return
         shutil.copy(Path(done.stdout.strip()) / "lib" / "ocaml" / "libasmrun.a", self.archive("_nnp"))
 
-    def _outheap(self, wanted: dict[str, str]) -> None:
+    def _outheap(self, wanted: dict[str, str], cc: str = "") -> None:
         if not wanted:
             return
         if not TOOL.exists():
@@ -176,18 +199,18 @@ class Runtimes:
             p for f in ("include", "overlay", "src", "tool") for p in (ROOT / "outheap" / f).rglob("*") if p.is_file()
         ):
             digest.update(str(source).encode() + source.read_bytes())
-        stamp = self.folder / "stamp"
-        if stamp.exists() and stamp.read_text() == digest.hexdigest() and all(self.archive(v).exists() for v in wanted):
+        stamp, archives = self.folder / cc / "stamp", [self.archive(v, cc) for v in wanted]
+        if stamp.exists() and stamp.read_text() == digest.hexdigest() and all(a.exists() for a in archives):
             return
         for variant in FLAVOURS:
-            self.archive(variant).unlink(missing_ok=True)
-        command = [TOOL, "--ocaml", self.prefix, "--output", self.folder, "--flavours", " ".join(wanted.values())]
-        command += ["--self-test", "0"]
+            self.archive(variant, cc).unlink(missing_ok=True)
+        stamp.parent.mkdir(exist_ok=True)
+        command = [TOOL, "--ocaml", self.prefix, "--output", stamp.parent, "--flavours", " ".join(wanted.values())]
+        command += ["--self-test", "0", *(["--cc", cc] if cc else [])]
         done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
         if done.returncode != 0:
-            self.why |= {
-                v: "outheap-build failed: " + " / ".join(done.stderr.strip().splitlines()[-3:]) for v in wanted
-            }
+            why = "outheap-build failed: " + " / ".join(done.stderr.strip().splitlines()[-3:])
+            self.why |= dict.fromkeys([cc] if cc else wanted, why)
             return
         stamp.write_text(digest.hexdigest())
 
@@ -207,9 +230,12 @@ class Runtimes:
     def link_flags(self, rival: Rival) -> list[str]:
         if not rival.variant:
             return []
-        if not self.archive(rival.variant).exists():
-            raise Missing(self.why.get(rival.variant, f"there is no {self.archive(rival.variant).name}"))
-        return ["-I", str(self.folder), "-runtime-variant", rival.variant]
+        archive = self.archive(rival.variant, rival.cc)
+        if not archive.exists():
+            raise Missing(self.why.get(rival.cc or rival.variant, f"there is no {archive.name}"))
+        return ["-I", str(archive.parent), "-runtime-variant", rival.variant]
 
     def digest(self, rival: Rival) -> bytes:
-        return hashlib.sha256(self.archive(rival.variant).read_bytes()).digest() if rival.variant else b""
+        if not rival.variant:
+            return b""
+        return hashlib.sha256(self.archive(rival.variant, rival.cc).read_bytes()).digest()

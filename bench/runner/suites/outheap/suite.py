@@ -14,7 +14,19 @@ from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import targets
 from .programs import Builder
-from .runtimes import ADAPTIVE, BASE, COUNTING, FIXED, OURS, RIVALS, TABLE, Missing, Runtimes
+from .runtimes import (
+    ADAPTIVE,
+    BASE,
+    CLANG,
+    COUNTING,
+    FIXED,
+    OURS,
+    RIVALS,
+    SHIFTED,
+    TABLE,
+    Missing,
+    Runtimes,
+)
 from .tables import WORKLOADS
 
 
@@ -112,7 +124,7 @@ SUITE = Suite(
     implementations=RIVALS,
     workloads=WORKLOADS,
     groups={
-        "Marking": ("marking", "structures", "access"),
+        "Marking": ("marking", "marking, layout", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
         "Regions": ("regions", "dictionary"),
@@ -143,5 +155,5 @@ SUITE = Suite(
     must_succeed=(OURS, COUNTING),
     beside=(TABLE,),
     baselines=("thp-only",),
-    variants=(TABLE, "table-order", "outheap-always", ADAPTIVE, *FIXED, COUNTING),
+    variants=(TABLE, "table-order", "outheap-always", ADAPTIVE, *FIXED, CLANG, *SHIFTED, COUNTING),
 )

@@ -9,6 +9,7 @@ from . import execute
 from .runtimes import (
     ADAPTIVE,
     BASE,
+    CLANG,
     COUNTING,
     FIXED,
     MARSHALLED,
@@ -17,11 +18,12 @@ from .runtimes import (
     PRELOADED,
     REGIONS,
     RIVALS,
+    SHIFTED,
     TABLE,
 )
 
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
-TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS, MARSHALLED, ADAPTIVE, *FIXED))
+TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS, MARSHALLED, ADAPTIVE, *FIXED, CLANG, *SHIFTED))
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
 QUICK, FULL = ("quick",), ("full",)
@@ -132,6 +134,20 @@ WORKLOADS = {
             tuple(marking(**m, count=True) for m in MARKING if m["size"] < 1000),
             program="marking",
             measure=execute.printed,
+        ),
+        Workload(
+            "marking, layout",
+            "the same, with the runtime's code at other places in memory, and compiled by clang",
+            tuple(
+                marking(**m, rivals=(BASE, TABLE, CLANG, *SHIFTED), modes=FULL)
+                for m in (
+                    dict(label="0.2 GB, random", size=200),
+                    dict(label="0.2 GB, sequential", size=200, order="sequential"),
+                )
+            ),
+            program="marking",
+            measure=execute.printed,
+            hidden=("building", "mappings"),
         ),
         Workload(
             "access",
