@@ -200,6 +200,7 @@ WORKLOADS = {
                     label,
                     arguments,
                     rivals,
+                    FULL,
                     seconds=seconds,
                     timeout=300,
                     gigabytes=4,
@@ -212,7 +213,11 @@ WORKLOADS = {
         Workload(
             "dictionary",
             "a server of the WordNet database with eight forked workers, under redis-benchmark",
-            (Case("16 connections", ("200000", "16"), (BASE, MARSHALLED, OURS, REGIONS), seconds=25, timeout=300),),
+            (
+                Case(
+                    "16 connections", ("200000", "16"), (BASE, MARSHALLED, OURS, REGIONS), FULL, seconds=25, timeout=300
+                ),
+            ),
             measure=execute.printed,
             needs=("redis-benchmark", "redis-tools"),
         ),
