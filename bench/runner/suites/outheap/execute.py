@@ -69,6 +69,14 @@ def warm(size: int) -> None:
     subprocess.run([sys.executable, "-c", TOUCH, str(size // 4096 * 4096)], stderr=subprocess.DEVNULL)
 
 
+def environment_of(program: Program, extra: dict) -> dict:
+    environment = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
+    environment |= program.environment | extra
+    if program.parameters:  # of what is given twice the last counts
+        environment["OCAMLRUNPARAM"] = ",".join(filter(None, (environment.get("OCAMLRUNPARAM"), program.parameters)))
+    return environment
+
+
 def run(
     program: Program,
     arguments: list[str],
@@ -77,10 +85,7 @@ def run(
     before: tuple[str, ...] = (),
     sample: bool = False,
 ) -> Ended:
-    environment = {k: v for k, v in os.environ.items() if k not in NOT_INHERITED}
-    environment |= program.environment | (extra or {})
-    if program.parameters:  # of what is given twice the last counts
-        environment["OCAMLRUNPARAM"] = ",".join(filter(None, (environment.get("OCAMLRUNPARAM"), program.parameters)))
+    environment = environment_of(program, extra or {})
     samples: list[tuple[float, float]] = []
     page = os.sysconf("SC_PAGE_SIZE")
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -213,6 +218,72 @@ def compile_parser(program: Program, arguments: list[str], timeout: float, sink=
 
 def compile_theory(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
     return whole(program, theory(program, arguments[0]), timeout, COQ_GC)
+
+
+ANSWER = "R\n     : Set"
+
+
+def toplevels(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
+    """Several toplevels of Coq at once, which load a library and then wait: the processor time of them all until they
+    have, and the memory that they take together."""
+    count, library = int(arguments[0]), arguments[1]
+    environment = environment_of(program, {"OCAMLRUNPARAM": COQ_GC})
+    children: list[subprocess.Popen] = []
+    late = threading.Timer(timeout, lambda: [c.kill() for c in children])
+    late.start()
+    try:
+        start = time.monotonic()
+        for _ in range(count):
+            children.append(
+                subprocess.Popen(
+                    list(program.command),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    cwd=program.folder,
+                    env=environment,
+                )
+            )
+            children[-1].stdin.write(f"Require Import {library}.\nCheck R.\n")
+            children[-1].stdin.flush()
+        said = [loaded(child) for child in children]
+        wall = time.monotonic() - start
+        if bad := [text for text in said if ANSWER not in text]:
+            raise RuntimeError(f"{library} was not loaded: {bad[0].strip()[-300:]}")
+        ticks = sum(sum(times(child.pid)) for child in children) / os.sysconf("SC_CLK_TCK")
+        memory = [rollup(child.pid) for child in children]
+    finally:
+        late.cancel()
+        for child in children:
+            child.kill()
+            child.communicate()
+    return [
+        ("processor time", ticks / count, "s"),
+        ("wall", wall, "s"),
+        ("resident, each", sum(m["Rss"] for m in memory) / count / 1e3, "MB"),
+        ("sum of Pss", sum(m["Pss"] for m in memory) / 1e3, "MB"),
+    ]
+
+
+def loaded(child: subprocess.Popen) -> str:
+    """What it prints until it answers, or ends."""
+    text = ""
+    while ANSWER not in text and (line := child.stdout.readline()):
+        text += line
+    return text
+
+
+def times(pid: int) -> tuple[int, int]:
+    """User and system time, in ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]), int(fields[12])
+
+
+def rollup(pid: int) -> dict[str, int]:
+    """Its memory by kind, in KB."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+    return {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
 
 
 def counted(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:

@@ -41,12 +41,12 @@ class Program:
 class Builder:
     def __init__(self, compiler: Compiler, runtimes: Runtimes, folder: Path):
         self.compiler, self.runtimes, self.folder = compiler, runtimes, folder
+        self.built_coq: dict[Path, Path | None] = {}
 
     def program(self, name: str, rival: Rival) -> Program:
         flags = self.runtimes.link_flags(rival)
-        command, folder, environment = {"ocamlopt": self._ocamlopt, "coq": self._coq}.get(name, self._workload)(
-            name, rival, flags
-        )
+        real = {"ocamlopt": self._ocamlopt, "coq": self._coq, "coq-images": self._coq_images}
+        command, folder, environment = real.get(name, self._workload)(name, rival, flags)
         environment = {**environment, **self.runtimes.environment(rival)}
         return Program(rival.name, tuple(map(str, command)), folder, environment, rival.parameters)
 
@@ -134,19 +134,27 @@ class Builder:
     # --- Coq ----------------------------------------------------------------------------------------------------------
 
     def _coq(self, name: str, rival: Rival, flags: list[str]):
-        """coqc of Debian's source package, relinked by the command that dune linked it with."""
-        if not hasattr(self, "coq"):
-            done = subprocess.run([HERE / "coq", self.runtimes.prefix], stdout=subprocess.PIPE, text=True)
-            self.coq = Path(done.stdout.strip()) if done.returncode == 0 else None
-        if not self.coq:
+        """coqc of Debian's source package."""
+        return self._of_coq(HERE / "coq", "coqc_bin", name, rival, flags)
+
+    def _coq_images(self, name: str, rival: Rival, flags: list[str]):
+        """coqtop with images beside its .vo files, which it takes with the rival `regions` alone."""
+        script = ROOT / "examples" / "coq-images" / "build"
+        command, folder, environment = self._of_coq(script, "coqtop_bin", name, rival, flags)
+        wanted = "yes" if rival.environment.get("BENCH_DATA") == "region" else "no"
+        return command, folder, {**environment, "COQ_IMAGES": wanted}
+
+    def _of_coq(self, script: Path, binary: str, name: str, rival: Rival, flags: list[str]):
+        """A program of Coq, which a script builds, relinked by the command that dune linked it with."""
+        if script not in self.built_coq:
+            done = subprocess.run([script, self.runtimes.prefix], stdout=subprocess.PIPE, text=True)
+            self.built_coq[script] = Path(done.stdout.strip()) if done.returncode == 0 else None
+        coq = self.built_coq[script]
+        if not coq:
             raise BuildError("Coq was not built: see the messages above")
-        build = self.coq / "coq" / "_build"
-        line = next(
-            m
-            for m in re.finditer(
-                r"^\$ \(cd _build/default && (.* -o topbin/coqc_bin\.exe .*)\)$", (build / "log").read_text(), re.M
-            )
-        )
+        build = coq / "coq" / "_build"
+        linked = rf"^\$ \(cd _build/default && (.* -o topbin/{binary}\.exe .*)\)$"
+        line = next(re.finditer(linked, (build / "log").read_text(), re.M))
         words = shlex.split(line[1])
         at = words.index("-o")
         program = self._linked(
@@ -159,9 +167,9 @@ class Builder:
         )
         installed = build / "install" / "default" / "lib"
         plugins = [word for p in sorted((installed / "coq-core" / "plugins").iterdir()) for word in ("-I", p)]
-        environment = {"OCAMLPATH": f"{installed}:{self.coq / 'lib'}", "OCAMLFIND_CONF": str(self.coq / "findlib.conf")}
+        environment = {"OCAMLPATH": f"{installed}:{coq / 'lib'}", "OCAMLFIND_CONF": str(coq / "findlib.conf")}
         return (
-            [program, "-q", "-w", "none", "-boot", *plugins, "-R", self.coq / "theories", "Coq"],
+            [program, "-q", "-w", "none", "-boot", *plugins, "-R", coq / "theories", "Coq"],
             self.folder / name,
             environment,
         )

@@ -91,8 +91,8 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
         plan.jobs = jobs
         return plan
     build_all(jobs, builder, plan)
-    if getattr(builder, "coq", None):
-        plan.facts["Coq"] = ", ".join((builder.coq / "versions").read_text().splitlines())
+    for coq in filter(None, builder.built_coq.values()):
+        plan.facts["Coq"] = ", ".join((coq / "versions").read_text().splitlines())
     plan.jobs = [j for j in jobs if j.program in plan.programs]
     return plan
 
@@ -127,7 +127,7 @@ SUITE = Suite(
         "Marking": ("marking", "marking, layout", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
-        "Regions": ("regions", "dictionary"),
+        "Regions": ("regions", "dictionary", "coq images"),
         "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),

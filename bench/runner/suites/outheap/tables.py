@@ -222,6 +222,16 @@ WORKLOADS = {
             needs=("redis-benchmark", "redis-tools"),
         ),
         Workload(
+            "coq images",
+            "toplevels of Coq that load its real numbers, from .vo files or from images beside them",
+            tuple(
+                Case(label, (count, "Reals"), (BASE, OURS, REGIONS), FULL, seconds=seconds, timeout=120)
+                for label, count, seconds in (("one", "1", 2), ("eight at once", "8", 8))
+            ),
+            program="coq-images",
+            measure=execute.toplevels,
+        ),
+        Workload(
             "system calls",
             "compaction, under strace",
             (
