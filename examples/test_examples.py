@@ -53,8 +53,11 @@ def test_c(compiler: Compiler, place: Path) -> None:
     passes(place, "events")
 
 
-@pytest.mark.parametrize("variant", [False, True], ids=["stock", "variant"])
-def test_regions(compiler: Compiler, place: Path, variant: bool) -> None:
+BOTH_RUNTIMES = pytest.mark.parametrize("variant", [False, True], ids=["stock", "variant"])
+
+
+def with_regions(compiler: Compiler, place: Path, variant: bool, *modules: str) -> None:
+    """Builds `program` of these modules and the library of regions."""
     if variant and compiler.version not in KNOWN_TO_OUTHEAP:
         pytest.skip("Outheap does not know this version")
     region = ROOT / "outheap/region"
@@ -64,14 +67,31 @@ def test_regions(compiler: Compiler, place: Path, variant: bool) -> None:
     stubs = sorted(f.name for f in region.glob("*.c"))
     unix = [*compiler.libraries, "unix.cmxa"]
     linked = ["-I", variants.library(compiler, "release"), "-runtime-variant", "_outheap"] if variant else []
-    modules = ["outheap_region.mli", "outheap_region.ml", "dictionary.ml"]
-    steps.command([compiler.ocamlopt, "-g", *linked, *include, *unix, *stubs, *modules, "-o", "dictionary"], place)
-    outcome = run(["./dictionary"], place, place / "log", 120)
+    all_modules = ["outheap_region.mli", "outheap_region.ml", *modules]
+    steps.command([compiler.ocamlopt, "-g", *linked, *include, *unix, *stubs, *all_modules, "-o", "program"], place)
+
+
+@BOTH_RUNTIMES
+def test_regions(compiler: Compiler, place: Path, variant: bool) -> None:
+    with_regions(compiler, place, variant, "dictionary.ml")
+    outcome = run(["./program"], place, place / "log", 120)
     assert outcome.passed, outcome.tail()
     lines = outcome.text.splitlines()
     assert lines[:4] == [f"worker {i}: meaning 17 of edition 1" for i in range(4)]
     assert lines[4:8] == ["edition 2"] * 4
     assert lines[8:] == ["meaning 25000 of edition 2", "meaning 30000 of edition 2", "unknown"]
+
+
+@BOTH_RUNTIMES
+@pytest.mark.parametrize("images", ["on", "off"])
+def test_coq_images(compiler: Compiler, place: Path, variant: bool, images: str) -> None:
+    """With a stand-in for Coq."""
+    for file in (place / "test").iterdir():
+        shutil.copy(file, place)
+    with_regions(compiler, place, variant, "objFile.ml", "vo_image.ml", "vo_image_test.ml")
+    settings = {"COQ_IMAGES": "no"} if images == "off" else {}
+    outcome = run(["./program", images], place, place / "log", 120, settings)
+    assert outcome.passed, outcome.tail()
 
 
 def test_cpp(compiler: Compiler, place: Path) -> None:
