@@ -87,13 +87,13 @@ def schedule(
     have: dict[Job, int] | None = None,
 ) -> dict[Job, int]:
     """How many rounds each job has when so many seconds more are spent. First comes a round of the `main`
-    implementations in every case, so that no case is without a comparison; then no job takes much more time than the
+    implementations (or the workload's own) in every case, so that no case is without a comparison; then no job takes much more time than the
     others, where the first round and the `main` implementations are worth more. 0: it does not fit at all."""
     cost = cost or {j: j.case.seconds for j in jobs}
     number = dict(have or dict.fromkeys(jobs, 0))
 
     def price(job: Job, n: int) -> tuple[bool, float]:
-        is_main = job.implementation in main
+        is_main = job.implementation in (job.workload.main or main)
         if is_main and n == 0:
             return (False, cost[job])
         worth = FIRST if n == 0 else SURE if is_main and n < SURE_ROUNDS else 1 / (n + 1)

@@ -45,6 +45,7 @@ class Workload:
     context: tuple[str, ...] = ()  # parts of the names of metrics that are shown, but of which less is not better
     needs: tuple[str, ...] = ()  # a command that the program runs, and the Debian packages that hold it
     base: str = ""  # what is compared with, where it is not the suite's
+    main: tuple[str, ...] = ()  # the implementations that are measured first, where they are not the suite's two
 
     def shown(self, metric: str) -> bool:
         return not metric.startswith(("gc: ", DISTRIBUTION)) and metric not in self.hidden

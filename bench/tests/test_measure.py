@@ -52,6 +52,12 @@ def test_main_columns_have_an_interval_first():
     assert schedule([other, ours], 9, 20, main=("boxroot",)) == {ours: 1, other: 1}
 
 
+def test_a_workload_has_main_columns_of_its_own():
+    case = Case("", (), ("boxroot", "global"), seconds=10)
+    ours, other = (Job(Workload("a", "", (), main=("global",)), case, i) for i in ("boxroot", "global"))
+    assert schedule([ours, other], 9, 45, main=("boxroot",)) == {ours: 1, other: 3}
+
+
 def test_every_case_has_its_main_columns_first():
     costly, cheap = job("costly", "boxroot", 30), [job("cheap", f"rival {i}", 2) for i in range(9)]
     number = schedule([*cheap, costly], 3, 40, main=("boxroot",))

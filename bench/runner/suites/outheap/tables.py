@@ -76,7 +76,7 @@ MARKING = (
     dict(label="0.8 GB, random, 22 % immediates", size=800, immediates=300),
     dict(label="0.8 GB, sequential, no static blocks", size=800, order="sequential", statics=0, repeats=5),
     dict(label="3 GB, random", size=3000),
-    dict(label="11 GB, random", size=11000, once=True),
+    dict(label="11 GB, random", size=11000, rivals=(BASE, OURS), repeats=1, once=True),
 )
 
 STRUCTURES = (
@@ -101,7 +101,7 @@ REGION_STEPS = (
     ("copies of 1 M entries, 20 M cells", ("copying", "1000000"), 20, (BASE, OURS, REGIONS)),
     ("a map of 1 M entries as a file", ("loading", "1000000"), 8, (BASE, OURS, REGIONS)),
     ("eight workers read a map", ("workers", "1000000"), 15, (BASE, MARSHALLED, OURS, REGIONS)),
-    ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, OURS)),
+    ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, REGIONS)),
     ("another domain waits for a copy", ("waits", "1000000"), 9, (BASE, OURS, REGIONS)),
 )
 
@@ -112,6 +112,7 @@ WORKLOADS = {
             "marking",
             "one major collection of a heap of small blocks that stays as it is (processor time)",
             tuple(marking(**m) for m in MARKING),
+            main=(BASE, TABLE, OURS),
             measure=execute.printed,
             hidden=("building", "mappings"),
             context=("in huge pages",),
@@ -124,6 +125,7 @@ WORKLOADS = {
                 for mode in (QUICK, FULL)
                 for label, kind in (STRUCTURES if mode == FULL else STRUCTURES[:3])
             ),
+            main=(BASE, TABLE, OURS),
             measure=execute.printed,
             hidden=("building", "mappings"),
             context=("in huge pages",),
@@ -146,6 +148,7 @@ WORKLOADS = {
                 )
             ),
             program="marking",
+            main=(BASE, TABLE, CLANG, *SHIFTED),
             measure=execute.printed,
             hidden=("building", "mappings"),
         ),
@@ -208,6 +211,7 @@ WORKLOADS = {
                 )
                 for label, arguments, seconds, rivals in REGION_STEPS
             ),
+            main=(BASE, REGIONS),
             measure=execute.printed,
         ),
         Workload(
@@ -218,6 +222,7 @@ WORKLOADS = {
                     "16 connections", ("200000", "16"), (BASE, MARSHALLED, OURS, REGIONS), FULL, seconds=25, timeout=300
                 ),
             ),
+            main=(BASE, REGIONS),
             measure=execute.printed,
             needs=("redis-benchmark", "redis-tools"),
         ),
@@ -228,6 +233,7 @@ WORKLOADS = {
                 Case(label, (count, "Reals"), (BASE, OURS, REGIONS), FULL, seconds=seconds, timeout=120)
                 for label, count, seconds in (("one", "1", 2), ("eight at once", "8", 8))
             ),
+            main=(BASE, REGIONS),
             program="coq-images",
             measure=execute.toplevels,
         ),
@@ -274,6 +280,7 @@ WORKLOADS = {
                 Case("100,000 keys", ("100000", "8"), MINOR, FULL, seconds=2),
                 Case("1,000,000 keys", ("1000000", "2"), MINOR, FULL, seconds=4),
             ),
+            main=MINOR,
             measure=execute.process,
             hidden=("wall",),
         ),
@@ -282,6 +289,7 @@ WORKLOADS = {
             "the same, with minor heaps of several sizes",
             (Case("26,000 lines", ("400",), MINOR, FULL, seconds=2.5),),
             program="ocamlopt",
+            main=MINOR,
             measure=execute.compile_parser,
             hidden=("wall",),
         ),
@@ -290,6 +298,7 @@ WORKLOADS = {
             "the same, with minor heaps of several sizes",
             (Case("FMapAVL.v", ("FSets/FMapAVL",), MINOR, FULL, seconds=6),),
             program="coq",
+            main=MINOR,
             measure=execute.compile_theory,
             hidden=("wall",),
         ),
