@@ -87,8 +87,9 @@ def schedule(
     have: dict[Job, int] | None = None,
 ) -> dict[Job, int]:
     """How many rounds each job has when so many seconds more are spent. First comes a round of the `main`
-    implementations (or the workload's own) in every case, so that no case is without a comparison; then no job takes much more time than the
-    others, where the first round and the `main` implementations are worth more. 0: it does not fit at all."""
+    implementations (or the workload's own) in every case, so that no case is without a comparison; then no job takes
+    much more time than the others, where the first round and the `main` implementations are worth more. 0: it does not
+    fit at all."""
     cost = cost or {j: j.case.seconds for j in jobs}
     number = dict(have or dict.fromkeys(jobs, 0))
 
