@@ -42,7 +42,7 @@ class Panel:
 
 
 def kind_of(suite: Suite, workload: str, name: str) -> str:
-    if name == suite.ours:
+    if name == suite.ours_of(workload):
         return "ours"
     if name == suite.base_of(workload):
         return "base"
@@ -68,12 +68,9 @@ def headline(results: Results, suite: Suite, workload: Workload, case: str) -> s
 
 def panel(results: Results, suite: Suite, workload: Workload, case: str, metric: str) -> Panel | None:
     key, base = (workload.name, case, metric), suite.base_of(workload.name)
+    mine = suite.ours_of(workload.name)
     medians = {i: m for i in suite.implementations if (m := results.median(*key, i)) is not None}
-    if (
-        not medians
-        or (len(medians) < 2 and suite.ours not in medians and base not in medians)
-        or max(medians.values()) <= 0
-    ):
+    if not medians or (len(medians) < 2 and mine not in medians and base not in medians) or max(medians.values()) <= 0:
         return None
     kinds = {i: kind_of(suite, workload.name, i) for i in medians}
     contestants = {i: m for i, m in medians.items() if kinds[i] in ("ours", "base", "rival")}
@@ -319,7 +316,7 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
             base = suite.base_of(workload)
             against = f", beside {base}" if base != suite.base else ""
             for case in run.results.cases(workload):
-                ratio = run.results.ratio(workload, case, metric, suite.ours, base)
+                ratio = run.results.ratio(workload, case, metric, suite.ours_of(workload), base)
                 lost = run.results.median(workload, case, LOST, base)
                 if ratio and 0 < ratio.value < float("inf") and not lost and case.split(", ")[-1] not in plain:
                     some.append(("row", f"{workload}{' (' + case + ')' if case else ''}: {metric}{against}", ratio))

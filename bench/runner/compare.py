@@ -55,16 +55,17 @@ def table(old: Run, new: Run, suite: Suite) -> list[list[str]]:
         for case in new.results.cases(workload.name):
             for metric in (m for m in new.results.metrics(workload.name, case) if workload.compared(m)):
                 key = workload.name, case, metric
-                ratio = ratio_of(new.results.of(*key, suite.ours), old.results.of(*key, suite.ours))
+                mine = suite.ours_of(workload.name)
+                ratio = ratio_of(new.results.of(*key, mine), old.results.of(*key, mine))
                 if ratio is None:
                     continue
-                beside = [run.results.ratio(*key, suite.ours, suite.base_of(workload.name)) for run in (old, new)]
+                beside = [run.results.ratio(*key, mine, suite.base_of(workload.name)) for run in (old, new)]
                 out.append(
                     (
                         ratio.value,
                         [
                             f"{workload.name}{' (' + case + ')' if case else ''}: {metric}",
-                            *(number(run.results.median(*key, suite.ours) or 0.0) for run in (old, new)),
+                            *(number(run.results.median(*key, mine) or 0.0) for run in (old, new)),
                             times(ratio.value) + ("  *" if ratio.sure else ""),
                             interval(ratio),
                             str(ratio.rounds),

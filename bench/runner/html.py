@@ -79,7 +79,15 @@ def main_panels(results: Results, suite: Suite, workload: Workload) -> tuple[str
         if chosen and (panel := charts.panel(results, suite, workload, case, chosen)):
             floor = suite.floors.get(workload.name, "")
             left = (
-                distance(results, workload.name, case, chosen, suite.ours, suite.base_of(workload.name), floor)
+                distance(
+                    results,
+                    workload.name,
+                    case,
+                    chosen,
+                    suite.ours_of(workload.name),
+                    suite.base_of(workload.name),
+                    floor,
+                )
                 if floor
                 else None
             )

@@ -21,6 +21,7 @@ WRITTEN = (
     "docs/measured.md",
     "docs/measured-outheap.md",
     "docs/measured-rust.md",
+    "docs/regions.md",
     "README.md",
 )  # from measurements
 

@@ -45,6 +45,8 @@ class Workload:
     context: tuple[str, ...] = ()  # parts of the names of metrics that are shown, but of which less is not better
     needs: tuple[str, ...] = ()  # a command that the program runs, and the Debian packages that hold it
     base: str = ""  # what is compared with, where it is not the suite's
+    ours: str = ""  # what is compared, where it is not the suite's
+    beside: tuple[str, ...] = ()  # others that a row of the published tables names, besides the suite's
     main: tuple[str, ...] = ()  # the implementations that are measured first, where they are not the suite's two
 
     def shown(self, metric: str) -> bool:
@@ -134,6 +136,9 @@ class Suite:
     def base_words(self) -> str:
         own = any(w.base for w in self.workloads.values())
         return f"{self.base_title}, or what the row names," if own else self.base_title
+
+    def ours_of(self, workload: str) -> str:
+        return (self.workloads[workload].ours if workload in self.workloads else "") or self.ours
 
     def base_of(self, workload: str) -> str:
         return (self.workloads[workload].base if workload in self.workloads else "") or self.base

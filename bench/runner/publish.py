@@ -26,6 +26,8 @@ MARKERS = {
     "outheap": ("<!-- outheap-measured:begin -->", "<!-- outheap-measured:end -->"),
     "rust": ("<!-- rust-measured:begin -->", "<!-- rust-measured:end -->"),
 }
+# The rows of a group of workloads, in a document about it.
+EXCERPTS = {("outheap", "Regions"): ("docs/regions.md", ("<!-- measured:begin -->", "<!-- measured:end -->"))}
 DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md", "rust": "docs/measured-rust.md"}
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
@@ -277,10 +279,28 @@ def document(runs: list[Run], suite: Suite) -> str:
 # --- all files --------------------------------------------------------------------------------------------------------
 
 
-def with_block(text: str, suite: Suite, lines: list[str]) -> str:
-    begin, end = MARKERS[suite.name]
+def excerpt(runs: list[Run], suite: Suite, group: str) -> list[str]:
+    """All rows of a group, of the newest run that has some."""
+    for run in runs:
+        if some := [r for r in rows(run.results, suite) if r.workload in suite.groups[group]]:
+            missed = [
+                v
+                for v in suite.check(run.results, run.version)
+                if not v.reached and any(f"({w}" in v.name for w in suite.groups[group])
+            ]
+            out = [when(run), "", *warned(run)]
+            header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:6], HEADER[-1]]
+            out += markdown_table(header, [[*r.cells()[:6], r.cells()[-1]] for r in some])
+            if missed:
+                out += ["", "Targets that were missed: " + "; ".join(f"{v.name}, {v.figure:.2f}" for v in missed) + "."]
+            return out
+    return ["Not recorded yet."]
+
+
+def with_block(text: str, markers: tuple[str, str], lines: list[str], name: str = "README.md") -> str:
+    begin, end = markers
     if text.count(begin) != 1 or text.count(end) != 1 or text.index(begin) > text.index(end):
-        raise PublishError(f"README.md must have the markers {begin} and {end}, once each and in this order")
+        raise PublishError(f"{name} must have the markers {begin} and {end}, once each and in this order")
     return (
         text[: text.index(begin)]
         + "\n".join([begin, WRITTEN_BY, "", *wrapped(lines), end])
@@ -295,9 +315,13 @@ def contents(root: Path) -> dict[Path, str]:
     all_runs = []
     for suite in SUITES.values():
         runs = recorded(results, suite)
-        readme = with_block(readme, suite, summary(runs, suite))
+        readme = with_block(readme, MARKERS[suite.name], summary(runs, suite))
         if not runs:
             continue
+        for (name, group), (file, markers) in EXCERPTS.items():
+            if name == suite.name and (root / file).exists():
+                old = (root / file).read_text()
+                files[root / file] = with_block(old, markers, excerpt(runs, suite, group), file)
         files[root / DOCUMENTS[suite.name]] = document(runs, suite)
         files[root / REPORT / f"{suite.name}.svg"] = html.picture(runs[0], suite)
         all_runs += [(suite, run) for run in runs]

@@ -55,13 +55,14 @@ def rows(results: Results, suite: Suite) -> list[Row]:
     out = []
     for workload in suite.workloads.values():
         floor, base = suite.floors.get(workload.name, ""), suite.base_of(workload.name)
+        mine = suite.ours_of(workload.name)
         for case in results.cases(workload.name):
             for metric in results.metrics(workload.name, case):
                 key = workload.name, case, metric
-                ratio = results.ratio(*key, suite.ours, base) if workload.compared(metric) else None
+                ratio = results.ratio(*key, mine, base) if workload.compared(metric) else None
                 if ratio is None:
                     continue
-                beside = dict.fromkeys((floor, *suite.beside)) if floor else suite.beside
+                beside = dict.fromkeys((*([floor] if floor else []), *suite.beside, *workload.beside))
                 others = tuple(
                     (i, value) for i in beside if i != base and (value := results.median(*key, i)) is not None
                 )
@@ -69,10 +70,10 @@ def rows(results: Results, suite: Suite) -> list[Row]:
                     Row(
                         *key,
                         results.units[key],
-                        results.median(*key, suite.ours) or 0.0,
+                        results.median(*key, mine) or 0.0,
                         results.median(*key, base) or 0.0,
                         ratio,
-                        distance(results, *key, suite.ours, base, floor),
+                        distance(results, *key, mine, base, floor),
                         others,
                         bool(results.median(workload.name, case, LOST, base)),
                         base if base != suite.base else "",

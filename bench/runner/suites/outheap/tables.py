@@ -211,6 +211,8 @@ WORKLOADS = {
                 )
                 for label, arguments, seconds, rivals in REGION_STEPS
             ),
+            ours=REGIONS,
+            beside=(OURS, MARSHALLED),
             main=(BASE, REGIONS),
             measure=execute.printed,
         ),
@@ -222,6 +224,8 @@ WORKLOADS = {
                     "16 connections", ("200000", "16"), (BASE, MARSHALLED, OURS, REGIONS), FULL, seconds=25, timeout=300
                 ),
             ),
+            ours=REGIONS,
+            beside=(OURS, MARSHALLED),
             main=(BASE, REGIONS),
             measure=execute.printed,
             needs=("redis-benchmark", "redis-tools"),
@@ -233,6 +237,8 @@ WORKLOADS = {
                 Case(label, (count, "Reals"), (BASE, OURS, REGIONS), FULL, seconds=seconds, timeout=120)
                 for label, count, seconds in (("one", "1", 2), ("eight at once", "8", 8))
             ),
+            ours=REGIONS,
+            beside=(OURS, MARSHALLED),
             main=(BASE, REGIONS),
             program="coq-images",
             measure=execute.toplevels,
@@ -280,6 +286,7 @@ WORKLOADS = {
                 Case("100,000 keys", ("100000", "8"), MINOR, FULL, seconds=2),
                 Case("1,000,000 keys", ("1000000", "2"), MINOR, FULL, seconds=4),
             ),
+            beside=(ADAPTIVE, *FIXED),
             main=MINOR,
             measure=execute.process,
             hidden=("wall",),
@@ -289,6 +296,7 @@ WORKLOADS = {
             "the same, with minor heaps of several sizes",
             (Case("26,000 lines", ("400",), MINOR, FULL, seconds=2.5),),
             program="ocamlopt",
+            beside=(ADAPTIVE, *FIXED),
             main=MINOR,
             measure=execute.compile_parser,
             hidden=("wall",),
@@ -298,6 +306,7 @@ WORKLOADS = {
             "the same, with minor heaps of several sizes",
             (Case("FMapAVL.v", ("FSets/FMapAVL",), MINOR, FULL, seconds=6),),
             program="coq",
+            beside=(ADAPTIVE, *FIXED),
             main=MINOR,
             measure=execute.compile_theory,
             hidden=("wall",),
