@@ -248,7 +248,8 @@ let load_generator path ~requests ~connections =
     let text = In_channel.input_all (Unix.in_channel_of_descr output) in
     if snd (Unix.waitpid [] pid) <> WEXITED 0 then failwith "redis-benchmark failed";
     (* "test","rps","avg_latency_ms",…: names, then figures *)
-    let fields line = List.map (fun f -> String.concat "" (String.split_on_char '"' f)) (String.split_on_char ',' line) in
+    let unquoted f = String.concat "" (String.split_on_char '"' f) in
+    let fields line = List.map unquoted (String.split_on_char ',' line) in
     match List.filter (( <> ) "") (String.split_on_char '\n' text) with
     | [ names; figures ] ->
       let figures = List.combine (List.rev (fields names)) (List.rev (fields figures)) in
