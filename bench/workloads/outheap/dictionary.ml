@@ -12,7 +12,7 @@ type dictionary = { edition : int; lemmas : string array; entries : entry M.t }
 
 let workers = 8
 
-(* --- the database: one line for a lemma, one for a set of synonyms ------------------------------------------------- *)
+(* --- the database: one line for a lemma, one for a set of synonyms ------------------------------------------------ *)
 
 let lines folder name f =
   In_channel.with_open_bin (Filename.concat folder name) (fun c ->
@@ -88,7 +88,7 @@ let article d n =
     e.senses;
   Buffer.contents text
 
-(* --- where the data come from -------------------------------------------------------------------------------------- *)
+(* --- where the data come from ------------------------------------------------------------------------------------- *)
 
 let from = Option.value (Sys.getenv_opt "BENCH_DATA") ~default:"heap"
 let schema : dictionary R.schema = R.schema ~name:"wordnet" ~version:1
@@ -112,7 +112,7 @@ let load edition : dictionary =
   if from = "region" then R.get (unwrap (R.map schema ~path:(file edition) ()))
   else In_channel.with_open_bin (file edition) (fun c -> Marshal.from_channel c)
 
-(* --- a worker: the server's side of the Redis protocol ------------------------------------------------------------- *)
+(* --- a worker: the server's side of the Redis protocol ------------------------------------------------------------ *)
 
 type connection = { fd : Unix.file_descr; mutable input : string }
 
@@ -199,7 +199,7 @@ let work listener ~ready ~orders ~most dictionary =
   in
   loop []
 
-(* --- the parent ---------------------------------------------------------------------------------------------------- *)
+(* --- the parent --------------------------------------------------------------------------------------------------- *)
 
 type worker = { pid : int; is_ready : Unix.file_descr; give_orders : Unix.file_descr }
 
