@@ -226,8 +226,8 @@ ANSWER = "R\n     : Set"
 def toplevels(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
     """Several toplevels of Coq at once, which load a library and then wait: the processor time of them all until they
     have, and the memory that they take together."""
-    count, library = int(arguments[0]), arguments[1]
-    environment = environment_of(program, {"OCAMLRUNPARAM": COQ_GC})
+    count, library, gc = int(arguments[0]), *arguments[1:]
+    environment = environment_of(program, {"OCAMLRUNPARAM": gc})
     children: list[subprocess.Popen] = []
     late = threading.Timer(timeout, lambda: [c.kill() for c in children])
     late.start()

@@ -234,8 +234,12 @@ WORKLOADS = {
             "coq images",
             "toplevels of Coq that load its real numbers, from .vo files or from images beside them",
             tuple(
-                Case(label, (count, "Reals"), (BASE, OURS, REGIONS), FULL, seconds=seconds, timeout=120)
-                for label, count, seconds in (("one", "1", 2), ("eight at once", "8", 8))
+                Case(label, (count, "Reals", gc), (BASE, OURS, REGIONS), FULL, seconds=seconds, timeout=120)
+                for label, count, gc, seconds in (
+                    ("one", "1", execute.COQ_GC, 1),
+                    ("eight at once", "8", execute.COQ_GC, 3),
+                    ("eight at once, minor heaps of 256k words", "8", "s=256k,o=120", 3),
+                )
             ),
             ours=REGIONS,
             beside=(OURS, MARSHALLED),
