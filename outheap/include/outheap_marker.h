@@ -36,12 +36,42 @@ enum outheap_marker_by { OUTHEAP_MARKER_BY_ROOT = 1, OUTHEAP_MARKER_BY_BLOCK = 2
 unsigned outheap_marker_met(void const *start, size_t bytes);
 void outheap_marker_clear(void const *start, size_t bytes);
 
-/* Notes a pointer as the marker would: for those that appear from nowhere, such as what a handle gives out. */
+/* Notes a pointer as the marker would: for those that appear from nowhere, such as what a handle gives out. If it leads
+   to tracked memory, the caller holds OCaml's lock. */
 void outheap_marker_meet(void const *pointer);
 
 /* Counts the pointers that markers meet to these chunks, from now on; `bytes` = 0: to none. One piece of memory at a
    time. Result: pointers met in the piece before. */
 size_t outheap_marker_watch(void const *start, size_t bytes);
+
+/* Tracked memory: claimed chunks that the program writes to, so that words of it may come to hold pointers to the heap.
+   Until now all pointers in it lead to itself, or to what the collector never frees. From now on caml_modify,
+   caml_initialize, the atomic operations and Array.fill note which words hold pointers to outside; the runtime's
+   deletion barrier and remembered set cover them as words of the heap. When the marker meets a pointer into the memory,
+   those words are followed, as the fields of a large block are; compaction updates them. Weak pointers and keys of
+   ephemerons that lead to memory that is not met in a cycle are cleared.
+   `start`: the beginning of a claim, that of no other tracked memory; `bytes`: the part that is written to. The
+   memory counts as met in this cycle. The caller holds OCaml's lock. False: no memory, not claimed, or not offered
+   (outheap_marker_can_track). Cost: system calls; a bit for each word, whose pages are touched when they are needed. */
+bool outheap_marker_can_track(void);
+bool outheap_marker_track(void const *start, size_t bytes);
+
+/* Is it met at the beginning of each cycle, without a note, as a root? No, until this is called. To be called in
+   `cycle`, or with OCaml's lock held; it holds for cycles that begin later, and in `cycle` for the one that begins. */
+void outheap_marker_keep(void const *start, bool keep);
+
+/* The words that were noted, of which the last cycle has dropped those that hold something else now. With OCaml's lock,
+   or in `cycle`. Cost: linear in them. */
+size_t outheap_marker_tracked(void const *start);
+
+/* Ends it: the words are followed no more, and may hold pointers that are not valid. In `cycle`; or while all domains
+   are stopped, each of them has called outheap_marker_forget, and the memory was met (outheap_marker_meet) before, so
+   that what was read there stays valid. */
+void outheap_marker_untrack(void const *start);
+
+/* Takes these words out of the remembered set of the caller's domain, while all domains are stopped: no minor
+   collection will look at them. */
+void outheap_marker_forget(void const *start, size_t bytes);
 
 /* `cycle` is called between two major cycles, by one domain while all are stopped; marking of the old cycle has ended,
    that of the new one has not begun. `cycled` is called soon after, while domains run again. Neither may call OCaml,

@@ -1,14 +1,106 @@
 /* SPDX-License-Identifier: MIT */
-/* Regions, for C: which custom blocks of a program may be copied into a region. The module Outheap_region has the
-   rest. */
+/* Regions, for C: the same as the module Outheap_region, with error values. A program that uses the module gets these
+   functions with it; docs/regions.md says what regions are.
+
+   Unless a function says otherwise, the caller holds OCaml's lock, and the function may run the collector (not
+   finalisers, signal handlers or other OCaml code), release the lock meanwhile, and raises nothing. An error is told by
+   the result; `error` is filled in then, and may not be NULL. */
 #ifndef OUTHEAP_REGION_H
 #define OUTHEAP_REGION_H
 
+#include <caml/mlvalues.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* --- errors ------------------------------------------------------------------------------------------------------- */
+
+/* In the order of the constructors of Outheap_region.error. In brackets: which members of the structure say more. */
+enum outheap_region_error_kind {
+  OUTHEAP_REGION_OK = -1,
+  OUTHEAP_REGION_UNSUPPORTED,   /* not with this runtime, or not possible (text) */
+  OUTHEAP_REGION_NO_MEMORY,
+  OUTHEAP_REGION_TOO_MANY,      /* regions, or no address space */
+  OUTHEAP_REGION_REFUSED,       /* cannot be copied (text: the kind of block; identifier; path) */
+  OUTHEAP_REGION_IN_USE,        /* (number of pointers that were met; from) */
+  OUTHEAP_REGION_GONE,          /* deleted or revoked before */
+  OUTHEAP_REGION_SYSTEM,        /* a system call failed (text: which; number: errno) */
+  OUTHEAP_REGION_DAMAGED,       /* (text: what is wrong) */
+  OUTHEAP_REGION_OTHER_PROGRAM, /* (text: what differs; identifier) */
+  OUTHEAP_REGION_OTHER_SCHEMA,  /* (identifier: the name found; number: the version found) */
+  OUTHEAP_REGION_MISSING        /* an image is not mapped (identifier: its digest, in hexadecimal) */
+};
+
+/* Stacks, registers, global variables, roots of C code; blocks of the heap; images that need this one, and calls that
+   are reading it. */
+enum outheap_region_from {
+  OUTHEAP_REGION_FROM_ROOTS = 1, OUTHEAP_REGION_FROM_HEAP = 2, OUTHEAP_REGION_FROM_REGIONS = 4
+};
+
+struct outheap_region_error {
+  enum outheap_region_error_kind kind;
+  char const *text; /* stays; NULL: none */
+  size_t number;
+  unsigned from;    /* sum of outheap_region_from */
+  char identifier[144], path[256];
+};
+
+/* --- regions ------------------------------------------------------------------------------------------------------ */
+
+/* A handle, as one of type Outheap_region.t: while there is one, the region does not end by itself. */
+typedef struct outheap_region_record *outheap_region;
+
+/* A value in a region, with a handle. Whoever got it from outheap_region_copy or outheap_region_map calls
+   outheap_region_release(root.region) once, when it is not needed any more. */
+struct outheap_region_root { outheap_region region; value inside; };
+
+/* Options: a sum. As the arguments of the module's functions. */
+enum outheap_region_option {
+  OUTHEAP_REGION_MAX_SHARING = 1, /* ~sharing:`Max */
+  OUTHEAP_REGION_CLOSURES = 2,    /* ~closures:true */
+  OUTHEAP_REGION_TRACK = 4,       /* ~writes:`Track */
+  OUTHEAP_REGION_FULL = 8         /* ~verify:`Full */
+};
+
+/* Copies a value, with all that it refers to, into a new region. Options: MAX_SHARING, CLOSURES, TRACK. Cost: some
+   nanoseconds for each word; other domains wait. False: an error, and nothing is left behind. */
+bool outheap_region_copy(value v, unsigned options, struct outheap_region_root *, struct outheap_region_error *error);
+
+/* The value; 0 if the region was deleted or revoked. It is an ordinary one, which keeps the region while it is
+   reachable: register it as a root before anything else is called. Runs no collector. Cost: some nanoseconds. */
+value outheap_region_get(struct outheap_region_root const *);
+
+/* One handle more, or less. Any thread, with or without the lock; runs no collector. */
+void outheap_region_retain(outheap_region);
+void outheap_region_release(outheap_region);
+
+/* Runs three major cycles, and deletes the region if no pointer to it was met. Otherwise OUTHEAP_REGION_IN_USE, and
+   nothing happens. OUTHEAP_REGION_UNSUPPORTED with a runtime that cannot tell. The caller keeps its handle. */
+bool outheap_region_delete(outheap_region, struct outheap_region_error *error);
+
+/* Takes the memory away at once. See Outheap_region.revoke. */
+bool outheap_region_revoke(outheap_region, struct outheap_region_error *error);
+
+/* Is this a block of the region? Any thread that may look at `v`; runs no collector. */
+bool outheap_region_contains(outheap_region, value v);
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+/* Writes a value to a file. `name`: of the schema, at most 127 bytes; `needs`: regions that were mapped from images,
+   `count` of them. Option: MAX_SHARING. */
+bool outheap_region_save(value v, char const *path, char const *name, int64_t version, unsigned options,
+                         outheap_region const *needs, size_t count, struct outheap_region_error *error);
+
+/* Maps an image. `offset`: where it begins in a larger file, a multiple of 64 KiB; -1: it is the whole file. Options:
+   FULL, TRACK. */
+bool outheap_region_map(char const *path, char const *name, int64_t version, int64_t offset, unsigned options,
+                        struct outheap_region_root *, struct outheap_region_error *error);
+
+/* --- custom blocks ------------------------------------------------------------------------------------------------ */
 
 struct custom_operations;
 

@@ -44,13 +44,16 @@ let error_to_string = function
   | Other_schema { name; version } -> Printf.sprintf "holds something else: %S, version %d" name version
   | Missing digest -> "an image that it needs is not mapped: " ^ digest
 
-external copy_value : 'a -> bool -> bool -> ('a root, error) result = "outheap_region_ml_copy"
+(* [options]: a sum, as in outheap_region.h *)
+external copy_value : 'a -> int -> ('a root, error) result = "outheap_region_ml_copy"
 external get_value : t -> int -> bool -> 'a = "outheap_region_ml_get"
 
+let max_sharing = function `Max -> 1 | `Keep -> 0
+let track = function `Track -> 4 | `Refuse -> 0
+let full = function `Full -> 8 | `Header -> 0
+
 let copy ?(sharing = `Keep) ?(closures = false) ?(writes = `Refuse) v =
-  match writes with
-  | `Track -> Error (Unsupported "~writes:`Track is not supported")
-  | `Refuse -> copy_value v (sharing = `Max) closures
+  copy_value v (max_sharing sharing + (if closures then 2 else 0) + track writes)
 
 let get r = get_value r.region r.word r.block
 let region r = r.region
@@ -77,19 +80,20 @@ type 'a schema = { name : string; version : int }
 
 let schema ~name ~version = { name; version }
 
-external save_value : t array -> string * int -> string -> bool -> 'a -> (unit, error) result
+external save_value : t array -> string * int -> string -> int -> 'a -> (unit, error) result
   = "outheap_region_ml_save"
 
-external map_file : string -> int -> string -> bool -> int -> ('a root, error) result = "outheap_region_ml_map"
+external map_file : string -> int -> string -> int -> int -> ('a root, error) result = "outheap_region_ml_map"
 
 let save ?(sharing = `Keep) ?(needs = []) s ~path v =
-  save_value (Array.of_list needs) (s.name, s.version) path (sharing = `Max) v
+  save_value (Array.of_list needs) (s.name, s.version) path (max_sharing sharing) v
 
-let map s ~path ?(verify = `Header) () = map_file s.name s.version path (verify = `Full) (-1)
+let map s ~path ?(verify = `Header) ?(writes = `Refuse) () =
+  map_file s.name s.version path (full verify + track writes) (-1)
 
-let map_part s ~path ?(verify = `Header) ~offset () =
+let map_part s ~path ?(verify = `Header) ?(writes = `Refuse) ~offset () =
   if offset < 0 || offset land 0xffff <> 0 then invalid_arg "Outheap_region.map_part"
-  else map_file s.name s.version path (verify = `Full) offset
+  else map_file s.name s.version path (full verify + track writes) offset
 
 external is_in_region : Obj.t -> bool = "outheap_region_ml_is_in_region"
 external address : Obj.t -> nativeint = "outheap_region_ml_address"
@@ -105,6 +109,7 @@ type info = {
   address : int;
   digest : string;
   relocated : bool;
+  tracked : int;
 }
 
 external info : t -> info = "outheap_region_ml_info"

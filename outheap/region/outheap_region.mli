@@ -5,8 +5,9 @@
     A region holds a copy of a value with all that it refers to. It costs a major cycle nothing, is not copied by [fork]
     when a child collects, can be saved to a file that other processes map in no time and share, and gives its memory
     back when it is not used any more. Its data are ordinary values, to be read with ordinary code: pattern matching,
-    [Hashtbl.find], comparison. They are {b read-only}: a program that writes to them (a [ref], an array, a [Hashtbl])
-    dies with SIGSEGV; the setting [OUTHEAP=region-faults=report] makes it say so first.
+    [Hashtbl.find], comparison. They are {b read-only}, unless [~writes:`Track] asks for something else: a program that
+    writes to them (a [ref], an array, a [Hashtbl]) dies with SIGSEGV; the setting [OUTHEAP=region-faults=report] makes
+    it say so first.
 
     With OCaml 5.3 and 5.4 and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
     {!delete} or {!revoke}. With the stock runtime and with OCaml 4.14, regions live until exit. [docs/regions.md] has
@@ -65,13 +66,20 @@ val copy :
     constants. A forced lazy value becomes its value. Predefined exceptions ([Not_found], [Failure "…"], …) can be
     matched afterwards; the constructors of a program's own exceptions, and of extensible types, are in the heap, and
     refused. Refused are functions and objects, unless [closures] is true (then static functions stay where they are);
-    and always: lazy values that are not forced, abstract blocks, other custom blocks (channels, mutexes, …),
-    continuations.
+    and always: lazy values that are not forced (but see [`Track]), abstract blocks, other custom blocks (channels,
+    mutexes, …), continuations.
 
     [sharing]: [`Keep] (default) keeps sharing and cycles. [`Max] also makes equal blocks one, of whatever type, mutable
     ones included: for data that are compared with [=] and not with [==].
 
-    [writes]: [`Refuse]. [`Track] is not supported yet.
+    [writes]: with [`Refuse] (default) the copy is read-only. With [`Track] the program may write to it, as to any
+    value: fields, references, arrays, hash tables, atomics. What it stores there stays alive while the region is in
+    use, that is, reachable or with handles. So lazy values can be forced in the region; those that are not forced yet
+    are copied too, with [~closures:true], since they are closures. Needs OCaml 5 with the variant _outheap, otherwise
+    [Unsupported]; so is [`Track] with [`Max], which would merge what is to be changed. C code writes with
+    [caml_modify], [caml_initialize] or [Store_field], as to the heap. Two more differences: weak pointers do not keep
+    such a region, but are cleared when nothing else leads to it; and what a region refers to counts for {!delete}: one
+    whose values lead back to it through the heap is in use. Without handles such a ring ends by itself.
 
     No recursion, so no limit on depth. Domains: all others wait while the data are copied (not for [`Max]), so the copy
     is that of a moment. Cost: some nanoseconds for each word; a pointer's worth of memory for each block meanwhile. *)
@@ -94,9 +102,10 @@ val delete : t -> (unit, error) result
 val revoke : t -> (unit, error) result
 (** Takes the memory away at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the collector;
     comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a SIGSEGV. The
-    addresses are not used again. [Error (In_use _)] while another domain writes or maps an image that needs it. C
-    code that is reading it at that moment on another domain, such as a comparison, dies as OCaml code does. For
-    programs that know what they are doing, such as one whose index is replaced under load after a grace period. *)
+    addresses are not used again. [Error (In_use _)] while another domain writes or maps an image that needs it. A
+    region that is written to is taken while all other domains stand still. C code that is reading it at that moment on
+    another domain, such as a comparison, dies as OCaml code does. For programs that know what they are doing, such as
+    one whose index is replaced under load after a grace period. *)
 
 (** {1 Images} *)
 
@@ -111,11 +120,18 @@ val save : ?sharing:[ `Keep | `Max ] -> ?needs:t list -> 'a schema -> path:strin
 (** Writes a value to a file, which appears at once and whole: under another name first, then synchronised and
     renamed. As {!copy}, but functions, objects and exceptions are always refused. [sharing]: as for {!copy}; with
     [`Max], also blocks that are equal to one of [needs] are not written (if these were saved with [`Max] as well).
-    [needs]: regions that were mapped from images; values in these are referred to, not copied, and an image can be
-    mapped only while those that it needs are. Cost: as {!copy}, for which the other domains wait; then a digest of
-    the data, and the writing, beside them. *)
+    [needs]: regions that were mapped from images, without [`Track]; values in these are referred to, not copied, and
+    an image can be mapped only while those that it needs are. A value in a region that is written to is saved as it
+    is at that moment, with what it refers to in the heap. Cost: as {!copy}, for which the other domains wait; then a
+    digest of the data, and the writing, beside them. *)
 
-val map : 'a schema -> path:string -> ?verify:[ `Header | `Full ] -> unit -> ('a root, error) result
+val map :
+  'a schema ->
+  path:string ->
+  ?verify:[ `Header | `Full ] ->
+  ?writes:[ `Refuse | `Track ] ->
+  unit ->
+  ('a root, error) result
 (** Maps an image. Its pages are read when they are touched, and shared with all processes that map it. [verify]:
     [`Header] (default) checks that the file is an image of that schema for this version of OCaml, is as long as it
     should be, and that its header is not damaged. [`Full] reads all of it, and checks the digest and every block:
@@ -123,12 +139,22 @@ val map : 'a schema -> path:string -> ?verify:[ `Header | `Full ] -> unit -> ('a
     changed in place while it is mapped; replace it by renaming, as {!save} does. An image that is mapped already is
     not mapped twice.
 
+    [writes]: [`Track] as for {!copy}. What is written stays in this process, in pages of its own; the others stay
+    shared. Such a mapping belongs to its caller: it is not found by later calls, and cannot be one of [needs]. The
+    second one of the same file is relocated.
+
     Where the image's own place in the address space is taken, it is relocated: then its pages are private to the
     process, and all are touched. Cost: some system calls and 4 KiB that are read; [`Full], custom blocks and
     relocation: more. *)
 
 val map_part :
-  'a schema -> path:string -> ?verify:[ `Header | `Full ] -> offset:int -> unit -> ('a root, error) result
+  'a schema ->
+  path:string ->
+  ?verify:[ `Header | `Full ] ->
+  ?writes:[ `Refuse | `Track ] ->
+  offset:int ->
+  unit ->
+  ('a root, error) result
 (** The same for an image that is a part of a larger file, and begins at a multiple of 64 KiB.
     @raise Invalid_argument for another offset. *)
 
@@ -153,6 +179,9 @@ type info = {
   address : int;  (** half of it *)
   digest : string;  (** of an image: 16 bytes; otherwise empty *)
   relocated : bool;
+  tracked : int;
+      (** with [`Track]: words that a pointer to outside was stored in; those that hold something else now are dropped
+          in the next major cycle. Otherwise -1 *)
 }
 
 val info : t -> info

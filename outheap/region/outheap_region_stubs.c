@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* The primitives of the module Outheap_region. */
 #include "region_config.h"
-#include "region_copy.h"
+#include "outheap_region.h"
+#include "region_error.h"
 #include "region_fault.h"
-#include "region_image_map.h"
-#include "region_image_save.h"
 #include "region_marker.h"
 #include "region_record.h"
-#include "region_share.h"
 #include <caml/alloc.h>
 #include <caml/callback.h>
 #include <caml/custom.h>
 #include <caml/fail.h>
 #include <caml/memory.h>
-#include <caml/signals.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 typedef struct outheap_region_record record;
 typedef struct outheap_region_error error;
@@ -146,36 +142,17 @@ static value root_of(value handle, uintptr_t word)
 
 /* --- copy, get ---------------------------------------------------------------------------------------------------- */
 
-value outheap_region_ml_copy(value v, value share, value closures)
+/* `options`: as in outheap_region.h */
+value outheap_region_ml_copy(value v, value options)
 {
   CAMLparam1(v);
   CAMLlocal1(handle);
-  struct outheap_region_copy c = { .root = &v, .closures = Bool_val(closures) };
-  error e = { .kind = OUTHEAP_REGION_OK };
-  uint64_t waited;
+  error e;
+  struct outheap_region_root root;
   handle = new_handle();
-  if (!outheap_region_copy(&c, &waited)) CAMLreturn(failed(&c.error));
-  bool done = true;
-  caml_enter_blocking_section(); /* the copy is ours alone */
-  if (Bool_val(share)) done = outheap_region_share(&c, NULL);
-  if (done && mprotect(c.base, c.mapped, PROT_READ) != 0)
-    done = outheap_region_error_system(&c.error, "mprotect", errno);
-  if (done && !outheap_region_marker_declare(c.base, c.mapped))
-    done = outheap_region_error_is(&c.error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  caml_leave_blocking_section();
-  if (!done) e = c.error;
-  else {
-    record r = { .extent = c.extent, .base = c.base, .bytes = c.mapped, .used = c.used, .blocks = c.blocks,
-                 .root = (uintptr_t)c.copied };
-    Record_val(handle) = outheap_region_record_add(&r, &e);
-    done = Record_val(handle) != NULL;
-    if (!done) outheap_region_marker_withdraw(c.base, c.mapped);
-  }
-  if (!done) {
-    outheap_region_copy_drop(&c);
-    CAMLreturn(failed(&e));
-  }
-  CAMLreturn(root_of(handle, (uintptr_t)c.copied));
+  if (!outheap_region_copy(v, (unsigned)Int_val(options), &root, &e)) CAMLreturn(failed(&e));
+  Record_val(handle) = root.region;
+  CAMLreturn(root_of(handle, (uintptr_t)root.inside));
 }
 
 value outheap_region_ml_get(value handle, value word, value block)
@@ -212,85 +189,67 @@ value outheap_region_ml_revoke(value handle)
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
-static bool schema_of(value name, value version, struct outheap_region_image_schema *s)
+/* A copy of a string, which the collector does not move. */
+static char *text_of(value s, error *e)
 {
-  memset(s, 0, sizeof *s);
-  if (caml_string_length(name) >= sizeof s->name || !caml_string_is_c_safe(name)) return false;
-  strcpy(s->name, String_val(name));
-  s->version = (uint64_t)Long_val(version);
-  return true;
+  char *p = strdup(String_val(s));
+  if (p == NULL) outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
+  return p;
 }
 
-static char *path_of(value path, error *e)
+/* NULL: an error. Both are to be freed. */
+static char *names_of(value name, value path, char **schema, error *e)
 {
-  if (!caml_string_is_c_safe(path)) outheap_region_error_system(e, "open", ENOENT);
-  else {
-    char *p = strdup(String_val(path));
-    if (p != NULL) return p;
-    outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
-  }
+  *schema = NULL;
+  if (!caml_string_is_c_safe(name))
+    outheap_region_error_is(e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
+  else if (!caml_string_is_c_safe(path)) outheap_region_error_system(e, "open", ENOENT);
+  else if ((*schema = text_of(name, e)) != NULL) return text_of(path, e);
   return NULL;
 }
 
 /* `schema`: name and version */
-value outheap_region_ml_save(value needs, value schema, value path, value share, value v)
+value outheap_region_ml_save(value needs, value schema, value path, value options, value v)
 {
   CAMLparam4(needs, schema, path, v);
-  struct outheap_region_image_schema s;
   error e = { .kind = OUTHEAP_REGION_OK };
   mlsize_t n = Wosize_val(needs);
-  uint64_t waited;
-  mlsize_t pinned = 0;
-  bool done = false;
-  if (!schema_of(Field(schema, 0), Field(schema, 1), &s))
-    outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
-  else {
-    char *p = path_of(path, &e);
-    record **list = p == NULL ? NULL : malloc((n + 1) * sizeof *list);
-    if (p != NULL && list == NULL) outheap_region_error_is(&e, OUTHEAP_REGION_NO_MEMORY, NULL);
-    bool good = list != NULL;
-    for (mlsize_t i = 0; good && i < n; i++) {
-      list[i] = Record_val(Field(needs, i));
-      if (!list[i]->is_image) good = outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED,
-                                                             "~needs: a region that was not mapped from a file");
-      else if (!outheap_region_record_pin(list[i])) good = outheap_region_error_is(&e, OUTHEAP_REGION_GONE, NULL);
-      else pinned = i + 1;
-    }
-    done = good && outheap_region_image_save(&v, p, &s, list, n, Bool_val(share), &e, &waited);
-    for (mlsize_t i = 0; i < pinned; i++) outheap_region_record_unpin(list[i]);
-    free(list);
-    free(p);
-  }
+  char *name, *p = names_of(Field(schema, 0), path, &name, &e);
+  outheap_region *list = p == NULL ? NULL : malloc((n + 1) * sizeof *list);
+  if (p != NULL && list == NULL) outheap_region_error_is(&e, OUTHEAP_REGION_NO_MEMORY, NULL);
+  if (list != NULL)
+    for (mlsize_t i = 0; i < n; i++) list[i] = Record_val(Field(needs, i));
+  bool done = list != NULL && outheap_region_save(v, p, name, Long_val(Field(schema, 1)), (unsigned)Int_val(options),
+                                                  list, n, &e);
+  free(list);
+  free(name);
+  free(p);
   CAMLreturn(done ? ok(Val_unit) : failed(&e));
 }
 
 /* `offset`: -1 for a whole file */
-value outheap_region_ml_map(value name, value version, value path, value full, value offset)
+value outheap_region_ml_map(value name, value version, value path, value options, value offset)
 {
-  CAMLparam5(name, version, path, full, offset);
+  CAMLparam5(name, version, path, options, offset);
   CAMLlocal1(handle);
-  struct outheap_region_image_schema s;
   error e = { .kind = OUTHEAP_REGION_OK };
-  record *r = NULL;
+  struct outheap_region_root root;
   handle = new_handle();
-  if (!schema_of(name, version, &s))
-    outheap_region_error_is(&e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
-  else {
-    char *p = path_of(path, &e);
-    if (p != NULL) r = outheap_region_image_map(p, Long_val(offset), &s, Bool_val(full), &e);
-    free(p);
-  }
-  if (r == NULL) CAMLreturn(failed(&e));
-  Record_val(handle) = r;
-  CAMLreturn(root_of(handle, r->root));
+  char *schema, *p = names_of(name, path, &schema, &e);
+  bool done = p != NULL && outheap_region_map(p, schema, Long_val(version), Long_val(offset),
+                                              (unsigned)Int_val(options), &root, &e);
+  free(schema);
+  free(p);
+  if (!done) CAMLreturn(failed(&e));
+  Record_val(handle) = root.region;
+  CAMLreturn(root_of(handle, (uintptr_t)root.inside));
 }
 
 /* --- questions ---------------------------------------------------------------------------------------------------- */
 
 value outheap_region_ml_contains(value handle, value v)
 {
-  record const *r = Record_val(handle);
-  return Val_bool(Is_block(v) && (uintptr_t)v - (uintptr_t)r->base < r->bytes);
+  return Val_bool(outheap_region_contains(Record_val(handle), v));
 }
 
 value outheap_region_ml_is_in_region(value v)
@@ -309,7 +268,7 @@ value outheap_region_ml_info(value handle)
   record const *r = Record_val(handle);
   digest = caml_alloc_initialized_string(r->is_image ? 16 : 0, (char const *)r->digest);
   r = Record_val(handle);
-  result = caml_alloc_small(7, 0);
+  result = caml_alloc_small(8, 0);
   Field(result, 0) = Val_int(__atomic_load_n(&r->state, __ATOMIC_ACQUIRE));
   Field(result, 1) = Val_long(r->bytes);
   Field(result, 2) = Val_long(r->used / sizeof(value));
@@ -317,6 +276,7 @@ value outheap_region_ml_info(value handle)
   Field(result, 4) = (value)((uintptr_t)r->base | 1);
   Field(result, 5) = digest;
   Field(result, 6) = Val_bool(r->is_image && (uintptr_t)r->base != r->canonical);
+  Field(result, 7) = Val_long(r->tracked ? (intnat)outheap_region_marker_tracked(r->base) : -1);
   CAMLreturn(result);
 }
 

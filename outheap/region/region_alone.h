@@ -5,9 +5,10 @@
 
 #include "region_config.h"
 
-/* Calls f(data), maybe on another domain's thread, while all domains are stopped. The caller holds OCaml's lock. Before
-   f is called there may be a collection; during it, none. f must not call OCaml, allocate in its heap, or take a lock
-   that a stopped thread may hold. Result: nanoseconds for which the others waited. False: no memory, not called. */
-bool outheap_region_alone(void (*f)(void *), void *data, uint64_t *waited);
+/* While all domains are stopped: one of them calls f(data), maybe not the caller's, and then each of them calls
+   each(data), unless that is NULL, on a thread of its own. The caller holds OCaml's lock. Before that there may be a
+   collection; during it, none. The functions must not call OCaml, allocate in its heap, or take a lock that a stopped
+   thread may hold. Result: nanoseconds for which the others waited for f. False: no memory, nothing was called. */
+bool outheap_region_alone(void (*f)(void *), void (*each)(void *), void *data, uint64_t *waited);
 
 #endif

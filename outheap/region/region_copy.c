@@ -225,7 +225,7 @@ static __attribute__((noinline)) value copy_special(copy *c, value v, header_t h
       if (t == Forward_tag || t == Lazy_tag || t == Forcing_tag || t == Double_tag) return copy_block(c, v, h);
       return move(c, f);
     }
-    case Lazy_tag: return refuse(c, "lazy", "");
+    case Lazy_tag: return c->lazies ? copy_block(c, v, h) : refuse(c, "lazy", "");
     case Abstract_tag: return refuse(c, "abstract", "");
     case Custom_tag: return copy_custom(c, v, h);
     default:
@@ -313,7 +313,7 @@ static bool copy_to(copy *c, uint64_t *waited)
   c->base = c->extent.base;
   if (outheap_region_addresses_map(c->base, first, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0)) {
     c->mapped = first;
-    if (!outheap_region_alone(run, c, waited)) outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+    if (!outheap_region_alone(run, NULL, c, waited)) outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   }
   else {
     if (errno == EEXIST) c->obstacle = c->base;
@@ -329,7 +329,7 @@ static bool copy_to(copy *c, uint64_t *waited)
   return false;
 }
 
-bool outheap_region_copy(copy *c, uint64_t *waited)
+bool outheap_region_copy_make(copy *c, uint64_t *waited)
 {
   *waited = 0;
   for (int i = 0; !copy_to(c, waited); i++)

@@ -23,6 +23,7 @@ struct outheap_region_copy {
   /* given */
   value *root;       /* a place that the collector knows */
   bool closures;     /* closures and objects are copied, too; static ones stay */
+  bool lazies;       /* so are lazy values that are not forced */
   bool for_image;    /* what must stay is refused */
   size_t start;      /* bytes to leave free at the beginning: a multiple of a word */
   uintptr_t const *stay; /* pairs [begin, end): pointers to there are kept */
@@ -43,7 +44,7 @@ struct outheap_region_copy {
 /* True: base, used, mapped, blocks and copied are set; the memory is readable and writable. False: error is set, and
    nothing is left behind. The caller holds OCaml's lock. There may be a collection before. `waited`: nanoseconds in
    which other domains stood still. */
-bool outheap_region_copy(struct outheap_region_copy *, uint64_t *waited);
+bool outheap_region_copy_make(struct outheap_region_copy *, uint64_t *waited);
 
 /* Returns the memory of a copy. */
 void outheap_region_copy_drop(struct outheap_region_copy *);

@@ -1,4 +1,4 @@
-/* SPDmap-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT */
 #include "region_image_map.h"
 #include "region_custom.h"
 #include "region_file.h"
@@ -229,13 +229,13 @@ static bool check_all(struct reading *x)
 }
 
 /* The image in memory, as it is to stay. */
-static bool load(struct reading *x, bool full)
+static bool load(struct reading *x, bool full, bool track)
 {
   header const *h = &x->head;
   bool moved = false; /* a needed image */
   for (size_t i = 0; i < h->needs; i++) moved = moved || (uintptr_t)x->r.needs[i]->base != x->needed[i].base;
-  bool writable = moved || h->customs != 0;
-  if ((writable || full) && !read_tail(x)) return false;
+  bool filled = moved || h->customs != 0, writable = filled || track;
+  if ((filled || full) && !read_tail(x)) return false;
   if (!map_at(x, writable)) return false;
   x->at = x->r.extent.base;
   if (full && !check_all(x)) return false;
@@ -244,7 +244,7 @@ static bool load(struct reading *x, bool full)
     relocate(x);
   }
   if (h->customs != 0 && !fill_table(x)) return false;
-  if ((writable || !x->here) && mprotect(x->at, x->r.bytes, PROT_READ) != 0)
+  if (!track && (writable || !x->here) && mprotect(x->at, x->r.bytes, PROT_READ) != 0)
     return outheap_region_error_system(x->e, "mprotect", errno);
   if (!outheap_region_marker_declare(x->at, x->r.bytes))
     return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);
@@ -279,14 +279,14 @@ static uintptr_t root_of(struct reading const *x)
 }
 
 record *outheap_region_image_map(char const *path, int64_t offset, struct outheap_region_image_schema const *schema,
-                                 bool full, error *e)
+                                 bool full, bool track, error *e)
 {
-  struct reading x = { .file = -1, .e = e, .r = { .is_image = true } };
+  struct reading x = { .file = -1, .e = e, .r = { .is_image = true, .tracked = track } };
   x.offset = offset < 0 ? 0 : (uint64_t)offset;
   x.part = offset >= 0;
   record *result = NULL;
   if (read_header(&x, path, schema)) {
-    result = outheap_region_record_image(x.head.digest);
+    result = track ? NULL : outheap_region_record_image(x.head.digest);
     if (result != NULL && full && !check_file(&x)) { /* this file is asked about, not the one that is mapped */
       outheap_region_record_unpin(result);
       result = NULL;
@@ -295,7 +295,7 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
       outheap_region_record_retain(result);
       outheap_region_record_unpin(result);
     }
-    else if (result == NULL && find_needs(&x) && load(&x, full)) {
+    else if (result == NULL && find_needs(&x) && load(&x, full, track)) {
       memcpy(x.r.digest, x.head.digest, sizeof x.r.digest);
       memcpy(x.r.schema, x.head.schema, sizeof x.r.schema);
       x.r.version = x.head.version;

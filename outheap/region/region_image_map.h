@@ -6,9 +6,11 @@
 
 /* Maps an image. `offset`: a multiple of 64 KiB, where it begins in a file that may hold more; negative: it is the
    whole file. `full`: all of it is read, and every block checked. The result has a handle; it is the region that
-   is there already if the same image is mapped. The caller holds OCaml's lock. NULL: an error. */
+   is there already if the same image is mapped and neither is written to. `track`: it is written to, and what is
+   written stays in this process. The caller holds OCaml's lock. NULL: an error. */
 struct outheap_region_record *outheap_region_image_map(char const *path, int64_t offset,
                                                        struct outheap_region_image_schema const *,
-                                                       bool full, struct outheap_region_error *);
+                                                       bool full, bool track,
+                                                       struct outheap_region_error *);
 
 #endif

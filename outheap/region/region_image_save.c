@@ -205,7 +205,7 @@ bool outheap_region_image_save(value *root, char const *path, struct outheap_reg
   }
   w.copy = (struct outheap_region_copy){ .root = root, .for_image = true, .start = START, .stay = stay,
                                          .stay_count = need_count };
-  bool done = outheap_region_copy(&w.copy, waited);
+  bool done = outheap_region_copy_make(&w.copy, waited);
   if (done) {
     caml_enter_blocking_section(); /* the copy is ours alone */
     done = (!share || share_all(&w)) && write_image(&w, path, schema);

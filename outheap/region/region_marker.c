@@ -13,6 +13,12 @@
 #pragma weak outheap_marker_meet
 #pragma weak outheap_marker_watch
 #pragma weak outheap_marker_on_cycle
+#pragma weak outheap_marker_can_track
+#pragma weak outheap_marker_track
+#pragma weak outheap_marker_keep
+#pragma weak outheap_marker_tracked
+#pragma weak outheap_marker_forget
+#pragma weak outheap_marker_untrack
 
 #if !OUTHEAP_REGION_OCAML5
 /* The page table of OCaml 4.14, where it has one. Its values of `kind`: caml/address_class.h. */
@@ -78,6 +84,36 @@ void outheap_region_marker_meet(char *pointer)
 size_t outheap_region_marker_watch(char *base, size_t bytes)
 {
   return outheap_region_marker_can_tell() ? outheap_marker_watch(base, bytes) : 0;
+}
+
+bool outheap_region_marker_can_track(void)
+{
+  return OUTHEAP_REGION_OCAML5 && outheap_marker_can_track != NULL && outheap_marker_can_track();
+}
+
+bool outheap_region_marker_track(char *base, size_t bytes)
+{
+  return outheap_region_marker_can_track() && outheap_marker_track(base, bytes);
+}
+
+void outheap_region_marker_keep(char *base, bool keep)
+{
+  if (outheap_region_marker_can_track()) outheap_marker_keep(base, keep);
+}
+
+size_t outheap_region_marker_tracked(char *base)
+{
+  return outheap_region_marker_can_track() ? outheap_marker_tracked(base) : 0;
+}
+
+void outheap_region_marker_forget(char *base, size_t bytes)
+{
+  if (outheap_region_marker_can_track()) outheap_marker_forget(base, bytes);
+}
+
+void outheap_region_marker_untrack(char *base)
+{
+  if (outheap_region_marker_can_track()) outheap_marker_untrack(base);
 }
 
 bool outheap_region_marker_is_value(uintptr_t pointer)

@@ -26,6 +26,14 @@ void outheap_region_marker_clear(char *base, size_t bytes);
 void outheap_region_marker_meet(char *pointer);
 size_t outheap_region_marker_watch(char *base, size_t bytes);
 
+/* Memory that is written to (outheap_marker.h). With runtimes that do not track, all of these do nothing. */
+bool outheap_region_marker_can_track(void);
+bool outheap_region_marker_track(char *base, size_t bytes);
+void outheap_region_marker_keep(char *base, bool keep);
+size_t outheap_region_marker_tracked(char *base);
+void outheap_region_marker_forget(char *base, size_t bytes);
+void outheap_region_marker_untrack(char *base);
+
 /* May the header in front of this pointer be read? With the stock runtime: of any pointer. */
 bool outheap_region_marker_is_value(uintptr_t pointer);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "region_record.h"
+#include "region_alone.h"
 #include "region_marker.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ static void drop_needs(record *r)
 static void kill(record *r)
 {
   set_state(r, OUTHEAP_REGION_DEAD);
+  if (r->tracked) outheap_region_marker_untrack(r->base);
   drop_needs(r);
   some_are_dead = true;
 }
@@ -71,7 +73,10 @@ static void cycle(void)
 {
   pthread_mutex_lock(&mutex);
   for (record **at = &records, *r; (r = *at) != NULL;) {
-    if (r->state == OUTHEAP_REGION_LIVE) judge(r);
+    if (r->state == OUTHEAP_REGION_LIVE) {
+      judge(r);
+      if (r->tracked) outheap_region_marker_keep(r->base, r->handles != 0);
+    }
     else if (r->state == OUTHEAP_REGION_EMPTY && outheap_region_marker_met(r->base, r->bytes) == 0) {
       outheap_region_addresses_give(&r->extent);
       *at = r->next;
@@ -254,38 +259,74 @@ bool outheap_region_record_delete_end(record *r, struct outheap_region_error *er
   return done;
 }
 
-bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
+/* In the place of the memory: addresses that stay reserved, and that nobody may touch. */
+static void take_away(record *r)
 {
-  if (!outheap_region_marker_can_tell())
-    return outheap_region_error_is(error, OUTHEAP_REGION_UNSUPPORTED,
-                                   "this runtime would read what is revoked: the region lives until exit");
+  void *p = mmap(r->base, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+  if (p == MAP_FAILED) (void)mprotect(r->base, r->bytes, PROT_NONE); /* too many mappings: the memory stays, unused */
+}
+
+struct revocation { record *r; bool live, pinned; };
+
+static void end_at_once(struct revocation *x)
+{
+  record *r = x->r;
   pthread_mutex_lock(&mutex);
-  bool live = r->state == OUTHEAP_REGION_LIVE, pinned = live && r->pins != 0;
-  if (live && !pinned) {
+  x->live = r->state == OUTHEAP_REGION_LIVE, x->pinned = x->live && r->pins != 0;
+  if (x->live && !x->pinned) {
     if (r->deletion == OUTHEAP_REGION_ARMED) (void)outheap_region_marker_watch(NULL, 0);
     set_state(r, OUTHEAP_REGION_REVOKED);
+    if (r->tracked) { /* what was read there stays valid in this cycle */
+      outheap_region_marker_meet(r->base);
+      outheap_region_marker_untrack(r->base);
+    }
     outheap_region_marker_revoke(r->base, r->bytes);
     drop_needs(r);
     count--;
   }
   pthread_mutex_unlock(&mutex);
-  if (!live) return outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
-  if (pinned) {
+}
+
+/* What is written to may be in the remembered sets of domains: they stand still, and forget it. */
+static void revoke_alone(void *data)
+{
+  struct revocation *x = data;
+  end_at_once(x);
+  if (x->live && !x->pinned) take_away(x->r);
+}
+
+static void forget(void *data)
+{
+  struct revocation *x = data;
+  if (x->live && !x->pinned) outheap_region_marker_forget(x->r->base, x->r->bytes);
+}
+
+bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
+{
+  if (!outheap_region_marker_can_tell())
+    return outheap_region_error_is(error, OUTHEAP_REGION_UNSUPPORTED,
+                                   "this runtime would read what is revoked: the region lives until exit");
+  struct revocation x = { r, false, false };
+  uint64_t waited;
+  if (!r->tracked) end_at_once(&x);
+  else if (!outheap_region_alone(revoke_alone, forget, &x, &waited))
+    return outheap_region_error_is(error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  if (!x.live) return outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
+  if (x.pinned) {
     error->number = 0, error->from = 4;
     return outheap_region_error_is(error, OUTHEAP_REGION_IN_USE, NULL);
   }
-  /* In the place of the memory: addresses that stay reserved, and that nobody may touch. */
-  void *p = mmap(r->base, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  if (p == MAP_FAILED) (void)mprotect(r->base, r->bytes, PROT_NONE); /* too many mappings: the memory stays, unused */
+  if (!r->tracked) take_away(r);
   return true;
 }
+
+static bool is_shared(record const *r) { return r->state == OUTHEAP_REGION_LIVE && r->is_image && !r->tracked; }
 
 record *outheap_region_record_image(unsigned char const digest[16])
 {
   pthread_mutex_lock(&mutex);
   record *r = records;
-  while (r != NULL && !(r->state == OUTHEAP_REGION_LIVE && r->is_image && memcmp(r->digest, digest, 16) == 0))
-    r = r->next;
+  while (r != NULL && !(is_shared(r) && memcmp(r->digest, digest, 16) == 0)) r = r->next;
   if (r != NULL) r->handles++, r->pins++;
   pthread_mutex_unlock(&mutex);
   return r;

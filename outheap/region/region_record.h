@@ -6,6 +6,8 @@
      deleted   outheap_region_record_delete: no pointer to it was met in a whole cycle, though there are handles
      revoked   outheap_region_record_revoke: at once; its memory becomes inaccessible, its addresses are never used
                again
+   A region that is written to (tracked) may hold pointers to the heap, which count while it is LIVE; with handles it is
+   a root of the collector.
    What is unused or deleted becomes DEAD while the world is stopped. Its memory is returned soon after (EMPTY); its
    addresses are free for other regions after one more cycle in which no pointer to them was met.
 
@@ -40,6 +42,7 @@ struct outheap_region_record {
   unsigned met_by; /* of a refused deletion */
   size_t pointers;
   size_t handles, needed; /* live regions that need it, a part of `handles` */
+  bool tracked;           /* written to: a fate of its own in the runtime (region_marker.h) */
   size_t pins;            /* calls that read its memory, a part of `handles`: it does not end meanwhile */
   /* of images */
   bool is_image;
@@ -75,9 +78,10 @@ bool outheap_region_record_use(struct outheap_region_record *);
 bool outheap_region_record_delete_begin(struct outheap_region_record *, struct outheap_region_error *);
 bool outheap_region_record_delete_end(struct outheap_region_record *, struct outheap_region_error *);
 
+/* The caller holds OCaml's lock. */
 bool outheap_region_record_revoke(struct outheap_region_record *, struct outheap_region_error *);
 
-/* A live image with that digest, with a pin; NULL: none. */
+/* A live image with that digest that is not written to, with a pin; NULL: none. */
 struct outheap_region_record *outheap_region_record_image(unsigned char const digest[16]);
 /* The region that an address belongs to, with a handle, if it is live; NULL: none. */
 struct outheap_region_record *outheap_region_record_at(uintptr_t address);

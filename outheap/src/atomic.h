@@ -6,6 +6,8 @@
              (table.h);
    acquire,  the ranges and their version (ranges.c): a reader that saw a new word also sees the new version;
    release   records that are filled before other threads can find them (pagemap.h);
+   acq_rel   bits of track.h, which are set after a store and cleared before a load; whoever is the first to meet a
+             region;
    seq_cst   the table's compare-and-swap, together with the flag of the report (table.h, pointer.c): a thread that
              taints a chunk reads the flag afterwards, and a thread that sets the flag sweeps the table afterwards, so
              at least one of them sees the other. */
@@ -19,6 +21,9 @@
 #define oh_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define oh_store_seq_cst(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define oh_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define oh_or_acq_rel(p, v) ((void)__atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
+#define oh_and_acq_rel(p, v) ((void)__atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL))
+#define oh_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 #define oh_fetch_add_seq_cst(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 /* On failure *expected becomes the value that was found. Never fails spuriously. */
 #define oh_cas_seq_cst(p, expected, v) \

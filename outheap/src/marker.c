@@ -73,6 +73,28 @@ size_t outheap_marker_watch(void const *start, size_t bytes)
   return met;
 }
 
+/* --- tracked memory ----------------------------------------------------------------------------------------------- */
+
+bool outheap_marker_can_track(void) { return outheap_marker_can_tell() && oh_track_runtime.darken != NULL; }
+
+bool outheap_marker_track(void const *start, size_t bytes)
+{
+  uintptr_t begin, end;
+  if (!outheap_marker_can_track() || !cut(start, bytes, &begin, &end)) return false;
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK)
+    if (oh_table_kind(c) != OH_KIND_REGION) return false;
+  return oh_track_add(begin, bytes);
+}
+
+void outheap_marker_keep(void const *start, bool keep) { oh_track_keep((uintptr_t)start, keep); }
+size_t outheap_marker_tracked(void const *start) { return oh_track_count((uintptr_t)start); }
+void outheap_marker_untrack(void const *start) { oh_track_remove((uintptr_t)start); }
+
+void outheap_marker_forget(void const *start, size_t bytes)
+{
+  if (outheap_marker_can_track()) oh_track_runtime.forget((uintptr_t)start, (uintptr_t)start + bytes);
+}
+
 bool outheap_marker_on_cycle(struct outheap_marker_cycle *c)
 {
   if (!outheap_marker_can_tell()) return false;

@@ -19,6 +19,7 @@
 #include "atomic.h"
 #include "config.h"
 #include "table.h"
+#include "track.h"
 
 /* Where the marker found the pointer. */
 enum oh_region_by { OH_REGION_BY_ROOT = 1, OH_REGION_BY_BLOCK = 2 };
@@ -31,12 +32,19 @@ extern uint8_t oh_region_notes[OH_TABLE_ENTRIES];
 struct oh_region_watch { uintptr_t begin, size; size_t met; };
 extern struct oh_region_watch oh_region_watch;
 
-static inline void oh_region_meet(uintptr_t address, enum oh_region_by by)
+static inline void oh_region_note(uintptr_t address, enum oh_region_by by)
 {
   uint8_t *note = &oh_region_notes[address >> OH_CHUNK_LOG], n = oh_load_relaxed(note);
   if ((n & by) == 0) oh_store_relaxed(note, (uint8_t)(n | by));
   if (__builtin_expect(address - oh_load_relaxed(&oh_region_watch.begin) < oh_load_relaxed(&oh_region_watch.size), 0))
     (void)oh_fetch_add_relaxed(&oh_region_watch.met, 1);
+}
+
+/* The same, and what a tracked region (track.h) refers to is darkened. */
+static inline void oh_region_meet(uintptr_t address, enum oh_region_by by)
+{
+  oh_region_note(address, by);
+  oh_track_meet(address);
 }
 
 /* Functions to be called between two cycles, while all domains are stopped and nothing of the new cycle is marked yet

@@ -41,6 +41,17 @@ PARTS = (
     "large",
     "places",
     "obstacles",
+    "writes",
+    "ways",
+    "old",
+    "lazies",
+    "tracked-images",
+    "tracked-ends",
+    "tracked-revokes",
+    "tracked-domains",
+    "tracked-churn",
+    "tracked-forks",
+    "c",
 )
 LONG = ("damaged-long", "domains-long")
 STOCK, SANITIZED = "stock", "asan"
@@ -54,6 +65,9 @@ MODULES = (
     "region_images.ml",
     "region_limits.ml",
     "region_ancient.ml",
+    "region_track.ml",
+    "region_tracked.ml",
+    "region_c.ml",
     "region_test.ml",
 )
 

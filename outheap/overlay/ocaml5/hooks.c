@@ -11,6 +11,7 @@
 #include "start.h"
 #include "static_data.h"
 #include "stats.h"
+#include "tracked.h"
 #include "watch.h"
 #include "weak.h"
 
@@ -59,6 +60,7 @@ void oh_hooks_start(void)
   started = true;
 #ifndef OH_STOCK_MARKING
   oh_region_has_cycles = true;
+  oh_track_runtime = (struct oh_track_runtime){ &oh_tracked_darken, &oh_tracked_forget };
 #endif
   oh_start();
   declare_static_data();

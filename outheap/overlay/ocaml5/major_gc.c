@@ -7,8 +7,10 @@
            blocks is another one (mark_loop.h); in flavours for comparison or counting it is the runtime's.
    Stock   reads the headers of ephemerons' keys (Tag_val, is_unmarked).
    Here    a foreign key is alive.
-   Also    between two cycles regions are told (region.h). */
+   Also    between two cycles regions are told (region.h). Where global roots are darkened, so is what tracked regions
+           refer to that are roots (track.h). */
 #include "prelude.h"
+#include <caml/globroots.h>
 #include <caml/major_gc.h>
 #include "count.h"
 #include "region.h"
@@ -27,6 +29,8 @@
 #undef Tag_val
 #define Tag_val(v) oh_prelude_tag(v)
 #define is_unmarked(v) (oh_pointer_is_value((uintptr_t)(v)) && (is_unmarked)(v))
+
+#define caml_scan_global_roots(f, data) (caml_scan_global_roots(f, data), oh_track_roots())
 
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);

@@ -48,11 +48,15 @@ Caml_inline header_t oh_prelude_header(value v)
    blocks. */
 Caml_inline tag_t oh_prelude_shown_tag(value v) { return oh_header_exists((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
 
-/* For the collector, which never looks at foreign memory. Its own blocks; a pointer to a region is noted. */
+/* For the collector, which never looks at foreign memory. Its own blocks; a pointer to a region is noted, but one to a
+   tracked region that marking did not meet is told like one to a block. */
 Caml_inline int oh_prelude_is_collected(value v)
 {
   enum oh_kind k = oh_table_kind((uintptr_t)v);
-  if (oh_kind_is_region(k) && (v & 1) == 0) oh_region_meet((uintptr_t)v, OH_REGION_BY_BLOCK);
+  if (oh_kind_is_region(k) && (v & 1) == 0) {
+    if (oh_track_is_unmet((uintptr_t)v)) return 1;
+    oh_region_note((uintptr_t)v, OH_REGION_BY_BLOCK);
+  }
   return (v & 1) == 0 && (k == OH_KIND_MAJOR || k == OH_KIND_YOUNG);
 }
 

@@ -8,6 +8,8 @@
    Stock   compaction empties the last pools of each list.
    Here    the lists are put in order before (pool_order.h), so that whole large pages become free, and free memory is
            purged afterwards.
+   Stock   both visit the global roots.
+   Here    and the slots of tracked regions (track.h).
    OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
 #include <caml/addrmap.h>
@@ -15,6 +17,7 @@
 #include <caml/version.h>
 #include "block.h"
 #include "pool.h"
+#include "tracked.h"
 
 #define caml_mem_map(bytes, ...) ((void)(bytes), oh_pool_alloc())
 #define caml_mem_unmap(pool, bytes) oh_pool_free(pool)
@@ -22,7 +25,10 @@
 #define free oh_block_free
 
 #undef Is_block
-#define Is_block(v) (((v) & 1) == 0 && oh_pointer_is_markable((uintptr_t)(v)))
+#define Is_block(v) (((v) & 1) == 0 && oh_table_kind((uintptr_t)(v)) == OH_KIND_MAJOR)
+
+#define caml_scan_global_roots(f, data) \
+  (caml_scan_global_roots(f, data), oh_track_each(&oh_tracked_visit, &(struct oh_tracked_visit){ f, data }))
 
 #define caml_compact_heap oh_shared_heap_stock_compact
 #include <shared_heap.c>

@@ -4,12 +4,16 @@
    Stock   reads the headers of keys, and of what is copied.
    Here    in cleaning, keys that are not the collector's are alive, and not looked at. An opaque foreign pointer is
            never copied.
+           A tracked region that marking did not meet is dead, as a block is that is not marked: keys that lead there
+           are cleared.
    Also    the value that marks an empty field is a static one of this unit, which is declared. */
 #include "prelude.h"
 #include "static_data.h"
 #include "weak.h"
 #include <caml/version.h>
 #include <caml/weak.h>
+
+#define is_unmarked(v) (oh_track_is_unmet((uintptr_t)(v)) || (is_unmarked)(v))
 
 #include <weak.c>
 

@@ -1,2 +1,3 @@
 let spawn f = let r = f () in fun () -> r
 let recommended = 1
+let run n work = for i = 0 to n - 1 do work i () done

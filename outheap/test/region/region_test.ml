@@ -5,6 +5,8 @@ open Region_copies
 open Region_life
 open Region_images
 open Region_limits
+open Region_track
+open Region_tracked
 open Region_ancient
 
 let parts =
@@ -18,6 +20,10 @@ let parts =
     ("ancient", ancient); ("many", many); ("large", large); ("places", places); ("little", little);
     ("obstacles", obstacles); ("damaged-long", fun () -> damaged 100_000);
     ("domains-long", fun () -> domains 2500);
+    ("writes", writes); ("ways", ways); ("old", old); ("lazies", lazies); ("tracked-images", tracked_images);
+    ("tracked-ends", tracked_ends); ("tracked-revokes", tracked_revokes);
+    ("tracked-domains", fun () -> tracked_domains 8000); ("tracked-churn", fun () -> tracked_churn 60);
+    ("tracked-forks", tracked_forks); ("c", Region_c.calls);
   ]
 
 let () =

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include "track.h"
+#include "os.h"
+
+#define WORD sizeof(uintptr_t)
+#define BITS 64
+
+struct oh_track_runtime oh_track_runtime;
+uintptr_t oh_track_limit;
+
+static struct oh_track *tracks;
+static struct oh_track **by_chunk; /* of OH_TABLE_ENTRIES, when there was one; NULL before */
+
+static struct oh_track *at(uintptr_t address)
+{
+  struct oh_track **table = oh_load_acquire(&by_chunk);
+  if (table == NULL || address >> OH_CHUNK_LOG >= OH_TABLE_ENTRIES) return NULL;
+  struct oh_track *t = oh_load_acquire(&table[address >> OH_CHUNK_LOG]);
+  return t != NULL && address - t->base < t->bytes ? t : NULL;
+}
+
+/* --- bits --------------------------------------------------------------------------------------------------------- */
+
+static inline bool is_set(uint64_t const *bits, size_t i) { return oh_load_relaxed(&bits[i / BITS]) >> i % BITS & 1; }
+
+static inline void set(uint64_t *bits, size_t i) { oh_or_acq_rel(&bits[i / BITS], UINT64_C(1) << i % BITS); }
+static inline void clear(uint64_t *bits, size_t i) { oh_and_acq_rel(&bits[i / BITS], ~(UINT64_C(1) << i % BITS)); }
+
+static size_t words_of(struct oh_track const *t) { return (t->bytes / WORD + BITS - 1) / BITS; } /* of `slots` */
+
+void oh_track_wrote_slow(uintptr_t slot, uintptr_t v)
+{
+  if (v & 1) return;
+  struct oh_track *t = at(slot);
+  if (t == NULL || v - t->base < t->bytes) return;
+  size_t i = (slot - t->base) / WORD;
+  set(t->slots, i); /* even if it is set: see track.h */
+  if (!is_set(t->groups, i / BITS)) set(t->groups, i / BITS);
+}
+
+/* The word may be written at the same time; ThreadSanitizer would see a race with the program's store. */
+static __attribute__((noinline, no_sanitize("thread"))) uintptr_t load(uintptr_t const *slot)
+{
+  return *(uintptr_t const volatile *)slot;
+}
+
+static inline uintptr_t *slot_at(struct oh_track const *t, size_t i) { return (uintptr_t *)t->base + i; }
+
+/* A pointer to outside, and not to what the marker will never care about? */
+static bool is_pointer_out(struct oh_track const *t, uintptr_t v)
+{
+  if ((v & 1) || v - t->base < t->bytes) return false;
+  enum oh_kind k = oh_table_kind(v);
+  return !oh_kind_is_foreign(k) && k != OH_KIND_VALUES && k != OH_KIND_REVOKED;
+}
+
+#define EACH_SLOT(t, i)                                                                            \
+  for (size_t g = 0, groups_ = (words_of(t) + BITS - 1) / BITS; g < groups_; g++)                  \
+    for (uint64_t gs = oh_load_relaxed(&(t)->groups[g]); gs != 0; gs &= gs - 1)                    \
+      for (size_t w = g * BITS + (unsigned)__builtin_ctzll(gs), once_ = 1; once_ != 0; once_ = 0)  \
+        for (uint64_t bits_ = oh_load_relaxed(&(t)->slots[w]); bits_ != 0; bits_ &= bits_ - 1)     \
+          for (size_t i = w * BITS + (unsigned)__builtin_ctzll(bits_), one_ = 1; one_ != 0; one_ = 0)
+
+/* --- marking ------------------------------------------------------------------------------------------------------ */
+
+static void darken(struct oh_track *t)
+{
+  EACH_SLOT(t, i) {
+    uintptr_t v = load(slot_at(t, i));
+    if ((v & 1) == 0 && v - t->base >= t->bytes) oh_track_runtime.darken(v);
+    if (is_pointer_out(t, v)) continue;
+    clear(t->slots, i);
+    if (is_pointer_out(t, load(slot_at(t, i)))) set(t->slots, i);
+  }
+}
+
+/* One region may lead to the next: those that are met meanwhile wait in a list. */
+static void meet(struct oh_track *t)
+{
+  static _Thread_local struct oh_track *pending;
+  static _Thread_local bool busy;
+  if (oh_exchange_acq_rel(&t->met, true)) return;
+  t->pending = pending;
+  pending = t;
+  if (busy) return;
+  busy = true;
+  while ((t = pending) != NULL) {
+    pending = t->pending;
+    darken(t);
+  }
+  busy = false;
+}
+
+void oh_track_meet_slow(uintptr_t address)
+{
+  struct oh_track *t = at(address);
+  if (t != NULL && !oh_load_relaxed(&t->met)) meet(t);
+}
+
+bool oh_track_is_unmet_slow(uintptr_t address)
+{
+  struct oh_track *t = at(address);
+  return t != NULL && !oh_load_relaxed(&t->met);
+}
+
+void oh_track_cycle(void)
+{
+  for (struct oh_track *t = oh_load_acquire(&tracks); t != NULL; t = t->next) oh_store_relaxed(&t->met, false);
+}
+
+void oh_track_roots(void)
+{
+  for (struct oh_track *t = oh_load_acquire(&tracks); t != NULL; t = t->next)
+    if (oh_load_relaxed(&t->kept) && !oh_load_relaxed(&t->met)) meet(t);
+}
+
+void oh_track_each(void (*f)(void *data, uintptr_t v, uintptr_t *slot), void *data)
+{
+  for (struct oh_track *t = oh_load_acquire(&tracks); t != NULL; t = t->next)
+    EACH_SLOT(t, i) {
+      uintptr_t v = load(slot_at(t, i));
+      if ((v & 1) == 0 && oh_table_kind(v) == OH_KIND_MAJOR) f(data, v, slot_at(t, i));
+    }
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+static bool table_exists(void)
+{
+  if (oh_load_acquire(&by_chunk) != NULL) return true;
+  size_t bytes = OH_TABLE_ENTRIES * sizeof *by_chunk;
+  struct oh_track **new = (void *)oh_os_map(bytes), **none = NULL;
+  if (new == NULL) return false;
+  if (!oh_cas_seq_cst(&by_chunk, &none, new)) oh_os_release((uintptr_t)new, bytes);
+  return true;
+}
+
+static void set_chunks(struct oh_track *t, struct oh_track *to)
+{
+  for (uintptr_t c = t->base; c < t->base + t->bytes; c += OH_CHUNK) oh_store_release(&by_chunk[c >> OH_CHUNK_LOG], to);
+}
+
+bool oh_track_add(uintptr_t base, size_t bytes)
+{
+  struct oh_track r = { .base = base, .bytes = bytes, .met = true };
+  size_t slots = words_of(&r), groups = (slots + BITS - 1) / BITS;
+  r.size = sizeof r + (slots + groups) * sizeof(uint64_t);
+  if (!table_exists()) return false;
+  struct oh_track *t = (void *)oh_os_map(r.size);
+  if (t == NULL) return false;
+  *t = r;
+  t->groups = (uint64_t *)(t + 1);
+  t->slots = t->groups + groups;
+  set_chunks(t, t);
+  t->next = oh_load_acquire(&tracks);
+  while (!oh_cas_seq_cst(&tracks, &t->next, t)) {}
+  uintptr_t limit = oh_load_relaxed(&oh_track_limit);
+  while (limit < base + bytes && !oh_cas_seq_cst(&oh_track_limit, &limit, base + bytes)) {}
+  return true;
+}
+
+void oh_track_remove(uintptr_t base)
+{
+  struct oh_track *t = at(base), **from = &tracks;
+  if (t == NULL || t->base != base) return;
+  set_chunks(t, NULL);
+  while (*from != t) from = &(*from)->next;
+  oh_store_release(from, t->next);
+  if (tracks == NULL) oh_store_relaxed(&oh_track_limit, (uintptr_t)0);
+  oh_os_release((uintptr_t)t, t->size);
+}
+
+void oh_track_keep(uintptr_t base, bool kept)
+{
+  struct oh_track *t = at(base);
+  if (t != NULL) oh_store_relaxed(&t->kept, kept);
+}
+
+size_t oh_track_count(uintptr_t base)
+{
+  struct oh_track *t = at(base);
+  size_t n = 0;
+  if (t != NULL)
+    EACH_SLOT(t, i) n += is_set(t->slots, i);
+  return n;
+}
