@@ -64,7 +64,7 @@ def with_regions(compiler: Compiler, place: Path, variant: bool, *modules: str) 
     for file in region.glob("*.[chm]*"):
         shutil.copy(file, place)
     include = ["-ccopt", f"-I {ROOT}/outheap/include"]
-    stubs = sorted(f.name for f in region.glob("*.c"))
+    stubs = sorted(f.name for f in place.glob("*.c"))
     unix = [*compiler.libraries, "unix.cmxa"]
     linked = ["-I", variants.library(compiler, "release"), "-runtime-variant", "_outheap"] if variant else []
     all_modules = ["outheap_region.mli", "outheap_region.ml", *modules]
@@ -92,6 +92,16 @@ def test_coq_images(compiler: Compiler, place: Path, variant: bool, images: str)
     settings = {"COQ_IMAGES": "no"} if images == "off" else {}
     outcome = run(["./program", images], place, place / "log", 120, settings)
     assert outcome.passed, outcome.tail()
+
+
+@BOTH_RUNTIMES
+def test_hashcons(compiler: Compiler, place: Path, variant: bool) -> None:
+    for file in (ROOT / "outheap/hashcons").glob("*.[chm]*"):
+        shutil.copy(file, place)
+    with_regions(compiler, place, variant, "outheap_hashcons.mli", "outheap_hashcons.ml", "terms.ml")
+    outcome = run(["./program"], place, place / "log", 120)
+    assert outcome.passed, outcome.tail()
+    assert outcome.text.splitlines()[1].startswith("the tenth derivative has ")
 
 
 def test_cpp(compiler: Compiler, place: Path) -> None:

@@ -25,6 +25,19 @@ bool outheap_marker_can_tell(void);
    compare-and-swap for each chunk. */
 bool outheap_marker_claim(void const *start, size_t bytes);
 
+/* Claims chunks in the same way, for cells that live and die one by one: the library outheap.hashcons has such.
+   Pointers are noted word by word, in one of two bitmaps: the first OUTHEAP_MARKER_MAP bytes of each chunk, and the
+   next. The bit of the word at address a is number (a - chunk) / 8 % 64 of the 64-bit word (a - chunk) / 512, and is
+   set atomically. Both maps must be readable and writable already, for the rest of the process. The first one is used.
+   False as above, and where outheap_marker_can_tell() is false. outheap_marker_met and outheap_marker_clear mean
+   nothing for these chunks. */
+#define OUTHEAP_MARKER_MAP ((size_t)4 << 20)
+bool outheap_marker_claim_cells(void const *start, size_t bytes);
+
+/* From now on markers write to the maps of this number, 0 or 1. Only between two cycles (outheap_marker_on_cycle), or
+   before there is a pointer to the chunks. */
+void outheap_marker_use_map(void const *start, size_t bytes, int map);
+
 /* From now on nothing reads these chunks, which were claimed: compare, hash and so on take a pointer to them for a
    number. For the rest of the process. */
 void outheap_marker_revoke(void const *start, size_t bytes);

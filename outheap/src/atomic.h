@@ -3,7 +3,7 @@
 
    Orders in use, and why:
    relaxed   counters; entries of the table and bytes of page.h, where whoever holds a pointer has them ordered already
-             (table.h);
+             (table.h); notes of the markers, which are read while all domains are stopped (region.h);
    acquire,  the ranges and their version (ranges.c): a reader that saw a new word also sees the new version;
    release   records that are filled before other threads can find them (pagemap.h);
    acq_rel   bits of track.h, which are set after a store and cleared before a load; whoever is the first to meet a
@@ -21,6 +21,7 @@
 #define oh_load_seq_cst(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define oh_store_seq_cst(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define oh_fetch_add_relaxed(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define oh_fetch_or_relaxed(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define oh_or_acq_rel(p, v) ((void)__atomic_fetch_or((p), (v), __ATOMIC_ACQ_REL))
 #define oh_and_acq_rel(p, v) ((void)__atomic_fetch_and((p), (v), __ATOMIC_ACQ_REL))
 #define oh_exchange_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)

@@ -7,6 +7,7 @@
 
 _Static_assert((int)OUTHEAP_MARKER_BY_ROOT == (int)OH_REGION_BY_ROOT, "notes");
 _Static_assert((int)OUTHEAP_MARKER_BY_BLOCK == (int)OH_REGION_BY_BLOCK, "notes");
+_Static_assert(OUTHEAP_MARKER_MAP == OH_REGION_MAP, "bitmaps");
 _Static_assert(sizeof(struct outheap_marker_cycle) == sizeof(struct oh_region_owner), "the same record");
 
 bool outheap_marker_can_tell(void)
@@ -36,6 +37,26 @@ bool outheap_marker_claim(void const *start, size_t bytes)
   return true;
 }
 
+bool outheap_marker_claim_cells(void const *start, size_t bytes)
+{
+  uintptr_t begin, end;
+  if (!outheap_marker_can_tell() || !cut(start, bytes, &begin, &end)) return false;
+  /* before a marker can find that the chunk is one of a region */
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK)
+    oh_store_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG], (uint8_t)OH_REGION_CELLS);
+  return outheap_marker_claim(start, bytes);
+}
+
+void outheap_marker_use_map(void const *start, size_t bytes, int map)
+{
+  uintptr_t begin, end;
+  uint8_t note = (uint8_t)(map == 0 ? OH_REGION_CELLS : OH_REGION_CELLS | OH_REGION_SECOND);
+  if (!cut(start, bytes, &begin, &end)) return;
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK)
+    if (oh_load_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG]) & OH_REGION_CELLS)
+      oh_store_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG], note);
+}
+
 void outheap_marker_revoke(void const *start, size_t bytes)
 {
   uintptr_t begin, end;
@@ -48,14 +69,17 @@ unsigned outheap_marker_met(void const *start, size_t bytes)
   unsigned met = 0;
   if (!cut(start, bytes, &begin, &end)) return 0;
   for (uintptr_t c = begin; c < end; c += OH_CHUNK) met |= oh_load_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG]);
-  return met;
+  return met & (OH_REGION_BY_ROOT | OH_REGION_BY_BLOCK);
 }
 
 void outheap_marker_clear(void const *start, size_t bytes)
 {
   uintptr_t begin, end;
   if (!cut(start, bytes, &begin, &end)) return;
-  for (uintptr_t c = begin; c < end; c += OH_CHUNK) oh_store_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG], (uint8_t)0);
+  for (uintptr_t c = begin; c < end; c += OH_CHUNK) {
+    uint8_t *note = &oh_region_notes[c >> OH_CHUNK_LOG];
+    if ((oh_load_relaxed(note) & OH_REGION_CELLS) == 0) oh_store_relaxed(note, (uint8_t)0);
+  }
 }
 
 void outheap_marker_meet(void const *pointer)

@@ -12,7 +12,11 @@
 
    (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when the cycle
    began, or was met.) So a chunk that was not noted in a whole cycle has no pointer to it, and none can come into
-   being. docs/regions.md has the argument in full. */
+   being. docs/regions.md has the argument in full.
+
+   Chunks with cells (OH_REGION_CELLS) are noted word by word instead: their first OH_REGION_MAP bytes, and the same
+   number after them, are two bitmaps with a bit for each word of the chunk. One of the two is written to.
+   docs/hashcons.md has what that is for. */
 #ifndef OH_REGION_H
 #define OH_REGION_H
 
@@ -25,8 +29,14 @@
 enum oh_region_by { OH_REGION_BY_ROOT = 1, OH_REGION_BY_BLOCK = 2 };
 
 /* For each chunk: who met a pointer to it since the owner last cleared it. Markers store a bit only where it is not set
-   yet; two that do so at the same time may lose one of two bits, but never both. */
+   yet; two that do so at the same time may lose one of two bits, but never both. In chunks with cells: OH_REGION_CELLS,
+   with OH_REGION_SECOND if the second bitmap is the one that is written to; markers never store there. */
 extern uint8_t oh_region_notes[OH_TABLE_ENTRIES];
+enum { OH_REGION_CELLS = 4, OH_REGION_SECOND = 8 };
+#define OH_REGION_MAP (OH_CHUNK / 64)
+
+/* Notes a pointer to a word of a chunk with cells, whose note is given. */
+void oh_region_meet_cell(uintptr_t address, uint8_t note);
 
 /* Pointers to these chunks are counted. */
 struct oh_region_watch { uintptr_t begin, size; size_t met; };
@@ -35,6 +45,10 @@ extern struct oh_region_watch oh_region_watch;
 static inline void oh_region_note(uintptr_t address, enum oh_region_by by)
 {
   uint8_t *note = &oh_region_notes[address >> OH_CHUNK_LOG], n = oh_load_relaxed(note);
+  if (n & OH_REGION_CELLS) {
+    oh_region_meet_cell(address, n);
+    return;
+  }
   if ((n & by) == 0) oh_store_relaxed(note, (uint8_t)(n | by));
   if (__builtin_expect(address - oh_load_relaxed(&oh_region_watch.begin) < oh_load_relaxed(&oh_region_watch.size), 0))
     (void)oh_fetch_add_relaxed(&oh_region_watch.met, 1);

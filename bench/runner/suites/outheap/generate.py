@@ -23,6 +23,20 @@ def static_constants(count: int) -> Iterator[str]:
     yield "let all = Array.concat [" + "; ".join(f"c{n}" for n in range(len(chunks))) + "]\n"
 
 
+HASHCONS = {
+    "weak": "Hashcons_rivals.Over_weak",
+    "buckets": "Hashcons_rivals.Over_buckets",
+    "cells": "Outheap_hashcons",
+}
+
+
+def hashcons(folder: Path) -> None:
+    """A module for each implementation, from the text of hashcons_steps.ml, which has the name of one."""
+    text = (folder / "hashcons_steps.ml").read_text()
+    for kind, implementation in HASHCONS.items():
+        (folder / f"hashcons_{kind}.ml").write_text(text.replace("Outheap_hashcons", implementation))
+
+
 TOKENS, NODES, NONTERMINALS = 160, 120, 60
 
 

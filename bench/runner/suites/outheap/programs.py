@@ -80,20 +80,30 @@ class Builder:
         folder, common, own = self.folder / name, BENCH / "common", HERE
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
-        header, libraries, environment = ROOT / "outheap" / "include", [], {}
+        header, libraries, includes, environment = ROOT / "outheap" / "include", [], [], {}
         if name in WITH_REGIONS:
             region = ROOT / "outheap" / "region"
             par = ROOT / "tools" / "ocaml" / f"par{5 if self.compiler.ocaml5 else 4}.ml"
             ml[-1:-1] = [par, region / "outheap_region.mli", region / "outheap_region.ml"]
             c += sorted(region.glob("*.c"))
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
+        if name == "hashcons":
+            parts = [ROOT / "outheap" / part for part in ("region", "hashcons")]
+            ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
+            ml[-1:-1] = [own / "hashcons_rivals.ml", own / "hashcons_steps.ml"]
+            c += [source for p in parts for source in sorted(p.glob("*.c"))]
+            includes = [word for p in parts for word in ("-I", p)]
+        headers = [header / "outheap.h", *(h for i in includes[1::2] for h in sorted(i.glob("*.h")))]
         inputs = hashlib.sha256(
-            b"".join(p.read_bytes() for p in [*ml, *c, header / "outheap.h", Path(generate.__file__)])
+            b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])
         ).digest()
         stamp = folder / "objects.stamp"
         modules = [name_of(p) for p in ml]
         if name == "marking":
             modules.insert(2, "constants.ml")
+        if name == "hashcons":
+            at = modules.index("hashcons_steps.ml")
+            modules[at : at + 1] = [f"hashcons_{kind}.ml" for kind in generate.HASHCONS]
         if not (stamp.exists() and stamp.read_bytes() == inputs):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
@@ -101,8 +111,11 @@ class Builder:
                 shutil.copy(source, folder / name_of(source))
             if name == "marking":
                 generate.write(folder / "constants.ml", generate.static_constants(STATIC_CONSTANTS))
+            if name == "hashcons":
+                generate.hashcons(folder)
             for source in c:
-                run_tool([self.compiler.cc, *C_FLAGS, "-I", header, "-I", self.compiler.where, "-c", source], folder)
+                where = [*includes, "-I", header, "-I", self.compiler.where]
+                run_tool([self.compiler.cc, *C_FLAGS, *where, "-c", source], folder)
             run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, *libraries[:2], "-c", *modules], folder)
             stamp.write_bytes(inputs)
         objects = [m.replace(".ml", ".cmx") for m in modules if m.endswith(".ml")] + [p.stem + ".o" for p in c]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...compiler import ROOT, Compiler
 
-BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED = (
+BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
     "stock",
     "table",
     "outheap",
@@ -21,6 +21,8 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED = (
     "no-naked",
     "regions",
     "marshal",
+    "hash-cells",
+    "hash-buckets",
 )
 ADAPTIVE = "minor-adaptive"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M")  # of minor heaps, in words
@@ -106,6 +108,17 @@ RIVALS = {
             MARSHALLED,
             "the stock runtime, where each process reads the data from a file of Marshal",
             environment={"BENCH_DATA": "marshal"},
+        ),
+        Rival(
+            CELLS,
+            "Outheap, with hash-consed values in cells outside the heap (outheap.hashcons)",
+            "_outheap",
+            {"BENCH_HASHCONS": "cells"},
+        ),
+        Rival(
+            BUCKETS,
+            "the compiler's own runtime, with hash-consed values in an array of weak arrays",
+            environment={"BENCH_HASHCONS": "buckets"},
         ),
         Rival(
             ADAPTIVE,

@@ -128,6 +128,7 @@ SUITE = Suite(
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
         "Regions": ("regions", "dictionary", "coq images"),
+        "Hash-consing": ("hashcons",),
         "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),

@@ -9,6 +9,8 @@ from . import execute
 from .runtimes import (
     ADAPTIVE,
     BASE,
+    BUCKETS,
+    CELLS,
     CLANG,
     COUNTING,
     FIXED,
@@ -23,7 +25,8 @@ from .runtimes import (
 )
 
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
-TIMED = tuple(r for r in RIVALS if r not in (COUNTING, REGIONS, MARSHALLED, ADAPTIVE, *FIXED, CLANG, *SHIFTED))
+UNTIMED = (COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, *FIXED, CLANG, *SHIFTED)
+TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
 QUICK, FULL = ("quick",), ("full",)
@@ -103,6 +106,13 @@ REGION_STEPS = (
     ("eight workers read a map", ("workers", "1000000"), 15, (BASE, MARSHALLED, OURS, REGIONS)),
     ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, REGIONS)),
     ("another domain waits for a copy", ("waits", "1000000"), 9, (BASE, OURS, REGIONS)),
+)
+
+# Programs that hash-cons; `arguments`: the step, and its size.
+HASHCONS_STEPS = (
+    ("quicksort in the λ-calculus", ("quicksort", "9"), 4),
+    ("pigeon-hole diagrams", ("pigeons", "9"), 4),
+    ("1 M terms that come and go", ("turnover", "1000000"), 8),
 )
 
 WORKLOADS = {
@@ -246,6 +256,18 @@ WORKLOADS = {
             main=(BASE, REGIONS),
             program="coq-images",
             measure=execute.toplevels,
+        ),
+        Workload(
+            "hashcons",
+            "hash-consing: over Weak.Make and weak arrays in the heap, and in cells outside of it",
+            tuple(
+                Case(label, arguments, (BASE, BUCKETS, OURS, CELLS), seconds=seconds, gigabytes=1)
+                for label, arguments, seconds in HASHCONS_STEPS
+            ),
+            ours=CELLS,
+            beside=(BUCKETS, OURS),
+            main=(BASE, CELLS),
+            measure=execute.printed,
         ),
         Workload(
             "system calls",

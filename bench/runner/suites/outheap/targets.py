@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-from .runtimes import ADAPTIVE, BASE, FIXED, NO_NAKED, OURS, REGIONS, TABLE
+from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, NO_NAKED, OURS, REGIONS, TABLE
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,8 @@ TARGETS = [
         for metric, bound in (("processor time", 0.85), ("sum of Pss", 0.6))
     ),
     Target("regions", "regions", "a map of 1 M entries, evicted", "page faults", 0.01, REGIONS),  # 10
+    Target("hash-consing, time", "hashcons", "", "processor time", 0.8, CELLS),
+    Target("hash-consing, resident", "hashcons", "", "peak resident", 0.7, CELLS),
     Target("arrays that come and go, time", "turnover", "", "time per array", 1.0),
     Target("arrays that come and go, resident", "turnover", "", "resident", 1.05),
     # Below this times each of the fixed sizes: below this times the best.

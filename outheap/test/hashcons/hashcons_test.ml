@@ -1,0 +1,31 @@
+(* SPDX-License-Identifier: MIT *)
+(* Tests of hash-consing: hashcons PART… *)
+open Hashcons_checks
+
+let parts =
+  [
+    ("random", fun () -> Hashcons_model.random 20_000);
+    ("life", Hashcons_life.life); ("again", Hashcons_life.again); ("phases", Hashcons_life.phases);
+    ("tables", Hashcons_life.ends); ("sets", Hashcons_life.sets); ("forks", Hashcons_life.forks);
+    ("kinds", Hashcons_nodes.kinds); ("refused", Hashcons_nodes.refused);
+    ("nested", Hashcons_nodes.nested); ("interrupts", Hashcons_nodes.interrupts);
+    ("deep", fun () -> Hashcons_limits.deep 1_000_000);
+    ("churn", fun () -> Hashcons_limits.churn 500_000);
+    ("domains", fun () -> Hashcons_limits.domains 3);
+    ("threads", Hashcons_limits.threads);
+    ("failing", Hashcons_limits.failing); ("stackless", Hashcons_limits.stackless);
+    ("little", Hashcons_limits.little);
+    ("random-long", fun () -> Hashcons_model.random 1_000_000);
+    ("domains-long", fun () -> Hashcons_limits.domains 40);
+  ]
+
+let () =
+  List.iter
+    (fun name ->
+      match List.assoc_opt name parts with
+      | Some f -> f ()
+      | None -> Printf.printf "no part %s\n" name; incr failures)
+    (List.tl (Array.to_list Sys.argv));
+  if !failures > 0 then (
+    Printf.printf "%d failures\n" !failures;
+    exit 1)

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: MIT
+"""Hash-consing: values in cells outside the heap with the variant on OCaml 5, and in the heap otherwise."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+from testing import matrix, steps, variants
+from testing.cases import Case, check
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT, run
+
+HOME = ROOT / "outheap"
+PARTS = (
+    "random",
+    "life",
+    "again",
+    "phases",
+    "tables",
+    "sets",
+    "forks",
+    "kinds",
+    "refused",
+    "nested",
+    "interrupts",
+    "deep",
+    "churn",
+    "domains",
+    "threads",
+    "failing",
+    "stackless",
+)
+LONG = ("random-long", "domains-long")
+# `tiny`: collections of cells take small steps, and freed cells are overwritten.
+TINY_PARTS = ("random", "life", "again", "phases", "tables", "forks", "nested", "interrupts", "domains", "failing")
+STOCK, SANITIZED, TINY = "stock", "asan", "tiny"
+SANITIZERS = "-fsanitize=address,undefined"
+MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "limits", "test")
+
+# What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
+# File, text, what takes its place, parts.
+MUTATIONS = {
+    "lookups-not-noted": ("hashcons_collect.c", "  outheap_hashcons_notes_meet(c);\n", "", ("phases",)),
+    "lookups-not-marked": ("hashcons_collect.c", "_CLOSE: shade(c); break;", "_CLOSE: break;", ("phases",)),
+    "not-marked-in-sweeping": ("hashcons_collect.c", "_SWEEP: outheap_hashcons_notes_mark(c); break;", "_SWEEP: break;",
+                               ("random", "phases")),
+    "dead-ones-found": ("hashcons_notes.h", "phase == OUTHEAP_HASHCONS_SWEEP &&", "phase > OUTHEAP_HASHCONS_CLEAR &&",
+                        ("random", "phases")),
+    "no-closure": ("hashcons_collect.c", "      shade_at(v);", "      (void)v;", ("life",)),
+    "notes-not-read": ("hashcons_collect.c", "if (!scan.again) shade_at(a);", "if (!scan.again) (void)a;", ("life",)),
+    "overflow-forgotten": ("hashcons_collect.c", "  if (stack.overflowed) {", "  if (false) {", ("stackless",)),
+    "maps-not-cleared": ("hashcons_collect.c", "      memset(", "      (void)(", ("life",)),
+    "one-map": ("hashcons_collect.c", "    notes.current = !notes.current;\n", "", ("life",)),
+    "no-stamp": ("outheap_hashcons_stubs.c", "stamp >= 0 ? t->stamp != stamp", "stamp >= 0 ? false", ("nested",)),
+    "no-sharing": ("hashcons_copy.c", "if (items[i].source == v) return i;", "(void)v;", ("kinds",)),
+}
+
+
+def _files() -> list[Path]:
+    parts = ("test/hashcons", "hashcons", "region", "include")
+    return [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
+
+
+def _c(compiler: Compiler, flavour: str, folder: Path) -> list[str]:
+    """Compiles what is in C; the objects."""
+    kind = SANITIZERS if flavour == SANITIZED else "-O2"
+    tiny = "-DOUTHEAP_HASHCONS_TINY -DOUTHEAP_HASHCONS_POISON" if flavour == TINY else ""
+    sources = sorted(folder.glob("*.c"))
+    commands = []
+    for source in sources:
+        faults = "" if source.name == "hashcons_test_stubs.c" else "-include hashcons_faults.h"
+        options = f"-std=gnu11 -Wall -Wextra {kind} {tiny} {faults} -I . -I {HOME}/include"
+        commands.append([compiler.ocamlopt, "-g", "-ccopt", options, "-c", source.name])
+    steps.commands(commands, folder)
+    return [f"{source.stem}.o" for source in sources]
+
+
+def _link(compiler: Compiler, flavour: str, folder: Path, parts: list[str]) -> None:
+    native = not flavour.startswith("bytecode")
+    start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
+    of_variant = "release" if flavour in (TINY, SANITIZED) else flavour
+    linked = []
+    if flavour != STOCK:
+        linked = ["-I", variants.library(compiler, of_variant), "-runtime-variant", variants.SUFFIX[of_variant]]
+    sanitized = ["-ccopt", SANITIZERS] if flavour == SANITIZED else []
+    extension = "cmxa" if native else "cma"
+    libraries = [*compiler.libraries, f"unix.{extension}", f"threads.{extension}"]
+    steps.command([*start, "-g", *linked, *sanitized, *libraries, *parts, "-o", "hashcons"], folder)
+
+
+@cache
+def program(compiler: Compiler, flavour: str) -> Path:
+    """The folder of the test program; `stock`: linked with the runtime of the compiler."""
+    name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
+    folder = BUILD / name / f"hashcons-{flavour}"
+    of_variant = "release" if flavour in (TINY, SANITIZED) else flavour
+    library = None if flavour == STOCK else variants.library(compiler, of_variant)
+
+    def build() -> None:
+        for file in _files():
+            shutil.copy(file, folder)
+        shutil.copy(folder / f"hashcons_domains{compiler.major}.ml", folder / "hashcons_domains.ml")
+        modules = [f"{m}.{kind}" for m in ("outheap_region", "outheap_hashcons") for kind in ("mli", "ml")]
+        modules += [f"hashcons_{m}.ml" for m in MODULES]
+        _link(compiler, flavour, folder, [*_c(compiler, flavour, folder), *modules])
+
+    words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
+    return steps.step(folder, _files(), words, build)
+
+
+def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
+    parts = TINY_PARTS if flavour == TINY else PARTS
+    if everything and flavour in ("release", TINY):
+        parts = (*parts, *LONG)
+    settings = {"OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b", "SEED": str(matrix.seed())}
+    if flavour == SANITIZED:  # OCaml has a handler of its own, and keeps what it allocates
+        settings["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0"
+    commands = {part: (["./hashcons", part], settings) for part in parts}
+    if "debug" in flavour:  # the verification of such heaps takes minutes
+        commands["deep"] = (["./hashcons", "deep"], {"OCAMLRUNPARAM": "v=0"})
+    if flavour == "release":
+        for setting in ("marking=table", "report=1000000"):
+            commands[f"life-{setting}"] = (["./hashcons", "life", "again", "phases"], {**settings, "OUTHEAP": setting})
+        little = ["sh", "-c", "ulimit -v 1000000 && exec ./hashcons little"]
+        commands["little-address-space"] = (little, {"OCAMLRUNPARAM": "d=4"})
+    if flavour == TINY:
+        small = {**settings, "OCAMLRUNPARAM": "s=4k"}
+        commands["small-minor-heaps"] = (["./hashcons", "random", "life", "again", "phases"], small)
+    return [
+        Case(
+            "outheap",
+            f"{compiler.name}-{flavour}",
+            f"hashcons/{name}",
+            command,
+            600,
+            lambda: program(compiler, flavour),
+            environment,
+        )
+        for name, (command, environment) in commands.items()
+    ]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "mutation" in metafunc.fixturenames:
+        compilers = [c for c in matrix.ends() if c in matrix.known_to_outheap() and c.major >= 5]
+        pairs = [pytest.param(c, m, id=f"{c.name} hashcons/without/{m}") for c in compilers for m in MUTATIONS]
+        metafunc.parametrize("compiler, mutation", pairs)
+        return
+    everything = metafunc.config.getoption("everything")
+    chosen = matrix.chosen_flavours(metafunc.config)
+    ends = [c for c in matrix.ends() if c in matrix.known_to_outheap()]
+    pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if chosen or c in ends or f != "bytecode"]
+    # OCaml 4.14 has values in the heap, with whatever runtime.
+    pairs = [(c, f) for c, f in pairs if c.major >= 5 or f == "release"]
+    if not chosen:
+        pairs += [(c, f) for c in ends for f in (STOCK, TINY) if f == STOCK or c.major >= 5]
+        pairs += [(c, SANITIZED) for c in ends if everything and c.major >= 5]
+    cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
+    metafunc.parametrize("case", [case.param() for case in cases])
+
+
+def test_hashcons(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.everything
+def test_mutation(compiler: Compiler, mutation: str, tmp_path: Path) -> None:
+    name, text, other, parts = MUTATIONS[mutation]
+    folder = tmp_path / "mutated"
+    shutil.copytree(program(compiler, TINY), folder)
+    source = (folder / name).read_text()
+    assert source.count(text) == 1
+    (folder / name).write_text(source.replace(text, other))
+    modules = [f"{m}.cmx" for m in ("outheap_region", "outheap_hashcons", *(f"hashcons_{m}" for m in MODULES))]
+    _link(compiler, TINY, folder, [*_c(compiler, TINY, folder), *modules])
+    settings = {"SEED": "1", "OCAMLRUNPARAM": "s=4k"}
+    assert any(not run(["./hashcons", p], folder, folder / f"{p}.log", 120, settings).passed for p in parts)
