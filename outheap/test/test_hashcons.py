@@ -45,10 +45,18 @@ MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "limits", "te
 MUTATIONS = {
     "lookups-not-noted": ("hashcons_collect.c", "  outheap_hashcons_notes_meet(c);\n", "", ("phases",)),
     "lookups-not-marked": ("hashcons_collect.c", "_CLOSE: shade(c); break;", "_CLOSE: break;", ("phases",)),
-    "not-marked-in-sweeping": ("hashcons_collect.c", "_SWEEP: outheap_hashcons_notes_mark(c); break;", "_SWEEP: break;",
-                               ("random", "phases")),
-    "dead-ones-found": ("hashcons_notes.h", "phase == OUTHEAP_HASHCONS_SWEEP &&", "phase > OUTHEAP_HASHCONS_CLEAR &&",
-                        ("random", "phases")),
+    "not-marked-in-sweeping": (
+        "hashcons_collect.c",
+        "_SWEEP: outheap_hashcons_notes_mark(c); break;",
+        "_SWEEP: break;",
+        ("random", "phases"),
+    ),
+    "dead-ones-found": (
+        "hashcons_notes.h",
+        "phase == OUTHEAP_HASHCONS_SWEEP &&",
+        "phase > OUTHEAP_HASHCONS_CLEAR &&",
+        ("random", "phases"),
+    ),
     "no-closure": ("hashcons_collect.c", "      shade_at(v);", "      (void)v;", ("life",)),
     "notes-not-read": ("hashcons_collect.c", "if (!scan.again) shade_at(a);", "if (!scan.again) (void)a;", ("life",)),
     "overflow-forgotten": ("hashcons_collect.c", "  if (stack.overflowed) {", "  if (false) {", ("stackless",)),

@@ -94,9 +94,7 @@ class Builder:
             c += [source for p in parts for source in sorted(p.glob("*.c"))]
             includes = [word for p in parts for word in ("-I", p)]
         headers = [header / "outheap.h", *(h for i in includes[1::2] for h in sorted(i.glob("*.h")))]
-        inputs = hashlib.sha256(
-            b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])
-        ).digest()
+        inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])).digest()
         stamp = folder / "objects.stamp"
         modules = [name_of(p) for p in ml]
         if name == "marking":
