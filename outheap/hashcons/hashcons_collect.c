@@ -270,7 +270,7 @@ static uintnat minor_collections(void) { return 0; }
    cells. */
 static bool is_due(void)
 {
-  return ALWAYS || forced != 0 || allocated > (live + LITTLE / 4) / 4 ||
+  return ALWAYS || forced != 0 || memory.words < LITTLE / 16 || allocated > (live + LITTLE / 4) / 4 ||
          minor_collections() - minors > 8 + live / WORDS_OF_MINOR;
 }
 

@@ -11,7 +11,7 @@
 #define OUTHEAP_HASHCONS_CONFIG_H
 
 #include <outheap_marker.h>
-#include <region_addresses.h>
+#include "region_addresses.h"
 
 /* The stock runtime has none of these: then nothing here is called but outheap_hashcons_ml_start. */
 #pragma weak outheap_marker_can_tell

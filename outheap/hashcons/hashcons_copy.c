@@ -2,7 +2,7 @@
 #include "hashcons_copy.h"
 #include <caml/custom.h>
 #include <outheap.h>
-#include <region_record.h>
+#include "region_record.h"
 #include <stdio.h>
 #include <stdlib.h>
 
