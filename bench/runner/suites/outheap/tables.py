@@ -224,7 +224,7 @@ WORKLOADS = {
             ours=REGIONS,
             beside=(OURS, MARSHALLED),
             main=(BASE, REGIONS),
-            measure=execute.printed,
+            measure=execute.printed_by_workers,
         ),
         Workload(
             "dictionary",
@@ -237,7 +237,7 @@ WORKLOADS = {
             ours=REGIONS,
             beside=(OURS, MARSHALLED),
             main=(BASE, REGIONS),
-            measure=execute.printed,
+            measure=execute.printed_by_workers,
             needs=("redis-benchmark", "redis-tools"),
         ),
         Workload(
