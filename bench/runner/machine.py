@@ -22,6 +22,7 @@ WRITTEN = (
     "docs/measured-outheap.md",
     "docs/measured-rust.md",
     "docs/regions.md",
+    "docs/hashcons.md",
     "README.md",
 )  # from measurements
 

@@ -27,7 +27,11 @@ MARKERS = {
     "rust": ("<!-- rust-measured:begin -->", "<!-- rust-measured:end -->"),
 }
 # The rows of a group of workloads, in a document about it.
-EXCERPTS = {("outheap", "Regions"): ("docs/regions.md", ("<!-- measured:begin -->", "<!-- measured:end -->"))}
+EXCERPT_MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")
+EXCERPTS = {
+    ("outheap", "Regions"): ("docs/regions.md", EXCERPT_MARKERS),
+    ("outheap", "Hash-consing"): ("docs/hashcons.md", EXCERPT_MARKERS),
+}
 DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md", "rust": "docs/measured-rust.md"}
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
