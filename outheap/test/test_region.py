@@ -51,6 +51,7 @@ PARTS = (
     "tracked-domains",
     "tracked-churn",
     "tracked-forks",
+    "stacks",
     "c",
 )
 LONG = ("damaged-long", "domains-long")

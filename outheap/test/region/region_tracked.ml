@@ -72,6 +72,31 @@ let tracked_ends () =
     | None -> check "weak, in use" false);
     ignore (opaque kept))
 
+(* Words that lead to stacks, whose values and regions nothing else holds. *)
+let stacks () =
+  if can_track then (
+    let n = 200 in
+    let r = ok "copy" (track ~closures:true (Array.make n (fun () -> []))) in
+    let a = get r in
+    with_ (fun () ->
+        for i = 0 to n - 1 do
+          a.(i) <-
+            Region_domains.suspend (fun () ->
+                let l = fresh i and inner = get (ok "copy" (track (ref []))) in
+                inner := fresh (i + 1);
+                Region_domains.pause ();
+                !inner @ l)
+        done);
+    for round = 1 to 3 do
+      disturb ();
+      if round = 2 then Gc.compact ()
+    done;
+    Array.iteri (fun i f -> if f () <> fresh (i + 1) @ fresh i then check "a stack" false) a;
+    Array.fill a 0 n (fun () -> []);
+    majors 4;
+    check (Printf.sprintf "all but one end: %d live" (stats ()).live) ((stats ()).live = 1);
+    ignore (opaque r))
+
 (* Taken away with young values stored in it, from all domains. *)
 let tracked_revokes () =
   if can_track then
