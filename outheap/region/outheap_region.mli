@@ -97,15 +97,16 @@ val delete : t -> (unit, error) result
     raises {!Deleted} from then on. Otherwise [Error (In_use _)], and nothing happens. Needed only when the memory shall
     be free at a certain moment: without handles and pointers, a region ends by itself, at the end of a major cycle.
 
-    A value that was just used may still be in a register or on the stack of the caller. *)
+    A value that was just used may still be in a register or on the stack of the caller. A part of a bigarray of the
+    region ([sub], [slice], …) counts as a pointer from the heap, for {!revoke} too. *)
 
 val revoke : t -> (unit, error) result
 (** Takes the memory away at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the collector;
     comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a SIGSEGV. The
-    addresses are not used again. [Error (In_use _)] while another domain writes or maps an image that needs it. A
-    region that is written to is taken while all other domains stand still. C code that is reading it at that moment on
-    another domain, such as a comparison, dies as OCaml code does. For programs that know what they are doing, such as
-    one whose index is replaced under load after a grace period. *)
+    addresses are not used again. [Error (In_use _)] while another domain writes or maps an image that needs it, or
+    there are parts of its bigarrays. A region that is written to is taken while all other domains stand still. C code
+    that is reading it at that moment on another domain, such as a comparison, dies as OCaml code does. For programs
+    that know what they are doing, such as one whose index is replaced under load after a grace period. *)
 
 (** {1 Images} *)
 

@@ -132,8 +132,8 @@ static value copy_bigarray(copy *c, value v, header_t h)
   memcpy((void *)data, old->data, bytes);
   struct caml_ba_array *b = Caml_ba_array_val(new);
   b->data = (void *)data;
-  b->proxy = NULL;
-  b->flags = (b->flags & ~(intnat)CAML_BA_MANAGED_MASK) | CAML_BA_EXTERNAL;
+  b->proxy = c->proxy != NULL ? c->proxy : (void *)(c->base + c->proxy_at);
+  b->flags = (b->flags & ~(intnat)CAML_BA_MANAGED_MASK) | CAML_BA_MANAGED;
   return new;
 }
 

@@ -28,6 +28,8 @@ struct outheap_region_copy {
   size_t start;      /* bytes to leave free at the beginning: a multiple of a word */
   uintptr_t const *stay; /* pairs [begin, end): pointers to there are kept */
   size_t stay_count;
+  struct caml_ba_proxy *proxy; /* of bigarrays (region_custom.h). NULL: one in the copy's own memory, at `proxy_at` */
+  size_t proxy_at;
   /* found */
   struct outheap_region_addresses extent;
   char *base;

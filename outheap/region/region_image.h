@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Images: the memory of a region as a file.
 
-     [0, 4096)        header: struct outheap_region_image_header, then a table of custom operations, which a process
-                      fills in
+     [0, 4096)        header: struct outheap_region_image_header, then a table of custom operations and a proxy for
+                      bigarrays, which a process fills in
      [4096, used)     blocks, as in region_copy.h, with pointers for the base that the header names
      [tail, …)        a bit for each word of the blocks: is it an address?; the identifiers of custom blocks, 128 bytes
                       each; the images that are needed: struct outheap_region_image_need
@@ -19,6 +19,7 @@
 #define OUTHEAP_REGION_IMAGE_START 4096
 #define OUTHEAP_REGION_IMAGE_TABLE 1024 /* where the table of custom operations begins */
 #define OUTHEAP_REGION_IMAGE_CUSTOMS 40
+#define OUTHEAP_REGION_IMAGE_PROXY 4032 /* of bigarrays (region_custom.h) */
 #define OUTHEAP_REGION_IMAGE_NAME 128
 
 struct outheap_region_image_header {
@@ -39,7 +40,7 @@ struct outheap_region_image_need { unsigned char digest[16]; uint64_t base, used
 struct outheap_region_image_schema { char name[OUTHEAP_REGION_IMAGE_NAME]; uint64_t version; };
 
 extern char const outheap_region_image_magic[8];
-#define OUTHEAP_REGION_IMAGE_FORMAT 1
+#define OUTHEAP_REGION_IMAGE_FORMAT 2
 #define OUTHEAP_REGION_IMAGE_ORDER 0x01020304u
 
 /* The part of OCaml's version on which the form of values depends. */

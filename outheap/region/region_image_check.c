@@ -56,10 +56,11 @@ static char const *check_custom(check const *c, size_t offset, mlsize_t words, s
   if (words < fixed || b->num_dims < 0 || b->num_dims > CAML_BA_MAX_NUM_DIMS || words < fixed + (mlsize_t)b->num_dims)
     return wrong;
   int kind = (int)(b->flags & CAML_BA_KIND_MASK);
-  if (kind > LAST_KIND || (b->flags & CAML_BA_MANAGED_MASK) != CAML_BA_EXTERNAL || b->proxy != NULL ||
-      !is_address(c, offset + WORD))
+  if (kind > LAST_KIND || (b->flags & CAML_BA_MANAGED_MASK) != CAML_BA_MANAGED || !is_address(c, offset + WORD) ||
+      (uintptr_t)b->proxy - c->base != c->proxy ||
+      !is_address(c, offset + WORD + offsetof(struct caml_ba_array, proxy)))
     return wrong;
-  ++*addresses;
+  *addresses += 2;
   uintptr_t data = (uintptr_t)b->data - c->base, room = c->used - data, bytes = (uintptr_t)caml_ba_element_size[kind];
   if (data >= c->used || data < c->start) return wrong;
   for (intnat i = 0; i < b->num_dims; i++)

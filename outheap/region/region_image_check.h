@@ -13,6 +13,7 @@ struct outheap_region_image_check {
   uint64_t const *bits; /* a bit for each word from `start` on: is it an address? */
   uintptr_t root;
   size_t table, customs;   /* the table of custom operations, and the entries in use */
+  size_t proxy;            /* that of bigarrays */
   char const *names;       /* their identifiers, `name` bytes each */
   size_t name;
   uintptr_t *need_base;    /* triples: base, size, where it is mapped */

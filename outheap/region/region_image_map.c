@@ -178,6 +178,7 @@ static bool fill_table(struct reading *x)
     }
     table[i] = *o;
   }
+  outheap_region_custom_start((void *)(x->at + OUTHEAP_REGION_IMAGE_PROXY));
   return true;
 }
 
@@ -211,7 +212,8 @@ static bool check_all(struct reading *x)
     if (x->at[i] != 0) return damaged(x, "what follows the blocks");
   struct outheap_region_image_check c = {
     .at = x->at, .base = x->head.base, .used = x->head.used, .start = START, .bits = (uint64_t *)x->tail,
-    .root = x->head.root, .table = TABLE, .customs = x->head.customs, .need_count = x->head.needs,
+    .root = x->head.root, .table = TABLE, .proxy = OUTHEAP_REGION_IMAGE_PROXY, .customs = x->head.customs,
+    .need_count = x->head.needs,
     .names = (char *)x->tail + outheap_region_image_bitmap(x->head.used), .name = NAME
   };
   c.need_base = calloc(3 * x->head.needs + 1, sizeof *c.need_base);
@@ -244,7 +246,11 @@ static bool load(struct reading *x, bool full, bool track)
     relocate(x);
   }
   if (h->customs != 0 && !fill_table(x)) return false;
-  if (!track && (writable || !x->here) && mprotect(x->at, x->r.bytes, PROT_READ) != 0)
+  /* The first page stays as it is: there is the proxy. */
+  size_t first = h->customs != 0 ? outheap_region_addresses_page() : 0;
+  if (h->customs != 0) x->r.proxy = (void *)(x->at + OUTHEAP_REGION_IMAGE_PROXY);
+  if (!track && (writable || !x->here) && x->r.bytes > first &&
+      mprotect(x->at + first, x->r.bytes - first, PROT_READ) != 0)
     return outheap_region_error_system(x->e, "mprotect", errno);
   if (!outheap_region_marker_declare(x->at, x->r.bytes))
     return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);

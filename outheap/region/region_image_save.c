@@ -64,8 +64,10 @@ static bool normalise_custom(struct writing *w, value v)
     strcpy(name_at(w, i), identifier);
     w->head.customs++;
   }
-  if (outheap_region_custom_kind(Custom_ops_val(v)) == OUTHEAP_REGION_CUSTOM_BIGARRAY)
+  if (outheap_region_custom_kind(Custom_ops_val(v)) == OUTHEAP_REGION_CUSTOM_BIGARRAY) {
     normalise(w, (uintptr_t *)&Caml_ba_array_val(v)->data);
+    normalise(w, (uintptr_t *)&Caml_ba_array_val(v)->proxy);
+  }
   set_bit(w, (uintptr_t *)v);
   *(uintptr_t *)v = TABLE + i * sizeof(struct custom_operations);
   return true;
@@ -204,7 +206,7 @@ bool outheap_region_image_save(value *root, char const *path, struct outheap_reg
     stay[2 * i + 1] = (uintptr_t)needs[i]->base + needs[i]->used;
   }
   w.copy = (struct outheap_region_copy){ .root = root, .for_image = true, .start = START, .stay = stay,
-                                         .stay_count = need_count };
+                                         .stay_count = need_count, .proxy_at = OUTHEAP_REGION_IMAGE_PROXY };
   bool done = outheap_region_copy_make(&w.copy, waited);
   if (done) {
     caml_enter_blocking_section(); /* the copy is ours alone */

@@ -3,6 +3,7 @@
 #include "region_config.h"
 #include "outheap_region.h"
 #include "region_copy.h"
+#include "region_custom.h"
 #include "region_image_map.h"
 #include "region_image_save.h"
 #include "region_marker.h"
@@ -54,7 +55,7 @@ static record *keep(struct outheap_region_copy *c, bool share, bool track)
   caml_leave_blocking_section();
   if (!done) return NULL;
   record r = { .extent = c->extent, .base = c->base, .bytes = c->mapped, .used = c->used, .blocks = c->blocks,
-               .root = (uintptr_t)c->copied, .tracked = track };
+               .root = (uintptr_t)c->copied, .tracked = track, .proxy = c->proxy, .owns_proxy = true };
   record *result = outheap_region_record_add(&r, &c->error);
   if (result == NULL) outheap_region_marker_withdraw(c->base, c->mapped);
   return result;
@@ -70,10 +71,16 @@ bool outheap_region_copy(value v, unsigned options, struct outheap_region_root *
   clear(e);
   if (track && share) unsupported(e, "~sharing:`Max with ~writes:`Track: what is written to must stay apart");
   if (e->kind != OUTHEAP_REGION_OK || (track && !can_track(e))) CAMLreturnT(bool, false);
+  c.proxy = malloc(sizeof *c.proxy);
+  if (c.proxy == NULL) CAMLreturnT(bool, outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL));
+  outheap_region_custom_start(c.proxy);
   bool copied = outheap_region_copy_make(&c, &waited);
   record *r = copied ? keep(&c, share, track) : NULL;
   if (copied && r == NULL) outheap_region_copy_drop(&c);
-  if (r == NULL) *e = c.error;
+  if (r == NULL) {
+    free(c.proxy);
+    *e = c.error;
+  }
   if (r == NULL || (track && !begin_tracking(r, e))) CAMLreturnT(bool, false);
   *root = (struct outheap_region_root){ r, c.copied };
   CAMLreturnT(bool, true);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "region_record.h"
 #include "region_alone.h"
+#include "region_custom.h"
 #include "region_marker.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,11 +37,15 @@ static void kill(record *r)
 
 static void free_record(record *r)
 {
+  if (r->owns_proxy) free(r->proxy);
   free(r->needs);
   free(r);
 }
 
 /* --- between two cycles: the world is stopped --------------------------------------------------------------------- */
+
+/* Bigarrays in the heap that are parts of one in the region. */
+static bool has_parts(record const *r) { return outheap_region_custom_has_parts(r->proxy); }
 
 static void judge(record *r)
 {
@@ -49,7 +54,7 @@ static void judge(record *r)
     r->pointers = outheap_region_marker_watch(NULL, 0);
     r->met_by = met;
     deleting = NULL;
-    if (met == 0 && r->needed == 0 && r->pins == 0) {
+    if (met == 0 && r->needed == 0 && r->pins == 0 && !has_parts(r)) {
       r->deletion = OUTHEAP_REGION_DONE;
       deleted++;
       kill(r);
@@ -57,13 +62,14 @@ static void judge(record *r)
     else {
       r->deletion = OUTHEAP_REGION_REFUSED_DELETION;
       if (r->needed != 0 || r->pins != 0) r->met_by |= 4;
+      if (has_parts(r)) r->met_by |= OUTHEAP_MARKER_BY_BLOCK;
     }
   }
   else if (r->deletion == OUTHEAP_REGION_ASKED) { /* the cycle that begins now decides */
     r->deletion = OUTHEAP_REGION_ARMED;
     (void)outheap_region_marker_watch(r->base, r->extent.bytes);
   }
-  else if (met == 0 && r->handles == 0) {
+  else if (met == 0 && r->handles == 0 && !has_parts(r)) {
     unused++;
     kill(r);
   }
@@ -272,7 +278,7 @@ static void end_at_once(struct revocation *x)
 {
   record *r = x->r;
   pthread_mutex_lock(&mutex);
-  x->live = r->state == OUTHEAP_REGION_LIVE, x->pinned = x->live && r->pins != 0;
+  x->live = r->state == OUTHEAP_REGION_LIVE, x->pinned = x->live && (r->pins != 0 || has_parts(r));
   if (x->live && !x->pinned) {
     if (r->deletion == OUTHEAP_REGION_ARMED) (void)outheap_region_marker_watch(NULL, 0);
     set_state(r, OUTHEAP_REGION_REVOKED);
@@ -313,7 +319,7 @@ bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
     return outheap_region_error_is(error, OUTHEAP_REGION_NO_MEMORY, NULL);
   if (!x.live) return outheap_region_error_is(error, OUTHEAP_REGION_GONE, NULL);
   if (x.pinned) {
-    error->number = 0, error->from = 4;
+    error->number = 0, error->from = has_parts(r) ? OUTHEAP_REGION_FROM_HEAP : OUTHEAP_REGION_FROM_REGIONS;
     return outheap_region_error_is(error, OUTHEAP_REGION_IN_USE, NULL);
   }
   if (!r->tracked) take_away(r);

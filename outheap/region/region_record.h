@@ -51,6 +51,8 @@ struct outheap_region_record {
   uintptr_t root;      /* its value */
   char schema[128];
   uint64_t version;
+  struct caml_ba_proxy *proxy; /* of its bigarrays (region_custom.h); NULL: it has none */
+  bool owns_proxy;             /* malloc */
   size_t need_count;
   struct outheap_region_record **needs; /* malloc */
 };

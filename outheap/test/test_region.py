@@ -22,6 +22,7 @@ PARTS = (
     "kinds",
     "refused",
     "life",
+    "parts",
     "roots",
     "churn",
     "deletes",

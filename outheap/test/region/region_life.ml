@@ -69,6 +69,46 @@ let life () =
     majors 4;
     check "and then ends" (unused () = before + 1))
 
+(* Parts of bigarrays are blocks of the heap that hold an address in the region, and may have its functions. *)
+let parts () =
+  let open Bigarray in
+  let path = Filename.temp_file "region" ".image" in
+  let s = schema ~name:"parts" ~version:1 in
+  let whole = Array2.init Float64 C_layout 300 40 (fun i j -> float ((40 * i) + j)) in
+  ok "save" (save s ~path whole);
+  let made = function
+    | "copied" -> ok "copy" (copy whole)
+    | "shared" -> ok "copy" (copy ~sharing:`Max whole)
+    | _ -> ok "map" (map s ~path ~verify:`Full ())
+  in
+  List.iter
+    (fun kind ->
+      let before = unused () in
+      let part = ref (with_ (fun () -> Array2.sub_left (get (made kind)) 100 7)) in
+      let other = ref (with_ (fun () -> Array2.slice_left !part 3)) in
+      if can_delete then (
+        majors 4;
+        check (kind ^ ": held by a part") (unused () = before);
+        part := Array2.create Float64 C_layout 1 1;
+        majors 4);
+      check (kind ^ ": and by a part of that") (unused () = before && !other.{5} = float ((40 * 103) + 5));
+      if can_delete then (
+        other := Array1.create Float64 C_layout 1;
+        majors 5;
+        check (kind ^ ": ends") (unused () = before + 1);
+        let r = made kind in
+        let part = ref (with_ (fun () -> Array2.sub_left (get r) 1 2)) in
+        is_error (kind ^ ": delete") (function Error (In_use { from; _ }) -> List.mem Heap from | _ -> false)
+          (delete (region r));
+        is_error (kind ^ ": revoke") (function Error (In_use { from; _ }) -> from = [ Heap ] | _ -> false)
+          (revoke (region r));
+        check (kind ^ ": nothing happened") (!part.{1, 3} = 83. && (get r).{2, 3} = 83.);
+        part := Array2.create Float64 C_layout 1 1;
+        majors 2;
+        ok "revoke" (revoke (region r))))
+    [ "copied"; "shared"; "mapped" ];
+  Sys.remove path
+
 external hold_in_roots : 'a -> unit = "region_roots_hold"
 external drop_roots : unit -> unit = "region_roots_drop"
 external hold_foreign : unit -> unit = "region_roots_hold_foreign"

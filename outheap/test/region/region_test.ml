@@ -12,7 +12,7 @@ open Region_ancient
 let parts =
   [
     ("random", random); ("deep", deep); ("kinds", kinds); ("refused", refused);
-    ("life", life); ("roots", roots); ("churn", churn);
+    ("life", life); ("parts", parts); ("roots", roots); ("churn", churn);
     ("deletes", deletes);
     ("nested", nested); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
     ("damaged", fun () -> damaged 3000);
