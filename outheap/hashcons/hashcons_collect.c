@@ -19,11 +19,12 @@ enum { AT_ONCE = 3, AT_SLICE = 5, FOR_CELL = 1, ALWAYS = 1 };
 enum {
   AT_ONCE = 1000,     /* work with the lock held */
   AT_SLICE = 3000,    /* at the end of the collector's slices, besides a share of all cells */
-  FOR_CELL = 24,      /* for each new cell: a collection (five for each cell) is done before a third of them is new */
+  FOR_CELL = 64,      /* for each new cell: a collection (five for each cell) is done before a tenth of them is new */
   ALWAYS = 0          /* a collection in each cycle of the collector */
 };
 #endif
 enum {
+  AHEAD = 8,          /* cells that are fetched from memory before they are looked at */
   KEPT_PAGES = 16,    /* free pages that stay resident, besides an eighth */
   MAP_WORDS = OUTHEAP_HASHCONS_PAGE / 8 / 64 /* of a page */
 };
@@ -34,6 +35,7 @@ struct outheap_hashcons_collect outheap_hashcons_collect;
 #define counters outheap_hashcons_collect
 
 static struct { cell **at; size_t count, room; bool overflowed; } stack;
+static struct { cell *at[AHEAD]; size_t begin, end; } queue; /* what was on the stack, and is being fetched */
 static struct { size_t chunk, page; bool again; } scan; /* again: looks for marked cells, after an overflow */
 static struct outheap_hashcons_table *sweep;
 /* Words: since the collector last heard of it; since a collection last began; that the last one left. */
@@ -59,19 +61,18 @@ static void push(cell *c)
   stack.at[stack.count++] = c;
 }
 
+/* Does not look at the cell, which may be a cache miss. */
 static inline void shade(cell *c)
 {
   if (outheap_hashcons_notes_is_marked(c)) return;
   outheap_hashcons_notes_mark(c);
-  __builtin_prefetch(c);
   push(c);
 }
 
-/* What an address leads to. A mark is read before the cell, which is another cache miss. */
 static inline void shade_at(uintptr_t a)
 {
   cell *c = outheap_hashcons_memory_place(a);
-  if (c != NULL && !outheap_hashcons_notes_is_marked(c) && outheap_hashcons_memory_is_used(c)) shade(c);
+  if (c != NULL) shade(c);
 }
 
 static size_t words_of(cell *c) { return outheap_hashcons_memory_page((uintptr_t)c)->words; }
@@ -79,6 +80,7 @@ static size_t words_of(cell *c) { return outheap_hashcons_memory_page((uintptr_t
 /* Marks what the fields of a cell lead to. */
 static void visit(cell *c)
 {
+  if (!outheap_hashcons_memory_is_used(c)) return;
   for (uint64_t *at = c, *end = c + words_of(c); at < end && *at != 0; at += 1 + Wosize_hd(*at)) {
     if (Tag_hd(*at) >= No_scan_tag) continue;
     for (mlsize_t i = 1; i <= Wosize_hd(*at); i++) {
@@ -87,6 +89,19 @@ static void visit(cell *c)
       shade_at(v);
     }
   }
+}
+
+static bool is_closed(void) { return stack.count == 0 && queue.begin == queue.end; }
+
+/* Visits one of the marked cells. Not if all are visited. */
+static void visit_next(void)
+{
+  for (; stack.count != 0 && queue.end - queue.begin < AHEAD; queue.end++) {
+    cell *c = stack.at[--stack.count];
+    __builtin_prefetch(c);
+    queue.at[queue.end % AHEAD] = c;
+  }
+  visit(queue.at[queue.begin++ % AHEAD]);
 }
 
 /* A bit of the map: a note, or a mark. */
@@ -124,8 +139,8 @@ static void scan_from_start(bool again)
 
 static size_t step_scan(void)
 {
-  if (stack.count != 0) {
-    visit(stack.at[--stack.count]);
+  if (!is_closed()) {
+    visit_next();
     return 1;
   }
   if (scan.chunk < memory.chunks) {
@@ -141,8 +156,8 @@ static size_t step_scan(void)
 
 static size_t step_close(void)
 {
-  if (stack.count != 0) {
-    visit(stack.at[--stack.count]);
+  if (!is_closed()) {
+    visit_next();
     return 1;
   }
   if (stack.overflowed) {

@@ -8,7 +8,7 @@
      a cell that a pointer leads to is noted in the current map, or was noted when the last collection began, or can be
      reached from such a cell by the fields of cells
      from CLOSE's end to SWEEP's end: a cell that a pointer leads to is marked
-     the stack has the marked cells whose fields were not looked at, unless it has overflowed */
+     stack and queue have the marked cells whose fields were not looked at, unless the stack has overflowed */
 #ifndef OUTHEAP_HASHCONS_COLLECT_H
 #define OUTHEAP_HASHCONS_COLLECT_H
 
