@@ -110,9 +110,9 @@ REGION_STEPS = (
 
 # Programs that hash-cons; `arguments`: the step, and its size.
 HASHCONS_STEPS = (
-    ("quicksort in the λ-calculus", ("quicksort", "9"), 4),
+    ("quicksort in the λ-calculus", ("quicksort", "40"), 5),
     ("pigeon-hole diagrams", ("pigeons", "9"), 4),
-    ("1 M terms that come and go", ("turnover", "1000000"), 8),
+    ("300,000 terms that come and go", ("turnover", "300000"), 15),
 )
 
 WORKLOADS = {
