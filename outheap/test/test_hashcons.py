@@ -29,13 +29,26 @@ PARTS = (
     "deep",
     "churn",
     "domains",
+    "mixed",
     "threads",
     "failing",
     "stackless",
 )
 LONG = ("random-long", "domains-long")
 # `tiny`: collections of cells take small steps, and freed cells are overwritten.
-TINY_PARTS = ("random", "life", "again", "phases", "tables", "forks", "nested", "interrupts", "domains", "failing")
+TINY_PARTS = (
+    "random",
+    "life",
+    "again",
+    "phases",
+    "tables",
+    "forks",
+    "nested",
+    "interrupts",
+    "domains",
+    "mixed",
+    "failing",
+)
 STOCK, SANITIZED, TINY = "stock", "asan", "tiny"
 SANITIZERS = "-fsanitize=address,undefined"
 MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "limits", "test")

@@ -81,6 +81,40 @@ let domains rounds =
     ignore (opaque all)
   done
 
+(* Domains that look up, collect, list and clear a table, and come and go. *)
+let mixed steps =
+  let shared = Table.create 1 in
+  let make s = build (Table.hashcons shared) s in
+  let work number () =
+    let mine = Random.State.make [| number; below 1000 |] in
+    let below n = Random.State.int mine n in
+    let kept = Array.make 30 None in
+    for _ = 1 to steps do
+      let i = below 30 in
+      let s = SPair (SLeaf (below 50), SMany [ SText (string_of_int (below 50)); SNil ]) in
+      (match below 100 with
+      | 0 -> Hashcons.collect ()
+      | 1 -> Table.iter (fun t -> ignore (opaque (shape t))) shared
+      | 2 -> ignore (Table.stats shared)
+      | 3 -> if number = 0 then Table.clear shared
+      | 4 -> Gc.finalise (fun _ -> ignore (opaque (make s))) (ref 0)
+      | 5 ->
+          let wait = Hashcons_domains.spawn (fun () -> make s) in
+          kept.(i) <- Some (wait (), s)
+      | 6 -> Gc.compact ()
+      | 7 -> kept.(i) <- Some (build (Table.hashcons (Table.create 5)) s, s)
+      | 8 -> validate "mixed"
+      | _ -> kept.(i) <- Some (make s, s));
+      Array.iter (function Some (v, s) -> check "content" (same v s) | None -> ()) kept
+    done
+  in
+  let running = List.init Hashcons_domains.several (fun n -> Hashcons_domains.spawn (work n)) in
+  List.iter (fun wait -> wait ()) running;
+  validate "mixed, at the end";
+  majors 3 (* the first one may run finalisers *);
+  check "all ends" (count Table.iter shared = 0);
+  ignore (opaque shared)
+
 let threads () =
   let shared = Table.create 1 in
   let work number =

@@ -12,6 +12,7 @@ let parts =
     ("deep", fun () -> Hashcons_limits.deep 1_000_000);
     ("churn", fun () -> Hashcons_limits.churn 500_000);
     ("domains", fun () -> Hashcons_limits.domains 3);
+    ("mixed", fun () -> Hashcons_limits.mixed 200);
     ("threads", Hashcons_limits.threads);
     ("failing", Hashcons_limits.failing); ("stackless", Hashcons_limits.stackless);
     ("little", Hashcons_limits.little);
