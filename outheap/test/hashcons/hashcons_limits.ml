@@ -41,9 +41,13 @@ let churn n =
   Array.fill kept 0 1000 None;
   majors 3;
   check "all ends" (here () = 0);
-  let sizes = List.init 200 (fun i -> add (Text (String.make (i * i * 5) 'x'))) in
-  majors 2;
-  List.iteri (fun i t -> check "sizes" (same t (SText (String.make (i * i * 5) 'x')))) sizes;
+  (* a function, so that no stack of bytecode holds them afterwards *)
+  let[@inline never] all_sizes () =
+    let sizes = List.init 200 (fun i -> add (Text (String.make (i * i * 5) 'x'))) in
+    majors 2;
+    List.iteri (fun i t -> check "sizes" (same t (SText (String.make (i * i * 5) 'x')))) sizes
+  in
+  all_sizes ();
   validate "sizes";
   majors 3;
   if off_heap then check "no memory is left" (here () = 0 && (Hashcons.memory ()).bytes = 0)
