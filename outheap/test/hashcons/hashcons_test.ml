@@ -16,8 +16,8 @@ let parts =
     ("threads", Hashcons_limits.threads);
     ("failing", Hashcons_limits.failing); ("stackless", Hashcons_limits.stackless);
     ("little", Hashcons_limits.little);
-    ("random-long", fun () -> Hashcons_model.random 1_000_000);
-    ("domains-long", fun () -> Hashcons_limits.domains 40);
+    ("random-long", fun () -> Hashcons_model.random 100_000);
+    ("domains-long", fun () -> Hashcons_limits.domains 10);
   ]
 
 let () =
