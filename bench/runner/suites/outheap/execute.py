@@ -258,7 +258,7 @@ def toplevels(program: Program, arguments: list[str], timeout: float, sink=None)
         said = [loaded(child) for child in children]
         wall = time.monotonic() - start
         if bad := [text for text in said if ANSWER not in text]:
-            raise RuntimeError(f"{library} was not loaded: {bad[0].strip()[-300:]}")
+            raise RuntimeError(f"{library} was not loaded: {' / '.join(bad[0].split(chr(10)))[-300:]}")
         ticks = sum(sum(times(child.pid)) for child in children) / os.sysconf("SC_CLK_TCK")
         memory = [rollup(child.pid) for child in children]
     finally:

@@ -173,7 +173,7 @@ class Builder:
             name,
             rival,
             [*words[:at], *words[at + 2 :], *flags],
-            line[1].encode(),
+            line[1].encode() + b"".join(stamp.read_bytes() for stamp in coq.glob(".images")),
             build / "default",
         )
         installed = build / "install" / "default" / "lib"
