@@ -284,21 +284,25 @@ def document(runs: list[Run], suite: Suite) -> str:
 
 
 def excerpt(runs: list[Run], suite: Suite, group: str) -> list[str]:
-    """All rows of a group, of the newest run that has some."""
+    """All rows of a group: of each workload those of the newest version's first run that has some."""
+    out: list[str] = []
+    wanted = list(suite.groups[group])
+    header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:6], HEADER[-1]]
     for run in runs:
-        if some := [r for r in rows(run.results, suite) if r.workload in suite.groups[group]]:
-            missed = [
-                v
-                for v in suite.check(run.results, run.version)
-                if not v.reached and any(f"({w}" in v.name for w in suite.groups[group])
-            ]
-            out = [when(run), "", *warned(run)]
-            header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:6], HEADER[-1]]
-            out += markdown_table(header, [[*r.cells()[:6], r.cells()[-1]] for r in some])
-            if missed:
-                out += ["", "Targets that were missed: " + "; ".join(f"{v.name}, {v.figure:.2f}" for v in missed) + "."]
-            return out
-    return ["Not recorded yet."]
+        some = [r for r in rows(run.results, suite) if r.workload in wanted]
+        if not some or run.version != runs[0].version:
+            continue
+        missed = [
+            v
+            for v in suite.check(run.results, run.version)
+            if not v.reached and any(f"({w} " in v.name or f"({w})" in v.name for w in wanted)
+        ]
+        out += ["", when(run), "", *warned(run)]
+        out += markdown_table(header, [[*r.cells()[:6], r.cells()[-1]] for r in some])
+        if missed:
+            out += ["", "Targets that were missed: " + "; ".join(f"{v.name}, {v.figure:.2f}" for v in missed) + "."]
+        wanted = [w for w in wanted if w not in {r.workload for r in some}]
+    return out[1:] or ["Not recorded yet."]
 
 
 def with_block(text: str, markers: tuple[str, str], lines: list[str], name: str = "README.md") -> str:
