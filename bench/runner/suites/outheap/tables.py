@@ -158,6 +158,8 @@ WORKLOADS = {
                 )
             ),
             program="marking",
+            ours=TABLE,
+            beside=(CLANG, *SHIFTED),
             main=(BASE, TABLE, CLANG, *SHIFTED),
             measure=execute.printed,
             hidden=("building", "mappings"),
