@@ -162,7 +162,7 @@ WORKLOADS = {
             beside=(CLANG, *SHIFTED),
             main=(BASE, TABLE, CLANG, *SHIFTED),
             measure=execute.printed,
-            hidden=("building", "mappings"),
+            hidden=("building", "mappings", "in huge pages"),
         ),
         Workload(
             "access",
