@@ -39,7 +39,8 @@ static void store(uintptr_t *slot, uintptr_t v)
 
 static void set_up(void)
 {
-  char *p = mmap(NULL, (REGIONS + 2) * OH_CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *below = (void *)((uintptr_t)1 << 37); /* of the end of the table, also where it is short */
+  char *p = mmap(below, (REGIONS + 2) * OH_CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   uintptr_t at = OH_ROUND_UP((uintptr_t)p, OH_CHUNK);
   EXPECT(p != MAP_FAILED, "address space");
   for (int i = 0; i < REGIONS; i++, at += OH_CHUNK) {
