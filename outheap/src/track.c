@@ -2,11 +2,6 @@
 #include "track.h"
 #include "os.h"
 
-/* gcc warns that ThreadSanitizer does not see fences. */
-#if defined(__SANITIZE_THREAD__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wtsan"
-#endif
-
 #define WORD sizeof(uintptr_t)
 #define BITS 64
 
