@@ -45,7 +45,7 @@ static void set_up(void)
   EXPECT(p != MAP_FAILED, "address space");
   for (int i = 0; i < REGIONS; i++, at += OH_CHUNK) {
     region[i] = (uintptr_t *)at;
-    EXPECT(mprotect(region[i], OH_PAGE, PROT_READ | PROT_WRITE) == 0, "memory");
+    EXPECT(mprotect(region[i], WORDS * sizeof(uintptr_t), PROT_READ | PROT_WRITE) == 0, "memory");
     for (size_t j = 0; j < WORDS; j++) region[i][j] = 1;
     EXPECT(oh_table_claim(at, OH_KIND_REGION), "claim");
   }
