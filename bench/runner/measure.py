@@ -159,7 +159,7 @@ def measure_all(
                 cost,
                 {j: h for j, h in have.items() if j not in failed},
             )
-            todo = [
+            pending = [
                 j
                 for group in groups
                 for j in (group if n % 2 == 0 else reversed(group))
@@ -167,7 +167,7 @@ def measure_all(
             ]
             spent = bar.tasks[0].completed
             bar.update(task, total=spent + sum(cost[j] * (planned[j] - have[j]) for j in planned))
-            for job in todo:
+            for job in pending:
                 if n and time.monotonic() + cost[job] > end:
                     continue
                 bar.update(task, description=f"round {n + 1}: {' '.join(part for part in job.key if part)}")

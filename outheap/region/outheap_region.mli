@@ -9,7 +9,7 @@
     writes to them (a [ref], an array, a [Hashtbl]) dies with SIGSEGV; the setting [OUTHEAP=region-faults=report] makes
     it say so first.
 
-    With OCaml 5.3 and 5.4 and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
+    With OCaml 5 (5.1 to 5.4) and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
     {!delete} or {!revoke}. With the stock runtime and with OCaml 4.14, regions live until exit. [docs/regions.md] has
     the details. All functions may be called from any domain and thread. *)
 

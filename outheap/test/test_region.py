@@ -52,6 +52,7 @@ PARTS = (
     "tracked-domains",
     "tracked-churn",
     "tracked-forks",
+    "tracked-roots",
     "stacks",
     "c",
 )

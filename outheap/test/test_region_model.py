@@ -53,13 +53,13 @@ def field(s: State, block: str) -> str:
 
 
 def reachable(s: State) -> set[str]:
-    found, todo = set(), [r for r in s.registers if r]
-    while todo:
-        block = todo.pop()
+    found, pending = set(), [r for r in s.registers if r]
+    while pending:
+        block = pending.pop()
         if block not in found:
             found.add(block)
             if block != "R" and field(s, block):
-                todo.append(field(s, block))
+                pending.append(field(s, block))
     return found
 
 

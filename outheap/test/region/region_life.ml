@@ -110,6 +110,7 @@ let parts () =
   Sys.remove path
 
 external hold_in_roots : 'a -> unit = "region_roots_hold"
+external get_from_roots : unit -> 'a = "region_roots_get"
 external drop_roots : unit -> unit = "region_roots_drop"
 external hold_foreign : unit -> unit = "region_roots_hold_foreign"
 

@@ -18,6 +18,12 @@ value region_roots_hold(value v)
   return Val_unit;
 }
 
+value region_roots_get(value unit)
+{
+  (void)unit;
+  return boxroot_get(roots[MANY / 2]);
+}
+
 value region_roots_drop(value unit)
 {
   (void)unit;

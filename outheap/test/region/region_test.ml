@@ -23,7 +23,7 @@ let parts =
     ("writes", writes); ("ways", ways); ("old", old); ("lazies", lazies); ("tracked-images", tracked_images);
     ("tracked-ends", tracked_ends); ("tracked-revokes", tracked_revokes);
     ("tracked-domains", fun () -> tracked_domains 8000); ("tracked-churn", fun () -> tracked_churn 60);
-    ("tracked-forks", tracked_forks); ("stacks", stacks); ("c", Region_c.calls);
+    ("tracked-forks", tracked_forks); ("tracked-roots", tracked_roots); ("stacks", stacks); ("c", Region_c.calls);
   ]
 
 let () =

@@ -72,6 +72,29 @@ let tracked_ends () =
     | None -> check "weak, in use" false);
     ignore (opaque kept))
 
+(* Held by Boxroot's roots alone, and so what it refers to; taken out of them while the collector marks. *)
+let tracked_roots () =
+  if can_track then (
+    let n = 200 in
+    let full a = Array.for_all Fun.id (Array.mapi (fun i l -> l = fresh i) a) in
+    let ended =
+      ended (fun () ->
+          with_ (fun () ->
+              let a = get (ok "copy" (track (Array.make n []))) in
+              for i = 0 to n - 1 do a.(i) <- fresh i done;
+              Region_life.hold_in_roots a);
+          for _ = 1 to 3 do
+            disturb ();
+            check "held by roots" (with_ (fun () -> full (Region_life.get_from_roots ())))
+          done;
+          ignore (Gc.major_slice 500);
+          let a = Region_life.get_from_roots () in
+          Region_life.drop_roots ();
+          disturb ();
+          check "taken out" (full a))
+    in
+    check "ends afterwards" (ended = 1))
+
 (* Words that lead to stacks, whose values and regions nothing else holds. *)
 let stacks () =
   if can_track then (

@@ -107,7 +107,7 @@ let same ?(exact = true) a b =
   Gc.minor ();
   (* from here on no block of the first moves *)
   let forth = Hashtbl.create 100 and back = Hashtbl.create 100 in
-  let todo = Stack.create () in
+  let pending = Stack.create () in
   let wrong = ref None in
   let fail what = if !wrong = None then wrong := Some what in
   let visit a b =
@@ -121,11 +121,11 @@ let same ?(exact = true) a b =
           if exact && Hashtbl.mem forth x then fail "split";
           Hashtbl.replace forth x y;
           Hashtbl.replace back y x;
-          Stack.push (a, b) todo
+          Stack.push (a, b) pending
   in
   visit a b;
-  while (not (Stack.is_empty todo)) && !wrong = None do
-    let a, b = Stack.pop todo in
+  while (not (Stack.is_empty pending)) && !wrong = None do
+    let a, b = Stack.pop pending in
     let t = Obj.tag a in
     if Obj.tag b <> t || Obj.size a <> Obj.size b then fail "headers"
     else if t = Obj.object_tag then (if a != b then fail "extension constructors")
