@@ -75,10 +75,11 @@ def split(all_rows: list[Row]) -> tuple[list[Row], list[Row]]:
 
 def when(run: Run) -> str:
     f = run.facts
-    rounds = sorted({len(v) for v in run.results.values.values()})
+    counts = sorted({len(v) for v in run.results.values.values()})
+    rounds = "one round" if counts == [1] else f"{' to '.join(map(str, dict.fromkeys((counts[0], counts[-1]))))} rounds"
     return (
         f"Measured {f['date']} at commit {f['commit']}, OCaml {run.version}, {f['processor']} with {f['cores']} cores, "
-        f"{f['mode']} mode, {rounds[0]} to {rounds[-1]} rounds."
+        f"{f['mode']} mode, {rounds}."
     )
 
 
