@@ -87,6 +87,7 @@ class Builder:
             ml[-1:-1] = [par, region / "outheap_region.mli", region / "outheap_region.ml"]
             c += sorted(region.glob("*.c"))
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
+            includes = ["-I", region]
         if name == "hashcons":
             parts = [ROOT / "outheap" / part for part in ("region", "hashcons")]
             ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
