@@ -53,7 +53,7 @@ beside-0.4.0)
   # 0.4.0 and this library in one process, in one file or in several, loaded and set up in either order
   [ -n "$rival" ] || skip 'no sources of 0.4.0 here: cargo fetches them'
   # 0.4.0 accepts no other hooks on the master lock in front of its own
-  case $v in 4*) s='late:b';; *) s='alone:ab alone:ba threads:ab domains:ba teardown-a:ab teardown-a:ba late:b';; esac
+  case $v in 4*) s='late:b';; *) s='alone:ab alone:ba threads:ab domains-a:ba teardown-a:ab teardown-a:ba late:b';; esac
   two_ml
   side ours a; rival_side theirs b
   two_host one side_a.ml side_b.ml ours-{lib,stubs}.o theirs-{lib,stubs}.o
@@ -79,7 +79,7 @@ beside-0.4.0-bytecode)
   # as the toplevel has them: stub libraries that ocamlrun loads, whose names are visible to each other; and linked into
   # the runtime
   [ -n "$rival" ] || skip 'no sources of 0.4.0 here: cargo fetches them'
-  case $v in 4*) s='late:b';; *) s='alone:ab alone:ba threads:ab domains:ba teardown-a:ab late:b';; esac
+  case $v in 4*) s='late:b';; *) s='alone:ab alone:ba threads:ab domains-a:ba teardown-a:ab late:b';; esac
   two_ml; echo 'let () = Two.main ()' >main.ml
   side ours a; rival_side theirs b
   run cc -shared ours-{lib,stubs}.o -o dllours.so

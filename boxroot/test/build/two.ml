@@ -149,19 +149,19 @@ let threads a b =
   List.iter Thread.join (List.map run [ 10; 20; 30 ]);
   alone a b
 
-(* On domains, which leave roots of both to others when they end (OCaml 5). *)
-let domains a b =
+(* On domains, which leave roots of the sides that `leaves` tells to others when they end (OCaml 5). *)
+let domains_leaving leaves a b =
   let lock = Mutex.create () and left = ref [] in
   let run seed () =
     let ps = [ player a ~seed ~size:1000; player b ~seed:(seed + 1) ~size:1000 ] in
     play ps (steps / 20);
     Mutex.lock lock;
-    let others = !left in
-    left := ps;
+    let others = !left and leaving, kept = List.partition (fun p -> leaves p.side) ps in
+    left := leaving;
     Mutex.unlock lock;
     List.iter check_all others;
-    play others (steps / 50);
-    List.iter end_all others
+    play (kept @ others) (steps / 50);
+    List.iter end_all (kept @ others)
   in
   for round = 1 to 4 do
     let ds = List.map (fun i -> Par.spawn (run ((100 * round) + (10 * i)))) [ 1; 2 ] in
@@ -173,6 +173,12 @@ let domains a b =
   List.iter check_all !left;
   List.iter end_all !left;
   alone a b
+
+let domains = domains_leaving (fun _ -> true)
+
+(* The same where only a may leave roots: 0.4.0 loses those of a domain that ended, when that domain takes part in a
+   minor collection after its exit hook and so adopts its own orphans. *)
+let domains_a = domains_leaving (fun side -> side.name = "a")
 
 (* One of them is torn down while the other goes on, and set up again; in each order. The other must not notice. *)
 let teardown a b =
@@ -259,9 +265,8 @@ let late a b =
   for i = 0 to 2999 do if Weak.check weak i then fail "%s: a deleted root keeps its value" b.name done
 
 let scenarios =
-  [ "alone", alone; "threads", threads; "domains", domains; "teardown", teardown; "teardown-a", teardown_a;
-    "late", late; "crossed", crossed;
-    "crossed-idle", crossed_idle ]
+  [ "alone", alone; "threads", threads; "domains", domains; "domains-a", domains_a; "teardown", teardown;
+    "teardown-a", teardown_a; "late", late; "crossed", crossed; "crossed-idle", crossed_idle ]
 
 let main () =
   let scenario, order = match Sys.argv with [| _; s; o |] -> s, o | _ -> prerr_endline "usage: PROGRAM SCENARIO ORDER";
