@@ -13,7 +13,7 @@ help:                         ## this list
 	@echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
-test: ; @tools/test           ## what one compiler can test: six minutes, and five for the compiler if there is none
+test: ; @tools/test           ## what one compiler can test: six minutes, and three for the compiler if there is none
 test-all: ; @tools/test --everything         ## every version of OCaml in every flavour: what CI runs
 coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
