@@ -37,17 +37,13 @@ module Off_heap = struct
   external sizes : 'a t -> int * int = "outheap_hashcons_ml_sizes"
 
   let is_cell c = Obj.is_block (Obj.repr c)
-  let every = 256
-  let made = ref 0 (* domains that count at the same time lose some, which is as good *)
+  let every = 256 (* a power of two *)
 
   (* [None]: the table has changed. *)
   let add t hkey d stamp =
     let c = insert t hkey d stamp in
     if is_cell c then (
-      incr made;
-      if !made >= every then (
-        made := 0;
-        pace every);
+      if c.tag land (every - 1) = 0 then pace every (* tags count what is made *);
       Some c)
     else
       match (Obj.magic c : int) with

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testing import matrix, steps, variants
 from testing.cases import Case, check
-from testing.compilers import Compiler
+from testing.compilers import Compiler, with_tsan
 from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
@@ -49,8 +49,11 @@ TINY_PARTS = (
     "mixed",
     "failing",
 )
-STOCK, SANITIZED, TINY = "stock", "asan", "tiny"
+STOCK, SANITIZED, THREADS, TINY = "stock", "asan", "tsan", "tiny"
 SANITIZERS = "-fsanitize=address,undefined"
+# With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no address space
+# for the zone, so cells lie where the system puts them.
+THREADS_PARTS = ("random", "life", "again", "tables", "nested", "interrupts", "domains", "mixed", "threads", "failing")
 MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "limits", "test")
 
 # What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
@@ -102,7 +105,7 @@ def _c(compiler: Compiler, flavour: str, folder: Path) -> list[str]:
 def _link(compiler: Compiler, flavour: str, folder: Path, parts: list[str]) -> None:
     native = not flavour.startswith("bytecode")
     start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
-    of_variant = "release" if flavour in (TINY, SANITIZED) else flavour
+    of_variant = "release" if flavour in (TINY, SANITIZED, THREADS) else flavour
     linked = []
     if flavour != STOCK:
         linked = ["-I", variants.library(compiler, of_variant), "-runtime-variant", variants.SUFFIX[of_variant]]
@@ -117,7 +120,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
     """The folder of the test program; `stock`: linked with the runtime of the compiler."""
     name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
     folder = BUILD / name / f"hashcons-{flavour}"
-    of_variant = "release" if flavour in (TINY, SANITIZED) else flavour
+    of_variant = "release" if flavour in (TINY, SANITIZED, THREADS) else flavour
     library = None if flavour == STOCK else variants.library(compiler, of_variant)
 
     def build() -> None:
@@ -133,12 +136,14 @@ def program(compiler: Compiler, flavour: str) -> Path:
 
 
 def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
-    parts = TINY_PARTS if flavour == TINY else PARTS
+    parts = {TINY: TINY_PARTS, THREADS: THREADS_PARTS}.get(flavour, PARTS)
     if everything and flavour in ("release", TINY):
         parts = (*parts, *LONG)
     settings = {"OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b", "SEED": str(matrix.seed())}
     if flavour == SANITIZED:  # OCaml has a handler of its own, and keeps what it allocates
         settings["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0"
+    if flavour == THREADS:
+        settings["TSAN_OPTIONS"] = "halt_on_error=1:die_after_fork=0:second_deadlock_stack=1"
     commands = {part: (["./hashcons", part], settings) for part in parts}
     if "debug" in flavour:  # the verification of such heaps takes minutes
         commands["deep"] = (["./hashcons", "deep"], {"OCAMLRUNPARAM": "v=0"})
@@ -179,6 +184,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not chosen:
         pairs += [(c, f) for c in ends for f in (STOCK, TINY) if f == STOCK or c.major >= 5]
         pairs += [(c, SANITIZED) for c in ends if everything and c.major >= 5]
+        pairs += [(t, THREADS) for c in ends if everything and c.major >= 5 and (t := with_tsan(c))]
     cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
     metafunc.parametrize("case", [case.param() for case in cases])
 

@@ -5,7 +5,10 @@ One region R; an old block A; a block Y that is allocated young and promoted lat
 pointer, and a handle of R. The program loads, stores, allocates, reads through the handle and the weak pointer, and
 drops what it has, in any order, between any two steps of the collector, which marks a snapshot incrementally. Never may
 R end while a pointer to it can be reached. Each rule of the argument is then left out in turn: the model must find a
-program that loses the region. That R can end at all is checked as well."""
+program that loses the region. That R can end at all is checked as well.
+
+All of it is done twice: R is read-only, or tracked; then the program also stores to it, and what R refers to must not be
+freed while it can be reached through R."""
 
 from __future__ import annotations
 
@@ -25,12 +28,15 @@ class State(NamedTuple):
     registers: tuple[str, str] = ("A", "")
     a: str = ""  # A's field
     y: str = ""  # Y's field
+    r: str = ""  # R's field, if it is tracked
+    tracked: bool = False
     generation: str = ABSENT  # Y's
     color_a: str = WHITE
     color_y: str = WHITE
     weak: str = ""
     marking: bool = False
     noted: bool = True  # R is made with its note set
+    met: bool = True  # what R refers to was darkened in this cycle
     handle: bool = True
     alive: bool = True
     lost: bool = False  # a block that can be reached was freed
@@ -46,31 +52,48 @@ RULES = {
     "minor": "there is no young block when marking begins (otherwise blocks are lost, too)",
     "handle": "a region with a handle does not end",
 }
+TRACKED_RULES = {
+    "meet": "what a tracked region refers to is darkened when the marker first meets the region",
+    "slot barrier": "a pointer in a tracked region that is overwritten while marking runs is noted",
+    "kept": "a tracked region with a handle is met when marking begins",
+    "remembered": "a minor collection finds what a tracked region refers to",
+    "weak unmet": "weak pointers to a tracked region that was not met are cleared",
+}
+NOT_FOR_TRACKED = {"weak clean"}  # a region that was not met loses its weak pointers; one that was met is noted
 
 
 def field(s: State, block: str) -> str:
-    return s.a if block == "A" else s.y
+    return {"A": s.a, "Y": s.y, "R": s.r}[block]
 
 
 def reachable(s: State) -> set[str]:
     found, pending = set(), [r for r in s.registers if r]
+    if s.handle and s.alive:
+        pending.append("R")
     while pending:
         block = pending.pop()
         if block not in found:
             found.add(block)
-            if block != "R" and field(s, block):
+            if field(s, block):
                 pending.append(field(s, block))
     return found
 
 
 def darkened(s: State, value: str, rules: frozenset[str], rule: str) -> State:
     if value == "R":
-        return s._replace(noted=True) if rule in rules else s
+        return met(s._replace(noted=True), rules) if rule in rules else s
     if value == "A" and s.color_a == WHITE:
         return s._replace(color_a=GREY)
     if value == "Y" and s.generation == OLD and s.color_y == WHITE:
         return s._replace(color_y=GREY)
     return s
+
+
+def met(s: State, rules: frozenset[str]) -> State:
+    """The marker comes to R."""
+    if s.met or not s.marking or "meet" not in rules:
+        return s
+    return darkened(s._replace(met=True), s.r, rules, "blocks")
 
 
 def with_register(s: State, i: int, value: str) -> State:
@@ -90,10 +113,17 @@ def program(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
             if s.marking and (other == "A" or s.generation == OLD):
                 t = darkened(s, field(s, other), rules, "barrier")
             yield f"store register {i} to {other}", t._replace(**{other.lower(): mine})
+        if other == "R" and s.tracked:
+            if s.r:
+                yield f"load register {i} from R", with_register(s, i, s.r)
+            t = darkened(s, s.r, rules, "barrier") if s.marking and "slot barrier" in rules else s
+            yield "clear R", t._replace(r="")
+            if mine != "R":
+                yield f"store register {i} to R", t._replace(r=mine)
         if s.generation == ABSENT:
             yield f"allocate Y in register {i}", with_register(s, i, "Y")._replace(generation=YOUNG, y=other)
         if s.handle and s.alive and mine != "R":
-            t = s._replace(noted=True) if "get" in rules else s
+            t = darkened(s, "R", rules, "get")
             yield f"get to register {i}", with_register(t, i, "R")
         if s.weak and s.weak != mine:
             t = darkened(s, s.weak, rules, "weak read") if s.marking else s
@@ -108,7 +138,9 @@ def promoted(s: State, rules: frozenset[str]) -> State:
     """After a minor collection: a young block that can be reached is old, and black while marking runs."""
     if s.generation != YOUNG:
         return s
-    if "Y" in reachable(s) or s.a == "Y":
+    if s.r == "Y" and "remembered" not in rules:
+        s = s._replace(r="", lost=s.lost or "R" in reachable(s))
+    if "Y" in reachable(s) or "Y" in (s.a, s.r):
         return s._replace(generation=OLD, color_y=BLACK if s.marking else WHITE)
     return s._replace(generation=ABSENT, y="")
 
@@ -117,9 +149,11 @@ def collector(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
     if s.generation == YOUNG:
         yield "minor collection", promoted(s, rules)
     if not s.marking:
-        t = (promoted(s, rules) if "minor" in rules else s)._replace(marking=True)
+        t = (promoted(s, rules) if "minor" in rules else s)._replace(marking=True, met=not s.tracked)
         for r in t.registers:
             t = darkened(t, r, rules, "roots")
+        if t.handle and "kept" in rules:
+            t = met(t, rules)
         yield "begin to mark", t
         return
     for block, color in (("A", s.color_a), ("Y", s.color_y)):
@@ -132,6 +166,8 @@ def collector(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
 
 def ended(s: State, rules: frozenset[str]) -> State:
     """All domains are stopped: weak pointers are cleaned, white blocks are freed, the region is judged."""
+    if s.weak == "R" and not s.met and "weak unmet" in rules:
+        s = s._replace(weak="")
     if s.weak == "R" and "weak clean" in rules:
         s = s._replace(noted=True)
     if s.weak == "A" and s.color_a == WHITE:
@@ -141,12 +177,11 @@ def ended(s: State, rules: frozenset[str]) -> State:
     if s.generation == OLD and s.color_y == WHITE:
         s = s._replace(generation=ABSENT, y="", lost=s.lost or "Y" in reachable(s))
     alive = s.alive and (s.noted or ("handle" in rules and s.handle))
-    return s._replace(color_a=WHITE, color_y=WHITE, marking=False, noted=False, alive=alive)
+    return s._replace(color_a=WHITE, color_y=WHITE, marking=False, noted=False, alive=alive, r=s.r if alive else "")
 
 
-def find(wanted: Callable[[State], bool], rules: frozenset[str]) -> list[str] | None:
+def find(wanted: Callable[[State], bool], rules: frozenset[str], first: State) -> list[str] | None:
     """The shortest way to such a state; None: there is none."""
-    first = State()
     came_from: dict[State, tuple[State, str] | None] = {first: None}
     queue = deque([first])
     while queue:
@@ -168,16 +203,31 @@ def is_lost(s: State) -> bool:
     return s.lost or (not s.alive and ("R" in reachable(s) or s.weak == "R" or s.handle))
 
 
-def test_no_pointer_leads_to_a_region_that_has_ended():
-    assert find(is_lost, frozenset(RULES)) is None
+FIRST = {"read-only": State(), "tracked": State(tracked=True)}
+ALL = {"read-only": frozenset(RULES), "tracked": frozenset(RULES) | frozenset(TRACKED_RULES)}
 
 
-def test_a_region_that_is_not_used_ends():
-    steps = find(lambda s: not s.alive, frozenset(RULES))
+@pytest.mark.parametrize("kind", FIRST)
+def test_no_pointer_leads_to_what_has_ended(kind):
+    assert find(is_lost, ALL[kind], FIRST[kind]) is None
+
+
+@pytest.mark.parametrize("kind", FIRST)
+def test_a_region_that_is_not_used_ends(kind):
+    steps = find(lambda s: not s.alive, ALL[kind], FIRST[kind])
     assert steps is not None and steps.count("end of cycle") == 2  # it was made with its note set
 
 
-@pytest.mark.parametrize("rule", RULES)
-def test_every_rule_is_needed(rule):
-    steps = find(is_lost, frozenset(RULES) - {rule})
-    assert steps is not None, f"nothing is lost without this rule: {RULES[rule]}"
+def test_a_ring_through_the_heap_and_a_weak_pointer_do_not_keep_a_tracked_region():
+    first = State(registers=("", ""), a="R", r="A", weak="R", tracked=True, handle=False)
+    steps = find(lambda s: not s.alive, ALL["tracked"], first)
+    assert steps is not None and steps.count("end of cycle") == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"),
+    [("read-only", r) for r in RULES] + [("tracked", r) for r in (RULES | TRACKED_RULES) if r not in NOT_FOR_TRACKED],
+)
+def test_every_rule_is_needed(kind, rule):
+    steps = find(is_lost, ALL[kind] - {rule}, FIRST[kind])
+    assert steps is not None, f"nothing is lost without this rule: {(RULES | TRACKED_RULES)[rule]}"

@@ -93,8 +93,7 @@ let compaction_miscounts =
 let mixed steps =
   let shared = Table.create 1 in
   let make s = build (Table.hashcons shared) s in
-  let work number () =
-    let mine = Random.State.make [| number; below 1000 |] in
+  let work number mine () =
     let below n = Random.State.int mine n in
     let kept = Array.make 30 None in
     for _ = 1 to steps do
@@ -107,8 +106,12 @@ let mixed steps =
       | 3 -> if number = 0 then Table.clear shared
       | 4 -> Gc.finalise (fun _ -> ignore (opaque (make s))) (ref 0)
       | 5 ->
-          let wait = Hashcons_domains.spawn (fun () -> make s) in
-          kept.(i) <- Some (wait (), s)
+          (* not as the domain's result: the runtime may keep that for ever, the stock one as well *)
+          let made = ref None in
+          let wait = Hashcons_domains.spawn (fun () -> made := Some (make s, s)) in
+          wait ();
+          kept.(i) <- !made;
+          made := None
       | 6 -> if compaction_miscounts then Gc.full_major () else Gc.compact ()
       | 7 -> kept.(i) <- Some (build (Table.hashcons (Table.create 5)) s, s)
       | 8 -> validate "mixed"
@@ -116,10 +119,11 @@ let mixed steps =
       Array.iter (function Some (v, s) -> check "content" (same v s) | None -> ()) kept
     done
   in
-  let running = List.init Hashcons_domains.several (fun n -> Hashcons_domains.spawn (work n)) in
+  let random = List.init Hashcons_domains.several (fun n -> Random.State.make [| n; below 1000 |]) in
+  let running = List.mapi (fun n random -> Hashcons_domains.spawn (work n random)) random in
   List.iter (fun wait -> wait ()) running;
   validate "mixed, at the end";
-  majors 3 (* the first one may run finalisers *);
+  majors 6 (* finalisers, also of domains that have ended, make more in the first *);
   check "all ends" (count Table.iter shared = 0);
   ignore (opaque shared)
 

@@ -17,11 +17,10 @@ let values : Region_values.variant array schema = schema ~name:"values" ~version
 let rec storable seed =
   let v = Region_values.make seed in
   match copy v with
-  | Ok r when (match save values ~path:(file "probe") (get r) with Ok () -> true | Error _ -> false) -> v
+  | Ok r when with_file "probe" (fun path -> Result.is_ok (save values ~path (get r))) -> v
   | _ -> storable (seed + 1000)
 
 let images () =
-  with_file "probe" @@ fun _ ->
   with_file "image" @@ fun path ->
   check "register" (register ());
   for seed = 1 to 100 do
@@ -94,7 +93,6 @@ let relocated path seed =
   majors 2
 
 let damaged count =
-  with_file "probe" @@ fun _ ->
   with_file "image" @@ fun path ->
   with_file "damaged" @@ fun other ->
   let v = storable 7 in
@@ -189,7 +187,6 @@ let failures_of what ?(may_succeed = false) operation =
 let dropped = function Ok _ -> Ok () | Error e -> Error e
 
 let failing () =
-  with_file "probe" @@ fun _ ->
   let folder = file "folder" in
   Unix.mkdir folder 0o700;
   let path = Filename.concat folder "image" in
