@@ -285,24 +285,26 @@ def document(runs: list[Run], suite: Suite) -> str:
 
 
 def excerpt(runs: list[Run], suite: Suite, group: str) -> list[str]:
-    """All rows of a group: of each workload those of the newest version's first run that has some."""
+    """All rows of a group: each from the newest version's run with most rounds."""
     out: list[str] = []
-    wanted = list(suite.groups[group])
+    newest = [run for run in runs if run.version == runs[0].version]
+    wanted, told = suite.groups[group], set()
     header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:6], HEADER[-1]]
-    for run in runs:
-        some = [r for r in rows(run.results, suite) if r.workload in wanted]
-        if not some or run.version != runs[0].version:
+    for run in sorted(newest, key=lambda run: -int(run.facts.get("rounds", 1))):
+        some = [r for r in rows(run.results, suite) if r.workload in wanted and r.name not in told]
+        if not some:
             continue
+        places = {f"({r.workload} {r.case})" for r in some} | {f"({r.workload})" for r in some}
         missed = [
             v
             for v in suite.check(run.results, run.version)
-            if not v.reached and any(f"({w} " in v.name or f"({w})" in v.name for w in wanted)
+            if not v.reached and any(place in v.name for place in places)
         ]
         out += ["", when(run), "", *warned(run)]
         out += markdown_table(header, [[*r.cells()[:6], r.cells()[-1]] for r in some])
         if missed:
             out += ["", "Targets that were missed: " + "; ".join(f"{v.name}, {v.figure:.2f}" for v in missed) + "."]
-        wanted = [w for w in wanted if w not in {r.workload for r in some}]
+        told |= {r.name for r in some}
     return out[1:] or ["Not recorded yet."]
 
 

@@ -7,8 +7,8 @@ drops what it has, in any order, between any two steps of the collector, which m
 R end while a pointer to it can be reached. Each rule of the argument is then left out in turn: the model must find a
 program that loses the region. That R can end at all is checked as well.
 
-All of it is done twice: R is read-only, or tracked; then the program also stores to it, and what R refers to must not be
-freed while it can be reached through R."""
+All of it is done twice: R is read-only, or tracked. Then the program also stores to it, and what R refers to must not
+be freed while it can be reached through R."""
 
 from __future__ import annotations
 

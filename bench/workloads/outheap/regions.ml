@@ -204,8 +204,25 @@ let waits () =
   Par.join other;
   ignore (opaque m)
 
+(* Cells of an array that are changed, at random: the array is in the heap, or in a tracked region. *)
+let changing () =
+  let cells = Array.init entries (fun i -> Some i) and stores = 4 * entries in
+  let cells = if in_region then R.get (unwrap (R.copy ~writes:`Track cells)) else cells in
+  let old = Array.init 1024 (fun i -> Some (-i)) in
+  Gc.full_major ();
+  let store what f =
+    let (), time = timed (fun () -> for i = 1 to stores do cells.(Rng.below entries) <- f i done) in
+    Bench.metric what (time *. 1e6 /. float stores) "ns"
+  in
+  store "store of a number" (fun _ -> opaque None);
+  store "store of an old value" (fun i -> old.(i land 1023));
+  store "store of a new value" (fun i -> Some i);
+  Bench.metric "full major, all cells changed" (median Gc.full_major) "ms";
+  ignore (opaque (cells, old))
+
 let () =
   match step with
+  | "changing" -> changing ()
   | "waits" -> waits ()
   | "full-major" -> full_major ()
   | "copying" -> copying ()

@@ -106,6 +106,7 @@ REGION_STEPS = (
     ("eight workers read a map", ("workers", "1000000"), 15, (BASE, MARSHALLED, OURS, REGIONS)),
     ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, REGIONS)),
     ("another domain waits for a copy", ("waits", "1000000"), 9, (BASE, OURS, REGIONS)),
+    ("an array of 1 M cells that change", ("changing", "1000000"), 4, (BASE, OURS, REGIONS)),
 )
 
 # Programs that hash-cons; `arguments`: the step, and its size.
@@ -219,7 +220,7 @@ WORKLOADS = {
                     seconds=seconds,
                     timeout=300,
                     gigabytes=4,
-                    ocaml5_only="waits" in arguments,
+                    ocaml5_only=arguments[0] in ("waits", "changing"),
                 )
                 for label, arguments, seconds, rivals in REGION_STEPS
             ),
