@@ -4,6 +4,7 @@
 
 #define WORD sizeof(uintptr_t)
 #define BITS 64
+#define AHEAD 16 /* slots */
 
 struct oh_track_runtime oh_track_runtime;
 uintptr_t oh_track_limit;
@@ -63,15 +64,25 @@ static bool is_pointer_out(struct oh_track const *t, uintptr_t v)
 
 /* --- marking ------------------------------------------------------------------------------------------------------ */
 
+/* Values are darkened some slots later: their headers, which are anywhere, have come from memory by then. */
 static void darken(struct oh_track *t)
 {
+  uintptr_t ahead[AHEAD] = { 0 };
+  size_t n = 0;
   EACH_SLOT(t, i) {
     uintptr_t v = load(slot_at(t, i));
-    if ((v & 1) == 0 && v - t->base >= t->bytes) oh_track_runtime.darken(v);
+    if ((v & 1) == 0 && v - t->base >= t->bytes) {
+      uintptr_t *place = &ahead[n++ % AHEAD], before = *place;
+      __builtin_prefetch((void *)(v - WORD), 1);
+      *place = v;
+      if (before != 0) oh_track_runtime.darken(before);
+    }
     if (is_pointer_out(t, v)) continue;
     clear(t->slots, i);
     if (is_pointer_out(t, load(slot_at(t, i)))) set(t->slots, i);
   }
+  for (size_t i = 0; i < AHEAD; i++)
+    if (ahead[i] != 0) oh_track_runtime.darken(ahead[i]);
 }
 
 /* One region may lead to the next: those that are met meanwhile wait in a list. */
