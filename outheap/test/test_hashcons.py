@@ -31,6 +31,7 @@ PARTS = (
     "domains",
     "mixed",
     "threads",
+    "paced",
     "failing",
     "stackless",
 )

@@ -127,6 +127,14 @@ let mixed steps =
   check "all ends" (count Table.iter shared = 0);
   ignore (opaque shared)
 
+(* A program that does nothing but make values and drop them: what it makes has to drive the collector. *)
+let paced () =
+  if off_heap then (
+    let t = Table.create 1 and made = 1_000_000 in
+    for i = 1 to made do ignore (opaque (Table.hashcons t (Leaf i))) done;
+    let left = count Table.iter t in
+    check (Printf.sprintf "%d of %d are left" left made) (left < made / 2))
+
 let threads () =
   let shared = Table.create 1 in
   let work number =

@@ -13,7 +13,7 @@ let parts =
     ("churn", fun () -> Hashcons_limits.churn 500_000);
     ("domains", fun () -> Hashcons_limits.domains 3);
     ("mixed", fun () -> Hashcons_limits.mixed 200);
-    ("threads", Hashcons_limits.threads);
+    ("threads", Hashcons_limits.threads); ("paced", Hashcons_limits.paced);
     ("failing", Hashcons_limits.failing); ("stackless", Hashcons_limits.stackless);
     ("little", Hashcons_limits.little);
     ("random-long", fun () -> Hashcons_model.random 100_000);
