@@ -17,9 +17,10 @@ import pytest
 
 from testing.compilers import Compiler
 from testing.run import OUT, ROOT, Outcome, environment, run, shown
-from testing.steps import locked
+from testing.steps import digest, locked
 
-CRATE = ROOT / "rust/ocaml-boxroot-sys"
+RUST = ROOT / "rust"
+CRATE = RUST / "ocaml-boxroot-sys"
 CLIENTS = ROOT / "rust/clients"
 BUILD = OUT / "rust"
 RUNTIME = "link-ocaml-runtime-and-dummy-program"
@@ -57,6 +58,7 @@ class Shop:
         self.settings = self.compiler.settings | {"CARGO_TERM_COLOR": "never"}
         self.settings["PATH"] += f":{cargo_bin}"
         (self.folder / "log").mkdir(parents=True, exist_ok=True)
+        self.fetch_locked()
 
     @property
     def folder(self) -> Path:
@@ -95,6 +97,16 @@ class Shop:
         """With the network, or with what was fetched earlier."""
         outcome = self.try_run([CARGO, *words], cwd)
         return outcome.text if outcome.passed else self.run([CARGO, "--offline", *words], cwd)
+
+    def fetch_locked(self) -> None:
+        """The crates of the workspace's lock file: what tests build with --offline, each in a process of its own, they
+        find, whichever comes first."""
+        stamp = BUILD / "fetched-locked"
+        with locked(BUILD / "fetch.lock"):
+            wanted = digest([RUST / "Cargo.lock"], [CARGO, os.environ.get("CARGO_HOME")])
+            if not stamp.exists() or stamp.read_text() != wanted:
+                self.online("fetch", "--locked", cwd=RUST)
+                stamp.write_text(wanted)
 
     # --- clients
 
