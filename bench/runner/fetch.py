@@ -19,6 +19,7 @@ TEXT_PACKAGE, TEXT_FILE = (
     "usr/share/dictd/foldoc.dict.dz",
 )  # a dictionary of computing, 5.6 MB of English
 WORDNET_PACKAGE, WORDNET_FOLDER = "wordnet-base", "usr/share/wordnet"  # a database of English words, 30 MB
+COQ_PACKAGE, COQ_FOLDER = "libcoq-stdlib", "usr/lib/ocaml/coq"  # 583 compiled files, 56 MB
 FALLBACK_TEXT_BYTES = 5_000_000
 lock = threading.Lock()
 
@@ -62,6 +63,14 @@ def wordnet(cache: Path) -> Path:
     with lock:
         installed = Path("/", WORDNET_FOLDER)
         return installed if (installed / "data.noun").exists() else unpacked(cache, WORDNET_PACKAGE) / WORDNET_FOLDER
+
+
+def theories(cache: Path) -> Path:
+    """The folder of the compiled files of Coq's library: theories/Lists/List.vo, … They are read as data."""
+    with lock:
+        installed = Path("/", COQ_FOLDER)
+        complete = (installed / "theories" / "Lists" / "List.vo").exists()
+        return installed if complete else unpacked(cache, COQ_PACKAGE) / COQ_FOLDER
 
 
 def published(cache: Path) -> Path:

@@ -22,10 +22,15 @@ static inline header_t colour(header_t h) { return h & OUTHEAP_REGION_BLACK; }
 static inline bool is_merged(header_t h) { return (h & 0x3ff) == MERGED; }
 static inline header_t with(header_t h, header_t c) { return (h & ~OUTHEAP_REGION_BLACK) | c; }
 
+/* Blocks whose fields are settled, OPEN until it is their turn. */
+#define WAITING 32 /* a power of two */
+struct queue { struct { value v; uint64_t hash; } entry[WAITING]; size_t in, out; }; /* in - WAITING <= out <= in */
+
 struct state {
   copy *c;
+  struct queue queue;
   struct outheap_region_vector stack; /* pairs: a block, its next field */
-  struct set { value *slot; size_t size, count; } set; /* kept blocks, and those of other images; open addressing */
+  struct set { uint64_t *slot; size_t size, count; } set; /* kept blocks, and those of other images; open addressing */
 };
 
 static inline bool is_own(copy const *c, value v) { return (uintptr_t)v - (uintptr_t)c->base < c->used; }
@@ -41,7 +46,16 @@ static inline value whole(value v)
 static inline value merged_into(header_t h) { return (value)((h >> 10) * WORD); }
 static inline header_t merged_header(value into) { return (header_t)into / WORD << 10; }
 
-/* --- the set of blocks -------------------------------------------------------------------------------------------- */
+/* --- the set of blocks -----------------------------------------------------------------------------------------------
+   A slot is 0, or has the address of a block in words, and above it as many bits of the block's hash as there is room
+   for: nearly all blocks that are not equal are told apart without a look at them. */
+
+#define ADDRESS_BITS 45
+static inline value block_of(uint64_t slot) { return (value)((slot & ((UINT64_C(1) << ADDRESS_BITS) - 1)) * WORD); }
+static inline uint64_t slot_of(value v, uint64_t hash)
+{
+  return (uint64_t)v / WORD | hash >> ADDRESS_BITS << ADDRESS_BITS;
+}
 
 static inline uint64_t mix(uint64_t h, uint64_t w)
 {
@@ -49,43 +63,69 @@ static inline uint64_t mix(uint64_t h, uint64_t w)
   return h ^ h >> 29;
 }
 
-static uint64_t hash(value v, header_t h)
+static inline uint64_t hash_of(value v, header_t h)
 {
   uint64_t x = mix(0, h & ~OUTHEAP_REGION_BLACK);
   for (mlsize_t i = 0; i < Wosize_hd(h); i++) x = mix(x, (uint64_t)Field(v, i));
   return x ^ x >> 32;
 }
 
+/* An empty set with room for so many blocks at least. */
+static bool set_make(struct set *s, size_t blocks)
+{
+  *s = (struct set){ NULL, (size_t)1 << 14, 0 };
+  while (3 * s->size < 4 * (blocks + 1)) s->size *= 2;
+  s->slot = mmap(NULL, s->size * sizeof *s->slot, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                 -1, 0);
+  if (s->slot == MAP_FAILED) {
+    s->size = 0;
+    return false;
+  }
+#ifdef MADV_HUGEPAGE
+  madvise(s->slot, s->size * sizeof *s->slot, MADV_HUGEPAGE); /* it is used at random, and not for long */
+#endif
+  return true;
+}
+
+static void set_drop(struct set *s)
+{
+  if (s->size != 0) munmap(s->slot, s->size * sizeof *s->slot);
+}
+
 static bool grow(struct set *s)
 {
-  struct set new = { NULL, s->size == 0 ? (size_t)1 << 14 : 4 * s->size, s->count };
-  new.slot = mmap(NULL, new.size * sizeof(value), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                  -1, 0);
-  if (new.slot == MAP_FAILED) return false;
+  struct set new;
+  if (!set_make(&new, 2 * s->count)) return false;
+  new.count = s->count;
   for (size_t i = 0; i < s->size; i++) {
     if (s->slot[i] == 0) continue;
-    size_t j = hash(s->slot[i], *header_of(s->slot[i])) & (new.size - 1);
+    value v = block_of(s->slot[i]);
+    size_t j = hash_of(v, *header_of(v)) & (new.size - 1);
     while (new.slot[j] != 0) j = (j + 1) & (new.size - 1);
     new.slot[j] = s->slot[i];
   }
-  if (s->size != 0) munmap(s->slot, s->size * sizeof(value));
+  set_drop(s);
   *s = new;
   return true;
 }
 
-static bool same(value a, value b, header_t h)
+static inline bool same(value a, value b, header_t h)
 {
-  return with(*header_of(a), 0) == with(h, 0) && memcmp((void *)a, (void *)b, Wosize_hd(h) * WORD) == 0;
+  if (with(*header_of(a), 0) != with(h, 0)) return false;
+  for (mlsize_t i = 0; i < Wosize_hd(h); i++)
+    if (Field(a, i) != Field(b, i)) return false;
+  return true;
 }
 
 /* The equal block that is there already, or `v`, which is there now; 0: no memory. */
-static value enter(struct set *s, value v, header_t h)
+static inline value enter(struct set *s, value v, header_t h, uint64_t hash)
 {
   if (4 * (s->count + 1) > 3 * s->size && !grow(s)) return 0;
-  size_t j = hash(v, h) & (s->size - 1);
+  uint64_t slot = slot_of(v, hash);
+  size_t j = hash & (s->size - 1);
   for (; s->slot[j] != 0; j = (j + 1) & (s->size - 1))
-    if (same(s->slot[j], v, h)) return s->slot[j];
-  s->slot[j] = v;
+    if ((s->slot[j] ^ slot) >> ADDRESS_BITS == 0 && same(block_of(s->slot[j]), v, h)) return block_of(s->slot[j]);
+  s->slot[j] = slot;
   s->count++;
   return v;
 }
@@ -107,22 +147,45 @@ static inline value settle(copy const *c, value f)
   return is_merged(h) ? merged_into(h) : f;
 }
 
+static inline mlsize_t first_field(value v, header_t h)
+{
+  return Tag_hd(h) == Closure_tag ? Start_env_closinfo(Closinfo_val(v)) : 0;
+}
+
+static inline mlsize_t end_of_fields(header_t h) { return Tag_hd(h) < No_scan_tag ? Wosize_hd(h) : 0; }
+
+/* A block whose fields are settled is kept, or merged into an equal one. */
+static inline bool decide(struct state *s, value v, header_t h, uint64_t hash)
+{
+  value equal = enter(&s->set, v, h, hash);
+  if (equal == 0) return false;
+  *header_of(v) = equal == v ? with(h, KEPT) : merged_header(equal);
+  if (equal != v) Field(v, 0) = (value)with(h, UNSEEN);
+  return true;
+}
+
 /* All of its fields are done. */
 static bool close_block(struct state *s, value v)
 {
-  copy *c = s->c;
-  header_t *at = header_of(v), h = *at;
-  if (Tag_hd(h) < No_scan_tag)
-    for (mlsize_t i = Tag_hd(h) == Closure_tag ? Start_env_closinfo(Closinfo_val(v)) : 0; i < Wosize_hd(h); i++)
-      Field(v, i) = settle(c, Field(v, i));
-  *at = with(h, KEPT);
-  if (is_unique(v, h)) return true;
-  value equal = enter(&s->set, v, h);
-  if (equal == 0) return false;
-  if (equal != v) {
-    *at = merged_header(equal);
-    Field(v, 0) = (value)with(h, UNSEEN);
-  }
+  header_t h = *header_of(v);
+  for (mlsize_t i = first_field(v, h); i < end_of_fields(h); i++) Field(v, i) = settle(s->c, Field(v, i));
+  if (!is_unique(v, h)) return decide(s, v, h, hash_of(v, h));
+  *header_of(v) = with(h, KEPT);
+  return true;
+}
+
+static inline bool next_of_queue(struct state *s)
+{
+  struct queue *q = &s->queue;
+  size_t i = q->out++ % WAITING;
+  value v = q->entry[i].v;
+  return decide(s, v, *header_of(v), q->entry[i].hash);
+}
+
+static bool empty_queue(struct state *s)
+{
+  while (s->queue.out != s->queue.in)
+    if (!next_of_queue(s)) return false;
   return true;
 }
 
@@ -140,14 +203,15 @@ static bool merge(struct state *s, value root)
     uintptr_t *top = s->stack.word + s->stack.count - 2;
     value v = (value)top[0];
     header_t h = *header_of(v);
-    mlsize_t i = top[1], words = Tag_hd(h) < No_scan_tag ? Wosize_hd(h) : 0;
-    if (i == 0 && Tag_hd(h) == Closure_tag) i = Start_env_closinfo(Closinfo_val(v));
+    mlsize_t i = top[1], words = end_of_fields(h);
+    if (i == 0) i = first_field(v, h);
     value next = 0;
     for (; i < words && next == 0; i++) {
       value f = Field(v, i);
       if (Is_block(f) && is_own(s->c, f) && !is_merged(*header_of(f))) {
         f = whole(f);
-        if (colour(*header_of(f)) == UNSEEN) next = f;
+        if (colour(*header_of(f)) == OPEN && !empty_queue(s)) return false;
+        if (!is_merged(*header_of(f)) && colour(*header_of(f)) == UNSEEN) next = f;
       }
     }
     top[1] = i;
@@ -183,13 +247,18 @@ static value final_place(copy const *c, struct ranks const *r, value f)
   for (size_t at = (c)->start, next_ = 0; at < (c)->used && (h = *(header_t *)((c)->base + at), true); at = next_) \
     if (next_ = at + WORD + WORD * Wosize_hd(is_merged(h) ? ((header_t *)((c)->base + at))[1] : h), true)
 
+static inline void set_bits(uint64_t *bits, size_t from, size_t count)
+{
+  for (; from % 64 + count > 64; count -= 64 - from % 64, from += 64 - from % 64)
+    bits[from / 64] |= ~UINT64_C(0) << (from % 64);
+  bits[from / 64] |= (~UINT64_C(0) >> (64 - count)) << (from % 64);
+}
+
 static void compact(copy *c, struct ranks *r)
 {
   header_t h;
   EACH_BLOCK(c, at, h)
-    if (!is_merged(h))
-      for (size_t w = (at - c->start) / WORD, end = w + 1 + Wosize_hd(h); w < end; w++)
-        r->bits[w / 64] |= UINT64_C(1) << (w % 64);
+    if (!is_merged(h)) set_bits(r->bits, (at - c->start) / WORD, 1 + Wosize_hd(h));
   size_t sum = 0;
   for (size_t i = 0; i <= r->words / 64; i++) {
     r->before[i] = sum;
@@ -198,10 +267,8 @@ static void compact(copy *c, struct ranks *r)
   EACH_BLOCK(c, at, h) {
     value v = (value)(c->base + at + WORD);
     if (is_merged(h)) continue;
-    if (Tag_hd(h) < No_scan_tag)
-      for (mlsize_t i = Tag_hd(h) == Closure_tag ? Start_env_closinfo(Closinfo_val(v)) : 0; i < Wosize_hd(h); i++)
-        Field(v, i) = final_place(c, r, Field(v, i));
-    else if (Tag_hd(h) == Custom_tag &&
+    for (mlsize_t i = first_field(v, h); i < end_of_fields(h); i++) Field(v, i) = final_place(c, r, Field(v, i));
+    if (Tag_hd(h) == Custom_tag &&
              outheap_region_custom_kind(Custom_ops_val(v)) == OUTHEAP_REGION_CUSTOM_BIGARRAY)
       Caml_ba_array_val(v)->data = (void *)placed(c, r, (value)Caml_ba_array_val(v)->data);
   }
@@ -225,29 +292,113 @@ static bool enter_others(struct state *s, struct outheap_region_vector const *ot
     for (uintptr_t at = others->word[i]; at < others->word[i + 1];) {
       header_t h = *(header_t *)at;
       value v = (value)(at + WORD);
-      if (!is_unique(v, h) && enter(&s->set, v, h) == 0) return false;
+      if (!is_unique(v, h) && enter(&s->set, v, h, hash_of(v, h)) == 0) return false;
       at += WORD + WORD * Wosize_hd(h);
     }
   return true;
 }
 
+/* A bit for each word of the copy in which a block begins; result: the bits' words. */
+static size_t mark_beginnings(copy const *c, uint64_t *bits)
+{
+  size_t last = 0;
+  for (size_t at = c->start; at < c->used; at += WORD + WORD * Wosize_hd(*(header_t *)(c->base + at))) {
+    last = (at - c->start) / WORD;
+    bits[last / 64] |= UINT64_C(1) << (last % 64);
+  }
+  return last / 64 + 1;
+}
+
+/* Blocks were copied breadth first, so that what a block refers to comes behind it, mostly, and near to what its
+   neighbours refer to. From the end to the beginning, nearly all blocks have fields that are done. These wait in a
+   queue for their slots of the set to be fetched, and then for the blocks that these lead to. */
+
+static inline void fetch_candidate(struct set const *s, uint64_t hash)
+{
+  uint64_t slot = s->slot[hash & (s->size - 1)];
+  if ((slot ^ hash) >> ADDRESS_BITS == 0 && slot != 0) __builtin_prefetch((header_t *)block_of(slot) - 1);
+}
+
+static inline bool join_queue(struct state *s, value v, header_t h)
+{
+  struct queue *q = &s->queue;
+  uint64_t hash = hash_of(v, h);
+  __builtin_prefetch(&s->set.slot[hash & (s->set.size - 1)]);
+  if (q->in - q->out == WAITING && !next_of_queue(s)) return false;
+  q->entry[q->in % WAITING].v = v;
+  q->entry[q->in++ % WAITING].hash = hash;
+  if (q->in - q->out >= WAITING / 2) fetch_candidate(&s->set, q->entry[(q->in - WAITING / 2) % WAITING].hash);
+  return true;
+}
+
+/* Settles the fields of a block that is OPEN, but not in the queue. */
+static inline bool settle_fields(struct state *s, value v, header_t h)
+{
+  for (mlsize_t i = first_field(v, h); i < end_of_fields(h); i++) {
+    value f = Field(v, i);
+    if (!Is_block(f) || !is_own(s->c, f)) continue;
+    if (!is_merged(*header_of(f))) {
+      value block = whole(f);
+      header_t done = colour(*header_of(block));
+      if (done != KEPT && (done == UNSEEN ? !merge(s, block) : !empty_queue(s))) return false;
+    }
+    Field(v, i) = settle(s->c, f);
+  }
+  return true;
+}
+
+/* The headers that a block's fields lead to are fetched when the walk is so many words away from it. */
+#define AHEAD 96
+
+static inline void fetch_fields(copy const *c, header_t const *at, mlsize_t words)
+{
+  if ((size_t)((char const *)at - c->base) < c->start + AHEAD * WORD) return;
+  for (value const *f = (value const *)at - AHEAD, *end = f + words; f < end; f++)
+    if (Is_block(*f) && is_own(c, *f)) __builtin_prefetch(header_of(*f));
+}
+
+static bool merge_all(struct state *s, uint64_t const *bits, size_t words)
+{
+  copy *c = s->c;
+  for (size_t i = words; i-- != 0;)
+    for (uint64_t left = bits[i]; left != 0;) {
+      int bit = 63 - __builtin_clzll(left);
+      left ^= UINT64_C(1) << bit;
+      header_t *at = (header_t *)(c->base + c->start) + i * 64 + (size_t)bit, h = *at;
+      value v = (value)(at + 1);
+      if (is_merged(h) || colour(h) != UNSEEN) continue;
+      if (end_of_fields(h) <= AHEAD) fetch_fields(c, at, end_of_fields(h) + 1);
+      *at = with(h, OPEN);
+      if (!settle_fields(s, v, h)) return false;
+      if (is_unique(v, h)) *at = with(h, KEPT);
+      else if (!join_queue(s, v, h)) return false;
+    }
+  return empty_queue(s);
+}
+
 bool outheap_region_share(copy *c, struct outheap_region_vector const *others)
 {
   if (!Is_block(c->copied) || !is_own(c, c->copied)) return true;
-  struct state s = { c, { NULL, 0, 0 }, { NULL, 0, 0 } };
+  struct state s;
+  s.c = c;
+  s.queue.in = s.queue.out = 0;
+  s.stack = (struct outheap_region_vector){ NULL, 0, 0 };
+  s.set = (struct set){ NULL, 0, 0 };
   struct ranks r = { .words = (c->used - c->start) / WORD };
   size_t bytes = (r.words / 64 + 1) * sizeof(uint64_t);
-  bool done = enter_others(&s, others) && merge(&s, whole(c->copied));
+  r.bits = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  bool done = r.bits != MAP_FAILED;
   if (done) {
-    r.bits = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    done = r.bits != MAP_FAILED;
+    r.before = (size_t *)((char *)r.bits + bytes);
+    size_t words = mark_beginnings(c, r.bits);
+    done = set_make(&s.set, c->blocks) && enter_others(&s, others) && merge_all(&s, r.bits, words);
     if (done) {
-      r.before = (size_t *)((char *)r.bits + bytes);
+      memset(r.bits, 0, bytes);
       compact(c, &r);
-      munmap(r.bits, 2 * bytes);
     }
+    munmap(r.bits, 2 * bytes);
   }
-  if (s.set.size != 0) munmap(s.set.slot, s.set.size * sizeof(value));
+  set_drop(&s.set);
   outheap_region_vector_free(&s.stack);
   if (!done) return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   size_t end = OUTHEAP_REGION_ROUND(c->used, outheap_region_addresses_page());

@@ -1,26 +1,28 @@
 (* SPDX-License-Identifier: MIT *)
 (* Hash-consing. Which implementation: BENCH_HASHCONS=cells (Outheap_hashcons), buckets, or weak (Hashcons_rivals).
-   hashcons STEP SIZE *)
-let step, size = (Sys.argv.(1), Bench.int_argument 2 ~default:8)
+   hashcons STEP SIZE; hashcons theories FOLDER *)
+let step = Sys.argv.(1)
+let size () = Bench.int_argument 2 ~default:8
 
 let peak_kilobytes () =
   let lines = String.split_on_char '\n' (In_channel.with_open_bin "/proc/self/status" In_channel.input_all) in
   List.fold_left (fun n line -> try Scanf.sscanf line "VmHWM: %d kB" Fun.id with _ -> n) 0 lines
 
 let () =
-  let quicksort, pigeons, turnover =
+  let quicksort, pigeons, turnover, theories =
     match Sys.getenv_opt "BENCH_HASHCONS" with
     | Some "cells" ->
         if not Outheap_hashcons.off_heap then Bench.fail "the runtime cannot keep values outside the heap";
-        Hashcons_cells.(Lambda.quicksort, Bdd.pigeons, Turnover.run)
-    | Some "buckets" -> Hashcons_buckets.(Lambda.quicksort, Bdd.pigeons, Turnover.run)
-    | _ -> Hashcons_weak.(Lambda.quicksort, Bdd.pigeons, Turnover.run)
+        Hashcons_cells.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run)
+    | Some "buckets" -> Hashcons_buckets.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run)
+    | _ -> Hashcons_weak.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run)
   in
   let start = Bench.cpu () in
   (match step with
-  | "quicksort" -> quicksort size
-  | "pigeons" -> pigeons size
-  | "turnover" -> turnover size
+  | "quicksort" -> quicksort (size ())
+  | "pigeons" -> pigeons (size ())
+  | "turnover" -> turnover (size ())
+  | "theories" -> theories (Bench.argument 2 ~default:"theories/Reals")
   | other -> Bench.fail "no step %s" other);
   Bench.metric "processor time" (Bench.cpu () -. start) "s";
   Bench.metric "peak resident" (float (peak_kilobytes ()) /. 1e3) "MB"

@@ -217,3 +217,44 @@ module Turnover = struct
       if term keys.(again) != terms.(again) then Bench.fail "another term"
     done
 end
+
+(* --- the data of Coq's library ------------------------------------------------------------------------------------ *)
+
+module Theories = struct
+  type term = node Hashcons.hash_consed
+  and node = Number of int | Text of string | Block of int * term array
+
+  module T = Hashcons.Make (struct
+    type t = node
+
+    let rec same a b i = i < 0 || (a.(i) == b.(i) && same a b (i - 1))
+
+    let equal a b =
+      match (a, b) with
+      | Number i, Number j -> i = j
+      | Text s, Text t -> String.equal s t
+      | Block (s, a), Block (t, b) -> s = t && Array.length a = Array.length b && same a b (Array.length a - 1)
+      | _ -> false
+
+    let hash = function
+      | Number i -> 3 * i
+      | Text s -> (3 * Hashtbl.hash s) + 1
+      | Block (tag, a) -> (3 * Array.fold_left (fun h t -> (19 * h) + t.Hashcons.tag) tag a) + 2
+  end)
+
+  let table = T.create 1000
+
+  (* As Coq shares its terms itself: from the root, and again wherever a block is met again. *)
+  let rec share v =
+    T.hashcons table
+      (if Obj.is_int v then Number (Obj.obj v)
+       else if Obj.tag v < Obj.no_scan_tag then Block (Obj.tag v, Array.init (Obj.size v) (fun i -> share (Obj.field v i)))
+       else if Obj.tag v = Obj.string_tag then Text (Obj.obj v)
+       else Text (Marshal.to_string v []))
+
+  (* The libraries of a folder; some are shared a second time. *)
+  let run folder =
+    let value path = List.assoc "library" (Vo_files.read ~wanted:(( = ) "library") path) in
+    let terms = List.map (fun path -> (path, share (value path))) (Vo_files.below (Filename.concat (Vo_files.folder ()) folder)) in
+    List.iteri (fun n (path, term) -> if n mod 10 = 0 && share (value path) != term then Bench.fail "another term") terms
+end

@@ -7,6 +7,7 @@ module M = Map.Make (String)
 external occupy : int -> bool = "regions_occupy"
 external evict : Obj.t -> unit = "regions_evict"
 external faults : unit -> int = "regions_faults" [@@noalloc]
+external sum_words : int -> int -> int = "regions_sum_words" [@@noalloc]
 
 type entry = { name : string; numbers : int list; weight : float; other : (int * string) option }
 
@@ -89,6 +90,12 @@ let load () : entry M.t =
   if in_region then R.get (unwrap (R.map schema ~path ()))
   else In_channel.with_open_bin path (fun c -> Marshal.from_channel c)
 
+(* An image whose place is taken is relocated. *)
+let take_place_of image =
+  let read c = In_channel.seek c 24L; In_channel.really_input_string c 8 in
+  let base = In_channel.with_open_bin image read in
+  if not (occupy (Int64.to_int (String.get_int64_le (Option.get base) 0) / 2)) then failwith "occupy"
+
 let loading () =
   save ();
   (* in a process that has nothing else *)
@@ -104,10 +111,7 @@ let loading () =
         if not in_region then Bench.metric "load, relocated" t "ms" (* has no place of its own *));
     if in_region then
       child (fun () ->
-          (* the place of the image is taken *)
-          let read c = In_channel.seek c 24L; In_channel.really_input_string c 8 in
-          let base = In_channel.with_open_bin path read in
-          if not (occupy (Int64.to_int (String.get_int64_le (Option.get base) 0) / 2)) then failwith "occupy";
+          take_place_of path;
           Bench.metric "load, relocated" (snd (timed load)) "ms")
   in
   again ();
@@ -220,8 +224,77 @@ let changing () =
   Bench.metric "full major, all cells changed" (median Gc.full_major) "ms";
   ignore (opaque (cells, old))
 
+(* The data of Coq's library, as Marshal has them in a file for each, and in one file; and as images. *)
+let theories () =
+  let files = Vo_files.all () in
+  let value path = List.map snd (Vo_files.read path) in
+  let schema_of n : Obj.t list R.schema = R.schema ~name:(Printf.sprintf "theory %d" n) ~version:1 in
+  let together : Obj.t list list R.schema = R.schema ~name:"theories" ~version:1 and one = "theories.file" in
+  let image n = Printf.sprintf "theory%d.image" n in
+  let in_process f = flush_all (); match Unix.fork () with 0 -> f (); flush_all (); Unix._exit 0 | p -> Unix.waitpid [] p in
+  let run f = if snd (in_process f) <> WEXITED 0 then Bench.fail "a process failed" in
+  run (fun () ->
+      let all = List.map value files in
+      if in_region then (
+        List.iteri (fun n v -> unwrap (R.save ~sharing:`Max (schema_of n) ~path:(image n) v)) all;
+        unwrap (R.save ~sharing:`Max together ~path:one all))
+      else Out_channel.with_open_bin one (fun c -> Marshal.to_channel c all []));
+  (* All words are read once. Those that Marshal has just written cost nothing more. *)
+  let read root =
+    let i = R.info (R.region root) in
+    ignore (opaque (sum_words i.address i.bytes))
+  in
+  let load_one () = unwrap (R.map together ~path:one ()) in
+  run (fun () ->
+      let each n path = if in_region then Either.Left (unwrap (R.map (schema_of n) ~path:(image n) ())) else Right (value path) in
+      let all, t = timed (fun () -> List.mapi each files) in
+      let (), t' = timed (fun () -> List.iter (Either.iter ~left:read ~right:ignore) all) in
+      Bench.metric "load, a file for each" t "ms";
+      Bench.metric "load and read all, a file for each" (t +. t') "ms";
+      Bench.metric "resident" (float (memory "Rss:") /. 1e3) "MB");
+  run (fun () ->
+      let from_one c = ignore (opaque (Marshal.from_channel c : Obj.t)) in
+      let t, t' =
+        if in_region then
+          let root, t = timed load_one in
+          (t, snd (timed (fun () -> read root)))
+        else (snd (timed (fun () -> In_channel.with_open_bin one from_one)), 0.)
+      in
+      Bench.metric "load, one file" t "ms";
+      Bench.metric "load and read all, one file" (t +. t') "ms";
+      if not in_region then Bench.metric "load, one file, relocated" t "ms" (* has no place of its own *));
+  if in_region then
+    run (fun () ->
+        take_place_of one;
+        Bench.metric "load, one file, relocated" (snd (timed load_one)) "ms");
+  Sys.remove one;
+  if in_region then List.iteri (fun n _ -> Sys.remove (image n)) files
+
+(* The same data, copied: with the sharing they have, and with all of it. Marshal merges nothing. *)
+let merging () =
+  let all = List.map (fun path -> List.map snd (Vo_files.read path)) (Vo_files.all ()) in
+  Gc.full_major ();
+  let words v = float (Obj.reachable_words (Obj.repr v)) /. 1e6 in
+  if in_region then (
+    let copy what sharing =
+      let root, t = timed (fun () -> unwrap (R.copy ~sharing all)) in
+      Bench.metric ("copy" ^ what) t "ms";
+      Bench.metric ("words" ^ what) (float (R.info (R.region root)).words /. 1e6) "M"
+    in
+    copy "" `Keep;
+    copy ", maximal sharing" `Max)
+  else
+    let v, t = timed (fun () -> (Marshal.from_string (Marshal.to_string all []) 0 : Obj.t list list)) in
+    List.iter
+      (fun what ->
+        Bench.metric ("copy" ^ what) t "ms";
+        Bench.metric ("words" ^ what) (words v) "M")
+      [ ""; ", maximal sharing" ]
+
 let () =
   match step with
+  | "theories" -> theories ()
+  | "merging" -> merging ()
   | "changing" -> changing ()
   | "waits" -> waits ()
   | "full-major" -> full_major ()

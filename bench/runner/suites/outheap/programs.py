@@ -19,6 +19,7 @@ from .runtimes import COUNTING, Rival, Runtimes
 
 HERE = BENCH / "workloads" / "outheap"
 WITH_REGIONS = ("regions", "dictionary")
+WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
 
@@ -81,6 +82,9 @@ class Builder:
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
         header, libraries, includes, environment = ROOT / "outheap" / "include", [], [], {}
+        if name in WITH_THEORIES:
+            ml[-1:-1] = [own / "vo_files.ml"]
+            environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))
         if name in WITH_REGIONS:
             region = ROOT / "outheap" / "region"
             par = ROOT / "tools" / "ocaml" / f"par{5 if self.compiler.ocaml5 else 4}.ml"

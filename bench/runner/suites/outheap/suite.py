@@ -127,7 +127,7 @@ SUITE = Suite(
         "Marking": ("marking", "marking, layout", "structures", "access"),
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
-        "Regions": ("regions", "dictionary", "coq images"),
+        "Regions": ("regions", "theories", "dictionary", "coq images"),
         "Hash-consing": ("hashcons",),
         "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "system calls"),

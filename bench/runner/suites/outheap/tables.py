@@ -29,7 +29,7 @@ UNTIMED = (COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, *FIXED, CLAN
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
-QUICK, FULL = ("quick",), ("full",)
+QUICK, FULL, BOTH = ("quick",), ("full",), ("quick", "full")
 
 
 def marking(
@@ -109,11 +109,17 @@ REGION_STEPS = (
     ("an array of 1 M cells that change", ("changing", "1000000"), 4, (BASE, OURS, REGIONS)),
 )
 
+THEORY_STEPS = (
+    ("loaded", ("theories",), 8),
+    ("copied", ("merging",), 9),
+)
+
 # Programs that hash-cons; `arguments`: the step, and its size.
 HASHCONS_STEPS = (
-    ("quicksort in the λ-calculus", ("quicksort", "40"), 5),
-    ("pigeon-hole diagrams", ("pigeons", "9"), 4),
-    ("300,000 terms that come and go", ("turnover", "300000"), 15),
+    ("quicksort in the λ-calculus", ("quicksort", "40"), 5, BOTH),
+    ("pigeon-hole diagrams", ("pigeons", "9"), 4, BOTH),
+    ("300,000 terms that come and go", ("turnover", "300000"), 15, BOTH),
+    ("terms of Coq's finite sets", ("theories", "theories/FSets"), 40, FULL),
 )
 
 WORKLOADS = {
@@ -230,6 +236,19 @@ WORKLOADS = {
             measure=execute.printed_by_workers,
         ),
         Workload(
+            "theories",
+            "the data of Coq's 583 compiled files: read by Marshal, or from images; copied, with equal blocks merged",
+            tuple(
+                Case(label, arguments, (BASE, OURS, REGIONS), FULL, seconds=seconds, timeout=300, gigabytes=2)
+                for label, arguments, seconds in THEORY_STEPS
+            ),
+            ours=REGIONS,
+            beside=(OURS, MARSHALLED),
+            main=(BASE, REGIONS),
+            program="regions",
+            measure=execute.printed,
+        ),
+        Workload(
             "dictionary",
             "a server of the WordNet database with eight forked workers, under redis-benchmark",
             (
@@ -264,8 +283,8 @@ WORKLOADS = {
             "hashcons",
             "hash-consing: over Weak.Make and weak arrays in the heap, and in cells outside of it",
             tuple(
-                Case(label, arguments, (BASE, BUCKETS, OURS, CELLS), seconds=seconds, gigabytes=1)
-                for label, arguments, seconds in HASHCONS_STEPS
+                Case(label, arguments, (BASE, BUCKETS, OURS, CELLS), modes, seconds=seconds, gigabytes=1)
+                for label, arguments, seconds, modes in HASHCONS_STEPS
             ),
             ours=CELLS,
             beside=(BUCKETS, OURS),

@@ -61,6 +61,17 @@ TARGETS = [
         )
     ),
     *(
+        Target(f"Coq's compiled files: {metric}", "theories", case, metric, bound, REGIONS)
+        for case, metric, bound in (
+            ("loaded", "load, one file", 0.02),  # 5 ms
+            ("loaded", "load and read all, one file", 0.5),
+            ("loaded", "load and read all, a file for each", 0.5),
+            ("loaded", "load, one file, relocated", 0.6),
+            ("copied", "copy", 1.0),
+            ("copied", "words, maximal sharing", 0.55),
+        )
+    ),
+    *(
         Target("images of Coq's library", "coq images", "", metric, bound, REGIONS)
         for metric, bound in (("processor time", 0.85), ("sum of Pss", 0.6))
     ),
