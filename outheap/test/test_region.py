@@ -18,6 +18,7 @@ SOURCES = HOME / "test/region"
 LIMIT = 600
 PARTS = (
     "random",
+    "merged",
     "deep",
     "kinds",
     "refused",

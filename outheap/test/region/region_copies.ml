@@ -30,6 +30,74 @@ let random () =
   done;
   check (Printf.sprintf "large enough: %d words" !words) (!words > 100_000)
 
+(* Maximal sharing is maximal: exactly the words of what is not equal are left. *)
+type term = Leaf of int | Name of string | Float of float | Node of term array | Pair of term * term
+
+let merged () =
+  for seed = 1 to 300 do
+    Random.init seed;
+    let made = Array.make (2 + Random.int 2000) (Leaf 0) and alike = 1 + Random.int 50 in
+    for i = 0 to Array.length made - 1 do
+      (* near ones, so that terms are deep, or any; most are met several times *)
+      let earlier () =
+        if i = 0 then Leaf 1 else made.(if Random.bool () then i - 1 - Random.int (min i 10) else Random.int i)
+      in
+      made.(i) <-
+        (match Random.int 9 with
+        | 0 -> Leaf (Random.int alike)
+        | 1 -> Name (String.make (Random.int 20) (Char.chr (97 + Random.int (min alike 26))))
+        | 2 -> Float (float (Random.int alike))
+        | 3 | 4 -> Node (Array.init (Random.int 5) (fun _ -> earlier ()))
+        | 5 | 6 | 7 when i > 0 -> ( (* an equal one, made again *)
+            match earlier () with
+            | Leaf n -> Leaf n
+            | Name s -> Name (s ^ "")
+            | Float x -> Float (opaque x +. 0.)
+            | Node a -> Node (Array.copy a)
+            | Pair (a, b) -> Pair (a, b))
+        | _ -> Pair (earlier (), earlier ()))
+    done;
+    (* what is equal gets one number *)
+    let numbers = Hashtbl.create 100 and words = ref 0 and done_ = Hashtbl.create 100 in
+    let block key size =
+      match Hashtbl.find_opt numbers key with
+      | Some n -> n
+      | None ->
+          let n = Hashtbl.length numbers in
+          Hashtbl.add numbers key n;
+          words := !words + 1 + size;
+          n
+    in
+    let string s = block (`String s) ((String.length s / 8) + 1) in
+    let rec number t =
+      match t with
+      | Leaf i -> block (`Leaf i) 1
+      | Name s -> block (`Name (string s)) 1
+      | Float x -> block (`Float (block (`Number x) 1)) 1
+      | Node [||] -> block (`Node (block (`Array []) 0)) 1
+      | Node a ->
+          let fields = Array.to_list (Array.map again a) in
+          block (`Node (block (`Array fields) (List.length fields))) 1
+      | Pair (a, b) -> let a = again a in block (`Pair (a, again b)) 2
+    and again t =
+      (* by address: nothing moves while all is in the major heap, and nobody compacts it *)
+      match List.assq_opt t (Hashtbl.find_all done_ (Hashtbl.hash_param 5 20 t)) with
+      | Some n -> n
+      | None ->
+          let n = number t in
+          Hashtbl.add done_ (Hashtbl.hash_param 5 20 t) (t, n);
+          n
+    in
+    ignore (block `Root (Array.length made));
+    Array.iter (fun t -> ignore (again t)) made;
+    let m = ok "copy `Max" (copy ~sharing:`Max made) in
+    let found = (info (region m)).words - 1 (* the end *) in
+    if found <> !words then check (Printf.sprintf "seed %d: %d words, not %d" seed found !words) false;
+    match Region_values.same ~exact:false (Obj.repr made) (Obj.repr (get m)) with
+    | None -> ()
+    | Some what -> check (Printf.sprintf "seed %d: %s" seed what) false
+  done
+
 let deep () =
   let n = 2_000_000 in
   let l = List.init n (fun i -> i) in
