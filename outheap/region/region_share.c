@@ -379,11 +379,7 @@ static bool merge_all(struct state *s, uint64_t const *bits, size_t words)
 bool outheap_region_share(copy *c, struct outheap_region_vector const *others)
 {
   if (!Is_block(c->copied) || !is_own(c, c->copied)) return true;
-  struct state s;
-  s.c = c;
-  s.queue.in = s.queue.out = 0;
-  s.stack = (struct outheap_region_vector){ NULL, 0, 0 };
-  s.set = (struct set){ NULL, 0, 0 };
+  struct state s = { .c = c };
   struct ranks r = { .words = (c->used - c->start) / WORD };
   size_t bytes = (r.words / 64 + 1) * sizeof(uint64_t);
   r.bits = mmap(NULL, 2 * bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testing import matrix, steps, variants
 from testing.cases import Case, check
-from testing.compilers import Compiler
+from testing.compilers import Compiler, with_tsan
 from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
@@ -58,7 +58,10 @@ PARTS = (
     "c",
 )
 LONG = ("damaged-long", "domains-long")
-STOCK, SANITIZED = "stock", "asan"
+STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
+# With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no memory at the
+# addresses of regions, so the system places them; these parts are about their places, or need a terabyte of addresses.
+WITHOUT_THREADS = ("images", "needs", "obstacles", "large", "many")
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize=alignment"  # bigarrays of floats after maximal sharing
 MODULES = (
     "region_domains.ml",
@@ -81,7 +84,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
     """The folder of the test program; `stock`: linked with the runtime of the compiler."""
     name = compiler.name if flavour in (STOCK, SANITIZED) else f"{compiler.name}+outheap"
     folder = BUILD / name / f"region-{flavour}"
-    library = None if flavour in (STOCK, SANITIZED) else variants.library(compiler, flavour)
+    of_variant = "release" if flavour == THREADS else flavour
+    library = None if flavour in (STOCK, SANITIZED) else variants.library(compiler, of_variant)
     boxroot = ROOT / "boxroot"
     parts = ("test/region", "region", "ancient", "include")
     files = [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
@@ -95,7 +99,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
         shutil.copy(SOURCES / f"region_domains{compiler.major}.ml", folder / "region_domains.ml")
         native = not flavour.startswith("bytecode")
         start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
-        linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour]] if library else []
+        linked = ["-I", library, "-runtime-variant", variants.SUFFIX[of_variant]] if library else []
         objects = []
         for source in [*sorted(folder.glob("*.c")), boxroot / "src/all.c"]:
             kind = SANITIZERS if flavour == SANITIZED else "-O2"
@@ -116,11 +120,16 @@ def program(compiler: Compiler, flavour: str) -> Path:
 
 def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
     parts = [*PARTS, *(LONG if everything and flavour == "release" else ())]
+    if flavour == THREADS:
+        parts = [part for part in PARTS if part not in WITHOUT_THREADS]
     runparam = "v=0,V=1" if "debug" in flavour else "b"
     settings: dict[str, dict[str, str]] = {part: {"OCAMLRUNPARAM": runparam} for part in parts}
     if flavour == SANITIZED:
         for part in parts:  # OCaml has a handler of its own, and keeps what it allocates
             settings[part] = {"ASAN_OPTIONS": "detect_leaks=0:handle_segv=0"}
+    if flavour == THREADS:
+        for part in parts:
+            settings[part] = {"TSAN_OPTIONS": "halt_on_error=1:die_after_fork=0:handle_segv=0:second_deadlock_stack=1"}
     if "debug" in flavour:
         for part in ("deep", "many"):  # the verification of such heaps takes minutes
             settings[part] = {"OCAMLRUNPARAM": "v=0"}
@@ -158,6 +167,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if not chosen:
         pairs += [(c, STOCK) for c in ends]
         pairs += [(c, SANITIZED) for c in ends if everything]
+        pairs += [(t, THREADS) for c in ends if everything and c.major >= 5 and (t := with_tsan(c))]
     cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
     metafunc.parametrize("case", [case.param() for case in cases])
 

@@ -248,13 +248,16 @@ module Theories = struct
   let rec share v =
     T.hashcons table
       (if Obj.is_int v then Number (Obj.obj v)
-       else if Obj.tag v < Obj.no_scan_tag then Block (Obj.tag v, Array.init (Obj.size v) (fun i -> share (Obj.field v i)))
+       else if Obj.tag v < Obj.no_scan_tag then
+         Block (Obj.tag v, Array.init (Obj.size v) (fun i -> share (Obj.field v i)))
        else if Obj.tag v = Obj.string_tag then Text (Obj.obj v)
        else Text (Marshal.to_string v []))
 
   (* The libraries of a folder; some are shared a second time. *)
   let run folder =
     let value path = List.assoc "library" (Vo_files.read ~wanted:(( = ) "library") path) in
-    let terms = List.map (fun path -> (path, share (value path))) (Vo_files.below (Filename.concat (Vo_files.folder ()) folder)) in
-    List.iteri (fun n (path, term) -> if n mod 10 = 0 && share (value path) != term then Bench.fail "another term") terms
+    let files = Vo_files.below (Filename.concat (Vo_files.folder ()) folder) in
+    let terms = List.map (fun path -> (path, share (value path))) files in
+    let again n (path, term) = if n mod 10 = 0 && share (value path) != term then Bench.fail "another term" in
+    List.iteri again terms
 end
