@@ -119,7 +119,8 @@ HASHCONS_STEPS = (
     ("quicksort in the λ-calculus", ("quicksort", "40"), 5, BOTH),
     ("pigeon-hole diagrams", ("pigeons", "9"), 4, BOTH),
     ("300,000 terms that come and go", ("turnover", "300000"), 15, BOTH),
-    ("terms of Coq's finite sets", ("theories", "theories/FSets"), 40, FULL),
+    ("terms of Coq's finite sets", ("theories", "theories/MSets"), 5, BOTH),
+    ("terms of Coq's numbers", ("theories", "theories/Numbers"), 24, FULL),
 )
 
 WORKLOADS = {
