@@ -2,7 +2,6 @@
 #include "region_fault.h"
 #include "region_record.h"
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -14,17 +13,44 @@
 
 static struct sigaction before;
 
+/* The handler runs on a small stack, of which the processor's registers may have taken most; so it does without the C
+   library's formatting, which needs kilobytes and is not made for handlers. */
+
+static char *put(char *to, char const *text)
+{
+  while (*text != 0) *to++ = *text++;
+  return to;
+}
+
+static char *put_number(char *to, uintptr_t n, unsigned base)
+{
+  char digits[20];
+  int count = 0;
+  do digits[count++] = "0123456789abcdef"[n % base];
+  while ((n /= base) != 0);
+  while (count != 0) *to++ = digits[--count];
+  return to;
+}
+
+static __attribute__((noinline)) void report(uintptr_t address, struct outheap_region_record_place const *p)
+{
+  char line[200], *end = put(line, "outheap: ");
+  end = put(end, p->state == OUTHEAP_REGION_REVOKED ? "a region that was revoked was read"
+                                                    : "a region, which is read-only, was written to");
+  end = put_number(put(end, " at 0x"), address, 16);
+  end = put_number(put(end, ", "), address - (uintptr_t)p->base, 10);
+  end = put_number(put(end, " bytes into the region at 0x"), (uintptr_t)p->base, 16);
+  end = put_number(put(end, " ("), p->bytes, 10);
+  end = put(end, " bytes)\n");
+  ssize_t written = write(2, line, (size_t)(end - line));
+  (void)written;
+}
+
 static void handle(int signal, siginfo_t *info, void *context)
 {
   struct outheap_region_record_place p;
   if (outheap_region_record_find((uintptr_t)info->si_addr, &p)) {
-    char line[160];
-    int n = snprintf(line, sizeof line, "outheap: %s at %p, %zu bytes into the region at %p (%zu bytes)\n",
-                     p.state == OUTHEAP_REGION_REVOKED ? "a region that was revoked was read"
-                                                       : "a region, which is read-only, was written to",
-                     info->si_addr, (size_t)((char *)info->si_addr - p.base), (void *)p.base, p.bytes);
-    ssize_t written = n > 0 ? write(2, line, (size_t)n) : 0;
-    (void)written;
+    report((uintptr_t)info->si_addr, &p);
     /* Said once: the instruction is tried again, and whoever was there before decides. */
     (void)sigaction(SIGSEGV, &before, NULL);
   }
