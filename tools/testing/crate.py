@@ -58,7 +58,7 @@ class Shop:
         self.settings = self.compiler.settings | {"CARGO_TERM_COLOR": "never"}
         self.settings["PATH"] += f":{cargo_bin}"
         (self.folder / "log").mkdir(parents=True, exist_ok=True)
-        self.fetch_locked()
+        self.fetch_all()
 
     @property
     def folder(self) -> Path:
@@ -98,14 +98,15 @@ class Shop:
         outcome = self.try_run([CARGO, *words], cwd)
         return outcome.text if outcome.passed else self.run([CARGO, "--offline", *words], cwd)
 
-    def fetch_locked(self) -> None:
-        """The crates of the workspace's lock file: what tests build with --offline, each in a process of its own, they
-        find, whichever comes first."""
-        stamp = BUILD / "fetched-locked"
+    def fetch_all(self) -> None:
+        """What the crates of the workspace depend on: what tests build with --offline, each in a process of its own,
+        they find, whichever comes first."""
+        stamp = BUILD / "fetched"
         with locked(BUILD / "fetch.lock"):
-            wanted = digest([RUST / "Cargo.lock"], [CARGO, os.environ.get("CARGO_HOME")])
+            manifests = [RUST / "Cargo.toml", *RUST.glob("*/Cargo.toml")]
+            wanted = digest(manifests, [CARGO, os.environ.get("CARGO_HOME")])
             if not stamp.exists() or stamp.read_text() != wanted:
-                self.online("fetch", "--locked", cwd=RUST)
+                self.online("fetch", cwd=RUST)
                 stamp.write_text(wanted)
 
     # --- clients
