@@ -83,6 +83,10 @@ def when(run: Run) -> str:
     )
 
 
+def lower(text: str) -> str:
+    return text[0].lower() + text[1:]
+
+
 def warned(run: Run) -> list[str]:
     found = machine.warnings(run.facts)
     return [f"**Not a run for the record:** {'; '.join(found)}.", ""] if found else []
@@ -91,20 +95,44 @@ def warned(run: Run) -> list[str]:
 # --- README.md --------------------------------------------------------------------------------------------------------
 
 
+ALIKE = (
+    "processor",
+    "cores",
+    "mode",
+    "C compiler",
+    "C code, build users",
+)  # what runs have in common whose rows stand side by side
+
+
+def best_rows(runs: list[Run], suite: Suite) -> tuple[list[Row], list[Run]]:
+    """The rows of the main run, each from the run with most rounds among those on the same machine; and these runs."""
+    main = runs[0]
+    chosen: dict[str, tuple[Row, Run]] = {}
+    for run in runs:
+        if run.version == main.version and all(run.facts.get(name) == main.facts.get(name) for name in ALIKE):
+            for row in rows(run.results, suite):
+                if row.name not in chosen or row.ratio.rounds > chosen[row.name][0].ratio.rounds:
+                    chosen[row.name] = row, run
+    used = [run for run in runs if any(run is of for _, of in chosen.values())]
+    return sorted((row for row, _ in chosen.values()), key=lambda row: -row.ratio.value), used
+
+
 def summary(runs: list[Run], suite: Suite) -> list[str]:
     runs = [r for r in runs if r.facts["mode"] != "grid"]
     if not runs:
         return []
     run, document = runs[0], DOCUMENTS[suite.name]
-    all_rows = rows(run.results, suite)
+    all_rows, used = best_rows(runs, suite)
     if not all_rows:
         raise PublishError(f"{run.folder}: no figure of {suite.ours} beside {suite.base}")
     lost, _ = split(all_rows)
+    others = [lower(when(other)) for other in used if other is not run]
     out = [
         *([suite.heading, ""] if suite.heading else []),
         f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)",
         "",
         when(run),
+        *(f"* With more rounds, or what is not in that run: {other}" for other in others),
         "",
         *warned(run),
     ]

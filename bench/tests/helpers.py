@@ -33,8 +33,10 @@ def figures(
     ]
 
 
-def write_run(root: Path, suite: str, all_figures: list, facts: dict, version: str = "5.4.1") -> Path:
-    folder = root / "bench" / "results" / suite / version / "machine"
+def write_run(
+    root: Path, suite: str, all_figures: list, facts: dict, version: str = "5.4.1", name: str = "machine"
+) -> Path:
+    folder = root / "bench" / "results" / suite / version / name
     folder.mkdir(parents=True, exist_ok=True)
     write_raw(folder / "raw.csv", all_figures)
     write_facts(folder / "facts.json", {**FACTS, **facts})

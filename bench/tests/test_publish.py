@@ -139,6 +139,21 @@ def test_readme_shows_the_largest_losses_only(root: Path):
     assert "<details>" not in text
 
 
+def test_readme_takes_each_row_from_the_run_with_most_rounds_on_the_same_machine(root: Path):
+    names = ("outheap", "stock")
+    more = figures("ocamlopt", "processor time", [4, 4, 4], [2, 2, 2], names=names)
+    write_run(root, "outheap", more, {**FACTS, "commit": "more"}, name="machine-more")
+    other = figures("ocamlopt", "processor time", [9] * 4, [2] * 4, names=names)
+    write_run(root, "outheap", other, {**FACTS, "commit": "other", "processor": "another"}, name="machine-other")
+    publish.command(check=False, root=root)
+    text = (root / "README.md").read_text()
+    assert (
+        "commit abc" in text and "* With more rounds, or what is not in that run: measured today at commit more" in text
+    )
+    assert "commit other" not in text
+    assert "| ocamlopt: processor time | 2.00 | 2.00–2.00 | 3 |" in text
+
+
 def test_groups_say_who_wins():
     (group,) = [g for g in groups(ROWS, SUITE) if g.title == SUITE_OF_PAIR]
     assert (group.rows, group.lost) == (2, 1)
