@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "region_share.h"
 #include "region_custom.h"
+#include "region_set.h"
 #include <caml/bigarray.h>
 #include <sys/mman.h>
 
@@ -9,7 +10,7 @@ typedef struct outheap_region_copy copy;
 
 /* The colour of a block's header in the copy:
      UNSEEN   all at first
-     OPEN     its fields are being looked at: it is on the stack
+     OPEN     its fields are being looked at: it is on the stack; or it is in the queue
      KEPT     done, and kept
      MERGED   done, and equal to another one: the header says where that is (an address in words, then ten bits of
               zero), and the first field is the block's own header */
@@ -30,105 +31,20 @@ struct state {
   copy *c;
   struct queue queue;
   struct outheap_region_vector stack; /* pairs: a block, its next field */
-  struct set { uint64_t *slot; size_t size, count; } set; /* kept blocks, and those of other images; open addressing */
+  struct outheap_region_set set; /* kept blocks, and those of other images */
 };
 
 static inline bool is_own(copy const *c, value v) { return (uintptr_t)v - (uintptr_t)c->base < c->used; }
-static inline header_t *header_of(value v) { return (header_t *)v - 1; }
 
 /* The block that a pointer into the copy leads to, by itself or to a function inside. */
 static inline value whole(value v)
 {
-  header_t h = *header_of(v);
+  header_t h = *outheap_region_set_header(v);
   return Tag_hd(h) == Infix_tag ? v - (value)Infix_offset_hd(h) : v;
 }
 
 static inline value merged_into(header_t h) { return (value)((h >> 10) * WORD); }
 static inline header_t merged_header(value into) { return (header_t)into / WORD << 10; }
-
-/* --- the set of blocks -----------------------------------------------------------------------------------------------
-   A slot is 0, or has the address of a block in words, and above it as many bits of the block's hash as there is room
-   for: nearly all blocks that are not equal are told apart without a look at them. */
-
-#define ADDRESS_BITS 45
-static inline value block_of(uint64_t slot) { return (value)((slot & ((UINT64_C(1) << ADDRESS_BITS) - 1)) * WORD); }
-static inline uint64_t slot_of(value v, uint64_t hash)
-{
-  return (uint64_t)v / WORD | hash >> ADDRESS_BITS << ADDRESS_BITS;
-}
-
-static inline uint64_t mix(uint64_t h, uint64_t w)
-{
-  h = (h ^ w) * 0x9E3779B97F4A7C15u;
-  return h ^ h >> 29;
-}
-
-static inline uint64_t hash_of(value v, header_t h)
-{
-  uint64_t x = mix(0, h & ~OUTHEAP_REGION_BLACK);
-  for (mlsize_t i = 0; i < Wosize_hd(h); i++) x = mix(x, (uint64_t)Field(v, i));
-  return x ^ x >> 32;
-}
-
-/* An empty set with room for so many blocks at least. */
-static bool set_make(struct set *s, size_t blocks)
-{
-  *s = (struct set){ NULL, (size_t)1 << 14, 0 };
-  while (3 * s->size < 4 * (blocks + 1)) s->size *= 2;
-  s->slot = mmap(NULL, s->size * sizeof *s->slot, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                 -1, 0);
-  if (s->slot == MAP_FAILED) {
-    s->size = 0;
-    return false;
-  }
-#ifdef MADV_HUGEPAGE
-  madvise(s->slot, s->size * sizeof *s->slot, MADV_HUGEPAGE); /* it is used at random, and not for long */
-#endif
-  return true;
-}
-
-static void set_drop(struct set *s)
-{
-  if (s->size != 0) munmap(s->slot, s->size * sizeof *s->slot);
-}
-
-static bool grow(struct set *s)
-{
-  struct set new;
-  if (!set_make(&new, 2 * s->count)) return false;
-  new.count = s->count;
-  for (size_t i = 0; i < s->size; i++) {
-    if (s->slot[i] == 0) continue;
-    value v = block_of(s->slot[i]);
-    size_t j = hash_of(v, *header_of(v)) & (new.size - 1);
-    while (new.slot[j] != 0) j = (j + 1) & (new.size - 1);
-    new.slot[j] = s->slot[i];
-  }
-  set_drop(s);
-  *s = new;
-  return true;
-}
-
-static inline bool same(value a, value b, header_t h)
-{
-  if (with(*header_of(a), 0) != with(h, 0)) return false;
-  for (mlsize_t i = 0; i < Wosize_hd(h); i++)
-    if (Field(a, i) != Field(b, i)) return false;
-  return true;
-}
-
-/* The equal block that is there already, or `v`, which is there now; 0: no memory. */
-static inline value enter(struct set *s, value v, header_t h, uint64_t hash)
-{
-  if (4 * (s->count + 1) > 3 * s->size && !grow(s)) return 0;
-  uint64_t slot = slot_of(v, hash);
-  size_t j = hash & (s->size - 1);
-  for (; s->slot[j] != 0; j = (j + 1) & (s->size - 1))
-    if ((s->slot[j] ^ slot) >> ADDRESS_BITS == 0 && same(block_of(s->slot[j]), v, h)) return block_of(s->slot[j]);
-  s->slot[j] = slot;
-  s->count++;
-  return v;
-}
 
 /* --- bottom up ---------------------------------------------------------------------------------------------------- */
 
@@ -143,7 +59,7 @@ static bool is_unique(value v, header_t h)
 static inline value settle(copy const *c, value f)
 {
   if (!Is_block(f) || !is_own(c, f)) return f;
-  header_t h = *header_of(f);
+  header_t h = *outheap_region_set_header(f);
   return is_merged(h) ? merged_into(h) : f;
 }
 
@@ -157,9 +73,9 @@ static inline mlsize_t end_of_fields(header_t h) { return Tag_hd(h) < No_scan_ta
 /* A block whose fields are settled is kept, or merged into an equal one. */
 static inline bool decide(struct state *s, value v, header_t h, uint64_t hash)
 {
-  value equal = enter(&s->set, v, h, hash);
+  value equal = outheap_region_set_enter(&s->set, v, h, hash);
   if (equal == 0) return false;
-  *header_of(v) = equal == v ? with(h, KEPT) : merged_header(equal);
+  *outheap_region_set_header(v) = equal == v ? with(h, KEPT) : merged_header(equal);
   if (equal != v) Field(v, 0) = (value)with(h, UNSEEN);
   return true;
 }
@@ -167,10 +83,10 @@ static inline bool decide(struct state *s, value v, header_t h, uint64_t hash)
 /* All of its fields are done. */
 static bool close_block(struct state *s, value v)
 {
-  header_t h = *header_of(v);
+  header_t h = *outheap_region_set_header(v);
   for (mlsize_t i = first_field(v, h); i < end_of_fields(h); i++) Field(v, i) = settle(s->c, Field(v, i));
-  if (!is_unique(v, h)) return decide(s, v, h, hash_of(v, h));
-  *header_of(v) = with(h, KEPT);
+  if (!is_unique(v, h)) return decide(s, v, h, outheap_region_set_hash(v, h));
+  *outheap_region_set_header(v) = with(h, KEPT);
   return true;
 }
 
@@ -179,7 +95,7 @@ static inline bool next_of_queue(struct state *s)
   struct queue *q = &s->queue;
   size_t i = q->out++ % WAITING;
   value v = q->entry[i].v;
-  return decide(s, v, *header_of(v), q->entry[i].hash);
+  return decide(s, v, *outheap_region_set_header(v), q->entry[i].hash);
 }
 
 static bool empty_queue(struct state *s)
@@ -191,7 +107,7 @@ static bool empty_queue(struct state *s)
 
 static bool open_block(struct state *s, value v)
 {
-  header_t *at = header_of(v);
+  header_t *at = outheap_region_set_header(v);
   *at = with(*at, OPEN);
   return outheap_region_vector_push(&s->stack, (uintptr_t)v) && outheap_region_vector_push(&s->stack, 0);
 }
@@ -202,16 +118,16 @@ static bool merge(struct state *s, value root)
   while (s->stack.count != 0) {
     uintptr_t *top = s->stack.word + s->stack.count - 2;
     value v = (value)top[0];
-    header_t h = *header_of(v);
+    header_t h = *outheap_region_set_header(v);
     mlsize_t i = top[1], words = end_of_fields(h);
     if (i == 0) i = first_field(v, h);
     value next = 0;
     for (; i < words && next == 0; i++) {
       value f = Field(v, i);
-      if (Is_block(f) && is_own(s->c, f) && !is_merged(*header_of(f))) {
+      if (Is_block(f) && is_own(s->c, f) && !is_merged(*outheap_region_set_header(f))) {
         f = whole(f);
-        if (colour(*header_of(f)) == OPEN && !empty_queue(s)) return false;
-        if (!is_merged(*header_of(f)) && colour(*header_of(f)) == UNSEEN) next = f;
+        if (colour(*outheap_region_set_header(f)) == OPEN && !empty_queue(s)) return false;
+        if (!is_merged(*outheap_region_set_header(f)) && colour(*outheap_region_set_header(f)) == UNSEEN) next = f;
       }
     }
     top[1] = i;
@@ -292,7 +208,7 @@ static bool enter_others(struct state *s, struct outheap_region_vector const *ot
     for (uintptr_t at = others->word[i]; at < others->word[i + 1];) {
       header_t h = *(header_t *)at;
       value v = (value)(at + WORD);
-      if (!is_unique(v, h) && enter(&s->set, v, h, hash_of(v, h)) == 0) return false;
+      if (!is_unique(v, h) && outheap_region_set_enter(&s->set, v, h, outheap_region_set_hash(v, h)) == 0) return false;
       at += WORD + WORD * Wosize_hd(h);
     }
   return true;
@@ -313,21 +229,16 @@ static size_t mark_beginnings(copy const *c, uint64_t *bits)
    neighbours refer to. From the end to the beginning, nearly all blocks have fields that are done. These wait in a
    queue for their slots of the set to be fetched, and then for the blocks that these lead to. */
 
-static inline void fetch_candidate(struct set const *s, uint64_t hash)
-{
-  uint64_t slot = s->slot[hash & (s->size - 1)];
-  if ((slot ^ hash) >> ADDRESS_BITS == 0 && slot != 0) __builtin_prefetch((header_t *)block_of(slot) - 1);
-}
-
 static inline bool join_queue(struct state *s, value v, header_t h)
 {
   struct queue *q = &s->queue;
-  uint64_t hash = hash_of(v, h);
-  __builtin_prefetch(&s->set.slot[hash & (s->set.size - 1)]);
+  uint64_t hash = outheap_region_set_hash(v, h);
+  outheap_region_set_fetch_slot(&s->set, hash);
   if (q->in - q->out == WAITING && !next_of_queue(s)) return false;
   q->entry[q->in % WAITING].v = v;
   q->entry[q->in++ % WAITING].hash = hash;
-  if (q->in - q->out >= WAITING / 2) fetch_candidate(&s->set, q->entry[(q->in - WAITING / 2) % WAITING].hash);
+  if (q->in - q->out >= WAITING / 2)
+    outheap_region_set_fetch_block(&s->set, q->entry[(q->in - WAITING / 2) % WAITING].hash);
   return true;
 }
 
@@ -337,9 +248,9 @@ static inline bool settle_fields(struct state *s, value v, header_t h)
   for (mlsize_t i = first_field(v, h); i < end_of_fields(h); i++) {
     value f = Field(v, i);
     if (!Is_block(f) || !is_own(s->c, f)) continue;
-    if (!is_merged(*header_of(f))) {
+    if (!is_merged(*outheap_region_set_header(f))) {
       value block = whole(f);
-      header_t done = colour(*header_of(block));
+      header_t done = colour(*outheap_region_set_header(block));
       if (done != KEPT && (done == UNSEEN ? !merge(s, block) : !empty_queue(s))) return false;
     }
     Field(v, i) = settle(s->c, f);
@@ -354,7 +265,7 @@ static inline void fetch_fields(copy const *c, header_t const *at, mlsize_t word
 {
   if ((size_t)((char const *)at - c->base) < c->start + AHEAD * WORD) return;
   for (value const *f = (value const *)at - AHEAD, *end = f + words; f < end; f++)
-    if (Is_block(*f) && is_own(c, *f)) __builtin_prefetch(header_of(*f));
+    if (Is_block(*f) && is_own(c, *f)) __builtin_prefetch(outheap_region_set_header(*f));
 }
 
 static bool merge_all(struct state *s, uint64_t const *bits, size_t words)
@@ -387,14 +298,14 @@ bool outheap_region_share(copy *c, struct outheap_region_vector const *others)
   if (done) {
     r.before = (size_t *)((char *)r.bits + bytes);
     size_t words = mark_beginnings(c, r.bits);
-    done = set_make(&s.set, c->blocks) && enter_others(&s, others) && merge_all(&s, r.bits, words);
+    done = outheap_region_set_make(&s.set, c->blocks) && enter_others(&s, others) && merge_all(&s, r.bits, words);
     if (done) {
       memset(r.bits, 0, bytes);
       compact(c, &r);
     }
     munmap(r.bits, 2 * bytes);
   }
-  set_drop(&s.set);
+  outheap_region_set_drop(&s.set);
   outheap_region_vector_free(&s.stack);
   if (!done) return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   size_t end = OUTHEAP_REGION_ROUND(c->used, outheap_region_addresses_page());
