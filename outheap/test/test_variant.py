@@ -42,11 +42,18 @@ SETTINGS = (
 ADAPTIVE = (
     ("adaptive-grows", "32k"),
     ("adaptive-set", "32k"),
+    ("adaptive-tries", "1M"),
     ("memprof", "8k"),
     ("threads", "32k"),
     ("forks", "8k"),
 )
-ADAPTIVE5 = (("adaptive-refused", "32k"), ("adaptive-idle", "128k"), ("sizes", "32k"), ("storm", "32k"))
+ADAPTIVE5 = (
+    ("adaptive-refused", "32k"),
+    ("adaptive-idle", "128k"),
+    ("adaptive-tries-in-domains", "1M"),
+    ("sizes", "32k"),
+    ("storm", "32k"),
+)
 WARNINGS = "+a-4-9-40-41-42-44-45-70"
 
 
@@ -128,11 +135,14 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         (
             part if part.startswith("adaptive") else f"adaptive, {part}",
             ["./program", part],
-            {"OUTHEAP": "minor=adaptive:8k-1M", "OCAMLRUNPARAM": f"v=0,s={words}"},
+            {
+                "OUTHEAP": f"minor=adaptive:8k-{'4M' if words == '1M' else '1M'}",
+                "OCAMLRUNPARAM": f"v=0,s={words}",
+            },
         )
         for part, words in (ADAPTIVE + ADAPTIVE5 if five else ADAPTIVE)
-        # its deep recursion is more than the stack of bytecode
-        if (part, flavour) != ("adaptive-refused", "bytecode")
+        # their deep recursion is more than the stack of bytecode
+        if flavour != "bytecode" or part not in ("adaptive-refused", "adaptive-tries-in-domains")
     ]
     if flavour == "release":
         some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks"]

@@ -55,20 +55,34 @@ static void end_minor(void)
   if (adapts()) oh_minor_end(&policy, oh_os_now(), allocated, Caml_state->minor_heap_wsz, true);
 }
 
+/* Sizes that are tried in turn get the same memory again: it is given back when the trial is over. */
+static void give_back(void)
+{
+  static bool kept;
+  kept = kept || oh_minor_tries(&policy);
+  if (!kept || oh_minor_tries(&policy)) return;
+  kept = false;
+  oh_space_trim(OH_SPACE_YOUNG);
+}
+
 /* The trigger is where caml_gc_dispatch has put it. */
 static void adapt(void)
 {
   uintnat now = Caml_state->minor_heap_wsz, wanted = adapts() ? oh_minor_choose(&policy, now) : now;
   uintnat bytes = (Bsize_wsize(wanted) + Page_size - 1) / Page_size * Page_size;
-  if (bytes == Bsize_wsize(now)) return;
+  if (bytes == Bsize_wsize(now)) {
+    give_back();
+    return;
+  }
   prepared = oh_hooks_alloc_minor_heap(bytes);
   if (prepared != NULL) {
     caml_set_minor_heap_size(bytes);
     Caml_state->young_trigger = Caml_state->young_alloc_mid;
     caml_update_young_limit();
-    oh_space_trim(OH_SPACE_YOUNG); /* the old one */
+    if (!oh_minor_tries(&policy)) oh_space_trim(OH_SPACE_YOUNG); /* the old one */
   }
   oh_minor_changed(&policy, now, Caml_state->minor_heap_wsz);
+  give_back();
 }
 
 #include <minor_gc.c>

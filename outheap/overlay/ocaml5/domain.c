@@ -22,8 +22,9 @@ static void *commit_minor_heap(void *start, uintnat bytes)
 
 static void decommit_minor_heap(void *start, uintnat bytes)
 {
+  uintnat memory = Bsize_wsize(oh_minor_size_memory(Caml_state));
   oh_minor_size_is(Caml_state, 0);
-  oh_hooks_purge_minor_heap(start, bytes);
+  oh_hooks_purge_minor_heap(start, bytes > memory ? bytes : memory);
 }
 
 #define caml_mem_map(bytes, ...) oh_hooks_reserve_minor_heaps(bytes)
@@ -43,21 +44,19 @@ static void prepare_minor_heaps(void);
 
 /* In the caller's domain, whose minor heap is empty: what allocate_minor_heap does, but the part that stays is not
    given back. */
-static bool resize_minor_heap(asize_t words)
+static bool resize_minor_heap(asize_t words, bool keep)
 {
   caml_domain_state *d = Caml_state;
   char *start = (char *)d->young_start;
-  uintnat old = Bsize_wsize(d->minor_heap_wsz), bytes = Bsize_wsize(words);
+  uintnat memory = Bsize_wsize(oh_minor_size_memory(d)), bytes = Bsize_wsize(words);
   check_minor_heap();
   if (words > caml_minor_heap_max_wsz) return false;
-  if (bytes > old) {
-    if (oh_hooks_commit_minor_heap(start + old, bytes - old) == NULL) return false;
+  if (bytes > memory && oh_hooks_commit_minor_heap(start + memory, bytes - memory) == NULL) return false;
+  if (bytes < memory && !keep) oh_hooks_purge_minor_heap(start + bytes, memory - bytes);
+  if (bytes > memory || !keep) oh_minor_size_is(d, words);
 #ifdef DEBUG
-    for (uintnat *p = (uintnat *)(start + old); p < (uintnat *)(start + bytes); p++) *p = Debug_free_minor;
+  for (value *p = d->young_end; p < (value *)(start + bytes); p++) *(uintnat *)p = Debug_free_minor;
 #endif
-  }
-  else oh_hooks_purge_minor_heap(start + bytes, old - bytes);
-  oh_minor_size_is(d, words);
   caml_gc_log("minor heap: %zuk words instead of %zuk", (size_t)words / 1024, (size_t)d->minor_heap_wsz / 1024);
   d->minor_heap_wsz = words;
   d->young_end = d->young_ptr = d->young_start + words;

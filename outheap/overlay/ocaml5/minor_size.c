@@ -4,18 +4,19 @@
 #include "metadata.h"
 #include "minor.h"
 #include "os.h"
+#include "settings.h"
 
 /* Used by the domain's thread, or in its place by its backup thread. */
 struct domain {
   uintnat owner; /* 1 + the unique number of the domain: another one may use the record later */
-  uintnat words;
+  uintnat words; /* there is memory for so many */
   bool fixed;
   struct oh_minor policy;
 };
 static struct domain *domains; /* NULL: nothing adapts itself */
-static bool (*resize)(asize_t words);
+static bool (*resize)(asize_t words, bool keep);
 
-void oh_minor_size_start(uintnat number, bool (*function)(asize_t words))
+void oh_minor_size_start(uintnat number, bool (*function)(asize_t words, bool keep))
 {
   resize = function;
   domains = oh_metadata_alloc(number * sizeof *domains);
@@ -28,6 +29,8 @@ void oh_minor_size_is(caml_domain_state *d, uintnat words)
   oh_minor_account(domains[d->id].words, words);
   domains[d->id].words = words;
 }
+
+uintnat oh_minor_size_memory(caml_domain_state *d) { return domains == NULL ? 0 : domains[d->id].words; }
 
 static struct domain *record(caml_domain_state *d)
 {
@@ -57,15 +60,27 @@ void oh_minor_size_end(caml_domain_state *d, uintnat allocated_bytes)
     oh_minor_end(&r->policy, oh_os_now(), Wsize_bsize(allocated_bytes), d->minor_heap_wsz, caml_domain_alone());
 }
 
+/* The next domain with this number may come late, or never, and gets other memory in any case. */
+static bool leave(uintnat now, uintnat memory)
+{
+  uintnat least = caml_norm_minor_heap_size(oh_settings.minor_least);
+  if (least > now) least = now;
+  if (least < memory) resize(least, false);
+  return false;
+}
+
 bool oh_minor_size_adapt(caml_domain_state *d)
 {
   struct domain *r = record(d);
-  if (r == NULL || r->fixed) return false;
-  uintnat now = d->minor_heap_wsz, wanted = oh_minor_choose(&r->policy, now);
-  if (wanted == now) return false;
-  wanted = caml_norm_minor_heap_size(wanted);
-  if (wanted == now) return false;
-  bool done = (wanted < now || oh_minor_allows(wanted - now)) && resize(wanted);
-  oh_minor_changed(&r->policy, now, done ? wanted : now);
-  return done && wanted > now;
+  if (r == NULL) return false;
+  uintnat now = d->minor_heap_wsz, memory = r->words;
+  if (caml_domain_is_terminating()) return leave(now, memory);
+  if (r->fixed) return false;
+  uintnat wanted = oh_minor_choose(&r->policy, now);
+  if (wanted != now) wanted = caml_norm_minor_heap_size(wanted);
+  bool keep = oh_minor_tries(&r->policy);
+  if (wanted == now && (keep || memory == now)) return false;
+  bool done = (wanted <= memory || oh_minor_allows(wanted - memory)) && resize(wanted, keep);
+  if (wanted != now) oh_minor_changed(&r->policy, now, done ? wanted : now);
+  return done && wanted > now && (wanted > memory || !keep);
 }

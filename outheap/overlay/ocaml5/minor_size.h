@@ -11,17 +11,21 @@
 #include "prelude.h"
 
 /* Before the first domain. `resize` gives the current domain a minor heap of another size (a normal one, in words),
-   and leaves the old one if it cannot. Nothing adapts itself if this is not called. */
-void oh_minor_size_start(uintnat domains, bool (*resize)(asize_t words));
+   and leaves the old one if it cannot; `keep`: memory that is not needed is not given back. Nothing adapts itself if
+   this is not called. */
+void oh_minor_size_start(uintnat domains, bool (*resize)(asize_t words, bool keep));
 
-/* The domain has a minor heap of that many words now (0: none). */
+/* The domain has memory for a minor heap of that many words now (0: none); and how many these are. The minor heap is
+   not larger, and smaller only while two sizes are tried in turn. */
 void oh_minor_size_is(caml_domain_state *, uintnat words);
+uintnat oh_minor_size_memory(caml_domain_state *);
 
 /* The program has chosen a size: it stays until the domain ends. */
 void oh_minor_size_fix(caml_domain_state *);
 
 /* The domain's part of a minor collection begins; and ends: so much had been allocated. Then, with the minor heap empty
-   and nothing else to do, it may get another size. True: it is larger now. */
+   and nothing else to do, it may get another size; the least one if the domain is about to end. True: it is larger now,
+   and its remembered sets should be. */
 void oh_minor_size_begin(caml_domain_state *);
 void oh_minor_size_end(caml_domain_state *, uintnat allocated_bytes);
 bool oh_minor_size_adapt(caml_domain_state *);

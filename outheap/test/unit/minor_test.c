@@ -12,13 +12,19 @@ struct program {
   double fixed;    /* and of each collection */
   double survival; /* nanoseconds for each word allocated, with the smallest heap */
   double falls;    /* what is left of that when the heap doubles */
+  size_t cached;   /* words that the processor's caches hold; 0: any size */
+  double beyond;   /* what the mutator takes, beyond that */
+  size_t phase;    /* words that it allocates at the same pace, about; 0: all */
 };
 
 struct run {
   struct oh_minor policy;
   size_t words;
   uint64_t now;
+  uint64_t random;
+  double pace; /* of this phase */
   unsigned changes, largest_at; /* collections until the size first was the largest; 0: never */
+  double allocated;             /* words */
 };
 
 static double of_survival(struct program const *p, size_t words)
@@ -28,13 +34,29 @@ static double of_survival(struct program const *p, size_t words)
   return cost;
 }
 
+/* From half to twice as fast; 1.25 on average. */
+static double pace(struct run *r, struct program const *p)
+{
+  if (p->phase == 0) return 1;
+  if (r->pace == 0 || try_below(&r->random, p->phase) < r->words)
+    r->pace = 0.5 + (double)try_below(&r->random, 1501) / 1000;
+  return r->pace;
+}
+
+static double of_mutator(struct program const *p, size_t words)
+{
+  return p->mutator * (p->cached != 0 && words > p->cached ? p->beyond : 1);
+}
+
 /* One collection, with `part` thousandths of the heap allocated. */
 static void collect(struct run *r, struct program const *p, unsigned part, bool alone)
 {
   size_t allocated = r->words / 1000 * part;
-  r->now += 1000 + (uint64_t)(p->mutator * (double)allocated);
+  double now = pace(r, p);
+  r->allocated += (double)allocated;
+  r->now += 1000 + (uint64_t)(now * of_mutator(p, r->words) * (double)allocated);
   oh_minor_begin(&r->policy, r->now);
-  r->now += (uint64_t)(p->fixed + of_survival(p, r->words) * (double)allocated);
+  r->now += (uint64_t)(p->fixed + now * of_survival(p, r->words) * (double)allocated);
   oh_minor_end(&r->policy, r->now, allocated, r->words, alone);
   size_t wanted = oh_minor_choose(&r->policy, r->words);
   EXPECT(wanted == r->words || (wanted >= oh_settings.minor_least && wanted <= oh_settings.minor_most), "%zu", wanted);
@@ -58,7 +80,7 @@ static struct run run(struct program p, size_t words, unsigned collections)
 static void roots(void)
 {
   struct run r = run((struct program){ 1, 1e6, 0.1, 1 }, 32 * K, 1000);
-  EXPECT(r.words == oh_settings.minor_most && r.changes == 7, "%zu words, %u changes", r.words, r.changes);
+  EXPECT(r.words == oh_settings.minor_most, "%zu words", r.words);
   EXPECT(r.largest_at <= 60, "after %u collections", r.largest_at);
 }
 
@@ -67,23 +89,63 @@ static void falling(void)
 {
   struct run r = run((struct program){ 5, 5000, 1, 0.6 }, 32 * K, 5000);
   EXPECT(r.words == 1024 * K, "%zu", r.words);
-  EXPECT(r.changes <= 8, "%u changes", r.changes);
+  EXPECT(r.changes <= 5, "%u changes", r.changes);
 }
 
-/* All survives in any heap: it does not stay larger than is easy, and attempts become rare. */
+/* All survives in any heap: it does not stay larger than is easy, and trials become rare. */
 static void survivors(void)
 {
-  struct program p = { 2, 5000, 5, 1 };
+  struct program p = { 2, 0, 5, 1 };
   struct run r = run(p, 256 * K, 1000);
-  unsigned first = r.changes;
-  for (int i = 0; i < 9000; i++) collect(&r, &p, 999, true);
-  EXPECT(first > 0 && first <= 20 && r.changes - first <= 24, "%u, then %u changes", first, r.changes - first);
+  unsigned first = r.changes, larger = 0;
+  for (int i = 0; i < 9000; i++) {
+    collect(&r, &p, 999, true);
+    larger += r.words > OH_MINOR_EASY;
+  }
+  EXPECT(first > 0 && first <= 150, "%u changes", first);
+  EXPECT(larger < 1000 && r.changes - first <= 300, "%u times larger, %u changes", larger, r.changes - first);
   EXPECT(r.words <= 2 * OH_MINOR_EASY, "%zu", r.words);
   /* It is judged anew when the program changes: soon enough after thousands of collections. */
   struct program q = { 1, 1e6, 0.1, 1 };
   unsigned n = 0;
   for (; n < 1200 && r.words < oh_settings.minor_most; n++) collect(&r, &q, 999, true);
   EXPECT(r.words == oh_settings.minor_most, "%zu after %u", r.words, n);
+}
+
+/* The time for each word that a program allocates, with this size for ever. */
+static double fixed(struct program const *p, size_t words)
+{
+  return of_mutator(p, words) + (1000 + p->fixed) / (double)words + of_survival(p, words);
+}
+
+/* Whatever it costs to find out: hardly more time than with the best of fixed sizes, for programs whose mutator is
+   slower beyond the caches, or is not, and that work in phases. */
+static void best(void)
+{
+  uint64_t random = try_seed;
+  for (int i = 0; i < 100; i++) {
+    struct program p = {
+      .mutator = 1 + (double)try_below(&random, 40) / 10, .fixed = (double)try_below(&random, 1000000),
+      .survival = (double)try_below(&random, 100) / 50, .falls = 0.6 + (double)try_below(&random, 41) / 100,
+      .cached = 1024 * K << try_below(&random, 3), .beyond = 1 + (double)try_below(&random, 31) / 100,
+      .phase = 10240 * K * try_below(&random, 2)
+    };
+    double least = 1e9, before = 1e9;
+    bool rose = false, valley = true;
+    for (size_t words = 256 * K; words <= oh_settings.minor_most; words *= 2) {
+      double cost = fixed(&p, words);
+      valley = valley && !(rose && cost < before);
+      rose = rose || cost > 0.98 * before;
+      before = cost;
+      least = cost < least ? cost : least;
+    }
+    if (!valley) continue; /* what lies behind a hill, or a plain, is not found */
+    struct run r = { .words = 256 * K, .random = random };
+    while (r.allocated < 8e9) collect(&r, &p, 999, true);
+    double ratio = (double)r.now / r.allocated / least / (p.phase == 0 ? 1 : 1.25);
+    EXPECT(ratio < (p.phase == 0 ? 1.05 : 1.15), "%g: mutator %g fixed %g survival %g falls %g cached %zuk beyond %g "
+           "phase %zuk", ratio, p.mutator, p.fixed, p.survival, p.falls, p.cached / K, p.beyond, p.phase / K);
+  }
 }
 
 /* Hardly any time goes into collections: down to the least. And with any program the size settles. */
@@ -96,7 +158,7 @@ static void quiet(void)
     struct program p = { 0.5 + (double)try_below(&random, 100) / 10, (double)try_below(&random, 1000000),
                          (double)try_below(&random, 100) / 20, 0.5 + (double)try_below(&random, 51) / 100 };
     struct run s = run(p, 32 * K << try_below(&random, 8), 20000);
-    EXPECT(s.changes <= 60, "%u changes of %g %g %g %g", s.changes, p.mutator, p.fixed, p.survival, p.falls);
+    EXPECT(s.changes <= 600, "%u changes of %g %g %g %g", s.changes, p.mutator, p.fixed, p.survival, p.falls);
   }
 }
 
@@ -171,6 +233,7 @@ int main(int argc, char **argv)
   TRY(roots);
   TRY(falling);
   TRY(survivors);
+  TRY(best);
   TRY(quiet);
   TRY(idle);
   TRY(refused);

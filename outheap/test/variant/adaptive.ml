@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Minor heaps that adapt their size: OUTHEAP=minor=adaptive:8k-1M, OCAMLRUNPARAM=s=32k. *)
+(* Minor heaps that adapt their size: OUTHEAP=minor=adaptive:8k-1M, OCAMLRUNPARAM=s=32k. Trials of two sizes, beyond 1M
+   words: OUTHEAP=minor=adaptive:8k-4M, OCAMLRUNPARAM=s=1M. *)
 open Outheap
 
 let expect what condition = if not condition then failwith what
@@ -62,4 +63,31 @@ let refused () =
   limit (-1);
   under_a_stack (fun () -> until "grows at last" (fun () -> size () = most))
 
-let tests = [ "adaptive-grows", grows; "adaptive-set", set; "adaptive-refused", refused ]
+(* Two sizes are tried in turn: it falls, although collections cost much, so many times; then the trial goes on. *)
+let fall times =
+  let last = ref (size ()) and falls = ref 0 in
+  under_a_stack (fun () ->
+    until "two sizes are tried" (fun () ->
+      let now = size () in
+      if now < !last then incr falls;
+      last := now;
+      !falls = times))
+
+let tries () =
+  expect "the size at first" (size () = most);
+  fall 1;
+  expect "memory for both" ((statistics ()).young >= 8 * size ());
+  Gc.compact ();
+  fall 2;
+  if Unix.fork () = 0 then begin
+    fall 1;
+    Unix._exit 0
+  end;
+  fall 1;
+  expect "the child" (snd (Unix.wait ()) = Unix.WEXITED 0);
+  (* The program chooses in the middle of a trial. *)
+  Gc.set { (Gc.get ()) with minor_heap_size = 65_536 };
+  work 1;
+  expect "the size that was set" (size () = 65_536)
+
+let tests = [ "adaptive-tries", tries; "adaptive-grows", grows; "adaptive-set", set; "adaptive-refused", refused ]

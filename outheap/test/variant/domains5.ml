@@ -85,4 +85,33 @@ let idle () =
   (* A new domain begins with the size of the program, whatever the last one with its number did. *)
   expect "a new domain" (Domain.join (Domain.spawn size) = 131_072)
 
-let tests = [ "domains", churn; "threads", threads; "sizes", sizes; "storm", storm; "adaptive-idle", idle ]
+let resident () =
+  In_channel.with_open_bin "/proc/self/statm" (fun c ->
+    Scanf.sscanf (Option.get (In_channel.input_line c)) "%d %d" (fun _ r -> r * 4096))
+
+(* Domains that end in the middle of a trial of two sizes: then, and when the program chooses a size, the memory goes,
+   8 to 32 MB for each. *)
+let tries () =
+  let before = ref 0 in
+  let gone ?(limit = 9_000_000) what =
+    Gc.compact ();
+    let limit = if String.starts_with ~prefix:"5.1." Sys.ocaml_version then 40_000_000 else limit in (* no compaction *)
+    expect what (resident () < !before + limit)
+  in
+  Adaptive.work 1;
+  Domain.join (Domain.spawn (fun () -> Adaptive.(under_a_stack (fun () -> work 1))));
+  Gc.full_major ();
+  before := resident ();
+  for times = 1 to 4 do
+    Domain.join (Domain.spawn (fun () -> Adaptive.fall times));
+    gone "no memory of a domain that ended"
+  done;
+  List.iter Domain.join (List.init 3 (fun i -> Domain.spawn (fun () -> Adaptive.fall (1 + i))));
+  gone ~limit:24_000_000 "no memory of three";
+  let chose () = Adaptive.fall 1; set 65_536; Adaptive.work 1; gone "no memory of the trial" in
+  Domain.join (Domain.spawn chose)
+
+let tests = [
+  "domains", churn; "threads", threads; "sizes", sizes; "storm", storm;
+  "adaptive-idle", idle; "adaptive-tries-in-domains", tries;
+]
