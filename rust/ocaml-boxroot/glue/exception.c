@@ -5,6 +5,7 @@
 #include <caml/backtrace.h>
 #include <caml/backtrace_prim.h>
 #include <caml/fail.h>
+#include <caml/intext.h>
 #include <caml/memory.h>
 #if OCAML5
 #include <caml/fiber.h>
@@ -59,6 +60,26 @@ value obx_traced(value exn)
 
 extern value caml_restore_raw_backtrace(value exn, value backtrace);
 
+/* What an exception does with the local roots of the C frames that it leaves. In bytecode of OCaml 4 only the
+   interpreter knows them. */
+static void leave_local_roots(void)
+{
+  caml_domain_state *state = Caml_state;
+  if (!obx_is_native()) {
+#if OCAML5
+    if (state->external_raise != NULL) state->local_roots = state->external_raise->local_roots;
+#endif
+    return;
+  }
+#if OCAML5
+  char *handler = (char *)state->c_stack;
+#else
+  char *handler = state->exception_pointer;
+#endif
+  while (state->local_roots != NULL && (char *)state->local_roots < handler)
+    state->local_roots = state->local_roots->next;
+}
+
 /* OCaml 5's caml_raise forgets the backtrace that the exception has. What OCaml code calls to raise one again does not:
    it wants OCaml's stack and registers, as caml_raise sets them. */
 #if OCAML5 && defined(__x86_64__) && defined(__linux__) && !defined(WITH_FRAME_POINTERS)
@@ -68,8 +89,7 @@ static bool can_go_on(void) { return caml_reraise_exn != NULL && &with_tsan == N
 static _Noreturn void go_on(value exn)
 {
   caml_domain_state *state = Caml_state;
-  while (state->local_roots != NULL && (char *)state->local_roots < (char *)state->c_stack)
-    state->local_roots = state->local_roots->next;
+  leave_local_roots();
   __asm__ volatile("movq %[state], %%r14\n\t"
                    "movq %[young], %%r15\n\t"
                    "movq %[stack], %%rsp\n\t"
@@ -85,8 +105,8 @@ static bool can_go_on(void) { return false; }
 static _Noreturn void go_on(value exn) { caml_raise(exn); }
 #endif
 
-/* Jumps to OCaml's handler, with an exception or one and its backtrace. The only function here that raises: for a
-   function that OCaml has called, as its last act, with nothing to drop in its frame. */
+/* Jumps to OCaml's handler, with an exception or one and its backtrace. Only this function and the next one raise: for
+   a function that OCaml has called, as its last act, with nothing to drop in its frame. */
 _Noreturn void obx_raise(value exn)
 {
   if (Tag_val(exn) == TRACED) {
@@ -98,4 +118,13 @@ _Noreturn void obx_raise(value exn)
     }
   }
   caml_raise(exn);
+}
+
+/* For a function that reads a custom block: input_value fails, with Failure. Before 5.4 its result so far, with fields
+   that are not read yet, is a local root while the runtime allocates the exception; so a collection would follow what
+   lies in them. */
+_Noreturn void obx_refuse_data(char const *message)
+{
+  leave_local_roots();
+  caml_deserialize_error((char *)message);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The functions of glue/. None but `obx_raise` raises. What each needs, and whether it may run the collector, is said
-//! there.
+//! The functions of glue/. None but `obx_raise` and `obx_refuse_data` raises. What each needs, and whether it may run
+//! the collector, is said there.
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 
@@ -118,6 +118,7 @@ glue_functions! {
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_traced(exn: isize) -> isize;
     pub fn obx_raise(exn: isize) -> !;
+    pub fn obx_refuse_data(message: *const c_char) -> !;
 
     pub fn obx_modify(field: *mut isize, v: isize);
     pub fn obx_initialize(field: *mut isize, v: isize);

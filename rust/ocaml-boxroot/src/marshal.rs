@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //! Marshalling of Rust values that OCaml owns.
 use crate::payload::{self, no_panic, Custom, Header, Operations, Payload};
-use crate::{CustomOps, Runtime};
+use crate::{glue, CustomOps, Runtime};
 use core::any::TypeId;
 use core::cell::Cell;
-use core::ffi::{c_char, c_void, CStr};
+use core::ffi::{c_void, CStr};
 use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Mutex;
@@ -19,7 +19,6 @@ extern "C" {
     fn caml_serialize_block_1(data: *const c_void, len: isize);
     fn caml_deserialize_uint_8() -> u64;
     fn caml_deserialize_block_1(data: *mut c_void, len: isize);
-    fn caml_deserialize_error(message: *const c_char) -> !;
 }
 
 /// How a Rust value is marshalled, see [`CustomOps::MARSHAL`]. It becomes bytes, which are read back by a program that
@@ -159,12 +158,12 @@ extern "C" fn read_as<T: CustomOps>(data: *mut c_void) -> usize {
             fits
         });
         if place.is_null() || room != len {
-            caml_deserialize_error(c"a Rust value of impossible size".as_ptr());
+            glue::obx_refuse_data(c"a Rust value of impossible size".as_ptr());
         }
         caml_deserialize_block_1(place.cast(), len as isize);
         let payload = value_from::<T>(core::slice::from_raw_parts(place, len));
         if payload.is_null() {
-            caml_deserialize_error(c"a Rust value that cannot be read".as_ptr());
+            glue::obx_refuse_data(c"a Rust value that cannot be read".as_ptr());
         }
         data.write(payload);
     }
