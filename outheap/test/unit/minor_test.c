@@ -17,6 +17,12 @@ struct program {
   size_t phase;    /* words that it allocates at the same pace, about; 0: all */
 };
 
+/* Without caches and phases. */
+static struct program simple(double mutator, double fixed, double survival, double falls)
+{
+  return (struct program){ .mutator = mutator, .fixed = fixed, .survival = survival, .falls = falls };
+}
+
 struct run {
   struct oh_minor policy;
   size_t words;
@@ -79,7 +85,7 @@ static struct run run(struct program p, size_t words, unsigned collections)
 /* A large fixed part, as of a deep stack: each doubling halves the cost. */
 static void roots(void)
 {
-  struct run r = run((struct program){ 1, 1e6, 0.1, 1 }, 32 * K, 1000);
+  struct run r = run(simple(1, 1e6, 0.1, 1), 32 * K, 1000);
   EXPECT(r.words == oh_settings.minor_most, "%zu words", r.words);
   EXPECT(r.largest_at <= 60, "after %u collections", r.largest_at);
 }
@@ -87,7 +93,7 @@ static void roots(void)
 /* What lives for a while dies in a larger heap. It grows until too little time is left to gain. */
 static void falling(void)
 {
-  struct run r = run((struct program){ 5, 5000, 1, 0.6 }, 32 * K, 5000);
+  struct run r = run(simple(5, 5000, 1, 0.6), 32 * K, 5000);
   EXPECT(r.words == 1024 * K, "%zu", r.words);
   EXPECT(r.changes <= 5, "%u changes", r.changes);
 }
@@ -95,7 +101,7 @@ static void falling(void)
 /* All survives in any heap: it does not stay larger than is easy, and trials become rare. */
 static void survivors(void)
 {
-  struct program p = { 2, 0, 5, 1 };
+  struct program p = simple(2, 0, 5, 1);
   struct run r = run(p, 256 * K, 1000);
   unsigned first = r.changes, larger = 0;
   for (int i = 0; i < 9000; i++) {
@@ -106,7 +112,7 @@ static void survivors(void)
   EXPECT(larger < 1000 && r.changes - first <= 300, "%u times larger, %u changes", larger, r.changes - first);
   EXPECT(r.words <= 2 * OH_MINOR_EASY, "%zu", r.words);
   /* It is judged anew when the program changes: soon enough after thousands of collections. */
-  struct program q = { 1, 1e6, 0.1, 1 };
+  struct program q = simple(1, 1e6, 0.1, 1);
   unsigned n = 0;
   for (; n < 1200 && r.words < oh_settings.minor_most; n++) collect(&r, &q, 999, true);
   EXPECT(r.words == oh_settings.minor_most, "%zu after %u", r.words, n);
@@ -151,12 +157,12 @@ static void best(void)
 /* Hardly any time goes into collections: down to the least. And with any program the size settles. */
 static void quiet(void)
 {
-  struct run r = run((struct program){ 20, 100, 0.001, 1 }, 4096 * K, 3000);
+  struct run r = run(simple(20, 100, 0.001, 1), 4096 * K, 3000);
   EXPECT(r.words == oh_settings.minor_least, "%zu", r.words);
   uint64_t random = try_seed;
   for (int i = 0; i < 200; i++) {
-    struct program p = { 0.5 + (double)try_below(&random, 100) / 10, (double)try_below(&random, 1000000),
-                         (double)try_below(&random, 100) / 20, 0.5 + (double)try_below(&random, 51) / 100 };
+    struct program p = simple(0.5 + (double)try_below(&random, 100) / 10, (double)try_below(&random, 1000000),
+                              (double)try_below(&random, 100) / 20, 0.5 + (double)try_below(&random, 51) / 100);
     struct run s = run(p, 32 * K << try_below(&random, 8), 20000);
     EXPECT(s.changes <= 600, "%u changes of %g %g %g %g", s.changes, p.mutator, p.fixed, p.survival, p.falls);
   }
@@ -166,13 +172,13 @@ static void quiet(void)
    asked for, nor when it allocates. */
 static void idle(void)
 {
-  struct program p = { 1, 1000, 1, 1 };
+  struct program p = simple(1, 1000, 1, 1);
   struct run r = { .words = 2048 * K, .policy.wait = 100 };
   for (int i = 0; i < 9; i++) collect(&r, &p, 10, false);
   EXPECT(r.words == 512 * K, "%zu", r.words);
   for (int i = 0; i < 30; i++) collect(&r, &p, 0, false);
   EXPECT(r.words == oh_settings.minor_least && r.changes == 3, "%zu, %u", r.words, r.changes);
-  struct program q = { 1, 1e6, 0.1, 1 };
+  struct program q = simple(1, 1e6, 0.1, 1);
   for (int i = 0; i < 60; i++) collect(&r, &q, 999, false);
   EXPECT(r.words == oh_settings.minor_most, "busy again: %zu", r.words);
   r = (struct run){ .words = 2048 * K };
@@ -185,7 +191,7 @@ static void idle(void)
 static void refused(void)
 {
   size_t before = oh_minor_counters.refused;
-  struct program p = { 1, 1e6, 0.1, 1 };
+  struct program p = simple(1, 1e6, 0.1, 1);
   struct run r = { .words = 64 * K };
   unsigned attempts = 0;
   for (int i = 0; i < 1000; i++) {
@@ -218,11 +224,11 @@ static void bounds(void)
   struct oh_settings old = oh_settings;
   oh_settings.minor_least = 10000;
   oh_settings.minor_most = 300001;
-  struct run r = run((struct program){ 1, 1e6, 0.1, 1 }, 4096, 1000);
+  struct run r = run(simple(1, 1e6, 0.1, 1), 4096, 1000);
   EXPECT(r.words == 300001, "%zu", r.words);
-  r = run((struct program){ 20, 100, 0.001, 1 }, 262144, 1000);
+  r = run(simple(20, 100, 0.001, 1), 262144, 1000);
   EXPECT(r.words == 10000, "%zu", r.words);
-  r = run((struct program){ 1, 1e6, 0.1, 1 }, 8192 * K, 1000);
+  r = run(simple(1, 1e6, 0.1, 1), 8192 * K, 1000);
   EXPECT(r.words == 8192 * K, "larger than it may be, and asked for: %zu", r.words);
   oh_settings = old;
 }
