@@ -44,13 +44,16 @@ class PublishError(Exception):
 
 
 def version_key(run: Run) -> tuple:
-    return tuple(-int(n) for n in re.findall(r"\d+", run.version)), len(run.folder.name), run.folder.name
+    """The newest version first; of a version, the runs that are named by their machine alone before those of a part."""
+    part = run.folder.name != machine.short_name(run.facts)
+    return tuple(-int(n) for n in re.findall(r"\d+", run.version)), part
 
 
 def recorded(results: Path, suite: Suite) -> list[Run]:
-    """All runs of a suite, the newest version of OCaml first, and the main run of a version before others."""
+    """All runs of a suite, the newest version of OCaml first, and the newest main run of a version before others."""
     folders = sorted(p.parent for p in (results / suite.name).glob("*/*/raw.csv")) if results.exists() else []
-    return sorted((read_run(folder) for folder in folders), key=version_key)
+    runs = sorted((read_run(folder) for folder in folders), key=lambda run: run.facts["date"], reverse=True)
+    return sorted(runs, key=version_key)
 
 
 def wrapped(lines: Iterable[str]) -> Iterable[str]:

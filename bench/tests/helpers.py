@@ -34,7 +34,7 @@ def figures(
 
 
 def write_run(
-    root: Path, suite: str, all_figures: list, facts: dict, version: str = "5.4.1", name: str = "machine"
+    root: Path, suite: str, all_figures: list, facts: dict, version: str = "5.4.1", name: str = "amd-epyc-2"
 ) -> Path:
     folder = root / "bench" / "results" / suite / version / name
     folder.mkdir(parents=True, exist_ok=True)

@@ -142,9 +142,9 @@ def test_readme_shows_the_largest_losses_only(root: Path):
 def test_readme_takes_each_row_from_the_run_with_most_rounds_on_the_same_machine(root: Path):
     names = ("outheap", "stock")
     more = figures("ocamlopt", "processor time", [4, 4, 4], [2, 2, 2], names=names)
-    write_run(root, "outheap", more, {**FACTS, "commit": "more"}, name="machine-more")
+    write_run(root, "outheap", more, {**FACTS, "commit": "more"}, name="amd-epyc-2-more")
     other = figures("ocamlopt", "processor time", [9] * 4, [2] * 4, names=names)
-    write_run(root, "outheap", other, {**FACTS, "commit": "other", "processor": "another"}, name="machine-other")
+    write_run(root, "outheap", other, {**FACTS, "commit": "other", "processor": "another"}, name="other-2")
     publish.command(check=False, root=root)
     text = (root / "README.md").read_text()
     assert (
@@ -152,6 +152,22 @@ def test_readme_takes_each_row_from_the_run_with_most_rounds_on_the_same_machine
     )
     assert "commit other" not in text
     assert "| ocamlopt: processor time | 2.00 | 2.00–2.00 | 3 |" in text
+
+
+def test_readme_shows_the_newest_run_of_a_whole_machine(root: Path):
+    names = ("outheap", "stock")
+    for name, date, processor in (
+        ("another-processor-2", "2026-11-23 10:00 UTC", "Another Processor of"),
+        ("another-2", "2026-11-23 09:00 UTC", "Another"),
+        ("amd-epyc-2-part", "2026-11-23 11:00 UTC", "AMD EPYC"),
+        ("amd-epyc-2", "2026-11-22 20:00 UTC", "AMD EPYC"),
+    ):
+        of_it = figures("ocamlopt", "processor time", [4], [2], names=names)
+        facts = {"OCaml": "5.4.2, flags -g", "date": date, "commit": name, "processor": processor}
+        write_run(root, "outheap", of_it, facts, "5.4.2", name)
+    publish.command(check=False, root=root)
+    text = (root / "README.md").read_text()
+    assert "commit another-2," in text and "commit amd" not in text and "commit another-processor" not in text
 
 
 def test_groups_say_who_wins():

@@ -90,7 +90,7 @@ def test_a_line_cut_off_by_an_interruption_is_dropped(tmp_path):
 def test_a_broken_folder_is_an_error_with_its_name(tmp_path):
     folder = write_run(tmp_path, "boxroot", [], {})
     (folder / "raw.csv").write_text("round,nonsense\n1,2\n")
-    with pytest.raises(BadFolder, match="machine cannot be read"):
+    with pytest.raises(BadFolder, match="amd-epyc-2 cannot be read"):
         read_run(folder)
 
 
