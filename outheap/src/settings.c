@@ -14,7 +14,7 @@ struct oh_settings oh_settings = {
 #undef DEFAULT
   .thp_from = 8 * M,
   .small = { .keep = 32 * M, .keep_share = 10, .slack = 100 },
-  .huge = { .keep = 4 * M, .keep_share = 5, .slack = 10 },
+  .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)4 << 20,
 };

@@ -11,7 +11,7 @@
                                 has huge pages, else 32M)
      keep_share=PERCENT         the same, in percent of what is in use (default 5; 10)
      slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
-                                of what is in use (default 10; 100). An epoch lasts until as much has been allocated as
+                                of what is in use (default 7; 100). An epoch lasts until as much has been allocated as
                                 is in use. With 0, everything beyond `keep` is purged at once
      opaque=1                   memory that is neither the heap's nor declared is never looked at (header.h): see
                                 outheap_set_opaque
