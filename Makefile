@@ -14,7 +14,7 @@ help:                         ## this list
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
 test: ; @tools/test           ## what one compiler can test: six minutes, and three for the compiler if there is none
-test-all: ; @tools/test --everything         ## every version of OCaml in every flavour: what CI runs
+test-all: ; @tools/test --everything         ## every version of OCaml in every flavour; CI runs a third a day
 coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
 bench: ; @tools/bench && tools/bench --suite rust       ## the quick benchmarks beside every rival: a table and a report

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 
 import pytest
-from testing import matrix, steps
+from testing import matrix, rotation, steps
 from testing.long import is_long
+from testing.run import OUT
 
 OPTIONS = {
     "--ocaml": {
@@ -16,6 +18,12 @@ OPTIONS = {
         "help": "a version of OCaml, a prefix, or `all` (default: $OCAML, or else the one in PATH, or else the newest)",
     },
     "--everything": {"action": "store_true", "help": "every version and flavour, all rounds of what is random"},
+    "--today": {"action": "store_true", "help": "of --everything the third that CI runs today (testing/rotation.py)"},
+    "--beyond": {
+        "default": "",
+        "help": "without the tests, but for random ones, that passed in the run that wrote this list",
+    },
+    "--minutes": {"type": float, "default": 0, "help": "tests that have not begun by then are left out, and counted"},
     "--flavours": {"default": "", "help": "only these, as 'release checked' (tools/testing/flavours.py)"},
     "--seed": {"type": int, "default": None, "help": "of the random tests (default: fresh, printed)"},
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
@@ -39,6 +47,10 @@ MARKS = (
     "stress",
     "docs",
 )
+BEGUN = "BOXROOT_TEST_BEGUN"  # when this run began
+PASSED = OUT / "log/passed"  # what passed, a line each: for --beyond
+TOO_LATE = "not begun in the time that the run has"
+times = rotation.Times()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -55,6 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark in MARKS:
         config.addinivalue_line("markers", f"{mark}: see CONTRIBUTING.md")
     if is_controller(config) and not config.option.help:
+        os.environ[BEGUN] = str(time.time())
         matrix.choose(config)
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
         seed = config.getoption("seed")
@@ -98,11 +111,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """In a stress run only what is made for it, and only there; what is for --everything, only there, and what is
     long, also when it is asked for."""
     everything, named = config.getoption("everything"), bool(config.option.keyword or config.option.markexpr)
+    passed, today = Path(config.getoption("beyond")), config.getoption("today")
+    before = set(passed.read_text().splitlines()) if passed.is_file() else set()
+    newest, day = matrix.compilers()[0].version, rotation.today()
 
     def wanted(item: pytest.Item) -> bool:
         if matrix.stressing(config) != (item.get_closest_marker("stress") is not None):
             return False
         if not (everything or named) and is_long(item.nodeid):
+            return False
+        if name_of(item.nodeid) in before and item.get_closest_marker("random") is None:
+            return False
+        if today and not rotation.is_for(day, name_of(item.nodeid), newest):
             return False
         return everything or item.get_closest_marker("everything") is None
 
@@ -110,6 +130,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if wanted(item)]
+
+
+def name_of(nodeid: str) -> str:
+    """Without the group that xdist appends."""
+    return nodeid.partition("@")[0]
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    minutes = item.config.getoption("minutes")
+    if minutes and time.time() - float(os.environ[BEGUN]) > minutes * 60:
+        pytest.skip(TOO_LATE)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    times.add(name_of(report.nodeid), report.duration, report.when == "call")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Where the time went, if it was much; and what was left out for want of it."""
+    if sum(times.seconds.values()) > 600:
+        terminalreporter.line("")
+        for line in times.lines():
+            terminalreporter.line(line)
+    late = [r for r in terminalreporter.stats.get("skipped", []) if TOO_LATE in str(r.longrepr)]
+    if late:
+        terminalreporter.line(f"{len(late)} tests were {TOO_LATE}; the first: {name_of(late[0].nodeid)}")
+    PASSED.parent.mkdir(parents=True, exist_ok=True)
+    PASSED.write_text("".join(f"{name_of(r.nodeid)}\n" for r in terminalreporter.stats.get("passed", [])))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
