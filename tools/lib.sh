@@ -56,7 +56,7 @@ apt_private() { # apt_private apt-get|apt-cache ARGS…
     -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
       "$@"
 }
-apt_refresh() { # the lists of $suite, from the mirror that this machine's apt uses
+apt_refresh() { # apt_refresh [deb|deb-src]: the lists of $suite, from the mirror that this machine's apt uses
   command -v apt-get >/dev/null ||
     die 3 "this machine has no apt-get; only OCaml 4.14.0, 4.14.1, 5.1.0 and 5.3.0 (through npm) can be built here"
   local mirror key
@@ -67,9 +67,15 @@ apt_refresh() { # the lists of $suite, from the mirror that this machine's apt u
   [ -n "$mirror" ] || die 3 "apt on this machine names no Debian mirror"
   key=/usr/share/keyrings/debian-archive-keyring.gpg
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
-  printf 'deb-src [signed-by=%s] %s %s main\n' "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
+  printf '%s [signed-by=%s] %s %s main\n' "${1:-deb-src}" "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
   apt_private apt-get update >"$apt_dir/update.log" 2>&1 ||
     die 3 "cannot reach this machine's Debian mirror for the list of $suite: offline? See $apt_dir/update.log"
+}
+# apt_binary PACKAGE VERSION FOLDER: the files of a binary package, unpacked into FOLDER.
+apt_binary() {
+  mkdir -p "$3"
+  (cd "$3" && apt_private apt-get download "$1=$2" >apt.log 2>&1 && dpkg-deb -x "$1"_*.deb .) ||
+    die 3 "apt-get cannot fetch $1 $2: offline? See $3/apt.log"
 }
 # apt_source PACKAGE VERSION FOLDER: the upstream sources, unpacked into FOLDER.
 apt_source() {
