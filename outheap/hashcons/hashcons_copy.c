@@ -2,7 +2,7 @@
 #include "hashcons_copy.h"
 #include <caml/custom.h>
 #include <outheap.h>
-#include "region_record.h"
+#include "region_addresses.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,14 +25,6 @@ static struct { size_t parent, field; bool is_root; char const *kind; } culprit;
 
 enum fate { STAYS, COPIED, REFUSED };
 
-static bool is_in_region(uintptr_t a)
-{
-  struct outheap_region_record_place place;
-  if (outheap_region_addresses_fixed())
-    return a - OUTHEAP_REGION_ADDRESSES_BEGIN < OUTHEAP_REGION_ADDRESSES_CHUNKS * OUTHEAP_REGION_CHUNK;
-  return outheap_region_record_find(a, &place);
-}
-
 static bool is_plain(struct custom_operations const *o)
 {
   char const *i = o->identifier;
@@ -47,7 +39,7 @@ static enum fate fate(value v, char const **kind)
     return REFUSED;
   }
   enum outheap_kind where = outheap_classify == NULL ? OUTHEAP_UNKNOWN : outheap_classify((void const *)v);
-  if (where == OUTHEAP_VALUES && !is_in_region((uintptr_t)v)) return STAYS;
+  if (where == OUTHEAP_VALUES && !outheap_region_addresses_has((uintptr_t)v)) return STAYS;
   if (where != OUTHEAP_MAJOR && where != OUTHEAP_YOUNG && where != OUTHEAP_VALUES) {
     *kind = "foreign pointer";
     return REFUSED;

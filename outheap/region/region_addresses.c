@@ -44,6 +44,24 @@ static bool is_fixed(char const *base)
   return outheap_region_addresses_fixed() && (uintptr_t)base - BEGIN < CHUNKS * CHUNK;
 }
 
+#define NUMBERS ((uintptr_t)1 << 20) /* of chunks: 2^48 bytes of addresses */
+static unsigned char elsewhere[NUMBERS / 8]; /* a bit for each chunk that is in an extent where the system chose */
+
+static void note_elsewhere(char const *from, char const *to, bool ours)
+{
+  for (uintptr_t n = (uintptr_t)from / CHUNK; n < (uintptr_t)to / CHUNK && n < NUMBERS; n++)
+    if (ours) __atomic_fetch_or(&elsewhere[n / 8], (unsigned char)(1u << n % 8), __ATOMIC_RELAXED);
+    else __atomic_fetch_and(&elsewhere[n / 8], (unsigned char)~(1u << n % 8), __ATOMIC_RELAXED);
+}
+
+/* Relaxed: whoever has an address in an extent has it from somebody who was told about the extent. */
+bool outheap_region_addresses_has(uintptr_t address)
+{
+  if (outheap_region_addresses_fixed()) return address - BEGIN < CHUNKS * CHUNK;
+  uintptr_t n = address / CHUNK;
+  return n < NUMBERS && (__atomic_load_n(&elsewhere[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
+}
+
 static size_t number(char const *base) { return ((uintptr_t)base - BEGIN) / CHUNK; }
 
 /* The lowest free run of `n` chunks that begins at `from` or above. */
@@ -75,6 +93,7 @@ static bool take_elsewhere(struct outheap_region_addresses *a, size_t least, siz
       if (base != p) munmap(p, (size_t)(base - p));
       if (base != p + CHUNK) munmap(base + bytes, (size_t)(p + CHUNK - base));
       *a = (struct outheap_region_addresses){ base, bytes };
+      note_elsewhere(base, base + bytes, true);
       return true;
     }
     if (bytes == least) return false;
@@ -129,7 +148,10 @@ void outheap_region_addresses_cut(struct outheap_region_addresses *a, size_t byt
     memset(taken + number(a->base) + bytes / CHUNK, 0, (a->bytes - bytes) / CHUNK);
     cursor = number(a->base) + bytes / CHUNK; /* what was too much is for the next one */
   }
-  else munmap(a->base + bytes, a->bytes - bytes); /* nobody was told about it */
+  else { /* nobody was told about it */
+    note_elsewhere(a->base + bytes, a->base + a->bytes, false);
+    munmap(a->base + bytes, a->bytes - bytes);
+  }
   pthread_mutex_unlock(&mutex);
   a->bytes = bytes;
 }

@@ -21,6 +21,10 @@ struct outheap_region_addresses { char *base; size_t bytes; };
 /* Is there such a place in this process? */
 bool outheap_region_addresses_fixed(void);
 
+/* Is this address in an extent, of whoever and in whatever state, or can be? Lock-free. Never true of static data, of
+   OCaml's heap, or of what malloc returns. */
+bool outheap_region_addresses_has(uintptr_t address);
+
 /* As much as can be had between `least` and `most` bytes. False: not even `least`. */
 bool outheap_region_addresses_take(struct outheap_region_addresses *, size_t least, size_t most);
 /* False: taken, or outside of the place. */

@@ -169,7 +169,7 @@ static value copy_object(copy *c, value v, header_t h)
 {
   char const *name = name_of_constructor(c, v, h);
   if (name != NULL) {
-    if (outheap_region_config_is_black(h) && !c->for_image) return v;
+    if (!c->for_image && outheap_region_marker_is_static((uintptr_t)v, h)) return v;
     return refuse(c, "extension constructor", name);
   }
   if (!c->closures || c->for_image) return refuse(c, "object", "");
@@ -207,7 +207,6 @@ _Static_assert(Lazy_tag < Abstract_tag && Closure_tag < Abstract_tag && Forward_
 
 static __attribute__((noinline)) value copy_special(copy *c, value v, header_t h)
 {
-  bool black = outheap_region_config_is_black(h);
   switch (Tag_hd(h)) {
     case Infix_tag: {
       value whole = v - (value)Infix_offset_hd(h), new = move(c, whole);
@@ -215,7 +214,7 @@ static __attribute__((noinline)) value copy_special(copy *c, value v, header_t h
     }
     case Closure_tag:
       if (!c->closures || c->for_image) return refuse(c, "closure", "");
-      return black ? v : copy_block(c, v, h);
+      return outheap_region_marker_is_static((uintptr_t)v, h) ? v : copy_block(c, v, h);
     case Object_tag: return copy_object(c, v, h);
     case Forward_tag: {
       value f = Forward_val(v);

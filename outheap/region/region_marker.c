@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "region_marker.h"
+#include "region_addresses.h"
 #include <outheap.h>
 
 #pragma weak outheap_classify
@@ -24,7 +25,10 @@
 /* The page table of OCaml 4.14, where it has one. Its values of `kind`: caml/address_class.h. */
 extern int caml_page_table_add(int kind, void *start, void *end) __attribute__((weak));
 extern int caml_page_table_remove(int kind, void *start, void *end) __attribute__((weak));
+extern int caml_page_table_lookup(void *address) __attribute__((weak));
 #define STATIC_DATA 4
+/* What the native compiler writes into each program; a row that ends with zeroes. */
+extern struct { char *begin, *end; } caml_data_segments[] __attribute__((weak));
 #endif
 
 bool outheap_region_marker_can_tell(void)
@@ -121,4 +125,20 @@ bool outheap_region_marker_is_value(uintptr_t pointer)
   if (outheap_classify == NULL) return true;
   enum outheap_kind k = outheap_classify((void const *)pointer);
   return k == OUTHEAP_MAJOR || k == OUTHEAP_YOUNG || k == OUTHEAP_VALUES;
+}
+
+/* The colour alone does not tell: blocks of regions are black as well, and on OCaml 4.14 those that were marked. */
+bool outheap_region_marker_is_static(uintptr_t block, header_t h)
+{
+  if (!outheap_region_config_is_black(h) || outheap_region_addresses_has(block)) return false;
+#if OUTHEAP_REGION_OCAML5
+  return true;
+#else
+  if (outheap_classify != NULL) return outheap_classify((void const *)block) == OUTHEAP_VALUES;
+  if (caml_page_table_lookup != NULL) return (caml_page_table_lookup((void *)block) & STATIC_DATA) != 0;
+  if (caml_data_segments != NULL)
+    for (size_t i = 0; caml_data_segments[i].begin != NULL; i++)
+      if ((char *)block >= caml_data_segments[i].begin && (char *)block <= caml_data_segments[i].end) return true;
+  return false;
+#endif
 }

@@ -34,6 +34,11 @@ size_t outheap_region_marker_tracked(char *base);
 void outheap_region_marker_forget(char *base, size_t bytes);
 void outheap_region_marker_untrack(char *base);
 
+/* Does this block, whose header is `h`, stay where it is until exit: the program's static data? Never true of blocks of
+   regions. Where the runtime cannot tell (OCaml 4.14 without naked pointers, code that was loaded later), the answer is
+   no. */
+bool outheap_region_marker_is_static(uintptr_t block, header_t h);
+
 /* May the header in front of this pointer be read? With the stock runtime: of any pointer. */
 bool outheap_region_marker_is_value(uintptr_t pointer);
 

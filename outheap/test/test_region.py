@@ -21,6 +21,7 @@ PARTS = (
     "merged",
     "deep",
     "kinds",
+    "again",
     "refused",
     "life",
     "parts",

@@ -158,6 +158,50 @@ let kinds () =
     | () -> check "Gc.finalise" false
     | exception Invalid_argument _ -> ())
 
+(* What is copied from a region is closed too, whatever its blocks look like: nothing of it leads to the region that it
+   was copied from, which may end. *)
+let again () =
+  let exception Own of int in
+  let n = opaque 3 in
+  let rec even x = x = 0 || odd (x - 1 + (n * 0)) and odd x = x <> 0 && even (x - 1 + (n * 0)) in
+  let o = object val l = [ n; 4 ] method sum k = List.fold_left (fun a x -> a + x + k) 0 l end in
+  let make () = (List.init 5 (fun i -> fun x -> x + i + n), (even, odd), o, List.length) in
+  let check_all what ((fs, (e, o'), o, length), closed) =
+    check (what ^ ": functions") (List.mapi (fun i f -> f i) fs = List.init 5 (fun i -> (2 * i) + n));
+    check (what ^ ": mutually recursive") (e 10 && not (o' 10));
+    check (what ^ ": object") (o#sum 1 = 9);
+    check (what ^ ": static") (length == List.length);
+    List.iter (fun v -> check (what ^ ": is its own") (closed v))
+      ([ Obj.repr e; Obj.repr o'; Obj.repr o ] @ List.map Obj.repr fs)
+  in
+  let first = ok "copy" (copy ~closures:true (make ())) in
+  let second = ok "copy of a copy" (copy ~closures:true (get first)) in
+  let shared = ok "shared copy of a copy" (copy ~sharing:`Max ~closures:true (get second)) in
+  check_all "first" (get first, contains (region first));
+  if can_delete then ok "delete" (delete (region first));
+  check_all "second" (get second, contains (region second));
+  if can_delete then ok "revoke" (revoke (region second));
+  check_all "third" (get shared, contains (region shared));
+  (* functions that the collector has marked look like static ones to OCaml 4.14 *)
+  let kept = Array.make 64 (fun x -> x) in
+  for i = 1 to 600 do
+    kept.(i land 63) <- (fun x -> x + i + n);
+    ignore (opaque (Array.init 400 (fun j -> ref j)));
+    if i land 7 = 0 then ignore (Gc.major_slice 2000);
+    let r = ok "copy" (copy ~closures:true kept) in
+    is_error "a constructor of the heap" (function Error (Refused _) -> true | _ -> false) (copy (Own (opaque i)));
+    if not (Array.for_all (fun f -> f 1 = 1 || contains (region r) (Obj.repr f)) (get r)) then
+      check "a function of the heap stays" false
+  done;
+  (* lazy values that are not forced are functions, too *)
+  match copy ~writes:`Track ~closures:true (List.init 5 (fun i -> lazy (opaque (string_of_int (i + n))))) with
+  | Error (Unsupported _) -> ()
+  | Error e -> check (error_to_string e) false
+  | Ok first ->
+      let second = ok "copy of a copy" (copy ~writes:`Track ~closures:true (get first)) in
+      ok "delete" (delete (region first));
+      check "lazy values" (List.map Lazy.force (get second) = [ "3"; "4"; "5"; "6"; "7" ])
+
 let refused () =
   let refuses what kind identifier path v =
     let before = Marshal.to_string (Obj.reachable_words (Obj.repr v)) [] in

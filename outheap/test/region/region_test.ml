@@ -11,7 +11,7 @@ open Region_ancient
 
 let parts =
   [
-    ("random", random); ("merged", merged); ("deep", deep); ("kinds", kinds); ("refused", refused);
+    ("random", random); ("merged", merged); ("deep", deep); ("kinds", kinds); ("again", again); ("refused", refused);
     ("life", life); ("parts", parts); ("roots", roots); ("churn", churn);
     ("deletes", deletes);
     ("nested", nested); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
