@@ -79,7 +79,8 @@ void outheap_region_retain(outheap_region);
 void outheap_region_release(outheap_region);
 
 /* Runs three major cycles, and deletes the region if no pointer to it was met. Otherwise OUTHEAP_REGION_IN_USE, and
-   nothing happens. OUTHEAP_REGION_UNSUPPORTED with a runtime that cannot tell. The caller keeps its handle. */
+   nothing happens: values that wait for their finalisers count, so run these, and try again. OUTHEAP_REGION_UNSUPPORTED
+   with a runtime that cannot tell. The caller keeps its handle. */
 bool outheap_region_delete(outheap_region, struct outheap_region_error *error);
 
 /* Takes the memory away at once. See Outheap_region.revoke. */

@@ -58,23 +58,17 @@ let copy ?(sharing = `Keep) ?(closures = false) ?(writes = `Refuse) v =
 let get r = get_value r.region r.word r.block
 let region r = r.region
 
-external delete_begin : t -> (bool, error) result = "outheap_region_ml_delete_begin"
-external delete_end : t -> (unit, error) result = "outheap_region_ml_delete_end"
+external delete_if_unused : t -> (unit, error) result = "outheap_region_ml_delete"
 external revoke : t -> (unit, error) result = "outheap_region_ml_revoke"
 
-let rec delete region =
-  match delete_begin region with
-  | Error _ as e -> e
-  | Ok false ->
-      (* another deletion: it is helped *)
+(* No OCaml code runs within the first call and the last, so no exception can come between a deletion and its result. *)
+let delete region =
+  match delete_if_unused region with
+  | Error (In_use _) ->
+      (* by values with finalisers, maybe *)
       Gc.full_major ();
-      delete region
-  | Ok true -> (
-      match Gc.full_major () with
-      | () -> delete_end region
-      | exception e ->
-          ignore (delete_end region);
-          raise e)
+      delete_if_unused region
+  | r -> r
 
 type 'a schema = { name : string; version : int }
 

@@ -23,7 +23,7 @@ type 'a root
 type source =
   | Roots  (** stacks, registers, global variables, roots of C code *)
   | Heap  (** blocks of the heap *)
-  | Regions  (** images that need this one *)
+  | Regions  (** images that need this one, and calls that are reading it *)
 
 type error =
   | Unsupported of string  (** not with this runtime, or not possible; why *)
@@ -62,12 +62,14 @@ val copy :
 (** [copy v] copies [v] and all that it refers to into a new region. The source stays as it is, whatever happens.
 
     Copied are: records, variants, tuples, arrays, lists, strings, floats, closed hash tables, maps; int32, int64,
-    nativeint; bigarrays, with their data; custom blocks of types that were registered (outheap_region.h); static
-    constants. A forced lazy value becomes its value. Predefined exceptions ([Not_found], [Failure "…"], …) can be
-    matched afterwards; the constructors of a program's own exceptions, and of extensible types, are in the heap, and
-    refused. Refused are functions and objects, unless [closures] is true (then static functions stay where they are);
-    and always: lazy values that are not forced (but see [`Track]), abstract blocks, other custom blocks (channels,
-    mutexes, …), continuations.
+    nativeint; bigarrays, with their data (those of [Unix.map_file] become ordinary ones); custom blocks of types that
+    were registered (outheap_region.h); static constants; values of other regions, so that the copy needs none of these.
+    A forced lazy value becomes its value. Predefined exceptions ([Not_found], [Failure "…"], …) can be matched
+    afterwards, in native code; in bytecode their constructors are in the heap, where they may move. Such constructors
+    are refused: those of a program's own exceptions, and of extensible types, always. Refused are functions and
+    objects, unless [closures] is true (then the program's static functions stay where they are); and always: lazy
+    values that are not forced (but see [`Track]), abstract blocks, other custom blocks (channels, mutexes, …),
+    continuations.
 
     [sharing]: [`Keep] (default) keeps sharing and cycles. [`Max] also makes equal blocks one, of whatever type, mutable
     ones included: for data that are compared with [=] and not with [==].
@@ -97,16 +99,22 @@ val delete : t -> (unit, error) result
     raises {!Deleted} from then on. Otherwise [Error (In_use _)], and nothing happens. Needed only when the memory shall
     be free at a certain moment: without handles and pointers, a region ends by itself, at the end of a major cycle.
 
+    If pointers were met, it runs finalisers, which may hold some, with [Gc.full_major], and tries once more. An
+    exception that one of them raises passes through; then nothing was deleted. Finalisers of values that were found
+    dead in the collection that has deleted the region run later, as after any collection. Cost: one full major
+    collection, three if the region is in use.
+
     A value that was just used may still be in a register or on the stack of the caller. A part of a bigarray of the
     region ([sub], [slice], …) counts as a pointer from the heap, for {!revoke} too. *)
 
 val revoke : t -> (unit, error) result
 (** Takes the memory away at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the collector;
     comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a SIGSEGV. The
-    addresses are not used again. [Error (In_use _)] while another domain writes or maps an image that needs it, or
-    there are parts of its bigarrays. A region that is written to is taken while all other domains stand still. C code
-    that is reading it at that moment on another domain, such as a comparison, dies as OCaml code does. For programs
-    that know what they are doing, such as one whose index is replaced under load after a grace period. *)
+    addresses are not used again: a process can revoke 16 TiB, with a region's size rounded up to 256 MiB. Nothing stays
+    mapped. [Error (In_use _)] while an image that needs it is alive (end that one first) or another domain writes or
+    maps one, or there are parts of its bigarrays. A region that is written to is taken while all other domains stand
+    still. C code that is reading it at that moment on another domain, such as a comparison, dies as OCaml code does.
+    For programs that know what they are doing, such as one whose index is replaced under load after a grace period. *)
 
 (** {1 Images} *)
 
@@ -118,13 +126,18 @@ val schema : name:string -> version:int -> 'a schema
 (** [name]: at most 127 bytes, none of them zero. *)
 
 val save : ?sharing:[ `Keep | `Max ] -> ?needs:t list -> 'a schema -> path:string -> 'a -> (unit, error) result
-(** Writes a value to a file, which appears at once and whole: under another name first, then synchronised and
-    renamed. As {!copy}, but functions, objects and exceptions are always refused. [sharing]: as for {!copy}; with
-    [`Max], also blocks that are equal to one of [needs] are not written (if these were saved with [`Max] as well).
-    [needs]: regions that were mapped from images, without [`Track]; values in these are referred to, not copied, and
-    an image can be mapped only while those that it needs are. A value in a region that is written to is saved as it
-    is at that moment, with what it refers to in the heap. Cost: as {!copy}, for which the other domains wait; then a
-    digest of the data, and the writing, beside them. *)
+(** Writes a value to a file, which appears at once and whole: it is synchronised before it has that name. A new file
+    has the mode that the process creates files with; where there was one, its mode, group and owner are kept, as far as
+    the process may give the file away (access control lists are not). A symbolic link at [path] is replaced by the
+    file, and other hard links keep what they have; a device, pipe or socket is refused. Nothing is left behind by a
+    process that is killed, unless the file system has no files without a name, or there is no /proc: then the file is
+    called [.outheap-image-] and sixteen digits, in the same folder, until it is renamed. As {!copy}, but functions,
+    objects and exceptions are always refused. [sharing]: as for {!copy}; with [`Max], also blocks that are equal to one
+    of [needs] are not written (if these were saved with [`Max] as well). [needs]: regions that were mapped from images,
+    without [`Track]; values in these are referred to, not copied, and an image can be mapped only while those that it
+    needs are. A value in a region that is written to is saved as it is at that moment, with what it refers to in the
+    heap. Cost: as {!copy}, for which the other domains wait; then a digest of the data, and the writing, beside them.
+    *)
 
 val map :
   'a schema ->

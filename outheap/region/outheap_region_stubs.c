@@ -167,18 +167,11 @@ value outheap_region_ml_get(value handle, value word, value block)
 
 /* --- the end of regions ------------------------------------------------------------------------------------------- */
 
-/* Ok false: somebody else's deletion is going on. */
-value outheap_region_ml_delete_begin(value handle)
+value outheap_region_ml_delete(value handle)
 {
+  CAMLparam1(handle);
   error e = { .kind = OUTHEAP_REGION_OK };
-  bool begun = outheap_region_record_delete_begin(Record_val(handle), &e);
-  return begun || e.kind == OUTHEAP_REGION_OK ? ok(Val_bool(begun)) : failed(&e);
-}
-
-value outheap_region_ml_delete_end(value handle)
-{
-  error e = { .kind = OUTHEAP_REGION_OK };
-  return outheap_region_record_delete_end(Record_val(handle), &e) ? ok(Val_unit) : failed(&e);
+  CAMLreturn(outheap_region_delete(Record_val(handle), &e) ? ok(Val_unit) : failed(&e));
 }
 
 value outheap_region_ml_revoke(value handle)

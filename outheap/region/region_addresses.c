@@ -196,7 +196,10 @@ bool outheap_region_addresses_map(char *at, size_t bytes, int protection, int fl
 void outheap_region_addresses_unmap(char *at, size_t bytes)
 {
   if (bytes == 0) return;
-  if (is_fixed(at)) munmap(at, bytes);
+  if (is_fixed(at)) {
+    /* That can fail where the system merged the mapping with a neighbour, and allows no more of them. */
+    if (munmap(at, bytes) != 0 && mprotect(at, bytes, PROT_NONE) == 0) (void)madvise(at, bytes, MADV_DONTNEED);
+  }
   else (void)mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 }
 

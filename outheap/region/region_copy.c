@@ -131,6 +131,8 @@ static value copy_bigarray(copy *c, value v, header_t h)
   if (words != 0) Field(data, words - 1) = 0;
   memcpy((void *)data, old->data, bytes);
   struct caml_ba_array *b = Caml_ba_array_val(new);
+  if (strcmp(Custom_ops_val(v)->identifier, caml_ba_ops.identifier) != 0) /* it is no file any more */
+    Custom_ops_val(new) = (void *)&caml_ba_ops;
   b->data = (void *)data;
   b->proxy = c->proxy != NULL ? c->proxy : (void *)(c->base + c->proxy_at);
   b->flags = (b->flags & ~(intnat)CAML_BA_MANAGED_MASK) | CAML_BA_MANAGED;

@@ -6,7 +6,7 @@
 
 /* The runtime's own, of which it may have several sets of functions: told by name. */
 static char const *const plain[] = { "_i", "_j", "_n" };
-#define BIGARRAY "_bigarr02"
+static char const *const bigarrays[] = { "_bigarr02", "_bigarray" /* of Unix.map_file */ };
 
 struct entry { struct entry *next; struct custom_operations const *operations; };
 static struct entry *registered; /* grows only; read without a lock */
@@ -27,7 +27,8 @@ enum outheap_region_custom_kind outheap_region_custom_kind(struct custom_operati
 {
   for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
     if (strcmp(o->identifier, plain[i]) == 0) return OUTHEAP_REGION_CUSTOM_PLAIN;
-  if (strcmp(o->identifier, BIGARRAY) == 0) return OUTHEAP_REGION_CUSTOM_BIGARRAY;
+  for (size_t i = 0; i < sizeof bigarrays / sizeof *bigarrays; i++)
+    if (strcmp(o->identifier, bigarrays[i]) == 0) return OUTHEAP_REGION_CUSTOM_BIGARRAY;
   for (struct entry *e = __atomic_load_n(&registered, __ATOMIC_ACQUIRE); e != NULL; e = e->next)
     if (e->operations == o) return OUTHEAP_REGION_CUSTOM_PLAIN;
   return OUTHEAP_REGION_CUSTOM_NONE;

@@ -5,6 +5,7 @@
 
 #include "region_config.h"
 #include "outheap_region.h"
+#include <errno.h>
 
 static inline bool outheap_region_error_is(struct outheap_region_error *e, enum outheap_region_error_kind kind,
                                            char const *text)
@@ -16,6 +17,7 @@ static inline bool outheap_region_error_is(struct outheap_region_error *e, enum 
 
 static inline bool outheap_region_error_system(struct outheap_region_error *e, char const *call, int number)
 {
+  if (number == ENOMEM) return outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
   outheap_region_error_is(e, OUTHEAP_REGION_SYSTEM, call);
   e->number = (size_t)number;
   return false;

@@ -313,7 +313,7 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
       result = outheap_region_record_add(&x.r, e);
     }
     for (size_t i = 0; i < x.r.need_count; i++) outheap_region_record_unpin(x.r.needs[i]);
-    if (result == NULL && x.at != NULL) {
+    if (x.at != NULL && (result == NULL || result->base != x.at)) { /* or another domain was first */
       if (x.declared) outheap_region_marker_withdraw(x.at, x.r.bytes);
       outheap_region_addresses_unmap(x.at, x.r.bytes);
       outheap_region_addresses_give(&x.r.extent);

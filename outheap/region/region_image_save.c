@@ -1,4 +1,4 @@
-/* SPDsave-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT */
 #include "region_image_save.h"
 #include "region_custom.h"
 #include "region_file.h"
@@ -8,7 +8,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 
 typedef struct outheap_region_image_header header;
 typedef struct outheap_region_record record;
@@ -107,35 +109,137 @@ static int write_all(struct writing *w, int file)
   return e != 0 ? e : fsync(file) == 0 ? 0 : errno;
 }
 
-static bool write_file(struct writing *w, char const *path)
+/* --- the file --------------------------------------------------------------------------------------------------------
+   It has no name while it is written, where the file system can do that (O_TMPFILE), so that nothing is left if the
+   process is killed. Elsewhere it has a name of its own in the same folder, and for the moment in which it takes the
+   place of another file. Its mode is what the process creates files with (the kernel applies the mask: it belongs to
+   the process, and changing it, even for a moment, would be seen by other threads), or that of the file before it. */
+
+enum { TRIES = 100, NOT_HERE = -1 };
+
+struct target {
+  char const *path;
+  char *folder;
+  char *temporary;    /* in the folder */
+  bool exists;        /* then: */
+  struct stat before; /* a regular file */
+};
+
+static bool look(struct writing *w, struct target *t, char const *path)
 {
-  size_t length = strlen(path);
-  char *temporary = malloc(length + 16);
-  if (temporary == NULL) return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  memcpy(temporary, path, length);
-  strcpy(temporary + length, ".XXXXXX");
-  char const *call = "mkostemp";
-  int file = mkostemp(temporary, O_CLOEXEC), e = file < 0 ? errno : 0;
-  if (file >= 0) {
-    mode_t mask = umask(0);
-    umask(mask);
-    call = "write", e = write_all(w, file);
-    if (e == 0 && fchmod(file, 0666 & ~mask) != 0) call = "fchmod", e = errno;
-    if (close(file) != 0 && e == 0) call = "close", e = errno;
-    if (e == 0 && rename(temporary, path) != 0) call = "rename", e = errno;
-    if (e != 0) unlink(temporary);
-    else { /* and the folder's entry; what cannot be synchronised is as with any program */
-      char *slash = strrchr(temporary, '/');
-      if (slash != NULL) slash[slash == temporary] = 0;
-      int folder = open(slash == NULL ? "." : temporary, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-      if (folder >= 0) {
-        (void)fsync(folder);
-        close(folder);
-      }
+  char const *slash = strrchr(path, '/');
+  size_t length = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
+  *t = (struct target){ .path = path };
+  if (path[0] != 0 && lstat(path, &t->before) == 0) {
+    t->exists = S_ISREG(t->before.st_mode);
+    if (!t->exists && !S_ISLNK(t->before.st_mode))
+      return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_UNSUPPORTED,
+                                     "the path is that of a folder, device, pipe or socket");
+  }
+  else if (path[0] == 0 || errno != ENOENT)
+    return outheap_region_error_system(&w->copy.error, "open", path[0] == 0 ? ENOENT : errno);
+  t->folder = malloc(length + 1);
+  t->temporary = malloc(length + 64);
+  if (t->folder == NULL || t->temporary == NULL)
+    return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_NO_MEMORY, NULL);
+  memcpy(t->folder, slash == NULL ? "." : path, length);
+  t->folder[length] = 0;
+  return true;
+}
+
+/* The next name to try. */
+static void name_temporary(struct target *t)
+{
+  uint64_t n;
+  struct timespec now;
+  if (getrandom(&n, sizeof n, GRND_NONBLOCK) != (ssize_t)sizeof n) {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    n = ((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec) * 0x9E3779B97F4A7C15u ^ (uint64_t)getpid();
+  }
+  sprintf(t->temporary, "%s/.outheap-image-%016llx", t->folder, (unsigned long long)n);
+}
+
+/* As the file before it: who may read it, and its group and owner where we may give it to them. */
+static int set_mode(int file, struct target const *t)
+{
+  struct stat s;
+  mode_t mode = t->before.st_mode & 0777;
+  if (!t->exists) return 0;
+  if (fstat(file, &s) != 0) return errno;
+  if (s.st_uid != t->before.st_uid && fchown(file, t->before.st_uid, (gid_t)-1) != 0) {} /* it is ours now */
+  if (s.st_gid != t->before.st_gid && fchown(file, (uid_t)-1, t->before.st_gid) != 0)
+    mode = (mode & ~(mode_t)070) | (mode & 07) << 3; /* another group: it may what anybody may */
+  return fchmod(file, mode) == 0 ? 0 : errno;
+}
+
+static mode_t first_mode(struct target const *t) { return t->exists ? 0600 : 0666; }
+
+/* Results: 0, errno, or NOT_HERE. */
+static int write_unnamed(struct writing *w, struct target *t, char const **call)
+{
+  int file = open(t->folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, first_mode(t)), e;
+  if (file < 0) return NOT_HERE;
+  *call = "fchmod", e = set_mode(file, t);
+  if (e == 0) *call = "write", e = write_all(w, file);
+  char self[64];
+  sprintf(self, "/proc/self/fd/%d", file);
+  bool done = false;
+  for (int i = 0; e == 0 && !done && i < TRIES; i++) {
+    if (i != 0 || t->exists) name_temporary(t);
+    char const *name = i == 0 && !t->exists ? t->path : t->temporary;
+    if (linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0) {
+      if (errno != EEXIST) e = NOT_HERE;
+      continue;
+    }
+    done = true;
+    if (name == t->temporary && rename(name, t->path) != 0) {
+      *call = "rename", e = errno;
+      unlink(name);
     }
   }
-  free(temporary);
-  return e == 0 || outheap_region_error_system(&w->copy.error, call, e);
+  if (e == 0 && !done) e = NOT_HERE;
+  if (close(file) != 0 && e == 0) *call = "close", e = errno;
+  return e;
+}
+
+static int write_named(struct writing *w, struct target *t, char const **call)
+{
+  int file = -1, e = EEXIST;
+  *call = "open";
+  for (int i = 0; file < 0 && e == EEXIST && i < TRIES; i++) {
+    name_temporary(t);
+    file = open(t->temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, first_mode(t));
+    e = file < 0 ? errno : 0;
+  }
+  if (file < 0) return e;
+  *call = "fchmod", e = set_mode(file, t);
+  if (e == 0) *call = "write", e = write_all(w, file);
+  if (close(file) != 0 && e == 0) *call = "close", e = errno;
+  if (e == 0 && rename(t->temporary, t->path) != 0) *call = "rename", e = errno;
+  if (e != 0) unlink(t->temporary);
+  return e;
+}
+
+static bool write_file(struct writing *w, char const *path)
+{
+  struct target t;
+  char const *call = NULL;
+  bool done = look(w, &t, path);
+  if (done) {
+    int e = write_unnamed(w, &t, &call);
+    if (e == NOT_HERE) e = write_named(w, &t, &call);
+    done = e == 0 || outheap_region_error_system(&w->copy.error, call, e);
+  }
+  if (done) { /* and the folder's entry; what cannot be synchronised is as with any program */
+    int folder = open(t.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      (void)fsync(folder);
+      close(folder);
+    }
+  }
+  free(t.folder);
+  free(t.temporary);
+  return done;
 }
 
 static bool write_image(struct writing *w, char const *path, struct outheap_region_image_schema const *schema)

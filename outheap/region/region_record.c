@@ -147,6 +147,16 @@ static void start(void)
   outheap_region_marker_start(cycle, cycled);
 }
 
+static bool is_shared(record const *r) { return r->state == OUTHEAP_REGION_LIVE && r->is_image && !r->tracked; }
+
+/* With the lock. */
+static record *find_image(unsigned char const digest[16])
+{
+  record *r = records;
+  while (r != NULL && !(is_shared(r) && memcmp(r->digest, digest, 16) == 0)) r = r->next;
+  return r;
+}
+
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
 record *outheap_region_record_add(record const *r, struct outheap_region_error *error)
@@ -166,7 +176,9 @@ record *outheap_region_record_add(record const *r, struct outheap_region_error *
   /* Counts as met in this cycle, so that it is judged by cycles that begin later. */
   outheap_region_marker_meet(new->base);
   pthread_mutex_lock(&mutex);
-  bool room = count < OUTHEAP_REGION_RECORD_MOST;
+  record *there = is_shared(new) ? find_image(new->digest) : NULL;
+  bool room = there == NULL && count < OUTHEAP_REGION_RECORD_MOST;
+  if (there != NULL) there->handles++;
   if (room) {
     for (size_t i = 0; i < new->need_count; i++) new->needs[i]->needed++, new->needs[i]->handles++;
     count++;
@@ -176,6 +188,7 @@ record *outheap_region_record_add(record const *r, struct outheap_region_error *
   pthread_mutex_unlock(&mutex);
   if (room) return new;
   free(new);
+  if (there != NULL) return there;
   outheap_region_error_is(error, OUTHEAP_REGION_TOO_MANY, NULL);
   return NULL;
 }
@@ -265,11 +278,12 @@ bool outheap_region_record_delete_end(record *r, struct outheap_region_error *er
   return done;
 }
 
-/* In the place of the memory: addresses that stay reserved, and that nobody may touch. */
+/* Nothing is mapped there any more, and nothing will be: the extent stays taken. So many regions can be revoked without
+   any mapping that is left; where the system chose the place, what is reserved becomes one mapping with its
+   neighbours. */
 static void take_away(record *r)
 {
-  void *p = mmap(r->base, r->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-  if (p == MAP_FAILED) (void)mprotect(r->base, r->bytes, PROT_NONE); /* too many mappings: the memory stays, unused */
+  outheap_region_addresses_unmap(r->base, r->bytes);
 }
 
 struct revocation { record *r; bool live, pinned; };
@@ -278,7 +292,7 @@ static void end_at_once(struct revocation *x)
 {
   record *r = x->r;
   pthread_mutex_lock(&mutex);
-  x->live = r->state == OUTHEAP_REGION_LIVE, x->pinned = x->live && (r->pins != 0 || has_parts(r));
+  x->live = r->state == OUTHEAP_REGION_LIVE, x->pinned = x->live && (r->pins != 0 || r->needed != 0 || has_parts(r));
   if (x->live && !x->pinned) {
     if (r->deletion == OUTHEAP_REGION_ARMED) (void)outheap_region_marker_watch(NULL, 0);
     set_state(r, OUTHEAP_REGION_REVOKED);
@@ -326,13 +340,10 @@ bool outheap_region_record_revoke(record *r, struct outheap_region_error *error)
   return true;
 }
 
-static bool is_shared(record const *r) { return r->state == OUTHEAP_REGION_LIVE && r->is_image && !r->tracked; }
-
 record *outheap_region_record_image(unsigned char const digest[16])
 {
   pthread_mutex_lock(&mutex);
-  record *r = records;
-  while (r != NULL && !(is_shared(r) && memcmp(r->digest, digest, 16) == 0)) r = r->next;
+  record *r = find_image(digest);
   if (r != NULL) r->handles++, r->pins++;
   pthread_mutex_unlock(&mutex);
   return r;

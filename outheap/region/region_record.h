@@ -58,7 +58,9 @@ struct outheap_region_record {
 };
 
 /* A record for a mapped, declared piece of memory, with one handle: `r` is copied. The runtime must not have met a
-   pointer to it. NULL with an error: too many regions, no memory. */
+   pointer to it. NULL with an error: too many regions, no memory. For an image that others may have mapped meanwhile,
+   the result is the record that is there, if it is, with one handle more: then its memory is another one, and that of
+   `r` is still the caller's. */
 struct outheap_region_record *outheap_region_record_add(struct outheap_region_record const *r,
                                                         struct outheap_region_error *);
 

@@ -35,6 +35,8 @@ PARTS = (
     "images",
     "damaged",
     "failures",
+    "modes",
+    "together",
     "needs",
     "pins",
     "ancient",

@@ -10,6 +10,7 @@ external occupy : int -> int -> bool = "region_test_occupy"
 external color : Obj.t -> int = "region_test_color"
 external proc : string -> string -> int = "region_test_proc"
 external fail : int -> bool = "region_test_fail" [@@noalloc]
+external umasks : unit -> int = "region_test_umasks" [@@noalloc]
 external lines : string -> int = "region_test_lines"
 
 let failures = ref 0

@@ -135,6 +135,22 @@ let kinds () =
   let b' = get (ok "bigarray" (copy b)) in
   b.{3, 4} <- 6l;
   check "bigarray" Bigarray.(Array2.dim1 b' = 7 && b'.{3, 4} = 5l && b'.{7, 9} = 77l);
+  let path = Filename.temp_file "region" ".data" in
+  let f = Unix.openfile path [ Unix.O_RDWR ] 0o600 in
+  let mapped = Bigarray.(array1_of_genarray (Unix.map_file f float64 c_layout true [| 1000 |])) in
+  Bigarray.Array1.fill mapped 2.5;
+  let part = Bigarray.Array1.sub mapped 100 17 in
+  let whole', part' = get (ok "a file's bigarray" (copy (mapped, part))) in
+  let images = schema ~name:"file" ~version:1 and image = path ^ ".image" in
+  ok "saved" (save images ~path:image (mapped, part));
+  Bigarray.Array1.fill mapped 3.5;
+  let sum = Bigarray.(fun a -> let s = ref 0. in for i = 0 to Array1.dim a - 1 do s := !s +. a.{i} done; !s) in
+  check "a file's bigarray" (sum whole' = 2500. && sum part' = 42.5 && sum mapped = 3500.);
+  (let a, b = get (ok "mapped" (map images ~path:image ~verify:`Full ())) in
+   check "its image" (sum a = 2500. && sum (Bigarray.Array1.sub b 1 4) = 10.));
+  Unix.close f;
+  Sys.remove path;
+  Sys.remove image;
   let n = opaque 3 in
   let f x = x + n in
   let g = get (ok "closure" (copy ~closures:true (f, [ List.length; (fun l -> n + List.length l) ]))) in

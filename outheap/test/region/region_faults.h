@@ -19,7 +19,11 @@
 /* Does this call fail? The nth from when it was set; sets errno. */
 int region_faults_now(int error);
 
+/* Changes the process' mask, for all of its threads, and is counted. */
+mode_t region_faults_umask(mode_t mask);
+
 #ifndef REGION_FAULTS_NONE
+#define umask(m) region_faults_umask(m)
 #define malloc(n) (region_faults_now(ENOMEM) ? NULL : malloc(n))
 #define calloc(n, m) (region_faults_now(ENOMEM) ? NULL : calloc(n, m))
 #define strdup(s) (region_faults_now(ENOMEM) ? NULL : strdup(s))
@@ -33,6 +37,8 @@ int region_faults_now(int error);
 #define fsync(d) (region_faults_now(EIO) ? -1 : fsync(d))
 #define rename(a, b) (region_faults_now(EACCES) ? -1 : rename(a, b))
 #define fchmod(d, m) (region_faults_now(EPERM) ? -1 : fchmod(d, m))
+#define fchown(d, u, g) (region_faults_now(EPERM) ? -1 : fchown(d, u, g))
+#define linkat(a, b, c, d, f) (region_faults_now(EXDEV) ? -1 : linkat(a, b, c, d, f))
 #endif
 
 #endif

@@ -149,9 +149,16 @@ let needs () =
   | 0 -> Unix.execv Sys.executable_name [| Sys.executable_name; "needs-in-child"; a; b |]
   | pid -> check "needs in a child" (snd (Unix.waitpid [] pid) = Unix.WEXITED 0));
   ignore check_child;
-  if can_delete then
+  if can_delete then (
     is_error "needed" (function Error (In_use { from; _ }) -> List.mem Regions from | _ -> false) (delete (region r));
-  ignore (opaque (l, p))
+    is_error "needed, and revoked" (function Error (In_use { from; _ }) -> from = [ Regions ] | _ -> false)
+      (revoke (region r));
+    check "nothing happened" (get p = [ (l, 1); (List.tl l, 2) ]);
+    ok "what needs it" (revoke (region p)));
+  ignore (opaque (l, p, q));
+  if can_delete then (
+    ok "the other one" (match revoke (region q) with Error Ended -> Ok () | r -> r);
+    ok "not needed any more" (revoke (region r)))
 
 (* --- failures ----------------------------------------------------------------------------------------------------- *)
 
@@ -168,6 +175,8 @@ let failures_of what ?(may_succeed = false) operation =
     let failed = fail 0 in
     if failed then (
       (match r with
+      | Error (System { message = "Cannot allocate memory"; call }) ->
+          check (Printf.sprintf "%s, failure %d: %s without memory" what n call) false
       | Error (No_memory | Too_many | System _) -> ()
       | Error e -> check (Printf.sprintf "%s, failure %d: %s" what n (error_to_string e)) false
       | Ok () -> check (Printf.sprintf "%s, failure %d: Ok" what n) may_succeed);
@@ -248,3 +257,90 @@ let needs_in_child a b =
   check "relocated" (info (region r)).relocated;
   let p = ok "map" (map pairs ~path:b ~verify:`Full ()) in
   check "the same blocks" (fst (List.hd (get p)) == get r)
+
+(* What a file looks like to others, and what is left behind. *)
+let modes () =
+  let ints : int list schema = schema ~name:"ints" ~version:1 in
+  let folder = file "modes" in
+  Unix.mkdir folder 0o700;
+  let path = Filename.concat folder "image" in
+  let mode path = (Unix.lstat path).st_perm in
+  let left () = List.sort compare (Array.to_list (Sys.readdir folder)) in
+  let clean () =
+    List.iter (fun f -> Unix.unlink (Filename.concat folder f)) (left ());
+    Unix.rmdir folder
+  in
+  Fun.protect ~finally:clean @@ fun () ->
+  let mask = Unix.umask 0o027 in
+  Fun.protect ~finally:(fun () -> ignore (Unix.umask mask)) @@ fun () ->
+  ok "save" (save ints ~path [ 1 ]);
+  check "a new file has the mask" (mode path = 0o640);
+  List.iter
+    (fun m ->
+      Unix.chmod path m;
+      ok "save again" (save ints ~path [ 2 ]);
+      check (Printf.sprintf "mode %o is kept" m) (mode path = m))
+    [ 0o600; 0o666; 0o444; 0o751 ];
+  check "its value" (get (ok "map" (map ints ~path ())) = [ 2 ]);
+  (* links: a symbolic one is replaced, of a hard one this name *)
+  let other = Filename.concat folder "other" and hard = Filename.concat folder "hard" in
+  Unix.link path hard;
+  ok "save" (save ints ~path [ 3 ]);
+  check "the other name" (get (ok "map" (map ints ~path:hard ())) = [ 2 ]);
+  Unix.symlink path other;
+  ok "save" (save ints ~path:other [ 4 ]);
+  check "a link is replaced"
+    ((Unix.lstat other).st_kind = S_REG && mode other = 0o640 && get (ok "map" (map ints ~path ())) = [ 3 ]);
+  let pipe = Filename.concat folder "pipe" in
+  Unix.mkfifo pipe 0o600;
+  is_error "a pipe" (function Error (Unsupported _) -> true | _ -> false) (save ints ~path:pipe [ 5 ]);
+  check "is still one" ((Unix.lstat pipe).st_kind = S_FIFO);
+  is_error "a folder" (function Error (Unsupported _) -> true | _ -> false) (save ints ~path:folder [ 5 ]);
+  is_error "no name" (function Error (System _) -> true | _ -> false) (save ints ~path:"" [ 5 ]);
+  (* a name of full length, and one without a folder *)
+  let long = String.make 255 'x' in
+  ok "a long name" (save ints ~path:(Filename.concat folder long) [ 6 ]);
+  ok "and again" (save ints ~path:(Filename.concat folder long) [ 7 ]);
+  let here = Sys.getcwd () in
+  Sys.chdir folder;
+  let r = save ints ~path:"plain" [ 8 ] in
+  Sys.chdir here;
+  ok "without a folder" r;
+  check "nothing else is there" (left () = [ "hard"; "image"; "other"; "pipe"; "plain"; long ]);
+  check "the mask is the process'" (umasks () = 0);
+  (* a process that is killed while it writes; without /proc and the like there is a name, here there is none *)
+  let large = List.init 2_000_000 (fun i -> i) in
+  for i = 1 to 3 do
+    flush_all ();
+    match Unix.fork () with
+    | 0 ->
+        while true do ignore (save ints ~path large) done
+    | pid ->
+        Unix.sleepf (0.06 *. float i);
+        Unix.kill pid Sys.sigkill;
+        ignore (Unix.waitpid [] pid)
+  done;
+  check "and nothing of what was killed" (List.length (left ()) = 6)
+
+(* Domains that map the same file at the same time have one region. *)
+let together () =
+  with_file "image" @@ fun path ->
+  let ints : int array schema = schema ~name:"ints" ~version:1 in
+  for i = 1 to 60 do
+    ok "save" (save ints ~path (Array.init 3000 (fun j -> i + j)));
+    let n = Region_domains.recommended in
+    let ready = Atomic.make 0 and roots = Array.make n None in
+    Region_domains.run n (fun me () ->
+        Atomic.incr ready;
+        if n > 1 then while Atomic.get ready < n do () done;
+        roots.(me) <- Some (ok "map" (map ints ~path ~verify:(if me land 1 = 0 then `Full else `Header) ())));
+    let first = Option.get roots.(0) in
+    Array.iter
+      (fun r ->
+        let r = Option.get r in
+        check "one region" (region r = region first && get r == get first && (get r).(2999) = i + 2999))
+      roots
+  done;
+  if can_delete then (
+    majors 5;
+    check "all end" ((stats ()).live <= 1))

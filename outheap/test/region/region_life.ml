@@ -173,7 +173,27 @@ let deletes () =
     check "over" ((info (region r)).state <> Live);
     (match get r with _ -> check "Deleted" false | exception Deleted -> ());
     is_error "twice" (function Error Ended -> true | _ -> false) (delete (region r));
-    is_error "then revoke" (function Error Ended -> true | _ -> false) (revoke (region r))
+    is_error "then revoke" (function Error Ended -> true | _ -> false) (revoke (region r));
+    (* a finaliser that raises: either the result is there, or nothing was deleted *)
+    let exception Raised in
+    let r = ok "copy" (copy [ "raises" ]) in
+    with_ (fun () -> Gc.finalise (fun _ -> raise Raised) (ref (opaque 0)));
+    let deleted = ref false and raised = ref false in
+    (match (match delete (region r) with Ok () -> deleted := true | Error _ -> ()); majors 1 with
+    | () -> ()
+    | exception Raised -> raised := true);
+    check "the result is not hidden" (!deleted && !raised && (info (region r)).state <> Live);
+    let r = ok "copy" (copy [ "held" ]) in
+    let held = opaque (get r) in
+    with_ (fun () -> Gc.finalise (fun _ -> raise Raised) (ref (opaque 0)));
+    (match delete (region r) with
+    | Error (In_use _) -> check "not run" false
+    | r -> check ("held: " ^ show r) false
+    | exception Raised -> check "nothing was deleted" ((info (region r)).state = Live && held == get r));
+    (* one that holds the last pointer *)
+    let r = ok "copy" (copy [ "finalised" ]) in
+    with_ (fun () -> Gc.finalise ignore (ref (opaque (get r))));
+    ok "held by a value with a finaliser" (delete (region r))
 
 (* Deletions within the collections that another deletion runs: in finalisers, and in threads of the same domain. *)
 let nested () =
@@ -209,7 +229,18 @@ let revokes () =
     let w = Weak.create 1 in
     Weak.set w 0 (Some held.(0));
     majors 2;
-    ignore (Weak.get w 0))
+    ignore (Weak.get w 0);
+    (* nothing is left of them but their addresses *)
+    let before = lines "/proc/self/maps" in
+    for i = 1 to 2000 do
+      let r = ok "copy" (copy (Array.make 10 i)) in
+      let v = get r in
+      ok "revoke" (revoke (region r));
+      held.(i mod 10) <- opaque (Obj.magic v)
+    done;
+    let after = lines "/proc/self/maps" in
+    check (Printf.sprintf "mappings: %d, before %d" after before) (after < before + 50);
+    majors 2)
 
 (* What a process says before it dies, with the setting. *)
 let write_to_region () =

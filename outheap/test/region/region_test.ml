@@ -16,7 +16,9 @@ let parts =
     ("deletes", deletes);
     ("nested", nested); ("revokes", revokes); ("faults", faults); ("forks", forks); ("images", images);
     ("damaged", fun () -> damaged 3000);
-    ("failures", failing); ("needs", needs); ("pins", pins); ("domains", fun () -> domains 60); ("beside", beside);
+    ("failures", failing);
+    ("modes", modes); ("together", together);
+    ("needs", needs); ("pins", pins); ("domains", fun () -> domains 60); ("beside", beside);
     ("ancient", ancient); ("many", many); ("large", large); ("places", places); ("little", little);
     ("obstacles", obstacles); ("damaged-long", fun () -> damaged 100_000);
     ("domains-long", fun () -> domains 2500);

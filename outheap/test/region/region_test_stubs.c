@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 /* A custom type with data of its own, and one that stays unknown. */
 static int compare(value a, value b) { return (int)(*(intnat *)Data_custom_val(a) - *(intnat *)Data_custom_val(b)); }
@@ -65,6 +66,15 @@ int region_faults_now(int error)
   errno = error;
   return 1;
 }
+/* Calls of umask by the library. */
+static long umasks;
+mode_t region_faults_umask(mode_t mask)
+{
+  umasks++;
+  return umask(mask);
+}
+value region_test_umasks(value unit) { return (void)unit, Val_long(umasks); }
+
 /* Result: was there one since? */
 value region_test_fail(value n)
 {
