@@ -46,7 +46,9 @@ typedef struct bxr_private *boxroot;
 /* boxroot_create(v): a new root that holds v; the caller owns it.
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
    Failure: NULL, with errno == EPERM (the domain lock is not held) or ENOMEM (no memory for more roots; v is untouched
-   and every existing root is intact), or boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() says which.
+   and every existing root is intact; a deletion on this domain makes room for a creation at once), or
+   boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() says which. When OCaml has shut down nobody holds the
+   lock: EPERM (up to OCaml 5.3, whose runtime does not say that it shuts down, after at most 128 creations).
    Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to a few
    microseconds (more when it finds many remote deletions to carry out). */
 BXR_INLINE boxroot boxroot_create(value v) BXR_LINK_NAME(create);
@@ -72,7 +74,9 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
    remotely, or while the collector marks, keeps its value alive until its domain has carried the deletion out: at a
    minor collection after the end of marking, or when it needs free slots; after very many deletions it takes several
    collections, each of which does a bounded part. A compaction carries out all.
-   After boxroot_teardown the call does nothing. */
+   During and after OCaml's shutdown it is allowed, also where that has freed all memory of OCaml (caml_startup_pooled,
+   or "c" in OCAMLRUNPARAM), as in destructors of C++ objects with static storage duration. After boxroot_teardown the
+   call does nothing. */
 BXR_INLINE void boxroot_delete(boxroot r) BXR_LINK_NAME(delete);
 
 /* boxroot_modify(&r, v): makes r hold v. *r may change (the cell moves when it must: at most once between two minor

@@ -15,6 +15,7 @@
 #include "quarantine.c"
 #include "leaks.c"
 #include "depot.c"
+#include "runtime_end.c"
 #include "runtime_conservative.c"
 #include "runtime_ocaml5_visit.c"
 #include "runtime_ocaml5_marker.c"

@@ -51,7 +51,9 @@ BXR_INTERNAL void bxr_runtime_detach(void);
    (4.14). */
 BXR_INTERNAL void bxr_runtime_check_lock(void);
 
-/* bxr_self(), and NULL also on a thread whose domain has ended. For slow paths. */
+/* bxr_self(), and NULL also on a thread whose domain has ended, and when OCaml has shut down. For slow paths: the
+   functions below that need the domain lock read what the shutdown may have freed. After the shutdown the inline paths
+   of this thread find no domain either, from then on. */
 BXR_INTERNAL void *bxr_runtime_self(void);
 
 /* The rest needs the domain lock. */
@@ -73,9 +75,13 @@ BXR_INTERNAL bool bxr_runtime_marking_done(void);
    OCaml 4.14, which marks while the world is stopped. */
 BXR_INTERNAL uintptr_t bxr_runtime_cycle(void);
 
-/* Whether the last domain has ended: OCaml has shut down, or is about to, and nothing marks or scans afterwards. Needs
-   no lock. */
+/* Whether the last domain has ended or begun to: OCaml has shut down, or is about to, and no domain will be started. Up
+   to OCaml 5.3 it is noticed only when all is over. Needs no lock. */
 BXR_INTERNAL bool bxr_runtime_has_shut_down(void);
+
+/* Whether the last domain has begun to end: what creations leave behind must not be open to inline ones, since nothing
+   tells when the domain is gone. Needs no lock. False where the runtime does not say so (OCaml 4.14, 5 up to 5.3). */
+BXR_INTERNAL bool bxr_runtime_is_shutting_down(void);
 
 /* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the
    domain lock: false. */

@@ -3,6 +3,7 @@
 #include "runtime.h"
 #if !BXR_OCAML5
 #include "atomic.h"
+#include "runtime_end.h"
 #include "runtime_ocaml4_held.h"
 #include "runtime_ocaml4_hooks.h"
 #include "runtime_ocaml4_token.h"
@@ -19,6 +20,7 @@ static bool attached_before, scan_left;
 
 void bxr_runtime_check_lock(void)
 {
+  if (bxr_runtime_end_reached()) return;
   if (bxr_load_relaxed(&bxr_lock) == NULL && !bxr_runtime_held()) return;
   if (bxr_runtime_hooks_attached) bxr_runtime_hooks_go_in_front();
   else bxr_runtime_token_take(true);
@@ -71,7 +73,17 @@ void bxr_runtime_detach(void)
   bxr_runtime_token_reset();
 }
 
-void *bxr_runtime_self(void) { return bxr_self(); }
+
+void *bxr_runtime_self(void)
+{
+  if (BXR_LIKELY(!bxr_runtime_end_reached())) return bxr_self();
+  if (bxr_load_relaxed(&bxr_lock) != NULL) bxr_runtime_token_drop();
+#if BOXROOT_THREAD_UNSAFE
+  bxr_only_domain = NULL;
+#endif
+  return NULL;
+}
+
 unsigned bxr_runtime_domain(void) { return 0; }
 bool bxr_runtime_is_only_domain(void) { return true; }
 bool bxr_runtime_is_terminating(void) { return false; }
@@ -79,6 +91,7 @@ bool bxr_runtime_marking_done(void) { return true; }
 uintptr_t bxr_runtime_cycle(void) { return 0; }
 /* as far as markers are concerned: they never come to our memory */
 bool bxr_runtime_has_shut_down(void) { return true; }
+bool bxr_runtime_is_shutting_down(void) { return false; }
 bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }
 uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; return 0; }

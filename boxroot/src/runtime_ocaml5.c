@@ -4,6 +4,7 @@
 #if BXR_OCAML5
 #include "atomic.h"
 #include "runtime_conservative.h"
+#include "runtime_end.h"
 #include "runtime_ocaml5_pace.h"
 #include <caml/misc.h>
 #include <caml/roots.h>
@@ -50,7 +51,8 @@ static void scan_hook(scanning_action action, scanning_action_flags flags, void 
 }
 
 static bool shut_down; /* (atomic) */
-bool bxr_runtime_has_shut_down(void) { return bxr_load_acquire(&shut_down); }
+bool bxr_runtime_is_shutting_down(void) { return bxr_load_acquire(&shut_down); }
+bool bxr_runtime_has_shut_down(void) { return bxr_load_acquire(&shut_down) || bxr_runtime_end_reached(); }
 
 static void domain_ends(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml5_exit.h"
 #if BXR_OCAML5
+#include "runtime_end.h"
 #include <pthread.h>
 
 /* With glibc, destructors registered by __cxa_thread_atexit_impl (as those of C++ and Rust are) run before those of
@@ -30,7 +31,7 @@ static void forget_domain_at_exit(void)
 /* The thread still has the lock as long as it is the same domain, and has not ended. */
 static __attribute__((noinline)) void *self_if_current(void *self)
 {
-  return self != NULL && ((caml_domain_state *)self)->unique_id == terminating_id && caml_domain_is_terminating()
+  return ((caml_domain_state *)self)->unique_id == terminating_id && caml_domain_is_terminating()
            ? self
            : NULL;
 }
@@ -38,6 +39,14 @@ static __attribute__((noinline)) void *self_if_current(void *self)
 void *bxr_runtime_self(void)
 {
   void *self = bxr_self();
+  if (self == NULL) return NULL;
+  if (BXR_UNLIKELY(bxr_runtime_end_reached())) {
+    reset_caml_state(NULL);
+#if BOXROOT_THREAD_UNSAFE
+    bxr_only_domain = NULL;
+#endif
+    return NULL;
+  }
   return BXR_LIKELY(!terminating) ? self : self_if_current(self);
 }
 

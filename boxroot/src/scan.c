@@ -7,6 +7,7 @@
 #include "orphans.h"
 #include "place.h"
 #include "remote.h"
+#include "supply.h"
 #include "validate.h"
 #include "young.h"
 
@@ -187,9 +188,12 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
   next_cycle(d);
 }
 
+/* The pools of the last domain stay with it: its last collections scan them as ever. */
 static void end_domain(unsigned id)
 {
-  if (!bxr_runtime_is_only_domain()) bxr_orphans_add_domain(&bxr_domains[id]);
+  bxr_domain *d = &bxr_domains[id];
+  if (!bxr_runtime_is_only_domain()) bxr_orphans_add_domain(d);
+  else if (bxr_load_relaxed(&d->head.state) != BXR_NOBODY) bxr_supply_retire(d);
 }
 
 /* The library does a share of the marker's work: it shortens the chain. */

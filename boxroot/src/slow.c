@@ -61,6 +61,7 @@ boxroot bxr_create_slow(value v)
     r = (boxroot)bxr_pool_take(d->current);
     *(value *)r = v;
     bxr_account_create(r);
+    if (BXR_UNLIKELY(bxr_runtime_is_shutting_down())) bxr_supply_retire(d);
   }
   if (r == NULL) bxr_status_fail(BXR_STATUS_NO_MEMORY);
   return r;

@@ -6,6 +6,7 @@
 #include "idle.h"
 #include "orphans.h"
 #include "place.h"
+#include "remote.h"
 
 /* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at
    most half. */
@@ -14,15 +15,17 @@
 #define FEW (BXR_CAPACITY / 16 + 1) /* values that are always worth marking at once */
 #define CANDIDATES 4 /* looked at in each search; the others have their turn later */
 
-/* The current pool has no room, at least until the marker has finished. */
-static void retire_current(bxr_domain *d)
+void bxr_supply_retire(bxr_domain *d)
 {
   bxr_pool *p = d->current;
   if (p == NULL) return;
   bxr_domain_set_current(d, NULL);
-  p->head.freed = BXR_CAPACITY - p->head.active;
-  p->exact = true;
-  bxr_place_move(d, p, p->head.freed == 0 ? BXR_PLACE_YOUNG_FULL : BXR_PLACE_YOUNG_AVAIL, false);
+  bool listed = p->head.free != BXR_FREE_END;
+  if (!listed) {
+    p->head.freed = BXR_CAPACITY - p->head.active;
+    p->exact = true;
+  }
+  bxr_place_move(d, p, listed || p->head.freed != 0 ? BXR_PLACE_YOUNG_AVAIL : BXR_PLACE_YOUNG_FULL, false);
   bxr_place_publish(d, p);
 }
 
@@ -79,6 +82,7 @@ static bxr_pool *search_all(bxr_domain *d, bool thrift)
 static bxr_pool *search_thoroughly(bxr_domain *d)
 {
   if (!d->scanning) {
+    bxr_remote_flush(d);
     (void)bxr_fold_pending(d, BXR_FOLD_ALL);
     while (bxr_fold_one_waiting(d)) {}
   }
@@ -91,7 +95,7 @@ bool bxr_supply_refill(bxr_domain *d)
 {
   if (!d->scanning) (void)bxr_fold_pending(d, BXR_FOLD_IN_CREATE);
   if (d->current != NULL && has_room(d, d->current)) return true;
-  retire_current(d);
+  bxr_supply_retire(d);
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search_all(d, thrift);
   if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d)) p = search_all(d, true);

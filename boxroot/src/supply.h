@@ -10,4 +10,8 @@
    Needs the lock of d. */
 BXR_INTERNAL bool bxr_supply_refill(bxr_domain *d);
 
+/* The current pool, if there is one, is not that any more: no inline creation until the next bxr_supply_refill, which
+   may choose the same pool. Needs the lock of d. */
+BXR_INTERNAL void bxr_supply_retire(bxr_domain *d);
+
 #endif

@@ -27,6 +27,7 @@ let () =
        ("no-memory-for-long", out_of_memory ~domains:false ~mode:2 ~always:false);
        ("no-memory-in-hooks", out_of_memory ~domains:false ~mode:1 ~always:true);
        ("no-memory-in-hooks-for-long", out_of_memory ~domains:false ~mode:2 ~always:true);
+       ("no-memory-exchange", exchange_without_memory);
        ("no-memory-for-domains", no_memory_for_domains); ("reuse", reuse); ("reuse-in-two-waves", reuse_in_two_waves);
        ("reuse-after-remote-deletion", reuse_after_remote_deletion); ("give-back-local", give_back_local);
        ("give-back-no-lock", give_back_nolock);

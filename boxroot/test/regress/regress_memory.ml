@@ -107,6 +107,61 @@ let no_memory_for_domains () =
   if is_tsan () then skip "TSan does not follow domains into a forked process";
   out_of_memory ~domains:true ~mode:1 ~always:true ()
 
+(* At the limit of memory a program can go on with the roots that it has: one that is deleted makes room for another at
+   once, whatever the collector is about, and however the deletion is recorded. *)
+let exchange_without_memory () =
+  if is_rival () then skip "0.4.0 has other pools";
+  let exchange what n roots =
+    for i = 0 to n - 1 do
+      let k = i * 37 mod Array.length roots in
+      delete roots.(k);
+      roots.(k) <- create (text k);
+      if roots.(k) = none then fail "%s: no room for a root in the place of the %dth that was deleted" what (i + 1)
+    done
+  in
+  for slices = 0 to 6 do
+    disarm ();
+    let roots = ref [] and n = ref 0 in
+    let pools = if pool_capacity () < 100 then 200 else 8 in
+    let first = make (pools * pool_capacity ()) in
+    Gc.full_major ();
+    if slices > 0 then Gc.minor ();
+    for _ = 2 to slices do ignore (Gc.major_slice 2000) done;
+    arm 2 1;
+    let full = ref false in
+    while not !full do
+      let r = create (text !n) in
+      incr n;
+      if r = none then full := true else roots := r :: !roots
+    done;
+    expect_enomem ();
+    let rest = Array.of_list (List.rev !roots) in
+    exchange (Printf.sprintf "old roots, %d slices" slices) 300 first;
+    if rest <> [||] then exchange (Printf.sprintf "new roots, %d slices" slices) 300 rest;
+    for k = 0 to 20 do
+      let v = text k in
+      delete first.(k + 21);
+      let moved = modify_keeps first.(k) v in
+      if moved = none then fail "no room for a modification in the place of a root that was deleted";
+      first.(k) <- moved;
+      first.(k + 21) <- create (text (k + 21));
+      if first.(k + 21) = none then begin
+        (* the old place of the modified root is the only one that is left *)
+        expect_enomem ();
+        fail "no room after a modification"
+      end
+    done;
+    disarm ();
+    check "exchanged" first;
+    check "exchanged, new" rest;
+    Gc.full_major ();
+    check "exchanged and collected" first;
+    check "exchanged and collected, new" rest;
+    delete_all first;
+    delete_all rest;
+    Gc.full_major ()
+  done
+
 let cycles n =
   for _ = 1 to n do
     Gc.full_major ();

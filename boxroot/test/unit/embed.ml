@@ -2,6 +2,7 @@
 (* The OCaml side of embed.c. *)
 
 external owner : int -> Obj.t = "e_owner"
+external maker : int -> Obj.t = "e_maker"
 
 let kept = ref []
 
@@ -14,4 +15,12 @@ let () =
       Gc.full_major ());
   Callback.register "text" (fun i -> string_of_int (i * 7919));
   Callback.register "is_text" (fun s i -> s = string_of_int (i * 7919));
-  Callback.register "keep owners" (fun n -> kept := List.init n owner)
+  Callback.register "keep owners" (fun n -> kept := List.init n owner);
+  Callback.register "keep makers" (fun n -> kept := List.init n maker);
+  Callback.register "exit" (fun (n : int) : unit -> exit n);
+  Callback.register "start a domain" (fun () ->
+      let runs = Atomic.make false in
+      ignore (Par.spawn (fun () ->
+        Atomic.set runs true;
+        while true do ignore (Sys.opaque_identity (ref 0)) done));
+      while not (Atomic.get runs) do Par.relax () done)
