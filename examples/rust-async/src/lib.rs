@@ -9,13 +9,10 @@ use executor::{sleep, spawn};
 use ocaml_boxroot::*;
 use std::time::Duration;
 
-/// Completes a promise of OCaml.
-type Resolve<T> = Root<Fun<(T,), Unit>>;
-
-/// Calls OCaml on a thread of the executor. An exception in the callback is printed, and does not end the task.
-fn complete<T>(resolve: &Resolve<T>, value: &Root<T>) {
-    let outcome = attach(|rt| resolve.call(rt, (value,)).map(drop));
-    match outcome {
+/// Completes a promise of OCaml, on a thread of the executor. An exception in the callback is printed, and does not end
+/// the task.
+fn complete(call: impl FnOnce(&mut Runtime) -> Result<(), Exception>) {
+    match attach(call) {
         Ok(Ok(())) => (),
         Ok(Err(exception)) => eprintln!("a callback raised {exception}"),
         Err(error) => eprintln!("OCaml is not there any more: {error}"),
@@ -38,20 +35,20 @@ fn shout(rt: &mut Runtime, word: Root<Str>, time: u32, resolve: Root<Fun<(Str,),
     let _ = rt;
     spawn(async move {
         if let Some(word) = capitals(word, Duration::from_millis(time.into())).await {
-            complete(&resolve, &word);
+            complete(|rt| resolve.call(rt, (&word,)).map(drop));
         }
     });
 }
 
 /// Calls `resolve` with the last of the values, one by one, with a pause before each: any OCaml values, for any type of
-/// them.
+/// them. The task has the calls, and need not know the type.
 #[export]
-fn relay<A: 'static>(rt: &mut Runtime, values: ValueRef<'_, List<A>>, resolve: Root<Fun<(A,), Unit>>) {
-    let values: Vec<Root<A>> = values.get(rt).iter().map(|v| v.root(rt)).collect();
+fn relay<A>(rt: &mut Runtime, values: ValueRef<'_, List<A>>, resolve: Root<Fun<(A,), Unit>>) {
+    let calls: Vec<Delayed<Unit>> = values.get(rt).iter().map(|v| resolve.delay(rt, v.root(rt))).collect();
     spawn(async move {
-        for value in values {
+        for call in calls {
             sleep(Duration::from_millis(1)).await;
-            complete(&resolve, &value);
+            complete(|rt| call.call(rt).map(drop));
         }
     });
 }

@@ -40,25 +40,25 @@ ocaml_abstract! {
 
 /// An empty queue.
 #[export]
-fn create<A: 'static>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
-    rt.boxed(Queue(Mutex::default()))
+fn create<A: TypeVar>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
+    rt.boxed_generic(Queue(Mutex::default()))
 }
 
 /// Adds a value with a priority.
 #[export]
-fn push<A: 'static>(_rt: &Runtime, queue: &Queue<A>, priority: isize, value: Root<A>) {
+fn push<A: TypeVar>(_rt: &Runtime, queue: &Queue<A>, priority: isize, value: Root<A>) {
     queue.0.lock().unwrap().push(Entry { priority, value });
 }
 
 /// Takes the value with the highest priority.
 #[export]
-fn pop<A: 'static>(_rt: &Runtime, queue: &Queue<A>) -> Option<Root<A>> {
+fn pop<A: TypeVar>(_rt: &Runtime, queue: &Queue<A>) -> Option<Root<A>> {
     queue.0.lock().unwrap().pop().map(|entry| entry.value)
 }
 
 /// How many values there are.
 #[export]
-fn length<A: 'static>(_rt: &Runtime, queue: &Queue<A>) -> usize {
+fn length<A: TypeVar>(_rt: &Runtime, queue: &Queue<A>) -> usize {
     queue.0.lock().unwrap().len()
 }
 

@@ -22,10 +22,7 @@ fn derive(input: DeriveInput) -> Result<TokenStream> {
     let options = Options::new(&input.attrs, allowed, place)?;
     let variants = variants(&input, &options)?;
     if let Some(module) = &options.module {
-        let part = |part: &str| part.starts_with(|c: char| c.is_ascii_uppercase());
-        if !module.value().split('.').all(part) {
-            return Err(Error::new(module.span(), "the name of an OCaml module, such as \"Parser\""));
-        }
+        crate::names::check_module(module)?;
     }
     let module = match &options.module {
         Some(module) => quote!(::core::option::Option::Some(#module)),

@@ -29,7 +29,7 @@ impl Parse for Import {
         if input.peek(Token![crate]) && input.peek2(Token![=]) {
             input.parse::<Token![crate]>()?;
             input.parse::<Token![=]>()?;
-            krate = Some(input.call(Path::parse_mod_style)?);
+            krate = Some(crate::names::crate_path(input)?);
             input.parse::<Token![;]>()?;
         }
         let mut modules: Vec<Module> = Vec::new();
@@ -41,10 +41,7 @@ impl Parse for Import {
                 let name = input.parse()?;
                 input.parse::<Token![=]>()?;
                 let ocaml: LitStr = input.parse()?;
-                let good = |part: &str| part.starts_with(|c: char| c.is_ascii_uppercase());
-                if !ocaml.value().split('.').all(good) {
-                    return Err(Error::new(ocaml.span(), "the name of an OCaml module, such as \"Parser\""));
-                }
+                crate::names::check_module(&ocaml)?;
                 input.parse::<Token![;]>()?;
                 modules.push(Module { attributes, vis, name, ocaml, functions: Vec::new() });
             } else {
@@ -110,16 +107,22 @@ impl Module {
 fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(TokenStream, TokenStream)> {
     let (vis, sig) = (&function.vis, &function.signature);
     sig.refuse()?;
-    let mut name = casing::field_name(&ident_text(&sig.ident));
+    crate::shape::unbounded(&sig.generics)?;
+    let (mut name, mut place) = (casing::field_name(&ident_text(&sig.ident)), sig.ident.span());
     let mut attributes = Vec::new();
     for attribute in &function.attributes {
         match &attribute.meta {
             syn::Meta::NameValue(pair) if pair.path.is_ident("name") => match &pair.value {
-                syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => name = text.value(),
+                syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => {
+                    (name, place) = (text.value(), text.span());
+                }
                 other => return Err(Error::new_spanned(other, "the function's name in OCaml, a string")),
             },
             _ => attributes.push(attribute),
         }
+    }
+    if let Some(why) = crate::names::refuse_import(module, &name) {
+        return Err(Error::new(place, why));
     }
     let (mut names_, mut types) = (Vec::new(), Vec::new());
     for input in &sig.inputs {
@@ -177,17 +180,17 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
             #convert
         }
     };
-    let mut aliases = TokenStream::new();
-    let mut count = 0u8;
-    for parameter in sig.generics.type_params() {
-        let name = &parameter.ident;
-        aliases.extend(quote!(#[allow(dead_code)] type #name = #krate::Var<#count>;));
-        count += 1;
-    }
+    let names: Vec<&Ident> = sig.generics.type_params().map(|parameter| &parameter.ident).collect();
+    let count = names.len() as u8;
+    let numbers = (0..count).map(proc_macro2::Literal::u8_unsuffixed);
+    let variables = match names.is_empty() {
+        true => quote!(),
+        false => quote!(#krate::__type_variables! { #(#names #numbers)* }),
+    };
     let described = inferred.iter().map(|ty| quote_spanned!(ty.span()=> #api::describe_type::<#ty>));
     let described_result = quote_spanned!(result.span()=> #api::describe_type::<#result_inferred>);
     let entry = quote! {{
-        #aliases
+        #variables
         #api::Import::new(#module, #name, (&[#(#described),*], #described_result, #count), &#cell)
     }};
     Ok((code, entry))

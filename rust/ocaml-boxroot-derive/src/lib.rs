@@ -40,7 +40,7 @@ use proc_macro::TokenStream;
 /// | `unboxed` | struct with one field | `[@@unboxed]`: the value is that of the field |
 /// | `polymorphic` | enum | polymorphic variants |
 /// | `descriptors(A)` | type | `A` is the type of OCaml values, where that cannot be seen from `Root<A>` or the like |
-/// | `crate = path` | type | where `ocaml_boxroot` is, if it has another name |
+/// | `crate = ::name` | type | the name of `ocaml_boxroot` among the dependencies, if it has another one |
 ///
 /// Names are those of Rust, in OCaml's style: `HttpRequest` is `http_request`. Keywords and names of predefined types
 /// get an underscore: `r#type` is `type_`.
@@ -89,7 +89,7 @@ pub fn from_ocaml(input: TokenStream) -> TokenStream {
 /// |---|---|---|
 /// | `rename = "Name"` | struct, variant, field | the name in OCaml |
 /// | `module = "Host"` | type | the OCaml module `Host` declares the exceptions; types are checked as for imports |
-/// | `crate = path` | type | where `ocaml_boxroot` is, if it has another name |
+/// | `crate = ::name` | type | the name of `ocaml_boxroot` among the dependencies, if it has another one |
 #[proc_macro_derive(OCamlException, attributes(ocaml))]
 pub fn ocaml_exception(input: TokenStream) -> TokenStream {
     exception::expand(input)

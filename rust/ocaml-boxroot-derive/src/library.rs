@@ -24,7 +24,7 @@ impl Parse for Library {
             if input.peek(Token![crate]) {
                 input.parse::<Token![crate]>()?;
                 input.parse::<Token![=]>()?;
-                krate = Some(input.call(Path::parse_mod_style)?);
+                krate = Some(crate::names::crate_path(input)?);
             } else {
                 let key: Ident = input.parse()?;
                 input.parse::<Token![=]>()?;

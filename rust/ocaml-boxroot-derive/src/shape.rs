@@ -95,7 +95,7 @@ impl Options {
                 match &*name {
                     "rename" => options.rename = Some(meta.value()?.parse()?),
                     "module" => options.module = Some(meta.value()?.parse()?),
-                    "crate" => options.krate = Some(meta.value()?.call(Path::parse_mod_style)?),
+                    "crate" => options.krate = Some(crate::names::crate_path(meta.value()?)?),
                     "unboxed" => options.unboxed = span,
                     "descriptors" => {
                         let list;
@@ -182,7 +182,8 @@ impl Shape {
                     variants.push(Variant { path: quote!(Self::#ident), name, doc: own.doc, named, fields });
                 }
                 if !polymorphic && variants.iter().filter(|variant| !variant.fields.is_empty()).count() > 246 {
-                    let message = "a type of OCaml has at most 246 constructors with arguments";
+                    // With OCaml 5 the code that is made refuses 245 and 246.
+                    let message = "a type of OCaml has at most 244 constructors with arguments (with OCaml 4, 246)";
                     return Err(Error::new_spanned(&input.ident, message));
                 }
                 if polymorphic && variants.is_empty() {
@@ -207,6 +208,7 @@ impl Shape {
                 return Err(Error::new(span, "only a struct with one field can be unboxed"));
             }
         }
+        unbounded(&input.generics)?;
         let (mut descriptors, mut elements) = (options.descriptors, Vec::new());
         for ident in &descriptors {
             if !input.generics.type_params().any(|parameter| parameter.ident == *ident) {
@@ -227,6 +229,25 @@ impl Shape {
         let (ident, generics, doc) = (input.ident, input.generics, options.doc);
         Ok(Shape { ident, generics, krate, name, doc, unboxed, descriptors, elements, kind })
     }
+}
+
+/// Types of OCaml have parameters without conditions. A trait may say for each type what it belongs to, another one for
+/// each: then the definition, which is one, would be wrong for some.
+pub fn unbounded(generics: &Generics) -> syn::Result<()> {
+    let message = "a type parameter has no bound but lifetimes, as in OCaml; put the bounds on implementations";
+    let refuse = |bounds: &syn::punctuated::Punctuated<syn::TypeParamBound, Token![+]>| match bounds
+        .iter()
+        .find(|bound| !matches!(bound, syn::TypeParamBound::Lifetime(_)))
+    {
+        Some(bound) => Err(Error::new_spanned(bound, message)),
+        None => Ok(()),
+    };
+    generics.type_params().try_for_each(|parameter| refuse(&parameter.bounds))?;
+    let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    predicates.into_iter().try_for_each(|predicate| match predicate {
+        syn::WherePredicate::Type(predicate) => refuse(&predicate.bounds),
+        _ => Ok(()),
+    })
 }
 
 impl Kind {

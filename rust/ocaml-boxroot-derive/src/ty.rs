@@ -193,6 +193,11 @@ impl Ty {
     pub fn impl_trait(&self) -> Option<Ident> {
         find(self.0.clone(), "impl")
     }
+
+    /// Whether the name is in it.
+    pub fn mentions(&self, name: &Ident) -> bool {
+        find(self.0.clone(), &name.to_string()).is_some()
+    }
 }
 
 fn find(tokens: TokenStream, word: &str) -> Option<Ident> {

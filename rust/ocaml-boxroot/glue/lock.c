@@ -28,7 +28,7 @@ static atomic_bool threads_running; /* systhreads are initialised */
 
 /* Whether it is certain that this thread holds the lock. (With OCaml 4 it may hold it otherwise: see
    runtime_ocaml4_token.h of the C library.) */
-bool obx_lock_held(void) { return bxr_self() != NULL; }
+static bool lock_held(void) { return bxr_self() != NULL; }
 
 /* Whether OCaml was started, as far as this thread can tell. */
 bool obx_running(void)
@@ -169,7 +169,7 @@ static boxroot_domain record_here(void)
 int obx_attach(boxroot_domain *domain)
 {
   int how = ATTACHED;
-  if (state == HELD || obx_lock_held()) return NESTED;
+  if (state == HELD || lock_held()) return NESTED;
   switch (boxroot_status()) {
   case BOXROOT_RUNNING: break;
   case BOXROOT_TORE_DOWN: return SHUT_DOWN;

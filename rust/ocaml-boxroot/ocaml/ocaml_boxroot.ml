@@ -7,31 +7,31 @@ exception Rust_error of { message : string; causes : string list }
 
 let text = function
   | Rust_panic { message; file; line; backtrace } ->
-    let place = if file = "" then "" else Printf.sprintf " at %s:%d" file line in
+    let place = if file = "" then "" else Stdlib.Printf.sprintf " at %s:%d" file line in
     let backtrace = if backtrace = "" then "" else "\n" ^ backtrace in
-    Some (Printf.sprintf "Rust panic%s: %s%s" place message backtrace)
-  | Rust_error { message; causes } -> Some (String.concat ": " (("Rust error" :: message :: causes)))
+    Some (Stdlib.Printf.sprintf "Rust panic%s: %s%s" place message backtrace)
+  | Rust_error { message; causes } -> Some (Stdlib.String.concat ": " (("Rust error" :: message :: causes)))
   | _ -> None
 
-let constructor e = Obj.Extension_constructor.of_val e
+let constructor e = Stdlib.Obj.Extension_constructor.of_val e
 
 let slots raw =
   let slot s =
-    let open Printexc in
+    let open Stdlib.Printexc in
     let place (l : location) =
       (l.filename, l.line_number, l.start_char, l.end_char, Slot.name s, Slot.is_raise s, Slot.is_inline s)
     in
-    Option.map place (Slot.location s)
+    Stdlib.Option.map place (Slot.location s)
   in
-  match Printexc.backtrace_slots raw with
+  match Stdlib.Printexc.backtrace_slots raw with
   | None -> []
-  | Some slots -> List.filter_map slot (Array.to_list slots)
+  | Some slots -> Stdlib.List.filter_map slot (Stdlib.Array.to_list slots)
 
 let () =
-  Printexc.register_printer text;
+  Stdlib.Printexc.register_printer text;
   let panic = Rust_panic { message = ""; file = ""; line = 0; backtrace = "" } in
-  Callback.register "ocaml_boxroot.panic" (constructor panic);
-  Callback.register "ocaml_boxroot.error" (constructor (Rust_error { message = ""; causes = [] }));
-  Callback.register "ocaml_boxroot.print" Printexc.to_string;
-  Callback.register "ocaml_boxroot.backtrace" Printexc.raw_backtrace_to_string;
-  Callback.register "ocaml_boxroot.backtrace_slots" slots
+  Stdlib.Callback.register "ocaml_boxroot.panic" (constructor panic);
+  Stdlib.Callback.register "ocaml_boxroot.error" (constructor (Rust_error { message = ""; causes = [] }));
+  Stdlib.Callback.register "ocaml_boxroot.print" Stdlib.Printexc.to_string;
+  Stdlib.Callback.register "ocaml_boxroot.backtrace" Stdlib.Printexc.raw_backtrace_to_string;
+  Stdlib.Callback.register "ocaml_boxroot.backtrace_slots" slots

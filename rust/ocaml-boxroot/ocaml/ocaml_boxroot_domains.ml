@@ -5,5 +5,5 @@
 external run : int -> unit = "ocaml_boxroot_run_job"
 
 let () =
-  Callback.register "ocaml_boxroot.spawn_domain" (fun job -> Domain.spawn (fun () -> run job));
-  Callback.register "ocaml_boxroot.join_domain" (Domain.join : unit Domain.t -> unit)
+  Stdlib.Callback.register "ocaml_boxroot.spawn_domain" (fun job -> Stdlib.Domain.spawn (fun () -> run job));
+  Stdlib.Callback.register "ocaml_boxroot.join_domain" (Stdlib.Domain.join : unit Stdlib.Domain.t -> unit)

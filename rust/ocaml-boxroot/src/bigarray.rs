@@ -132,7 +132,7 @@ impl sealed::Dimensions for AnyDim {
 unsafe impl<E: BigarrayElement, L: Layout, D: Dimensions> OCamlType for Bigarray<E, L, D> {
     fn describe(_: &mut Definitions) -> String {
         let (of, kind) = E::NAMES;
-        alloc::format!("({of}, {kind}, Bigarray.{}) Bigarray.{}.t", L::NAME, D::MODULE)
+        alloc::format!("({of}, {kind}, Stdlib.Bigarray.{}) Stdlib.Bigarray.{}.t", L::NAME, D::MODULE)
     }
 }
 impl<E, L, D> Typed for Bigarray<E, L, D> {

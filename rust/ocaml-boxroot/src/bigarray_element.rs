@@ -38,7 +38,7 @@ macro_rules! elements {
         impl Sealed for $t {}
         impl BigarrayElement for $t {
             const KIND: u8 = $kind;
-            const NAMES: (&'static str, &'static str) = ($of, concat!("Bigarray.", $name, "_elt"));
+            const NAMES: (&'static str, &'static str) = ($of, concat!("Stdlib.Bigarray.", $name, "_elt"));
             type Cell = $cell;
             #[inline]
             fn load(cell: &$cell) -> $t {
@@ -73,7 +73,8 @@ macro_rules! complex {
         impl Sealed for Complex<$f> {}
         impl BigarrayElement for Complex<$f> {
             const KIND: u8 = $kind;
-            const NAMES: (&'static str, &'static str) = ("Complex.t", concat!("Bigarray.", $name, "_elt"));
+            const NAMES: (&'static str, &'static str) =
+                ("Stdlib.Complex.t", concat!("Stdlib.Bigarray.", $name, "_elt"));
             type Cell = [<$f as BigarrayElement>::Cell; 2];
             #[inline]
             fn load([re, im]: &Self::Cell) -> Self {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-use crate::ocaml_abstract::is_type_name;
+use crate::ocaml_abstract::{is_type_name, Generic};
 use crate::payload::{self, Custom, Header, Operations, Payload, Plain, VTable};
 use crate::{
-    Any, CustomOps, Definitions, Element, Fresh, OCamlAbstract, OCamlType, Runtime, ShapeError, Typed, Value, ValueCell,
+    Any, CustomOps, Definitions, Element, Fresh, OCamlAbstract, OCamlGeneric, OCamlType, Runtime, ShapeError, Typed,
+    Value, ValueCell,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -62,10 +63,8 @@ unsafe impl<T: OCamlAbstract> OCamlType for Boxed<T> {
 pub(crate) fn describe_abstract<T: OCamlAbstract>(to: &mut Definitions) -> String {
     assert!(is_type_name(T::NAME), "`{}` cannot be the name of a type in OCaml", T::NAME);
     let parameters: Vec<String> = T::PARAMETERS.iter().map(|describe| describe(to)).collect();
-    let whole = core::any::type_name::<T>();
-    // Without the parameters: one definition for all of them.
-    let name = whole.split_once('<').map_or(whole, |(name, _)| name);
-    to.define(name, T::NAME, parameters.len(), |definition, _| definition.doc = T::DOC.trim().into());
+    // One definition for all parameters.
+    to.define(T::site(), T::NAME, parameters.len(), |definition, _| definition.doc = T::DOC.trim().into());
     match &*parameters {
         [] => T::NAME.into(),
         [one] => alloc::format!("{one} {}", T::NAME),
@@ -98,6 +97,16 @@ impl Runtime {
         #[cfg(not(feature = "std"))]
         let operations = usual;
         self.own(t, Custom::<T>::TABLE, operations, memory)
+    }
+
+    /// As [`boxed`](Runtime::boxed), in an exported function whose type parameters the payload's type has. Such a
+    /// payload can be lent by exported functions with type parameters only, or by
+    /// [`payload_generic`](Value::payload_generic): see [`TypeVar`](crate::TypeVar).
+    #[inline]
+    pub fn boxed_generic<T: OCamlGeneric>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
+        let boxed = self.boxed(Generic::new(t));
+        // SAFETY: TYPED: GENERIC.
+        unsafe { boxed.cast() }
     }
 
     #[inline]
@@ -134,6 +143,42 @@ impl<'a, T: 'static> Value<'a, Boxed<T>> {
     pub fn try_payload(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
         let _ = rt;
         self.erase().payload_of::<T>().ok_or_else(|| error::<T>(self.erase()))
+    }
+}
+
+impl<'a, T: OCamlGeneric> Value<'a, Boxed<T>> {
+    /// As [`payload`](Value::payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    #[inline]
+    pub fn payload_generic(self, rt: &Runtime) -> &'a T {
+        let _ = rt;
+        match self.erase().payload_of::<Generic<T::Whole>>() {
+            Some(t) => t.get(),
+            None => wrong::<Generic<T::Whole>>(self.erase()),
+        }
+    }
+
+    /// As [`try_payload`](Value::try_payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    #[inline]
+    pub fn try_payload_generic(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
+        let _ = rt;
+        let payload = self.erase().payload_of::<Generic<T::Whole>>();
+        payload.map(Generic::get).ok_or_else(|| error::<Generic<T::Whole>>(self.erase()))
+    }
+}
+
+impl<T: OCamlGeneric> ValueCell<Boxed<T>> {
+    /// As [`payload`](ValueCell::payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    #[inline]
+    pub fn payload_generic<'x>(&'x self, rt: &Runtime) -> &'x T {
+        // SAFETY: KEPT.
+        unsafe { &*core::ptr::from_ref(self.get(rt).payload_generic(rt)) }
+    }
+
+    /// As [`try_payload`](ValueCell::try_payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    #[inline]
+    pub fn try_payload_generic<'x>(&'x self, rt: &Runtime) -> Result<&'x T, ShapeError> {
+        // SAFETY: KEPT.
+        self.get(rt).try_payload_generic(rt).map(|t| unsafe { &*core::ptr::from_ref(t) })
     }
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Conversions between Rust's values and OCaml's: nothing is lost, or there is an error.
-use crate::{AllocError, Nursery, RootError, Runtime, ShapeError, Value};
+use crate::{glue, AllocError, Nursery, RootError, Runtime, ShapeError, Value};
 use core::fmt;
+use core::marker::PhantomData;
 
 mod arrays;
 pub(crate) mod floats;
@@ -47,7 +48,7 @@ pub trait ToOCaml: Typed {
     /// The number, where [`OCamlType::FLOAT`](crate::OCamlType::FLOAT): for flat arrays and records.
     #[doc(hidden)]
     #[inline]
-    fn to_float(&self) -> Option<Flat> {
+    fn to_float(&self) -> Option<Flat<Self::Type>> {
         None
     }
 }
@@ -88,10 +89,53 @@ fn total<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R>, own: 
     sum
 }
 
-/// A number whose counterpart is `float`. Only `f64` and `f32` make one; others pass it on.
+/// A number that is a value of the type that `T` describes: unboxed, as in flat arrays and records. Only `f64` and
+/// `f32` make one, of type `float`; others pass one on that has their type.
+// TYPED, as for Value.
 #[doc(hidden)]
-#[derive(Debug, Clone, Copy)]
-pub struct Flat(pub(crate) f64);
+#[derive(Debug)]
+pub struct Flat<T> {
+    x: f64,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T> Flat<T> {
+    #[inline]
+    pub(crate) fn number(&self) -> f64 {
+        self.x
+    }
+
+    /// # Safety
+    /// A boxed `x` is a value of the type that `T` describes.
+    #[inline]
+    pub(crate) unsafe fn new(x: f64) -> Self {
+        Flat { x, _type: PhantomData }
+    }
+
+    /// The same number as one of another type.
+    ///
+    /// # Safety
+    /// As for `new`: one of the types is the other, unboxed.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn cast<U>(self) -> Flat<U> {
+        Flat { x: self.x, _type: PhantomData }
+    }
+
+    /// The number in a box, in the major heap: nothing is collected.
+    fn boxed(self, rt: &Runtime) -> Result<Value<'_, T>, ConvertError> {
+        let _ = rt;
+        // SAFETY: LOCK; the block is new, has one word, and is complete afterwards; TYPED.
+        unsafe {
+            let raw = glue::obx_alloc_major(1, crate::kind::DOUBLE.into());
+            if raw == 0 {
+                return Err(AllocError { words: 2 }.into());
+            }
+            (raw as *mut f64).write(self.x);
+            Ok(Value::from_raw(raw))
+        }
+    }
+}
 
 /// A Rust value that can be read from an OCaml value. With `'a`, it may borrow from it, as `&'a str`.
 #[diagnostic::on_unimplemented(
@@ -105,9 +149,8 @@ pub trait FromOCaml<'a>: Typed + Sized {
     /// The same from an element of a flat array, or a field of a flat record.
     #[doc(hidden)]
     #[inline]
-    fn from_float(x: f64) -> Result<Self, ConvertError> {
-        let _ = x;
-        Err(ShapeError::Opaque(crate::kind::DOUBLE_ARRAY).into())
+    fn from_float(rt: &'a Runtime, x: Flat<Self::Type>) -> Result<Self, ConvertError> {
+        Self::from_ocaml(rt, x.boxed(rt)?)
     }
 }
 

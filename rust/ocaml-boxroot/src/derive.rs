@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //! What derived implementations call.
-use crate::convert::floats;
-use crate::kind::DOUBLE_ARRAY;
+use crate::convert::{floats, Flat};
+use crate::kind::{DOUBLE_ARRAY, FIRST_SPECIAL_TAG};
 use crate::{
-    block_words, int, Any, ConvertError, Definitions, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml, Value,
+    block_words, int, Any, ConvertError, DefinitionSite, Definitions, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml,
+    Value,
 };
 pub use alloc::boxed::Box;
 pub use alloc::string::String;
@@ -52,7 +53,7 @@ pub unsafe fn floats<'n, T, const N: usize>(n: &'n Nursery, floats: [f64; N]) ->
 #[inline]
 pub fn float<R: ToOCaml>(r: &R, n: &Nursery) -> Result<f64, ConvertError> {
     match r.to_float() {
-        Some(x) => Ok(x.0),
+        Some(x) => Ok(x.number()),
         None => floats::boxed(r.to_ocaml(n)?),
     }
 }
@@ -98,11 +99,11 @@ pub unsafe fn part<T>(v: Value<'_, T>, i: usize) -> Value<'_, Any> {
 /// A float of a flat record.
 ///
 /// # Safety
-/// `is_flat`, with more floats than `i`.
+/// `is_flat`, with more floats than `i`, of the type that `U` describes.
 #[inline]
-pub unsafe fn float_field<T>(v: Value<'_, T>, i: usize) -> f64 {
+pub unsafe fn float_field<T, U>(v: Value<'_, T>, i: usize) -> Flat<U> {
     // SAFETY: by the caller.
-    unsafe { v.float_at(i) }
+    unsafe { Flat::new(v.float_at(i)) }
 }
 
 /// The error for a value of another shape.
@@ -128,21 +129,40 @@ fn behind(doc: &str) -> String {
     }
 }
 
-/// A documentation comment.
+/// A documentation comment. OCaml reads comments and strings inside comments, so what begins or ends one is taken
+/// apart.
 pub(crate) fn comment(doc: &str) -> String {
-    // OCaml reads comments and strings inside comments.
     let text = doc.replace("(*", "( *").replace("*)", "* )").replace('"', "''");
     let mut parts = text.split('{');
     let mut text = String::from("(** ");
     text += parts.next().unwrap_or("");
     for part in parts {
-        let quoted = part.trim_start_matches(|c: char| c.is_lowercase() || c == '_').starts_with('|');
-        text += if quoted { "{ " } else { "{" };
+        text += if begins_quotation(part) { "{ " } else { "{" };
         text += part;
     }
     text = text.replace('\n', "\n    ").replace("\n    \n", "\n\n");
     text + " *)"
 }
+
+/// Whether OCaml reads a string from here to `|}` or the like, behind a brace: `{id|`, `{%name|`, `{%%name id|`.
+fn begins_quotation(text: &str) -> bool {
+    let letters = |text: &'_ str| text.trim_start_matches(|c: char| c.is_alphanumeric() || "_'.".contains(c)).len();
+    let behind = |text: &'_ str| text.len() - letters(text);
+    let rest = text.trim_start_matches('%');
+    let rest = match rest.len() == text.len() {
+        true => rest,
+        false => rest[behind(rest)..].trim_start(),
+    };
+    rest[behind(rest)..].starts_with('|')
+}
+
+/// The type variable number `n`.
+pub fn variable(n: u8) -> String {
+    crate::describe::variable(n.into())
+}
+
+/// How many constructors with arguments a type may have: other tags have a meaning of their own.
+pub const CONSTRUCTORS: usize = FIRST_SPECIAL_TAG as usize;
 
 /// What tells the type of a field: [`OCamlType::describe`](crate::OCamlType::describe).
 pub type Describe = fn(&mut Definitions) -> String;
@@ -177,15 +197,19 @@ pub enum Body {
 // A table, since code that makes strings takes the Rust compiler several times as long.
 pub fn define(
     to: &mut Definitions,
-    rust: &'static str,
+    site: &'static DefinitionSite,
     name: &str,
     [doc, attributes]: [&str; 2],
     parameters: &[Describe],
     body: Body,
 ) -> String {
-    to.define(rust, name, parameters.len(), |definition, to| {
+    to.define(site, name, parameters.len(), |definition, to| {
         definition.doc = doc.into();
-        definition.attributes = attributes.into();
+        definition.attributes = match one_word(&body) {
+            // OCaml wants to be told, where the type is one of a function of Rust's.
+            true if attributes.is_empty() => "[@@boxed]".into(),
+            _ => attributes.into(),
+        };
         definition.body = match body {
             Body::Record(fields) => String::from(" = ") + &record(to, fields),
             Body::Variants([]) => " = |".into(),
@@ -195,6 +219,17 @@ pub fn define(
     });
     let arguments: Vec<String> = parameters.iter().map(|describe| describe(to)).collect();
     apply(&arguments, name)
+}
+
+/// Whether the type could be unboxed: one constructor with one argument, or one field, which is not mutable.
+fn one_word(body: &Body) -> bool {
+    let one = |fields: &[Field]| matches!(fields, [(false, ..)]);
+    match body {
+        Body::Record(fields) => one(fields),
+        Body::Variants([(_, Arguments::Record(fields), _)]) => one(fields),
+        Body::Variants([(_, Arguments::Tuple(types), _)]) => types.len() == 1,
+        _ => false,
+    }
 }
 
 fn record(to: &mut Definitions, fields: &[Field]) -> String {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //! What a Rust type is called in OCaml. The OCaml text of a library is written from these descriptions, which are
 //! functions, so aliases, generics and macros are resolved by the Rust compiler.
-use crate::{Element, Typed};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::sync::atomic::AtomicU8;
 
 /// A type of OCaml, for the type parameter of values: the descriptors of this crate, and types that derive it. Which
 /// one belongs to a type of Rust is said by [`Typed`](crate::Typed).
 ///
 /// # Safety
-/// The description is always the same, and that of the values that a `Value<Self>` may hold. If OCaml takes the type
-/// for `float` (itself, an abbreviation, or unboxed), `FLOAT` is true: records of such fields are flat.
+/// The description is always the same, and that of the values that a `Value<Self>` may hold. Definitions that it
+/// adds have a [`DefinitionSite`] each. If OCaml takes the type for `float` (itself, an abbreviation, or unboxed),
+/// `FLOAT` is true: records of such fields are flat.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the description of an OCaml type",
     note = "derive `OCamlType` for it, or use one of the descriptors of `ocaml_boxroot`"
@@ -40,6 +41,23 @@ pub struct Definition {
     pub doc: String,
     /// The Rust type it comes from.
     pub rust: &'static str,
+    site: &'static DefinitionSite,
+}
+
+/// What tells a definition from all others: a static beside the Rust type. Names do not: two versions of a crate, and
+/// two functions of a module, may each have a type of the same path.
+#[derive(Debug)]
+pub struct DefinitionSite {
+    rust: &'static str,
+    // Statics that can be written to have addresses of their own.
+    _place: AtomicU8,
+}
+
+impl DefinitionSite {
+    /// For the Rust type of this name, which is for messages.
+    pub const fn new(rust: &'static str) -> Self {
+        DefinitionSite { rust, _place: AtomicU8::new(0) }
+    }
 }
 
 /// The definitions that a set of types needs.
@@ -59,16 +77,17 @@ impl Definitions {
         Self::default()
     }
 
-    /// Adds the definition of the Rust type named `rust` unless it is there. `fill` writes its body, and may add others
-    /// or refer to this one.
+    /// Adds the definition that belongs to `site` unless it is there. `fill` writes its body, and may add others or
+    /// refer to this one. Another definition of the same name is a clash.
     pub fn define(
         &mut self,
-        rust: &'static str,
+        site: &'static DefinitionSite,
         name: &str,
         parameters: usize,
         fill: impl FnOnce(&mut Definition, &mut Definitions),
     ) {
-        let known = self.list.iter().position(|d| d.rust == rust);
+        let rust = site.rust;
+        let known = self.list.iter().position(|d| core::ptr::eq(d.site, site));
         let at = known.unwrap_or(self.list.len());
         if let Some(user) = self.open.last() {
             self.uses[*user].push(at);
@@ -77,7 +96,9 @@ impl Definitions {
             return;
         }
         if let Some(other) = self.list.iter().find(|d| d.name == name) {
-            self.clashes.push(alloc::format!("`{rust}` and `{}` are both named `{name}` in OCaml", other.rust));
+            let two = if other.rust == rust { "two types of Rust, " } else { "" };
+            let text = alloc::format!("{two}`{rust}` and `{}`, are both named `{name}` in OCaml", other.rust);
+            self.clashes.push(text);
         }
         let blank = Definition {
             name: name.to_string(),
@@ -86,6 +107,7 @@ impl Definitions {
             attributes: String::new(),
             doc: String::new(),
             rust,
+            site,
         };
         self.list.push(blank.clone());
         self.uses.push(Vec::new());
@@ -153,27 +175,19 @@ impl Definitions {
         &self.list
     }
 
-    /// Different Rust types with the same name in OCaml: messages.
+    /// Notes why the text cannot be written.
+    pub(crate) fn refuse(&mut self, why: String) {
+        self.clashes.push(why);
+    }
+
+    /// Different Rust types with the same name in OCaml, and types that have none: messages.
     pub fn clashes(&self) -> &[String] {
         &self.clashes
     }
 }
 
-/// The type variable number `N`, `'a` for 0: what stands for a generic parameter where an exported function or a
-/// definition is described. It has no values.
-#[derive(Debug)]
-pub struct Var<const N: u8> {
-    _none: core::convert::Infallible,
-}
-
-// SAFETY: a variable is never known to be `float`.
-unsafe impl<const N: u8> OCamlType for Var<N> {
-    fn describe(_: &mut Definitions) -> String {
-        variable(N.into())
-    }
-}
-
-fn variable(n: usize) -> String {
+/// The type variable number `n`: `'a` for 0.
+pub(crate) fn variable(n: usize) -> String {
     let letter = char::from(b'a' + (n % 26) as u8);
     match n / 26 {
         0 => alloc::format!("'{letter}"),
@@ -181,7 +195,23 @@ fn variable(n: usize) -> String {
     }
 }
 
-impl<const N: u8> Typed for Var<N> {
-    type Type = Self;
+/// Defines a type that is the type variable number `$n` in OCaml, for the block in which it stands: what is described
+/// with it cannot name it, so no implementation is for it alone.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __type_variables {
+    ($($name:ident $n:literal)*) => {$(
+        #[allow(dead_code, non_camel_case_types)]
+        enum $name {}
+        // SAFETY: a variable is never known to be `float`. It has no values.
+        unsafe impl $crate::OCamlType for $name {
+            fn describe(_: &mut $crate::Definitions) -> $crate::TypeText {
+                $crate::derive::variable($n)
+            }
+        }
+        impl $crate::Typed for $name {
+            type Type = Self;
+        }
+        impl $crate::Element for $name {}
+    )*};
 }
-impl<const N: u8> Element for Var<N> {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 use crate::{glue, string_words, AllocError, Any, ConvertError, Exn, Fresh, Kind, Root, Runtime, Value};
+use alloc::boxed::Box;
 use alloc::string::String;
 use core::fmt;
 
@@ -12,17 +13,27 @@ use core::fmt;
 /// [`OCamlException`](macro@crate::OCamlException), or one of [`exceptions`](crate::exceptions); by name,
 /// [`is`](Exception::is).
 ///
-/// *Its text*: [`printed`](Exception::printed), by `Printexc`, with its printers; `Display` and
-/// [`text`](Exception::text), which run no OCaml code.
+/// *Its text*: [`printed`](Exception::printed), by `Printexc`, with its printers; [`text`](Exception::text) and
+/// `Display`, which run no OCaml code. `Display` needs no lock.
 ///
 /// *Where it was raised*: [`backtrace`](Exception::backtrace), [`backtrace_slots`](Exception::backtrace_slots). Raised
 /// again by Rust, an exception goes on with its backtrace in native code (with OCaml 5: on x86-64 Linux only). In
 /// bytecode, and with OCaml 5 elsewhere, OCaml begins a new one, with the call of the Rust function.
-// `None` when memory was too short for the root. TRACED: the root holds an exception, or a block with that tag, which
-// no exception has: the exception, and what OCaml calls a raw backtrace.
+// `None` when memory was too short. A box, so that results of calls stay small.
 pub struct Exception {
-    root: Option<Root<Any>>,
+    kept: Option<Box<Kept>>,
 }
+
+// TRACED: the root holds an exception, or a block with that tag, which no exception has: the exception, and what OCaml
+// calls a raw backtrace.
+struct Kept {
+    root: Root<Any>,
+    /// For who has no lock.
+    shown: String,
+}
+
+/// How many bytes of its text an exception carries with it, about. Who makes one pays for it, so there is a limit.
+const SHOWN: usize = 4000;
 
 /// As in glue/exception.c.
 const TRACED: u8 = 1;
@@ -42,19 +53,30 @@ pub(crate) fn check(rt: &mut Runtime, result: isize) -> Result<isize, Exception>
 fn caught(rt: &mut Runtime, exn: isize) -> Exception {
     // SAFETY: LOCK; the exception was raised just now, and is valid until the next thing that needs &mut Runtime.
     let kept = unsafe { Value::<Any>::from_raw(glue::obx_traced(exn)) };
-    Exception { root: Root::try_new(rt, kept).ok() }
+    Exception::keep(rt, kept)
 }
 
 impl Exception {
+    /// TRACED.
+    fn keep(rt: &Runtime, kept: Value<'_, Any>) -> Exception {
+        let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: None } };
+        let mut exception = Exception { kept: Some(Box::new(Kept { root, shown: String::new() })) };
+        let shown = exception.describe(rt, SHOWN);
+        if let Some(kept) = &mut exception.kept {
+            kept.shown = shown;
+        }
+        exception
+    }
+
     /// The exception as a Rust error. It has no backtrace.
     #[cold]
     pub fn new(rt: &Runtime, exn: Value<'_, Exn>) -> Exception {
-        Exception { root: Root::try_new(rt, exn.erase()).ok() }
+        Exception::keep(rt, exn.erase())
     }
 
     /// The exception with its backtrace, to be raised.
     pub(crate) fn kept<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Any>> {
-        self.root.as_ref().map(|root| root.get(rt))
+        self.kept.as_ref().map(|kept| kept.root.get(rt))
     }
 
     /// The exception and its backtrace.
@@ -74,7 +96,7 @@ impl Exception {
     #[cold]
     pub fn of_conversion(rt: &mut Runtime, error: ConvertError) -> Exception {
         if matches!(error, ConvertError::Alloc(_) | ConvertError::Root(_)) {
-            return Exception { root: None };
+            return Exception { kept: None };
         }
         let text = alloc::format!("{error}");
         let exn = rt.try_build::<Exn, AllocError>(string_words(text.len()) + 3, |n| {
@@ -83,8 +105,8 @@ impl Exception {
             n.filled(0, [unsafe { glue::obx_builtin(glue::INVALID_ARGUMENT) }, text.raw()])
         });
         match exn {
-            Ok(exn) => Exception { root: exn.erase().try_root().ok() },
-            Err(_) => Exception { root: None },
+            Ok(exn) => Exception::new(exn.rt(), exn.value()),
+            Err(_) => Exception { kept: None },
         }
     }
 
@@ -99,7 +121,7 @@ impl Exception {
         match trace {
             Some(_) => Root::try_new(rt, exn).ok(),
             // SAFETY: TRACED: the root holds the exception itself.
-            None => self.root.map(|root| unsafe { root.into_typed() }),
+            None => self.kept.map(|kept| unsafe { kept.root.into_typed() }),
         }
     }
 
@@ -126,6 +148,11 @@ impl Exception {
     /// What OCaml prints for an uncaught exception without a printer of its own: the constructor, and arguments that
     /// are integers or strings.
     pub fn text(&self, rt: &Runtime) -> String {
+        self.describe(rt, usize::MAX)
+    }
+
+    /// With so many bytes of each string, and of all, about.
+    fn describe(&self, rt: &Runtime, most: usize) -> String {
         let (Some(exn), Some(name)) = (self.value(rt), self.name(rt)) else { return "Out_of_memory".into() };
         let mut text = String::from_utf8_lossy(name).into_owned();
         let Kind::Block { tag: 0, len } = exn.erase().kind() else { return text };
@@ -137,11 +164,25 @@ impl Exception {
             _ => whole,
         };
         for i in first..len {
+            if text.len() > most {
+                text.push('…');
+                break;
+            }
             text.push_str(if i == first { "(" } else { ", " });
             match block.field(i).map(|argument| (argument, argument.kind())) {
                 Ok((_, Kind::Int(n))) => text.push_str(&alloc::format!("{n}")),
-                Ok((argument, Kind::String { .. })) => {
-                    text.push_str(&alloc::format!("{:?}", String::from_utf8_lossy(&argument.copy_bytes())))
+                Ok((argument, Kind::String { len })) => {
+                    let mut bytes = argument.copy_bytes_up_to(most);
+                    let cut = len > most;
+                    if cut {
+                        // Not in the middle of a character.
+                        let whole = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(most);
+                        bytes.truncate(whole);
+                    }
+                    text.push_str(&alloc::format!("{:?}", String::from_utf8_lossy(&bytes)));
+                    if cut {
+                        text.push('…');
+                    }
                 }
                 _ => text.push('_'),
             }
@@ -160,20 +201,12 @@ pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
     }
 }
 
-/// As [`text`](Exception::text). It runs no OCaml code, since it may be called where somebody reads the heap; without
-/// the lock it takes it.
+/// As [`text`](Exception::text), of the moment when Rust got the exception, and cut after some 4000 bytes. It runs no
+/// OCaml code, reads nothing of the heap, and waits for nobody, so it may be called anywhere: with the lock or without
+/// it, while another lock is held (as `println!` holds one), in a finaliser, after OCaml's end.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: the function needs nothing.
-        let text = if unsafe { glue::obx_lock_held() } {
-            // SAFETY: the lock is held. Whoever has the Runtime is not here, and is not disturbed by reading the heap:
-            // nothing is collected, and nothing that borrows from this Runtime survives the call (LOCK, for reading).
-            unsafe { crate::entry::with_lock_held(|rt| self.text(rt)) }
-        } else {
-            crate::attach::with_lock(|rt| self.text(rt)).ok()
-        };
-        let text = text.unwrap_or_else(|| "OCaml exception".into());
-        f.write_str(&text)
+        f.write_str(self.kept.as_ref().map_or("Out_of_memory", |kept| &kept.shown))
     }
 }
 

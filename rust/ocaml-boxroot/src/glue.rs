@@ -78,7 +78,6 @@ extern "C" {
 }
 
 glue_functions! {
-    pub fn obx_lock_held() -> bool;
     pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
     pub fn obx_note() -> *mut c_int;
     #[cfg(feature = "std")]

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 use crate::boxed::describe_abstract;
 use crate::kind::CUSTOM;
+use crate::ocaml_abstract::Generic;
 use crate::payload::{no_panic, same, FixedLength, Identity, Operations, Type};
 use crate::{
-    glue, payload, Any, Definitions, Element, Fresh, OCamlAbstract, OCamlType, Runtime, ShapeError, Typed, Value,
-    ValueCell,
+    glue, payload, Any, Definitions, Element, Fresh, OCamlAbstract, OCamlGeneric, OCamlType, Runtime, ShapeError,
+    Typed, Value, ValueCell,
 };
 use alloc::string::String;
 use core::any::TypeId;
@@ -20,11 +21,14 @@ use core::marker::PhantomData;
 /// ```
 /// # use ocaml_boxroot::*;
 /// struct Cell<A>(Root<A>);
-/// fn create<A: 'static>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Cell<A>>> {
-///     rt.inline(Cell(v))
+/// ocaml_abstract! { Cell<A> = "cell"; }
+/// #[export]
+/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Cell<A>>> {
+///     rt.inline_generic(Cell(v))
 /// }
-/// fn get<'a, A: 'static>(rt: &'a Runtime, cell: Value<'a, Inline<Cell<A>>>) -> Value<'a, A> {
-///     cell.payload(rt).0.get(rt)
+/// #[export]
+/// fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Cell<A>>>) -> Value<'a, A> {
+///     cell.payload_generic(rt).0.get(rt)
 /// }
 /// ```
 ///
@@ -135,6 +139,44 @@ impl Runtime {
             value::<T>(block).write(t);
             Fresh::new(self, block)
         }
+    }
+}
+
+impl Runtime {
+    /// As [`inline`](Runtime::inline), in an exported function whose type parameters the value's type has: see
+    /// [`TypeVar`](crate::TypeVar).
+    #[inline]
+    pub fn inline_generic<T: OCamlGeneric>(&mut self, t: T) -> Fresh<'_, Inline<T>> {
+        let block = self.inline(Generic::new(t));
+        // SAFETY: TYPED: GENERIC.
+        unsafe { block.cast() }
+    }
+}
+
+impl<'a, T: OCamlGeneric> Value<'a, Inline<T>> {
+    /// As [`payload`](Value::payload), of what [`inline_generic`](Runtime::inline_generic) has made.
+    #[inline]
+    pub fn payload_generic(self, rt: &Runtime) -> &'a T {
+        match self.try_payload_generic(rt) {
+            Ok(t) => t,
+            Err(error) => wrong(error),
+        }
+    }
+
+    /// As [`try_payload`](Value::try_payload), of what [`inline_generic`](Runtime::inline_generic) has made.
+    #[inline]
+    pub fn try_payload_generic(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
+        // SAFETY: the same block; its type is looked at.
+        let whole: Value<'a, Inline<Generic<T::Whole>>> = unsafe { self.cast() };
+        whole.try_payload(rt).map(Generic::get)
+    }
+}
+
+impl<T: OCamlGeneric> ValueCell<Inline<T>> {
+    /// As [`payload`](ValueCell::payload), of what [`inline_generic`](Runtime::inline_generic) has made.
+    #[inline]
+    pub fn payload_generic<'r>(&self, rt: &'r Runtime) -> &'r T {
+        self.get(rt).payload_generic(rt)
     }
 }
 

@@ -176,7 +176,13 @@ impl<'a> Value<'a, Any> {
     /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read by
     /// relaxed loads, a word at a time.
     pub(crate) fn copy_bytes(self) -> alloc::vec::Vec<u8> {
+        self.copy_bytes_up_to(usize::MAX)
+    }
+
+    /// The first `most` of them.
+    pub(crate) fn copy_bytes_up_to(self, most: usize) -> alloc::vec::Vec<u8> {
         let Kind::String { len } = self.kind() else { return alloc::vec::Vec::new() };
+        let len = len.min(most);
         let words = self.raw() as *const AtomicUsize;
         let size = len / 8 + 1;
         let mut bytes = alloc::vec::Vec::<u8>::with_capacity(size * 8);

@@ -136,6 +136,7 @@ mod collect;
 mod convert;
 mod custom_ops;
 mod defer;
+mod delayed;
 #[doc(hidden)]
 pub mod derive;
 mod describe;
@@ -177,6 +178,7 @@ mod slot;
 #[cfg(feature = "start")]
 mod start;
 mod text;
+mod type_var;
 mod types;
 mod value;
 mod value_cell;
@@ -206,7 +208,8 @@ pub use convert::Flat;
 pub use convert::{ConvertError, Element, FromAny, FromOCaml, ToOCaml, Typed};
 pub use custom_ops::CustomOps;
 pub use defer::defer;
-pub use describe::{Definition, Definitions, OCamlType, Var};
+pub use delayed::Delayed;
+pub use describe::{Definition, DefinitionSite, Definitions, OCamlType};
 #[cfg(feature = "std")]
 pub use domain::{DomainHandle, JoinError, SpawnError};
 pub use downcast::Downcast;
@@ -221,9 +224,9 @@ pub use list::ListIter;
 pub use marshal::Marshal;
 pub use mut_cell::MutCell;
 pub use nursery::{block_words, string_words, Nursery};
-pub use ocaml_abstract::OCamlAbstract;
 #[doc(hidden)]
 pub use ocaml_abstract::TypeText;
+pub use ocaml_abstract::{OCamlAbstract, OCamlGeneric};
 /// Makes a Rust function one that OCaml calls.
 ///
 /// The first parameter says what kind it is:
@@ -247,14 +250,19 @@ pub use ocaml_abstract::TypeText;
 /// is dropped before the jump to OCaml's handler. With `panic = "abort"` a panic ends the process; errors raise.
 ///
 /// *Numbers.* `f64` is passed unboxed, integers untagged, where these types are written by their own names.
-/// *Generic parameters* are type variables of OCaml; the function is compiled for [`Any`].
+/// *Generic parameters* are type variables of OCaml. They have no bounds but [`TypeVar`], which payloads with
+/// parameters need. A trait could tell types apart that are one for the function, which is compiled once; and with
+/// `'static`, values of one call could be kept for another, where the type is another one. What threads and tasks need
+/// of such values is a [`Delayed`] call.
 ///
 /// In front of an `impl` block without trait, all its functions are exported; `&self` is a [`Boxed`] value.
 ///
 /// Options: `name = "…"`, in OCaml; `symbol = "…"`, in C (else the crate's name, the type's in an `impl`, and the
-/// function's); `noalloc`, for a function that neither allocates nor raises: arguments and result are numbers that need
-/// no test, `bool` or [`Value`], and a panic ends the process with a message; `crate = path`, where this crate has
-/// another name. In an `impl`, `#[export(…)]` in front of a function gives its options.
+/// function's), a name that nothing else in the process has; `noalloc`, for a function that neither allocates nor
+/// raises: arguments and result are numbers that need no test, `bool` or [`Value`], and a panic ends the process with a
+/// message; `unsafe(static)`: type parameters may be `'static`, and you promise that values which came in one call do
+/// not go out as those of another one; `crate = ::name`, where this crate has another name. In an `impl`,
+/// `#[export(…)]` in front of a function gives its options.
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
@@ -286,7 +294,8 @@ pub use ocaml_boxroot_derive::export;
 /// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`Fresh`]. The functions get the runtime as
 /// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
 /// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
-/// a function that was not registered is an exception, `Failure`. `crate = path;` in front says where this crate is.
+/// a function that was not registered is an exception, `Failure`. Functions whose type promises what they do not keep
+/// (`Obj.magic`, `Array.unsafe_get`) are refused. `crate = ::name;` in front says what this crate is called.
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
@@ -329,6 +338,7 @@ pub use shape_error::ShapeError;
 pub use slot::Slot;
 #[cfg(feature = "start")]
 pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};
+pub use type_var::TypeVar;
 pub use types::*;
 pub use value::Value;
 pub use value_cell::{ValueCell, ValueRef};

@@ -76,6 +76,7 @@ pub struct FloatArray(pub Vec<f64>);
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct List<A>(pub Vec<A>);
 
+// Modules of OCaml's own are written with `Stdlib.`, since a project may have modules of the same names.
 macro_rules! named {
     ($($t:ident $name:literal $float:literal;)*) => {$(
         // SAFETY: OCaml's own type; the only one that is `float` says so.
@@ -92,13 +93,13 @@ macro_rules! named {
     )*}
 }
 named! {
-    Any "Obj.t" false;
+    Any "Stdlib.Obj.t" false;
     Unit "unit" false;
     Int "int" false;
     Bool "bool" false;
     Float "float" true;
     Str "string" false;
-    Uchar "Uchar.t" false;
+    Uchar "Stdlib.Uchar.t" false;
     Char "char" false;
     Int32 "int32" false;
     Int64 "int64" false;
@@ -122,7 +123,7 @@ macro_rules! applied {
         impl<A> Element for $t<A> {}
     )*}
 }
-applied! { List "list" Array "array" Opt "option" Ref "ref" Atomic "Atomic.t" Lazy "Lazy.t" }
+applied! { List "list" Array "array" Opt "option" Ref "ref" Atomic "Stdlib.Atomic.t" Lazy "Stdlib.Lazy.t" }
 
 // SAFETY: OCaml's own type, which is not `float`.
 unsafe impl<A: OCamlType, E: OCamlType> OCamlType for Res<A, E> {

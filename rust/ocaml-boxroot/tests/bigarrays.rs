@@ -191,8 +191,12 @@ fn names_in_ocaml() {
     fn name<T: OCamlType>() -> String {
         T::describe(&mut Definitions::new())
     }
-    assert_eq!(name::<Array1<f64>>(), "(float, Bigarray.float64_elt, Bigarray.c_layout) Bigarray.Array1.t");
-    let fortran = "(char, Bigarray.int8_unsigned_elt, Bigarray.fortran_layout) Bigarray.Genarray.t";
+    assert_eq!(
+        name::<Array1<f64>>(),
+        "(float, Stdlib.Bigarray.float64_elt, Stdlib.Bigarray.c_layout) Stdlib.Bigarray.Array1.t"
+    );
+    let fortran =
+        "(char, Stdlib.Bigarray.int8_unsigned_elt, Stdlib.Bigarray.fortran_layout) Stdlib.Bigarray.Genarray.t";
     assert_eq!(name::<Genarray<Char, FortranLayout>>(), fortran);
 }
 

@@ -189,7 +189,7 @@ fn generic_payloads() {
 fn names_in_ocaml() {
     let mut to = Definitions::new();
     assert_eq!(Boxed::<Queue<List<Int>>>::describe(&mut to), "int list queue");
-    assert_eq!(Boxed::<Queue<Boxed<Queue<Var<1>>>>>::describe(&mut to), "'b queue queue");
+    assert_eq!(Boxed::<Queue<Boxed<Queue<Bool>>>>::describe(&mut to), "bool queue queue");
     assert_eq!(Boxed::<Table<Str, Boxed<Counted>>>::describe(&mut to), "(string, counted) table");
     let names: Vec<_> = to.list().iter().map(|d| (&*d.name, d.parameters, &*d.body, &*d.doc)).collect();
     assert_eq!(

@@ -171,7 +171,7 @@ fn definitions_and_values() {
     batch.add(colours(), "[| `Red; `Grey 7; `Rgb (1, 2, 3); `Mixed (4, 5) |]");
     batch.add(Colour::Both(Box::new(Colour::Red), Box::new(Colour::Grey(0))), "`Both (`Red, `Grey 0)");
     batch.add(None::<Never>, "None");
-    <Handler<Var<0>> as OCamlType>::describe(&mut batch.definitions);
+    <Handler<Bool> as OCamlType>::describe(&mut batch.definitions);
     <View<Int> as OCamlType>::describe(&mut batch.definitions);
     <Borrowed<'_, 2> as OCamlType>::describe(&mut batch.definitions);
     batch.run(env!("CARGO_TARGET_TMPDIR").as_ref(), "definitions_and_values").unwrap();

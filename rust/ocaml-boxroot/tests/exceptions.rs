@@ -29,6 +29,41 @@ fn printers_of_the_program_are_used() {
     })
 }
 
+/// Whoever asks for it may hold what the thread with the lock is waiting for, as `println!` does.
+#[test]
+fn the_text_needs_no_lock() {
+    attached(|rt| {
+        let error = ocaml::raise_failure(rt).call(rt, ("text",)).unwrap_err();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || sender.send(format!("{error} {error:?}")).unwrap());
+        // With the lock held.
+        let text = receiver.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(text.as_deref(), Ok(r#"Failure("text") Exception(Failure("text"))"#));
+        rt.join(thread).unwrap();
+    })
+}
+
+/// Exceptions carry a text of limited length; OCaml has all of it.
+#[test]
+fn long_texts() {
+    attached(|rt| {
+        for (text, letters) in [("é".repeat(1_000_000), 2000), (format!("x{}", "é".repeat(1_000_000)), 2000)] {
+            let error = ocaml::raise_failure(rt).call(rt, (&text,)).unwrap_err();
+            assert_eq!(error.text(rt), format!("Failure({text:?})"));
+            let shown = error.to_string();
+            let shown = shown.strip_prefix("Failure(\"").unwrap().strip_suffix("\"…)").unwrap();
+            assert!(
+                text.starts_with(shown) && (letters - 2..=letters).contains(&shown.chars().count()),
+                "{}",
+                shown.len()
+            );
+        }
+        let whole = "x".repeat(4000);
+        let error = ocaml::raise_failure(rt).call(rt, (&whole,)).unwrap_err();
+        assert_eq!(error.to_string(), format!("Failure({whole:?})"));
+    })
+}
+
 #[test]
 fn the_runtimes_own_exceptions() {
     attached(|rt| {

@@ -62,17 +62,17 @@ ocaml_abstract! {
 }
 
 #[export]
-fn queue_create<A: 'static>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
-    rt.boxed(Queue(Mutex::default()))
+fn queue_create<A: TypeVar>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
+    rt.boxed_generic(Queue(Mutex::default()))
 }
 
 #[export]
-fn queue_push<A: 'static>(queue: &Queue<A>, value: Root<A>) {
+fn queue_push<A: TypeVar>(queue: &Queue<A>, value: Root<A>) {
     queue.0.lock().unwrap().push_back(value);
 }
 
 #[export]
-fn queue_pop<B: 'static>(rt: &Runtime, queue: &Queue<B>) -> Option<Root<B>> {
+fn queue_pop<B: TypeVar>(rt: &Runtime, queue: &Queue<B>) -> Option<Root<B>> {
     let _ = rt;
     queue.0.lock().unwrap().pop_front()
 }

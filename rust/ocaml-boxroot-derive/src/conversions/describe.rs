@@ -14,7 +14,7 @@ pub fn describe(shape: &Shape) -> TokenStream {
     let variables = shape.variables();
     let doc = &shape.doc;
     let attributes = if shape.unboxed { "[@@unboxed]" } else { "" };
-    let body = body(shape, &api);
+    let (body, limit) = (body(shape, &api), limit(shape));
     let (float, own) = match shape.only() {
         Some((field, _)) => {
             let ty = &field.ty;
@@ -46,9 +46,13 @@ pub fn describe(shape: &Shape) -> TokenStream {
         unsafe impl #generics #krate::OCamlType for #itself #clause {
             const FLOAT: bool = #float;
             fn describe(to: &mut #krate::Definitions) -> #api::String {
+                #limit
+                static SITE: #krate::DefinitionSite = #krate::DefinitionSite::new(
+                    ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident))
+                );
                 #api::define(
                     to,
-                    ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#ident)),
+                    &SITE,
                     #name,
                     [#doc, #attributes],
                     &[#(<#parameters as #krate::OCamlType>::describe),*],
@@ -62,6 +66,29 @@ pub fn describe(shape: &Shape) -> TokenStream {
         }
         #[automatically_derived]
         impl #element_generics #krate::Element for #itself #element_clause {}
+    }
+}
+
+/// A test that OCaml has as many constructors: how many differs from version to version.
+fn limit(shape: &Shape) -> TokenStream {
+    let krate = &shape.krate;
+    match &shape.kind {
+        Kind::Variants(variants) => {
+            let count = variants.iter().filter(|variant| !variant.fields.is_empty()).count();
+            // So many are in every version.
+            if count <= 200 {
+                return quote!();
+            }
+            quote! {
+                const {
+                    ::core::assert!(
+                        #count <= #krate::derive::CONSTRUCTORS,
+                        "a type of OCaml has at most 244 constructors with arguments (with OCaml 4, 246)"
+                    )
+                }
+            }
+        }
+        _ => quote!(),
     }
 }
 

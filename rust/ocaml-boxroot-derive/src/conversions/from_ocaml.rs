@@ -31,8 +31,11 @@ pub fn from_ocaml(shape: &Shape) -> TokenStream {
             }),
             quote_spanned! {span=>
                 #[inline]
-                fn from_float(x: f64) -> ::core::result::Result<Self, #krate::ConvertError> {
-                    let field = #krate::FromOCaml::from_float(x)?;
+                fn from_float(
+                    rt: &#lifetime #krate::Runtime,
+                    x: #krate::Flat<Self::Type>,
+                ) -> ::core::result::Result<Self, #krate::ConvertError> {
+                    let field = #krate::FromOCaml::from_float(rt, unsafe { x.cast() })?;
                     ::core::result::Result::Ok(#make)
                 }
             },
@@ -44,7 +47,7 @@ pub fn from_ocaml(shape: &Shape) -> TokenStream {
                 let flat = shape.flat(fields);
                 let floats = fields.iter().enumerate().map(|(i, field)| {
                     let (member, span) = (&field.member, at(field.span));
-                    quote_spanned!(span=> #member: #krate::FromOCaml::from_float(#api::float_field(v, #i))?)
+                    quote_spanned!(span=> #member: #krate::FromOCaml::from_float(rt, #api::float_field(v, #i))?)
                 });
                 let values = read(fields, 0, quote!(v));
                 let block = quote! {

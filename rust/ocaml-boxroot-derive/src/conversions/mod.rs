@@ -53,12 +53,15 @@ impl Shape {
         quote!(#ident #arguments)
     }
 
-    /// Definitions of the type parameters as type variables, for a block.
+    /// Types that are type variables of OCaml, by the names of the type parameters, for a block.
     fn variables(&self) -> TokenStream {
         let krate = &self.krate;
         let names = self.type_parameters();
-        let numbers = 0..names.len() as u8;
-        quote!(#(#[allow(dead_code, non_camel_case_types)] type #names = #krate::Var<#numbers>;)*)
+        let numbers = (0..names.len() as u8).map(proc_macro2::Literal::u8_unsuffixed);
+        match names.is_empty() {
+            true => quote!(),
+            false => quote!(#krate::__type_variables! { #(#names #numbers)* }),
+        }
     }
 
     /// Whether OCaml makes the record flat: decided where it is defined, so for parameters that are variables.

@@ -34,8 +34,11 @@ pub fn to_ocaml(shape: &Shape) -> TokenStream {
             }),
             quote! {
                 #[inline]
-                fn to_float(&self) -> ::core::option::Option<#krate::Flat> {
-                    #krate::ToOCaml::to_float(&self.#member)
+                fn to_float(&self) -> ::core::option::Option<#krate::Flat<Self::Type>> {
+                    match #krate::ToOCaml::to_float(&self.#member) {
+                        ::core::option::Option::Some(x) => ::core::option::Option::Some(unsafe { x.cast() }),
+                        ::core::option::Option::None => ::core::option::Option::None,
+                    }
                 }
             },
         )
@@ -78,6 +81,7 @@ pub fn to_ocaml(shape: &Shape) -> TokenStream {
                             return (quote!(#pattern => 0), quote!(#pattern => #make));
                         }
                         let number = tag;
+                        // Too many are refused where the type is described.
                         tag = tag.wrapping_add(1);
                         let values = variant.fields.iter().zip(&names).map(|(field, name)| word(field, quote!(#name)));
                         (

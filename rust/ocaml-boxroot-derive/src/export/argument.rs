@@ -4,7 +4,7 @@ use super::Kind;
 use crate::ty::Ty;
 use proc_macro2::TokenStream;
 use quote::{quote_spanned, ToTokens};
-use syn::{Error, Result};
+use syn::{Error, Ident, Result};
 
 pub struct Argument {
     /// Without the names of lifetimes.
@@ -15,10 +15,12 @@ pub struct Argument {
     pub owned: Option<TokenStream>,
     /// `&T`, a Rust value that OCaml owns.
     pub payload: Option<Ty>,
+    /// Its type mentions a type parameter of the function.
+    pub generic: bool,
 }
 
 impl Argument {
-    pub fn new(ty: Ty, kind: Kind, api: &TokenStream) -> Result<Argument> {
+    pub fn new(ty: Ty, kind: Kind, api: &TokenStream, variables: &[&Ident]) -> Result<Argument> {
         if kind == Kind::Write && ty.last_segment().is_some_and(|name| name == "Value") {
             let message =
                 "this function takes `&mut Runtime`, so it may run the collector, which moves or frees values \
@@ -44,7 +46,8 @@ impl Argument {
                 payload = Some(behind);
             }
         }
-        Ok(Argument { ty, plain, owned, payload })
+        let generic = variables.iter().any(|name| ty.mentions(name));
+        Ok(Argument { ty, plain, owned, payload, generic })
     }
 
     /// What is converted.

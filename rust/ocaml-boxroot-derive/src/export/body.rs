@@ -38,7 +38,8 @@ impl Export {
 
     /// `fn body`: converts the arguments, calls the function, and its result on the way to OCaml.
     pub fn body(&self, api: &TokenStream) -> TokenStream {
-        let (krate, function, turbofish) = (&self.krate, &self.function, &self.turbofish);
+        let (krate, function, turbofish) = (&self.krate, &self.function, self.turbofish());
+        let variables = self.variables();
         let values: Vec<&Argument> = self.arguments.iter().filter(|a| !a.plain).collect();
         let count = values.len();
         let plain_names: Vec<Ident> =
@@ -75,7 +76,12 @@ impl Export {
             let convert = match way {
                 _ if argument.payload.is_some() => {
                     let payload = &argument.payload;
-                    good(span, quote_spanned!(span=> #api::payload_arg::<#payload>(rt, &places[#place], #i)), quote!())
+                    let read = match (argument.generic, self.mixing) {
+                        (false, _) => quote!(payload_arg),
+                        (true, None) => quote!(payload_arg_generic),
+                        (true, Some(_)) => quote!(payload_arg_static),
+                    };
+                    good(span, quote_spanned!(span=> #api::#read::<#payload>(rt, &places[#place], #i)), quote!())
                 }
                 Way::Pure => quote_spanned!(span=> #api::pure_arg(lock, #word)),
                 _ if self.noalloc => quote_spanned!(span=> #api::total_value(rt, &places[#place])),
@@ -139,7 +145,7 @@ impl Export {
             };
             return quote! {
                 #[inline(always)]
-                fn __ocaml_body(
+                fn __ocaml_body #variables(
                     lock: &mut #api::Lock, words: #api::Words<#count>, #(#plain_names: #plain_types),*
                 ) -> #native {
                     #[allow(dead_code)]
@@ -160,11 +166,11 @@ impl Export {
         let finish = match (self.result_plain, way) {
             (true, _) => quote!(::core::result::Result::Ok(held)),
             (false, Way::Pure) => quote_spanned!(result_span=> #api::finish_pure(lock, held)),
-            (false, _) => quote_spanned!(result_span=> #api::finish(rt, held)),
+            (false, _) => quote_spanned!(result_span=> #api::finish(rt, places, held)),
         };
         let (parameters, bind) = match way {
             Way::Pure => (quote!(lock: &mut #api::Lock, words: #api::Words<#count>), bind_words),
-            _ => (quote!(rt: &mut #krate::Runtime, places: &[#api::Place; #count]), quote!(let _ = places;)),
+            _ => (quote!(rt: &mut #krate::Runtime, places: &#api::Places<#count>), quote!(let _ = places;)),
         };
         let lend = match (way, self.kind) {
             (Way::Pure, _) => quote!(let lock = &*lock; let _ = lock;),
@@ -172,16 +178,21 @@ impl Export {
             _ => quote!(let rt: &#krate::Runtime = &*rt; let _ = rt;),
         };
         let slots = match (way, slots.is_empty()) {
-            (Way::Write, false) => quote!(const __OCAML_SLOTS: bool = #(#slots)||*;),
-            (Way::Write, true) => quote!(
-                const __OCAML_SLOTS: bool = false;
-            ),
+            (Way::Write, empty) => {
+                let any = if empty { quote!(false) } else { quote!(#(#slots)||*) };
+                quote! {
+                    #[inline(always)]
+                    fn __ocaml_slots #variables() -> bool {
+                        #any
+                    }
+                }
+            }
             _ => quote!(),
         };
         quote! {
             #slots
             #[inline(always)]
-            fn __ocaml_body(
+            fn __ocaml_body #variables(
                 #parameters, (#(#plain_names,)*): (#(#plain_types,)*)
             ) -> ::core::result::Result<#native, #api::Raise> {
                 #[allow(unused_imports)]

@@ -19,7 +19,7 @@ use options::Options;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Error, Result, Token, Visibility};
+use syn::{Attribute, Error, Ident, Result, Token, Visibility};
 
 /// What the first parameter says.
 #[derive(Clone, Copy, PartialEq)]
@@ -66,11 +66,11 @@ fn parse(input: ParseStream) -> Result<Item> {
 struct Export {
     krate: TokenStream,
     function: TokenStream,
-    /// `type A = Any;`: what functions that are generic for OCaml are compiled for.
-    aliases: TokenStream,
-    /// `type A = Var<0>;`: what they are described with.
-    variables: TokenStream,
-    turbofish: TokenStream,
+    /// Of a function that is generic for OCaml: the type parameters. What is made for it is as generic, so that no
+    /// implementation is used that is for one type.
+    parameters: Vec<Ident>,
+    /// `unsafe(static)`, where it stands.
+    mixing: Option<Span>,
     kind: Kind,
     /// The first argument is `&self`.
     receiver: bool,
@@ -120,20 +120,21 @@ impl Export {
         }
         let self_ty = owner.map(|(ty, _)| ty);
         let api = quote!(#krate::export);
-        let arguments = parameters.iter().map(|ty| Argument::new(ty.stripped(self_ty), kind, &api));
+        let variables: Vec<&Ident> = sig.generics.type_params().map(|parameter| &parameter.ident).collect();
+        let arguments = parameters.iter().map(|ty| Argument::new(ty.stripped(self_ty), kind, &api, &variables));
         let arguments = arguments.collect::<Result<Vec<_>>>()?;
         let result = match &sig.output {
             None => quote!(()).into(),
             Some(ty) => ty.stripped(self_ty),
         };
-        let (mut aliases, mut variables, mut parameters) = (TokenStream::new(), TokenStream::new(), Vec::new());
-        for parameter in sig.generics.type_params() {
-            let (name, n) = (&parameter.ident, parameters.len() as u8);
-            aliases.extend(quote!(#[allow(dead_code)] type #name = #krate::Any;));
-            variables.extend(quote!(#[allow(dead_code)] type #name = #krate::Var<#n>;));
-            parameters.push(name.clone());
+        let parameters: Vec<Ident> = sig.generics.type_params().map(|parameter| parameter.ident.clone()).collect();
+        if let (None, Some(bound)) = (options.mixing, statics(&sig.generics)) {
+            let message =
+                "with `'static`, values of one call could be given out as those of another, whose types OCaml \
+                           may know to be different. For payloads, write `TypeVar` in place of `'static`, and \
+                           `boxed_generic`; else `#[export(unsafe(static))]` promises that values are kept apart";
+            return Err(Error::new_spanned(bound, message));
         }
-        let turbofish = if parameters.is_empty() { quote!() } else { quote!(::<#(#parameters),*>) };
         let plain_name = ident_text(ident);
         let prefix = names::crate_prefix();
         let symbol = options.symbol.map(|text| text.value()).unwrap_or_else(|| match owner {
@@ -152,9 +153,8 @@ impl Export {
                     quote!(#item)
                 }
             },
-            aliases,
-            variables,
-            turbofish,
+            parameters,
+            mixing: options.mixing,
             kind,
             receiver,
             noalloc: options.noalloc,
@@ -167,31 +167,87 @@ impl Export {
         })
     }
 
+    /// `<A: …, B: …>`, with these bounds.
+    fn generics(&self, bounds: impl Fn(&Ident) -> TokenStream) -> TokenStream {
+        if self.parameters.is_empty() {
+            return quote!();
+        }
+        let parameters = self.parameters.iter().map(|name| {
+            let bounds = bounds(name);
+            quote!(#name: #bounds)
+        });
+        quote!(<#(#parameters),*>)
+    }
+
+    /// `<A: TypeVar, B: TypeVar>`, of what is compiled.
+    pub fn variables(&self) -> TokenStream {
+        let krate = &self.krate;
+        let more = self.mixing.map(|_| quote!(+ 'static));
+        self.generics(|_| quote!(#krate::TypeVar #more))
+    }
+
+    /// `::<Erased, Erased>`: what all type variables are compiled for.
+    pub fn erased(&self) -> TokenStream {
+        let krate = &self.krate;
+        let each = self.parameters.iter().map(|_| quote!(#krate::export::Erased));
+        match self.parameters.is_empty() {
+            true => quote!(),
+            false => quote!(::<#(#each),*>),
+        }
+    }
+
+    /// `::<A, B>`
+    pub fn turbofish(&self) -> TokenStream {
+        let parameters = &self.parameters;
+        match self.parameters.is_empty() {
+            true => quote!(),
+            false => quote!(::<#(#parameters),*>),
+        }
+    }
+
     /// The constant that stands beside the function, or in an `impl`.
     fn item(&self, function: &Function) -> TokenStream {
         let (krate, vis, tokens) = (&self.krate, &function.vis, self.tokens());
         let name = format_ident!("__ocaml_export_{}", ident_text(&function.signature.ident));
         quote! {
             #[doc(hidden)]
-            #[allow(non_upper_case_globals, dead_code, clippy::all, clippy::pedantic)]
+            #[allow(non_upper_case_globals, non_camel_case_types, dead_code, unused_unsafe)]
+            #[allow(clippy::all, clippy::pedantic)]
             #vis const #name: #krate::export::Export = #tokens;
         }
     }
 
     fn tokens(&self) -> TokenStream {
-        let Export { krate, aliases, name, symbol, doc, noalloc, .. } = self;
+        let Export { krate, name, symbol, doc, noalloc, .. } = self;
         let api = quote!(#krate::export);
         let (describe, types) = self.describe(&api);
         let (wrapper, bytecode) = self.wrappers(&api);
         let body = self.body(&api);
+        // So that `#![forbid(unsafe_code)]` sees it.
+        let promise = self.mixing.map(|span| quote_spanned!(span=> const _: () = unsafe {};));
         quote! {{
-            #aliases
+            #promise
             #body
             #wrapper
             #describe
             unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, #types) }
         }}
     }
+}
+
+/// A bound `'static` of a type parameter.
+fn statics(generics: &syn::Generics) -> Option<syn::TypeParamBound> {
+    let predicates = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let clauses = predicates.filter_map(|predicate| match predicate {
+        syn::WherePredicate::Type(predicate) => Some(&predicate.bounds),
+        _ => None,
+    });
+    let mut bounds = generics.type_params().map(|parameter| &parameter.bounds).chain(clauses).flatten();
+    let is = |bound: &&syn::TypeParamBound| match bound {
+        syn::TypeParamBound::Lifetime(lifetime) => lifetime.ident == "static",
+        _ => false,
+    };
+    bounds.find(is).cloned()
 }
 
 /// `&Runtime`, `&mut Runtime`, or neither.

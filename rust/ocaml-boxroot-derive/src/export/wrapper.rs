@@ -25,7 +25,7 @@ impl Export {
     pub fn wrappers(&self, api: &TokenStream) -> (TokenStream, TokenStream) {
         let (names, types) = self.natives(api);
         let native = self.result_native(api);
-        let symbol = &self.symbol;
+        let (symbol, erased) = (&self.symbol, self.erased());
         let passed: Vec<&Ident> =
             names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, _)| name).collect();
         let words: Vec<&Ident> =
@@ -35,14 +35,16 @@ impl Export {
             // The closure is safe code of ours; `body` holds what is the user's.
             quote! {
                 let words = unsafe { #api::Words::new([#(#words),*]) };
-                unsafe { #api::noalloc(#name, move |lock| __ocaml_body(lock, words #(, #passed)*)) }
+                unsafe { #api::noalloc(#name, move |lock| __ocaml_body #erased(lock, words #(, #passed)*)) }
             }
         } else {
             let arguments = quote!([#(#words),*], (#(#passed,)*));
             match self.way() {
-                Way::Pure => quote!(unsafe { #api::call(#arguments, __ocaml_body) }),
-                Way::Read => quote!(unsafe { #api::call_read(#arguments, __ocaml_body) }),
-                Way::Write => quote!(unsafe { #api::call_write(#arguments, __OCAML_SLOTS, __ocaml_body) }),
+                Way::Pure => quote!(unsafe { #api::call(#arguments, __ocaml_body #erased) }),
+                Way::Read => quote!(unsafe { #api::call_read(#arguments, __ocaml_body #erased) }),
+                Way::Write => quote!(unsafe {
+                    #api::call_write(#arguments, __ocaml_slots #erased(), __ocaml_body #erased)
+                }),
             }
         };
         let plain_arguments = self.arguments.iter().filter(|a| a.plain);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Arrays. Those of floats are flat, unless the compiler was configured otherwise.
-use crate::convert::{floats, total};
+use crate::convert::{floats, total, Flat};
 use crate::kind::{DOUBLE, DOUBLE_ARRAY};
 use crate::{
     glue, Array, ConvertError, Element, FromAny, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml, Typed, Value,
@@ -57,7 +57,7 @@ fn flat<'n, 's, R: ToOCaml + 's>(
     let block = n.unscanned(DOUBLE_ARRAY, len)?;
     for (i, item) in items.enumerate() {
         let x = match item.to_float() {
-            Some(x) => x.0,
+            Some(x) => x.number(),
             None => floats::boxed(item.to_ocaml(n)?)?,
         };
         // SAFETY: the block has so many words. If this ends early, what is left is any words, in a block that is not
@@ -72,8 +72,8 @@ fn vec<'a, R: FromOCaml<'a>>(rt: &'a Runtime, v: Value<'a, Array<R::Type>>) -> R
     match v.header() {
         // SAFETY: so many fields, which are elements (TYPED).
         Some((0, len)) => collect(len, |i| R::from_ocaml(rt, unsafe { v.part(i) })),
-        // SAFETY: so many floats.
-        Some((DOUBLE_ARRAY, len)) => collect(len, |i| R::from_float(unsafe { v.float_at(i) })),
+        // SAFETY: so many floats; TYPED: elements of a flat array are of the type of its elements.
+        Some((DOUBLE_ARRAY, len)) => collect(len, |i| R::from_float(rt, unsafe { Flat::new(v.float_at(i)) })),
         _ => Err(ShapeError::Not("an array").into()),
     }
 }

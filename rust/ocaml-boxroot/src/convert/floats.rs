@@ -32,8 +32,9 @@ impl ToOCaml for f64 {
         Ok(n.try_float(*self)?)
     }
     #[inline]
-    fn to_float(&self) -> Option<Flat> {
-        Some(Flat(*self))
+    fn to_float(&self) -> Option<Flat<Float>> {
+        // SAFETY: TYPED: any float is one.
+        Some(unsafe { Flat::new(*self) })
     }
 }
 impl<'a> FromOCaml<'a> for f64 {
@@ -42,8 +43,8 @@ impl<'a> FromOCaml<'a> for f64 {
         boxed(v)
     }
     #[inline]
-    fn from_float(x: f64) -> Result<Self, ConvertError> {
-        Ok(x)
+    fn from_float(_: &'a Runtime, x: Flat<Float>) -> Result<Self, ConvertError> {
+        Ok(x.number())
     }
 }
 // SAFETY: the tag is tested.
@@ -63,24 +64,28 @@ impl ToOCaml for f32 {
         f64::from(*self).to_ocaml(n)
     }
     #[inline]
-    fn to_float(&self) -> Option<Flat> {
-        Some(Flat((*self).into()))
+    fn to_float(&self) -> Option<Flat<Float>> {
+        f64::from(*self).to_float()
     }
 }
 /// The number must be one of an `f32`, or not a number: rounding is up to the caller, with `f64` and `as`.
 impl<'a> FromOCaml<'a> for f32 {
     #[inline]
     fn from_ocaml(_: &'a Runtime, v: Value<'a, Float>) -> Result<Self, ConvertError> {
-        f32::from_float(boxed(v)?)
+        narrow(boxed(v)?)
     }
     #[inline]
-    fn from_float(x: f64) -> Result<Self, ConvertError> {
-        let narrow = x as f32;
-        if f64::from(narrow) == x || x.is_nan() {
-            Ok(narrow)
-        } else {
-            Err(ConvertError::Range { target: "f32" })
-        }
+    fn from_float(_: &'a Runtime, x: Flat<Float>) -> Result<Self, ConvertError> {
+        narrow(x.number())
+    }
+}
+
+fn narrow(x: f64) -> Result<f32, ConvertError> {
+    let narrow = x as f32;
+    if f64::from(narrow) == x || x.is_nan() {
+        Ok(narrow)
+    } else {
+        Err(ConvertError::Range { target: "f32" })
     }
 }
 // SAFETY: the tag is tested.

@@ -23,7 +23,7 @@ macro_rules! forward {
                 (**self).to_ocaml(n)
             }
             #[inline]
-            fn to_float(&self) -> Option<Flat> {
+            fn to_float(&self) -> Option<Flat<Self::Type>> {
                 (**self).to_float()
             }
         }
@@ -45,8 +45,8 @@ macro_rules! owned {
                 R::from_ocaml(rt, v).map($p::new)
             }
             #[inline]
-            fn from_float(x: f64) -> Result<Self, ConvertError> {
-                R::from_float(x).map($p::new)
+            fn from_float(rt: &'a Runtime, x: Flat<Self::Type>) -> Result<Self, ConvertError> {
+                R::from_float(rt, x).map($p::new)
             }
         }
         // SAFETY: as R.

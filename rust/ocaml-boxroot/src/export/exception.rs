@@ -130,7 +130,7 @@ impl ExceptionText {
 
     /// An expression of OCaml: an exception whose arguments are 1, 2, …
     pub fn sample(&self) -> String {
-        self.applied(|i| alloc::format!("Obj.magic {}", i + 1))
+        self.applied(|i| alloc::format!("Stdlib.Obj.magic {}", i + 1))
     }
 
     /// The parameters of a function of OCaml that makes the exception, with their types, and its body.
@@ -141,7 +141,7 @@ impl ExceptionText {
 
     /// The arguments of that function for [`sample`](Self::sample).
     pub fn numbers(&self) -> String {
-        (1..=self.types.len()).map(|i| alloc::format!(" (Obj.magic {i})")).collect()
+        (1..=self.types.len()).map(|i| alloc::format!(" (Stdlib.Obj.magic {i})")).collect()
     }
 
     /// Keeps the constructor, of a sample. An error if its arguments are not where Rust looks for them: several where

@@ -36,7 +36,7 @@ impl Import {
         let (arguments, result, variables) = self.types;
         let mut text = String::new();
         for n in 0..variables {
-            text += &super::library::variable(n.into());
+            text += &crate::describe::variable(n.into());
             text += if n + 1 == variables { ". " } else { " " };
         }
         if arguments.is_empty() {

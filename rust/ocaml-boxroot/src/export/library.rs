@@ -2,6 +2,7 @@
 //! The OCaml text of a library, and the check that a text belongs to the library.
 use super::exception::{self, ExceptionText, ExceptionType};
 use super::{Export, Import, Lock, Raise, Words};
+use crate::describe::variable;
 use crate::{Any, Definition, Definitions, Runtime, Value};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -116,6 +117,8 @@ impl Library {
         );
         match which {
             "ml" | "mli" => {
+                // Types that refer to each other may have fields and constructors of the same names.
+                out += "[@@@warning \"-30\"]\n\n";
                 let interface = which == "mli";
                 if interface && !self.doc.is_empty() {
                     out += &alloc::format!("{}\n", comment(self.doc));
@@ -155,10 +158,10 @@ impl Library {
                     );
                     if !texts.exceptions.is_empty() {
                         let row = |text: &ExceptionText| {
-                            alloc::format!("{}, Obj.repr ({})", quoted(&text.path()), text.sample())
+                            alloc::format!("{}, Stdlib.Obj.repr ({})", quoted(&text.path()), text.sample())
                         };
                         out.push('\n');
-                        let ty = "(string * Obj.t) array -> unit";
+                        let ty = "(string * Stdlib.Obj.t) array -> unit";
                         out += &self.table("exceptions", ty, texts.exceptions.iter().map(row));
                     }
                 }
@@ -169,16 +172,16 @@ impl Library {
                 for (i, (import, ty)) in self.imports().zip(&texts.imports).enumerate() {
                     out += &alloc::format!("let import_{i} : {ty} = {}.{}\n", import.module, import.name);
                     let name = alloc::format!("{}.{}", import.module, import.name);
-                    rows.push(alloc::format!("{}, {}, Obj.repr import_{i}", quoted(&name), quoted(ty)));
+                    rows.push(alloc::format!("{}, {}, Stdlib.Obj.repr import_{i}", quoted(&name), quoted(ty)));
                 }
                 for (i, text) in texts.foreign.iter().enumerate() {
                     let (parameters, body) = text.function();
                     out += &alloc::format!("let exception_{i}{parameters} = {body}\n");
                     let (name, ty) = (quoted(&text.path()), quoted(&text.declaration()));
-                    rows.push(alloc::format!("{name}, {ty}, Obj.repr (exception_{i}{})", text.numbers()));
+                    rows.push(alloc::format!("{name}, {ty}, Stdlib.Obj.repr (exception_{i}{})", text.numbers()));
                 }
                 out.push('\n');
-                out += &self.table("register", "(string * string * Obj.t) array -> unit", rows.into_iter());
+                out += &self.table("register", "(string * string * Stdlib.Obj.t) array -> unit", rows.into_iter());
             }
             _ => return Err(alloc::format!("no file `{which}`: ask for `files`, or for one that it lists")),
         }
@@ -246,7 +249,10 @@ impl Library {
                 text.register(rt, function).map_err(|error| alloc::format!("{}: {error}", self.name))?;
                 continue;
             }
-            let Some(at) = missing.iter().position(|(i, _)| name == alloc::format!("{}.{}", i.module, i.name)) else {
+            // A function may be imported with several types, which are instances of its own.
+            let named = |(i, _): &(&Import, String)| name == alloc::format!("{}.{}", i.module, i.name);
+            let exact = missing.iter().position(|row| named(row) && row.1 == ty);
+            let Some(at) = exact.or_else(|| missing.iter().position(named)) else {
                 return Err(alloc::format!("{}: the library does not import `{name}`; {advice}", self.name));
             };
             let (import, theirs) = missing.swap_remove(at);
@@ -318,22 +324,9 @@ fn define(definition: &Definition) -> String {
     text.trim_end().to_string()
 }
 
-/// As [`Var`](crate::Var).
-pub(super) fn variable(n: usize) -> String {
-    let letter = char::from(b'a' + (n % 26) as u8);
-    match n / 26 {
-        0 => alloc::format!("'{letter}"),
-        more => alloc::format!("'{letter}{more}"),
-    }
-}
-
-/// A documentation comment. What would end the comment, or begin a string in it, is taken apart.
+/// A documentation comment on lines of its own.
 fn comment(doc: &str) -> String {
-    let mut safe = doc.replace("*)", "* )").replace("(*", "( *").replace("{|", "{ |");
-    if safe.matches('"').count() % 2 == 1 {
-        safe = safe.replace('"', "'");
-    }
-    alloc::format!("(** {} *)\n", safe.trim())
+    crate::derive::comment(doc.trim()) + "\n"
 }
 
 fn quoted(text: &str) -> String {
@@ -355,10 +348,11 @@ fn capitalised(name: &str) -> String {
 
 /// The C function `NAME_ocaml_text`.
 pub fn text(lock: &mut Lock, library: &Library, words: Words<1>) -> Result<isize, Raise> {
-    super::read(lock, words, |rt, [which]| {
+    super::read(lock, words, |rt, super::Places([which])| {
         // The caller is written by hand: it may pass anything.
-        let which = match which.get(rt).kind() {
-            crate::Kind::String { .. } => String::from_utf8_lossy(&which.get(rt).copy_bytes()).into_owned(),
+        let which = which.0.get(rt);
+        let which = match which.kind() {
+            crate::Kind::String { .. } => String::from_utf8_lossy(&which.copy_bytes()).into_owned(),
             _ => String::new(),
         };
         let text = library.file(&which).map_err(Raise::error)?;
@@ -382,8 +376,8 @@ pub enum Table {
 
 /// The C functions that the OCaml text passes its tables to.
 pub fn check(lock: &mut Lock, library: &Library, words: Words<1>, which: Table) -> Result<isize, Raise> {
-    super::read(lock, words, |rt, [table]| {
-        let table = table.get(rt);
+    super::read(lock, words, |rt, super::Places([table])| {
+        let table = table.0.get(rt);
         let outcome = match which {
             Table::Check => library.check(rt, table),
             Table::Register => library.register(rt, table),

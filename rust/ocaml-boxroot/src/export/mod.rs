@@ -14,9 +14,10 @@ mod raise;
 mod result;
 mod signature;
 
+pub use crate::type_var::Erased;
 pub use alloc::string::String;
 pub use alloc::vec::Vec;
-pub use arg::{payload_arg, pure_arg, read_arg, write_arg, ReadArg, WriteArg};
+pub use arg::{payload_arg, payload_arg_generic, payload_arg_static, pure_arg, read_arg, write_arg, ReadArg, WriteArg};
 pub use exception::ExceptionType;
 pub use import::{describe_type, imported, Import, ImportCell, ImportTypes};
 pub use library::{check, text, Library, Table};
@@ -34,8 +35,43 @@ pub(crate) use raise::failure;
 use crate::{defer, entry, Any, Runtime, ValueCell};
 use core::marker::PhantomData;
 
-/// A place that holds an argument.
-pub type Place = ValueCell<Any>;
+/// A place that holds an argument, of the type that the OCaml text gives it. Only functions that OCaml has called have
+/// one.
+// WORDS, of the value in it.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Place(ValueCell<Any>);
+
+/// The places of a function's arguments.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Places<const N: usize>([Place; N]);
+
+impl<const N: usize> Places<N> {
+    /// # Safety
+    /// WORDS, for as long as the result is used.
+    #[inline(always)]
+    unsafe fn new(words: [isize; N]) -> Self {
+        // SAFETY: by the caller.
+        Places(words.map(|word| Place(unsafe { ValueCell::new(word) })))
+    }
+
+    /// # Safety
+    /// The cells hold the arguments.
+    #[inline(always)]
+    unsafe fn of(cells: &[ValueCell<Any>; N]) -> &Self {
+        // SAFETY: the same representation.
+        unsafe { &*core::ptr::from_ref(cells).cast() }
+    }
+}
+
+impl<const N: usize> core::ops::Index<usize> for Places<N> {
+    type Output = Place;
+    #[inline(always)]
+    fn index(&self, i: usize) -> &Place {
+        &self.0[i]
+    }
+}
 
 /// The proof that OCaml has just called a function of this thread, and that no `Runtime` is usable on it.
 #[derive(Debug)]
@@ -118,7 +154,7 @@ pub unsafe fn call<const N: usize, P: Copy, R: Copy>(
 pub unsafe fn call_read<const N: usize, P: Copy, R: Copy>(
     words: [isize; N],
     plain: P,
-    body: impl FnOnce(&mut Runtime, &[Place; N], P) -> Result<R, Raise> + Copy,
+    body: impl FnOnce(&mut Runtime, &Places<N>, P) -> Result<R, Raise> + Copy,
 ) -> R {
     // SAFETY: by the caller.
     unsafe { call(words, plain, move |lock, words, plain| read(lock, words, |rt, places| body(rt, places, plain))) }
@@ -133,7 +169,7 @@ pub unsafe fn call_write<const N: usize, P: Copy, R: Copy>(
     words: [isize; N],
     plain: P,
     slots: bool,
-    body: impl FnOnce(&mut Runtime, &[Place; N], P) -> Result<R, Raise> + Copy,
+    body: impl FnOnce(&mut Runtime, &Places<N>, P) -> Result<R, Raise> + Copy,
 ) -> R {
     let body =
         move |lock: &mut Lock, words: Words<N>, plain| write(lock, words, slots, |rt, places| body(rt, places, plain));
@@ -146,11 +182,11 @@ pub unsafe fn call_write<const N: usize, P: Copy, R: Copy>(
 pub fn read<const N: usize, R>(
     lock: &mut Lock,
     words: Words<N>,
-    f: impl FnOnce(&mut Runtime, &[Place; N]) -> Result<R, Raise>,
+    f: impl FnOnce(&mut Runtime, &Places<N>) -> Result<R, Raise>,
 ) -> Result<R, Raise> {
     let _ = lock;
     // SAFETY: WORDS: nothing is collected before `f` uses `rt` for writing, which is when it finishes its result.
-    let places = words.0.map(|word| unsafe { Place::new(word) });
+    let places = unsafe { Places::new(words.0) };
     // SAFETY: LOCK by the token.
     unsafe { entry::with_lock_held(|rt| f(rt, &places)) }.unwrap_or_else(|| Err(Raise::memory()))
 }
@@ -161,16 +197,17 @@ pub fn write<const N: usize, R>(
     lock: &mut Lock,
     words: Words<N>,
     slots: bool,
-    f: impl FnOnce(&mut Runtime, &[Place; N]) -> Result<R, Raise>,
+    f: impl FnOnce(&mut Runtime, &Places<N>) -> Result<R, Raise>,
 ) -> Result<R, Raise> {
     let _ = lock;
     let enter = |rt: &mut Runtime| {
         let words = if defer::is_waiting() { run_deferred(rt, words.0) } else { words.0 };
         if slots {
-            rt.with_places(words, f)
+            // SAFETY: WORDS: the cells are local roots, which were made with the words.
+            rt.with_places(words, |rt, places| f(rt, unsafe { Places::of(places) }))
         } else {
             // SAFETY: WORDS: arguments that need no slot are read before anything is collected.
-            let places = words.map(|word| unsafe { Place::new(word) });
+            let places = unsafe { Places::new(words) };
             f(rt, &places)
         }
     };

@@ -5,24 +5,36 @@ use crate::{entry, Runtime, Value};
 use core::marker::PhantomData;
 
 /// An argument that any word of its type is good for.
+///
+/// # Safety
+/// It is a number, a truth value or a [`Value`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a function with `noalloc`, which cannot raise",
     note = "take `isize`, `i64`, `f64`, `bool` or a `Value`, or drop `noalloc`"
 )]
-pub trait Total {}
-impl Total for isize {}
-impl Total for i64 {}
-impl Total for f64 {}
-impl Total for bool {}
-impl Total for () {}
-impl<T> Total for Value<'_, T> {}
+pub unsafe trait Total {}
+// SAFETY: a number or a truth value.
+unsafe impl Total for isize {}
+// SAFETY: a number or a truth value.
+unsafe impl Total for i64 {}
+// SAFETY: a number or a truth value.
+unsafe impl Total for f64 {}
+// SAFETY: a number or a truth value.
+unsafe impl Total for bool {}
+// SAFETY: a number or a truth value.
+unsafe impl Total for () {}
+// SAFETY: a value.
+unsafe impl<T> Total for Value<'_, T> {}
 
 /// A result that allocates nothing.
+///
+/// # Safety
+/// The word is a value of the type that the result is described with.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of a function with `noalloc`: it may have to be allocated",
     note = "return a number, `bool`, `()` or a `Value`, or drop `noalloc`"
 )]
-pub trait TotalResult {
+pub unsafe trait TotalResult {
     /// How C returns it.
     type Native: Copy;
     /// The word or number.
@@ -31,7 +43,8 @@ pub trait TotalResult {
 
 macro_rules! plain {
     ($($t:ty),*) => {$(
-        impl TotalResult for $t {
+        // SAFETY: as `PlainResult`.
+        unsafe impl TotalResult for $t {
             type Native = <$t as PlainResult>::Native;
             #[inline(always)]
             fn total(self) -> Self::Native {
@@ -42,7 +55,8 @@ macro_rules! plain {
 }
 plain! { f64, i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, bool, () }
 
-impl<T> TotalResult for Value<'_, T> {
+// SAFETY: TYPED.
+unsafe impl<T> TotalResult for Value<'_, T> {
     type Native = isize;
     #[inline(always)]
     fn total(self) -> isize {
@@ -87,11 +101,11 @@ pub fn total_plain<P: Plain + Total>(native: P::Native) -> P {
 pub fn read_total<const N: usize, R>(
     lock: &mut Lock,
     words: Words<N>,
-    f: impl FnOnce(&Runtime, &[super::Place; N]) -> R,
+    f: impl FnOnce(&Runtime, &super::Places<N>) -> R,
 ) -> R {
     let _ = lock;
     // SAFETY: WORDS: nothing is collected in `f`.
-    let places = words.0.map(|word| unsafe { super::Place::new(word) });
+    let places = unsafe { super::Places::new(words.0) };
     // SAFETY: LOCK by the token.
     unsafe { entry::with_lock_held(|rt| f(rt, &places)) }.expect("no memory for OCaml roots")
 }
@@ -100,5 +114,5 @@ pub fn read_total<const N: usize, R>(
 #[inline(always)]
 pub fn total_value<'a, T>(rt: &'a Runtime, place: &'a super::Place) -> Value<'a, T> {
     // SAFETY: WORDS.
-    unsafe { place.get(rt).cast() }
+    unsafe { place.0.get(rt).cast() }
 }

@@ -4,7 +4,10 @@ use super::Raise;
 use crate::{Bool, ConvertError, Float, Int, OCamlType, Unit};
 
 /// A number that `#[export]` recognises by its name.
-pub trait Plain: Sized {
+///
+/// # Safety
+/// The C function gets for a value of the type that `Type` describes, with the attribute, what `Native` is.
+pub unsafe trait Plain: Sized {
     /// How C passes it.
     type Native: Copy;
     /// The type in OCaml.
@@ -21,7 +24,10 @@ pub trait Plain: Sized {
 }
 
 /// A result of that kind.
-pub trait PlainResult: Sized {
+///
+/// # Safety
+/// As for `Plain`, of what the C function returns.
+pub unsafe trait PlainResult: Sized {
     /// How C returns it.
     type Native: Copy;
     /// The type in OCaml.
@@ -37,7 +43,8 @@ pub trait PlainResult: Sized {
     unsafe fn boxed(native: Self::Native) -> isize;
 }
 
-impl Plain for f64 {
+// SAFETY: as OCaml passes unboxed floats.
+unsafe impl Plain for f64 {
     type Native = f64;
     type Type = Float;
     const ATTRIBUTE: &'static str = "[@unboxed]";
@@ -52,7 +59,8 @@ impl Plain for f64 {
     }
 }
 
-impl PlainResult for f64 {
+// SAFETY: as for arguments.
+unsafe impl PlainResult for f64 {
     type Native = f64;
     type Type = Float;
     const ATTRIBUTE: &'static str = "[@unboxed]";
@@ -69,7 +77,8 @@ impl PlainResult for f64 {
 
 macro_rules! integers {
     ($($t:ident $attribute:literal $shift:literal)*) => {$(
-        impl Plain for $t {
+        // SAFETY: as OCaml passes untagged integers.
+        unsafe impl Plain for $t {
             type Native = isize;
             type Type = Int;
             const ATTRIBUTE: &'static str = "[@untagged]";
@@ -82,7 +91,8 @@ macro_rules! integers {
                 word >> 1
             }
         }
-        impl PlainResult for $t {
+        // SAFETY: as for arguments; without the attribute, a tagged integer.
+        unsafe impl PlainResult for $t {
             type Native = isize;
             type Type = Int;
             const ATTRIBUTE: &'static str = $attribute;
@@ -115,7 +125,8 @@ integers! {
     usize "" true
 }
 
-impl Plain for bool {
+// SAFETY: a value.
+unsafe impl Plain for bool {
     type Native = isize;
     type Type = Bool;
     const ATTRIBUTE: &'static str = "";
@@ -129,7 +140,8 @@ impl Plain for bool {
     }
 }
 
-impl PlainResult for bool {
+// SAFETY: a value.
+unsafe impl PlainResult for bool {
     type Native = isize;
     type Type = Bool;
     const ATTRIBUTE: &'static str = "";
@@ -143,7 +155,8 @@ impl PlainResult for bool {
     }
 }
 
-impl Plain for () {
+// SAFETY: a value.
+unsafe impl Plain for () {
     type Native = isize;
     type Type = Unit;
     const ATTRIBUTE: &'static str = "";
@@ -157,7 +170,8 @@ impl Plain for () {
     }
 }
 
-impl PlainResult for () {
+// SAFETY: a value.
+unsafe impl PlainResult for () {
     type Native = isize;
     type Type = Unit;
     const ATTRIBUTE: &'static str = "";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Results of exported functions. First what may borrow from OCaml's heap is made a word, or kept as a Rust value that
 //! borrows nothing; then the runtime is free again, and blocks can be made.
-use super::{Lock, Raise, RaiseError};
+use super::{Lock, Places, Raise, RaiseError};
 use crate::{entry, Fresh, Nursery, Root, Runtime, ToOCaml, Value, ValueCell};
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -108,12 +108,16 @@ impl<T> RawNow for Root<T> {
     }
 }
 
+/// That nothing was collected since the function returned.
+#[derive(Debug)]
+pub struct Quiet(());
+
 /// A result for which blocks may have to be made.
 pub trait Pending {
     /// The word, if there is nothing to do.
     fn ready(&self) -> Option<isize>;
     /// Makes the value.
-    fn finish(self, rt: &mut Runtime) -> Result<isize, Raise>;
+    fn finish(self, rt: &mut Runtime, quiet: Quiet) -> Result<isize, Raise>;
 }
 
 /// A valid value, until the next thing that may run the collector.
@@ -126,7 +130,7 @@ impl Pending for Done {
         Some(self.0)
     }
     #[inline(always)]
-    fn finish(self, _: &mut Runtime) -> Result<isize, Raise> {
+    fn finish(self, _: &mut Runtime, _: Quiet) -> Result<isize, Raise> {
         Ok(self.0)
     }
 }
@@ -144,7 +148,7 @@ impl Pending for Maybe {
         }
     }
     #[inline]
-    fn finish(self, rt: &mut Runtime) -> Result<isize, Raise> {
+    fn finish(self, rt: &mut Runtime, _: Quiet) -> Result<isize, Raise> {
         let Some(word) = self.0 else { return Ok(1) };
         // SAFETY: valid now, and nothing is collected before it is in the slot.
         let v = unsafe { Value::<crate::Any>::from_raw(word) };
@@ -163,7 +167,7 @@ impl<R: ToOCaml> Pending for Later<R> {
         None
     }
     #[inline(always)]
-    fn finish(self, rt: &mut Runtime) -> Result<isize, Raise> {
+    fn finish(self, rt: &mut Runtime, _: Quiet) -> Result<isize, Raise> {
         let nursery = Nursery::new(rt, self.0.words());
         match self.0.to_ocaml(&nursery) {
             Ok(v) => Ok(v.raw()),
@@ -172,10 +176,10 @@ impl<R: ToOCaml> Pending for Later<R> {
     }
 }
 
-/// The value.
+/// The value, at the end of a function that OCaml has called with these arguments.
 #[inline(always)]
-pub fn finish<P: Pending>(rt: &mut Runtime, pending: P) -> Result<isize, Raise> {
-    pending.finish(rt)
+pub fn finish<const N: usize, P: Pending>(rt: &mut Runtime, _: &Places<N>, pending: P) -> Result<isize, Raise> {
+    pending.finish(rt, Quiet(()))
 }
 
 /// The value; the runtime is looked for when it is needed.
@@ -185,6 +189,8 @@ pub fn finish_pure<P: Pending>(lock: &mut Lock, pending: P) -> Result<isize, Rai
     match pending.ready() {
         Some(word) => Ok(word),
         // SAFETY: LOCK by the token.
-        None => unsafe { entry::with_lock_held(|rt| pending.finish(rt)) }.unwrap_or_else(|| Err(Raise::memory())),
+        None => {
+            unsafe { entry::with_lock_held(|rt| pending.finish(rt, Quiet(()))) }.unwrap_or_else(|| Err(Raise::memory()))
+        }
     }
 }

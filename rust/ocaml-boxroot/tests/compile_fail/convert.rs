@@ -53,3 +53,16 @@ fn f(rt: &mut Runtime, g: &Root<Fun<(Int64,), Unit>>) {
     let _ = g.call(rt, (3i64,)); //~
     //+ let _ = g.call(rt, (Int64(3),));
 }
+//# numbers_in_flat_arrays_have_a_type E0308
+struct S;
+impl Typed for S { type Type = Str; } //~
+//+ impl Typed for S { type Type = Float; }
+impl ToOCaml for S {
+    fn to_ocaml<'n>(&self, n: &'n Nursery) -> Result<Value<'n, Self::Type>, ConvertError> { loop {} }
+    fn to_float(&self) -> Option<Flat<Self::Type>> { 1.0f64.to_float() }
+}
+//# numbers_from_flat_arrays_have_a_type E0308
+fn f(rt: &Runtime, x: f64) {
+    let _ = Root::<Str>::from_float(rt, x.to_float().unwrap()); //~
+    //+ let _ = Root::<Float>::from_float(rt, x.to_float().unwrap());
+}

@@ -115,3 +115,29 @@ fn f(rt: &mut Runtime, g: &Root<Fun<(S,), Unit>>) {
 struct Inner(i32);
 #[derive(OCamlType, FromOCaml)]
 struct S(Inner);
+//# the_crate_is_a_crate - the name that the crate `ocaml-boxroot` has among the dependencies
+mod other {
+    pub use ocaml_boxroot::*;
+    pub mod derive { pub use ocaml_boxroot::derive::*; }
+}
+#[derive(OCamlType)]
+#[ocaml(crate = crate::other)] //~
+//+ #[ocaml(crate = ocaml_boxroot)]
+struct S { x: String }
+//# the_crate_is_no_module E0433
+mod other { pub use ocaml_boxroot::*; }
+#[derive(OCamlType)]
+#[ocaml(crate = other)] //~
+//+ #[ocaml(crate = ocaml_boxroot)]
+struct S;
+//# parameters_have_no_traits - a type parameter has no bound but lifetimes
+trait Belongs { type To; }
+trait Other {}
+#[derive(OCamlType)]
+struct S<A: Belongs> { x: Root<A> } //~
+//+ struct S<A> { x: Root<A> }
+//# parameters_have_no_traits_elsewhere - a type parameter has no bound but lifetimes
+struct W<A>(A);
+#[derive(OCamlType)]
+struct S<A> where W<A>: Typed { x: Root<A> } //~
+//+ struct S<A> where W<A>: 'static { x: Root<A> }

@@ -136,3 +136,114 @@ fn g(rt: &mut Runtime, s: &Root<Str>) {
     //+ let v = s;
     let _ = host::f(rt, &v);
 }
+//# parameters_have_no_traits E0277
+trait Belongs { type To; }
+impl Belongs for Any { type To = Str; }
+impl<A> Belongs for List<A> { type To = Int; }
+#[export]
+fn f<A: Belongs>(x: Root<A>) {} //~
+//+ fn f<A: TypeVar>(x: Root<A>) {}
+//# parameters_are_not_kept_by_their_type - with `'static`, values of one call could be given out as those of another
+use std::any::TypeId;
+#[export]
+fn f<A: 'static>(x: Root<A>) { let _ = TypeId::of::<A>(); } //~
+//+ fn f<A: TypeVar>(x: Root<A>) { let _ = TypeId::of::<isize>(); }
+//# parameters_are_not_kept_by_where - with `'static`, values of one call could be given out as those of another
+#[export]
+fn f<A>(x: Root<A>) where A: 'static {} //~
+//+ fn f<A>(x: Root<A>) where A: TypeVar {}
+//# parameters_are_not_kept_by_their_arguments E0310
+struct Kept<A: 'static>(Root<A>);
+impl<A: 'static> Typed for Kept<A> { type Type = A; }
+impl<'a, A: 'static> FromOCaml<'a> for Kept<A> {
+    fn from_ocaml(rt: &'a Runtime, v: Value<'a, A>) -> Result<Self, ConvertError> { Ok(Kept(v.root(rt))) }
+}
+#[export]
+fn f<A>(x: Kept<A>) {} //~
+//+ fn f(x: Kept<Int>) {}
+//# parameters_are_not_of_one_type E0277
+struct Some_<A>(Root<A>);
+impl Typed for Some_<Any> { type Type = Str; }
+impl<'a> FromOCaml<'a> for Some_<Any> {
+    fn from_ocaml(rt: &'a Runtime, v: Value<'a, Str>) -> Result<Self, ConvertError> { loop {} }
+}
+#[export]
+fn f<A>(x: Some_<A>) {} //~
+//+ fn f(x: Some_<Any>) {}
+//# parameters_have_no_name_for_others E0425
+#[export]
+fn f(x: Root<Var<0>>) {} //~
+//+ fn f(x: Root<Int>) {}
+//# promises_are_unsafe - usage of an `unsafe` block
+#[export(unsafe(static))] //~
+//+ #[export]
+fn f<A>(x: Root<A>) {}
+//# payloads_for_all_types_are_not_found_again E0310
+struct Cell<A>(std::sync::Mutex<Root<A>>);
+ocaml_abstract! { Cell<A> = "cell"; }
+#[export]
+fn f<A: TypeVar>(rt: &Runtime, x: Root<A>) {
+    let _ = x.get(rt).erase().downcast::<Boxed<Cell<A>>>(); //~
+    //+ let _ = x.get(rt).erase().downcast::<Boxed<Cell<Any>>>();
+}
+//# payloads_for_all_types_are_not_those_of_one E0277
+struct Cell<A>(std::sync::Mutex<Root<A>>);
+ocaml_abstract! { Cell<A> = "cell"; }
+fn f(rt: &mut Runtime, x: Root<Str>) {
+    let _ = rt.boxed_generic(Cell(x.into())); //~
+    //+ let _ = rt.boxed(Cell(x.into()));
+}
+//# payloads_for_all_types_can_be_shared E0277
+struct Cell<A>(std::cell::RefCell<Root<A>>); //~
+//+ struct Cell<A>(std::sync::RwLock<Root<A>>);
+ocaml_abstract! { Cell<A> = "cell"; }
+//# places_are_made_by_ocaml E0308
+use ocaml_boxroot::export::{read_arg, Place};
+fn f(rt: &Runtime, x: &Root<Any>, p: &Place) {
+    let _ = read_arg::<Root<Str>>(rt, &**x, 0); //~
+    //+ let _ = read_arg::<Root<Str>>(rt, p, 0);
+}
+//# results_are_promises E0200
+use ocaml_boxroot::export::TotalResult;
+struct S;
+trait Own { type Native; fn total(self) -> isize; }
+impl TotalResult for S { type Native = isize; fn total(self) -> isize { 2 } } //~
+//+ impl Own for S { type Native = isize; fn total(self) -> isize { 2 } }
+//# imports_have_no_traits - a type parameter has no bound but lifetimes
+trait Belongs { type To; }
+import! {
+    mod host = "Host";
+    fn f<A: Belongs>(x: Root<A>) -> Result<(), Exception>; //~
+    //+ fn f<A>(x: Root<A>) -> Result<(), Exception>;
+}
+//# imports_of_what_believes_everything - takes any value for one of any type
+import! {
+    mod host = "Stdlib.Obj"; //~
+    //+ mod host = "Host";
+    fn magic<A, B>(x: Root<A>) -> Result<Root<B>, Exception>;
+}
+//# imports_that_check_no_bounds - takes any value for one of any type
+import! {
+    mod host = "Array";
+    #[name = "unsafe_get"] //~
+    //+ #[name = "get"]
+    fn get<A>(x: &Root<Array<A>>, i: isize) -> Result<Root<A>, Exception>;
+}
+//# imports_have_names - is not the name of a function of OCaml
+import! {
+    mod host = "Stdlib";
+    #[name = "succ (Stdlib.Obj.magic 1)"] //~
+    //+ #[name = "( ~- )"]
+    fn f(x: isize) -> Result<isize, Exception>;
+}
+//# modules_have_names - the name of an OCaml module
+import! {
+    mod host = "String (*"; //~
+    //+ mod host = "String";
+    fn length(x: &str) -> Result<isize, Exception>;
+}
+//# the_crate_is_a_crate - the name that the crate `ocaml-boxroot` has among the dependencies
+mod other { pub use ocaml_boxroot::*; }
+#[export(crate = self::other)] //~
+//+ #[export(crate = ocaml_boxroot)]
+fn f(x: isize) {}

@@ -9,11 +9,11 @@ ocaml_abstract! {
 }
 
 #[export(symbol = "owned_create")]
-pub fn create<A: 'static>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Owned<A>>> {
-    rt.inline(Owned(v))
+pub fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Owned<A>>> {
+    rt.inline_generic(Owned(v))
 }
 
 #[export(symbol = "owned_get")]
-pub fn get<'a, A: 'static>(rt: &'a Runtime, cell: Value<'a, Inline<Owned<A>>>) -> Value<'a, A> {
-    cell.payload(rt).0.get(rt)
+pub fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Owned<A>>>) -> Value<'a, A> {
+    cell.payload_generic(rt).0.get(rt)
 }
