@@ -86,7 +86,7 @@ fn derive(input: DeriveInput) -> Result<TokenStream> {
                 #words
             }
             #[allow(unused_variables)]
-            fn make<'ocaml_nursery>(
+            unsafe fn make<'ocaml_nursery>(
                 &self,
                 n: &'ocaml_nursery #krate::Nursery,
                 constructor: #krate::Value<'ocaml_nursery, #krate::Any>,

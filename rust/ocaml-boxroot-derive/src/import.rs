@@ -191,7 +191,8 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
     let described_result = quote_spanned!(result.span()=> #api::describe_type::<#result_inferred>);
     let entry = quote! {{
         #variables
-        #api::Import::new(#module, #name, (&[#(#described),*], #described_result, #count), &#cell)
+        const TYPES: #api::ImportTypes = (&[#(#described),*], #described_result, #count);
+        unsafe { #api::Import::new(#module, #name, TYPES, &#cell) }
     }};
     Ok((code, entry))
 }

@@ -55,7 +55,7 @@ macro_rules! exceptions {
         fn words(&self) -> usize {
             0
         }
-        fn make<'n>(&self, _: &'n Nursery, constructor: Value<'n, Any>) -> Result<Value<'n, Exn>, ConvertError> {
+        unsafe fn make<'n>(&self, _: &'n Nursery, constructor: Value<'n, Any>) -> Result<Value<'n, Exn>, ConvertError> {
             // SAFETY: a constant exception is its constructor.
             Ok(unsafe { constructor.cast() })
         }
@@ -67,7 +67,7 @@ macro_rules! exceptions {
         fn words(&self) -> usize {
             3 + self.0.words()
         }
-        fn make<'n>(&self, n: &'n Nursery, constructor: Value<'n, Any>) -> Result<Value<'n, Exn>, ConvertError> {
+        unsafe fn make<'n>(&self, n: &'n Nursery, constructor: Value<'n, Any>) -> Result<Value<'n, Exn>, ConvertError> {
             Ok(n.filled(0, [constructor.raw(), self.0.to_ocaml(n)?.raw()])?)
         }
         unsafe fn read(rt: &Runtime, _: usize, exn: Value<'_, Exn>) -> Result<Self, ConvertError> {

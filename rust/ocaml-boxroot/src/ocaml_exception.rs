@@ -33,9 +33,12 @@ pub unsafe trait OCamlException: Error + Send + Sync + 'static {
     #[doc(hidden)]
     fn words(&self) -> usize;
 
-    /// The exception. `constructor` is what OCaml made for the constructor that this value has.
+    /// The exception.
+    ///
+    /// # Safety
+    /// `constructor` is what OCaml made for the constructor that this value has.
     #[doc(hidden)]
-    fn make<'n>(&self, n: &'n Nursery, constructor: Value<'n, Any>) -> Result<Value<'n, Exn>, ConvertError>;
+    unsafe fn make<'n>(&self, n: &'n Nursery, constructor: Value<'n, Any>) -> Result<Value<'n, Exn>, ConvertError>;
 
     /// The value that belongs to the exception.
     ///
@@ -126,7 +129,8 @@ pub(crate) fn raw<E: OCamlException>(rt: &mut Runtime, error: &E) -> Option<Resu
     let constructor = E::constructors().get(error.which())?;
     constructor.get(rt)?;
     let nursery = Nursery::new(rt, error.words());
-    let made = error.make(&nursery, constructor.get(&nursery)?);
+    // SAFETY: CONSTRUCTOR: the one that `which` says.
+    let made = unsafe { error.make(&nursery, constructor.get(&nursery)?) };
     Some(made.map(Value::raw))
 }
 

@@ -22,7 +22,10 @@ pub type ImportTypes = (&'static [Describe], Describe, u8);
 
 impl Import {
     /// The function `name` of the OCaml module `module`, of these types.
-    pub const fn new(
+    ///
+    /// # Safety
+    /// The names are names. All imports with this cell have the same types.
+    pub const unsafe fn new(
         module: &'static str,
         name: &'static str,
         types: ImportTypes,

@@ -97,3 +97,8 @@ fn f(rt: &mut Runtime, e: &Exception, s: &Root<Str>) {
     e.backtrace(rt);
     println!("{}", text.len());
 }
+//# are_not_made_of_other_values E0133
+fn f<'n>(n: &'n Nursery, v: Value<'n>) {
+    let _ = exceptions::NotFound.make(n, v); //~
+    //+ let _ = exceptions::NotFound.which();
+}

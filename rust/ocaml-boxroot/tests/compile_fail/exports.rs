@@ -247,3 +247,14 @@ mod other { pub use ocaml_boxroot::*; }
 #[export(crate = self::other)] //~
 //+ #[export(crate = ocaml_boxroot)]
 fn f(x: isize) {}
+//# lists_of_imports_are_made_by_the_macro E0133
+use ocaml_boxroot::export::{describe_type, Import, ImportCell};
+static CELL: ImportCell = ImportCell::new("");
+fn f() {
+    let _ = Import::new("Host", "f", (&[], describe_type::<i32>, 0), &CELL); //~
+    //+ let _ = &CELL;
+}
+//# names_of_the_runtime_are_taken - names that begin like this are those of OCaml's runtime
+#[export(symbol = "caml_alloc")] //~
+//+ #[export(symbol = "my_alloc")]
+fn f(x: isize) {}
