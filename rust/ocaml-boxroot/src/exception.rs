@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-use crate::{glue, string_words, AllocError, Any, ConvertError, Exn, Fresh, Kind, Root, Runtime, Value};
+use crate::{glue, string_words, AllocError, Any, ConvertError, Exn, Fresh, Kind, Root, Runtime, Str, Value};
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::fmt;
 
 /// An OCaml exception, with its backtrace if OCaml records them (`OCAMLRUNPARAM=b`, `Printexc.record_backtrace`).
@@ -29,11 +30,8 @@ pub struct Exception {
 struct Kept {
     root: Root<Any>,
     /// For who has no lock.
-    shown: String,
+    shown: Shown,
 }
-
-/// How many bytes of its text an exception carries with it, about. Who makes one pays for it, so there is a limit.
-const SHOWN: usize = 4000;
 
 /// As in glue/exception.c.
 const TRACED: u8 = 1;
@@ -60,12 +58,10 @@ impl Exception {
     /// TRACED.
     fn keep(rt: &Runtime, kept: Value<'_, Any>) -> Exception {
         let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: None } };
-        let mut exception = Exception { kept: Some(Box::new(Kept { root, shown: String::new() })) };
-        let shown = exception.describe(rt, SHOWN);
-        if let Some(kept) = &mut exception.kept {
-            kept.shown = shown;
-        }
-        exception
+        let mut kept = Box::new(Kept { root, shown: Shown::new() });
+        let Kept { root, shown } = &mut *kept;
+        look(parts_of(root.get(rt)).0, shown);
+        Exception { kept: Some(kept) }
     }
 
     /// The exception as a Rust error. It has no backtrace.
@@ -81,14 +77,7 @@ impl Exception {
 
     /// The exception and its backtrace.
     pub(crate) fn parts<'r>(&self, rt: &'r Runtime) -> Option<(Value<'r, Exn>, Option<Value<'r, Any>>)> {
-        let kept = self.kept(rt)?;
-        // SAFETY: TRACED.
-        Some(unsafe {
-            match kept.kind() {
-                Kind::Block { tag: TRACED, .. } => (kept.part(0), Some(kept.part(1))),
-                _ => (kept.cast(), None),
-            }
-        })
+        self.kept(rt).map(parts_of)
     }
 
     /// What a function of OCaml would raise for an argument like the one that could not be converted:
@@ -136,7 +125,7 @@ impl Exception {
     pub fn name<'r>(&self, rt: &'r Runtime) -> Option<&'r [u8]> {
         let name = constructor(self.value(rt)?)?.field(0).ok()?;
         // SAFETY: the first field of a constructor is its name.
-        Some(unsafe { name.cast::<crate::Str>() }.as_bytes())
+        Some(unsafe { name.cast::<Str>() }.as_bytes())
     }
 
     /// Whether its constructor has this name. Exceptions of one name may be different ones:
@@ -148,47 +137,220 @@ impl Exception {
     /// What OCaml prints for an uncaught exception without a printer of its own: the constructor, and arguments that
     /// are integers or strings.
     pub fn text(&self, rt: &Runtime) -> String {
-        self.describe(rt, usize::MAX)
+        let mut text = Text(String::new(), false);
+        match self.value(rt) {
+            Some(exn) => look(exn, &mut text),
+            None => text.name(b"Out_of_memory"),
+        }
+        text.end();
+        text.0
+    }
+}
+
+/// The exception, and its backtrace, of what a root holds.
+fn parts_of(kept: Value<'_, Any>) -> (Value<'_, Exn>, Option<Value<'_, Any>>) {
+    // SAFETY: TRACED.
+    unsafe {
+        match kept.kind() {
+            Kind::Block { tag: TRACED, .. } => (kept.part(0), Some(kept.part(1))),
+            _ => (kept.cast(), None),
+        }
+    }
+}
+
+/// Gives the parts of an exception's text, as OCaml prints it.
+fn look(exn: Value<'_, Exn>, to: &mut impl Parts) {
+    let Some(name) = constructor(exn).and_then(|constructor| constructor.field(0).ok()) else { return };
+    // SAFETY: the first field of a constructor is its name.
+    let name = unsafe { name.cast::<Str>() }.as_bytes();
+    to.name(name);
+    let Kind::Block { tag: 0, len } = exn.erase().kind() else { return };
+    // These have one argument, a tuple, and are printed as if they had several.
+    let spread = matches!(name, b"Match_failure" | b"Assert_failure" | b"Undefined_recursive_module");
+    let whole = (exn.erase(), 1, len);
+    let (block, first, len) = match exn.erase().field(1).map(|argument| (argument, argument.kind())) {
+        Ok((argument, Kind::Block { tag: 0, len })) if spread => (argument, 0, len),
+        _ => whole,
+    };
+    for i in first..len {
+        match block.field(i).map(|argument| (argument, argument.kind())) {
+            Ok((_, Kind::Int(n))) => to.int(n),
+            Ok((argument, Kind::String { len })) => to.string(argument, len),
+            _ => to.other(),
+        }
+        if i + 1 < len && to.is_full() {
+            return;
+        }
+    }
+}
+
+/// What takes the parts.
+trait Parts {
+    fn name(&mut self, name: &[u8]);
+    fn int(&mut self, n: isize);
+    /// A string, or bytes, of so many bytes.
+    fn string(&mut self, v: Value<'_, Any>, len: usize);
+    fn other(&mut self);
+    /// Whether there is no room for more. It is asked where there are more.
+    fn is_full(&mut self) -> bool {
+        false
+    }
+}
+
+/// A text, and whether an argument has been written.
+struct Text(String, bool);
+
+impl Text {
+    fn next(&mut self) -> &mut String {
+        self.0.push_str(if self.1 { ", " } else { "(" });
+        self.1 = true;
+        &mut self.0
     }
 
-    /// With so many bytes of each string, and of all, about.
-    fn describe(&self, rt: &Runtime, most: usize) -> String {
-        let (Some(exn), Some(name)) = (self.value(rt), self.name(rt)) else { return "Out_of_memory".into() };
-        let mut text = String::from_utf8_lossy(name).into_owned();
-        let Kind::Block { tag: 0, len } = exn.erase().kind() else { return text };
-        // These have one argument, a tuple, and are printed as if they had several.
-        let spread = matches!(name, b"Match_failure" | b"Assert_failure" | b"Undefined_recursive_module");
-        let whole = (exn.erase(), 1, len);
-        let (block, first, len) = match exn.erase().field(1).map(|argument| (argument, argument.kind())) {
-            Ok((argument, Kind::Block { tag: 0, len })) if spread => (argument, 0, len),
-            _ => whole,
-        };
-        for i in first..len {
-            if text.len() > most {
-                text.push('…');
-                break;
+    fn bytes(&mut self, bytes: &[u8]) {
+        let text = alloc::format!("{:?}", String::from_utf8_lossy(bytes));
+        self.next().push_str(&text);
+    }
+
+    fn end(&mut self) {
+        if self.1 {
+            self.0.push(')');
+        }
+    }
+}
+
+impl Parts for Text {
+    fn name(&mut self, name: &[u8]) {
+        self.0.push_str(&String::from_utf8_lossy(name));
+    }
+
+    fn int(&mut self, n: isize) {
+        let text = alloc::format!("{n}");
+        self.next().push_str(&text);
+    }
+
+    fn string(&mut self, v: Value<'_, Any>, _: usize) {
+        self.bytes(&v.copy_bytes());
+    }
+
+    fn other(&mut self) {
+        self.next().push('_');
+    }
+}
+
+/// How many bytes an exception carries with it, about. Who makes one pays for it, so there is a limit.
+const SHOWN: usize = 4000;
+/// As many fit in beside the root.
+const BESIDE: usize = 72;
+
+/// The parts of an exception's text as bytes, so that making them costs little more than the copying. A part is one of
+/// the letters below; then, for `NAME`, `STRING` and `CUT`, the number of bytes and these, for `INT` the number.
+struct Shown {
+    len: usize,
+    beside: [u8; BESIDE],
+    /// All of them, where there are more.
+    more: Vec<u8>,
+}
+const NAME: u8 = b'n';
+const INT: u8 = b'i';
+const STRING: u8 = b's';
+/// A string that was longer.
+const CUT: u8 = b'c';
+const OTHER: u8 = b'_';
+/// There were more.
+const REST: u8 = b'.';
+
+impl Shown {
+    fn new() -> Shown {
+        Shown { len: 0, beside: [0; BESIDE], more: Vec::new() }
+    }
+
+    #[inline]
+    fn push(&mut self, bytes: &[u8]) {
+        let end = self.len + bytes.len();
+        if end <= BESIDE {
+            self.beside[self.len..end].copy_from_slice(bytes);
+        } else {
+            if self.more.is_empty() {
+                self.more.extend_from_slice(&self.beside[..self.len]);
             }
-            text.push_str(if i == first { "(" } else { ", " });
-            match block.field(i).map(|argument| (argument, argument.kind())) {
-                Ok((_, Kind::Int(n))) => text.push_str(&alloc::format!("{n}")),
-                Ok((argument, Kind::String { len })) => {
-                    let mut bytes = argument.copy_bytes_up_to(most);
-                    let cut = len > most;
-                    if cut {
-                        // Not in the middle of a character.
-                        let whole = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(most);
-                        bytes.truncate(whole);
-                    }
-                    text.push_str(&alloc::format!("{:?}", String::from_utf8_lossy(&bytes)));
-                    if cut {
-                        text.push('…');
-                    }
+            self.more.extend_from_slice(bytes);
+        }
+        self.len = end;
+    }
+
+    fn part(&mut self, letter: u8, number: usize) {
+        self.push(&[letter]);
+        self.push(&number.to_ne_bytes());
+    }
+
+    fn text(&self) -> String {
+        let mut rest = if self.len <= BESIDE { &self.beside[..self.len] } else { &self.more[..] };
+        let mut text = Text(String::new(), false);
+        while let Some((letter, behind)) = rest.split_first() {
+            rest = behind;
+            match *letter {
+                OTHER => {
+                    text.other();
+                    continue;
                 }
-                _ => text.push('_'),
+                REST => {
+                    text.0.push('…');
+                    continue;
+                }
+                _ => {}
+            }
+            let Some((number, behind)) = rest.split_first_chunk() else { break };
+            let number = usize::from_ne_bytes(*number);
+            if *letter == INT {
+                text.int(number as isize);
+                rest = behind;
+                continue;
+            }
+            let (bytes, behind) = behind.split_at(number.min(behind.len()));
+            rest = behind;
+            match *letter {
+                NAME => text.name(bytes),
+                STRING => text.bytes(bytes),
+                _ => {
+                    // Not in the middle of a character.
+                    let whole = bytes.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(0);
+                    text.bytes(&bytes[..whole]);
+                    text.0.push('…');
+                }
             }
         }
-        text.push(')');
-        text
+        text.end();
+        text.0
+    }
+}
+
+impl Parts for Shown {
+    fn name(&mut self, name: &[u8]) {
+        self.part(NAME, name.len().min(SHOWN));
+        self.push(&name[..name.len().min(SHOWN)]);
+    }
+
+    fn int(&mut self, n: isize) {
+        self.part(INT, n as usize);
+    }
+
+    fn string(&mut self, v: Value<'_, Any>, len: usize) {
+        let most = len.min(SHOWN);
+        self.part(if len > most { CUT } else { STRING }, most);
+        v.each_word_of_bytes(most, |bytes| self.push(bytes));
+    }
+
+    fn other(&mut self) {
+        self.push(&[OTHER]);
+    }
+
+    fn is_full(&mut self) -> bool {
+        let full = self.len > SHOWN;
+        if full {
+            self.push(&[REST]);
+        }
+        full
     }
 }
 
@@ -206,7 +368,10 @@ pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
 /// it, while another lock is held (as `println!` holds one), in a finaliser, after OCaml's end.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.kept.as_ref().map_or("Out_of_memory", |kept| &kept.shown))
+        match &self.kept {
+            Some(kept) => f.write_str(&kept.shown.text()),
+            None => f.write_str("Out_of_memory"),
+        }
     }
 }
 

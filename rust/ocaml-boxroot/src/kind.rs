@@ -176,13 +176,7 @@ impl<'a> Value<'a, Any> {
     /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read by
     /// relaxed loads, a word at a time.
     pub(crate) fn copy_bytes(self) -> alloc::vec::Vec<u8> {
-        self.copy_bytes_up_to(usize::MAX)
-    }
-
-    /// The first `most` of them.
-    pub(crate) fn copy_bytes_up_to(self, most: usize) -> alloc::vec::Vec<u8> {
         let Kind::String { len } = self.kind() else { return alloc::vec::Vec::new() };
-        let len = len.min(most);
         let words = self.raw() as *const AtomicUsize;
         let size = len / 8 + 1;
         let mut bytes = alloc::vec::Vec::<u8>::with_capacity(size * 8);
@@ -195,5 +189,16 @@ impl<'a> Value<'a, Any> {
             bytes.set_len(len);
         }
         bytes
+    }
+
+    /// The first `most` bytes of a string or bytes, eight at a time or fewer, read as `copy_bytes` does; of others none.
+    pub(crate) fn each_word_of_bytes(self, most: usize, mut f: impl FnMut(&[u8])) {
+        let Kind::String { len } = self.kind() else { return };
+        let (len, words) = (len.min(most), self.raw() as *const AtomicUsize);
+        for i in 0..len.div_ceil(8) {
+            // SAFETY: LIVE: the block has so many words, and one more if the last is full.
+            let word = unsafe { (*words.add(i)).load(Relaxed) };
+            f(&word.to_ne_bytes()[..(len - i * 8).min(8)]);
+        }
     }
 }
