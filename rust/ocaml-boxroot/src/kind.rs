@@ -191,7 +191,7 @@ impl<'a> Value<'a, Any> {
         bytes
     }
 
-    /// The first `most` bytes of a string or bytes, eight at a time or fewer, read as `copy_bytes` does; of others none.
+    /// The first `most` bytes of a string or bytes, up to eight at a time, read as `copy_bytes` does. Others have none.
     pub(crate) fn each_word_of_bytes(self, most: usize, mut f: impl FnMut(&[u8])) {
         let Kind::String { len } = self.kind() else { return };
         let (len, words) = (len.min(most), self.raw() as *const AtomicUsize);
