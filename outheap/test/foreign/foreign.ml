@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* What operations of the runtime and the library make of a pointer to C's memory, a line for each.
      foreign KIND         all of them, for one kind of memory
+     foreign lazies KIND  lazy values that are the pointer itself
      foreign withdrawn    memory that was declared, and is unmapped later *)
 
 external pair : int -> Obj.t = "foreign_pair" [@@noalloc]
@@ -12,7 +13,8 @@ external withdraw : unit -> unit = "foreign_withdraw" [@@noalloc]
 
 exception Item of Obj.t
 
-let kinds = [ "data", 0; "constants", 1; "malloc", 2; "mmap", 3; "unreadable", 4; "white", 5; "edge", 6 ]
+let kinds = [ "data", 0; "constants", 1; "malloc", 2; "mmap", 3; "unreadable", 4; "white", 5; "edge", 6;
+              "unaligned", 7; "odd-bytes", 8 ]
 
 let say operation f =
   let result = try f () with Invalid_argument _ -> "Invalid_argument" | Not_found -> "Not_found" in
@@ -114,5 +116,6 @@ let withdrawn () =
 let () =
   match Sys.argv with
   | [| _; "withdrawn" |] -> withdrawn ()
+  | [| _; "lazies"; kind |] -> Lazies.run (pair (List.assoc kind kinds))
   | [| _; kind |] -> run (List.assoc kind kinds)
   | _ -> prerr_endline "which kind of memory?"; exit 2

@@ -43,7 +43,7 @@ static void *map(size_t bytes, int protection)
 /* The words of a kind of memory. */
 static uintnat const *words(int kind)
 {
-  static uintnat *made[8];
+  static uintnat *made[9];
   uintnat plain[WORDS] = CONTENTS;
   switch (kind) {
     case 0: return in_data;
@@ -72,7 +72,12 @@ static uintnat const *words(int kind)
   return made[kind];
 }
 
-value foreign_pair(value kind) { return (value)(words(Int_val(kind)) + PAIR); }
+/* Kinds 7 and 8: in memory that cannot be read, not at a word; 2 modulo 4, even. */
+value foreign_pair(value kind)
+{
+  if (Int_val(kind) >= 7) return (value)words(4) + (Int_val(kind) == 7 ? 4 : 2);
+  return (value)(words(Int_val(kind)) + PAIR);
+}
 value foreign_string(value kind)
 {
   return (value)(words(Int_val(kind)) + (Int_val(kind) == 6 ? PAIR : STRING));
