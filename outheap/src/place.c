@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "place.h"
-#include "notice.h"
 #include "os.h"
 #include "page.h"
+#include "spaces.h"
 #include "stock.h"
 #include "table.h"
 #include "zone.h"
@@ -38,10 +38,24 @@ bool oh_place_at(struct oh_place *p, uintptr_t at, size_t bytes)
   return oh_os_reserve_at(at, bytes);
 }
 
-static uintptr_t find_in_zone(struct oh_place *p, size_t bytes)
+/* Is [at, at + bytes) vacant? What is reserved for that is released. */
+static bool is_vacant(struct oh_place *p, uintptr_t at, size_t bytes)
 {
-  uintptr_t at = p->next, step = OH_ROUND_UP(bytes, OH_CHUNK);
-  for (int i = 0; oh_zone_usable() && i < ATTEMPTS && bytes <= oh_zone_limit() && at <= oh_zone_limit() - bytes;) {
+  p->reservations++;
+  if (!oh_os_reserve_at(at, bytes)) return false;
+  oh_os_release(at, bytes);
+  return true;
+}
+
+/* Tries places in [from, to), from below, at growing distances: what lies in the way may be large. 0: none; errno =
+   ENOMEM if a limit is reached, and then `*last` is the place where that was seen. */
+static uintptr_t find_between(struct oh_place *p, uintptr_t from, uintptr_t to, size_t bytes,
+                              bool (*take)(struct oh_place *, uintptr_t, size_t), uintptr_t *last)
+{
+  uintptr_t at = from, step = OH_ROUND_UP(bytes, OH_CHUNK);
+  if (to > oh_zone_limit()) to = oh_zone_limit();
+  errno = 0;
+  for (int i = 0; i < ATTEMPTS && bytes <= to && at <= to - bytes;) {
     uintptr_t taken = first_taken(p, at, at + bytes);
     if (taken < at + bytes) {
       if (taken == p->next) { /* no request finds room here any more */
@@ -51,35 +65,41 @@ static uintptr_t find_in_zone(struct oh_place *p, size_t bytes)
       at = taken + OH_CHUNK;
       continue;
     }
+    *last = at;
     errno = 0;
-    if (oh_place_at(p, at, bytes)) return at;
-    if (errno == ENOMEM) break; /* nothing is there: a limit is reached */
+    if (take(p, at, bytes)) return at;
+    if (errno == ENOMEM) return 0; /* nothing is there */
     at += step;
     if (++i > 4) step *= 2;
   }
   return 0;
 }
 
+/* In the space's own part, or else in the second half of another, which other spaces hardly reach. */
+static uintptr_t find_in_zone(struct oh_place *p, size_t bytes,
+                              bool (*take)(struct oh_place *, uintptr_t, size_t), uintptr_t *last)
+{
+  if (!oh_zone_usable()) return 0;
+  uintptr_t at = find_between(p, p->next, p->end, bytes, take, last);
+  for (int i = 0; i <= OH_SPACES && at == 0 && errno != ENOMEM; i++) {
+    uintptr_t middle = oh_zone_part(i) + OH_ROUND_DOWN(oh_zone_part_size() / 2, OH_CHUNK);
+    at = find_between(p, middle, oh_zone_part(i + 1), bytes, take, last);
+  }
+  return at;
+}
+
 uintptr_t oh_place_vacant(struct oh_place *p, size_t bytes)
 {
-  if (!oh_zone_usable() || bytes > oh_zone_part_size()) return 0;
-  uintptr_t at = p->next;
-  for (int i = 0; i < ATTEMPTS && at <= oh_zone_limit() - bytes;) {
-    uintptr_t taken = first_taken(p, at, at + bytes);
-    if (taken < at + bytes) {
-      at = taken + OH_CHUNK;
-      continue;
-    }
-    errno = 0;
-    if (oh_os_reserve_at(at, bytes)) {
-      oh_os_release(at, bytes);
-      return at;
-    }
-    if (errno == ENOMEM) return at; /* a limit is reached, so that nobody can tell; probably nothing is there */
-    at += bytes;
-    i++;
-  }
-  return 0;
+  uintptr_t last = 0;
+  if (bytes > oh_zone_part_size()) return 0;
+  uintptr_t at = find_in_zone(p, bytes, is_vacant, &last);
+  /* At a limit nobody can tell; probably nothing is there. */
+  return at == 0 && errno == ENOMEM ? last : at;
+}
+
+bool oh_place_is_home(struct oh_place const *p, uintptr_t at, size_t bytes)
+{
+  return !oh_zone_usable() || (at >= p->begin && at <= p->end && bytes <= p->end - at);
 }
 
 static uintptr_t find_anywhere(struct oh_place *p, size_t bytes)
@@ -104,9 +124,6 @@ static uintptr_t find_anywhere(struct oh_place *p, size_t bytes)
 
 uintptr_t oh_place_find(struct oh_place *p, size_t bytes)
 {
-  uintptr_t at = find_in_zone(p, bytes);
-  if (at != 0) return at;
-  at = find_anywhere(p, bytes);
-  if (at != 0 && oh_zone_usable()) oh_notice(OH_NOTICE_ZONE, bytes);
-  return at;
+  uintptr_t last, at = find_in_zone(p, bytes, oh_place_at, &last);
+  return at != 0 ? at : find_anywhere(p, bytes);
 }

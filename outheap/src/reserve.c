@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "reserve.h"
 #include "marked.h"
+#include "notice.h"
 #include "os.h"
 #include "page.h"
 #include "place.h"
@@ -29,6 +30,12 @@ static unsigned char const parts[OH_SPACES + 1] = {
 };
 enum { RANGE = 5 };
 
+/* The heap has left its part of the address space: that is counted. */
+static void note_place(int id, uintptr_t at, size_t bytes)
+{
+  if (!oh_place_is_home(&owners[id].place, at, bytes)) oh_notice(OH_NOTICE_ZONE, bytes);
+}
+
 /* Claims [at, at + bytes), which is reserved, for a space. What remains beyond a tainted chunk goes to the stock. */
 static bool claim(int id, uintptr_t at, size_t bytes, struct oh_reserve_piece *got)
 {
@@ -51,6 +58,7 @@ static bool claim_new(int id, uintptr_t at, size_t bytes, struct oh_reserve_piec
 {
   if (at == 0 || !claim(id, at, bytes, got)) return false;
   owners[id].end = got->base + got->bytes;
+  note_place(id, got->base, got->bytes);
   return true;
 }
 
@@ -131,6 +139,7 @@ uintptr_t oh_reserve_range(enum oh_space_id id, size_t bytes)
     /* Otherwise a marker was faster; the chunks before that one stay ours, and unused. */
     if (claim_chunks(id, at, size)) found = at;
   }
+  if (found != 0) note_place(id, found, size);
   pthread_mutex_unlock(&mutex);
   return found;
 }
@@ -173,7 +182,10 @@ int oh_reserve_ahead(size_t bytes)
   }
   bool added = left == 0;
   for (size_t i = 0; i < n; i++) {
-    if (left == 0) added = oh_stock_add(pieces[i].base, pieces[i].base + pieces[i].bytes) && added;
+    if (left == 0) {
+      added = oh_stock_add(pieces[i].base, pieces[i].base + pieces[i].bytes) && added;
+      note_place(STOCK, pieces[i].base, pieces[i].bytes);
+    }
     else oh_os_release(pieces[i].base, pieces[i].bytes);
   }
   pthread_mutex_unlock(&mutex);
@@ -185,7 +197,11 @@ void oh_reserve_start(uintptr_t base)
   oh_table_start();
   oh_zone_start(base);
   frugal = oh_os_address_limit() / 64 < OH_CHUNK;
-  for (int i = 0; i <= STOCK; i++) owners[parts[i]].place.next = oh_zone_part(i);
+  for (int i = 0; i <= STOCK; i++) {
+    struct oh_place *p = &owners[parts[i]].place;
+    p->begin = p->next = oh_zone_part(i);
+    p->end = oh_zone_part(i + 1);
+  }
   uintptr_t from = oh_zone_part(0), to = oh_zone_part(RANGE);
   if (to > oh_zone_limit()) to = oh_zone_limit();
   uintptr_t regions, regions_end;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Address space for the spaces. It is reserved in chunks, claimed in the table for a space, and never returned.
 
-   Each space has its own part of the zone (zone.h), where its chunks follow each other. Where the zone cannot be had,
-   the system chooses (place.h). Chunks of the stock (stock.h) are preferred: blocks take them from the high end and all
-   other spaces from the low end, so that both find neighbours.
+   Each space has its own part of the zone (zone.h), where its chunks follow each other. What finds no place there goes
+   to the part of another space, or where the system chooses (place.h), which is counted (OH_NOTICE_ZONE). Chunks of the
+   stock (stock.h) are preferred: blocks take them from the high end and all other spaces from the low end, so that both
+   find neighbours.
 
    Where address space is limited a chunk may be short: the whole chunk is claimed, but only its beginning is reserved,
    and the rest later when it can be had.

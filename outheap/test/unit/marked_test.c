@@ -54,7 +54,8 @@ static void occupy(uintptr_t from, uintptr_t to)
   occupy(middle, to);
 }
 
-/* Something else takes the rest of the range: its next chunk is elsewhere. */
+/* Something else takes the rest of its part: the next chunk is in that of another space. When all of the range is
+   taken, it is elsewhere. */
 static void outgrown(void)
 {
   if (!oh_marked_is_whole()) return;
@@ -63,6 +64,9 @@ static void outgrown(void)
     char *p = oh_space_alloc(OH_SPACE_FOREIGN, OH_CHUNK, false, NULL);
     EXPECT(p != NULL && oh_marked_is_whole(), "foreign memory is no part of it");
   }
+  char *other = oh_space_alloc(OH_SPACE_MARKED, OH_CHUNK, false, NULL);
+  EXPECT(other != NULL && in_range(other) && oh_marked_is_whole(), "%p: there is room in the range", (void *)other);
+  occupy(oh_marked.base, oh_marked.base + oh_marked.size);
   for (int i = 0; i < 4; i++) {
     char *p = oh_space_alloc(OH_SPACE_MARKED, OH_CHUNK, false, NULL);
     EXPECT(p != NULL && (in_range(p) || !oh_marked_is_whole()), "%p outside, and not known", (void *)p);

@@ -6,6 +6,7 @@
 #include "settings.h"
 #include "start.h"
 #include "try_child.h"
+#include "zone.h"
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -43,6 +44,78 @@ static void zone(void)
   EXPECT(try_times(text, "outside of its part of the address space") == 1, "%s", text);
   text = try_said(NULL, outside_of_the_zone);
   EXPECT(text[0] == 0, "not asked for: %s", text);
+}
+
+/* Something else has taken addresses of the zone: from the beginning of a part, so many parts. */
+static void occupy(int part, size_t parts)
+{
+  void *at = (void *)oh_zone_part(part);
+  void *p = mmap(at, parts * oh_zone_part_size(), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  EXPECT(p == at, "occupied");
+}
+static bool in_zone(void const *p)
+{
+  return (uintptr_t)p - oh_zone_part(0) < (OH_SPACES + 1) * oh_zone_part_size();
+}
+static size_t placed(void)
+{
+  struct outheap_statistics s;
+  outheap_statistics(&s);
+  return s.reservations;
+}
+
+/* The part of large blocks is not to be had: another place in the zone will do, but that is said. */
+static void without_its_part(void)
+{
+  oh_start();
+  char *before = oh_space_alloc(OH_SPACE_BLOCKS, OH_CHUNK, false, NULL);
+  EXPECT(before != NULL && refused(OH_NOTICE_ZONE) == 0, "its part: %zu", refused(OH_NOTICE_ZONE));
+  uintptr_t part = oh_zone_part(0);
+  int n = (int)(((uintptr_t)before - part) / oh_zone_part_size());
+  for (uintptr_t c = (uintptr_t)before + OH_CHUNK, end = oh_zone_part(n + 1); c < end; c = end)
+    EXPECT(mmap((void *)c, end - c, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == (void *)c, "map");
+  for (size_t i = 1; i <= 3; i++) {
+    size_t reservations = placed();
+    char *p = oh_space_alloc(OH_SPACE_BLOCKS, 2 * OH_CHUNK, false, NULL);
+    EXPECT(p != NULL && in_zone(p) && oh_space_commit(OH_SPACE_BLOCKS, p, OH_PAGE), "%p", (void *)p);
+    EXPECT(refused(OH_NOTICE_ZONE) == i, "%zu after %zu", refused(OH_NOTICE_ZONE), i);
+    EXPECT(placed() - reservations < 100, "%zu attempts", placed() - reservations);
+    p[0] = 1;
+  }
+  EXPECT(oh_space_alloc(OH_SPACE_POOLS, OH_CHUNK, false, NULL) != NULL && refused(OH_NOTICE_ZONE) == 3, "others");
+}
+/* Nothing of the zone is: the system chooses. */
+static void without_a_zone(void)
+{
+  oh_start();
+  occupy(0, OH_SPACES + 1);
+  for (size_t i = 1; i <= 3; i++) {
+    size_t reservations = placed();
+    char *p = oh_space_alloc(i == 2 ? OH_SPACE_POOLS : OH_SPACE_BLOCKS, 2 * OH_CHUNK, false, NULL);
+    EXPECT(p != NULL && !in_zone(p), "%p", (void *)p);
+    EXPECT(refused(OH_NOTICE_ZONE) == i, "%zu after %zu", refused(OH_NOTICE_ZONE), i);
+    EXPECT(placed() - reservations < 200, "%zu attempts", placed() - reservations);
+  }
+  EXPECT(refused(OH_NOTICE_MEMORY) == 0, "%zu", refused(OH_NOTICE_MEMORY));
+}
+/* A range of addresses, for minor heaps that grow. */
+static void without_a_part_for_ranges(void)
+{
+  oh_start();
+  occupy(0, 1); /* that of minor heaps */
+  void *p = oh_space_take_range(OH_SPACE_YOUNG, 4 * OH_CHUNK);
+  EXPECT(p != NULL && in_zone(p) && refused(OH_NOTICE_ZONE) == 1, "%p: %zu", p, refused(OH_NOTICE_ZONE));
+}
+static void occupied(void)
+{
+  if (TRY_SANITIZED) return; /* no zone there */
+  void (*bodies[])(void) = { without_its_part, without_a_zone, without_a_part_for_ranges };
+  for (int i = 0; i < 3; i++) {
+    char const *text = try_said("warn=1", bodies[i]);
+    EXPECT(try_times(text, "outside of its part of the address space") == 1, "%d: %s", i, text);
+    text = try_said(NULL, bodies[i]);
+    EXPECT(text[0] == 0, "not asked for: %s", text);
+  }
 }
 
 static void above_a_limit(void)
@@ -117,6 +190,7 @@ int main(int argc, char **argv)
 {
   try_start(argc, argv);
   TRY(zone);
+  TRY(occupied);
   TRY(memory);
   TRY(no_madvise);
   return try_end();
