@@ -30,10 +30,6 @@ fn describe<T: Typed<Type: OCamlType>>() -> String {
     <T::Type as OCamlType>::describe(&mut Definitions::new())
 }
 
-fn error<'a, R: FromOCaml<'a> + Debug>(rt: &'a Runtime, v: Value<'a, R::Type>) -> ConvertError {
-    R::from_ocaml(rt, v).unwrap_err()
-}
-
 fn range<R: Debug>(r: Result<R, ConvertError>) -> bool {
     matches!(r, Err(ConvertError::Range { .. }))
 }

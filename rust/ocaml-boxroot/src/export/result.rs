@@ -188,9 +188,10 @@ pub fn finish_pure<P: Pending>(lock: &mut Lock, pending: P) -> Result<isize, Rai
     let _ = lock;
     match pending.ready() {
         Some(word) => Ok(word),
-        // SAFETY: LOCK by the token.
         None => {
-            unsafe { entry::with_lock_held(|rt| pending.finish(rt, Quiet(()))) }.unwrap_or_else(|| Err(Raise::memory()))
+            // SAFETY: LOCK by the token.
+            let done = unsafe { entry::with_lock_held(|rt| pending.finish(rt, Quiet(()))) };
+            done.unwrap_or_else(|| Err(Raise::memory()))
         }
     }
 }
