@@ -4,8 +4,9 @@
 
 #define PATIENCE 4       /* blocks of a request's own class, of which some may be too small, that are looked at first */
 #define PATIENCE_LAST 64 /* and before the arena grows */
-#define WORTH (OH_PAGE / 8) /* free memory in a large page that is worth splitting a huge page for */
+#define WORTH (OH_PAGE / 16) /* free memory that is worth splitting a huge page for: what malloc would have mapped */
 #define PAGEFUL (OH_PAGE - OH_ARENA_PAYLOAD) /* the least size that may hold a whole large page: an extent of its own */
+#define KEPT (OH_ARENA_PURGED | OH_ARENA_OLD)
 #define STEP_MAX ((size_t)32 << 20)
 
 oh_pagemap oh_arena_owners;
@@ -45,11 +46,12 @@ static void wipe(struct oh_arena_block *b)
 #endif
 }
 
-/* Makes [b, b + size) a free block. Nothing around it is free. */
-static void insert(struct oh_arena *a, struct oh_arena_block *b, size_t size, size_t purged)
+/* Makes [b, b + size) a free block, purged or old. Nothing around it is free. */
+static void insert(struct oh_arena *a, struct oh_arena_block *b, size_t size, size_t kept)
 {
   unsigned c = oh_arena_class_of(size);
-  set_head(a, b, size, OH_ARENA_FREE | purged);
+  if (kept == OH_ARENA_OLD && oh_arena_inner(b, size).bytes < WORTH) kept = 0;
+  set_head(a, b, size, OH_ARENA_FREE | kept);
   struct oh_arena_block *n = after(b, size);
   n->before = size;
   set_head(a, n, size_of(n), flags_of(n) | OH_ARENA_BEFORE_FREE);
@@ -60,7 +62,8 @@ static void insert(struct oh_arena *a, struct oh_arena_block *b, size_t size, si
   a->columns[c / OH_ARENA_COLUMNS] |= (uint32_t)1 << c % OH_ARENA_COLUMNS;
   a->rows |= (uint64_t)1 << c / OH_ARENA_COLUMNS;
   if (size >= PAGEFUL) a->idle += oh_arena_idle_in(b, size);
-  if (purged) a->purged += oh_arena_inner(b, size).bytes;
+  if (kept & OH_ARENA_PURGED) a->purged += oh_arena_inner(b, size).bytes;
+  if (kept & OH_ARENA_OLD) a->old += oh_arena_inner(b, size).bytes;
 }
 
 /* Takes a free block off its list; its head, and the next one's, stay as they are. */
@@ -69,6 +72,7 @@ static void withdraw(struct oh_arena *a, struct oh_arena_block *b)
   size_t size = size_of(b);
   if (size >= PAGEFUL) a->idle -= oh_arena_idle_in(b, size);
   if (flags_of(b) & OH_ARENA_PURGED) a->purged -= oh_arena_inner(b, size).bytes;
+  if (flags_of(b) & OH_ARENA_OLD) a->old -= oh_arena_inner(b, size).bytes;
   if (b->next != NULL) b->next->prev = b->prev;
   if (b->prev != NULL) b->prev->next = b->next;
   else {
@@ -104,12 +108,12 @@ static struct oh_arena_block *find(struct oh_arena *a, size_t size)
 /* The free range of `total` bytes at b, on no list, becomes a used block of `size` or a little more, and a free one if
    enough is left. */
 static struct oh_arena_block *carve(struct oh_arena *a, struct oh_arena_block *b, size_t total, size_t size,
-                                    size_t purged)
+                                    size_t kept)
 {
   struct oh_arena_block *rest = after(b, size);
   if (total - size >= OH_ARENA_LEAST) {
     set_head(a, b, size, 0);
-    insert(a, rest, total - size, purged);
+    insert(a, rest, total - size, kept);
   } else {
     size = total;
     rest = after(b, size);
@@ -126,7 +130,7 @@ struct oh_arena_block *oh_arena_alloc(struct oh_arena *a, size_t size)
   struct oh_arena_block *b = find(a, size);
   if (b == NULL) return NULL;
   withdraw(a, b);
-  return carve(a, b, size_of(b), size, flags_of(b) & OH_ARENA_PURGED);
+  return carve(a, b, size_of(b), size, flags_of(b) & KEPT);
 }
 
 /* Joins the block b, on no list, with its free neighbours, which leave their lists. */
@@ -177,15 +181,56 @@ static struct oh_arena_run cut(struct oh_arena *a, struct oh_arena_block *b, siz
   return (struct oh_arena_run){ (char *)from, to - from };
 }
 
-struct oh_arena_run oh_arena_free(struct oh_arena *a, struct oh_arena_block *b)
+/* `kept` is so only if nothing is joined with the block. */
+static struct oh_arena_run give_back(struct oh_arena *a, struct oh_arena_block *b, size_t kept)
 {
-  size_t size = size_of(b);
+  size_t size = size_of(b), alone = size;
   a->blocks--;
   a->bytes -= size;
   b = coalesce(a, b, &size);
   if (size >= PAGEFUL && a->idle + oh_arena_idle_in(b, size) > oh_arena_step(a)) return cut(a, b, size);
-  insert(a, b, size, 0);
+  insert(a, b, size, size == alone ? kept : 0);
   return (struct oh_arena_run){ NULL, 0 };
+}
+
+struct oh_arena_run oh_arena_free(struct oh_arena *a, struct oh_arena_block *b) { return give_back(a, b, 0); }
+
+/* --- what stays free -----------------------------------------------------------------------------------------------*/
+
+void oh_arena_age(struct oh_arena *a)
+{
+  for (unsigned i = oh_arena_class_of(WORTH); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
+    for (struct oh_arena_block *b = a->list[i]; b != NULL; b = b->next) {
+      size_t size = size_of(b), flags = flags_of(b), bytes = oh_arena_inner(b, size).bytes;
+      if ((flags & KEPT) != 0 || bytes < WORTH) continue;
+      set_head(a, b, size, flags | OH_ARENA_OLD);
+      a->old += bytes;
+    }
+  a->oldest = a->old != 0 ? OH_ARENA_ROWS * OH_ARENA_COLUMNS : 0;
+}
+
+/* Old blocks are in the classes below `oldest`: new ones come about only when a rest of one stays, which is smaller. */
+struct oh_arena_block *oh_arena_hold(struct oh_arena *a, struct oh_arena_run *in)
+{
+  for (; a->old != 0 && a->oldest > 0; a->oldest--)
+    for (struct oh_arena_block *b = a->list[a->oldest - 1]; b != NULL; b = b->next) {
+      size_t size = size_of(b);
+      if (!(flags_of(b) & OH_ARENA_OLD)) continue;
+      struct oh_arena_block *n = after(b, size);
+      withdraw(a, b);
+      set_head(a, b, size, 0);
+      set_head(a, n, size_of(n), flags_of(n) & ~(size_t)OH_ARENA_BEFORE_FREE);
+      a->blocks++;
+      a->bytes += size;
+      *in = oh_arena_inner(b, size);
+      return b;
+    }
+  return NULL;
+}
+
+struct oh_arena_run oh_arena_release(struct oh_arena *a, struct oh_arena_block *b, bool purged)
+{
+  return give_back(a, b, purged ? OH_ARENA_PURGED : 0);
 }
 
 size_t oh_arena_step(struct oh_arena const *a)
@@ -234,6 +279,7 @@ size_t oh_arena_trim(struct oh_arena *a)
       struct oh_arena_run in = oh_arena_inner(b, size_of(b));
       if (in.bytes < WORTH || (flags_of(b) & OH_ARENA_PURGED) != 0) continue;
       oh_space_purge(OH_SPACE_BLOCKS, in.start, in.bytes);
+      if (flags_of(b) & OH_ARENA_OLD) a->old -= in.bytes;
       set_head(a, b, size_of(b), OH_ARENA_FREE | OH_ARENA_PURGED);
       a->purged += in.bytes;
       bytes += in.bytes;

@@ -31,7 +31,12 @@
 #define OH_ARENA_COLUMNS 32 /* classes for each power of two: a class's sizes differ by less than 1/32 */
 #define OH_ARENA_ROWS 40
 
-enum { OH_ARENA_FREE = 1, OH_ARENA_BEFORE_FREE = 2, OH_ARENA_PURGED = 4 /* free; its inner system pages are purged */ };
+enum {
+  OH_ARENA_FREE = 1,
+  OH_ARENA_BEFORE_FREE = 2,
+  OH_ARENA_PURGED = 4, /* free; its inner system pages are purged */
+  OH_ARENA_OLD = 8     /* free since oh_arena_age, and not purged */
+};
 
 /* head: size (bits 4 … 47), flags (bits 0 … 3), checksum (48 … 59), number of the arena (60 … 63) */
 struct oh_arena_block {
@@ -49,6 +54,8 @@ struct oh_arena {
   size_t blocks, bytes; /* in use, with their heads */
   size_t idle;          /* whole large pages inside free blocks */
   size_t purged;        /* bytes of free blocks that are not resident */
+  size_t old;           /* bytes of old free blocks that can be purged */
+  unsigned oldest;      /* they are in classes below this one */
   uint64_t rows;        /* bit r  <=>  columns[r] != 0 */
   uint32_t columns[OH_ARENA_ROWS];
   struct oh_arena_block *list[OH_ARENA_ROWS * OH_ARENA_COLUMNS];
@@ -122,6 +129,13 @@ struct oh_arena_block *oh_arena_extend(struct oh_arena *a, struct oh_arena_run r
 
 /* Bytes that the arena takes from the space at once, and that it keeps when nothing in them is in use. */
 size_t oh_arena_step(struct oh_arena const *a);
+
+/* What stays free for long is purged. From now on all free blocks that are worth it are old, until they are used.
+   `hold` takes an old one out of the arena, and tells the pages in it, which the caller purges without the lock;
+   NULL: there is none. `release` gives it back, its pages purged or not; its result is that of oh_arena_free. */
+void oh_arena_age(struct oh_arena *a);
+struct oh_arena_block *oh_arena_hold(struct oh_arena *a, struct oh_arena_run *in);
+struct oh_arena_run oh_arena_release(struct oh_arena *a, struct oh_arena_block *b, bool purged);
 
 /* Returns whole large pages to the space, and purges large parts of other pages. Result: purged bytes. */
 size_t oh_arena_trim(struct oh_arena *a);

@@ -47,7 +47,7 @@ static uintptr_t walk(struct oh_arena const *a, uintptr_t start, struct seen *se
 
 static void check_lists(struct oh_arena const *a, struct seen const *seen)
 {
-  size_t free = 0, bytes = 0, idle = 0, purged = 0;
+  size_t free = 0, bytes = 0, idle = 0, purged = 0, old = 0;
   for (unsigned row = 0; row < OH_ARENA_ROWS; row++) OH_CHECK((a->rows >> row & 1) == (a->columns[row] != 0));
   for (unsigned c = 0; c < OH_ARENA_ROWS * OH_ARENA_COLUMNS; c++) {
     struct oh_arena_block *prev = NULL;
@@ -60,9 +60,14 @@ static void check_lists(struct oh_arena const *a, struct seen const *seen)
       bytes += size;
       idle += oh_arena_idle_in(b, size);
       if (head & OH_ARENA_PURGED) purged += oh_arena_inner(b, size).bytes;
+      if (head & OH_ARENA_OLD) {
+        OH_CHECK((head & OH_ARENA_PURGED) == 0 && c < a->oldest);
+        old += oh_arena_inner(b, size).bytes;
+      }
     }
   }
-  OH_CHECK(free == seen->free && bytes == seen->free_bytes && idle == a->idle && purged == a->purged);
+  OH_CHECK(free == seen->free && bytes == seen->free_bytes && idle == a->idle && purged == a->purged &&
+           old == a->old);
 }
 
 void oh_arena_check(struct oh_arena *a)

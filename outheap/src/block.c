@@ -140,6 +140,54 @@ size_t oh_block_trim(void)
   return bytes + oh_space_trim(OH_SPACE_BLOCKS);
 }
 
+#define AT_ONCE ((size_t)8 << 20)
+
+size_t oh_block_old; /* bytes that are to be purged still, more or less */
+
+/* In every other cycle free blocks become old; after the next one, those that are still free and beyond the space's
+   allowance are purged. So they were free for a whole cycle: a program that replaces blocks takes most of them again
+   within one. */
+void oh_block_age(void)
+{
+  static unsigned cycles;
+  bool mark = oh_fetch_add_relaxed(&cycles, 1) % 2 == 0;
+  size_t old = 0, allowance = oh_space_age(OH_SPACE_BLOCKS);
+  for (int i = 0; i < ARENAS; i++) {
+    lock(&arenas[i]);
+    if (mark) oh_arena_age(&arenas[i]);
+    old += arenas[i].old;
+    unlock(&arenas[i]);
+  }
+  oh_store_relaxed(&oh_block_old, mark || old < allowance ? 0 : old - allowance);
+}
+
+static size_t purge_one(struct oh_arena *a)
+{
+  struct oh_arena_run in, out;
+  lock(a);
+  struct oh_arena_block *b = oh_arena_hold(a, &in);
+  unlock(a);
+  if (b == NULL) return 0;
+  oh_space_purge(OH_SPACE_BLOCKS, in.start, in.bytes);
+  lock(a);
+  out = oh_arena_release(a, b, true);
+  unlock(a);
+  if (out.bytes != 0) oh_space_free(OH_SPACE_BLOCKS, out.start, out.bytes);
+  return in.bytes;
+}
+
+/* Two at a time may purge a little more than they should. */
+void oh_block_purge_old(void)
+{
+  size_t left = oh_load_relaxed(&oh_block_old), most = left < AT_ONCE ? left : AT_ONCE, done = 0;
+  for (int i = 0; i < ARENAS && done < most;) {
+    size_t bytes = purge_one(&arenas[i]);
+    done += bytes;
+    if (bytes == 0) i++;
+  }
+  oh_store_relaxed(&oh_block_old, done < most || left < done ? 0 : left - done);
+}
+
 void oh_block_count(struct oh_block_counters *result)
 {
   *result = (struct oh_block_counters){ 0 };

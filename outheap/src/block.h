@@ -8,6 +8,8 @@
 #ifndef OH_BLOCK_H
 #define OH_BLOCK_H
 
+#include "atomic.h"
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A block of at least `bytes`, aligned to 16. NULL with errno = ENOMEM. Any thread; a block may be freed by another
@@ -20,6 +22,16 @@ size_t oh_block_size(void const *block);
 
 /* Purges free blocks. Result: bytes. */
 size_t oh_block_trim(void);
+
+/* Memory that stays free. `age` is called at the end of each cycle of the collector. In every other call it notes what
+   is free now, by a walk over the free blocks of 128 KiB and more. After the next call `purge_old`, which is called
+   between the steps of marking while oh_block_has_old(), purges what has been noted and is free still, but for the
+   space's allowance: blocks of 8 MiB in all in a call, or one of up to 32 MiB, without a lock meanwhile. Free large
+   pages go back as space.h says (oh_space_age). Any thread. */
+void oh_block_age(void);
+void oh_block_purge_old(void);
+extern size_t oh_block_old;
+static inline bool oh_block_has_old(void) { return oh_load_relaxed(&oh_block_old) != 0; }
 
 struct oh_block_counters { size_t blocks, bytes, resident_free, extents; };
 void oh_block_count(struct oh_block_counters *result);

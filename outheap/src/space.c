@@ -25,14 +25,11 @@ static space *lock_space(enum oh_space_id id)
 
 static void unlock_space(space *s)
 {
-#if OH_DEBUG
-  oh_space_check(s);
-#endif
+  if (OH_DEBUG) oh_space_check(s);
   pthread_mutex_unlock(&s->lock);
 }
 
-/* --- address space -------------------------------------------------------------------------------------------------
-   */
+/* --- address space ------------------------------------------------------------------------------------------------*/
 
 static void add_piece(space *s, struct oh_reserve_piece p)
 {
@@ -66,8 +63,7 @@ static struct oh_extents_node *find(space *s, size_t bytes)
   return NULL;
 }
 
-/* --- allocation ------------------------------------------------------------------------------------------------------
-   */
+/* --- allocation ---------------------------------------------------------------------------------------------------*/
 
 static uintptr_t alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
 {
@@ -104,7 +100,6 @@ static bool wait_for_trim(pthread_mutex_t *trim)
   pthread_mutex_unlock(trim);
   return waited;
 }
-
 void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fresh)
 {
   if (bytes == 0 || bytes % OH_PAGE != 0) {
@@ -159,8 +154,7 @@ void oh_space_free(enum oh_space_id id, void *start, size_t bytes)
   (void)ours;
 }
 
-/* --- ranges --------------------------------------------------------------------------------------------------------
-   */
+/* --- ranges -------------------------------------------------------------------------------------------------------*/
 
 void *oh_space_take_range(enum oh_space_id id, size_t bytes)
 {
@@ -183,8 +177,7 @@ bool oh_space_give_range(enum oh_space_id id, void *start)
   return ours;
 }
 
-/* --- parts of used pages ---------------------------------------------------------------------------------------------
-   */
+/* --- parts of used pages ------------------------------------------------------------------------------------------*/
 
 bool oh_space_commit(enum oh_space_id id, void *start, size_t bytes)
 {
@@ -250,8 +243,15 @@ size_t oh_space_trim(enum oh_space_id id)
   return bytes;
 }
 
-/* --- account ---------------------------------------------------------------------------------------------------------
-   */
+size_t oh_space_age(enum oh_space_id id)
+{
+  space *s = lock_space(id);
+  size_t left = oh_space_memory_age(s);
+  unlock_space(s);
+  return left;
+}
+
+/* --- account ------------------------------------------------------------------------------------------------------*/
 
 void oh_space_count(enum oh_space_id id, struct oh_space_counters *result)
 {

@@ -50,6 +50,10 @@ bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
    afterwards. */
 void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
 
+/* A cycle of the collector has ended: after some without an end of the space's epoch, that ends (space_memory.h).
+   Result: how many bytes may be free and resident elsewhere, so that the allowance is kept. */
+size_t oh_space_age(enum oh_space_id);
+
 /* Purges all that is not in use. Result: bytes. */
 size_t oh_space_trim(enum oh_space_id);
 

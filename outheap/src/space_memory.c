@@ -5,6 +5,8 @@
 #include "page.h"
 #include "settings.h"
 
+#define CYCLES 4               /* of the collector, in an epoch at most */
+#define AT_ONCE (32 * OH_PAGE) /* given back when one ends, at most */
 #define AHEAD (16 * OH_PAGE) /* committed beyond what is asked for, at most */
 
 /* --- huge pages ------------------------------------------------------------------------------------------------------
@@ -159,14 +161,36 @@ static size_t most_of(struct oh_space_state const *s, size_t percent)
   return bytes > least ? bytes : least;
 }
 
-static void end_epoch(struct oh_space_state *s, size_t taken)
+static size_t allowance_of(struct oh_space_state const *s) { return most_of(s, kept(s)->keep_share); }
+
+static size_t not_needed(struct oh_space_state *s)
 {
   if (s->dirty < s->least) s->least = s->dirty;
+  size_t allowance = allowance_of(s);
+  return s->least > allowance ? s->least - allowance : 0;
+}
+
+static void end_epoch(struct oh_space_state *s, size_t taken)
+{
+  size_t over = not_needed(s);
   if ((s->taken += taken) < s->busy) return;
-  size_t allowance = most_of(s, kept(s)->keep_share), over = s->least > allowance ? s->least - allowance : 0;
   if (over != 0) trim_below(s, s->dirty - over, s->dirty_end);
   s->least = s->dirty;
   s->taken = 0;
+  s->cycles = 0;
+}
+
+size_t oh_space_memory_age(struct oh_space_state *s)
+{
+  size_t over = not_needed(s), allowance = allowance_of(s);
+  if (++s->cycles >= CYCLES) {
+    if (over <= AT_ONCE) end_epoch(s, s->busy);
+    else { /* the rest in the next cycles */
+      trim_below(s, s->dirty - AT_ONCE, s->dirty_end);
+      s->least -= AT_ONCE;
+    }
+  }
+  return allowance > s->dirty ? allowance - s->dirty : 0;
 }
 
 void oh_space_memory_allocated(struct oh_space_state *s, uintptr_t base, size_t bytes)

@@ -22,6 +22,10 @@ uintptr_t oh_space_memory_committed(struct oh_space_state *, size_t bytes, struc
 void oh_space_memory_allocated(struct oh_space_state *, uintptr_t base, size_t bytes);
 void oh_space_memory_freed(struct oh_space_state *, uintptr_t base, size_t bytes);
 
+/* A cycle of the collector has ended. After four without an end of the epoch it ends, too: the program allocates
+   little. Some 64 MiB are given back at most; the next call goes on. Result: what is left of the allowance. */
+size_t oh_space_memory_age(struct oh_space_state *);
+
 /* Advice on huge pages for a new piece, and for all pieces once the space is large enough. */
 void oh_space_memory_advise_piece(struct oh_space_state *, struct oh_reserve_piece);
 void oh_space_memory_consider_huge(struct oh_space_state *);

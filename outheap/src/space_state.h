@@ -27,6 +27,7 @@ struct oh_space_state {
   size_t commits, purges, advises;
   size_t least, taken; /* in this epoch: the least value of `dirty`; bytes allocated */
   uintptr_t dirty_end; /* no page from here on is dirty, except those that the system refused to purge */
+  unsigned cycles;     /* of the collector, in this epoch */
   bool huge, granted;  /* huge pages were asked for; and the system says that it has some */
 };
 extern struct oh_space_state oh_space_states[OH_SPACES];

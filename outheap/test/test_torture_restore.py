@@ -19,8 +19,9 @@ from testing.run import BUILD
 from testing.torture import Runtime
 
 LIBRARY = "libasmrun_outheap.a"
-# Loading of plug-ins is left to OCaml's own testsuite, the trace of parsers to test_foreign.py.
-ELSEWHERE = ("dynlink_nat.n.o", "parsing.n.o")
+# Loading of plug-ins is left to OCaml's own testsuite, the trace of parsers to test_foreign.py,
+# memory that goes back at Gc.full_major to test_variant.py.
+ELSEWHERE = ("dynlink_nat.n.o", "gc_ctrl.n.o", "parsing.n.o")
 
 
 def _unpack(archive: Path, folder: Path) -> Path:

@@ -21,6 +21,7 @@ PARTS = (
     "polymorphic",
     "compaction",
     "large-blocks",
+    "large-survivors",
     "minor-heaps",
     "trims",
     "reserves",
@@ -145,7 +146,7 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         if flavour != "bytecode" or part not in ("adaptive-refused", "adaptive-tries-in-domains")
     ]
     if flavour == "release":
-        some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks"]
+        some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks", "large-survivors"]
         cases += [(f"with {setting}", some, {"OUTHEAP": setting}) for setting in SETTINGS]
         cases += [
             ("little address space", _limited(600_000, "kinds polymorphic large-blocks"), {"OCAMLRUNPARAM": "d=4"}),

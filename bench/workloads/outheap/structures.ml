@@ -79,6 +79,22 @@ let table n =
 let floats n = Array.init (n / 1000) (fun i -> Array.make 1000 (float i))
 let boxed n = Array.init (n / 31) (fun i -> Array.init 10 (fun k -> Some (float (i + k))))
 
+(* Lazy values, of which half, at random, were forced after they had come to the major heap: 12 words for one. *)
+let lazies n =
+  let a = Array.init (n / 12) (fun i -> lazy (string_of_int (i + below 1000))) in
+  Gc.minor ();
+  Array.iter (fun l -> if below 2 = 0 then ignore (Lazy.force l)) a;
+  a
+
+(* Weak arrays of 10, whose values are alive, some of them in several: 40 words for one. *)
+let weak n =
+  let values = Array.init (n / 4) (fun i -> ref i) in
+  let weak = Array.init (n / 40) (fun _ ->
+    let w = Weak.create 10 in
+    for k = 0 to 8 do Weak.set w k (Some values.(below (Array.length values))) done;
+    w) in
+  values, weak
+
 let () =
   Gc.set { (Gc.get ()) with max_overhead = 1_000_000 };
   let start = Bench.cpu () in
@@ -91,6 +107,8 @@ let () =
     | "table" -> Obj.repr (table words)
     | "floats" -> Obj.repr (floats words)
     | "boxed" -> Obj.repr (boxed words)
+    | "lazies" -> Obj.repr (lazies words)
+    | "weak" -> Obj.repr (weak words)
     | other -> Bench.fail "no structure is called %s" other
   in
   let building = Bench.cpu () -. start in

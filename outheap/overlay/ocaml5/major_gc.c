@@ -7,13 +7,17 @@
            blocks is another one (mark_loop.h); in flavours for comparison or counting it is the runtime's.
    Stock   reads the headers of ephemerons' keys (Tag_val, is_unmarked).
    Here    a foreign key is alive.
+   Stock   malloc gives large blocks back to the system when they are swept, or not at all.
+   Here    what stays free for a cycle goes back between steps of marking (block.h).
    Also    between two cycles regions are told (region.h). Where global roots are darkened, so is what tracked regions
            refer to that are roots (track.h). */
 #include "prelude.h"
 #include <caml/globroots.h>
 #include <caml/major_gc.h>
+#include "block.h"
 #include "count.h"
 #include "region.h"
+#include "weak.h"
 
 #ifndef OH_STOCK_MARKING /* for comparison only: the allocator without the table; foreign pointers are followed */
 #undef Is_young
@@ -34,6 +38,13 @@
 
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
+
+/* In one domain, when all run again after the end of a cycle. */
+static void cycled(void)
+{
+  oh_region_cycled();
+  oh_block_age();
+}
 
 #include <major_gc.c>
 

@@ -29,6 +29,7 @@
 #ifndef OH_MARK_LOOP_H
 #define OH_MARK_LOOP_H
 
+#include "block.h"
 #include "marked.h"
 #include "pointer.h"
 
@@ -82,6 +83,27 @@ OH_MARK_LOOP_INLINE void oh_mark_loop_set(value block, header_t hd)
   atomic_store_relaxed(Hp_atomic_val(block), With_status_hd(hd, caml_global_heap_state.MARKED));
 }
 
+/* Tags from Forcing_tag on, as bits: of blocks that are marked like ordinary ones. Lazy blocks are, while no other
+   domain runs that could force one. */
+OH_MARK_LOOP_INLINE uintnat oh_mark_loop_plain_tags(bool alone)
+{
+  uintnat lazy = (uintnat)1 << (Lazy_tag - Forcing_tag) | 1;
+  uintnat others = (uintnat)1 << (Forward_tag - Forcing_tag) | (uintnat)1 << (Object_tag - Forcing_tag);
+  return alone ? lazy | others : others;
+}
+
+/* Are the next words up to `stop` so many, and none of them a candidate? */
+enum { OH_MARK_LOOP_GROUP = 8 };
+OH_MARK_LOOP_INLINE bool oh_mark_loop_passes_group(enum oh_mark_loop_form form, uintptr_t base, uintptr_t half,
+                                                   value_ptr from, value_ptr stop)
+{
+  if (form == OH_MARK_LOOP_REPORT || stop - from < OH_MARK_LOOP_GROUP) return false;
+  uintptr_t any = 0;
+  for (int i = 0; i < OH_MARK_LOOP_GROUP; i++)
+    any |= oh_mark_loop_is_candidate(form, base, half, volatile_load_uninstrumented(from + i));
+  return any == 0;
+}
+
 /* Marks a block with a tag between those of ordinary blocks and those without fields to look at. Result: how many of
    its fields are to be passed over, or -1: all. */
 static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd)
@@ -107,6 +129,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
   value const hot = (value)(words + 8);
   uintnat begin = 0, end = 0, few = OH_MARK_LOOP_FEW, blocks = 0;
   uintptr_t const base = oh_marked.base, half = oh_marked.size / 2;
+  uintnat const plain = oh_mark_loop_plain_tags(caml_domain_alone());
   header_t const unmarked = caml_global_heap_state.UNMARKED, change = unmarked ^ caml_global_heap_state.MARKED;
 
   for (;;) {
@@ -123,6 +146,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
       if (__builtin_expect(Tag_hd(hd) < Forcing_tag, 1)) {
         CAMLassert(!Has_status_hd(hd, caml_global_heap_state.GARBAGE));
         if (!Has_status_hd(hd, unmarked)) continue;
+      mark:
         atomic_store_relaxed(Hp_atomic_val(block), hd ^ change);
         blocks++;
         budget--;
@@ -136,6 +160,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
         }
         CAMLassert(!Has_status_hd(hd, caml_global_heap_state.GARBAGE));
         if (!Has_status_hd(hd, unmarked)) continue;
+        if (plain >> (Tag_hd(hd) - Forcing_tag) & 1) goto mark;
         blocks++;
         if (Tag_hd(hd) >= No_scan_tag) {
           atomic_store_relaxed(Hp_atomic_val(block), hd ^ change);
@@ -181,7 +206,9 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
     else {
       uintnat before = end;
       budget -= now;
-      for (value_ptr stop = from + now; from < stop; from++) {
+      value_ptr const stop = from + now;
+      while (oh_mark_loop_passes_group(form, base, half, from, stop)) from += OH_MARK_LOOP_GROUP;
+      for (; from < stop; from++) {
         value v = volatile_load_uninstrumented(from);
         if (oh_mark_loop_is_candidate(form, base, half, v)) {
           oh_mark_loop_prefetch(v);
@@ -226,6 +253,7 @@ static __attribute__((noinline)) intnat oh_mark_loop_reporting(struct mark_stack
 /* Marks from the stack until `budget` words are done, or the stack is empty. Result: what is left of the budget. */
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget)
 {
+  if (__builtin_expect(oh_block_has_old(), 0)) oh_block_purge_old();
   if (oh_table_reporting()) return oh_mark_loop_reporting(stk, budget);
   return oh_marked_is_whole() ? oh_mark_loop_by_range(stk, budget) : oh_mark_loop_by_table(stk, budget);
 }

@@ -21,6 +21,7 @@ let resident () =
 let five = Sys.ocaml_version.[0] >= '5'
 let compacts = String.sub Sys.ocaml_version 0 4 <> "5.1." (* there Gc.compact is no more than Gc.major *)
 let megabyte = 1 lsl 20
+let thp_off = match Sys.getenv_opt "OUTHEAP" with Some "thp=off" -> true | _ -> false
 let static = ("static", [ 1; 2; 3 ], (1.5, Some "a")) (* constants all through: static data *)
 let live v = ignore (Sys.opaque_identity v)
 
@@ -110,6 +111,38 @@ let large_blocks () =
   Gc.compact ();
   if not compacts then Gc.full_major ();
   expect "blocks are freed" ((statistics ()).block_bytes < s.block_bytes)
+
+(* Of large blocks a tenth survives. What lies between goes back: when it stays free while the program works on, but
+   for what the settings keep, and all of it at Gc.full_major. *)
+let large_survivors () =
+  let random = Random.State.make [| 5 |] and before = resident () in
+  let kept words =
+    let held = Array.init (50 * megabyte / words) (fun i -> Array.make words i) in
+    let n = ref 0 in
+    Array.iteri (fun i _ -> if Random.State.int random 10 = 0 then incr n else held.(i) <- [||]) held;
+    held, !n * words * 8 in
+  let expect_resident what limit =
+    let now = resident () - before in
+    expect (Printf.sprintf "%s: %d KB resident, %d allowed" what (now / 1024) (limit / 1024)) (now <= limit) in
+  if five then begin (* OCaml 4.14 has them in chunks of its heap, which stay as in stock's *)
+    List.iter
+      (fun words ->
+        let held, bytes = kept words in
+        Gc.full_major ();
+        expect_resident "Gc.full_major" (bytes / 10 * 11 + 3 * megabyte);
+        Array.iteri (fun i a -> expect "contents" (Array.length a = 0 || (a.(0) = i && a.(words - 1) = i)))
+          held)
+      [ 131_072; 100_001; 25_600 ];
+    let held, bytes = kept 131_072 in
+    let keep = (if thp_off then 32 else 4) * megabyte and step = 4 * megabyte in
+    let limit = (bytes / 10 * 11) + keep + step + (3 * megabyte) in
+    let last = (Gc.quick_stat ()).major_collections + 40 in
+    while resident () - before > limit && (Gc.quick_stat ()).major_collections < last do
+      ignore (Gc.major_slice 100_000)
+    done;
+    expect_resident "cycles" limit;
+    live held
+  end
 
 let minor_heaps () =
   let word_sizes = [ 32_768; 4_096; 1_048_576; 65_536; 8_388_608; 262_144 ] in
@@ -211,7 +244,8 @@ let plugin () =
   expect "plugin: after compaction" (copy = loaded)
 
 let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compaction; "large-blocks", large_blocks;
-                "minor-heaps", minor_heaps; "refused-minor-heap", refused_minor_heap; "trims", trims;
+                "large-survivors", large_survivors; "minor-heaps", minor_heaps;
+                "refused-minor-heap", refused_minor_heap; "trims", trims;
     "reserves", reserves; "reports", reports; "memprof", memprof; "plugin", plugin; "forks", forks;
     "signals", signals ]
 

@@ -130,7 +130,7 @@ SUITE = Suite(
         "Regions": ("regions", "theories", "dictionary", "coq images"),
         "Hash-consing": ("hashcons",),
         "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
-        "Compaction and memory": ("compaction", "turnover", "system calls"),
+        "Compaction and memory": ("compaction", "turnover", "survivors", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },
     floors={},

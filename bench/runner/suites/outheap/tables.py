@@ -90,6 +90,8 @@ STRUCTURES = (
     ("a hash table", "table"),
     ("arrays of floats", "floats"),
     ("arrays of boxed floats", "boxed"),
+    ("lazies, half of them forced", "lazies"),
+    ("weak arrays", "weak"),
 )
 
 TURNOVER = (
@@ -203,6 +205,16 @@ WORKLOADS = {
                 )
                 for mode in (QUICK, FULL)
                 for label, arguments in TURNOVER
+            ),
+            measure=execute.printed,
+        ),
+        Workload(
+            "survivors",
+            "large blocks of which a tenth survives, without compaction (processor time, resident memory)",
+            tuple(
+                Case(f"600 MB, blocks of {label}", (kilobytes, "600"), (BASE, TABLE, OURS), mode, seconds=2)
+                for mode in (QUICK, FULL)
+                for label, kilobytes in (("1 MB", "1024"), ("200 KB", "200"))
             ),
             measure=execute.printed,
         ),

@@ -80,6 +80,8 @@ TARGETS = [
     Target("hash-consing, resident", "hashcons", "", "peak resident", 0.7, CELLS),
     Target("arrays that come and go, time", "turnover", "", "time per array", 1.0),
     Target("arrays that come and go, resident", "turnover", "", "resident", 1.05),
+    Target("large blocks, a tenth survives", "survivors", "", "resident: after a full major", 1.1),
+    Target("large blocks, a tenth survives, small pages", "survivors", "", "resident: after a full major", 1.1, TABLE),
     # Below this times each of the fixed sizes: below this times the best.
     *(
         Target(f"adaptive minor heaps, beside {size}", workload, "", "processor time", 1.05, ADAPTIVE, size)
