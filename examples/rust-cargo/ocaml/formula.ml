@@ -1,5 +1,7 @@
 (* Written by ocaml-boxroot from the types of the Rust library `formula`. Changes here are lost. *)
 
+[@@@warning "-30"]
+
 type expr =
   | Number of float
   | Variable of string

@@ -1,5 +1,7 @@
 (* Written by ocaml-boxroot from the types of the Rust library `formula`. Changes here are lost. *)
 
+[@@@warning "-30"]
+
 (** The Rust side of the program. *)
 
 type expr =

@@ -5,10 +5,10 @@ open! Formula [@@warning "-66"]
 let import_0 : string -> expr = Interpreter.parse
 let import_1 : expr -> float = Interpreter.eval
 
-external register_ : (string * string * Obj.t) array -> unit = "formula_ocaml_register"
+external register_ : (string * string * Stdlib.Obj.t) array -> unit = "formula_ocaml_register"
 
 let () =
   register_ [|
-    ("Interpreter.parse", "string -> expr", Obj.repr import_0);
-    ("Interpreter.eval", "expr -> float", Obj.repr import_1);
+    ("Interpreter.parse", "string -> expr", Stdlib.Obj.repr import_0);
+    ("Interpreter.eval", "expr -> float", Stdlib.Obj.repr import_1);
   |]

@@ -1,5 +1,7 @@
 (* Written by ocaml-boxroot from the types of the Rust library `my_binding`. Changes here are lost. *)
 
+[@@@warning "-30"]
+
 type entry = {
   word : string;  (** The word. *)
   times : int;  (** How often. *)

@@ -4,9 +4,9 @@ open! My_binding [@@warning "-66"]
 
 let import_0 : string -> entry list = Counter.count
 
-external register_ : (string * string * Obj.t) array -> unit = "my_binding_ocaml_register"
+external register_ : (string * string * Stdlib.Obj.t) array -> unit = "my_binding_ocaml_register"
 
 let () =
   register_ [|
-    ("Counter.count", "string -> entry list", Obj.repr import_0);
+    ("Counter.count", "string -> entry list", Stdlib.Obj.repr import_0);
   |]
