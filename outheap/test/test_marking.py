@@ -19,7 +19,19 @@ HOME = ROOT / "outheap"
 SOURCES = HOME / "test/marking"
 LOOP = "overlay/ocaml5/mark_loop.h"
 LIMIT = 300
-PARTS = ("kinds", "wide", "deep", "large", "pace", "foreign", "young", "continuations", "domains", "outgrown")
+PARTS = (
+    "kinds",
+    "wide",
+    "deep",
+    "large",
+    "pace",
+    "foreign",
+    "young",
+    "continuations",
+    "domains",
+    "lazies",
+    "outgrown",
+)
 FORMS = {"range": "", "table": "marking=table", "reporting": "report=1000000000", "small": "thp=off,keep=0,slack=0"}
 WARNINGS = "+a-4-9-40..42-44-45-70"
 
@@ -61,7 +73,8 @@ def _link(compiler: Compiler, flavour: str, library: Path, folder: Path) -> None
     steps.command([CC, "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-c", SOURCES / "marking_stubs.c",
                    f"-I{HOME}/include", f"-I{compiler.where}"], folder)  # fmt: skip
     steps.command([compiler.ocamlopt, "-g", "-w", WARNINGS, "-I", library, "-runtime-variant", variants.SUFFIX[flavour],
-                   *compiler.libraries, "marking.ml", "marking_stubs.o", "-o", "marking"], folder)  # fmt: skip
+                   *compiler.libraries, "unix.cmxa", "threads.cmxa", "marking.ml", "marking_stubs.o", "-o", "marking"],
+                  folder)  # fmt: skip
 
 
 @cache

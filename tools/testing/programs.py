@@ -151,7 +151,6 @@ def build_modules(compiler: Compiler) -> Path:
                 "-g",
                 *runtime_of(compiler, runtime),
                 "-output-complete-obj",
-                "par.cmx",
                 "embed.ml",
                 "-o",
                 f"embedded{runtime}.o",

@@ -17,10 +17,4 @@ let () =
   Callback.register "is_text" (fun s i -> s = string_of_int (i * 7919));
   Callback.register "keep owners" (fun n -> kept := List.init n owner);
   Callback.register "keep makers" (fun n -> kept := List.init n maker);
-  Callback.register "exit" (fun (n : int) : unit -> exit n);
-  Callback.register "start a domain" (fun () ->
-      let runs = Atomic.make false in
-      ignore (Par.spawn (fun () ->
-        Atomic.set runs true;
-        while true do ignore (Sys.opaque_identity (ref 0)) done));
-      while not (Atomic.get runs) do Par.relax () done)
+  Callback.register "exit" (fun (n : int) : unit -> exit n)

@@ -83,14 +83,21 @@ OH_MARK_LOOP_INLINE void oh_mark_loop_set(value block, header_t hd)
   atomic_store_relaxed(Hp_atomic_val(block), With_status_hd(hd, caml_global_heap_state.MARKED));
 }
 
-/* Tags from Forcing_tag on, as bits: of blocks that are marked like ordinary ones. Lazy blocks are, while no other
-   domain runs that could force one. */
-OH_MARK_LOOP_INLINE uintnat oh_mark_loop_plain_tags(bool alone)
+/* The same for a lazy block. Another domain, which may have started this very moment, may change its tag, by a
+   compare-and-swap of the header: so only the byte with the status is written, which also has bits of the size. */
+OH_MARK_LOOP_INLINE void oh_mark_loop_set_lazy(value block, header_t marked)
 {
-  uintnat lazy = (uintnat)1 << (Lazy_tag - Forcing_tag) | 1;
-  uintnat others = (uintnat)1 << (Forward_tag - Forcing_tag) | (uintnat)1 << (Object_tag - Forcing_tag);
-  return alone ? lazy | others : others;
+  enum { SHIFT = 8, BYTE = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : sizeof(header_t) - 2 };
+  _Static_assert(HEADER_COLOR_SHIFT == SHIFT && HEADER_COLOR_BITS <= 8, "the status lies in the byte above the tag");
+  __atomic_store_n((unsigned char *)Hp_val(block) + BYTE, (unsigned char)(marked >> SHIFT), __ATOMIC_RELAXED);
 }
+
+/* Tags from Forcing_tag on, as bits: of lazy blocks, forced or not, and of objects, which take the same way, since a
+   branch between them would not be foreseen. */
+#define OH_MARK_LOOP_BIT(tag) ((uintnat)1 << ((tag) - Forcing_tag))
+#define OH_MARK_LOOP_WHOLE \
+  (OH_MARK_LOOP_BIT(Lazy_tag) | OH_MARK_LOOP_BIT(Forcing_tag) | OH_MARK_LOOP_BIT(Forward_tag) | \
+   OH_MARK_LOOP_BIT(Object_tag))
 
 /* Are the next words up to `stop` so many, and none of them a candidate? */
 enum { OH_MARK_LOOP_GROUP = 8 };
@@ -112,11 +119,6 @@ static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header
     caml_darken_cont(block);
     return -1;
   }
-  /* Another domain may turn a lazy block into a Forward one at this moment: its new tag must not be lost. */
-  while (Tag_hd(hd) == Lazy_tag || Tag_hd(hd) == Forcing_tag)
-    if (atomic_compare_exchange_strong(Hp_atomic_val(block), &hd,
-                                       With_status_hd(hd, caml_global_heap_state.MARKED)))
-      return 0;
   oh_mark_loop_set(block, hd);
   if (Tag_hd(hd) != Closure_tag) return 0;
   CAMLassert(Start_env_closinfo(Closinfo_val(block)) <= Wosize_hd(hd));
@@ -129,7 +131,6 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
   value const hot = (value)(words + 8);
   uintnat begin = 0, end = 0, few = OH_MARK_LOOP_FEW, blocks = 0;
   uintptr_t const base = oh_marked.base, half = oh_marked.size / 2;
-  uintnat const plain = oh_mark_loop_plain_tags(caml_domain_alone());
   header_t const unmarked = caml_global_heap_state.UNMARKED, change = unmarked ^ caml_global_heap_state.MARKED;
 
   for (;;) {
@@ -146,8 +147,8 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
       if (__builtin_expect(Tag_hd(hd) < Forcing_tag, 1)) {
         CAMLassert(!Has_status_hd(hd, caml_global_heap_state.GARBAGE));
         if (!Has_status_hd(hd, unmarked)) continue;
-      mark:
         atomic_store_relaxed(Hp_atomic_val(block), hd ^ change);
+      marked:
         blocks++;
         budget--;
         from = Op_val(block);
@@ -160,7 +161,10 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
         }
         CAMLassert(!Has_status_hd(hd, caml_global_heap_state.GARBAGE));
         if (!Has_status_hd(hd, unmarked)) continue;
-        if (plain >> (Tag_hd(hd) - Forcing_tag) & 1) goto mark;
+        if (OH_MARK_LOOP_BIT(Tag_hd(hd)) & OH_MARK_LOOP_WHOLE) {
+          oh_mark_loop_set_lazy(block, hd ^ change);
+          goto marked;
+        }
         blocks++;
         if (Tag_hd(hd) >= No_scan_tag) {
           atomic_store_relaxed(Hp_atomic_val(block), hd ^ change);
