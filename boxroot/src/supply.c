@@ -60,12 +60,12 @@ static bool serves(bxr_domain *d, bxr_pool *p, uint32_t worth, bool thrift)
 
 static bxr_pool *search_list(bxr_domain *d, int place, uint32_t worth, int candidates, bool thrift)
 {
-  bxr_pool **list = &d->list[place];
+  bxr_pool **list = &d->list[place], *first = *list;
   for (int i = 0; i < candidates && *list != NULL; i++) {
     bxr_pool *p = *list;
     if (serves(d, p, worth, thrift)) return p;
     *list = p->next; /* rotate */
-    if (*list == p) break;
+    if (*list == first) break; /* all were looked at: a pool that does not serve stays on the list */
   }
   return NULL;
 }

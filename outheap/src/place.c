@@ -75,16 +75,19 @@ static uintptr_t find_between(struct oh_place *p, uintptr_t from, uintptr_t to, 
   return 0;
 }
 
-/* In the space's own part, or else in the second half of another, which other spaces hardly reach. */
+/* In the space's own part, or else in the second half of another, which other spaces hardly reach; or anywhere in it, if
+   half a part is too small; or above all parts. */
 static uintptr_t find_in_zone(struct oh_place *p, size_t bytes,
                               bool (*take)(struct oh_place *, uintptr_t, size_t), uintptr_t *last)
 {
   if (!oh_zone_usable()) return 0;
   uintptr_t at = find_between(p, p->next, p->end, bytes, take, last);
   for (int i = 0; i <= OH_SPACES && at == 0 && errno != ENOMEM; i++) {
-    uintptr_t middle = oh_zone_part(i) + OH_ROUND_DOWN(oh_zone_part_size() / 2, OH_CHUNK);
-    at = find_between(p, middle, oh_zone_part(i + 1), bytes, take, last);
+    size_t half = OH_ROUND_DOWN(oh_zone_part_size() / 2, OH_CHUNK);
+    uintptr_t from = oh_zone_part(i) + (bytes <= half ? half : 0);
+    at = find_between(p, from, oh_zone_part(i + 1), bytes, take, last);
   }
+  if (at == 0 && errno != ENOMEM) at = find_between(p, oh_zone_part(OH_SPACES + 1), oh_zone_limit(), bytes, take, last);
   return at;
 }
 
