@@ -75,8 +75,8 @@ static uintptr_t find_between(struct oh_place *p, uintptr_t from, uintptr_t to, 
   return 0;
 }
 
-/* In the space's own part, or else in the second half of another, which other spaces hardly reach; or anywhere in it, if
-   half a part is too small; or above all parts. */
+/* In the space's own part, or else in the second half of another, which other spaces hardly reach; or anywhere in it,
+   if half a part is too small; or above all parts. */
 static uintptr_t find_in_zone(struct oh_place *p, size_t bytes,
                               bool (*take)(struct oh_place *, uintptr_t, size_t), uintptr_t *last)
 {
@@ -87,8 +87,8 @@ static uintptr_t find_in_zone(struct oh_place *p, size_t bytes,
     uintptr_t from = oh_zone_part(i) + (bytes <= half ? half : 0);
     at = find_between(p, from, oh_zone_part(i + 1), bytes, take, last);
   }
-  if (at == 0 && errno != ENOMEM) at = find_between(p, oh_zone_part(OH_SPACES + 1), oh_zone_limit(), bytes, take, last);
-  return at;
+  if (at != 0 || errno == ENOMEM) return at;
+  return find_between(p, oh_zone_part(OH_SPACES + 1), oh_zone_limit(), bytes, take, last);
 }
 
 uintptr_t oh_place_vacant(struct oh_place *p, size_t bytes)

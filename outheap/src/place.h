@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds places in the address space, and reserves them: first in a space's part of the zone, then in the parts of other
-   spaces and above them, then where the system likes. Nothing is claimed in the table here, but places are only taken if
-   all their chunks can be claimed, as far as that is known. No locks: reserve.c has one. */
+   spaces and above them, then where the system likes. Nothing is claimed in the table here, but places are only taken
+   if all their chunks can be claimed, as far as that is known. No locks: reserve.c has one. */
 #ifndef OH_PLACE_H
 #define OH_PLACE_H
 
