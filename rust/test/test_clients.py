@@ -39,6 +39,7 @@ class Client:
 
     def __init__(self, shop: Shop, kind: str) -> None:
         self.shop, self.kind, self.folder = shop, kind, shop.folder / kind
+        self.built: set[str] = set()  # the archives that this run has built: a test may be the first, or alone
 
     def cargo(self, folder: str, *words: str) -> str:
         return self.shop.cargo(*words, cwd=self.folder / folder, target=self.folder / "target")
@@ -47,15 +48,30 @@ class Client:
         self.cargo("ocaml-interop", "test")
 
     def interop_archive(self) -> None:
-        self.cargo("clients/interop", "build")
+        self.archive(INTEROP)
 
     def ocaml_archive(self) -> None:
-        self.cargo("clients/ocaml", "build")
+        self.archive(OCAML)
+
+    def archive(self, archive: str) -> None:
+        if archive not in self.built:
+            self.cargo("clients/interop" if archive == INTEROP else "clients/ocaml", "build")
+            self.built.add(archive)
+
+    def program(
+        self,
+        archive: str,
+        name: str,
+        files: list[Path],
+        flags: tuple[str, ...] = (),
+        more: dict[str, str] | None = None,
+    ) -> str:
+        self.archive(archive)
+        return self.shop.ocaml_program(self.kind, archive, name, files, flags, more)
 
     def interop_caller(self) -> None:
         stand_in, caller = self.folder / "clients/stand-in", self.folder / "ocaml-interop/testing/ocaml-caller"
-        self.shop.ocaml_program(
-            self.kind,
+        self.program(
             INTEROP,
             "caller",
             [stand_in / "alcotest.ml", stand_in / "base.ml", caller / "ocaml_rust_caller.ml"],
@@ -65,14 +81,12 @@ class Client:
         for name, file, line in EXAMPLES:
             if name == "noalloc" and self.shop.compiler.major < 5:  # its externals need OCaml 5
                 continue
-            said = self.shop.ocaml_program(
-                self.kind, INTEROP, name, [self.folder / "ocaml-interop/docs/examples" / file]
-            )
+            said = self.program(INTEROP, name, [self.folder / "ocaml-interop/docs/examples" / file])
             assert line in said, said
 
     def random(self, archive: str, program: str, *flags: str, more: dict[str, str] | None = None) -> None:
         files = [CLIENTS / "programs/client.ml", CLIENTS / f"programs/{program}.ml"]
-        said = self.shop.ocaml_program(self.kind, archive, program, files, flags, more)
+        said = self.program(archive, program, files, flags, more)
         assert f"{program}: ok" in said, said
 
     def interop_driver(self) -> None:
@@ -145,10 +159,7 @@ def laid_out(compiler: Compiler, kind: str) -> Client:
     if key not in LAID_OUT:
         shop = Shop(compiler)
         shop.lay_out(kind)
-        LAID_OUT[key] = client = Client(shop, kind)
-        if kind == "checked":
-            client.interop_archive()
-            client.ocaml_archive()
+        LAID_OUT[key] = Client(shop, kind)
     return LAID_OUT[key]
 
 

@@ -32,10 +32,11 @@ static void take(uintptr_t from, uintptr_t to)
   take(from + (to - from) / 2, to);
 }
 
-/* Maps all that is free of 16 TB behind the chunk of this block. */
+/* Maps all that is free of 16 TB before and of 16 TB behind the chunk of this block. */
 value marking_occupy(value block)
 {
-  uintptr_t chunk = ((uintptr_t)block >> 28 << 28) + ((uintptr_t)1 << 28);
-  take(chunk, chunk + ((uintptr_t)1 << 44));
+  uintptr_t size = (uintptr_t)1 << 28, far = (uintptr_t)1 << 44, chunk = (uintptr_t)block & ~(size - 1);
+  take(chunk > far ? chunk - far : size, chunk);
+  take(chunk + size, chunk + size + far);
   return Val_unit;
 }
