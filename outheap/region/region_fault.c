@@ -59,11 +59,31 @@ static void handle(int signal, siginfo_t *info, void *context)
   else (void)sigaction(signal, &before, NULL);
 }
 
+/* Is the runtime that the program is linked with, stock or variant, a debug runtime? Only these have the function. */
+#ifdef DEBUG
+static bool of_debug_runtime(void) { return true; }
+#else
+extern __attribute__((weak)) void caml_failed_assert(void);
+static bool of_debug_runtime(void) { return caml_failed_assert != NULL; }
+#endif
+
+/* The last of the settings in the list counts. */
+static bool wanted(char const *list)
+{
+  static char const name[] = "region-faults=";
+  bool report = of_debug_runtime();
+  while (list != NULL && *list != 0) {
+    size_t length = strcspn(list, ","), n = sizeof name - 1;
+    if (length == n + 6 && strncmp(list, name, n) == 0 && strncmp(list + n, "report", 6) == 0) report = true;
+    if (length == n + 3 && strncmp(list, name, n) == 0 && strncmp(list + n, "off", 3) == 0) report = false;
+    list += length + (list[length] == ',');
+  }
+  return report;
+}
+
 void outheap_region_fault_start(void)
 {
-  char const *settings = environment("OUTHEAP");
-  if (settings == NULL || strstr(settings, "region-faults=report") == NULL) return;
-  if (sigaction(SIGSEGV, NULL, &before) != 0) return;
+  if (!wanted(environment("OUTHEAP")) || sigaction(SIGSEGV, NULL, &before) != 0) return;
   struct sigaction new = before;
   new.sa_sigaction = handle;
   new.sa_flags = (new.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;

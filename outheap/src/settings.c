@@ -109,31 +109,58 @@ static bool read_minor(char *text)
   return good;
 }
 
-static bool read_one(char const *name, char *value)
+static bool read_bool(char const *text, bool *result)
 {
-  enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << OH_SPACE_BLOCKS };
-  if (is(name, "thp")) return read_thp(value, YOUNG | POOLS | BLOCKS);
-  if (is(name, "thp.young")) return read_thp(value, YOUNG);
-  if (is(name, "thp.pools")) return read_thp(value, POOLS);
-  if (is(name, "thp.blocks")) return read_thp(value, BLOCKS);
-  if (is(name, "thp_from")) return read_size(value, &oh_settings.thp_from);
-  if (is(name, "reserve")) return read_size(value, &oh_settings.reserve);
-  if (is(name, "keep")) return read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep);
-  if (is(name, "keep_share")) return read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share);
-  if (is(name, "slack")) return read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack);
-  if (is(name, "report")) return read_size(value, &oh_settings.report);
-  if (is(name, "minor")) return read_minor(value);
-  if (is(name, "marking") && (is(value, "range") || is(value, "table")))
-    return oh_settings.marking_table = *value == 't', true;
-  if (is(name, "base")) return read_number(value, 16, &oh_settings.base);
-  if (is(name, "opaque") && (is(value, "0") || is(value, "1"))) return oh_settings.opaque = *value == '1', true;
-  if (is(name, "region-faults") && is(value, "report")) return true; /* the library outheap.region reads it */
-  if (is(name, "stats") && (is(value, "0") || is(value, "1"))) return oh_settings.stats = *value == '1', true;
-  if (is(name, "stats_signal")) return read_signal(value);
-  if (is(name, "stats_every")) return read_size(value, &oh_settings.stats_every);
-  if (is(name, "stats_to")) return read_name(value);
-  if (is(name, "slices") && (is(value, "0") || is(value, "1"))) return oh_settings.slices = *value == '1', true;
-  if (is(name, "warn") && (is(value, "0") || is(value, "1"))) return oh_settings.warn = *value == '1', true;
+  if (!is(text, "0") && !is(text, "1")) return false;
+  return *result = *text == '1', true;
+}
+
+static bool read_marking(char const *text)
+{
+  if (!is(text, "range") && !is(text, "table")) return false;
+  return oh_settings.marking_table = *text == 't', true;
+}
+
+enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << OH_SPACE_BLOCKS };
+#define SIZE "a number of bytes, or one with K, M, G or T"
+#define PERCENT "a number of percent"
+#define SECONDS "a number of seconds"
+
+/* Each setting: its name, its possible values in words, what reads one from `value`. */
+#define SETTINGS_LIST(S) \
+  S("thp", "off, advise or always", read_thp(value, YOUNG | POOLS | BLOCKS)) \
+  S("thp.young", "off, advise or always", read_thp(value, YOUNG)) \
+  S("thp.pools", "off, advise or always", read_thp(value, POOLS)) \
+  S("thp.blocks", "off, advise or always", read_thp(value, BLOCKS)) \
+  S("thp_from", SIZE, read_size(value, &oh_settings.thp_from)) \
+  S("reserve", SIZE, read_size(value, &oh_settings.reserve)) \
+  S("keep", SIZE, read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep)) \
+  S("keep_share", PERCENT, read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share)) \
+  S("slack", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
+  S("report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
+  S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value)) \
+  S("marking", "range or table", read_marking(value)) \
+  S("base", "a hexadecimal address", read_number(value, 16, &oh_settings.base)) \
+  S("opaque", "0 or 1", read_bool(value, &oh_settings.opaque)) \
+  S("region-faults", "off or report", is(value, "off") || is(value, "report")) /* outheap.region reads it */ \
+  S("stats", "0 or 1", read_bool(value, &oh_settings.stats)) \
+  S("stats_signal", "USR1, USR2, HUP, URG, WINCH or a number from 1 to 64", read_signal(value)) \
+  S("stats_every", SECONDS, read_size(value, &oh_settings.stats_every)) \
+  S("stats_to", "a file, or fd:N", read_name(value)) \
+  S("slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
+  S("warn", "0 or 1", read_bool(value, &oh_settings.warn))
+
+/* Reads one setting. False, and then what would have been possible in `wanted`, if there is no such setting, or if it
+   has no such value. */
+static bool read_one(char const *name, char *value, char const **wanted)
+{
+#define READ(known, values, read) \
+  if (is(name, known)) return *wanted = known " is " values, (read);
+  SETTINGS_LIST(READ)
+#undef READ
+#define NAME(known, values, read) " " known
+  *wanted = "the settings are:" SETTINGS_LIST(NAME);
+#undef NAME
   return false;
 }
 
@@ -148,11 +175,13 @@ void oh_settings_read(char const *list)
       size_t n = whole ? length : sizeof item - 1;
       memcpy(item, list, n);
       item[n] = 0;
-      char *value = strchr(item, '=');
+      char *value = strchr(item, '='), none[] = "";
+      char const *wanted;
       if (value != NULL) *value = 0;
-      if (!whole || value == NULL || !read_one(item, value + 1)) {
+      bool good = read_one(item, whole && value != NULL ? value + 1 : none, &wanted);
+      if (!whole || value == NULL || !good) {
         if (value != NULL) *value = '=';
-        oh_log("OUTHEAP: ignored: %s", item);
+        oh_log("OUTHEAP: ignored: %s (%s)", item, wanted);
       }
     }
     list += length + (list[length] == ',');

@@ -28,11 +28,12 @@
      minor=adaptive[:MIN-MAX]   each domain's minor heap grows and shrinks by itself, from MIN to MAX words (minor.h;
                                 default 32k-4M). It begins with what OCAMLRUNPARAM says; a size that the program sets
                                 with Gc.set stays
-     region-faults=report       a write to a region, or a read of a revoked one, is reported before the process dies
+     region-faults=off|report   with `report`, a write to a region or a read of a revoked one is reported before the
+                                process dies (default: report with a debug runtime, else off)
      marking=range|table        OCaml 5: how the marking loop looks at words (default range: see marked.h)
      base=ADDRESS               where to place the heap (hexadecimal), for experiments
 
-   An unknown name or a bad value is reported once on standard error and otherwise ignored. */
+   An unknown name or a bad value is reported once on standard error, with what is possible, and otherwise ignored. */
 #ifndef OH_SETTINGS_H
 #define OH_SETTINGS_H
 

@@ -255,23 +255,31 @@ let read_of_revoked () =
   ok "revoke" (revoke (region r));
   exit v.(1)
 
-let reports part words =
+let reports ?(setting = "region-faults=report") ?(expected = true) part words =
   let path = Filename.temp_file "region" ".stderr" in
   let errors = Unix.openfile path [ Unix.O_WRONLY ] 0o600 in
   let program = Sys.executable_name in
-  let setting = Array.append [| "OUTHEAP=region-faults=report" |] (Unix.environment ()) in
-  let pid = Unix.create_process_env program [| program; part |] setting Unix.stdin Unix.stdout errors in
+  let is_ours = String.starts_with ~prefix:"OUTHEAP=" in
+  let others = List.filter (fun s -> not (is_ours s)) (Array.to_list (Unix.environment ())) in
+  let environment = Array.of_list (("OUTHEAP=" ^ setting) :: others) in
+  let pid = Unix.create_process_env program [| program; part |] environment Unix.stdin Unix.stdout errors in
   let s = snd (Unix.waitpid [] pid) in
   Unix.close errors;
   let text = In_channel.with_open_bin path In_channel.input_all in
   Sys.remove path;
   check (part ^ ": " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv);
   let said = List.exists (fun line -> String.starts_with ~prefix:words line) (String.split_on_char '\n' text) in
-  check (Printf.sprintf "%s said: %s" part text) said
+  check (Printf.sprintf "%s with %s said: %s" part setting text) (said = expected)
 
 let faults () =
-  reports "write-to-region" "outheap: a region, which is read-only, was written to at 0x";
+  let written = "outheap: a region, which is read-only, was written to at 0x" in
+  reports "write-to-region" written;
   if can_delete then reports "read-of-revoked" "outheap: a region that was revoked was read at 0x";
+  let debug = Sys.runtime_variant () = "d" in
+  reports ~setting:"" ~expected:debug "write-to-region" written;
+  reports ~setting:"warn=1,region-faults=off" ~expected:false "write-to-region" written;
+  reports ~setting:"region-faults=report,region-faults=off" ~expected:false "write-to-region" written;
+  reports ~setting:"region-faults=reported" ~expected:debug "write-to-region" written;
   let r = ok "copy" (copy [| 1; 2; 3 |]) in
   let s = in_child (fun () -> (get r).(1) <- 5; 0) in
   check ("a write: " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv);

@@ -203,6 +203,9 @@ static void settings(void)
                         "stats_signal=65",
                         "stats_every=often",
                         "stats_to=",
+                        "region-faults=on",
+                        "opaque=yes",
+                        "marking=fast",
                         "warn=2",
                         "slices=yes",
                         "stats=yes",
@@ -235,11 +238,39 @@ static void settings(void)
              strncmp(said + 27, bad[i], strlen(bad[i]) < 79 ? strlen(bad[i]) : 79) == 0,
            "%s: %s", bad[i], said);
     EXPECT(strchr(said, '\n') == said + strlen(said) - 1, "one line: %s", said);
+    EXPECT(strcmp(said + strlen(said) - 2, ")\n") == 0, "what is possible: %s", said);
     s = oh_settings;
     EXPECT(s.small.keep == 3 << 20 && s.report == 4, "others: %s", bad[i]);
     s.small = initial.small, s.huge = initial.huge, s.report = initial.report;
     EXPECT(memcmp(&s, &initial, sizeof s) == 0, "changed: %s", bad[i]);
   }
+  oh_settings = initial;
+}
+
+/* A message says which values there are, or which settings. */
+static void choices(void)
+{
+  static struct { char const *list, *said; } const all[] = {
+    { "thp=maybe", "thp=maybe (thp is off, advise or always)" },
+    { "thp.pools=", "thp.pools= (thp.pools is off, advise or always)" },
+    { "keep", "keep (keep is a number of bytes, or one with K, M, G or T)" },
+    { "slack=x", "slack=x (slack is a number of percent)" },
+    { "stats_every=often", "stats_every=often (stats_every is a number of seconds)" },
+    { "stats_signal=KILL", "stats_signal=KILL (stats_signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64)" },
+    { "stats_to=", "stats_to= (stats_to is a file, or fd:N)" },
+    { "opaque=2", "opaque=2 (opaque is 0 or 1)" },
+    { "marking=1", "marking=1 (marking is range or table)" },
+    { "region-faults=1", "region-faults=1 (region-faults is off or report)" },
+    { "base=z", "base=z (base is a hexadecimal address)" },
+    { "report=all", "report=all (report is a number N: every Nth pointer is printed)" },
+    { "thb=off", "thb=off (the settings are: thp thp.young thp.pools thp.blocks thp_from reserve keep keep_share " },
+  };
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    char const *said = read_list(all[i].list);
+    EXPECT(strncmp(said + 27, all[i].said, strlen(all[i].said)) == 0, "%s: %s", all[i].list, said);
+  }
+  EXPECT(strstr(read_list("minor=x"), "(minor is fixed, adaptive") != NULL, "minor");
+  EXPECT(read_list("region-faults=off,region-faults=report")[0] == 0, "read by the library of regions");
   oh_settings = initial;
 }
 
@@ -343,6 +374,7 @@ int main(int argc, char **argv)
   initial = oh_settings;
   setenv("OUTHEAP", "thp=off", 1);
   TRY(settings);
+  TRY(choices);
   TRY(messages);
   oh_start();
   TRY(memory);

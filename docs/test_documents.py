@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""That documents agree with the sources, and with each other.
+
+tools/python test -m pytest docs/test_documents.py
+"""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+
+
+def text(file):
+    return (ROOT / file).read_text()
+
+
+# --- settings of OUTHEAP ---
+
+
+def settings_read():
+    """Name: what a message says about its values."""
+    values = dict(re.findall(r'^#define (\w+) "(.+)"$', text("outheap/src/settings.c"), re.M))
+    rows = re.findall(r'^  S\("([\w.-]+)", (\w+|"[^"]+"), ', text("outheap/src/settings.c"), re.M)
+    return {name: values.get(what, what).strip('"') for name, what in rows}
+
+
+def words(description):
+    """The words that a user would type."""
+    return set(re.findall(r"\b(?:off|advise|always|report|fixed|adaptive|range|table|0|1|fd:N)\b", description))
+
+
+def test_every_setting_is_in_the_table():
+    known = settings_read()
+    assert len(known) > 15, known
+    table = text("docs/using.md").split("The environment variable `OUTHEAP`")[1].split("\n\n`Outheap.statistics")[0]
+    rows = re.findall(r"^\| (`.*?) \| ", table, re.M)
+    named = {name for row in rows for name in re.findall(r"`([\w.-]+)=", row)}
+    named |= set(re.findall(r"`(thp\.\w+)=`", table))
+    assert named == set(known)
+    header = text("outheap/src/settings.h")
+    assert {name for name in known if f"{name}=" not in header} == set()
+
+
+def test_values_of_settings_are_those_of_the_table():
+    known = settings_read()
+    documents = text("docs/using.md") + text("docs/failure-modes.md")
+    for name, choices in re.findall(r"`([\w.-]+)=((?:[a-z0-9:N]+\\\|)+[a-z0-9:N]+)`", documents):
+        assert words(choices.replace("\\|", " ")) == words(known[name]), name
+
+
+def test_settings_that_a_document_names_exist():
+    known = settings_read()
+    for file in [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "outheap/region/outheap_region.mli"]:
+        for name in re.findall(r"\bOUTHEAP=([\w.-]+)=", file.read_text()):
+            assert name in known, (file.name, name)
+
+
+# --- events of the runtime ---
+
+
+def test_events_are_described_once():
+    """The library outheap.events writes statistics as events: no document says that nothing does."""
+    assert (ROOT / "outheap/events").is_dir()
+    for file in DOCS.glob("*.md"):
+        assert not re.search(r"not written\s+as\s+events", file.read_text()), file.name
