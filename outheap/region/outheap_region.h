@@ -4,7 +4,12 @@
 
    Unless a function says otherwise, the caller holds OCaml's lock, and the function may run the collector (not
    finalisers, signal handlers or other OCaml code), release the lock meanwhile, and raises nothing. An error is told by
-   the result; `error` is filled in then, and may not be NULL. */
+   the result; `error` is filled in then, and may not be NULL.
+
+   With the variant on OCaml 5, copying and mapping make the collector run, as allocation does: a cycle for each 4,096
+   regions, or for as much memory as 16 MiB and a sixteenth of heap and regions. Before outheap_region_copy, _save and
+   _map answer OUTHEAP_REGION_TOO_MANY or OUTHEAP_REGION_NO_MEMORY they run three major cycles, if there are regions at
+   all, and try again; if regions have ended meanwhile, three more. */
 #ifndef OUTHEAP_REGION_H
 #define OUTHEAP_REGION_H
 
@@ -23,7 +28,7 @@ extern "C" {
 enum outheap_region_error_kind {
   OUTHEAP_REGION_OK = -1,
   OUTHEAP_REGION_UNSUPPORTED,   /* not with this runtime, or not possible (text) */
-  OUTHEAP_REGION_NO_MEMORY,
+  OUTHEAP_REGION_NO_MEMORY,     /* this one and the next: after a collection, where regions can end */
   OUTHEAP_REGION_TOO_MANY,      /* regions, or no address space */
   OUTHEAP_REGION_REFUSED,       /* cannot be copied (text: the kind of block; identifier; path) */
   OUTHEAP_REGION_IN_USE,        /* (number of pointers that were met; from) */
@@ -74,7 +79,8 @@ bool outheap_region_copy(value v, unsigned options, struct outheap_region_root *
    reachable: register it as a root before anything else is called. Runs no collector. Cost: some nanoseconds. */
 value outheap_region_get(struct outheap_region_root const *);
 
-/* One handle more, or less. Any thread, with or without the lock; runs no collector. */
+/* One handle more, or less. Any thread, with or without the lock; runs no collector. What was dropped ends after some
+   major cycles. */
 void outheap_region_retain(outheap_region);
 void outheap_region_release(outheap_region);
 

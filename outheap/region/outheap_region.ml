@@ -89,7 +89,7 @@ let map_part s ~path ?(verify = `Header) ?(writes = `Refuse) ~offset () =
   if offset < 0 || offset land 0xffff <> 0 then invalid_arg "Outheap_region.map_part"
   else map_file s.name s.version path (full verify + track writes) offset
 
-external is_in_region : Obj.t -> bool = "outheap_region_ml_is_in_region"
+external is_in_region : Obj.t -> bool = "outheap_region_ml_is_in_region" [@@noalloc]
 external address : Obj.t -> nativeint = "outheap_region_ml_address"
 external contains : t -> Obj.t -> bool = "outheap_region_ml_contains"
 

@@ -247,9 +247,7 @@ value outheap_region_ml_contains(value handle, value v)
 
 value outheap_region_ml_is_in_region(value v)
 {
-  record *r = Is_block(v) ? outheap_region_record_at((uintptr_t)v) : NULL;
-  if (r != NULL) outheap_region_record_release(r);
-  return Val_bool(r != NULL);
+  return Val_bool(Is_block(v) && outheap_region_record_is_at((uintptr_t)v));
 }
 
 value outheap_region_ml_address(value v) { return caml_copy_nativeint(Is_block(v) ? (intnat)v : 0); }

@@ -62,6 +62,22 @@ bool outheap_region_addresses_has(uintptr_t address)
   return n < NUMBERS && (__atomic_load_n(&elsewhere[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
 }
 
+/* 8 MiB of addresses, of which those pages are touched that have regions. */
+static void *owners[NUMBERS];
+
+/* Release, and acquire below: whoever finds an owner sees what it was when it was set. */
+void outheap_region_addresses_set_owner(char const *base, size_t bytes, void *owner)
+{
+  for (uintptr_t n = (uintptr_t)base / CHUNK; n * CHUNK < (uintptr_t)base + bytes && n < NUMBERS; n++)
+    __atomic_store_n(&owners[n], owner, __ATOMIC_RELEASE);
+}
+
+void *outheap_region_addresses_owner(uintptr_t address)
+{
+  uintptr_t n = address / CHUNK;
+  return n < NUMBERS ? __atomic_load_n(&owners[n], __ATOMIC_ACQUIRE) : NULL;
+}
+
 static size_t number(char const *base) { return ((uintptr_t)base - BEGIN) / CHUNK; }
 
 /* The lowest free run of `n` chunks that begins at `from` or above. */

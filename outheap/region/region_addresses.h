@@ -25,6 +25,11 @@ bool outheap_region_addresses_fixed(void);
    OCaml's heap, or of what malloc returns. */
 bool outheap_region_addresses_has(uintptr_t address);
 
+/* What each chunk of [base, base + bytes) belongs to; NULL: nothing. The chunks are in one extent of the caller's. */
+void outheap_region_addresses_set_owner(char const *base, size_t bytes, void *owner);
+/* Whose chunk this is. Lock-free, and for signal handlers; what the owner was before it was set is seen. */
+void *outheap_region_addresses_owner(uintptr_t address);
+
 /* As much as can be had between `least` and `most` bytes. False: not even `least`. */
 bool outheap_region_addresses_take(struct outheap_region_addresses *, size_t least, size_t most);
 /* False: taken, or outside of the place. */

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #if OUTHEAP_REGION_OCAML5
 #include <caml/major_gc.h>
+#include <caml/shared_heap.h>
 #endif
 
 typedef struct outheap_region_record record;
@@ -27,6 +28,62 @@ static bool unsupported(error *e, char const *why)
 }
 
 static void clear(error *e) { *e = (error){ .kind = OUTHEAP_REGION_OK }; }
+
+/* --- the collector ------------------------------------------------------------------------------------------------ */
+
+static void collect(void)
+{
+#if OCAML_VERSION >= 50200
+  for (int i = 0; i < 3; i++) caml_finish_major_cycle(0 /* without compaction */);
+#elif OUTHEAP_REGION_OCAML5
+  for (int i = 0; i < 3; i++) caml_finish_major_cycle();
+#endif
+}
+
+/* A region ends when a whole cycle has met no pointer to it, and its place is free one cycle later. Handles that died
+   are finalised before. So three cycles find all that can end by itself, and three more free their places. Returns
+   whether to try once more what has failed. `made`: 0 at first. */
+struct room { int collections; size_t ended; };
+
+static bool make_room(struct room *made, error const *e)
+{
+  struct outheap_region_record_sums s;
+  if ((e->kind != OUTHEAP_REGION_TOO_MANY && e->kind != OUTHEAP_REGION_NO_MEMORY) || !outheap_region_marker_can_tell())
+    return false;
+  outheap_region_record_sum(&s);
+  bool hope = made->collections == 0 ? s.live + s.resting != 0
+                                     : s.resting != 0 || s.unused + s.deleted != made->ended;
+  if (!hope || made->collections == 2) return false;
+  made->ended = s.unused + s.deleted;
+  made->collections++;
+  collect();
+  return true;
+}
+
+/* Regions are no part of the heap, so the collector is told of what they cost. So many of them, or so much memory,
+   count as much as a heap's worth of allocation does: a whole cycle is run meanwhile. A region that was dropped is gone
+   after three to five cycles. */
+#define REGIONS_A_CYCLE 4096 /* an eighth of those that there may be */
+#define BYTES_A_CYCLE ((size_t)16 << 20)
+#define SHARE_A_CYCLE 16 /* and this share of what there is in heap and regions */
+
+/* Once for each region: an image that was mapped before costs nothing more. Shared pages of files count as nothing. The
+   caller holds OCaml's lock. */
+static void weigh(record *r)
+{
+#if OUTHEAP_REGION_OCAML5
+  size_t live;
+  if (!outheap_region_marker_can_tell() || !outheap_region_record_weigh(r, &live)) return;
+  caml_adjust_gc_speed(1, REGIONS_A_CYCLE);
+  if (r->is_image && !r->tracked && (uintptr_t)r->base == r->canonical) return;
+  size_t all = caml_heap_size(Caml_state->shared_heap) + live;
+  caml_adjust_gc_speed(r->bytes, BYTES_A_CYCLE + all / SHARE_A_CYCLE);
+#else
+  (void)r;
+#endif
+}
+
+/* --- copies ------------------------------------------------------------------------------------------------------- */
 
 static bool can_track(error *e)
 {
@@ -61,28 +118,45 @@ static record *keep(struct outheap_region_copy *c, bool share, bool track)
   return result;
 }
 
+static record *copy_once(value *v, unsigned options, value *copied, error *e)
+{
+  bool share = options & OUTHEAP_REGION_MAX_SHARING, track = options & OUTHEAP_REGION_TRACK;
+  struct outheap_region_copy c = { .root = v, .closures = options & OUTHEAP_REGION_CLOSURES };
+  uint64_t waited;
+  clear(e);
+  c.lazies = c.closures && track;
+  c.proxy = malloc(sizeof *c.proxy);
+  if (c.proxy == NULL) {
+    outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
+    return NULL;
+  }
+  outheap_region_custom_start(c.proxy);
+  bool done = outheap_region_copy_make(&c, &waited);
+  record *r = done ? keep(&c, share, track) : NULL;
+  if (done && r == NULL) outheap_region_copy_drop(&c);
+  if (r == NULL) {
+    free(c.proxy);
+    *e = c.error;
+    return NULL;
+  }
+  *copied = c.copied;
+  return !track || begin_tracking(r, e) ? r : NULL;
+}
+
 bool outheap_region_copy(value v, unsigned options, struct outheap_region_root *root, error *e)
 {
   CAMLparam1(v);
   bool share = options & OUTHEAP_REGION_MAX_SHARING, track = options & OUTHEAP_REGION_TRACK;
-  struct outheap_region_copy c = { .root = &v, .closures = options & OUTHEAP_REGION_CLOSURES };
-  uint64_t waited;
-  c.lazies = c.closures && track;
+  record *r = NULL;
+  value copied = Val_unit;
+  struct room made = { 0 };
   clear(e);
   if (track && share) unsupported(e, "~sharing:`Max with ~writes:`Track: what is written to must stay apart");
-  if (e->kind != OUTHEAP_REGION_OK || (track && !can_track(e))) CAMLreturnT(bool, false);
-  c.proxy = malloc(sizeof *c.proxy);
-  if (c.proxy == NULL) CAMLreturnT(bool, outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL));
-  outheap_region_custom_start(c.proxy);
-  bool copied = outheap_region_copy_make(&c, &waited);
-  record *r = copied ? keep(&c, share, track) : NULL;
-  if (copied && r == NULL) outheap_region_copy_drop(&c);
-  if (r == NULL) {
-    free(c.proxy);
-    *e = c.error;
-  }
-  if (r == NULL || (track && !begin_tracking(r, e))) CAMLreturnT(bool, false);
-  *root = (struct outheap_region_root){ r, c.copied };
+  else if (!track || can_track(e))
+    while ((r = copy_once(&v, options, &copied, e)) == NULL && make_room(&made, e)) {}
+  if (r == NULL) CAMLreturnT(bool, false);
+  weigh(r);
+  *root = (struct outheap_region_root){ r, copied };
   CAMLreturnT(bool, true);
 }
 
@@ -100,15 +174,6 @@ bool outheap_region_contains(outheap_region r, value v)
 }
 
 /* --- the end of regions ------------------------------------------------------------------------------------------- */
-
-static void collect(void)
-{
-#if OCAML_VERSION >= 50200
-  for (int i = 0; i < 3; i++) caml_finish_major_cycle(0 /* without compaction */);
-#elif OUTHEAP_REGION_OCAML5
-  for (int i = 0; i < 3; i++) caml_finish_major_cycle();
-#endif
-}
 
 bool outheap_region_delete(outheap_region r, error *e)
 {
@@ -153,12 +218,17 @@ bool outheap_region_save(value v, char const *path, char const *name, int64_t ve
   struct outheap_region_image_schema s;
   uint64_t waited;
   size_t pinned = 0;
+  struct room made = { 0 };
   clear(e);
   record **list = malloc((count + 1) * sizeof *list);
   if (list == NULL) outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
   bool done = list != NULL && schema_of(name, version, &s, e);
   for (; done && pinned < count; pinned += done) done = pin(list[pinned] = needs[pinned], e);
-  done = done && outheap_region_image_save(&v, path, &s, list, count, options & OUTHEAP_REGION_MAX_SHARING, e, &waited);
+  if (done)
+    do {
+      clear(e);
+      done = outheap_region_image_save(&v, path, &s, list, count, options & OUTHEAP_REGION_MAX_SHARING, e, &waited);
+    } while (!done && make_room(&made, e));
   for (size_t i = 0; i < pinned; i++) outheap_region_record_unpin(list[i]);
   free(list);
   CAMLreturnT(bool, done);
@@ -172,8 +242,15 @@ bool outheap_region_map(char const *path, char const *name, int64_t version, int
   clear(e);
   if (offset >= 0 && (offset & 0xffff) != 0) return unsupported(e, "an offset that is no multiple of 64 KiB");
   if (!schema_of(name, version, &s, e) || (track && !can_track(e))) return false;
-  record *r = outheap_region_image_map(path, offset, &s, options & OUTHEAP_REGION_FULL, track, e);
-  if (r == NULL || (track && !begin_tracking(r, e))) return false;
+  record *r;
+  struct room made = { 0 };
+  do {
+    clear(e);
+    r = outheap_region_image_map(path, offset, &s, options & OUTHEAP_REGION_FULL, track, e);
+    if (r != NULL && track && !begin_tracking(r, e)) r = NULL;
+  } while (r == NULL && make_room(&made, e));
+  if (r == NULL) return false;
+  weigh(r);
   *root = (struct outheap_region_root){ r, (value)r->root };
   return true;
 }

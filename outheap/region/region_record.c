@@ -10,29 +10,73 @@
 typedef struct outheap_region_record record;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static record *records;
-static size_t count, deleted, unused; /* `count`: in the list, but for revoked ones */
-static record *deleting;              /* one at a time, until it is decided */
-static bool some_are_dead;
+static struct outheap_region_record_sums sums;
+static record *deleting; /* one at a time, until it is decided: the only one that is ASKED or ARMED and not revoked */
+static record *dead;     /* those whose memory is to be returned */
+
+/* What a cycle looks at, apart from the records, most of which it reads little of: walked[r->index].r = r. */
+#define MOST OUTHEAP_REGION_RECORD_MOST
+#define AHEAD 16
+static struct place { char *base; size_t bytes; record *r; } walked[MOST];
+static size_t walked_count;
+
+/* Images that others can map or need, by their digest. */
+#define IMAGES 32768
+static record *images[IMAGES];
 
 static void set_state(record *r, enum outheap_region_record_state s)
 {
   __atomic_store_n(&r->state, s, __ATOMIC_RELEASE); /* outheap_region_record_use loads it without the lock */
 }
 
-/* Its needs may end in the next cycle. */
-static void drop_needs(record *r)
+static bool is_shared(record const *r) { return r->is_image && !r->tracked; }
+
+static record **images_of(unsigned char const digest[16])
 {
+  return &images[(digest[0] | (size_t)digest[1] << 8) % IMAGES];
+}
+
+/* With the lock. */
+static record *find_image(unsigned char const digest[16])
+{
+  record *r = *images_of(digest);
+  while (r != NULL && memcmp(r->digest, digest, 16) != 0) r = r->same;
+  return r;
+}
+
+/* It is live no more. Its needs may end in the next cycle. */
+static void leave(record *r, enum outheap_region_record_state s)
+{
+  set_state(r, s);
+  sums.live--, sums.bytes -= r->bytes;
+  if (r->tracked) outheap_region_marker_untrack(r->base);
   for (size_t i = 0; i < r->need_count; i++) r->needs[i]->needed--, r->needs[i]->handles--;
   r->need_count = 0;
+  if (!is_shared(r)) return;
+  record **at = images_of(r->digest);
+  while (*at != r) at = &(*at)->same;
+  *at = r->same;
 }
 
 static void kill(record *r)
 {
-  set_state(r, OUTHEAP_REGION_DEAD);
-  if (r->tracked) outheap_region_marker_untrack(r->base);
-  drop_needs(r);
-  some_are_dead = true;
+  leave(r, OUTHEAP_REGION_DEAD);
+  sums.resting++;
+  r->next = dead;
+  __atomic_store_n(&dead, r, __ATOMIC_RELAXED); /* `cycled` looks whether there are any, and then takes the lock */
+}
+
+static void walk(record *r)
+{
+  r->index = walked_count++;
+  walked[r->index] = (struct place){ r->base, r->bytes, r };
+}
+
+static void walk_no_more(record *r)
+{
+  struct place last = walked[--walked_count];
+  last.r->index = r->index;
+  walked[r->index] = last;
 }
 
 static void free_record(record *r)
@@ -47,52 +91,59 @@ static void free_record(record *r)
 /* Bigarrays in the heap that are parts of one in the region. */
 static bool has_parts(record const *r) { return outheap_region_custom_has_parts(r->proxy); }
 
-static void judge(record *r)
+static void decide(record *r, unsigned met)
 {
-  unsigned met = outheap_region_marker_met(r->base, r->bytes);
-  if (r->deletion == OUTHEAP_REGION_ARMED) {
-    r->pointers = outheap_region_marker_watch(NULL, 0);
-    r->met_by = met;
-    deleting = NULL;
-    if (met == 0 && r->needed == 0 && r->pins == 0 && !has_parts(r)) {
-      r->deletion = OUTHEAP_REGION_DONE;
-      deleted++;
-      kill(r);
-    }
-    else {
-      r->deletion = OUTHEAP_REGION_REFUSED_DELETION;
-      if (r->needed != 0 || r->pins != 0) r->met_by |= 4;
-      if (has_parts(r)) r->met_by |= OUTHEAP_MARKER_BY_BLOCK;
-    }
-  }
-  else if (r->deletion == OUTHEAP_REGION_ASKED) { /* the cycle that begins now decides */
+  if (r->deletion == OUTHEAP_REGION_ASKED) { /* the cycle that begins now decides */
     r->deletion = OUTHEAP_REGION_ARMED;
     (void)outheap_region_marker_watch(r->base, r->extent.bytes);
+    return;
   }
-  else if (met == 0 && r->handles == 0 && !has_parts(r)) {
-    unused++;
+  r->pointers = outheap_region_marker_watch(NULL, 0);
+  r->met_by = met;
+  deleting = NULL;
+  if (met == 0 && r->needed == 0 && r->pins == 0 && !has_parts(r)) {
+    r->deletion = OUTHEAP_REGION_DONE;
+    sums.deleted++;
     kill(r);
   }
+  else {
+    r->deletion = OUTHEAP_REGION_REFUSED_DELETION;
+    if (r->needed != 0 || r->pins != 0) r->met_by |= 4;
+    if (has_parts(r)) r->met_by |= OUTHEAP_MARKER_BY_BLOCK;
+  }
+}
+
+static void judge(record *r, unsigned met)
+{
+  if (r == deleting) decide(r, met);
+  else if (met == 0 && r->handles == 0 && !has_parts(r)) {
+    sums.unused++;
+    kill(r);
+  }
+  if (r->tracked) outheap_region_marker_keep(r->base, r->handles != 0);
+}
+
+/* Its addresses are for others. */
+static void end(record *r)
+{
+  outheap_region_addresses_set_owner(r->base, r->bytes, NULL);
+  outheap_region_addresses_give(&r->extent);
+  walk_no_more(r);
+  sums.resting--;
+  r->over = true;
+  if (r->handles == 0) free_record(r);
 }
 
 static void cycle(void)
 {
   pthread_mutex_lock(&mutex);
-  for (record **at = &records, *r; (r = *at) != NULL;) {
-    if (r->state == OUTHEAP_REGION_LIVE) {
-      judge(r);
-      if (r->tracked) outheap_region_marker_keep(r->base, r->handles != 0);
-    }
-    else if (r->state == OUTHEAP_REGION_EMPTY && outheap_region_marker_met(r->base, r->bytes) == 0) {
-      outheap_region_addresses_give(&r->extent);
-      *at = r->next;
-      count--;
-      r->next = r; /* out of the list */
-      if (r->handles == 0) free_record(r);
-      continue;
-    }
-    outheap_region_marker_clear(r->base, r->bytes);
-    at = &r->next;
+  for (size_t i = walked_count; i-- > 0;) { /* downwards: an image comes before those that it needs */
+    record *r = walked[i].r;
+    if (i >= AHEAD) __builtin_prefetch(walked[i - AHEAD].r);
+    unsigned met = outheap_region_marker_met(walked[i].base, walked[i].bytes);
+    if (r->state == OUTHEAP_REGION_LIVE) judge(r, met);
+    if (met != 0) outheap_region_marker_clear(walked[i].base, walked[i].bytes);
+    else if (r->state == OUTHEAP_REGION_EMPTY) end(r); /* in its place is one that was looked at */
   }
   pthread_mutex_unlock(&mutex);
 }
@@ -101,12 +152,11 @@ static void cycle(void)
 
 static void cycled(void)
 {
-  if (!__atomic_exchange_n(&some_are_dead, false, __ATOMIC_ACQ_REL)) return;
-  for (;;) {
+  while (__atomic_load_n(&dead, __ATOMIC_RELAXED) != NULL) {
     pthread_mutex_lock(&mutex);
-    record *r = records;
-    while (r != NULL && r->state != OUTHEAP_REGION_DEAD) r = r->next;
+    record *r = dead;
     if (r != NULL) { /* nobody else touches it while its memory goes back, which takes time */
+      __atomic_store_n(&dead, r->next, __ATOMIC_RELAXED);
       set_state(r, OUTHEAP_REGION_EMPTY);
       r->handles++;
     }
@@ -147,16 +197,6 @@ static void start(void)
   outheap_region_marker_start(cycle, cycled);
 }
 
-static bool is_shared(record const *r) { return r->state == OUTHEAP_REGION_LIVE && r->is_image && !r->tracked; }
-
-/* With the lock. */
-static record *find_image(unsigned char const digest[16])
-{
-  record *r = records;
-  while (r != NULL && !(is_shared(r) && memcmp(r->digest, digest, 16) == 0)) r = r->next;
-  return r;
-}
-
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
 record *outheap_region_record_add(record const *r, struct outheap_region_error *error)
@@ -173,17 +213,22 @@ record *outheap_region_record_add(record const *r, struct outheap_region_error *
   new->deletion = OUTHEAP_REGION_NO_DELETION;
   new->handles = 1;
   new->needed = new->pins = 0;
+  new->over = new->weighed = false;
   /* Counts as met in this cycle, so that it is judged by cycles that begin later. */
   outheap_region_marker_meet(new->base);
   pthread_mutex_lock(&mutex);
   record *there = is_shared(new) ? find_image(new->digest) : NULL;
-  bool room = there == NULL && count < OUTHEAP_REGION_RECORD_MOST;
+  bool room = there == NULL && walked_count < MOST;
   if (there != NULL) there->handles++;
   if (room) {
     for (size_t i = 0; i < new->need_count; i++) new->needs[i]->needed++, new->needs[i]->handles++;
-    count++;
-    new->next = records;
-    __atomic_store_n(&records, new, __ATOMIC_RELEASE); /* outheap_region_record_find looks at it without the lock */
+    sums.live++, sums.bytes += new->bytes;
+    walk(new);
+    if (is_shared(new)) {
+      new->same = *images_of(new->digest);
+      *images_of(new->digest) = new;
+    }
+    outheap_region_addresses_set_owner(new->base, new->bytes, new); /* from now on it is found by its addresses */
   }
   pthread_mutex_unlock(&mutex);
   if (room) return new;
@@ -203,7 +248,7 @@ void outheap_region_record_retain(record *r)
 void outheap_region_record_release(record *r)
 {
   pthread_mutex_lock(&mutex);
-  bool last = --r->handles == 0 && r->next == r;
+  bool last = --r->handles == 0 && r->over;
   pthread_mutex_unlock(&mutex);
   if (last) free_record(r);
 }
@@ -295,14 +340,11 @@ static void end_at_once(struct revocation *x)
   x->live = r->state == OUTHEAP_REGION_LIVE, x->pinned = x->live && (r->pins != 0 || r->needed != 0 || has_parts(r));
   if (x->live && !x->pinned) {
     if (r->deletion == OUTHEAP_REGION_ARMED) (void)outheap_region_marker_watch(NULL, 0);
-    set_state(r, OUTHEAP_REGION_REVOKED);
-    if (r->tracked) { /* what was read there stays valid in this cycle */
-      outheap_region_marker_meet(r->base);
-      outheap_region_marker_untrack(r->base);
-    }
+    if (r->tracked) outheap_region_marker_meet(r->base); /* what was read there stays valid in this cycle */
+    leave(r, OUTHEAP_REGION_REVOKED);
     outheap_region_marker_revoke(r->base, r->bytes);
-    drop_needs(r);
-    count--;
+    walk_no_more(r);
+    sums.revoked++;
   }
   pthread_mutex_unlock(&mutex);
 }
@@ -349,36 +391,34 @@ record *outheap_region_record_image(unsigned char const digest[16])
   return r;
 }
 
-record *outheap_region_record_at(uintptr_t address)
+bool outheap_region_record_is_at(uintptr_t address)
 {
-  pthread_mutex_lock(&mutex);
-  record *r = records;
-  while (r != NULL && !(r->state == OUTHEAP_REGION_LIVE && address - (uintptr_t)r->base < r->bytes)) r = r->next;
-  if (r != NULL) r->handles++;
-  pthread_mutex_unlock(&mutex);
-  return r;
+  record *r = outheap_region_addresses_owner(address);
+  return r != NULL && address - (uintptr_t)r->base < r->bytes &&
+         __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) == OUTHEAP_REGION_LIVE;
 }
 
 bool outheap_region_record_find(uintptr_t address, struct outheap_region_record_place *p)
 {
-  for (record *r = __atomic_load_n(&records, __ATOMIC_ACQUIRE); r != NULL && r->next != r; r = r->next)
-    if (address - (uintptr_t)r->base < r->bytes) {
-      *p = (struct outheap_region_record_place){ r->base, r->bytes, r->state };
-      return true;
-    }
-  return false;
+  record *r = outheap_region_addresses_owner(address);
+  if (r == NULL || address - (uintptr_t)r->base >= r->bytes) return false;
+  *p = (struct outheap_region_record_place){ r->base, r->bytes, __atomic_load_n(&r->state, __ATOMIC_ACQUIRE) };
+  return true;
+}
+
+bool outheap_region_record_weigh(record *r, size_t *live)
+{
+  pthread_mutex_lock(&mutex);
+  bool first = !r->weighed;
+  r->weighed = true;
+  *live = sums.bytes;
+  pthread_mutex_unlock(&mutex);
+  return first;
 }
 
 void outheap_region_record_sum(struct outheap_region_record_sums *s)
 {
-  *s = (struct outheap_region_record_sums){ 0 };
   pthread_mutex_lock(&mutex);
-  for (record *r = records; r != NULL; r = r->next) {
-    if (r->state == OUTHEAP_REGION_LIVE) s->live++, s->bytes += r->bytes;
-    else if (r->state == OUTHEAP_REGION_REVOKED) s->revoked++;
-    else s->resting++;
-  }
-  s->deleted = deleted;
-  s->unused = unused;
+  *s = sums;
   pthread_mutex_unlock(&mutex);
 }

@@ -12,8 +12,13 @@
    addresses are free for other regions after one more cycle in which no pointer to them was met.
 
      handles = OCaml handles + live regions that need it + calls that are using the record
-     in the list  =>  LIVE, DEAD, EMPTY or REVOKED;   a record is freed when it is out of the list and handles = 0
+     LIVE, DEAD or EMPTY  <=>  a cycle looks at it (`index` is its place);   REVOKED: never freed
+     not over  <=>  it owns the chunks of [base, base + bytes) in region_addresses.h
+     a record is freed when it is over and handles = 0;   only between two cycles, while the world is stopped, can one
+     become over: so whoever finds one by its address, with OCaml's lock, can read it until it gives the lock away
      state = LIVE or DEAD  =>  [base, base + bytes) is mapped
+
+   Nothing here takes time linear in the number of regions, but a cycle, which reads a byte and a record for each.
 
    Locks: one for all records. It is held shortly, never while OCaml's lock is waited for, and above that of
    region_addresses.h. */
@@ -30,29 +35,34 @@ enum outheap_region_record_state {
 };
 
 struct outheap_region_record {
-  struct outheap_region_record *next;
-  struct outheap_region_addresses extent;
-  char *base;
-  size_t bytes;  /* mapped; whole system pages */
-  size_t used;   /* of these, bytes of blocks and what precedes them */
-  size_t blocks; /* 0: not counted (images) */
+  /* what each cycle reads: a line of the cache */
   enum outheap_region_record_state state;
+  bool tracked; /* written to: a fate of its own in the runtime (region_marker.h) */
+  bool over;
+  bool is_image, owns_proxy /* malloc */;
+  size_t handles, needed; /* live regions that need it, a part of `handles` */
+  size_t pins;            /* calls that read its memory, a part of `handles`: it does not end meanwhile */
+  struct caml_ba_proxy *proxy; /* of its bigarrays (region_custom.h); NULL: it has none */
+  char *base;
+  size_t bytes; /* mapped; whole system pages */
+
+  size_t index;
+  struct outheap_region_addresses extent;
+  size_t used;   /* of `bytes`, those of blocks and what precedes them */
+  size_t blocks; /* 0: not counted (images) */
+  bool weighed;  /* outheap_region_record_weigh */
   enum { OUTHEAP_REGION_NO_DELETION, OUTHEAP_REGION_ASKED, OUTHEAP_REGION_ARMED, OUTHEAP_REGION_DONE,
          OUTHEAP_REGION_REFUSED_DELETION } deletion;
   unsigned met_by; /* of a refused deletion */
   size_t pointers;
-  size_t handles, needed; /* live regions that need it, a part of `handles` */
-  bool tracked;           /* written to: a fate of its own in the runtime (region_marker.h) */
-  size_t pins;            /* calls that read its memory, a part of `handles`: it does not end meanwhile */
+  uintptr_t root; /* its value */
+  struct outheap_region_record *next; /* one that is DEAD: the next of these */
   /* of images */
-  bool is_image;
   unsigned char digest[16];
+  struct outheap_region_record *same; /* one that is found by its digest: the next one with the same hash */
   uintptr_t canonical; /* the address that the image was written for */
-  uintptr_t root;      /* its value */
   char schema[128];
   uint64_t version;
-  struct caml_ba_proxy *proxy; /* of its bigarrays (region_custom.h); NULL: it has none */
-  bool owns_proxy;             /* malloc */
   size_t need_count;
   struct outheap_region_record **needs; /* malloc */
 };
@@ -87,12 +97,17 @@ bool outheap_region_record_revoke(struct outheap_region_record *, struct outheap
 
 /* A live image with that digest that is not written to, with a pin; NULL: none. */
 struct outheap_region_record *outheap_region_record_image(unsigned char const digest[16]);
-/* The region that an address belongs to, with a handle, if it is live; NULL: none. */
-struct outheap_region_record *outheap_region_record_at(uintptr_t address);
+/* Does this address belong to a live region? The caller holds OCaml's lock. Lock-free; some nanoseconds. */
+bool outheap_region_record_is_at(uintptr_t address);
 
-/* For a signal handler: without the lock, by looking at records that may be changing. False: no such region. */
+/* For a signal handler: lock-free. Without OCaml's lock it may look at a record that ends at that moment: of a region
+   that is read though no pointer leads there. False: no such region. */
 struct outheap_region_record_place { char *base; size_t bytes; enum outheap_region_record_state state; };
 bool outheap_region_record_find(uintptr_t address, struct outheap_region_record_place *);
+
+/* What a region costs is to be declared to the collector once, by the first one who asks. False: that was done.
+   `live`: bytes of all live regions. */
+bool outheap_region_record_weigh(struct outheap_region_record *, size_t *live);
 
 struct outheap_region_record_sums { size_t live, bytes, revoked, resting, deleted, unused; };
 void outheap_region_record_sum(struct outheap_region_record_sums *);

@@ -46,6 +46,11 @@ PARTS = (
     "large",
     "places",
     "obstacles",
+    "dropped",
+    "dropped-memory",
+    "dropped-maps",
+    "at-limit",
+    "questions",
     "writes",
     "ways",
     "old",
@@ -60,11 +65,11 @@ PARTS = (
     "stacks",
     "c",
 )
-LONG = ("damaged-long", "domains-long")
+LONG = ("damaged-long", "domains-long", "million")
 STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
 # With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no memory at the
 # addresses of regions, so the system places them; these parts are about their places, or need a terabyte of addresses.
-WITHOUT_THREADS = ("images", "needs", "obstacles", "large", "many")
+WITHOUT_THREADS = ("images", "needs", "obstacles", "large", "many", "at-limit")
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize=alignment"  # bigarrays of floats after maximal sharing
 MODULES = (
     "region_domains.ml",
@@ -146,6 +151,9 @@ def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
     if flavour in ("release", STOCK):
         commands["little address space"] = ["sh", "-c", "ulimit -v 1000000 && exec ./region little"]
         settings["little address space"] = {"OCAMLRUNPARAM": "d=4"}
+    if flavour == "release":
+        commands["little address space, dropped"] = ["sh", "-c", "ulimit -v 2000000 && exec ./region dropped-little"]
+        settings["little address space, dropped"] = {"OCAMLRUNPARAM": "d=4"}
     group = f"{compiler.name}-{flavour}"
     return [
         Case(

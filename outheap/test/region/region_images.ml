@@ -162,15 +162,16 @@ let needs () =
 
 (* --- failures ----------------------------------------------------------------------------------------------------- *)
 
-(* Every call of the system and of malloc fails in turn. The operation answers with an error, or does without; it leaves
-   the source and the other regions as they are, no files, no mappings, and works afterwards. *)
+(* Every call of the system and of malloc fails in turn, alone or with all that follow. The operation answers with an
+   error, or does without, or, where regions can end, tries once more after a collection; it leaves the source and the
+   other regions as they are, no files, no mappings, and works afterwards. *)
 let failures_of what ?(may_succeed = false) operation =
   let source = Region_values.make 5 in
   let before = Marshal.to_string source [] in
   majors 3;
   let mappings = lines "/proc/self/maps" in
-  let rec go n =
-    ignore (fail n);
+  let rec go ~lasting n =
+    ignore (fail (if lasting then -n else n));
     let r = operation source in
     let failed = fail 0 in
     if failed then (
@@ -179,15 +180,18 @@ let failures_of what ?(may_succeed = false) operation =
           check (Printf.sprintf "%s, failure %d: %s without memory" what n call) false
       | Error (No_memory | Too_many | System _) -> ()
       | Error e -> check (Printf.sprintf "%s, failure %d: %s" what n (error_to_string e)) false
-      | Ok () -> check (Printf.sprintf "%s, failure %d: Ok" what n) may_succeed);
+      | Ok () -> check (Printf.sprintf "%s, failure %d: Ok" what n) (may_succeed || (can_delete && not lasting)));
       check (what ^ ": source") (Marshal.to_string source [] = before);
-      go (n + 1))
+      go ~lasting (n + 1))
     else (
       check (Printf.sprintf "%s: %s" what (show r)) (r = Ok ());
       n - 1)
   in
-  let n = go 1 in
-  check (Printf.sprintf "%s: %d calls" what n) (n > 0);
+  List.iter
+    (fun lasting ->
+      let n = go ~lasting 1 in
+      check (Printf.sprintf "%s: %d calls" what n) (n > 0))
+    [ false; true ];
   if can_delete then (
     majors 4;
     let after = lines "/proc/self/maps" in

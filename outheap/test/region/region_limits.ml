@@ -88,6 +88,127 @@ let little () =
   majors 1;
   check "small ones" (get (ok "copy" (copy [ 1 ])) = [ 1 ])
 
+(* --- regions that are dropped, without anybody who runs the collector --------------------------------------------- *)
+
+(* More of them than there may be at a time. *)
+let dropped () =
+  let most = ref 0 in
+  if can_delete then (
+    for i = 1 to 100_000 do
+      ignore (opaque (ok "copy" (copy [ i ])));
+      if i land 255 = 0 then (let s = stats () in most := max !most (s.live + s.resting))
+    done;
+    check (Printf.sprintf "%d at a time" !most) (!most < 32_768))
+
+(* 4 GB of them in bounded memory. *)
+let dropped_memory () =
+  let piece = Bytes.make 800_000 'x' in
+  if can_delete then (
+    for i = 1 to 5_000 do
+      Bytes.set piece 5 (Char.chr (i land 255));
+      let r = ok "copy" (copy piece) in
+      check "contents" (Bytes.get (get r) 5 = Char.chr (i land 255))
+    done;
+    let peak = proc "/proc/self/status" "VmHWM:" in
+    check (Printf.sprintf "at most %d KB" peak) (peak < 400_000))
+
+(* Mappings of one image that are written to: each is a region, and two mappings of the system. *)
+let dropped_maps () =
+  if can_delete then (
+    let path = Filename.temp_file "region" ".image" and s = schema ~name:"dropped" ~version:1 in
+    ok "save" (save s ~path (List.init 10 (fun i -> Some i)));
+    for _ = 1 to 40_000 do
+      let r = ok "map" (map s ~path ~writes:`Track ()) in
+      check "contents" (List.length (get r) = 10)
+    done;
+    (* the same region a thousand times *)
+    majors 4;
+    let all = List.init 1000 (fun _ -> ok "map" (map s ~path ())) in
+    check "one region" ((stats ()).live = 1);
+    check "contents" (List.for_all (fun r -> get r == get (List.hd all)) all);
+    Sys.remove path)
+
+(* At the limit, a copy collects before it gives up: whether it was the handles that kept regions, or values. *)
+let at_limit () =
+  if can_delete then (
+    majors 4;
+    let fill f = with_ (fun () -> Array.init (32_768 - (stats ()).live - (stats ()).resting) f) in
+    let one i = ok "copy" (copy [ i ]) in
+    let roots = ref (fill one) in
+    roots := [||];
+    check "contents" (get (one 1) = [ 1 ]);
+    majors 4;
+    let values = ref (fill (fun i -> get (one i))) in
+    is_error "values" (function Error Too_many -> true | _ -> false) (copy [ 0 ]);
+    values := Array.sub !values 0 30_000;
+    check "contents" (get (one 2) = [ 2 ]);
+    check "the others" (!values.(29_999) = [ 29_999 ]))
+
+(* In a process with little address space: ulimit -v. One large copy after another, and images of them. *)
+let dropped_little () =
+  if can_delete then (
+    let path = Filename.temp_file "region" ".image" and s = schema ~name:"dropped" ~version:1 in
+    let piece = Array.init 20 (fun i -> String.make 7_000_000 (Char.chr (65 + i))) in
+    for _ = 1 to 20 do
+      let r = ok "copy" (copy piece) in
+      check "contents" ((get r).(19).[77] = 'T')
+    done;
+    ok "save" (save s ~path piece);
+    for _ = 1 to 20 do
+      let r = ok "map" (map s ~path ~writes:`Track ()) in
+      check "contents" ((get r).(19).[77] = 'T')
+    done;
+    Sys.remove path)
+
+(* A million copies that are dropped. *)
+let million () =
+  if can_delete then (
+    let peak () = proc "/proc/self/status" "VmHWM:" in
+    let round n = for i = 1 to n do ignore (opaque (ok "copy" (copy [ i; i + 1 ]))) done in
+    round 100_000;
+    let before = peak () in
+    round 900_000;
+    check (Printf.sprintf "%d KB, then %d" before (peak ())) (peak () < before + (before / 5) + 20_000);
+    check "mappings" (lines "/proc/self/maps" < 33_000))
+
+(* --- questions ---------------------------------------------------------------------------------------------------- *)
+
+let questions () =
+  let inside v = is_in_region (Obj.repr v) in
+  let here = ref [ opaque 1 ] in
+  check "heap" (not (inside !here) && not (inside 3) && not (inside "static"));
+  (* ThreadSanitizer has no room for more than a chunk *)
+  let strings = if Sys.getenv_opt "TSAN_OPTIONS" = None then 45 else 5 in
+  let of_length i = String.make 8_000_000 (Char.chr (48 + i)) in
+  let large = ok "copy" (copy (Array.init strings of_length, [ !here ])) in
+  let all_bytes = strings * 8_000_000 in
+  let strings, last = get large in
+  check "large" (inside strings && Array.for_all inside strings && inside last && inside (List.hd last));
+  let first = ok "copy" (copy [ 1 ]) in
+  let time () =
+    let v = get first in
+    let once () =
+      let t = Unix.gettimeofday () in
+      for _ = 1 to 1000 do if not (inside (opaque v)) then check "inside" false done;
+      Unix.gettimeofday () -. t in
+    List.fold_left min infinity (List.init 9 (fun _ -> once ())) in
+  let few = time () in
+  let all = Array.init 2_000 (fun i -> ok "copy" (copy [ i ])) in
+  let many = time () in
+  check (Printf.sprintf "1000 of them: %g s, with 2,000 regions %g s" few many) (many < (10. *. few) +. 1e-4);
+  check "all" (Array.for_all (fun r -> inside (get r)) all);
+  if can_delete then (
+    let v = get all.(5) in
+    ok "revoke" (revoke (region all.(5)));
+    check "revoked" (not (inside v) && (stats ()).revoked >= 1);
+    check "its neighbours" (inside (get all.(4)) && inside (get all.(6)));
+    ok "delete" (delete (region all.(7)));
+    check "its neighbours" (inside (get all.(6)) && inside (get all.(8)));
+    let s = stats () in
+    let live = Array.fold_left (fun n r -> match get r with _ -> n + 1 | exception Deleted -> n) 0 all in
+    check (Printf.sprintf "%d live of %d" s.live live) (s.live >= live && s.live <= live + 3);
+    check "bytes" (s.live_bytes >= all_bytes && s.live_bytes < all_bytes + 50_000 + (2_100 * 16_384)));
+  check "large" (inside (snd (get large)))
 
 let domains rounds =
   let before = lines "/proc/self/maps" in

@@ -20,7 +20,9 @@ let parts =
     ("modes", modes); ("together", together);
     ("needs", needs); ("pins", pins); ("domains", fun () -> domains 60); ("beside", beside);
     ("ancient", ancient); ("many", many); ("large", large); ("places", places); ("little", little);
-    ("obstacles", obstacles); ("damaged-long", fun () -> damaged 100_000);
+    ("obstacles", obstacles); ("dropped", dropped); ("dropped-memory", dropped_memory);
+    ("dropped-maps", dropped_maps); ("dropped-little", dropped_little); ("at-limit", at_limit);
+    ("questions", questions); ("million", million); ("damaged-long", fun () -> damaged 100_000);
     ("domains-long", fun () -> domains 2500);
     ("writes", writes); ("ways", ways); ("old", old); ("lazies", lazies); ("tracked-images", tracked_images);
     ("tracked-ends", tracked_ends); ("tracked-revokes", tracked_revokes);

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <outheap_region.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -60,9 +61,11 @@ value region_test_color(value v) { return Val_int(Hd_val(v) >> 8 & 3); }
 
 /* Failures: region_faults.h. */
 static long fail_after; /* 0: none; 1: the next */
+static int failed, lasting; /* was there one; do all fail after the first one */
 int region_faults_now(int error)
 {
-  if (fail_after == 0 || --fail_after != 0) return 0;
+  if (!(failed && lasting) && (fail_after == 0 || --fail_after != 0)) return 0;
+  failed = 1;
   errno = error;
   return 1;
 }
@@ -75,12 +78,14 @@ mode_t region_faults_umask(mode_t mask)
 }
 value region_test_umasks(value unit) { return (void)unit, Val_long(umasks); }
 
-/* Result: was there one since? */
+/* The nth call from now on fails; -n: that one, and all that follow. Result: was there one since the last time? */
 value region_test_fail(value n)
 {
-  bool failed = fail_after == 0;
-  fail_after = Long_val(n);
-  return Val_bool(failed);
+  int before = failed;
+  failed = 0;
+  lasting = Long_val(n) < 0;
+  fail_after = labs(Long_val(n));
+  return Val_bool(before);
 }
 
 /* A line of a file of /proc/self, in KB; -1: there is none. */
