@@ -9,9 +9,11 @@ enum { LEAST = 4, MOST = 48 }; /* of `log` */
 #define SLOTS(t) ((size_t)1 << (t)->log)
 #define GONE ((uint64_t)1)
 #define AHEAD 8 /* slots whose cells are prefetched */
+#define LAST 64
 
 table *outheap_hashcons_table_all;
 static size_t tables, orphans; /* orphans: since it was last tried to free some */
+static intnat epochs;          /* that were given */
 
 static inline uint64_t mix(value hkey) { return (uint64_t)hkey * 0x9e3779b97f4a7c15u; }
 static inline size_t home(table const *t, uint64_t mixed) { return mixed >> (64 - t->log); }
@@ -30,55 +32,111 @@ table *outheap_hashcons_table_new(size_t cells)
     free(t);
     return NULL;
   }
+  t->epoch = ++epochs;
   t->next = outheap_hashcons_table_all;
   outheap_hashcons_table_all = t;
   tables++;
   return t;
 }
 
-cell *outheap_hashcons_table_find(table const *t, value hkey, cell *after)
+/* --- searches ----------------------------------------------------------------------------------------------------- */
+
+/* The first cell with that hash from slot `i` on, which is not dead; NULL: none. `i`: the slot behind it, or the one
+   that was never used. */
+static inline cell *from(table const *t, value hkey, uint64_t signature, size_t *i)
 {
-  uint64_t m = mix(hkey), s = sign(m);
   size_t mask = SLOTS(t) - 1;
-  for (size_t i = home(t, m);; i = (i + 1) & mask) {
-    uint64_t slot = t->slots[i];
-    if (slot == 0) return NULL;
-    if ((slot ^ s) >> 48 != 0 || slot == GONE) continue;
+  for (uint64_t slot; (slot = t->slots[*i]) != 0;) {
+    *i = (*i + 1) & mask;
+    if ((slot ^ signature) >> 48 != 0 || slot == GONE) continue;
     cell *c = outheap_hashcons_table_cell_of(slot);
-    if (after != NULL) {
-      if (c == after) after = NULL;
+    if ((value)c[OUTHEAP_HASHCONS_HKEY] == hkey && !outheap_hashcons_notes_is_dead(c)) return c;
+  }
+  return NULL;
+}
+
+cell *outheap_hashcons_table_find(table const *t, value hkey)
+{
+  uint64_t m = mix(hkey);
+  size_t i = home(t, m);
+  return from(t, hkey, sign(m), &i);
+}
+
+/* Finds the place of a search in a table where it has none. If it begins, what lies before the first one came after that
+   was found: the first pass ends before it. */
+static void place(table const *t, value hkey, struct outheap_hashcons_table_search *s, cell *last)
+{
+  uint64_t m = mix(hkey);
+  size_t start = home(t, m), i = start;
+  bool begins = s->epoch == 0;
+  s->epoch = t->epoch;
+  if (begins) s->since = t->newest;
+  cell *c;
+  while ((c = from(t, hkey, sign(m), &i)) != NULL && c != last) {
+    value before = (value)c[OUTHEAP_HASHCONS_TAG] - 2;
+    if (begins && before < s->since) s->since = before;
+  }
+  s->at = c != NULL ? i : start;
+}
+
+cell *outheap_hashcons_table_next(table const *t, value hkey, struct outheap_hashcons_table_search *s, cell *last)
+{
+  uint64_t m = mix(hkey);
+  if (s->epoch != t->epoch) place(t, hkey, s, last);
+  for (;; s->at = home(t, m), s->newer = s->since, s->since = t->newest) {
+    for (cell *c; (c = from(t, hkey, sign(m), &s->at)) != NULL;) {
+      value tag = (value)c[OUTHEAP_HASHCONS_TAG];
+      if (s->newer < tag && tag <= s->since) return c;
     }
-    else if ((value)c[OUTHEAP_HASHCONS_HKEY] == hkey && !outheap_hashcons_notes_is_dead(c)) return c;
+    if (t->newest <= s->since) return NULL;
   }
 }
 
-static void put(table *t, cell *c)
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+/* Puts a cell into the first free slot from `i` on, which is its home or a slot between which and its home all are
+   taken. Result: that slot. */
+static size_t put(table *t, cell *c, uint64_t mixed, size_t i)
 {
-  uint64_t m = hash_of(c);
-  size_t mask = SLOTS(t) - 1, i = home(t, m);
+  size_t mask = SLOTS(t) - 1;
   while (outheap_hashcons_table_holds(t->slots[i])) i = (i + 1) & mask;
   t->gone -= t->slots[i] == GONE;
-  t->slots[i] = (uint64_t)(uintptr_t)c | sign(m);
+  t->slots[i] = (uint64_t)(uintptr_t)c | sign(mixed);
   t->used++;
+  return i;
 }
 
-/* Moves the cells to a new array, but for dead ones, which are freed. False: no memory, and nothing has changed. */
+/* Where cells with this home were put last, so that those with equal hashes do not all begin at their home. */
+struct last { size_t home, slot; };
+
+/* Moves the cells to a new array, but for dead ones, which are freed. False: no memory, and nothing has changed. It
+   begins behind a slot that was never used: then the cells between two such slots come in their order, and of two cells
+   with the same home the first one is put first, so that it is the first one again. */
 static bool rehash(table *t, unsigned log)
 {
   uint64_t *old = t->slots, *new = log > MOST ? NULL : calloc((size_t)1 << log, sizeof *new);
-  size_t n = SLOTS(t);
+  size_t n = SLOTS(t), start = 0;
+  struct last last[LAST];
   if (new == NULL) return false;
+  while (old[start] != 0) start++;
+  for (size_t i = 0; i < LAST; i++) last[i].home = SIZE_MAX;
   t->slots = new;
   t->log = log;
   t->used = t->gone = 0;
-  t->stamp++;
+  t->epoch = ++epochs;
   t->swept = SIZE_MAX;
-  for (size_t i = 0; i < n; i++) {
-    if (i + AHEAD < n) __builtin_prefetch(outheap_hashcons_table_cell_of(old[i + AHEAD]));
-    if (!outheap_hashcons_table_holds(old[i])) continue;
-    cell *c = outheap_hashcons_table_cell_of(old[i]);
+  for (size_t i = 1; i < n; i++) {
+    uint64_t slot = old[(start + i) & (n - 1)];
+    __builtin_prefetch(outheap_hashcons_table_cell_of(old[(start + i + AHEAD) & (n - 1)]));
+    if (!outheap_hashcons_table_holds(slot)) continue;
+    cell *c = outheap_hashcons_table_cell_of(slot);
     if (outheap_hashcons_notes_is_dead(c)) outheap_hashcons_memory_free(c);
-    else put(t, c);
+    else {
+      uint64_t m = hash_of(c);
+      size_t h = home(t, m);
+      struct last *l = &last[h % LAST];
+      *l = (struct last){ h, put(t, c, m, l->home == h ? l->slot : h) };
+    }
   }
   free(old);
   return true;
@@ -94,8 +152,9 @@ bool outheap_hashcons_table_reserve(table *t)
 
 void outheap_hashcons_table_add(table *t, cell *c)
 {
-  put(t, c);
-  t->stamp++;
+  uint64_t m = hash_of(c);
+  (void)put(t, c, m, home(t, m));
+  t->newest = (value)c[OUTHEAP_HASHCONS_TAG];
 }
 
 size_t outheap_hashcons_table_sweep(table *t, size_t slots)

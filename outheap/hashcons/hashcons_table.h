@@ -4,7 +4,10 @@
    *orphan*, which is never looked up, and which ends with its last cell.
 
      3 (used + gone) <= 2 * 2^log      used: slots with cells, dead ones that were not swept included; gone: slots of 1
-     the number of the stamp is new after each insertion, and whenever cells change their order
+     at least one slot is 0            where a search ends
+     newest >= the tag of each cell    tags grow: a cell that comes later has a larger one
+     epoch: no other table has it, and this one has another whenever cells change places
+     cells with the same hash keep their order when they change places
 
    All functions: with the lock. */
 #ifndef OUTHEAP_HASHCONS_TABLE_H
@@ -18,7 +21,8 @@ struct outheap_hashcons_table {
   unsigned log;
   size_t used, gone;
   size_t swept; /* slots; in the phase SWEEP */
-  intnat stamp;
+  intnat epoch; /* from 1 */
+  value newest; /* a tag, as in a cell */
   bool orphan;
 };
 
@@ -33,10 +37,33 @@ static inline bool outheap_hashcons_table_holds(uint64_t slot) { return slot > 1
 /* A new table, for about so many cells, in the list of all. NULL: no memory. */
 struct outheap_hashcons_table *outheap_hashcons_table_new(size_t cells);
 
-/* The first cell with that hash that is not dead, or the next one after `after`, which is in the table; NULL: none.
-   `hkey` as it is in the cell. Cost: a cache miss for the slot and one for the cell. */
-outheap_hashcons_cell *outheap_hashcons_table_find(struct outheap_hashcons_table const *, value hkey,
-                                                   outheap_hashcons_cell *after);
+/* The first cell with that hash that is not dead; NULL: none. `hkey` as it is in the cell. Cost: a cache miss for the
+   slot and one for the cell. */
+outheap_hashcons_cell *outheap_hashcons_table_find(struct outheap_hashcons_table const *, value hkey);
+
+/* A search for all cells with one hash. Between its steps the lock is free: cells come and go, and the table may grow,
+   shrink, or be another one. It makes passes over the slots from the hash's place on:
+
+     a pass looks for the cells with newer < tag <= since; what comes after the pass has begun has a larger tag
+     at, while the table has this epoch: the slot where the pass goes on; what it looks for lies there or further on,
+     or was given out by it
+     cells with tag <= newer were given out by former passes, or are dead, or belong to a table that was cleared
+
+   The first pass is over all cells. Cells that come meanwhile may lie before `at`, in slots of 1; they have tags above
+   `since`, and another pass is for them alone. Cells that go leave slots of 1. When cells change places, they keep
+   their order, so the pass goes on behind the cell that it gave out last; that one is in use, since the caller has it.
+   If it is not in the table, this is another table, since the former one was cleared: all its cells came later. Each
+   cell is given out once, so a search ends, whatever others do, unless they make cells with this hash faster than the
+   caller compares them.
+
+   All fields 0: a search of which outheap_hashcons_table_find gave the first cell. */
+struct outheap_hashcons_table_search { intnat epoch; size_t at; value newer, since; };
+
+/* The next cell with that hash that is not dead; `last`: the one before. NULL: there is none, and while the lock is
+   held the table has no cell with that hash that was not given out. Cost: each slot from one to the other; each slot
+   from the hash's place on, if cells came or changed places since the last step. */
+outheap_hashcons_cell *outheap_hashcons_table_next(struct outheap_hashcons_table const *, value hkey,
+                                                   struct outheap_hashcons_table_search *, outheap_hashcons_cell *last);
 
 /* Room for one cell more. False: no memory. Cost: constant on average; the whole table where it grows. */
 bool outheap_hashcons_table_reserve(struct outheap_hashcons_table *);

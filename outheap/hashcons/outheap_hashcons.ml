@@ -20,13 +20,18 @@ module Off_heap = struct
     = "outheap_hashcons_ml_find_byte" "outheap_hashcons_ml_find"
   [@@noalloc]
 
-  external find_after : 'a t -> (int[@untagged]) -> 'a hash_consed -> 'a hash_consed
-    = "outheap_hashcons_ml_find_after_byte" "outheap_hashcons_ml_find_after"
+  (* A search for the cells with one hash: struct outheap_hashcons_table_search. *)
+  type search = {
+    mutable epoch : int; mutable at : int; mutable newer : int; mutable since : int;
+    mutable is_new : bool; (* what was given out last was made *)
+  }
+  [@@warning "-69"]
+
+  external next : 'a t -> (int[@untagged]) -> 'a -> search -> 'a hash_consed -> 'a hash_consed
+    = "outheap_hashcons_ml_next_byte" "outheap_hashcons_ml_next"
   [@@noalloc]
 
-  external stamp : 'a t -> (int[@untagged]) = "outheap_hashcons_ml_stamp_byte" "outheap_hashcons_ml_stamp" [@@noalloc]
-
-  external insert : 'a t -> (int[@untagged]) -> 'a -> (int[@untagged]) -> 'a hash_consed
+  external insert : 'a t -> (int[@untagged]) -> 'a -> 'a hash_consed
     = "outheap_hashcons_ml_insert_byte" "outheap_hashcons_ml_insert"
   [@@noalloc]
 
@@ -39,33 +44,31 @@ module Off_heap = struct
   let is_cell c = Obj.is_block (Obj.repr c)
   let every = 256 (* a power of two *)
 
-  (* [None]: the table has changed. *)
-  let add t hkey d stamp =
-    let c = insert t hkey d stamp in
-    if is_cell c then (
-      if c.tag land (every - 1) = 0 then pace every (* tags count what is made *);
-      Some c)
-    else
-      match (Obj.magic c : int) with
-      | 0 -> None
-      | 1 -> raise Out_of_memory
-      | _ -> refuse (explain d)
+  let made c = if c.tag land (every - 1) = 0 then pace every (* tags count what is made *)
+  let why c d = if (Obj.magic c : int) = 1 then raise Out_of_memory else refuse (explain d)
 
-  (* There is a cell with this hash and another node. All of them are compared; the stamp tells whether others came in
-     the meantime. *)
-  let rec search equal t hkey d =
-    let s = stamp t in
-    let rec from c =
-      if not (is_cell c) then None else if equal c.node d then Some c else from (find_after t hkey c)
-    in
-    match from (find t hkey) with
-    | Some c -> c
-    | None -> ( match add t hkey d s with Some c -> c | None -> search equal t hkey d)
+  (* [c] has this hash and another node. *)
+  let rec search equal t hkey d s c =
+    let c = next t hkey d s c in
+    if not (is_cell c) then why c d
+    else if s.is_new then (
+      made c;
+      c)
+    else if equal c.node d then c
+    else search equal t hkey d s c
 
   let rec hashcons equal t hkey d =
     let c = find t hkey in
-    if is_cell c then if equal c.node d then c else search equal t hkey d
-    else match add t hkey d (-1) with Some c -> c | None -> hashcons equal t hkey d
+    if is_cell c then
+      if equal c.node d then c
+      else search equal t hkey d { epoch = 0; at = 0; newer = 0; since = 0; is_new = false } c
+    else
+      let c = insert t hkey d in
+      if is_cell c then (
+        made c;
+        c)
+      else if (Obj.magic c : int) = 0 then hashcons equal t hkey d
+      else why c d
 
   let to_array t =
     finish ();
@@ -85,8 +88,12 @@ module In_heap = struct
   type 'a t = { mutable state : 'a state; mutable used : int; stamp : int Atomic.t }
   [@@warning "-69"]
 
-  (* [put t stamp i hkey v]: v at slot i *)
+  (* [put t stamp i hkey v]: v at slot i. It gets its tag then: what comes into a table later has a larger one. *)
   external put : 'a t -> int -> int -> int -> 'a hash_consed option -> bool = "outheap_hashcons_ml_put"
+
+  (* The last tag. Whoever reads it sees all values with tags up to it. *)
+  external last_tag : unit -> (int[@untagged]) = "outheap_hashcons_ml_last_tag_byte" "outheap_hashcons_ml_last_tag"
+  [@@noalloc]
 
   (* [replace t stamp state used] *)
   external replace : 'a t -> int -> 'a state -> int -> bool = "outheap_hashcons_ml_replace"
@@ -123,10 +130,12 @@ module In_heap = struct
       state.hashes;
     ignore (replace t stamp larger !used)
 
-  let tags = Atomic.make 0
-
-  let rec hashcons equal t hkey d =
+  (* A search makes passes, as off the heap, and each over one state, in which values keep their places: here over those
+     with [newer] < tag <= [since]. If the stamp is the same afterwards, nothing came since, and no value has a larger
+     tag. Otherwise another pass is for those that came. *)
+  let rec pass equal t hkey d newer =
     let stamp = Atomic.get t.stamp in
+    let since = last_tag () in
     let state = t.state in
     let mask = Array.length state.hashes - 1 in
     (* [free]: a slot whose value died, or -1 *)
@@ -136,7 +145,7 @@ module In_heap = struct
       else if h <> hkey then search ((i + 1) land mask) free
       else
         match Weak.get state.weak i with
-        | Some c when c.hkey = hkey && equal c.node d -> Ok c
+        | Some c when c.hkey = hkey && c.tag > newer && c.tag <= since && equal c.node d -> Ok c
         | None -> search ((i + 1) land mask) (if free >= 0 then free else i)
         | Some _ -> search ((i + 1) land mask) free
     in
@@ -145,10 +154,13 @@ module In_heap = struct
     | Error at ->
         if 3 * (t.used + 1) > 2 * (mask + 1) then (
           grow t stamp state;
-          hashcons equal t hkey d)
+          pass equal t hkey d since)
         else
-          let c = { hkey; tag = 1 + Atomic.fetch_and_add tags 1; node = d } in
-          if put t stamp at hkey (Some c) then c else hashcons equal t hkey d
+          (* opaque: the tag is written where the compiler does not see it *)
+          let c = Sys.opaque_identity { hkey; tag = 0; node = d } in
+          if put t stamp at hkey (Some c) then c else pass equal t hkey d since
+
+  let hashcons equal t hkey d = pass equal t hkey d 0
 
   let to_array t =
     let state = t.state in

@@ -64,7 +64,6 @@ value outheap_hashcons_ml_clear(value t)
   outheap_hashcons_lock_take();
   table *new = outheap_hashcons_table_new(0), *old = *table_of(t);
   if (new != NULL) {
-    new->stamp = old->stamp + 1; /* nothing that was looked up before is in it */
     *table_of(t) = new;
     outheap_hashcons_table_orphan(old);
   }
@@ -73,34 +72,19 @@ value outheap_hashcons_ml_clear(value t)
   return Val_unit;
 }
 
-/* The four functions below neither allocate in the heap, poll nor raise. */
+/* The three functions below neither allocate in the heap, poll nor raise. */
 
-/* The cell that was found, or 0. */
-static value find(value t, intnat hkey, cell *after)
+/* The first cell with that hash, or 0. */
+value outheap_hashcons_ml_find(value t, intnat hkey)
 {
   outheap_hashcons_lock_take();
-  cell *c = outheap_hashcons_table_find(*table_of(t), Val_long(hkey), after);
+  cell *c = outheap_hashcons_table_find(*table_of(t), Val_long(hkey));
   if (c != NULL) outheap_hashcons_collect_touch(c);
   outheap_hashcons_lock_give();
   return c == NULL ? Val_int(0) : outheap_hashcons_config_value(c);
 }
 
-value outheap_hashcons_ml_find(value t, intnat hkey) { return find(t, hkey, NULL); }
-
-value outheap_hashcons_ml_find_after(value t, intnat hkey, value after)
-{
-  return find(t, hkey, (cell *)after - 1);
-}
-
-intnat outheap_hashcons_ml_stamp(value t)
-{
-  outheap_hashcons_lock_take();
-  intnat stamp = (*table_of(t))->stamp;
-  outheap_hashcons_lock_give();
-  return stamp;
-}
-
-enum { RETRY, NO_MEMORY, REFUSED }; /* what `insert` answers if it is not a cell: Outheap_hashcons.insert_cell */
+enum { RETRY, NO_MEMORY, REFUSED }; /* what `insert` answers if it is not a cell: Outheap_hashcons.why */
 
 static value insert(table *t, intnat hkey, value node)
 {
@@ -122,26 +106,53 @@ static value insert(table *t, intnat hkey, value node)
   return outheap_hashcons_config_value(c);
 }
 
-/* A new cell, unless the table has changed since the caller looked: its stamp has, or, if there is none (-1), it has a
-   cell with that hash. */
-value outheap_hashcons_ml_insert(value v, intnat hkey, value node, intnat stamp)
+/* A new cell; RETRY: the table has one with that hash. */
+value outheap_hashcons_ml_insert(value v, intnat hkey, value node)
 {
   outheap_hashcons_lock_take();
   table *t = *table_of(v);
-  bool changed = stamp >= 0 ? t->stamp != stamp : outheap_hashcons_table_find(t, Val_long(hkey), NULL) != NULL;
-  value r = changed ? Val_int(RETRY) : insert(t, hkey, node);
+  value r = outheap_hashcons_table_find(t, Val_long(hkey)) != NULL ? Val_int(RETRY) : insert(t, hkey, node);
   outheap_hashcons_copy_done();
   outheap_hashcons_lock_give();
   return r;
 }
 
+/* The fields of Outheap_hashcons.Off_heap.search, which nobody else has; they are immediates. */
+enum { EPOCH, AT, NEWER, SINCE, IS_NEW };
+
+/* The next cell of a search, or, if there is none, a new one. */
+value outheap_hashcons_ml_next(value v, intnat hkey, value node, value search, value last)
+{
+  struct outheap_hashcons_table_search s = {
+    Long_val(Field(search, EPOCH)), (size_t)Long_val(Field(search, AT)), Field(search, NEWER), Field(search, SINCE)
+  };
+  outheap_hashcons_lock_take();
+  table *t = *table_of(v);
+  cell *c = outheap_hashcons_table_next(t, Val_long(hkey), &s, (cell *)last - 1);
+  value r;
+  if (c != NULL) {
+    outheap_hashcons_collect_touch(c);
+    r = outheap_hashcons_config_value(c);
+  }
+  else {
+    r = insert(t, hkey, node);
+    outheap_hashcons_copy_done();
+  }
+  outheap_hashcons_lock_give();
+  Field(search, EPOCH) = Val_long(s.epoch);
+  Field(search, AT) = Val_long(s.at);
+  Field(search, NEWER) = s.newer;
+  Field(search, SINCE) = s.since;
+  Field(search, IS_NEW) = Val_bool(c == NULL);
+  return r;
+}
+
 #define BYTE(f, ...) { return f(__VA_ARGS__); }
 value outheap_hashcons_ml_find_byte(value t, value h) BYTE(outheap_hashcons_ml_find, t, Long_val(h))
-value outheap_hashcons_ml_find_after_byte(value t, value h, value c)
-  BYTE(outheap_hashcons_ml_find_after, t, Long_val(h), c)
-value outheap_hashcons_ml_stamp_byte(value t) { return Val_long(outheap_hashcons_ml_stamp(t)); }
-value outheap_hashcons_ml_insert_byte(value t, value h, value node, value stamp)
-  BYTE(outheap_hashcons_ml_insert, t, Long_val(h), node, Long_val(stamp))
+value outheap_hashcons_ml_insert_byte(value t, value h, value node)
+  BYTE(outheap_hashcons_ml_insert, t, Long_val(h), node)
+value outheap_hashcons_ml_next_byte(value t, value h, value node, value search, value last)
+  BYTE(outheap_hashcons_ml_next, t, Long_val(h), node, search, last)
 
 /* Why a node is refused; the empty string: it is not. */
 value outheap_hashcons_ml_explain(value node)
@@ -237,6 +248,16 @@ extern value caml_weak_set(value, value, value);
 /* The fields of Outheap_hashcons.In_heap.t and .state. */
 enum { STATE, USED, STAMP, WEAK = 0, HASHES };
 
+static intnat last_tag_in_heap; /* written under the lock */
+
+/* acquire: whoever reads a tag sees the values up to it in their tables */
+intnat outheap_hashcons_ml_last_tag(value unit)
+{
+  (void)unit;
+  return __atomic_load_n(&last_tag_in_heap, __ATOMIC_ACQUIRE);
+}
+value outheap_hashcons_ml_last_tag_byte(value unit) { return Val_long(outheap_hashcons_ml_last_tag(unit)); }
+
 /* With the lock: false if the table has changed. */
 static bool begin_change(value t, value stamp)
 {
@@ -259,8 +280,11 @@ value outheap_hashcons_ml_put(value t, value stamp, value at, value hkey, value 
   if (!begin_change(t, stamp)) return Val_false;
   value volatile *hash = &Field(Field(Field(t, STATE), HASHES), Long_val(at));
   if (*hash == Val_long(-1)) Field(t, USED) += 2;
+  intnat tag = last_tag_in_heap + 1;
+  Field(Field(some, 0), OUTHEAP_HASHCONS_TAG - 1) = Val_long(tag); /* nobody else has it yet */
   (void)caml_weak_set(Field(Field(t, STATE), WEAK), at, some);
   __atomic_store_n(hash, hkey, __ATOMIC_RELEASE); /* whoever sees it finds the value */
+  __atomic_store_n(&last_tag_in_heap, tag, __ATOMIC_RELEASE); /* as well */
   return end_change(t, stamp);
 }
 

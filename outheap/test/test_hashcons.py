@@ -26,6 +26,8 @@ PARTS = (
     "refused",
     "nested",
     "interrupts",
+    "crowded",
+    "crowded-busy",
     "deep",
     "churn",
     "domains",
@@ -46,6 +48,8 @@ TINY_PARTS = (
     "forks",
     "nested",
     "interrupts",
+    "crowded",
+    "crowded-busy",
     "domains",
     "mixed",
     "failing",
@@ -54,8 +58,21 @@ STOCK, SANITIZED, THREADS, TINY = "stock", "asan", "tsan", "tiny"
 SANITIZERS = "-fsanitize=address,undefined"
 # With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no address space
 # for the zone, so cells lie where the system puts them.
-THREADS_PARTS = ("random", "life", "again", "tables", "nested", "interrupts", "domains", "mixed", "threads", "failing")
-MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "limits", "test")
+THREADS_PARTS = (
+    "random",
+    "life",
+    "again",
+    "tables",
+    "nested",
+    "interrupts",
+    "crowded",
+    "crowded-busy",
+    "domains",
+    "mixed",
+    "threads",
+    "failing",
+)
+MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "crowd", "limits", "test")
 
 # What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
 # File, text, what takes its place, parts.
@@ -79,7 +96,14 @@ MUTATIONS = {
     "overflow-forgotten": ("hashcons_collect.c", "  if (stack.overflowed) {", "  if (false) {", ("stackless",)),
     "maps-not-cleared": ("hashcons_collect.c", "      memset(", "      (void)(", ("life",)),
     "one-map": ("hashcons_collect.c", "    notes.current = !notes.current;\n", "", ("life",)),
-    "no-stamp": ("outheap_hashcons_stubs.c", "stamp >= 0 ? t->stamp != stamp", "stamp >= 0 ? false", ("nested",)),
+    "no-other-pass": (
+        "hashcons_table.c",
+        "    if (t->newest <= s->since) return NULL;",
+        "    return NULL;",
+        ("crowded",),
+    ),
+    "place-kept": ("hashcons_table.c", "if (s->epoch != t->epoch) place", "if (s->epoch == 0) place", ("crowded",)),
+    "order-not-kept": ("hashcons_table.c", "  while (old[start] != 0) start++;\n", "", ("crowded",)),
     "no-sharing": ("hashcons_copy.c", "if (items[i].source == v) return i;", "(void)v;", ("kinds",)),
 }
 

@@ -1,3 +1,4 @@
 (* SPDX-License-Identifier: MIT *)
 let spawn f = let r = f () in fun () -> r
 let several = 1
+let self () = 0

@@ -9,6 +9,7 @@ let parts =
     ("tables", Hashcons_life.ends); ("sets", Hashcons_life.sets); ("forks", Hashcons_life.forks);
     ("kinds", Hashcons_nodes.kinds); ("refused", Hashcons_nodes.refused);
     ("nested", Hashcons_nodes.nested); ("interrupts", Hashcons_nodes.interrupts);
+    ("crowded", Hashcons_crowd.crowded); ("crowded-busy", Hashcons_crowd.busy);
     ("deep", fun () -> Hashcons_limits.deep 1_000_000);
     ("churn", fun () -> Hashcons_limits.churn 500_000);
     ("domains", fun () -> Hashcons_limits.domains 3);
