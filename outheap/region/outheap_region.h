@@ -68,11 +68,13 @@ enum outheap_region_option {
   OUTHEAP_REGION_MAX_SHARING = 1, /* ~sharing:`Max */
   OUTHEAP_REGION_CLOSURES = 2,    /* ~closures:true */
   OUTHEAP_REGION_TRACK = 4,       /* ~writes:`Track */
-  OUTHEAP_REGION_FULL = 8         /* ~verify:`Full */
+  OUTHEAP_REGION_FULL = 8,        /* ~verify:`Full */
+  OUTHEAP_REGION_EXCLUSIVE = 16   /* ~exclusive:true */
 };
 
-/* Copies a value, with all that it refers to, into a new region. Options: MAX_SHARING, CLOSURES, TRACK. Cost: some
-   nanoseconds for each word; other domains wait. False: an error, and nothing is left behind. */
+/* Copies a value, with all that it refers to, into a new region. Options: MAX_SHARING, CLOSURES, TRACK, EXCLUSIVE.
+   Cost: some nanoseconds for each word. The copy is that of a moment; how long others wait for it, and that a second
+   process may make it, is as for Outheap_region.copy. False: an error, and nothing is left behind. */
 bool outheap_region_copy(value v, unsigned options, struct outheap_region_root *, struct outheap_region_error *error);
 
 /* The value; 0 if the region was deleted or revoked. It is an ordinary one, which keeps the region while it is
@@ -98,7 +100,7 @@ bool outheap_region_contains(outheap_region, value v);
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
 /* Writes a value to a file. `name`: of the schema, at most 127 bytes; `needs`: regions that were mapped from images,
-   `count` of them. Option: MAX_SHARING. */
+   `count` of them. Options: MAX_SHARING, EXCLUSIVE. */
 bool outheap_region_save(value v, char const *path, char const *name, int64_t version, unsigned options,
                          outheap_region const *needs, size_t count, struct outheap_region_error *error);
 

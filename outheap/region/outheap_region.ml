@@ -51,9 +51,10 @@ external get_value : t -> int -> bool -> 'a = "outheap_region_ml_get"
 let max_sharing = function `Max -> 1 | `Keep -> 0
 let track = function `Track -> 4 | `Refuse -> 0
 let full = function `Full -> 8 | `Header -> 0
+let alone exclusive = if exclusive then 16 else 0
 
-let copy ?(sharing = `Keep) ?(closures = false) ?(writes = `Refuse) v =
-  copy_value v (max_sharing sharing + (if closures then 2 else 0) + track writes)
+let copy ?(sharing = `Keep) ?(closures = false) ?(writes = `Refuse) ?(exclusive = false) v =
+  copy_value v (max_sharing sharing + (if closures then 2 else 0) + track writes + alone exclusive)
 
 let get r = get_value r.region r.word r.block
 let region r = r.region
@@ -79,8 +80,8 @@ external save_value : t array -> string * int -> string -> int -> 'a -> (unit, e
 
 external map_file : string -> int -> string -> int -> int -> ('a root, error) result = "outheap_region_ml_map"
 
-let save ?(sharing = `Keep) ?(needs = []) s ~path v =
-  save_value (Array.of_list needs) (s.name, s.version) path (max_sharing sharing) v
+let save ?(sharing = `Keep) ?(needs = []) ?(exclusive = false) s ~path v =
+  save_value (Array.of_list needs) (s.name, s.version) path (max_sharing sharing + alone exclusive) v
 
 let map s ~path ?(verify = `Header) ?(writes = `Refuse) () =
   map_file s.name s.version path (full verify + track writes) (-1)
@@ -108,6 +109,15 @@ type info = {
 
 external info : t -> info = "outheap_region_ml_info"
 
-type stats = { live : int; live_bytes : int; revoked : int; resting : int; deleted : int; unused : int }
+type stats = {
+  live : int;
+  live_bytes : int;
+  revoked : int;
+  resting : int;
+  deleted : int;
+  unused : int;
+  second : int;
+  longest_wait : int;
+}
 
 external stats : unit -> stats = "outheap_region_ml_stats"

@@ -59,6 +59,7 @@ val copy :
   ?sharing:[ `Keep | `Max ] ->
   ?closures:bool ->
   ?writes:[ `Refuse | `Track ] ->
+  ?exclusive:bool ->
   'a ->
   ('a root, error) result
 (** [copy v] copies [v] and all that it refers to into a new region. The source stays as it is, whatever happens.
@@ -85,8 +86,19 @@ val copy :
     such a region, but are cleared when nothing else leads to it; and what a region refers to counts for {!delete}: one
     whose values lead back to it through the heap is in use. Without handles such a ring ends by itself.
 
-    No recursion, so no limit on depth. Domains: all others wait while the data are copied (not for [`Max]), so the copy
-    is that of a moment. Cost: some nanoseconds for each word; a pointer's worth of memory for each block meanwhile. *)
+    The copy is that of a moment, whatever other domains and threads do. They stand still for the first 2 ms of copying;
+    if these are not enough, a second process is started, which copies its own view of the program's memory, while all
+    but the caller go on. They wait until it is there: some 30 ms for each GiB that the program has in pages of 4 KiB,
+    not for what is in huge pages or in regions. The program does not notice the process: no SIGCHLD, no child for
+    [wait], no [at_exit], no handlers of [pthread_atfork], no files kept open. What the program writes to meanwhile is
+    held twice, in pages, and so is what is copied; the second process is the first to be killed if memory runs out.
+    Without a second process (a limit, a filter of system calls, one that was killed, bigarrays over files or memory
+    of C code, ThreadSanitizer), and if the program has no other threads, all others wait for the whole copy. So they do
+    with [exclusive] (default: false), with which the call itself takes less time and memory; a sandbox that kills a
+    program for [clone] or [memfd_create] needs it, too. {!stats} says what happened.
+
+    No recursion, so no limit on depth. Cost: some nanoseconds for each word; a pointer's worth of memory for each block
+    meanwhile. *)
 
 val get : 'a root -> 'a
 (** The value. It may be kept anywhere, as any value; while a pointer to it is reachable the region does not end, unless
@@ -127,7 +139,14 @@ type 'a schema
 val schema : name:string -> version:int -> 'a schema
 (** [name]: at most 127 bytes, none of them zero. *)
 
-val save : ?sharing:[ `Keep | `Max ] -> ?needs:t list -> 'a schema -> path:string -> 'a -> (unit, error) result
+val save :
+  ?sharing:[ `Keep | `Max ] ->
+  ?needs:t list ->
+  ?exclusive:bool ->
+  'a schema ->
+  path:string ->
+  'a ->
+  (unit, error) result
 (** Writes a value to a file, which appears at once and whole: it is synchronised before it has that name. A new file
     has the mode that the process creates files with; where there was one, its mode, group and owner are kept, as far as
     the process may give the file away (access control lists are not). A symbolic link at [path] is replaced by the
@@ -138,8 +157,8 @@ val save : ?sharing:[ `Keep | `Max ] -> ?needs:t list -> 'a schema -> path:strin
     of [needs] are not written (if these were saved with [`Max] as well). [needs]: regions that were mapped from images,
     without [`Track]; values in these are referred to, not copied, and an image can be mapped only while those that it
     needs are. A value in a region that is written to is saved as it is at that moment, with what it refers to in the
-    heap. Cost: as {!copy}, for which the other domains wait; then a digest of the data, and the writing, beside them.
-    *)
+    heap. Cost: as {!copy}, for which others wait as they do there, [exclusive] included; then a digest of the data, and
+    the writing, beside them. *)
 
 val map :
   'a schema ->
@@ -209,6 +228,8 @@ type stats = {
   resting : int;  (** ended; their addresses wait for a major cycle before they are used again *)
   deleted : int;  (** since the program began *)
   unused : int;  (** ended by themselves, since the program began *)
+  second : int;  (** copies and files made by a second process, since the program began *)
+  longest_wait : int;  (** nanoseconds for which others waited for a copy or file, the longest since it began *)
 }
 
 val stats : unit -> stats

@@ -2,6 +2,7 @@
 /* The primitives of the module Outheap_region. */
 #include "region_config.h"
 #include "outheap_region.h"
+#include "region_copy.h"
 #include "region_error.h"
 #include "region_fault.h"
 #include "region_marker.h"
@@ -275,14 +276,17 @@ value outheap_region_ml_stats(value unit)
 {
   struct outheap_region_record_sums s;
   (void)unit;
+  struct outheap_region_copy_counts c = outheap_region_copy_count();
   outheap_region_record_sum(&s);
-  value v = caml_alloc_small(6, 0);
+  value v = caml_alloc_small(8, 0);
   Field(v, 0) = Val_long(s.live);
   Field(v, 1) = Val_long(s.bytes);
   Field(v, 2) = Val_long(s.revoked);
   Field(v, 3) = Val_long(s.resting);
   Field(v, 4) = Val_long(s.deleted);
   Field(v, 5) = Val_long(s.unused);
+  Field(v, 6) = Val_long(c.second);
+  Field(v, 7) = Val_long(c.longest);
   return v;
 }
 

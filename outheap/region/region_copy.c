@@ -5,13 +5,24 @@
 #include "region_marker.h"
 #include "region_path.h"
 #include <caml/bigarray.h>
+#include <caml/signals.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 typedef struct outheap_region_copy copy;
 #define WORD OUTHEAP_REGION_WORD
 #define MOST ((size_t)1 << 40) /* of one region */
 #define STEP ((size_t)1 << 20)
+#define LARGE ((size_t)4 << 20) /* bytes that are not copied while others wait, if it can be helped */
+
+/* For how long others wait before a second process is started, at least (nanoseconds). */
+#ifndef OUTHEAP_REGION_COPY_PATIENCE
+#define OUTHEAP_REGION_COPY_PATIENCE 2000000
+#endif
 
 /* --- the source's headers --------------------------------------------------------------------------------------------
    A header that says where the copy is: no block of the heap has that colour with that tag. On OCaml 5 black blocks are
@@ -34,10 +45,38 @@ static inline void set_header(value v, header_t h) { __atomic_store_n((header_t 
 
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
+static uint64_t now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Have the others waited for so long that this should go on in a second process? */
+static bool is_time_to_leave(copy *c, size_t bytes)
+{
+  if (c->until == 0 || (bytes < LARGE && now() < c->until)) return false;
+  c->left = outheap_region_second_helps();
+  if (!c->left) c->until = 0; /* there is nobody else */
+  return c->left;
+}
+
+/* Maps more of the copy's memory, behind what is mapped. */
+static bool map_more(copy *c, size_t bytes)
+{
+  if (c->file < 0)
+    return outheap_region_addresses_map(c->base + c->mapped, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0);
+  if (outheap_region_second_is_left(&c->second)) _exit(1);
+  return ftruncate(c->file, (off_t)(c->mapped + bytes)) == 0 &&
+         outheap_region_addresses_map(c->base + c->mapped, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, c->file,
+                                      c->mapped);
+}
+
 /* Room for `bytes` more. */
 static bool make_room(copy *c, size_t bytes)
 {
   if (bytes <= c->mapped - c->used) return true;
+  if (is_time_to_leave(c, bytes)) return false;
   size_t page = outheap_region_addresses_page(), more = c->mapped / 4;
   if (more < STEP) more = STEP;
   if (more > ((size_t)256 << 20)) more = (size_t)256 << 20;
@@ -46,7 +85,7 @@ static bool make_room(copy *c, size_t bytes)
   if (more > c->extent.bytes - c->mapped) more = OUTHEAP_REGION_ROUND(bytes, page);
   if (bytes > MOST || more > c->extent.bytes - c->mapped)
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  if (!outheap_region_addresses_map(c->base + c->mapped, more, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0)) {
+  if (!map_more(c, more)) {
     if (errno == EEXIST) c->obstacle = c->base + c->mapped + more - 1;
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   }
@@ -118,7 +157,8 @@ static value copy_bigarray(copy *c, value v, header_t h)
 {
   struct caml_ba_array const *old = Caml_ba_array_val(v);
   size_t bytes = caml_ba_byte_size((struct caml_ba_array *)old), words = (bytes + WORD - 1) / WORD;
-  if (bytes > MOST) {
+  bool others_write = c->file >= 0 && (old->flags & CAML_BA_MANAGED_MASK) != CAML_BA_MANAGED; /* a file, for one */
+  if (bytes > MOST || others_write) {
     outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
     return 0;
   }
@@ -264,23 +304,46 @@ static bool scan_all(copy *c, mlsize_t *field)
   return true;
 }
 
-/* Puts the source's headers back, and gives the copies theirs. */
+/* Puts the source's headers back, and gives the copies theirs. The second process leaves its source as it is. */
 static void restore(copy *c)
 {
   size_t at = c->start;
   for (size_t i = 0; i < c->log.count; i++) {
     header_t h = *(header_t *)(c->base + at);
-    if (c->log.word[i] != 0) set_header((value)c->log.word[i], h);
+    if (c->log.word[i] != 0 && c->file < 0) set_header((value)c->log.word[i], h);
     *(header_t *)(c->base + at) = outheap_region_config_header(Wosize_hd(h), Tag_hd(h));
     at += WORD + Wosize_hd(h) * WORD;
   }
 }
 
-static void run(void *data)
+/* The beginning, at c->base, where nothing is mapped yet. */
+static bool begin(copy *c)
 {
-  copy *c = data;
+  size_t page = outheap_region_addresses_page(), first = OUTHEAP_REGION_ROUND(c->start + WORD, page);
+  c->error = (struct outheap_region_error){ .kind = OUTHEAP_REGION_OK };
+  c->used = c->scan = c->start;
+  c->mapped = c->log.count = 0;
+  c->chunk = SIZE_MAX;
+  c->obstacle = NULL;
+  if (map_more(c, first)) {
+    c->mapped = first;
+    return true;
+  }
+  if (errno == EEXIST) c->obstacle = c->base;
+  return outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+}
+
+static void drop_memory(copy *c)
+{
+  outheap_region_addresses_unmap(c->base, c->mapped);
+  c->mapped = 0;
+}
+
+static void run(copy *c)
+{
   value root = *c->root;
   mlsize_t field = 0;
+  if (!begin(c)) return;
   bool done = make_room(c, WORD), at_root = true;
   c->copied = root;
   if (done && Is_block(root)) {
@@ -295,36 +358,155 @@ static void run(void *data)
   if (!done && !at_root && c->error.kind == OUTHEAP_REGION_REFUSED)
     outheap_region_path(c->base, c->start, c->scan, field, c->log.count, c->error.path, sizeof c->error.path);
   restore(c);
+  outheap_region_table_free(&c->table);
+}
+
+/* --- in a second process ---------------------------------------------------------------------------------------------
+   What takes long is done by a second process (region_second.h), for which all domains are stopped only until it is
+   there. It has the source to itself, so it does what is done here otherwise, headers and all; but the copy's memory is
+   a file without a name, from which this process reads it. If anything goes wrong the copy is made here, alone. */
+
+struct result { struct outheap_region_error error; size_t used, blocks; value copied; };
+_Static_assert(sizeof(struct result) < OUTHEAP_REGION_SECOND_SHARED, "one page");
+
+static uint64_t last_start; /* nanoseconds that it took to start a second process; by whoever was the last */
+static struct outheap_region_copy_counts counts;
+
+static void note_wait(uint64_t waited)
+{
+  uint64_t longest = __atomic_load_n(&counts.longest, __ATOMIC_RELAXED); /* a statistic */
+  while (longest < waited && !__atomic_compare_exchange_n(&counts.longest, &longest, waited, false, __ATOMIC_RELAXED,
+                                                          __ATOMIC_RELAXED)) {}
+}
+
+struct outheap_region_copy_counts outheap_region_copy_count(void)
+{
+  return (struct outheap_region_copy_counts){ __atomic_load_n(&counts.second, __ATOMIC_RELAXED),
+                                              __atomic_load_n(&counts.longest, __ATOMIC_RELAXED) };
+}
+
+static int open_memory(void)
+{
+#ifdef SYS_memfd_create
+  int file = (int)syscall(SYS_memfd_create, "outheap-copy", 1u /* close on exec */ | 8u /* not to be executed */);
+  if (file < 0 && errno == EINVAL) file = (int)syscall(SYS_memfd_create, "outheap-copy", 1u); /* before Linux 6.3 */
+  return file;
+#else
+  return -1;
+#endif
+}
+
+static void run_in_second(void *data)
+{
+  copy *c = data;
+  c->until = 0;
+  run(c);
+  *(struct result *)c->second.shared = (struct result){ c->error, c->used, c->blocks, c->copied };
+}
+
+/* While all domains are stopped. */
+static void stopped(void *data)
+{
+  copy *c = data;
+  /* What takes little longer than to start a process is done here; a quarter is what this can cost. */
+  uint64_t from = now(), patience = __atomic_load_n(&last_start, __ATOMIC_RELAXED) / 4;
+  if (patience < OUTHEAP_REGION_COPY_PATIENCE) patience = OUTHEAP_REGION_COPY_PATIENCE;
+  c->left = OUTHEAP_REGION_COPY_PATIENCE == 0 && !c->exclusive; /* for tests */
+  c->until = c->exclusive ? 0 : from + patience;
+  if (!c->left) run(c);
+  if (!c->left) return;
+  drop_memory(c);
+  from = now();
+  c->file = open_memory();
+  if (c->file >= 0 && outheap_region_second_start(&c->second, run_in_second, c)) {
+    __atomic_store_n(&last_start, now() - from, __ATOMIC_RELAXED);
+    return;
+  }
+  if (c->file >= 0) close(c->file);
+  c->file = -1;
+  c->left = false;
+  c->until = 0;
+  run(c);
+}
+
+/* The copy that the second process has left in the file, which gets smaller as it is read. */
+static bool read_memory(copy *c)
+{
+  size_t end = OUTHEAP_REGION_ROUND(c->used, outheap_region_addresses_page());
+  int file = c->file;
+  c->file = -1;
+  c->mapped = 0;
+  if (!map_more(c, end)) {
+    if (errno == EEXIST) c->obstacle = c->base;
+    return false;
+  }
+  c->mapped = end;
+#ifdef MADV_HUGEPAGE
+  (void)madvise(c->base, end, MADV_HUGEPAGE); /* so that it costs later processes little */
+#endif
+  for (size_t at = 0; at < c->used;) {
+    size_t most = c->used - at < LARGE ? c->used - at : LARGE;
+    ssize_t n = pread(file, c->base + at, most, (off_t)at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, n);
+    at += (size_t)n;
+  }
+  return true;
+}
+
+/* After `stopped`: true: everything is decided. False: it did not work, and is to be tried here. */
+static bool take_over(copy *c)
+{
+  if (!c->left) return true;
+  int file = c->file;
+  caml_enter_blocking_section();
+  bool done = outheap_region_second_wait(&c->second);
+  struct result r = *(struct result *)c->second.shared;
+  outheap_region_second_end(&c->second);
+  c->obstacle = NULL;
+  c->error = r.error;
+  if (done && r.error.kind == OUTHEAP_REGION_OK) {
+    c->used = r.used;
+    c->blocks = r.blocks;
+    c->copied = r.copied;
+    done = read_memory(c);
+    if (!done) {
+      drop_memory(c);
+      outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+    }
+  }
+  else done = done && r.error.kind == OUTHEAP_REGION_REFUSED;
+  c->file = -1;
+  close(file);
+  if (done) __atomic_add_fetch(&counts.second, 1, __ATOMIC_RELAXED);
+  caml_leave_blocking_section();
+  return done;
 }
 
 /* Copies to one place. False: an error, and nothing is left; `obstacle` says that another place may do. */
 static bool copy_to(copy *c, uint64_t *waited)
 {
-  size_t page = outheap_region_addresses_page(), first = OUTHEAP_REGION_ROUND(c->start + WORD, page);
-  c->error = (struct outheap_region_error){ .kind = OUTHEAP_REGION_OK };
-  c->log = (struct outheap_region_vector){ NULL, 0, 0 };
-  c->table = (struct outheap_region_table){ NULL, 0, 0 };
-  c->used = c->scan = c->start;
-  c->mapped = 0;
-  c->chunk = SIZE_MAX;
-  c->obstacle = NULL;
+  bool exclusive = c->exclusive;
   /* more than the system has memory is never used */
   if (!outheap_region_addresses_take(&c->extent, OUTHEAP_REGION_CHUNK, MOST))
     return outheap_region_error_is(&c->error, OUTHEAP_REGION_TOO_MANY, NULL);
   c->base = c->extent.base;
-  if (outheap_region_addresses_map(c->base, first, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0)) {
-    c->mapped = first;
-    if (!outheap_region_alone(run, NULL, c, waited)) outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  }
-  else {
-    if (errno == EEXIST) c->obstacle = c->base;
-    outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  }
-  outheap_region_vector_free(&c->log);
-  outheap_region_table_free(&c->table);
-  if (c->error.kind == OUTHEAP_REGION_OK) return true;
-  outheap_region_addresses_unmap(c->base, c->mapped);
+  c->file = -1;
   c->mapped = 0;
+  for (bool done = false; !done; c->exclusive = true) {
+    c->log = (struct outheap_region_vector){ NULL, 0, 0 };
+    c->table = (struct outheap_region_table){ NULL, 0, 0 };
+    c->left = false;
+    if (outheap_region_alone(stopped, NULL, c, waited)) note_wait(*waited);
+    else outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
+    outheap_region_vector_free(&c->log);
+    outheap_region_table_free(&c->table);
+    done = take_over(c) || c->obstacle != NULL || c->exclusive;
+  }
+  c->exclusive = exclusive;
+  if (c->error.kind == OUTHEAP_REGION_OK) return true;
+  drop_memory(c);
   if (c->obstacle != NULL) outheap_region_addresses_avoid(&c->extent, c->obstacle);
   else outheap_region_addresses_give(&c->extent);
   return false;
@@ -344,7 +526,6 @@ bool outheap_region_copy_make(copy *c, uint64_t *waited)
 
 void outheap_region_copy_drop(copy *c)
 {
-  outheap_region_addresses_unmap(c->base, c->mapped);
-  c->mapped = 0;
+  drop_memory(c);
   outheap_region_addresses_give(&c->extent);
 }

@@ -299,9 +299,10 @@ static bool share_all(struct writing *w)
 }
 
 bool outheap_region_image_save(value *root, char const *path, struct outheap_region_image_schema const *schema,
-                               record **needs, size_t need_count, bool share, error *e,
+                               record **needs, size_t need_count, unsigned options, error *e,
                                uint64_t *waited)
 {
+  bool share = options & OUTHEAP_REGION_MAX_SHARING;
   struct writing w = { .needs = needs, .head = { .needs = need_count } };
   uintptr_t *stay = malloc((2 * need_count + 1) * sizeof *stay);
   if (stay == NULL) return outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
@@ -310,7 +311,8 @@ bool outheap_region_image_save(value *root, char const *path, struct outheap_reg
     stay[2 * i + 1] = (uintptr_t)needs[i]->base + needs[i]->used;
   }
   w.copy = (struct outheap_region_copy){ .root = root, .for_image = true, .start = START, .stay = stay,
-                                         .stay_count = need_count, .proxy_at = OUTHEAP_REGION_IMAGE_PROXY };
+                                         .stay_count = need_count, .proxy_at = OUTHEAP_REGION_IMAGE_PROXY,
+                                         .exclusive = options & OUTHEAP_REGION_EXCLUSIVE };
   bool done = outheap_region_copy_make(&w.copy, waited);
   if (done) {
     caml_enter_blocking_section(); /* the copy is ours alone */

@@ -121,7 +121,8 @@ static record *keep(struct outheap_region_copy *c, bool share, bool track)
 static record *copy_once(value *v, unsigned options, value *copied, error *e)
 {
   bool share = options & OUTHEAP_REGION_MAX_SHARING, track = options & OUTHEAP_REGION_TRACK;
-  struct outheap_region_copy c = { .root = v, .closures = options & OUTHEAP_REGION_CLOSURES };
+  struct outheap_region_copy c = { .root = v, .closures = options & OUTHEAP_REGION_CLOSURES,
+                                  .exclusive = options & OUTHEAP_REGION_EXCLUSIVE };
   uint64_t waited;
   clear(e);
   c.lazies = c.closures && track;
@@ -227,7 +228,7 @@ bool outheap_region_save(value v, char const *path, char const *name, int64_t ve
   if (done)
     do {
       clear(e);
-      done = outheap_region_image_save(&v, path, &s, list, count, options & OUTHEAP_REGION_MAX_SHARING, e, &waited);
+      done = outheap_region_image_save(&v, path, &s, list, count, options, e, &waited);
     } while (!done && make_room(&made, e));
   for (size_t i = 0; i < pinned; i++) outheap_region_record_unpin(list[i]);
   free(list);

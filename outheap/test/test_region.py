@@ -64,9 +64,17 @@ PARTS = (
     "tracked-roots",
     "stacks",
     "c",
+    "waits",
+    "moments",
+    "unseen",
 )
 LONG = ("damaged-long", "domains-long", "million")
 STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
+# What is copied, and where, with a second process for each copy above a page.
+SECOND = (
+    *("life", "revokes", "random", "merged", "kinds", "refused", "nested", "needs", "images", "failures", "obstacles"),
+    *("tracked-images", "tracked-roots", "lazies", "c", "together", "pins", "places", "domains", "beside"),
+)
 # With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no memory at the
 # addresses of regions, so the system places them; these parts are about their places, or need a terabyte of addresses.
 WITHOUT_THREADS = ("images", "needs", "obstacles", "large", "many", "at-limit")
@@ -83,6 +91,7 @@ MODULES = (
     "region_track.ml",
     "region_tracked.ml",
     "region_c.ml",
+    "region_process.ml",
     "region_test.ml",
 )
 
@@ -146,6 +155,8 @@ def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
         for setting in ("marking=table", "report=1000000"):
             commands[f"life, {setting}"] = ["./region", "life", "churn", "deletes"]
             settings[f"life, {setting}"] = {"OUTHEAP": setting}
+        commands["second process"] = ["./region", *SECOND]
+        settings["second process"] = {"REGION_TEST_PATIENCE": "0"}
         commands["small minor heaps"] = ["./region", "life", "random", "churn"]
         settings["small minor heaps"] = {"OCAMLRUNPARAM": "s=4k"}
     if flavour in ("release", STOCK):

@@ -19,6 +19,10 @@
 /* Does this call fail? The nth from when it was set; sets errno. */
 int region_faults_now(int error);
 
+/* How long others wait before a second process is started (nanoseconds); 0: at once, even if there are no others. */
+extern unsigned long region_faults_patience;
+#define OUTHEAP_REGION_COPY_PATIENCE region_faults_patience
+
 /* Changes the process' mask, for all of its threads, and is counted. */
 mode_t region_faults_umask(mode_t mask);
 
@@ -35,6 +39,8 @@ mode_t region_faults_umask(mode_t mask);
 #define pread(d, p, n, o) (region_faults_now(EIO) ? -1 : pread(d, p, n, o))
 #define write(d, p, n) (region_faults_now(ENOSPC) ? -1 : write(d, p, n))
 #define fsync(d) (region_faults_now(EIO) ? -1 : fsync(d))
+#define syscall(...) (region_faults_now(EAGAIN) ? -1 : syscall(__VA_ARGS__))
+#define ftruncate(d, n) (region_faults_now(ENOSPC) ? -1 : ftruncate(d, n))
 #define rename(a, b) (region_faults_now(EACCES) ? -1 : rename(a, b))
 #define fchmod(d, m) (region_faults_now(EPERM) ? -1 : fchmod(d, m))
 #define fchown(d, u, g) (region_faults_now(EPERM) ? -1 : fchown(d, u, g))

@@ -8,6 +8,7 @@ open Region_limits
 open Region_track
 open Region_tracked
 open Region_ancient
+open Region_process
 
 let parts =
   [
@@ -27,7 +28,8 @@ let parts =
     ("writes", writes); ("ways", ways); ("old", old); ("lazies", lazies); ("tracked-images", tracked_images);
     ("tracked-ends", tracked_ends); ("tracked-revokes", tracked_revokes);
     ("tracked-domains", fun () -> tracked_domains 8000); ("tracked-churn", fun () -> tracked_churn 60);
-    ("tracked-forks", tracked_forks); ("tracked-roots", tracked_roots); ("stacks", stacks); ("c", Region_c.calls);
+    ("tracked-forks", tracked_forks); ("tracked-roots", tracked_roots); ("stacks", stacks);
+    ("waits", waits); ("moments", moments); ("unseen", unseen); ("c", Region_c.calls);
   ]
 
 let () =

@@ -2,16 +2,24 @@
 #define _GNU_SOURCE
 #define CAML_INTERNALS
 #include <caml/alloc.h>
+#include <caml/bigarray.h>
 #include <caml/custom.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <dirent.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <outheap_region.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* A custom type with data of its own, and one that stays unknown. */
 static int compare(value a, value b) { return (int)(*(intnat *)Data_custom_val(a) - *(intnat *)Data_custom_val(b)); }
@@ -59,13 +67,23 @@ value region_test_address(value v) { return v | 1; }
 
 value region_test_color(value v) { return Val_int(Hd_val(v) >> 8 & 3); }
 
-/* Failures: region_faults.h. */
-static long fail_after; /* 0: none; 1: the next */
-static int failed, lasting; /* was there one; do all fail after the first one */
+/* Failures: region_faults.h. A second process counts them too. */
+static struct {
+  long after;          /* 0: none; 1: the next */
+  int failed, lasting; /* was there one; do all fail after the first one */
+} *faults;
+unsigned long region_faults_patience = 2000000;
+static __attribute__((constructor)) void start(void)
+{
+  char const *patience = getenv("REGION_TEST_PATIENCE");
+  faults = mmap(NULL, sizeof *faults, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (faults == MAP_FAILED) abort();
+  if (patience != NULL) region_faults_patience = strtoul(patience, NULL, 10);
+}
 int region_faults_now(int error)
 {
-  if (!(failed && lasting) && (fail_after == 0 || --fail_after != 0)) return 0;
-  failed = 1;
+  if (!(faults->failed && faults->lasting) && (faults->after == 0 || --faults->after != 0)) return 0;
+  faults->failed = 1;
   errno = error;
   return 1;
 }
@@ -81,10 +99,10 @@ value region_test_umasks(value unit) { return (void)unit, Val_long(umasks); }
 /* The nth call from now on fails; -n: that one, and all that follow. Result: was there one since the last time? */
 value region_test_fail(value n)
 {
-  int before = failed;
-  failed = 0;
-  lasting = Long_val(n) < 0;
-  fail_after = labs(Long_val(n));
+  int before = faults->failed;
+  faults->failed = 0;
+  faults->lasting = Long_val(n) < 0;
+  faults->after = labs(Long_val(n));
   return Val_bool(before);
 }
 
@@ -108,4 +126,65 @@ value region_test_lines(value file)
   for (int c; f != NULL && (c = getc(f)) != EOF;) n += c == '\n';
   if (f != NULL) fclose(f);
   return Val_long(n);
+}
+
+/* --- second processes --------------------------------------------------------------------------------------------- */
+
+value region_test_patience(value n) { return region_faults_patience = (unsigned long)Long_val(n), Val_unit; }
+
+/* How many are there? Maybe ends them. */
+value region_test_seconds(value end)
+{
+  DIR *all = opendir("/proc");
+  long n = 0;
+  for (struct dirent *e; all != NULL && (e = readdir(all)) != NULL;) {
+    char path[300], name[64] = "";
+    long pid = atol(e->d_name), parent = 0;
+    if (pid <= 0) continue;
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f == NULL) continue;
+    if (fscanf(f, "%*d (%60[^)]) %*c %ld", name, &parent) != 2) parent = 0;
+    fclose(f);
+    if (parent != getpid() || strcmp(name, "outheap-copy") != 0) continue;
+    n++;
+    if (Bool_val(end)) kill((pid_t)pid, SIGKILL);
+  }
+  if (all != NULL) closedir(all);
+  return Val_long(n);
+}
+
+value region_test_subreaper(value on) { return prctl(PR_SET_CHILD_SUBREAPER, Bool_val(on), 0, 0, 0), Val_unit; }
+
+/* From now on clone without threads (0), or memfd_create (1) is not permitted. */
+value region_test_sandbox(value kind)
+{
+  struct sock_filter clone_filter[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+    BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, 0x100 /* CLONE_VM */, 1, 0),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_filter memory_filter[] = {
+    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog clones = { sizeof clone_filter / sizeof *clone_filter, clone_filter };
+  struct sock_fprog memory = { sizeof memory_filter / sizeof *memory_filter, memory_filter };
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return Val_false;
+  return Val_bool(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, Long_val(kind) == 0 ? &clones : &memory, 0, 0) == 0);
+}
+
+/* A bigarray over memory that C code may share with others. */
+value region_test_shared_array(value unit)
+{
+  static unsigned char data[4096];
+  intnat size = sizeof data;
+  (void)unit;
+  for (size_t i = 0; i < sizeof data; i++) data[i] = (unsigned char)(i * 37);
+  return caml_ba_alloc(CAML_BA_UINT8 | CAML_BA_C_LAYOUT | CAML_BA_EXTERNAL, 1, data, &size);
 }
