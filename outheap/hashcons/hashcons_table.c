@@ -62,8 +62,8 @@ cell *outheap_hashcons_table_find(table const *t, value hkey)
   return from(t, hkey, sign(m), &i);
 }
 
-/* Finds the place of a search in a table where it has none. If it begins, what lies before the first one came after that
-   was found: the first pass ends before it. */
+/* Finds the place of a search in a table where it has none. If it begins, what lies before the first one came after
+   that was found: the first pass ends before it. */
 static void place(table const *t, value hkey, struct outheap_hashcons_table_search *s, cell *last)
 {
   uint64_t m = mix(hkey);

@@ -190,7 +190,9 @@ let find_or_add equal t hkey d =
   match t with Off t -> Off_heap.hashcons equal t hkey d | In t -> In_heap.hashcons equal t hkey d
 [@@inline]
 
-let hashcons t d = find_or_add (fun a b -> compare a b = 0) t (Hashtbl.hash d) d
+external hash : 'a -> (int[@untagged]) = "outheap_hashcons_ml_hash_byte" "outheap_hashcons_ml_hash" [@@noalloc]
+
+let hashcons t d = find_or_add (fun a b -> compare a b = 0) t (hash d) d
 
 module type HashedType = sig
   type t

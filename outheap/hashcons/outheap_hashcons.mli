@@ -43,6 +43,8 @@ val clear : 'a t -> unit
 
 val hashcons : 'a t -> 'a -> 'a hash_consed
 (** [hashcons t d]: the value of [t] whose node is equal to [d]; if there is none, a new one, with a copy of [d].
+    The hash is not that of [Hashtbl.hash], which looks at ten numbers and strings of a node, but looks at 64, and
+    passes over what lies below hash-consed values.
     @raise Invalid_argument if [d] cannot be copied. @raise Out_of_memory *)
 
 val iter : ('a hash_consed -> unit) -> 'a t -> unit

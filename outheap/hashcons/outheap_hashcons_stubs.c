@@ -2,6 +2,7 @@
 /* The primitives of the module Outheap_hashcons. */
 #include "hashcons_collect.h"
 #include "hashcons_copy.h"
+#include "hashcons_hash.h"
 #include "hashcons_lock.h"
 #include <caml/alloc.h>
 #include <caml/custom.h>
@@ -24,6 +25,9 @@ value outheap_hashcons_ml_start(value unit)
   }
   return Val_bool(here);
 }
+
+intnat outheap_hashcons_ml_hash(value v) { return outheap_hashcons_hash(v); }
+value outheap_hashcons_ml_hash_byte(value v) { return Val_long(outheap_hashcons_hash(v)); }
 
 /* --- tables off the heap ------------------------------------------------------------------------------------------
    A block that holds a pointer to a table. With the lock only. */

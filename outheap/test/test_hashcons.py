@@ -28,6 +28,7 @@ PARTS = (
     "interrupts",
     "crowded",
     "crowded-busy",
+    "hashes",
     "deep",
     "churn",
     "domains",

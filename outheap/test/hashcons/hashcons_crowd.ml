@@ -139,3 +139,87 @@ let busy () =
   first := nothing;
   List.iteri (fun i v -> check "the same" (make t 1 i == v)) held;
   validate "busy"
+
+(* --- the hash of the polymorphic interface ------------------------------------------------------------------------ *)
+
+let hash_of d = (Hashcons.hashcons (Hashcons.create 1) d).hkey
+
+type 'a record = { first : int; second : int; third : 'a; rest : 'a list }
+type 'a term = { hkey : int; tag : int; node : 'a }
+type shape = Leaf of string | Branch of shape * shape
+
+let rec branch depth name = if depth = 0 then Leaf name else Branch (branch (depth - 1) "same", branch (depth - 1) name)
+
+(* Few of the hashes of values that differ are equal. *)
+let strength () =
+  let n = 200 in
+  let name i = "name " ^ string_of_int i in
+  let differ what make =
+    let hashes = List.sort_uniq compare (List.init n (fun i -> hash_of (make i))) in
+    check (Printf.sprintf "%s: %d hashes of %d" what (List.length hashes) n) (List.length hashes > n * 9 / 10)
+  in
+  differ "the last of 50" (fun i -> List.init 50 (fun j -> if j = 49 then i else j));
+  differ "the last of 50 strings" (fun i -> List.init 50 (fun j -> if j = 49 then name i else "same"));
+  differ "the last of 12 records" (fun i ->
+      List.init 12 (fun j -> { first = 1; second = 2; third = 3; rest = (if j = 11 then [ i ] else []) }));
+  differ "arrays" (fun i -> Array.init 60 (fun j -> if j = 45 then i else 0));
+  differ "arrays of floats" (fun i -> Array.init 60 (fun j -> if j = 45 then float i else 0.));
+  differ "the last of 1000" (fun i -> Array.init 1000 (fun j -> if j = 999 then i else 0));
+  differ "long arrays" (fun i -> Array.init 10_000 (fun j -> j * i));
+  differ "lengths" (fun i -> Array.make (1000 + i) 0);
+  differ "lengths of floats" (fun i -> Array.make (1000 + i) 0.);
+  differ "trees" (fun i -> branch 5 (name i));
+  differ "polymorphic variants" (fun i -> [ `A 1; `B (2, 3); `C (`D, [| 1; 2 |], `E (Some i)) ]);
+  differ "what looks hash-consed" (fun i -> { hkey = 1; tag = 2; node = name i });
+  differ "a list of that" (fun i -> List.init 50 (fun j -> (j, 7, if j = 0 then name i else "same")));
+  differ "numbers in a row" Fun.id;
+  differ "pairs" (fun i -> (i mod 14, i / 14));
+  differ "pairs the other way round" (fun i -> (i / 14, i mod 14));
+  differ "in 64 bits" (fun i -> Int64.mul (Int64.of_int i) 0x1_0000_0001L)
+
+(* A term's hash does not depend on how much lies below it. *)
+let shallow () =
+  let t = Hashcons.create 1 in
+  let rec grow n (v : Obj.t) =
+    if n = 0 then v else grow (n - 1) (Obj.repr (Hashcons.hashcons t (Obj.repr (v, v))))
+  in
+  (* 2^60 leaves, if it were followed *)
+  ignore (opaque (hash_of (grow 60 (Obj.repr 1), 2)))
+
+(* What `compare` finds equal has one hash. *)
+let consistent () =
+  let same what a b =
+    check (what ^ ": not equal") (compare a b = 0);
+    let t = Hashcons.create 1 in
+    let v = Hashcons.hashcons t a in
+    check (what ^ ": hashes differ") (Hashcons.hashcons t b == v)
+  in
+  let copy d = Marshal.from_string (Marshal.to_string d []) 0 in
+  let both what d = same what d (copy d) in
+  both "list" (List.init 300 string_of_int);
+  both "term" { hkey = 5; tag = 3; node = [ "a"; "b" ] };
+  same "nan" (opaque nan) (opaque (Int64.float_of_bits 0xfff8_0000_0000_0001L));
+  same "zero" (opaque 0.) (opaque (-0.));
+  same "floats" [| nan; 0.; 1. |] [| Int64.float_of_bits 0x7ff0_0000_0000_0003L; -0.; 1. |];
+  both "empty" ([||], "", [ [||] ]);
+  both "boxed" (5L, 6l, 7n, [ 8L ]);
+  (* a hash-consed value, and a copy of it in the heap *)
+  let t = Hashcons.create 1 in
+  let part = Hashcons.hashcons t (Some "part") in
+  both "with a value of a table" (Some part, [ part ]);
+  if off_heap then
+    match Outheap_region.copy (List.init 100 string_of_int) with
+    | Ok r -> same "region" (1, Outheap_region.get r) (1, List.init 100 string_of_int)
+    | Error e -> check (Outheap_region.error_to_string e) false
+  else (
+    let l = lazy (opaque "forced") in
+    ignore (Lazy.force l);
+    same "forced" (1, l) (1, Lazy.from_val "forced"));
+  let rec endless = 1 :: 2 :: endless in
+  ignore (opaque (hash_of endless))
+
+let hashes () =
+  strength ();
+  shallow ();
+  consistent ();
+  validate "hashes"

@@ -8,7 +8,7 @@ let copied what d =
   let before = opaque (Marshal.to_string d [ Marshal.Closures ]) in
   let v = opaque (generic d) in
   majors 1;
-  check (what ^ ": equal") (compare v.node d = 0 && v.hkey = Hashtbl.hash d);
+  check (what ^ ": equal") (compare v.node d = 0 && v.hkey = (generic (Marshal.from_string before 0)).hkey);
   check (what ^ ": the source is as it was") (Marshal.to_string d [ Marshal.Closures ] = before);
   let all = [ v.node; d ] in
   check (what ^ ": marshalled") (compare (Marshal.from_string (Marshal.to_string all []) 0) all = 0);

@@ -10,6 +10,7 @@ let parts =
     ("kinds", Hashcons_nodes.kinds); ("refused", Hashcons_nodes.refused);
     ("nested", Hashcons_nodes.nested); ("interrupts", Hashcons_nodes.interrupts);
     ("crowded", Hashcons_crowd.crowded); ("crowded-busy", Hashcons_crowd.busy);
+    ("hashes", Hashcons_crowd.hashes);
     ("deep", fun () -> Hashcons_limits.deep 1_000_000);
     ("churn", fun () -> Hashcons_limits.churn 500_000);
     ("domains", fun () -> Hashcons_limits.domains 3);
