@@ -224,6 +224,36 @@ let changing () =
   Bench.metric "full major, all cells changed" (median Gc.full_major) "ms";
   ignore (opaque (cells, old))
 
+(* Many small values, each in a region of its own: what each costs a cycle, and how long it takes to ask for one. *)
+let many () =
+  List.iter
+    (fun count ->
+      let what = Printf.sprintf "%s, %d regions" in
+      let made = List.init count (fun i -> if in_region then Some (unwrap (R.copy (ref i))) else None) in
+      let first = match made with Some r :: _ -> R.get r | _ -> ref 0 in
+      if in_region then (
+        let ask () = for _ = 1 to 10_000 do ignore (opaque (R.is_in_region (opaque (Obj.repr first)))) done in
+        Bench.metric (what "is_in_region" count) (median ask *. 1e2) "ns");
+      Gc.full_major ();
+      Bench.metric (what "full major" count) (median Gc.full_major) "ms";
+      let values = List.mapi (fun i r -> match r with Some r -> R.get r | None -> ref i) made in
+      Gc.full_major ();
+      Bench.metric (what "full major with pointers" count) (median Gc.full_major) "ms";
+      ignore (opaque (made, values)))
+    [ 1; 100; 32_000 ]
+
+(* What is made and dropped, 800 KB at a time; and small values, as many as there are entries. *)
+let dropping () =
+  let large = Bytes.make 800_000 'x' and small = ref 1 in
+  let peak () = float (Heap.proc_kilobytes "/proc/self/status" "VmHWM:") /. 1e3 in
+  let drop v copy = ignore (opaque (if in_region then R.get (unwrap (R.copy v)) else copy v)) in
+  let (), t = timed (fun () -> for _ = 1 to 5_000 do drop large Bytes.copy done) in
+  Bench.metric "5,000 of 800 KB: each" (t /. 5.) "us";
+  Bench.metric "5,000 of 800 KB: peak" (peak ()) "MB";
+  let (), t = timed (fun () -> for _ = 1 to entries do drop small (fun r -> ref !r) done) in
+  Bench.metric "small ones: each" (t *. 1e3 /. float entries) "us";
+  Bench.metric "small ones: peak" (peak ()) "MB"
+
 (* The data of Coq's library, as Marshal has them in a file for each, and in one file; and as images. *)
 let theories () =
   let files = Vo_files.all () in
@@ -306,6 +336,8 @@ let () =
   | "theories" -> theories ()
   | "merging" -> merging ()
   | "changing" -> changing ()
+  | "many" -> many ()
+  | "dropping" -> dropping ()
   | "waits" -> waits ()
   | "full-major" -> full_major ()
   | "copying" -> copying ()

@@ -109,6 +109,8 @@ REGION_STEPS = (
     ("a map of 1 M entries, evicted", ("evicted", "1000000"), 7, (BASE, REGIONS)),
     ("another domain waits for a copy", ("waits", "1000000"), 9, (BASE, OURS, REGIONS)),
     ("an array of 1 M cells that change", ("changing", "1000000"), 4, (BASE, OURS, REGIONS)),
+    ("many small regions", ("many",), 5, (BASE, OURS, REGIONS)),
+    ("1 M copies that are dropped", ("dropping", "1000000"), 40, (BASE, OURS, REGIONS)),
 )
 
 THEORY_STEPS = (
@@ -239,7 +241,7 @@ WORKLOADS = {
                     seconds=seconds,
                     timeout=300,
                     gigabytes=4,
-                    ocaml5_only=arguments[0] in ("waits", "changing"),
+                    ocaml5_only=arguments[0] in ("waits", "changing", "many", "dropping"),
                 )
                 for label, arguments, seconds, rivals in REGION_STEPS
             ),
