@@ -9,19 +9,22 @@ let peak_kilobytes () =
   List.fold_left (fun n line -> try Scanf.sscanf line "VmHWM: %d kB" Fun.id with _ -> n) 0 lines
 
 let () =
-  let quicksort, pigeons, turnover, theories =
+  let quicksort, pigeons, turnover, theories, groups, tables =
     match Sys.getenv_opt "BENCH_HASHCONS" with
     | Some "cells" ->
         if not Outheap_hashcons.off_heap then Bench.fail "the runtime cannot keep values outside the heap";
-        Hashcons_cells.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run)
-    | Some "buckets" -> Hashcons_buckets.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run)
-    | _ -> Hashcons_weak.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run)
+        Hashcons_cells.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run, Crowd.groups, Crowd.tables)
+    | Some "buckets" ->
+        Hashcons_buckets.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run, Crowd.groups, Crowd.tables)
+    | _ -> Hashcons_weak.(Lambda.quicksort, Bdd.pigeons, Turnover.run, Theories.run, Crowd.groups, Crowd.tables)
   in
   let start = Bench.cpu () in
   (match step with
   | "quicksort" -> quicksort (size ())
   | "pigeons" -> pigeons (size ())
   | "turnover" -> turnover (size ())
+  | "groups" -> groups (size ())
+  | "tables" -> tables (size ())
   | "theories" -> theories (Bench.argument 2 ~default:"theories/Reals")
   | other -> Bench.fail "no step %s" other);
   Bench.metric "processor time" (Bench.cpu () -. start) "s";

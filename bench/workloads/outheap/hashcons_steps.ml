@@ -218,6 +218,39 @@ module Turnover = struct
     done
 end
 
+(* --- equal hashes ------------------------------------------------------------------------------------------------ *)
+
+module Crowd = struct
+  type node = { group : int; number : int }
+
+  module T = Hashcons.Make (struct
+    type t = node
+
+    let equal a b = a.number = b.number && a.group = b.group
+    let hash n = n.group * 0x9e3779b1
+  end)
+
+  (* 40,000 values of which each `size` have the same hash are made, and looked up twice. *)
+  let groups size =
+    for _ = 1 to max 1 (40 / (1 + (size / 50))) do
+      let table = T.create 1 in
+      let value i = T.hashcons table { group = i / size; number = i mod size } in
+      let all = Array.init 40_000 value in
+      for _ = 1 to 2 do
+        Array.iteri (fun i v -> if value i != v then Bench.fail "another value") all
+      done
+    done
+
+  (* Many tables of `size` values with one hash, in each of which they are looked up once. *)
+  let tables size =
+    for group = 1 to max 1 (40_000_000 / size / (20 + size)) do
+      let table = T.create 1 in
+      let value number = T.hashcons table { group; number } in
+      let all = Array.init size value in
+      Array.iteri (fun i v -> if value i != v then Bench.fail "another value") all
+    done
+end
+
 (* --- the data of Coq's library ------------------------------------------------------------------------------------ *)
 
 module Theories = struct

@@ -128,7 +128,7 @@ SUITE = Suite(
         "Programs": ("ocamlopt", "coq"),
         "Operations": ("polymorphic",),
         "Regions": ("regions", "theories", "dictionary", "coq images"),
-        "Hash-consing": ("hashcons",),
+        "Hash-consing": ("hashcons", "crowded"),
         "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "survivors", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),

@@ -127,6 +127,13 @@ HASHCONS_STEPS = (
     ("terms of Coq's numbers", ("theories", "theories/Numbers"), 24, FULL),
 )
 
+# Equal hashes: the step, and how many.
+CROWDED_STEPS = tuple(
+    (f"{size:,} with equal hashes, {what}", (step, str(size)))
+    for step, what in (("groups", "one table"), ("tables", "a table for each"))
+    for size in (1, 10, 100, 2000)
+)
+
 WORKLOADS = {
     w.name: w
     for w in [
@@ -305,6 +312,20 @@ WORKLOADS = {
             beside=(BUCKETS, OURS),
             main=(BASE, CELLS),
             measure=execute.printed,
+        ),
+        Workload(
+            "crowded",
+            "hash-consing of values with equal hashes: over Weak.Make and weak arrays in the heap, and in cells",
+            tuple(
+                Case(label, arguments, (BASE, BUCKETS, OURS, CELLS), BOTH, seconds=3)
+                for label, arguments in CROWDED_STEPS
+            ),
+            ours=CELLS,
+            beside=(BUCKETS, OURS),
+            main=(BASE, CELLS),
+            program="hashcons",
+            measure=execute.printed,
+            hidden=("peak resident",),
         ),
         Workload(
             "system calls",

@@ -77,6 +77,7 @@ TARGETS = [
     ),
     Target("regions", "regions", "a map of 1 M entries, evicted", "page faults", 0.01, REGIONS),  # 10
     Target("hash-consing, time", "hashcons", "", "processor time", 0.8, CELLS),
+    Target("hash-consing, equal hashes", "crowded", "", "processor time", 1.0, CELLS),
     Target("hash-consing, resident", "hashcons", "", "peak resident", 0.7, CELLS),
     Target("arrays that come and go, time", "turnover", "", "time per array", 1.0),
     Target("arrays that come and go, resident", "turnover", "", "resident", 1.05),
