@@ -37,7 +37,6 @@ struct outheap_hashcons_collect outheap_hashcons_collect;
 static struct { cell **at; size_t count, room; bool overflowed; } stack;
 static struct { cell *at[AHEAD]; size_t begin, end; } queue; /* what was on the stack, and is being fetched */
 static struct { size_t chunk, page; bool again; } scan; /* again: looks for marked cells, after an overflow */
-static struct outheap_hashcons_table *sweep;
 /* Words: since the collector last heard of it; since a collection last began; that the last one left. */
 static size_t untold, allocated, live;
 static uintnat minors; /* minor collections when a collection last began */
@@ -165,23 +164,17 @@ static size_t step_close(void)
     scan_from_start(true);
     return 1;
   }
-  size_t work = 1;
-  for (struct outheap_hashcons_table *t = outheap_hashcons_table_all; t != NULL; t = t->next) t->swept = 0, work++;
-  sweep = outheap_hashcons_table_all;
+  outheap_hashcons_table_sweep_begin();
   outheap_hashcons_notes_enter(OUTHEAP_HASHCONS_SWEEP);
-  return work;
+  return 1;
 }
 
 /* --- freeing ------------------------------------------------------------------------------------------------------ */
 
 static size_t step_sweep(size_t work)
 {
-  if (sweep != NULL) {
-    size_t done = outheap_hashcons_table_sweep(sweep, work);
-    if (done == 0) sweep = sweep->next;
-    return 1 + done;
-  }
-  outheap_hashcons_table_drop_empty();
+  size_t done = outheap_hashcons_table_sweep(work);
+  if (done != 0) return done;
   scan_from_start(false);
   outheap_hashcons_notes_enter(OUTHEAP_HASHCONS_CLEAR);
   return 1;

@@ -5,7 +5,7 @@
 typedef struct outheap_hashcons_table table;
 typedef outheap_hashcons_cell cell;
 
-enum { LEAST = 4, MOST = 48 }; /* of `log` */
+enum { LEAST = OUTHEAP_HASHCONS_TABLE_LEAST, MOST = 48 }; /* of `log` */
 #define SLOTS(t) ((size_t)1 << (t)->log)
 #define GONE ((uint64_t)1)
 #define AHEAD 8 /* slots whose cells are prefetched */
@@ -27,12 +27,13 @@ table *outheap_hashcons_table_new(size_t cells)
   if (t == NULL) return NULL;
   t->log = LEAST;
   while (t->log < 22 && SLOTS(t) / 2 < cells) t->log++;
-  t->slots = calloc(SLOTS(t), sizeof *t->slots);
+  t->slots = t->log == LEAST ? t->first : calloc(SLOTS(t), sizeof *t->slots);
   if (t->slots == NULL) {
     free(t);
     return NULL;
   }
   t->epoch = ++epochs;
+  t->swept = SIZE_MAX;
   t->next = outheap_hashcons_table_all;
   outheap_hashcons_table_all = t;
   tables++;
@@ -138,7 +139,7 @@ static bool rehash(table *t, unsigned log)
       *l = (struct last){ h, put(t, c, m, l->home == h ? l->slot : h) };
     }
   }
-  free(old);
+  if (old != t->first) free(old);
   return true;
 }
 
@@ -157,16 +158,37 @@ void outheap_hashcons_table_add(table *t, cell *c)
   t->newest = (value)c[OUTHEAP_HASHCONS_TAG];
 }
 
-size_t outheap_hashcons_table_sweep(table *t, size_t slots)
+/* --- ends --------------------------------------------------------------------------------------------------------- */
+
+static table **sweep; /* what leads to the table that is being swept */
+
+/* Takes a table without cells out of the list. */
+static void drop(table **at)
 {
-  size_t n = SLOTS(t), from = t->swept;
-  if (from >= n) {
-    unsigned less = t->log < LEAST + 2 ? LEAST : t->log - 2;
-    if (from != SIZE_MAX && t->log > LEAST && 16 * t->used < n) (void)rehash(t, less);
-    t->swept = SIZE_MAX;
-    return 0;
-  }
-  size_t to = n - from < slots ? n : from + slots;
+  table *t = *at;
+  *at = t->next;
+  if (t->slots != t->first) free(t->slots);
+  free(t);
+  tables--;
+}
+
+/* Frees orphans without cells. Not in the phase SWEEP. */
+static void drop_empty(void)
+{
+  for (table **at = &outheap_hashcons_table_all; *at != NULL;)
+    if ((*at)->orphan && (*at)->used == 0) drop(at);
+    else at = &(*at)->next;
+  orphans = 0;
+}
+
+void outheap_hashcons_table_orphan(table *t)
+{
+  t->orphan = true;
+  if (++orphans > 50 && 2 * orphans > tables && outheap_hashcons_notes.phase != OUTHEAP_HASHCONS_SWEEP) drop_empty();
+}
+
+static void sweep_slots(table *t, size_t from, size_t to)
+{
   for (size_t i = from; i < to; i++) {
     if (!outheap_hashcons_table_holds(t->slots[i])) continue;
     cell *c = outheap_hashcons_table_cell_of(t->slots[i]);
@@ -177,25 +199,45 @@ size_t outheap_hashcons_table_sweep(table *t, size_t slots)
     t->gone++;
   }
   t->swept = to;
-  return to - from;
 }
 
-void outheap_hashcons_table_drop_empty(void)
+/* The table is done, and another one begins. */
+static void sweep_next(void)
 {
-  for (table **at = &outheap_hashcons_table_all, *t; (t = *at) != NULL;)
-    if (t->orphan && t->used == 0) {
-      *at = t->next;
-      free(t->slots);
-      free(t);
-      tables--;
-    }
-    else at = &t->next;
+  table *t = *sweep;
+  if (t->orphan && t->used == 0) drop(sweep);
+  else {
+    unsigned less = t->log < LEAST + 2 ? LEAST : t->log - 2;
+    if (t->swept != SIZE_MAX && t->log > LEAST && 16 * t->used < SLOTS(t)) (void)rehash(t, less);
+    sweep = &t->next;
+  }
+  if (*sweep == NULL) return;
+  (*sweep)->swept = 0;
+  __builtin_prefetch((*sweep)->next);
+}
+
+void outheap_hashcons_table_sweep_begin(void)
+{
   orphans = 0;
+  sweep = &outheap_hashcons_table_all;
+  if (*sweep != NULL) (*sweep)->swept = 0;
 }
 
-void outheap_hashcons_table_orphan(table *t)
+size_t outheap_hashcons_table_sweep(size_t slots)
 {
-  t->orphan = true;
-  if (++orphans > 50 && 2 * orphans > tables && outheap_hashcons_notes.phase != OUTHEAP_HASHCONS_SWEEP)
-    outheap_hashcons_table_drop_empty();
+  size_t done = 0;
+  while (*sweep != NULL && done < slots) {
+    table *t = *sweep;
+    size_t n = SLOTS(t), from = t->swept, most = slots - done;
+    if (from < n) {
+      size_t to = n - from < most ? n : from + most;
+      sweep_slots(t, from, to);
+      done += to - from;
+    }
+    if (t->swept >= n) {
+      sweep_next();
+      done++;
+    }
+  }
+  return done;
 }

@@ -15,15 +15,18 @@
 
 #include "hashcons_memory.h"
 
+enum { OUTHEAP_HASHCONS_TABLE_LEAST = 3 }; /* of `log` */
+
 struct outheap_hashcons_table {
   struct outheap_hashcons_table *next; /* of all tables */
   uint64_t *slots;
   unsigned log;
   size_t used, gone;
-  size_t swept; /* slots; in the phase SWEEP */
+  size_t swept; /* slots; in the phase SWEEP, if it has come to this table; SIZE_MAX: all */
   intnat epoch; /* from 1 */
   value newest; /* a tag, as in a cell */
   bool orphan;
+  uint64_t first[1 << OUTHEAP_HASHCONS_TABLE_LEAST]; /* the slots, at first */
 };
 
 extern struct outheap_hashcons_table *outheap_hashcons_table_all;
@@ -70,14 +73,14 @@ bool outheap_hashcons_table_reserve(struct outheap_hashcons_table *);
 /* Adds a filled cell; there is room. */
 void outheap_hashcons_table_add(struct outheap_hashcons_table *, outheap_hashcons_cell *);
 
-/* In the phase SWEEP: frees the dead cells among the next slots. Result: slots that it looked at; 0: the table is done,
-   and shrinks if it is nearly empty. */
-size_t outheap_hashcons_table_sweep(struct outheap_hashcons_table *, size_t slots);
+/* Begins the phase SWEEP: no table is swept. */
+void outheap_hashcons_table_sweep_begin(void);
+/* In the phase SWEEP: frees the dead cells among about so many next slots, of one table after the other. A table that
+   is done shrinks if it is nearly empty, and an orphan without cells is freed. Tables that begin meanwhile may be left
+   out: their cells are marked. Result: slots and tables that it looked at; 0: all are done. */
+size_t outheap_hashcons_table_sweep(size_t slots);
 
 /* Nobody will look it up any more. It may be freed at once, if it has no cells. */
 void outheap_hashcons_table_orphan(struct outheap_hashcons_table *);
-
-/* Frees orphans without cells. Not in the phase SWEEP before its end. */
-void outheap_hashcons_table_drop_empty(void);
 
 #endif
