@@ -20,7 +20,8 @@ demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots,
 bench: ; @tools/bench && tools/bench --suite rust       ## the quick benchmarks beside every rival: a table and a report
 bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, ocamlopt and Coq
 bench-regions: ## regions and hash-consing, beside the heap: 25 minutes
-	@tools/bench --suite outheap --full --only regions,theories,hashcons,crowded,dictionary,coq\ images --rounds 5 --budget 30
+	@tools/bench --suite outheap --full --only regions,theories,hashcons,crowded,dictionary,coq\ images \
+	  --rounds 5 --budget 30
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 50 minutes of measuring; MINUTES=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
