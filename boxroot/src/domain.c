@@ -3,7 +3,9 @@
 #include "fault.h"
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
-static bxr_pool_head no_pool = { BXR_NOBODY, BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, 0 };
+static bxr_pool_head no_pool = {
+  .owner = BXR_NOBODY, .maker = BXR_NOBODY, .young_owner = BXR_NOBODY, .free = BXR_FREE_END
+};
 #if BXR_OCAML5
 BXR_THREAD_LOCAL
 #endif

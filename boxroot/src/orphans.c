@@ -8,7 +8,7 @@
 #include "place.h"
 #include "remote.h"
 
-BXR_INTERNAL_DATA_HERE bxr_domain bxr_orphans_home;
+BXR_INTERNAL_DATA_HERE bxr_domain bxr_orphans_home = { .head.state = BXR_NOBODY };
 
 /* Pools linked by `next`. Always taken as a whole, so that no pool can leave and return between a thread's look at the
    head and its swap. */

@@ -42,17 +42,22 @@ enum {
 struct bxr_domain;
 
 typedef struct bxr_pool {
-  bxr_pool_head head;
-  struct bxr_domain *home;      /* the record of the domain that it belongs to; NULL: it has no owner (atomic) */
-  struct bxr_pool *next, *prev; /* of the list that `place` names */
-  struct bxr_pool *earlier;     /* in the chain: the pool whose last field is a link to this one */
+  union {
+    bxr_pool_head head;
+    struct {
+      void *compared[3];             /* head.owner, maker and young_owner */
+      struct bxr_domain *home;       /* the record of the domain that it belongs to; NULL: it has no owner (atomic) */
+      struct bxr_pool *next, *prev;  /* of the list that `place` names */
+      struct bxr_pool *earlier;      /* in the chain: the pool whose last field is a link to this one */
+      struct bxr_pool *pending_next; /* of the list of pools with pending deletions */
+    };
+  };
   uint32_t shown;               /* slots that block_header covers, which the marker reads; the link follows them */
   uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
   uint8_t place;
   bool exact;                    /* `freed` counts all free slots */
   bool adopted;                  /* left by a domain that ended in mid-cycle, whose marker may still read it */
   bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
-  struct bxr_pool *pending_next; /* of the list of pools with pending deletions */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
   uintptr_t slots[];
@@ -63,6 +68,9 @@ typedef struct bxr_pool {
 #define BXR_ACTIVATED_AT_ONCE 128
 #define BXR_SHOWN_AHEAD 256 /* slots that can still be put in use while the marker is under way */
 
+_Static_assert(offsetof(bxr_pool, home) == offsetof(bxr_pool_head, others) &&
+               offsetof(bxr_pool_head, free) == 64 && sizeof(bxr_pool_head) <= offsetof(bxr_pool, shown),
+               "the words that other threads compare have a line of their own");
 _Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t),
                "the block header precedes field 0");
 _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");

@@ -56,6 +56,15 @@ BXR_INTERNAL void bxr_runtime_check_lock(void);
    of this thread find no domain either, from then on. */
 BXR_INTERNAL void *bxr_runtime_self(void);
 
+/* Whether this thread has begun to end a domain, so that bxr_self() may name one that is gone, or the next one with its
+   identity: bxr_runtime_self() knows. Reads nothing of the runtime. Cost: a load. */
+#if BXR_OCAML5
+BXR_INTERNAL_DATA BXR_THREAD_LOCAL bool bxr_runtime_terminating BXR_TLS_MODEL;
+static inline bool bxr_runtime_self_may_be_stale(void) { return bxr_runtime_terminating; }
+#else
+static inline bool bxr_runtime_self_may_be_stale(void) { return false; }
+#endif
+
 /* The rest needs the domain lock. */
 
 /* The identity of the current domain, below BXR_MAX_DOMAINS. */

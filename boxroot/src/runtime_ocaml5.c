@@ -26,11 +26,8 @@ static scan_roots_hook earlier_scan;
 static caml_timing_hook earlier_end;
 #if !BOXROOT_CONSERVATIVE
 static caml_timing_hook earlier_minor_end;
-static bool minor_end_left;
-#if BXR_PACE_COUNTS_FORCED_WORK
 static caml_timing_hook earlier_slice;
-static bool slice_left;
-#endif
+static bool minor_end_left, slice_left;
 #endif
 static bool attached, scan_left, end_left; /* *_left: wrapped by another library when we detached */
 
@@ -69,16 +66,14 @@ static void minor_collection_ends(void)
   if (earlier_minor_end != NULL) earlier_minor_end();
   if (!bxr_load_acquire(&attached)) return;
   bxr_runtime_exit_again();
-  if (BOXROOT_PACING) bxr_runtime_pace_step(callbacks);
+  if (BOXROOT_PACING) bxr_runtime_pace_minor(callbacks);
 }
 
-#if BXR_PACE_COUNTS_FORCED_WORK
 static void slice_begins(void)
 {
   if (earlier_slice != NULL) earlier_slice();
   if (BOXROOT_PACING && bxr_load_acquire(&attached)) bxr_runtime_pace_slice(callbacks);
 }
-#endif
 #endif
 
 /* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before
@@ -94,13 +89,11 @@ static void minor_end_hook(void)
   bxr_fence_acquire();
   minor_collection_ends();
 }
-#if BXR_PACE_COUNTS_FORCED_WORK
 static void slice_hook(void)
 {
   bxr_fence_acquire();
   slice_begins();
 }
-#endif
 #endif
 
 /* Puts `ours` in a hook. A thread that finds it there finds *earlier set: it is written before, and the hook is
@@ -121,9 +114,7 @@ void bxr_runtime_attach(bxr_callbacks const *c)
   if (!end_left) PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
-#if BXR_PACE_COUNTS_FORCED_WORK
   if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, slice_hook, &earlier_slice, caml_timing_hook);
-#endif
 #endif
 }
 
@@ -140,10 +131,8 @@ void bxr_runtime_detach(void)
 #if !BOXROOT_CONSERVATIVE
   caml_timing_hook minor_end = minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
-#if BXR_PACE_COUNTS_FORCED_WORK
   caml_timing_hook slice = slice_hook;
   slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
-#endif
 #endif
 }
 

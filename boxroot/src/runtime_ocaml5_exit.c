@@ -11,7 +11,7 @@ extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribut
 extern void *__dso_handle __attribute__((visibility("hidden")));
 static pthread_key_t end_of_thread;
 static bool have_key;
-static BXR_THREAD_LOCAL bool terminating BXR_TLS_MODEL;   /* this thread's domain has begun to terminate */
+BXR_INTERNAL_DATA_HERE BXR_THREAD_LOCAL bool bxr_runtime_terminating BXR_TLS_MODEL;
 static BXR_THREAD_LOCAL int terminating_id BXR_TLS_MODEL; /* its unique_id */
 
 static void reset_caml_state(void *unused)
@@ -25,7 +25,7 @@ static void reset_caml_state(void *unused)
 static void forget_domain_at_exit(void)
 {
   if (__cxa_thread_atexit_impl != NULL && __cxa_thread_atexit_impl(reset_caml_state, NULL, &__dso_handle) == 0) return;
-  if (have_key) (void)pthread_setspecific(end_of_thread, &terminating);
+  if (have_key) (void)pthread_setspecific(end_of_thread, &bxr_runtime_terminating);
 }
 
 /* The thread still has the lock as long as it is the same domain, and has not ended. */
@@ -47,7 +47,7 @@ void *bxr_runtime_self(void)
 #endif
     return NULL;
   }
-  return BXR_LIKELY(!terminating) ? self : self_if_current(self);
+  return BXR_LIKELY(!bxr_runtime_terminating) ? self : self_if_current(self);
 }
 
 void bxr_runtime_exit_prepare(void)
@@ -58,12 +58,12 @@ void bxr_runtime_exit_prepare(void)
 void bxr_runtime_exit_begin(void)
 {
   terminating_id = bxr_runtime_state()->unique_id;
-  terminating = true;
+  bxr_runtime_terminating = true;
   forget_domain_at_exit();
 }
 
 void bxr_runtime_exit_again(void)
 {
-  if (terminating) forget_domain_at_exit();
+  if (bxr_runtime_terminating) forget_domain_at_exit();
 }
 #endif

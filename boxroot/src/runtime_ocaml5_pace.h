@@ -6,16 +6,12 @@
 #include "runtime_ocaml5_state.h"
 
 #if BXR_OCAML5 && !BOXROOT_CONSERVATIVE
-/* At the end of each minor collection of a domain: asks `callbacks` for the next step. */
-BXR_INTERNAL void bxr_runtime_pace_step(bxr_callbacks const *callbacks);
+/* At the end of each minor collection of a domain: a share of the roots becomes due. */
+BXR_INTERNAL void bxr_runtime_pace_minor(bxr_callbacks const *callbacks);
 
-/* Up to 5.3 the work of forced collections counts for the collector's pace afterwards; since 5.4 the pace is reset
-   after them. */
-#define BXR_PACE_COUNTS_FORCED_WORK (OCAML_VERSION < 50400)
-#if BXR_PACE_COUNTS_FORCED_WORK
-/* At the beginning of each slice. */
+/* At the beginning of each slice: asks `callbacks` for what is due, in the slice half-way to the next minor
+   collection. */
 BXR_INTERNAL void bxr_runtime_pace_slice(bxr_callbacks const *callbacks);
-#endif
 #endif
 
 #endif

@@ -119,7 +119,7 @@ static __attribute__((noinline)) void delete_slowly(boxroot r)
   bxr_place_freed(d, p);
 }
 
-void bxr_delete_slow(boxroot r)
+static __attribute__((noinline)) void delete_beside_neighbour(boxroot r)
 {
   void *self = bxr_runtime_self();
   if (!BOXROOT_FORCE_REMOTE && BXR_LIKELY(self != NULL)) {
@@ -127,6 +127,17 @@ void bxr_delete_slow(boxroot r)
     if (BXR_LIKELY(bxr_domain_is(me, self)) && BXR_LIKELY(bxr_remote_delete_neighbour(me, r))) return;
   }
   delete_slowly(r);
+}
+
+/* The usual case first: a root of this domain, whose deletion waits for the marker, beside the last one. Nothing of the
+   runtime is read, so it does not matter whether OCaml has shut down. */
+void bxr_delete_slow(boxroot r)
+{
+  bxr_domain *d = home_of((bxr_pool *)bxr_pool_of(r));
+  if (!BOXROOT_FORCE_REMOTE && BXR_LIKELY(d != NULL) && BXR_LIKELY(bxr_domain_is(d, bxr_self())) &&
+      BXR_LIKELY(!bxr_runtime_self_may_be_stale()) && BXR_LIKELY(bxr_remote_delete_neighbour(d, r)))
+    return;
+  delete_beside_neighbour(r);
 }
 
 bool bxr_modify_slow(boxroot *r, value v)

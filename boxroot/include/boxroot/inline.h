@@ -22,11 +22,14 @@ extern "C" {
 #define BXR_FREE_END ((uintptr_t)1)
 
 /* The first three words name the owning domain (they equal its bxr_self()) iff it may do the operation directly, that
-   is, as the inline functions below do it. All three are atomic: any thread may compare them. */
+   is, as the inline functions below do it. All three are atomic: any thread may compare them. They are seldom written,
+   and have a cache line without words that are: threads that delete another domain's roots read this line only, and
+   the domain that creates in the pool writes the next one. */
 typedef struct bxr_pool_head {
   void *owner;       /* free a slot */
   void *maker;       /* take a free slot for a new root */
   void *young_owner; /* store any value in a live slot */
+  void *others[5];   /* the library's; they fill the line */
   uintptr_t free;    /* free list: address of the first free slot + 1, or BXR_FREE_END. Owned by the domain */
   uint32_t freed;    /* slots freed since the pool was last known to be full. Owned by the domain */
   uint32_t active;   /* slots [0, active) have been on the free list. Owned by the domain */

@@ -14,6 +14,7 @@ pub struct PoolHead {
     pub owner: AtomicPtr<c_void>,
     pub maker: AtomicPtr<c_void>,
     pub young_owner: AtomicPtr<c_void>,
+    pub others: [*mut c_void; 5],
     pub free: usize,
     pub freed: u32,
     pub active: u32,

@@ -215,6 +215,7 @@ fn layouts_agree() {
                 ("owner", offset!(PoolHead, owner)),
                 ("maker", offset!(PoolHead, maker)),
                 ("young_owner", offset!(PoolHead, young_owner)),
+                ("others", offset!(PoolHead, others)),
                 ("free", offset!(PoolHead, free)),
                 ("freed", offset!(PoolHead, freed)),
                 ("active", offset!(PoolHead, active)),
@@ -237,6 +238,7 @@ fn layouts_agree() {
             let kind = match kind.as_str() {
                 "AtomicPtr<c_void>" => "void *",
                 "*mut PoolHead" => "bxr_pool_head *",
+                "[*mut c_void; 5]" => "void *[5]",
                 "usize" => "uintptr_t",
                 "u32" => "uint32_t",
                 other => panic!("no C type is known for {:?}: extend this table", other),
