@@ -16,12 +16,13 @@ typedef struct {
 
 static queue queues[MOST_QUEUES];
 static pthread_t thread;
-static long roots_per_queue;
+static long roots_per_queue, at_once;
 
-value exchange_setup(value number, value roots)
+value exchange_setup(value number, value roots, value least)
 {
   boxroot_setup();
   roots_per_queue = Long_val(roots);
+  at_once = Long_val(least);
   if (Long_val(number) > MOST_QUEUES) abort();
   for (long i = 0; i < Long_val(number); i++) queues[i].sent = queues[i].received = 0;
   return Val_unit;
@@ -37,11 +38,13 @@ value exchange_send(value number, value v)
   return Val_true;
 }
 
-/* Takes up to `most` roots and deletes them; with the lock it also reads them. */
+/* Takes up to `most` roots and deletes them, if `at_once` or all that are left are there; with the lock it also reads
+   them. */
 static long receive(queue *q, long most, int locked)
 {
   long first = q->received;
   long count = __atomic_load_n(&q->sent, __ATOMIC_ACQUIRE) - first;
+  if (count < at_once && first + count < roots_per_queue) return 0;
   if (count > most) count = most;
   for (long i = first; i < first + count; i++) {
     boxroot root = q->roots[i % CAPACITY];

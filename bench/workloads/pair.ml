@@ -5,6 +5,7 @@
 
 external setup : 'a -> unit = "pair_setup"
 external pairs : int -> int -> unit = "pair_create_delete" [@@noalloc]
+external pairs_of_any_size : bool -> int -> int -> unit = "pair_create_delete_any" [@@noalloc]
 external modifications : int -> int -> unit = "pair_modify" [@@noalloc]
 external count : int -> unit = "pair_count" [@@noalloc]
 
@@ -29,4 +30,9 @@ let () =
       Bench.metric (name ^ ", geometric mean") (List.fold_left ( *. ) 1. ns ** 0.25) "ns"
     in
     in_batches "create+delete" pairs;
+    List.iter (fun size ->
+      let measure how last_first =
+        ignore (measure (Printf.sprintf "create+delete, %d %s" size how) (pairs_of_any_size last_first size)) in
+      measure "at a time" false;
+      measure "at a time, last first" true) [ 2; 5; 10; 20; 50 ];
     in_batches "modify" modifications

@@ -42,6 +42,28 @@ value pair_create_delete(value size, value pairs)
   return Val_unit;
 }
 
+/* Batches of a size that the compiler does not know, deleted in the order of creation or the other way round. */
+static __attribute__((noinline)) void batches_of_any_size(long size, long count, int last_first)
+{
+  value v = held;
+  while (count--) {
+    for (long i = 0; i < size; i++) roots[i] = boxroot_create(v);
+    COMPILER_BARRIER();
+    if (last_first)
+      for (long i = size - 1; i >= 0; i--) boxroot_delete(roots[i]);
+    else
+      for (long i = 0; i < size; i++) boxroot_delete(roots[i]);
+    COMPILER_BARRIER();
+  }
+}
+
+value pair_create_delete_any(value last_first, value size, value pairs)
+{
+  if (Long_val(size) < 1 || Long_val(size) > MOST) abort();
+  batches_of_any_size(Long_val(size), Long_val(pairs) / Long_val(size), Bool_val(last_first));
+  return Val_unit;
+}
+
 /* One function per operation, so that a profiler tells them apart; `nothing` measures what the loop itself costs. */
 __attribute__((noinline)) void pair_batch_create(value v)
 {

@@ -38,8 +38,10 @@
 
 #ifdef BOXROOT_CONSERVATIVE
 #define TEST_CONSERVATIVE BOXROOT_CONSERVATIVE
+#define TEST_STW BOXROOT_STW_SCAN
 #else
 #define TEST_CONSERVATIVE 0
+#define TEST_STW 0
 #endif
 
 /* Under a sanitizer the resident set says little. */

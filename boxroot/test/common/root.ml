@@ -27,6 +27,7 @@ external setup : unit -> bool = "t_setup"
 external teardown : unit -> unit = "t_teardown"
 external status : unit -> int = "t_status"
 external pools_in_use : unit -> int = "t_pools_in_use"
+external darkened_pools : unit -> int = "t_darkened_pools" (* pools whose values the library has marked itself *)
 external pool_capacity : unit -> int = "t_pool_capacity"
 external bytes_reserved : unit -> int = "t_bytes_reserved"
 
@@ -38,6 +39,7 @@ external eperm_setup : unit -> unit = "t_eperm_setup"
 
 (* the flavour under test *)
 external is_checked : unit -> bool = "t_is_checked"
+external is_stw : unit -> bool = "t_is_stw" (* all roots are visited at the start of a cycle *)
 external is_conservative : unit -> bool = "t_is_conservative"
 external is_rival : unit -> bool = "t_is_rival"
 external is_sanitized : unit -> bool = "t_is_sanitized"

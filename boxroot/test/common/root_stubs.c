@@ -114,9 +114,11 @@ static boxroot_statistics statistics(void)
 
 value t_pools_in_use(value unit) { (void)unit; return STATISTIC(pools_in_use, -1); }
 value t_pool_capacity(value unit) { (void)unit; return STATISTIC(pool_capacity, 2040); }
+value t_darkened_pools(value unit) { (void)unit; return STATISTIC(darkened_pools, -1); }
 value t_bytes_reserved(value unit) { (void)unit; return STATISTIC(bytes_reserved, -1); }
 
 value t_is_checked(value unit) { (void)unit; return Val_bool(TEST_CHECKED); }
+value t_is_stw(value unit) { (void)unit; return Val_bool(TEST_STW); }
 value t_is_conservative(value unit) { (void)unit; return Val_bool(TEST_CONSERVATIVE); }
 value t_is_rival(value unit) { (void)unit; return Val_bool(TEST_RIVAL); }
 value t_is_sanitized(value unit) { (void)unit; return Val_bool(TEST_SANITIZED); }

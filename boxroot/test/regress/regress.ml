@@ -38,6 +38,7 @@ let () =
        ("barrier-elsewhere", barrier_elsewhere);
        ("barrier-exchange", barrier_exchange); ("barrier-mixed", barrier_mixed);
        ("barrier-other-domain", barrier_other_domain);
+       ("marked-in-two-pauses", marked_in_two_pauses);
        ("pages-of-4k", pages 4096 false); ("pages-of-16k", pages 16384 false); ("pages-of-64k", pages 65536 false);
        ("pages-of-2m", pages 2097152 false);
        ("pages-refused", pages 0 true); ("use-after-teardown", misuse_after_teardown_release);

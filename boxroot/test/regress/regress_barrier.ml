@@ -73,3 +73,29 @@ let barrier_other_domain () =
       if not (String.equal s (text i)) then fail "round %d: the value of root %d was lost: %S" round i s) values;
     Array.iteri (fun i r -> if i land 1 = 1 then (if not (is_text r i) then fail "modified root %d" i; delete r)) roots
   done
+
+(* The library marks roots in two pauses for each minor collection: after it, and in the slice half-way to the next. *)
+let marked_in_two_pauses () =
+  if is_rival () then skip "0.4.0 visits all roots at the start of a cycle";
+  if is_stw () || is_conservative () || not Par.multicore then skip "roots are visited at the start of a cycle";
+  let roots = make (min 400_000 (400 * pool_capacity ())) in
+  let window = Array.make 4096 [] in
+  Gc.full_major ();
+  let minor () = (Gc.quick_stat ()).minor_collections and major () = (Gc.quick_stat ()).major_collections in
+  let last = major () + 4 and at_minor = ref 0 and between = ref 0 in
+  let minors = ref (minor ()) and darkened = ref (darkened_pools ()) in
+  while major () < last do
+    for _ = 1 to 64 do
+      let i = Random.int (Array.length window) in
+      window.(i) <- [ i; i; i ]
+    done;
+    let m = minor () and d = darkened_pools () in
+    let sum = if m = !minors then between else at_minor in
+    sum := !sum + d - !darkened;
+    minors := m;
+    darkened := d
+  done;
+  ignore (Sys.opaque_identity window);
+  if !between = 0 || !at_minor = 0 || !between * 4 < !at_minor || !at_minor * 8 < !between then
+    fail "%d pools were marked after minor collections, %d between them" !at_minor !between;
+  check "marked" roots

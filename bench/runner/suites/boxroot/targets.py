@@ -27,11 +27,17 @@ class Target:
 
 
 BATCHES = (1, 10, 100, 1000)
+SIZES = (2, 5, 10, 20, 50)
 DEPTHS = (1, 2, 5, 10, 100, 1000)
 TARGETS = [
     # The fast paths, in every build.
     Target("create+delete", "pair", "create+delete, geometric mean", 0.75, old_bound=0.9),
     *(Target(f"create+delete, batch {n}", "pair", f"create+delete, batch {n}", 1.0) for n in BATCHES),
+    *(
+        Target(f"create+delete, {n} at a time{order}", "pair", f"create+delete, {n} at a time{order}", 1.0)
+        for n in SIZES
+        for order in ("", ", last first")
+    ),
     Target("modify", "pair", "modify, geometric mean", 0.9),
     Target("instructions of create", "instructions", "create", 0.999),
     Target("instructions of delete", "instructions", "delete", 0.999),

@@ -77,6 +77,7 @@ WORKLOADS = (
             Case("1 domain", ("1", "300000", "9"), ("boxroot_stw", "generational"), FULL, seconds=1),
             Case("1 domain, deleting thread", ("1", "300000", "9", "threads"), BOTH, seconds=0.5),
             Case("2 domains", ("2", "300000", "9"), BOTH, seconds=1, ocaml5_only=True),
+            Case("2 domains, 64 at a time", ("2", "300000", "9", "batched"), BOTH, seconds=1, ocaml5_only=True),
             Case(
                 "2 domains",
                 ("2", "300000", "9"),
