@@ -21,11 +21,13 @@ def clock(seconds: float) -> str:
 
 
 class Steps:
-    """`what`: what is being done, as `building`. A step has a name and a weight: seconds, or 1. Lines come from a thread,
-    so that a step that takes minutes does not keep them back: it wakes once in twenty seconds, also while something is
-    measured."""
+    """`what`: what is being done, as `building`. A step has a name and a weight: seconds, or 1. Lines come from a
+    thread, so that a step that takes minutes does not keep them back: it wakes once in twenty seconds, also while
+    something is measured."""
 
-    def __init__(self, what: str, total: int, weight: float | None = None, quiet: bool = False, out: TextIO | None = None):
+    def __init__(
+        self, what: str, total: int, weight: float | None = None, quiet: bool = False, out: TextIO | None = None
+    ):
         self.what, self.total, self.weight = what, total, float(total) if weight is None else weight
         self.count, self.done, self.name, self.out = 0, 0.0, "", out or sys.stderr
         self.begin = self.since = time.monotonic()

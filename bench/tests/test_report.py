@@ -70,7 +70,7 @@ def ids(text):
 
 
 def test_no_two_parts_have_one_name(tmp_path):
-    """Runs of two machines, of a part that has the name of a workload, and of a folder that has no name of a machine."""
+    """Runs of two machines, of a part with the name of a workload, and of a folder without the name of a machine."""
     places = [("amd-epyc-2", {}), ("intel-xeon-2", INTEL), ("amd-epyc-2-pause", {}), ("elsewhere/a/b", {})]
     runs = [read_run(write_run(tmp_path, "boxroot", ALL, facts, name=name)) for name, facts in places]
     text = html.page([(SUITE, run) for run in [*runs, runs[0]]])
