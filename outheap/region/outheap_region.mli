@@ -43,8 +43,8 @@ type error =
           functions: empty *)
   | Damaged of { file : string; what : string }  (** no image, or not as it was written; what is wrong *)
   | Other_program of { file : string; what : string; identifier : string; wanted : string }
-      (** an image of another version of OCaml ([identifier], not [wanted]), or with custom blocks that this program does
-          not know *)
+      (** an image of another version of OCaml ([identifier], not [wanted]), or with custom blocks that this program
+          does not know *)
   | Other_schema of { file : string; name : string; version : int; wanted_name : string; wanted_version : int }
       (** what the image holds, and what was asked for *)
   | Missing of { file : string; digest : string }

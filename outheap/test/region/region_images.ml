@@ -128,7 +128,9 @@ let needs () =
   let text i = String.make 50 (Char.chr (65 + (i mod 26))) in
   ok "save" (save strings ~sharing:`Max ~path:a (List.init 1000 text));
   let check_child () =
-    is_error "missing" (function Error (Missing { digest; _ }) -> String.length digest = 32 | _ -> false) (map pairs ~path:b ())
+    is_error "missing"
+      (function Error (Missing { digest; _ }) -> String.length digest = 32 | _ -> false)
+      (map pairs ~path:b ())
   in
   let r = ok "map" (map strings ~path:a ~verify:`Full ()) in
   let l = get r in
@@ -258,7 +260,9 @@ let pins () =
 let needs_in_child a b =
   let strings : string list schema = schema ~name:"strings" ~version:1 in
   let pairs : (string list * int) list schema = schema ~name:"pairs" ~version:1 in
-  is_error "missing" (function Error (Missing { digest; _ }) -> String.length digest = 32 | _ -> false) (map pairs ~path:b ());
+  is_error "missing"
+    (function Error (Missing { digest; _ }) -> String.length digest = 32 | _ -> false)
+    (map pairs ~path:b ());
   check "occupied" (occupy (Int64.to_int (String.get_int64_le (read a) 24) / 2) 4096);
   let r = ok "map" (map strings ~path:a ()) in
   check "relocated" (info (region r)).relocated;
