@@ -224,15 +224,17 @@ def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) ->
     target = shop.folder / "examples-target"
     path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(target)}
     example = HOME / f"rust-new-{kind}"
-    for name in ("my_binding", "trial"):
-        shop.run([CARGO, "ocaml-boxroot", "new", name, f"--{kind}"], folder, more=path)
-    again = shop.try_run([CARGO, "ocaml-boxroot", "new", "trial", f"--{kind}"], folder, more=path)
-    assert again.code == 2 and "there is something at trial already" in again.text, again.text
+    for name in ("my_binding", "hello-world"):
+        told = shop.run([CARGO, "ocaml-boxroot", "new", name, f"--{kind}"], folder, more=path)
+        assert f"with OCaml in PATH: cd {name} && cargo fetch && " in told and "eval $(opam env)" in told, told
+    again = shop.try_run([CARGO, "ocaml-boxroot", "new", "hello-world", f"--{kind}"], folder, more=path)
+    assert again.code == 2 and "there is something at hello-world already" in again.text, again.text
     listed = subprocess.run(["git", "ls-files"], cwd=example, capture_output=True, text=True, check=True).stdout.split()
     files = [file for file in (folder / "my_binding").rglob("*") if file.is_file()]
     assert {str(file.relative_to(folder / "my_binding")) for file in files} == set(listed)
     assert all(lines(folder / "my_binding" / file) == lines(example / file) for file in listed)
-    project = folder / "trial"
+    project = folder / "hello-world"
+    assert (project / "README.md").read_text().startswith("# hello-world\n")
     shop.online("fetch", cwd=project)
     if kind == "cargo":
         # The OCaml side of the new name is what its library writes.
@@ -241,4 +243,4 @@ def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) ->
         assert "1 passed" in shop.run([CARGO, "test", "--offline"], project, more=path)
     else:
         said = shop.run([dune(), "test", "--root", "."], project, more=path | {"DUNE_CACHE": "disabled"})
-        assert "trial: all tests passed" in said
+        assert "hello_world: all tests passed" in said

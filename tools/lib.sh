@@ -8,6 +8,7 @@ jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 build=$here/_build
 if [ -n "${BUILD:-}" ]; then mkdir -p "$BUILD" && build=$(cd "$BUILD" && pwd) || exit 2; fi
 
+. "$tools/progress.sh"
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 die() { local code=$1; shift; say "$*"; exit "$code"; }
 usage() { sed -n '2,/^[^#]/p' "$0" | sed '$d; s/^# \{0,1\}//'; }
@@ -68,7 +69,8 @@ apt_refresh() { # apt_refresh [deb|deb-src]: the lists of $suite, from the mirro
   key=/usr/share/keyrings/debian-archive-keyring.gpg
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
   printf '%s [signed-by=%s] %s %s main\n' "${1:-deb-src}" "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
-  apt_private apt-get update >"$apt_dir/update.log" 2>&1 ||
+  : >"$apt_dir/update.log"
+  watched "reading the package lists of Debian's $suite" "$apt_dir/update.log" 0 apt_private apt-get update ||
     die 3 "cannot reach this machine's Debian mirror for the list of $suite: offline? See $apt_dir/update.log"
 }
 # apt_binary PACKAGE VERSION FOLDER: the files of a binary package, unpacked into FOLDER.

@@ -206,6 +206,166 @@ def test_a_command_that_is_there_needs_nothing(no_install):
     assert run("tools/need", "sh", "some-package", PATH=path) == (0, "") and not calls.exists()
 
 
+# --- what takes minutes ---
+
+SLOW = """set -euo pipefail
+. tools/lib.sh
+cache={cache}
+work() {{ for n in 1 2 3 4 5; do echo "line $n"; sleep 0.5; done; return 7; }}
+printf 'kept\\n' >{log}
+code=0; watched 'building something' {log} 10 work || code=$?
+echo "ended with $code"
+"""
+
+
+def test_a_command_that_takes_long_is_watched(tmp_path):
+    log = tmp_path / "log"
+    code, out = run("bash", "-c", SLOW.format(cache=tmp_path, log=log), "tools/slow", BOXROOT_PROGRESS="1")
+    assert code == 0 and out.splitlines()[-1] == "ended with 7", out
+    said = [line for line in out.splitlines() if line.startswith("slow: building something: 0 min 0")]
+    assert len(said) >= 2 and re.search(r", about [34]0 % done$", said[0]), out
+    assert log.read_text().splitlines() == ["kept", *(f"line {n}" for n in range(1, 6))]
+
+
+def test_nothing_is_said_of_what_takes_no_time(tmp_path):
+    code, out = run("bash", "-c", '. tools/lib.sh; watched it "$1" 0 echo yes', "tools/quick", tmp_path / "log")
+    assert (code, out) == (0, "") and (tmp_path / "log").read_text() == "yes\n"
+
+
+def test_a_lock_that_another_process_holds_is_told(tmp_path):
+    lock, held = tmp_path / "lock", tmp_path / "held"
+    holder = subprocess.Popen(["flock", lock, "sh", "-c", f"touch {held}; sleep 3"])
+    while not held.exists():
+        assert holder.poll() is None
+    script = '. tools/lib.sh; locked 9 "$1" "it is being built"; echo mine'
+    code, out = run("bash", "-c", script, "tools/waiting", lock, BOXROOT_PROGRESS="1")
+    holder.wait()
+    lines = out.splitlines()
+    assert code == 0 and lines[0] == "waiting: waiting for another process: it is being built", out
+    assert lines[1].startswith("waiting: waiting: it is being built: 0 min 0") and lines[-1] == "mine", out
+
+
+def test_the_lines_end_with_the_script(tmp_path):
+    """Also when it is killed: who reads them would wait for ever."""
+    script = '. tools/lib.sh; watched "going on" /dev/null 0 sleep 4'
+    program = subprocess.Popen(
+        ["bash", "-c", script, "tools/killed"],
+        cwd=ROOT,
+        env=os.environ | {"BOXROOT_PROGRESS": "1"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert "killed: going on: " in program.stderr.readline()
+    program.kill()
+    program.wait()
+    left = program.stderr.read()  # until nobody holds the other end
+    assert left.count("going on") <= 2, left
+
+
+MAKE = """#!/bin/sh
+case "$*" in *install*) exit 0;; esac
+for n in 1 2 3; do echo "line"; sleep 1; done; exit 1
+"""
+
+
+def test_building_a_compiler_says_how_far_it_is(tmp_path):
+    """With a stand-in for make, which fails in the end."""
+    source = tmp_path / "cache/source/5.3.0"
+    source.mkdir(parents=True)
+    (source / ".complete").touch()
+    (source / "configure").write_text("#!/bin/sh\necho configured\n")
+    (source / "configure").chmod(0o755)
+    make = tmp_path / "fake/make"
+    make.parent.mkdir()
+    make.write_text(MAKE)
+    make.chmod(0o755)
+    path = f"{make.parent}:{os.environ['PATH']}"
+    code, out = run("tools/toolchain", "5.3.0", BOXROOT_CACHE=tmp_path / "cache", BOXROOT_PROGRESS="1", PATH=path)
+    assert code == 1 and "the build failed: line" in out, out
+    assert re.search(r"^toolchain: building OCaml 5\.3\.0: 0 min 0\d s, about 0 % done$", out, re.M), out
+
+
+# --- the compiler at hand ---
+
+
+def without_ocaml():
+    folders = os.environ["PATH"].split(":")
+    return ":".join(f for f in folders if not (Path(f, "ocamlopt").exists() or Path(f, "ocamlfind").exists()))
+
+
+def test_the_compiler_at_hand_is_the_newest_that_is_cached(tmp_path):
+    cache = tmp_path / "a+b"
+    code, out = run("tools/toolchain", "--at-hand", BOXROOT_CACHE=cache, PATH=without_ocaml())
+    assert code == 1 and "none is cached" in out, out
+    for version in ("4.14.1", "5.3.0", "5.10.0+tsan", "5.4.1"):
+        (cache / "prefix" / version).mkdir(parents=True)
+        (cache / "prefix" / version / ".complete").touch()
+    (cache / "prefix/5.5.0").mkdir()  # not built to the end
+    code, out = run("tools/toolchain", "--at-hand", BOXROOT_CACHE=cache, PATH=without_ocaml())
+    assert (code, out) == (0, f"{cache}/prefix/5.4.1\n"), out
+
+
+def test_the_compiler_at_hand_is_the_one_in_path(tmp_path, prefix):
+    code, out = run("tools/toolchain", "--at-hand", BOXROOT_CACHE=tmp_path, PATH=f"{prefix}/bin:{without_ocaml()}")
+    assert (code, out) == (0, f"{prefix}\n"), out
+
+
+APT = """#!/bin/sh
+# A mirror with one package: the sources of dune, which say by which compiler they were built.
+case "$*" in
+  *indextargets*) echo Debian http://mirror.invalid/debian;;
+  *showsrc*) echo Package: ocaml-dune; echo Version: 9.9.9-1;;
+  *"source --tar-only"*) tar cJf ocaml-dune_9.9.9.orig.tar.xz -C {sources} ocaml-dune;;
+esac
+"""
+BOOTSTRAP = """let () =
+  if Sys.ocaml_version = "{broken}" then failwith "Error: these sources are too old";
+  if not (Sys.file_exists "_boot") then Sys.mkdir "_boot" 0o755;
+  let file = open_out "_boot/dune.exe" in
+  Printf.fprintf file "#!/bin/sh\\necho built with %s\\n" Sys.ocaml_version;
+  close_out file
+"""
+
+
+def dune_of(tmp_path, path, broken):
+    """Runs tools/dune with a stand-in for apt."""
+    sources, fake = tmp_path / "sources", tmp_path / "fake"
+    for folder in ("boot", "vendor/notty/src", "otherlibs/stdune/src"):
+        (sources / "ocaml-dune" / folder).mkdir(parents=True)
+    (sources / "ocaml-dune/boot/bootstrap.ml").write_text(BOOTSTRAP.format(broken=broken))
+    (sources / "ocaml-dune/vendor/notty/src/notty.ml").write_text("          out_flush = (fun () ->\n")
+    (sources / "ocaml-dune/otherlibs/stdune/src/signal.ml").write_text("Winch, sigwinch ()\n")
+    fake.mkdir()
+    for name in ("apt-get", "apt-cache"):
+        (fake / name).write_text(APT.format(sources=sources))
+        (fake / name).chmod(0o755)
+    where = {"BOXROOT_CACHE": tmp_path / "cache", "BOXROOT_INSTALL": "no", "PATH": f"{fake}:{path}"}
+    return run("tools/dune", "--version", **where)
+
+
+def path_without_dune(prefix):
+    folders = without_ocaml().split(":")
+    return ":".join([f"{prefix}/bin", *(f for f in folders if not Path(f, "dune").exists())])
+
+
+def test_dune_is_built_with_the_compiler_at_hand(tmp_path, prefix):
+    code, out = dune_of(tmp_path, path_without_dune(prefix), "")
+    assert code == 0 and out.splitlines()[-1] == f"built with {version_of(prefix)}", out
+    assert "4.14.1" not in out or version_of(prefix) == "4.14.1", out
+
+
+def test_dune_is_built_with_414_when_the_compiler_at_hand_is_too_new(tmp_path, prefix):
+    version = version_of(prefix)
+    known = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "boxroot/prefix/4.14.1"
+    if version == "4.14.1" or not (known / ".complete").exists():
+        pytest.skip("OCaml 4.14.1 is not built, or is the compiler at hand")
+    (tmp_path / "cache/prefix").mkdir(parents=True)
+    (tmp_path / "cache/prefix/4.14.1").symlink_to(known)
+    code, out = dune_of(tmp_path, path_without_dune(prefix), version)
+    assert code == 0 and out.splitlines()[-1] == "built with 4.14.1", out
+    assert "these sources are too old" in out and "trying with OCaml 4.14.1" in out, out
+
+
 # --- places ---
 
 

@@ -10,7 +10,7 @@ from itertools import chain
 
 from .model import DISTRIBUTION, Suite, Workload
 from .results import Ratio, Results, Run
-from .rows import LOST
+from .rows import LOST, Row
 from .text import interval, number, times
 
 CLIP = 2.6  # a bar longer than so many times the longest of ours, the base's and the floor's is cut
@@ -74,8 +74,10 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
         return None
     kinds = {i: kind_of(suite, workload.name, i) for i in medians}
     contestants = {i: m for i, m in medians.items() if kinds[i] in ("ours", "base", "rival")}
+    ranked = sorted(contestants, key=lambda i: contestants[i])
+    decided = [i for i in ranked if len(results.of(*key, i)) > 1]  # one round decides nothing
     winners: list[str] = []  # the best, and those after it that cannot be told from it
-    for name in sorted(contestants, key=lambda i: contestants[i]) if len(contestants) > 1 else []:
+    for name in decided if len(decided) > 1 and decided[0] == ranked[0] else []:
         ratio = results.ratio(*key, name, winners[0]) if winners else None
         if ratio and ratio.value > 1 + SAME and (ratio.low is None or ratio.low > 1):
             break
@@ -291,35 +293,27 @@ LEAST, SAME = 0.04, 0.005  # the left end of the scale; differences that are non
 
 
 def shade(ratio: Ratio) -> str:
-    if abs(ratio.value - 1) < SAME:
-        return "open"
-    return (
-        "open"
-        if not ratio.sure and ratio.low is not None
-        else "win"
-        if ratio.value < 1
-        else "lose"
-        if ratio.value > 1
-        else "open"
-    )
+    """Who is better, where that is beyond doubt; one round decides nothing."""
+    return "open" if not ratio.sure or abs(ratio.value - 1) < SAME else "win" if ratio.value < 1 else "lose"
 
 
-def picture(run: Run, suite: Suite, plain: set[str]) -> str:
-    """Ratios of the headline figures, in a logarithmic scale. `plain`: suffixes of labels of other builds, which are
-    left out."""
+def picture(some_rows: list[Row], cases: dict[str, list[str]], suite: Suite, plain: set[str]) -> str:
+    """Ratios of the headline figures, in a logarithmic scale. `some_rows`: those of the table beside it. `cases`: of
+    each workload, in their order. `plain`: suffixes of labels of other builds, which are left out."""
+    of = {(r.workload, r.case, r.metric): r for r in some_rows}
     rows: list[tuple[str, str, Ratio | None]] = []
     for title, workloads in suite.groups.items():
         some = []
         for workload, metric in suite.headlines:
-            if workload not in workloads:
-                continue
-            base = suite.base_of(workload)
-            against = f", beside {base}" if base != suite.base else ""
-            for case in run.results.cases(workload):
-                ratio = run.results.ratio(workload, case, metric, suite.ours_of(workload), base)
-                lost = run.results.median(workload, case, LOST, base)
-                if ratio and 0 < ratio.value < float("inf") and not lost and case.split(", ")[-1] not in plain:
-                    some.append(("row", f"{workload}{' (' + case + ')' if case else ''}: {metric}{against}", ratio))
+            for case in cases.get(workload, []) if workload in workloads else []:
+                row = of.get((workload, case, metric))
+                if (
+                    row
+                    and 0 < row.ratio.value < float("inf")
+                    and not row.lost_values
+                    and case.split(", ")[-1] not in plain
+                ):
+                    some.append(("row", row.name, row.ratio))
         if some:
             rows += [("group", title, None), *some]
     values = [v for _, _, r in rows if r for v in (r.value, r.low or r.value, r.high or r.value) if v > 0]
@@ -335,6 +329,7 @@ def picture(run: Run, suite: Suite, plain: set[str]) -> str:
         f'width="{PICTURE_WIDTH}" height="{height}" role="img" '
         f'aria-label="Ratios to {escape(suite.base_title)}">',
         f"<style>{STYLE}</style>",
+        '<text class="small" x="8" y="16">grey: not decided, as after one round</text>',
         f'<text class="small" x="{x(1) - 8:.1f}" y="16" text-anchor="end">← {escape(suite.title)} better</text>',
         f'<text class="small" x="{x(1) + 8:.1f}" y="16">worse →</text>',
     ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from html import escape
+from itertools import count
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -103,7 +104,7 @@ def main_panels(results: Results, suite: Suite, workload: Workload) -> tuple[str
     return metric, panels
 
 
-def blocks(run: Run, suite: Suite, prefix: str) -> list[tuple[str, list[Block]]]:
+def blocks(run: Run, suite: Suite, prefix: str, anchors: Names) -> list[tuple[str, list[Block]]]:
     tables: dict[str, list] = {}
     for workload, case, header, body in text.tables(run.results, suite):
         tables.setdefault(workload.name, []).append((case, header, body))
@@ -117,7 +118,7 @@ def blocks(run: Run, suite: Suite, prefix: str) -> list[tuple[str, list[Block]]]
         metric, panels = main_panels(run.results, suite, workload)
         out.setdefault(titles.get(workload.name, "More"), []).append(
             Block(
-                anchor_of(prefix, workload.name),
+                anchors.new(f"{prefix}.{anchor_of(workload.name)}"),
                 workload,
                 metric,
                 panels,
@@ -203,11 +204,35 @@ def rounds_of(run: Run) -> str:
     return f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(*counts)
 
 
-def section(suite: Suite, run: Run) -> Section:
+class Names:
+    """No two are the same: the second has a number behind it."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def new(self, wanted: str, between: str = "-") -> str:
+        tried = (wanted if n == 1 else f"{wanted}{between}{n}" for n in count(1))
+        name = next(name for name in tried if name not in self.taken)
+        self.taken.add(name)
+        return name
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Of a page."""
+
+    titles: Names
+    anchors: Names
+
+
+def section(suite: Suite, run: Run, taken: Taken) -> Section:
     all_rows = rows(run.results, suite)
-    extra = run.folder.name.removeprefix(machine.short_name(run.facts)).strip("-")
-    title = f"{suite.title}, OCaml {run.version}{', ' + extra if extra else ''}"
-    prefix = anchor_of(suite.name, run.version, extra)
+    named = machine.short_name(run.facts)
+    part = run.folder.name.removeprefix(named).strip("-")  # of a run of some workloads
+    title = taken.titles.new(
+        f"{suite.title}, OCaml {run.version}, {machine.shown(run.facts)}{': ' + part if part else ''}", ", "
+    )
+    prefix = taken.anchors.new(anchor_of(suite.name, run.version, named, part))
     lost = [r for r in all_rows if r.ratio.value > 1]
     return Section(
         prefix,
@@ -218,7 +243,7 @@ def section(suite: Suite, run: Run) -> Section:
         groups(all_rows, suite),
         lost,
         [r for r in all_rows if r.ratio.value <= 1],
-        blocks(run, suite, prefix),
+        blocks(run, suite, prefix, taken.anchors),
         charts.over_time(run, suite),
         suite.check(run.results, run.version) if run.facts["mode"] != "grid" else [],
         published(run, suite),
@@ -252,12 +277,15 @@ def page(runs: list[tuple[Suite, Run]]) -> str:
         "code": code,
         "shade": charts.shade,
     }
-    sections = [section(suite, run) for suite, run in runs]
+    taken = Taken(Names(), Names())
+    sections = [section(suite, run, taken) for suite, run in runs]
     html = environment.get_template(TEMPLATE.name).render(
         sections=sections, caveats=caveats, suites=list({s.suite.name: s.suite for s in sections}.values())
     )
     return "\n".join(line.rstrip() for line in html.splitlines() if line.strip()) + "\n"
 
 
-def picture(run: Run, suite: Suite) -> str:
-    return charts.picture(run, suite, OTHER_BUILDS)
+def picture(some_rows: list[Row], runs: list[Run], suite: Suite) -> str:
+    """Of rows out of these runs."""
+    cases = {w: list(dict.fromkeys(c for run in runs for c in run.results.cases(w))) for w in suite.workloads}
+    return charts.picture(some_rows, cases, suite, OTHER_BUILDS)

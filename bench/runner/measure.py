@@ -11,10 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
 from .model import Absence, Job
+from .progress import Steps
 from .results import SERIES_FIELDS, Figure
 
 # What a round of a job is worth, in seconds for which it is run: a first round most, since it fills a cell; then the
@@ -119,18 +117,6 @@ class Outcome:
     failed: list[tuple[Job, str]]
 
 
-def progress_bar(quiet: bool = False) -> Progress:
-    return Progress(
-        BarColumn(30),
-        TaskProgressColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        transient=True,
-        disable=quiet,
-    )
-
-
 def measure_all(
     jobs: list[Job],
     rounds: int,
@@ -148,8 +134,7 @@ def measure_all(
     cost = {j: j.case.seconds for j in jobs}
     have = {j: sum((n, *j.key) in done for n in range(rounds)) for j in jobs}
     groups, end = by_case(jobs), time.monotonic() + seconds
-    with progress_bar(quiet) as bar:
-        task = bar.add_task("")
+    with Steps("measuring", len(jobs), quiet=quiet) as steps:
         for n in range(rounds):
             planned = schedule(
                 [j for j in jobs if j not in failed],
@@ -165,12 +150,12 @@ def measure_all(
                 for j in (group if n % 2 == 0 else reversed(group))
                 if j not in failed and planned[j] > have[j] and (n, *j.key) not in done
             ]
-            spent = bar.tasks[0].completed
-            bar.update(task, total=spent + sum(cost[j] * (planned[j] - have[j]) for j in planned))
+            runs = {j: planned[j] - have[j] for j in planned if planned[j] > have[j]}
+            steps.plan(sum(runs.values()), sum(cost[j] * times for j, times in runs.items()))
             for job in pending:
                 if n and time.monotonic() + cost[job] > end:
                     continue
-                bar.update(task, description=f"round {n + 1}: {' '.join(part for part in job.key if part)}")
+                steps.start(f"round {n + 1}, {' '.join(part for part in job.key if part)}")
                 begin = time.monotonic()
                 try:
                     keep(run(job, n))
@@ -179,7 +164,7 @@ def measure_all(
                     outcome.failed.append((job, str(error)))
                     outcome.absent.append(Absence(*job.key, f"failed: {error}"))
                 have[job] += 1
-                bar.advance(task, cost[job])
+                steps.advance(cost[job])
                 cost[job] = max(time.monotonic() - begin, 0.001)
     outcome.absent += [
         Absence(*j.key, f"takes {j.case.seconds:.0f} s: did not fit into the time of this run")

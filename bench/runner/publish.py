@@ -120,8 +120,12 @@ def best_rows(runs: list[Run], suite: Suite) -> tuple[list[Row], list[Run]]:
     return sorted((row for row, _ in chosen.values()), key=lambda row: -row.ratio.value), used
 
 
+def not_grids(runs: list[Run]) -> list[Run]:
+    return [r for r in runs if r.facts["mode"] != "grid"]
+
+
 def summary(runs: list[Run], suite: Suite) -> list[str]:
-    runs = [r for r in runs if r.facts["mode"] != "grid"]
+    runs = not_grids(runs)
     if not runs:
         return []
     run, document = runs[0], DOCUMENTS[suite.name]
@@ -365,7 +369,8 @@ def contents(root: Path) -> dict[Path, str]:
                 old = (root / file).read_text()
                 files[root / file] = with_block(old, markers, excerpt(runs, suite, group), file)
         files[root / DOCUMENTS[suite.name]] = document(runs, suite)
-        files[root / REPORT / f"{suite.name}.svg"] = html.picture(runs[0], suite)
+        if measured := not_grids(runs):  # what the table in README.md has
+            files[root / REPORT / f"{suite.name}.svg"] = html.picture(*best_rows(measured, suite), suite)
         all_runs += [(suite, run) for run in runs]
     files[root / REPORT / "index.html"] = html.page(all_runs)
     return {root / "README.md": readme, **files}

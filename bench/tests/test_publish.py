@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What is published is what the raw data say."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,32 @@ def test_readme_takes_each_row_from_the_run_with_most_rounds_on_the_same_machine
     )
     assert "commit other" not in text
     assert "| ocamlopt: processor time | 2.00 | 2.00–2.00 | 3 |" in text
+
+
+def test_the_picture_has_the_figures_of_the_table(root: Path):
+    names = ("outheap", "stock")
+    more = figures("ocamlopt", "processor time", [4, 4, 4], [2, 2, 2], "1", names=names)
+    more += figures("coq", "processor time", [1, 1, 1], [2, 2, 2], "2", names=names)
+    once = figures("ocamlopt", "processor time", [3], [2], "1", names=names)
+    once += figures("marking", "major GC, median", [1], [4], "3", names=names)
+    write_run(root, "outheap", once, FACTS)
+    write_run(root, "outheap", more, {**FACTS, "commit": "more"}, name="amd-epyc-2-more")
+    publish.command(check=False, root=root)
+    readme, picture = (root / "README.md").read_text(), (root / "bench/report/outheap.svg").read_text()
+    assert "| ocamlopt (1): processor time | 2.00 | 2.00–2.00 | 3 |" in readme
+    row = r'text-anchor="end">([^<]*: [^<]*)</text>.*?<text class="(\w+)"[^>]*>([0-9.]*)</text>'
+    ratios = re.findall(row, picture, re.S)
+    assert ratios == [
+        ("marking (3): major GC, median", "open", "0.25"),  # one round
+        ("ocamlopt (1): processor time", "lose", "2.00"),
+        ("coq (2): processor time", "win", "0.50"),
+    ]
+
+
+def test_a_grid_is_no_picture(root: Path):
+    write_run(root, "boxroot", ALL, {"mode": "grid", "date": "tomorrow"})
+    publish.command(check=False, root=root)
+    assert not (root / "bench/report/boxroot.svg").exists()
 
 
 def test_readme_shows_the_newest_run_of_a_whole_machine(root: Path):

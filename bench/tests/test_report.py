@@ -6,13 +6,15 @@ from html.parser import HTMLParser
 
 import pytest
 from helpers import figures, write_run
-from runner import charts, compare, html
+from runner import charts, compare, html, publish
+from runner.compiler import ROOT
 from runner.options import parse
 from runner.results import SERIES_FIELDS, Results, read_run
 from runner.suites import SUITES
 from runner.suites.outheap import execute
 
 SUITE = SUITES["boxroot"]
+INTEL = {"processor": "Intel(R) Xeon(R) Processor @ 2.80GHz"}
 ALL = [
     *figures("perm_count", "time", [1.0, 1.1, 1.0], [2.0, 2.1, 2.0], "n=10", unit="s"),
     *figures("perm_count", "time", [0.8, 0.8, 0.8], [70.0], "n=10", names=("ocaml", "global"), unit="s"),
@@ -61,6 +63,51 @@ def test_rivals_floors_and_curves_are_there(page):
     assert page.count("<polyline") == 2  # the distribution of pauses, ours and theirs
     assert "<b>1.50</b>" in page  # what we lose
     assert "<td>49.74 s</td>" in page  # published, beside ours
+
+
+def ids(text):
+    return re.findall(r' id="([^"]*)"', text)
+
+
+def test_no_two_parts_have_one_name(tmp_path):
+    """Runs of two machines, of a part with the name of a workload, and of a folder without the name of a machine."""
+    places = [("amd-epyc-2", {}), ("intel-xeon-2", INTEL), ("amd-epyc-2-pause", {}), ("elsewhere/a/b", {})]
+    runs = [read_run(write_run(tmp_path, "boxroot", ALL, facts, name=name)) for name, facts in places]
+    text = html.page([(SUITE, run) for run in [*runs, runs[0]]])
+    assert len(ids(text)) == len(set(ids(text))) == 5 * 3
+    links = re.findall(r'<a href="#([^"]*)">([^<]*)</a>', text)
+    assert len(links) == len({title for _, title in links}) == 5 and {a for a, _ in links} <= set(ids(text))
+    assert [title for _, title in links][:3] == [
+        "Boxroot, OCaml 5.4.1, AMD EPYC (2 cores)",
+        "Boxroot, OCaml 5.4.1, Intel Xeon (2 cores)",
+        "Boxroot, OCaml 5.4.1, AMD EPYC (2 cores): pause",
+    ]
+
+
+def test_no_two_parts_of_the_published_report_have_one_name():
+    text = (ROOT / publish.REPORT / "index.html").read_text()
+    assert ids(text) and len(ids(text)) == len(set(ids(text)))
+    assert set(re.findall(r'href="#([^"]*)"', text)) <= set(ids(text))
+
+
+def test_one_round_decides_nothing(tmp_path):
+    one = [
+        *figures("perm_count", "time", [1.0], [2.0], "n=10", unit="s"),
+        *figures("perm_count", "time", [3.0], [], "n=10", names=("global", ""), unit="s"),
+    ]
+    assert charts.shade(Results(one).ratio("perm_count", "n=10", "time", "boxroot", "boxroot-0.4.0")) == "open"
+    run = read_run(write_run(tmp_path, "boxroot", one, {}))
+    text = html.page([(SUITE, run)])
+    assert not re.search(r'class="(win|lose)"', text) and 'class="star"' not in text.partition("<main>")[2]
+    assert '<td class="open"><b>0.50</b></td><td class="dim">one round</td>' in text and "1 rounds" not in text
+
+
+def test_who_was_measured_once_takes_no_star_and_gives_none():
+    panel = html.charts.panel(Results(ALL), SUITE, SUITE.workloads["perm_count"], "n=10", "time")
+    assert [b.name for b in panel.bars if b.best] == ["boxroot"]  # `global` has one round
+    best = [*ALL, *figures("perm_count", "time", [0.5], [], "n=10", names=("dll", ""), unit="s")]
+    panel = html.charts.panel(Results(best), SUITE, SUITE.workloads["perm_count"], "n=10", "time")
+    assert [b.name for b in panel.bars if b.best] == []
 
 
 def test_every_empty_cell_has_a_reason(tmp_path):

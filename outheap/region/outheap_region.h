@@ -35,8 +35,8 @@ enum outheap_region_error_kind {
   OUTHEAP_REGION_GONE,          /* deleted or revoked before */
   OUTHEAP_REGION_SYSTEM,        /* a system call failed (text: which; number: errno) */
   OUTHEAP_REGION_DAMAGED,       /* (text: what is wrong) */
-  OUTHEAP_REGION_OTHER_PROGRAM, /* (text: what differs; identifier) */
-  OUTHEAP_REGION_OTHER_SCHEMA,  /* (identifier: the name found; number: the version found) */
+  OUTHEAP_REGION_OTHER_PROGRAM, /* (text: what differs; identifier: what the image has; wanted) */
+  OUTHEAP_REGION_OTHER_SCHEMA,  /* (identifier: the name found; number: the version found; wanted, wanted_version) */
   OUTHEAP_REGION_MISSING        /* an image is not mapped (identifier: its digest, in hexadecimal) */
 };
 
@@ -52,7 +52,15 @@ struct outheap_region_error {
   size_t number;
   unsigned from;    /* sum of outheap_region_from */
   char identifier[144], path[256];
+  char file[256];   /* of outheap_region_save and outheap_region_map: the path; of a longer one the end */
+  char wanted[144]; /* what this program has instead: OTHER_SCHEMA: the name; OTHER_PROGRAM: as `identifier` */
+  int64_t wanted_version; /* OTHER_SCHEMA */
 };
+
+/* The error as a line of text: which file or which part of the value, what was wanted and what was found. At most
+   `size` bytes are written, the zero at the end included; `size` may be 0. The length of the whole text. Any thread,
+   with or without OCaml's lock. */
+size_t outheap_region_error_text(struct outheap_region_error const *error, char *text, size_t size);
 
 /* --- regions ------------------------------------------------------------------------------------------------------ */
 

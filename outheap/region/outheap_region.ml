@@ -12,11 +12,11 @@ type error =
   | Refused of { kind : string; identifier : string; path : string }
   | In_use of { pointers : int; from : source list }
   | Ended
-  | System of { call : string; message : string }
-  | Damaged of string
-  | Other_program of { what : string; identifier : string }
-  | Other_schema of { name : string; version : int }
-  | Missing of string
+  | System of { file : string; call : string; message : string }
+  | Damaged of { file : string; what : string }
+  | Other_program of { file : string; what : string; identifier : string; wanted : string }
+  | Other_schema of { file : string; name : string; version : int; wanted_name : string; wanted_version : int }
+  | Missing of { file : string; digest : string }
 
 exception Deleted
 
@@ -26,23 +26,43 @@ external start : unit -> bool = "outheap_region_ml_start"
 
 let can_delete = start ()
 
-let error_to_string = function
+(* What was refused, and what helps; region_text.c says the same to C. *)
+let reason = function
+  | "closure" -> ("a function", "; ~closures:true copies functions, but not into images")
+  | "object" -> ("an object", "; ~closures:true copies objects, but not into images")
+  | "lazy" -> ("a lazy value that is not forced", "; force it before")
+  | "abstract" -> ("an abstract block of C code", "")
+  | "custom" -> ("a custom block", ", of a type that was not registered")
+  | "continuation" -> ("a continuation", "")
+  | "extension constructor" -> ("the constructor of an exception or of an extensible type", "")
+  | "foreign pointer" -> ("a pointer to memory outside the heap", "")
+  | other -> (other, "")
+
+let error_to_string =
+  let named name = if name = "" then "" else " \"" ^ name ^ "\"" in
+  let of_file file = if file = "" then "" else file ^ ": " in
+  function
   | Unsupported why -> why
   | No_memory -> "no memory"
-  | Too_many -> "too many regions, or no address space"
+  | Too_many -> "too many regions (there may be 32,768), or no address space"
   | Refused { kind; identifier; path } ->
-      let path = if path = "" then "the value itself" else path in
-      path ^ ": " ^ kind ^ if identifier = "" then "" else Printf.sprintf " %S" identifier
+      let what, advice = reason kind in
+      let where = if path = "" then "the value itself" else "at " ^ path in
+      "cannot be copied: " ^ where ^ ", " ^ what ^ named identifier ^ advice
   | In_use { pointers; from } ->
       let name = function Roots -> "roots" | Heap -> "the heap" | Regions -> "other regions" in
-      Printf.sprintf "in use: %d pointers, from %s" pointers (String.concat ", " (List.map name from))
+      let from = if from = [] then "" else ", from " ^ String.concat ", " (List.map name from) in
+      Printf.sprintf "in use: %d pointer%s%s" pointers (if pointers = 1 then "" else "s") from
   | Ended -> "the region was deleted or revoked before"
-  | System { call; message } -> call ^ ": " ^ message
-  | Damaged what -> "damaged: " ^ what
-  | Other_program { what; identifier } ->
-      "made by another program: " ^ what ^ if identifier = "" then "" else Printf.sprintf " (%S)" identifier
-  | Other_schema { name; version } -> Printf.sprintf "holds something else: %S, version %d" name version
-  | Missing digest -> "an image that it needs is not mapped: " ^ digest
+  | System { file; call; message } -> of_file file ^ call ^ ": " ^ message
+  | Damaged { file; what } -> of_file file ^ "damaged: " ^ what
+  | Other_program { file; what; identifier; wanted } ->
+      of_file file ^ "made by another program: " ^ what ^ named identifier
+      ^ if wanted = "" then "" else ", wanted " ^ wanted
+  | Other_schema { file; name; version; wanted_name; wanted_version } ->
+      Printf.sprintf "%sholds schema \"%s\" version %d, wanted \"%s\" version %d" (of_file file) name version
+        wanted_name wanted_version
+  | Missing { file; digest } -> of_file file ^ "needs an image that is not mapped: the one with digest " ^ digest
 
 (* [options]: a sum, as in outheap_region.h *)
 external copy_value : 'a -> int -> ('a root, error) result = "outheap_region_ml_copy"

@@ -38,14 +38,20 @@ type error =
   | In_use of { pointers : int; from : source list }
       (** pointers that a whole cycle met, and from where. Nothing happened. *)
   | Ended  (** the region was deleted or revoked before *)
-  | System of { call : string; message : string }
-  | Damaged of string  (** no image, or not as it was written; what is wrong *)
-  | Other_program of { what : string; identifier : string }
-      (** an image of another version of OCaml, or with custom blocks that this program does not know *)
-  | Other_schema of { name : string; version : int }  (** what the image holds *)
-  | Missing of string  (** an image that this one needs is not mapped: its digest, in hexadecimal *)
+  | System of { file : string; call : string; message : string }
+      (** [file], here and below: the path that {!save} or {!map} was given, of a long one the last 255 bytes; of other
+          functions: empty *)
+  | Damaged of { file : string; what : string }  (** no image, or not as it was written; what is wrong *)
+  | Other_program of { file : string; what : string; identifier : string; wanted : string }
+      (** an image of another version of OCaml ([identifier], not [wanted]), or with custom blocks that this program
+          does not know *)
+  | Other_schema of { file : string; name : string; version : int; wanted_name : string; wanted_version : int }
+      (** what the image holds, and what was asked for *)
+  | Missing of { file : string; digest : string }
+      (** an image that this one needs is not mapped: its digest, in hexadecimal *)
 
 val error_to_string : error -> string
+(** A line of text: which file, or which part of the value; what was wanted, and what was found. *)
 
 exception Deleted
 (** The region was deleted or revoked. *)

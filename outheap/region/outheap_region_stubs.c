@@ -89,10 +89,17 @@ static value fields(tag_t tag, value a, value b, value c)
 static value failed(error const *e)
 {
   CAMLparam0();
-  CAMLlocal4(a, b, c, v);
+  CAMLlocal5(a, b, c, f, v);
   a = caml_copy_string(e->text == NULL ? "" : e->text);
+  f = caml_copy_string(e->file);
   switch (e->kind) {
-    case OUTHEAP_REGION_UNSUPPORTED: v = fields(0, a, 0, 0); break;
+    case OUTHEAP_REGION_UNSUPPORTED: {
+      char text[512];
+      outheap_region_error_text(e, text, sizeof text);
+      a = caml_copy_string(text);
+      v = fields(0, a, 0, 0);
+      break;
+    }
     case OUTHEAP_REGION_NO_MEMORY: v = Val_int(0); break;
     case OUTHEAP_REGION_TOO_MANY: v = Val_int(1); break;
     case OUTHEAP_REGION_REFUSED:
@@ -107,20 +114,31 @@ static value failed(error const *e)
     case OUTHEAP_REGION_GONE: v = Val_int(2); break;
     case OUTHEAP_REGION_SYSTEM:
       b = caml_copy_string(strerror((int)e->number));
-      v = fields(3, a, b, 0);
+      v = fields(3, f, a, b);
       break;
-    case OUTHEAP_REGION_DAMAGED: v = fields(4, a, 0, 0); break;
+    case OUTHEAP_REGION_DAMAGED: v = fields(4, f, a, 0); break;
     case OUTHEAP_REGION_OTHER_PROGRAM:
       b = caml_copy_string(e->identifier);
-      v = fields(5, a, b, 0);
+      c = caml_copy_string(e->wanted);
+      v = caml_alloc(4, 5);
+      Store_field(v, 0, f);
+      Store_field(v, 1, a);
+      Store_field(v, 2, b);
+      Store_field(v, 3, c);
       break;
     case OUTHEAP_REGION_OTHER_SCHEMA:
       a = caml_copy_string(e->identifier);
-      v = fields(6, a, Val_long(e->number), 0);
+      b = caml_copy_string(e->wanted);
+      v = caml_alloc(5, 6);
+      Store_field(v, 0, f);
+      Store_field(v, 1, a);
+      Store_field(v, 2, Val_long(e->number));
+      Store_field(v, 3, b);
+      Store_field(v, 4, Val_long(e->wanted_version));
       break;
     case OUTHEAP_REGION_MISSING:
       a = caml_copy_string(e->identifier);
-      v = fields(7, a, 0, 0);
+      v = fields(7, f, a, 0);
       break;
     default: v = Val_int(0);
   }

@@ -61,8 +61,12 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
   for (size_t i = sizeof *h; i < sizeof page; i++)
     if (page[i] != 0) return damaged(x, "the header");
   if (memcmp(digest, h->header_digest, sizeof digest) != 0) return damaged(x, "the header");
-  if (h->ocaml != outheap_region_image_ocaml())
+  if (h->ocaml != outheap_region_image_ocaml()) {
+    uint32_t here = outheap_region_image_ocaml();
+    snprintf(x->e->identifier, sizeof x->e->identifier, "%u.%u", h->ocaml / 100, h->ocaml % 100);
+    snprintf(x->e->wanted, sizeof x->e->wanted, "%u.%u", here / 100, here % 100);
     return outheap_region_error_is(x->e, OUTHEAP_REGION_OTHER_PROGRAM, "version of OCaml");
+  }
   uint64_t most = OUTHEAP_REGION_ADDRESSES_CHUNKS * OUTHEAP_REGION_CHUNK;
   if (h->start != START || h->used <= START || h->used % WORD != 0 || h->used > most ||
       h->customs > OUTHEAP_REGION_IMAGE_CUSTOMS || h->needs > OUTHEAP_REGION_RECORD_MOST ||

@@ -12,6 +12,7 @@
 #include <caml/memory.h>
 #include <caml/signals.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #if OUTHEAP_REGION_OCAML5
@@ -212,8 +213,20 @@ static bool pin(record *r, error *e)
   return outheap_region_record_pin(r) || outheap_region_error_is(e, OUTHEAP_REGION_GONE, NULL);
 }
 
-bool outheap_region_save(value v, char const *path, char const *name, int64_t version, unsigned options,
-                         outheap_region const *needs, size_t count, error *e)
+/* Notes in an error which file it is of, and what was wanted. */
+static bool of_file(error *e, char const *path, char const *name, int64_t version)
+{
+  size_t length = strlen(path), room = sizeof e->file - 1;
+  snprintf(e->file, sizeof e->file, "%s", length > room ? path + (length - room) : path);
+  if (e->kind == OUTHEAP_REGION_OTHER_SCHEMA) {
+    snprintf(e->wanted, sizeof e->wanted, "%s", name);
+    e->wanted_version = version;
+  }
+  return false;
+}
+
+static bool save(value v, char const *path, char const *name, int64_t version, unsigned options,
+                 outheap_region const *needs, size_t count, error *e)
 {
   CAMLparam1(v);
   struct outheap_region_image_schema s;
@@ -235,8 +248,14 @@ bool outheap_region_save(value v, char const *path, char const *name, int64_t ve
   CAMLreturnT(bool, done);
 }
 
-bool outheap_region_map(char const *path, char const *name, int64_t version, int64_t offset, unsigned options,
-                        struct outheap_region_root *root, error *e)
+bool outheap_region_save(value v, char const *path, char const *name, int64_t version, unsigned options,
+                         outheap_region const *needs, size_t count, error *e)
+{
+  return save(v, path, name, version, options, needs, count, e) || of_file(e, path, name, version);
+}
+
+static bool map(char const *path, char const *name, int64_t version, int64_t offset, unsigned options,
+                struct outheap_region_root *root, error *e)
 {
   struct outheap_region_image_schema s;
   bool track = options & OUTHEAP_REGION_TRACK;
@@ -254,4 +273,10 @@ bool outheap_region_map(char const *path, char const *name, int64_t version, int
   weigh(r);
   *root = (struct outheap_region_root){ r, (value)r->root };
   return true;
+}
+
+bool outheap_region_map(char const *path, char const *name, int64_t version, int64_t offset, unsigned options,
+                        struct outheap_region_root *root, error *e)
+{
+  return map(path, name, version, offset, options, root, e) || of_file(e, path, name, version);
 }

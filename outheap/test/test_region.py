@@ -64,6 +64,7 @@ PARTS = (
     "tracked-roots",
     "stacks",
     "c",
+    "messages",
     "waits",
     "moments",
     "unseen",
@@ -91,6 +92,7 @@ MODULES = (
     "region_track.ml",
     "region_tracked.ml",
     "region_c.ml",
+    "region_messages.ml",
     "region_process.ml",
     "region_test.ml",
 )

@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -140,6 +141,26 @@ class Programs:
         ]  # fmt: skip
 
 
+class Said:
+    """Says every twenty seconds how many of the runs have ended."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done, self.ended = total, 0, threading.Event()
+        self.thread = threading.Thread(target=self._say, daemon=True)
+
+    def _say(self) -> None:
+        while not self.ended.wait(20):
+            print(f"outheap-build: tested {self.done} of {self.total}", file=sys.stderr, flush=True)
+
+    def __enter__(self) -> Said:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.ended.set()
+        self.thread.join()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name in ("--ocamlopt", "--cc"):
@@ -159,9 +180,9 @@ def main() -> int:
         try:
             programs = Programs(options, Path(folder))
             runs = [run for f in flavours for run in programs.runs(f, options.seconds / len(flavours))]
-            with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            with ThreadPoolExecutor(os.cpu_count() or 2) as pool, Said(len(runs)) as said:
                 for _ in pool.map(Run.check, runs):
-                    pass
+                    said.done += 1
         except Failed as failed:
             print(f"outheap-build: {failed}", file=sys.stderr)
             return 1

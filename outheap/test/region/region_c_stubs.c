@@ -168,3 +168,24 @@ value region_c_tracked(value array)
   outheap_region_release(r.region);
   CAMLreturn(result());
 }
+
+/* The text of an error of that kind, and the length that a buffer of one byte was said to need. */
+value region_c_text(value kind)
+{
+  CAMLparam0();
+  CAMLlocal2(text, result);
+  struct outheap_region_error e = { .kind = (enum outheap_region_error_kind)Int_val(kind), .number = 1, .from = 5,
+                                    .text = "T", .identifier = "I", .path = ".2.0[17]", .file = "F", .wanted = "W",
+                                    .wanted_version = -2 };
+  char buffer[512], small[1];
+  if (e.kind == OUTHEAP_REGION_REFUSED) e.text = "custom";
+  if (e.kind == OUTHEAP_REGION_SYSTEM) e.number = EPERM;
+  outheap_region_error_text(&e, buffer, sizeof buffer);
+  size_t length = outheap_region_error_text(&e, small, sizeof small);
+  if (small[0] != 0 || outheap_region_error_text(&e, NULL, 0) != length) length = 0;
+  text = caml_copy_string(buffer);
+  result = caml_alloc_tuple(2);
+  Store_field(result, 0, text);
+  Store_field(result, 1, Val_long(length));
+  CAMLreturn(result);
+}

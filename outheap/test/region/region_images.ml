@@ -52,7 +52,7 @@ let images () =
   let other = schema ~name:"values" ~version:2 in
   let named : Region_values.variant array schema = schema ~name:"x" ~version:1 in
   is_error "version"
-    (function Error (Other_schema { name = "values"; version = 1 }) -> true | _ -> false)
+    (function Error (Other_schema { name = "values"; version = 1; _ }) -> true | _ -> false)
     (map other ~path ());
   is_error "name" (function Error (Other_schema _) -> true | _ -> false) (map named ~path ());
   is_error "no file"
@@ -128,7 +128,9 @@ let needs () =
   let text i = String.make 50 (Char.chr (65 + (i mod 26))) in
   ok "save" (save strings ~sharing:`Max ~path:a (List.init 1000 text));
   let check_child () =
-    is_error "missing" (function Error (Missing d) -> String.length d = 32 | _ -> false) (map pairs ~path:b ())
+    is_error "missing"
+      (function Error (Missing { digest; _ }) -> String.length digest = 32 | _ -> false)
+      (map pairs ~path:b ())
   in
   let r = ok "map" (map strings ~path:a ~verify:`Full ()) in
   let l = get r in
@@ -176,7 +178,7 @@ let failures_of what ?(may_succeed = false) operation =
     let failed = fail 0 in
     if failed then (
       (match r with
-      | Error (System { message = "Cannot allocate memory"; call }) ->
+      | Error (System { message = "Cannot allocate memory"; call; _ }) ->
           check (Printf.sprintf "%s, failure %d: %s without memory" what n call) false
       | Error (No_memory | Too_many | System _) -> ()
       | Error e -> check (Printf.sprintf "%s, failure %d: %s" what n (error_to_string e)) false
@@ -258,7 +260,9 @@ let pins () =
 let needs_in_child a b =
   let strings : string list schema = schema ~name:"strings" ~version:1 in
   let pairs : (string list * int) list schema = schema ~name:"pairs" ~version:1 in
-  is_error "missing" (function Error (Missing d) -> String.length d = 32 | _ -> false) (map pairs ~path:b ());
+  is_error "missing"
+    (function Error (Missing { digest; _ }) -> String.length digest = 32 | _ -> false)
+    (map pairs ~path:b ());
   check "occupied" (occupy (Int64.to_int (String.get_int64_le (read a) 24) / 2) 4096);
   let r = ok "map" (map strings ~path:a ()) in
   check "relocated" (info (region r)).relocated;

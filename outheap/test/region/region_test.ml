@@ -30,6 +30,7 @@ let parts =
     ("tracked-domains", fun () -> tracked_domains 8000); ("tracked-churn", fun () -> tracked_churn 60);
     ("tracked-forks", tracked_forks); ("tracked-roots", tracked_roots); ("stacks", stacks);
     ("waits", waits); ("moments", moments); ("unseen", unseen); ("c", Region_c.calls);
+    ("messages", Region_messages.messages);
   ]
 
 let () =

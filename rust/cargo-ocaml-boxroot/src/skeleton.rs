@@ -22,6 +22,7 @@ macro_rules! files {
 }
 
 const DUNE: &[(&str, &str)] = files! { "dune":
+    "README.md" "README.md"
     "Cargo.toml" "manifest.toml"
     ".cargo/config.toml" "config.toml"
     ".gitignore" "gitignore"
@@ -33,6 +34,7 @@ const DUNE: &[(&str, &str)] = files! { "dune":
 };
 
 const CARGO: &[(&str, &str)] = files! { "cargo":
+    "README.md" "README.md"
     "Cargo.toml" "manifest.toml"
     ".gitignore" "gitignore"
     "build.rs" "build.rs"
@@ -47,7 +49,7 @@ const CARGO: &[(&str, &str)] = files! { "cargo":
 /// What is asked for.
 #[derive(Debug)]
 pub struct New {
-    /// Of the folder, the crate and the OCaml module.
+    /// Of the folder and the package; the crate and the OCaml module have underscores for hyphens.
     pub name: String,
     /// A Rust program with OCaml in it, under cargo alone; else a library for OCaml, under dune.
     pub cargo: bool,
@@ -78,21 +80,28 @@ impl New {
         }
         let test = if self.cargo { "cargo test" } else { "dune test" };
         println!("Now, with OCaml in PATH: cd {} && cargo fetch && {test}", self.name);
+        println!("(`ocamlopt -version` has to answer; with opam: eval $(opam env). README.md says more.)");
         Ok(())
+    }
+
+    /// The crate's name in Rust, which is that of the OCaml module.
+    fn identifier(&self) -> String {
+        self.name.replace('-', "_")
     }
 
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
-        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(good) {
-            let rule = "lower-case letters, digits and underscores, a letter first";
+            let rule = "lower-case letters, digits, underscores and hyphens, a letter first";
             return Err(format!("`{name}` cannot be the name of a crate and of an OCaml module: {rule}"));
         }
         // Names of modules and targets of the skeletons, of OCaml's library and of the crates.
         const TAKEN: [&str; 9] =
             ["test", "generate", "main", "counter", "std", "core", "alloc", "stdlib", "ocaml_boxroot"];
-        let keyword = is_keyword(name);
-        if TAKEN.contains(&name.as_str()) || keyword {
+        let identifier = self.identifier();
+        let keyword = is_keyword(&identifier);
+        if TAKEN.contains(&identifier.as_str()) || keyword {
             let why = if keyword { "a keyword" } else { "taken" };
             return Err(format!("the name `{name}` is {why}: choose another"));
         }
@@ -105,9 +114,14 @@ impl New {
     }
 
     fn named(&self, text: &str) -> String {
-        let mut module = self.name.clone();
+        let mut module = self.identifier();
         module[..1].make_ascii_uppercase();
-        text.replace(NAME, &self.name).replace(MODULE, &module)
+        // Of the package, and in the heading of README.md.
+        let packages = ["[package]\nname = \"", "# "].map(|before| format!("{before}{NAME}"));
+        let text = packages.iter().fold(text.to_owned(), |text, package| {
+            text.replace(package, &package.replace(NAME, &self.name))
+        });
+        text.replace(NAME, &self.identifier()).replace(MODULE, &module)
     }
 
     fn text(&self, text: &str) -> String {
@@ -154,12 +168,22 @@ mod tests {
 
     #[test]
     fn names() {
-        for good in ["a", "my_lib2", "zstd"] {
+        for good in ["a", "my_lib2", "zstd", "hello-world", "a-2"] {
             assert_eq!(new(good, None).check(), Ok(()));
         }
-        for bad in ["", "A", "my-lib", "2d", "_x", "a.b", "../x", "été", "test", "match", "effect"] {
+        for bad in ["", "A", "-a", "2d", "_x", "a.b", "../x", "été", "test", "match", "effect", "ocaml-boxroot"] {
             assert!(new(bad, None).check().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn hyphens_are_for_packages() {
+        let new = new("hello-world", None);
+        let text = "# my_binding\n\n[package]\nname = \"my_binding\"\nlibrary! { name = \"my_binding\" } My_binding\n";
+        let wanted =
+            "# hello-world\n\n[package]\nname = \"hello-world\"\nlibrary! { name = \"hello_world\" } Hello_world\n";
+        assert_eq!(new.text(text), wanted);
+        assert_eq!(new.named("ocaml/my_binding.ml"), "ocaml/hello_world.ml");
     }
 
     #[test]

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ... import fetch
 from ...compiler import BUILDS, BUILT, BuildError, Compiler
 from ...machine import first_line
-from ...measure import progress_bar
+from ...progress import Steps
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import build, reasons, targets
@@ -54,15 +54,15 @@ def build_all(jobs: list[Job], compiler: Compiler, plan: Plan) -> None:
     def one(job: Job):
         return build.program(job.workload, IMPLEMENTATIONS[job.implementation], compiler, job.build)
 
-    with progress_bar() as bar, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        task = bar.add_task("", total=len(wanted))
+    with Steps("building", len(wanted)) as steps, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for key, future in [(k, pool.submit(one, j)) for k, j in wanted.items()]:
+            steps.start(f"{key[0]} with {key[1]}")
             try:
                 plan.programs[key] = future.result()
             except (BuildError, fetch.FetchError) as error:
                 why = "was not built: " + " / ".join(line[:200] for line in str(error).strip().splitlines()[:4])
                 plan.absent += [Absence(*j.key, why) for j in jobs if j.program == key]
-            bar.update(task, advance=1, description=f"building {key[0]} with {key[1]}")
+            steps.advance()
 
 
 def prepare(options, compiler: Compiler, prefix, say) -> Plan:

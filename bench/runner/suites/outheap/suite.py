@@ -9,7 +9,7 @@ import subprocess
 from ... import fetch
 from ...compiler import BUILT, C_FLAGS, BuildError, Compiler
 from ...machine import available_gigabytes, chosen_of, first_line
-from ...measure import progress_bar
+from ...progress import Steps
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import targets
@@ -57,13 +57,13 @@ def build_all(jobs: list[Job], builder: Builder, plan: Plan) -> None:
     def leave_out(program: tuple, why: str) -> None:
         plan.absent += [Absence(*j.key, why) for j in jobs if j.program == program]
 
-    with progress_bar() as bar:
-        task = bar.add_task("building the runtimes", total=len(wanted) + 3)
+    with Steps("building", len(wanted) + 1) as steps:
+        steps.start("the runtimes")
         builder.runtimes.prepare([RIVALS[r] for r in dict.fromkeys(r for _, r, _ in wanted)])
-        bar.advance(task, 3)
+        steps.advance()
         for program in wanted:
             source, rival, _ = program
-            bar.update(task, description=f"building {source} with {rival}")
+            steps.start(f"{source} with {rival}")
             try:
                 plan.programs[program] = builder.program(source, RIVALS[rival])
             except Missing as reason:
@@ -71,7 +71,7 @@ def build_all(jobs: list[Job], builder: Builder, plan: Plan) -> None:
             except (BuildError, fetch.FetchError, OSError, subprocess.CalledProcessError) as error:
                 lines = str(error).strip().splitlines()
                 leave_out(program, "was not built: " + " / ".join(line[:200] for line in [*lines[1:3], *lines[-2:]]))
-            bar.advance(task)
+            steps.advance()
 
 
 def prepare(options, compiler: Compiler, prefix, say) -> Plan:

@@ -9,7 +9,7 @@ from pathlib import Path
 from ... import fetch
 from ...compiler import BUILT, BuildError, Compiler
 from ...machine import first_line
-from ...measure import progress_bar
+from ...progress import Steps
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from . import targets
@@ -43,16 +43,15 @@ def prepare(options, compiler: Compiler, prefix: Path, say) -> Plan:
         return plan
     builder = Builder(compiler, BUILT / "rust" / compiler.version)
     wanted = {j.program: j for j in jobs}
-    with progress_bar() as bar:
-        task = bar.add_task("", total=len(wanted))
+    with Steps("building", len(wanted)) as steps:
         for program, job in wanted.items():
-            bar.update(task, description=f"building {job.workload.source} with {job.implementation}")
+            steps.start(f"{job.workload.source} with {job.implementation}")
             try:
                 plan.programs[program] = builder.program(job)
             except (BuildError, fetch.FetchError) as error:
                 why = "was not built: " + " / ".join(line[:200] for line in str(error).strip().splitlines()[:4])
                 plan.absent += [Absence(*j.key, why) for j in jobs if j.program == program]
-            bar.advance(task)
+            steps.advance()
     plan.jobs = [j for j in jobs if j.program in plan.programs]
     return plan
 
