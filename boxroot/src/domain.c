@@ -24,6 +24,7 @@ bxr_domain *bxr_domain_here(void)
     bxr_domain_set_current(d, NULL);
     d->marking = d->scanning = false;
     d->chain_end = NULL;
+    d->strays = bxr_runtime_strays_here();
     if (d->cycle == 0) d->cycle = 1;
     bxr_store_relaxed(&d->head.state, bxr_self());
   }

@@ -45,6 +45,7 @@ typedef struct bxr_domain {
   uintptr_t runtime_cycle;    /* bxr_runtime_cycle() at the last minor scan, or when marking began if that was later */
   bool marking;               /* the marker may not have read all of the snapshot yet */
   bool scanning;              /* slots are being visited */
+  bxr_runtime_strays strays;  /* for whom the inline paths must be closed */
   uint64_t idle;              /* pools that have memory and are not in use */
   uint64_t idle_least;        /* the least of `idle` since the start of the cycle: so many were not needed */
   uint64_t surplus;           /* of these, how many are still to be purged */

@@ -85,6 +85,7 @@ void *bxr_runtime_self(void)
 }
 
 unsigned bxr_runtime_domain(void) { return 0; }
+bxr_runtime_strays bxr_runtime_strays_here(void) { return BXR_RUNTIME_NO_STRAYS; }
 bool bxr_runtime_is_only_domain(void) { return true; }
 bool bxr_runtime_is_terminating(void) { return false; }
 bool bxr_runtime_marking_done(void) { return true; }

@@ -32,7 +32,8 @@ static caml_timing_hook earlier_slice;
 static bool slice_left;
 #endif
 #endif
-static bool attached, scan_left, end_left; /* *_left: wrapped by another library when we detached */
+static bool attached, scan_left; /* *_left: wrapped by another library when we detached */
+static bool end_in_place, end_from_the_start; /* the hook for the end of a domain; since before OCaml started */
 
 static void scan_hook(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
 {
@@ -112,13 +113,38 @@ static void slice_hook(void)
     while (!bxr_hook_cas_release(hook, &before, ours)); \
   } while (0)
 
+static void watch_ends_of_domains(bool from_the_start)
+{
+  PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
+  end_in_place = true;
+  end_from_the_start = from_the_start;
+  bxr_runtime_exit_watch(from_the_start);
+}
+
+/* If the library comes into the process before OCaml has started, no domain ends unseen. The runtime's hooks are static
+   variables, and it does not set this one. Loaded later, the library waits for its first use: it may be unloaded
+   unused, when another library has wrapped its hook, and nothing would tell. */
+__attribute__((constructor)) static void when_loaded(void)
+{
+  if (bxr_runtime_end_reached()) watch_ends_of_domains(true);
+}
+
+/* A hook in an object that is unloaded must not stay. In one that is still attached nothing can be done, and at the end
+   of the process nothing need be. */
+__attribute__((destructor)) static void when_unloaded(void)
+{
+  caml_timing_hook end = end_hook;
+  if (end_from_the_start && !bxr_load_acquire(&attached))
+    (void)bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
+}
+
 void bxr_runtime_attach(bxr_callbacks const *c)
 {
   callbacks = c;
   bxr_runtime_exit_prepare();
   bxr_store_release(&attached, true);
   if (!scan_left) PUT_IN_FRONT(&caml_scan_roots_hook, scan_hook, &earlier_scan, scan_roots_hook);
-  if (!end_left) PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
+  if (!end_in_place) watch_ends_of_domains(false);
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
 #if BXR_PACE_COUNTS_FORCED_WORK
@@ -135,8 +161,12 @@ void bxr_runtime_detach(void)
   scan_roots_hook scan = scan_hook;
   caml_timing_hook end = end_hook;
   bxr_store_release(&attached, false);
+  if (!end_from_the_start &&
+      bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end))) {
+    end_in_place = false;
+    bxr_runtime_exit_unwatch();
+  }
   scan_left = !bxr_hook_cas_release(&caml_scan_roots_hook, &scan, bxr_load_relaxed(&earlier_scan));
-  end_left = !bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
 #if !BOXROOT_CONSERVATIVE
   caml_timing_hook minor_end = minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
