@@ -22,6 +22,7 @@
 #include "runtime_ocaml5_exit.c"
 #include "runtime_ocaml5_pace.c"
 #include "runtime_ocaml5.c"
+#include "runtime_ocaml4_origin.c"
 #include "runtime_ocaml4_token.c"
 #include "runtime_ocaml4_held.c"
 #include "runtime_ocaml4_hooks.c"

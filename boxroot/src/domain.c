@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "domain.h"
 #include "fault.h"
+#include "self.h"
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
-static bxr_pool_head no_pool = { BXR_NOBODY, BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, 0 };
-#if BXR_OCAML5
-BXR_THREAD_LOCAL
-#endif
-bxr_pool_head *bxr_cache = &no_pool;
 
 void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
   d->current = p;
-  d->head.source = p == NULL ? &no_pool : &p->head;
-  if (!BXR_OCAML5) bxr_cache = d->head.source;
+  d->head.source = p == NULL ? &bxr_self_no_pool : &p->head;
+  if (!BXR_OCAML5) bxr_domain_offer(d);
+}
+
+void bxr_domain_offer(bxr_domain *d)
+{
+  bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_self_no_pool : d->head.source;
 }
 
 bxr_domain *bxr_domain_here(void)

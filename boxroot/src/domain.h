@@ -62,6 +62,10 @@ static inline bool bxr_domain_is(bxr_domain *d, void *self) { return bxr_load_re
 /* Whether p belongs to d. */
 static inline bool bxr_domain_owns(bxr_domain *d, bxr_pool *p) { return bxr_load_relaxed(&p->home) == d; }
 
+/* The inline paths of this thread, which has the lock of d, may make roots in the current pool; unless nothing tells
+   when the thread ends. */
+BXR_INTERNAL void bxr_domain_offer(bxr_domain *d);
+
 /* Sets d->current; p may be NULL. bxr_place_publish(d, p) has to follow. */
 BXR_INTERNAL void bxr_domain_set_current(bxr_domain *d, bxr_pool *p);
 

@@ -51,6 +51,10 @@ BXR_INTERNAL void bxr_runtime_detach(void);
    (4.14). */
 BXR_INTERNAL void bxr_runtime_check_lock(void);
 
+/* Whether this thread, which has the lock, can release it at its end without a sign, so that slow paths alone find out
+   afterwards (4.14: the threads that OCaml made). Then it must make no roots by inline paths. */
+BXR_INTERNAL bool bxr_runtime_may_end_unseen(void);
+
 /* bxr_self(), and NULL also on a thread whose domain has ended, and when OCaml has shut down. For slow paths: the
    functions below that need the domain lock read what the shutdown may have freed. After the shutdown the inline paths
    of this thread find no domain either, from then on. */

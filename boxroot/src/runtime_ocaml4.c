@@ -6,6 +6,7 @@
 #include "runtime_end.h"
 #include "runtime_ocaml4_held.h"
 #include "runtime_ocaml4_hooks.h"
+#include "runtime_ocaml4_origin.h"
 #include "runtime_ocaml4_token.h"
 #include "self.h"
 #include <caml/domain.h>
@@ -22,6 +23,10 @@ void bxr_runtime_check_lock(void)
 {
   if (bxr_runtime_end_reached()) return;
   if (bxr_load_relaxed(&bxr_lock) == NULL && !bxr_runtime_held()) return;
+  if (bxr_runtime_origin_has_ended()) {
+    bxr_runtime_token_drop();
+    return;
+  }
   if (bxr_runtime_hooks_attached) bxr_runtime_hooks_go_in_front();
   else bxr_runtime_token_take(true);
 }
@@ -85,6 +90,7 @@ void *bxr_runtime_self(void)
 }
 
 unsigned bxr_runtime_domain(void) { return 0; }
+bool bxr_runtime_may_end_unseen(void) { return bxr_runtime_origin_is_ocaml(); }
 bxr_runtime_strays bxr_runtime_strays_here(void) { return BXR_RUNTIME_NO_STRAYS; }
 bool bxr_runtime_is_only_domain(void) { return true; }
 bool bxr_runtime_is_terminating(void) { return false; }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml4_hooks.h"
 #if !BXR_OCAML5
+#include "runtime_ocaml4_origin.h"
 #include "runtime_ocaml4_token.h"
 #include <caml/misc.h>
 
@@ -45,6 +46,7 @@ static void leave(int k)
   next->leave();
   active_pairs = active;
   if (active != 0) return;
+  bxr_runtime_origin_note();
   if (bxr_runtime_token_inside()) bxr_runtime_token_missed();
   if (bxr_runtime_hooks_attached) bxr_runtime_token_take(false);
   else bxr_runtime_token_passed(true);

@@ -178,6 +178,7 @@ void bxr_runtime_detach(void)
 }
 
 void bxr_runtime_check_lock(void) {}
+bool bxr_runtime_may_end_unseen(void) { return false; }
 unsigned bxr_runtime_domain(void) { return (unsigned)bxr_runtime_state()->id; }
 bool bxr_runtime_is_only_domain(void) { return caml_domain_alone(); }
 bool bxr_runtime_is_terminating(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }

@@ -14,3 +14,9 @@ BXR_INTERNAL_DATA_HERE BXR_THREAD_LOCAL void *bxr_lock;
 BXR_THREAD_LOCAL void *bxr_lock;
 #endif
 #endif
+
+BXR_INTERNAL_DATA_HERE bxr_pool_head bxr_self_no_pool = { BXR_NOBODY, BXR_NOBODY, BXR_NOBODY, BXR_FREE_END, 0, 0 };
+#if BXR_OCAML5
+BXR_THREAD_LOCAL
+#endif
+bxr_pool_head *bxr_cache = &bxr_self_no_pool;

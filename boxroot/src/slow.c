@@ -57,7 +57,7 @@ boxroot bxr_create_slow(value v)
       bxr_status_fail(BXR_STATUS_NO_MEMORY);
       return NULL;
     }
-    bxr_cache = &d->current->head;
+    bxr_domain_offer(d);
     r = (boxroot)bxr_pool_take(d->current);
     *(value *)r = v;
     bxr_account_create(r);
