@@ -9,6 +9,7 @@
 #include "self.c"
 #include "memory.c"
 #include "thread.c"
+#include "object.c"
 #include "pool.c"
 #include "site.c"
 #include "account.c"

@@ -3,6 +3,7 @@
 #include "runtime.h"
 #if !BXR_OCAML5
 #include "atomic.h"
+#include "object.h"
 #include "runtime_end.h"
 #include "runtime_ocaml4_held.h"
 #include "runtime_ocaml4_hooks.h"
@@ -74,10 +75,9 @@ void bxr_runtime_detach(void)
   bxr_runtime_hooks_attached = false;
   scan_left = caml_scan_roots_hook != scan_hook;
   if (!scan_left) caml_scan_roots_hook = earlier_scan;
-  bxr_runtime_hooks_step_back();
+  if (!bxr_runtime_hooks_step_back() || scan_left) bxr_object_pin();
   bxr_runtime_token_reset();
 }
-
 
 void *bxr_runtime_self(void)
 {

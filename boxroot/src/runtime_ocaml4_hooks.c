@@ -85,13 +85,15 @@ void bxr_runtime_hooks_go_in_front(void)
   bxr_runtime_token_take(true);
 }
 
-void bxr_runtime_hooks_step_back(void)
+bool bxr_runtime_hooks_step_back(void)
 {
+  bool all = pairs == 0 || (pairs == 1 && bxr_runtime_token_hooks_are(ours[0]));
   for (int k = 0; k < pairs; k++)
     if (bxr_runtime_token_hooks_are(ours[k])) {
       set_hooks(earlier[k]);
       k = -1;
     }
   front = -1;
+  return all;
 }
 #endif

@@ -3,6 +3,7 @@
 #include "runtime_ocaml5_exit.h"
 #if BXR_OCAML5
 #include "atomic.h"
+#include "object.h"
 #include "runtime_conservative.h"
 #include "runtime_end.h"
 #include "runtime_ocaml5_pace.h"
@@ -131,9 +132,10 @@ __attribute__((constructor)) static void when_loaded(void)
 
 /* A hook in an object that is unloaded must not stay. In one that is still attached nothing can be done, and at the end
    of the process nothing need be. */
-__attribute__((destructor)) static void when_unloaded(void)
+__attribute__((destructor(101))) static void when_hooks_unloaded(void)
 {
   caml_timing_hook end = end_hook;
+  bxr_runtime_exit_unload();
   if (end_from_the_start && !bxr_load_acquire(&attached))
     (void)bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
 }
@@ -153,7 +155,8 @@ void bxr_runtime_attach(bxr_callbacks const *c)
 #endif
 }
 
-/* A hook that another library has wrapped stays, and goes on calling the earlier one. That one is never changed while
+/* A hook that another library has wrapped stays, and goes on calling the earlier one, so the object that it is in must
+   stay too. The earlier one is never changed while
    ours can be reached: not here, where a thread may be in our hook, nor when the library attaches again with the hook
    in its place. */
 void bxr_runtime_detach(void)
@@ -167,14 +170,18 @@ void bxr_runtime_detach(void)
     bxr_runtime_exit_unwatch();
   }
   scan_left = !bxr_hook_cas_release(&caml_scan_roots_hook, &scan, bxr_load_relaxed(&earlier_scan));
+  bool left = scan_left || (end_in_place && bxr_hook_load_relaxed(&caml_domain_terminated_hook) != end_hook);
 #if !BOXROOT_CONSERVATIVE
   caml_timing_hook minor_end = minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
+  left |= minor_end_left;
 #if BXR_PACE_COUNTS_FORCED_WORK
   caml_timing_hook slice = slice_hook;
   slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
+  left |= slice_left;
 #endif
 #endif
+  if (left) bxr_object_pin();
 }
 
 void bxr_runtime_check_lock(void) {}

@@ -2,6 +2,7 @@
 #include "runtime_ocaml5_exit.h"
 #if BXR_OCAML5
 #include "atomic.h"
+#include "object.h"
 #include "runtime_end.h"
 #include "thread.h"
 #include <pthread.h>
@@ -86,6 +87,11 @@ void *bxr_runtime_self(void)
 void bxr_runtime_exit_prepare(void)
 {
   if (!have_key) have_key = pthread_key_create(&end_of_thread, reset_caml_state) == 0;
+}
+
+void bxr_runtime_exit_unload(void)
+{
+  if (have_key && bxr_object_is_unloading()) (void)pthread_key_delete(end_of_thread);
 }
 
 /* Each domain that runs has two threads, its own and the runtime's "backup" thread, but for domain 0 until it starts

@@ -22,6 +22,9 @@ BXR_INTERNAL void bxr_runtime_exit_prepare(void);
 BXR_INTERNAL void bxr_runtime_exit_watch(bool from_the_start);
 BXR_INTERNAL void bxr_runtime_exit_unwatch(void);
 
+/* The library is being unloaded. */
+BXR_INTERNAL void bxr_runtime_exit_unload(void);
+
 /* The domain of this thread has begun to terminate, while others go on. */
 BXR_INTERNAL void bxr_runtime_exit_begin(void);
 
