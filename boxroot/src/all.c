@@ -3,6 +3,7 @@
      cc -O2 -c boxroot/src/all.c -Iboxroot/include -I"$(ocamlc -where)"
    LAYERS says what each file may use. */
 #define BXR_ONE_UNIT
+#define BXR_DEFINES_FUNCTIONS /* slow.c does */
 #include "base.h"
 
 #include "fault.c"

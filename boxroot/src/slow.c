@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef BXR_DEFINES_FUNCTIONS
+#define BXR_DEFINES_FUNCTIONS /* boxroot/config.h */
+#endif
 #include "slow.h"
 #include "account.h"
 #include "barrier.h"
@@ -12,7 +15,7 @@
 #include "status.h"
 #include "supply.h"
 
-#if !BOXROOT_DEBUG /* where the compiler does not inline them; the checked build's are in checked.c */
+#if !BOXROOT_DEBUG && !defined(__GNUC_GNU_INLINE__) /* where the compiler does not inline them; the checked build's are in checked.c */
 extern inline value boxroot_get(boxroot r);
 extern inline value const *boxroot_get_ref(boxroot r);
 extern inline boxroot boxroot_create(value v);
