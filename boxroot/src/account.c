@@ -176,6 +176,11 @@ void bxr_account_check(boxroot r, char const *what, bxr_site here)
   if (state != BXR_SLOT_LIVE) fault_about(what, here, "use after delete", r, c);
 }
 
+void bxr_account_fault_no_lock(boxroot r, char const *what, bxr_site here)
+{
+  fault_about(what, here, "use without the domain lock", r, find_record(r));
+}
+
 void bxr_account_fault_written(boxroot r)
 {
   fault_about("memory of a root", (bxr_site){ 0 }, "write after delete", r, find_record(r));
@@ -230,6 +235,29 @@ void bxr_account_reset(void)
       else if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN) bxr_store_release(&c->state, BXR_SLOT_FREE);
     }
   bxr_store_relaxed(&live_roots, (uint64_t)0);
+}
+
+static void release_node(void **node, int level)
+{
+  for (unsigned i = 0; i < FAN_OUT; i++) {
+    if (node[i] == NULL) continue;
+    if (level > 0) release_node(node[i], level - 1);
+    else free(((account *)node[i])->calls);
+    free(node[i]);
+    node[i] = NULL;
+  }
+}
+
+void bxr_account_release(void)
+{
+  accounts = NULL;
+  release_node(top, LEVELS - 1);
+}
+
+bool bxr_account_is_torn_down(boxroot r)
+{
+  record *c = find_record(r);
+  return c != NULL && bxr_load_acquire(&c->state) == BXR_SLOT_TORN_DOWN;
 }
 
 /* --- live roots --------------------------------------------------------------------------------------------------- */

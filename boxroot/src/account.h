@@ -62,11 +62,20 @@ BXR_INTERNAL void bxr_account_delete(boxroot r, bxr_site here);
    this thread is in, and `to` counts as created where `from` was. */
 BXR_INTERNAL void bxr_account_move(boxroot from, boxroot to);
 
+/* Ends the program: `what` was called at `here` by a thread without the lock that it needs. */
+BXR_INTERNAL __attribute__((noreturn)) void bxr_account_fault_no_lock(boxroot r, char const *what, bxr_site here);
+
 /* Ends the program: the memory of the deleted root r was written to. */
 BXR_INTERNAL __attribute__((noreturn)) void bxr_account_fault_written(boxroot r);
 
 /* The library is torn down: live slots are torn down, all others free. No other thread may use the library. */
 BXR_INTERNAL void bxr_account_reset(void);
+
+/* The library is being unloaded: frees all memory of the account. */
+BXR_INTERNAL void bxr_account_release(void);
+
+/* Whether r was live when the library was torn down, and its slot has not been used since. */
+BXR_INTERNAL bool bxr_account_is_torn_down(boxroot r);
 
 /* The number of live slots; and the places where at most `most` of them were created: how many. */
 BXR_INTERNAL uint64_t bxr_account_live(void);
@@ -79,6 +88,7 @@ static inline bool bxr_account_open(void *region) { (void)region; return true; }
 static inline void bxr_account_create(boxroot r) { (void)r; }
 static inline void bxr_account_move(boxroot from, boxroot to) { (void)from; (void)to; }
 static inline void bxr_account_reset(void) {}
+static inline void bxr_account_release(void) {}
 #endif
 
 #endif

@@ -3,12 +3,14 @@
      cc -O2 -c boxroot/src/all.c -Iboxroot/include -I"$(ocamlc -where)"
    LAYERS says what each file may use. */
 #define BXR_ONE_UNIT
+#define BXR_DEFINES_FUNCTIONS /* slow.c does */
 #include "base.h"
 
 #include "fault.c"
 #include "self.c"
 #include "memory.c"
 #include "thread.c"
+#include "object.c"
 #include "pool.c"
 #include "site.c"
 #include "account.c"
@@ -22,6 +24,7 @@
 #include "runtime_ocaml5_exit.c"
 #include "runtime_ocaml5_pace.c"
 #include "runtime_ocaml5.c"
+#include "runtime_ocaml4_origin.c"
 #include "runtime_ocaml4_token.c"
 #include "runtime_ocaml4_held.c"
 #include "runtime_ocaml4_hooks.c"

@@ -5,6 +5,7 @@
 #include "leaks.h"
 #include "runtime.h"
 #include "slow.h"
+#include "status.h"
 
 #if BOXROOT_DEBUG
 static boxroot checked_create(value v, char const *file, int line, void const *address)
@@ -32,14 +33,29 @@ static boxroot checked_create_in(boxroot_domain d, value v, char const *file, in
   return checked_create(v, file, line, address);
 }
 
-static value const *checked_get(boxroot r, char const *what, char const *file, int line, void const *address)
+/* Until it is set up again, the library accepts what it has torn down. */
+static bool is_void(boxroot r)
 {
-  bxr_account_check(r, what, (bxr_site){ file, address, line });
+  return bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && bxr_account_is_torn_down(r);
+}
+
+static value const *checked_get_ref(boxroot r, char const *what, bxr_site here)
+{
+  if (!is_void(r)) bxr_account_check(r, what, here);
   return (value const *)r;
+}
+
+static value checked_get(boxroot r, bxr_site here)
+{
+  value const *v = checked_get_ref(r, "boxroot_get", here);
+  bxr_runtime_check_lock();
+  if (bxr_runtime_self() == NULL && !is_void(r)) bxr_account_fault_no_lock(r, "boxroot_get", here);
+  return *v;
 }
 
 static void checked_delete(boxroot r, char const *file, int line, void const *address)
 {
+  if (is_void(r)) return;
   bxr_account_delete(r, (bxr_site){ file, address, line });
   bxr_delete_slow(r);
 }
@@ -52,7 +68,7 @@ static void checked_delete_in(boxroot_domain d, boxroot r, char const *file, int
 
 static bool checked_modify(boxroot *r, value v, char const *file, int line, void const *address)
 {
-  bxr_account_check(*r, "boxroot_modify", (bxr_site){ file, address, line });
+  if (!is_void(*r)) bxr_account_check(*r, "boxroot_modify", (bxr_site){ file, address, line });
   bxr_site outer = bxr_account_enter((bxr_site){ file, address, line });
   bool done = bxr_modify_slow(r, v);
   bxr_account_leave(outer);
@@ -67,10 +83,10 @@ boxroot bxr_create_in_at(boxroot_domain d, value v, char const *file, int line)
 {
   return checked_create_in(d, v, file, line, CALLER);
 }
-value bxr_get_at(boxroot r, char const *file, int line) { return *checked_get(r, "boxroot_get", file, line, CALLER); }
+value bxr_get_at(boxroot r, char const *file, int line) { return checked_get(r, (bxr_site){ file, CALLER, line }); }
 value const *bxr_get_ref_at(boxroot r, char const *file, int line)
 {
-  return checked_get(r, "boxroot_get_ref", file, line, CALLER);
+  return checked_get_ref(r, "boxroot_get_ref", (bxr_site){ file, CALLER, line });
 }
 void bxr_delete_at(boxroot r, char const *file, int line) { checked_delete(r, file, line, CALLER); }
 void bxr_delete_in_at(boxroot_domain d, boxroot r, char const *file, int line)
@@ -81,8 +97,8 @@ bool bxr_modify_at(boxroot *r, value v, char const *file, int line) { return che
 
 boxroot boxroot_create(value v) { return checked_create(v, NULL, 0, CALLER); }
 boxroot boxroot_create_in(boxroot_domain d, value v) { return checked_create_in(d, v, NULL, 0, CALLER); }
-value boxroot_get(boxroot r) { return *checked_get(r, "boxroot_get", NULL, 0, CALLER); }
-value const *boxroot_get_ref(boxroot r) { return checked_get(r, "boxroot_get_ref", NULL, 0, CALLER); }
+value boxroot_get(boxroot r) { return checked_get(r, (bxr_site){ NULL, CALLER, 0 }); }
+value const *boxroot_get_ref(boxroot r) { return checked_get_ref(r, "boxroot_get_ref", (bxr_site){ NULL, CALLER, 0 }); }
 void boxroot_delete(boxroot r) { checked_delete(r, NULL, 0, CALLER); }
 void boxroot_delete_in(boxroot_domain d, boxroot r) { checked_delete_in(d, r, NULL, 0, CALLER); }
 bool boxroot_modify(boxroot *r, value v) { return checked_modify(r, v, NULL, 0, CALLER); }

@@ -200,4 +200,19 @@ void bxr_depot_trim(void)
   }
 }
 
+void bxr_depot_release(void)
+{
+  uint64_t n = __atomic_exchange_n(&reserved_regions, (uint64_t)0, __ATOMIC_SEQ_CST);
+  for (uint64_t i = 0; i < n; i++) {
+    leaf *l = bxr_load_acquire(&directory[i / LEAF]);
+    if (l == NULL) continue;
+    if (l->region[i % LEAF] != NULL) bxr_memory_unmap(l->region[i % LEAF], BXR_REGION_SIZE);
+    if (i % LEAF == LEAF - 1 || i == n - 1) {
+      directory[i / LEAF] = NULL;
+      bxr_memory_unmap(l, sizeof(leaf));
+    }
+  }
+  bxr_memory_release();
+}
+
 uint64_t bxr_depot_reserved_bytes(void) { return bxr_load_relaxed(&reserved_regions) * BXR_REGION_SIZE; }

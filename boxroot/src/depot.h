@@ -25,6 +25,9 @@ BXR_INTERNAL unsigned bxr_depot_return(bxr_pool **pools, unsigned n, bool all);
 /* Purges the memory of all pools in the depot. Needs no lock. Cost: a step per region. */
 BXR_INTERNAL void bxr_depot_trim(void);
 
+/* Gives all regions back to the system. Nobody may use a root, or what held one, any more. */
+BXR_INTERNAL void bxr_depot_release(void);
+
 /* Address space reserved so far, in bytes. */
 BXR_INTERNAL uint64_t bxr_depot_reserved_bytes(void);
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "domain.h"
 #include "fault.h"
+#include "self.h"
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
-static bxr_pool_head no_pool = {
-  .owner = BXR_NOBODY, .maker = BXR_NOBODY, .young_owner = BXR_NOBODY, .free = BXR_FREE_END
-};
-#if BXR_OCAML5
-BXR_THREAD_LOCAL
-#endif
-bxr_pool_head *bxr_cache = &no_pool;
 
 void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
   d->current = p;
-  d->head.source = p == NULL ? &no_pool : &p->head;
-  if (!BXR_OCAML5) bxr_cache = d->head.source;
+  d->head.source = p == NULL ? &bxr_self_no_pool : &p->head;
+  if (!BXR_OCAML5) bxr_domain_offer(d);
+}
+
+void bxr_domain_offer(bxr_domain *d)
+{
+  bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_self_no_pool : d->head.source;
 }
 
 bxr_domain *bxr_domain_here(void)
@@ -26,6 +25,7 @@ bxr_domain *bxr_domain_here(void)
     bxr_domain_set_current(d, NULL);
     d->marking = d->scanning = false;
     d->chain_end = NULL;
+    d->strays = bxr_runtime_strays_here();
     if (d->cycle == 0) d->cycle = 1;
     bxr_store_relaxed(&d->head.state, bxr_self());
   }

@@ -45,6 +45,7 @@ typedef struct bxr_domain {
   uintptr_t runtime_cycle;    /* bxr_runtime_cycle() at the last minor scan, or when marking began if that was later */
   bool marking;               /* the marker may not have read all of the snapshot yet */
   bool scanning;              /* slots are being visited */
+  bxr_runtime_strays strays;  /* for whom the inline paths must be closed */
   uint64_t idle;              /* pools that have memory and are not in use */
   uint64_t idle_least;        /* the least of `idle` since the start of the cycle: so many were not needed */
   uint64_t surplus;           /* of these, how many are still to be purged */
@@ -60,6 +61,10 @@ static inline bool bxr_domain_is(bxr_domain *d, void *self) { return bxr_load_re
 
 /* Whether p belongs to d. */
 static inline bool bxr_domain_owns(bxr_domain *d, bxr_pool *p) { return bxr_load_relaxed(&p->home) == d; }
+
+/* The inline paths of this thread, which has the lock of d, may make roots in the current pool; unless nothing tells
+   when the thread ends. */
+BXR_INTERNAL void bxr_domain_offer(bxr_domain *d);
 
 /* Sets d->current; p may be NULL. bxr_place_publish(d, p) has to follow. */
 BXR_INTERNAL void bxr_domain_set_current(bxr_domain *d, bxr_pool *p);

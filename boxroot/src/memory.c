@@ -96,3 +96,10 @@ void bxr_memory_unmap(void *start, size_t size)
   if (outheap_allocate != NULL) return; /* part of a larger page */
   (void)munmap(start, size);
 }
+
+void bxr_memory_release(void)
+{
+  char *p = __atomic_exchange_n(&rest_of_extent, NULL, __ATOMIC_ACQ_REL);
+  size_t rest = (size_t)(-(uintptr_t)p & ((size_t)EXTENT - 1));
+  if (rest != 0) bxr_memory_unmap(p, rest);
+}

@@ -23,4 +23,7 @@ BXR_INTERNAL size_t bxr_memory_page_size(void);
 BXR_INTERNAL void *bxr_memory_map(size_t size);
 BXR_INTERNAL void bxr_memory_unmap(void *start, size_t size);
 
+/* Gives the address space back that bxr_memory_reserve has ready. */
+BXR_INTERNAL void bxr_memory_release(void);
+
 #endif

@@ -14,9 +14,10 @@ void bxr_place_publish(bxr_domain *d, bxr_pool *p)
 {
   bool avail = p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_OLD_AVAIL;
   void *state = d->head.state;
-  void *self = bxr_barrier_needed(d, p) ? BXR_NOBODY : state;
+  void *self = d->strays != BXR_RUNTIME_NO_STRAYS || bxr_barrier_needed(d, p) ? BXR_NOBODY : state;
   bxr_store_relaxed(&p->head.owner, avail ? self : BXR_NOBODY);
-  bxr_store_relaxed(&p->head.maker, p == d->current ? state : BXR_NOBODY); /* a new root needs no barrier */
+  bool makes = p == d->current && d->strays != BXR_RUNTIME_OLD_STRAYS;
+  bxr_store_relaxed(&p->head.maker, makes ? state : BXR_NOBODY); /* a new root needs no barrier */
   bxr_store_relaxed(&p->head.young_owner, bxr_pool_is_young(p) ? self : BXR_NOBODY);
 }
 

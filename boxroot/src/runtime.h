@@ -51,6 +51,10 @@ BXR_INTERNAL void bxr_runtime_detach(void);
    (4.14). */
 BXR_INTERNAL void bxr_runtime_check_lock(void);
 
+/* Whether this thread, which has the lock, can release it at its end without a sign, so that slow paths alone find out
+   afterwards (4.14: the threads that OCaml made). Then it must make no roots by inline paths. */
+BXR_INTERNAL bool bxr_runtime_may_end_unseen(void);
+
 /* bxr_self(), and NULL also on a thread whose domain has ended, and when OCaml has shut down. For slow paths: the
    functions below that need the domain lock read what the shutdown may have freed. After the shutdown the inline paths
    of this thread find no domain either, from then on. */
@@ -72,6 +76,14 @@ BXR_INTERNAL unsigned bxr_runtime_domain(void);
 
 /* Whether the current domain has begun to terminate, and others are there to adopt its roots. */
 BXR_INTERNAL bool bxr_runtime_is_terminating(void);
+
+/* Whether the threads of earlier domains with the identity and the state of the current one may be running, and take
+   themselves for its threads (OCaml 5). Then the inline paths must be closed: for all but new roots, which a thread
+   takes from a pool that it has come to know on a slow path; for these, too, if strays may know one from before a
+   teardown. To be asked when a domain first uses the library. Cost: a load, or a few system calls where it is not
+   known. */
+typedef enum { BXR_RUNTIME_NO_STRAYS, BXR_RUNTIME_STRAYS, BXR_RUNTIME_OLD_STRAYS } bxr_runtime_strays;
+BXR_INTERNAL bxr_runtime_strays bxr_runtime_strays_here(void);
 
 /* Whether it is the only one. */
 BXR_INTERNAL bool bxr_runtime_is_only_domain(void);

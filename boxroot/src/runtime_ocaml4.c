@@ -3,9 +3,11 @@
 #include "runtime.h"
 #if !BXR_OCAML5
 #include "atomic.h"
+#include "object.h"
 #include "runtime_end.h"
 #include "runtime_ocaml4_held.h"
 #include "runtime_ocaml4_hooks.h"
+#include "runtime_ocaml4_origin.h"
 #include "runtime_ocaml4_token.h"
 #include "self.h"
 #include <caml/domain.h>
@@ -22,6 +24,10 @@ void bxr_runtime_check_lock(void)
 {
   if (bxr_runtime_end_reached()) return;
   if (bxr_load_relaxed(&bxr_lock) == NULL && !bxr_runtime_held()) return;
+  if (bxr_runtime_origin_has_ended()) {
+    bxr_runtime_token_drop();
+    return;
+  }
   if (bxr_runtime_hooks_attached) bxr_runtime_hooks_go_in_front();
   else bxr_runtime_token_take(true);
 }
@@ -69,10 +75,9 @@ void bxr_runtime_detach(void)
   bxr_runtime_hooks_attached = false;
   scan_left = caml_scan_roots_hook != scan_hook;
   if (!scan_left) caml_scan_roots_hook = earlier_scan;
-  bxr_runtime_hooks_step_back();
+  if (!bxr_runtime_hooks_step_back() || scan_left) bxr_object_pin();
   bxr_runtime_token_reset();
 }
-
 
 void *bxr_runtime_self(void)
 {
@@ -85,6 +90,8 @@ void *bxr_runtime_self(void)
 }
 
 unsigned bxr_runtime_domain(void) { return 0; }
+bool bxr_runtime_may_end_unseen(void) { return bxr_runtime_origin_is_ocaml(); }
+bxr_runtime_strays bxr_runtime_strays_here(void) { return BXR_RUNTIME_NO_STRAYS; }
 bool bxr_runtime_is_only_domain(void) { return true; }
 bool bxr_runtime_is_terminating(void) { return false; }
 bool bxr_runtime_marking_done(void) { return true; }

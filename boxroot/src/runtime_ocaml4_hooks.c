@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml4_hooks.h"
 #if !BXR_OCAML5
+#include "runtime_ocaml4_origin.h"
 #include "runtime_ocaml4_token.h"
 #include <caml/misc.h>
 
@@ -45,6 +46,7 @@ static void leave(int k)
   next->leave();
   active_pairs = active;
   if (active != 0) return;
+  bxr_runtime_origin_note();
   if (bxr_runtime_token_inside()) bxr_runtime_token_missed();
   if (bxr_runtime_hooks_attached) bxr_runtime_token_take(false);
   else bxr_runtime_token_passed(true);
@@ -83,13 +85,15 @@ void bxr_runtime_hooks_go_in_front(void)
   bxr_runtime_token_take(true);
 }
 
-void bxr_runtime_hooks_step_back(void)
+bool bxr_runtime_hooks_step_back(void)
 {
+  bool all = pairs == 0 || (pairs == 1 && bxr_runtime_token_hooks_are(ours[0]));
   for (int k = 0; k < pairs; k++)
     if (bxr_runtime_token_hooks_are(ours[k])) {
       set_hooks(earlier[k]);
       k = -1;
     }
   front = -1;
+  return all;
 }
 #endif

@@ -12,8 +12,8 @@ BXR_INTERNAL_DATA bool bxr_runtime_hooks_attached;
 /* Puts ours in front, and takes the token. Needs the lock. */
 BXR_INTERNAL void bxr_runtime_hooks_go_in_front(void);
 
-/* Removes our hooks as far as they are in front. */
-BXR_INTERNAL void bxr_runtime_hooks_step_back(void);
+/* Removes our hooks as far as they are in front. False when others may call some of them still. */
+BXR_INTERNAL bool bxr_runtime_hooks_step_back(void);
 #endif
 
 #endif

@@ -3,6 +3,7 @@
 #if !BXR_OCAML5
 #include "atomic.h"
 #include "fault.h"
+#include "runtime_ocaml4_origin.h"
 #include "self.h"
 #include "thread.h"
 #include <caml/domain.h>
@@ -147,6 +148,7 @@ void bxr_runtime_token_take(bool may_wait)
     bool ready = enrol();
     if (ready && me.context == NULL) caml_memprof_th_ctx_iter_hook(first_context, &me.context);
     bxr_store_seq_cst(&holder, ready ? &me : NULL);
+    if (ready && bxr_runtime_origin_is_ocaml()) bxr_cache = &bxr_self_no_pool;
     if (ready) bxr_store_relaxed(&bxr_lock, (void *)Caml_state);
   }
   BXR_ASSERT(bxr_load_relaxed(&bxr_lock) == NULL || bxr_load_relaxed(&holder) == &me);

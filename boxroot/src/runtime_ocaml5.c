@@ -3,6 +3,7 @@
 #include "runtime_ocaml5_exit.h"
 #if BXR_OCAML5
 #include "atomic.h"
+#include "object.h"
 #include "runtime_conservative.h"
 #include "runtime_end.h"
 #include "runtime_ocaml5_pace.h"
@@ -29,7 +30,8 @@ static caml_timing_hook earlier_minor_end;
 static caml_timing_hook earlier_slice;
 static bool minor_end_left, slice_left;
 #endif
-static bool attached, scan_left, end_left; /* *_left: wrapped by another library when we detached */
+static bool attached, scan_left; /* *_left: wrapped by another library when we detached */
+static bool end_in_place, end_from_the_start; /* the hook for the end of a domain; since before OCaml started */
 
 static void scan_hook(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
 {
@@ -105,20 +107,47 @@ static void slice_hook(void)
     while (!bxr_hook_cas_release(hook, &before, ours)); \
   } while (0)
 
+static void watch_ends_of_domains(bool from_the_start)
+{
+  PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
+  end_in_place = true;
+  end_from_the_start = from_the_start;
+  bxr_runtime_exit_watch(from_the_start);
+}
+
+/* If the library comes into the process before OCaml has started, no domain ends unseen. The runtime's hooks are static
+   variables, and it does not set this one. Loaded later, the library waits for its first use: it may be unloaded
+   unused, when another library has wrapped its hook, and nothing would tell. */
+__attribute__((constructor)) static void when_loaded(void)
+{
+  if (bxr_runtime_end_reached()) watch_ends_of_domains(true);
+}
+
+/* A hook in an object that is unloaded must not stay. In one that is still attached nothing can be done, and at the end
+   of the process nothing need be. */
+__attribute__((destructor(101))) static void when_hooks_unloaded(void)
+{
+  caml_timing_hook end = end_hook;
+  bxr_runtime_exit_unload();
+  if (end_from_the_start && !bxr_load_acquire(&attached))
+    (void)bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
+}
+
 void bxr_runtime_attach(bxr_callbacks const *c)
 {
   callbacks = c;
   bxr_runtime_exit_prepare();
   bxr_store_release(&attached, true);
   if (!scan_left) PUT_IN_FRONT(&caml_scan_roots_hook, scan_hook, &earlier_scan, scan_roots_hook);
-  if (!end_left) PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
+  if (!end_in_place) watch_ends_of_domains(false);
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
   if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, slice_hook, &earlier_slice, caml_timing_hook);
 #endif
 }
 
-/* A hook that another library has wrapped stays, and goes on calling the earlier one. That one is never changed while
+/* A hook that another library has wrapped stays, and goes on calling the earlier one, so the object that it is in must
+   stay too. The earlier one is never changed while
    ours can be reached: not here, where a thread may be in our hook, nor when the library attaches again with the hook
    in its place. */
 void bxr_runtime_detach(void)
@@ -126,17 +155,26 @@ void bxr_runtime_detach(void)
   scan_roots_hook scan = scan_hook;
   caml_timing_hook end = end_hook;
   bxr_store_release(&attached, false);
+  if (!end_from_the_start &&
+      bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end))) {
+    end_in_place = false;
+    bxr_runtime_exit_unwatch();
+  }
   scan_left = !bxr_hook_cas_release(&caml_scan_roots_hook, &scan, bxr_load_relaxed(&earlier_scan));
-  end_left = !bxr_hook_cas_release(&caml_domain_terminated_hook, &end, bxr_load_relaxed(&earlier_end));
+  bool left = scan_left || (end_in_place && bxr_hook_load_relaxed(&caml_domain_terminated_hook) != end_hook);
 #if !BOXROOT_CONSERVATIVE
   caml_timing_hook minor_end = minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
+  left |= minor_end_left;
   caml_timing_hook slice = slice_hook;
   slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
+  left |= slice_left;
 #endif
+  if (left) bxr_object_pin();
 }
 
 void bxr_runtime_check_lock(void) {}
+bool bxr_runtime_may_end_unseen(void) { return false; }
 unsigned bxr_runtime_domain(void) { return (unsigned)bxr_runtime_state()->id; }
 bool bxr_runtime_is_only_domain(void) { return caml_domain_alone(); }
 bool bxr_runtime_is_terminating(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }

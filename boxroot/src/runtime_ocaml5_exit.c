@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml5_exit.h"
 #if BXR_OCAML5
+#include "atomic.h"
+#include "object.h"
 #include "runtime_end.h"
+#include "thread.h"
 #include <pthread.h>
+#include <signal.h>
 
 /* With glibc, destructors registered by __cxa_thread_atexit_impl (as those of C++ and Rust are) run before those of
    POSIX keys, and the last registered first. Elsewhere a POSIX key is used, whose destructor usually runs before those
@@ -13,6 +17,12 @@ static pthread_key_t end_of_thread;
 static bool have_key;
 BXR_INTERNAL_DATA_HERE BXR_THREAD_LOCAL bool bxr_runtime_terminating BXR_TLS_MODEL;
 static BXR_THREAD_LOCAL int terminating_id BXR_TLS_MODEL; /* its unique_id */
+
+/* How often the hook was put in place; 0: it is not there. And whether a thread may be running, as far as is known, whose
+   domain ended when it was not. (atomic, both) */
+static unsigned watch, watches;
+static bool strays = true;
+static BXR_THREAD_LOCAL unsigned seen BXR_TLS_MODEL; /* the watch in which this thread was found with a domain */
 
 static void reset_caml_state(void *unused)
 {
@@ -31,9 +41,32 @@ static void forget_domain_at_exit(void)
 /* The thread still has the lock as long as it is the same domain, and has not ended. */
 static __attribute__((noinline)) void *self_if_current(void *self)
 {
-  return ((caml_domain_state *)self)->unique_id == terminating_id && caml_domain_is_terminating()
-           ? self
-           : NULL;
+  if (((caml_domain_state *)self)->unique_id == terminating_id && caml_domain_is_terminating()) return self;
+  reset_caml_state(NULL);
+  return NULL;
+}
+
+/* A domain's own thread has an alternate stack for signals, which the runtime takes away when the domain has ended; so
+   have the other threads of OCaml. Without it, this can be the thread of an ended domain. Domain 0 does not end, and the
+   thread on which a C program started it may be without. */
+static bool has_left(caml_domain_state *state)
+{
+  stack_t s;
+  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0;
+}
+
+/* A domain that is about to end may have passed the place where it would have called the hook, so its thread is asked
+   each time. */
+static __attribute__((noinline)) void *self_unless_stray(void *self)
+{
+  unsigned now = bxr_load_relaxed(&watch);
+  if (now != 0 && seen == now) return self;
+  if (has_left(self)) {
+    reset_caml_state(NULL);
+    return NULL;
+  }
+  if (now != 0 && !caml_domain_is_terminating()) seen = now;
+  return self;
 }
 
 void *bxr_runtime_self(void)
@@ -47,12 +80,57 @@ void *bxr_runtime_self(void)
 #endif
     return NULL;
   }
+  if (BXR_UNLIKELY(bxr_load_relaxed(&strays)) && !bxr_runtime_terminating) return self_unless_stray(self);
   return BXR_LIKELY(!bxr_runtime_terminating) ? self : self_if_current(self);
 }
 
 void bxr_runtime_exit_prepare(void)
 {
   if (!have_key) have_key = pthread_key_create(&end_of_thread, reset_caml_state) == 0;
+}
+
+void bxr_runtime_exit_unload(void)
+{
+  if (have_key && bxr_object_is_unloading()) (void)pthread_key_delete(end_of_thread);
+}
+
+/* Each domain that runs has two threads, its own and the runtime's "backup" thread, but for domain 0 until it starts
+   another. So has a domain that ran OCaml code; one that is being started may be without the second for a moment, but
+   where this is the only domain, or the only one beside domain 0, there is none of these. */
+static bool there_may_be_strays(void)
+{
+#if BOXROOT_CONSERVATIVE
+  unsigned long running = caml_domain_alone() ? 1 : 0; /* 0: not known */
+#else
+  unsigned long running = (unsigned long)caml_num_domains_running;
+#endif
+  unsigned long threads = bxr_thread_count();
+  bool settled = running == 1 || (running == 2 && bxr_runtime_state()->id != 0);
+  return !settled || threads == 0 || threads > 2 * running;
+}
+
+void bxr_runtime_exit_watch(bool from_the_start)
+{
+  if (__cxa_thread_atexit_impl == NULL) bxr_runtime_exit_prepare();
+  bxr_store_relaxed(&watch, ++watches);
+  bxr_store_relaxed(&strays, !from_the_start && there_may_be_strays());
+}
+
+void bxr_runtime_exit_unwatch(void)
+{
+  bxr_store_relaxed(&watch, 0u);
+  bxr_store_relaxed(&strays, true);
+}
+
+/* An identity is used for the first time when the domain's number is the same: numbers are given in a row, and the least
+   free identity is taken. */
+bxr_runtime_strays bxr_runtime_strays_here(void)
+{
+  caml_domain_state *state = bxr_runtime_state();
+  if (!bxr_load_relaxed(&strays) || (unsigned)state->unique_id == (unsigned)state->id) return BXR_RUNTIME_NO_STRAYS;
+  if (there_may_be_strays()) return watches > 1 ? BXR_RUNTIME_OLD_STRAYS : BXR_RUNTIME_STRAYS;
+  bxr_store_relaxed(&strays, false);
+  return BXR_RUNTIME_NO_STRAYS;
 }
 
 void bxr_runtime_exit_begin(void)

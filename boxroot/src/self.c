@@ -14,3 +14,11 @@ BXR_INTERNAL_DATA_HERE BXR_THREAD_LOCAL void *bxr_lock;
 BXR_THREAD_LOCAL void *bxr_lock;
 #endif
 #endif
+
+BXR_INTERNAL_DATA_HERE bxr_pool_head bxr_self_no_pool = {
+  .owner = BXR_NOBODY, .maker = BXR_NOBODY, .young_owner = BXR_NOBODY, .free = BXR_FREE_END
+};
+#if BXR_OCAML5
+BXR_THREAD_LOCAL
+#endif
+bxr_pool_head *bxr_cache = &bxr_self_no_pool;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "setup.h"
 #include "leaks.h"
+#include "object.h"
 #include "runtime.h"
 #include "scan.h"
 #include "status.h"
@@ -15,6 +16,7 @@ static bool start_library(void)
     if (s == BOXROOT_RUNNING) return true;
     if (s == BXR_STATUS_STARTING) bxr_thread_yield();
     else if (bxr_cas_seq_cst(&bxr_status_word, &s, BXR_STATUS_STARTING)) {
+      bxr_object_prepare();
       bxr_runtime_attach(&bxr_scan_callbacks);
       bxr_leaks_setup();
       bxr_store_release(&bxr_status_word, BOXROOT_RUNNING);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef BXR_DEFINES_FUNCTIONS
+#define BXR_DEFINES_FUNCTIONS /* boxroot/config.h */
+#endif
 #include "slow.h"
 #include "account.h"
 #include "barrier.h"
@@ -12,7 +15,7 @@
 #include "status.h"
 #include "supply.h"
 
-#if !BOXROOT_DEBUG /* where the compiler does not inline them; the checked build's are in checked.c */
+#if !BOXROOT_DEBUG && !defined(__GNUC_GNU_INLINE__) /* where the compiler does not inline them; the checked build's are in checked.c */
 extern inline value boxroot_get(boxroot r);
 extern inline value const *boxroot_get_ref(boxroot r);
 extern inline boxroot boxroot_create(value v);
@@ -57,7 +60,7 @@ boxroot bxr_create_slow(value v)
       bxr_status_fail(BXR_STATUS_NO_MEMORY);
       return NULL;
     }
-    bxr_cache = &d->current->head;
+    bxr_domain_offer(d);
     r = (boxroot)bxr_pool_take(d->current);
     *(value *)r = v;
     bxr_account_create(r);
@@ -129,13 +132,20 @@ static __attribute__((noinline)) void delete_beside_neighbour(boxroot r)
   delete_slowly(r);
 }
 
-/* The usual case first: a root of this domain, whose deletion waits for the marker, beside the last one. Nothing of the
-   runtime is read, so it does not matter whether OCaml has shut down. */
+/* Whether this thread has the lock of d, as the inline paths judge it. Nothing of the runtime is read, so it does not
+   matter whether OCaml has shut down. */
+static inline bool is_here(bxr_domain *d)
+{
+  return bxr_domain_is(d, bxr_self()) && BXR_LIKELY(d->strays == BXR_RUNTIME_NO_STRAYS) &&
+         BXR_LIKELY(!bxr_runtime_self_may_be_stale());
+}
+
+/* The usual case first: a root of this domain, whose deletion waits for the marker, beside the last one. */
 void bxr_delete_slow(boxroot r)
 {
   bxr_domain *d = home_of((bxr_pool *)bxr_pool_of(r));
-  if (!BOXROOT_FORCE_REMOTE && BXR_LIKELY(d != NULL) && BXR_LIKELY(bxr_domain_is(d, bxr_self())) &&
-      BXR_LIKELY(!bxr_runtime_self_may_be_stale()) && BXR_LIKELY(bxr_remote_delete_neighbour(d, r)))
+  if (BXR_OCAML5 && !BOXROOT_FORCE_REMOTE && BXR_LIKELY(d != NULL) && BXR_LIKELY(is_here(d)) &&
+      BXR_LIKELY(bxr_remote_delete_neighbour(d, r)))
     return;
   delete_beside_neighbour(r);
 }

@@ -3,6 +3,7 @@
 #include "account.h"
 #include "depot.h"
 #include "leaks.h"
+#include "object.h"
 #include "orphans.h"
 #include "quarantine.h"
 #include "remote.h"
@@ -63,6 +64,8 @@ static void dissolve_orphans(void)
   bxr_depot_trim();
 }
 
+static bool kept_for_marker; /* a marker may read the pools of some domain */
+
 void boxroot_teardown(void)
 {
   if (!bxr_status_change(BOXROOT_RUNNING, BOXROOT_TORE_DOWN)) return;
@@ -73,10 +76,22 @@ void boxroot_teardown(void)
     bxr_domain *d = &bxr_domains[id];
     if (bxr_load_relaxed(&d->head.state) == NULL) continue; /* never used */
     if (shut_down) d->marking = false;
+    kept_for_marker |= d->marking;
     dissolve_domain(d);
   }
   dissolve_orphans();
   bxr_leaks_teardown();
   bxr_quarantine_reset();
   bxr_account_reset();
+}
+
+/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could still
+   delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++ objects
+   with static storage duration in this one. */
+__attribute__((destructor(101))) static void when_unloaded(void)
+{
+  if (bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && !kept_for_marker && bxr_object_is_unloading()) {
+    bxr_depot_release();
+    bxr_account_release();
+  }
 }

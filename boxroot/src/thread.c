@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #ifdef __linux__
 #include <sys/syscall.h>
@@ -54,19 +55,35 @@ static int64_t time_used_by(long thread)
   return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : -1;
 }
 
+/* What the kernel tells in a file "stat" after the name, which can hold anything: NULL if nothing. */
+static char *kernel_facts(char const *file, char *text, size_t size)
+{
+  int error = errno, f = open(file, O_RDONLY | O_CLOEXEC);
+  ssize_t n = f < 0 ? 0 : read(f, text, size - 1);
+  if (f >= 0) close(f);
+  errno = error;
+  text[n < 0 ? 0 : n] = 0;
+  char *p = strrchr(text, ')');
+  return p != NULL && p[1] == ' ' ? p + 2 : NULL;
+}
+
 /* The letter by which the kernel tells what the thread does: R runs or is ready to, S sleeps until something happens;
    0: not known. */
 static char kernel_state(long thread)
 {
-  char text[256], *p;
-  snprintf(text, sizeof text, "/proc/self/task/%ld/stat", thread);
-  int f = open(text, O_RDONLY | O_CLOEXEC);
-  if (f < 0) return 0;
-  ssize_t n = read(f, text, sizeof text - 1);
-  close(f);
-  text[n < 0 ? 0 : n] = 0;
-  p = strrchr(text, ')'); /* after the name, which can hold anything */
-  return p != NULL && p[1] == ' ' ? p[2] : 0;
+  char file[64], text[256];
+  snprintf(file, sizeof file, "/proc/self/task/%ld/stat", thread);
+  char *p = kernel_facts(file, text, sizeof text);
+  return p == NULL ? 0 : *p;
+}
+
+unsigned long bxr_thread_count(void)
+{
+  enum { BEFORE = 17 }; /* words between the name and the number */
+  char text[512], *p = kernel_facts("/proc/self/stat", text, sizeof text);
+  for (int i = 0; p != NULL && i < BEFORE; i++)
+    if ((p = strchr(p, ' ')) != NULL) p++;
+  return p == NULL ? 0 : strtoul(p, NULL, 10);
 }
 
 void bxr_thread_await_progress(long thread, bool const *ended)
@@ -92,6 +109,7 @@ void bxr_thread_await_progress(long thread, bool const *ended)
 #else
 bxr_thread_answer bxr_thread_stack_has(void const *p) { (void)p; return BXR_THREAD_UNKNOWN; }
 long bxr_thread_id(void) { return 0; }
+unsigned long bxr_thread_count(void) { return 0; }
 bool bxr_thread_is_first(void) { return false; }
 
 void bxr_thread_await_progress(long thread, bool const *ended)

@@ -18,6 +18,9 @@ BXR_INTERNAL bxr_thread_answer bxr_thread_stack_has(void const *p);
 BXR_INTERNAL long bxr_thread_id(void);
 BXR_INTERNAL bool bxr_thread_is_first(void);
 
+/* The number of threads of this process; 0: not known. */
+BXR_INTERNAL unsigned long bxr_thread_count(void);
+
 /* Waits until a thread of this process is past the instructions at which it was when the call began, at most a few tens
    of them: it has used 0.1 ms of processor time since, or sleeps in the kernel, or does not exist any more, or has set
    *ended (atomic). Gives up after a second, or, where the system does not tell about threads, after 20 ms. Needs

@@ -98,13 +98,19 @@
 
 /* The public functions that are inline; in the checked build ordinary ones, so that they know where the call comes
    from. Inline in C without optimisation too, where nothing else would refer to what program and library must agree on
-   (BXR_AGREEMENT). */
+   (BXR_AGREEMENT). With -std=gnu89 or -fgnu89-inline, `inline` alone would make a definition for the linker in each
+   object, and `extern inline` makes none. */
+#if defined(__GNUC_GNU_INLINE__) && !defined(__cplusplus) && !defined(BXR_DEFINES_FUNCTIONS)
+#define BXR_INLINE_HERE extern inline
+#else
+#define BXR_INLINE_HERE inline
+#endif
 #if BOXROOT_DEBUG
 #define BXR_INLINE
 #elif !defined(__OPTIMIZE__) && !defined(__cplusplus)
-#define BXR_INLINE inline __attribute__((always_inline))
+#define BXR_INLINE BXR_INLINE_HERE __attribute__((always_inline))
 #else
-#define BXR_INLINE inline
+#define BXR_INLINE BXR_INLINE_HERE
 #endif
 
 /* Position-independent code (-fPIC, as OCaml, dune and cargo compile) reads thread-local words by a function call,

@@ -10,6 +10,8 @@
 #include "config.h"
 
 #ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
 extern "C" {
 #endif
 
@@ -79,17 +81,17 @@ boxroot bxr_create_slow(value v) BXR_AGREED_NAME(create_slow);
 void bxr_delete_slow(boxroot r) BXR_AGREED_NAME(delete_slow);
 bool bxr_modify_slow(boxroot *r, value v) BXR_AGREED_NAME(modify_slow);
 
-inline value boxroot_get(boxroot r)
+BXR_INLINE_HERE value boxroot_get(boxroot r)
 {
   return *(value *)r;
 }
 
-inline value const *boxroot_get_ref(boxroot r)
+BXR_INLINE_HERE value const *boxroot_get_ref(boxroot r)
 {
   return (value const *)r;
 }
 
-inline boxroot boxroot_create(value v)
+BXR_INLINE_HERE boxroot boxroot_create(value v)
 {
 #if BXR_OCAML5
   bxr_pool_head *pool = bxr_cache;
@@ -114,7 +116,7 @@ inline boxroot boxroot_create(value v)
 
 /* With OCaml 4.14 the handle is not enough: a thread that holds the lock may first have to take the token from another
    thread. */
-inline boxroot boxroot_create_in(boxroot_domain d, value v)
+BXR_INLINE_HERE boxroot boxroot_create_in(boxroot_domain d, value v)
 {
 #if BXR_OCAML5
   bxr_pool_head *pool = ((bxr_domain_head *)d)->source;
@@ -133,7 +135,7 @@ inline boxroot boxroot_create_in(boxroot_domain d, value v)
 #endif
 }
 
-inline void boxroot_delete(boxroot r)
+BXR_INLINE_HERE void boxroot_delete(boxroot r)
 {
 #if !BOXROOT_FORCE_REMOTE
   bxr_pool_head *pool = bxr_pool_of(r);
@@ -147,7 +149,7 @@ inline void boxroot_delete(boxroot r)
   bxr_delete_slow(r);
 }
 
-inline void boxroot_delete_in(boxroot_domain d, boxroot r)
+BXR_INLINE_HERE void boxroot_delete_in(boxroot_domain d, boxroot r)
 {
 #if !BOXROOT_FORCE_REMOTE && BXR_OCAML5
   bxr_pool_head *pool = bxr_pool_of(r);
@@ -164,7 +166,7 @@ inline void boxroot_delete_in(boxroot_domain d, boxroot r)
 #endif
 }
 
-inline bool boxroot_modify(boxroot *r, value v)
+BXR_INLINE_HERE bool boxroot_modify(boxroot *r, value v)
 {
   if (BXR_LIKELY(bxr_load_relaxed(&bxr_pool_of(*r)->young_owner) == bxr_self())) {
     *(value *)*r = v;
@@ -176,6 +178,7 @@ inline bool boxroot_modify(boxroot *r, value v)
 
 #ifdef __cplusplus
 } /* extern "C" */
+#pragma GCC diagnostic pop
 #endif
 
 #endif

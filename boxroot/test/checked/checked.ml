@@ -25,6 +25,11 @@ external delete_in : domain -> Root.t -> unit = "k_delete_in" (* deletions.c:204
 external get_here : Root.t -> 'a = "k_get" (* uses.c:301 *)
 external get_ref_here : Root.t -> int = "k_get_ref" (* uses.c:302 *)
 external modify_here : Root.t -> 'a -> Root.t = "k_modify" (* uses.c:303 *)
+external modify_void : Root.t -> 'a -> bool = "k_modify_void"
+external get_thread : Root.t -> unit = "k_get_thread" (* uses.c:304 *)
+external get_blocking : Root.t -> unit = "k_get_blocking" (* uses.c:304 *)
+external end_at_exit : 'a -> unit = "k_end_at_exit"
+external cxx_keep : 'a -> unit = "k_cxx_keep"
 external cxx_create : 'a -> Root.t = "k_cxx_create" (* classes.cpp:401 *)
 external cxx_get : Root.t -> 'a = "k_cxx_get" (* classes.cpp:402 *)
 external cxx_delete : Root.t -> unit = "k_cxx_delete"
@@ -102,6 +107,10 @@ let misuses =
        [ "boxroot_get: use after delete"; "called at uses.c:301"; at_101; "deleted at deletions.c:203" ]);
     ("get-ref", gone delete_here, (fun r -> ignore (get_ref_here r)),
        [ "boxroot_get_ref: use after delete"; "called at uses.c:302"; at_101 ]);
+    ("get-on-thread", (fun () -> create_here 0), get_thread,
+       [ "boxroot_get: use without the domain lock"; "called at uses.c:304"; at_101 ]);
+    ("get-in-blocking-section", (fun () -> create_here 0), get_blocking,
+       [ "boxroot_get: use without the domain lock"; "called at uses.c:304"; at_101 ]);
     ("modify", gone delete_here, (fun r -> ignore (modify_here r 0)),
        [ "boxroot_modify: use after delete"; "called at uses.c:303"; at_101 ]);
     ("moved-delete", moved, delete_here,
@@ -138,6 +147,12 @@ let cxx_misuses =
   [ ("cplusplus", (fun () -> let r = cxx_create 0 in cxx_delete r; r), cxx_get,
      [ "use after delete"; "called at classes.cpp:402"; "created at classes.cpp:401"; "deleted at k_cxx_delete in " ]) ]
 
+let deleted_and_torn_down () =
+  let r = create_here 0 in
+  delete_here r;
+  teardown ();
+  r
+
 (* A root from before a teardown stays void, also when the library is set up again. *)
 let void_misuses =
   let before_teardown use () =
@@ -146,11 +161,29 @@ let void_misuses =
     if not (setup ()) then fail "set-up";
     use roots.(2990)
   in
-  [ ("void-delete", before_teardown (fun r -> r), delete_here,
+  [ ("double-delete-torn-down", deleted_and_torn_down, delete_there,
+       [ "double delete"; "called at deletions.c:202"; at_101; "deleted at deletions.c:201" ]);
+    ("void-delete", before_teardown (fun r -> r), delete_here,
        [ "boxroot_delete: use after teardown"; at_101; "called at deletions.c:201" ]);
     ("void-get", before_teardown (fun r -> ignore (make 10); r), get_here,
        [ "boxroot_get: use after teardown"; at_101; "called at uses.c:301" ]) ]
 
+
+(* Until the library is set up again what was torn down may be used; what was deleted before may not. *)
+let void_until_set_up () =
+  for round = 1 to 3 do
+    let roots = Array.init 3000 (fun i -> create_here (text i)) in
+    if round = 2 then Gc.full_major ();
+    teardown ();
+    for _ = 1 to 2 do
+      Array.iter (fun r -> ignore (Sys.opaque_identity (get_here r : Obj.t))) roots;
+      Array.iter (fun r -> if get_ref_here r = 0 then fail "no address") roots;
+      Array.iter (fun r -> if modify_void r 0 then fail "boxroot_modify succeeded after teardown") roots;
+      Array.iteri (fun i r -> if i land 1 = 0 then delete_here r else delete_thread r) roots
+    done;
+    if report () <> 0 then fail "roots are live after teardown";
+    if not (setup ()) then fail "set-up"
+  done
 
 let has_cxx () =
   let r = cxx_create 0 in
@@ -346,6 +379,13 @@ let at_exit_reported () =
   expect said "boxroot: 3 roots are live at teardown";
   if Process.contains said "at exit" then fail "void roots are live at exit: %s" said
 
+(* Roots that the program ends at its exit are no leaks, whatever ends them. *)
+let ended_at_exit () =
+  let said = exits_well (Process.run_self ~environment:[ "BOXROOT_LEAKS=1" ] "do-end-at-exit") in
+  if Process.contains said "boxroot:" then fail "roots that ended at the exit are reported: %s" said;
+  let said = exits_well (Process.run_self ~environment:[ "BOXROOT_LEAKS=1" ] "do-end-some-at-exit") in
+  expect said "boxroot: 1 root is live at exit"
+
 let leak () =
   let a = create_here 0 and b = create_here 1 and c = create_here 2 in
   ignore (create_there 3);
@@ -354,7 +394,9 @@ let leak () =
   ignore (a, c)
 
 let leak_doers =
-  [ ("do-report", do_report); ("do-leak", leak); ("do-not-leak", fun () -> delete (create_here 0));
+  [ ("do-end-at-exit", (fun () -> end_at_exit 1; if has_cxx () then cxx_keep 2));
+    ("do-end-some-at-exit", (fun () -> end_at_exit 1; if has_cxx () then cxx_keep 2; ignore (create_there 3)));
+    ("do-report", do_report); ("do-leak", leak); ("do-not-leak", fun () -> delete (create_here 0));
     ("do-leak-and-tear-down", fun () -> leak (); teardown ()) ]
 
 let () =
@@ -362,5 +404,6 @@ let () =
     ([ ("kept-back", kept_back); ("used-again", used_again); ("keeps-nothing-alive", keeps_nothing_alive);
        ("across-domains", across_domains);
        ("torn-down-and-set-up", torn_down_and_set_up); ("many-regions", many_regions); ("reported", reported);
-       ("reported-at-exit", at_exit_reported); ("stacks", stacks) ]
+       ("reported-at-exit", at_exit_reported);
+       ("ended-at-exit", ended_at_exit); ("void-until-set-up", void_until_set_up); ("stacks", stacks) ]
     @ misuse_tests @ if Process.is_rerun then misuse_doers @ leak_doers else [])

@@ -17,9 +17,40 @@ value k_delete_by_pointer(value r) { delete_pointer(root_of_val(r)); return Val_
 
 __attribute__((weak)) value k_cxx_create(value v) { (void)v; return Val_int(0); }
 __attribute__((weak)) value k_cxx_delete(value r) { return r; }
+__attribute__((weak)) value k_cxx_keep(value v) { (void)v; return Val_unit; }
 __attribute__((weak)) value k_cxx_get(value r) { return r; }
 
-static void *deleter(void *r);
+static void *deleter(void *r), *getter(void *r);
+
+/* Roots that end at the exit: in a function for the exit that is registered before the library is set up, as those of
+   C++ objects with static storage duration are; and in a destructor. */
+static boxroot last[2];
+static void end_first(void) { if (last[0] != NULL) boxroot_delete(last[0]); }
+__attribute__((constructor)) static void first_to_be_registered(void) { atexit(end_first); }
+__attribute__((destructor)) static void end_last(void) { if (last[1] != NULL) boxroot_delete(last[1]); }
+value k_end_at_exit(value v)
+{
+  last[0] = boxroot_create(v);
+  last[1] = boxroot_create(v);
+  return Val_unit;
+}
+
+/* Without the lock. */
+value k_get_thread(value r)
+{
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, getter, root_of_val(r)) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  return Val_unit;
+}
+value k_get_blocking(value r)
+{
+  boxroot b = root_of_val(r);
+  caml_enter_blocking_section();
+  getter(b);
+  caml_leave_blocking_section();
+  return Val_unit;
+}
 
 /* On a thread that OCaml does not know, and that holds no lock. */
 value k_delete_thread(value r)
@@ -80,4 +111,11 @@ value k_modify(value r, value v)
 #line 303
   CHECK(boxroot_modify(&b, v), "modify");
   return val_of_root(b);
+}
+#line 304
+static void *getter(void *r) { (void)boxroot_get((boxroot)r); return NULL; }
+value k_modify_void(value r, value v)
+{
+  boxroot b = root_of_val(r);
+  return Val_bool(boxroot_modify(&b, v) || b != root_of_val(r));
 }

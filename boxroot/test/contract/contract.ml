@@ -5,6 +5,8 @@
 open Root
 
 external last_act : int -> Root.t array -> bool -> unit = "c_last_act"
+external late_act : int -> unit = "c_late_act"
+external late_roots : Root.t array -> unit = "c_late_roots"
 external may_act : unit -> unit = "c_may_act"
 external wait_about : int -> unit = "c_wait_about"
 external wait_over : int -> unit = "c_wait_over"
@@ -122,6 +124,47 @@ let ended_thread_and_successor how () =
     delete_all mine
   done;
   if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended"
+
+(* The domain of a thread ends when the library is not in use: before the first use, or between teardown and the next
+   set-up. Later a domain of the same identity makes roots, which the thread deletes, while the domain goes on with
+   others. `spawned`: so many domains ran before, so that identities and numbers differ. *)
+let ended_unseen ~how ~again ~spawned () =
+  if again then begin delete (create_or_fail "first use"); teardown () end;
+  for _ = 1 to spawned do Par.join (Par.spawn ignore) done;
+  Par.join (Par.spawn (fun () -> late_act how));
+  wait_about 1;
+  if again && not (setup ()) then fail "boxroot_setup failed";
+  let w = ref (Weak.create 1) and rounds = scale 30 in
+  Par.join (Par.spawn (fun () ->
+      let n = 20_000 in
+      let w', doomed = watched n in
+      let own = make n in
+      w := w';
+      late_roots doomed;
+      may_act ();
+      for _ = 1 to rounds do
+        for i = 0 to n - 1 do
+          delete own.(i);
+          own.(i) <- create_or_fail (text i);
+          if i land 7 = 0 then own.(i) <- modify own.(i) (text i)
+        done;
+        if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended";
+        check "of the domain that came next" own
+      done;
+      delete_all own));
+  wait_over 1;
+  if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended";
+  expect_collected "deleted by the thread of an ended domain" !w
+
+(* The first use of the library is that thread's. *)
+let first_use_unseen how () =
+  Par.join (Par.spawn (fun () -> late_act how));
+  wait_about 1;
+  may_act ();
+  wait_over 1;
+  if creations_granted () > 0 then fail "boxroot_create succeeded on the thread of a domain that has ended";
+  if status () <> not_setup then fail "the status is %d after a creation that failed" (status ());
+  delete_all (make 1000)
 
 (* --- memory follows the live roots -------------------------------------------------------------------------------- *)
 
@@ -288,6 +331,12 @@ let () =
       ("ended-thread-own-key", ocaml5 (ended_thread_own 0)); ("ended-thread-own-cxx", ocaml5 (ended_thread_own 1));
       ("ended-thread-and-successor-key", ocaml5 (ended_thread_and_successor 0));
       ("ended-thread-and-successor-cxx", ocaml5 (ended_thread_and_successor 1));
+      ("ended-unseen-key", ocaml5 (ended_unseen ~how:0 ~again:false ~spawned:0));
+      ("ended-unseen-cxx", ocaml5 (ended_unseen ~how:1 ~again:false ~spawned:0));
+      ("ended-unseen-later", ocaml5 (ended_unseen ~how:1 ~again:false ~spawned:3));
+      ("ended-unseen-torn-down-key", ocaml5 (ended_unseen ~how:0 ~again:true ~spawned:0));
+      ("ended-unseen-torn-down-cxx", ocaml5 (ended_unseen ~how:1 ~again:true ~spawned:2));
+      ("first-use-unseen-key", ocaml5 (first_use_unseen 0)); ("first-use-unseen-cxx", ocaml5 (first_use_unseen 1));
       ("domains-that-come-and-go", domains_that_come_and_go); ("compaction-gives-back", compaction_gives_back);
       ("forced-collections", forced_collections);
       ("flood", flood ~keep:0); ("flood-of-most", flood ~keep:1999); ("flood-of-half", flood ~keep:2);

@@ -23,9 +23,10 @@ value c_trim_malloc(value unit)
 typedef struct last_act {
   boxroot *roots;
   long n;
-  _Bool waits, again;
+  _Bool waits, late;
 } last_act;
 
+static last_act late; /* the roots that threads delete who ended before these were made */
 static atomic_int acts_over, creations_refused, creations_granted, may_act, about_to_act;
 static pthread_key_t last_act_key;
 static pthread_once_t last_act_once = PTHREAD_ONCE_INIT;
@@ -35,7 +36,8 @@ static void act(void *a_)
   last_act *a = a_;
   atomic_fetch_add(&about_to_act, 1);
   while (a->waits && !atomic_load(&may_act)) usleep(100);
-  for (long i = 0; i < a->n; i++) boxroot_delete(a->roots[i]);
+  last_act const *l = a->late ? &late : a;
+  for (long i = 0; i < l->n; i++) boxroot_delete(l->roots[i]);
   errno = 0;
   boxroot r = boxroot_create(Val_int(3));
   if (r == NULL && errno == EPERM) atomic_fetch_add(&creations_refused, 1);
@@ -69,6 +71,29 @@ value c_last_act(value how, value roots, value waits)
   if (Int_val(how) == 1 && __cxa_thread_atexit_impl != NULL)
     CHECK(__cxa_thread_atexit_impl(act, a, &__dso_handle) == 0, "__cxa_thread_atexit_impl");
   else CHECK(pthread_setspecific(last_act_key, a) == 0, "pthread_setspecific");
+  return Val_unit;
+}
+
+/* The same; the roots are given later, before the thread may act. */
+value c_late_act(value how)
+{
+  last_act *a = calloc(1, sizeof *a);
+  CHECK(a != NULL, "calloc");
+  a->waits = a->late = 1;
+  pthread_once(&last_act_once, make_key);
+  if (Int_val(how) == 1 && __cxa_thread_atexit_impl != NULL)
+    CHECK(__cxa_thread_atexit_impl(act, a, &__dso_handle) == 0, "__cxa_thread_atexit_impl");
+  else CHECK(pthread_setspecific(last_act_key, a) == 0, "pthread_setspecific");
+  return Val_unit;
+}
+
+value c_late_roots(value roots)
+{
+  free(late.roots);
+  late.n = (long)Wosize_val(roots);
+  late.roots = malloc(sizeof *late.roots * (size_t)(late.n + 1));
+  CHECK(late.roots != NULL, "malloc");
+  for (long i = 0; i < late.n; i++) late.roots[i] = root_of_val(Field(roots, i));
   return Val_unit;
 }
 

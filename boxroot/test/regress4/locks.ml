@@ -13,6 +13,8 @@ external fill : int -> unit = "l_fill" [@@noalloc]
 external one_processor : unit -> unit = "l_one_processor" [@@noalloc]
 external delete_all_nolock : Root.t array -> unit = "l_delete_all_nolock"
 external die_with : how:int -> nap:int -> Root.t array -> unit = "l_die_with"
+external die_creating : how:int -> int -> unit = "l_die_creating"
+external created : unit -> int = "l_created" [@@noalloc]
 external dead : unit -> int = "l_dead" [@@noalloc]
 external registered : mode:int -> int = "l_registered"
 external exhaust_keys : unit -> int = "l_exhaust_keys" [@@noalloc]
@@ -301,6 +303,34 @@ let thread_end ~how ~exits ~nap_ms () =
   churn "in the end" (fun () -> true);
   expect_empty ()
 
+(* They try to create roots. `use`: what the thread did before; `exits`: it ended by Thread.exit. *)
+let thread_end_creates ~how ~exits ~use () =
+  ignore (Thread.create ignore ());
+  delete (create_or_fail (text 0));
+  let rounds = scale 200 in
+  let rec deep n = if n = 0 then use () else begin deep (n - 1); ignore (Sys.opaque_identity n) end in
+  for round = 1 to rounds do
+    let started = Atomic.make false in
+    let t =
+      Thread.create
+        (fun () ->
+          Atomic.set started true;
+          if round land 1 = 0 then deep (round land 31);
+          die_creating ~how 300;
+          if round land 2 = 0 then deep (round land 7);
+          if exits then Thread.exit ())
+        ()
+    in
+    if round land 4 = 0 then Thread.join t else churn "beside a thread that ends" (fun () -> Atomic.get started);
+    churn "beside the destructors of a thread" (fun () -> dead () >= round)
+  done;
+  churn "in the end" (fun () -> true);
+  if created () > 0 then fail "%d roots were created in destructors of %d threads" (created ()) rounds;
+  expect_empty ()
+
+let creates_and_deletes () = delete_all (make 200)
+let blocks_too () = creates_and_deletes (); nap 1; creates_and_deletes ()
+
 let many_threads () =
   for _ = 1 to scale 2000 do
     Thread.join (Thread.create (fun () -> delete_all (make 10)) ())
@@ -371,6 +401,12 @@ let () =
       ("yields-and-fork", yields_and_fork); ("thread-end-key", thread_end ~how:0 ~exits:false ~nap_ms:0);
       ("thread-end-cxx", thread_end ~how:1 ~exits:false ~nap_ms:0);
       ("thread-end-cxx-exit", thread_end ~how:1 ~exits:true ~nap_ms:0);
+      ("thread-end-creates-key", thread_end_creates ~how:0 ~exits:false ~use:creates_and_deletes);
+      ("thread-end-creates-cxx", thread_end_creates ~how:1 ~exits:false ~use:creates_and_deletes);
+      ("thread-end-creates-blocking", thread_end_creates ~how:1 ~exits:false ~use:blocks_too);
+      ("thread-end-creates-unused", thread_end_creates ~how:1 ~exits:false ~use:ignore);
+      ("thread-end-creates-exit", thread_end_creates ~how:1 ~exits:true ~use:creates_and_deletes);
+      ("thread-end-creates-exit-key", thread_end_creates ~how:0 ~exits:true ~use:ignore);
       ("thread-end-slow", thread_end ~how:1 ~exits:false ~nap_ms:2); ("many-threads", many_threads);
       ("registered-first-use", check_registered ~mode:0); ("registered", check_registered ~mode:1);
       ("registered-hooks-replaced", check_registered ~mode:2); ("no-keys", no_keys); ("no-files", no_files);

@@ -114,8 +114,8 @@ value l_fill(value vn)
 
 /* --- the end of a thread ------------------------------------------------------------------------------------------ */
 
-typedef struct { boxroot *r; size_t n; int nap_ms; } legacy;
-static long dead;
+typedef struct { boxroot *r; size_t n; int nap_ms; int creations; } legacy;
+static long dead, created; /* threads that have ended; roots that they created then */
 static pthread_key_t legacy_key;
 static pthread_once_t legacy_once = PTHREAD_ONCE_INIT;
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *);
@@ -124,6 +124,10 @@ extern char __dso_handle;
 static void execute(void *arg)
 {
   legacy *l = arg;
+  for (int i = 0; i < l->creations; i++) {
+    errno = 0;
+    if (boxroot_create(Val_int(i)) != NULL || errno != EPERM) __atomic_fetch_add(&created, 1, __ATOMIC_SEQ_CST);
+  }
   for (size_t i = 0; i < l->n; i++) {
     if (l->nap_ms != 0 && i % 5000 == 0) usleep((unsigned)l->nap_ms * 1000);
     boxroot_delete(l->r[i * STRIDE % l->n]);
@@ -135,10 +139,11 @@ static void execute(void *arg)
 
 static void make_key(void) { CHECK(pthread_key_create(&legacy_key, execute) == 0, "key"); }
 
-value l_die_with(value how, value nap, value roots)
+static value die_with(value how, value nap, value creations, value roots)
 {
   legacy *l = malloc(sizeof *l);
   CHECK(l != NULL, "malloc");
+  l->creations = Int_val(creations);
   l->r = copy(roots, &l->n);
   l->nap_ms = Int_val(nap);
   if (Int_val(how) == 0) {
@@ -149,6 +154,12 @@ value l_die_with(value how, value nap, value roots)
   }
   return Val_unit;
 }
+
+value l_die_with(value how, value nap, value roots) { return die_with(how, nap, Val_int(0), roots); }
+
+/* And tries so often to create a root then. */
+value l_die_creating(value how, value creations) { return die_with(how, Val_int(0), creations, Atom(0)); }
+value l_created(value unit) { (void)unit; return Val_long(__atomic_load_n(&created, __ATOMIC_SEQ_CST)); }
 
 value l_dead(value unit) { (void)unit; return Val_long(__atomic_load_n(&dead, __ATOMIC_SEQ_CST)); }
 

@@ -238,11 +238,11 @@ int main(int argc, char **argv)
     caml_shutdown();
     boxroot_teardown();
     expect_void();
-    if (!TEST_CHECKED) delete_roots(1, 3);
+    delete_roots(1, 3);
   } else if (strcmp(test, "teardown-before-shutdown") == 0) {
     boxroot_teardown();
     expect_void();
-    if (!TEST_CHECKED) delete_roots(1, 3);
+    delete_roots(1, 3);
     caml_shutdown();
     boxroot_teardown();
     expect_void();

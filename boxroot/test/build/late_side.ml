@@ -1,0 +1,45 @@
+(* SPDX-License-Identifier: MIT *)
+(* The plug-in of late.ml. FIRST=thread: the first use of the library is that of the thread whose domain has ended. Then
+   a domain with the same identity makes roots, which the thread deletes while the domain goes on. *)
+
+external setup : unit -> bool = "a_setup"
+external status : unit -> int = "a_status"
+external create : 'a -> int = "a_create" [@@noalloc]
+external get : int -> 'a = "a_get" [@@noalloc]
+external delete : int -> unit = "a_delete" [@@noalloc]
+external modify : int -> 'a -> int = "a_modify" [@@noalloc]
+external act : int array -> unit = "late_act" (* the thread deletes these, and tries to create one *)
+external acted : bool -> int = "late_acted" (* how many it created; true: waits until it is over *)
+
+let text i = "value " ^ string_of_int i
+let fail s = prerr_endline ("FAILED: " ^ s); exit 1
+let created i = let r = create (text i) in if r = 0 then fail "creation failed"; r
+
+let successor () =
+  let n = 20_000 in
+  let doomed = Array.init n created and own = Array.init n created in
+  act doomed;
+  for _ = 1 to 30 do
+    for i = 0 to n - 1 do
+      delete own.(i);
+      own.(i) <- created i;
+      if i land 7 = 0 then own.(i) <- modify own.(i) (text i)
+    done;
+    Array.iteri (fun i r -> if (get r : string) <> text i then fail "a root lost its value") own
+  done;
+  Array.iter delete own
+
+let () =
+  !Late_hook.before_use ();
+  if Sys.getenv_opt "FIRST" = Some "thread" then begin
+    act [||];
+    if acted true > 0 then fail "creation succeeded on the thread of a domain that has ended";
+    if status () <> 0 then fail "set up by a creation that failed"
+  end
+  else begin
+    if not (setup ()) then fail "set-up";
+    Domain.join (Domain.spawn successor);
+    if acted true > 0 then fail "creation succeeded on the thread of a domain that has ended"
+  end;
+  Domain.join (Domain.spawn (fun () -> Array.iter delete (Array.init 10_000 created)));
+  print_endline "done"
