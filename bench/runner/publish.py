@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Writes every measured figure of the documents from the raw data in bench/results/, and from nothing else: the short
-blocks in README.md, all rows in docs/, the report and the pictures in bench/report/."""
+tables in README.md, all rows in docs/, the report and the pictures in bench/report/."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import geometric_mean
 
-from . import html, machine
+from . import headline, html, machine
 from .compiler import ROOT
 from .model import Suite
 from .results import BadFolder, Run, read_run
@@ -21,22 +21,16 @@ from .text import interval, markdown_table, times
 
 RESULTS = ROOT / "bench" / "results"
 REPORT = "bench/report"
-MARKERS = {
-    "boxroot": ("<!-- measured:begin -->", "<!-- measured:end -->"),
-    "outheap": ("<!-- outheap-measured:begin -->", "<!-- outheap-measured:end -->"),
-    "rust": ("<!-- rust-measured:begin -->", "<!-- rust-measured:end -->"),
-}
+MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")  # of the tables in README.md
 # The rows of a group of workloads, in a document about it.
-EXCERPT_MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")
 EXCERPTS = {
-    ("outheap", "Regions"): ("docs/regions.md", EXCERPT_MARKERS),
-    ("outheap", "Hash-consing"): ("docs/hashcons.md", EXCERPT_MARKERS),
+    ("outheap", "Regions"): ("docs/regions.md", MARKERS),
+    ("outheap", "Hash-consing"): ("docs/hashcons.md", MARKERS),
 }
 DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md", "rust": "docs/measured-rust.md"}
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
 NOT_A_LINE = ("date", "commit", "mode", "OCaml", "left out", "complete", "rounds")  # facts that are told otherwise
-CLEAR, MOST_LOSSES = 1.02, 15  # README.md shows so many rows of which the rival is better by this much
 
 
 class PublishError(Exception):
@@ -124,45 +118,21 @@ def not_grids(runs: list[Run]) -> list[Run]:
     return [r for r in runs if r.facts["mode"] != "grid"]
 
 
-def summary(runs: list[Run], suite: Suite) -> list[str]:
-    runs = not_grids(runs)
-    if not runs:
+TITLES = {"boxroot": "roots", "rust": "Rust", "outheap": "heap", "regions": "regions", "hashcons": "hash-consing"}
+
+
+def summary(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
+    """The tables of README.md."""
+    tables: dict[str, headline.Table] = {}
+    for name, runs in of_suites.items():
+        tables |= headline.read(root, name, not_grids(runs))
+    if not tables:
         return []
-    run, document = runs[0], DOCUMENTS[suite.name]
-    all_rows, used = best_rows(runs, suite)
-    if not all_rows:
-        raise PublishError(f"{run.folder}: no figure of {suite.ours} beside {suite.base}")
-    lost, _ = split(all_rows)
-    others = [lower(when(other)) for other in used if other is not run]
-    out = [
-        *([suite.heading, ""] if suite.heading else []),
-        f"![Ratios to {suite.base_title}, workload by workload]({REPORT}/{suite.name}.svg)",
-        "",
-        when(run),
-        *(f"* With more rounds, or what is not in that run: {other}" for other in others),
-        "",
-        *warned(run),
+    documents = ", ".join(f"[{SUITES[n].title}]({DOCUMENTS[n]})" for n, runs in of_suites.items() if runs)
+    return [
+        *headline.render(tables, TITLES),
+        f"* All rows: {documents}; plots: the [report]({REPORT}/index.html).",
     ]
-    named = ", or to what the row names," if suite.base_words != suite.base_title else ""
-    out += [f"Ratios to {suite.base_title}{named} in the same run; below 1, {suite.title} is better.", ""]
-    out += of_groups(all_rows, suite)
-    clear = [r for r in lost if r.ratio.value >= CLEAR]
-    if clear:
-        rest = len(clear) - MOST_LOSSES
-        which = f"the {MOST_LOSSES} largest of {len(clear)} rows" if rest > 0 else "all rows"
-        out += ["", f"Where {suite.base_words} is better by 2 % or more, {which}:", ""]
-        cells = [[r.name, times(r.ratio.value), interval(r.ratio), str(r.ratio.rounds)] for r in clear[:MOST_LOSSES]]
-        out += markdown_table(["", "ratio", "95 %", "rounds"], cells)
-        if rest > 0:
-            out += ["", f"The other {rest} are in [{document}]({document})."]
-    if any(r.lost_values for r in clear[:MOST_LOSSES]):
-        out += ["", f"† {suite.base_title} lost values in this program, so that it had less to do."]
-    out += [
-        "",
-        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a "
-        "plot for each workload.",
-    ]
-    return out
 
 
 def of_groups(all_rows: list[Row], suite: Suite) -> list[str]:
@@ -358,10 +328,10 @@ def contents(root: Path) -> dict[Path, str]:
     """What each file should contain."""
     results, readme = root / "bench" / "results", (root / "README.md").read_text()
     files: dict[Path, str] = {}
-    all_runs = []
+    all_runs, of_suites = [], {}
     for suite in SUITES.values():
         runs = recorded(results, suite)
-        readme = with_block(readme, MARKERS[suite.name], summary(runs, suite))
+        of_suites[suite.name] = runs
         if not runs:
             continue
         for (name, group), (file, markers) in EXCERPTS.items():
@@ -373,13 +343,13 @@ def contents(root: Path) -> dict[Path, str]:
             files[root / REPORT / f"{suite.name}.svg"] = html.picture(*best_rows(measured, suite), suite)
         all_runs += [(suite, run) for run in runs]
     files[root / REPORT / "index.html"] = html.page(all_runs)
-    return {root / "README.md": readme, **files}
+    return {root / "README.md": with_block(readme, MARKERS, summary(of_suites, root)), **files}
 
 
 def command(check: bool, root: Path = ROOT) -> int:
     try:
         wrong = {path: text for path, text in contents(root).items() if not path.exists() or path.read_text() != text}
-    except (BadFolder, OSError) as error:
+    except (BadFolder, OSError, headline.HeadlineError) as error:
         raise PublishError(str(error)) from None
     for path, text in wrong.items():
         if check:
