@@ -17,7 +17,7 @@ from .model import Suite
 from .results import BadFolder, Run, read_run
 from .rows import HEADER, Row, groups, rows
 from .suites import SUITES
-from .text import interval, markdown_table, times
+from .text import markdown_table, times
 
 RESULTS = ROOT / "bench" / "results"
 REPORT = "bench/report"
