@@ -159,8 +159,8 @@ def summary(runs: list[Run], suite: Suite) -> list[str]:
         out += ["", f"† {suite.base_title} lost values in this program, so that it had less to do."]
     out += [
         "",
-        f"[All rows]({document}), with what else was measured beside them; the [report]({REPORT}/index.html) has a "
-        "plot for each workload.",
+        f"[All rows]({document}), with what else was measured beside them; in a clone, the report "
+        f"`{REPORT}/index.html` has a plot for each workload.",
     ]
     return out
 
