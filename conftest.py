@@ -130,6 +130,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if wanted(item)]
+    if config.getoption("minutes"):
+        items[:] = rotation.turned(day, items)
 
 
 def name_of(nodeid: str) -> str:

@@ -106,8 +106,8 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def crowding() -> float:
-    """How many programs want each processor, or have wanted one in the last quarter of an hour: so much longer than on a
-    quiet machine may a program take. 1 at least, MOST at most."""
+    """How many programs want each processor, or have wanted one in the last quarter of an hour: so much longer than on
+    a quiet machine may a program take. 1 at least, MOST at most."""
     return min(MOST, max(1.0, max(os.getloadavg()) / (os.cpu_count() or 1)))
 
 
