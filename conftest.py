@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from testing import matrix, rotation, steps
+from testing.progress import Progress
 from testing.long import is_long
 from testing.run import OUT
 
@@ -51,6 +52,7 @@ BEGUN = "BOXROOT_TEST_BEGUN"  # when this run began
 PASSED = OUT / "log/passed"  # what passed, a line each: for --beyond
 TOO_LATE = "not begun in the time that the run has"
 times = rotation.Times()
+progress = Progress()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,6 +74,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
         seed = config.getoption("seed")
         os.environ[matrix.SEED] = str(time.time_ns() // 1000 % 1_000_000_000 if seed is None else seed)
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    if is_controller(session.config) and not session.config.option.collectonly:
+        out = os.dup(1)  # tests have another standard output, which is kept for their failures
+        if os.isatty(out):
+            os.close(out)
+        else:
+            progress.begin(os.fdopen(out, "w"))
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -130,6 +141,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if wanted(item)]
+    if config.getoption("minutes"):
+        items[:] = rotation.turned(day, items)
 
 
 def name_of(nodeid: str) -> str:
@@ -143,7 +156,25 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(TOO_LATE)
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    progress.total = max(progress.total, len(session.items))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: object, ids: list[str]) -> None:
+    progress.total = len(ids)
+
+
+def pytest_runtest_logstart(nodeid: str) -> None:
+    progress.start(name_of(nodeid))
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    progress.finish(name_of(nodeid))
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    progress.failed += report.failed
     times.add(name_of(report.nodeid), report.duration, report.when == "call")
 
 
@@ -162,6 +193,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     """The last line: N passed, N failed."""
+    progress.end()
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is None or not is_controller(config) or config.getoption("collectonly"):
         return

@@ -64,3 +64,48 @@ def test_events_are_described_once():
     assert (ROOT / "outheap/events").is_dir()
     for file in DOCS.glob("*.md"):
         assert not re.search(r"not written\s+as\s+events", file.read_text()), file.name
+
+
+# --- links ---
+
+LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
+
+
+def test_documents_of_crates_link_to_what_is_packed():
+    """Links in README.md and in the guide: to items of rustdoc, or to files of the crate."""
+    found = [*ROOT.glob("rust/*/README.md"), *ROOT.glob("rust/*/guide/*.md")]
+    assert len(found) > 8
+    for document in found:
+        crate = document.parent if document.name == "README.md" else document.parent.parent
+        manifest = crate / "Cargo.toml"
+        if not manifest.exists() or "publish = false" in manifest.read_text():
+            continue
+        for path in LINK.findall(document.read_text()):
+            if "/" in path or path.endswith(".md"):
+                where = (document.parent / path).resolve()
+                assert "://" in path or where.exists() and crate in where.parents, (document, path)
+
+
+def test_documents_link_to_what_is_there():
+    listed = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
+    for document in listed:
+        for path in LINK.findall(document.read_text()):
+            if "/" in path or path.endswith(".md"):
+                assert "://" in path or (document.parent / path).exists(), (document, path)
+
+
+def test_dune_installs_what_documents_link_to():
+    """What README.md leads to, by links, is in dune's list; examples/test_dune.py looks at what is installed."""
+    rules = text("dune")
+    to_see, seen = ["README.md", "CHANGES.md"], set()
+    while to_see:
+        file = to_see.pop()
+        if file in seen:
+            continue
+        seen.add(file)
+        if file.endswith(".md"):
+            links = [p for p in LINK.findall(text(file)) if "://" not in p]
+            to_see += [str(((ROOT / file).parent / p).resolve().relative_to(ROOT)) for p in links]
+    for file in seen - {"README.md", "CHANGES.md"}:
+        listed = [rf"\s{re.escape(file)}[\s)]", rf"\({Path(file).parent}/\*\{Path(file).suffix} with_prefix"]
+        assert sum(len(re.findall(p, rules)) for p in listed) == 2, file  # of each package

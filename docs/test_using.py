@@ -59,7 +59,7 @@ def sh(text, folder, variables):
         text=True,
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=300,
+        timeout=1800,  # for what hangs, not for a busy machine
     )
     assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
     return done.stdout

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import filecmp
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -19,6 +20,10 @@ from testing.run import BUILD, ROOT, run
 
 TOOL = ROOT / "tools/dune"
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap", "tools/ocaml")
+PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "bench/README.md")
+PACKAGED += ("bench/report", "examples/README.md", "examples/coq-images", "examples/hashcons", "examples/regions")
+PACKAGED += ("rust/ocaml-boxroot/README.md",)
+LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
 @cache
@@ -76,7 +81,8 @@ def sources(folder: Path) -> None:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("_build"))
         else:
-            shutil.copy(ROOT / name, folder)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
 
 
 def project(folder: Path) -> None:
@@ -127,6 +133,19 @@ def used(shop: Workshop) -> Workshop:
 
 def test_package_installs_its_headers(shop: Workshop) -> None:
     same(ROOT / "boxroot/include", shop.installed / "lib/boxroot")
+
+
+def test_installed_documents_link_to_what_is_installed(shop: Workshop) -> None:
+    for package in ("boxroot", "outheap"):
+        shop.dune("build", "-p", package, "@install", folder=shop.folder / "library")
+        shop.dune("install", "-p", package, "--prefix", shop.installed, folder=shop.folder / "library")
+        home = shop.installed / "doc" / package
+        documents = list(home.rglob("*.md"))
+        assert home / "README.md" in documents and home / "docs/using.md" in documents
+        for document in documents:
+            for path, _ in LINK.findall(document.read_text()):
+                where = document.parent / path
+                assert "://" in path or where.exists() and home in where.resolve().parents, (document, path)
 
 
 @pytest.mark.parametrize("package", ["boxroot", "outheap"])

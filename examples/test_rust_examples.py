@@ -212,6 +212,26 @@ def lines(file: Path) -> list[str]:
     return [re.sub(r'path = "[^"]*/', 'path = "', line) for line in text if "SPDX" not in line]
 
 
+def test_rust_readme(compiler: Compiler, pytestconfig: pytest.Config) -> None:
+    """What the README of ocaml-boxroot shows, in both languages, in a project as it says."""
+    if not may_use_dune(pytestconfig):
+        pytest.skip(NO_DUNE)
+    shop = Shop(compiler)
+    folder = shop.folder / "examples/readme"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    target = shop.folder / "examples-target"
+    path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(target)}
+    shop.run([CARGO, "ocaml-boxroot", "new", "events"], folder, more=path)
+    text = (ROOT / "rust/ocaml-boxroot/README.md").read_text()
+    blocks = dict(re.findall(r"^```(rust|ocaml)\n(.*?)^```$", text, re.M | re.S))
+    (folder / "events/src/lib.rs").write_text(blocks["rust"])
+    (folder / "events/test.ml").write_text(blocks["ocaml"])
+    shop.online("fetch", cwd=folder / "events")
+    said = shop.run([dune(), "test", "--root", "."], folder / "events", more=path | {"DUNE_CACHE": "disabled"})
+    assert "all events were handled" in said
+
+
 @pytest.mark.parametrize("kind", ["dune", "cargo"])
 def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) -> None:
     """`cargo ocaml-boxroot new` writes the example's files; with another name they build, and their tests pass."""

@@ -131,7 +131,7 @@ def summary(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
     documents = ", ".join(f"[{SUITES[n].title}]({DOCUMENTS[n]})" for n, runs in of_suites.items() if runs)
     return [
         *headline.render(tables, TITLES),
-        f"* All rows: {documents}; plots: the [report]({REPORT}/index.html).",
+        f"* All rows: {documents}; plots, in a clone: `{REPORT}/index.html`.",
     ]
 
 

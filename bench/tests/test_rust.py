@@ -52,7 +52,7 @@ def program(builder: build.Builder, workload: str, implementation: str) -> Path:
 
 
 def run(path: Path, arguments: list[str]) -> subprocess.CompletedProcess:
-    return subprocess.run([path, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([path, *arguments], capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)

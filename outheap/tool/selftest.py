@@ -142,15 +142,16 @@ class Programs:
 
 
 class Said:
-    """Says every twenty seconds how many of the runs have ended."""
+    """Says every twenty seconds how many of the runs have ended. No total: the programs are being built."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.ended = total, 0, threading.Event()
+    def __init__(self) -> None:
+        self.total, self.done, self.ended = 0, 0, threading.Event()
         self.thread = threading.Thread(target=self._say, daemon=True)
 
     def _say(self) -> None:
         while not self.ended.wait(20):
-            print(f"outheap-build: tested {self.done} of {self.total}", file=sys.stderr, flush=True)
+            what = f"testing, {self.done} of {self.total} runs have ended" if self.total else "building the test"
+            print(f"outheap-build: {what}", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Said:
         self.thread.start()
@@ -178,9 +179,10 @@ def main() -> int:
     print(f"outheap-build: testing it for {options.seconds:g} s", file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            programs = Programs(options, Path(folder))
-            runs = [run for f in flavours for run in programs.runs(f, options.seconds / len(flavours))]
-            with ThreadPoolExecutor(os.cpu_count() or 2) as pool, Said(len(runs)) as said:
+            with Said() as said, ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+                programs = Programs(options, Path(folder))
+                runs = [run for f in flavours for run in programs.runs(f, options.seconds / len(flavours))]
+                said.total = len(runs)
                 for _ in pool.map(Run.check, runs):
                     said.done += 1
         except Failed as failed:

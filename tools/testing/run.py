@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 OUT = Path(os.environ.get("BUILD") or ROOT / "_build").resolve()
 BUILD = OUT / "test"
 SKIPPED = 77
+MOST = 6.0  # times as long as on a quiet machine
 # What a developer's shell may set, and would change what is tested.
 UNWANTED = (
     "OCAMLRUNPARAM",
@@ -104,10 +105,30 @@ def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     return kept | dict(settings or {})
 
 
+def crowding() -> float:
+    """How many programs want each processor, or have wanted one in the last quarter of an hour: so much longer than on
+    a quiet machine may a program take. 1 at least, MOST at most."""
+    return min(MOST, max(1.0, max(os.getloadavg()) / (os.cpu_count() or 1)))
+
+
+def waited(process: subprocess.Popen, limit: float) -> int | None:
+    """Its exit code; None: it has had its time, which is the limit on a quiet machine and more on a busy one."""
+    start = time.monotonic()
+    while True:
+        left = limit * crowding() - (time.monotonic() - start)
+        if left <= 0:
+            return process.poll()
+        try:
+            return process.wait(timeout=min(left, limit))
+        except subprocess.TimeoutExpired:
+            pass
+
+
 def run(
     command: Sequence[str | Path], folder: Path, log: Path, limit: float, settings: Mapping[str, str] | None = None
 ) -> Outcome:
-    """`settings` are added to the environment. The whole process group ends with the program or at the limit."""
+    """`settings` are added to the environment. The whole process group ends with the program or at the limit, which is
+    for a quiet machine."""
     words = [str(word) for word in command]
     log.parent.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
@@ -127,9 +148,9 @@ def run(
             out.write(f"{error}\n".encode())
             return outcome
         try:
-            outcome.code = process.wait(timeout=limit)
-        except subprocess.TimeoutExpired:
-            outcome.late = True
+            code = waited(process, limit)
+            outcome.late = code is None
+            outcome.code = outcome.code if code is None else code
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)

@@ -54,3 +54,19 @@ def test_other_compilers_are_not_the_newest() -> None:
 
 def test_a_part_does_not_depend_on_other_tests() -> None:
     assert rotation.part_of("boxroot[5.4.1-tsan] unit/basics") == rotation.part_of("boxroot[5.4.1-tsan] unit/new")
+
+
+def test_who_runs_half_of_a_day_runs_everything_in_a_week() -> None:
+    """Any seven days: each test is in the first half of one of them."""
+    for begin in range(START, START + 2 * rotation.DAYS):
+        run: set[str] = set()
+        for day in range(begin, begin + 7):
+            today = [label for label in BOXROOT + OTHERS if rotation.is_for(day, label, "5.4.1")]
+            run |= set(rotation.turned(day, today)[: (len(today) + 1) // 2])
+        assert run == {*BOXROOT, *OTHERS}, begin
+
+
+def test_a_turn_leaves_nothing_out() -> None:
+    for day in range(START, START + 6):
+        assert sorted(rotation.turned(day, list(range(7)))) == list(range(7))
+    assert rotation.turned(START, []) == []

@@ -89,7 +89,7 @@ let in_child f =
          exit_now 1);
       exit_now 0
   | pid ->
-      let deadline = Unix.gettimeofday () +. 30. in
+      let deadline = Unix.gettimeofday () +. 200. in
       let rec wait () =
         match Unix.waitpid [ Unix.WNOHANG ] pid with
         | 0, _ ->

@@ -170,7 +170,7 @@ static void forks_busily(void)
   for (int round = 0; round < (TRY_SANITIZED ? 8 : 25); round++) {
     pid_t child = fork();
     if (child == 0) {
-      alarm(60);
+      alarm(600); /* for what hangs, not for a busy machine */
       for (int i = 0; i < 100; i++) {
         void *p = oh_pool_alloc(), *b = oh_block_alloc(100000), *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE);
         EXPECT(p != NULL && b != NULL && m != NULL && outheap_declare_values(m, (char *)m + 64) == 0, "child");

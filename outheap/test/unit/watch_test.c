@@ -35,7 +35,7 @@ static char const *written(void)
 /* Waits until the file has the word as often as that: as long as it takes. The end of a record is its last line. */
 static void await(char const *word, unsigned n)
 {
-  alarm(120);
+  alarm(600);
   while (try_times(written(), word) < n) usleep(2000);
   alarm(0);
 }
