@@ -64,13 +64,17 @@ static void dissolve_orphans(void)
   bxr_depot_trim();
 }
 
-static bool kept_for_marker; /* a marker may read the pools of some domain */
+/* A marker may read the pools of some domain, until this cycle is over. */
+static bool kept_for_marker;
+static uintptr_t kept_in_cycle;
 
 void boxroot_teardown(void)
 {
   if (!bxr_status_change(BOXROOT_RUNNING, BOXROOT_TORE_DOWN)) return;
   bxr_runtime_detach();
   bool shut_down = bxr_runtime_has_shut_down();
+  kept_for_marker = false;
+  kept_in_cycle = bxr_runtime_cycle();
   if (!shut_down && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
     bxr_domain *d = &bxr_domains[id];
@@ -90,7 +94,8 @@ void boxroot_teardown(void)
    with static storage duration in this one. */
 __attribute__((destructor(101))) static void when_unloaded(void)
 {
-  if (bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && !kept_for_marker && bxr_object_is_unloading()) {
+  bool read = kept_for_marker && kept_in_cycle == bxr_runtime_cycle() && !bxr_runtime_has_shut_down();
+  if (!read && bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && bxr_object_is_unloading()) {
     bxr_depot_release();
     bxr_account_release();
   }
