@@ -89,9 +89,9 @@ void boxroot_teardown(void)
   bxr_account_reset();
 }
 
-/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could still
-   delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++ objects
-   with static storage duration in this one. */
+/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could
+   still delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++
+   objects with static storage duration in this one. */
 __attribute__((destructor(101))) static void when_unloaded(void)
 {
   bool read = kept_for_marker && kept_in_cycle == bxr_runtime_cycle() && !bxr_runtime_has_shut_down();

@@ -33,7 +33,8 @@ header-in-c++)
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
     for f in alone after wrapped owner; do for d in 0 1; do
-      run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only $f.cpp
+      run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only \
+        $f.cpp
     done; done
     case $std in c++11|c++20) run "$cc" -std=$std -Wall -Wextra -Werror -isystem "$where" -I"$include" -fsyntax-only \
       "$test/unit/cxx.cpp";; esac
