@@ -121,9 +121,9 @@ bool boxroot_setup(void) BXR_LINK_NAME(setup);
 /* boxroot_teardown(): returns the memory of roots to the system (all but a page for each pool) and removes the
    library's hooks from the runtime (hooks that another library has since wrapped stay, and do nothing; with OCaml 5 one
    that was there before OCaml started stays, too: it tells the thread of a domain that ends that it has no lock). It
-   invalidates all roots: deleting one has no effect afterwards (until the library is set up again; then it is an error), reading
-   one gives an unspecified value but does not crash. boxroot_create and boxroot_modify fail until boxroot_setup is
-   called.
+   invalidates all roots: deleting one has no effect afterwards (until the library is set up again; then it is an
+   error), reading one gives an unspecified value but does not crash. boxroot_create and boxroot_modify fail until
+   boxroot_setup is called.
    To be called when no other thread uses the library: after OCaml has shut down, or with the lock of the only domain;
    in the latter case it may run the GC (OCaml 5: the marker finishes first. The memory of a domain whose marker cannot
    be waited for is not returned). */
@@ -161,8 +161,9 @@ void boxroot_print_stats(void) BXR_LINK_NAME(print_stats);
    this, since that would slow down creation and deletion: it prints nothing, and the result is UINT64_MAX. With
    BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the program exits (after C++ objects with
    static storage duration have ended their roots, in the program and, with glibc, in all shared objects; an object with
-   the library stays in the process until then) and at boxroot_teardown, if there are roots left. No requirements; roots that are created or deleted meanwhile may or may
-   not be counted. Cost: a look at every slot, and memory for a list of the places, if it is available. */
+   the library stays in the process until then) and at boxroot_teardown, if there are roots left. No requirements; roots
+   that are created or deleted meanwhile may or may not be counted. Cost: a look at every slot, and memory for a list of
+   the places, if it is available. */
 uint64_t boxroot_report_roots(void) BXR_LINK_NAME(report_roots);
 
 /* Kept for programs written for earlier versions; the same as boxroot_setup. */
