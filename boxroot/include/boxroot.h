@@ -22,7 +22,15 @@
    another version or with other switches. The checked build ends the program ("foreign pointer") at a root of another
    copy. Version 0.4.0 can be one of them; but on OCaml 4.14 it refuses to create roots once another library has put
    hooks on the lock ("Ensure boxroot_setup() is called as documented"), as this one does. Its existing roots stay
-   valid. */
+   valid.
+
+   Unloading. A shared object with the library may be unloaded (dlclose) while OCaml goes on: unused, or after
+   boxroot_teardown; not while the library is set up. What it had reserved is then given back to the system (up to OCaml
+   5.3 only when a major cycle has ended since the teardown; with Outheap's runtime not). Where another library has
+   wrapped its hooks, the teardown makes the object stay in the process until that ends. An object that stayed, for this
+   or another reason (a second handle; thread-local data of a thread that still runs), is the one that is found when it
+   is loaded again: its status is BOXROOT_TORE_DOWN, and boxroot_setup starts it. One that was unloaded is
+   BOXROOT_NOT_SETUP when it is loaded again. */
 #ifndef BOXROOT_H
 #define BOXROOT_H
 
@@ -45,7 +53,8 @@ typedef struct bxr_private *boxroot;
 
 /* boxroot_create(v): a new root that holds v; the caller owns it.
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
-   Failure: NULL, with errno == EPERM (the domain lock is not held) or ENOMEM (no memory for more roots; v is untouched
+   Failure: NULL, with errno == EPERM (the domain lock is not held; as in destructors of thread-local data on a thread
+   whose domain, or that as a thread of OCaml's, has ended) or ENOMEM (no memory for more roots; v is untouched
    and every existing root is intact; a deletion on this domain makes room for a creation at once), or
    boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() says which. When OCaml has shut down nobody holds the
    lock: EPERM (up to OCaml 5.3, whose runtime does not say that it shuts down, after at most 128 creations).
@@ -56,7 +65,9 @@ BXR_INLINE boxroot boxroot_create(value v) BXR_LINK_NAME(create);
 /* boxroot_get(r): the value that r holds. boxroot_get_ref(r): the address of the cell, which the GC keeps up to date;
    it is valid until r is deleted or modified.
    Both need r non-NULL and owned or borrowed. boxroot_get, and reading through the reference, need the domain lock, and
-   the value read is subject to the usual rules for values that are not rooted. No failure. Cost: one load; none. */
+   the value read is subject to the usual rules for values that are not rooted. No failure; the checked build ends the
+   program at a boxroot_get without the domain lock ("use without the domain lock"; with OCaml 4.14 where it can tell).
+   Cost: one load; none. */
 BXR_INLINE value boxroot_get(boxroot r) BXR_LINK_NAME(get);
 BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
 
@@ -108,10 +119,11 @@ BXR_INLINE void boxroot_delete_in(boxroot_domain d, boxroot r) BXR_LINK_NAME(del
 bool boxroot_setup(void) BXR_LINK_NAME(setup);
 
 /* boxroot_teardown(): returns the memory of roots to the system (all but a page for each pool) and removes the
-   library's hooks from the runtime (hooks that another library has since wrapped stay, and do nothing). It invalidates
-   all roots: deleting one has no effect afterwards (until the library is set up again; then it is an error), reading
-   one gives an unspecified value but does not crash. boxroot_create and boxroot_modify fail until boxroot_setup is
-   called.
+   library's hooks from the runtime (hooks that another library has since wrapped stay, and do nothing; with OCaml 5 one
+   that was there before OCaml started stays, too: it tells the thread of a domain that ends that it has no lock). It
+   invalidates all roots: deleting one has no effect afterwards (until the library is set up again; then it is an
+   error), reading one gives an unspecified value but does not crash. boxroot_create and boxroot_modify fail until
+   boxroot_setup is called.
    To be called when no other thread uses the library: after OCaml has shut down, or with the lock of the only domain;
    in the latter case it may run the GC (OCaml 5: the marker finishes first. The memory of a domain whose marker cannot
    be waited for is not returned). */
@@ -147,9 +159,11 @@ void boxroot_print_stats(void) BXR_LINK_NAME(print_stats);
 /* boxroot_report_roots(): the number of live roots. In the checked build (BOXROOT_DEBUG); it also prints on the
    standard error output where they were created, the most frequent place first. A release build does not record
    this, since that would slow down creation and deletion: it prints nothing, and the result is UINT64_MAX. With
-   BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the program exits, and at
-   boxroot_teardown, if there are roots left. No requirements; roots that are created or deleted meanwhile may or may
-   not be counted. Cost: a look at every slot, and memory for a list of the places, if it is available. */
+   BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the program exits (after C++ objects with
+   static storage duration have ended their roots, in the program and, with glibc, in all shared objects; an object with
+   the library stays in the process until then) and at boxroot_teardown, if there are roots left. No requirements; roots
+   that are created or deleted meanwhile may or may not be counted. Cost: a look at every slot, and memory for a list of
+   the places, if it is available. */
 uint64_t boxroot_report_roots(void) BXR_LINK_NAME(report_roots);
 
 /* Kept for programs written for earlier versions; the same as boxroot_setup. */

@@ -18,8 +18,8 @@ static bool have_key;
 BXR_INTERNAL_DATA_HERE BXR_THREAD_LOCAL bool bxr_runtime_terminating BXR_TLS_MODEL;
 static BXR_THREAD_LOCAL int terminating_id BXR_TLS_MODEL; /* its unique_id */
 
-/* How often the hook was put in place; 0: it is not there. And whether a thread may be running, as far as is known, whose
-   domain ended when it was not. (atomic, both) */
+/* How often the hook was put in place; 0: it is not there. And whether a thread may be running, as far as is known,
+   whose domain ended when it was not. (atomic, both) */
 static unsigned watch, watches;
 static bool strays = true;
 static BXR_THREAD_LOCAL unsigned seen BXR_TLS_MODEL; /* the watch in which this thread was found with a domain */
@@ -46,13 +46,34 @@ static __attribute__((noinline)) void *self_if_current(void *self)
   return NULL;
 }
 
+/* The runtime's backup thread acts for a domain that waits outside OCaml, and can run finalisers. It is the one that
+   gets no signals, not even those of its own faults. */
+static bool is_backup_thread(void)
+{
+  sigset_t blocked;
+  return pthread_sigmask(SIG_BLOCK, NULL, &blocked) == 0 && sigismember(&blocked, SIGSEGV) == 1 &&
+         sigismember(&blocked, SIGINT) == 1 && sigismember(&blocked, SIGTERM) == 1;
+}
+
+/* Whether OCaml code has called this thread's C code in the current domain. */
+static bool has_frames(caml_domain_state *state)
+{
+#if BOXROOT_CONSERVATIVE
+  (void)state;
+  return false;
+#else
+  return state->c_stack != NULL && bxr_thread_stack_has(state->c_stack) == BXR_THREAD_YES;
+#endif
+}
+
 /* A domain's own thread has an alternate stack for signals, which the runtime takes away when the domain has ended; so
-   have the other threads of OCaml. Without it, this can be the thread of an ended domain. Domain 0 does not end, and the
-   thread on which a C program started it may be without. */
+   have the other threads of OCaml. Without it, this can be the thread of an ended domain. Domain 0 does not end, and
+   the thread on which a C program started it may be without. */
 static bool has_left(caml_domain_state *state)
 {
   stack_t s;
-  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0;
+  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0 && !is_backup_thread() &&
+         !has_frames(state);
 }
 
 /* A domain that is about to end may have passed the place where it would have called the hook, so its thread is asked
@@ -100,7 +121,7 @@ void bxr_runtime_exit_unload(void)
 static bool there_may_be_strays(void)
 {
 #if BOXROOT_CONSERVATIVE
-  unsigned long running = caml_domain_alone() ? 1 : 0; /* 0: not known */
+  unsigned long running = bxr_runtime_is_only_domain() ? 1 : 0; /* 0: not known */
 #else
   unsigned long running = (unsigned long)caml_num_domains_running;
 #endif
@@ -122,8 +143,8 @@ void bxr_runtime_exit_unwatch(void)
   bxr_store_relaxed(&strays, true);
 }
 
-/* An identity is used for the first time when the domain's number is the same: numbers are given in a row, and the least
-   free identity is taken. */
+/* An identity is used for the first time when the domain's number is the same: numbers are given in a row, and the
+   least free identity is taken. */
 bxr_runtime_strays bxr_runtime_strays_here(void)
 {
   caml_domain_state *state = bxr_runtime_state();

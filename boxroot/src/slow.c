@@ -15,7 +15,8 @@
 #include "status.h"
 #include "supply.h"
 
-#if !BOXROOT_DEBUG && !defined(__GNUC_GNU_INLINE__) /* where the compiler does not inline them; the checked build's are in checked.c */
+/* Where the compiler does not inline them; the checked build's are in checked.c. */
+#if !BOXROOT_DEBUG && !defined(__GNUC_GNU_INLINE__)
 extern inline value boxroot_get(boxroot r);
 extern inline value const *boxroot_get_ref(boxroot r);
 extern inline boxroot boxroot_create(value v);

@@ -64,13 +64,17 @@ static void dissolve_orphans(void)
   bxr_depot_trim();
 }
 
-static bool kept_for_marker; /* a marker may read the pools of some domain */
+/* A marker may read the pools of some domain, until this cycle is over. */
+static bool kept_for_marker;
+static uintptr_t kept_in_cycle;
 
 void boxroot_teardown(void)
 {
   if (!bxr_status_change(BOXROOT_RUNNING, BOXROOT_TORE_DOWN)) return;
   bxr_runtime_detach();
   bool shut_down = bxr_runtime_has_shut_down();
+  kept_for_marker = false;
+  kept_in_cycle = bxr_runtime_cycle();
   if (!shut_down && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
     bxr_domain *d = &bxr_domains[id];
@@ -85,12 +89,13 @@ void boxroot_teardown(void)
   bxr_account_reset();
 }
 
-/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could still
-   delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++ objects
-   with static storage duration in this one. */
+/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could
+   still delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++
+   objects with static storage duration in this one. */
 __attribute__((destructor(101))) static void when_unloaded(void)
 {
-  if (bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && !kept_for_marker && bxr_object_is_unloading()) {
+  bool read = kept_for_marker && kept_in_cycle == bxr_runtime_cycle() && !bxr_runtime_has_shut_down();
+  if (!read && bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && bxr_object_is_unloading()) {
     bxr_depot_release();
     bxr_account_release();
   }

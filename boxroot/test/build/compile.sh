@@ -27,12 +27,38 @@ header-in-c++)
   printf '%s\n' '#include <caml/mlvalues.h>' '#include <vector>' '#include "boxroot.h"' \
     'namespace x { bool f(boxroot &r, value v) { return boxroot_modify(&r, v); } }' >after.cpp
   printf '#include <vector>\nextern "C" {\n#include "boxroot.h"\n}\n' >wrapped.cpp
+  printf '%s\n' '#include <boxroot/boxroot.hpp>' 'boxroot_ptr::root f(value v);' \
+    'boxroot_ptr::root f(value v) { auto r = boxroot_ptr::root::try_create(v); r.try_set(r.get()); return r; }' \
+    'void g(boxroot r); void g(boxroot r) { boxroot_delete_in(boxroot_domain_here(), r); }' >owner.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after wrapped; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.cpp
-    done
+    for f in alone after wrapped owner; do for d in 0 1; do
+      run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only \
+        $f.cpp
+    done; done
     case $std in c++11|c++20) run "$cc" -std=$std -Wall -Wextra -Werror -isystem "$where" -I"$include" -fsyntax-only \
       "$test/unit/cxx.cpp";; esac
+  done; done;;
+
+old-inline)
+  # -std=gnu89 and -fgnu89-inline give `inline` another meaning: two objects, and the library, must link all the same
+  printf '%s\n' '#include <boxroot.h>' 'value F(value v);' 'value F(value v) {' \
+    'boxroot r = boxroot_create(v); boxroot_domain d = boxroot_domain_here(); value x = boxroot_get(r);' \
+    'if (!boxroot_modify(&r, *boxroot_get_ref(r))) return x;' \
+    'boxroot_delete(r); r = boxroot_create_in(d, v); boxroot_delete_in(d, r); return x; }' >user.c
+  echo 'external f : string -> string = "f" external g : string -> string = "g"
+    let () = assert (f "f" = "f" && g "g" = "g")' >main.ml
+  for cc in $(c_compilers); do for o in -O0 -O2 '-O2 -DBOXROOT_DEBUG=1'; do
+    run "$cc" -std=gnu11 $o -c "$src/all.c" -I"$where" -I"$include" -o lib.o
+    run "$cc" -std=gnu11 -fgnu89-inline $o -c "$src/all.c" -I"$where" -I"$include" -o lib-89.o
+    for std in -std=gnu89 '-std=gnu11 -fgnu89-inline' -std=gnu11; do
+      for f in f g; do
+        run "$cc" $std $o -DF=$f -Wall -Werror -c user.c -isystem "$where" -I"$include" -o $f.o; done
+      for library in lib lib-89; do
+        run "$prefix/bin/ocamlopt.opt" main.ml f.o g.o $library.o -o main
+        ./main || fail "$cc $std $o, $library"
+      done
+    done
   done; done;;
 
 library-in-c)

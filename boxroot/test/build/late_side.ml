@@ -29,8 +29,43 @@ let successor () =
   done;
   Array.iter delete own
 
+type owner
+external owner : int -> owner = "late_owner"
+external finalised : unit -> int = "late_finalised"
+external sleep : unit -> unit = "late_sleep"
+external sleeps : unit -> bool = "late_sleeps"
+external go_on : unit -> unit = "late_go_on"
+
+(* A domain waits outside OCaml, and the runtime's own thread runs its finalisers. *)
+let by_the_backup_thread () =
+  let n = 2000 in
+  let d = Domain.spawn (fun () ->
+      let r = created 0 and owners = ref (Array.init n owner) in
+      Gc.full_major ();
+      ignore (Sys.opaque_identity !owners);
+      owners := [||];
+      for i = 1 to n do ignore (owner i) done;
+      sleep ();
+      for _ = 1 to 3 do Gc.full_major () done;
+      if (get r : string) <> text 0 then fail "a root lost its value";
+      delete r)
+  in
+  while not (sleeps ()) do Domain.cpu_relax () done;
+  for _ = 1 to 5 do Gc.full_major () done;
+  let early = finalised () in
+  go_on ();
+  Domain.join d;
+  for _ = 1 to 3 do Gc.full_major () done;
+  if finalised () < 2 * n then fail "blocks were not finalised";
+  Printf.printf "%d of %d finalised by the backup thread\n" early (2 * n)
+
 let () =
   !Late_hook.before_use ();
+  if Sys.getenv_opt "FIRST" = Some "backup" then begin
+    by_the_backup_thread ();
+    act [||];
+    if acted true > 0 then fail "creation succeeded on the thread of a domain that has ended"
+  end else
   if Sys.getenv_opt "FIRST" = Some "thread" then begin
     act [||];
     if acted true > 0 then fail "creation succeeded on the thread of a domain that has ended";

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What late.ml (LATE_HOST) and its plug-in do in C. */
 #define CAML_NAME_SPACE
+#include <caml/custom.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
 #include <errno.h>
@@ -63,6 +64,42 @@ value late_act(value array)
   atomic_store(&late_action, action);
   return Val_unit;
 }
+
+/* A block whose finaliser ends a root, and tries to make another. */
+static atomic_int finalised;
+static void finalise(value v)
+{
+  boxroot r = boxroot_create(Val_int(1));
+  if (r != NULL) boxroot_delete(r);
+  boxroot_delete(*(boxroot *)Data_custom_val(v));
+  atomic_fetch_add(&finalised, 1);
+}
+static struct custom_operations operations = { "boxroot.test.late",        finalise,
+                                               custom_compare_default,     custom_hash_default,
+                                               custom_serialize_default,   custom_deserialize_default,
+                                               custom_compare_ext_default, custom_fixed_length_default };
+value late_owner(value i)
+{
+  boxroot r = boxroot_create(i);
+  if (r == NULL) abort();
+  value v = caml_alloc_custom(&operations, sizeof r, 0, 1);
+  *(boxroot *)Data_custom_val(v) = r;
+  return v;
+}
+value late_finalised(value unit) { (void)unit; return Val_int(atomic_load(&finalised)); }
+
+/* The thread leaves the domain to the runtime's backup thread until `late_go_on`. */
+static atomic_int sleeps, goes_on;
+value late_sleep(value unit)
+{
+  caml_enter_blocking_section();
+  atomic_store(&sleeps, 1);
+  while (!atomic_load(&goes_on)) usleep(100);
+  caml_leave_blocking_section();
+  return unit;
+}
+value late_sleeps(value unit) { (void)unit; return Val_bool(atomic_load(&sleeps)); }
+value late_go_on(value unit) { atomic_store(&goes_on, 1); return unit; }
 
 value late_acted(value waits)
 {
