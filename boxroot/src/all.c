@@ -35,6 +35,7 @@
 #include "fold.c"
 #include "validate.c"
 #include "supply.c"
+#include "shelf.c"
 #include "orphans.c"
 #include "scan.c"
 #include "status.c"

@@ -38,8 +38,9 @@ void bxr_idle_release(bxr_domain *d, bxr_pool *p)
 
 void bxr_idle_release_empty(bxr_domain *d)
 {
-  for (int place = BXR_PLACE_OLD_AVAIL; place >= BXR_PLACE_YOUNG_AVAIL;
-       place -= BXR_PLACE_OLD_AVAIL - BXR_PLACE_YOUNG_AVAIL) {
+  static int const places[] = { BXR_PLACE_OLD_ROOMY, BXR_PLACE_OLD_AVAIL, BXR_PLACE_YOUNG_AVAIL };
+  for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+    int place = places[i];
     bxr_pool *p = d->list[place];
     if (p == NULL) continue;
     for (bool last = false; !last;) {

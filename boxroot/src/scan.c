@@ -34,8 +34,8 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
   bxr_place_publish(d, p);
   bxr_young_scan(p->slots, p->head.active, range, visitor);
   bxr_count(&d->count.minor_slots, p->head.active);
-  bool worth_reuse = p->exact && p->head.freed >= BXR_CAPACITY / 2;
-  bxr_place_move(d, p, avail ? BXR_PLACE_OLD_AVAIL : BXR_PLACE_OLD_FULL, worth_reuse);
+  if (avail) bxr_place_sort(d, p);
+  else bxr_place_move(d, p, BXR_PLACE_OLD_FULL, false);
   if (bxr_pool_is_empty(p) && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
   else bxr_place_publish(d, p);
 }
@@ -48,7 +48,6 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
   bxr_domain *d = begin_scan(id, false);
   if (d == NULL) return;
-  bool made_none = d->current == NULL;
   int64_t budget = bxr_fold_pending(d, BXR_FOLD_IN_PAUSE);
   bxr_minor_range range = bxr_runtime_minor_range();
   bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
@@ -65,7 +64,8 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   d->scanning = false;
   (void)bxr_fold_pending(d, budget);
   bxr_idle_trim(d);
-  if (made_none && !bxr_runtime_is_only_domain()) bxr_orphans_offer(d);
+  if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(d, d->served);
+  d->served = 0;
   bxr_validate(d);
 }
 

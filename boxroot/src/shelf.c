@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#include "shelf.h"
+
+static bxr_pool *shelf[BXR_SHELF_PLACES]; /* (atomic) */
+static uint64_t on_shelf;                 /* at least the pools on the shelf (atomic) */
+static uint64_t short_of;                 /* pools that were looked for, and not supplied since, about (atomic) */
+
+/* The pool is counted before it can be found, and until it was taken, so that a count of none is true. */
+bool bxr_shelf_put(bxr_pool *p)
+{
+  (void)bxr_fetch_add_acq_rel(&on_shelf, (uint64_t)1);
+  for (unsigned i = 0; i < BXR_SHELF_PLACES; i++) {
+    bxr_pool *there = bxr_load_relaxed(&shelf[i]);
+    while (there == NULL)
+      if (bxr_cas_seq_cst(&shelf[i], &there, p)) return true;
+  }
+  (void)bxr_fetch_add_acq_rel(&on_shelf, -(uint64_t)1);
+  return false;
+}
+
+bxr_pool *bxr_shelf_take(void)
+{
+  if (bxr_shelf_count() == 0) return NULL;
+  for (unsigned i = 0; i < BXR_SHELF_PLACES; i++) {
+    if (bxr_load_relaxed(&shelf[i]) == NULL) continue;
+    bxr_pool *p = bxr_exchange_seq_cst(&shelf[i], (bxr_pool *)NULL);
+    if (p == NULL) continue;
+    (void)bxr_fetch_add_acq_rel(&on_shelf, -(uint64_t)1);
+    return p;
+  }
+  return NULL;
+}
+
+uint64_t bxr_shelf_count(void) { return bxr_load_relaxed(&on_shelf); }
+
+void bxr_shelf_want(void)
+{
+  if (bxr_load_relaxed(&short_of) < BXR_SHELF_PLACES / 2) bxr_add_relaxed(&short_of, 1);
+}
+
+uint64_t bxr_shelf_wanted(void)
+{
+  uint64_t n = bxr_load_relaxed(&short_of), there = bxr_shelf_count();
+  return n > there ? n - there : 0;
+}
+
+void bxr_shelf_supplied(uint64_t n)
+{
+  uint64_t before = bxr_load_relaxed(&short_of);
+  bxr_store_relaxed(&short_of, before > n ? before - n : 0);
+}
