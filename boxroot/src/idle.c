@@ -73,6 +73,13 @@ static void return_idle_pools(bxr_domain *d, uint64_t n, bool all)
   if (d->surplus > d->idle) d->surplus = d->idle;
 }
 
+uint64_t bxr_idle_give(bxr_domain *d, uint64_t n, uint64_t keep)
+{
+  uint64_t before = d->idle, spared = before > keep ? before - keep : 0;
+  return_idle_pools(d, n < spared ? n : spared, false);
+  return before - d->idle;
+}
+
 void bxr_idle_trim(bxr_domain *d)
 {
   uint64_t n = d->surplus < BXR_TRIM_AT_ONCE ? d->surplus : BXR_TRIM_AT_ONCE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "orphans.h"
 #include "barrier.h"
+#include "chain.h"
 #include "depot.h"
 #include "fault.h"
 #include "fold.h"
@@ -103,9 +104,7 @@ void bxr_orphans_add_domain(bxr_domain *d)
 
 bxr_pool *bxr_orphans_take_all(void)
 {
-  bxr_pool *first = take(&orphans);
-  for (bxr_pool *p; (p = bxr_shelf_take()) != NULL; first = p) p->next = first;
-  return first;
+  return bxr_shelf_take_all(take(&orphans));
 }
 
 static uint64_t adopt(bxr_domain *d, bxr_pool *first)
@@ -151,7 +150,18 @@ bool bxr_orphans_adopt_offered(bxr_domain *d)
   return adopt(d, p) != 0;
 }
 
-/* Offered pools are in nobody's snapshot, and hold no young values: only who visits all roots must have them. */
+/* Offered pools are in nobody's snapshot, and hold no young values: only who visits all roots must have them. So what p
+   holds is darkened first if the domain's marker has not read it, at most `*darken` times. */
+static bool may_offer(bxr_domain *d, bxr_pool *p, int *darken)
+{
+  if (p == d->spare || bxr_load_relaxed(&p->pending_groups) != 0) return false;
+  if (bxr_barrier_needed(d, p) && !bxr_barrier_other_marker(d, p) && *darken > 0) {
+    --*darken;
+    bxr_chain_darken(d, p);
+  }
+  return !bxr_barrier_awaits_marker(d, p);
+}
+
 static bool offer_pool(bxr_domain *d, bxr_pool *p)
 {
   bxr_pool_close(p);
@@ -168,16 +178,21 @@ static bool offer_pool(bxr_domain *d, bxr_pool *p)
 
 void bxr_orphans_offer(bxr_domain *d, uint64_t keep)
 {
-  enum { LOOKED_AT = 32 };
+  enum { LOOKED_AT = 32, DARKENED = 2 };
   uint64_t n = bxr_shelf_wanted(), given = 0;
   if (BOXROOT_CONSERVATIVE || n == 0) return;
+  int darken = DARKENED;
   bxr_place_sort_some(d, LOOKED_AT);
   bxr_pool *p = d->list[BXR_PLACE_OLD_ROOMY];
   for (uint64_t i = 0; i < keep + LOOKED_AT && p != NULL && given < n; i++) {
     bxr_pool *next = p->next == d->list[BXR_PLACE_OLD_ROOMY] ? NULL : p->next;
-    bool wanted = i < keep || p == d->spare || bxr_load_relaxed(&p->pending_groups) != 0;
-    if (!wanted && !bxr_barrier_awaits_marker(d, p) && offer_pool(d, p)) given++;
+    if (i >= keep && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
     p = next;
   }
-  bxr_shelf_supplied(given);
+  /* Those that will have room when their deletions need not wait for the marker any more. */
+  for (; given < n && darken > 0 && bxr_fold_one_waiting(d, BXR_ROOMY, LOOKED_AT); darken--) {
+    p = d->list[BXR_PLACE_OLD_ROOMY];
+    if (p != NULL && may_offer(d, p->prev, &darken) && offer_pool(d, p->prev)) given++;
+  }
+  bxr_shelf_supplied(given + bxr_idle_give(d, n - given, keep));
 }

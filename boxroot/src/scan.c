@@ -64,7 +64,7 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   d->scanning = false;
   (void)bxr_fold_pending(d, budget);
   bxr_idle_trim(d);
-  if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(d, d->served);
+  bxr_orphans_offer(d, d->served);
   d->served = 0;
   bxr_validate(d);
 }
@@ -162,6 +162,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.other_scans, 1);
     visit_pools(d, visitor);
     bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
+    bxr_orphans_offer(d, 0);
     return;
   }
   bxr_pool *first = NULL;
@@ -173,6 +174,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.major_starts, 1);
     bxr_runtime_visit(visitor, (value)first->slots, NULL);
   }
+  bxr_orphans_offer(d, 0);
   bxr_validate(d);
 }
 
@@ -186,6 +188,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);
   next_cycle(d);
+  bxr_orphans_offer(d, 0);
 }
 
 /* The pools of the last domain stay with it: its last collections scan them as ever. */

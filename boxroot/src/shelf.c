@@ -4,6 +4,7 @@
 static bxr_pool *shelf[BXR_SHELF_PLACES]; /* (atomic) */
 static uint64_t on_shelf;                 /* at least the pools on the shelf (atomic) */
 static uint64_t short_of;                 /* pools that were looked for, and not supplied since, about (atomic) */
+static uint64_t patience;                 /* times that what was taken back is still wanted again (atomic) */
 
 /* The pool is counted before it can be found, and until it was taken, so that a count of none is true. */
 bool bxr_shelf_put(bxr_pool *p)
@@ -31,10 +32,26 @@ bxr_pool *bxr_shelf_take(void)
   return NULL;
 }
 
+bxr_pool *bxr_shelf_take_all(bxr_pool *others)
+{
+  uint64_t n = 0;
+  for (bxr_pool *p; (p = bxr_shelf_take()) != NULL; n++) {
+    p->next = others;
+    others = p;
+  }
+  uint64_t left = bxr_load_relaxed(&patience);
+  if (n == 0 || left == 0) return others;
+  bxr_store_relaxed(&patience, left - 1);
+  bxr_add_relaxed(&short_of, n);
+  return others;
+}
+
 uint64_t bxr_shelf_count(void) { return bxr_load_relaxed(&on_shelf); }
 
 void bxr_shelf_want(void)
 {
+  enum { PATIENCE = 16 }; /* a full collection has three cycles */
+  if (bxr_load_relaxed(&patience) != PATIENCE) bxr_store_relaxed(&patience, (uint64_t)PATIENCE);
   if (bxr_load_relaxed(&short_of) < BXR_SHELF_PLACES / 2) bxr_add_relaxed(&short_of, 1);
 }
 
