@@ -44,7 +44,7 @@ let domains_replace ~main ~cycles () =
   if !most > !early + (!early / 5) + 2 then
     fail "%d pools for the first half of the domains, and %d for the second" !early !most;
   Gc.full_major ();
-  Array.iter (fun r -> if not (Obj.is_block (get r)) then fail "a value was lost") roots;
+  check "replaced by domains" roots;
   delete_all roots
 
 (* The same, several domains at a time: each has its share of the roots. *)
@@ -71,9 +71,9 @@ let domains_replace_together () =
 
 (* In one domain, with a minor collection now and then, and a major cycle. *)
 let turnover ~values ~minor ~major () =
-  let roots = make (filling (if pool_capacity () < 100 then 400 else 40)) in
-  let n = Array.length roots in
   let value i = if values then Obj.repr (text i) else Obj.repr i in
+  let n = filling (if pool_capacity () < 100 then 400 else 40) in
+  let roots = Array.init n (fun i -> create_or_fail (value i)) in
   let rounds = max 10 (scale 30) and most = ref 0 in
   for round = 1 to rounds do
     for eighth = 0 to 7 do
