@@ -23,7 +23,7 @@ bxr_domain *bxr_domain_here(void)
     BXR_ASSERT(d->count.pools_in_use == 0 && d->idle == 0);
     bxr_domain_set_current(d, NULL);
     d->marking = d->scanning = false;
-    d->served = 0;
+    d->served = d->served_before = 0;
     d->chain_end = NULL;
     if (d->cycle == 0) d->cycle = 1;
     bxr_store_relaxed(&d->head.state, bxr_self());

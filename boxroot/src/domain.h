@@ -33,7 +33,8 @@ typedef struct bxr_domain {
   bxr_pool *current;          /* the pool that new roots come from, or NULL */
   bxr_pool *list[BXR_PLACES]; /* pools by place */
   bxr_pool *spare;            /* the pool that was current before the last minor collection */
-  uint64_t served;            /* times a pool was made the current one since then */
+  uint64_t served;            /* times a pool was made the current one since then, */
+  uint64_t served_before;     /* and between that collection and the one before */
   bxr_pool *pending;          /* pools with pending deletions (atomic) */
   bxr_pool *to_fold;          /* of these, those that were taken off that list and whose turn is still to come */
   bxr_queue to_wait;          /* and those that the marker is to read first */

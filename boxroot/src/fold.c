@@ -115,20 +115,20 @@ static uint32_t room_after_fold(bxr_pool *p)
   return n;
 }
 
-bool bxr_fold_one_waiting(bxr_domain *d, uint32_t worth, int candidates)
+bxr_pool *bxr_fold_one_waiting(bxr_domain *d, uint32_t worth, int candidates)
 {
   bxr_pool *first = NULL;
   for (int i = 0; i < candidates; i++) {
     bxr_pool *p = take_waiting(&d->to_wait);
-    if (p == NULL) return false;
+    if (p == NULL) return NULL;
     if (!bxr_barrier_other_marker(d, p) && room_after_fold(p) >= worth) {
       if (bxr_barrier_needed(d, p)) bxr_chain_darken(d, p);
       (void)fold_pool(d, p);
-      return true;
+      return p;
     }
     append_waiting(&d->to_wait, p);
-    if (p == first) return false; /* all were looked at */
+    if (p == first) return NULL; /* all were looked at */
     if (first == NULL) first = p;
   }
-  return false;
+  return NULL;
 }

@@ -190,9 +190,10 @@ void bxr_orphans_offer(bxr_domain *d, uint64_t keep)
     p = next;
   }
   /* Those that will have room when their deletions need not wait for the marker any more. */
-  for (; given < n && darken > 0 && bxr_fold_one_waiting(d, BXR_ROOMY, LOOKED_AT); darken--) {
-    p = d->list[BXR_PLACE_OLD_ROOMY];
-    if (p != NULL && may_offer(d, p->prev, &darken) && offer_pool(d, p->prev)) given++;
+  for (; given < n && darken > 0; darken--) {
+    p = bxr_fold_one_waiting(d, BXR_ROOMY, LOOKED_AT);
+    if (p == NULL) break;
+    if (p->place == BXR_PLACE_OLD_ROOMY && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
   }
   bxr_shelf_supplied(given + bxr_idle_give(d, n - given, keep));
 }

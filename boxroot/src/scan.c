@@ -64,8 +64,9 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   d->scanning = false;
   (void)bxr_fold_pending(d, budget);
   bxr_idle_trim(d);
-  bxr_orphans_offer(d, d->served);
+  d->served_before = d->served;
   d->served = 0;
+  bxr_orphans_offer(d, d->served_before);
   bxr_validate(d);
 }
 
@@ -162,7 +163,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.other_scans, 1);
     visit_pools(d, visitor);
     bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
-    bxr_orphans_offer(d, 0);
+    bxr_orphans_offer(d, d->served_before);
     return;
   }
   bxr_pool *first = NULL;
@@ -174,7 +175,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.major_starts, 1);
     bxr_runtime_visit(visitor, (value)first->slots, NULL);
   }
-  bxr_orphans_offer(d, 0);
+  bxr_orphans_offer(d, d->served_before);
   bxr_validate(d);
 }
 
@@ -188,7 +189,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);
   next_cycle(d);
-  bxr_orphans_offer(d, 0);
+  bxr_orphans_offer(d, d->served_before);
 }
 
 /* The pools of the last domain stay with it: its last collections scan them as ever. */

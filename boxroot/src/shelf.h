@@ -18,8 +18,8 @@ BXR_INTERNAL bool bxr_shelf_put(bxr_pool *p);
 /* Takes a pool; NULL if there is none. Cost: a look at the places that are free. */
 BXR_INTERNAL bxr_pool *bxr_shelf_take(void);
 
-/* Takes all, and puts them in front of `others`, linked by `next`. As many are wanted again, unless no domain has wanted
-   one for some time. */
+/* Takes all, and puts them in front of `others`, linked by `next`. As many are wanted again, unless no domain has
+   wanted one for some time. */
 BXR_INTERNAL bxr_pool *bxr_shelf_take_all(bxr_pool *others);
 
 /* How many there are: exact while the world is stopped, otherwise at least so many. */

@@ -88,7 +88,7 @@ static bxr_pool *search_thoroughly(bxr_domain *d)
   if (!d->scanning) {
     bxr_remote_flush(d);
     (void)bxr_fold_pending(d, BXR_FOLD_ALL);
-    while (bxr_fold_one_waiting(d, 1, INT32_MAX)) {}
+    while (bxr_fold_one_waiting(d, 1, INT32_MAX) != NULL) {}
   }
   bxr_pool *p = search_list(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true);
   if (p == NULL) p = search_list(d, BXR_PLACE_OLD_ROOMY, 1, INT32_MAX, true);
@@ -103,7 +103,8 @@ bool bxr_supply_refill(bxr_domain *d)
   bxr_supply_retire(d);
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search_all(d, thrift);
-  if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d, BXR_ROOMY, CANDIDATES)) p = search_all(d, true);
+  if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d, BXR_ROOMY, CANDIDATES) != NULL)
+    p = search_all(d, true);
   if (p == NULL && !bxr_runtime_is_only_domain()) bxr_shelf_want();
   if (p == NULL && bxr_orphans_adopt_offered(d)) p = search_all(d, thrift);
   if (p == NULL) p = bxr_idle_obtain(d);

@@ -26,7 +26,7 @@ let () =
        ("domains-replace-beside-main-in-cycles", domains_replace ~main:true ~cycles:7);
        ("domains-replace-together", domains_replace_together);
        ("turnover", turnover ~values:true ~minor:0 ~major:0);
-       ("turnover-of-immediates", turnover ~values:false ~minor:0 ~major:0);
+       ("turnover-of-immediates", turnover ~values:false ~minor:4 ~major:0);
        ("turnover-in-minor-collections", turnover ~values:true ~minor:1 ~major:0);
        ("turnover-in-cycles", turnover ~values:true ~minor:2 ~major:1);
        ("finaliser-deletes-in-minor", finaliser_deletes ~major:false);

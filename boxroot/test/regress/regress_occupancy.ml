@@ -74,7 +74,8 @@ let turnover ~values ~minor ~major () =
   let value i = if values then Obj.repr (text i) else Obj.repr i in
   let n = filling (if pool_capacity () < 100 then 400 else 40) in
   let roots = Array.init n (fun i -> create_or_fail (value i)) in
-  let rounds = max 10 (scale 30) and most = ref 0 in
+  (* pools that are not found again become more slowly: many rounds show it *)
+  let rounds = if is_checked () || is_sanitized () then max 10 (scale 30) else 120 and most = ref 0 in
   for round = 1 to rounds do
     for eighth = 0 to 7 do
       replace roots (n / 8) value;
