@@ -6,7 +6,8 @@
    exceptions are marked atomic.
 
    Invariants: head.source is the current pool's head, or that of a pool without slots;
-   current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL];
+   current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL]
+   or list[BXR_PLACE_OLD_ROOMY];
    the domain has no pools while state is BXR_NOBODY or NULL; every pool on its lists has home == this record;
    pools_in_use = the pools on the lists of the places other than IDLE; idle = those on list[IDLE];
    idle_least <= idle; surplus <= idle. */

@@ -176,10 +176,10 @@ static bool offer_pool(bxr_domain *d, bxr_pool *p)
   return false;
 }
 
-void bxr_orphans_offer(bxr_domain *d, uint64_t keep)
+void bxr_orphans_offer(bxr_domain *d)
 {
-  enum { LOOKED_AT = 32, DARKENED = 2 };
-  uint64_t n = bxr_shelf_wanted(), given = 0;
+  enum { LOOKED_AT = 16, DARKENED = 2 };
+  uint64_t n = bxr_shelf_wanted(), given = 0, keep = d->served_before;
   if (BOXROOT_CONSERVATIVE || n == 0) return;
   int darken = DARKENED;
   bxr_place_sort_some(d, LOOKED_AT);

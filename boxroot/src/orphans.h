@@ -35,10 +35,11 @@ BXR_INTERNAL void bxr_orphans_adopt(bxr_domain *d, bool offered_too);
 BXR_INTERNAL bool bxr_orphans_adopt_offered(bxr_domain *d);
 
 /* Gives away pools for which d has no use, as many as other domains want: offers old ones that are at most half full,
-   and returns idle ones to the depot; but not the first `keep` of either. At the end of a minor scan of d, or when its
-   roots have been shown to the marker. Not with a runtime that is not known: who visits all roots may have passed the
-   domain that adopts them. Cost: a look at some pools, and at each value of two. */
-BXR_INTERNAL void bxr_orphans_offer(bxr_domain *d, uint64_t keep);
+   and returns idle ones to the depot; but not as many as it needed itself between the last two minor collections. At
+   the end of a minor scan of d while there are other domains, and when its roots have been shown to the marker. Not
+   with a runtime that is not known: who visits all roots may have passed the domain that adopts them. Cost: a look at
+   some pools, and at each value of two. */
+BXR_INTERNAL void bxr_orphans_offer(bxr_domain *d);
 
 /* Takes them off the list, linked by `next`. */
 BXR_INTERNAL bxr_pool *bxr_orphans_take_all(void);

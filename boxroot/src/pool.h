@@ -19,6 +19,7 @@
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
+     PLACE_OLD_ROOMY => exact and freed >= BXR_ROOMY;
      owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
      maker == state of the domain => the pool is the domain's current pool;
      young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being

@@ -7,6 +7,7 @@
 #include "orphans.h"
 #include "place.h"
 #include "remote.h"
+#include "shelf.h"
 #include "supply.h"
 #include "validate.h"
 #include "young.h"
@@ -66,7 +67,7 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   bxr_idle_trim(d);
   d->served_before = d->served;
   d->served = 0;
-  bxr_orphans_offer(d, d->served_before);
+  if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(d);
   bxr_validate(d);
 }
 
@@ -128,6 +129,7 @@ static void next_cycle(bxr_domain *d)
   d->marking = false;
   d->chain_end = NULL;
   d->chain_pools = d->pushed = 0;
+  bxr_shelf_new_cycle();
   bxr_idle_new_cycle(d);
   bxr_idle_release_empty(d);
 }
@@ -163,7 +165,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.other_scans, 1);
     visit_pools(d, visitor);
     bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
-    bxr_orphans_offer(d, d->served_before);
+    bxr_orphans_offer(d);
     return;
   }
   bxr_pool *first = NULL;
@@ -175,7 +177,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.major_starts, 1);
     bxr_runtime_visit(visitor, (value)first->slots, NULL);
   }
-  bxr_orphans_offer(d, d->served_before);
+  bxr_orphans_offer(d);
   bxr_validate(d);
 }
 
@@ -189,7 +191,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);
   next_cycle(d);
-  bxr_orphans_offer(d, d->served_before);
+  bxr_orphans_offer(d);
 }
 
 /* The pools of the last domain stay with it: its last collections scan them as ever. */

@@ -4,7 +4,7 @@
 static bxr_pool *shelf[BXR_SHELF_PLACES]; /* (atomic) */
 static uint64_t on_shelf;                 /* at least the pools on the shelf (atomic) */
 static uint64_t short_of;                 /* pools that were looked for, and not supplied since, about (atomic) */
-static uint64_t patience;                 /* times that what was taken back is still wanted again (atomic) */
+static uint64_t patience;                 /* cycles for which that still counts (atomic) */
 
 /* The pool is counted before it can be found, and until it was taken, so that a count of none is true. */
 bool bxr_shelf_put(bxr_pool *p)
@@ -39,18 +39,22 @@ bxr_pool *bxr_shelf_take_all(bxr_pool *others)
     p->next = others;
     others = p;
   }
-  uint64_t left = bxr_load_relaxed(&patience);
-  if (n == 0 || left == 0) return others;
-  bxr_store_relaxed(&patience, left - 1);
-  bxr_add_relaxed(&short_of, n);
+  if (n != 0 && bxr_load_relaxed(&patience) != 0) bxr_add_relaxed(&short_of, n);
   return others;
+}
+
+void bxr_shelf_new_cycle(void)
+{
+  uint64_t left = bxr_load_relaxed(&patience);
+  if (left != 0) bxr_store_relaxed(&patience, left - 1);
+  else if (bxr_load_relaxed(&short_of) != 0) bxr_store_relaxed(&short_of, (uint64_t)0);
 }
 
 uint64_t bxr_shelf_count(void) { return bxr_load_relaxed(&on_shelf); }
 
 void bxr_shelf_want(void)
 {
-  enum { PATIENCE = 16 }; /* a full collection has three cycles */
+  enum { PATIENCE = 16 }; /* a full collection has three cycles, in which the program wants nothing */
   if (bxr_load_relaxed(&patience) != PATIENCE) bxr_store_relaxed(&patience, (uint64_t)PATIENCE);
   if (bxr_load_relaxed(&short_of) < BXR_SHELF_PLACES / 2) bxr_add_relaxed(&short_of, 1);
 }

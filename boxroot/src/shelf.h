@@ -19,8 +19,11 @@ BXR_INTERNAL bool bxr_shelf_put(bxr_pool *p);
 BXR_INTERNAL bxr_pool *bxr_shelf_take(void);
 
 /* Takes all, and puts them in front of `others`, linked by `next`. As many are wanted again, unless no domain has
-   wanted one for some time. */
+   wanted one for some cycles. */
 BXR_INTERNAL bxr_pool *bxr_shelf_take_all(bxr_pool *others);
+
+/* A domain starts a cycle: after some of them what was wanted is forgotten. */
+BXR_INTERNAL void bxr_shelf_new_cycle(void);
 
 /* How many there are: exact while the world is stopped, otherwise at least so many. */
 BXR_INTERNAL uint64_t bxr_shelf_count(void);
