@@ -25,6 +25,7 @@ let () =
        ("domains-replace-beside-main", domains_replace ~main:true ~cycles:0);
        ("domains-replace-beside-main-in-cycles", domains_replace ~main:true ~cycles:7);
        ("domains-replace-together", domains_replace_together);
+       ("shelf-beside-everything", shelf_beside_everything); ("shelf-left-behind", shelf_left_behind);
        ("turnover", turnover ~values:true ~minor:0 ~major:0);
        ("turnover-of-immediates", turnover ~values:false ~minor:4 ~major:0);
        ("turnover-in-minor-collections", turnover ~values:true ~minor:1 ~major:0);

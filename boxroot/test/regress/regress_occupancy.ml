@@ -87,3 +87,69 @@ let turnover ~values ~minor ~major () =
   in_bounds "replaced in one domain" roots ~times:2 !most;
   Array.iteri (fun i r -> if (get r : Obj.t) <> value i then fail "root %d lost its value" i) roots;
   delete_all roots
+
+(* Domains that stay replace, modify and delete their roots in every way, and collect, while others come and go: pools
+   with room pass between all of them. *)
+let shelf_beside_everything () =
+  if not Par.multicore then skip "needs OCaml 5";
+  let stay = 2 and each = min 4000 (5 * pool_capacity ()) in
+  let roots = Array.init (stay + 1) (fun _ -> make each) in
+  let running = Atomic.make true in
+  let step random mine =
+    let i = Random.State.int random each in
+    (match Random.State.int random 8 with
+     | 0 -> mine.(i) <- modify mine.(i) (text i)
+     | 1 -> delete_nolock mine.(i); mine.(i) <- create_or_fail (text i)
+     | 2 -> delete_elsewhere mine.(i); mine.(i) <- create_or_fail (text i)
+     | _ -> delete mine.(i); mine.(i) <- create_or_fail (text i));
+    match Random.State.int random 20_000 with
+    | 0 -> Gc.full_major ()
+    | 1 -> Root.compact ()
+    | n when n < 10 -> ignore (Gc.major_slice (n * 100))
+    | n when n < 60 -> Gc.minor ()
+    | _ -> ()
+  in
+  let staying k =
+    Par.spawn (fun () ->
+        let random = Random.State.make [| k |] in
+        while Atomic.get running do
+          for _ = 1 to 200 do step random roots.(k) done;
+          for _ = 1 to 20 do
+            let i = Random.State.int random each in
+            if not (is_text roots.(k).(i) i) then fail "a domain that stays lost a value"
+          done
+        done)
+  in
+  let others = List.init stay staying in
+  for round = 1 to scale 60 do
+    Par.join
+      (Par.spawn (fun () ->
+           let random = Random.State.make [| round; 1000 |] in
+           for _ = 1 to each / 10 do step random roots.(stay) done));
+    if round mod 10 = 0 then check "of domains that come and go" roots.(stay)
+  done;
+  Atomic.set running false;
+  List.iter Par.join others;
+  delete_elsewhere_done ();
+  Array.iter (check "beside everything") roots;
+  Array.iter delete_all roots;
+  for _ = 1 to 3 do Gc.full_major () done;
+  if pools_in_use () > 1 + (if is_checked () then 4096 else 0) then
+    fail "%d pools in use without a root" (pools_in_use ())
+
+(* What is on the shelf when no other domain is left: the one that is goes on with it, and teardown takes it back. *)
+let shelf_left_behind () =
+  let roots = make (filling 16) in
+  for _ = 1 to 10 do Par.join (Par.spawn (fun () -> replace roots (Array.length roots / 4) text)) done;
+  check "left behind" roots;
+  for _ = 1 to 4 do replace roots (Array.length roots) text done;
+  Gc.full_major ();
+  check "replaced by the one that is left" roots;
+  for _ = 1 to 10 do Par.join (Par.spawn (fun () -> replace roots (Array.length roots / 4) text)) done;
+  teardown ();
+  if pools_in_use () <> 0 then fail "%d pools in use after teardown" (pools_in_use ());
+  if not (setup ()) then fail "no set-up after teardown";
+  let again = make (Array.length roots) in
+  Par.join (Par.spawn (fun () -> replace again (Array.length again / 4) text));
+  check "after another set-up" again;
+  delete_all again
