@@ -38,6 +38,7 @@
 #include "fold.c"
 #include "validate.c"
 #include "supply.c"
+#include "shelf.c"
 #include "orphans.c"
 #include "scan.c"
 #include "status.c"

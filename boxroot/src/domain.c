@@ -24,6 +24,7 @@ bxr_domain *bxr_domain_here(void)
     BXR_ASSERT(d->count.pools_in_use == 0 && d->idle == 0);
     bxr_domain_set_current(d, NULL);
     d->marking = d->scanning = false;
+    d->served = d->served_before = 0;
     d->chain_end = NULL;
     d->strays = bxr_runtime_strays_here();
     if (d->cycle == 0) d->cycle = 1;

@@ -6,7 +6,8 @@
    exceptions are marked atomic.
 
    Invariants: head.source is the current pool's head, or that of a pool without slots;
-   current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL];
+   current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL]
+   or list[BXR_PLACE_OLD_ROOMY];
    the domain has no pools while state is BXR_NOBODY or NULL; every pool on its lists has home == this record;
    pools_in_use = the pools on the lists of the places other than IDLE; idle = those on list[IDLE];
    idle_least <= idle; surplus <= idle. */
@@ -33,6 +34,8 @@ typedef struct bxr_domain {
   bxr_pool *current;          /* the pool that new roots come from, or NULL */
   bxr_pool *list[BXR_PLACES]; /* pools by place */
   bxr_pool *spare;            /* the pool that was current before the last minor collection */
+  uint64_t served;            /* times a pool was made the current one since then, */
+  uint64_t served_before;     /* and between that collection and the one before */
   bxr_pool *pending;          /* pools with pending deletions (atomic) */
   bxr_pool *to_fold;          /* of these, those that were taken off that list and whose turn is still to come */
   bxr_queue to_wait;          /* and those that the marker is to read first */

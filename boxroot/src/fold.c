@@ -104,15 +104,31 @@ int64_t bxr_fold_pending(bxr_domain *d, int64_t budget)
   return budget;
 }
 
-bool bxr_fold_one_waiting(bxr_domain *d)
+/* The free slots that p will have when what is pending is folded. */
+static uint32_t room_after_fold(bxr_pool *p)
 {
-  bxr_pool *p = take_waiting(&d->to_wait);
-  if (p == NULL) return false;
-  if (bxr_barrier_other_marker(d, p)) {
+  uint64_t *words = bxr_region_pending_words(p);
+  bxr_pool_count(p);
+  uint32_t n = p->head.freed;
+  for (uint64_t m = bxr_load_relaxed(&p->pending_groups); m != 0; m &= m - 1)
+    n += (uint32_t)__builtin_popcountll(bxr_load_relaxed(&words[__builtin_ctzll(m)]));
+  return n;
+}
+
+bxr_pool *bxr_fold_one_waiting(bxr_domain *d, uint32_t worth, int candidates)
+{
+  bxr_pool *first = NULL;
+  for (int i = 0; i < candidates; i++) {
+    bxr_pool *p = take_waiting(&d->to_wait);
+    if (p == NULL) return NULL;
+    if (!bxr_barrier_other_marker(d, p) && room_after_fold(p) >= worth) {
+      if (bxr_barrier_needed(d, p)) bxr_chain_darken(d, p);
+      (void)fold_pool(d, p);
+      return p;
+    }
     append_waiting(&d->to_wait, p);
-    return false;
+    if (p == first) return NULL; /* all were looked at */
+    if (first == NULL) first = p;
   }
-  if (bxr_barrier_needed(d, p)) bxr_chain_darken(d, p);
-  (void)fold_pool(d, p);
-  return true;
+  return NULL;
 }

@@ -17,8 +17,9 @@
 #define BXR_FOLD_IN_CREATE 6000   /* some ten microseconds */
 BXR_INTERNAL int64_t bxr_fold_pending(bxr_domain *d, int64_t budget);
 
-/* Carries out the deletions of a pool that waits for the marker, after darkening what it holds. False when there is
-   none. Cost: a look at each value of a pool. */
-BXR_INTERNAL bool bxr_fold_one_waiting(bxr_domain *d);
+/* Carries out the deletions of a pool that waits for the marker, after darkening what it holds: of one that will have
+   `worth` free slots then, if there is one among the next candidates. That pool, which can be idle now; or NULL. Cost:
+   a look at each candidate, and at each value of a pool. */
+BXR_INTERNAL bxr_pool *bxr_fold_one_waiting(bxr_domain *d, uint32_t worth, int candidates);
 
 #endif

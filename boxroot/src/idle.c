@@ -38,8 +38,9 @@ void bxr_idle_release(bxr_domain *d, bxr_pool *p)
 
 void bxr_idle_release_empty(bxr_domain *d)
 {
-  for (int place = BXR_PLACE_OLD_AVAIL; place >= BXR_PLACE_YOUNG_AVAIL;
-       place -= BXR_PLACE_OLD_AVAIL - BXR_PLACE_YOUNG_AVAIL) {
+  static int const places[] = { BXR_PLACE_OLD_ROOMY, BXR_PLACE_OLD_AVAIL, BXR_PLACE_YOUNG_AVAIL };
+  for (unsigned i = 0; i < sizeof places / sizeof *places; i++) {
+    int place = places[i];
     bxr_pool *p = d->list[place];
     if (p == NULL) continue;
     for (bool last = false; !last;) {
@@ -70,6 +71,13 @@ static void return_idle_pools(bxr_domain *d, uint64_t n, bool all)
   }
   if (d->idle_least > d->idle) d->idle_least = d->idle;
   if (d->surplus > d->idle) d->surplus = d->idle;
+}
+
+uint64_t bxr_idle_give(bxr_domain *d, uint64_t n, uint64_t keep)
+{
+  uint64_t before = d->idle, spared = before > keep ? before - keep : 0;
+  return_idle_pools(d, n < spared ? n : spared, false);
+  return before - d->idle;
 }
 
 void bxr_idle_trim(bxr_domain *d)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "orphans.h"
 #include "barrier.h"
+#include "chain.h"
 #include "depot.h"
 #include "fault.h"
 #include "fold.h"
 #include "idle.h"
 #include "place.h"
 #include "remote.h"
+#include "shelf.h"
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_orphans_home = { .head.state = BXR_NOBODY };
 
@@ -18,7 +20,6 @@ typedef struct {
 } stack;
 
 static stack orphans; /* pools of ended domains */
-static stack offered; /* old pools of domains that have no use for the room in them */
 
 static void push(stack *s, bxr_pool *first, bxr_pool *last, uint64_t n)
 {
@@ -37,10 +38,10 @@ static bxr_pool *take(stack *s)
 
 bool bxr_orphans_exist(bool offered_too)
 {
-  return bxr_load_relaxed(&orphans.first) != NULL || (offered_too && bxr_load_relaxed(&offered.first) != NULL);
+  return bxr_load_relaxed(&orphans.first) != NULL || (offered_too && bxr_shelf_count() != 0);
 }
 
-uint64_t bxr_orphans_count(void) { return bxr_load_relaxed(&orphans.count) + bxr_load_relaxed(&offered.count); }
+uint64_t bxr_orphans_count(void) { return bxr_load_relaxed(&orphans.count) + bxr_shelf_count(); }
 
 void bxr_orphans_add_pool(bxr_pool *p)
 {
@@ -103,12 +104,7 @@ void bxr_orphans_add_domain(bxr_domain *d)
 
 bxr_pool *bxr_orphans_take_all(void)
 {
-  bxr_pool *first = take(&orphans), *others = take(&offered);
-  if (first == NULL) return others;
-  bxr_pool *last = first;
-  while (last->next != NULL) last = last->next;
-  last->next = others;
-  return first;
+  return bxr_shelf_take_all(take(&orphans));
 }
 
 static uint64_t adopt(bxr_domain *d, bxr_pool *first)
@@ -143,42 +139,61 @@ void bxr_orphans_adopt(bxr_domain *d, bool offered_too)
    it is in, or nothing of the domain can be in this cycle's snapshot. */
 bool bxr_orphans_adopt_offered(bxr_domain *d)
 {
-  if (bxr_load_relaxed(&offered.first) == NULL || d->scanning || bxr_runtime_is_terminating()) return false;
+  if (d->scanning || bxr_runtime_is_terminating()) return false;
   if (d->runtime_cycle != bxr_runtime_cycle()) {
     if (d->count.pools_in_use != 0 || d->idle != 0) return false;
     d->runtime_cycle = bxr_runtime_cycle();
     d->marking = false;
   }
-  return adopt(d, take(&offered)) != 0;
+  bxr_pool *p = bxr_shelf_take();
+  if (p != NULL) p->next = NULL;
+  return adopt(d, p) != 0;
 }
 
-/* Offered pools are in nobody's snapshot, and hold no young values: only who visits all roots must have them. */
+/* Offered pools are in nobody's snapshot, and hold no young values: only who visits all roots must have them. So what p
+   holds is darkened first if the domain's marker has not read it, at most `*darken` times. */
+static bool may_offer(bxr_domain *d, bxr_pool *p, int *darken)
+{
+  if (p == d->spare || bxr_load_relaxed(&p->pending_groups) != 0) return false;
+  if (bxr_barrier_needed(d, p) && !bxr_barrier_other_marker(d, p) && *darken > 0) {
+    --*darken;
+    bxr_chain_darken(d, p);
+  }
+  return !bxr_barrier_awaits_marker(d, p);
+}
+
+static bool offer_pool(bxr_domain *d, bxr_pool *p)
+{
+  bxr_pool_close(p);
+  bxr_place_move(d, p, BXR_PLACE_NONE, false);
+  p->place = BXR_PLACE_OLD_ROOMY;
+  p->snapshot = 0;
+  p->adopted = false;
+  bxr_count(&d->count.pools_in_use, -1);
+  bxr_store_seq_cst(&p->home, &bxr_orphans_home);
+  if (bxr_shelf_put(p)) return true; /* what is on d's list of pending deletions is passed on when its turn comes */
+  push(&orphans, p, p, 1);
+  return false;
+}
+
 void bxr_orphans_offer(bxr_domain *d)
 {
-  enum { LOOKED_AT = 32, MOST_OFFERED = 256 };
-  if (BOXROOT_CONSERVATIVE || bxr_load_relaxed(&offered.count) >= MOST_OFFERED) return;
-  bxr_pool *p = d->list[BXR_PLACE_OLD_AVAIL], *first = NULL, *last = NULL;
-  uint64_t n = 0;
-  for (int i = 0; i < LOOKED_AT && p != NULL; i++) {
-    bxr_pool *next = p->next == d->list[BXR_PLACE_OLD_AVAIL] ? NULL : p->next;
-    bxr_pool_count(p);
-    bool sparse = p->head.freed >= BXR_CAPACITY / 2 && !bxr_pool_is_empty(p);
-    bool wanted = p == d->spare || bxr_load_relaxed(&p->pending_groups) != 0 || bxr_barrier_awaits_marker(d, p);
-    if (sparse && !wanted) {
-      bxr_pool_close(p);
-      bxr_place_move(d, p, BXR_PLACE_NONE, false);
-      p->place = BXR_PLACE_OLD_AVAIL;
-      p->snapshot = 0;
-      p->adopted = false;
-      bxr_store_seq_cst(&p->home, &bxr_orphans_home);
-      p->next = first;
-      first = p;
-      if (last == NULL) last = p;
-      n++;
-    }
+  enum { LOOKED_AT = 16, DARKENED = 2 };
+  uint64_t n = bxr_shelf_wanted(), given = 0, keep = d->served_before;
+  if (BOXROOT_CONSERVATIVE || n == 0) return;
+  int darken = DARKENED;
+  bxr_place_sort_some(d, LOOKED_AT);
+  bxr_pool *p = d->list[BXR_PLACE_OLD_ROOMY];
+  for (uint64_t i = 0; i < keep + LOOKED_AT && p != NULL && given < n; i++) {
+    bxr_pool *next = p->next == d->list[BXR_PLACE_OLD_ROOMY] ? NULL : p->next;
+    if (i >= keep && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
     p = next;
   }
-  if (first == NULL) return;
-  bxr_count(&d->count.pools_in_use, -n);
-  push(&offered, first, last, n); /* what is on d's list of pending deletions is passed on when its turn comes */
+  /* Those that will have room when their deletions need not wait for the marker any more. */
+  for (; given < n && darken > 0; darken--) {
+    p = bxr_fold_one_waiting(d, BXR_ROOMY, LOOKED_AT);
+    if (p == NULL) break;
+    if (p->place == BXR_PLACE_OLD_ROOMY && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
+  }
+  bxr_shelf_supplied(given + bxr_idle_give(d, n - given, keep));
 }

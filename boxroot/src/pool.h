@@ -19,6 +19,7 @@
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
      exact => length(free list) + (capacity - active) = freed;
      place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
+     PLACE_OLD_ROOMY => exact and freed >= BXR_ROOMY;
      owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
      maker == state of the domain => the pool is the domain's current pool;
      young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being
@@ -33,7 +34,8 @@ enum {
   BXR_PLACE_IDLE,        /* owned by a domain, holds no root, has memory */
   BXR_PLACE_YOUNG_AVAIL, /* may hold young values; has, or may have, free slots */
   BXR_PLACE_YOUNG_FULL,  /* may hold young values; no free slot */
-  BXR_PLACE_OLD_AVAIL,
+  BXR_PLACE_OLD_ROOMY,   /* holds no young value; known to be half empty, or more */
+  BXR_PLACE_OLD_AVAIL,   /* the same; has, or may have, free slots */
   BXR_PLACE_OLD_FULL,
   BXR_PLACES,
   BXR_PLACE_NONE = BXR_PLACES /* on no list */
@@ -65,6 +67,7 @@ typedef struct bxr_pool {
 
 #define BXR_POOL_SLOTS ((BXR_POOL_SIZE - sizeof(bxr_pool)) / sizeof(uintptr_t) - 1)
 #define BXR_CAPACITY ((uint32_t)(BXR_POOL_SLOTS < BOXROOT_POOL_CAPACITY ? BXR_POOL_SLOTS : BOXROOT_POOL_CAPACITY))
+#define BXR_ROOMY ((BXR_CAPACITY + 1) / 2) /* free slots with which an old pool is worth making young */
 #define BXR_ACTIVATED_AT_ONCE 128
 #define BXR_SHOWN_AHEAD 256 /* slots that can still be put in use while the marker is under way */
 

@@ -7,6 +7,7 @@
 #include "orphans.h"
 #include "place.h"
 #include "remote.h"
+#include "shelf.h"
 #include "supply.h"
 #include "validate.h"
 #include "young.h"
@@ -34,8 +35,8 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
   bxr_place_publish(d, p);
   bxr_young_scan(p->slots, p->head.active, range, visitor);
   bxr_count(&d->count.minor_slots, p->head.active);
-  bool worth_reuse = p->exact && p->head.freed >= BXR_CAPACITY / 2;
-  bxr_place_move(d, p, avail ? BXR_PLACE_OLD_AVAIL : BXR_PLACE_OLD_FULL, worth_reuse);
+  if (avail) bxr_place_sort(d, p);
+  else bxr_place_move(d, p, BXR_PLACE_OLD_FULL, false);
   if (bxr_pool_is_empty(p) && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
   else bxr_place_publish(d, p);
 }
@@ -48,7 +49,6 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
   bxr_domain *d = begin_scan(id, false);
   if (d == NULL) return;
-  bool made_none = d->current == NULL;
   int64_t budget = bxr_fold_pending(d, BXR_FOLD_IN_PAUSE);
   bxr_minor_range range = bxr_runtime_minor_range();
   bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
@@ -65,7 +65,9 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   d->scanning = false;
   (void)bxr_fold_pending(d, budget);
   bxr_idle_trim(d);
-  if (made_none && !bxr_runtime_is_only_domain()) bxr_orphans_offer(d);
+  d->served_before = d->served;
+  d->served = 0;
+  if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(d);
   bxr_validate(d);
 }
 
@@ -127,6 +129,7 @@ static void next_cycle(bxr_domain *d)
   d->marking = false;
   d->chain_end = NULL;
   d->chain_pools = d->pushed = 0;
+  bxr_shelf_new_cycle();
   bxr_idle_new_cycle(d);
   bxr_idle_release_empty(d);
 }
@@ -162,6 +165,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.other_scans, 1);
     visit_pools(d, visitor);
     bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
+    bxr_orphans_offer(d);
     return;
   }
   bxr_pool *first = NULL;
@@ -173,6 +177,7 @@ static void cycle_start(unsigned id, bxr_visitor const *visitor)
     bxr_count(&d->count.major_starts, 1);
     bxr_runtime_visit(visitor, (value)first->slots, NULL);
   }
+  bxr_orphans_offer(d);
   bxr_validate(d);
 }
 
@@ -186,6 +191,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);
   next_cycle(d);
+  bxr_orphans_offer(d);
 }
 
 /* The pools of the last domain stay with it: its last collections scan them as ever. */

@@ -7,11 +7,11 @@
 #include "orphans.h"
 #include "place.h"
 #include "remote.h"
+#include "shelf.h"
 
 /* A young pool is scanned anyway, so little room is enough. An old one brings old roots into the next minor scan: at
-   most half. */
+   most half (BXR_ROOMY). */
 #define YOUNG_WORTH (BXR_CAPACITY / 16 + 1)
-#define OLD_WORTH ((BXR_CAPACITY + 1) / 2)
 #define FEW (BXR_CAPACITY / 16 + 1) /* values that are always worth marking at once */
 #define CANDIDATES 4 /* looked at in each search; the others have their turn later */
 
@@ -42,6 +42,7 @@ static void make_current(bxr_domain *d, bxr_pool *p)
   bxr_place_move(d, p, BXR_PLACE_YOUNG_AVAIL, true);
   bxr_domain_set_current(d, p);
   bxr_place_publish(d, p);
+  d->served++;
 }
 
 /* Whether p can serve new roots, with room for at least `worth` of them. A pool that another domain's marker may read
@@ -74,7 +75,10 @@ static bxr_pool *search_all(bxr_domain *d, bool thrift)
 {
   bxr_pool *p = search_list(d, BXR_PLACE_YOUNG_AVAIL, YOUNG_WORTH, CANDIDATES, thrift);
   if (p == NULL && d->spare != NULL && has_room(d, d->spare)) p = d->spare;
-  if (p == NULL) p = search_list(d, BXR_PLACE_OLD_AVAIL, OLD_WORTH, CANDIDATES, thrift);
+  if (p == NULL) {
+    bxr_place_sort_some(d, CANDIDATES);
+    p = search_list(d, BXR_PLACE_OLD_ROOMY, BXR_ROOMY, CANDIDATES, thrift);
+  }
   return p;
 }
 
@@ -84,9 +88,10 @@ static bxr_pool *search_thoroughly(bxr_domain *d)
   if (!d->scanning) {
     bxr_remote_flush(d);
     (void)bxr_fold_pending(d, BXR_FOLD_ALL);
-    while (bxr_fold_one_waiting(d)) {}
+    while (bxr_fold_one_waiting(d, 1, INT32_MAX) != NULL) {}
   }
   bxr_pool *p = search_list(d, BXR_PLACE_YOUNG_AVAIL, 1, INT32_MAX, true);
+  if (p == NULL) p = search_list(d, BXR_PLACE_OLD_ROOMY, 1, INT32_MAX, true);
   if (p == NULL) p = search_list(d, BXR_PLACE_OLD_AVAIL, 1, INT32_MAX, true);
   return p != NULL ? p : bxr_idle_obtain(d);
 }
@@ -98,7 +103,9 @@ bool bxr_supply_refill(bxr_domain *d)
   bxr_supply_retire(d);
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search_all(d, thrift);
-  if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d)) p = search_all(d, true);
+  if (p == NULL && thrift && !d->scanning && bxr_fold_one_waiting(d, BXR_ROOMY, CANDIDATES) != NULL)
+    p = search_all(d, true);
+  if (p == NULL && !bxr_runtime_is_only_domain()) bxr_shelf_want();
   if (p == NULL && bxr_orphans_adopt_offered(d)) p = search_all(d, thrift);
   if (p == NULL) p = bxr_idle_obtain(d);
   if (p == NULL) p = search_thoroughly(d);

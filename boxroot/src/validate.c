@@ -37,6 +37,7 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
     BXR_ASSERT(p->head.active <= p->shown && p->shown <= BXR_CAPACITY);
     for (uint32_t i = p->head.active; i < p->shown; i++) BXR_ASSERT((p->slots[i] & 1) == 1);
   }
+  if (place == BXR_PLACE_OLD_ROOMY) BXR_ASSERT(p->exact && p->head.freed >= BXR_ROOMY);
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
   if (p->head.owner == d->head.state) BXR_ASSERT(!full && !bxr_barrier_needed(d, p));
@@ -82,7 +83,7 @@ void bxr_validate(bxr_domain *d)
   }
   BXR_ASSERT(in_use == d->count.pools_in_use && idle == d->idle && d->idle_least <= d->idle && d->surplus <= d->idle);
   BXR_ASSERT(d->current == NULL || (d->current->place == BXR_PLACE_YOUNG_AVAIL && d->head.source == &d->current->head));
-  BXR_ASSERT(d->spare == NULL || d->spare->place == BXR_PLACE_OLD_AVAIL);
+  BXR_ASSERT(d->spare == NULL || d->spare->place == BXR_PLACE_OLD_AVAIL || d->spare->place == BXR_PLACE_OLD_ROOMY);
   validate_chain(d);
 }
 #endif

@@ -43,6 +43,7 @@ REGRESS = (
     "regress_domains",
     "regress_finalisers",
     "regress_memory",
+    "regress_occupancy",
     "regress_barrier",
     "regress_misuse",
     "regress_hooks",

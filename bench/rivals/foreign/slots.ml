@@ -21,3 +21,6 @@ external delete_but : int -> unit = "slots_delete_but" [@@noalloc]
 
 external delete_by_thread : unit -> float = "slots_delete_by_thread"
 (** All, by a thread that OCaml does not know; the seconds it took. The caller keeps the domain lock. *)
+
+external pieces : unit -> int = "slots_pieces" [@@noalloc]
+(** Of how many pieces of 16 KiB, aligned, the roots take some. *)

@@ -126,3 +126,23 @@ value slots_delete_by_thread(value unit)
   pthread_join(thread, NULL);
   return caml_copy_double(seconds);
 }
+
+static int compare_words(void const *a, void const *b)
+{
+  uintptr_t x = *(uintptr_t const *)a, y = *(uintptr_t const *)b;
+  return x < y ? -1 : x > y;
+}
+
+value slots_pieces(value unit)
+{
+  (void)unit;
+  uintptr_t *piece = malloc((size_t)(count + 1) * sizeof *piece);
+  if (piece == NULL) abort();
+  long n = 0, distinct = 0;
+  for (long i = 0; i < count; i++)
+    if (slots[i]) piece[n++] = (uintptr_t)slots[i] >> 14;
+  qsort(piece, n, sizeof *piece, compare_words);
+  for (long i = 0; i < n; i++) distinct += i == 0 || piece[i] != piece[i - 1];
+  free(piece);
+  return Val_long(distinct);
+}

@@ -5,6 +5,7 @@
 open Regress_domains
 open Regress_finalisers
 open Regress_memory
+open Regress_occupancy
 open Regress_barrier
 open Regress_misuse
 open Regress_hooks
@@ -19,6 +20,16 @@ let () =
        ("sparse-pools-are-shared", sparse_pools_are_shared);
        ("churn-idle-main", churn_domains ~main_uses:false);
        ("churn-used-main", churn_domains ~main_uses:true); ("churn-together", churn_together);
+       ("domains-replace", domains_replace ~main:false ~cycles:0);
+       ("domains-replace-in-cycles", domains_replace ~main:false ~cycles:7);
+       ("domains-replace-beside-main", domains_replace ~main:true ~cycles:0);
+       ("domains-replace-beside-main-in-cycles", domains_replace ~main:true ~cycles:7);
+       ("domains-replace-together", domains_replace_together);
+       ("shelf-beside-everything", shelf_beside_everything); ("shelf-left-behind", shelf_left_behind);
+       ("turnover", turnover ~values:true ~minor:0 ~major:0);
+       ("turnover-of-immediates", turnover ~values:false ~minor:4 ~major:0);
+       ("turnover-in-minor-collections", turnover ~values:true ~minor:1 ~major:0);
+       ("turnover-in-cycles", turnover ~values:true ~minor:2 ~major:1);
        ("finaliser-deletes-in-minor", finaliser_deletes ~major:false);
        ("finaliser-deletes-in-major", finaliser_deletes ~major:true);
        ("finaliser-of-the-young", finaliser_young);

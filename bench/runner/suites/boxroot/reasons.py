@@ -76,6 +76,8 @@ def reason(workload: Workload, i: Implementation, ocaml5: bool) -> str | None:
         return "keeps no value alive: pair and instructions only, where no collection comes between"
     if lacks_adaptor(workload, i):
         return adaptor_reason(workload, i)
+    if workload.name == "occupancy":
+        return "about pools that are shared by many roots, and by domains: 0.4.0 is the other that has them"
     if i.one_thread and workload.name in SHARED:
         return "for one thread on one domain"
     if i.name in ("generational", "global") and workload.name in WITHOUT_LOCK:

@@ -135,7 +135,7 @@ SUITE = Suite(
             "contention",
         ),
         "Several domains": tuple(w for w in WORKLOADS if w.endswith("_domains")),
-        "Pauses and memory": ("pause", "release", "pacing"),
+        "Pauses and memory": ("pause", "release", "occupancy", "pacing"),
     },
     floors={
         "pair": "floor",

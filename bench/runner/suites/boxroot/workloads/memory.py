@@ -64,6 +64,18 @@ WORKLOADS = (
         context=("at the start",),
     ),
     Workload(
+        "occupancy",
+        "memory of roots that come and go at random, of what they would fill",
+        (
+            Case("100,000, 2,000 domains", ("domains", "100000", "2000", "1000"), BOTH, seconds=1.2, ocaml5_only=True),
+            Case("100,000, beside 800 domains", ("beside", "100000", "800", "1000"), BOTH, seconds=1, ocaml5_only=True),
+            Case("100,000, one domain", ("random", "100000", "100"), BOTH, seconds=0.8),
+            Case("100,000 immediates, one domain", ("immediates", "100000", "100"), BOTH, seconds=0.4),
+            Case("1 M, one domain", ("random", "1000000", "8"), BOTH, FULL, seconds=2),
+        ),
+        modules=("slots",),
+    ),
+    Workload(
         "pacing",
         "the heap that the GC's pace allows beside many roots",
         (
