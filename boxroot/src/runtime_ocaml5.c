@@ -49,6 +49,13 @@ static void scan_hook(scanning_action action, scanning_action_flags flags, void 
 #endif
 }
 
+/* Relaxed: see end_hook. */
+static void call_earlier(caml_timing_hook const *earlier)
+{
+  caml_timing_hook hook = bxr_load_relaxed(earlier);
+  if (hook != NULL) hook();
+}
+
 static bool shut_down; /* (atomic) */
 bool bxr_runtime_is_shutting_down(void) { return bxr_load_acquire(&shut_down); }
 bool bxr_runtime_has_shut_down(void) { return bxr_load_acquire(&shut_down) || bxr_runtime_end_reached(); }
@@ -57,7 +64,7 @@ static void domain_ends(void)
 {
   bool alone = caml_domain_alone();
   if (alone) bxr_store_release(&shut_down, true);
-  if (earlier_end != NULL) earlier_end();
+  call_earlier(&earlier_end);
   if (bxr_load_acquire(&attached)) callbacks->domain_end(bxr_runtime_domain());
   if (!alone) bxr_runtime_exit_begin();
 }
@@ -65,7 +72,7 @@ static void domain_ends(void)
 #if !BOXROOT_CONSERVATIVE
 static void minor_collection_ends(void)
 {
-  if (earlier_minor_end != NULL) earlier_minor_end();
+  call_earlier(&earlier_minor_end);
   if (!bxr_load_acquire(&attached)) return;
   bxr_runtime_exit_again();
   if (BOXROOT_PACING) bxr_runtime_pace_minor(callbacks);
@@ -73,7 +80,7 @@ static void minor_collection_ends(void)
 
 static void slice_begins(void)
 {
-  if (earlier_slice != NULL) earlier_slice();
+  call_earlier(&earlier_slice);
   if (BOXROOT_PACING && bxr_load_acquire(&attached)) bxr_runtime_pace_slice(callbacks);
 }
 #endif
