@@ -67,8 +67,9 @@ bool bxr_runtime_origin_has_ended(void)
   char *here = __builtin_frame_address(0);
   if (bxr_thread_stack_has(here) == BXR_THREAD_YES) { /* not a coroutine's */
     if (bxr_thread_stack_has(stack) == BXR_THREAD_NO) return true; /* another thread has the lock */
-    /* What OCaml code calls is further down the stack. Bytecode: Thread.exit leaves the address of the frames. */
-    over = here > stack;
+    /* Bytecode: what the interpreter calls is further down the stack, and Thread.exit leaves its address. (In native
+       code this is where OCaml code has last called a function that may allocate, perhaps from a deeper frame.) */
+    over = Caml_state->external_raise != NULL && here > stack;
     if (over) return true;
   }
   caller.stack = stack;
