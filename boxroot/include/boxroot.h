@@ -53,13 +53,15 @@ typedef struct bxr_private *boxroot;
 
 /* boxroot_create(v): a new root that holds v; the caller owns it.
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
-   Failure: NULL, with errno == EPERM (the domain lock is not held; as in destructors of thread-local data on a thread
-   whose domain, or that as a thread of OCaml's, has ended) or ENOMEM (no memory for more roots; v is untouched
-   and every existing root is intact; a deletion on this domain makes room for a creation at once), or
-   boxroot_status() == BOXROOT_TORE_DOWN. boxroot_error_string() says which. When OCaml has shut down nobody holds the
-   lock: EPERM (up to OCaml 5.3, whose runtime does not say that it shuts down, after at most 128 creations).
+   Failure: NULL, with errno == EPERM (the domain lock is not held, as in destructors of thread-local data once the
+   thread's domain has ended; or, with OCaml 4.14, a thread that OCaml made, though two rare cases are missed there:
+   docs/concurrency.md) or ENOMEM (no memory for more roots; v is untouched and every existing root is intact; a
+   deletion on this domain makes room for a creation at once), or boxroot_status() == BOXROOT_TORE_DOWN.
+   boxroot_error_string() says which. When OCaml has shut down nobody holds the lock: EPERM (up to OCaml 5.3, whose
+   runtime does not say that it shuts down, after at most 128 creations).
    Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to a few
-   microseconds (more when it finds many remote deletions to carry out). */
+   microseconds (more when it finds many remote deletions to carry out). With OCaml 4.14, on threads that OCaml made, a
+   call. */
 BXR_INLINE boxroot boxroot_create(value v) BXR_LINK_NAME(create);
 
 /* boxroot_get(r): the value that r holds. boxroot_get_ref(r): the address of the cell, which the GC keeps up to date;

@@ -31,9 +31,11 @@ static char *frames(void)
   return p != NULL ? p : (char *)Caml_state->external_raise;
 }
 
+static bool there_are_threads(void) { return caml_thread_self != NULL && caml_channel_mutex_lock != NULL; }
+
 void bxr_runtime_origin_note(void)
 {
-  if (origin != UNKNOWN || caml_thread_self == NULL || caml_channel_mutex_lock == NULL) return;
+  if (origin != UNKNOWN || !there_are_threads()) return;
   value self = caml_thread_self(Val_unit);
   if (!Is_block(self) || Field(self, NUMBER) == Val_int(0)) origin = OTHERS; /* no block: being registered */
   else if (Is_block(Field(self, FUNCTION))) origin = OCAMLS;
@@ -43,7 +45,7 @@ void bxr_runtime_origin_note(void)
 bool bxr_runtime_origin_is_ocaml(void)
 {
   if (BXR_LIKELY(origin != UNKNOWN)) return origin == OCAMLS;
-  if (bxr_thread_is_first() || !has_signal_stack()) origin = OTHERS;
+  if (!there_are_threads() || bxr_thread_is_first() || !has_signal_stack()) origin = OTHERS;
   else bxr_runtime_origin_note(); /* not a thread that has ended: what is read of systhreads is there */
   return origin == OCAMLS;
 }
@@ -61,7 +63,15 @@ bool bxr_runtime_origin_has_ended(void)
 #else
   over = stack == NULL && caller.stack != NULL;
 #endif
-  if (over || stack == NULL || bxr_thread_stack_has(stack) == BXR_THREAD_NO) return over;
+  if (over || stack == NULL) return over;
+  char *here = __builtin_frame_address(0);
+  if (bxr_thread_stack_has(here) == BXR_THREAD_YES) { /* not a coroutine's */
+    if (bxr_thread_stack_has(stack) == BXR_THREAD_NO) return true; /* another thread has the lock */
+    /* Bytecode: what the interpreter calls is further down the stack, and Thread.exit leaves its address. (In native
+       code this is where OCaml code has last called a function that may allocate, perhaps from a deeper frame.) */
+    over = Caml_state->external_raise != NULL && here > stack;
+    if (over) return true;
+  }
   caller.stack = stack;
   caller.address = address;
   return false;

@@ -41,6 +41,8 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int place)
   if (p->exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
   if (p->head.owner == d->head.state) BXR_ASSERT(!full && !bxr_barrier_needed(d, p));
+  if (d->strays != BXR_RUNTIME_NO_STRAYS)
+    BXR_ASSERT(p->head.owner != d->head.state && p->head.young_owner != d->head.state);
   if (p->head.maker == d->head.state) BXR_ASSERT(p == d->current);
   if (p->head.young_owner == d->head.state) BXR_ASSERT(young && !bxr_barrier_needed(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
