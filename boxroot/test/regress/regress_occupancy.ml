@@ -27,9 +27,12 @@ let in_bounds what roots ~times pools =
   if pools > bound roots times then
     fail "%s: %d roots take %d pools, more than %d" what (Array.length roots) pools (bound roots times)
 
+let unshared () = if is_conservative () then skip "pools stay with the domain that adopted them"
+
 (* Domains, one after the other, each of which replaces some of the roots and ends; the first domain waits for them, or
    replaces as many itself in between. With values, major cycles go on; without, there are none but those asked for. *)
 let domains_replace ~main ~cycles () =
+  unshared ();
   let roots = make (filling (if pool_capacity () < 100 then 200 else 16)) in
   let each = Array.length roots / 40 and domains = max 100 (scale 400) in
   let most = ref 0 and early = ref 0 in
@@ -50,6 +53,7 @@ let domains_replace ~main ~cycles () =
 (* The same, several domains at a time: each has its share of the roots. *)
 let domains_replace_together () =
   if not Par.multicore then skip "needs OCaml 5";
+  unshared ();
   let roots = make (filling (if pool_capacity () < 100 then 200 else 16)) in
   let n = Array.length roots and together = 3 and rounds = max 40 (scale 150) in
   let most = ref 0 in
