@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from ... import fetch
 from ...compiler import BUILDS, BUILT, BuildError, Compiler
 from ...machine import first_line
-from ...progress import Steps
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
+from ...progress import Steps
 from . import build, reasons, targets
 from .implementations import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS
 from .workloads import WORKLOADS

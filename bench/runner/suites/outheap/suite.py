@@ -9,9 +9,9 @@ import subprocess
 from ... import fetch
 from ...compiler import BUILT, C_FLAGS, BuildError, Compiler
 from ...machine import available_gigabytes, chosen_of, first_line
-from ...progress import Steps
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
+from ...progress import Steps
 from . import targets
 from .programs import Builder
 from .runtimes import (

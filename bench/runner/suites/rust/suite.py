@@ -9,9 +9,9 @@ from pathlib import Path
 from ... import fetch
 from ...compiler import BUILT, BuildError, Compiler
 from ...machine import first_line
-from ...progress import Steps
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
+from ...progress import Steps
 from . import targets
 from .build import Builder
 from .tables import BASE, BUILDS, CLIENTS, IMPLEMENTATIONS, INTEROP, OCAML, OURS, WORKLOADS
