@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from testing import matrix, rotation, steps
-from testing.progress import Progress
 from testing.long import is_long
+from testing.progress import Progress
 from testing.run import OUT
 
 OPTIONS = {

@@ -9,8 +9,8 @@ progress_lines() {
   local begin=$SECONDS now share='' sleeping=''
   trap '[ -z "$sleeping" ] || kill "$sleeping" 2>/dev/null; exit 0' TERM
   while :; do
-    sleep "$PROGRESS_SECONDS" </dev/null >/dev/null 2>&1 & sleeping=$!
-    wait "$sleeping"
+    sleep "$PROGRESS_SECONDS" >/dev/null 2>&1 & sleeping=$!
+    wait "$sleeping" || exit 0 # killed, or not a number of seconds
     kill -0 $$ 2>/dev/null || exit 0
     now=$((SECONDS - begin))
     if [ "$3" -gt 0 ] && [ -r "$2" ]; then

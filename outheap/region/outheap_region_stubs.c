@@ -13,6 +13,7 @@
 #include <caml/fail.h>
 #include <caml/memory.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 typedef struct outheap_region_record record;
@@ -215,7 +216,10 @@ static char *names_of(value name, value path, char **schema, error *e)
   *schema = NULL;
   if (!caml_string_is_c_safe(name))
     outheap_region_error_is(e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
-  else if (!caml_string_is_c_safe(path)) outheap_region_error_system(e, "open", ENOENT);
+  else if (!caml_string_is_c_safe(path)) {
+    outheap_region_error_system(e, "open", ENOENT);
+    snprintf(e->file, sizeof e->file, "%s", String_val(path)); /* up to the zero */
+  }
   else if ((*schema = text_of(name, e)) != NULL) return text_of(path, e);
   return NULL;
 }

@@ -20,9 +20,9 @@ static struct reason const reasons[] = {
 
 static int refused(struct outheap_region_error const *e, char *text, size_t size)
 {
-  char const *what = e->text, *advice = "", *named = e->identifier;
+  char const *kind = e->text == NULL ? "" : e->text, *what = kind, *advice = "", *named = e->identifier;
   for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-    if (strcmp(e->text, reasons[i].kind) == 0) {
+    if (strcmp(kind, reasons[i].kind) == 0) {
       what = reasons[i].what;
       advice = reasons[i].advice;
     }

@@ -41,7 +41,8 @@ class Progress:
     def line(self) -> str:
         if not self.total:
             return "tests are being collected"
-        now, longest = time.monotonic(), sorted(list(self.running.items()), key=lambda item: item[1])[:2]
+        running = self.running.copy()  # at once: another thread writes to it
+        now, longest = time.monotonic(), sorted(running.items(), key=lambda item: item[1])[:2]
         shown = ", ".join(f"{label} ({now - since:.0f} s)" for label, since in longest)
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.done} of {self.total} tests have run{failed}; running: {shown or 'none'}"

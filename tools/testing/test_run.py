@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from testing import run
 
 

@@ -68,6 +68,7 @@ let files () =
       check "file" (file = path)
   | r -> check (show r) false);
   says "no file" "/nowhere/x: open: No such file or directory" (map written ~path:"/nowhere/x" ());
+  says "a path with a zero" "/tmp/x: open: No such file or directory" (map written ~path:"/tmp/x\000y" ());
   says "no folder" "/nowhere/x: open: No such file or directory" (save written ~path:"/nowhere/x" [ 1 ]);
   let long = String.make 300 'x' in
   begins "a long path" (String.make 255 'x' ^ ": open: ") (map written ~path:long ());

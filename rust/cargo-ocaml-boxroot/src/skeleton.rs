@@ -118,9 +118,9 @@ impl New {
         module[..1].make_ascii_uppercase();
         // Of the package, and in the heading of README.md.
         let packages = ["[package]\nname = \"", "# "].map(|before| format!("{before}{NAME}"));
-        let text = packages.iter().fold(text.to_owned(), |text, package| {
-            text.replace(package, &package.replace(NAME, &self.name))
-        });
+        let text = packages
+            .iter()
+            .fold(text.to_owned(), |text, package| text.replace(package, &package.replace(NAME, &self.name)));
         text.replace(NAME, &self.identifier()).replace(MODULE, &module)
     }
 
