@@ -62,6 +62,7 @@ PARTS = (
     "tracked-churn",
     "tracked-forks",
     "tracked-roots",
+    "tracked-slices",
     "stacks",
     "c",
     "waits",
