@@ -77,6 +77,12 @@ void outheap_marker_keep(void const *start, bool keep);
    or in `cycle`. Cost: linear in them. */
 size_t outheap_marker_tracked(void const *start);
 
+/* What the words of tracked memory hold is marked in pieces, in the course of the cycle in which the memory is met
+   first. Marks the next piece now. True: there are more. So a caller who lets others go on between two calls has it
+   done before it stops all domains, for outheap_marker_untrack, which does what is left. The thread has a domain,
+   which is not stopped. Cost: that of marking 4,096 fields. */
+bool outheap_marker_hasten(void const *start);
+
 /* Ends it: the words are followed no more, and may hold pointers that are not valid. In `cycle`; or while all domains
    are stopped, each of them has called outheap_marker_forget, and the memory was met (outheap_marker_meet) before, so
    that what was read there stays valid. */

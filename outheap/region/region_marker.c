@@ -19,6 +19,7 @@
 #pragma weak outheap_marker_keep
 #pragma weak outheap_marker_tracked
 #pragma weak outheap_marker_forget
+#pragma weak outheap_marker_hasten
 #pragma weak outheap_marker_untrack
 
 #if !OUTHEAP_REGION_OCAML5
@@ -113,6 +114,11 @@ size_t outheap_region_marker_tracked(char *base)
 void outheap_region_marker_forget(char *base, size_t bytes)
 {
   if (outheap_region_marker_can_track()) outheap_marker_forget(base, bytes);
+}
+
+bool outheap_region_marker_hasten(char *base)
+{
+  return outheap_region_marker_can_track() && outheap_marker_hasten(base);
 }
 
 void outheap_region_marker_untrack(char *base)

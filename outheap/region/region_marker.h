@@ -32,6 +32,7 @@ bool outheap_region_marker_track(char *base, size_t bytes);
 void outheap_region_marker_keep(char *base, bool keep);
 size_t outheap_region_marker_tracked(char *base);
 void outheap_region_marker_forget(char *base, size_t bytes);
+bool outheap_region_marker_hasten(char *base);
 void outheap_region_marker_untrack(char *base);
 
 /* Does this block, whose header is `h`, stay where it is until exit: the program's static data? Never true of blocks of

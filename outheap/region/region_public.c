@@ -188,9 +188,21 @@ bool outheap_region_delete(outheap_region r, error *e)
   return outheap_region_record_delete_end(r, e);
 }
 
+/* What is written to is taken away while all others stand still. What its words hold must be marked by then, so this is
+   done before, in pieces. */
+static void mark_words(record *r)
+{
+  for (size_t i = 0; i <= r->bytes >> 12; i++) { /* cycles may begin meanwhile, but not for ever */
+    if (!outheap_region_record_use(r) || !outheap_region_marker_hasten(r->base)) return;
+    caml_enter_blocking_section();
+    caml_leave_blocking_section();
+  }
+}
+
 bool outheap_region_revoke(outheap_region r, error *e)
 {
   clear(e);
+  if (r->tracked) mark_words(r);
   return outheap_region_record_revoke(r, e);
 }
 

@@ -112,6 +112,7 @@ bool outheap_marker_track(void const *start, size_t bytes)
 
 void outheap_marker_keep(void const *start, bool keep) { oh_track_keep((uintptr_t)start, keep); }
 size_t outheap_marker_tracked(void const *start) { return oh_track_count((uintptr_t)start); }
+bool outheap_marker_hasten(void const *start) { return oh_track_hasten((uintptr_t)start); }
 void outheap_marker_untrack(void const *start) { oh_track_remove((uintptr_t)start); }
 
 void outheap_marker_forget(void const *start, size_t bytes)

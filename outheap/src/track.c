@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "track.h"
+#include "check.h"
 #include "os.h"
 
 #define WORD sizeof(uintptr_t)
 #define BITS 64
-#define AHEAD 16 /* slots */
+#define AHEAD 16   /* slots */
+#define AT_ONCE 4  /* pieces, for a caller who lets others go on in between */
 
 struct oh_track_runtime oh_track_runtime;
 uintptr_t oh_track_limit;
@@ -64,25 +66,103 @@ static bool is_pointer_out(struct oh_track const *t, uintptr_t v)
 
 /* --- marking ------------------------------------------------------------------------------------------------------ */
 
-/* Values are darkened some slots later: their headers, which are anywhere, have come from memory by then. */
-static void darken(struct oh_track *t)
+struct oh_track *oh_track_waiting; /* a list by `pending`: it is added to one by one, and taken as a whole */
+
+/* What this slot holds for the marker; 0: nothing. Its bit is dropped if that is no pointer. */
+static inline uintptr_t look(struct oh_track *t, size_t i)
 {
-  uintptr_t ahead[AHEAD] = { 0 };
-  size_t n = 0;
-  EACH_SLOT(t, i) {
-    uintptr_t v = load(slot_at(t, i));
-    if ((v & 1) == 0 && v - t->base >= t->bytes) {
-      uintptr_t *place = &ahead[n++ % AHEAD], before = *place;
-      __builtin_prefetch((void *)(v - WORD), 1);
-      *place = v;
-      if (before != 0) oh_track_runtime.darken(before);
-    }
-    if (is_pointer_out(t, v)) continue;
+  uintptr_t v = load(slot_at(t, i));
+  if (!is_pointer_out(t, v)) {
     clear(t->slots, i);
     if (is_pointer_out(t, load(slot_at(t, i)))) set(t->slots, i);
   }
+  return (v & 1) == 0 && v - t->base >= t->bytes ? v : 0;
+}
+
+#define FROM(i) (~UINT64_C(0) << (i) % BITS)
+enum { GROUPS = 16 }; /* of 4,096 slots each: more is not passed over in one piece */
+
+/* Values are darkened some slots later: their headers, which are anywhere, have come from memory by then. */
+struct ahead { uintptr_t values[AHEAD]; size_t n; };
+static inline void darken_later(struct ahead *a, uintptr_t v)
+{
+  uintptr_t *place = &a->values[a->n++ % AHEAD], before = *place;
+  __builtin_prefetch((void *)(v - WORD), 1);
+  *place = v;
+  if (before != 0) oh_track_runtime.darken(before);
+}
+
+/* The next OH_TRACK_PIECE slots, from `next_slot` on. Result: the work, as the marker counts it. */
+static size_t mark_piece(struct oh_track *t)
+{
+  struct ahead ahead = { { 0 }, 0 };
+  size_t words = words_of(t), w = t->next_slot / BITS, end = OH_ROUND_DOWN(w, BITS) + GROUPS * BITS;
+  size_t work = 0, seen = 0, stop = 0;
+  uint64_t first = FROM(t->next_slot);
+  if (end > words) end = words;
+  while (w < end) {
+    uint64_t group = oh_load_relaxed(&t->groups[w / BITS]) & FROM(w);
+    size_t next = OH_ROUND_DOWN(w, BITS) + (group != 0 ? (size_t)__builtin_ctzll(group) : BITS);
+    work++;
+    if (next != w) first = ~UINT64_C(0);
+    w = next;
+    if (group == 0) continue;
+    for (uint64_t bits = oh_load_relaxed(&t->slots[w]) & first; bits != 0 && seen < OH_TRACK_PIECE; bits &= bits - 1) {
+      size_t i = w * BITS + (unsigned)__builtin_ctzll(bits);
+      uintptr_t v = look(t, i);
+      if (v != 0) darken_later(&ahead, v);
+      seen++;
+      stop = i + 1;
+    }
+    if (seen == OH_TRACK_PIECE) break;
+    w++;
+    first = ~UINT64_C(0);
+  }
+  t->next_slot = seen == OH_TRACK_PIECE ? stop : w * BITS;
+  oh_store_relaxed(&t->waits, t->next_slot / BITS < words);
   for (size_t i = 0; i < AHEAD; i++)
-    if (ahead[i] != 0) oh_track_runtime.darken(ahead[i]);
+    if (ahead.values[i] != 0) oh_track_runtime.darken(ahead.values[i]);
+  return work + seen + ahead.n; /* slots, and headers */
+}
+
+static void put(struct oh_track *t)
+{
+  t->pending = oh_load_relaxed(&oh_track_waiting);
+  while (!oh_cas_seq_cst(&oh_track_waiting, &t->pending, t)) {}
+}
+
+/* All those that wait: nobody else has them. */
+static struct oh_track *take_all(void) { return oh_exchange_acq_rel(&oh_track_waiting, NULL); }
+
+/* Puts back what take_all gave, or what is left of it; a list that came up meanwhile is short, and goes in front. */
+static void put_back(struct oh_track *list)
+{
+  struct oh_track *none = NULL;
+  while (list != NULL && !oh_cas_seq_cst(&oh_track_waiting, &none, list)) {
+    struct oh_track *others = take_all(), *last = others;
+    none = NULL;
+    if (others == NULL) continue;
+    while (last->pending != NULL) last = last->pending;
+    last->pending = list;
+    list = others;
+  }
+}
+
+size_t oh_track_mark(struct oh_track **hands)
+{
+  if (*hands == NULL) *hands = take_all();
+  struct oh_track *t = *hands;
+  if (t == NULL) return 0;
+  size_t work = mark_piece(t);
+  if (!oh_load_relaxed(&t->waits)) *hands = t->pending;
+  return work;
+}
+
+void oh_track_leave(struct oh_track *hands) { put_back(hands); }
+
+static void darken(struct oh_track *t, size_t pieces)
+{
+  for (; pieces != 0 && oh_load_relaxed(&t->waits); pieces--) (void)mark_piece(t);
 }
 
 /* One region may lead to the next: those that are met meanwhile wait in a list. */
@@ -91,15 +171,45 @@ static void meet(struct oh_track *t)
   static _Thread_local struct oh_track *pending;
   static _Thread_local bool busy;
   if (oh_exchange_acq_rel(&t->met, true)) return;
+  t->next_slot = 0;
+  oh_store_relaxed(&t->waits, true);
+  if (oh_track_runtime.more_to_mark != NULL && oh_track_runtime.more_to_mark()) {
+    put(t);
+    return;
+  }
   t->pending = pending;
   pending = t;
   if (busy) return;
   busy = true;
   while ((t = pending) != NULL) {
     pending = t->pending;
-    darken(t);
+    darken(t, SIZE_MAX);
   }
   busy = false;
+}
+
+/* Out of the list. False: somebody else has it, or it does not wait. */
+static bool take(struct oh_track *t)
+{
+  struct oh_track *list = take_all(), **at = &list;
+  while (*at != NULL && *at != t) at = &(*at)->pending;
+  bool found = *at != NULL;
+  if (found) *at = t->pending;
+  put_back(list);
+  return found;
+}
+
+/* This domain takes part before it has the list in its hands: who finds none waiting may end its marking. */
+bool oh_track_hasten(uintptr_t base)
+{
+  struct oh_track *t = at(base);
+  if (t == NULL || !oh_load_relaxed(&t->waits)) return false;
+  if (!oh_track_runtime.more_to_mark()) return false;
+  if (take(t)) {
+    darken(t, AT_ONCE);
+    if (oh_load_relaxed(&t->waits)) put(t);
+  }
+  return oh_load_relaxed(&t->waits);
 }
 
 void oh_track_meet_slow(uintptr_t address)
@@ -116,6 +226,7 @@ bool oh_track_is_unmet_slow(uintptr_t address)
 
 void oh_track_cycle(void)
 {
+  OH_ASSERT(!oh_track_is_waiting());
   for (struct oh_track *t = oh_load_acquire(&tracks); t != NULL; t = t->next) oh_store_relaxed(&t->met, false);
 }
 
@@ -174,6 +285,7 @@ void oh_track_remove(uintptr_t base)
 {
   struct oh_track *t = at(base), **from = &tracks;
   if (t == NULL || t->base != base) return;
+  if (oh_load_relaxed(&t->waits) && take(t)) darken(t, SIZE_MAX);
   set_chunks(t, NULL);
   while (*from != t) from = &(*from)->next;
   oh_store_release(from, t->next);

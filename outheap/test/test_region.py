@@ -62,11 +62,13 @@ PARTS = (
     "tracked-churn",
     "tracked-forks",
     "tracked-roots",
+    "tracked-slices",
     "stacks",
     "c",
     "messages",
     "waits",
     "moments",
+    "beside-marking",
     "unseen",
 )
 LONG = ("damaged-long", "domains-long", "million")
@@ -153,6 +155,9 @@ def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
         for part in ("deep", "many"):  # the verification of such heaps takes minutes
             settings[part] = {"OCAMLRUNPARAM": "v=0"}
     commands = {part: ["./region", part] for part in parts}
+    if flavour == THREADS:
+        commands["race"] = ["sh", "-c", "./region race; test $? = 66"]
+        settings["race"] = settings["moments"]
     if flavour == "release":
         for setting in ("marking=table", "report=1000000"):
             commands[f"life, {setting}"] = ["./region", "life", "churn", "deletes"]

@@ -36,7 +36,8 @@ class State(NamedTuple):
     weak: str = ""
     marking: bool = False
     noted: bool = True  # R is made with its note set
-    met: bool = True  # what R refers to was darkened in this cycle
+    met: bool = True  # what R refers to was darkened in this cycle, or will be
+    waits: bool = False  # will be: the marker comes to R's words later
     handle: bool = True
     alive: bool = True
     lost: bool = False  # a block that can be reached was freed
@@ -55,6 +56,7 @@ RULES = {
 TRACKED_RULES = {
     "meet": "what a tracked region refers to is darkened when the marker first meets the region",
     "slot barrier": "a pointer in a tracked region that is overwritten while marking runs is noted",
+    "waits": "a cycle does not end while a tracked region waits for the marker to come to its words",
     "kept": "a tracked region with a handle is met when marking begins",
     "remembered": "a minor collection finds what a tracked region refers to",
     "weak unmet": "weak pointers to a tracked region that was not met are cleared",
@@ -93,7 +95,7 @@ def met(s: State, rules: frozenset[str]) -> State:
     """The marker comes to R."""
     if s.met or not s.marking or "meet" not in rules:
         return s
-    return darkened(s._replace(met=True), s.r, rules, "blocks")
+    return s._replace(met=True, waits=True)
 
 
 def with_register(s: State, i: int, value: str) -> State:
@@ -160,7 +162,9 @@ def collector(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
         if color == GREY:
             t = s._replace(**{f"color_{block.lower()}": BLACK})
             yield f"mark {block}", darkened(t, field(s, block), rules, "blocks")
-    if GREY not in (s.color_a, s.color_y):
+    if s.waits:
+        yield "mark R's words", darkened(s._replace(waits=False), s.r, rules, "blocks")
+    if GREY not in (s.color_a, s.color_y) and not (s.waits and "waits" in rules):
         yield "end of cycle", ended(promoted(s, rules), rules)
 
 
@@ -177,6 +181,7 @@ def ended(s: State, rules: frozenset[str]) -> State:
     if s.generation == OLD and s.color_y == WHITE:
         s = s._replace(generation=ABSENT, y="", lost=s.lost or "Y" in reachable(s))
     alive = s.alive and (s.noted or ("handle" in rules and s.handle))
+    s = s._replace(waits=False)
     return s._replace(color_a=WHITE, color_y=WHITE, marking=False, noted=False, alive=alive, r=s.r if alive else "")
 
 

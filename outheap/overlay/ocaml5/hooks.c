@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
+#include "count.h"
 #include "header.h"
 #include "os.h"
 #include "outheap.h"
@@ -60,7 +61,10 @@ void oh_hooks_start(void)
   started = true;
 #ifndef OH_STOCK_MARKING
   oh_region_has_cycles = true;
-  oh_track_runtime = (struct oh_track_runtime){ &oh_tracked_darken, &oh_tracked_forget };
+  oh_track_runtime = (struct oh_track_runtime){ &oh_tracked_darken, &oh_tracked_forget, NULL };
+#if !OH_COUNT /* there the loop is the runtime's */
+  oh_track_runtime.more_to_mark = &oh_tracked_more_to_mark;
+#endif
 #endif
   oh_start();
   declare_static_data();

@@ -9,14 +9,15 @@
    Here    a foreign key is alive.
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
-   Also    between two cycles regions are told (region.h). Where global roots are darkened, so is what tracked regions
-           refer to that are roots (track.h). */
+   Also    between two cycles regions are told (region.h). Where global roots are darkened, tracked regions that are
+           roots are met (track.h). Words of these that wait are part of a domain's marking, as its mark stack is. */
 #include "prelude.h"
 #include <caml/globroots.h>
 #include <caml/major_gc.h>
 #include "block.h"
 #include "count.h"
 #include "region.h"
+#include "tracked.h"
 #include "weak.h"
 
 #ifndef OH_STOCK_MARKING /* for comparison only: the allocator without the table; foreign pointers are followed */
@@ -60,3 +61,20 @@ static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_so
 #endif
 #include "mark_loop.h"
 #endif
+
+/* The stack is not empty then: when roots have been darkened, a domain with an empty one has nothing to mark. What is
+   pushed is no work, and too long to be compressed when the stack is full. */
+bool oh_tracked_more_to_mark(void)
+{
+  enum { WORDS = 2 * BITS_PER_WORD };
+  static value nothing[WORDS] = { [0 ... WORDS - 1] = Val_unit };
+  caml_domain_state *d = Caml_state;
+  if (caml_gc_phase == Phase_sweep_ephe) return false; /* all that can be reached was met */
+  if (d->marking_done) {
+    atomic_fetch_add(&num_domains_to_mark, 1);
+    d->marking_done = 0;
+  }
+  if (d->mark_stack->count == 0)
+    mark_stack_push_range(d->mark_stack, (value_ptr)nothing, (value_ptr)nothing + WORDS);
+  return true;
+}

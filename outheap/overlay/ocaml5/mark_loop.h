@@ -19,10 +19,11 @@
 
    *No call in the loop over words*, so that all it needs stays in registers.
 
-   Queue: words[begin … end), modulo its size, are candidates, prefetched and not yet looked at; end - begin <= QUEUE.
-   A step looks at STEP words of a block at most, and at none when that could make the queue overflow: what is left of a
+   Queue: words[begin … end), modulo its size, are candidates, prefetched and not yet looked at; end - begin <= QUEUE. A
+   step looks at STEP words of a block at most, and at none when that could make the queue overflow: what is left of a
    block goes on the mark stack. The queue is filled from the mark stack while it has less than FEW entries, so that a
-   block has time to arrive. Work: a word for each header and each field, whether looked at or passed over.
+   block has time to arrive. With an empty stack come words of tracked regions (track.h). Work: a word for each header
+   and each field, whether looked at or passed over.
 
    Source of the ideas: the prefetching queue is Stephen Dolan's, in the runtime; the table in its place in marking is
    Guillaume Munch-Maccagnoni's. */
@@ -32,6 +33,7 @@
 #include "block.h"
 #include "marked.h"
 #include "pointer.h"
+#include "track.h"
 
 enum {
   OH_MARK_LOOP_QUEUE = 256,
@@ -129,6 +131,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
 {
   value words[OH_MARK_LOOP_QUEUE];
   value const hot = (value)(words + 8);
+  struct oh_track *hands = NULL;
   uintnat begin = 0, end = 0, few = OH_MARK_LOOP_FEW, blocks = 0;
   uintptr_t const base = oh_marked.base, half = oh_marked.size / 2;
   header_t const unmarked = caml_global_heap_state.UNMARKED, change = unmarked ^ caml_global_heap_state.MARKED;
@@ -186,6 +189,10 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
       from = e.start;
       now = e.end - e.start;
     }
+    else if (__builtin_expect(hands != NULL || oh_track_is_waiting(), 0) && budget > 0) {
+      budget -= (intnat)oh_track_mark(&hands); /* it comes to the stack */
+      continue;
+    }
     else if (few != 0) { /* there is nothing else to do: the rest of the queue */
       few = 0;
       continue;
@@ -235,6 +242,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
     }
   }
   CAMLassert(begin == end);
+  if (__builtin_expect(hands != NULL, 0)) oh_track_leave(hands);
   Caml_state->stat_blocks_marked += blocks;
   return budget;
 }

@@ -11,6 +11,7 @@
 /* For struct oh_track_runtime. */
 void oh_tracked_darken(uintptr_t v);
 void oh_tracked_forget(uintptr_t begin, uintptr_t end);
+bool oh_tracked_more_to_mark(void);
 
 /* One domain visits the global roots for verification or compaction. The slots of all tracked regions are visited with
    them. */

@@ -71,6 +71,26 @@ let moments () =
     check (Printf.sprintf "%d changes" !changed) (!changed <= 3)
   done
 
+(* The collector marks an array while another domain stores numbers there. ThreadSanitizer has no part in that. *)
+let beside_marking () =
+  let numbers = Array.make 200_000 0 and round = ref 0 in
+  let write () =
+    incr round;
+    for i = 0 to Array.length numbers - 1 do numbers.(i) <- !round done;
+    ignore (Gc.major_slice 20_000) (* a cycle needs both *)
+  in
+  let cycles () = (Gc.quick_stat ()).major_collections in
+  while_doing write (fun () ->
+      let last = cycles () + 10 in
+      while cycles () < last do ignore (Gc.major_slice 20_000) done);
+  ignore (opaque numbers)
+
+(* Two domains store pointers to one field: ThreadSanitizer reports that, as with the stock runtime. *)
+let race () =
+  let cell = opaque (ref None) in
+  let write () = for i = 1 to 10_000 do cell := Some i done in
+  while_doing write (fun () -> for _ = 1 to 10 do write () done)
+
 (* The program sees no child, no signal, no open file; a limit, a filter or a killed process only make others wait. *)
 let unseen () =
   patience 0;

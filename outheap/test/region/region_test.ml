@@ -28,8 +28,10 @@ let parts =
     ("writes", writes); ("ways", ways); ("old", old); ("lazies", lazies); ("tracked-images", tracked_images);
     ("tracked-ends", tracked_ends); ("tracked-revokes", tracked_revokes);
     ("tracked-domains", fun () -> tracked_domains 8000); ("tracked-churn", fun () -> tracked_churn 60);
-    ("tracked-forks", tracked_forks); ("tracked-roots", tracked_roots); ("stacks", stacks);
-    ("waits", waits); ("moments", moments); ("unseen", unseen); ("c", Region_c.calls);
+    ("tracked-forks", tracked_forks); ("tracked-slices", tracked_slices);
+    ("tracked-roots", tracked_roots); ("stacks", stacks);
+    ("waits", waits); ("moments", moments); ("beside-marking", beside_marking); ("race", race); ("unseen", unseen);
+    ("c", Region_c.calls);
     ("messages", Region_messages.messages);
   ]
 

@@ -72,6 +72,51 @@ let tracked_ends () =
     | None -> check "weak, in use" false);
     ignore (opaque kept))
 
+(* The marker comes to the words of a region in slices, between which the program goes on. *)
+let tracked_slices () =
+  if can_track then (
+    let n = 300_000 in
+    let r = ok "copy" (track (Array.make n [])) in
+    let a = get r in
+    with_ (fun () -> Array.fill a 0 n (fresh 1));
+    Gc.full_major ();
+    check "all of them" (tracked r = n);
+    with_ (fun () -> Array.fill a 0 n []);
+    let parts = ref 0 and slices = ref 0 in
+    while tracked r > 0 && !slices < 100_000 do
+      incr slices;
+      ignore (Gc.major_slice 1000);
+      let left = tracked r in
+      if left > 0 && left < n then incr parts
+    done;
+    check (Printf.sprintf "%d parts in %d slices" !parts !slices) (tracked r = 0 && !parts > 50);
+    (* what is moved from words that were not looked at to others, which were, through registers and the heap *)
+    let n = 5000 in
+    let r = ok "copy" (track (Array.make n [])) in
+    let a = get r and number = Array.init n Fun.id and taken = Queue.create () in
+    for i = 0 to n - 1 do a.(i) <- fresh i done;
+    Gc.full_major ();
+    for step = 1 to 60_000 do
+      let i = Random.int n and j = Random.int n in
+      let x = a.(i) and y = a.(j) and k = number.(i) in
+      a.(i) <- y; a.(j) <- x;
+      number.(i) <- number.(j); number.(j) <- k;
+      if step land 15 = 0 then (
+        let i = Random.int n in
+        if a.(i) <> [] then (Queue.add (a.(i), number.(i)) taken; a.(i) <- []; number.(i) <- -1));
+      if step land 15 = 7 && Queue.length taken > 20 then (
+        let i = ref (Random.int n) in
+        while number.(!i) >= 0 do i := (!i + 1) mod n done;
+        let x, k = Queue.pop taken in
+        a.(!i) <- x; number.(!i) <- k);
+      if step land 3 = 0 then ignore (Gc.major_slice 40);
+      if step land 1023 = 0 then ignore (opaque (List.init 100 string_of_int))
+    done;
+    disturb ();
+    let right x k = if k < 0 then x = [] else x = fresh k in
+    check "what was moved" (Array.for_all2 right a number && Queue.fold (fun b (x, k) -> b && right x k) true taken);
+    ok "revoke" (revoke (region r)))
+
 (* Held by Boxroot's roots alone, and so what it refers to; taken out of them while the collector marks. *)
 let tracked_roots () =
   if can_track then (

@@ -52,7 +52,7 @@ static void set_up(void)
   heap = at;
   EXPECT(oh_table_claim(heap, OH_KIND_MAJOR), "claim");
   oh_region_has_cycles = true;
-  oh_track_runtime = (struct oh_track_runtime){ &darken, &forget };
+  oh_track_runtime = (struct oh_track_runtime){ &darken, &forget, NULL };
 }
 
 static void add(int i) { EXPECT(oh_track_add((uintptr_t)region[i], WORDS * sizeof(uintptr_t)), "no memory"); }
@@ -144,6 +144,71 @@ static void chain(void)
   }
 }
 
+static size_t asked;
+static bool agree(void) { return ++asked, true; }
+static bool refuse(void) { return ++asked, false; }
+
+/* Darkens what waits, in pieces, from hands that are full or empty. */
+static size_t take(size_t most, bool leave)
+{
+  struct oh_track *hands = NULL;
+  size_t before = darkened;
+  for (; most != 0 && (hands != NULL || oh_track_is_waiting()); most--) {
+    size_t last = darkened, work = oh_track_mark(&hands);
+    EXPECT(darkened - last <= OH_TRACK_PIECE && work >= darkened - last && work < 4000, "%zu, %zu", darkened - last,
+           work);
+    if (leave) oh_track_leave(hands), hands = NULL;
+  }
+  oh_track_leave(hands);
+  return darkened - before;
+}
+
+/* A region that is met waits for the marker, who comes to it piece by piece. */
+static void pieces(void)
+{
+  enum { STORED = 10000 };
+  oh_track_runtime.more_to_mark = &agree;
+  for (int i = 0; i < 3; i++) add(i);
+  for (int i = 0; i < STORED; i++) store(&region[0][2 * i], heap + 8);
+  for (int i = 0; i < 100; i++) store(&region[2][i * 199], heap + 8);
+  asked = 0;
+  EXPECT(cycle((uintptr_t)region[0]) == 0 && asked == 1 && oh_track_is_waiting(), "it waits");
+  EXPECT(!oh_track_is_unmet((uintptr_t)region[0]), "but was met");
+  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  EXPECT(asked == 1, "once");
+  EXPECT(take(3, false) == 3 * OH_TRACK_PIECE, "three pieces");
+  for (int i = 0; i < 3 * OH_TRACK_PIECE; i++) store(&region[0][2 * i], 1); /* the marker was there */
+  for (int i = STORED - 500; i < STORED; i++) store(&region[0][2 * i], 1);   /* and was not */
+  oh_region_meet((uintptr_t)region[1], OH_REGION_BY_ROOT);
+  oh_region_meet((uintptr_t)region[2], OH_REGION_BY_ROOT);
+  EXPECT(take(SIZE_MAX, true) == STORED - 3 * OH_TRACK_PIECE - 500 + 100 && !oh_track_is_waiting(), "the rest");
+  EXPECT(count(0) == STORED - 500, "%zu: dropped where the marker found something else", count(0));
+  EXPECT(cycle((uintptr_t)region[0]) == 0 && take(SIZE_MAX, false) == STORED - 3 * OH_TRACK_PIECE - 500, "next cycle");
+  /* ahead of the marker; beside others that wait */
+  EXPECT(!oh_track_hasten((uintptr_t)region[0]), "nothing waits");
+  (void)cycle((uintptr_t)region[2]);
+  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  oh_region_meet((uintptr_t)region[1], OH_REGION_BY_ROOT);
+  EXPECT(oh_track_hasten((uintptr_t)region[0]) && darkened == 4 * OH_TRACK_PIECE, "%zu", darkened);
+  while (oh_track_hasten((uintptr_t)region[0])) {}
+  EXPECT(darkened == count(0) && take(SIZE_MAX, true) == 100, "%zu", darkened);
+  /* one that ends is darkened at once */
+  (void)cycle((uintptr_t)region[2]);
+  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  oh_region_meet((uintptr_t)region[1], OH_REGION_BY_ROOT);
+  EXPECT(take(1, true) == 0, "the empty one");
+  darkened = 0;
+  oh_track_remove((uintptr_t)region[2]);
+  EXPECT(darkened == 100, "%zu", darkened);
+  (void)take(SIZE_MAX, false);
+  /* who cannot mark later does it now */
+  oh_track_runtime.more_to_mark = &refuse;
+  EXPECT(cycle((uintptr_t)region[0]) == count(0) && !oh_track_is_waiting(), "%zu", darkened);
+  oh_track_runtime.more_to_mark = NULL;
+  oh_track_remove((uintptr_t)region[0]);
+  oh_track_remove((uintptr_t)region[1]);
+}
+
 /* Writers change words between pointers and numbers while a marker drops what holds numbers. When they have ended, each
    word that holds a pointer is known. What could be lost is lost in a short moment before that, so there are many
    rounds. */
@@ -210,6 +275,7 @@ int main(int argc, char **argv)
   TRY(words);
   TRY(each);
   TRY(chain);
+  TRY(pieces);
   TRY(beside);
   TRY(refused);
   return try_end();
