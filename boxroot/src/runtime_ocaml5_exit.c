@@ -47,7 +47,9 @@ static __attribute__((noinline)) void *self_if_current(void *self)
 }
 
 /* The runtime's backup thread acts for a domain that waits outside OCaml, and can run finalisers. It is the one that
-   gets no signals, not even those of its own faults. */
+   gets no signals, not even those of its own faults; but up to OCaml 5.2 the threads of ended domains may get none
+   either. Then such a thread keeps its pointer, and counts as one without the lock. */
+#define BACKUP_IS_KNOWN (OCAML_VERSION >= 50300)
 static bool is_backup_thread(void)
 {
   sigset_t blocked;
@@ -72,8 +74,7 @@ static bool has_frames(caml_domain_state *state)
 static bool has_left(caml_domain_state *state)
 {
   stack_t s;
-  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0 && !is_backup_thread() &&
-         !has_frames(state);
+  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0 && !has_frames(state);
 }
 
 /* A domain that is about to end may have passed the place where it would have called the hook, so its thread is asked
@@ -83,8 +84,9 @@ static __attribute__((noinline)) void *self_unless_stray(void *self)
   unsigned now = bxr_load_relaxed(&watch);
   if (now != 0 && seen == now) return self;
   if (has_left(self)) {
-    reset_caml_state(NULL);
-    return NULL;
+    bool backup = is_backup_thread();
+    if (!backup) reset_caml_state(NULL);
+    if (!backup || !BACKUP_IS_KNOWN) return NULL;
   }
   if (now != 0 && !caml_domain_is_terminating()) seen = now;
   return self;
