@@ -2,12 +2,18 @@
 #include "minor.h"
 #include "atomic.h"
 #include "settings.h"
+#include <string.h>
 
 #define SHORT 2           /* collections: a window, until the size is what is easy */
 #define WINDOW 4          /* beyond that */
-#define MUCH 0.02         /* shares */
+#define MUCH 0.03         /* shares */
 #define LITTLE 0.002
+#define PAST 0.97         /* of windows before: what is left in the next one */
+#define PAST_PAUSE 0.97   /* of pauses, in the next collection */
+#define HELPED 0.8        /* of a pause: what half the heap must make of it */
+#define HELPLESS 256      /* windows */
 #define WORTH 0.99        /* of the smaller size's cost: what is less is worth the memory */
+#define NO_DOUBT 0.75     /* a trial ends at once */
 #define CLEAR 0.94        /* a trial ends early with less than this */
 #define CLEARLY_NOT 1.05  /* or more than this */
 #define QUIET 100000000   /* nanoseconds with little */
@@ -22,20 +28,47 @@ static size_t all; /* words */
 
 void oh_minor_begin(struct oh_minor *m, uint64_t now) { m->began = now; }
 
-void oh_minor_end(struct oh_minor *m, uint64_t now, size_t allocated, size_t words, bool alone)
+/* What a word in the major heap costs there, in nanoseconds. */
+static double of_major(struct oh_minor const *m) { return m->major_words > 0 ? m->slices_ns / m->major_words : 0; }
+
+static void paused(struct oh_minor *m, size_t words, double took)
 {
-  uint64_t before = m->ended;
-  m->ended = now;
-  if (before == 0 || (alone && allocated < words / 2)) return;
-  m->idle = !alone && allocated < words / IDLE_PART ? m->idle + 1 : 0;
+  double word = took / (double)words;
+  if (word > m->pause_word) m->pause_word = word;
+  if (took > (double)oh_settings.pause) m->over = (uint64_t)took;
+}
+
+void oh_minor_slice(struct oh_minor *m, size_t words, uint64_t took)
+{
+  double most = 2 * of_major(m) * (double)m->promoted, counts = (double)took;
+  m->slices += took;
+  if (oh_settings.pause != 0) paused(m, words, counts < most ? counts : most);
+}
+
+void oh_minor_end(struct oh_minor *m, uint64_t now, struct oh_minor_collection const *c)
+{
+  uint64_t before = m->used, slices = m->slices;
+  bool same = before != 0 && m->alone == c->alone;
+  m->used = c->used;
+  m->alone = c->alone;
+  m->slices = 0;
+  m->promoted = c->promoted;
+  m->pause_word *= PAST_PAUSE;
+  if (oh_settings.pause != 0) paused(m, c->words, (double)(now - m->began));
+  if (!same || (c->alone && !c->remembered && c->allocated < c->words / 2)) return;
+  m->idle = !c->alone && !c->remembered && c->allocated < c->words / IDLE_PART ? m->idle + 1 : 0;
   if (m->fresh) {
     m->fresh = false;
     return;
   }
-  m->whole += now - before;
-  m->collecting += now - m->began;
-  m->allocated += allocated;
-  m->collections++;
+  m->window.whole += c->used - before;
+  m->window.collecting += now - m->began;
+  m->window.slices += slices;
+  m->window.allocated += c->allocated;
+  m->window.promoted += c->promoted;
+  m->window.major += c->major;
+  m->window.filled += c->remembered ? c->words : c->allocated;
+  m->window.collections++;
 }
 
 static size_t larger(size_t words)
@@ -54,9 +87,7 @@ static size_t smaller(size_t words, size_t part)
 
 static void begin_window(struct oh_minor *m)
 {
-  m->whole = m->collecting = 0;
-  m->allocated = 0;
-  m->collections = 0;
+  memset(&m->window, 0, sizeof m->window);
 }
 
 /* --- trials: small, large, large, small, and again -----------------------------------------------------------------*/
@@ -96,12 +127,18 @@ static struct rows of_rows(double const *ratio, unsigned rows)
   return r;
 }
 
-/* Two rows that agree are enough, or four. */
+/* One row that leaves no doubt is enough, two that agree, or four. */
 static bool is_enough(struct rows r, unsigned rows)
 {
   bool agreed = rows >= OH_MINOR_ROWS / 2;
+  if (r.most < NO_DOUBT) return true;
   if (rows < 2 || rows == OH_MINOR_ROWS) return rows == OH_MINOR_ROWS;
   return (r.middle <= CLEAR && (agreed || r.most < WORTH)) || (r.middle >= CLEARLY_NOT && (agreed || r.least > 1));
+}
+
+static bool may_pause(struct oh_minor const *m, size_t words)
+{
+  return oh_settings.pause == 0 || m->helpless != 0 || m->pause_word * (double)words <= (double)oh_settings.pause;
 }
 
 /* After growth the next trial follows at once; after another change soon, in the same direction; otherwise later and
@@ -115,7 +152,7 @@ static size_t decide(struct oh_minor *m, bool grow)
   m->patience = changed ? m->patience / 2 : m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
   if (!changed) m->upwards = !m->upwards;
   if (!grow) return small;
-  return changed && next != large ? try_sizes(m, large, large, next) : large;
+  return changed && next != large && may_pause(m, next) ? try_sizes(m, large, large, next) : large;
 }
 
 /* A window of a trial is over. */
@@ -133,16 +170,15 @@ static size_t step(struct oh_minor *m, double cost)
 
 /* --- what a window says --------------------------------------------------------------------------------------------*/
 
-static size_t judge(struct oh_minor *m, size_t words, uint64_t whole, uint64_t collecting)
+static size_t judge(struct oh_minor *m, size_t words, double whole, double share)
 {
-  double share = (double)collecting / (double)whole;
-  m->quiet = share < LITTLE ? m->quiet + whole : 0;
+  m->quiet = share < LITTLE ? m->quiet + (uint64_t)whole : 0;
   if (m->quiet >= QUIET) {
     m->quiet = 0;
     return smaller(words, 2);
   }
   size_t next = larger(words), less = smaller(words, 2);
-  bool more = share > MUCH && next != words;
+  bool more = share > MUCH && next != words && may_pause(m, next);
   if (m->wait != 0) {
     m->wait--;
     return words;
@@ -155,8 +191,35 @@ static size_t judge(struct oh_minor *m, size_t words, uint64_t whole, uint64_t c
 
 static bool is_window(struct oh_minor const *m, size_t words)
 {
-  if (oh_minor_tries(m)) return m->allocated >= m->large - m->large / 16;
-  return m->collections >= (words < OH_MINOR_EASY ? SHORT : WINDOW);
+  if (oh_minor_tries(m)) return m->window.filled >= m->large - m->large / 16;
+  return m->window.collections >= (words < OH_MINOR_EASY ? SHORT : WINDOW);
+}
+
+/* The windows before, this one included. */
+static void remember(struct oh_minor *m)
+{
+  m->slices_ns = PAST * m->slices_ns + (double)m->window.slices;
+  m->major_words = PAST * m->major_words + (double)m->window.major;
+  if (m->helpless != 0) m->helpless--;
+}
+
+/* After a pause that was too long; the size is `words`. */
+static size_t shorten(struct oh_minor *m, size_t words)
+{
+  uint64_t over = m->over;
+  size_t less = smaller(words, 2);
+  bool helped = m->probe == 0 || (double)over < HELPED * (double)m->probe;
+  m->over = 0;
+  if (m->helpless != 0) return words;
+  if (!helped) {
+    m->helpless = HELPLESS;
+    m->probe = 0;
+    return words;
+  }
+  if (less == words) return words;
+  m->probe = over;
+  end_trial(m, PATIENCE);
+  return less;
 }
 
 size_t oh_minor_choose(struct oh_minor *m, size_t words)
@@ -166,13 +229,21 @@ size_t oh_minor_choose(struct oh_minor *m, size_t words)
     end_trial(m, 0);
     return smaller(words, 4);
   }
+  if (m->over != 0) {
+    size_t less = shorten(m, words);
+    if (less != words) return less;
+  }
   if (!is_window(m, words)) return words;
-  uint64_t whole = m->whole, collecting = m->collecting;
-  size_t allocated = m->allocated;
-  bool full = allocated >= words / 2 * m->collections;
+  remember(m);
+  m->probe = 0;
+  double whole = (double)m->window.whole, allocated = (double)m->window.allocated;
+  double promoting = (double)m->window.promoted * of_major(m);
+  double share = ((double)m->window.collecting + promoting) / whole;
+  double cost = (whole - (double)m->window.slices + promoting) / allocated;
+  bool full = m->window.filled >= words / 2 * m->window.collections && allocated > 0;
   begin_window(m);
-  if (full && oh_minor_tries(m)) return step(m, (double)whole / (double)allocated);
-  if (full) return judge(m, words, whole, collecting);
+  if (full && oh_minor_tries(m)) return step(m, cost);
+  if (full) return judge(m, words, whole, share);
   if (!oh_minor_tries(m)) return words;
   size_t small = m->small; /* others decide when it is collected */
   end_trial(m, REFUSED);
@@ -183,6 +254,7 @@ void oh_minor_changed(struct oh_minor *m, size_t before, size_t after)
 {
   begin_window(m);
   m->fresh = after > before;
+  m->over = 0;
   if (after > before) oh_fetch_add_relaxed(&oh_minor_counters.grown, 1);
   else if (after < before) oh_fetch_add_relaxed(&oh_minor_counters.shrunk, 1);
   else {

@@ -16,7 +16,7 @@ struct oh_settings oh_settings = {
   .small = { .keep = 32 * M, .keep_share = 10, .slack = 100 },
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
-  .minor_most = (size_t)4 << 20,
+  .minor_most = (size_t)8 << 20,
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -109,6 +109,20 @@ static bool read_minor(char *text)
   return good;
 }
 
+/* A number and a unit. */
+static bool read_time(char const *text, uint64_t *result)
+{
+  static struct { char const *name; uint64_t nanoseconds; } const units[] = {
+    { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
+  };
+  size_t digits = strspn(text, "0123456789");
+  if (digits == 0 || digits > 7) return false;
+  uint64_t n = strtoull(text, NULL, 10);
+  for (size_t i = 0; n != 0 && i < sizeof units / sizeof *units; i++)
+    if (is(text + digits, units[i].name)) return *result = n * units[i].nanoseconds, true;
+  return false;
+}
+
 static bool read_bool(char const *text, bool *result)
 {
   if (!is(text, "0") && !is(text, "1")) return false;
@@ -139,6 +153,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("slack", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
   S("report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
   S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value)) \
+  S("pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
   S("marking", "range or table", read_marking(value)) \
   S("base", "a hexadecimal address", read_number(value, 16, &oh_settings.base)) \
   S("opaque", "0 or 1", read_bool(value, &oh_settings.opaque)) \

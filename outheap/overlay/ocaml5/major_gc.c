@@ -10,12 +10,13 @@
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
    Also    between two cycles regions are told (region.h). Where global roots are darkened, so is what tracked regions
-           refer to that are roots (track.h). */
+           refer to that are roots (track.h). It is said how long slices take (minor_size.h). */
 #include "prelude.h"
 #include <caml/globroots.h>
 #include <caml/major_gc.h>
 #include "block.h"
 #include "count.h"
+#include "minor_size.h"
 #include "region.h"
 #include "weak.h"
 
