@@ -10,7 +10,9 @@
    the window, both have what slices cost for each word that came to the major heap, in the long run.
 
      the share is large               the heap doubles, up to OH_MINOR_EASY
-     beyond that                      a *trial*: windows with the smaller and with the larger size in turn, as small,
+     beyond that, at first            it doubles while that is expected to save a part of the time worth the memory: as
+                                      much of the promoted words as the last doubling
+     later                            a *trial*: windows with the smaller and with the larger size in turn, as small,
                                       large, large, small. The heap becomes as large if that is worth it, and as small
                                       otherwise. Trials upwards and downwards; they become rare when nothing changes
      the share is tiny for long       it halves: there is nothing to gain from the memory
@@ -37,9 +39,9 @@
 #define OH_MINOR_ROWS 8                 /* of windows in a trial, at most */
 
 struct oh_minor {
-  uint64_t began;             /* the last collection, in nanoseconds */
+  uint64_t began, began_used; /* the last collection, in nanoseconds */
   uint64_t used;              /* when it ended; 0: there was none */
-  bool alone;
+  bool alone, remembered;     /* and what it was */
   uint64_t slices;            /* nanoseconds since it ended */
   size_t promoted;            /* words, by the last collection */
   struct {
@@ -51,13 +53,17 @@ struct oh_minor {
   double slices_ns, major_words; /* of windows in the past, the older the less: what a word in the major heap costs */
   size_t small, large;           /* words, in a trial; large = 0: there is none */
   unsigned step;                 /* windows of the trial that are over, less than 4 * OH_MINOR_ROWS */
-  double cost[2];                /* in this row: of small, of large */
+  struct { double cost, share, promoted; } row[2]; /* in this row, of two windows: of small, of large */
+  double predicted;              /* of all rows together: large to small */
   double ratio[OH_MINOR_ROWS];   /* of each row that is over: large to small */
   bool upwards;                  /* the trial, or the next one */
   bool fresh;                    /* it has just grown */
   unsigned wait, patience;       /* windows until the next trial; and after the next one that changes nothing */
   uint64_t quiet;          /* nanoseconds with a tiny share */
   unsigned idle;           /* collections in which hardly anything was allocated */
+  double before;           /* the share of promoted words before it last doubled; 0: not known */
+  double at;               /* and when it was settled that this is enough */
+  unsigned settled;        /* windows since then; 0: not yet */
   double pause_word;       /* nanoseconds for each word of the size: the longest pause, the older the less */
   uint64_t over;           /* nanoseconds: a pause that was too long */
   uint64_t probe;          /* the same, when the heap has been made smaller for it */
@@ -81,7 +87,7 @@ extern struct oh_minor_counters oh_minor_counters;
 /* A collection begins; and ends, by the clock, in nanoseconds; a slice of the major collector has taken so long, by what
    `used` is taken from. What other processes do is in no cost: with them the same size costs twice as much from window
    to window. Among several domains there is no such time for each of them, since threads change. */
-void oh_minor_begin(struct oh_minor *, uint64_t now);
+void oh_minor_begin(struct oh_minor *, uint64_t now, uint64_t used);
 void oh_minor_end(struct oh_minor *, uint64_t now, struct oh_minor_collection const *);
 void oh_minor_slice(struct oh_minor *, size_t words, uint64_t took);
 

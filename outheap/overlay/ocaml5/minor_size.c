@@ -56,7 +56,7 @@ void oh_minor_size_fix(caml_domain_state *d)
 void oh_minor_size_begin(caml_domain_state *d)
 {
   struct domain *r = record(d);
-  if (r != NULL && !r->fixed) oh_minor_begin(&r->policy, oh_os_now());
+  if (r != NULL && !r->fixed) oh_minor_begin(&r->policy, oh_os_now(), used(caml_domain_alone()));
 }
 
 void oh_minor_size_end(caml_domain_state *d, uintnat allocated_bytes, bool remembered)
@@ -113,5 +113,6 @@ bool oh_minor_size_adapt(caml_domain_state *d)
   if (wanted == now && (keep || memory == now)) return false;
   bool done = (wanted <= memory || oh_minor_allows(wanted - memory)) && resize(wanted, keep);
   if (wanted != now) oh_minor_changed(&r->policy, now, done ? wanted : now);
-  return done && wanted > now && (wanted > memory || !keep);
+  /* In a trial they are made anew only where they are what fills. */
+  return done && wanted != now && (r->policy.remembered || (wanted > now && (wanted > memory || !keep)));
 }

@@ -25,8 +25,8 @@ void oh_minor_size_fix(caml_domain_state *);
 
 /* The domain's part of a minor collection begins; and ends: so much had been allocated, and its remembered set was full.
    Then, with the minor heap empty
-   and nothing else to do, it may get another size; the least one if the domain is about to end. True: it is larger now,
-   and its remembered sets should be. */
+   and nothing else to do, it may get another size; the least one if the domain is about to end. True: it has another
+   one, and its remembered sets should be made anew. */
 void oh_minor_size_begin(caml_domain_state *);
 void oh_minor_size_end(caml_domain_state *, uintnat allocated_bytes, bool remembered);
 bool oh_minor_size_adapt(caml_domain_state *);
