@@ -87,8 +87,8 @@ static bool read_name(char const *text)
   return true;
 }
 
-/* adaptive, or adaptive:MIN-MAX */
-static bool read_minor(char *text)
+/* adaptive, or adaptive:MIN-MAX. A range that cannot be has its reason in `why`. */
+static bool read_minor(char *text, char const **why)
 {
   if (is(text, "fixed")) return oh_settings.minor_adaptive = false, true;
   char *range = strchr(text, ':'), *to = range == NULL ? NULL : strchr(range, '-');
@@ -97,7 +97,12 @@ static bool read_minor(char *text)
   size_t least = oh_settings.minor_least, most = oh_settings.minor_most;
   bool good = is(text, "adaptive");
   if (range != NULL) good = good && to != NULL && read_size(range, &least) && read_size(to, &most);
-  good = good && least >= OH_SETTINGS_MINOR_LEAST && least <= most && most <= OH_SETTINGS_MINOR_MOST;
+  char const *not = !good ? NULL
+                    : least < OH_SETTINGS_MINOR_LEAST ? "MIN is too small: the runtime has no minor heap below 4k words"
+                    : most > OH_SETTINGS_MINOR_MOST ? "MAX is too large: the runtime has no minor heap above 256M words"
+                    : least > most ? "MIN is more than MAX" : NULL;
+  if (not != NULL) *why = not;
+  good = good && not == NULL;
   if (good) {
     oh_settings.minor_adaptive = true;
     oh_settings.minor_least = least;
@@ -152,7 +157,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("keep_share", PERCENT, read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share)) \
   S("slack", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
   S("report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
-  S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value)) \
+  S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
   S("pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
   S("marking", "range or table", read_marking(value)) \
   S("base", "a hexadecimal address", read_number(value, 16, &oh_settings.base)) \
@@ -201,5 +206,7 @@ void oh_settings_read(char const *list)
     }
     list += length + (list[length] == ',');
   }
+  if (oh_settings.pause != 0 && !oh_settings.minor_adaptive)
+    oh_log("OUTHEAP: pause has no effect without minor=adaptive");
   errno = error;
 }
