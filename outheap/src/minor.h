@@ -84,8 +84,8 @@ struct oh_minor_collection {
 struct oh_minor_counters { size_t grown, shrunk, refused; };
 extern struct oh_minor_counters oh_minor_counters;
 
-/* A collection begins; and ends, by the clock, in nanoseconds; a slice of the major collector has taken so long, by what
-   `used` is taken from. What other processes do is in no cost: with them the same size costs twice as much from window
+/* A collection begins; and ends, by the clock, in nanoseconds; a slice of the major collector has taken so long, by
+   what `used` is taken from. What other processes do is in no cost: with them the same size costs twice as much from window
    to window. Among several domains there is no such time for each of them, since threads change. */
 void oh_minor_begin(struct oh_minor *, uint64_t now, uint64_t used);
 void oh_minor_end(struct oh_minor *, uint64_t now, struct oh_minor_collection const *);

@@ -23,8 +23,8 @@ uintnat oh_minor_size_memory(caml_domain_state *);
 /* The program has chosen a size: it stays until the domain ends. */
 void oh_minor_size_fix(caml_domain_state *);
 
-/* The domain's part of a minor collection begins; and ends: so much had been allocated, and its remembered set was full.
-   Then, with the minor heap empty
+/* The domain's part of a minor collection begins; and ends: so much had been allocated, or its remembered set was
+   full. Then, with the minor heap empty
    and nothing else to do, it may get another size; the least one if the domain is about to end. True: it has another
    one, and its remembered sets should be made anew. */
 void oh_minor_size_begin(caml_domain_state *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs of another version of OCaml want functions that this runtime has not, and the linker names only these. GNU ld
-   takes this file for one of them, and then prints its warning too. What links after all is told when it starts
+/* Programs of another version of OCaml want functions that this runtime has not, and the linker names only these. GNU
+   ld takes this file for one of them, and then prints its warning too. What links after all is told when it starts
    (version.h). */
 #include <caml/version.h>
 

@@ -20,7 +20,7 @@ struct program {
   unsigned stores; /* so many thousandths of the heap are allocated when the remembered set is full; 0: never */
 };
 
-/* The share of what is allocated that is promoted, when it takes so many nanoseconds for each word that is allocated. */
+/* The share of what is allocated that is promoted, when survivors take so many nanoseconds for each allocated word. */
 static double of_words(double survival) { return survival / 20; }
 
 /* Without caches and phases. */
