@@ -39,8 +39,7 @@
 #define OH_MINOR_ROWS 8                 /* of windows in a trial, at most */
 
 struct oh_minor {
-  uint64_t began, began_used; /* the last collection, in nanoseconds */
-  uint64_t used;              /* when it ended; 0: there was none */
+  uint64_t began, used;       /* the last collection, in nanoseconds; used = 0: there was none */
   bool alone, remembered;     /* and what it was */
   uint64_t slices;            /* nanoseconds since it ended */
   size_t promoted;            /* words, by the last collection */
@@ -84,11 +83,11 @@ struct oh_minor_collection {
 struct oh_minor_counters { size_t grown, shrunk, refused; };
 extern struct oh_minor_counters oh_minor_counters;
 
-/* A collection begins; and ends, by the clock, in nanoseconds; a slice of the major collector has taken so long, by
-   what `used` is taken from. What other processes do is in no cost: with them the same size costs twice as much from window
-   to window. Among several domains there is no such time for each of them, since threads change. */
-void oh_minor_begin(struct oh_minor *, uint64_t now, uint64_t used);
-void oh_minor_end(struct oh_minor *, uint64_t now, struct oh_minor_collection const *);
+/* A collection begins; and ends; a slice of the major collector has taken so long. All times are those of `used`. What
+   other processes do is in no cost, and in no pause: with them the same size costs twice as much from window to window.
+   Among several domains there is no such time for each of them, since threads change domain. */
+void oh_minor_begin(struct oh_minor *, uint64_t used);
+void oh_minor_end(struct oh_minor *, struct oh_minor_collection const *);
 void oh_minor_slice(struct oh_minor *, size_t words, uint64_t took);
 
 /* The size that is wanted now for a heap of so many words: this one, or another one between the least and the largest

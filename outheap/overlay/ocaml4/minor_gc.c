@@ -62,7 +62,7 @@ static void begin_minor(void)
   remembered = IS_FULL(Caml_state->ref_table) || IS_FULL(Caml_state->ephe_ref_table)
                || IS_FULL(Caml_state->custom_table);
   oh_slice_took = slice_took;
-  oh_minor_begin(&policy, oh_os_now(), oh_os_used());
+  oh_minor_begin(&policy, oh_os_used());
 }
 
 static void end_minor(void)
@@ -75,7 +75,7 @@ static void end_minor(void)
     .major = (size_t)(major_now - major), .remembered = remembered, .alone = true,
     .used = oh_os_used()
   };
-  oh_minor_end(&policy, oh_os_now(), &c);
+  oh_minor_end(&policy, &c);
   promoted = promoted_now;
   major = major_now;
 }

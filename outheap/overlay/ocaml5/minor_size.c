@@ -56,7 +56,7 @@ void oh_minor_size_fix(caml_domain_state *d)
 void oh_minor_size_begin(caml_domain_state *d)
 {
   struct domain *r = record(d);
-  if (r != NULL && !r->fixed) oh_minor_begin(&r->policy, oh_os_now(), used(caml_domain_alone()));
+  if (r != NULL && !r->fixed) oh_minor_begin(&r->policy, used(caml_domain_alone()));
 }
 
 void oh_minor_size_end(caml_domain_state *d, uintnat allocated_bytes, bool remembered)
@@ -70,7 +70,7 @@ void oh_minor_size_end(caml_domain_state *d, uintnat allocated_bytes, bool remem
     .major = major - r->major, .remembered = remembered, .alone = alone,
     .used = used(alone)
   };
-  oh_minor_end(&r->policy, oh_os_now(), &c);
+  oh_minor_end(&r->policy, &c);
   r->promoted = promoted;
   r->major = major;
 }
