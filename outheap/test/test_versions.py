@@ -193,6 +193,7 @@ def test_every_flavour_passes_its_test(compiler: Compiler) -> None:
 # The compiler of a program, that for which the runtime was built; what the linker says, or the program when it starts.
 OTHER_VERSIONS = (
     ("5.3.0", "5.4.1", "", "this runtime was built for OCaml 5.4.1, and the program was compiled by OCaml 5.3: "),
+    ("5.4.1", "5.3.0", "", "this runtime was built for OCaml 5.3.0, and the program was compiled by OCaml 5.4: "),
     ("5.4.1", "5.3.0", "is for OCaml 5.3.0, but this was compiled by OCaml 5.4 or later", ""),
     ("4.14.1", "5.4.1", "is for OCaml 5.4.1, but this was compiled by OCaml 4", ""),
     ("5.4.1", "4.14.1", "is for OCaml 4.14.1, but this was compiled by OCaml 5", ""),
@@ -203,10 +204,11 @@ OTHER_VERSIONS = (
 @pytest.mark.parametrize(("program", "runtime", "linker", "start"), OTHER_VERSIONS)
 def test_a_runtime_for_another_version(program: str, runtime: str, linker: str, start: str) -> None:
     compiler, library = compilers.find(program), variants.library(compilers.find(runtime), "release")
-    folder = BUILD / f"outheap/versions/{program}-on-{runtime}"
+    folder = BUILD / f"outheap/versions/{program}-on-{runtime}{'-links' if start else ''}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    (folder / "hello.ml").write_text("let () = print_endline Sys.ocaml_version\n")
+    more = '; Printf.printf "%d" (Gc.get ()).verbose' if linker else ""
+    (folder / "hello.ml").write_text(f"let () = print_endline Sys.ocaml_version{more}\n")
     words = [compiler.ocamlopt, "-I", library, "-runtime-variant", "_outheap", "hello.ml", "-o", "hello"]
     linked = run(words, folder, folder / "link.log", 60, compiler.settings)
     assert linked.passed == (linker == "")

@@ -86,7 +86,7 @@ MARKING = (
 )
 
 YOUNG_STEPS = (
-    ("values stored into old blocks", ("stores", "60")),
+    ("values stored into old blocks", ("stores", "200")),
     ("bursts of small lists", ("bursts", "120")),
     ("a cache of the most recently used", ("cache", "40")),
 )
