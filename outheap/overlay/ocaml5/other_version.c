@@ -14,5 +14,6 @@
 WANTED(caml_system__frametable, "OCaml 4")
 #if OCAML_VERSION < 50400
 WANTED(caml_atomic_exchange_field, "OCaml 5.4 or later")
+WANTED(caml_sys_io_buffer_size, "OCaml 5.4 or later")
 #endif
 #endif
