@@ -7,7 +7,9 @@
 
    Words used below. A *chunk* is 256 MiB of address space, aligned to its size; the *table* has one byte for each chunk
    of the user's address space. A *large page* is 2 MiB, aligned. A *value* is a pointer to a well-formed OCaml block
-   that may be read. */
+   that may be read. A *foreign* pointer leads to memory outside of OCaml; its low bit is clear. What an OCaml function
+   returns to C (caml_callback and the like), or a domain as its result, must have the second lowest bit clear too:
+   there OCaml itself takes a pointer that is 2 modulo 4 for an exception. Everywhere else any even address will do. */
 #ifndef OUTHEAP_H
 #define OUTHEAP_H
 

@@ -2,12 +2,23 @@
 #include "minor.h"
 #include "atomic.h"
 #include "settings.h"
+#include <string.h>
 
 #define SHORT 2           /* collections: a window, until the size is what is easy */
 #define WINDOW 4          /* beyond that */
-#define MUCH 0.02         /* shares */
+#define MUCH 0.03         /* shares */
 #define LITTLE 0.002
+#define GAIN 0.02         /* of the time: what the next doubling must be expected to save */
+#define RARE 0.01         /* of the words: with fewer promoted, a collection costs what it costs in any heap */
+#define OTHERWISE 0.25    /* of the share of promoted words: with such a change the program does something else */
+#define SETTLED 16        /* windows before that is asked */
+#define PAST 0.97         /* of windows before: what is left in the next one */
+#define PAST_PAUSE 0.97   /* of pauses, in the next collection */
+#define HELPED 0.8        /* of a pause: what half the heap must make of it */
+#define HELPLESS 256      /* windows */
 #define WORTH 0.99        /* of the smaller size's cost: what is less is worth the memory */
+#define NO_DOUBT 0.75     /* a trial ends at once */
+#define NO_CONTRADICTION 1.0
 #define CLEAR 0.94        /* a trial ends early with less than this */
 #define CLEARLY_NOT 1.05  /* or more than this */
 #define QUIET 100000000   /* nanoseconds with little */
@@ -20,22 +31,50 @@
 struct oh_minor_counters oh_minor_counters;
 static size_t all; /* words */
 
-void oh_minor_begin(struct oh_minor *m, uint64_t now) { m->began = now; }
+void oh_minor_begin(struct oh_minor *m, uint64_t used) { m->began = used; }
 
-void oh_minor_end(struct oh_minor *m, uint64_t now, size_t allocated, size_t words, bool alone)
+/* What a word in the major heap costs there, in nanoseconds. */
+static double of_major(struct oh_minor const *m) { return m->major_words > 0 ? m->slices_ns / m->major_words : 0; }
+
+static void paused(struct oh_minor *m, size_t words, double took)
 {
-  uint64_t before = m->ended;
-  m->ended = now;
-  if (before == 0 || (alone && allocated < words / 2)) return;
-  m->idle = !alone && allocated < words / IDLE_PART ? m->idle + 1 : 0;
+  double word = took / (double)words;
+  if (word > m->pause_word) m->pause_word = word;
+  if (took > (double)oh_settings.pause) m->over = (uint64_t)took;
+}
+
+void oh_minor_slice(struct oh_minor *m, size_t words, uint64_t took)
+{
+  double most = 2 * of_major(m) * (double)m->promoted, counts = (double)took;
+  m->slices += took;
+  if (oh_settings.pause != 0) paused(m, words, counts < most ? counts : most);
+}
+
+void oh_minor_end(struct oh_minor *m, struct oh_minor_collection const *c)
+{
+  uint64_t before = m->used, slices = m->slices, took = c->used > m->began ? c->used - m->began : 0;
+  bool same = before != 0 && m->alone == c->alone;
+  m->used = c->used;
+  m->alone = c->alone;
+  m->slices = 0;
+  m->promoted = c->promoted;
+  m->remembered = c->remembered;
+  m->pause_word *= PAST_PAUSE;
+  if (oh_settings.pause != 0) paused(m, c->words, (double)took);
+  if (!same || (c->alone && !c->remembered && c->allocated < c->words / 2)) return;
+  m->idle = !c->alone && !c->remembered && c->allocated < c->words / IDLE_PART ? m->idle + 1 : 0;
   if (m->fresh) {
     m->fresh = false;
     return;
   }
-  m->whole += now - before;
-  m->collecting += now - m->began;
-  m->allocated += allocated;
-  m->collections++;
+  m->window.whole += c->used - before;
+  m->window.collecting += took;
+  m->window.slices += slices;
+  m->window.allocated += c->allocated;
+  m->window.promoted += c->promoted;
+  m->window.major += c->major;
+  m->window.filled += c->remembered ? c->words : c->allocated;
+  m->window.collections++;
 }
 
 static size_t larger(size_t words)
@@ -54,9 +93,7 @@ static size_t smaller(size_t words, size_t part)
 
 static void begin_window(struct oh_minor *m)
 {
-  m->whole = m->collecting = 0;
-  m->allocated = 0;
-  m->collections = 0;
+  memset(&m->window, 0, sizeof m->window);
 }
 
 /* --- trials: small, large, large, small, and again -----------------------------------------------------------------*/
@@ -68,7 +105,8 @@ static size_t try_sizes(struct oh_minor *m, size_t now, size_t small, size_t lar
   m->small = small;
   m->large = large;
   m->step = 0;
-  m->cost[0] = m->cost[1] = 0;
+  memset(m->row, 0, sizeof m->row);
+  m->predicted = 0;
   m->upwards = now == small;
   return of_step(m);
 }
@@ -96,17 +134,36 @@ static struct rows of_rows(double const *ratio, unsigned rows)
   return r;
 }
 
-/* Two rows that agree are enough, or four. */
-static bool is_enough(struct rows r, unsigned rows)
+/* What the larger size should cost, beside the smaller one, by the words that are promoted: they do not depend on what
+   else the machine does, but say nothing of caches. With next to none promoted half of the collections' time would be
+   saved, of which caches are left a half. */
+static double predicted(double share, double small, double large)
+{
+  return small < RARE ? 1 - share / 4 : 1 - share * (1 - large / small);
+}
+
+/* Of stores into old blocks more is saved than the share says: while marking is under way, each looks at what was there
+   before, if that is old. */
+static double worth(struct oh_minor const *m) { return m->remembered ? GAIN / 4 : GAIN; }
+
+/* One row that leaves no doubt is enough, and one that does not contradict a prediction that promises much; two that
+   agree, or four. */
+static bool is_enough(struct rows r, unsigned rows, bool promising)
 {
   bool agreed = rows >= OH_MINOR_ROWS / 2;
+  if (r.most < NO_DOUBT || (promising && r.middle < NO_CONTRADICTION)) return true;
   if (rows < 2 || rows == OH_MINOR_ROWS) return rows == OH_MINOR_ROWS;
   return (r.middle <= CLEAR && (agreed || r.most < WORTH)) || (r.middle >= CLEARLY_NOT && (agreed || r.least > 1));
 }
 
-/* After growth the next trial follows at once; after another change soon, in the same direction; otherwise later and
-   later, and in the other direction. */
-static size_t decide(struct oh_minor *m, bool grow)
+static bool may_pause(struct oh_minor const *m, size_t words)
+{
+  return oh_settings.pause == 0 || m->helpless != 0 || m->pause_word * (double)words <= (double)oh_settings.pause;
+}
+
+/* After growth, and where more is expected of it, the next trial follows at once; after another change soon, in the
+   same direction; otherwise later and later, and in the other direction. */
+static size_t decide(struct oh_minor *m, bool grow, bool promising)
 {
   size_t small = m->small, large = m->large, next = larger(large);
   bool changed = grow == m->upwards;
@@ -115,39 +172,74 @@ static size_t decide(struct oh_minor *m, bool grow)
   m->patience = changed ? m->patience / 2 : m->patience < PATIENCE_MOST ? 2 * m->patience : PATIENCE_MOST;
   if (!changed) m->upwards = !m->upwards;
   if (!grow) return small;
-  return changed && next != large ? try_sizes(m, large, large, next) : large;
+  return (changed || promising) && next != large && may_pause(m, next) ? try_sizes(m, large, large, next) : large;
 }
 
 /* A window of a trial is over. */
-static size_t step(struct oh_minor *m, double cost)
+static size_t step(struct oh_minor *m, double cost, double share, double promoted)
 {
-  m->cost[of_step(m) == m->large] += cost;
+  bool large = of_step(m) == m->large;
+  m->row[large].cost += cost;
+  m->row[large].promoted += promoted;
+  m->row[large].share += share;
   m->step++;
   if (m->step % 4 != 0) return of_step(m);
   unsigned rows = m->step / 4;
-  m->ratio[rows - 1] = m->cost[1] / m->cost[0];
-  m->cost[0] = m->cost[1] = 0;
+  m->ratio[rows - 1] = m->row[1].cost / m->row[0].cost;
+  m->predicted += predicted(m->row[0].share / 2, m->row[0].promoted / 2, m->row[1].promoted / 2);
+  memset(m->row, 0, sizeof m->row);
   struct rows r = of_rows(m->ratio, rows);
-  return is_enough(r, rows) ? decide(m, r.middle < WORTH) : of_step(m);
+  double prediction = m->predicted / rows;
+  bool promising = prediction < 1 - worth(m);
+  if (!is_enough(r, rows, promising)) return of_step(m);
+  return decide(m, (rows * r.middle + prediction) / (rows + 1) < WORTH || (promising && r.middle < NO_CONTRADICTION),
+                promising);
 }
 
 /* --- what a window says --------------------------------------------------------------------------------------------*/
 
-static size_t judge(struct oh_minor *m, size_t words, uint64_t whole, uint64_t collecting)
+/* What doubling the heap would save, of the time. The program tells by the words that it promotes, which do not depend
+   on what else the machine does: each doubling saves as much of them as the one before. */
+static double expected(struct oh_minor const *m, double share, double promoted)
 {
-  double share = (double)collecting / (double)whole;
-  m->quiet = share < LITTLE ? m->quiet + whole : 0;
+  if (promoted >= RARE && m->before == 0) return share / 4;
+  return 1 - predicted(share, promoted < RARE ? promoted : m->before, promoted);
+}
+
+/* Does it grow at once, without a trial? As long as it is worth it, at first and when the program has changed. */
+static bool leaps(struct oh_minor *m, bool more, double share, double promoted)
+{
+  if (m->settled != 0) {
+    if (m->settled < SETTLED) m->settled++;
+    double change = promoted - m->at;
+    if (m->settled < SETTLED || (change < 0 ? -change : change) < OTHERWISE * m->at + RARE) return false;
+    m->before = 0;
+    m->settled = 0;
+  }
+  if (more && expected(m, share, promoted) > worth(m)) {
+    m->before = promoted;
+    return true;
+  }
+  if (m->before != 0) m->upwards = false; /* was the last one worth it? */
+  m->at = promoted;
+  m->settled = 1;
+  return false;
+}
+
+static size_t judge(struct oh_minor *m, size_t words, double whole, double share, double promoted)
+{
+  m->quiet = share < LITTLE ? m->quiet + (uint64_t)whole : 0;
   if (m->quiet >= QUIET) {
     m->quiet = 0;
     return smaller(words, 2);
   }
   size_t next = larger(words), less = smaller(words, 2);
-  bool more = share > MUCH && next != words;
-  if (m->wait != 0) {
-    m->wait--;
-    return words;
-  }
-  if (next <= OH_MINOR_EASY) return more ? next : words;
+  bool more = share > MUCH && next != words && may_pause(m, next);
+  bool waits = m->wait != 0;
+  if (waits) m->wait--;
+  if (next <= OH_MINOR_EASY) return more && !waits ? next : words;
+  if (leaps(m, more, share, promoted)) return next;
+  if (waits) return words;
   bool fewer = words > OH_MINOR_EASY && words <= oh_settings.minor_most && less != words;
   if (fewer && (!m->upwards || !more)) return try_sizes(m, words, less, words);
   return more ? try_sizes(m, words, words, next) : words;
@@ -155,8 +247,36 @@ static size_t judge(struct oh_minor *m, size_t words, uint64_t whole, uint64_t c
 
 static bool is_window(struct oh_minor const *m, size_t words)
 {
-  if (oh_minor_tries(m)) return m->allocated >= m->large - m->large / 16;
-  return m->collections >= (words < OH_MINOR_EASY ? SHORT : WINDOW);
+  if (oh_minor_tries(m)) return m->window.filled >= m->large - m->large / 16;
+  return m->window.collections >= (words < OH_MINOR_EASY || m->settled == 0 ? SHORT : WINDOW);
+}
+
+/* The windows before, this one included. */
+static void remember(struct oh_minor *m)
+{
+  m->slices_ns = PAST * m->slices_ns + (double)m->window.slices;
+  m->major_words = PAST * m->major_words + (double)m->window.major;
+  if (m->helpless != 0) m->helpless--;
+}
+
+/* After a pause that was too long; the size is `words`. */
+static size_t shorten(struct oh_minor *m, size_t words)
+{
+  uint64_t over = m->over;
+  size_t less = smaller(words, 2);
+  bool helped = m->probe == 0 || (double)over < HELPED * (double)m->probe;
+  m->over = 0;
+  if (m->helpless != 0) return words;
+  if (!helped) {
+    m->helpless = HELPLESS;
+    m->probe = 0;
+    return words;
+  }
+  if (less == words) return words;
+  m->probe = over;
+  m->settled = 1;
+  end_trial(m, PATIENCE);
+  return less;
 }
 
 size_t oh_minor_choose(struct oh_minor *m, size_t words)
@@ -166,13 +286,22 @@ size_t oh_minor_choose(struct oh_minor *m, size_t words)
     end_trial(m, 0);
     return smaller(words, 4);
   }
+  if (m->over != 0) {
+    size_t less = shorten(m, words);
+    if (less != words) return less;
+  }
   if (!is_window(m, words)) return words;
-  uint64_t whole = m->whole, collecting = m->collecting;
-  size_t allocated = m->allocated;
-  bool full = allocated >= words / 2 * m->collections;
+  remember(m);
+  m->probe = 0;
+  double whole = (double)m->window.whole, allocated = (double)m->window.allocated;
+  double promoting = (double)m->window.promoted * of_major(m);
+  double share = ((double)m->window.collecting + promoting) / whole;
+  double cost = (whole - (double)m->window.slices + promoting) / allocated;
+  double promoted = (double)m->window.promoted / allocated;
+  bool full = m->window.filled >= words / 2 * m->window.collections && allocated > 0;
   begin_window(m);
-  if (full && oh_minor_tries(m)) return step(m, (double)whole / (double)allocated);
-  if (full) return judge(m, words, whole, collecting);
+  if (full && oh_minor_tries(m)) return step(m, cost, share, promoted);
+  if (full) return judge(m, words, whole, share, promoted);
   if (!oh_minor_tries(m)) return words;
   size_t small = m->small; /* others decide when it is collected */
   end_trial(m, REFUSED);
@@ -183,10 +312,12 @@ void oh_minor_changed(struct oh_minor *m, size_t before, size_t after)
 {
   begin_window(m);
   m->fresh = after > before;
+  m->over = 0;
   if (after > before) oh_fetch_add_relaxed(&oh_minor_counters.grown, 1);
   else if (after < before) oh_fetch_add_relaxed(&oh_minor_counters.shrunk, 1);
   else {
     oh_fetch_add_relaxed(&oh_minor_counters.refused, 1);
+    m->settled = 1;
     end_trial(m, REFUSED);
   }
 }

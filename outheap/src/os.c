@@ -271,6 +271,13 @@ uint64_t oh_os_now(void)
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+uint64_t oh_os_used(void)
+{
+  struct timespec now = { 0, 0 };
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 uintptr_t oh_os_random(void)
 {
   uintptr_t r = 0;

@@ -43,7 +43,9 @@ uintptr_t oh_os_map(size_t bytes);
 bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end);
 
 size_t oh_os_page_size(void);     /* of a system page */
-uint64_t oh_os_now(void);         /* nanoseconds, of a clock that never goes back */
+uint64_t oh_os_now(void);
+/* Nanoseconds of processor time that the process has used. Cost: a system call. */
+uint64_t oh_os_used(void);         /* nanoseconds, of a clock that never goes back */
 /* differs between processes, unless the process runs without address space randomisation */
 uintptr_t oh_os_random(void);
 size_t oh_os_address_limit(void); /* the limit on the process's address space (RLIMIT_AS); SIZE_MAX: none */

@@ -16,7 +16,7 @@ struct oh_settings oh_settings = {
   .small = { .keep = 32 * M, .keep_share = 10, .slack = 100 },
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
-  .minor_most = (size_t)4 << 20,
+  .minor_most = (size_t)8 << 20,
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -87,8 +87,8 @@ static bool read_name(char const *text)
   return true;
 }
 
-/* adaptive, or adaptive:MIN-MAX */
-static bool read_minor(char *text)
+/* adaptive, or adaptive:MIN-MAX. A range that cannot be has its reason in `why`. */
+static bool read_minor(char *text, char const **why)
 {
   if (is(text, "fixed")) return oh_settings.minor_adaptive = false, true;
   char *range = strchr(text, ':'), *to = range == NULL ? NULL : strchr(range, '-');
@@ -97,7 +97,12 @@ static bool read_minor(char *text)
   size_t least = oh_settings.minor_least, most = oh_settings.minor_most;
   bool good = is(text, "adaptive");
   if (range != NULL) good = good && to != NULL && read_size(range, &least) && read_size(to, &most);
-  good = good && least >= OH_SETTINGS_MINOR_LEAST && least <= most && most <= OH_SETTINGS_MINOR_MOST;
+  char const *not = !good ? NULL
+                    : least < OH_SETTINGS_MINOR_LEAST ? "MIN is too small: the runtime has no minor heap below 4k words"
+                    : most > OH_SETTINGS_MINOR_MOST ? "MAX is too large: the runtime has no minor heap above 256M words"
+                    : least > most ? "MIN is more than MAX" : NULL;
+  if (not != NULL) *why = not;
+  good = good && not == NULL;
   if (good) {
     oh_settings.minor_adaptive = true;
     oh_settings.minor_least = least;
@@ -107,6 +112,20 @@ static bool read_minor(char *text)
   if (range != NULL) range[-1] = ':';
   if (to != NULL) to[-1] = '-';
   return good;
+}
+
+/* A number and a unit. */
+static bool read_time(char const *text, uint64_t *result)
+{
+  static struct { char const *name; uint64_t nanoseconds; } const units[] = {
+    { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 }
+  };
+  size_t digits = strspn(text, "0123456789");
+  if (digits == 0 || digits > 7) return false;
+  uint64_t n = strtoull(text, NULL, 10);
+  for (size_t i = 0; n != 0 && i < sizeof units / sizeof *units; i++)
+    if (is(text + digits, units[i].name)) return *result = n * units[i].nanoseconds, true;
+  return false;
 }
 
 static bool read_bool(char const *text, bool *result)
@@ -138,7 +157,8 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("keep_share", PERCENT, read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share)) \
   S("slack", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
   S("report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
-  S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value)) \
+  S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
+  S("pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
   S("marking", "range or table", read_marking(value)) \
   S("base", "a hexadecimal address", read_number(value, 16, &oh_settings.base)) \
   S("opaque", "0 or 1", read_bool(value, &oh_settings.opaque)) \
@@ -186,5 +206,7 @@ void oh_settings_read(char const *list)
     }
     list += length + (list[length] == ',');
   }
+  if (oh_settings.pause != 0 && !oh_settings.minor_adaptive)
+    oh_log("OUTHEAP: pause has no effect without minor=adaptive");
   errno = error;
 }

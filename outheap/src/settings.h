@@ -26,8 +26,10 @@
                                 ordering: table.h)
      minor=fixed                the size of minor heaps is what the program and OCAMLRUNPARAM say (default)
      minor=adaptive[:MIN-MAX]   each domain's minor heap grows and shrinks by itself, from MIN to MAX words (minor.h;
-                                default 32k-4M). It begins with what OCAMLRUNPARAM says; a size that the program sets
+                                default 32k-8M). It begins with what OCAMLRUNPARAM says; a size that the program sets
                                 with Gc.set stays
+     pause=TIME                 with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
+                                as 5ms, 500us, 1s (default: as long as it is)
      region-faults=off|report   with `report`, a write to a region or a read of a revoked one is reported before the
                                 process dies (default: report with a debug runtime, else off)
      marking=range|table        OCaml 5: how the marking loop looks at words (default range: see marked.h)
@@ -60,6 +62,7 @@ struct oh_settings {
   size_t thp_from, reserve, report, stats_every;
   uintptr_t base;
   size_t minor_least, minor_most; /* words */
+  uint64_t pause;                 /* nanoseconds; 0: no limit */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;
   bool thp_asked;     /* huge pages are the user's wish, not the default */

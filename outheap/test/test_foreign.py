@@ -77,7 +77,8 @@ def program(compiler: Compiler, flavour: str, variant: bool = True) -> Path:
         else:
             linked = STOCK_VARIANT.get(flavour, [])
         include = ["-ccopt", f"-I {HOME}/include"]
-        sources = ["foreign_stubs.c", "parser.ml", "lazies.ml", "foreign.ml"]
+        shutil.copy(SOURCES / f"results{5 if compiler.major >= 5 else 4}.ml", folder / "results_more.ml")
+        sources = ["foreign_stubs.c", "parser.ml", "lazies.ml", "results_more.ml", "results.ml", "foreign.ml"]
         steps.command([*command, "-g", *linked, *include, *sources, "-o", "foreign"], folder)
 
     words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
@@ -145,6 +146,21 @@ def test_a_lazy_value_that_is_the_pointer(compiler: Compiler, flavour: str, kind
         shown = "0"
     text = outcome_of(program(compiler, flavour), f"lazies {kind}", setting).text
     assert text == f"tag: {shown}\nforced: yes\n"
+
+
+@pytest.mark.parametrize("distance", [0, 4, 2, 6])
+def test_results_of_callbacks(compiler: Compiler, flavour: str, distance: int) -> None:
+    """A multiple of 4 may be anywhere. Any other foreign pointer is an exception as the result of a callback, with the
+    variant as with the stock runtime: that is how the runtime marks one; since OCaml 5.3 a domain is a callback."""
+    text = outcome_of(program(compiler, flavour), f"results {distance}").text
+    found = dict(line.split(": ") for line in text.splitlines())
+    expected = dict.fromkeys(found, "the pointer")
+    if distance % 4 != 0:
+        expected |= {"caml_callback_exn": "taken for an exception", "caml_callback": "an exception"}
+        if compiler.version >= "5.3":
+            expected["a domain"] = "an exception"
+    assert found == expected
+    assert len(found) == (9 if compiler.major >= 5 else 6)
 
 
 @pytest.mark.parametrize("setting", ["", "opaque=1"])

@@ -179,13 +179,66 @@ def test_a_variant_that_fails_is_not_installed(compiler: Compiler) -> None:
 @pytest.mark.everything
 def test_every_flavour_passes_its_test(compiler: Compiler) -> None:
     output = BUILD / f"{compiler.name}+outheap/tested"
-    flavours = "release debug pic bytecode bytecode-debug count order notable"
+    flavours = (
+        "release debug pic instrumented bytecode bytecode-debug bytecode-instrumented bytecode-pic count order notable"
+    )
     words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
     outcome = run(
         [*words, "--flavours", flavours, "--self-test", "40"], ROOT, output.with_suffix(".log"), 900, compiler.settings
     )
     assert outcome.passed, outcome.tail()
-    assert len(list(output.glob("lib*run_outheap*.a"))) == 8
+    assert len(list(output.glob("lib*run_outheap*.a"))) == 11
+
+
+# The compiler of a program, that for which the runtime was built; what the linker says, or the program when it starts.
+OTHER_VERSIONS = (
+    ("5.3.0", "5.4.1", "", "this runtime was built for OCaml 5.4.1, and the program was compiled by OCaml 5.3: "),
+    ("5.4.1", "5.3.0", "", "this runtime was built for OCaml 5.3.0, and the program was compiled by OCaml 5.4: "),
+    ("5.4.1", "5.3.0", "is for OCaml 5.3.0, but this was compiled by OCaml 5.4 or later", ""),
+    ("4.14.1", "5.4.1", "is for OCaml 5.4.1, but this was compiled by OCaml 4", ""),
+    ("5.4.1", "4.14.1", "is for OCaml 4.14.1, but this was compiled by OCaml 5", ""),
+)
+
+
+@pytest.mark.everything
+@pytest.mark.parametrize(("program", "runtime", "linker", "start"), OTHER_VERSIONS)
+def test_a_runtime_for_another_version(program: str, runtime: str, linker: str, start: str) -> None:
+    compiler, library = compilers.find(program), variants.library(compilers.find(runtime), "release")
+    folder = BUILD / f"outheap/versions/{program}-on-{runtime}{'-links' if start else ''}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    what = "Sys.ocaml_version" if linker else '"hello"'
+    (folder / "hello.ml").write_text(f"let () = print_endline {what}\n")
+    words = [compiler.ocamlopt, "-I", library, "-runtime-variant", "_outheap", "hello.ml", "-o", "hello"]
+    linked = run(words, folder, folder / "link.log", 60, compiler.settings)
+    assert linked.passed == (linker == "")
+    assert linker in linked.text, linked.text
+    if start:
+        started = run(["./hello"], folder, folder / "start.log", 60)
+        assert started.code == 2 and start in started.text, started.text
+
+
+@pytest.mark.everything
+def test_instrumented_and_shared(compiler: Compiler) -> None:
+    """The variants that stock has too: i, and _pic for bytecode in a shared object."""
+    output = BUILD / f"{compiler.name}+outheap/more-variants"
+    flavours = "instrumented bytecode-instrumented bytecode-pic"
+    words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
+    words += ["--flavours", flavours, "--self-test", "0"]
+    outcome = run(words, ROOT, output.with_suffix(".log"), 300, compiler.settings)
+    assert outcome.passed, outcome.tail()
+    (output / "hello.ml").write_text("let () = Gc.full_major (); print_endline Sys.ocaml_version\n")
+    for start, variant, name in (
+        ([compiler.ocamlopt], "_outheapi", "native"),
+        ([compiler.ocamlc, "-custom"], "_outheapi", "custom"),
+        ([compiler.ocamlc], "_outheapi", "plain"),
+    ):
+        words = [*start, "-I", output, "-runtime-variant", variant, "hello.ml", "-o", name]
+        steps.command(words, output, compiler.settings)
+        outcome = run([f"./{name}"], output, output / f"{name}.log", 60)
+        assert outcome.passed and outcome.text == f"{compiler.version}\n", outcome.text
+    words = [compiler.ocamlc, "-output-complete-obj", "-I", output, "-runtime-variant", "_outheap_pic", "hello.ml"]
+    steps.command([*words, "-o", "hello.so"], output, compiler.settings)
 
 
 def switch(compiler: Compiler, name: str) -> tuple[Path, dict[str, str]]:

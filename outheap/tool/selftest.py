@@ -31,6 +31,9 @@ VARIANTS = {
     "order": "_outheap_order",
     "bytecode": "_outheap",
     "bytecode-debug": "_outheapd",
+    "instrumented": "_outheapi",
+    "bytecode-instrumented": "_outheapi",
+    "bytecode-pic": "_outheap_pic",
 }
 UNTESTED = ("notable",)  # not safe for foreign pointers, which is what it is for
 SEED = 1

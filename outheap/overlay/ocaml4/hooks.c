@@ -8,7 +8,9 @@
 #include "space.h"
 #include "start.h"
 #include "stats.h"
+#include "version.h"
 #include "watch.h"
+#include <caml/version.h>
 
 /* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does
    not. */
@@ -18,6 +20,23 @@ __attribute__((used)) static struct {
   size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
   bool (*set_opaque)(bool);
 } const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque};
+
+#ifdef NATIVE_CODE
+#define TEXT(word) #word
+#define DIGITS(word) TEXT(word)
+#ifndef OH_STDLIB /* outheap-build: the digest of this compiler's interface Stdlib */
+#define OH_STDLIB unknown
+#endif
+extern char caml_globals_map[];
+#endif
+
+/* Bytecode names the version that it is for itself. */
+static void check_version(void)
+{
+#ifdef NATIVE_CODE
+  oh_version_check(caml_globals_map, DIGITS(OH_STDLIB), OCAML_VERSION_STRING);
+#endif
+}
 
 static uintptr_t round_up(uintptr_t n, uintptr_t to) { return (n + to - 1) / to * to; }
 
@@ -84,6 +103,7 @@ void oh_hooks_free_minor_heap(void *start, uintptr_t bytes)
 int caml_page_table_initialize(mlsize_t bytes)
 {
   (void)bytes;
+  check_version();
   oh_start();
   return 0;
 }

@@ -6,12 +6,15 @@
    Here    the table answers both, so the first question always says yes, which the compiler sees, and the second one is
            a load from the table.
 
+   Also    it is said how long slices take.
+
    Whether a pointer leads to the heap is hard to predict where static data and the heap are mixed. So the answer is
    always yes, but a pointer to anything else is replaced by one to a black block, by a conditional move. The loop
    queues it and then finds nothing to do, as for any block that is marked already, and without a cache miss. The other
    places that ask pass over black blocks too, and do not use the pointer afterwards. */
 #include "prelude.h"
 #include "count.h"
+#include "slice.h"
 
 static struct {
   header_t header;

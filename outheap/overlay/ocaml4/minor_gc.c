@@ -12,13 +12,17 @@
 #include "minor.h"
 #include "os.h"
 #include "settings.h"
+#include "slice.h"
 #include "space.h"
 #include <caml/signals.h>
 
 static struct oh_minor policy;
 static bool fixed;        /* the program has chosen a size */
 static void *prepared;    /* the memory for a size that was chosen here */
-static uintnat allocated; /* words, when the collection began */
+/* When the collection began: words, and whether the remembered set was full; words in all, when the last one ended. */
+static uintnat allocated;
+static bool remembered;
+static double promoted, major;
 
 static void *alloc_aligned(uintptr_t bytes, caml_stat_block *base)
 {
@@ -43,16 +47,37 @@ static void free_memory(void *memory)
 
 static bool adapts(void) { return oh_settings.minor_adaptive && !fixed; }
 
+/* Does one of its tables ask for a collection? The first store gives it memory. */
+#define IS_FULL(table) ((table)->base != NULL && (table)->ptr >= (table)->threshold)
+
+static void slice_took(uint64_t nanoseconds)
+{
+  if (adapts()) oh_minor_slice(&policy, Caml_state->minor_heap_wsz, nanoseconds);
+}
+
 static void begin_minor(void)
 {
   if (!adapts()) return;
   allocated = (uintnat)(Caml_state->young_alloc_end - Caml_state->young_ptr);
-  oh_minor_begin(&policy, oh_os_now());
+  remembered = IS_FULL(Caml_state->ref_table) || IS_FULL(Caml_state->ephe_ref_table)
+               || IS_FULL(Caml_state->custom_table);
+  oh_slice_took = slice_took;
+  oh_minor_begin(&policy, oh_os_used());
 }
 
 static void end_minor(void)
 {
-  if (adapts()) oh_minor_end(&policy, oh_os_now(), allocated, Caml_state->minor_heap_wsz, true);
+  if (!adapts()) return;
+  double promoted_now = Caml_state->stat_promoted_words;
+  double major_now = Caml_state->stat_major_words + (double)caml_allocated_words;
+  struct oh_minor_collection c = {
+    .words = Caml_state->minor_heap_wsz, .allocated = allocated, .promoted = (size_t)(promoted_now - promoted),
+    .major = (size_t)(major_now - major), .remembered = remembered, .alone = true,
+    .used = oh_os_used()
+  };
+  oh_minor_end(&policy, &c);
+  promoted = promoted_now;
+  major = major_now;
 }
 
 /* Sizes that are tried in turn get the same memory again: it is given back when the trial is over. */

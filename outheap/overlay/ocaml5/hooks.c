@@ -13,8 +13,10 @@
 #include "static_data.h"
 #include "stats.h"
 #include "tracked.h"
+#include "version.h"
 #include "watch.h"
 #include "weak.h"
+#include <caml/version.h>
 
 /* Pulls the public functions into every program, for units that declare them weak: a weak declaration alone does
    not. */
@@ -30,6 +32,23 @@ __attribute__((used)) static struct {
 struct segment { char *begin, *end; };
 extern struct segment caml_data_segments[];
 #endif
+
+#ifdef NATIVE_CODE
+#define TEXT(word) #word
+#define DIGITS(word) TEXT(word)
+#ifndef OH_STDLIB /* outheap-build: the digest of this compiler's interface Stdlib */
+#define OH_STDLIB unknown
+#endif
+extern char caml_globals_map[];
+#endif
+
+/* Bytecode names the version that it is for itself. */
+static void check_version(void)
+{
+#ifdef NATIVE_CODE
+  oh_version_check(caml_globals_map, DIGITS(OH_STDLIB), OCAML_VERSION_STRING);
+#endif
+}
 
 /* In the flavour that counts. */
 #if OH_COUNT
@@ -59,6 +78,7 @@ void oh_hooks_start(void)
   static bool started;
   if (started) return;
   started = true;
+  check_version();
 #ifndef OH_STOCK_MARKING
   oh_region_has_cycles = true;
   oh_track_runtime = (struct oh_track_runtime){ &oh_tracked_darken, &oh_tracked_forget, NULL };

@@ -8,6 +8,7 @@
 #include "prelude.h"
 #include "log.h"
 #include "minor_size.h"
+#include <caml/minor_gc.h>
 
 /* Stock   gives the minor heap up, and ends the process when it gets none of the new size.
    Here    the old one stays. */
@@ -15,6 +16,13 @@ static int reallocate_or_keep(asize_t words);
 #define caml_reallocate_minor_heap(words) reallocate_or_keep(words)
 
 static void adapt(caml_domain_state *domain);
+
+/* Does one of its tables ask for a collection? The first store gives it memory. */
+#define IS_FULL(table) ((table).base != NULL && (table).ptr >= (table).threshold)
+static bool has_full_table(struct caml_minor_tables const *t)
+{
+  return IS_FULL(t->major_ref) || IS_FULL(t->ephe_ref) || IS_FULL(t->custom);
+}
 
 #include <minor_gc.c>
 

@@ -11,6 +11,9 @@ struct domain {
   uintnat owner; /* 1 + the unique number of the domain: another one may use the record later */
   uintnat words; /* there is memory for so many */
   bool fixed;
+  uintnat promoted, major; /* words in all, when the last collection ended */
+  uint64_t slice;          /* when the slice began; 0: it does not count */
+  bool alone;              /* then */
   struct oh_minor policy;
 };
 static struct domain *domains; /* NULL: nothing adapts itself */
@@ -32,6 +35,9 @@ void oh_minor_size_is(caml_domain_state *d, uintnat words)
 
 uintnat oh_minor_size_memory(caml_domain_state *d) { return domains == NULL ? 0 : domains[d->id].words; }
 
+/* What the policy calls used. */
+static uint64_t used(bool alone) { return alone ? oh_os_used() : oh_os_now(); }
+
 static struct domain *record(caml_domain_state *d)
 {
   if (domains == NULL) return NULL;
@@ -50,14 +56,39 @@ void oh_minor_size_fix(caml_domain_state *d)
 void oh_minor_size_begin(caml_domain_state *d)
 {
   struct domain *r = record(d);
-  if (r != NULL && !r->fixed) oh_minor_begin(&r->policy, oh_os_now());
+  if (r != NULL && !r->fixed) oh_minor_begin(&r->policy, used(caml_domain_alone()));
 }
 
-void oh_minor_size_end(caml_domain_state *d, uintnat allocated_bytes)
+void oh_minor_size_end(caml_domain_state *d, uintnat allocated_bytes, bool remembered)
 {
   struct domain *r = record(d);
-  if (r != NULL && !r->fixed)
-    oh_minor_end(&r->policy, oh_os_now(), Wsize_bsize(allocated_bytes), d->minor_heap_wsz, caml_domain_alone());
+  if (r == NULL || r->fixed) return;
+  uintnat promoted = d->stat_promoted_words, major = d->stat_major_words + d->allocated_words;
+  bool alone = caml_domain_alone();
+  struct oh_minor_collection c = {
+    .words = d->minor_heap_wsz, .allocated = Wsize_bsize(allocated_bytes), .promoted = promoted - r->promoted,
+    .major = major - r->major, .remembered = remembered, .alone = alone,
+    .used = used(alone)
+  };
+  oh_minor_end(&r->policy, &c);
+  r->promoted = promoted;
+  r->major = major;
+}
+
+void oh_minor_size_slice_begin(caml_domain_state *d)
+{
+  struct domain *r = record(d);
+  if (r == NULL || r->fixed) return;
+  r->alone = caml_domain_alone();
+  r->slice = used(r->alone);
+}
+
+void oh_minor_size_slice_end(caml_domain_state *d)
+{
+  struct domain *r = record(d);
+  if (r == NULL || r->fixed || r->slice == 0) return;
+  if (r->alone == caml_domain_alone()) oh_minor_slice(&r->policy, d->minor_heap_wsz, used(r->alone) - r->slice);
+  r->slice = 0;
 }
 
 /* The next domain with this number may come late, or never, and gets other memory in any case. */
@@ -82,5 +113,6 @@ bool oh_minor_size_adapt(caml_domain_state *d)
   if (wanted == now && (keep || memory == now)) return false;
   bool done = (wanted <= memory || oh_minor_allows(wanted - memory)) && resize(wanted, keep);
   if (wanted != now) oh_minor_changed(&r->policy, now, done ? wanted : now);
-  return done && wanted > now && (wanted > memory || !keep);
+  /* In a trial they are made anew only where they are what fills. */
+  return done && wanted != now && (r->policy.remembered || (wanted > now && (wanted > memory || !keep)));
 }

@@ -23,11 +23,16 @@ uintnat oh_minor_size_memory(caml_domain_state *);
 /* The program has chosen a size: it stays until the domain ends. */
 void oh_minor_size_fix(caml_domain_state *);
 
-/* The domain's part of a minor collection begins; and ends: so much had been allocated. Then, with the minor heap empty
-   and nothing else to do, it may get another size; the least one if the domain is about to end. True: it is larger now,
-   and its remembered sets should be. */
+/* The domain's part of a minor collection begins; and ends: so much had been allocated, or its remembered set was
+   full. Then, with the minor heap empty
+   and nothing else to do, it may get another size; the least one if the domain is about to end. True: it has another
+   one, and its remembered sets should be made anew. */
 void oh_minor_size_begin(caml_domain_state *);
-void oh_minor_size_end(caml_domain_state *, uintnat allocated_bytes);
+void oh_minor_size_end(caml_domain_state *, uintnat allocated_bytes, bool remembered);
 bool oh_minor_size_adapt(caml_domain_state *);
+
+/* A slice of the major collector begins in this domain, and ends. */
+void oh_minor_size_slice_begin(caml_domain_state *);
+void oh_minor_size_slice_end(caml_domain_state *);
 
 #endif

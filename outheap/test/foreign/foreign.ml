@@ -116,6 +116,7 @@ let withdrawn () =
 let () =
   match Sys.argv with
   | [| _; "withdrawn" |] -> withdrawn ()
+  | [| _; "results"; distance |] -> Results.run (int_of_string distance)
   | [| _; "lazies"; kind |] -> Lazies.run (pair (List.assoc kind kinds))
   | [| _; kind |] -> run (List.assoc kind kinds)
   | _ -> prerr_endline "which kind of memory?"; exit 2

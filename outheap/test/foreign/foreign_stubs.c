@@ -4,6 +4,7 @@
 #define CAML_INTERNALS
 #include <caml/address_class.h>
 #include <caml/alloc.h>
+#include <caml/callback.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
 #include <caml/printexc.h>
@@ -113,3 +114,23 @@ value foreign_withdraw(value unit)
   munmap(declared, 1 << 16);
   return unit;
 }
+
+/* --- results of callbacks */
+
+value foreign_address(value distance)
+{
+  static char *memory;
+  if (memory == NULL) memory = map(4096, PROT_NONE);
+  return (value)(memory + 64 + Long_val(distance));
+}
+
+value foreign_call_exn(value f, value expected)
+{
+  CAMLparam1(f);
+  /* `expected` is a foreign pointer, which never moves. */
+  value result = caml_callback_exn(f, Val_unit);
+  if (!Is_exception_result(result)) CAMLreturn(caml_copy_string(result == expected ? "the pointer" : "another"));
+  CAMLreturn(caml_copy_string((result | 2) == (expected | 2) ? "taken for an exception" : "an exception"));
+}
+
+value foreign_call(value f) { return caml_callback(f, Val_unit); }

@@ -177,11 +177,16 @@ static void settings(void)
   EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.huge.keep == 17 && oh_settings.small.keep_share == 3072,
          "units");
   EXPECT(read_list("minor=adaptive")[0] == 0 && oh_settings.minor_adaptive && oh_settings.minor_least == 32768 &&
-           oh_settings.minor_most == 4 << 20,
+           oh_settings.minor_most == 8 << 20,
          "adaptive");
   EXPECT(read_list("minor=adaptive:4k-256M")[0] == 0 && oh_settings.minor_adaptive &&
            oh_settings.minor_least == 4096 && oh_settings.minor_most == (size_t)1 << 28,
          "its range");
+  EXPECT(read_list("minor=adaptive,pause=5ms")[0] == 0 && oh_settings.pause == 5000000, "a pause");
+  EXPECT(read_list("pause=500us,minor=adaptive")[0] == 0 && oh_settings.pause == 500000, "a shorter one");
+  EXPECT(read_list("pause=2s,minor=adaptive")[0] == 0 && oh_settings.pause == 2000000000, "a long one");
+  EXPECT(strcmp(read_list("pause=5ms"), "outheap: OUTHEAP: pause has no effect without minor=adaptive\n") == 0,
+         "alone");
   EXPECT(read_list("minor=adaptive,minor=fixed")[0] == 0 && !oh_settings.minor_adaptive, "fixed");
   char const *bad[] = { "x",
                         "=",
@@ -226,6 +231,13 @@ static void settings(void)
                         "minor=adaptive:32k-257M",
                         "minor=adaptive:32k-1M-2M",
                         "minor=-:",
+                        "pause=",
+                        "pause=5",
+                        "pause=0ms",
+                        "pause=-5ms",
+                        "pause=5 ms",
+                        "pause=5min",
+                        "pause=123456789ms",
                         "Keep=1",
                         "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789",
                         "%s%n=%s%n" };
@@ -255,6 +267,12 @@ static void choices(void)
     { "thp.pools=", "thp.pools= (thp.pools is off, advise or always)" },
     { "keep", "keep (keep is a number of bytes, or one with K, M, G or T)" },
     { "slack=x", "slack=x (slack is a number of percent)" },
+    { "pause=5", "pause=5 (pause is a time, such as 5ms, 500us or 1s)" },
+    { "minor=adaptive:1k-1M",
+      "minor=adaptive:1k-1M (MIN is too small: the runtime has no minor heap below 4k words)" },
+    { "minor=adaptive:1M-1G",
+      "minor=adaptive:1M-1G (MAX is too large: the runtime has no minor heap above 256M words)" },
+    { "minor=adaptive:2M-1M", "minor=adaptive:2M-1M (MIN is more than MAX)" },
     { "stats_every=often", "stats_every=often (stats_every is a number of seconds)" },
     { "stats_signal=KILL", "stats_signal=KILL (stats_signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64)" },
     { "stats_to=", "stats_to= (stats_to is a file, or fd:N)" },

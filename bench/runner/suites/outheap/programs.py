@@ -81,6 +81,9 @@ class Builder:
         folder, common, own = self.folder / name, BENCH / "common", HERE
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
+        if name == "young":
+            ml[-1:-1] = [common / "steps.ml"]
+            c += [common / "steps_stubs.c"]
         header, libraries, includes, environment = ROOT / "outheap" / "include", [], [], {}
         if name in WITH_THEORIES:
             ml[-1:-1] = [own / "vo_files.ml"]

@@ -24,9 +24,10 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
     "hash-cells",
     "hash-buckets",
 )
-ADAPTIVE = "minor-adaptive"
-SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M")  # of minor heaps, in words
+ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
+SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M", "8M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
+YOUNG_SIZES = tuple(f"minor-{size}" for size in ("32k", "256k", "1M", "4M", "8M"))
 PRELOADED = ("jemalloc", "mimalloc")
 SHIFTS = (16, 32, 48)  # bytes; code is fetched in lines of 64
 CLANG = "table, clang"
@@ -125,6 +126,13 @@ RIVALS = {
             "Outheap with minor heaps that adapt their size (minor=adaptive)",
             "_outheap",
             {"OUTHEAP": "minor=adaptive"},
+            "s=256k",
+        ),
+        Rival(
+            PAUSES,
+            "the same with pauses of 5 ms (minor=adaptive,pause=5ms)",
+            "_outheap",
+            {"OUTHEAP": "minor=adaptive,pause=5ms"},
             "s=256k",
         ),
         *(

@@ -21,6 +21,7 @@ from .runtimes import (
     COUNTING,
     FIXED,
     OURS,
+    PAUSES,
     RIVALS,
     SHIFTED,
     TABLE,
@@ -129,7 +130,7 @@ SUITE = Suite(
         "Operations": ("polymorphic",),
         "Regions": ("regions", "theories", "dictionary", "coq images"),
         "Hash-consing": ("hashcons", "crowded"),
-        "Minor heaps": ("redblack", "ocamlopt, minor heaps", "coq, minor heaps"),
+        "Minor heaps": ("redblack", "young", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "survivors", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },
@@ -161,5 +162,5 @@ SUITE = Suite(
     must_succeed=(OURS, COUNTING),
     beside=(TABLE,),
     baselines=("thp-only",),
-    variants=(TABLE, "table-order", "outheap-always", ADAPTIVE, *FIXED, CLANG, *SHIFTED, COUNTING),
+    variants=(TABLE, "table-order", "outheap-always", ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED, COUNTING),
 )

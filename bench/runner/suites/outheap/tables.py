@@ -17,15 +17,18 @@ from .runtimes import (
     MARSHALLED,
     NO_NAKED,
     OURS,
+    PAUSES,
     PRELOADED,
     REGIONS,
     RIVALS,
     SHIFTED,
     TABLE,
+    YOUNG_SIZES,
 )
 
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
-UNTIMED = (COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, *FIXED, CLANG, *SHIFTED)
+YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
+UNTIMED = (COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
@@ -80,6 +83,12 @@ MARKING = (
     dict(label="0.8 GB, sequential, no static blocks", size=800, order="sequential", statics=0, repeats=5),
     dict(label="3 GB, random", size=3000),
     dict(label="11 GB, random", size=11000, rivals=(BASE, OURS), repeats=1, once=True),
+)
+
+YOUNG_STEPS = (
+    ("values stored into old blocks", ("stores", "200")),
+    ("bursts of small lists", ("bursts", "120")),
+    ("a cache of the most recently used", ("cache", "40")),
 )
 
 STRUCTURES = (
@@ -374,6 +383,20 @@ WORKLOADS = {
             main=MINOR,
             measure=execute.process,
             hidden=("wall",),
+        ),
+        Workload(
+            "young",
+            "programs whose best minor heap is a large or a small one, or one with short pauses",
+            (
+                *(
+                    Case(label, arguments, (BASE, OURS, ADAPTIVE, YOUNG_SIZES[1], YOUNG_SIZES[-1]), QUICK, seconds=1)
+                    for label, arguments in YOUNG_STEPS[:2]
+                ),
+                *(Case(label, arguments, YOUNG, FULL, seconds=3) for label, arguments in YOUNG_STEPS),
+            ),
+            beside=(ADAPTIVE, PAUSES, *YOUNG_SIZES),
+            main=YOUNG,
+            measure=execute.printed,
         ),
         Workload(
             "ocamlopt, minor heaps",

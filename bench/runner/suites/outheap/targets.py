@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, NO_NAKED, OURS, REGIONS, TABLE
+from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, NO_NAKED, OURS, REGIONS, TABLE, YOUNG_SIZES
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,11 @@ TARGETS = [
         Target(f"adaptive minor heaps, beside {size}", workload, "", "processor time", 1.05, ADAPTIVE, size)
         for workload in ("redblack", "ocamlopt, minor heaps", "coq, minor heaps")
         for size in FIXED
+    ),
+    *(
+        Target(f"adaptive minor heaps, beside {size}", "young", "", metric, bound, ADAPTIVE, size)
+        for metric, bound in (("time", 1.05), ("peak resident", 1.5))
+        for size in YOUNG_SIZES
     ),
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
     Target("resident memory", "compaction", "", "resident: compacted", 1.05),
