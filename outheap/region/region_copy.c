@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -484,13 +485,36 @@ static bool take_over(copy *c)
   return done;
 }
 
+/* How many copies have a place whose end is not known yet, or look for one. */
+static int unfinished;
+
+/* No copy is larger than the memory of the system: so much is taken, and what was too much given back. Where others
+   have taken all that there is, their copies are waited for. */
+static bool take_place(copy *c)
+{
+  struct sysinfo s;
+  size_t most = MOST;
+  if (sysinfo(&s) == 0 && s.totalram + s.totalswap < most / s.mem_unit)
+    most = (size_t)(s.totalram + s.totalswap) * s.mem_unit;
+  for (;;) {
+    struct timespec little = { 0, 1000000 };
+    __atomic_add_fetch(&unfinished, 1, __ATOMIC_SEQ_CST); /* before it has one: who fails then knows of this */
+    if (outheap_region_addresses_take(&c->extent, OUTHEAP_REGION_CHUNK, most)) return true;
+    if (__atomic_sub_fetch(&unfinished, 1, __ATOMIC_SEQ_CST) == 0)
+      return outheap_region_error_is(&c->error, OUTHEAP_REGION_TOO_MANY, NULL);
+    caml_enter_blocking_section();
+    nanosleep(&little, NULL);
+    caml_leave_blocking_section();
+  }
+}
+
+static void leave_place(void) { __atomic_sub_fetch(&unfinished, 1, __ATOMIC_SEQ_CST); }
+
 /* Copies to one place. False: an error, and nothing is left; `obstacle` says that another place may do. */
 static bool copy_to(copy *c, uint64_t *waited)
 {
   bool exclusive = c->exclusive;
-  /* more than the system has memory is never used */
-  if (!outheap_region_addresses_take(&c->extent, OUTHEAP_REGION_CHUNK, MOST))
-    return outheap_region_error_is(&c->error, OUTHEAP_REGION_TOO_MANY, NULL);
+  if (!take_place(c)) return false;
   c->base = c->extent.base;
   c->file = -1;
   c->mapped = 0;
@@ -509,6 +533,7 @@ static bool copy_to(copy *c, uint64_t *waited)
   drop_memory(c);
   if (c->obstacle != NULL) outheap_region_addresses_avoid(&c->extent, c->obstacle);
   else outheap_region_addresses_give(&c->extent);
+  leave_place();
   return false;
 }
 
@@ -521,6 +546,7 @@ bool outheap_region_copy_make(copy *c, uint64_t *waited)
   outheap_region_addresses_unmap(c->base + end, c->mapped - end);
   c->mapped = end;
   outheap_region_addresses_cut(&c->extent, end);
+  leave_place();
   return true;
 }
 

@@ -108,9 +108,10 @@ static record *keep(struct outheap_region_copy *c, bool share, bool track)
   if (share) done = outheap_region_share(c, NULL);
   if (done && !track && mprotect(c->base, c->mapped, PROT_READ) != 0)
     done = outheap_region_error_system(&c->error, "mprotect", errno);
+  caml_leave_blocking_section();
+  /* with the lock: the page table of OCaml 4.14 has none of its own */
   if (done && !outheap_region_marker_declare(c->base, c->mapped))
     done = outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
-  caml_leave_blocking_section();
   if (!done) return NULL;
   record r = { .extent = c->extent, .base = c->base, .bytes = c->mapped, .used = c->used, .blocks = c->blocks,
                .root = (uintptr_t)c->copied, .tracked = track, .proxy = c->proxy, .owns_proxy = true };

@@ -73,6 +73,7 @@ PARTS = (
 )
 LONG = ("damaged-long", "domains-long", "million")
 STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
+THREADED = ("release", STOCK)  # have a program with threads, too
 # What is copied, and where, with a second process for each copy above a page.
 SECOND = (
     *("life", "revokes", "random", "merged", "kinds", "refused", "nested", "needs", "images", "failures", "obstacles"),
@@ -134,6 +135,9 @@ def program(compiler: Compiler, flavour: str) -> Path:
         if flavour == SANITIZED:
             linked = ["-ccopt", SANITIZERS]
         steps.command([*start, "-g", *linked, *unix, *objects, *modules, "-o", "region"], folder)
+        if flavour in THREADED:
+            threads = [*modules[:2], "region_domains.ml", "region_threads.ml", "-o", "at-once"]
+            steps.command([*start, "-g", *linked, *unix, "-thread", "threads.cmxa", *objects, *threads], folder)
 
     words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
     return steps.step(folder, both, words, build)
@@ -166,7 +170,8 @@ def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
         settings["second process"] = {"REGION_TEST_PATIENCE": "0"}
         commands["small minor heaps"] = ["./region", "life", "random", "churn"]
         settings["small minor heaps"] = {"OCAMLRUNPARAM": "s=4k"}
-    if flavour in ("release", STOCK):
+    if flavour in THREADED:
+        commands["at once"], settings["at once"] = ["./at-once"], {}
         commands["little address space"] = ["sh", "-c", "ulimit -v 1000000 && exec ./region little"]
         settings["little address space"] = {"OCAMLRUNPARAM": "d=4"}
     if flavour == "release":
