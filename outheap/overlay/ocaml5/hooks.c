@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
-#include "count.h"
 #include "header.h"
 #include "os.h"
 #include "outheap.h"
