@@ -7,7 +7,8 @@
    acquire,  the ranges and their version (ranges.c): a reader that saw a new word also sees the new version;
    release   records that are filled before other threads can find them (pagemap.h);
    acq_rel   bits of track.h, which are set after a store and cleared before a load; whoever is the first to meet a
-             region;
+             region; the list of regions that wait for the marker, which is taken as a whole by exchange, and put back
+             by compare-and-swap: whoever takes it sees how far the last one came;
    seq_cst   the table's compare-and-swap, together with the flag of the report (table.h, pointer.c): a thread that
              taints a chunk reads the flag afterwards, and a thread that sets the flag sweeps the table afterwards, so
              at least one of them sees the other. */
