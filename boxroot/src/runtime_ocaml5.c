@@ -22,7 +22,7 @@ _Static_assert(Max_domains <= BXR_MAX_DOMAINS, "a record for each identity of a 
 #error "This version of OCaml does not tell how many domains there can be"
 #endif
 
-static bxr_callbacks const *callbacks; /* set once, before the hooks that use it */
+static bxr_callbacks const *volatile callbacks; /* set once, before the hooks that use it; volatile: see when_loaded */
 static scan_roots_hook earlier_scan;
 static caml_timing_hook earlier_end;
 #if !BOXROOT_CONSERVATIVE
@@ -119,15 +119,28 @@ static void watch_ends_of_domains(bool from_the_start)
   PUT_IN_FRONT(&caml_domain_terminated_hook, end_hook, &earlier_end, caml_timing_hook);
   end_in_place = true;
   end_from_the_start = from_the_start;
-  bxr_runtime_exit_watch(from_the_start);
 }
+
+/* What the constructor below reaches is in programs that are linked with the library and use nothing of it, which may
+   be without OCaml (tests of Rust crates, where the linker drops the rest). So it does not lead to the rest by anything
+   but pointers that are set later, and that are volatile, or else compilers know what they are. */
+#pragma weak caml_domain_terminated_hook
+#pragma weak caml_num_domains_running
+#if defined(HAS_FULL_THREAD_VARIABLES)
+#pragma weak caml_state
+#if !BOXROOT_THREAD_UNSAFE
+#pragma weak bxr_self_word
+#endif
+#endif
 
 /* If the library comes into the process before OCaml has started, no domain ends unseen. The runtime's hooks are static
    variables, and it does not set this one. Loaded later, the library waits for its first use: it may be unloaded
    unused, when another library has wrapped its hook, and nothing would tell. */
 __attribute__((constructor)) static void when_loaded(void)
 {
-  if (bxr_runtime_end_reached()) watch_ends_of_domains(true);
+  if (&caml_domain_terminated_hook == NULL || !bxr_runtime_end_reached()) return;
+  watch_ends_of_domains(true);
+  bxr_runtime_exit_watch_from_the_start();
 }
 
 /* A hook in an object that is unloaded must not stay. In one that is still attached nothing can be done, and at the end
@@ -146,7 +159,10 @@ void bxr_runtime_attach(bxr_callbacks const *c)
   bxr_runtime_exit_prepare();
   bxr_store_release(&attached, true);
   if (!scan_left) PUT_IN_FRONT(&caml_scan_roots_hook, scan_hook, &earlier_scan, scan_roots_hook);
-  if (!end_in_place) watch_ends_of_domains(false);
+  if (!end_in_place) {
+    watch_ends_of_domains(false);
+    bxr_runtime_exit_watch();
+  }
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
   if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, slice_hook, &earlier_slice, caml_timing_hook);

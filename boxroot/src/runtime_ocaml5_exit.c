@@ -132,12 +132,15 @@ static bool there_may_be_strays(void)
   return !settled || threads == 0 || threads > 2 * running;
 }
 
-void bxr_runtime_exit_watch(bool from_the_start)
+static void begin_watch(bool strays_now)
 {
   if (__cxa_thread_atexit_impl == NULL) bxr_runtime_exit_prepare();
   bxr_store_relaxed(&watch, ++watches);
-  bxr_store_relaxed(&strays, !from_the_start && there_may_be_strays());
+  bxr_store_relaxed(&strays, strays_now);
 }
+
+void bxr_runtime_exit_watch(void) { begin_watch(there_may_be_strays()); }
+void bxr_runtime_exit_watch_from_the_start(void) { begin_watch(false); }
 
 void bxr_runtime_exit_unwatch(void)
 {

@@ -19,7 +19,8 @@ BXR_INTERNAL void bxr_runtime_exit_prepare(void);
 
 /* The hook for the end of a domain was put in place: before OCaml started, or now, by a thread with a domain lock. It
    is not there any more. */
-BXR_INTERNAL void bxr_runtime_exit_watch(bool from_the_start);
+BXR_INTERNAL void bxr_runtime_exit_watch_from_the_start(void);
+BXR_INTERNAL void bxr_runtime_exit_watch(void);
 BXR_INTERNAL void bxr_runtime_exit_unwatch(void);
 
 /* The library is being unloaded. */

@@ -68,9 +68,32 @@ static void dissolve_orphans(void)
 static bool kept_for_marker;
 static uintptr_t kept_in_cycle;
 
+/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could
+   still delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++
+   objects with static storage duration in this one. The destructor reaches the rest by a pointer: a program that is
+   linked with the library and never tears it down needs none of it, and may be without OCaml (tests of Rust crates).
+   (volatile: or else compilers call the one function that it can be) */
+static void (*volatile release_when_unloaded)(void);
+
+static void release_all(void)
+{
+  bool read = kept_for_marker && kept_in_cycle == bxr_runtime_cycle() && !bxr_runtime_has_shut_down();
+  if (!read && bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && bxr_object_is_unloading()) {
+    bxr_depot_release();
+    bxr_account_release();
+  }
+}
+
+__attribute__((destructor(101))) static void when_unloaded(void)
+{
+  void (*release)(void) = release_when_unloaded;
+  if (release != NULL) release();
+}
+
 void boxroot_teardown(void)
 {
   if (!bxr_status_change(BOXROOT_RUNNING, BOXROOT_TORE_DOWN)) return;
+  release_when_unloaded = release_all;
   bxr_runtime_detach();
   bool shut_down = bxr_runtime_has_shut_down();
   kept_for_marker = false;
@@ -87,16 +110,4 @@ void boxroot_teardown(void)
   bxr_leaks_teardown();
   bxr_quarantine_reset();
   bxr_account_reset();
-}
-
-/* The library is being unloaded, with the object that it is part of. If it was torn down, nobody is left who could
-   still delete a root: objects that use this one are unloaded before, and by its priority this comes after the C++
-   objects with static storage duration in this one. */
-__attribute__((destructor(101))) static void when_unloaded(void)
-{
-  bool read = kept_for_marker && kept_in_cycle == bxr_runtime_cycle() && !bxr_runtime_has_shut_down();
-  if (!read && bxr_load_acquire(&bxr_status_word) == BOXROOT_TORE_DOWN && bxr_object_is_unloading()) {
-    bxr_depot_release();
-    bxr_account_release();
-  }
 }

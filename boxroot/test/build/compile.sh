@@ -40,6 +40,20 @@ header-in-c++)
       "$test/unit/cxx.cpp";; esac
   done; done;;
 
+unused-without-ocaml)
+  # a program that is linked with the library, uses nothing of it, and has no OCaml, as tests of Rust crates can be: all
+  # that its start and end reach of the library must link and run
+  echo 'int main(void) { return 0; }' >main.c
+  for cc in $(c_compilers); do for d in 0 1; do for pic in '' -fPIC; do
+    run "$cc" -O2 $pic -DBOXROOT_DEBUG=$d -ffunction-sections -fdata-sections -c "$src/all.c" -I"$where" -I"$include" \
+      -o lib.o
+    for linker in bfd gold lld; do
+      "$cc" -fuse-ld=$linker main.c -o plain 2>/dev/null || { echo "- $cc has no $linker"; continue; }
+      run "$cc" -fuse-ld=$linker -Wl,--gc-sections main.c lib.o -lm -o main
+      ./main || fail "$cc $linker -DBOXROOT_DEBUG=$d $pic"
+    done
+  done; done; done;;
+
 old-inline)
   # -std=gnu89 and -fgnu89-inline give `inline` another meaning: two objects, and the library, must link all the same
   printf '%s\n' '#include <boxroot.h>' 'value F(value v);' 'value F(value v) {' \
