@@ -152,6 +152,8 @@ def test_a_lazy_value_that_is_the_pointer(compiler: Compiler, flavour: str, kind
 def test_results_of_callbacks(compiler: Compiler, flavour: str, distance: int) -> None:
     """A multiple of 4 may be anywhere. Any other foreign pointer is an exception as the result of a callback, with the
     variant as with the stock runtime: that is how the runtime marks one; since OCaml 5.3 a domain is a callback."""
+    if distance % 4 != 0 and flavour.startswith("bytecode"):
+        pytest.skip("the interpreter takes the arguments off its stack once more, as after an exception")
     text = outcome_of(program(compiler, flavour), f"results {distance}").text
     found = dict(line.split(": ") for line in text.splitlines())
     expected = dict.fromkeys(found, "the pointer")
