@@ -128,9 +128,6 @@ static void watch_ends_of_domains(bool from_the_start)
 #pragma weak caml_num_domains_running
 #if defined(HAS_FULL_THREAD_VARIABLES)
 #pragma weak caml_state
-#if !BOXROOT_THREAD_UNSAFE
-#pragma weak bxr_self_word
-#endif
 #endif
 
 /* If the library comes into the process before OCaml has started, no domain ends unseen. The runtime's hooks are static

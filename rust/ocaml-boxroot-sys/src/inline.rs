@@ -237,13 +237,13 @@ mod thread {
 
     #[cfg(target_arch = "x86_64")]
     macro_rules! thread_word {
-        ([$($reading:ident),+] $($name:tt)+) => {{
+        ([$($reading:ident),+] $binding:literal $($name:tt)+) => {{
             let distance: usize;
             let word: *mut _;
             // SAFETY: the variable exists, in this model: build.rs makes sure that C uses the same. Nothing is written.
             unsafe {
                 asm!(
-                    concat!("mov {}, qword ptr [rip + ", $($name)+, "@GOTTPOFF]"),
+                    concat!($binding, "mov {}, qword ptr [rip + ", $($name)+, "@GOTTPOFF]"),
                     out(reg) distance,
                     options(pure, nomem, nostack, preserves_flags)
                 );
@@ -260,13 +260,13 @@ mod thread {
 
     #[cfg(target_arch = "aarch64")]
     macro_rules! thread_word {
-        ([$($reading:ident),+] $($name:tt)+) => {{
+        ([$($reading:ident),+] $binding:literal $($name:tt)+) => {{
             let distance: usize;
             let word: *mut _;
             // SAFETY: the variable exists, in this model: build.rs makes sure that C uses the same. Nothing is written.
             unsafe {
                 asm!(
-                    concat!("adrp {0}, :gottprel:", $($name)+),
+                    concat!($binding, "adrp {0}, :gottprel:", $($name)+),
                     concat!("ldr {0}, [{0}, :gottprel_lo12:", $($name)+, "]"),
                     out(reg) distance,
                     options(pure, nomem, nostack, preserves_flags)
@@ -283,18 +283,19 @@ mod thread {
         }};
     }
 
-    /// `bxr_self()`: identifies the domain whose lock this thread holds; null when it holds none.
+    /// `bxr_self()`: identifies the domain whose lock this thread holds; null when it holds none. Weak, as in C: what
+    /// runs of the library at the start of a program must link in tests of crates, which may be without OCaml.
     #[cfg(boxroot_thread_words = "ocaml5")]
     #[inline(always)]
     pub fn lock() -> *mut c_void {
-        thread_word!([pure, readonly] "caml_state")
+        thread_word!([pure, readonly] ".weak caml_state\n" "caml_state")
     }
 
     /// The pool from which this thread last took a slot; never null. It may be out of date.
     #[cfg(boxroot_thread_words = "ocaml5")]
     #[inline(always)]
     pub fn cache() -> *mut PoolHead {
-        thread_word!([pure, readonly] versioned!("cache"))
+        thread_word!([pure, readonly] "" versioned!("cache"))
     }
 
     /// `bxr_self()`: identifies the domain whose lock this thread holds; null when it holds none. Another thread may
@@ -302,6 +303,6 @@ mod thread {
     #[cfg(boxroot_thread_words = "ocaml4")]
     #[inline(always)]
     pub fn lock() -> *mut c_void {
-        thread_word!([readonly] crate::c::versioned!("lock"))
+        thread_word!([readonly] "" crate::c::versioned!("lock"))
     }
 }
