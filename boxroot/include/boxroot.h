@@ -58,7 +58,7 @@ typedef struct bxr_private *boxroot;
    docs/concurrency.md) or ENOMEM (no memory for more roots; v is untouched and every existing root is intact; a
    deletion on this domain makes room for a creation at once), or boxroot_status() == BOXROOT_TORE_DOWN.
    boxroot_error_string() says which. When OCaml has shut down nobody holds the lock: EPERM (up to OCaml 5.3, whose
-   runtime does not say that it shuts down, after at most 128 creations).
+   runtime does not say that it shuts down, after as many creations as there are free slots in a pool: 2,048 at most).
    Cost: constant; about a dozen instructions inline, and one call in every 128 at most that takes up to a few
    microseconds (more when it finds many remote deletions to carry out). With OCaml 4.14, on threads that OCaml made, a
    call. */
