@@ -313,7 +313,7 @@ def test_the_compiler_at_hand_is_the_one_in_path(tmp_path, prefix):
 APT = """#!/bin/sh
 # A mirror with one package: the sources of dune, which say by which compiler they were built.
 case "$*" in
-  *indextargets*) echo Debian http://mirror.invalid/debian;;
+  *indextargets*) echo Debian mirror.invalid/debian;;
   *showsrc*) echo Package: ocaml-dune; echo Version: 9.9.9-1;;
   *"source --tar-only"*) tar cJf ocaml-dune_9.9.9.orig.tar.xz -C {sources} ocaml-dune;;
 esac
