@@ -13,7 +13,7 @@ from ...machine import first_line
 from ...model import Absence, Job, Plan, Suite
 from ...options import chosen
 from ...progress import Steps
-from . import build, reasons, targets
+from . import build, targets
 from .implementations import IMPLEMENTATIONS, NO_ROOT, OURS, RIVAL, VARIANTS
 from .workloads import WORKLOADS
 
@@ -113,6 +113,7 @@ SUITE = Suite(
     groups={
         "Fast paths": ("pair", "instructions", "local_roots"),
         "Programs": (
+            "closures",
             "perm_count",
             "ephemeral",
             "choice",
@@ -152,6 +153,7 @@ SUITE = Suite(
         "pause": "ocaml_array",
         "choice": "ocaml",
         "pressure": "ocaml",
+        "closures": "ocaml_array",
         "local_roots_domains": "ocaml",
         "perm_count_domains": "ocaml",
         "ephemeral_domains": "ocaml",
@@ -160,6 +162,7 @@ SUITE = Suite(
         "synthetic_domains": "ocaml",
     },
     headlines=(
+        ("closures", "all of it"),
         ("pair", "create+delete, geometric mean"),
         ("pair", "modify, geometric mean"),
         ("local_roots", "N=1000"),
@@ -188,5 +191,4 @@ SUITE = Suite(
     beside=("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc"),
     baselines=NO_ROOT,
     variants=VARIANTS,
-    why_not=reasons.WHY_NOT,
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs with real input."""
+"""Bindings as their authors write them, and programs with real input."""
 
 from __future__ import annotations
 
@@ -8,6 +8,39 @@ from ..implementations import OURS, RIVAL
 from .cases import BOTH, FULL, ONE_THREAD, QUICK
 
 WORKLOADS = (
+    Workload(
+        "closures",
+        "a table of C that keeps 300,000 closures alive (processor time of all of a part)",
+        (
+            Case(
+                "300,000 closures",
+                ("300000",),
+                (OURS, RIVAL, "generational_in_place", "global_in_place", "ocaml_array"),
+                QUICK,
+                seconds=2,
+            ),
+            Case(
+                "300,000 closures",
+                ("300000",),
+                (
+                    OURS,
+                    RIVAL,
+                    "generational_in_place",
+                    "global_in_place",
+                    "generational",
+                    "boxroot_stw",
+                    *ONE_THREAD,
+                    "ocaml_array",
+                ),
+                FULL,
+                seconds=3,
+                timeout=300,
+            ),
+        ),
+        modules=("callbacks",),
+        beside=("generational_in_place", "global_in_place"),
+        main=(OURS, RIVAL, "generational_in_place"),
+    ),
     Workload(
         "index",
         "a hash table of C over the words of a text (processor time per word)",
