@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .compiler import ROOT
 from .model import Suite
-from .results import BadFolder, Run, ratio_of, read_run
+from .results import BadFolder, Run, folder_of, places, ratio_of, read_run
 from .suites import SUITES
 from .text import interval, number, times
 
@@ -20,13 +20,12 @@ COLUMNS = ["", "old", "new", "new/old", "95 %", "rounds", "beside the base: old"
 
 def runs_in(folder: Path) -> dict[tuple, Run]:
     """By (suite, version, name); of a folder that is itself one run, that one alone."""
-    if (folder / "raw.csv").exists():
-        return {("",): read_run(folder)}
-    return {(p.parts[-4], p.parts[-3], p.parts[-2]): read_run(p.parent) for p in sorted(folder.glob("*/*/*/raw.csv"))}
+    found = places(folder)
+    return {("",) if p == folder else folder_of(p).parts[-3:]: read_run(p) for p in found}
 
 
 def open_side(where: str, temporary: Path) -> dict[tuple, Run]:
-    if Path(where).is_dir():
+    if Path(where).exists():
         runs = runs_in(Path(where))
     else:
         done = subprocess.run(["git", "archive", where, "bench/results"], cwd=ROOT, capture_output=True)

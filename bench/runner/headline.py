@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The short tables of README.md: rows that bench/headline.toml names, as absolute figures beside rivals of the same
-run, what we win first. Each row is taken from the recorded run, of the newest version of OCaml, that has most rounds of
-it."""
+run, what we win first; and sentences about a few of them. Each row is taken from the recorded run, of the newest
+version of OCaml, that has most rounds of it."""
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ class HeadlineError(Exception):
 class Line:
     what: str
     why: str
+    key: tuple[str, str, str]  # workload, case, metric
     values: tuple[float | None, ...]  # in the order of the columns; ours, then the one that decides
     unit: str
     rounds: int
@@ -39,41 +41,55 @@ class Line:
 
 @dataclass(frozen=True)
 class Table:
+    title: str
     columns: tuple[str, ...]
     lines: tuple[Line, ...]
+    words: tuple[str, ...]
 
 
 def newest(runs: list[Run]) -> list[Run]:
     return [run for run in runs if run.version == runs[0].version] if runs else []
 
 
-def find(runs: list[Run], row: dict, names: list[str], product: str) -> Line:
-    key = tuple(row["figure"])
+def find(runs: list[Run], row: dict, names: list[str], strict: bool = True) -> Line | None:
+    """The row, where both that decide were measured. None: its workload has not been recorded at all, as when it is
+    new; that one of its figures is missing is an error when the choice is `strict`."""
+    key, names = tuple(row["figure"]), row.get("implementations", names)
     having = [
         (min(len(run.results.of(*key, name)) for name in names[:2]), run)
         for run in runs
         if all(run.results.of(*key, name) for name in names[:2])
     ]
     if not having:
-        raise HeadlineError(f"{FILE}: no recorded run has {' | '.join(key)} of {names[0]} and {names[1]} ({product})")
+        if not strict or not any(run.results.cases(key[0]) for run in runs):
+            return None
+        raise HeadlineError(f"{FILE}: no recorded run has {' | '.join(key)} of {names[0]} and {names[1]}")
     rounds, run = max(having, key=lambda found: (found[0], found[1].facts["date"]))
-    values = tuple(run.results.median(*key, name) for name in names)
-    return Line(row["what"], row["why"], values, run.results.units[key], rounds, run)
+    values = tuple(run.results.median(*key, name) if name else None for name in names)
+    return Line(row.get("what", ""), row.get("why", ""), key, values, run.results.units[key], rounds, run)
 
 
-def read(root: Path, suite: str, runs: list[Run]) -> dict[str, Table]:
-    """The tables of a suite, by the name of their product."""
-    path = root / FILE
-    if not path.exists() or not runs:
-        return {}
-    out = {}
-    for product, table in tomllib.loads(path.read_text()).items():
-        if table.get("suite", product) != suite:
-            continue
-        names = list(table["implementations"])
-        lines = tuple(find(newest(runs), row, names, product) for row in table["rows"])
-        out[product] = Table(tuple(table["implementations"].values()), lines)
-    return out
+def sentence(runs: list[Run], words: dict, names: list[str], strict: bool) -> str | None:
+    """With {0}, {1} … in it: the figures of its implementations."""
+    line = find(runs, words, names, strict)
+    if line is None:
+        return None
+    return words["text"].format(*(amount(value, line.unit) for value in line.values))
+
+
+def choice(path: Path) -> dict:
+    return tomllib.loads(path.read_text()) if path.exists() else {}
+
+
+def read(root: Path, suite: str, runs: list[Run], strict: bool = True) -> Table | None:
+    """The table of a suite. Not `strict`: of some runs, which need not have all its rows."""
+    of_suite, runs = choice(root / FILE).get(suite), newest(runs)
+    if not of_suite or not runs:
+        return None
+    names = list(of_suite["implementations"])
+    lines = tuple(line for row in of_suite["rows"] if (line := find(runs, row, names, strict)))
+    words = tuple(text for w in of_suite.get("words", ()) if (text := sentence(runs, w, names, strict)))
+    return Table(of_suite.get("title", ""), tuple(of_suite["implementations"].values()), lines, words)
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -87,9 +103,15 @@ def amount(value: float | None, unit: str) -> str:
 
 def source(run: Run) -> str:
     f = run.facts
-    where = f"{f['date'][:10]}, commit {f['commit']}, OCaml {run.version}, {f['processor']}, {f['cores']} cores"
+    processor = re.sub(r"\((R|TM)\)| Processor\b.*", "", f["processor"])
+    where = f"{f['date'][:10]}, commit {f['commit']}, OCaml {run.version}, {processor}, {f['cores']} cores"
     found = machine.warnings(f)
     return where + (f". **Not for the record:** {'; '.join(found)}" if found else "")
+
+
+def marks_of(runs: list[Run]) -> dict[str, str]:
+    """Letters for where and when figures were measured."""
+    return {text: chr(ord("a") + i) for i, text in enumerate(dict.fromkeys(map(source, runs)))}
 
 
 def cells(line: Line, marks: dict[str, str]) -> list[str]:
@@ -97,18 +119,25 @@ def cells(line: Line, marks: dict[str, str]) -> list[str]:
     return [line.what, *(amount(v, line.unit) for v in line.values), f"{line.why} ({mark})"]
 
 
-def render(tables: dict[str, Table], titles: dict[str, str]) -> list[str]:
-    """The tables, and below them when and where their figures were measured."""
-    told = dict.fromkeys(source(line.run) for table in tables.values() for line in table.lines)
-    marks = {text: chr(ord("a") + i) for i, text in enumerate(told)}
-    out: list[str] = []
-    for product, table in tables.items():
-        won = [line for line in table.lines if not line.is_lost]
-        lost = [line for line in table.lines if line.is_lost]
-        header = [titles.get(product, ""), *table.columns, "why it matters"]
-        body = [cells(line, marks) for line in won]
-        if lost:
-            body += [["*where it is slower, or takes more:*", *[""] * (len(header) - 1)]]
-            body += [cells(line, marks) for line in lost]
-        out += [*markdown_table(header, body), ""]
-    return [*out, *(f"* ({mark}) {text}." for text, mark in marks.items())]
+def table_lines(table: Table, marks: dict[str, str]) -> list[str]:
+    won = [line for line in table.lines if not line.is_lost]
+    lost = [line for line in table.lines if line.is_lost]
+    header = [table.title, *table.columns, "why it matters"]
+    body = [cells(line, marks) for line in won]
+    if lost:
+        body += [["*where it is slower, or takes more:*", *[""] * (len(header) - 1)]]
+        body += [cells(line, marks) for line in lost]
+    return markdown_table(header, body)
+
+
+def sources(marks: dict[str, str]) -> list[str]:
+    return [f"* ({mark}) {text}." for text, mark in marks.items()]
+
+
+def render(tables: list[Table]) -> list[str]:
+    """The sentences, the tables, and below them when and where their figures were measured."""
+    marks = marks_of([line.run for table in tables for line in table.lines])
+    out = [" ".join(text for table in tables for text in table.words), ""]
+    for table in tables:
+        out += [*table_lines(table, marks), ""]
+    return [*(out if out[0] else out[2:]), *sources(marks)]

@@ -6,13 +6,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from html import escape
-from itertools import count
+from itertools import count, zip_longest
 from pathlib import Path
+from statistics import geometric_mean
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from . import charts, machine, papers, text
+from . import charts, headline, machine, text
 from .compiler import BENCH, BUILDS, ROOT
 from .model import Suite, Workload
 from .results import Results, Run
@@ -20,6 +21,8 @@ from .rows import Row, groups, rows
 from .verdicts import Verdict, distance
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
+MOST_FIRST = 10  # plots that the report opens with
+GRID = "pacing"
 OTHER_BUILDS = {b.label for b in BUILDS.values() if b.label}
 
 
@@ -44,10 +47,14 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Paper:
-    title: str
-    source: str
-    rows: list[tuple[str, str, str, str, str]]  # implementation, published s, ratio to OCaml, here s, ratio
+class First:
+    """A plot that the report opens with."""
+
+    suite: Suite
+    run: Run
+    what: str
+    why: str
+    panel: charts.Panel
 
 
 @dataclass(frozen=True)
@@ -63,8 +70,7 @@ class Section:
     sections: list[tuple[str, list[Block]]]
     time: list[charts.Curves]
     verdicts: list[Verdict]
-    papers: list[Paper]
-    page_table: list[tuple[str, str, str]]
+    grid: list[list[str]]
     coverage: Coverage
     rounds: str
 
@@ -164,39 +170,43 @@ def coverage(run: Run, suite: Suite) -> Coverage:
     return Coverage(names, out, [(mark, why) for why, mark in marks.items()])
 
 
-def published(run: Run, suite: Suite) -> list[Paper]:
-    if suite.name != "boxroot":
-        return []
-    out = []
-    for p in (p for p in papers.PUBLISHED if run.version.startswith(f"{p.generation}.")):
-        cases = run.results.cases(p.workload)
-        if not cases or p.workload not in suite.workloads:
-            continue
-        case = cases[-1] if p.workload != "synthetic" else next((c for c in cases if c == "N=8"), cases[0])
-        here = {i: run.results.median(p.workload, case, p.metric, i) for i in (suite.ours, *p.seconds)}
-        body = []
-        for i in (suite.ours, *p.seconds):
-            theirs, ours = p.seconds.get(i), here.get(i)
-            body.append(
-                (
-                    i,
-                    f"{theirs:g} s" if theirs else "",
-                    text.times(theirs / p.seconds["ocaml"]) if theirs else "",
-                    f"{text.number(ours)} s" if ours else "",
-                    text.times(ours / here["ocaml"]) if ours and here.get("ocaml") else "",
-                )
-            )
-        out.append(Paper(f"{p.workload}{', ' + case if case else ''}", p.source, body))
-    return out
+def grid(run: Run, suite: Suite) -> list[list[str]]:
+    """Of a run over a grid of settings: of each figure, the ratios over all of them."""
+    table, cases = [], run.results.cases(GRID) if run.facts["mode"] == "grid" else []
+    for metric in run.results.metrics(GRID, cases[0]) if cases else []:
+        ratios = {
+            c: r.value
+            for c in cases
+            if (r := run.results.ratio(GRID, c, metric, suite.ours, suite.base)) and 0 < r.value < float("inf")
+        }
+        if ratios and suite.workloads[GRID].shown(metric):
+            worst = max(ratios, key=lambda c: ratios[c])
+            middle, least, most = geometric_mean(ratios.values()), min(ratios.values()), ratios[worst]
+            table.append([metric, *map(text.times, (middle, least, most)), worst])
+    return table
 
 
-def page_table(run: Run, suite: Suite) -> list[tuple[str, str, str]]:
+def first_plots(runs: list[tuple[Suite, Run]]) -> list[First]:
+    """The rows of README.md that these runs have, of each suite in turn; or else the first workloads."""
+    by_suite: dict[str, list[Run]] = {}
+    for suite, run in runs:
+        if run.facts["mode"] != "grid":
+            by_suite.setdefault(suite.name, []).append(run)
+    suites = {suite.name: suite for suite, _ in runs}
+    tables = {name: headline.read(ROOT, name, some, strict=False) for name, some in by_suite.items()}
+    turns = zip_longest(*([(name, line) for line in t.lines] for name, t in tables.items() if t))
     out = []
-    if suite.name == "outheap":
-        for what, figure, workload, case, metric, ours, base, version in papers.PAGE_TABLE:
-            if run.version.startswith(version) and (ratio := run.results.ratio(workload, case, metric, ours, base)):
-                out.append((what, figure, f"{text.times(ratio.value)} ({text.interval(ratio)})"))
-    return out
+    for name, line in (pair for turn in turns for pair in turn if pair):
+        workload, case, metric = line.key
+        if panel := charts.panel(line.run.results, suites[name], suites[name].workloads[workload], case, metric):
+            out.append(First(suites[name], line.run, line.what, line.why, panel))
+    if not out:
+        for suite, run in runs:
+            for workload in (w for w in suite.workloads.values() if run.results.cases(w.name)):
+                metric, panels = main_panels(run.results, suite, workload)
+                what = f"{workload.name}: {metric}"
+                out += [First(suite, run, what, f"{p.title}. {workload.note}".strip(". "), p) for p in panels[:1]]
+    return out[:MOST_FIRST]
 
 
 def rounds_of(run: Run) -> str:
@@ -228,7 +238,7 @@ class Taken:
 def section(suite: Suite, run: Run, taken: Taken) -> Section:
     all_rows = rows(run.results, suite)
     named = machine.short_name(run.facts)
-    part = run.folder.name.removeprefix(named).strip("-")  # of a run of some workloads
+    part = run.name.removeprefix(named).strip("-")  # of a run of some workloads
     title = taken.titles.new(
         f"{suite.title}, OCaml {run.version}, {machine.shown(run.facts)}{': ' + part if part else ''}", ", "
     )
@@ -246,8 +256,7 @@ def section(suite: Suite, run: Run, taken: Taken) -> Section:
         blocks(run, suite, prefix, taken.anchors),
         charts.over_time(run, suite),
         suite.check(run.results, run.version) if run.facts["mode"] != "grid" else [],
-        published(run, suite),
-        page_table(run, suite),
+        grid(run, suite),
         coverage(run, suite),
         rounds_of(run),
     )
@@ -280,12 +289,13 @@ def page(runs: list[tuple[Suite, Run]]) -> str:
     taken = Taken(Names(), Names())
     sections = [section(suite, run, taken) for suite, run in runs]
     html = environment.get_template(TEMPLATE.name).render(
-        sections=sections, caveats=caveats, suites=list({s.suite.name: s.suite for s in sections}.values())
+        first=first_plots(runs), sections=sections, caveats=caveats, suites=list({s.suite.name: s.suite for s in sections}.values())
     )
     return "\n".join(line.rstrip() for line in html.splitlines() if line.strip()) + "\n"
 
 
-def picture(some_rows: list[Row], runs: list[Run], suite: Suite) -> str:
-    """Of rows out of these runs."""
+def picture(chosen: list[tuple[Row, Run]], suite: Suite) -> str:
+    """Of rows with the runs that they are from."""
+    runs = list({id(run): run for _, run in chosen}.values())
     cases = {w: list(dict.fromkeys(c for run in runs for c in run.results.cases(w))) for w in suite.workloads}
-    return charts.picture(some_rows, cases, suite, OTHER_BUILDS)
+    return charts.picture([row for row, _ in chosen], cases, suite, OTHER_BUILDS)

@@ -17,10 +17,7 @@ BUSY_LOAD = 0.5  # per core
 BUSY_SHARE = 0.10  # of all processors, used by other programs
 WRITTEN = (
     "bench/results",
-    "bench/report",
-    "docs/measured.md",
-    "docs/measured-outheap.md",
-    "docs/measured-rust.md",
+    "docs/measured",
     "docs/regions.md",
     "docs/hashcons.md",
     "README.md",

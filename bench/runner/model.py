@@ -129,8 +129,6 @@ class Suite:
     baselines: tuple[str, ...] = ()  # that do less than what is compared, and cannot win
     variants: tuple[str, ...] = ()  # of ours or of the base, which cannot win either
     why_not: dict = field(default_factory=dict)  # (implementation, workload or "") -> why it is never measured there
-    heading: str = ""  # of its part of README.md
-    peers: tuple[str, ...] = ()  # others with which groups of workloads are compared as well
 
     @property
     def base_words(self) -> str:

@@ -42,15 +42,19 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--compare",
         nargs=2,
         metavar=("OLD", "NEW"),
-        help="compare two folders of results, or the committed results of two git commits",
+        help="compare two folders of results, two archives, or the committed results of two git commits",
     )
     act.add_argument(
         "--publish",
         action="store_true",
-        help="write the figures in README.md, docs/ and bench/report/ from bench/results/",
+        help="write the figures in README.md and docs/, and the summary, from bench/results/",
     )
     act.add_argument(
-        "--html", nargs="+", type=Path, metavar="DIR", help="make the report (see --out) from folders of results"
+        "--report",
+        nargs="*",
+        type=Path,
+        metavar="DIR",
+        help="make the report, with every figure, of the recorded runs, or of these (see --out)",
     )
     what.add_argument(
         "--check",
@@ -115,7 +119,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         type=Path,
         metavar="DIR",
         help="folder of the raw figures (default: _build/bench/results/SUITE/VERSION/MACHINE), "
-        "with --html file of the report",
+        "with --report file of the report",
     )
     where.add_argument(
         "--record",
@@ -126,9 +130,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         "--anyway", action="store_true", help="record nevertheless; the results say why they should not be"
     )
     result.add_argument("--resume", action="store_true", help="go on with the run that was interrupted in that folder")
-    result.add_argument(
-        "--check-targets", action="store_true", help="exit code 1 when a target measured in this run is missed"
-    )
     options = p.parse_args(arguments)
     if options.check and not options.publish:
         p.error("--check goes with --publish")

@@ -1,36 +1,38 @@
 # SPDX-License-Identifier: MIT
 """Writes every measured figure of the documents from the raw data in bench/results/, and from nothing else: the short
-tables in README.md, all rows in docs/, the report and the pictures in bench/report/."""
+tables in README.md, a page for each product in docs/measured/, with a picture, the excerpts in the guides, and
+summary.csv beside the data."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import sys
 import textwrap
 from collections.abc import Iterable
 from pathlib import Path
-from statistics import geometric_mean
 
 from . import headline, html, machine
 from .compiler import ROOT
 from .model import Suite
-from .results import BadFolder, Run, read_run
-from .rows import HEADER, Row, groups, rows
+from .results import BadFolder, Run, pack, places, read_run
+from .rows import HEADER, Row, chosen_rows, groups, numbers, rows
 from .suites import SUITES
-from .text import markdown_table, times
+from .text import interval, markdown_table, number, times
 
 RESULTS = ROOT / "bench" / "results"
-REPORT = "bench/report"
 MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")  # of the tables in README.md
 # The rows of a group of workloads, in a document about it.
 EXCERPTS = {
     ("outheap", "Regions"): ("docs/regions.md", MARKERS),
     ("outheap", "Hash-consing"): ("docs/hashcons.md", MARKERS),
 }
-DOCUMENTS = {"boxroot": "docs/measured.md", "outheap": "docs/measured-outheap.md", "rust": "docs/measured-rust.md"}
+MEASURED = "docs/measured"  # a page for each suite, and its picture
+SUMMARY = "bench/results/summary.csv"
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
-GRID, GRID_HEADER = "pacing", ["", "geometric mean", "least", "greatest", "where"]
-NOT_A_LINE = ("date", "commit", "mode", "OCaml", "left out", "complete", "rounds")  # facts that are told otherwise
+PROCESSOR_TIME = ", processor time"
+MOST_ROWS = 14  # of each table of a page
 
 
 class PublishError(Exception):
@@ -39,15 +41,15 @@ class PublishError(Exception):
 
 def version_key(run: Run) -> tuple:
     """The newest version first; of a version, the runs that are named by their machine alone before those of a part."""
-    part = run.folder.name != machine.short_name(run.facts)
+    part = run.name != machine.short_name(run.facts)
     return tuple(-int(n) for n in re.findall(r"\d+", run.version)), part
 
 
 def recorded(results: Path, suite: Suite) -> list[Run]:
     """All runs of a suite, the newest version of OCaml first, and the newest main run of a version before others."""
-    folders = sorted(p.parent for p in (results / suite.name).glob("*/*/raw.csv")) if results.exists() else []
-    runs = sorted((read_run(folder) for folder in folders), key=lambda run: run.facts["date"], reverse=True)
-    return sorted(runs, key=version_key)
+    folder = results / suite.name
+    runs = [read_run(place) for place in places(folder)] if folder.exists() else []
+    return sorted(sorted(runs, key=lambda run: run.facts["date"], reverse=True), key=version_key)
 
 
 def wrapped(lines: Iterable[str]) -> Iterable[str]:
@@ -66,10 +68,6 @@ def wrapped(lines: Iterable[str]) -> Iterable[str]:
         )
 
 
-def split(all_rows: list[Row]) -> tuple[list[Row], list[Row]]:
-    return [r for r in all_rows if r.ratio.value > 1], [r for r in all_rows if r.ratio.value <= 1]
-
-
 def when(run: Run) -> str:
     f = run.facts
     counts = sorted({len(v) for v in run.results.values.values()})
@@ -80,210 +78,128 @@ def when(run: Run) -> str:
     )
 
 
-def lower(text: str) -> str:
-    return text[0].lower() + text[1:]
-
-
 def warned(run: Run) -> list[str]:
     found = machine.warnings(run.facts)
     return [f"**Not a run for the record:** {'; '.join(found)}.", ""] if found else []
-
-
-# --- README.md --------------------------------------------------------------------------------------------------------
-
-
-ALIKE = (
-    "processor",
-    "cores",
-    "mode",
-    "C compiler",
-    "C code, build users",
-)  # what runs have in common whose rows stand side by side
-
-
-def best_rows(runs: list[Run], suite: Suite) -> tuple[list[Row], list[Run]]:
-    """The rows of the main run, each from the run with most rounds among those on the same machine; and these runs."""
-    main = runs[0]
-    chosen: dict[str, tuple[Row, Run]] = {}
-    for run in runs:
-        if run.version == main.version and all(run.facts.get(name) == main.facts.get(name) for name in ALIKE):
-            for row in rows(run.results, suite):
-                if row.name not in chosen or row.ratio.rounds > chosen[row.name][0].ratio.rounds:
-                    chosen[row.name] = row, run
-    used = [run for run in runs if any(run is of for _, of in chosen.values())]
-    return sorted((row for row, _ in chosen.values()), key=lambda row: -row.ratio.value), used
 
 
 def not_grids(runs: list[Run]) -> list[Run]:
     return [r for r in runs if r.facts["mode"] != "grid"]
 
 
-TITLES = {"boxroot": "roots", "rust": "Rust", "outheap": "heap", "regions": "regions", "hashcons": "hash-consing"}
+def newest(runs: list[Run]) -> list[Run]:
+    return headline.newest(not_grids(runs))
 
 
-def summary(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
+# --- README.md --------------------------------------------------------------------------------------------------------
+
+
+def front(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
     """The tables of README.md."""
-    tables: dict[str, headline.Table] = {}
-    for name, runs in of_suites.items():
-        tables |= headline.read(root, name, not_grids(runs))
+    tables = [t for name, runs in of_suites.items() if (t := headline.read(root, name, not_grids(runs)))]
     if not tables:
         return []
-    documents = ", ".join(f"[{SUITES[n].title}]({DOCUMENTS[n]})" for n, runs in of_suites.items() if runs)
-    return [
-        *headline.render(tables, TITLES),
-        f"* All rows: {documents}; plots, in a clone: `{REPORT}/index.html`.",
+    pages = ", ".join(f"[{SUITES[n].title}]({MEASURED}/{n}.md)" for n, runs in of_suites.items() if runs)
+    return [*headline.render(tables), f"* More, with pictures: {pages}."]
+
+
+# --- docs/measured/ ---------------------------------------------------------------------------------------------------
+
+
+def best_and_worst(chosen: list[tuple[Row, Run]], suite: Suite, marks: dict[str, str]) -> list[str]:
+    """What each side wins beyond doubt, the largest differences first; by the wall clock where there are both."""
+    header = ["", suite.title, suite.base_title, "ratio", "95 %", "rounds", "run"]
+    out: list[str] = []
+    twice = {(row.workload, row.case, row.metric + PROCESSOR_TIME) for row, _ in chosen}
+    sure = [
+        (row, run)
+        for row, run in chosen
+        if row.ratio.sure and not row.lost_values and (row.workload, row.case, row.metric) not in twice
     ]
+    lost = [pair for pair in sure if pair[0].ratio.value > 1]
+    won = [pair for pair in reversed(sure) if pair[0].ratio.value < 1]
+    for title, some in ((f"Where {suite.base_words} is better", lost), (f"Where {suite.title} is better", won)):
+        out += [f"## {title}: {len(some)} rows beyond doubt", ""]
+        if some:
+            body = [[*row.cells()[:6], marks[headline.source(run)]] for row, run in some[:MOST_ROWS]]
+            out += [*markdown_table(header, body), ""]
+        if len(some) > MOST_ROWS:
+            out += [f"The {MOST_ROWS} greatest differences; the report has the others.", ""]
+    return out
 
 
-def of_groups(all_rows: list[Row], suite: Suite) -> list[str]:
-    beside = [f"beside {peer}" for peer in suite.peers]
-    base = "better" if suite.base_words == suite.base_title else "or the named one better"
+def by_subject(chosen: list[tuple[Row, Run]], suite: Suite) -> list[str]:
+    header = ["workloads", "rows", f"{suite.title} better", f"{suite.base_title} better", "undecided", "rounds"]
+    if any(w.base for w in suite.workloads.values()):
+        header[3] = "the other better"
+    found = groups([row for row, _ in chosen], suite)
     return markdown_table(
-        [
-            "workloads",
-            "geometric mean",
-            *beside,
-            "rows",
-            f"{suite.title} better or equal",
-            f"{suite.base_title} {base}",
-            "rounds",
-        ],
-        [
-            [
-                g.title,
-                times(g.mean),
-                *("" if p is None else times(p) for p in g.peers),
-                str(g.rows),
-                str(g.rows - g.lost),
-                str(g.lost),
-                g.rounds,
-            ]
-            for g in groups(all_rows, suite)
-        ],
+        header, [[g.title, *map(str, (g.rows, g.won, g.lost, g.undecided)), g.rounds] for g in found]
     )
 
 
-# --- docs/ ------------------------------------------------------------------------------------------------------------
-
-
-def about(run: Run) -> list[str]:
-    """What a reader must know about a run."""
-    return [
-        when(run),
-        "",
-        *warned(run),
-        *(
-            f"* {name}: {'`' + value + '`' if name.startswith('C co') else value}"
-            for name, value in run.facts.items()
-            if value and name not in NOT_A_LINE
-        ),
-    ]
-
-
-def of_run(run: Run, suite: Suite, title: str) -> list[str]:
-    all_rows = rows(run.results, suite)
-    lost, won = split(all_rows)
-    verdicts = suite.check(run.results, run.version)
-    header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:]]
-    out = [f"## {title}", "", *about(run), ""]
-    out += of_groups(all_rows, suite)
-    for which, some in (
-        (f"{suite.base_words[0].upper()}{suite.base_words[1:]} is better", lost),
-        (f"{suite.title} is better, or both are the same", won),
-    ):
-        if some:
-            out += [
-                "",
-                f"### {which}: {len(some)} rows, {sum(r.ratio.sure for r in some)} beyond doubt",
-                "",
-                *markdown_table(header, [r.cells() for r in some]),
+def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str]:
+    body = []
+    for run in runs:
+        f, all_rows = run.facts, rows(run.results, suite)
+        sure = [r.ratio.value for r in all_rows if r.ratio.sure and not r.lost_values]
+        warnings = f" ({'; '.join(found)})" if (found := machine.warnings(f)) else ""
+        body.append(
+            [
+                marks.get(headline.source(run), ""),
+                f"{run.version}/{run.name}",
+                f["date"][:10],
+                f["commit"],
+                f["mode"] + warnings,
+                numbers(all_rows) if all_rows else "",
+                *map(str, (len(all_rows), sum(v < 1 for v in sure), sum(v > 1 for v in sure))),
             ]
-    if verdicts:
-        out += ["", f"### Targets: {sum(v.reached for v in verdicts)} of {len(verdicts)} reached", ""]
-        out += markdown_table(
-            ["missed", "figure", "at most"],
-            [[v.name, f"{v.figure:.3f} {v.unit}", f"{v.bound:.3f}"] for v in verdicts if not v.reached],
         )
-    if run.results.absent:
-        out += ["", "### Not measured", "", *not_measured(run)]
-    elif run.facts.get("left out"):
-        out += ["", "### Not measured", "", run.facts["left out"]]
-    return [*out, ""]
+    header = ["", "run", "date", "commit", "mode", "rounds", "rows", "better", "worse"]
+    return markdown_table(header, body)
 
 
-def not_measured(run: Run) -> list[str]:
-    why: dict[str, list[str]] = {}
-    for a in run.results.absent:
-        why.setdefault(a.why, []).append(
-            " ".join(part for part in (a.workload, f"({a.case})" if a.case else "", a.implementation) if part)
-        )
-    return [f"* {reason}: {', '.join(dict.fromkeys(cells))}" for reason, cells in why.items()]
-
-
-def grid(run: Run, suite: Suite) -> list[list[str]]:
-    """Of each figure, the ratios over all settings."""
-    table, cases = [], run.results.cases(GRID)
-    for metric in run.results.metrics(GRID, cases[0]) if cases else []:
-        ratios = {
-            c: r.value
-            for c in cases
-            if (r := run.results.ratio(GRID, c, metric, suite.ours, suite.base)) and 0 < r.value < float("inf")
-        }
-        if ratios and suite.workloads[GRID].shown(metric):
-            worst = max(ratios, key=lambda c: ratios[c])
-            table.append(
-                [
-                    metric,
-                    times(geometric_mean(ratios.values())),
-                    times(min(ratios.values())),
-                    times(ratios[worst]),
-                    worst,
-                ]
-            )
-    return table
-
-
-def document(runs: list[Run], suite: Suite) -> str:
-    beside = "; ".join(f"`{i}`, {suite.implementations[i].note}" for i in suite.beside)
-    out = [f"# {suite.title}: all that was measured", "", WRITTEN_BY, ""]
+def document(runs: list[Run], suite: Suite, root: Path) -> str:
+    chosen = chosen_rows(newest(runs), suite)
+    table = headline.read(root, suite.name, not_grids(runs))
+    marks = headline.marks_of([*([line.run for line in table.lines] if table else []), *(run for _, run in chosen)])
+    out = [f"# {suite.title}, measured", "", WRITTEN_BY, ""]
+    if table:
+        out += [*table.words, "", *headline.table_lines(table, marks), ""]
+    if chosen:
+        out += [f"![Ratios of {suite.title} to {suite.base_title}]({suite.name}.svg)", ""]
+    out += [*headline.sources(marks), ""]
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
-        f"{suite.title} is better; bold, {suite.base_words} is. "
-        "The range is a 95 % bootstrap interval of that ratio over the rounds; *beyond doubt* means that it excludes "
-        "1. Rows are sorted by ratio: losses come first.",
+        f"{suite.title} is better; bold, {suite.base_words} is. The range is a 95 % bootstrap interval of that ratio "
+        "over the rounds. *Beyond doubt* means that it excludes 1; another machine can still differ. Rows that are not "
+        "here, other rivals, floors, distributions and what was not measured are in the report, which `make bench` "
+        "writes of a run of yours and `tools/bench --report` of all that is recorded; medians and intervals of all rows "
+        "are in `bench/results/summary.csv`. What each workload measures: `bench/README.md`.",
         "",
     ]
-    if suite.floors:
-        out += [
-            "*Distance to floor*: the same program without roots, or with a bare free list, is the floor. The column "
-            "has our time less the floor's, "
-            f"over that of {suite.base_title} less the floor's. *At the floor*: within 2 % of it.",
-            "",
-        ]
-    out += [
-        f"What each workload measures: `bench/README.md`. Others in the last column: {beside}.",
-        "",
-    ]
-    if any(r.lost_values for run in runs for r in rows(run.results, suite)):
-        out += [
-            f"† {suite.base_title} lost values in this program, so that it had less to do. "
-            "Such rows are not part of the means.",
-            "",
-        ]
-    for run in runs:
-        label = run.folder.name
-        if run.facts["mode"] == "grid":
-            out += [
-                f"## OCaml {run.version}: the GC's pace over {len(run.results.cases(GRID))} settings",
-                "",
-                *about(run),
-                "",
-                *markdown_table(GRID_HEADER, grid(run, suite)),
-                "",
-            ]
-        else:
-            out += of_run(run, suite, f"OCaml {run.version}, {label}")
+    if chosen:
+        out += [f"## By subject, OCaml {newest(runs)[0].version}", "", *by_subject(chosen, suite), ""]
+        out += best_and_worst(chosen, suite, marks)
+    out += ["## All runs", "", *runs_table(runs, suite, marks), ""]
     return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats + "\n"
+
+
+# --- bench/results/summary.csv ----------------------------------------------------------------------------------------
+
+
+def summary(of_suites: dict[str, list[Run]]) -> str:
+    """The rows of all runs: medians, their ratio, its interval."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["run", "workload", "case", "metric", "unit", "ours", "base", "ratio", "95 %", "rounds"])
+    for name, runs in of_suites.items():
+        for run in not_grids(runs):
+            for r in rows(run.results, SUITES[name]):
+                between = interval(r.ratio) if r.ratio.low is not None else ""
+                figures = (number(r.ours), number(r.theirs), times(r.ratio.value), between, r.ratio.rounds)
+                writer.writerow([f"{name}/{run.version}/{run.name}", r.workload, r.case, r.metric, r.unit, *figures])
+    return out.getvalue()
 
 
 # --- all files --------------------------------------------------------------------------------------------------------
@@ -292,18 +208,17 @@ def document(runs: list[Run], suite: Suite) -> str:
 def excerpt(runs: list[Run], suite: Suite, group: str) -> list[str]:
     """All rows of a group: each from the newest version's run with most rounds."""
     out: list[str] = []
-    newest = [run for run in runs if run.version == runs[0].version]
     wanted, told = suite.groups[group], set()
     header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:6], HEADER[-1]]
-    for run in sorted(newest, key=lambda run: -int(run.facts.get("rounds", 1))):
+    for run in sorted(newest(runs), key=lambda run: -int(run.facts.get("rounds", 1))):
         some = [r for r in rows(run.results, suite) if r.workload in wanted and r.name not in told]
         if not some:
             continue
-        places = {f"({r.workload} {r.case})" for r in some} | {f"({r.workload})" for r in some}
+        here = {f"({r.workload} {r.case})" for r in some} | {f"({r.workload})" for r in some}
         missed = [
             v
             for v in suite.check(run.results, run.version)
-            if not v.reached and any(place in v.name for place in places)
+            if not v.reached and any(place in v.name for place in here)
         ]
         out += ["", when(run), "", *warned(run)]
         out += markdown_table(header, [[*r.cells()[:6], r.cells()[-1]] for r in some])
@@ -328,22 +243,26 @@ def contents(root: Path) -> dict[Path, str]:
     """What each file should contain."""
     results, readme = root / "bench" / "results", (root / "README.md").read_text()
     files: dict[Path, str] = {}
-    all_runs, of_suites = [], {}
+    of_suites = {name: recorded(results, suite) for name, suite in SUITES.items()}
     for suite in SUITES.values():
-        runs = recorded(results, suite)
-        of_suites[suite.name] = runs
+        runs = of_suites[suite.name]
         if not runs:
             continue
         for (name, group), (file, markers) in EXCERPTS.items():
             if name == suite.name and (root / file).exists():
                 old = (root / file).read_text()
                 files[root / file] = with_block(old, markers, excerpt(runs, suite, group), file)
-        files[root / DOCUMENTS[suite.name]] = document(runs, suite)
-        if measured := not_grids(runs):  # what the table in README.md has
-            files[root / REPORT / f"{suite.name}.svg"] = html.picture(*best_rows(measured, suite), suite)
-        all_runs += [(suite, run) for run in runs]
-    files[root / REPORT / "index.html"] = html.page(all_runs)
-    return {root / "README.md": with_block(readme, MARKERS, summary(of_suites, root)), **files}
+        files[root / MEASURED / f"{suite.name}.md"] = document(runs, suite, root)
+        if chosen := chosen_rows(newest(runs), suite):
+            files[root / MEASURED / f"{suite.name}.svg"] = html.picture(chosen, suite)
+    files[root / SUMMARY] = summary(of_suites)
+    return {root / "README.md": with_block(readme, MARKERS, front(of_suites, root)), **files}
+
+
+def not_packed(root: Path) -> list[Path]:
+    """Recorded runs that are folders still."""
+    results = root / "bench" / "results"
+    return [place for place in places(results) if place.is_dir()] if results.exists() else []
 
 
 def command(check: bool, root: Path = ROOT) -> int:
@@ -351,6 +270,12 @@ def command(check: bool, root: Path = ROOT) -> int:
         wrong = {path: text for path, text in contents(root).items() if not path.exists() or path.read_text() != text}
     except (BadFolder, OSError, headline.HeadlineError) as error:
         raise PublishError(str(error)) from None
+    loose = not_packed(root)
+    for place in loose:
+        if check:
+            print(f"{place.relative_to(root)}: not packed; run `tools/bench --publish`", file=sys.stderr)
+        else:
+            print(f"wrote {pack(place).relative_to(root)}", file=sys.stderr)
     for path, text in wrong.items():
         if check:
             print(
@@ -360,4 +285,4 @@ def command(check: bool, root: Path = ROOT) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             print(f"wrote {path.relative_to(root)}", file=sys.stderr)
-    return int(check and bool(wrong))
+    return int(check and bool(wrong or loose))

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Figures, and what is computed from them: medians, ratios, intervals. Their files: raw.csv, absent.csv, facts.json."""
+"""Figures, and what is computed from them: medians, ratios, intervals. Their files: raw.csv, absent.csv, series.csv and
+facts.json, in a folder while a run is measured, and in one archive when it is recorded."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
+import lzma
+import shutil
+import tarfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -168,20 +173,19 @@ def write_raw(path: Path, figures: Iterable[Figure]) -> None:
     raw.close()
 
 
-def read_figures(path: Path) -> list[Figure]:
-    with path.open(newline="") as file:
-        return [
-            Figure(
-                int(r["round"]),
-                r["workload"],
-                r["case"],
-                r["implementation"],
-                r["metric"],
-                float(r["value"]),
-                r["unit"],
-            )
-            for r in csv.DictReader(file)
-        ]
+def read_figures(lines: Iterable[str]) -> list[Figure]:
+    return [
+        Figure(
+            int(r["round"]),
+            r["workload"],
+            r["case"],
+            r["implementation"],
+            r["metric"],
+            float(r["value"]),
+            r["unit"],
+        )
+        for r in csv.DictReader(lines)
+    ]
 
 
 def write_absent(path: Path, absent: Iterable[Absence]) -> None:
@@ -191,11 +195,8 @@ def write_absent(path: Path, absent: Iterable[Absence]) -> None:
         writer.writerows(dict.fromkeys(astuple(a) for a in absent))
 
 
-def read_absent(path: Path) -> list[Absence]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [Absence(*(r[name] for name in ABSENT_FIELDS)) for r in csv.DictReader(file)]
+def read_absent(lines: Iterable[str]) -> list[Absence]:
+    return [Absence(*(r[name] for name in ABSENT_FIELDS)) for r in csv.DictReader(lines)]
 
 
 def write_facts(path: Path, facts: dict[str, str]) -> None:
@@ -217,20 +218,27 @@ class Point:
 SERIES_FIELDS = [f.name for f in fields(Point)]
 
 
-def read_series(path: Path) -> list[Point]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return [
-            Point(*(r[name] for name in SERIES_FIELDS[:4]), float(r["x"]), float(r["y"])) for r in csv.DictReader(file)
-        ]
+def read_series(lines: Iterable[str]) -> list[Point]:
+    return [
+        Point(*(r[name] for name in SERIES_FIELDS[:4]), float(r["x"]), float(r["y"])) for r in csv.DictReader(lines)
+    ]
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+NEEDED, FILES = ("raw.csv", "facts.json"), ("absent.csv", "facts.json", "raw.csv", "series.csv")
+ARCHIVE = ".tar.xz"
+
+
+class BadFolder(Exception):
+    pass
 
 
 @dataclass(frozen=True)
 class Run:
-    """A folder of results, read."""
+    """A run, read. `place`: its folder or its archive."""
 
-    folder: Path
+    place: Path
     results: Results
     facts: dict[str, str]
     series: tuple[Point, ...] = ()
@@ -239,21 +247,65 @@ class Run:
     def version(self) -> str:
         return self.facts["OCaml"].split(",")[0].split(" ")[0]
 
+    @property
+    def name(self) -> str:
+        """That of the machine, and of the part that was measured."""
+        return folder_of(self.place).name
 
-class BadFolder(Exception):
-    pass
+
+def folder_of(place: Path) -> Path:
+    """Where a run is, or was before it was packed."""
+    return place.with_name(place.name.removesuffix(ARCHIVE))
 
 
-def read_run(folder: Path) -> Run:
-    if missing := [name for name in ("raw.csv", "facts.json") if not (folder / name).exists()]:
-        raise BadFolder(f"{folder} has no {' and no '.join(missing)}: measure again")
+def archive_of(folder: Path) -> Path:
+    return folder.with_name(folder.name + ARCHIVE)
+
+
+def places(above: Path) -> list[Path]:
+    """The runs in a folder, or this one itself: folders with figures and archives. Where a run has both, the folder is
+    the newer one."""
+    if above.name.endswith(ARCHIVE) or (above / "raw.csv").exists():
+        return [above]
+    folders = {p.parent for p in above.rglob("raw.csv")}
+    archives = {p for p in above.rglob("*" + ARCHIVE) if folder_of(p) not in folders}
+    return sorted(folders | archives, key=folder_of)
+
+
+def pack(folder: Path) -> Path:
+    """Puts a run into an archive, which depends on nothing but its contents; the folder goes."""
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w", format=tarfile.USTAR_FORMAT) as archive:
+        for name in FILES:
+            if (folder / name).exists():
+                contents = (folder / name).read_bytes()
+                about = tarfile.TarInfo(name)
+                about.size = len(contents)
+                archive.addfile(about, io.BytesIO(contents))
+    packed = archive_of(folder)
+    packed.write_bytes(lzma.compress(plain.getvalue(), preset=9 | lzma.PRESET_EXTREME))
+    shutil.rmtree(folder)
+    return packed
+
+
+def files_of(place: Path) -> Iterator[tuple[str, str]]:
+    """Names and texts."""
+    if place.is_dir():
+        yield from ((name, (place / name).read_text()) for name in FILES if (place / name).exists())
+        return
+    with tarfile.open(place, "r:xz") as archive:
+        for name in archive.getnames():
+            if name in FILES and (file := archive.extractfile(name)):
+                yield name, file.read().decode()
+
+
+def read_run(place: Path) -> Run:
     try:
-        facts = json.loads((folder / "facts.json").read_text())
-        return Run(
-            folder,
-            Results(read_figures(folder / "raw.csv"), read_absent(folder / "absent.csv")),
-            facts,
-            tuple(read_series(folder / "series.csv")),
-        )
-    except (ValueError, KeyError) as error:
-        raise BadFolder(f"{folder} cannot be read: {type(error).__name__}: {error}") from None
+        files = dict(files_of(place))
+        if missing := [name for name in NEEDED if name not in files]:
+            raise BadFolder(f"{place} has no {' and no '.join(missing)}: measure again")
+        table = {name: io.StringIO(files.get(name, ""), newline="") for name in FILES}
+        results = Results(read_figures(table["raw.csv"]), read_absent(table["absent.csv"]))
+        return Run(place, results, json.loads(files["facts.json"]), tuple(read_series(table["series.csv"])))
+    except (ValueError, KeyError, OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise BadFolder(f"{place} cannot be read: {type(error).__name__}: {error}") from None

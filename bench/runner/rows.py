@@ -5,10 +5,9 @@ left."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import geometric_mean
 
 from .model import Suite
-from .results import Ratio, Results
+from .results import Ratio, Results, Run
 from .text import interval, number, times
 from .verdicts import Distance, distance
 
@@ -82,39 +81,45 @@ def rows(results: Results, suite: Suite) -> list[Row]:
     return sorted(out, key=lambda row: -row.ratio.value)
 
 
+def chosen_rows(runs: list[Run], suite: Suite) -> list[tuple[Row, Run]]:
+    """The rows of several runs, each from the one with most rounds of it, and of these the newest; by ratio."""
+    chosen: dict[str, tuple[Row, Run]] = {}
+    for run in runs:
+        for row in rows(run.results, suite):
+            before = chosen.get(row.name)
+            if not before or (row.ratio.rounds, run.facts["date"]) > (before[0].ratio.rounds, before[1].facts["date"]):
+                chosen[row.name] = row, run
+    return sorted(chosen.values(), key=lambda pair: -pair[0].ratio.value)
+
+
+def numbers(some: list[Row]) -> str:
+    """Of rounds."""
+    few, many = min(r.ratio.rounds for r in some), max(r.ratio.rounds for r in some)
+    return str(few) if few == many else f"{few} to {many}"
+
+
 @dataclass(frozen=True)
 class Group:
+    """How many rows of a subject who wins. No mean: nanoseconds, bytes and mappings have none in common."""
+
     title: str
     rows: int
-    lost: int  # of which the base is better
-    mean: float
+    won: int  # beyond doubt
+    lost: int  # beyond doubt
     rounds: str
-    peers: tuple[float | None, ...] = ()  # the geometric means beside these, of the rows that they have
 
-
-def mean_beside(peer: str, some: list[Row]) -> float | None:
-    theirs = [(r.ours, r.theirs if r.base == peer else dict(r.others).get(peer)) for r in some]
-    ratios = [ours / value for ours, value in theirs if value and ours > 0]
-    return geometric_mean(ratios) if ratios else None
+    @property
+    def undecided(self) -> int:
+        return self.rows - self.won - self.lost
 
 
 def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
-    """The geometric mean of the ratios of each group of workloads. A ratio without bound or of nothing is left out."""
+    """What a rival wins because it lost values is left out."""
     out = []
     for title, workloads in suite.groups.items():
-        having = [
-            r for r in all_rows if r.workload in workloads and 0 < r.ratio.value < float("inf") and not r.lost_values
-        ]
+        having = [r for r in all_rows if r.workload in workloads and not r.lost_values]
         if having:
-            few, many = min(r.ratio.rounds for r in having), max(r.ratio.rounds for r in having)
-            out.append(
-                Group(
-                    title,
-                    len(having),
-                    sum(r.ratio.value > 1 for r in having),
-                    geometric_mean(r.ratio.value for r in having),
-                    str(few) if few == many else f"{few} to {many}",
-                    tuple(mean_beside(peer, having) for peer in suite.peers),
-                )
-            )
+            sure = [r.ratio.value for r in having if r.ratio.sure]
+            won, lost = sum(v < 1 for v in sure), sum(v > 1 for v in sure)
+            out.append(Group(title, len(having), won, lost, numbers(having)))
     return out

@@ -110,7 +110,5 @@ SUITE = Suite(
     minutes={"quick": 2.5, "full": float("inf")},
     must_succeed=(OURS, BASE),
     beside=(INTEROP, OCAML),
-    peers=(INTEROP, OCAML),
-    heading="## The safe Rust layer, measured",
     why_not={(BASE, BUILDS): "there is no crate to build", (BASE, CLIENTS): "there are no macros to expand"},
 )
