@@ -281,6 +281,34 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
 
 # --- pictures ---------------------------------------------------------------------------------------------------------
 
+CURVE_STYLE = """svg{background:#fff}text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#57606a}
+.grid{stroke:#d0d7de}polyline{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke:#8c959f}
+polyline.ours{stroke:#0969da;stroke-width:2.6}polyline.base{stroke:#bc4c00;stroke-width:2.6}
+text.ours{fill:#0969da;font-weight:600}text.base{fill:#bc4c00;font-weight:600}
+@media(prefers-color-scheme:dark){svg{background:#0d1117}text{fill:#9198a1}.grid{stroke:#30363d}
+polyline{stroke:#768390}polyline.ours{stroke:#58a6ff}polyline.base{stroke:#f0883e}
+text.ours{fill:#58a6ff}text.base{fill:#f0883e}}"""
+
+
+def curves_picture(c: Curves) -> str:
+    """The curves of a report as a picture of their own."""
+    out = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {c.width} {c.height}" width="{1.5 * c.width:.0f}" '
+        f'height="{1.5 * c.height:.0f}" role="img" aria-label="{escape(c.title)}">',
+        f"<style>{CURVE_STYLE}</style>",
+    ]
+    for y, label in c.y_ticks:
+        out.append(f'<line class="grid" x1="{c.left}" x2="{c.width - c.right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        out.append(f'<text x="{c.left - 6}" y="{y + 4:.1f}" text-anchor="end">{escape(label)}</text>')
+    for x, label in c.x_ticks:
+        out.append(f'<text x="{x:.1f}" y="{c.height - c.bottom + 17}" text-anchor="middle">{escape(label)}</text>')
+    out.append(f'<text x="{c.left}" y="{c.height - 5}">{escape(c.x_title)} · {escape(c.y_title)}</text>')
+    for k in c.curves:
+        out.append(f'<polyline class="{k.kind}" points="{k.points}"/>')
+        out.append(f'<text class="{k.kind}" x="{k.x + 9:.1f}" y="{k.y + 4:.1f}">{escape(k.name)}</text>')
+    return "\n".join([*out, "</svg>"]) + "\n"
+
+
 STYLE = """text{font:12px -apple-system,"Segoe UI",Helvetica,Arial,sans-serif;fill:#24292f}
 .small{font-size:11px;fill:#57606a}
 .title{font-size:13px;font-weight:600}.grid{stroke:#d0d7de;stroke-width:1}.one{stroke:#57606a;stroke-width:1.2}

@@ -130,14 +130,15 @@ def table_lines(table: Table, marks: dict[str, str]) -> list[str]:
     return markdown_table(header, body)
 
 
-def sources(marks: dict[str, str]) -> list[str]:
-    return [f"* ({mark}) {text}." for text, mark in marks.items()]
+def sources(marks: dict[str, str]) -> str:
+    return "; ".join(f"({mark}) {text}" for text, mark in marks.items()) + "."
 
 
 def render(tables: list[Table]) -> list[str]:
     """The sentences, the tables, and below them when and where their figures were measured."""
     marks = marks_of([line.run for table in tables for line in table.lines])
-    out = [" ".join(text for table in tables for text in table.words), ""]
+    words = " ".join(text for table in tables for text in table.words)
+    out = [words, ""] if words else []
     for table in tables:
         out += [*table_lines(table, marks), ""]
-    return [*(out if out[0] else out[2:]), *sources(marks)]
+    return [*out, "Medians of runs in turn; different runs cannot be compared: " + sources(marks)]

@@ -299,3 +299,13 @@ def picture(chosen: list[tuple[Row, Run]], suite: Suite) -> str:
     runs = list({id(run): run for _, run in chosen}.values())
     cases = {w: list(dict.fromkeys(c for run in runs for c in run.results.cases(w))) for w in suite.workloads}
     return charts.picture([row for row, _ in chosen], cases, suite, OTHER_BUILDS)
+
+
+def curve(runs: list[Run], suite: Suite) -> tuple[charts.Curves, Run] | None:
+    """The curve of a suite's page, and the run that it is from: the newest that has it."""
+    workload, case = suite.curve or ("", "")
+    for run in sorted(runs, key=lambda run: run.facts["date"], reverse=True) if workload else []:
+        spread = [c for c in charts.distributions(run.results, suite, suite.workloads[workload]) if c.title == case]
+        for found in (*spread, *(c for c in charts.over_time(run, suite) if c.title.startswith(f"{workload}, {case}:"))):
+            return found, run
+    return None

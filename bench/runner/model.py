@@ -128,6 +128,7 @@ class Suite:
     beside: tuple[str, ...] = ()  # others that a row of the published tables names
     baselines: tuple[str, ...] = ()  # that do less than what is compared, and cannot win
     variants: tuple[str, ...] = ()  # of ours or of the base, which cannot win either
+    curve: tuple[str, str] | None = None  # workload and case whose curve its page shows
     why_not: dict = field(default_factory=dict)  # (implementation, workload or "") -> why it is never measured there
 
     @property

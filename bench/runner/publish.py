@@ -13,7 +13,7 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
-from . import headline, html, machine
+from . import charts, headline, html, machine
 from .compiler import ROOT
 from .model import Suite
 from .results import BadFolder, Run, pack, places, read_run
@@ -100,7 +100,8 @@ def front(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
     if not tables:
         return []
     pages = ", ".join(f"[{SUITES[n].title}]({MEASURED}/{n}.md)" for n, runs in of_suites.items() if runs)
-    return [*headline.render(tables), f"* More, with pictures: {pages}."]
+    *body, where = headline.render(tables)
+    return [*body, f"{where} More, with pictures: {pages}."]
 
 
 # --- docs/measured/ ---------------------------------------------------------------------------------------------------
@@ -162,13 +163,20 @@ def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str
 def document(runs: list[Run], suite: Suite, root: Path) -> str:
     chosen = chosen_rows(newest(runs), suite)
     table = headline.read(root, suite.name, not_grids(runs))
-    marks = headline.marks_of([*([line.run for line in table.lines] if table else []), *(run for _, run in chosen)])
+    found = html.curve(newest(runs), suite)
+    used = [*([line.run for line in table.lines] if table else []), *(run for _, run in chosen)]
+    marks = headline.marks_of([*used, *([found[1]] if found else [])])
     out = [f"# {suite.title}, measured", "", WRITTEN_BY, ""]
     if table:
-        out += [*table.words, "", *headline.table_lines(table, marks), ""]
+        out += [*([" ".join(table.words), ""] if table.words else []), *headline.table_lines(table, marks), ""]
     if chosen:
         out += [f"![Ratios of {suite.title} to {suite.base_title}]({suite.name}.svg)", ""]
-    out += [*headline.sources(marks), ""]
+    if found:
+        (workload, case), (drawn, run) = suite.curve, found
+        what = f"{workload}, {case}: {suite.workloads[workload].note}"
+        out += [f"![{what}]({suite.name}-{workload}.svg)", ""]
+        out += [f"{what}; {drawn.x_title}, {drawn.y_title} ({marks[headline.source(run)]}).", ""]
+    out += [f"Measured {headline.sources(marks)}", ""]
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
         f"{suite.title} is better; bold, {suite.base_words} is. The range is a 95 % bootstrap interval of that ratio "
@@ -255,6 +263,8 @@ def contents(root: Path) -> dict[Path, str]:
         files[root / MEASURED / f"{suite.name}.md"] = document(runs, suite, root)
         if chosen := chosen_rows(newest(runs), suite):
             files[root / MEASURED / f"{suite.name}.svg"] = html.picture(chosen, suite)
+        if found := html.curve(newest(runs), suite):
+            files[root / MEASURED / f"{suite.name}-{suite.curve[0]}.svg"] = charts.curves_picture(found[0])
     files[root / SUMMARY] = summary(of_suites)
     return {root / "README.md": with_block(readme, MARKERS, front(of_suites, root)), **files}
 

@@ -191,4 +191,5 @@ SUITE = Suite(
     beside=("floor", "generational", "ocaml", "ocaml_ref", "ocaml_list", "ocaml_array", "camllocal", "malloc"),
     baselines=NO_ROOT,
     variants=VARIANTS,
+    curve=("pause", "20 M, shuffled"),
 )

@@ -163,4 +163,5 @@ SUITE = Suite(
     beside=(TABLE,),
     baselines=("thp-only",),
     variants=(TABLE, "table-order", "outheap-always", ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED, COUNTING),
+    curve=("compaction", "2 GB"),
 )
