@@ -21,7 +21,7 @@ from testing.run import BUILD, ROOT, run
 TOOL = ROOT / "tools/dune"
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap", "tools/ocaml")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "bench/README.md")
-PACKAGED += ("bench/report", "examples/README.md", "examples/coq-images", "examples/hashcons", "examples/regions")
+PACKAGED += ("examples/README.md", "examples/coq-images", "examples/hashcons", "examples/regions")
 PACKAGED += ("rust/ocaml-boxroot/README.md",)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 

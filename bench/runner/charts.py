@@ -230,17 +230,17 @@ def distributions(results: Results, suite: Suite, workload: Workload) -> list[Cu
         what = metrics[0].removeprefix(DISTRIBUTION).split(":")[0] if metrics else ""
         percents = {m: float(m.rsplit(":", 1)[1].rstrip(" %")) for m in metrics}
         last = max((p for p in percents.values() if p < 100), default=99.999)
-        place = {
+        position = {
             m: -math.log10(1 - p / 100) if p < 100 else -math.log10(1 - last / 100) + 1 for m, p in percents.items()
         }
         lines = {}
         for i in suite.implementations:
-            points = [(place[m], y) for m in metrics if (y := results.median(workload.name, case, m, i))]
+            points = [(position[m], y) for m in metrics if (y := results.median(workload.name, case, m, i))]
             if len(points) > 1:
                 lines[i] = points
         if lines:
             ticks = [(-math.log10(1 - p / 100), f"{p:g}") for p in (50, 90, 99, 99.9, 99.99, 99.999)] + [
-                (max(place.values()), "max")
+                (max(position.values()), "max")
             ]
             out.append(
                 draw(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .compiler import ROOT
 from .model import Suite
-from .results import BadFolder, Run, folder_of, places, ratio_of, read_run
+from .results import BadFolder, Run, folder_of, ratio_of, read_run, run_paths
 from .suites import SUITES
 from .text import interval, number, times
 
@@ -20,7 +20,7 @@ COLUMNS = ["", "old", "new", "new/old", "95 %", "rounds", "beside the base: old"
 
 def runs_in(folder: Path) -> dict[tuple, Run]:
     """By (suite, version, name); of a folder that is itself one run, that one alone."""
-    found = places(folder)
+    found = run_paths(folder)
     return {("",) if p == folder else folder_of(p).parts[-3:]: read_run(p) for p in found}
 
 

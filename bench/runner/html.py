@@ -240,7 +240,7 @@ def section(suite: Suite, run: Run, taken: Taken) -> Section:
     named = machine.short_name(run.facts)
     part = run.name.removeprefix(named).strip("-")  # of a run of some workloads
     title = taken.titles.new(
-        f"{suite.title}, OCaml {run.version}, {machine.shown(run.facts)}{': ' + part if part else ''}", ", "
+        f"{suite.title}, OCaml {run.version}, {machine.readable(run.facts)}{': ' + part if part else ''}", ", "
     )
     prefix = taken.anchors.new(anchor_of(suite.name, run.version, named, part))
     lost = [r for r in all_rows if r.ratio.value > 1]
@@ -289,7 +289,10 @@ def page(runs: list[tuple[Suite, Run]]) -> str:
     taken = Taken(Names(), Names())
     sections = [section(suite, run, taken) for suite, run in runs]
     html = environment.get_template(TEMPLATE.name).render(
-        first=first_plots(runs), sections=sections, caveats=caveats, suites=list({s.suite.name: s.suite for s in sections}.values())
+        first=first_plots(runs),
+        sections=sections,
+        caveats=caveats,
+        suites=list({s.suite.name: s.suite for s in sections}.values()),
     )
     return "\n".join(line.rstrip() for line in html.splitlines() if line.strip()) + "\n"
 
@@ -306,6 +309,9 @@ def curve(runs: list[Run], suite: Suite) -> tuple[charts.Curves, Run] | None:
     workload, case = suite.curve or ("", "")
     for run in sorted(runs, key=lambda run: run.facts["date"], reverse=True) if workload else []:
         spread = [c for c in charts.distributions(run.results, suite, suite.workloads[workload]) if c.title == case]
-        for found in (*spread, *(c for c in charts.over_time(run, suite) if c.title.startswith(f"{workload}, {case}:"))):
+        for found in (
+            *spread,
+            *(c for c in charts.over_time(run, suite) if c.title.startswith(f"{workload}, {case}:")),
+        ):
             return found, run
     return None

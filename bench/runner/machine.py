@@ -90,7 +90,7 @@ def short_name(facts: dict[str, str]) -> str:
     return re.sub(r"[^a-z0-9]+", "-", f"{name} {facts.get('cores', '')}".lower()).strip("-") or "unknown"
 
 
-def shown(facts: dict[str, str]) -> str:
+def readable(facts: dict[str, str]) -> str:
     """The same, to be read."""
     name = re.sub(r"\b(cpu|processor|with|graphics)\b.*|\(r\)|\(tm\)", "", facts.get("processor", ""), flags=re.I)
     cores = facts.get("cores", "")

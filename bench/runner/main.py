@@ -16,7 +16,7 @@ from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from .measure import measure_all, run_job, schedule
 from .model import Job, Plan, Suite
 from .options import chosen, parse
-from .results import BadFolder, RawFile, archive_of, pack, places, read_run, write_absent, write_facts
+from .results import BadFolder, RawFile, archive_of, pack, read_run, run_paths, write_absent, write_facts
 from .suites import SUITES
 from .suites.boxroot import functional
 
@@ -141,8 +141,8 @@ def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, st
 
 def write_report(folders: list[Path], path: Path) -> None:
     """Of these runs, in the order of their suites; folders above them stand for all runs in them."""
-    found = dict.fromkeys(place.resolve() for folder in folders for place in places(folder))
-    runs = [read_run(place) for place in found if place.is_file() or (place / "facts.json").exists()]
+    found = dict.fromkeys(path.resolve() for folder in folders for path in run_paths(folder))
+    runs = [read_run(path) for path in found if path.is_file() or (path / "facts.json").exists()]
     if not runs:
         raise BadFolder(f"no results in {', '.join(map(str, folders))}")
     order = list(SUITES.values())

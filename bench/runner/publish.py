@@ -16,7 +16,7 @@ from pathlib import Path
 from . import charts, headline, html, machine
 from .compiler import ROOT
 from .model import Suite
-from .results import BadFolder, Run, pack, places, read_run
+from .results import BadFolder, Run, pack, read_run, run_paths
 from .rows import HEADER, Row, chosen_rows, groups, numbers, rows
 from .suites import SUITES
 from .text import interval, markdown_table, number, times
@@ -48,7 +48,7 @@ def version_key(run: Run) -> tuple:
 def recorded(results: Path, suite: Suite) -> list[Run]:
     """All runs of a suite, the newest version of OCaml first, and the newest main run of a version before others."""
     folder = results / suite.name
-    runs = [read_run(place) for place in places(folder)] if folder.exists() else []
+    runs = [read_run(path) for path in run_paths(folder)] if folder.exists() else []
     return sorted(sorted(runs, key=lambda run: run.facts["date"], reverse=True), key=version_key)
 
 
@@ -134,9 +134,7 @@ def by_subject(chosen: list[tuple[Row, Run]], suite: Suite) -> list[str]:
     if any(w.base for w in suite.workloads.values()):
         header[3] = "the other better"
     found = groups([row for row, _ in chosen], suite)
-    return markdown_table(
-        header, [[g.title, *map(str, (g.rows, g.won, g.lost, g.undecided)), g.rounds] for g in found]
-    )
+    return markdown_table(header, [[g.title, *map(str, (g.rows, g.won, g.lost, g.undecided)), g.rounds] for g in found])
 
 
 def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str]:
@@ -180,10 +178,10 @@ def document(runs: list[Run], suite: Suite, root: Path) -> str:
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
         f"{suite.title} is better; bold, {suite.base_words} is. The range is a 95 % bootstrap interval of that ratio "
-        "over the rounds. *Beyond doubt* means that it excludes 1; another machine can still differ. Rows that are not "
-        "here, other rivals, floors, distributions and what was not measured are in the report, which `make bench` "
-        "writes of a run of yours and `tools/bench --report` of all that is recorded; medians and intervals of all rows "
-        "are in `bench/results/summary.csv`. What each workload measures: `bench/README.md`.",
+        "over the rounds. *Beyond doubt* means that it excludes 1; another machine can still differ. Rows that are "
+        "not here, other rivals, floors, distributions and what was not measured are in the report, which `make bench` "
+        "writes of a run of yours and `tools/bench --report` of all that is recorded; medians and intervals of all "
+        "rows are in `bench/results/summary.csv`. What each workload measures: `bench/README.md`.",
         "",
     ]
     if chosen:
@@ -224,9 +222,7 @@ def excerpt(runs: list[Run], suite: Suite, group: str) -> list[str]:
             continue
         here = {f"({r.workload} {r.case})" for r in some} | {f"({r.workload})" for r in some}
         missed = [
-            v
-            for v in suite.check(run.results, run.version)
-            if not v.reached and any(place in v.name for place in here)
+            v for v in suite.check(run.results, run.version) if not v.reached and any(name in v.name for name in here)
         ]
         out += ["", when(run), "", *warned(run)]
         out += markdown_table(header, [[*r.cells()[:6], r.cells()[-1]] for r in some])
@@ -272,7 +268,7 @@ def contents(root: Path) -> dict[Path, str]:
 def not_packed(root: Path) -> list[Path]:
     """Recorded runs that are folders still."""
     results = root / "bench" / "results"
-    return [place for place in places(results) if place.is_dir()] if results.exists() else []
+    return [path for path in run_paths(results) if path.is_dir()] if results.exists() else []
 
 
 def command(check: bool, root: Path = ROOT) -> int:
@@ -281,11 +277,11 @@ def command(check: bool, root: Path = ROOT) -> int:
     except (BadFolder, OSError, headline.HeadlineError) as error:
         raise PublishError(str(error)) from None
     loose = not_packed(root)
-    for place in loose:
+    for path in loose:
         if check:
-            print(f"{place.relative_to(root)}: not packed; run `tools/bench --publish`", file=sys.stderr)
+            print(f"{path.relative_to(root)}: not packed; run `tools/bench --publish`", file=sys.stderr)
         else:
-            print(f"wrote {pack(place).relative_to(root)}", file=sys.stderr)
+            print(f"wrote {pack(path).relative_to(root)}", file=sys.stderr)
     for path, text in wrong.items():
         if check:
             print(

@@ -236,9 +236,9 @@ class BadFolder(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """A run, read. `place`: its folder or its archive."""
+    """A run, read. `path`: its folder or its archive."""
 
-    place: Path
+    path: Path
     results: Results
     facts: dict[str, str]
     series: tuple[Point, ...] = ()
@@ -250,19 +250,19 @@ class Run:
     @property
     def name(self) -> str:
         """That of the machine, and of the part that was measured."""
-        return folder_of(self.place).name
+        return folder_of(self.path).name
 
 
-def folder_of(place: Path) -> Path:
+def folder_of(path: Path) -> Path:
     """Where a run is, or was before it was packed."""
-    return place.with_name(place.name.removesuffix(ARCHIVE))
+    return path.with_name(path.name.removesuffix(ARCHIVE))
 
 
 def archive_of(folder: Path) -> Path:
     return folder.with_name(folder.name + ARCHIVE)
 
 
-def places(above: Path) -> list[Path]:
+def run_paths(above: Path) -> list[Path]:
     """The runs in a folder, or this one itself: folders with figures and archives. Where a run has both, the folder is
     the newer one."""
     if above.name.endswith(ARCHIVE) or (above / "raw.csv").exists():
@@ -288,24 +288,24 @@ def pack(folder: Path) -> Path:
     return packed
 
 
-def files_of(place: Path) -> Iterator[tuple[str, str]]:
+def files_of(path: Path) -> Iterator[tuple[str, str]]:
     """Names and texts."""
-    if place.is_dir():
-        yield from ((name, (place / name).read_text()) for name in FILES if (place / name).exists())
+    if path.is_dir():
+        yield from ((name, (path / name).read_text()) for name in FILES if (path / name).exists())
         return
-    with tarfile.open(place, "r:xz") as archive:
+    with tarfile.open(path, "r:xz") as archive:
         for name in archive.getnames():
             if name in FILES and (file := archive.extractfile(name)):
                 yield name, file.read().decode()
 
 
-def read_run(place: Path) -> Run:
+def read_run(path: Path) -> Run:
     try:
-        files = dict(files_of(place))
+        files = dict(files_of(path))
         if missing := [name for name in NEEDED if name not in files]:
-            raise BadFolder(f"{place} has no {' and no '.join(missing)}: measure again")
+            raise BadFolder(f"{path} has no {' and no '.join(missing)}: measure again")
         table = {name: io.StringIO(files.get(name, ""), newline="") for name in FILES}
         results = Results(read_figures(table["raw.csv"]), read_absent(table["absent.csv"]))
-        return Run(place, results, json.loads(files["facts.json"]), tuple(read_series(table["series.csv"])))
+        return Run(path, results, json.loads(files["facts.json"]), tuple(read_series(table["series.csv"])))
     except (ValueError, KeyError, OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
-        raise BadFolder(f"{place} cannot be read: {type(error).__name__}: {error}") from None
+        raise BadFolder(f"{path} cannot be read: {type(error).__name__}: {error}") from None

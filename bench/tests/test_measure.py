@@ -9,7 +9,7 @@ from helpers import FACTS, figures
 from runner.main import Refused, begin
 from runner.measure import measure_all, run_job, schedule
 from runner.model import Case, Job, Workload
-from runner.results import Figure, write_facts, write_raw
+from runner.results import Figure, pack, write_facts, write_raw
 
 
 def job(name: str, implementation: str = "boxroot", seconds: float = 1.0, once: bool = False) -> Job:
@@ -117,6 +117,16 @@ def test_resuming(tmp_path):
     write_facts(tmp_path / "facts.json", facts)  # it ended
     assert begin(tmp_path, resume, dict(facts)) is None
     assert begin(tmp_path, again, dict(facts)) == set() and not (tmp_path / "raw.csv").exists()
+
+
+def test_a_recorded_run_is_not_resumed(tmp_path):
+    folder = tmp_path / "amd-epyc-2"
+    folder.mkdir()
+    write_raw(folder / "raw.csv", figures("pair", "create", [1], [2]))
+    write_facts(folder / "facts.json", FACTS)
+    pack(folder)
+    assert begin(folder, Namespace(resume=True), dict(FACTS)) is None and not folder.exists()
+    assert begin(folder, Namespace(resume=False), dict(FACTS)) == set()
 
 
 def script(folder: Path, text: str) -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from helpers import FACTS, figures, write_run
 from runner import headline, publish
-from runner.results import Results
+from runner.results import Results, archive_of, read_run
 from runner.rows import groups, rows
 from runner.suites import SUITES
 
@@ -25,6 +25,7 @@ ALL = [
 ROWS = rows(Results(ALL), SUITE)
 HEADLINE = """
 [boxroot]
+title = "roots"
 implementations = { "boxroot" = "Boxroot", "boxroot-0.4.0" = "0.4.0", "generational" = "OCaml's roots" }
 [[boxroot.rows]]
 what = "ten at a time"
@@ -34,6 +35,15 @@ why = "stubs"
 what = "one"
 figure = ["pair", "", "create+delete, batch 1"]
 why = "calls"
+[[boxroot.words]]
+text = "One takes {0}, and {1} with 0.4.0."
+figure = ["pair", "", "create+delete, batch 1"]
+implementations = ["boxroot", "boxroot-0.4.0"]
+[[boxroot.rows]]
+what = "not recorded yet"
+figure = ["closures", "300,000 closures", "add"]
+why = "new"
+implementations = ["boxroot", "boxroot-0.4.0", "generational_in_place"]
 [outheap]
 implementations = { "outheap" = "Outheap", "stock" = "stock runtime" }
 [[outheap.rows]]
@@ -96,17 +106,44 @@ def test_rewrites_the_blocks_and_nothing_else(root: Path):
     assert publish.command(check=True, root=root) == 0
 
 
-def test_all_rows_losses_first(root: Path):
+def test_pages_are_short_and_have_losses_first(root: Path):
+    many = [f for n in range(99) for f in figures("pair", f"create+delete, batch {n}", [n + 1] * 3, [50] * 3)]
+    write_run(root, "boxroot", many, {})
     publish.command(check=False, root=root)
-    text = (root / "docs" / "measured.md").read_text()
-    assert text.index("0.4.0 is better: ") < text.index("Boxroot is better, or both are the same")
-    assert all(r.name in text for r in ROWS)
+    text = (root / "docs" / "measured" / "boxroot.md").read_text()
+    lost, won = text.index("## Where 0.4.0 is better: 49 rows"), text.index("## Where Boxroot is better: 49 rows")
+    assert lost < won and text.count("\n") <= 150
+    assert "| pair: create+delete, batch 98 | 99 ns | 50 | **1.98** |" in text[lost:won]
+    assert "| pair: create+delete, batch 0 | 1 ns | 50 | 0.02 |" in text[won:]
+    assert "(boxroot.svg)" in text and (root / "docs/measured/boxroot.svg").exists()
 
 
-def test_a_suite_without_a_run_is_left_out(root: Path):
+def test_pages_of_what_is_published_are_short():
+    for name, suite in SUITES.items():
+        text = (publish.ROOT / publish.MEASURED / f"{name}.md").read_text()
+        assert text.count("\n") <= 150 and text.startswith(f"# {suite.title}, measured")
+        for picture in re.findall(r"\]\(([\w-]+\.svg)\)", text):
+            assert (publish.ROOT / publish.MEASURED / picture).stat().st_size < 20_000
+    assert (publish.ROOT / publish.SUMMARY).stat().st_size < 300_000
+    assert (publish.ROOT / "README.md").read_text().count("\n") <= 120
+
+
+def test_the_summary_has_all_rows(root: Path):
     publish.command(check=False, root=root)
-    assert "| a call |" not in (root / "README.md").read_text()
-    assert not (root / "docs" / "measured-rust.md").exists() and not (root / "bench/report/rust.svg").exists()
+    lines = (root / publish.SUMMARY).read_text().splitlines()
+    assert len(lines) == 1 + len(ROWS) + 1
+    assert 'boxroot/5.4.1/amd-epyc-2,pair,,"create+delete, batch 10",ns,4,2,2.00,1.50–2.50,3' in lines
+
+
+def test_publishing_packs_what_was_recorded(root: Path):
+    folder = next(root.glob("bench/results/boxroot/*/*"))
+    figures_before = read_run(folder).results.figures
+    assert publish.command(check=True, root=root) == 1 and folder.exists()
+    publish.command(check=False, root=root)
+    assert not folder.exists() and read_run(archive_of(folder)).results.figures == figures_before
+    assert publish.command(check=True, root=root) == 0
+    write_run(root, "boxroot", ALL, {})
+    assert publish.command(check=True, root=root) == 1  # measured again
 
 
 def test_readme_has_what_is_won_before_what_is_lost(root: Path):
@@ -115,6 +152,18 @@ def test_readme_has_what_is_won_before_what_is_lost(root: Path):
     won, lost = text.index("| one | 1 ns | 2 ns |  | calls (a) |"), text.index("| ten at a time | 4 ns | 2 ns |")
     assert won < text.index("where it is slower") < lost
     assert "| compiling |" in text and text.count("where it is slower") == 2
+    assert "One takes 1 ns, and 2 ns with 0.4.0." in text
+
+
+def test_a_row_of_a_workload_that_is_new_waits_until_it_is_recorded(root: Path):
+    publish.command(check=False, root=root)
+    assert "not recorded yet" not in (root / "README.md").read_text()
+    names = ("boxroot", "boxroot-0.4.0")
+    new = figures("closures", "add", [1, 1], [2, 2], "300,000 closures", names=names, unit="ms")
+    new += figures("closures", "add", [5, 5], [], "300,000 closures", names=("generational_in_place", ""), unit="ms")
+    write_run(root, "boxroot", new, {"date": "tomorrow"}, name="amd-epyc-2-closures")
+    publish.command(check=False, root=root)
+    assert "| not recorded yet | 1 ms | 2 ms | 5 ms | new (b) |" in (root / "README.md").read_text()
 
 
 def test_a_row_of_one_round_says_so(root: Path):
@@ -147,7 +196,7 @@ def test_amounts_have_units_that_fit(value, unit, text):
     assert headline.amount(value, unit) == text
 
 
-def test_peers_and_bases_of_workloads(root: Path):
+def test_bases_of_workloads(root: Path):
     """Two of ours: calls beside C, with the others in the row; a build, for which there is no C."""
     names = ("ocaml-boxroot", "c")
     some = [
@@ -157,17 +206,17 @@ def test_peers_and_bases_of_workloads(root: Path):
     ]
     write_run(root, "rust", some, FACTS)
     publish.command(check=False, root=root)
-    document = (root / "docs" / "measured-rust.md").read_text()
-    assert "| Calls and the lock | 1.50 | 0.50 | 0.07 | 1 | 0 | 1 | 2 |" in document
-    assert "| Building | 0.25 | 0.25 |  | 1 | 1 | 0 | 2 |" in document
-    assert "| calls: read, int | 3 ns | 2 | **1.50** |" in document and "ocaml-interop 6, ocaml 40 |" in document
+    document = (root / "docs" / "measured" / "rust.md").read_text()
+    assert "| Calls and the lock | 1 | 0 | 1 | 0 | 2 |" in document
+    assert "| Building | 1 | 1 | 0 | 0 | 2 |" in document
+    assert "| calls: read, int | 3 ns | 2 | **1.50** |" in document
     assert "| clean build: time, beside ocaml-interop | 1 s | 4 | 0.25 |" in document
     assert publish.command(check=True, root=root) == 0
 
 
 def test_a_changed_figure_is_noticed(root: Path):
     publish.command(check=False, root=root)
-    path = root / "docs" / "measured.md"
+    path = root / "docs" / "measured" / "boxroot.md"
     path.write_text(path.read_text().replace("**2.00**", "**1.00**"))
     assert publish.command(check=True, root=root) == 1
 
@@ -175,7 +224,7 @@ def test_a_changed_figure_is_noticed(root: Path):
 def test_a_busy_machine_is_told(root: Path):
     write_run(root, "boxroot", ALL, {"load before": "2.5"})
     publish.command(check=False, root=root)
-    for name in ("README.md", "docs/measured.md", "bench/report/index.html"):
+    for name in ("README.md", "docs/measured/boxroot.md"):
         text = " ".join((root / name).read_text().split()).replace("The machine", "the machine")
         assert "the machine was busy: load 2.5 on 2 cores" in text, name
 
@@ -207,7 +256,7 @@ def test_the_picture_has_the_figures_of_the_table(root: Path):
     write_run(root, "outheap", more, {**FACTS, "commit": "more"}, name="amd-epyc-2-more")
     (root / "bench" / "headline.toml").unlink()
     publish.command(check=False, root=root)
-    picture = (root / "bench/report/outheap.svg").read_text()
+    picture = (root / "docs/measured/outheap.svg").read_text()
     row = r'text-anchor="end">([^<]*: [^<]*)</text>.*?<text class="(\w+)"[^>]*>([0-9.]*)</text>'
     ratios = re.findall(row, picture, re.S)
     assert ratios == [
@@ -220,7 +269,7 @@ def test_the_picture_has_the_figures_of_the_table(root: Path):
 def test_a_grid_is_no_picture(root: Path):
     write_run(root, "boxroot", ALL, {"mode": "grid", "date": "tomorrow"})
     publish.command(check=False, root=root)
-    assert not (root / "bench/report/boxroot.svg").exists()
+    assert not (root / "docs/measured/boxroot.svg").exists()
 
 
 def test_readme_shows_the_newest_of_runs_with_as_many_rounds(root: Path):
@@ -241,4 +290,9 @@ def test_readme_shows_the_newest_of_runs_with_as_many_rounds(root: Path):
 
 def test_groups_say_who_wins():
     (group,) = [g for g in groups(ROWS, SUITE) if g.title == SUITE_OF_PAIR]
-    assert (group.rows, group.lost) == (2, 1)
+    assert (group.rows, group.won, group.lost, group.undecided) == (2, 0, 1, 1)
+
+
+def test_groups_hold_each_workload_once():
+    for suite in SUITES.values():
+        assert sorted(w for group in suite.groups.values() for w in group) == sorted(suite.workloads), suite.name

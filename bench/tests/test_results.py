@@ -6,7 +6,19 @@ import math
 import pytest
 from helpers import FACTS, figures, write_run
 from runner.machine import short_name, warnings
-from runner.results import BadFolder, RawFile, Results, bootstrap, ratio_of, read_figures, read_run
+from runner.model import Absence
+from runner.results import (
+    BadFolder,
+    RawFile,
+    Results,
+    bootstrap,
+    pack,
+    ratio_of,
+    read_figures,
+    read_run,
+    run_paths,
+    write_absent,
+)
 from runner.verdicts import Verdict, distance
 
 
@@ -74,7 +86,8 @@ def test_figures_come_back_as_they_were_written(tmp_path):
     raw = RawFile(tmp_path / "raw.csv")  # as --resume does
     raw.append(written[1:])
     raw.close()
-    assert read_figures(tmp_path / "raw.csv") == written
+    with (tmp_path / "raw.csv").open(newline="") as file:
+        assert read_figures(file) == written
 
 
 def test_a_line_cut_off_by_an_interruption_is_dropped(tmp_path):
@@ -92,6 +105,35 @@ def test_a_broken_folder_is_an_error_with_its_name(tmp_path):
     (folder / "raw.csv").write_text("round,nonsense\n1,2\n")
     with pytest.raises(BadFolder, match="amd-epyc-2 cannot be read"):
         read_run(folder)
+
+
+def test_a_run_is_the_same_once_it_is_packed(tmp_path):
+    facts = {**FACTS, "processor": "Größe"}
+    folder = write_run(tmp_path, "boxroot", figures("pair", "create", [1.5, 2], [3], case='a "case", odd'), facts)
+    write_absent(folder / "absent.csv", [Absence("pair", "", "global", "no reason")])
+    (folder / "series.csv").write_text("workload,case,implementation,series,x,y\npair,,boxroot,MB over s,1,2\n")
+    before = read_run(folder)
+    contents = {p.name: p.read_bytes() for p in folder.iterdir()}
+    packed = pack(folder)
+    assert not folder.exists() and run_paths(tmp_path) == run_paths(packed) == [packed]
+    after = read_run(packed)
+    assert (after.results.figures, after.results.absent) == (before.results.figures, before.results.absent)
+    assert (after.facts, after.series, after.name) == (before.facts, before.series, before.name)
+    once = packed.read_bytes()
+    folder.mkdir()
+    for name in reversed(contents):  # another order, another time
+        (folder / name).write_bytes(contents[name])
+    assert run_paths(tmp_path) == [folder]  # measured again: the newer one
+    assert pack(folder).read_bytes() == once
+
+
+def test_a_broken_archive_is_an_error_with_its_name(tmp_path):
+    packed = pack(write_run(tmp_path, "boxroot", figures("pair", "create", [1], [2]), {}))
+    whole = packed.read_bytes()
+    for bad in (whole[: len(whole) // 2], b"", b"nonsense", whole[:40] + b"x" + whole[41:]):
+        packed.write_bytes(bad)
+        with pytest.raises(BadFolder, match="amd-epyc-2.tar.xz cannot be read"):
+            read_run(packed)
 
 
 def test_what_is_not_for_the_record():

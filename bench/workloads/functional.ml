@@ -135,16 +135,16 @@ let () =
   let domains = Bench.int_argument 3 ~default:1 in
   let all = Array.init domains (fun i -> population (seed + i) steps) in
   let arrived = Atomic.make 0 in
-  let meet time =
+  let wait_for_all time =
     Atomic.incr arrived;
     while Atomic.get arrived < time * domains do Domains.relax () done
   in
   Domains.copies domains (fun i ->
       run all.(i) steps;
       if domains = 1 then check_collected all.(i);
-      meet 1;
+      wait_for_all 1;
       clear all.((i + 1) mod domains);
-      meet 2;
+      wait_for_all 2;
       (* For deletions that are to be carried out here, while this domain is there. *)
       fill_minor_heap ();
       Gc.full_major ());

@@ -7,7 +7,7 @@ let oldest = ref Empty
 let newest = ref Empty
 let size = ref 0
 let limit = ref 0
-let place key = key land (Array.length !buckets - 1)
+let bucket_of key = key land (Array.length !buckets - 1)
 
 let create ~most =
   let rec power_of_two n = if n < most then power_of_two (2 * n) else n in
@@ -31,7 +31,7 @@ let remove_oldest () =
   match !oldest with
   | Empty -> ()
   | Entry e ->
-    let i = place e.key in
+    let i = bucket_of e.key in
     let rest = without e.key !buckets.(i) in
     if rest != !buckets.(i) then !buckets.(i) <- rest;
     oldest := e.newer;
@@ -39,7 +39,7 @@ let remove_oldest () =
     decr size
 
 let put key v =
-  let i = place key in
+  let i = bucket_of key in
   match find key !buckets.(i) with
   | Entry e -> e.held <- Obj.repr v
   | Empty ->
@@ -50,7 +50,7 @@ let put key v =
     incr size;
     if !size > !limit then remove_oldest ()
 
-let get key = match find key !buckets.(place key) with Empty -> None | Entry e -> Some (Obj.obj e.held)
+let get key = match find key !buckets.(bucket_of key) with Empty -> None | Entry e -> Some (Obj.obj e.held)
 
 let clear () =
   while !size > 0 do

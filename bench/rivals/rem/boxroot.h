@@ -45,8 +45,8 @@ extern rem_pool *rem_current;
 bool boxroot_setup(void);
 boxroot rem_create_slow(value v); /* NULL: no memory */
 void rem_remember(rem_slot *slot);
-void rem_note_young(rem_pool *pool);
-void rem_note_roomy(rem_pool *pool);
+void rem_add_to_young(rem_pool *pool);
+void rem_add_to_roomy(rem_pool *pool);
 
 static inline bool rem_is_young(value v)
 {
@@ -87,14 +87,14 @@ static inline void boxroot_delete(boxroot r)
 {
   rem_pool *pool = rem_pool_of(r);
   if (rem_is_young(r->held)) {
-    if (__builtin_expect(!pool->young, 0)) rem_note_young(pool);
+    if (__builtin_expect(!pool->young, 0)) rem_add_to_young(pool);
     r->next = pool->young_free;
     pool->young_free = r;
   } else {
     r->next = pool->free;
     pool->free = r;
   }
-  if (__builtin_expect(--pool->live == REM_CAPACITY / 2, 0)) rem_note_roomy(pool);
+  if (__builtin_expect(--pool->live == REM_CAPACITY / 2, 0)) rem_add_to_roomy(pool);
 }
 
 static inline bool boxroot_modify(boxroot *r, value v)

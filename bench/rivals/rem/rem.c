@@ -12,14 +12,14 @@ static rem_pool nowhere = {.free = (rem_slot *)&nowhere, .young_free = (rem_slot
 rem_pool *rem_current = &nowhere;
 static rem_pool *pools, *roomy, *young;
 
-void rem_note_young(rem_pool *pool)
+void rem_add_to_young(rem_pool *pool)
 {
   pool->young = true;
   pool->next_young = young;
   young = pool;
 }
 
-void rem_note_roomy(rem_pool *pool)
+void rem_add_to_roomy(rem_pool *pool)
 {
   if (pool->roomy) return;
   pool->roomy = true;
