@@ -81,15 +81,16 @@ def choice(path: Path) -> dict:
     return tomllib.loads(path.read_text()) if path.exists() else {}
 
 
-def read(root: Path, suite: str, runs: list[Run], strict: bool = True) -> Table | None:
-    """The table of a suite. Not `strict`: of some runs, which need not have all its rows."""
-    of_suite, runs = choice(root / FILE).get(suite), newest(runs)
-    if not of_suite or not runs:
-        return None
-    names = list(of_suite["implementations"])
-    lines = tuple(line for row in of_suite["rows"] if (line := find(runs, row, names, strict)))
-    words = tuple(text for w in of_suite.get("words", ()) if (text := sentence(runs, w, names, strict)))
-    return Table(of_suite.get("title", ""), tuple(of_suite["implementations"].values()), lines, words)
+def read(root: Path, suite: str, runs: list[Run], strict: bool = True) -> list[Table]:
+    """The tables of a suite. Not `strict`: of some runs, which need not have all their rows."""
+    out, runs = [], newest(runs)
+    for name, chosen in choice(root / FILE).items() if runs else ():
+        if chosen.get("suite", name) == suite:
+            names = list(chosen["implementations"])
+            lines = tuple(line for row in chosen["rows"] if (line := find(runs, row, names, strict)))
+            words = tuple(text for w in chosen.get("words", ()) if (text := sentence(runs, w, names, strict)))
+            out.append(Table(chosen.get("title", ""), tuple(chosen["implementations"].values()), lines, words))
+    return [table for table in out if table.lines]
 
 
 def amount(value: float | None, unit: str) -> str:
@@ -101,12 +102,16 @@ def amount(value: float | None, unit: str) -> str:
     return f"{number(value)} {SPELLED.get(unit, unit)}".strip()
 
 
+def software(run: Run) -> str:
+    return f", OCaml {run.version}, {run.facts['cores']} cores"
+
+
 def source(run: Run) -> str:
     f = run.facts
     processor = re.sub(r"\((R|TM)\)| Processor\b.*", "", f["processor"])
-    where = f"{f['date'][:10]}, commit {f['commit']}, OCaml {run.version}, {processor}, {f['cores']} cores"
     found = machine.warnings(f)
-    return where + (f". **Not for the record:** {'; '.join(found)}" if found else "")
+    warning = f". **Not for the record:** {'; '.join(found)}" if found else ""
+    return f"{f['date'][:10]}, commit {f['commit']}, {processor}{software(run)}{warning}"
 
 
 def marks_of(runs: list[Run]) -> dict[str, str]:
@@ -130,15 +135,20 @@ def table_lines(table: Table, marks: dict[str, str]) -> list[str]:
     return markdown_table(header, body)
 
 
-def sources(marks: dict[str, str]) -> str:
-    return "; ".join(f"({mark}) {text}" for text, mark in marks.items()) + "."
+def sources(marks: dict[str, str], runs: list[Run]) -> str:
+    """What all have in common is said once."""
+    common = software(runs[0])
+    shared = len(marks) > 1 and all(common in text for text in marks)
+    told = "; ".join(f"({mark}) {text.replace(common, '') if shared else text}" for text, mark in marks.items())
+    return f"{told}{'; all' + common.replace(',', ' with', 1) if shared else ''}."
 
 
 def render(tables: list[Table]) -> list[str]:
     """The sentences, the tables, and below them when and where their figures were measured."""
-    marks = marks_of([line.run for table in tables for line in table.lines])
+    runs = [line.run for table in tables for line in table.lines]
+    marks = marks_of(runs)
     words = " ".join(text for table in tables for text in table.words)
     out = [words, ""] if words else []
     for table in tables:
         out += [*table_lines(table, marks), ""]
-    return [*out, "Medians of runs in turn; different runs cannot be compared: " + sources(marks)]
+    return [*out, "Medians of runs in turn; different runs cannot be compared: " + sources(marks, runs)]

@@ -194,7 +194,7 @@ def first_plots(runs: list[tuple[Suite, Run]]) -> list[First]:
             by_suite.setdefault(suite.name, []).append(run)
     suites = {suite.name: suite for suite, _ in runs}
     tables = {name: headline.read(ROOT, name, some, strict=False) for name, some in by_suite.items()}
-    turns = zip_longest(*([(name, line) for line in t.lines] for name, t in tables.items() if t))
+    turns = zip_longest(*([(name, line) for t in some for line in t.lines] for name, some in tables.items()))
     out = []
     for name, line in (pair for turn in turns for pair in turn if pair):
         workload, case, metric = line.key

@@ -96,7 +96,7 @@ def newest(runs: list[Run]) -> list[Run]:
 
 def front(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
     """The tables of README.md."""
-    tables = [t for name, runs in of_suites.items() if (t := headline.read(root, name, not_grids(runs)))]
+    tables = [table for name, runs in of_suites.items() for table in headline.read(root, name, not_grids(runs))]
     if not tables:
         return []
     pages = ", ".join(f"[{SUITES[n].title}]({MEASURED}/{n}.md)" for n, runs in of_suites.items() if runs)
@@ -160,13 +160,16 @@ def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str
 
 def document(runs: list[Run], suite: Suite, root: Path) -> str:
     chosen = chosen_rows(newest(runs), suite)
-    table = headline.read(root, suite.name, not_grids(runs))
+    tables = headline.read(root, suite.name, not_grids(runs))
     found = html.curve(newest(runs), suite)
-    used = [*([line.run for line in table.lines] if table else []), *(run for _, run in chosen)]
-    marks = headline.marks_of([*used, *([found[1]] if found else [])])
+    used = [line.run for table in tables for line in table.lines] + [run for _, run in chosen]
+    used += [found[1]] if found else []
+    marks = headline.marks_of(used)
     out = [f"# {suite.title}, measured", "", WRITTEN_BY, ""]
-    if table:
-        out += [*([" ".join(table.words), ""] if table.words else []), *headline.table_lines(table, marks), ""]
+    if words := " ".join(text for table in tables for text in table.words):
+        out += [words, ""]
+    for table in tables:
+        out += [*headline.table_lines(table, marks), ""]
     if chosen:
         out += [f"![Ratios of {suite.title} to {suite.base_title}]({suite.name}.svg)", ""]
     if found:
@@ -174,7 +177,8 @@ def document(runs: list[Run], suite: Suite, root: Path) -> str:
         what = f"{workload}, {case}: {suite.workloads[workload].note}"
         out += [f"![{what}]({suite.name}-{workload}.svg)", ""]
         out += [f"{what}; {drawn.x_title}, {drawn.y_title} ({marks[headline.source(run)]}).", ""]
-    out += [f"Measured {headline.sources(marks)}", ""]
+    if used:
+        out += [f"Measured {headline.sources(marks, used)}", ""]
     out += [
         "A row has the medians over the rounds of one run, and their ratio: below 1, "
         f"{suite.title} is better; bold, {suite.base_words} is. The range is a 95 % bootstrap interval of that ratio "
