@@ -43,6 +43,9 @@ def open_side(where: str, temporary: Path) -> dict[tuple, Run]:
 
 
 def suite_of(run: Run) -> Suite:
+    """That of its folder, or by what was measured."""
+    if named := [SUITES[part] for part in folder_of(run.path).parts[-3:-2] if part in SUITES]:
+        return named[0]
     used = {f.implementation for f in run.results.figures}
     return next((s for s in SUITES.values() if s.ours in used or s.base in used), SUITES["boxroot"])
 

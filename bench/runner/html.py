@@ -187,19 +187,19 @@ def grid(run: Run, suite: Suite) -> list[list[str]]:
 
 
 def first_plots(runs: list[tuple[Suite, Run]]) -> list[First]:
-    """The rows of README.md that these runs have, of each suite in turn; or else the first workloads."""
+    """The rows of README.md that these runs have, of each of its tables in turn; or else the first workloads."""
     by_suite: dict[str, list[Run]] = {}
     for suite, run in runs:
         if run.facts["mode"] != "grid":
             by_suite.setdefault(suite.name, []).append(run)
     suites = {suite.name: suite for suite, _ in runs}
-    tables = {name: headline.read(ROOT, name, some, strict=False) for name, some in by_suite.items()}
-    turns = zip_longest(*([(name, line) for t in some for line in t.lines] for name, some in tables.items()))
+    tables = [(name, t) for name, some in by_suite.items() for t in headline.read(ROOT, name, some, strict=False)]
+    turns = zip_longest(*([(name, t.title, line) for line in t.lines] for name, t in tables))
     out = []
-    for name, line in (pair for turn in turns for pair in turn if pair):
+    for name, title, line in (found for turn in turns for found in turn if found):
         workload, case, metric = line.key
         if panel := charts.panel(line.run.results, suites[name], suites[name].workloads[workload], case, metric):
-            out.append(First(suites[name], line.run, line.what, line.why, panel))
+            out.append(First(suites[name], line.run, f"{title}: {line.what}", line.why, panel))
     if not out:
         for suite, run in runs:
             for workload in (w for w in suite.workloads.values() if run.results.cases(w.name)):

@@ -213,3 +213,10 @@ def test_what_marking_skipped_is_drawn_slice_by_slice(tmp_path):
     assert (curves.x_title, curves.y_title) == ("slices", "%")
     assert len(curves.curves[0].points.split()) == 150
     assert execute.by_slice("nothing") == {"skipped % over slices": [], "saved lines over slices": []}
+
+
+def test_a_run_is_of_the_suite_of_its_folder(tmp_path):
+    """Also one in which neither of the two that are compared was measured."""
+    some = figures("ocamlopt, minor heaps", "processor time", [1], [2], names=("minor-adaptive", "minor-8k"))
+    run = read_run(write_run(tmp_path, "outheap", some, {}))
+    assert compare.suite_of(run) is SUITES["outheap"]
