@@ -17,9 +17,9 @@
 typedef struct {
   long calls; /* what a binding keeps beside the closure */
   element closure;
-} callback;
+} entry;
 
-static callback **table; /* by number; NULL: removed */
+static entry **table; /* by number; NULL: removed */
 static long used, room;
 
 static void *checked_block(void *block)
@@ -37,10 +37,10 @@ value callbacks_add(value closure)
     room = room ? 2 * room : 64;
     table = checked_block(realloc(table, (size_t)room * sizeof *table));
   }
-  callback *c = checked_block(malloc(sizeof *c));
-  c->calls = 0;
-  element_begin(&c->closure, closure);
-  table[used] = c;
+  entry *e = checked_block(malloc(sizeof *e));
+  e->calls = 0;
+  element_begin(&e->closure, closure);
+  table[used] = e;
   return Val_long(used++);
 }
 
@@ -52,17 +52,17 @@ value callbacks_replace(value number, value closure)
 
 value callbacks_call(value number, value argument)
 {
-  callback *c = table[Long_val(number)];
-  c->calls++;
-  return caml_callback(element_get(&c->closure), argument);
+  entry *e = table[Long_val(number)];
+  e->calls++;
+  return caml_callback(element_get(&e->closure), argument);
 }
 
 value callbacks_remove(value number)
 {
-  callback *c = table[Long_val(number)];
+  entry *e = table[Long_val(number)];
   table[Long_val(number)] = NULL;
-  element_end(&c->closure);
-  free(c);
+  element_end(&e->closure);
+  free(e);
   return Val_unit;
 }
 
