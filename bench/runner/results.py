@@ -131,16 +131,6 @@ class Results:
     def ratio(self, workload: str, case: str, metric: str, implementation: str, base: str) -> Ratio | None:
         return ratio_of(self.of(workload, case, metric, implementation), self.of(workload, case, metric, base))
 
-    def why_absent(self, workload: str, case: str, implementation: str) -> str | None:
-        return next(
-            (
-                a.why
-                for a in self.absent
-                if a.workload in ("", workload) and a.case in ("", case) and a.implementation in ("", implementation)
-            ),
-            None,
-        )
-
 
 FIELDS = [f.name for f in fields(Figure)]
 ABSENT_FIELDS = [f.name for f in fields(Absence)]
@@ -164,13 +154,6 @@ class RawFile:
 
     def close(self) -> None:
         self.file.close()
-
-
-def write_raw(path: Path, figures: Iterable[Figure]) -> None:
-    path.unlink(missing_ok=True)
-    raw = RawFile(path)
-    raw.append(figures)
-    raw.close()
 
 
 def read_figures(lines: Iterable[str]) -> list[Figure]:

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from runner.results import Figure, write_facts, write_raw
+from runner.results import Figure, RawFile, write_facts
 
 FACTS = {
     "date": "today",
@@ -31,6 +31,13 @@ def figures(
         for i, values in zip(names, (ours, theirs))
         for r, v in enumerate(values)
     ]
+
+
+def write_raw(path: Path, all_figures: list[Figure]) -> None:
+    path.unlink(missing_ok=True)
+    raw = RawFile(path)
+    raw.append(all_figures)
+    raw.close()
 
 
 def write_run(

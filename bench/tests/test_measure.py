@@ -5,11 +5,11 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from helpers import FACTS, figures
+from helpers import FACTS, figures, write_raw
 from runner.main import Refused, begin
 from runner.measure import measure_all, run_job, schedule
 from runner.model import Case, Job, Workload
-from runner.results import Figure, pack, write_facts, write_raw
+from runner.results import Figure, pack, write_facts
 
 
 def job(name: str, implementation: str = "boxroot", seconds: float = 1.0, once: bool = False) -> Job:
