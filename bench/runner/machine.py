@@ -18,8 +18,8 @@ BUSY_SHARE = 0.10  # of all processors, used by other programs
 WRITTEN = (
     "bench/results",
     "docs/measured",
-    "docs/regions.md",
-    "docs/hashcons.md",
+    "docs/guide/regions.md",
+    "docs/guide/hashcons.md",
     "README.md",
 )  # from measurements
 

@@ -25,8 +25,8 @@ RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")  # of the tables in README.md
 # The rows of a group of workloads, in a document about it.
 EXCERPTS = {
-    ("outheap", "Regions"): ("docs/regions.md", MARKERS),
-    ("outheap", "Hash-consing"): ("docs/hashcons.md", MARKERS),
+    ("outheap", "Regions"): ("docs/guide/regions.md", MARKERS),
+    ("outheap", "Hash-consing"): ("docs/guide/hashcons.md", MARKERS),
 }
 MEASURED = "docs/measured"  # a page for each suite, and its picture
 SUMMARY = "bench/results/summary.csv"
