@@ -11,8 +11,9 @@
 static inline bool bxr_barrier_awaits_marker(bxr_domain *d, bxr_pool *p)
 {
   if (BOXROOT_STW_SCAN) return false; /* all roots are visited at once: no marker reads pools */
-  if (p->snapshot != d->cycle || d->runtime_cycle != bxr_runtime_cycle()) return false;
-  if (p->adopted) return true;
+  uintptr_t cycle = bxr_runtime_cycle();
+  if (p->adopted) return p->snapshot == (uint32_t)cycle;
+  if (p->snapshot != d->cycle || d->runtime_cycle != cycle) return false;
   if (d->marking && bxr_runtime_marking_done()) d->marking = false;
   return d->marking;
 }

@@ -90,6 +90,7 @@ void bxr_orphans_add_domain(bxr_domain *d)
       next = p->next;
       bxr_pool_close(p);
       p->adopted = bxr_barrier_awaits_marker(d, p);
+      p->snapshot = p->adopted ? (uint32_t)bxr_runtime_cycle() : 0;
       bxr_store_seq_cst(&p->home, &bxr_orphans_home);
       p->next = first;
       first = p;
@@ -116,7 +117,6 @@ static uint64_t adopt(bxr_domain *d, bxr_pool *first)
     int place = p->place;
     bxr_store_seq_cst(&p->home, d);
     p->place = BXR_PLACE_NONE;
-    p->snapshot = p->adopted ? d->cycle : 0;
     p->darkened = false;
     p->next = p->prev = p;
     bxr_place_move(d, p, place, false);

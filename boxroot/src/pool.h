@@ -55,7 +55,7 @@ typedef struct bxr_pool {
     };
   };
   uint32_t shown;               /* slots that block_header covers, which the marker reads; the link follows them */
-  uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
+  uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none. `adopted`: the runtime's */
   uint8_t place;
   bool exact;                    /* `freed` counts all free slots */
   bool adopted;                  /* left by a domain that ended in mid-cycle, whose marker may still read it */

@@ -88,12 +88,12 @@ BXR_INTERNAL bxr_runtime_strays bxr_runtime_strays_here(void);
 /* Whether it is the only one. */
 BXR_INTERNAL bool bxr_runtime_is_only_domain(void);
 
-/* Whether the marker of the current domain has finished with what it was given at the start of the cycle. Once true,
-   stays true for that purpose until the next cycle. */
+/* Whether the marker of the current domain has finished with what it was given when marking started, or marking has not
+   started in this cycle (OCaml 5.5). Once true, stays true for that purpose until marking starts again. */
 BXR_INTERNAL bool bxr_runtime_marking_done(void);
 
-/* A number that changes between two cycles: all marking is over before, and no domain has marked its roots again. 0 on
-   OCaml 4.14, which marks while the world is stopped. */
+/* A number that changes when all marking is over, and no domain has marked its roots again; on OCaml 5.5 also when
+   marking starts, before any domain marks its roots. Constant on OCaml 4.14, which marks while the world is stopped. */
 BXR_INTERNAL uintptr_t bxr_runtime_cycle(void);
 
 /* Whether the last domain has ended or begun to: OCaml has shut down, or is about to, and no domain will be started. Up
@@ -103,6 +103,18 @@ BXR_INTERNAL bool bxr_runtime_has_shut_down(void);
 /* Whether the last domain has begun to end: what creations leave behind must not be open to inline ones, since nothing
    tells when the domain is gone. Needs no lock. False where the runtime does not say so (OCaml 4.14, 5 up to 5.3). */
 BXR_INTERNAL bool bxr_runtime_is_shutting_down(void);
+
+/* Whether all domains stand still from the time when the first of them calls cycle_start until the last has returned
+   from it. Since OCaml 5.5 a domain may go on before that; only the minor collection that comes before is over for all
+   of them. */
+#define BXR_WORLD_STOPS_FOR_ALL (!BXR_OCAML5 || OCAML_VERSION < 50500)
+
+/* Whether a marker may have something to read in this cycle: since OCaml 5.5 a cycle begins without marking. False where
+   all roots are visited at once. */
+BXR_INTERNAL bool bxr_runtime_marking_has_started(void);
+
+/* Whether marking may start at the end of this minor collection (OCaml 5.5). */
+BXR_INTERNAL bool bxr_runtime_may_start_marking(void);
 
 /* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the
    domain lock: false. */

@@ -50,6 +50,8 @@ void bxr_runtime_conservative_scan(bxr_callbacks const *callbacks, unsigned id, 
 
 /* No marker reads pools. */
 bool bxr_runtime_marking_done(void) { return true; }
+bool bxr_runtime_marking_has_started(void) { return false; }
+bool bxr_runtime_may_start_marking(void) { return false; }
 uintptr_t bxr_runtime_cycle(void) { return 0; }
 bool bxr_runtime_finish_marking(void) { return true; }
 void bxr_runtime_darken(value v) { (void)v; }

@@ -95,6 +95,8 @@ bxr_runtime_strays bxr_runtime_strays_here(void) { return BXR_RUNTIME_NO_STRAYS;
 bool bxr_runtime_is_only_domain(void) { return true; }
 bool bxr_runtime_is_terminating(void) { return false; }
 bool bxr_runtime_marking_done(void) { return true; }
+bool bxr_runtime_marking_has_started(void) { return false; }
+bool bxr_runtime_may_start_marking(void) { return false; }
 uintptr_t bxr_runtime_cycle(void) { return 0; }
 /* as far as markers are concerned: they never come to our memory */
 bool bxr_runtime_has_shut_down(void) { return true; }

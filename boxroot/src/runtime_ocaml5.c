@@ -27,8 +27,11 @@ static scan_roots_hook earlier_scan;
 static caml_timing_hook earlier_end;
 #if !BOXROOT_CONSERVATIVE
 static caml_timing_hook earlier_minor_end;
+static bool minor_end_left;
+#if BXR_RUNTIME_PACES
 static caml_timing_hook earlier_slice;
-static bool minor_end_left, slice_left;
+static bool slice_left;
+#endif
 #endif
 static bool attached, scan_left; /* *_left: wrapped by another library when we detached */
 static bool end_in_place, end_from_the_start; /* the hook for the end of a domain; since before OCaml started */
@@ -75,14 +78,18 @@ static void minor_collection_ends(void)
   call_earlier(&earlier_minor_end);
   if (!bxr_load_acquire(&attached)) return;
   bxr_runtime_exit_again();
-  if (BOXROOT_PACING) bxr_runtime_pace_minor(callbacks);
+#if BXR_RUNTIME_PACES
+  bxr_runtime_pace_minor(callbacks);
+#endif
 }
 
+#if BXR_RUNTIME_PACES
 static void slice_begins(void)
 {
   call_earlier(&earlier_slice);
-  if (BOXROOT_PACING && bxr_load_acquire(&attached)) bxr_runtime_pace_slice(callbacks);
+  if (bxr_load_acquire(&attached)) bxr_runtime_pace_slice(callbacks);
 }
+#endif
 #endif
 
 /* The runtime reads the timing hooks with a relaxed load before it calls them. With the fence, what attach wrote before
@@ -98,11 +105,13 @@ static void minor_end_hook(void)
   bxr_fence_acquire();
   minor_collection_ends();
 }
+#if BXR_RUNTIME_PACES
 static void slice_hook(void)
 {
   bxr_fence_acquire();
   slice_begins();
 }
+#endif
 #endif
 
 /* Puts `ours` in a hook. A thread that finds it there finds *earlier set: it is written before, and the hook is
@@ -162,7 +171,9 @@ void bxr_runtime_attach(bxr_callbacks const *c)
   }
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
+#if BXR_RUNTIME_PACES
   if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, slice_hook, &earlier_slice, caml_timing_hook);
+#endif
 #endif
 }
 
@@ -186,9 +197,11 @@ void bxr_runtime_detach(void)
   caml_timing_hook minor_end = minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
   left |= minor_end_left;
+#if BXR_RUNTIME_PACES
   caml_timing_hook slice = slice_hook;
   slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
   left |= slice_left;
+#endif
 #endif
   if (left) bxr_object_pin();
 }

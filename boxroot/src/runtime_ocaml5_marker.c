@@ -15,8 +15,25 @@ _Static_assert(sizeof(OCAML_VERSION_EXTRA) == 1,
                " is not the release of that number, which Boxroot was tested with: define BOXROOT_CONSERVATIVE as 1");
 #endif
 
-bool bxr_runtime_marking_done(void) { return bxr_runtime_state()->marking_done; }
-uintptr_t bxr_runtime_cycle(void) { return caml_major_cycles_completed; }
+/* Up to OCaml 5.4 all domains mark their roots when a cycle starts. Since 5.5 a cycle starts with sweeping, and the
+   roots are marked later, within a minor collection that the collector asks for: before that nothing may be darkened.
+   The phase changes while the world is stopped. */
+bool bxr_runtime_marking_has_started(void)
+{
+#if OCAML_VERSION >= 50500
+  return caml_marking_started();
+#else
+  return true;
+#endif
+}
+
+bool bxr_runtime_marking_done(void) { return !bxr_runtime_marking_has_started() || bxr_runtime_state()->marking_done; }
+uintptr_t bxr_runtime_cycle(void) { return 2 * caml_major_cycles_completed + bxr_runtime_marking_has_started(); }
+
+bool bxr_runtime_may_start_marking(void)
+{
+  return !bxr_runtime_marking_has_started() && bxr_runtime_state()->sweeping_done;
+}
 
 /* Clients keep an encoded exception (the low bits are 10) in a root between two steps; the GC must not, and cannot,
    meet it there. */
@@ -32,10 +49,10 @@ bool bxr_runtime_finish_marking(void)
 {
   if (bxr_self() == NULL) return false;
 #if OCAML_VERSION >= 50400
-  caml_finish_marking();
+  if (!bxr_runtime_marking_done()) caml_finish_marking();
 #endif
   /* OCaml 5.3 does not tell a program that still runs from one that has shut down, so nothing can be run here. */
-  return bxr_runtime_state()->marking_done;
+  return bxr_runtime_marking_done();
 }
 
 /* caml_darken stores the header of a block with a plain store. That loses the change of tag when another domain

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml5_pace.h"
-#if BXR_OCAML5 && !BOXROOT_CONSERVATIVE
+#if BXR_OCAML5 && !BOXROOT_CONSERVATIVE && OCAML_VERSION < 50500
 #include "pool.h"
 #include <caml/major_gc.h>
 #include <caml/shared_heap.h>

@@ -11,13 +11,14 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
 }
 
 #if !BOXROOT_CONSERVATIVE
+#if OCAML_VERSION < 50500
 /* An infix pointer points into a closure, and the header before it is one of the words of the block. The collector
    gives the block its new place, and lets the slot point into it, before it copies these words: it does that when all
    roots have been visited, or, if another domain found the block first, whenever that domain gets to it. Until then the
    word is unspecified. But pending deletions, finalisers and the marker can darken the value earlier, and read that
    word. So it is stored there first; the collector copies the same word later. The old place keeps it: only the block's
    own header and its first field are overwritten. The slot gets the new address last, since the marker of a domain that
-   ends may be reading the pool at this moment. (Runtimes with ocaml/ocaml#14495 copy the word in time.) */
+   ends may be reading the pool at this moment. (Since 5.5, with ocaml/ocaml#14495, it copies the word in time.) */
 __attribute__((noinline, cold))
 static void visit_young_infix(bxr_visitor const *visitor, value v, uintptr_t *slot, header_t header)
 {
@@ -34,5 +35,11 @@ void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slo
   if (BXR_UNLIKELY(Tag_hd(header) == Infix_tag)) visit_young_infix(visitor, v, slot, header);
   else ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
 }
+#else
+void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot)
+{
+  bxr_runtime_visit(visitor, v, slot);
+}
+#endif
 #endif
 #endif

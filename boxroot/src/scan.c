@@ -49,7 +49,8 @@ static void scan_minor(unsigned id, bxr_visitor const *visitor)
   bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
   bxr_domain *d = begin_scan(id, false);
   if (d == NULL) return;
-  int64_t budget = bxr_fold_pending(d, BXR_FOLD_IN_PAUSE);
+  bool marking_next = !BXR_WORLD_STOPS_FOR_ALL && bxr_runtime_may_start_marking();
+  int64_t budget = bxr_fold_pending(d, marking_next ? 10 * BXR_FOLD_IN_PAUSE : BXR_FOLD_IN_PAUSE);
   bxr_minor_range range = bxr_runtime_minor_range();
   bxr_count(&d->count.minor_scans, d->list[BXR_PLACE_YOUNG_AVAIL] != NULL || d->list[BXR_PLACE_YOUNG_FULL] != NULL);
   d->scanning = true;
@@ -134,27 +135,32 @@ static void next_cycle(bxr_domain *d)
   bxr_idle_release_empty(d);
 }
 
-/* Puts the pools of a list in front of those of the chain. */
+/* Puts the pools of a list in front of those of the chain. On OCaml 5.5 there can be a pool among them that is in the
+   chain of a domain whose marking started before this one's, and which has ended since. */
 static void add_to_snapshot(bxr_domain *d, int place, bxr_pool **first, uint64_t *roots)
 {
   bxr_pool *p = d->list[place];
   if (p != NULL) do {
-    bxr_chain_add(d, p, *first);
-    *first = p;
-    d->chain_pools++;
-    *roots += p->exact ? BXR_CAPACITY - p->head.freed : BXR_CAPACITY;
+    if (!bxr_barrier_awaits_marker(d, p)) {
+      bxr_chain_add(d, p, *first);
+      *first = p;
+      d->chain_pools++;
+      *roots += p->exact ? BXR_CAPACITY - p->head.freed : BXR_CAPACITY;
+    }
     p = p->next;
     __builtin_prefetch(p->next);
   } while (p != d->list[place]);
 }
 
-/* A major cycle starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per
-   root. The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). */
+/* Marking starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
+   The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). Pending deletions are carried
+   out first, where no domain runs again before all have come here; since OCaml 5.5 a domain may, and by a deletion
+   have the only other pointer to a value where the collector has looked already: then they wait for the marker. */
 static void cycle_start(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin_scan(id, true);
   if (d == NULL) return;
-  (void)bxr_fold_pending(d, 10 * BXR_FOLD_IN_PAUSE);
+  if (BXR_WORLD_STOPS_FOR_ALL) (void)bxr_fold_pending(d, 10 * BXR_FOLD_IN_PAUSE);
   next_cycle(d);
   /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
   if (d->current != NULL) {
@@ -186,7 +192,7 @@ static void cycle_start_stopped(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin_scan(id, true);
   if (d == NULL) return;
-  if (!BOXROOT_CONSERVATIVE) (void)bxr_fold_pending(d, BXR_FOLD_ALL); /* see scan_all */
+  if (!BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL) (void)bxr_fold_pending(d, BXR_FOLD_ALL); /* see scan_all */
   bxr_count(&d->count.other_scans, 1);
   bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
   visit_pools(d, visitor);

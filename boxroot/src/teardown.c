@@ -97,12 +97,12 @@ void boxroot_teardown(void)
   bxr_runtime_detach();
   bool shut_down = bxr_runtime_has_shut_down();
   kept_for_marker = false;
-  kept_in_cycle = bxr_runtime_cycle();
   if (!shut_down && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
+  kept_in_cycle = bxr_runtime_cycle();
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
     bxr_domain *d = &bxr_domains[id];
     if (bxr_load_relaxed(&d->head.state) == NULL) continue; /* never used */
-    if (shut_down) d->marking = false;
+    if (shut_down || !bxr_runtime_marking_has_started() || d->runtime_cycle != kept_in_cycle) d->marking = false;
     kept_for_marker |= d->marking;
     dissolve_domain(d);
   }

@@ -21,10 +21,11 @@
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
 /* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 and
-   5.4.1 differ in other parts only). docs/versions.md in the source repository says what that use is, and what is known
+   5.4.1 differ in other parts only; of 5.5, 5.5.2 was tested). docs/versions.md in the source repository says what that use is, and what is known
    of the others. */
 #define BXR_KNOWN_RUNTIME \
-  (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401)
+  (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401 || \
+   OCAML_VERSION == 50502)
 
 /* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking,
    as OCaml 4.14 always does. The only way with a version that is not known; then the compiler prints a warning.
