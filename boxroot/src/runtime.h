@@ -127,7 +127,7 @@ BXR_INTERNAL bool bxr_runtime_finish_marking(void);
 BXR_INTERNAL void bxr_runtime_darken(value v);
 
 /* The same for the n slots from `slots`: those that hold a pointer are darkened. The number of entries put on the mark
-   stack, about.
+   stack, about; since OCaml 5.5, of blocks marked.
    Cost: a look at each value. */
 BXR_INTERNAL uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
 

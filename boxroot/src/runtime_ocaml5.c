@@ -28,7 +28,7 @@ static caml_timing_hook earlier_end;
 #if !BOXROOT_CONSERVATIVE
 static caml_timing_hook earlier_minor_end;
 static bool minor_end_left;
-#if BXR_RUNTIME_PACES
+#if BXR_RUNTIME_PACES_SLICES
 static caml_timing_hook earlier_slice;
 static bool slice_left;
 #endif
@@ -78,12 +78,10 @@ static void minor_collection_ends(void)
   call_earlier(&earlier_minor_end);
   if (!bxr_load_acquire(&attached)) return;
   bxr_runtime_exit_again();
-#if BXR_RUNTIME_PACES
-  bxr_runtime_pace_minor(callbacks);
-#endif
+  if (BOXROOT_PACING) bxr_runtime_pace_minor(callbacks);
 }
 
-#if BXR_RUNTIME_PACES
+#if BXR_RUNTIME_PACES_SLICES
 static void slice_begins(void)
 {
   call_earlier(&earlier_slice);
@@ -105,7 +103,7 @@ static void minor_end_hook(void)
   bxr_fence_acquire();
   minor_collection_ends();
 }
-#if BXR_RUNTIME_PACES
+#if BXR_RUNTIME_PACES_SLICES
 static void slice_hook(void)
 {
   bxr_fence_acquire();
@@ -171,7 +169,7 @@ void bxr_runtime_attach(bxr_callbacks const *c)
   }
 #if !BOXROOT_CONSERVATIVE
   if (!minor_end_left) PUT_IN_FRONT(&caml_minor_gc_end_hook, minor_end_hook, &earlier_minor_end, caml_timing_hook);
-#if BXR_RUNTIME_PACES
+#if BXR_RUNTIME_PACES_SLICES
   if (!slice_left) PUT_IN_FRONT(&caml_major_slice_begin_hook, slice_hook, &earlier_slice, caml_timing_hook);
 #endif
 #endif
@@ -197,7 +195,7 @@ void bxr_runtime_detach(void)
   caml_timing_hook minor_end = minor_end_hook;
   minor_end_left = !bxr_hook_cas_release(&caml_minor_gc_end_hook, &minor_end, bxr_load_relaxed(&earlier_minor_end));
   left |= minor_end_left;
-#if BXR_RUNTIME_PACES
+#if BXR_RUNTIME_PACES_SLICES
   caml_timing_hook slice = slice_hook;
   slice_left = !bxr_hook_cas_release(&caml_major_slice_begin_hook, &slice, bxr_load_relaxed(&earlier_slice));
   left |= slice_left;

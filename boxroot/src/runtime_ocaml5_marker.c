@@ -126,6 +126,7 @@ uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n)
     if (!Has_status_hd(header, unmarked) && Tag_hd(header) != Infix_tag) continue;
     if (marking && is_leaf(v, header)) {
       bxr_store_relaxed(Hp_val(v), With_status_hd(header, marked));
+      pushed += OCAML_VERSION >= 50500;
     } else {
       pushed++;
       darken_block(v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime_ocaml5_pace.h"
-#if BXR_OCAML5 && !BOXROOT_CONSERVATIVE && OCAML_VERSION < 50500
+#if BXR_OCAML5 && !BOXROOT_CONSERVATIVE
 #include "pool.h"
 #include <caml/major_gc.h>
 #include <caml/shared_heap.h>
@@ -12,6 +12,41 @@ extern _Atomic uintnat caml_percent_free;
 extern uintnat caml_percent_free;
 #endif
 
+static double heap_words(caml_domain_state *state)
+{
+  return (double)caml_heap_size(state->shared_heap) / sizeof(value);
+}
+
+/* Words that have come to the major heap since the last call. */
+static uintnat newly_allocated(caml_domain_state *state)
+{
+  static uintnat allocated[BXR_MAX_DOMAINS]; /* ever, at the last call; owned by the domain */
+  uintnat words = (uintnat)state->stat_major_words + state->allocated_words, *last = &allocated[state->id];
+  uintnat fresh = words >= *last ? words - *last : words; /* less: another domain has the identity */
+  *last = words;
+  return fresh;
+}
+
+#if !BXR_RUNTIME_PACES_SLICES
+/* Since OCaml 5.5 the collector counts what is darkened outside its slices as work that is done, so a scan of all roots
+   at the start of marking is within its budget, as what the marker reads in pools is. One thing is not: slots that need
+   no darkening, of which the marker counts each. For the sake of programs with many of them the library shortens the
+   chain in each minor collection, by the share that the new words are of those that are expected while the collector
+   marks, G'' = H * 2 o / (3 (100 + o)) * 100 / (200 + o), but stops when it has had that many blocks to mark: they are
+   as well left to the marker. */
+enum { MARKED_AT_ONCE = 1024 };
+
+void bxr_runtime_pace_minor(bxr_callbacks const *callbacks)
+{
+  caml_domain_state *state = bxr_runtime_state();
+  uintnat fresh = newly_allocated(state);
+  if (bxr_runtime_marking_done()) return;
+  double heap = heap_words(state), o = (double)caml_percent_free;
+  double share = heap > 0 && o > 0 ? (double)fresh * 3 * (100 + o) * (200 + o) / (200 * o * heap) : 1;
+  callbacks->advance((unsigned)state->id, share < 1 ? share : 1, MARKED_AT_ONCE, true);
+}
+
+#else
 /* The library darkens the roots of the snapshot in steps, one for each minor collection, outside the marker's budget:
    so the work that the collector does for a word that was allocated, the number of its cycles, and the heap that it
    allows are those of a program whose roots are scanned while the world is stopped at the start of the cycle.
@@ -33,21 +68,13 @@ static void darken_share(bxr_callbacks const *callbacks, caml_domain_state *stat
   callbacks->advance((unsigned)state->id, share < 1 ? share : 1, (uint64_t)(heap / 128) + 1024, state->sweeping_done);
 }
 
-static double heap_words(caml_domain_state *state)
-{
-  return (double)caml_heap_size(state->shared_heap) / sizeof(value);
-}
-
 static double due[BXR_MAX_DOMAINS]; /* the share of the roots to be darkened next; owned by the domain */
 
 void bxr_runtime_pace_minor(bxr_callbacks const *callbacks)
 {
-  static uintnat allocated[BXR_MAX_DOMAINS]; /* words ever, at the last call; owned by the domain */
   caml_domain_state *state = bxr_runtime_state();
   unsigned id = (unsigned)state->id;
-  uintnat words = (uintnat)state->stat_major_words + state->allocated_words;
-  uintnat fresh = words >= allocated[id] ? words - allocated[id] : words; /* less: another domain has the identity */
-  allocated[id] = words;
+  uintnat fresh = newly_allocated(state);
   double heap = heap_words(state), o = (double)caml_percent_free;
   double share = heap > 0 && o > 0 ? (double)fresh * 3 * (200 + o) / (2 * o * heap) : 1;
   double now_due = due[id] + share * SHARE_AT_MINOR;
@@ -82,4 +109,5 @@ void bxr_runtime_pace_slice(bxr_callbacks const *callbacks)
   }
   if (share > 0) darken_share(callbacks, state, share, heap);
 }
+#endif
 #endif
