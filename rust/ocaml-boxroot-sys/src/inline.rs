@@ -12,9 +12,9 @@
 //! - POOLS: the memory of a pool stays readable for ever, and a root is in a pool, aligned on POOL_SIZE, that starts
 //!   with a PoolHead.
 //! - WORDS: a comparison word of a pool equals the domain whose lock this thread holds only if this thread may do that
-//!   operation: free a slot (`free_owner`), take one (`alloc_owner`), store any value in a live one (`store_owner`). Until the
-//!   thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are atomic,
-//!   since others may compare them meanwhile.
+//!   operation: free a slot (`free_owner`), take one (`alloc_owner`), store any value in a live one (`store_owner`).
+//!   Until the thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are
+//!   atomic, since others may compare them meanwhile.
 //! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
 //!   was purged it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to the holder of that domain's lock.
