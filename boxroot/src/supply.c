@@ -98,7 +98,8 @@ bool bxr_supply_refill(bxr_domain *d)
   bxr_supply_retire(d);
   bool thrift = d->count.pools_in_use > d->count.roots_last_cycle * 5 / 4 / BXR_CAPACITY + 4;
   bxr_pool *p = search_all(d, thrift);
-  if (p == NULL && thrift && !d->scanning && bxr_drain_one_waiting(d, BXR_ROOMY_LEAST_FREE, MOST_CANDIDATES) != NULL)
+  if (p == NULL && thrift && d->waiting.first != NULL && !d->scanning &&
+      bxr_drain_one_waiting(d, BXR_ROOMY_LEAST_FREE, MOST_CANDIDATES) != NULL)
     p = search_all(d, true);
   if (p == NULL && bxr_orphans_adopt_offered(d)) p = search_all(d, thrift);
   if (p == NULL) p = bxr_idle_obtain(d);
