@@ -182,6 +182,7 @@ void bxr_orphans_add_domain(bxr_domain *d)
 
 bxr_pool *bxr_orphans_take_all(void) { return clear_shelf(take(&orphans)); }
 
+/* Makes the pools linked from `first` those of d. The result is how many they are. */
 static uint64_t adopt(bxr_domain *d, bxr_pool *first)
 {
   if (first == NULL) return 0;
@@ -240,6 +241,7 @@ static bool may_offer(bxr_domain *d, bxr_pool *p, int *darken)
   return !bxr_barrier_awaits_marker(d, p);
 }
 
+/* False if the shelf is full: then p is treated as a pool of a domain that has ended. */
 static bool offer_pool(bxr_domain *d, bxr_pool *p)
 {
   bxr_pool_close(p);
@@ -256,20 +258,20 @@ static bool offer_pool(bxr_domain *d, bxr_pool *p)
 
 void bxr_orphans_offer(bxr_domain *d)
 {
-  enum { LOOKED_AT = 16, DARKENED = 2 };
+  enum { MOST_LOOKED_AT = 16, MOST_DARKENED = 2 };
   uint64_t n = pools_wanted(), given = 0, keep = d->refills_before;
   if (BOXROOT_CONSERVATIVE || n == 0) return;
-  int darken = DARKENED;
-  bxr_list_sort_some(d, LOOKED_AT);
+  int darken = MOST_DARKENED;
+  bxr_list_sort_some(d, MOST_LOOKED_AT);
   bxr_pool *p = d->lists[BXR_LIST_OLD_ROOMY];
-  for (uint64_t i = 0; i < keep + LOOKED_AT && p != NULL && given < n; i++) {
+  for (uint64_t i = 0; i < keep + MOST_LOOKED_AT && p != NULL && given < n; i++) {
     bxr_pool *next = p->next == d->lists[BXR_LIST_OLD_ROOMY] ? NULL : p->next;
     if (i >= keep && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
     p = next;
   }
   /* Then those that will have room when their deletions need not wait for the marker any more. */
   for (; given < n && darken > 0; darken--) {
-    p = bxr_drain_one_waiting(d, BXR_ROOMY_LEAST_FREE, LOOKED_AT);
+    p = bxr_drain_one_waiting(d, BXR_ROOMY_LEAST_FREE, MOST_LOOKED_AT);
     if (p == NULL) break;
     if (p->list == BXR_LIST_OLD_ROOMY && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
   }

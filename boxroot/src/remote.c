@@ -90,6 +90,7 @@ void bxr_remote_discard(bxr_pool *p)
 
 /* --- draining ----------------------------------------------------------------------------------------------------- */
 
+/* The queue of pools that wait for the marker. */
 static void append_waiting(bxr_queue *q, bxr_pool *p)
 {
   p->pending_next = NULL;
