@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "domain.h"
-#include "fault.h"
-#include "self.h"
+#include "depot.h"
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 
 void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
   d->current = p;
-  d->head.source = p == NULL ? &bxr_self_no_pool : &p->head;
+  d->head.source = p == NULL ? &bxr_no_pool : &p->head;
   if (!BXR_OCAML5) bxr_domain_offer(d);
 }
 
 void bxr_domain_offer(bxr_domain *d)
 {
-  bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_self_no_pool : d->head.source;
+  bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_no_pool : d->head.source;
 }
 
 bxr_domain *bxr_domain_here(void)
@@ -24,11 +23,157 @@ bxr_domain *bxr_domain_here(void)
     BXR_ASSERT(d->count.pools_in_use == 0 && d->idle == 0);
     bxr_domain_set_current(d, NULL);
     d->marking = d->scanning = false;
-    d->served = d->served_before = 0;
+    d->refills = d->refills_before = 0;
     d->chain_end = NULL;
     d->strays = bxr_runtime_strays_here();
     if (d->cycle == 0) d->cycle = 1;
     bxr_store_relaxed(&d->head.state, bxr_self());
   }
   return d;
+}
+
+/* --- pool lists --------------------------------------------------------------------------------------------------- */
+
+void bxr_list_move(bxr_domain *d, bxr_pool *p, int list, bool front)
+{
+  if (p->list != BXR_LIST_NONE) bxr_pool_list_remove(&d->lists[p->list], p);
+  p->list = (uint8_t)list;
+  if (list == BXR_LIST_NONE) return;
+  (front ? bxr_pool_list_push_front : bxr_pool_list_push_back)(&d->lists[list], p);
+}
+
+void bxr_list_sort(bxr_domain *d, bxr_pool *p)
+{
+  int list = p->freed_is_exact && p->head.freed >= BXR_ROOMY_LEAST_FREE ? BXR_LIST_OLD_ROOMY : BXR_LIST_OLD_AVAIL;
+  if (list != p->list) bxr_list_move(d, p, list, false);
+}
+
+void bxr_list_sort_some(bxr_domain *d, int pools)
+{
+  bxr_pool **list = &d->lists[BXR_LIST_OLD_AVAIL], *last = *list == NULL ? NULL : (*list)->prev;
+  for (int i = 0; i < pools && *list != NULL; i++) {
+    bxr_pool *p = *list;
+    *list = p->next; /* rotate */
+    __builtin_prefetch(*list);
+    bxr_pool_count(p);
+    bxr_list_sort(d, p);
+    if (p == last) break;
+  }
+}
+
+void bxr_owners_publish(bxr_domain *d, bxr_pool *p)
+{
+  bool avail =
+    p->list == BXR_LIST_YOUNG_AVAIL || p->list == BXR_LIST_OLD_ROOMY || p->list == BXR_LIST_OLD_AVAIL;
+  void *state = d->head.state;
+  void *self = d->strays != BXR_RUNTIME_NO_STRAYS || bxr_barrier_needed(d, p) ? BXR_NOBODY : state;
+  bxr_store_relaxed(&p->head.free_owner, avail ? self : BXR_NOBODY);
+  bool makes = p == d->current && d->strays != BXR_RUNTIME_OLD_STRAYS;
+  bxr_store_relaxed(&p->head.alloc_owner, makes ? state : BXR_NOBODY); /* a new root needs no barrier */
+  bxr_store_relaxed(&p->head.store_owner, bxr_pool_is_young(p) ? self : BXR_NOBODY);
+}
+
+void bxr_list_after_free(bxr_domain *d, bxr_pool *p)
+{
+  if (p->list == BXR_LIST_YOUNG_FULL) bxr_list_move(d, p, BXR_LIST_YOUNG_AVAIL, true);
+  else if (p->list == BXR_LIST_OLD_FULL || p->list == BXR_LIST_OLD_AVAIL) bxr_list_sort(d, p);
+  bxr_owners_publish(d, p);
+}
+
+/* --- idle pools --------------------------------------------------------------------------------------------------- */
+
+bxr_pool *bxr_idle_obtain(bxr_domain *d)
+{
+  bxr_pool *p = d->lists[BXR_LIST_IDLE];
+  if (p != NULL) {
+    bxr_list_move(d, p, BXR_LIST_NONE, false);
+    d->idle--;
+    if (d->idle < d->idle_least) d->idle_least = d->idle;
+    if (d->surplus > d->idle) d->surplus = d->idle;
+  } else {
+    p = bxr_depot_claim();
+    if (p == NULL) return NULL;
+    bxr_store_seq_cst(&p->home, d);
+  }
+  bxr_pool_reset(p);
+  bxr_count(&d->count.pools_in_use, 1);
+  if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);
+  return p;
+}
+
+void bxr_idle_release(bxr_domain *d, bxr_pool *p)
+{
+  BXR_ASSERT(!bxr_barrier_awaits_marker(d, p));
+  BXR_ASSERT(p != d->current && bxr_pool_is_empty(p));
+  if (d->spare == p) d->spare = NULL;
+  bxr_pool_close(p);
+  bxr_list_move(d, p, BXR_LIST_IDLE, true);
+  p->snapshot_cycle = 0;
+  d->idle++;
+  bxr_count(&d->count.pools_in_use, -1);
+}
+
+void bxr_idle_release_empty(bxr_domain *d)
+{
+  static int const with_room[] = { BXR_LIST_OLD_ROOMY, BXR_LIST_OLD_AVAIL, BXR_LIST_YOUNG_AVAIL };
+  for (unsigned i = 0; i < sizeof with_room / sizeof *with_room; i++) {
+    int list = with_room[i];
+    bxr_pool *p = d->lists[list];
+    if (p == NULL) continue;
+    for (bool last = false; !last;) {
+      bxr_pool *next = p->next;
+      last = next == d->lists[list];
+      if (p != d->spare && p != d->current) {
+        bxr_pool_count(p);
+        if (bxr_pool_is_empty(p) && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
+      }
+      p = next;
+    }
+  }
+}
+
+/* Returns n idle pools to the depot: those that have been idle for longest. */
+static void return_idle_pools(bxr_domain *d, uint64_t n, bool all)
+{
+  bxr_pool *pools[BXR_MOST_RETURNED_AT_ONCE];
+  while (n > 0 && d->idle > 0) {
+    unsigned k = 0;
+    for (; k < BXR_MOST_RETURNED_AT_ONCE && k < n && d->idle > 0; k++) {
+      pools[k] = d->lists[BXR_LIST_IDLE]->prev;
+      bxr_list_move(d, pools[k], BXR_LIST_NONE, false);
+      d->idle--;
+    }
+    n -= k;
+    bxr_count(&d->count.pools_purged, bxr_depot_return(pools, k, all));
+  }
+  if (d->idle_least > d->idle) d->idle_least = d->idle;
+  if (d->surplus > d->idle) d->surplus = d->idle;
+}
+
+uint64_t bxr_idle_give(bxr_domain *d, uint64_t n, uint64_t keep)
+{
+  uint64_t before = d->idle, spared = before > keep ? before - keep : 0;
+  return_idle_pools(d, n < spared ? n : spared, false);
+  return before - d->idle;
+}
+
+void bxr_idle_trim(bxr_domain *d)
+{
+  uint64_t n = d->surplus < BXR_MOST_TRIMMED_AT_ONCE ? d->surplus : BXR_MOST_TRIMMED_AT_ONCE;
+  if (n == 0) return;
+  d->surplus -= n;
+  return_idle_pools(d, n, true);
+}
+
+void bxr_idle_trim_all(bxr_domain *d)
+{
+  return_idle_pools(d, d->idle, true);
+  bxr_depot_trim();
+}
+
+void bxr_idle_new_cycle(bxr_domain *d)
+{
+  d->surplus = d->idle_least > 1 ? d->idle_least - 1 : 0;
+  d->idle_least = d->idle;
+  if (BXR_COMPACTION_IS_A_CYCLE) return_idle_pools(d, d->surplus, true);
 }

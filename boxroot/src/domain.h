@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* The record of a domain: its pools, and where it stands in the major cycle. Records are static, one for each identity
-   a domain can have, so they outlive domains and need no allocation; identities are reused, and so are records.
+/* The record of a domain: its pools, and where it stands in the major cycle; the lists that its pools are on; and which
+   of them need a deletion barrier.
 
-   Everything is owned by the thread that holds the domain's lock, or acts for the domain while the world is stopped;
-   exceptions are marked atomic.
+   Records are static, one for each identity that a domain can have, so they outlive domains and need no allocation.
+   Identities are reused, and so are records. Everything in a record is owned by the thread that holds the domain's
+   lock, or acts for the domain while the world is stopped; exceptions are marked atomic.
 
-   Invariants: head.source is the current pool's head, or that of a pool without slots;
-   current is NULL or on list[BXR_PLACE_YOUNG_AVAIL]; spare is NULL or on list[BXR_PLACE_OLD_AVAIL]
-   or list[BXR_PLACE_OLD_ROOMY];
-   the domain has no pools while state is BXR_NOBODY or NULL; every pool on its lists has home == this record;
-   pools_in_use = the pools on the lists of the places other than IDLE; idle = those on list[IDLE];
-   idle_least <= idle; surplus <= idle. */
+   Invariants:
+     head.source is the current pool's head, or that of a pool without slots;
+     current is NULL or on lists[BXR_LIST_YOUNG_AVAIL];
+     spare is NULL or on lists[BXR_LIST_OLD_AVAIL] or lists[BXR_LIST_OLD_ROOMY];
+     the domain has no pools while state is BXR_NOBODY or NULL; every pool on its lists has home == this record;
+     pools_in_use = the pools on all lists but BXR_LIST_IDLE; idle = those on lists[BXR_LIST_IDLE];
+     idle_least <= idle; surplus <= idle. */
 #ifndef BXR_DOMAIN_H
 #define BXR_DOMAIN_H
 
-#include "region.h"
+#include "pool.h"
 #include "runtime.h"
 
 /* Those of boxroot_statistics that each domain keeps. */
@@ -32,15 +34,15 @@ typedef struct bxr_queue {
 typedef struct bxr_domain {
   bxr_domain_head head;       /* state: == bxr_self() of the domain, BXR_NOBODY while there is none (atomic) */
   bxr_pool *current;          /* the pool that new roots come from, or NULL */
-  bxr_pool *list[BXR_PLACES]; /* pools by place */
+  bxr_pool *lists[BXR_LISTS]; /* its pools */
   bxr_pool *spare;            /* the pool that was current before the last minor collection */
-  uint64_t served;            /* times a pool was made the current one since then, */
-  uint64_t served_before;     /* and between that collection and the one before */
+  uint64_t refills;           /* times a pool was made the current one since then, */
+  uint64_t refills_before;    /* and between that collection and the one before */
   bxr_pool *pending;          /* pools with pending deletions (atomic) */
-  bxr_pool *to_fold;          /* of these, those that were taken off that list and whose turn is still to come */
-  bxr_queue to_wait;          /* and those that the marker is to read first */
-  uintptr_t out_group;        /* deletions that are collected here: the address of the first of 64 slots, or 0, */
-  uint64_t out_bits;          /* and the bits of those that are deleted */
+  bxr_pool *to_drain;         /* of these, those that were taken off that list and whose turn is still to come */
+  bxr_queue waiting;          /* and those that the marker is to read first */
+  uintptr_t batch_group;      /* deletions are collected here: the address of the first of 64 slots, or 0, */
+  uint64_t batch_bits;        /* and the bits of those that are deleted */
   bxr_pool *chain_end;        /* the last pool of the chain that the marker has, or NULL */
   uint64_t pushed;            /* entries put on the mark stack since it was last emptied, about */
   uint64_t chain_pools;       /* pools that were in the chain when the cycle began */
@@ -65,11 +67,105 @@ static inline bool bxr_domain_is(bxr_domain *d, void *self) { return bxr_load_re
 /* Whether p belongs to d. */
 static inline bool bxr_domain_owns(bxr_domain *d, bxr_pool *p) { return bxr_load_relaxed(&p->home) == d; }
 
-/* The inline paths of this thread, which has the lock of d, may make roots in the current pool; unless nothing tells
+/* Whether d has pools with pending deletions. Needs the lock of d; other threads may add one at any time. */
+static inline bool bxr_domain_has_pending(bxr_domain *d)
+{
+  return d->to_drain != NULL || d->waiting.first != NULL || bxr_load_relaxed(&d->pending) != NULL;
+}
+
+/* Lets the inline paths of this thread, which has the lock of d, make roots in the current pool; unless nothing tells
    when the thread ends. */
 BXR_INTERNAL void bxr_domain_offer(bxr_domain *d);
 
-/* Sets d->current; p may be NULL. bxr_place_publish(d, p) has to follow. */
+/* Sets d->current; p may be NULL. bxr_owners_publish(d, p) has to follow. */
 BXR_INTERNAL void bxr_domain_set_current(bxr_domain *d, bxr_pool *p);
+
+/* --- the deletion barrier ----------------------------------------------------------------------------------------- */
+
+/* Whether a marker may still read p: then its memory must stay, and its position in the chain. It may not between two
+   cycles, when the heap is verified or compacted: the old cycle's markers have finished, and those of the next have not
+   begun. A minor scan begins that time, and the start of the cycle ends it. */
+static inline bool bxr_barrier_awaits_marker(bxr_domain *d, bxr_pool *p)
+{
+  if (BOXROOT_STW_SCAN) return false; /* all roots are visited at once: no marker reads pools */
+  uintptr_t runtime_cycle = bxr_runtime_cycle();
+  if (p->other_marker) return p->snapshot_cycle == (uint32_t)runtime_cycle;
+  if (p->snapshot_cycle != d->cycle || d->runtime_cycle != runtime_cycle) return false;
+  if (d->marking && bxr_runtime_marking_done()) d->marking = false;
+  return d->marking;
+}
+
+/* Whether the old value of a slot of p must not be lost yet: p belongs to the snapshot of this cycle, and the marker
+   may not have read it. Either the slot keeps the value (the deletion is deferred), or the value is darkened first.
+   Idea: deletion barrier of snapshot-at-the-beginning marking. */
+static inline bool bxr_barrier_needed(bxr_domain *d, bxr_pool *p)
+{
+  return !p->darkened && bxr_barrier_awaits_marker(d, p);
+}
+
+/* Whether the marker of a domain that has ended may be reading p at this moment, on another thread. Then slots of p are
+   written only while the world is stopped: deletions wait, modifications go to another slot. So that marker sees no
+   value that was stored since the end of its domain, and the order in which stores become visible does not matter. */
+static inline bool bxr_barrier_other_marker(bxr_domain *d, bxr_pool *p)
+{
+  return p->other_marker && bxr_barrier_awaits_marker(d, p);
+}
+
+/* The barrier for one slot: darkens its value. */
+static inline void bxr_barrier_darken(bxr_domain *d, uintptr_t old)
+{
+  if ((old & 1) == 0) bxr_runtime_darken((value)old);
+  bxr_count(&d->count.barrier, 1);
+}
+
+/* --- pool lists --------------------------------------------------------------------------------------------------- */
+
+/* Moves p from the list that it is on, if it is on one, to another. */
+BXR_INTERNAL void bxr_list_move(bxr_domain *d, bxr_pool *p, int list, bool front);
+
+/* Puts p, an old pool that has free slots, at the end of the list of those that are half empty or of the others. */
+BXR_INTERNAL void bxr_list_sort(bxr_domain *d, bxr_pool *p);
+
+/* Looks at some of the others, in turn, and sorts them: deletions do not tell when a pool becomes half empty. Cost: a
+   look at each, and at its free slots once per use of the pool. */
+BXR_INTERNAL void bxr_list_sort_some(bxr_domain *d, int pools);
+
+/* Slots of p were freed: moves p to a list of pools with room if it is not on one. */
+BXR_INTERNAL void bxr_list_after_free(bxr_domain *d, bxr_pool *p);
+
+/* Sets the words that the inline paths compare (free_owner, alloc_owner, store_owner), after p moved to another list or
+   its need of a barrier changed. Pools on the full lists, in the snapshot, or being visited send every deletion to the
+   slow path. */
+BXR_INTERNAL void bxr_owners_publish(bxr_domain *d, bxr_pool *p);
+
+/* --- idle pools --------------------------------------------------------------------------------------------------- */
+
+/* The idle pools of a domain have memory and are not in use.
+
+   bxr_idle_obtain returns a pool without roots, on no list: an idle one, or one from the depot. NULL and ENOMEM when
+   there is no memory. */
+BXR_INTERNAL bxr_pool *bxr_idle_obtain(bxr_domain *d);
+
+/* Takes an empty pool off its list and out of use. */
+BXR_INTERNAL void bxr_idle_release(bxr_domain *d, bxr_pool *p);
+
+/* Takes all empty pools that no marker will read out of use, but for the current and the spare one. Cost: a look at
+   each pool that has free slots, and at each of these slots once per use of the pool. */
+BXR_INTERNAL void bxr_idle_release_empty(bxr_domain *d);
+
+/* Returns n idle pools to the depot, with their memory as far as the depot keeps it; fewer if less than `keep` would be
+   left. The result is how many. */
+BXR_INTERNAL uint64_t bxr_idle_give(bxr_domain *d, uint64_t n, uint64_t keep);
+
+/* A major cycle starts: counts the idle pools that the last one did not need. */
+BXR_INTERNAL void bxr_idle_new_cycle(bxr_domain *d);
+
+/* Purges some of the pools that bxr_idle_new_cycle counted, and returns them to the depot: at most
+   BXR_MOST_TRIMMED_AT_ONCE, to keep pauses short; the rest has its turn later. */
+#define BXR_MOST_TRIMMED_AT_ONCE 16
+BXR_INTERNAL void bxr_idle_trim(bxr_domain *d);
+
+/* Purges everything that holds no root, in the depot too. */
+BXR_INTERNAL void bxr_idle_trim_all(bxr_domain *d);
 
 #endif

@@ -9,11 +9,11 @@ void bxr_pool_format(bxr_pool *p)
   p->head.active = 0;
   bxr_store_relaxed(&p->home, (struct bxr_domain *)NULL);
   p->next = p->prev = p;
-  p->earlier = NULL;
-  p->snapshot = p->shown = 0;
-  p->place = BXR_PLACE_NONE;
-  p->exact = true;
-  p->adopted = p->darkened = false;
+  p->chain_prev = NULL;
+  p->snapshot_cycle = p->marker_limit = 0;
+  p->list = BXR_LIST_NONE;
+  p->freed_is_exact = true;
+  p->other_marker = p->darkened = false;
   p->pending_next = NULL;
   bxr_store_relaxed(&p->pending_groups, (uint64_t)0);
   p->block_header = 0;
@@ -24,13 +24,13 @@ void bxr_pool_reset(bxr_pool *p)
   p->head.free = BXR_FREE_END;
   p->head.freed = BXR_CAPACITY;
   p->head.active = 0;
-  p->exact = true;
+  p->freed_is_exact = true;
 }
 
 bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
 {
   BXR_ASSERT(p->head.free == BXR_FREE_END);
-  uint32_t from = p->head.active, to = from + BXR_ACTIVATED_AT_ONCE;
+  uint32_t from = p->head.active, to = from + BXR_MOST_ACTIVATED_AT_ONCE;
   if (from >= limit) return false;
   if (to > limit) to = limit;
   for (uint32_t i = from; i + 1 < to; i++) p->slots[i] = (uintptr_t)&p->slots[i + 1] + 1;
@@ -42,11 +42,11 @@ bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
 
 void bxr_pool_count(bxr_pool *p)
 {
-  if (p->exact) return;
+  if (p->freed_is_exact) return;
   uint32_t n = BXR_CAPACITY - p->head.active;
   for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) n++;
   p->head.freed = n;
-  p->exact = true;
+  p->freed_is_exact = true;
 }
 
 void bxr_pool_list_push_back(bxr_pool **list, bxr_pool *p)

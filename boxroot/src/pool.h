@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools: an aligned piece of memory with a header, slots for roots, and a free list among the slots.
+/* Pools, and the segments of memory that they come from.
 
-   To OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of shown + 1 fields, the first slots
-   and, last, in the place of a slot that is not in use yet, a link to another pool of the snapshot. So the pools form a
-   chain: a marker that is given the first one reaches all others. Since the link comes last it has read (nearly) all of
-   a pool before it opens the next one: its stack stays shallow. `earlier` leads back in the chain, from a pool to the
-   one that links to it (chain.h).
+   A pool is an aligned piece of memory with a header, slots for roots, and a free list among the slots.
 
-   Who may touch what ("owner": the thread that holds the lock of the domain that is the pool's home):
-   - slots: a live one belongs to the owner of the root; a free one to the owner. The GC rewrites live slots while the
-     world is stopped.
+   To OCaml 5's marker a pool is an OCaml block: `block_header` announces a block of marker_limit + 1 fields. They are
+   the first slots and, after them, in a slot that is not in use yet, a link to another pool of the snapshot. So the
+   pools form a chain: a marker that is given the first one reaches all others. Since the link comes last, the marker
+   has read (nearly) all of a pool before it opens the next one, and its stack stays shallow. `chain_prev` leads back in
+   the chain, from a pool to the one that links to it (snapshot.h).
+
+   Who may touch what ("the owner" of a pool is the thread that holds the lock of the domain that is the pool's home):
+   - slots: a live one belongs to the owner of the root, a free one to the owner of the pool. The GC rewrites live slots
+     while the world is stopped.
    - pending_groups: any thread, atomically (remote.h).
    - home: the owner stores it, any thread reads it.
    - everything else: the owner; any thread may compare the atomic words of the head.
 
-   Invariants, checked by validate.c in the checked build:
-     active <= shown <= capacity while a marker may read the pool (the slots between are odd); active <= capacity;
+   Invariants, checked by checked/validate.c in the checked build:
+     active <= capacity; and active <= marker_limit <= capacity while a marker may read the pool, and then the slots
+     between active and marker_limit are odd;
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
-     exact => length(free list) + (capacity - active) = freed;
-     place says which list of the domain the pool is on; PLACE_*_FULL => the free list is empty and active = capacity;
-     PLACE_OLD_ROOMY => exact and freed >= BXR_ROOMY;
-     owner == state of the domain => the pool has a place, and needs no deletion barrier, and is not being scanned;
-     maker == state of the domain => the pool is the domain's current pool;
-     young_owner == state of the domain => place is PLACE_YOUNG_*, and the pool needs no barrier and is not being
-     scanned; a slot of a pool on an old list holds no pointer into a minor heap. */
+     freed_is_exact => length(free list) + (capacity - active) = freed;
+     `list` says which list of the domain the pool is on; LIST_*_FULL => the free list is empty and active = capacity;
+     LIST_OLD_ROOMY => freed_is_exact and freed >= BXR_ROOMY_LEAST_FREE;
+     free_owner == state of the domain => the pool is on a list, needs no deletion barrier, and is not being scanned;
+     alloc_owner == state of the domain => the pool is the domain's current pool;
+     store_owner == state of the domain => the pool is on LIST_YOUNG_*, needs no barrier, and is not being scanned; a
+     slot
+     of a pool on an old list holds no pointer into a minor heap. */
 #ifndef BXR_POOL_H
 #define BXR_POOL_H
 
-#include "atomic.h"
-#include "fault.h"
+#include "base.h"
 
+/* The lists that a domain has its pools on. */
 enum {
-  BXR_PLACE_IDLE,        /* owned by a domain, holds no root, has memory */
-  BXR_PLACE_YOUNG_AVAIL, /* may hold young values; has, or may have, free slots */
-  BXR_PLACE_YOUNG_FULL,  /* may hold young values; no free slot */
-  BXR_PLACE_OLD_ROOMY,   /* holds no young value; known to be half empty, or more */
-  BXR_PLACE_OLD_AVAIL,   /* the same; has, or may have, free slots */
-  BXR_PLACE_OLD_FULL,
-  BXR_PLACES,
-  BXR_PLACE_NONE = BXR_PLACES /* on no list */
+  BXR_LIST_IDLE,        /* the pool holds no root, and has memory */
+  BXR_LIST_YOUNG_AVAIL, /* the pool may hold young values; it has, or may have, free slots */
+  BXR_LIST_YOUNG_FULL,  /* the pool may hold young values; it has no free slot */
+  BXR_LIST_OLD_ROOMY,   /* the pool holds no young value; it is known to be half empty, or more */
+  BXR_LIST_OLD_AVAIL,   /* the pool holds no young value; it has, or may have, free slots */
+  BXR_LIST_OLD_FULL,    /* the pool holds no young value; it has no free slot */
+  BXR_LISTS,
+  BXR_LIST_NONE = BXR_LISTS /* the pool is on no list */
 };
 
 struct bxr_domain;
@@ -47,18 +51,19 @@ typedef struct bxr_pool {
   union {
     bxr_pool_head head;
     struct {
-      void *compared[3];             /* head.owner, maker and young_owner */
+      void *compared[3];             /* head.free_owner, alloc_owner and store_owner */
       struct bxr_domain *home;       /* the record of the domain that it belongs to; NULL: it has no owner (atomic) */
-      struct bxr_pool *next, *prev;  /* of the list that `place` names */
-      struct bxr_pool *earlier;      /* in the chain: the pool whose last field is a link to this one */
-      struct bxr_pool *pending_next; /* of the list of pools with pending deletions */
+      struct bxr_pool *next, *prev;  /* on the list that `list` names */
+      struct bxr_pool *chain_prev;   /* in the chain: the pool whose last field is a link to this one */
+      struct bxr_pool *pending_next; /* on the list of pools with pending deletions */
     };
   };
-  uint32_t shown;               /* slots that block_header covers, which the marker reads; the link follows them */
-  uint32_t snapshot;            /* the domain's cycle in whose snapshot the pool is; 0: none */
-  uint8_t place;
-  bool exact;                    /* `freed` counts all free slots */
-  bool adopted;                  /* left by a domain that ended in mid-cycle, whose marker may still read it */
+  uint32_t marker_limit;         /* the marker reads the slots below it, which block_header covers; then the link */
+  uint32_t snapshot_cycle;       /* the domain's cycle in whose snapshot the pool is; 0: none. If other_marker: the
+                                    low bits of bxr_runtime_cycle() */
+  uint8_t list;
+  bool freed_is_exact;           /* `freed` counts all free slots */
+  bool other_marker;             /* the marker of a domain that ended in mid-cycle may still read the pool */
   bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
@@ -67,12 +72,12 @@ typedef struct bxr_pool {
 
 #define BXR_POOL_SLOTS ((BXR_POOL_SIZE - sizeof(bxr_pool)) / sizeof(uintptr_t) - 1)
 #define BXR_CAPACITY ((uint32_t)(BXR_POOL_SLOTS < BOXROOT_POOL_CAPACITY ? BXR_POOL_SLOTS : BOXROOT_POOL_CAPACITY))
-#define BXR_ROOMY ((BXR_CAPACITY + 1) / 2) /* free slots with which an old pool is worth making young */
-#define BXR_ACTIVATED_AT_ONCE 128
-#define BXR_SHOWN_AHEAD 256 /* slots that can still be put in use while the marker is under way */
+#define BXR_ROOMY_LEAST_FREE ((BXR_CAPACITY + 1) / 2) /* free slots from which an old pool is worth making young */
+#define BXR_MOST_ACTIVATED_AT_ONCE 128
+#define BXR_ALLOCATABLE_WHILE_MARKING 256 /* never-used slots that can be put in use while the marker is under way */
 
 _Static_assert(offsetof(bxr_pool, home) == offsetof(bxr_pool_head, others) &&
-               offsetof(bxr_pool_head, free) == 64 && sizeof(bxr_pool_head) <= offsetof(bxr_pool, shown),
+               offsetof(bxr_pool_head, free) == 64 && sizeof(bxr_pool_head) <= offsetof(bxr_pool, marker_limit),
                "the words that other threads compare have a line of their own");
 _Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + sizeof(uintptr_t),
                "the block header precedes field 0");
@@ -85,10 +90,10 @@ BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 /* Puts the next slots that were never used on the (empty) free list. False when there are none below `limit`. */
 BXR_INTERNAL bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
 
-/* Resets an empty pool: no slot was ever used. No marker may read it any more. Cost: constant. */
+/* Resets an empty pool: none of its slots counts as used any more. No marker may read it any more. Cost: constant. */
 BXR_INTERNAL void bxr_pool_reset(bxr_pool *p);
 
-/* Takes a slot. The pool must have a free one. */
+/* Takes a slot from the free list, which must have one. */
 static inline uintptr_t *bxr_pool_take(bxr_pool *p)
 {
   BXR_ASSERT(p->head.free != BXR_FREE_END);
@@ -97,6 +102,7 @@ static inline uintptr_t *bxr_pool_take(bxr_pool *p)
   return slot;
 }
 
+/* Puts a slot on the free list. */
 static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
 {
   *slot = p->head.free;
@@ -108,23 +114,55 @@ static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
    pool. */
 BXR_INTERNAL void bxr_pool_count(bxr_pool *p);
 
-/* From now on no thread may use the inline paths on p. */
+/* Closes the pool: from now on no thread may use the inline paths on it. */
 static inline void bxr_pool_close(bxr_pool *p)
 {
-  bxr_store_relaxed(&p->head.owner, BXR_NOBODY);
-  bxr_store_relaxed(&p->head.maker, BXR_NOBODY);
-  bxr_store_relaxed(&p->head.young_owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.free_owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.alloc_owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.store_owner, BXR_NOBODY);
 }
 
-static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->exact && p->head.freed == BXR_CAPACITY; }
+static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->freed_is_exact && p->head.freed == BXR_CAPACITY; }
 static inline bool bxr_pool_is_young(bxr_pool *p)
 {
-  return p->place == BXR_PLACE_YOUNG_AVAIL || p->place == BXR_PLACE_YOUNG_FULL;
+  return p->list == BXR_LIST_YOUNG_AVAIL || p->list == BXR_LIST_YOUNG_FULL;
 }
 
-/* Lists of pools: a ring, named by its first pool; NULL when empty. Constant time. */
+/* A list of pools is a ring, named by its first pool; NULL when it is empty. Cost: constant. */
 BXR_INTERNAL void bxr_pool_list_push_front(bxr_pool **list, bxr_pool *p);
 BXR_INTERNAL void bxr_pool_list_push_back(bxr_pool **list, bxr_pool *p);
 BXR_INTERNAL void bxr_pool_list_remove(bxr_pool **list, bxr_pool *p);
+
+/* --- segments ----------------------------------------------------------------------------------------------------- */
+
+/* A segment is the unit in which address space for pools is obtained from the system. It is 64 pools long and aligned
+   on its size. Its first pool's worth of memory holds the segment's header and, for each of the other 63 pools, a
+   bitmap of pending deletions; those pages stay untouched, and cost nothing, in programs that never defer a deletion.
+
+   The address space of a segment is not returned while the library is in use, and a pool's header stays where it is: a
+   thread that still looks at a pool that changed hands, or whose memory was purged, reads a valid, if outdated, word.
+
+   Invariants: bit 0 of `unused` is clear; a pool of bit 1 in `unused` is empty, has no pending deletion, and has no
+   owner; the bitmap of pending deletions of a pool that changes hands while it is empty is zero. */
+typedef struct bxr_segment {
+  uint64_t unused; /* bit i: pool i is in the depot (atomic) */
+  uint64_t dirty;  /* bit i: pool i may have memory. Changed by the owner of the pool (atomic) */
+  uint64_t number; /* in the depot's directory */
+  uint64_t pad[5];
+  uint64_t pending[]; /* for pool i: BXR_PENDING_WORDS words from (i - 1) * BXR_PENDING_WORDS (atomic) */
+} bxr_segment;
+
+#define BXR_SEGMENT_SIZE (BXR_POOL_SIZE * 64)
+#define BXR_PENDING_WORDS (BXR_POOL_SIZE / sizeof(uintptr_t) / 64)
+_Static_assert(sizeof(bxr_segment) == 64, "the header is one cache line");
+_Static_assert(sizeof(bxr_segment) + 63 * BXR_PENDING_WORDS * 8 <= BXR_POOL_SIZE, "header and bitmaps fit");
+
+#define bxr_segment_of(p) ((bxr_segment *)((uintptr_t)(p) & ~(BXR_SEGMENT_SIZE - 1)))
+#define bxr_segment_index(p) ((unsigned)(((uintptr_t)(p) / BXR_POOL_SIZE) & 63))
+#define bxr_segment_pool(s, i) ((bxr_pool *)((uintptr_t)(s) + (i) * BXR_POOL_SIZE))
+static inline uint64_t *bxr_segment_pending_words(bxr_pool *p)
+{
+  return bxr_segment_of(p)->pending + (bxr_segment_index(p) - 1) * BXR_PENDING_WORDS;
+}
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* All contact with the internals of the OCaml runtime, one implementation per generation: runtime_ocaml4*.c,
-   runtime_ocaml5*.c; with BOXROOT_CONSERVATIVE runtime_conservative.c stands in for all that runtime_ocaml5*.c know of
-   the collector. Nothing else in the library includes an internal header of OCaml. */
+/* All contact with the internals of the OCaml runtime. The folder runtime/ has one implementation for each generation:
+   ocaml4.c and ocaml4_token.c; ocaml5.c and ocaml5_marker.c, all that is known of the collector, for which
+   conservative.c stands in with BOXROOT_CONSERVATIVE. Nothing else in the library includes an internal header of
+   OCaml. */
 #ifndef BXR_RUNTIME_H
 #define BXR_RUNTIME_H
 
@@ -14,7 +15,7 @@
 #endif
 
 /* Whether a compaction cannot be told from three major cycles in a row: it is no more than that (OCaml 5.0 and 5.1), or
-   may be. */
+   it may be no more. */
 #define BXR_COMPACTION_IS_A_CYCLE (BXR_OCAML5 && (OCAML_VERSION < 50200 || BOXROOT_CONSERVATIVE))
 
 /* What the collector wants done with each root: bxr_runtime_visit(visitor, v, slot) for a slot that holds the block
@@ -30,16 +31,19 @@ BXR_INTERNAL void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr
 BXR_INTERNAL void bxr_runtime_visit_young(bxr_visitor const *visitor, value v, uintptr_t *slot);
 
 /* What the library does when the collector asks. `id` is the domain on whose behalf this thread runs. All but
-   domain_end are called while the world is stopped or (4.14) under the master lock. */
+   end_domain and advance_marking are called while the world is stopped or (4.14) under the master lock. */
 typedef struct bxr_callbacks {
-  /* visit at least all slots that point into a minor heap */
-  void (*minor)(unsigned id, bxr_visitor const *visitor);
-  void (*cycle_start)(unsigned id, bxr_visitor const *visitor); /* make sure that the marker reaches every root */
-  void (*all)(unsigned id, bxr_visitor const *visitor);        /* visit all slots */
-  void (*domain_end)(unsigned id);                             /* the domain runs no more OCaml code */
-  /* Mark this share of the roots, on about so many entries of the mark stack; `drained`: it is being emptied. May run
-     beside other domains. */
-  void (*advance)(unsigned id, double share, uint64_t pushes, bool drained);
+  /* Visits at least all slots that point into a minor heap. */
+  void (*scan_young)(unsigned id, bxr_visitor const *visitor);
+  /* A major cycle starts: ensures that the marker reaches every root. */
+  void (*start_cycle)(unsigned id, bxr_visitor const *visitor);
+  /* Visits all slots. */
+  void (*scan_all)(unsigned id, bxr_visitor const *visitor);
+  /* The domain runs no more OCaml code. */
+  void (*end_domain)(unsigned id);
+  /* Marks this share of the roots, until about so many entries are on the mark stack; `drained` says that the marker is
+     emptying it. May run beside other domains. */
+  void (*advance_marking)(unsigned id, double share, uint64_t pushes, bool drained);
 } bxr_callbacks;
 
 /* Installs the hooks, or removes them (those that another library has wrapped become inert instead). attach needs the
@@ -47,17 +51,16 @@ typedef struct bxr_callbacks {
 BXR_INTERNAL void bxr_runtime_attach(bxr_callbacks const *callbacks);
 BXR_INTERNAL void bxr_runtime_detach(void);
 
-/* Called on slow paths of create and modify, before bxr_self() is relied upon: makes sure that bxr_self() is right
-   (4.14). */
+/* Ensures that bxr_self() is right (4.14). Slow paths of create and modify call it before they rely on bxr_self(). */
 BXR_INTERNAL void bxr_runtime_check_lock(void);
 
 /* Whether this thread, which has the lock, can release it at its end without a sign, so that slow paths alone find out
    afterwards (4.14: the threads that OCaml made). Then it must make no roots by inline paths. */
 BXR_INTERNAL bool bxr_runtime_may_end_unseen(void);
 
-/* bxr_self(), and NULL also on a thread whose domain has ended, and when OCaml has shut down. For slow paths: the
-   functions below that need the domain lock read what the shutdown may have freed. After the shutdown the inline paths
-   of this thread find no domain either, from then on. */
+/* bxr_self(), but NULL also on a thread whose domain has ended, and when OCaml has shut down. Slow paths use it, since
+   the functions below that need the domain lock read what the shutdown may have freed. After the shutdown the inline
+   paths of this thread find no domain either, from then on. */
 BXR_INTERNAL void *bxr_runtime_self(void);
 
 /* Whether this thread has begun to end a domain, so that bxr_self() may name one that is gone, or the next one with its
@@ -85,15 +88,15 @@ BXR_INTERNAL bool bxr_runtime_is_terminating(void);
 typedef enum { BXR_RUNTIME_NO_STRAYS, BXR_RUNTIME_STRAYS, BXR_RUNTIME_OLD_STRAYS } bxr_runtime_strays;
 BXR_INTERNAL bxr_runtime_strays bxr_runtime_strays_here(void);
 
-/* Whether it is the only one. */
+/* Whether the current domain is the only one. */
 BXR_INTERNAL bool bxr_runtime_is_only_domain(void);
 
-/* Whether the marker of the current domain has finished with what it was given at the start of the cycle. Once true,
-   stays true for that purpose until the next cycle. */
+/* Whether the marker of the current domain has finished with what it was given when marking started, or marking has not
+   started in this cycle (OCaml 5.5). Once true, stays true for that purpose until marking starts again. */
 BXR_INTERNAL bool bxr_runtime_marking_done(void);
 
-/* A number that changes between two cycles: all marking is over before, and no domain has marked its roots again. 0 on
-   OCaml 4.14, which marks while the world is stopped. */
+/* A number that changes when all marking is over, and no domain has marked its roots again; on OCaml 5.5 also when
+   marking starts, before any domain marks its roots. Constant on OCaml 4.14, which marks while the world is stopped. */
 BXR_INTERNAL uintptr_t bxr_runtime_cycle(void);
 
 /* Whether the last domain has ended or begun to: OCaml has shut down, or is about to, and no domain will be started. Up
@@ -104,19 +107,30 @@ BXR_INTERNAL bool bxr_runtime_has_shut_down(void);
    tells when the domain is gone. Needs no lock. False where the runtime does not say so (OCaml 4.14, 5 up to 5.3). */
 BXR_INTERNAL bool bxr_runtime_is_shutting_down(void);
 
+/* Whether all domains stand still from the time when the first of them calls start_cycle until the last has returned
+   from it. Since OCaml 5.5 a domain may go on before that; only the minor collection that comes before is over for all
+   of them. */
+#define BXR_WORLD_STOPS_FOR_ALL (!BXR_OCAML5 || OCAML_VERSION < 50500)
+
+/* Whether a marker may have something to read in this cycle: since OCaml 5.5 a cycle begins without marking. False
+   where all roots are visited at once. */
+BXR_INTERNAL bool bxr_runtime_marking_has_started(void);
+
+/* Whether marking may start at the end of this minor collection (OCaml 5.5). */
+BXR_INTERNAL bool bxr_runtime_may_start_marking(void);
+
 /* Lets the marker of the current domain finish, where that can be done; true when it has. May run the GC. Without the
    domain lock: false. */
 BXR_INTERNAL bool bxr_runtime_finish_marking(void);
 
-/* Makes sure that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in
+/* Ensures that v, if it is a block of the major heap, survives this cycle. Only once the domain has begun to mark in
    this cycle: before, its part in the count of domains that mark is not open, and what is left on its stack a
    compaction moves. In a minor collection, only values that were old before it, or that have come through
    bxr_runtime_visit_young. */
 BXR_INTERNAL void bxr_runtime_darken(value v);
 
-/* The same for the n slots from `slots`: those that hold a pointer are darkened. The number of entries put on the mark
-   stack, about.
-   Cost: a look at each value. */
+/* The same for the n slots from `slots`: those that hold a pointer are darkened. The result is the number of entries
+   put on the mark stack, about; since OCaml 5.5, of blocks marked. Cost: a look at each value. */
 BXR_INTERNAL uint32_t bxr_runtime_darken_slots(uintptr_t const *slots, uint32_t n);
 
 /* The header of a block of `words` fields that the marker has yet to visit. */
@@ -129,7 +143,7 @@ BXR_INTERNAL bool bxr_runtime_block_visited(uintptr_t header);
 typedef struct { uintptr_t start, size; } bxr_minor_range;
 BXR_INTERNAL bxr_minor_range bxr_runtime_minor_range(void);
 
-#if BOXROOT_CONSERVATIVE /* the range is not looked at: only the runtime's own macro knows */
+#if BOXROOT_CONSERVATIVE /* the range is ignored: only the runtime's own macro knows */
 BXR_INTERNAL bool bxr_runtime_is_young(value block);
 static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v)
 {
@@ -142,5 +156,22 @@ static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v)
   return (v & 1) == 0 && v - r.start < r.size;
 }
 #endif
+
+/* --- the shutdown, for the implementations ------------------------------------------------------------------------ */
+
+/* OCaml's shutdown. Afterwards the thread that asked for it still counts as holder of its domain's lock, but the
+   domain's state is gone: with pooled allocation (caml_startup_pooled, or "c" in OCAMLRUNPARAM) it has been freed.
+
+   caml_locale is the runtime's locale for numbers: it is there from the start; the shutdown frees it and sets it to 0,
+   after the last finaliser and before it frees the domains' states. It is a static variable, so it can be read at any
+   time. (A runtime on a system without newlocale has none; then the end is not noticed.) */
+extern void *caml_locale __attribute__((weak));
+
+/* Whether OCaml has shut down, that is, no code of OCaml and no finaliser runs any more; or has not started. Needs no
+   lock: nothing that the shutdown frees is read. Cost: a load. */
+static inline bool bxr_runtime_end_reached(void)
+{
+  return &caml_locale != NULL && bxr_load_relaxed(&caml_locale) == NULL;
+}
 
 #endif

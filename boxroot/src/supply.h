@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a pool as its roots come and go: which pool new roots are taken from, and what happens when a full one
-   has room again. */
+/* Supply: which pool new roots come from. */
 #ifndef BXR_SUPPLY_H
 #define BXR_SUPPLY_H
 
@@ -10,8 +9,8 @@
    Needs the lock of d. */
 BXR_INTERNAL bool bxr_supply_refill(bxr_domain *d);
 
-/* The current pool, if there is one, is not that any more: no inline creation until the next bxr_supply_refill, which
-   may choose the same pool. Needs the lock of d. */
+/* Makes the current pool, if there is one, a pool like others: no root is made inline until the next bxr_supply_refill,
+   which may choose the same pool. Needs the lock of d. */
 BXR_INTERNAL void bxr_supply_retire(bxr_domain *d);
 
 #endif

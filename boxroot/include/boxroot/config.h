@@ -20,15 +20,17 @@
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
-/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 and
-   5.4.1 differ in other parts only). docs/versions.md in the source repository says what that use is, and what is known
-   of the others. */
+/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0
+   and 5.4.1 differ in other parts only). docs/reference/versions.md in the source repository says what that use is, and what
+   is known of the others. */
 #define BXR_KNOWN_RUNTIME \
-  (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401)
+  (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401 || \
+   OCAML_VERSION == 50502)
 
-/* OCaml 5: no use of the collector's internals. It visits all roots through the scanning hook, at the start of marking,
-   as OCaml 4.14 always does. The only way with a version that is not known; then the compiler prints a warning.
-   Defining the switch as 1 chooses it without that warning. Programs need not agree with their library on it. */
+/* OCaml 5: the library makes no use of the collector's internals. The collector visits all roots through the scanning
+   hook, at the start of marking, as OCaml 4.14 always does. This is the only way with a version that is not known; then
+   the compiler prints a warning. Defining the switch as 1 chooses it without that warning. Programs need not agree with
+   their library on it. */
 #ifndef BOXROOT_CONSERVATIVE
 #define BXR_CONSERVATIVE_UNASKED (BXR_OCAML5 && !BXR_KNOWN_RUNTIME)
 #define BOXROOT_CONSERVATIVE BXR_CONSERVATIVE_UNASKED
@@ -53,8 +55,8 @@
 #define BOXROOT_POOL_CAPACITY 1000000
 #endif
 
-/* OCaml 5: hand every root to the GC while the world is stopped, instead of letting the marker find them (the only way
-   in 4.14). */
+/* OCaml 5: the library hands every root to the GC while the world is stopped, instead of letting the marker find them
+   (the only way in 4.14). */
 #ifndef BOXROOT_STW_SCAN
 #define BOXROOT_STW_SCAN 0
 #endif
@@ -78,14 +80,15 @@
 #define BOXROOT_FORCE_REMOTE 0
 #endif
 
-/* One thread, one domain, the lock never released: no test of which thread calls. Unsafe otherwise. */
+/* The program has one thread and one domain and never releases the lock, so nothing tests which thread calls. Unsafe
+   otherwise. */
 #ifndef BOXROOT_THREAD_UNSAFE
 #define BOXROOT_THREAD_UNSAFE 0
 #endif
 
-/* The checked build: assertions, validation of all structures around every scan, and detection of misuse (use after
-   delete, double delete, foreign pointers, use after teardown), which ends the program with a message that names the
-   fault and the places in the program that are involved (checked.h). */
+/* The checked build has assertions, validates all structures around every scan, and detects misuse (use after delete,
+   double delete, foreign pointers, use after teardown), which ends the program with a message that names the fault and
+   the places in the program that are involved (checked.h). */
 #ifndef BOXROOT_DEBUG
 #define BOXROOT_DEBUG 0
 #endif
@@ -96,10 +99,10 @@
 #define BOXROOT_QUARANTINE 4096
 #endif
 
-/* The public functions that are inline; in the checked build ordinary ones, so that they know where the call comes
-   from. Inline in C without optimisation too, where nothing else would refer to what program and library must agree on
-   (BXR_AGREEMENT). With -std=gnu89 or -fgnu89-inline, `inline` alone would make a definition for the linker in each
-   object, and `extern inline` makes none. */
+/* BXR_INLINE is for the public functions that are inline; in the checked build they are ordinary ones, so that they
+   know where the call comes from. They are inline in C without optimisation too, where nothing else would refer to what
+   program and library must agree on (BXR_AGREEMENT). With -std=gnu89 or -fgnu89-inline, `inline` alone would make a
+   definition for the linker in each object, and `extern inline` makes none. */
 #if defined(__GNUC_GNU_INLINE__) && !defined(__cplusplus) && !defined(BXR_DEFINES_FUNCTIONS)
 #define BXR_INLINE_HERE extern inline
 #else

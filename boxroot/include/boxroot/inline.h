@@ -23,14 +23,14 @@ extern "C" {
 #define BXR_NOBODY ((void *)1)
 #define BXR_FREE_END ((uintptr_t)1)
 
-/* The first three words name the owning domain (they equal its bxr_self()) iff it may do the operation directly, that
-   is, as the inline functions below do it. All three are atomic: any thread may compare them. They are seldom written,
-   and have a cache line without words that are: threads that delete another domain's roots read this line only, and
-   the domain that creates in the pool writes the next one. */
+/* Each of the first three words names the domain to which the pool belongs (it equals that domain's bxr_self()) iff the
+   domain may do the operation directly, that is, as the inline functions below do it. All three are atomic: any thread
+   may compare them. They are seldom written, and have a cache line without words that are: threads that delete another
+   domain's roots read this line only, and the domain that creates in the pool writes the next one. */
 typedef struct bxr_pool_head {
-  void *owner;       /* free a slot */
-  void *maker;       /* take a free slot for a new root */
-  void *young_owner; /* store any value in a live slot */
+  void *free_owner;  /* may free a slot */
+  void *alloc_owner; /* may take a free slot for a new root */
+  void *store_owner; /* may store any value in a live slot */
   void *others[5];   /* the library's; they fill the line */
   uintptr_t free;    /* free list: address of the first free slot + 1, or BXR_FREE_END. Owned by the domain */
   uint32_t freed;    /* slots freed since the pool was last known to be full. Owned by the domain */
@@ -38,7 +38,7 @@ typedef struct bxr_pool_head {
 } bxr_pool_head;
 
 /* The pool from which this thread last took a slot; never NULL. It may be out of date (not in OCaml 4.14): its words
-   tell. The memory of a pool that was purged can read as zeroes; then `maker` equals the absent domain (NULL), but
+   tell. The memory of a pool that was purged can read as zeroes; then alloc_owner equals the absent domain (NULL), but
    `free` is not a slot. */
 #if BXR_OCAML5
 extern __thread bxr_pool_head *bxr_cache BXR_LINK_NAME(cache) BXR_TLS_MODEL;
@@ -65,8 +65,9 @@ extern __thread void *bxr_self_word
 #elif BXR_OCAML5
 #define bxr_self() ((void *)Caml_state_opt)
 #else
-/* Kept by hooks on the master lock, see src/runtime_ocaml4_token.h. Another thread may overwrite it, so each operation
-   must read it again, also in a loop: the empty asm says that it may have changed, and costs no instruction. */
+/* Hooks on the master lock keep this word, see src/runtime/ocaml4_token.h. Another thread may overwrite it, so each
+   operation must read it again, also in a loop: the empty asm says that it may have changed, and costs no
+   instruction. */
 extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL;
 #define bxr_self() (__extension__({ __asm__ volatile("" : "+m"(bxr_lock)); bxr_lock; }))
 #endif
@@ -96,7 +97,7 @@ BXR_INLINE_HERE boxroot boxroot_create(value v)
 {
 #if BXR_OCAML5
   bxr_pool_head *pool = bxr_cache;
-  if (BXR_LIKELY(bxr_load_relaxed(&pool->maker) == bxr_self())) {
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->alloc_owner) == bxr_self())) {
 #else
   if (BXR_LIKELY(bxr_self() != NULL)) {
     bxr_pool_head *pool = bxr_cache;
@@ -140,7 +141,7 @@ BXR_INLINE_HERE void boxroot_delete(boxroot r)
 {
 #if !BOXROOT_FORCE_REMOTE
   bxr_pool_head *pool = bxr_pool_of(r);
-  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == bxr_self())) {
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->free_owner) == bxr_self())) {
     *(uintptr_t *)r = pool->free;
     pool->free = (uintptr_t)r + 1;
     pool->freed++;
@@ -154,7 +155,7 @@ BXR_INLINE_HERE void boxroot_delete_in(boxroot_domain d, boxroot r)
 {
 #if !BOXROOT_FORCE_REMOTE && BXR_OCAML5
   bxr_pool_head *pool = bxr_pool_of(r);
-  if (BXR_LIKELY(bxr_load_relaxed(&pool->owner) == ((bxr_domain_head *)d)->state)) {
+  if (BXR_LIKELY(bxr_load_relaxed(&pool->free_owner) == ((bxr_domain_head *)d)->state)) {
     *(uintptr_t *)r = pool->free;
     pool->free = (uintptr_t)r + 1;
     pool->freed++;
@@ -169,7 +170,7 @@ BXR_INLINE_HERE void boxroot_delete_in(boxroot_domain d, boxroot r)
 
 BXR_INLINE_HERE bool boxroot_modify(boxroot *r, value v)
 {
-  if (BXR_LIKELY(bxr_load_relaxed(&bxr_pool_of(*r)->young_owner) == bxr_self())) {
+  if (BXR_LIKELY(bxr_load_relaxed(&bxr_pool_of(*r)->store_owner) == bxr_self())) {
     *(value *)*r = v;
     return true;
   }

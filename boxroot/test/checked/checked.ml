@@ -304,16 +304,16 @@ let torn_down_and_set_up () =
     if report () <> 0 then fail "roots are live after a teardown"
   done
 
-(* More than 4096 regions. *)
-let many_regions () =
-  let regions = 5200 in
+(* More than 4096 segments. *)
+let many_segments () =
+  let segments = 5200 in
   if pool_capacity () > 100 then skip "takes too much memory with large pools";
   if is_sanitized () then skip "takes too much memory under a sanitizer";
-  let n = regions * 63 * pool_capacity () in
+  let n = segments * 63 * pool_capacity () in
   let start = bytes_reserved () in
   let roots = Array.make n none in
   for i = 0 to n - 1 do roots.(i) <- create i; if roots.(i) = none then fail "no memory for root %d" i done;
-  if bytes_reserved () - start < regions lsl 18 then fail "the roots fit into fewer regions";
+  if bytes_reserved () - start < segments lsl 18 then fail "the roots fit into fewer segments";
   if report () <> n then fail "%d roots are live, of %d" (report ()) n;
   Gc.full_major ();
   Array.iteri (fun i r -> if get r <> i then fail "root %d lost its value" i) roots;
@@ -403,7 +403,7 @@ let () =
   Root.main
     ([ ("kept-back", kept_back); ("used-again", used_again); ("keeps-nothing-alive", keeps_nothing_alive);
        ("across-domains", across_domains);
-       ("torn-down-and-set-up", torn_down_and_set_up); ("many-regions", many_regions); ("reported", reported);
+       ("torn-down-and-set-up", torn_down_and_set_up); ("many-segments", many_segments); ("reported", reported);
        ("reported-at-exit", at_exit_reported);
        ("ended-at-exit", ended_at_exit); ("void-until-set-up", void_until_set_up); ("stacks", stacks) ]
     @ misuse_tests @ if Process.is_rerun then misuse_doers @ leak_doers else [])

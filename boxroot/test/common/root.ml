@@ -40,6 +40,9 @@ external eperm_setup : unit -> unit = "t_eperm_setup"
 (* the flavour under test *)
 external is_checked : unit -> bool = "t_is_checked"
 external is_stw : unit -> bool = "t_is_stw" (* all roots are visited at the start of a cycle *)
+(* OCaml 5.5: a cycle begins with sweeping, and roots are marked later, while the world is not stopped for all. *)
+let marks_late = Scanf.sscanf Sys.ocaml_version "%d.%d" (fun major minor -> (major, minor) >= (5, 5))
+
 external is_conservative : unit -> bool = "t_is_conservative"
 external is_rival : unit -> bool = "t_is_rival"
 external is_sanitized : unit -> bool = "t_is_sanitized"

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Deletion may come from anywhere, so it only notes the root; creation, which has the lock and does not run in the GC
+/* Deletion may come from anywhere, so it only records the root; creation, which has the lock and does not run in the GC
    (but for immediates), does the rest. */
 static _Atomic(boxroot) deleted;
 

@@ -12,9 +12,9 @@
 //! - POOLS: the memory of a pool stays readable for ever, and a root is in a pool, aligned on POOL_SIZE, that starts
 //!   with a PoolHead.
 //! - WORDS: a comparison word of a pool equals the domain whose lock this thread holds only if this thread may do that
-//!   operation: free a slot (`owner`), take one (`maker`), store any value in a live one (`young_owner`). Until the
-//!   thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are atomic,
-//!   since others may compare them meanwhile.
+//!   operation: free a slot (`free_owner`), take one (`alloc_owner`), store any value in a live one (`store_owner`).
+//!   Until the thread releases the lock, no other thread writes `free`, `freed` and the free slots; the three words are
+//!   atomic, since others may compare them meanwhile.
 //! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
 //!   was purged it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to the holder of that domain's lock.
@@ -117,7 +117,7 @@ mod without_words {
         // `state` meanwhile, so a plain read will do. The slow path needs nothing but a live root.
         unsafe {
             let state = addr_of!((*d.head.as_ptr()).state).cast::<*mut c_void>().read();
-            if load(addr_of!((*pool).owner)) == state {
+            if load(addr_of!((*pool).free_owner)) == state {
                 put(pool, br)
             } else {
                 c::bxr_delete_slow(br)
@@ -158,7 +158,7 @@ mod with_words {
         // SAFETY: POOLS; WORDS. Without a lock the test can succeed with null on both sides, for memory that was given
         // back: then `free` is 0 (LIST), and nothing is taken.
         unsafe {
-            if load(addr_of!((*pool).maker)) == thread::lock() {
+            if load(addr_of!((*pool).alloc_owner)) == thread::lock() {
                 if let root @ Some(_) = take(pool, v) {
                     return root;
                 }
@@ -187,7 +187,7 @@ mod with_words {
         let pool = pool_of(br);
         // SAFETY: POOLS; WORDS: no owner is null. The slow path needs nothing but a live root.
         unsafe {
-            if load(addr_of!((*pool).owner)) == thread::lock() {
+            if load(addr_of!((*pool).free_owner)) == thread::lock() {
                 put(pool, br)
             } else {
                 c::bxr_delete_slow(br)
@@ -201,7 +201,7 @@ mod with_words {
         // fast one.
         unsafe {
             let root = br.read();
-            if load(addr_of!((*pool_of(root)).young_owner)) == thread::lock() {
+            if load(addr_of!((*pool_of(root)).store_owner)) == thread::lock() {
                 root.cell.as_ptr().cast::<Value>().write(v);
                 return true;
             }

@@ -11,9 +11,9 @@ use core::sync::atomic::AtomicPtr;
 /// domain that a comparison word names.
 #[repr(C)]
 pub struct PoolHead {
-    pub owner: AtomicPtr<c_void>,
-    pub maker: AtomicPtr<c_void>,
-    pub young_owner: AtomicPtr<c_void>,
+    pub free_owner: AtomicPtr<c_void>,
+    pub alloc_owner: AtomicPtr<c_void>,
+    pub store_owner: AtomicPtr<c_void>,
     pub others: [*mut c_void; 5],
     pub free: usize,
     pub freed: u32,

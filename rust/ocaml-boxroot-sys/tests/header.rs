@@ -212,9 +212,9 @@ fn layouts_agree() {
             "bxr_pool_head",
             size_of::<PoolHead>(),
             vec![
-                ("owner", offset!(PoolHead, owner)),
-                ("maker", offset!(PoolHead, maker)),
-                ("young_owner", offset!(PoolHead, young_owner)),
+                ("free_owner", offset!(PoolHead, free_owner)),
+                ("alloc_owner", offset!(PoolHead, alloc_owner)),
+                ("store_owner", offset!(PoolHead, store_owner)),
                 ("others", offset!(PoolHead, others)),
                 ("free", offset!(PoolHead, free)),
                 ("freed", offset!(PoolHead, freed)),

@@ -27,7 +27,7 @@ static atomic_bool closed;          /* the door: no attach any more */
 static atomic_bool threads_running; /* systhreads are initialised */
 
 /* Whether it is certain that this thread holds the lock. (With OCaml 4 it may hold it otherwise: see
-   runtime_ocaml4_token.h of the C library.) */
+   ocaml4_token.h of the C library.) */
 static bool lock_held(void) { return bxr_self() != NULL; }
 
 /* Whether OCaml was started, as far as this thread can tell. */

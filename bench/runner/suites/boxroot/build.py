@@ -18,7 +18,7 @@ def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
         return (
             sources / "include",
             [sources / "src" / "all.c"],
-            [*sources.glob("include/**/*.h"), *sources.glob("src/*.[ch]")],
+            [*sources.glob("include/**/*.h"), *sources.glob("src/**/*.[ch]")],
         )
     folder = fetch.published(BUILT / "rivals") if library == "published" else BENCH / "rivals" / library
     return folder, [c for c in sorted(folder.glob("*.c")) if not c.stem.endswith("_stubs")], [*folder.glob("*.[ch]")]

@@ -116,7 +116,7 @@ class Builder:
             c_sources += [path for name in names if (path := first(folders, name))]
             c_sources.append(ROOT / "boxroot" / "src" / "all.c")
             include = ["-I", ROOT / "boxroot" / "include"]
-            depends = [*(ROOT / "boxroot").glob("include/**/*.h"), *(ROOT / "boxroot" / "src").glob("*.[ch]")]
+            depends = [*(ROOT / "boxroot").glob("include/**/*.h"), *(ROOT / "boxroot").glob("src/**/*.[ch]")]
         else:
             linked = [self.archive(implementation), *RUST_LIBRARIES]
             depends = [linked[0]]

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* What the functions of the checked build (checked/checked.c) need of those of boxroot.h. */
+#ifndef BXR_API_H
+#define BXR_API_H
+
+#include "base.h"
+
+/* Whether the library was torn down, and has not been set up since. */
+BXR_INTERNAL bool bxr_api_is_torn_down(void);
+
+/* The slow paths of creation, deletion and modification. In a release build boxroot/inline.h declares them for the
+   inline functions. In the checked build all calls take them, and they are internal: another copy of the library cannot
+   provide its own for them. */
+#if BOXROOT_DEBUG
+BXR_INTERNAL boxroot bxr_create_slow(value v);
+BXR_INTERNAL void bxr_delete_slow(boxroot r);
+BXR_INTERNAL bool bxr_modify_slow(boxroot *r, value v);
+#endif
+
+#endif

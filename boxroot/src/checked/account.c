@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: MIT */
+#include "account.h"
+
+#if BOXROOT_DEBUG
+#include "../os.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- sites -------------------------------------------------------------------------------------------------------- */
+
+#pragma weak dladdr /* in a library of its own on older systems, which programs need not link because of this one */
+extern int backtrace(void **, int) __attribute__((weak)); /* not in every C library */
+
+/* The return addresses of the calls that this thread is in, innermost first, at most `most`. The result is how many; 0
+   where the C library cannot tell. Takes microseconds, and may allocate at its first use. */
+static int current_calls(void **addresses, int most) { return backtrace == NULL ? 0 : backtrace(addresses, most); }
+
+static bool is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
+
+/* A site that several threads may read and write at the same time. A reader that races with a writer may get parts of
+   two sites. */
+static bxr_site load_site(bxr_site const *s)
+{
+  return (bxr_site){ bxr_load_relaxed(&s->file), bxr_load_relaxed(&s->address), bxr_load_relaxed(&s->line) };
+}
+
+static void store_site(bxr_site *to, bxr_site s)
+{
+  bxr_store_relaxed(&to->file, s.file);
+  bxr_store_relaxed(&to->address, s.address);
+  bxr_store_relaxed(&to->line, s.line);
+}
+
+/* Says where a piece of code is: function (when the dynamic linker knows it), module, offset in the module as addr2line
+   wants it. */
+static void describe_code(void const *p, char *text, size_t size)
+{
+  Dl_info info = { 0 };
+  if (dladdr == NULL || dladdr(p, &info) == 0 || info.dli_fname == NULL) snprintf(text, size, "address %p", p);
+  else if (info.dli_sname == NULL)
+    snprintf(text, size, "%s(+0x%zx) [%p]", info.dli_fname, (size_t)((char const *)p - (char const *)info.dli_fbase),
+             p);
+  else
+    snprintf(text, size, "%s in %s(+0x%zx) [%p]", info.dli_sname, info.dli_fname,
+             (size_t)((char const *)p - (char const *)info.dli_fbase), p);
+}
+
+char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT])
+{
+  if (s.file != NULL) snprintf(text, BXR_SITE_TEXT, "%s:%d", s.file, s.line);
+  else if (s.address != NULL) /* the call itself, not the instruction after it */
+    describe_code((char const *)s.address - 1, text, BXR_SITE_TEXT);
+  else snprintf(text, BXR_SITE_TEXT, "an unknown place");
+  return text;
+}
+
+typedef struct counted_site {
+  bxr_site site;
+  uint64_t count;
+} counted_site;
+
+static int by_site(void const *first, void const *second)
+{
+  bxr_site a = ((counted_site const *)first)->site, b = ((counted_site const *)second)->site;
+  if (a.file != NULL && b.file != NULL) {
+    int files = a.file == b.file ? 0 : strcmp(a.file, b.file);
+    return files != 0 ? files : (a.line > b.line) - (a.line < b.line);
+  }
+  if (a.file != NULL || b.file != NULL) return a.file != NULL ? -1 : 1;
+  return ((uintptr_t)a.address > (uintptr_t)b.address) - ((uintptr_t)a.address < (uintptr_t)b.address);
+}
+
+static int by_count(void const *first, void const *second)
+{
+  uint64_t a = ((counted_site const *)first)->count, b = ((counted_site const *)second)->count;
+  return a != b ? (a < b) - (a > b) : by_site(first, second);
+}
+
+/* Prints the n sites on the standard error output, a line each: how often, `what`, where; the most frequent first. Two
+   are the same when file (its name: each object has a constant of its own) and line are, or the address. Sorts them,
+   and merges those that are the same. */
+static void print_sites(counted_site *sites, size_t n, char const *what)
+{
+  qsort(sites, n, sizeof(counted_site), by_site);
+  size_t different = 0;
+  for (size_t i = 0; i < n; i++)
+    if (different > 0 && by_site(&sites[different - 1], &sites[i]) == 0)
+      sites[different - 1].count += sites[i].count;
+    else sites[different++] = sites[i];
+  qsort(sites, different, sizeof(counted_site), by_count);
+  for (size_t i = 0; i < different; i++) {
+    char text[BXR_SITE_TEXT];
+    bxr_site_text(sites[i].site, text);
+    fprintf(stderr, "boxroot:   %llu %s %s\n", (unsigned long long)sites[i].count, what, text);
+  }
+}
+
+/* --- the records of slots ----------------------------------------------------------------------------------------- */
+
+/* What is known of a slot. Every field is atomic, since any thread may misuse a root. `state` is changed by a
+   read-modify-write wherever two threads may disagree about it, and stored with release after what it stands for. */
+typedef struct record {
+  bxr_site created, deleted;
+  uint32_t state;
+} record;
+
+enum { RECORDS = 63 * BXR_CAPACITY };
+/* The calls that led to the creation and to the deletion, kept on request. A message about wrong use may have parts of
+   two. */
+enum { CREATED, DELETED, FRAMES = 16 };
+typedef struct calls {
+  void *frames[2][FRAMES];
+} calls;
+
+typedef struct account {
+  struct account *next;
+  uintptr_t segment;
+  calls *calls;            /* of records[i]: calls[i]; NULL: none are kept */
+  record records[RECORDS]; /* of pool i: from (i - 1) * BXR_CAPACITY */
+} account;
+
+static account *accounts;   /* all of them */
+static uint64_t live_roots;
+
+/* --- from an address to its record: a tree over the number of the segment, which only grows ----------------------- */
+
+enum { FAN_OUT_LOG = 13, LEVELS = 3, FAN_OUT = 1 << FAN_OUT_LOG };
+static void *top[FAN_OUT];
+
+static void *child(void **node, unsigned i, size_t size)
+{
+  void *c = bxr_load_acquire(&node[i]);
+  if (c != NULL || size == 0) return c;
+  void *fresh = calloc(1, size);
+  if (fresh == NULL) return NULL;
+  while (c == NULL)
+    if (bxr_cas_seq_cst(&node[i], &c, fresh)) return fresh;
+  free(fresh); /* another thread was faster */
+  return bxr_load_acquire(&node[i]);
+}
+
+/* The account of a segment; with `make` a new one if there is none. NULL: there is none, or no memory. */
+static account *account_of(uintptr_t address, bool make)
+{
+  uintptr_t number = address / BXR_SEGMENT_SIZE;
+  if (number >> (FAN_OUT_LOG * LEVELS) != 0) return NULL;
+  void **node = top;
+  for (int level = LEVELS - 1; level > 0 && node != NULL; level--)
+    node = child(node, number >> (FAN_OUT_LOG * level) & (FAN_OUT - 1), make ? FAN_OUT * sizeof(void *) : 0);
+  return node == NULL ? NULL : child(node, number & (FAN_OUT - 1), make ? sizeof(account) : 0);
+}
+
+/* NULL unless the address is that of a slot. */
+static record *find_record(boxroot r)
+{
+  if ((uintptr_t)r % sizeof(uintptr_t) != 0) return NULL;
+  account *a = account_of((uintptr_t)r, false);
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  if (a == NULL || bxr_segment_index(p) == 0 || (uintptr_t *)r < p->slots) return NULL;
+  size_t i = (uintptr_t *)r - p->slots;
+  return i < BXR_CAPACITY ? &a->records[(bxr_segment_index(p) - 1) * BXR_CAPACITY + i] : NULL;
+}
+
+bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&find_record((boxroot)slot)->state); }
+
+/* Sets the state, after what it stands for. */
+static void set_state(uintptr_t const *slot, bxr_slot_state state)
+{
+  bxr_store_release(&find_record((boxroot)slot)->state, (uint32_t)state);
+}
+
+/* --- the calls that led to a site --------------------------------------------------------------------------------- */
+
+/* Whether a variable of the environment is set to something: not empty, and not beginning with 0. */
+static bool is_wanted(char const *variable)
+{
+  char const *s = getenv(variable);
+  return s != NULL && *s != '\0' && *s != '0';
+}
+
+bool bxr_account_open(void *segment)
+{
+  account *a = account_of((uintptr_t)segment, true);
+  if (a == NULL) return false;
+  if (is_wanted("BOXROOT_STACKS") && bxr_load_acquire(&a->calls) == NULL) {
+    calls *fresh = calloc(RECORDS, sizeof(calls)), *other = NULL;
+    if (fresh == NULL) return false;
+    while (other == NULL)
+      if (bxr_cas_seq_cst(&a->calls, &other, fresh)) break;
+    if (other != NULL) free(fresh); /* another thread was faster */
+  }
+  uintptr_t none = 0;
+  while (none == 0)
+    if (bxr_cas_seq_cst(&a->segment, &none, (uintptr_t)segment)) {
+      account *head = bxr_load_relaxed(&accounts);
+      do bxr_store_relaxed(&a->next, head);
+      while (!bxr_cas_seq_cst(&accounts, &head, a));
+      break;
+    }
+  return true;
+}
+
+static calls *calls_of(boxroot r, record *c)
+{
+  account *a = account_of((uintptr_t)r, false);
+  calls *all = bxr_load_acquire(&a->calls);
+  return all == NULL ? NULL : &all[c - a->records];
+}
+
+/* Records the calls from the one that came from `site` outwards: not what the library itself called. */
+static void record_calls(boxroot r, record *c, int which, bxr_site site)
+{
+  enum { OURS = 8 };
+  calls *known = calls_of(r, c);
+  if (known == NULL) return;
+  void *found[FRAMES + OURS];
+  int n = current_calls(found, FRAMES + OURS), first = 0;
+  while (first < n && found[first] != site.address) first++;
+  if (first == n) first = 0; /* it was called where no site is known, or the stack cannot be read */
+  for (int i = 0; i < FRAMES; i++)
+    bxr_store_relaxed(&known->frames[which][i], first + i < n ? found[first + i] : NULL);
+}
+
+static void print_calls(boxroot r, record *c, int which, char const *what)
+{
+  calls *known = calls_of(r, c);
+  for (int i = 0; known != NULL && i < FRAMES; i++) {
+    char text[BXR_SITE_TEXT];
+    void *address = bxr_load_relaxed(&known->frames[which][i]);
+    if (address == NULL) break;
+    fprintf(stderr, "boxroot:   %s: %s\n", what, bxr_site_text((bxr_site){ NULL, address, 0 }, text));
+  }
+}
+
+/* --- the public call that this thread is in ----------------------------------------------------------------------- */
+
+static BXR_THREAD_LOCAL bxr_site current_call;
+
+bxr_site bxr_account_enter(bxr_site here)
+{
+  bxr_site outer = current_call;
+  current_call = here;
+  return outer;
+}
+
+void bxr_account_leave(bxr_site outer) { current_call = outer; }
+
+/* --- faults ------------------------------------------------------------------------------------------------------- */
+
+__attribute__((noreturn)) static void fault_about(char const *what, bxr_site here, char const *kind, boxroot r,
+                                                  record *c)
+{
+  char text[3][BXR_SITE_TEXT], call[BXR_SITE_TEXT + 20] = "", ended[BXR_SITE_TEXT + 20] = "";
+  if (is_known(here)) snprintf(call, sizeof(call), " called at %s;", bxr_site_text(here, text[0]));
+  if (c == NULL) bxr_fault("%s: foreign pointer:%s %p is not a root", what, call, (void *)r);
+  bxr_site created = load_site(&c->created), deleted = load_site(&c->deleted);
+  if (!is_known(created)) bxr_fault("%s: foreign pointer:%s %p was never a root", what, call, (void *)r);
+  if (is_known(deleted)) snprintf(ended, sizeof(ended), ", deleted at %s", bxr_site_text(deleted, text[1]));
+  print_calls(r, c, CREATED, "created");
+  print_calls(r, c, DELETED, "deleted");
+  bxr_site_text(created, text[2]);
+  bxr_fault("%s: %s of root %p;%s the root was created at %s%s", what, kind, (void *)r, call, text[2], ended);
+}
+
+void bxr_account_check(boxroot r, char const *what, bxr_site here)
+{
+  record *c = find_record(r);
+  uint32_t state = c == NULL ? BXR_SLOT_FREE : bxr_load_acquire(&c->state);
+  if (state == BXR_SLOT_TORN_DOWN) fault_about(what, here, "use after teardown", r, c);
+  if (state != BXR_SLOT_LIVE) fault_about(what, here, "use after delete", r, c);
+}
+
+void bxr_account_fault_no_lock(boxroot r, char const *what, bxr_site here)
+{
+  fault_about(what, here, "use without the domain lock", r, find_record(r));
+}
+
+/* The memory of the deleted root r was written to. */
+static __attribute__((noreturn)) void fault_written(boxroot r)
+{
+  fault_about("memory of a root", (bxr_site){ 0 }, "write after delete", r, find_record(r));
+}
+
+/* --- the life of a slot ------------------------------------------------------------------------------------------- */
+
+void bxr_account_create(boxroot r)
+{
+  record *c = find_record(r);
+  uint32_t state = bxr_load_acquire(&c->state);
+  if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN)
+    bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
+  store_site(&c->created, current_call);
+  store_site(&c->deleted, (bxr_site){ 0 });
+  record_calls(r, c, CREATED, current_call);
+  bxr_store_release(&c->state, BXR_SLOT_LIVE);
+  bxr_add_relaxed(&live_roots, 1);
+}
+
+static void end_root(boxroot r, record *c, char const *what, bxr_site here)
+{
+  uint32_t state = BXR_SLOT_LIVE;
+  if (c == NULL) fault_about(what, here, "", r, c);
+  while (!bxr_cas_seq_cst(&c->state, &state, BXR_SLOT_DELETED)) {
+    if (state == BXR_SLOT_TORN_DOWN) fault_about(what, here, "use after teardown", r, c);
+    if (state != BXR_SLOT_LIVE) fault_about(what, here, "double delete", r, c);
+  }
+  store_site(&c->deleted, here);
+  record_calls(r, c, DELETED, here);
+  bxr_add_relaxed(&live_roots, -1);
+}
+
+void bxr_account_delete(boxroot r, bxr_site here) { end_root(r, find_record(r), "boxroot_delete", here); }
+
+void bxr_account_move(boxroot from, boxroot to)
+{
+  record *old = find_record(from), *new = find_record(to);
+  store_site(&new->created, load_site(&old->created));
+  calls *a = calls_of(from, old), *b = calls_of(to, new);
+  for (int i = 0; a != NULL && b != NULL && i < FRAMES; i++)
+    bxr_store_relaxed(&b->frames[CREATED][i], bxr_load_relaxed(&a->frames[CREATED][i]));
+  end_root(from, old, "boxroot_modify", current_call);
+}
+
+void bxr_account_reset(void)
+{
+  for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
+    for (record *c = a->records; c < a->records + RECORDS; c++) {
+      uint32_t state = bxr_load_acquire(&c->state);
+      if (state == BXR_SLOT_LIVE) bxr_store_release(&c->state, BXR_SLOT_TORN_DOWN);
+      else if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN) bxr_store_release(&c->state, BXR_SLOT_FREE);
+    }
+  bxr_store_relaxed(&live_roots, (uint64_t)0);
+}
+
+static void release_node(void **node, int level)
+{
+  for (unsigned i = 0; i < FAN_OUT; i++) {
+    if (node[i] == NULL) continue;
+    if (level > 0) release_node(node[i], level - 1);
+    else free(((account *)node[i])->calls);
+    free(node[i]);
+    node[i] = NULL;
+  }
+}
+
+void bxr_account_release(void)
+{
+  accounts = NULL;
+  release_node(top, LEVELS - 1);
+}
+
+bool bxr_account_is_torn_down(boxroot r)
+{
+  record *c = find_record(r);
+  return c != NULL && bxr_load_acquire(&c->state) == BXR_SLOT_TORN_DOWN;
+}
+
+/* --- live roots --------------------------------------------------------------------------------------------------- */
+
+uint64_t bxr_account_live(void) { return bxr_load_relaxed(&live_roots); }
+
+/* The sites where at most `most` of the live roots were created. The result is how many. */
+static size_t live_sites(counted_site *sites, size_t most)
+{
+  size_t n = 0;
+  for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
+    for (record *c = a->records; c < a->records + RECORDS && n < most; c++)
+      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) sites[n++] = (counted_site){ load_site(&c->created), 1 };
+  return n;
+}
+
+/* --- the quarantine ----------------------------------------------------------------------------------------------- */
+
+_Static_assert(BOXROOT_QUARANTINE >= 1 && (BOXROOT_QUARANTINE & (BOXROOT_QUARANTINE - 1)) == 0, "a power of two");
+_Static_assert(BXR_DELETED_WORD % 2 == 1, "not a pointer");
+
+/* The quarantine is a ring. Each call draws a number, puts its slot in the cell of that number, and takes out the slot
+   that is there: the one that has been in longest, or nearly so when several threads come at once. */
+static boxroot ring[BOXROOT_QUARANTINE];
+static uint64_t drawn;
+
+static void let_go(boxroot r, void (*release)(boxroot))
+{
+  if (*(uintptr_t volatile *)r != BXR_DELETED_WORD) fault_written(r);
+  set_state((uintptr_t *)r, BXR_SLOT_RELEASED);
+  release(r);
+}
+
+bool bxr_quarantine_put(boxroot r, void (*release)(boxroot))
+{
+  bxr_slot_state state = bxr_account_state((uintptr_t *)r);
+  if (state == BXR_SLOT_RELEASED) {
+    set_state((uintptr_t *)r, BXR_SLOT_FREE);
+    return false;
+  }
+  if (state != BXR_SLOT_DELETED) bxr_fault("assertion failed: slot %p freed in state %d", (void *)r, (int)state);
+  *(uintptr_t *)r = BXR_DELETED_WORD;
+  set_state((uintptr_t *)r, BXR_SLOT_QUARANTINED);
+  boxroot oldest = bxr_exchange_acq_rel(&ring[bxr_fetch_add_acq_rel(&drawn, 1) % BOXROOT_QUARANTINE], r);
+  if (oldest != NULL) let_go(oldest, release);
+  return true;
+}
+
+uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot))
+{
+  uint64_t kept = 0;
+  for (; bits != 0; bits &= bits - 1)
+    if (bxr_quarantine_put((boxroot)(first + __builtin_ctzll(bits)), release)) kept |= bits & -bits;
+  return kept;
+}
+
+bool bxr_quarantine_flush(void (*release)(boxroot))
+{
+  bool any = false;
+  for (size_t i = 0; i < BOXROOT_QUARANTINE; i++) {
+    boxroot r = bxr_exchange_acq_rel(&ring[i], (boxroot)NULL);
+    if (r == NULL) continue;
+    any = true;
+    let_go(r, release);
+  }
+  return any;
+}
+
+void bxr_quarantine_reset(void)
+{
+  for (size_t i = 0; i < BOXROOT_QUARANTINE; i++) bxr_store_relaxed(&ring[i], (boxroot)NULL);
+}
+
+/* --- reports of live roots ---------------------------------------------------------------------------------------- */
+
+void bxr_leaks_report(char const *when)
+{
+  uint64_t live = bxr_account_live();
+  fprintf(stderr, "boxroot: %llu root%s live%s\n", (unsigned long long)live, live == 1 ? " is" : "s are", when);
+  counted_site *sites = live == 0 ? NULL : malloc(live * sizeof(counted_site));
+  if (sites == NULL) return;
+  print_sites(sites, live_sites(sites, live), "created at");
+  free(sites);
+}
+
+static bool at_exit_wanted; /* (atomic) */
+extern int __cxa_atexit(void (*)(void *), void *, void *) __attribute__((weak));
+
+static void report_at_exit(void *unused)
+{
+  (void)unused;
+  if (bxr_account_live() > 0) bxr_leaks_report(" at exit");
+}
+
+/* The object stays, so that the report is made when the process exits. */
+void bxr_leaks_setup(void)
+{
+  if (!is_wanted("BOXROOT_LEAKS") || bxr_load_relaxed(&at_exit_wanted)) return;
+  bxr_object_pin();
+  bxr_store_relaxed(&at_exit_wanted, true);
+}
+
+/* C++ objects with static storage duration end their roots at the exit: those of the program among the functions for
+   the exit, in the reverse order of their construction; those of a shared object among its destructors, of which this
+   one comes last by its priority. Those of other shared objects may come after this object's destructors. What is
+   registered here comes after them, where the C library allows it at this point (glibc does). */
+__attribute__((destructor(101))) static void when_process_exits(void)
+{
+  if (!bxr_load_relaxed(&at_exit_wanted)) return;
+  if (__cxa_atexit == NULL || __cxa_atexit(report_at_exit, NULL, NULL) != 0) report_at_exit(NULL);
+}
+
+void bxr_leaks_teardown(void)
+{
+  if (is_wanted("BOXROOT_LEAKS") && bxr_account_live() > 0) bxr_leaks_report(" at teardown");
+}
+
+#endif
