@@ -12,12 +12,42 @@ from pathlib import Path
 from testing.run import ROOT
 
 TOOLCHAIN = ROOT / "tools/toolchain"
-EVERY = ("newest", "5.3.0", "4.14.1", "5.1.0")
-KNOWN_TO_OUTHEAP = ("4.14.1", "5.1.0", "5.3.0", "5.4.1")
+LIST = Path(__file__).with_name("versions")
 
 
 class NoCompiler(Exception):
     pass
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of the list of compilers, which explains the fields."""
+
+    name: str  # a version or `newest`, and a flavour of it
+    days: tuple[int, ...]
+    tests: str
+    outheap: str
+    purpose: str
+
+    @property
+    def is_plain(self) -> bool:
+        """A compiler of its own, not one that stands beside another or is asked for by a test."""
+        return self.tests in ("all", "brief")
+
+
+def read_list(text: str) -> tuple[Listed, ...]:
+    rows = [line.split(maxsplit=4) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return tuple(
+        Listed(name, tuple(int(d) for d in days.split(",")), *rest) for name, days, *rest in rows
+    )
+
+
+LISTED = read_list(LIST.read_text())
+EVERY = tuple(c.name for c in LISTED if c.is_plain)
+BRIEF = tuple(c.name for c in LISTED if c.tests == "brief")
+KNOWN_TO_OUTHEAP = tuple(
+    c.name if c.outheap == "yes" else c.outheap for c in LISTED if c.is_plain and c.outheap != "-"
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +101,11 @@ class Compiler:
         return self.version.startswith(("5.0", "5.1", "5.2", "5.3"))
 
     @property
+    def faulty_debug_runtime(self) -> bool:
+        """This version's debug runtime fails by itself (boxroot/test/README.md)."""
+        return self.version == "5.1.0"
+
+    @property
     def settings(self) -> dict[str, str]:
         """Environment of commands that look for OCaml in PATH."""
         return {"PATH": f"{self.prefix}/bin:{os.environ['PATH']}", "OCAMLOPT": f"{self.prefix}/bin/ocamlopt"}
@@ -107,8 +142,7 @@ def find(choice: str) -> Compiler:
     resolved = toolchain("--resolve", version)
     if version not in ("newest", resolved):
         raise NoCompiler(
-            f"OCaml {version} is not available: write 4.14.1, 5.1.0, 5.3.0, {resolved} or newest, "
-            "or the prefix of an OCaml"
+            f"OCaml {version} is not available: write {', '.join(EVERY)} or {resolved}, or the prefix of an OCaml"
         )
     return Compiler(Path(toolchain(choice)))
 

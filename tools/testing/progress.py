@@ -9,6 +9,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from testing.cases import label_of
+
 SECONDS = float(os.environ.get("BOXROOT_PROGRESS", "30"))  # from line to line
 
 
@@ -31,11 +33,11 @@ class Progress:
             self._thread.join()
             self._thread = None
 
-    def start(self, label: str) -> None:
-        self.running[label] = time.monotonic()
+    def start(self, nodeid: str) -> None:
+        self.running[nodeid] = time.monotonic()
 
-    def finish(self, label: str) -> None:
-        if self.running.pop(label, None) is not None:
+    def finish(self, nodeid: str) -> None:
+        if self.running.pop(nodeid, None) is not None:
             self.done += 1
 
     def line(self) -> str:
@@ -43,7 +45,7 @@ class Progress:
             return "tests are being collected"
         running = self.running.copy()  # at once: another thread writes to it
         now, longest = time.monotonic(), sorted(running.items(), key=lambda item: item[1])[:2]
-        shown = ", ".join(f"{label} ({now - since:.0f} s)" for label, since in longest)
+        shown = ", ".join(f"{label_of(nodeid)} ({now - since:.0f} s)" for nodeid, since in longest)
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.done} of {self.total} tests have run{failed}; running: {shown or 'none'}"
 
