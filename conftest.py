@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from testing import matrix, rotation, steps
 from testing.cases import label_of, without_group
-from testing.progress import Progress
+from testing.progress import Progress, Times
 from testing.run import OUT
 
 OPTIONS = {
@@ -53,7 +53,7 @@ MARKS = (
 BEGUN = "BOXROOT_TEST_BEGUN"  # when this run began
 PASSED = OUT / "log/passed"  # what passed, a line each: for --beyond
 TOO_LATE = "not begun in the time that the run has"
-times = rotation.Times()
+times = Times()
 progress = Progress()
 
 

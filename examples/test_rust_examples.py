@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
 from testing import crate, matrix
-from testing.compilers import Compiler
+from testing.compilers import NO_DUNE, Compiler, dune, dune_is_there
 from testing.crate import BUILD, CARGO, VENDORED, Shop
 from testing.run import ROOT, Outcome
 from testing.steps import locked
@@ -21,19 +20,8 @@ HOME = ROOT / "examples"
 NO_RUST = crate.missing()
 
 
-@cache
-def dune() -> str:
-    """The path of dune, which is built the first time when it is everything that is tested."""
-    done = subprocess.run([ROOT / "tools/dune", "--path"], stdout=subprocess.PIPE, text=True, check=False)
-    return done.stdout.strip()
-
-
-NO_DUNE = "no dune here; make test-all builds it"
-
-
 def may_use_dune(config: pytest.Config) -> bool:
-    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
-    return bool(config.getoption("everything") or shutil.which("dune") or cached.exists())
+    return bool(config.getoption("everything") or dune_is_there())
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

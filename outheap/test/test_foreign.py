@@ -109,9 +109,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "flavour" in metafunc.fixturenames:
         is_slow = metafunc.function is test_blocks_of_c_are_blocks
         params = [
-            pytest.param(
-                c, f, id=f"{c.name}-{f}", marks=pytest.mark.slow if is_slow and f == "bytecode" else ()
-            )
+            pytest.param(c, f, id=f"{c.name}-{f}", marks=pytest.mark.slow if is_slow and f == "bytecode" else ())
             for c in compilers
             for f in wanted
         ]

@@ -130,4 +130,3 @@ def check(case: Case) -> Outcome:
     if not outcome.passed:
         pytest.fail(report(case, outcome), pytrace=False)
     return outcome
-

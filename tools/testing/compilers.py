@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -37,17 +38,13 @@ class Listed:
 
 def read_list(text: str) -> tuple[Listed, ...]:
     rows = [line.split(maxsplit=4) for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return tuple(
-        Listed(name, tuple(int(d) for d in days.split(",")), *rest) for name, days, *rest in rows
-    )
+    return tuple(Listed(name, tuple(int(d) for d in days.split(",")), *rest) for name, days, *rest in rows)
 
 
 LISTED = read_list(LIST.read_text())
 EVERY = tuple(c.name for c in LISTED if c.is_plain)
 BRIEF = tuple(c.name for c in LISTED if c.tests == "brief")
-KNOWN_TO_OUTHEAP = tuple(
-    c.name if c.outheap == "yes" else c.outheap for c in LISTED if c.is_plain and c.outheap != "-"
-)
+KNOWN_TO_OUTHEAP = tuple(c.name if c.outheap == "yes" else c.outheap for c in LISTED if c.is_plain and c.outheap != "-")
 
 
 @dataclass(frozen=True)
@@ -119,6 +116,23 @@ def answer(prefix: Path, option: str) -> str:
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoCompiler(f"{prefix}: {error}") from error
+
+
+DUNE = ROOT / "tools/dune"
+NO_DUNE = "no dune here; make test-all builds it"
+
+
+def dune_is_there() -> bool:
+    """In PATH, or built before."""
+    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
+    return shutil.which("dune") is not None or cached.exists()
+
+
+@cache
+def dune() -> str:
+    """The path of dune, which is built first when it has to be."""
+    done = subprocess.run([DUNE, "--path"], stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.strip()
 
 
 def toolchain(*words: str) -> str:

@@ -102,6 +102,6 @@ def outheap(config: pytest.Config) -> list[Flavour]:
 
 
 def variant(config: pytest.Config) -> list[tuple[Compiler, str]]:
-    default = table.ALL_VARIANT if config.getoption("everything") else ("release", "debug")
+    default = table.VARIANT if config.getoption("everything") else ("release", "debug")
     pairs = [(c, name) for c in known_to_outheap(brief=True) for name in _wanted(config, table.VARIANT, default)]
     return [(c, name) for c, name in pairs if not (c.faulty_debug_runtime and name == "debug")]

@@ -8,8 +8,6 @@ the newest compiler. The day of a test depends on its name and compiler alone, s
 On a machine that is too slow for all of a day's tests, those that come last are left out. So a day begins with one
 half of its tests, and three days later with the other: whoever gets through half of them has run everything in a week.
 
-Also where the time of a run goes.
-
     PYTHONPATH=tools python3 -m testing.rotation      says which day of the three it is, and with which compilers"""
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from testing.compilers import LISTED, Listed
 
@@ -95,28 +92,6 @@ def turned(day: int, tests: list) -> list:
     """In the order in which they begin."""
     middle = len(tests) // 2 if day // DAYS % 2 else 0
     return tests[middle:] + tests[:middle]
-
-
-@dataclass
-class Times:
-    """Where the time went, by product and compiler; seconds of all workers together."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    tests: dict[str, int] = field(default_factory=dict)
-
-    def add(self, label: str, seconds: float, is_call: bool) -> None:
-        group = LABEL.match(label) and label.split("]")[0] + "]" or label.split("::")[0]
-        self.seconds[group] = self.seconds.get(group, 0) + seconds
-        self.tests[group] = self.tests.get(group, 0) + is_call
-
-    def lines(self, most: int = 12) -> list[str]:
-        largest = sorted(self.seconds, key=lambda g: -self.seconds[g])
-        found = [f"{self.seconds[g]:7.0f} s  {self.tests[g]:5} tests  {g}" for g in largest[:most]]
-        rest = largest[most:]
-        if rest:
-            seconds, tests = sum(self.seconds[g] for g in rest), sum(self.tests[g] for g in rest)
-            found.append(f"{seconds:7.0f} s  {tests:5} tests  of {len(rest)} other groups")
-        return found
 
 
 if __name__ == "__main__":
