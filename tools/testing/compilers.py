@@ -31,6 +31,12 @@ class Listed:
     purpose: str
 
     @property
+    def known_to_outheap(self) -> tuple[str, ...]:
+        if not self.is_plain or self.outheap == "-":
+            return ()
+        return (self.name,) if self.outheap == "yes" else tuple(self.outheap.split(","))
+
+    @property
     def is_plain(self) -> bool:
         """A compiler of its own, not one that stands beside another or is asked for by a test."""
         return self.tests in ("all", "brief")
@@ -44,7 +50,7 @@ def read_list(text: str) -> tuple[Listed, ...]:
 LISTED = read_list(LIST.read_text())
 EVERY = tuple(c.name for c in LISTED if c.is_plain)
 BRIEF = tuple(c.name for c in LISTED if c.tests == "brief")
-KNOWN_TO_OUTHEAP = tuple(c.name if c.outheap == "yes" else c.outheap for c in LISTED if c.is_plain and c.outheap != "-")
+KNOWN_TO_OUTHEAP = tuple(version for c in LISTED for version in c.known_to_outheap)
 
 
 @dataclass(frozen=True)

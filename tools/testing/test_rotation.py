@@ -66,6 +66,9 @@ def test_what_asks_for_a_compiler_runs_on_its_days() -> None:
 def test_the_list_is_read() -> None:
     (one,) = read_list("# a comment\n\n5.3.0   2,3  all  yes  some words\n")
     assert (one.name, one.days, one.tests, one.outheap, one.purpose) == ("5.3.0", (2, 3), "all", "yes", "some words")
+    assert one.known_to_outheap == ("5.3.0",)
+    (one,) = read_list("newest   1  all  5.4.1,5.5.2  some words\n")
+    assert one.known_to_outheap == ("5.4.1", "5.5.2")
     assert all(set(c.days) <= {1, 2, 3} and c.days and c.purpose for c in LISTED)
     assert {c.tests for c in LISTED} <= {"all", "brief", "tsan", "one"}
 
