@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Options, readable names of tests, and the last line of a run."""
+"""Options, which tests a run has, and its last line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from testing import matrix, rotation, steps
-from testing.long import is_long
-from testing.progress import Progress
+from testing.cases import label_of, without_group
+from testing.progress import Progress, Times
 from testing.run import OUT
 
 OPTIONS = {
@@ -47,11 +47,13 @@ MARKS = (
     "everything",
     "stress",
     "docs",
+    "slow",
+    "compiler",  # one that the test asks for by itself, as compiler("newest+uncommon")
 )
 BEGUN = "BOXROOT_TEST_BEGUN"  # when this run began
 PASSED = OUT / "log/passed"  # what passed, a line each: for --beyond
 TOO_LATE = "not begun in the time that the run has"
-times = rotation.Times()
+times = Times()
 progress = Progress()
 
 
@@ -70,6 +72,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{mark}: see CONTRIBUTING.md")
     if is_controller(config) and not config.option.help:
         os.environ[BEGUN] = str(time.time())
+        os.environ[rotation.DATE] = str(rotation.today())
         matrix.choose(config)
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
         seed = config.getoption("seed")
@@ -91,36 +94,13 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """boxroot[5.4.1-checked] unit/basics, in place of a path with the names of files and functions."""
-    product = "dune" if item.path.name == "test_dune.py" else item.nodeid.split("/")[0]
-    item.add_marker(product)
-    callspec = getattr(item, "callspec", None)
-    if callspec is None or product in ("tools", "bench") and item.path.name != "test_lint.py":
-        return
-    case, compiler = callspec.params.get("case"), callspec.params.get("compiler")
-    group, _, name = callspec.id.partition(" ")
-    if compiler is not None and not name:
-        group = compiler.name
-        rest = [
-            part
-            for part in (
-                callspec.id.replace(group, "").strip("-"),
-                item.originalname.removeprefix("test_").replace("_", "-"),
-            )
-            if part
-        ]
-        name = "/".join(reversed(rest))
-    label = (
-        getattr(case, "label", None)
-        or f"{product}[{group}] {name or item.originalname.removeprefix('test_').replace('_', '-')}"
-    )
-    item._nodeid = label
-    item.extra_keyword_matches.add(label)
+    item.add_marker("dune" if item.path.name == "test_dune.py" else item.nodeid.split("/")[0])
+    item.extra_keyword_matches.add(label_of(item.nodeid))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a stress run only what is made for it, and only there; what is for --everything, only there, and what is
-    long, also when it is asked for."""
+    slow, also when it is asked for."""
     everything, named = config.getoption("everything"), bool(config.option.keyword or config.option.markexpr)
     passed, today = Path(config.getoption("beyond")), config.getoption("today")
     before = set(passed.read_text().splitlines()) if passed.is_file() else set()
@@ -129,11 +109,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     def wanted(item: pytest.Item) -> bool:
         if matrix.stressing(config) != (item.get_closest_marker("stress") is not None):
             return False
-        if not (everything or named) and is_long(item.nodeid):
+        if not (everything or named) and item.get_closest_marker("slow") is not None:
             return False
-        if name_of(item.nodeid) in before and item.get_closest_marker("random") is None:
+        if without_group(item.nodeid) in before and item.get_closest_marker("random") is None:
             return False
-        if today and not rotation.is_for(day, name_of(item.nodeid), newest):
+        needs = [name for mark in item.iter_markers("compiler") for name in mark.args]
+        if today and not rotation.is_for(day, label_of(item.nodeid), newest, needs):
             return False
         return everything or item.get_closest_marker("everything") is None
 
@@ -143,11 +124,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if wanted(item)]
     if config.getoption("minutes"):
         items[:] = rotation.turned(day, items)
-
-
-def name_of(nodeid: str) -> str:
-    """Without the group that xdist appends."""
-    return nodeid.partition("@")[0]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -166,16 +142,16 @@ def pytest_xdist_node_collection_finished(node: object, ids: list[str]) -> None:
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    progress.start(name_of(nodeid))
+    progress.start(without_group(nodeid))
 
 
 def pytest_runtest_logfinish(nodeid: str) -> None:
-    progress.finish(name_of(nodeid))
+    progress.finish(without_group(nodeid))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     progress.failed += report.failed
-    times.add(name_of(report.nodeid), report.duration, report.when == "call")
+    times.add(label_of(report.nodeid), report.duration, report.when == "call")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -186,9 +162,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(line)
     late = [r for r in terminalreporter.stats.get("skipped", []) if TOO_LATE in str(r.longrepr)]
     if late:
-        terminalreporter.line(f"{len(late)} tests were {TOO_LATE}; the first: {name_of(late[0].nodeid)}")
+        terminalreporter.line(f"{len(late)} tests were {TOO_LATE}; the first: {label_of(late[0].nodeid)}")
     PASSED.parent.mkdir(parents=True, exist_ok=True)
-    PASSED.write_text("".join(f"{name_of(r.nodeid)}\n" for r in terminalreporter.stats.get("passed", [])))
+    PASSED.write_text("".join(f"{without_group(r.nodeid)}\n" for r in terminalreporter.stats.get("passed", [])))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -18,6 +18,7 @@ BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
 SECTIONS = {s.split("\n", 1)[0]: BLOCK.findall(s) for s in (ROOT / "docs/using.md").read_text().split("\n## ")[1:]}
 INSTALL = "Install with dune"
 NEEDS = {"Install with opam": ("opam", "rsync"), "Rust with dune": ("cargo",), "OCaml in a Rust program": ("cargo",)}
+SLOW = ("Outheap", "Rust", "Rust with dune", "OCaml in a Rust program")
 OURS = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
 
 
@@ -103,7 +104,12 @@ def make_switch(folder, variables):
 
 
 @pytest.mark.parametrize(
-    "section", [s for s, blocks in SECTIONS.items() if any(b[0] == "sh" for b in blocks) and s != INSTALL]
+    "section",
+    [
+        pytest.param(s, marks=pytest.mark.slow if s in SLOW else ())
+        for s, blocks in SECTIONS.items()
+        if any(b[0] == "sh" for b in blocks) and s != INSTALL
+    ],
 )
 def test_section(environment, section, tmp_path):
     variables, folder = dict(environment), tmp_path

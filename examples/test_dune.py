@@ -8,17 +8,14 @@ import filecmp
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 import pytest
 from testing import matrix
-from testing.compilers import KNOWN_TO_OUTHEAP, Compiler, toolchain
+from testing.compilers import KNOWN_TO_OUTHEAP, NO_DUNE, Compiler, dune, dune_is_there, toolchain
 from testing.run import BUILD, ROOT, run
 
-TOOL = ROOT / "tools/dune"
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap", "tools/ocaml")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("examples/README.md", "examples/coq-images", "examples/hashcons", "examples/regions")
@@ -26,17 +23,9 @@ PACKAGED += ("rust/ocaml-boxroot/README.md",)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
-@cache
-def dune() -> str:
-    """The path of dune, which is built the first time when it is everything that is tested."""
-    done = subprocess.run([TOOL, "--path"], stdout=subprocess.PIPE, text=True, check=False)
-    return done.stdout.strip()
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
-    there = metafunc.config.getoption("everything") or shutil.which("dune") or cached.exists()
-    skip = [] if there else [pytest.mark.skip(reason="no dune here; make test-all builds it")]
+    there = metafunc.config.getoption("everything") or dune_is_there()
+    skip = [] if there else [pytest.mark.skip(reason=NO_DUNE)]
     params = [
         pytest.param(c, id=c.name, marks=[pytest.mark.xdist_group(f"dune-{c.name}"), *skip])
         for c in matrix.compilers(brief=False)

@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
 from testing import crate, matrix
-from testing.compilers import Compiler
+from testing.compilers import NO_DUNE, Compiler, dune, dune_is_there
 from testing.crate import BUILD, CARGO, VENDORED, Shop
 from testing.run import ROOT, Outcome
 from testing.steps import locked
@@ -21,19 +20,8 @@ HOME = ROOT / "examples"
 NO_RUST = crate.missing()
 
 
-@cache
-def dune() -> str:
-    """The path of dune, which is built the first time when it is everything that is tested."""
-    done = subprocess.run([ROOT / "tools/dune", "--path"], stdout=subprocess.PIPE, text=True, check=False)
-    return done.stdout.strip()
-
-
-NO_DUNE = "no dune here; make test-all builds it"
-
-
 def may_use_dune(config: pytest.Config) -> bool:
-    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
-    return bool(config.getoption("everything") or shutil.which("dune") or cached.exists())
+    return bool(config.getoption("everything") or dune_is_there())
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -97,6 +85,7 @@ def compiled(text: str) -> set[str]:
     return set(re.findall(r"Compiling ([\w-]+) v", text))
 
 
+@pytest.mark.slow
 def test_rust_dune_in_a_sandbox(compiler: Compiler) -> None:
     """Only what has changed is compiled again, although each run is in a fresh folder."""
     example = Example(compiler, "rust-dune")
@@ -160,21 +149,25 @@ def test_rust_dune_with_crates_in_the_project(compiler: Compiler) -> None:
     assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
 
 
+@pytest.mark.slow
 def test_rust_handlers(compiler: Compiler) -> None:
     said = Example(compiler, "rust-handlers").dune("exec", "./main.exe")
     assert "102 handlers are left, the sum is 501000" in said, said
 
 
+@pytest.mark.slow
 def test_rust_queue(compiler: Compiler) -> None:
     said = Example(compiler, "rust-queue").dune("exec", "./main.exe")
     assert "the smallest: 1; 9999 more\nthe queue is freed" in said, said
 
 
+@pytest.mark.slow
 def test_rust_bound_crate(compiler: Compiler) -> None:
     said = Example(compiler, "rust-bound-crate").dune("exec", "./main.exe")
     assert "bytes: true\nerror: there is no level 10\nerror: corrupt deflate stream" in said, said
 
 
+@pytest.mark.slow
 def test_rust_async(compiler: Compiler) -> None:
     said = Example(compiler, "rust-async").dune("exec", "./main.exe")
     assert "100 tasks of 50 ms, and 20 callbacks" in said, said
@@ -188,6 +181,7 @@ def command_of(shop: Shop) -> Path:
     return command / "debug"
 
 
+@pytest.mark.slow
 def test_rust_cargo(compiler: Compiler) -> None:
     example = Example(compiler, "rust-cargo")
     command = command_of(example.shop)
@@ -232,6 +226,7 @@ def test_rust_readme(compiler: Compiler, pytestconfig: pytest.Config) -> None:
     assert "all events were handled" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dune", "cargo"])
 def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) -> None:
     """`cargo ocaml-boxroot new` writes the example's files; with another name they build, and their tests pass."""

@@ -369,6 +369,7 @@ def test_dune_is_built_with_414_when_the_compiler_at_hand_is_too_new(tmp_path, p
 # --- places ---
 
 
+@pytest.mark.slow
 def test_a_path_with_spaces(tmp_path, prefix):
     there = tree(tmp_path / "a folder, (mine)")
     for target, line in [("build", "libboxroot.a"), ("demo", "every root left still holds its value")]:
@@ -376,6 +377,7 @@ def test_a_path_with_spaces(tmp_path, prefix):
         assert code == 0 and line in out, out
 
 
+@pytest.mark.slow
 def test_a_tree_that_is_not_written_to(tmp_path, prefix):
     there = tree(tmp_path / "tree")
     run("chmod", "-R", "a-w", there)  # no obstacle to root, so what is there is compared too
@@ -447,6 +449,7 @@ def test_installed_outheap_build_without_sources(installed, tmp_path, prefix):
     assert code == 3 and "ocaml-src" in out and "--sources" in out, out
 
 
+@pytest.mark.slow
 def test_installed_outheap_build_finds_ocaml_src(installed, tmp_path, prefix):
     version = version_of(prefix)
     code, out = run("tools/toolchain", "--source", version)

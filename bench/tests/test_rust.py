@@ -56,7 +56,9 @@ def run(path: Path, arguments: list[str]) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize("implementation", IMPLEMENTATIONS)
-@pytest.mark.parametrize("workload", RUNS)
+@pytest.mark.parametrize(
+    "workload", [pytest.param(w, marks=[] if w == "conversion" else pytest.mark.slow) for w in RUNS]
+)
 def test_every_implementation_gives_the_same_results(workload, implementation, builder):
     done = run(program(builder, workload, implementation), RUNS[workload])
     assert done.returncode == 0, done.stderr

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 from testing import matrix
 from testing.cases import Case, check
 from testing.compilers import Compiler
+from testing.programs import words_of
 from testing.run import BUILD, ROOT
 
 CHECK = ROOT / "boxroot/test/build/check"
@@ -23,7 +23,7 @@ def _folder(compiler: Compiler) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    names = subprocess.run([CHECK, "--list"], capture_output=True, text=True, check=True).stdout.split()
+    listed = words_of(CHECK)
     chosen = metafunc.config.getoption("flavours")
     compilers = [] if chosen and "release" not in chosen.split() else matrix.compilers()
     metafunc.parametrize(
@@ -36,9 +36,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
                 [str(CHECK), name, str(compiler.prefix)],
                 LIMIT,
                 lambda c=compiler: _folder(c),
+                slow="slow" in words,
             ).param()
             for compiler in compilers
-            for name in names
+            for name, words in listed.items()
         ],
     )
 

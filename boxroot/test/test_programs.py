@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from testing import matrix, programs, steps, variants
 from testing.boxroot import case_of, model_cases
@@ -38,7 +40,8 @@ def _on_variant(config: pytest.Config) -> list[Case]:
         linked = variants.linked_with(compiler)
         for name in names:
             flavour = BOXROOT[name]
-            cases += model_cases(config, linked, flavour, matrix.seed() + 1000)
+            model = model_cases(config, linked, flavour, matrix.seed() + 1000)
+            cases += [replace(case, slow=case.name == "model/alone") for case in model]
             try:
                 found = programs.tests_of(compiler, flavour)
             except steps.BuildFailed:
@@ -55,7 +58,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     cases = _cases(metafunc.config)
     if not matrix.stressing(metafunc.config):
         cases += _on_variant(metafunc.config)
-    metafunc.parametrize("case", [c.param(*([pytest.mark.random] if c.random else [])) for c in cases])
+    metafunc.parametrize("case", [c.param() for c in cases])
 
 
 def test_program(case: Case) -> None:

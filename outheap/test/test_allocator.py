@@ -10,19 +10,18 @@ from testing.flavours import environment
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    cases: list[object] = []
     try:
-        allocator.tests()
+        tests = allocator.tests()
     except steps.BuildFailed as error:
-        cases.append(broken("outheap", "checked", error).param())
-        metafunc.parametrize("case", cases)
+        metafunc.parametrize("case", [broken("outheap", "checked", error).param()])
         return
+    cases: list[object] = []
     for flavour in matrix.outheap(metafunc.config):
         marks = [pytest.mark.random]
         if not allocator.available(flavour):
             marks.append(pytest.mark.skip(reason=f"no {allocator.compiler_of(flavour)}"))
         settings = environment(flavour, str(allocator.TESTS))
-        for program, test in allocator.tests():
+        for program, test in tests:
             command = [*flavour.runner, f"./{program}", "--only", test, "--seed", str(matrix.seed())]
             name = f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
             skip = [pytest.mark.skip(reason=f"{flavour.emulator} cannot")] if name in flavour.without else []

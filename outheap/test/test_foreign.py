@@ -107,8 +107,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     wanted = [f for f in FLAVOURS if f in flavours] if flavours else FLAVOURS if everything else ("release", "bytecode")
     compilers = matrix.known_to_outheap()
     if "flavour" in metafunc.fixturenames:
-        pairs = [(c, f) for c in compilers for f in wanted]
-        metafunc.parametrize(("compiler", "flavour"), pairs, ids=lambda v: getattr(v, "name", v))
+        is_slow = metafunc.function is test_blocks_of_c_are_blocks
+        params = [
+            pytest.param(c, f, id=f"{c.name}-{f}", marks=pytest.mark.slow if is_slow and f == "bytecode" else ())
+            for c in compilers
+            for f in wanted
+        ]
+        metafunc.parametrize(("compiler", "flavour"), params)
     elif "compiler" in metafunc.fixturenames:
         metafunc.parametrize("compiler", compilers, ids=lambda c: c.name)
 

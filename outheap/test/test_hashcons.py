@@ -9,70 +9,22 @@ from pathlib import Path
 
 import pytest
 from testing import matrix, steps, variants
-from testing.cases import Case, check
+from testing.cases import Case, check, params
 from testing.compilers import Compiler, with_tsan
+from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
-PARTS = (
-    "random",
-    "life",
-    "again",
-    "phases",
-    "tables",
-    "sets",
-    "forks",
-    "kinds",
-    "refused",
-    "nested",
-    "interrupts",
-    "crowded",
-    "crowded-busy",
-    "hashes",
-    "deep",
-    "churn",
-    "domains",
-    "mixed",
-    "threads",
-    "paced",
-    "failing",
-    "stackless",
-)
-LONG = ("random-long", "domains-long")
-# `tiny`: collections of cells take small steps, and freed cells are overwritten.
-TINY_PARTS = (
-    "random",
-    "life",
-    "again",
-    "phases",
-    "tables",
-    "forks",
-    "nested",
-    "interrupts",
-    "crowded",
-    "crowded-busy",
-    "domains",
-    "mixed",
-    "failing",
-)
 STOCK, SANITIZED, THREADS, TINY = "stock", "asan", "tsan", "tiny"
 SANITIZERS = "-fsanitize=address,undefined"
-# With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no address space
-# for the zone, so cells lie where the system puts them.
-THREADS_PARTS = (
-    "random",
-    "life",
-    "again",
-    "tables",
-    "nested",
-    "interrupts",
-    "crowded",
-    "crowded-busy",
-    "domains",
-    "mixed",
-    "threads",
-    "failing",
-)
+ALONE = ("sets", "kinds", "refused", "hashes", "deep", "churn", "paced", "stackless")  # with any cells: the same
+WITHOUT = {
+    # Collections of cells take small steps, and freed cells are overwritten.
+    TINY: (*ALONE, "threads"),
+    # With a compiler for ThreadSanitizer everything is instrumented: OCaml code, runtime, library. It has no address
+    # space for the zone, so cells lie where the system puts them.
+    THREADS: (*ALONE, "phases", "forks"),
+}
 MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "crowd", "limits", "test")
 
 # What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
@@ -161,10 +113,11 @@ def program(compiler: Compiler, flavour: str) -> Path:
     return steps.step(folder, _files(), words, build)
 
 
-def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
-    parts = {TINY: TINY_PARTS, THREADS: THREADS_PARTS}.get(flavour, PARTS)
-    if everything and flavour in ("release", TINY):
-        parts = (*parts, *LONG)
+def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], everything: bool) -> list[Case]:
+    also_long = everything and flavour in ("release", TINY)
+    parts = [
+        p for p, words in listed.items() if p not in WITHOUT.get(flavour, ()) and ("long" not in words or also_long)
+    ]
     settings = {"OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b", "SEED": str(matrix.seed())}
     if flavour == SANITIZED:  # OCaml has a handler of its own, and keeps what it allocates
         settings["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0"
@@ -211,8 +164,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs += [(c, f) for c in ends for f in (STOCK, TINY) if f == STOCK or c.major >= 5]
         pairs += [(c, SANITIZED) for c in ends if everything and c.major >= 5]
         pairs += [(t, THREADS) for c in ends if everything and c.major >= 5 and (t := with_tsan(c))]
-    cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
-    metafunc.parametrize("case", [case.param() for case in cases])
+
+    def listed() -> list[Case]:
+        parts = words_of(program(matrix.known_to_outheap()[0], STOCK) / "hashcons") if pairs else {}
+        return [case for compiler, flavour in pairs for case in _cases(compiler, flavour, parts, everything)]
+
+    metafunc.parametrize("case", params("outheap", "hashcons", listed))
 
 
 def test_hashcons(case: Case) -> None:

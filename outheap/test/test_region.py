@@ -9,69 +9,14 @@ from pathlib import Path
 
 import pytest
 from testing import matrix, steps, variants
-from testing.cases import Case, check
+from testing.cases import Case, check, params
 from testing.compilers import Compiler, with_tsan
+from testing.programs import words_of
 from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/region"
 LIMIT = 600
-PARTS = (
-    "random",
-    "merged",
-    "deep",
-    "kinds",
-    "again",
-    "refused",
-    "life",
-    "parts",
-    "roots",
-    "churn",
-    "deletes",
-    "nested",
-    "revokes",
-    "faults",
-    "forks",
-    "images",
-    "damaged",
-    "failures",
-    "modes",
-    "together",
-    "needs",
-    "pins",
-    "ancient",
-    "domains",
-    "beside",
-    "many",
-    "large",
-    "places",
-    "obstacles",
-    "dropped",
-    "dropped-memory",
-    "dropped-maps",
-    "at-limit",
-    "questions",
-    "writes",
-    "ways",
-    "old",
-    "lazies",
-    "tracked-images",
-    "tracked-ends",
-    "tracked-revokes",
-    "tracked-domains",
-    "tracked-churn",
-    "tracked-forks",
-    "tracked-roots",
-    "tracked-slices",
-    "stacks",
-    "c",
-    "messages",
-    "waits",
-    "moments",
-    "beside-marking",
-    "unseen",
-)
-LONG = ("damaged-long", "domains-long", "million")
 STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
 THREADED = ("release", STOCK)  # have a program with threads, too
 # What is copied, and where, with a second process for each copy above a page.
@@ -143,10 +88,10 @@ def program(compiler: Compiler, flavour: str) -> Path:
     return steps.step(folder, both, words, build)
 
 
-def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
-    parts = [*PARTS, *(LONG if everything and flavour == "release" else ())]
+def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], everything: bool) -> list[Case]:
+    parts = [p for p, words in listed.items() if "long" not in words or (everything and flavour == "release")]
     if flavour == THREADS:
-        parts = [part for part in PARTS if part not in WITHOUT_THREADS]
+        parts = [part for part in parts if part not in WITHOUT_THREADS]
     runparam = "v=0,V=1" if "debug" in flavour else "b"
     settings: dict[str, dict[str, str]] = {part: {"OCAMLRUNPARAM": runparam} for part in parts}
     if flavour == SANITIZED:
@@ -187,6 +132,7 @@ def _cases(compiler: Compiler, flavour: str, everything: bool) -> list[Case]:
             LIMIT,
             lambda: program(compiler, flavour),
             settings[name],
+            slow=flavour in ("debug", STOCK) and "slow" in listed.get(name, ()),
         )
         for name, command in commands.items()
     ]
@@ -202,8 +148,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs += [(c, STOCK) for c in ends]
         pairs += [(c, SANITIZED) for c in ends if everything]
         pairs += [(t, THREADS) for c in ends if everything and c.major >= 5 and (t := with_tsan(c))]
-    cases = [case for compiler, flavour in pairs for case in _cases(compiler, flavour, everything)]
-    metafunc.parametrize("case", [case.param() for case in cases])
+
+    def listed() -> list[Case]:
+        parts = words_of(program(matrix.known_to_outheap()[0], STOCK) / "region") if pairs else {}
+        return [case for compiler, flavour in pairs for case in _cases(compiler, flavour, parts, everything)]
+
+    metafunc.parametrize("case", params("outheap", "region", listed))
 
 
 def test_region(case: Case) -> None:

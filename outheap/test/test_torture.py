@@ -32,7 +32,7 @@ def _cases(config: pytest.Config) -> list[object]:
                 cases += torture.scenario_cases(runtime)
             except steps.BuildFailed as error:
                 cases.append(broken("outheap", runtime.name, error))
-        found += [case.param(*([pytest.mark.random] if case.random else [])) for case in cases]
+        found += [case.param() for case in cases]
     return found
 
 

@@ -9,27 +9,15 @@ from pathlib import Path
 
 import pytest
 from testing import compilers, matrix, steps, variants
-from testing.cases import Case, check
+from testing.cases import Case, check, params
 from testing.compilers import Compiler
+from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/variant"
 LIMIT = 600
-PARTS = (
-    "kinds",
-    "polymorphic",
-    "compaction",
-    "large-blocks",
-    "large-survivors",
-    "minor-heaps",
-    "trims",
-    "reserves",
-    "reports",
-    "memprof",
-    "threads",
-    "forks",
-)
+STOCK = "stock"  # for the list of parts alone
 SETTINGS = (
     "thp=off",
     "thp=always",
@@ -61,7 +49,7 @@ WARNINGS = "+a-4-9-40-41-42-44-45-70"
 def program(compiler: Compiler, flavour: str) -> Path:
     """The folder of the test program of a flavour."""
     folder = BUILD / f"{compiler.name}+outheap" / f"program-{flavour}"
-    library = variants.library(compiler, flavour)
+    library = None if flavour == STOCK else variants.library(compiler, flavour)
     files = [f for part in ("test/variant", "ocaml", "include") for f in (HOME / part).rglob("*") if f.is_file()]
 
     def build() -> None:
@@ -82,10 +70,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
                 "-g",
                 "-w",
                 WARNINGS,
-                "-I",
-                library,
-                "-runtime-variant",
-                variants.SUFFIX[flavour],
+                *(["-I", library, "-runtime-variant", variants.SUFFIX[flavour]] if library else []),
                 *compiler.libraries,
                 *(f"{name}.{kind}" for name in ("unix", "threads", "dynlink")),
                 "-linkall",
@@ -112,12 +97,15 @@ def program(compiler: Compiler, flavour: str) -> Path:
         )
         steps.command(plugin, folder)
 
-    return steps.step(folder, files, [compiler.prefix, flavour, library, (library / "built").read_text()], build)
+    words = [compiler.prefix, flavour, library, (library / "built").read_text() if library else ""]
+    return steps.step(folder, files, words, build)
 
 
 def _parts(compiler: Compiler, flavour: str) -> list[Case]:
     five = compiler.major >= 5
-    parts = [*PARTS, *(["domains", "sizes", "storm"] if five else []), *(["plugin"] if flavour != "bytecode" else [])]
+    like = next(c for c in matrix.known_to_outheap(brief=True) if c.major == compiler.major)
+    listed = words_of(program(like, STOCK) / "program")
+    parts = [*listed, *(["plugin"] if flavour != "bytecode" else [])]
     cases = []
     for part in parts:
         runparam = "v=0,V=1" if flavour == "debug" else "b"
@@ -177,6 +165,7 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
             LIMIT,
             lambda: program(compiler, flavour),
             settings,
+            slow=flavour == "debug" and "slow" in listed.get(name.removeprefix("adaptive, "), ()),
         )
         for name, command, settings in cases
     ]
@@ -189,10 +178,11 @@ def _limited(kilobytes: int, parts: str) -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "case" in metafunc.fixturenames:
         pairs = matrix.variant(metafunc.config)
-        cases = [case for compiler, flavour in pairs for case in _parts(compiler, flavour)]
-        if not metafunc.config.getoption("everything"):  # the debug runtime takes a minute for it
-            cases = [case for case in cases if (case.name, "debug" in case.group) != ("variant/domains", True)]
-        metafunc.parametrize("case", [case.param() for case in cases])
+
+        def listed() -> list[Case]:
+            return [case for compiler, flavour in pairs for case in _parts(compiler, flavour)]
+
+        metafunc.parametrize("case", params("outheap", "variant", listed))
     elif "compiler" in metafunc.fixturenames:
         wanted = {compiler for compiler, flavour in matrix.variant(metafunc.config) if flavour == "release"}
         metafunc.parametrize("compiler", [c for c in matrix.known_to_outheap() if c in wanted], ids=lambda c: c.name)

@@ -201,7 +201,13 @@ OTHER_VERSIONS = (
 
 
 @pytest.mark.everything
-@pytest.mark.parametrize(("program", "runtime", "linker", "start"), OTHER_VERSIONS)
+@pytest.mark.parametrize(
+    ("program", "runtime", "linker", "start"),
+    [
+        pytest.param(*row, id=f"{row[0]}-on-{row[1]}{'-links' if row[3] else ''}", marks=pytest.mark.compiler(*row[:2]))
+        for row in OTHER_VERSIONS
+    ],
+)
 def test_a_runtime_for_another_version(program: str, runtime: str, linker: str, start: str) -> None:
     compiler, library = compilers.find(program), variants.library(compilers.find(runtime), "release")
     folder = BUILD / f"outheap/versions/{program}-on-{runtime}{'-links' if start else ''}"
@@ -292,6 +298,7 @@ def test_configurations(compiler: Compiler, way: str) -> None:
 
 
 @pytest.mark.everything
+@pytest.mark.compiler("newest+uncommon")
 def test_uncommon_compiler() -> None:
     """flambda, frame pointers, arrays of floats that are not flat, clang."""
     newest = [c for c in matrix.known_to_outheap() if c.version == VERSIONS[5][-1]]

@@ -113,6 +113,7 @@ let () =
 """
 
 
+@pytest.mark.slow
 def test_libraries_of_ocaml(compiler: Compiler) -> None:
     project = program(compiler, "libraries", {"ocaml/all.ml": LIBRARIES})
     packages = [f"package {name}" for name in ("threads", "str", "dynlink")]
@@ -264,6 +265,7 @@ def test_works_from_vendored_sources_without_a_network(compiler: Compiler) -> No
     assert not (home / "registry").exists()
 
 
+@pytest.mark.slow
 def test_of_the_packages_themselves(compiler: Compiler) -> None:
     shop = Shop(compiler)
     with locked(BUILD / "command.lock"):

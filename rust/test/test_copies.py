@@ -150,6 +150,7 @@ def test_two_static_libraries(compiler: Compiler) -> None:
     assert "copies: ok" in shop.run(["./main"], folder, more=QUIET)
 
 
+@pytest.mark.slow
 def test_a_library_that_is_loaded_later(compiler: Compiler) -> None:
     """The plugin contains its own copy of Rust's standard library, the safe layer and the C library."""
     shop = Shop(compiler)

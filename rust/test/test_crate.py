@@ -48,6 +48,7 @@ def test_crate_tests_optimised(shop: Shop) -> None:
     shop.cargo("test", "--release", "--features", RUNTIME, "--test", "roots")
 
 
+@pytest.mark.slow
 def test_crate_tests_with_calls_in_place_of_inline_paths(shop: Shop) -> None:
     shop.cargo("test", "--release", "--features", f"{RUNTIME},dynamic-tls", "--test", "roots")
 
@@ -60,7 +61,12 @@ def _expected(target: str, features: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "features", [RUNTIME, f"{RUNTIME},dynamic-tls", f"{RUNTIME},checked"], ids=["default", "dynamic-tls", "checked"]
+    "features",
+    [
+        pytest.param(RUNTIME, id="default"),
+        pytest.param(f"{RUNTIME},dynamic-tls", id="dynamic-tls", marks=pytest.mark.slow),
+        pytest.param(f"{RUNTIME},checked", id="checked", marks=pytest.mark.slow),
+    ],
 )
 def test_what_is_inline(shop: Shop, features: str) -> None:
     """Creation, deletion and modification are inline where they can be, by the names in the compiled code."""
@@ -87,6 +93,7 @@ def test_what_is_inline(shop: Shop, features: str) -> None:
     assert set(NAMES.findall(newest.read_text())) == _expected(target, features)
 
 
+@pytest.mark.slow
 def test_package(shop: Shop) -> None:
     """It holds the C library's files, no links and no absolute paths; it is built and tested from its archive."""
     listed = shop.cargo("package", "--allow-dirty", "--list").split()

@@ -109,6 +109,7 @@ def test_a_panic_in_a_noalloc_function_ends_the_process(compiler: Compiler) -> N
     assert "panic in the function `explode_noalloc`, which is noalloc and cannot raise" in said, said
 
 
+@pytest.mark.slow
 def test_errors_raise_in_programs_that_abort_on_panics(compiler: Compiler) -> None:
     """And without the module with Rust's exceptions."""
     program = Program(compiler, "abort", "--config", "profile.dev.panic='abort'")
@@ -250,6 +251,7 @@ NAME::library! { name = "client", exports = [sub::apply, many, caller], imports 
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edition", ["2018", "2021", "2024"])
 @pytest.mark.parametrize("name", ["ocaml_boxroot", "renamed"])
 def test_macros_in_editions_and_renamed(compiler: Compiler, edition: str, name: str) -> None:
@@ -284,6 +286,7 @@ def many(folder: Path, count: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_hundred_exports(compiler: Compiler) -> None:
     shop = Shop(compiler)
     folder = shop.folder / "two-hundred"

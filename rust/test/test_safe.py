@@ -34,6 +34,7 @@ def test_safe_layer(shop: Shop) -> None:
     _test(shop, "-p", "ocaml-boxroot", "-p", "ocaml-boxroot-derive")
 
 
+@pytest.mark.slow
 def test_safe_layer_with_a_small_minor_heap(shop: Shop) -> None:
     _test(shop, "-p", "ocaml-boxroot", "--test", "*", "--", "--skip", "what_must_not_compile", OCAMLRUNPARAM=SMALL)
 
@@ -61,6 +62,7 @@ def test_safe_layer_with_dynamic_thread_local_words(shop: Shop) -> None:
         assert "GOTTPOFF" not in relocations, file
 
 
+@pytest.mark.slow
 def test_safe_layer_in_a_program_without_systhreads(shop: Shop) -> None:
     _test(shop, "-p", "ocaml-boxroot-testing-alone", target="safe-alone")
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A case: one program with arguments, run once, that passes, fails or skips."""
+"""A case: one program with arguments, run once, that passes, fails or skips. And how tests are called."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from testing.run import Outcome, run, shown
 from testing.shrink import shrink
 
 SHRINKING = 60.0  # seconds at most
+COMPILER = re.compile(r"(?:^|-)(\d+\.\d+\.\d+(?:[+~]\w+)*)(?=-|$)")
 
 
 @dataclass(frozen=True)
@@ -27,20 +29,56 @@ class Case:
     build: Callable[[], Path] | None = None  # gives the folder to run in
     settings: dict[str, str] = field(default_factory=dict)
     random: bool = False  # is shrunk when it fails
+    slow: bool = False  # twenty seconds or more: for `make test-all`, and for who asks for it by name or part
     error: str = ""  # why it could not be listed
-    seed_option: str = ""
 
     @property
     def label(self) -> str:
         return f"{self.product}[{self.group}] {self.name}"
 
     def param(self, *marks: pytest.MarkDecorator) -> object:
-        return pytest.param(self, id=f"{self.group} {self.name}", marks=marks)
+        own = [*([pytest.mark.random] if self.random else []), *([pytest.mark.slow] if self.slow else [])]
+        return pytest.param(self, id=f"{self.group} {self.name}", marks=[*own, *marks])
+
+
+def is_of_the_scaffolding(nodeid: str) -> bool:
+    return nodeid.startswith(("tools/", "bench/")) and "test_lint.py" not in nodeid
+
+
+def label_of(nodeid: str) -> str:
+    """`boxroot[5.4.1-checked] unit/basics` for the node that pytest calls
+    `boxroot/test/test_programs.py::test_program[5.4.1-checked unit/basics]`: what progress, time and days are told by,
+    and what -k finds too. The identifier itself where that says it as well."""
+    path, _, rest = without_group(nodeid).partition("::")
+    function, bracket, parameters = rest.partition("[")
+    if not bracket or is_of_the_scaffolding(path):
+        return without_group(nodeid)
+    product = {"test_dune.py": "dune", "test_lint.py": "lint"}.get(Path(path).name, path.split("/")[0])
+    title = function.removeprefix("test_").replace("_", "-")
+    group, _, name = parameters[:-1].partition(" ")
+    if not name and (compiler := COMPILER.search(group)):
+        more = (group[: compiler.start()] + group[compiler.end() :]).strip("-")
+        group, name = compiler[1], f"{title}/{more}" if more else title
+    return f"{product}[{group}] {name or title}"
+
+
+def without_group(nodeid: str) -> str:
+    """Without what xdist appends for tests that run in one process."""
+    before, _, group = nodeid.rpartition("@")
+    return before if before and "]" not in group else nodeid
 
 
 def broken(product: str, group: str, error: Exception) -> Case:
     """Stands for the tests of a program that cannot be built, so that the others run."""
     return Case(product, group, "build", error=str(error))
+
+
+def params(product: str, group: str, listed: Callable[[], Iterable[Case]]) -> list[object]:
+    """The cases that `listed` gives; or one that fails, when a program cannot be built for its list."""
+    try:
+        return [case.param() for case in listed()]
+    except steps.BuildFailed as error:
+        return [broken(product, group, error).param()]
 
 
 def folder_for(case: Case) -> Path:
@@ -92,7 +130,3 @@ def check(case: Case) -> Outcome:
     if not outcome.passed:
         pytest.fail(report(case, outcome), pytrace=False)
     return outcome
-
-
-def named(case: Case, name: str) -> Case:
-    return replace(case, name=name)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -12,12 +13,44 @@ from pathlib import Path
 from testing.run import ROOT
 
 TOOLCHAIN = ROOT / "tools/toolchain"
-EVERY = ("newest", "5.3.0", "4.14.1", "5.1.0")
-KNOWN_TO_OUTHEAP = ("4.14.1", "5.1.0", "5.3.0", "5.4.1")
+LIST = Path(__file__).with_name("versions")
 
 
 class NoCompiler(Exception):
     pass
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A line of the list of compilers, which explains the fields."""
+
+    name: str  # a version or `newest`, and a flavour of it
+    days: tuple[int, ...]
+    tests: str
+    outheap: str
+    purpose: str
+
+    @property
+    def known_to_outheap(self) -> tuple[str, ...]:
+        if not self.is_plain or self.outheap == "-":
+            return ()
+        return (self.name,) if self.outheap == "yes" else tuple(self.outheap.split(","))
+
+    @property
+    def is_plain(self) -> bool:
+        """A compiler of its own, not one that stands beside another or is asked for by a test."""
+        return self.tests in ("all", "brief")
+
+
+def read_list(text: str) -> tuple[Listed, ...]:
+    rows = [line.split(maxsplit=4) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return tuple(Listed(name, tuple(int(d) for d in days.split(",")), *rest) for name, days, *rest in rows)
+
+
+LISTED = read_list(LIST.read_text())
+EVERY = tuple(c.name for c in LISTED if c.is_plain)
+BRIEF = tuple(c.name for c in LISTED if c.tests == "brief")
+KNOWN_TO_OUTHEAP = tuple(version for c in LISTED for version in c.known_to_outheap)
 
 
 @dataclass(frozen=True)
@@ -71,6 +104,11 @@ class Compiler:
         return self.version.startswith(("5.0", "5.1", "5.2", "5.3"))
 
     @property
+    def faulty_debug_runtime(self) -> bool:
+        """This version's debug runtime fails by itself (boxroot/test/README.md)."""
+        return self.version == "5.1.0"
+
+    @property
     def settings(self) -> dict[str, str]:
         """Environment of commands that look for OCaml in PATH."""
         return {"PATH": f"{self.prefix}/bin:{os.environ['PATH']}", "OCAMLOPT": f"{self.prefix}/bin/ocamlopt"}
@@ -84,6 +122,23 @@ def answer(prefix: Path, option: str) -> str:
         ).stdout.strip()
     except (OSError, subprocess.CalledProcessError) as error:
         raise NoCompiler(f"{prefix}: {error}") from error
+
+
+DUNE = ROOT / "tools/dune"
+NO_DUNE = "no dune here; make test-all builds it"
+
+
+def dune_is_there() -> bool:
+    """In PATH, or built before."""
+    cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
+    return shutil.which("dune") is not None or cached.exists()
+
+
+@cache
+def dune() -> str:
+    """The path of dune, which is built first when it has to be."""
+    done = subprocess.run([DUNE, "--path"], stdout=subprocess.PIPE, text=True, check=False)
+    return done.stdout.strip()
 
 
 def toolchain(*words: str) -> str:
@@ -107,8 +162,7 @@ def find(choice: str) -> Compiler:
     resolved = toolchain("--resolve", version)
     if version not in ("newest", resolved):
         raise NoCompiler(
-            f"OCaml {version} is not available: write 4.14.1, 5.1.0, 5.3.0, {resolved} or newest, "
-            "or the prefix of an OCaml"
+            f"OCaml {version} is not available: write {', '.join(EVERY)} or {resolved}, or the prefix of an OCaml"
         )
     return Compiler(Path(toolchain(choice)))
 

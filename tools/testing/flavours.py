@@ -86,7 +86,6 @@ BOXROOT = _table(
     _boxroot("checked", "DEBUG=1", scale=20),
     _boxroot("checked-tiny", "DEBUG=1", "QUARANTINE=8", "POOL_CAPACITY=4", **DEBUG_HEAP, **SLOW),
     Flavour("asan", UNOPTIMISED + ASAN, runparam="s=16k", **SLOW),
-    _boxroot("checked-asan", "DEBUG=1", base=UNOPTIMISED + ASAN, runparam="s=16k", **SLOW),
     Flavour("tsan", UNOPTIMISED + TSAN, runparam="s=32k", ocaml5=True, **SLOW),
     _boxroot("force-remote", "FORCE_REMOTE=1", runparam="s=32k"),
     _boxroot("stw", "STW_SCAN=1", runparam="s=32k", ocaml5=True),
@@ -156,14 +155,13 @@ OUTHEAP = _table(
 )
 
 # The runtime variant: how programs are linked with it.
-VARIANT = ("release", "debug", "bytecode", "order")
+VARIANT = ("release", "debug", "bytecode")
 
 QUICK = ("release", "checked")
 ALL_BOXROOT = ("release", "tiny", "checked", "checked-tiny", "asan", "tsan", "force-remote", "stw", "conservative")
 STRESS_BOXROOT = (*ALL_BOXROOT, "conservative-checked", "small-pools", "no-pacing")
 BRIEF_BOXROOT = ("release", "tiny", "checked", "conservative")  # what differs between versions of OCaml 5
 ALL_OUTHEAP = tuple(n for n in OUTHEAP if not n.startswith("coverage"))
-ALL_VARIANT = ("release", "debug", "bytecode")
 
 
 def environment(flavour: Flavour, tests: str) -> dict[str, str]:

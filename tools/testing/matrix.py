@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from testing import flavours as table
-from testing.compilers import EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, find, with_tsan
+from testing import rotation
+from testing.compilers import BRIEF, EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, find, with_tsan
 from testing.flavours import BOXROOT, OUTHEAP, Flavour
 
 PREFIXES = "BOXROOT_TEST_PREFIXES"  # how the workers learn which compilers were found
 SEED = "BOXROOT_TEST_SEED"
-BRIEF = "5.1.0"  # of this version the C library alone is tested, and the variant of the runtime in two flavours
 
 
 def choose(config: pytest.Config) -> None:
@@ -24,7 +24,9 @@ def choose(config: pytest.Config) -> None:
     choice = config.getoption("ocaml")
     if choice is None:
         choice = os.environ.get("OCAML", "")
-    wanted = EVERY if choice == "all" or (not choice and config.getoption("everything")) else (choice,)
+    wanted: tuple[str, ...] = (choice,)
+    if choice == "all" or (not choice and config.getoption("everything")):
+        wanted = rotation.compilers_of(rotation.today()) if config.getoption("today") else EVERY
     try:
         os.environ[PREFIXES] = ":".join(str(find(version).prefix) for version in wanted)
     except NoCompiler as error:
@@ -40,7 +42,7 @@ def seed() -> int:
 
 def compilers(brief: bool = True) -> list[Compiler]:
     found = [Compiler(Path(prefix)) for prefix in os.environ[PREFIXES].split(":")]
-    return [c for c in found if brief or c.version != BRIEF or len(found) == 1]
+    return [c for c in found if brief or c.version not in BRIEF or len(found) == 1]
 
 
 def ends() -> list[Compiler]:
@@ -79,16 +81,14 @@ def boxroot(config: pytest.Config) -> list[tuple[Compiler, Flavour]]:
         default = table.STRESS_BOXROOT
     pairs = []
     for compiler in compilers():
-        brief = compiler.version == BRIEF and len(compilers()) > 1 and not stressing(config)
+        brief = compiler.version in BRIEF and len(compilers()) > 1 and not stressing(config)
         for name in _wanted(config, BOXROOT, default):
             flavour = BOXROOT[name]
             if brief and name not in table.BRIEF_BOXROOT and not config.getoption("flavours"):
                 continue
             if flavour.ocaml5 and compiler.major < 5:
                 continue
-            if (
-                flavour.runtime == "d" and compiler.version == "5.1.0"
-            ):  # its debug runtime fails by itself (boxroot/test/README.md)
+            if flavour.runtime == "d" and compiler.faulty_debug_runtime:
                 continue
             used = with_tsan(compiler) if flavour.sanitizer == "thread" else compiler
             if used is not None:
@@ -102,7 +102,6 @@ def outheap(config: pytest.Config) -> list[Flavour]:
 
 
 def variant(config: pytest.Config) -> list[tuple[Compiler, str]]:
-    default = table.ALL_VARIANT if config.getoption("everything") else ("release", "debug")
+    default = table.VARIANT if config.getoption("everything") else ("release", "debug")
     pairs = [(c, name) for c in known_to_outheap(brief=True) for name in _wanted(config, table.VARIANT, default)]
-    # its debug runtime fails by itself (boxroot/test/README.md)
-    return [(c, name) for c, name in pairs if c.version != BRIEF or name in ("release", "bytecode")]
+    return [(c, name) for c, name in pairs if not (c.faulty_debug_runtime and name == "debug")]

@@ -309,8 +309,14 @@ def tests_of(compiler: Compiler, flavour: Flavour) -> list[tuple[str, str]]:
     return found
 
 
-@cache
 def list_of(program: Path, *options: str) -> Sequence[str]:
+    """The names of its cases."""
+    return list(words_of(program, *options))
+
+
+@cache
+def words_of(program: Path, *options: str) -> dict[str, list[str]]:
+    """Its cases by its own list, a line each: the name, and words about it, as `slow`."""
     done = subprocess.run(
         [program, *(options or ("--list",))],
         capture_output=True,
@@ -321,4 +327,4 @@ def list_of(program: Path, *options: str) -> Sequence[str]:
     )
     if done.returncode != 0:
         raise steps.BuildFailed(f"{program} --list ended with code {done.returncode}\n{done.stderr[-500:]}")
-    return done.stdout.split()
+    return {name: words for name, *words in (line.split() for line in done.stdout.splitlines() if line)}

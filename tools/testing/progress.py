@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How far a run of tests is, where there is no terminal: a line now and then, beside pytest's dots."""
+"""How far a run of tests is, where there is no terminal: a line now and then, beside pytest's dots. And where its time
+went."""
 
 from __future__ import annotations
 
@@ -8,6 +9,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 from typing import TextIO
+
+from testing.cases import label_of
 
 SECONDS = float(os.environ.get("BOXROOT_PROGRESS", "30"))  # from line to line
 
@@ -31,11 +34,11 @@ class Progress:
             self._thread.join()
             self._thread = None
 
-    def start(self, label: str) -> None:
-        self.running[label] = time.monotonic()
+    def start(self, nodeid: str) -> None:
+        self.running[nodeid] = time.monotonic()
 
-    def finish(self, label: str) -> None:
-        if self.running.pop(label, None) is not None:
+    def finish(self, nodeid: str) -> None:
+        if self.running.pop(nodeid, None) is not None:
             self.done += 1
 
     def line(self) -> str:
@@ -43,7 +46,7 @@ class Progress:
             return "tests are being collected"
         running = self.running.copy()  # at once: another thread writes to it
         now, longest = time.monotonic(), sorted(running.items(), key=lambda item: item[1])[:2]
-        shown = ", ".join(f"{label} ({now - since:.0f} s)" for label, since in longest)
+        shown = ", ".join(f"{label_of(nodeid)} ({now - since:.0f} s)" for nodeid, since in longest)
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.done} of {self.total} tests have run{failed}; running: {shown or 'none'}"
 
@@ -53,3 +56,25 @@ class Progress:
                 print(f"\n{self.line()}", file=out, flush=True)
             except (OSError, ValueError):  # who read this has gone
                 return
+
+
+@dataclass
+class Times:
+    """Where the time went, by product and compiler; seconds of all workers together."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    tests: dict[str, int] = field(default_factory=dict)
+
+    def add(self, label: str, seconds: float, is_call: bool) -> None:
+        group = label.split("::")[0] if "::" in label else label.split("]")[0] + "]"
+        self.seconds[group] = self.seconds.get(group, 0) + seconds
+        self.tests[group] = self.tests.get(group, 0) + is_call
+
+    def lines(self, most: int = 12) -> list[str]:
+        largest = sorted(self.seconds, key=lambda g: -self.seconds[g])
+        found = [f"{self.seconds[g]:7.0f} s  {self.tests[g]:5} tests  {g}" for g in largest[:most]]
+        rest = largest[most:]
+        if rest:
+            seconds, tests = sum(self.seconds[g] for g in rest), sum(self.tests[g] for g in rest)
+            found.append(f"{seconds:7.0f} s  {tests:5} tests  of {len(rest)} other groups")
+        return found

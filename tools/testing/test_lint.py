@@ -9,12 +9,15 @@ from testing import matrix
 from testing.cases import Case, check
 from testing.run import BUILD, ROOT
 
+LIMIT = 1800  # cargo and the packages for Python may be fetched
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     compiler = matrix.compilers()[0]
     (BUILD / "lint").mkdir(parents=True, exist_ok=True)
     settings = {"OCAML": str(compiler.prefix)}
-    case = Case("lint", compiler.name, "all", [str(ROOT / "tools/lint")], 600, lambda: BUILD / "lint", settings)
+    command = [str(ROOT / "tools/lint")]
+    case = Case("lint", compiler.name, "all", command, LIMIT, lambda: BUILD / "lint", settings, slow=True)
     metafunc.parametrize("case", [case.param(pytest.mark.xdist_group("lint"))])
 
 

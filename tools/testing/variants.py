@@ -14,7 +14,6 @@ TOOL = ROOT / "outheap/tool/outheap-build"
 SUFFIX = {
     "release": "_outheap",
     "debug": "_outheapd",
-    "order": "_outheap_order",
     "bytecode": "_outheap",
     "bytecode-debug": "_outheapd",
 }

@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* Tests of hash-consing: hashcons PART… *)
+(* Tests of hash-consing: hashcons PART…; hashcons --list names the parts *)
 open Hashcons_checks
 
 let parts =
@@ -17,18 +17,30 @@ let parts =
     ("mixed", fun () -> Hashcons_limits.mixed 200);
     ("threads", Hashcons_limits.threads); ("paced", Hashcons_limits.paced);
     ("failing", Hashcons_limits.failing); ("stackless", Hashcons_limits.stackless);
-    ("little", Hashcons_limits.little);
+  ]
+
+(* For runs of everything. *)
+let long =
+  [
     ("random-long", fun () -> Hashcons_model.random 100_000);
     ("domains-long", fun () -> Hashcons_limits.domains 10);
   ]
 
+(* Needs a limit on memory. *)
+let asked = [ ("little", Hashcons_limits.little) ]
+
 let () =
-  List.iter
-    (fun name ->
-      match List.assoc_opt name parts with
-      | Some f -> f ()
-      | None -> Printf.printf "no part %s\n" name; incr failures)
-    (List.tl (Array.to_list Sys.argv));
+  (match List.tl (Array.to_list Sys.argv) with
+  | [ "--list" ] ->
+      List.iter (fun (name, _) -> print_endline name) parts;
+      List.iter (fun (name, _) -> print_endline (name ^ " long")) long
+  | names ->
+      List.iter
+        (fun name ->
+          match List.assoc_opt name (parts @ long @ asked) with
+          | Some f -> f ()
+          | None -> Printf.printf "no part %s\n" name; incr failures)
+        names);
   if !failures > 0 then (
     Printf.printf "%d failures\n" !failures;
     exit 1)

@@ -253,11 +253,13 @@ let () =
   all := !all @ Adaptive.tests @ Domains.tests;
   let needs_a_setting name =
     List.mem name [ "plugin"; "refused-minor-heap"; "signals" ] || String.starts_with ~prefix:"adaptive" name in
-  let names = match List.tl (Array.to_list Sys.argv) with
-    | [] -> List.filter (fun name -> not (needs_a_setting name)) (List.map fst !all)
-    | l -> l in
-  List.iter
-    (fun name ->
-      (List.assoc name !all) ();
-      Printf.printf "ok %s\n%!" name)
-    names
+  let with_usual_settings = List.filter (fun name -> not (needs_a_setting name)) (List.map fst !all) in
+  let run name =
+    (List.assoc name !all) ();
+    Printf.printf "ok %s\n%!" name in
+  match List.tl (Array.to_list Sys.argv) with
+  | [ "--list" ] ->
+    let is_slow name = List.mem name [ "domains"; "storm" ] in (* a minute with the debug runtime *)
+    List.iter (fun name -> print_endline (if is_slow name then name ^ " slow" else name)) with_usual_settings
+  | [] -> List.iter run with_usual_settings
+  | names -> List.iter run names
