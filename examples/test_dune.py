@@ -19,7 +19,7 @@ from testing.compilers import KNOWN_TO_OUTHEAP, Compiler, toolchain
 from testing.run import BUILD, ROOT, run
 
 TOOL = ROOT / "tools/dune"
-PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap", "tools/ocaml")
+PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("bench/report", "examples/README.md", "examples/coq-images", "examples/hashcons", "examples/regions")
 PACKAGED += ("rust/ocaml-boxroot/README.md",)

@@ -29,8 +29,8 @@ uintptr_t oh_zone_limit(void);      /* the heap is placed below it, also outside
 /* Address space for the spaces. It is reserved in chunks, claimed in the table for a space, and never returned.
 
    Each space has its own part of the zone, where its chunks follow each other. What finds no place there goes
-   to the part of another space, or where the system chooses (address_space.h), which is counted (OH_NOTICE_ZONE). Chunks of the
-   stock (address_space.h) are preferred: blocks take them from the high end and all other spaces from the low end, so that both
+   to the part of another space, or where the system chooses, which is counted (OH_NOTICE_ZONE). Chunks of the
+   stock are preferred: blocks take them from the high end and all other spaces from the low end, so that both
    find neighbours.
 
    Where address space is limited a chunk may be short: the whole chunk is claimed, but only its beginning is reserved,
@@ -69,7 +69,7 @@ struct oh_reserve_counters { size_t chunks, tainted, reservations, reserved, ahe
 void oh_reserve_count(enum oh_space_id, struct oh_reserve_counters *result);
 void oh_reserve_validate(void);
 
-/* For fork.c. */
+/* For start.c. */
 void oh_reserve_lock(void);
 void oh_reserve_unlock(void);
 

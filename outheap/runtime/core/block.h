@@ -23,11 +23,11 @@ size_t oh_block_size(void const *block);
 /* Purges free blocks. Result: bytes. */
 size_t oh_block_trim(void);
 
-/* Memory that stays free. `age` is called at the end of each cycle of the collector. In every other call it records what
-   is free now, by a walk over the free blocks of 128 KiB and more. After the next call `purge_old`, which is called
-   between the steps of marking while oh_block_has_old(), purges what has been recorded and is free still, but for the
-   space's allowance: blocks of 8 MiB in all in a call, or one of up to 32 MiB, without a lock meanwhile. Free large
-   pages go back as space.h says (oh_space_age). Any thread. */
+/* Memory that stays free. `age` is called at the end of each cycle of the collector. In every other call it records
+   what is free now, by a walk over the free blocks of 128 KiB and more. After the next call `purge_old`, which is
+   called between the steps of marking while oh_block_has_old(), purges what has been recorded and is free still, but
+   for the space's allowance: blocks of 8 MiB in all in a call, or one of up to 32 MiB, without a lock meanwhile. Free
+   large pages go back as space.h says (oh_space_age). Any thread. */
 void oh_block_age(void);
 void oh_block_purge_old(void);
 extern size_t oh_block_old;
@@ -37,7 +37,7 @@ struct oh_block_counters { size_t blocks, bytes, resident_free, extents; };
 void oh_block_count(struct oh_block_counters *result);
 void oh_block_validate(void);
 
-/* For fork.c: the locks of all arenas. */
+/* For start.c: the locks of all arenas. */
 void oh_block_lock(void);
 void oh_block_unlock(void);
 

@@ -13,7 +13,7 @@
    Yes for the heap, static data, declared values, and regions that are not revoked. A pointer to other memory leads to
    a block that C code made for OCaml (its header is one of Caml_out_of_heap_header, so black), or is a naked pointer.
    Stock OCaml 5 allows the former only, and reads the header. Here, by default, the word in front of the pointer is
-   looked at (header.h), and the pointer leads to a block if that word can be read and is black. A naked pointer may pass
+   looked at (oh_peek), and the pointer leads to a block if that word can be read and is black. A naked pointer may pass
    that test by chance. So there is the other choice, *opaque*: memory that is neither the heap's nor declared is never
    looked at. */
 

@@ -45,7 +45,10 @@ static size_t all; /* words */
 void oh_minor_begin(struct oh_minor *m, uint64_t used) { m->began = used; }
 
 /* What a word in the major heap costs there, in nanoseconds. */
-static double cost_of_major_word(struct oh_minor const *m) { return m->major_words > 0 ? m->slices_ns / m->major_words : 0; }
+static double cost_of_major_word(struct oh_minor const *m)
+{
+  return m->major_words > 0 ? m->slices_ns / m->major_words : 0;
+}
 
 static void record_pause(struct oh_minor *m, size_t words, double took)
 {
@@ -164,7 +167,8 @@ static bool is_enough(struct rows r, unsigned rows, bool promising)
   bool agreed = rows >= OH_MINOR_ROWS / 2;
   if (r.most < END_AT_ONCE_BELOW || (promising && r.middle < CONFIRMED_BELOW)) return true;
   if (rows < 2 || rows == OH_MINOR_ROWS) return rows == OH_MINOR_ROWS;
-  return (r.middle <= END_EARLY_BELOW && (agreed || r.most < WORTH_BELOW)) || (r.middle >= END_EARLY_ABOVE && (agreed || r.least > 1));
+  return (r.middle <= END_EARLY_BELOW && (agreed || r.most < WORTH_BELOW)) ||
+         (r.middle >= END_EARLY_ABOVE && (agreed || r.least > 1));
 }
 
 static bool pauses_allow(struct oh_minor const *m, size_t words)
@@ -203,8 +207,8 @@ static size_t end_trial_window(struct oh_minor *m, double cost, double share, do
   double prediction = m->predicted / rows;
   bool promising = prediction < 1 - least_gain(m);
   if (!is_enough(r, rows, promising)) return size_of_step(m);
-  return end_trial_by(m, (rows * r.middle + prediction) / (rows + 1) < WORTH_BELOW || (promising && r.middle < CONFIRMED_BELOW),
-                promising);
+  bool grow = (rows * r.middle + prediction) / (rows + 1) < WORTH_BELOW || (promising && r.middle < CONFIRMED_BELOW);
+  return end_trial_by(m, grow, promising);
 }
 
 /* --- what a window says --------------------------------------------------------------------------------------------*/
@@ -223,7 +227,8 @@ static bool grows_at_once(struct oh_minor *m, bool more, double share, double pr
   if (m->settled != 0) {
     if (m->settled < SETTLED_AFTER) m->settled++;
     double change = promoted - m->at;
-    if (m->settled < SETTLED_AFTER || (change < 0 ? -change : change) < PROMOTED_CHANGE * m->at + PROMOTED_LEAST) return false;
+    if (change < 0) change = -change;
+    if (m->settled < SETTLED_AFTER || change < PROMOTED_CHANGE * m->at + PROMOTED_LEAST) return false;
     m->before = 0;
     m->settled = 0;
   }

@@ -61,7 +61,7 @@ size_t oh_os_address_limit(void);
 /* Filled with zeroes, aligned to cache lines; NULL if there is no memory. Any thread. */
 void *oh_metadata_alloc(size_t bytes);
 
-/* For fork.c. */
+/* For start.c. */
 void oh_metadata_lock(void);
 void oh_metadata_unlock(void);
 

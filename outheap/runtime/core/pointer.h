@@ -11,8 +11,8 @@
    may its header be read? */
 
 /* For a marker that found a pointer to a chunk of kind OH_KIND_UNKNOWN, OH_KIND_REPORTED or OH_KIND_REGION, or beyond
-   the table. Sets the reach bit of a region; otherwise taints the chunk, counts and reports the pointer. Result: has the
-   chunk become the heap's in the meantime? Any thread; takes no lock. */
+   the table. Sets the reach bit of a region; otherwise taints the chunk, counts and reports the pointer. Result: has
+   the chunk become the heap's in the meantime? Any thread; takes no lock. */
 bool oh_pointer_is_markable_slow(uintptr_t address, enum oh_region_by by);
 
 /* Does the marker follow this pointer, which it found there? */
@@ -60,7 +60,7 @@ void oh_report_pointer(uintptr_t address);
 
 size_t oh_report_count(void);
 
-/* For fork.c. In the child no other thread is in a sampler. */
+/* For start.c. In the child no other thread is in a sampler. */
 void oh_report_lock(void);
 void oh_report_unlock(void);
 void oh_report_forked(void);

@@ -18,8 +18,8 @@ void oh_pool_free(void *pool);
    a pool. Takes no lock; the answer may be a little old. */
 unsigned oh_pool_page_used(void const *pool);
 
-/* Compaction: records that this pool stays where it is, until the next oh_pool_trim(1); how many pools of its large page
-   stay. Any thread. */
+/* Compaction: records that this pool stays where it is, until the next oh_pool_trim(1); how many pools of its large
+   page stay. Any thread. */
 void oh_pool_pin(void const *pool);
 unsigned oh_pool_pins(void const *pool);
 
@@ -30,7 +30,7 @@ struct oh_pool_counters { size_t pools, pages, resident_free; };
 void oh_pool_count(struct oh_pool_counters *result);
 void oh_pool_validate(void);
 
-/* For fork.c. */
+/* For start.c. */
 void oh_pool_lock(void);
 void oh_pool_unlock(void);
 void oh_pool_forked(void); /* in the child */

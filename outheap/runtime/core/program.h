@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the runtime learns about compiled programs: by which version of OCaml they were compiled, and what the code around
-   a call is about to do. */
+/* What the runtime learns about compiled programs: by which version of OCaml they were compiled, and what the code
+   around a call is about to do. */
 #ifndef OH_PROGRAM_H
 #define OH_PROGRAM_H
 

@@ -16,9 +16,9 @@
 
 enum oh_ranges_contents { OH_RANGES_VALUES = 1, OH_RANGES_CODE = 2 };
 
-/* Adds [begin, end), and makes its chunks mixed ones (oh_table_set_mixed). `exclusive`: an overlap is refused, and the ends are
-   kept exactly; otherwise the union is kept, and gaps of up to 64 bytes between ranges that were added like this are
-   closed. An overlap with other contents is refused. 0, EINVAL, ENOMEM. */
+/* Adds [begin, end), and makes its chunks mixed ones (oh_table_set_mixed). `exclusive`: an overlap is refused, and the
+   ends are kept exactly; otherwise the union is kept, and gaps of up to 64 bytes between ranges that were added like
+   this are closed. An overlap with other contents is refused. 0, EINVAL, ENOMEM. */
 int oh_ranges_add(uintptr_t begin, uintptr_t end, enum oh_ranges_contents, bool exclusive);
 
 /* Removes [begin, end). `exclusive`: it must be covered by ranges that were added as such. 0, EINVAL, ENOMEM. */
@@ -30,7 +30,7 @@ unsigned oh_ranges_at(uintptr_t address);
 size_t oh_ranges_count(void);
 void oh_ranges_validate(void);
 
-/* For fork.c. */
+/* For start.c. */
 void oh_ranges_lock(void);
 void oh_ranges_unlock(void);
 

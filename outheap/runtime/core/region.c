@@ -167,7 +167,8 @@ static void add_to_waiting(struct oh_track *t)
 /* All those that wait: nobody else has them. */
 static struct oh_track *take_waiting(void) { return oh_exchange_acq_rel(&oh_track_waiting, NULL); }
 
-/* Puts back what take_waiting gave, or what is left of it; a list that came up meanwhile is short, and goes in front. */
+/* Puts back what take_waiting gave, or what is left of it; a list that came up meanwhile is short, and goes in
+   front. */
 static void return_waiting(struct oh_track *list)
 {
   struct oh_track *none = NULL;

@@ -76,7 +76,7 @@ void oh_region_cycled(void);
      a word of the region holds a pointer to outside, and no domain is between that store and oh_track_wrote
                                                                        =>   its bit in `slots` is set
      a bit of `slots` is set   =>   the bit of its group of 64 words in `groups` is set
-     reached   <=>   what the slots held was darkened in this cycle (or the region is younger than the cycle), or `waits`
+     reached   <=>   what the slots held was darkened in this cycle, or the region is younger than it, or `waits`
      waits   <=>   slots from number `next_slot` on are not darkened yet: the region is in the list of those that wait,
                    or a marker has it in its hands, between two polls
      some region waits   =>   whoever put it into the list, or back there, was the last of all, and has not ended its

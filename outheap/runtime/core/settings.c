@@ -154,7 +154,8 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("thp.from", "thp_from", SIZE, read_size(value, &oh_settings.thp_from)) \
   S("reserve", "", SIZE, read_size(value, &oh_settings.reserve)) \
   S("keep", "", SIZE, read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep)) \
-  S("keep.share", "keep_share", PERCENT, read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share)) \
+  S("keep.share", "keep_share", PERCENT, \
+    read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share)) \
   S("slack", "", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
   S("opaque", "", "0 or 1", read_bool(value, &oh_settings.opaque)) \
   S("minor", "", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \

@@ -95,8 +95,9 @@ static uintptr_t alloc(enum oh_space_id id, size_t bytes, bool committed, bool *
 {
   space *s = lock_space(id);
   uintptr_t base = 0;
-  bool refused = bytes > ADDRESS_LIMIT || (committed && bytes >= PROBE_FROM && oh_extents_best(&s->free, bytes) == NULL &&
-                                           !oh_os_would_commit(bytes));
+  bool refused =
+    bytes > ADDRESS_LIMIT || (committed && bytes >= PROBE_FROM && oh_extents_best(&s->free, bytes) == NULL &&
+                              !oh_os_would_commit(bytes));
   struct oh_extents_node *e = refused ? NULL : find(s, bytes);
   if (e != NULL) {
     uintptr_t end = oh_extents_end(e);

@@ -61,7 +61,7 @@ void oh_space_count(enum oh_space_id, struct oh_space_counters *result);
 /* All invariants of all spaces; aborts with a message. */
 void oh_space_validate(void);
 
-/* For fork.c: the locks of all spaces. */
+/* For start.c: the locks of all spaces. */
 void oh_space_lock_all(void);
 void oh_space_unlock_all(void);
 

@@ -65,7 +65,7 @@ void oh_watch_start(void);
 /* Where statistics go: the setting stats.to. */
 int oh_watch_output(void);
 
-/* For fork.c, in the child. */
+/* For start.c, in the child. */
 void oh_watch_forked(void);
 
 #endif

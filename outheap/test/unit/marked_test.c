@@ -25,7 +25,8 @@ static void inside(void)
 {
   EXPECT(oh_heap_range_is_whole() == oh_zone_usable(), "whole");
   if (!oh_heap_range_is_whole()) return;
-  EXPECT(oh_heap_range.size > 0 && (oh_heap_range.base + oh_heap_range.size - 1) >> OH_CHUNK_LOG < OH_TABLE_ENTRIES, "table");
+  uintptr_t last = oh_heap_range.base + oh_heap_range.size - 1;
+  EXPECT(oh_heap_range.size > 0 && last >> OH_CHUNK_LOG < OH_TABLE_ENTRIES, "table");
   static enum oh_space_id const spaces[] = { OH_SPACE_YOUNG, OH_SPACE_POOLS, OH_SPACE_BLOCKS, OH_SPACE_MARKED };
   for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
     EXPECT(in_range(take(spaces[i])), "space %d", spaces[i]);

@@ -185,8 +185,8 @@ static void settings(void)
   EXPECT(read_list("minor=adaptive,minor.pause=5ms")[0] == 0 && oh_settings.pause == 5000000, "a pause");
   EXPECT(read_list("minor.pause=500us,minor=adaptive")[0] == 0 && oh_settings.pause == 500000, "a shorter one");
   EXPECT(read_list("minor.pause=2s,minor=adaptive")[0] == 0 && oh_settings.pause == 2000000000, "a long one");
-  EXPECT(strcmp(read_list("minor.pause=5ms"), "outheap: OUTHEAP: minor.pause has no effect without minor=adaptive\n") == 0,
-         "alone");
+  char const *alone = read_list("minor.pause=5ms");
+  EXPECT(strcmp(alone, "outheap: OUTHEAP: minor.pause has no effect without minor=adaptive\n") == 0, "%s", alone);
   EXPECT(read_list("minor=adaptive,minor=fixed")[0] == 0 && !oh_settings.minor_adaptive, "fixed");
   char const *bad[] = { "x",
                         "=",

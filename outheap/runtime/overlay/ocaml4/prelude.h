@@ -6,8 +6,8 @@
    without a call. Units that are not redirected, and stubs, still call caml_page_table_lookup, which is defined in
    hooks.c.
 
-   How a unit is redirected, and when that is right: overlay/ocaml5/prelude.h. The file `units` names the units that need
-   nothing but this file. */
+   How a unit is redirected, and when that is right: overlay/ocaml5/prelude.h. The file `units` names the units that
+   need nothing but this file. */
 #ifndef OH_PRELUDE_H
 #define OH_PRELUDE_H
 

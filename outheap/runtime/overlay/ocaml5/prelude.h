@@ -12,8 +12,8 @@
    is copied. Where a macro would depend on the text around its use, a file UNIT.edits has substitutions instead, each
    for one function; a substitution that changes nothing is an error, unless its line begins with a question mark.
 
-   When that is right. The files `rules`, `texts` and `headers` list the properties of the runtime's sources on which the
-   overlay depends, for each version with which it was checked, and outheap-build refuses sources without them
+   When that is right. The files `rules`, `texts` and `headers` list the properties of the runtime's sources on which
+   the overlay depends, for each version with which it was checked, and outheap-build refuses sources without them
    (outheap/tool/rules.py). The file ../digests tells whether the sources are those of such a version, unchanged: where
    they are changed and keep the rules, the user has to name the changed units (--accept). */
 #ifndef OH_PRELUDE_H
@@ -50,7 +50,10 @@ Caml_inline header_t oh_prelude_header(value v)
 
 /* The tag of a word with a clear low bit, or one for which no operation looks further, nor shortens a path of Forward
    blocks. */
-Caml_inline tag_t oh_prelude_tag_for_operation(value v) { return oh_header_exists((uintptr_t)v) ? Tag_val(v) : Lazy_tag; }
+Caml_inline tag_t oh_prelude_tag_for_operation(value v)
+{
+  return oh_header_exists((uintptr_t)v) ? Tag_val(v) : Lazy_tag;
+}
 
 /* For the collector, which never looks at foreign memory. True for its own blocks. A pointer to a region sets the reach
    bit, but one to a tracked region that marking has not reached is told like one to a block. */

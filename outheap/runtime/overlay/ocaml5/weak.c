@@ -22,4 +22,7 @@
 #define OH_WEAK_NONE caml_dummy
 #endif
 
-void oh_weak_declare(void) { oh_prelude_declare_values(OH_WEAK_NONE, (char const *)OH_WEAK_NONE + sizeof OH_WEAK_NONE); }
+void oh_weak_declare(void)
+{
+  oh_prelude_declare_values(OH_WEAK_NONE, (char const *)OH_WEAK_NONE + sizeof OH_WEAK_NONE);
+}

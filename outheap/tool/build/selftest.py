@@ -1,41 +1,28 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Tests libraries of the runtime variant before they are installed: a step of outheap-build.
+"""Tests libraries of the runtime variant before they are installed.
 
-  selftest.py --ocamlopt COMMAND --library FOLDER --torture FOLDER --include FOLDER --seconds N [--cc COMMAND] FLAVOUR…
-
-Links the torture test (foreign pointers in every kind of block, through every phase of the collector) with each
-flavour, and runs it in several ways, which share the N seconds. Exit codes: 0, 1 (it fails; says how to repeat it)."""
+Links the torture test (foreign pointers in every kind of block, through every phase of the collector: tool/selftest)
+with each flavour, and runs it in several ways, which share the time that is given."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from build import HOME, say
+from build.compiler import Compiler
+from build.libraries import Flavour
+
 MODULES = ("foreign_code", "foreign", "par", "cell", "structures_blocks", "structures_weak", "structures_holders")
 MODULES += ("structures", "operations", "torture")
-VARIANTS = {
-    "release": "_outheap",
-    "debug": "_outheapd",
-    "pic": "_outheap_pic",
-    "count": "_outheap_count",
-    "order": "_outheap_order",
-    "bytecode": "_outheap",
-    "bytecode-debug": "_outheapd",
-    "instrumented": "_outheapi",
-    "bytecode-instrumented": "_outheapi",
-    "bytecode-pic": "_outheap_pic",
-}
-UNTESTED = ("notable",)  # not safe for foreign pointers, which is what it is for
+SOURCES = HOME / "tool/selftest"
 SEED = 1
 
 
@@ -82,11 +69,9 @@ def command(words: list[str | Path], folder: Path) -> str:
 class Programs:
     """The test, compiled once for each code generator, and linked with each flavour."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
-        self.options, self.folder = options, folder
-        self.ocamlopt = Path(shutil.which(options.ocamlopt) or options.ocamlopt)
-        self.version = command([self.ocamlopt, "-version"], folder).split("+")[0].split("~")[0]
-        self.major, self.minor = (int(n) for n in self.version.split(".")[:2])
+    def __init__(self, compiler: Compiler, library: Path, folder: Path) -> None:
+        self.compiler, self.library, self.folder = compiler, library, folder
+        self.major, self.minor = (int(n) for n in compiler.base.split(".")[:2])
         self.libraries = ["-I", "+threads"] + (["-I", "+unix"] if self.major >= 5 else [])
         self.compiled: set[str] = set()
 
@@ -97,34 +82,28 @@ class Programs:
             return place
         place.mkdir()
         for name in MODULES:
-            source = self.options.torture / f"{name}.ml"
-            if name == "par":
-                beside = Path(__file__).resolve().parents[2] / "tools/ocaml"  # in a clone
-                source = self.options.torture / f"par{self.major}.ml"
-                source = source if source.exists() else beside / source.name
+            source = SOURCES / (f"par{self.major}.ml" if name == "par" else f"{name}.ml")
             shutil.copy(source, place / f"{name}.ml")
-        where = command([self.ocamlopt, "-where"], self.folder).strip()
-        include = [f"-I{self.options.include}", f"-I{where}"]
-        words = [*self.options.cc.split(), "-std=gnu11", "-O2", "-g", "-c", self.options.torture / "foreign.c"]
-        command([*words, *include, "-o", "c_foreign.o"], place)
-        compiler = self.ocamlopt if kind == "cmx" else self.ocamlopt.with_name("ocamlc")
+        words = [*self.compiler.cc, "-std=gnu11", "-O2", "-g", "-c", SOURCES / "foreign.c"]
+        command([*words, f"-I{HOME / 'include'}", f"-I{self.compiler.library}", "-o", "c_foreign.o"], place)
+        compiler = self.compiler.ocamlopt if kind == "cmx" else self.compiler.beside("ocamlc")
         command([compiler, "-g", "-w", "-a", *self.libraries, "-c", *(f"{m}.ml" for m in MODULES)], place)
         self.compiled.add(kind)
         return place
 
-    def link(self, flavour: str) -> Path:
-        native = not flavour.startswith("bytecode")
+    def link(self, flavour: Flavour) -> Path:
+        native = flavour.native
         place = self.compile("cmx" if native else "cmo")
-        start = [self.ocamlopt] if native else [self.ocamlopt.with_name("ocamlc"), "-custom"]
+        start = [self.compiler.ocamlopt] if native else [self.compiler.beside("ocamlc"), "-custom"]
         kind, unit = ("cmxa", "cmx") if native else ("cma", "cmo")
-        variant = ["-I", self.options.library, "-runtime-variant", VARIANTS[flavour]]
+        variant = ["-I", self.library, "-runtime-variant", flavour.variant]
         units = [f"unix.{kind}", f"threads.{kind}", *(f"{m}.{unit}" for m in MODULES), "c_foreign.o"]
-        command([*start, "-g", *self.libraries, *variant, *units, "-o", f"torture-{flavour}"], place)
-        return place / f"torture-{flavour}"
+        command([*start, "-g", *self.libraries, *variant, *units, "-o", f"torture-{flavour.name}"], place)
+        return place / f"torture-{flavour.name}"
 
-    def runs(self, flavour: str, seconds: float) -> list[Run]:
+    def runs(self, flavour: Flavour, seconds: float) -> list[Run]:
         """With one domain in both forms of the marking loop, with memory that is used again, with several domains."""
-        program, debug = self.link(flavour), flavour in ("debug", "bytecode-debug")
+        program, debug = self.link(flavour), flavour.name in ("debug", "bytecode-debug")
         five = self.major >= 5
         verify = ["V=1,v=0"] if debug else []
         # Faults of the stock runtimes: compaction in debug runtimes before 5.4; in 5.1, domains that have threads, and
@@ -133,7 +112,7 @@ class Programs:
         domains = ["--domains", "2", "--no-ephemerons", *(["--no-threads"] if self.minor < 2 else [])]
         ways: list[tuple[list[str], str, str]] = [([], "", ""), (["--recycle"], "reserve=8G", "s=4k")]
         if five:
-            ways.append((["--no-threads"], "marking=table", ""))
+            ways.append((["--no-threads"], "debug.marking=table", ""))
             if not (debug and self.minor < 2):
                 ways.append((domains, "", "s=32k"))
         each = max(0.5, seconds / len(ways))
@@ -154,7 +133,7 @@ class Said:
     def _say(self) -> None:
         while not self.ended.wait(20):
             what = f"testing, {self.done} of {self.total} runs have ended" if self.total else "building the test"
-            print(f"outheap-build: {what}", file=sys.stderr, flush=True)
+            say(what)
 
     def __enter__(self) -> Said:
         self.thread.start()
@@ -165,34 +144,13 @@ class Said:
         self.thread.join()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("--ocamlopt", "--cc"):
-        parser.add_argument(name, default="cc")
-    for name in ("--library", "--torture", "--include"):
-        parser.add_argument(name, type=Path, required=True)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("flavours", nargs="+")
-    options = parser.parse_args()
-    options.library, options.include = options.library.resolve(), options.include.resolve()
-    options.torture = options.torture.resolve()
-    flavours = [f for f in options.flavours if f not in UNTESTED]
-    if not flavours:
-        return 0
-    print(f"outheap-build: testing it for {options.seconds:g} s", file=sys.stderr)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            with Said() as said, ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-                programs = Programs(options, Path(folder))
-                runs = [run for f in flavours for run in programs.runs(f, options.seconds / len(flavours))]
-                said.total = len(runs)
-                for _ in pool.map(Run.check, runs):
-                    said.done += 1
-        except Failed as failed:
-            print(f"outheap-build: {failed}", file=sys.stderr)
-            return 1
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def test(compiler: Compiler, library: Path, flavours: list[Flavour], seconds: float) -> None:
+    """Tests the libraries in a folder. Failed: says how to repeat what fails."""
+    say(f"testing it for {seconds:g} s")
+    with tempfile.TemporaryDirectory(prefix="outheap-selftest-") as folder:
+        with Said() as said, ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            programs = Programs(compiler, library, Path(folder))
+            runs = [run for flavour in flavours for run in programs.runs(flavour, seconds / len(flavours))]
+            said.total = len(runs)
+            for _ in pool.map(Run.check, runs):
+                said.done += 1
