@@ -255,7 +255,7 @@ static unsigned char const parts[OH_SPACES + 1] = {
 enum { RANGE = 5 };
 
 /* The heap has left its part of the address space: that is counted. */
-static void count_place(int id, uintptr_t at, size_t bytes)
+static void count_outside(int id, uintptr_t at, size_t bytes)
 {
   if (!is_home(&owners[id], at, bytes)) oh_notice(OH_NOTICE_ZONE, bytes);
 }
@@ -282,7 +282,7 @@ static bool claim_new(int id, uintptr_t at, size_t bytes, struct oh_reserve_piec
 {
   if (at == 0 || !claim(id, at, bytes, got)) return false;
   owners[id].end = got->base + got->bytes;
-  count_place(id, got->base, got->bytes);
+  count_outside(id, got->base, got->bytes);
   return true;
 }
 
@@ -363,7 +363,7 @@ uintptr_t oh_reserve_range(enum oh_space_id id, size_t bytes)
     /* Otherwise a marker was faster; the chunks before that one stay ours, and unused. */
     if (claim_chunks(id, at, size)) found = at;
   }
-  if (found != 0) count_place(id, found, size);
+  if (found != 0) count_outside(id, found, size);
   pthread_mutex_unlock(&mutex);
   return found;
 }
@@ -408,7 +408,7 @@ int oh_reserve_ahead(size_t bytes)
   for (size_t i = 0; i < n; i++) {
     if (left == 0) {
       added = add_to_stock(pieces[i].base, pieces[i].base + pieces[i].bytes) && added;
-      count_place(STOCK, pieces[i].base, pieces[i].bytes);
+      count_outside(STOCK, pieces[i].base, pieces[i].bytes);
     }
     else oh_os_release(pieces[i].base, pieces[i].bytes);
   }

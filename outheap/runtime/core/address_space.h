@@ -41,7 +41,7 @@ uintptr_t oh_zone_limit(void);      /* the heap is placed below it, also outside
 
 struct oh_reserve_piece { uintptr_t base; size_t bytes; };
 
-/* Once, before anything else here; by oh_start. `base`: where the zone begins; 0: as address_space.h says. */
+/* Once, before anything else here; by oh_start. `base`: where the zone begins; 0: as said above. */
 void oh_reserve_start(uintptr_t base);
 
 /* Address space that belongs to this space from now on, in multiples of OH_PAGE, with records in page.h. If possible it

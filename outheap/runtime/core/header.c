@@ -16,7 +16,7 @@ struct oh_header_image oh_header_image;
 static uintptr_t image_words;
 static bool is_opaque;
 
-static void show_image(void)
+static void publish_image(void)
 {
   oh_store_relaxed(&oh_header_image.words, oh_load_relaxed(&is_opaque) ? 0 : image_words);
 }
@@ -25,14 +25,14 @@ void oh_header_set_image(uintptr_t begin, uintptr_t end)
 {
   oh_store_relaxed(&oh_header_image.begin, begin + WORD);
   image_words = (end - begin) / WORD;
-  show_image();
+  publish_image();
 }
 
 bool oh_header_set_opaque(bool opaque)
 {
   bool before = oh_load_relaxed(&is_opaque);
   oh_store_relaxed(&is_opaque, opaque);
-  show_image();
+  publish_image();
   return before;
 }
 
