@@ -29,9 +29,7 @@ def folder_of(compiler: Compiler, flavour: str) -> Path:
 def library(compiler: Compiler, flavour: str) -> Path:
     """The folder of libasmrun_outheap.a, or of the like for another flavour."""
     folder = folder_of(compiler, flavour)
-    files = [
-        f for part in ("runtime", "include", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()
-    ]
+    files = [f for part in ("runtime", "include", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()]
 
     def build() -> None:
         words = [ALL if flavour == "order" else TOOL, "--ocaml", compiler.prefix, "--output", folder]

@@ -13,9 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from overlay import Overlay
+
 from build import HOME, Stop, say
 from build.compiler import Compiler
-from overlay import Overlay
 
 FLAGS = (
     "-pthread", "-D_FILE_OFFSET_BITS=64", "-DCAML_NAME_SPACE", "-DCAMLDLLIMPORT=", "-DIN_CAML_RUNTIME",

@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import rules
+from overlay import Overlay
+
 from build import HOME, Stop, say, selftest
 from build.compiler import Compiler
 from build.libraries import FLAVOURS, Build, Flavour
 from build.sources import sources_of
-from overlay import Overlay
 
 DEFAULT = "release debug pic bytecode bytecode-debug count"
 VALUES = {  # options with a value, and what that is

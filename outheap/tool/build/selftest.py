@@ -147,10 +147,10 @@ class Said:
 def test(compiler: Compiler, library: Path, flavours: list[Flavour], seconds: float) -> None:
     """Tests the libraries in a folder. Failed: says how to repeat what fails."""
     say(f"testing it for {seconds:g} s")
-    with tempfile.TemporaryDirectory(prefix="outheap-selftest-") as folder:
-        with Said() as said, ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            programs = Programs(compiler, library, Path(folder))
-            runs = [run for flavour in flavours for run in programs.runs(flavour, seconds / len(flavours))]
-            said.total = len(runs)
-            for _ in pool.map(Run.check, runs):
-                said.done += 1
+    folders, pools = tempfile.TemporaryDirectory(prefix="outheap-selftest-"), ThreadPoolExecutor(os.cpu_count() or 2)
+    with folders as folder, Said() as said, pools as pool:
+        programs = Programs(compiler, library, Path(folder))
+        runs = [run for flavour in flavours for run in programs.runs(flavour, seconds / len(flavours))]
+        said.total = len(runs)
+        for _ in pool.map(Run.check, runs):
+            said.done += 1
