@@ -16,7 +16,7 @@ from testing import matrix
 from testing.compilers import KNOWN_TO_OUTHEAP, NO_DUNE, Compiler, dune, dune_is_there, toolchain
 from testing.run import BUILD, ROOT, run
 
-PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap", "tools/ocaml")
+PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("examples/README.md", "examples/coq-images", "examples/hashcons", "examples/regions")
 PACKAGED += ("rust/ocaml-boxroot/README.md",)

@@ -429,12 +429,9 @@ def test_a_run_of_tests_says_how_far_it_is(tmp_path, prefix, workers):
 def installed(tmp_path):
     """The tool as the package `outheap` installs it, far from the repository."""
     share = tmp_path / "share/outheap"
-    for name in ("src", "include", "overlay", "tool"):
+    for name in ("runtime", "include", "tool"):
         shutil.copytree(ROOT / "outheap" / name, share / name)
     (share / "tool/outheap-build").unlink()
-    shutil.copytree(ROOT / "outheap/test/torture", share / "torture")
-    for generation in (4, 5):
-        shutil.copy(ROOT / f"tools/ocaml/par{generation}.ml", share / "torture")
     (tmp_path / "bin").mkdir()
     shutil.copy(ROOT / "outheap/tool/outheap-build", tmp_path / "bin")
     return tmp_path / "bin/outheap-build"

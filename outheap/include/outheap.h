@@ -120,8 +120,8 @@ void outheap_statistics(struct outheap_statistics *result);
 
 /* The report on naked pointers. While it is on, each pointer to foreign memory that marking finds is counted, and every
    `every`-th one is passed to `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the
-   report; `sample` is not called any more when this function has returned. The setting `report=N` does the same and
-   prints the samples to standard error. Result: pointers found since the report began. */
+   report; `sample` is not called any more when this function has returned. The setting `debug.report=N` does the same
+   and prints the samples to standard error. Result: pointers found since the report began. */
 size_t outheap_report(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@
 extern "C" {
 #endif
 
-/* Can this runtime tell which chunks were met? Not on OCaml 4.14, nor in the variant _outheap_order. */
+/* Can this runtime tell which chunks were reached? Not on OCaml 4.14, nor in the variant _outheap_order. */
 bool outheap_marker_can_tell(void);
 
 /* Claims chunks for values that are neither marked nor moved: the runtime reads their headers where an operation asks
@@ -26,9 +26,9 @@ bool outheap_marker_can_tell(void);
 bool outheap_marker_claim(void const *start, size_t bytes);
 
 /* Claims chunks in the same way, for cells that live and die one by one: the library outheap.hashcons has such.
-   Pointers are noted word by word, in one of two bitmaps: the first OUTHEAP_MARKER_MAP bytes of each chunk, and the
-   next. The bit of the word at address a is number (a - chunk) / 8 % 64 of the 64-bit word (a - chunk) / 512, and is
-   set atomically. Both maps must be readable and writable already, for the rest of the process. The first one is used.
+   Each word has a reach bit, in one of two bitmaps: the first OUTHEAP_MARKER_MAP bytes of each chunk, and the next. The
+   bit of the word at address a is number (a - chunk) / 8 % 64 of the 64-bit word (a - chunk) / 512, and is set
+   atomically. Both maps must be readable and writable already, for the rest of the process. The first one is used.
    False as above, and where outheap_marker_can_tell() is false. outheap_marker_met and outheap_marker_clear mean
    nothing for these chunks. */
 #define OUTHEAP_MARKER_MAP ((size_t)4 << 20)
@@ -44,47 +44,48 @@ void outheap_marker_revoke(void const *start, size_t bytes);
 
 enum outheap_marker_by { OUTHEAP_MARKER_BY_ROOT = 1, OUTHEAP_MARKER_BY_BLOCK = 2 };
 
-/* Who met a pointer to one of these chunks since they were cleared, as a sum; 0: nobody. It means what it says at the
-   moment between two cycles (outheap_marker_on_cycle), when what was noted is that of a whole cycle. */
+/* The reach bits of these chunks: from where markers found a pointer to one of them since they were cleared, as a sum;
+   0: from nowhere. It means what it says at the moment between two cycles (outheap_marker_on_cycle), when the bits are
+   those of a whole cycle. */
 unsigned outheap_marker_met(void const *start, size_t bytes);
 void outheap_marker_clear(void const *start, size_t bytes);
 
-/* Notes a pointer as the marker would: for those that appear from nowhere, such as what a handle gives out. If it leads
-   to tracked memory, the caller holds OCaml's lock. */
+/* Sets the reach bit as the marker would for this pointer: for those that appear from nowhere, such as what a handle
+   gives out. If it leads to tracked memory, the caller holds OCaml's lock. */
 void outheap_marker_meet(void const *pointer);
 
-/* Counts the pointers that markers meet to these chunks, from now on; `bytes` = 0: to none. One piece of memory at a
-   time. Result: pointers met in the piece before. */
+/* Counts the pointers to these chunks that markers find from now on; `bytes` = 0: to none. One piece of memory at a
+   time. Result: pointers found to the piece before. */
 size_t outheap_marker_watch(void const *start, size_t bytes);
 
 /* Tracked memory: claimed chunks that the program writes to, so that words of it may come to hold pointers to the heap.
    Until now all pointers in it lead to itself, or to what the collector never frees. From now on caml_modify,
-   caml_initialize, the atomic operations and Array.fill note which words hold pointers to outside; the runtime's
-   deletion barrier and remembered set cover them as words of the heap. When the marker meets a pointer into the memory,
-   those words are followed, as the fields of a large block are; compaction updates them. Weak pointers and keys of
-   ephemerons that lead to memory that is not met in a cycle are cleared.
+   caml_initialize, the atomic operations and Array.fill record which words hold pointers to outside; the runtime's
+   deletion barrier and remembered set cover them as words of the heap. When the marker reaches the memory, those words
+   are followed, as the fields of a large block are; compaction updates them. Weak pointers and keys of ephemerons that
+   lead to memory that is not reached in a cycle are cleared.
    `start`: the beginning of a claim, that of no other tracked memory; `bytes`: the part that is written to. The
-   memory counts as met in this cycle. The caller holds OCaml's lock. False: no memory, not claimed, or not offered
+   memory counts as reached in this cycle. The caller holds OCaml's lock. False: no memory, not claimed, or not offered
    (outheap_marker_can_track). Cost: system calls; a bit for each word, whose pages are touched when they are needed. */
 bool outheap_marker_can_track(void);
 bool outheap_marker_track(void const *start, size_t bytes);
 
-/* Is it met at the beginning of each cycle, without a note, as a root? No, until this is called. To be called in
+/* Is it a root: reached at the beginning of each cycle, without a reach bit? No, until this is called. To be called in
    `cycle`, or with OCaml's lock held; it holds for cycles that begin later, and in `cycle` for the one that begins. */
 void outheap_marker_keep(void const *start, bool keep);
 
-/* The words that were noted, of which the last cycle has dropped those that hold something else now. With OCaml's lock,
-   or in `cycle`. Cost: linear in them. */
+/* The words that were recorded, of which the last cycle has dropped those that hold something else now. With OCaml's
+   lock, or in `cycle`. Cost: linear in them. */
 size_t outheap_marker_tracked(void const *start);
 
-/* What the words of tracked memory hold is marked in pieces, in the course of the cycle in which the memory is met
+/* What the words of tracked memory hold is marked in pieces, in the course of the cycle in which the memory is reached
    first. Marks the next piece now. True: there are more. So a caller who lets others go on between two calls has it
    done before it stops all domains, for outheap_marker_untrack, which does what is left. The thread has a domain,
    which is not stopped. Cost: that of marking 4,096 fields. */
 bool outheap_marker_hasten(void const *start);
 
 /* Ends it: the words are followed no more, and may hold pointers that are not valid. In `cycle`; or while all domains
-   are stopped, each of them has called outheap_marker_forget, and the memory was met (outheap_marker_meet) before, so
+   are stopped, each of them has called outheap_marker_forget, and the memory was reached (outheap_marker_meet), so
    that what was read there stays valid. */
 void outheap_marker_untrack(void const *start);
 
@@ -99,7 +100,7 @@ void outheap_marker_forget(void const *start, size_t bytes);
 struct outheap_marker_cycle { void (*cycle)(void); void (*cycled)(void); struct outheap_marker_cycle *next; };
 bool outheap_marker_on_cycle(struct outheap_marker_cycle *);
 
-/* Does the marker follow this pointer (a word with a clear low bit)? It is noted if it leads to a claimed chunk. For
+/* Does the marker follow this pointer (a word with a clear low bit)? Sets the reach bit of a claimed chunk. For
    code that marks in the runtime's place, on OCaml 5: it must not look at anything that is not followed. */
 bool outheap_marker_follows(void const *pointer);
 

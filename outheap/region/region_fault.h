@@ -3,8 +3,8 @@
 #ifndef OUTHEAP_REGION_FAULT_H
 #define OUTHEAP_REGION_FAULT_H
 
-/* Installs the handler if the environment variable OUTHEAP has `region-faults=report`, or if the runtime is a debug
-   runtime and OUTHEAP does not have `region-faults=off`. Called once, when the library starts. */
+/* Installs the handler if the environment variable OUTHEAP has `debug.faults=report`, or if the runtime is a debug
+   runtime and OUTHEAP does not have `debug.faults=off`. Called once, when the library starts. */
 void outheap_region_fault_start(void);
 
 #endif

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import argparse
 import html.parser
-import importlib.machinery
-import importlib.util
 import math
 import os
 import random
@@ -25,8 +23,7 @@ from testing.run import BUILD, ROOT, Outcome, run
 TOOL = ROOT / "outheap/tool/outheap-compare"
 sys.path.insert(0, str(TOOL.parent))
 
-import intervals  # noqa: E402
-import pauses  # noqa: E402
+from compare import intervals, measure, pauses, progress  # noqa: E402
 
 PROGRAM = """
 let () =
@@ -230,15 +227,12 @@ def test_pauses_are_read_from_rings(tmp_path: Path) -> None:
 
 
 def test_progress_without_a_terminal_is_in_lines(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    loader = importlib.machinery.SourceFileLoader("outheap_compare", str(TOOL))
-    tool = importlib.util.module_from_spec(importlib.util.spec_from_loader("outheap_compare", loader))
-    monkeypatch.setitem(sys.modules, "outheap_compare", tool)
-    loader.exec_module(tool)
     clock = [0.0]
-    monkeypatch.setattr(tool.time, "monotonic", lambda: clock[0])
-    monkeypatch.setattr(tool, "run", lambda *_, **__: clock.__setitem__(0, clock[0] + 4) or tool.Sample({}, "", 0))
-    tool.progress.last = 0.0
-    tool.measure({"stock": [], "variant": []}, argparse.Namespace(rounds=4, pauses=3), Path())
+    sample = measure.Sample({}, "", 0)
+    monkeypatch.setattr(measure.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(measure, "run", lambda *_, **__: clock.__setitem__(0, clock[0] + 4) or sample)
+    progress.last = 0.0
+    measure.measure({"stock": [], "variant": []}, argparse.Namespace(rounds=4, pauses=3), Path())
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "outheap-compare: round 2 of 7 (timed), about 48 s left",
@@ -357,12 +351,13 @@ def test_the_variant_of_a_clone_is_found(tmp_path: Path) -> None:
 
 def test_it_runs_as_it_is_installed(tmp_path: Path) -> None:
     """In bin/, with the modules where outheap/dune puts them, by way of a link in PATH; nothing is written there."""
-    for folder, names in (("bin", ["outheap-compare"]), ("share/outheap/tool", ["intervals.py", "pauses.py"])):
-        (tmp_path / folder).mkdir(parents=True)
-        for name in names:
-            shutil.copy(TOOL.parent / name, tmp_path / folder)
+    modules = tmp_path / "share/outheap/tool/compare"
+    for folder, files in ((tmp_path / "bin", [TOOL]), (modules, TOOL.parent.glob("compare/*.py"))):
+        folder.mkdir(parents=True)
+        for file in files:
+            shutil.copy(file, folder)
     (tmp_path / "link").symlink_to(tmp_path / "bin/outheap-compare")
     words = ["--rounds", "3", "--pauses", "0", "--stock", "/bin/true", "--variant", "/bin/true"]
     outcome = run([tmp_path / "link", *words], tmp_path, tmp_path / "log", 60, {})
     assert outcome.passed and "75 %" in outcome.text, outcome.text
-    assert not list((tmp_path / "share/outheap/tool").glob("__pycache__"))
+    assert not list((tmp_path / "share/outheap/tool").rglob("__pycache__"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/headers: each read of a header in the runtime is changed by the overlay, or listed with a reason."""
+"""outheap/tool/headers: each read of a header in the runtime is changed by the overlay, or listed with a reason."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def headers(*folders: Path) -> Outcome:
     log = BUILD / "outheap/headers" / ("-".join(f.name for f in folders) + ".log")
-    return run([ROOT / "tools/headers", *folders], ROOT, log, 120)
+    return run([ROOT / "outheap/tool/headers", *folders], ROOT, log, 120)
 
 
 def test_every_read_is_known(compiler: Compiler) -> None:

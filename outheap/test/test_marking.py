@@ -17,7 +17,7 @@ from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/marking"
-LOOP = "overlay/ocaml5/mark_loop.h"
+LOOP = "runtime/overlay/ocaml5/mark_loop.h"
 LIMIT = 300
 STOCK = "stock"  # for the list of parts alone
 FORMS = {"range": "", "table": "marking=table", "reporting": "report=1000000000", "small": "thp=off,keep=0,slack=0"}
@@ -34,17 +34,17 @@ MUTANTS = {
     "no-word-is-a-candidate": ("end += is;", "end += 0;", "range"),
     "table-index": (">> (OH_CHUNK_LOG - 1)", ">> (OH_CHUNK_LOG - 9)", "table"),
     "immediates": ("return x >> 1 | x << (sizeof x * 8 - 1);", "return x >> 1;", "range"),
-    "range-too-short": ("half = oh_marked.size / 2;", "half = oh_marked.size / 8;", "range"),
-    "range-is-kept": ("return oh_marked_is_whole() ?", "return oh_marked.size != 0 ?", "range"),
+    "range-too-short": ("half = oh_heap_range.size / 2;", "half = oh_heap_range.size / 8;", "range"),
+    "range-is-kept": ("return oh_heap_range_is_whole() ?", "return oh_heap_range.size != 0 ?", "range"),
     "rest-is-lost": ("if (__builtin_expect(rest != 0, 0)) {", "if (0) {", "range"),
     "rest-begins-late": ("mark_stack_push_range(stk, from, from + rest);",
                          "mark_stack_push_range(stk, from + 1, from + rest);", "range"),
-    "queue-overflows": ("if (__builtin_expect(end - begin > OH_MARK_LOOP_MUCH, 0)) rest += now, now = 0;", "",
+    "queue-overflows": ("if (__builtin_expect(end - begin > OH_MARK_LOOP_STEP_UP_TO, 0)) rest += now, now = 0;", "",
                         "range"),
     "step-is-too-long": ("OH_MARK_LOOP_STEP = 64,", "OH_MARK_LOOP_STEP = 100000,", "range"),
     "pointers-into-closures": ("block -= Infix_offset_hd(hd);", "", "range"),
     "blocks-without-fields": ("if (Tag_hd(hd) >= No_scan_tag) {", "if (0) {", "range"),
-    "special-blocks-are-not-marked": ("  oh_mark_loop_set(block, hd);\n", "", "range"),
+    "special-blocks-are-not-marked": ("  oh_mark_loop_mark(block, hd);\n", "", "range"),
     "continuations-are-blocks": ("if (Tag_hd(hd) == Cont_tag) {", "if (0) {", "range"),
     "fields-are-not-work": ("      budget -= now;\n      for (value_ptr stop = from + now; from < stop; from++) {\n"
                             "        value v = volatile_load_uninstrumented(from);\n        uintptr_t is",
@@ -52,7 +52,7 @@ MUTANTS = {
                             "        value v = volatile_load_uninstrumented(from);\n        uintptr_t is", "range"),
     "last-candidate-is-lost": ("        end--;\n        goto visit;", "        end--;\n        continue;", "range"),
     "last-candidate-twice": ("        end--;\n        goto visit;", "        end -= 2;\n        goto visit;", "range"),
-    "queue-is-left": ("    else if (few != 0) {", "    else if (few != 0 && stk->count != 0) {", "range"),
+    "queue-is-left": ("    else if (least != 0) {", "    else if (least != 0 && stk->count != 0) {", "range"),
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_mutant_is_noticed(compiler: Compiler, mutant: str) -> None:
     old, new, form = MUTANTS[mutant]
     base = BUILD / f"{compiler.name}+outheap" / "mutants" / mutant
     shutil.rmtree(base, ignore_errors=True)
-    for part in ("src", "include", "overlay", "tool"):
+    for part in ("runtime", "include", "tool"):
         shutil.copytree(HOME / part, base / part)
     loop = base / LOOP
     loop.write_text(loop.read_text().replace(old, new))

@@ -64,10 +64,10 @@ def patched(version: str, name: str, *patches: tuple[str, str, str]) -> Path:
 
 
 def rules(version: str, folder: Path, *more: str, called: str = "") -> Outcome:
-    overlay = HOME / f"overlay/ocaml{version.split('.')[0]}"
+    overlay = HOME / f"runtime/overlay/ocaml{version.split('.')[0]}"
     words = ["python3", HOME / "tool/rules.py", "check", overlay, folder, "--version", called or version]
     log = BUILD / f"outheap/versions/{folder.name}{called}.log"
-    return run([*words, "--digests", HOME / "overlay/digests", *more], ROOT, log, 60)
+    return run([*words, "--digests", HOME / "runtime/overlay/digests", *more], ROOT, log, 60)
 
 
 def build(compiler: Compiler, folder: Path | str, output: Path, *more: str, tool: Path = variants.TOOL) -> Outcome:
@@ -85,7 +85,7 @@ def test_known_sources_keep_the_rules(version: str) -> None:
 def test_rules_are_those_of_the_known_versions(generation: int) -> None:
     """The file is what the command writes: no line is there that no version needs."""
     words = [f"{version}={sources(version)}" for version in VERSIONS[generation]]
-    overlay = HOME / f"overlay/ocaml{generation}"
+    overlay = HOME / f"runtime/overlay/ocaml{generation}"
     done = subprocess.run(
         ["python3", HOME / "tool/rules.py", "record", overlay, *words], capture_output=True, text=True, check=True
     )
@@ -159,9 +159,9 @@ def test_a_variant_that_fails_is_not_installed(compiler: Compiler) -> None:
         pytest.skip("the change is one of OCaml 5's loop")
     base = BUILD / f"{compiler.name}+outheap/failing"
     shutil.rmtree(base, ignore_errors=True)
-    for part in ("outheap/src", "outheap/include", "outheap/overlay", "outheap/tool", "outheap/test", "tools/ocaml"):
+    for part in ("outheap/runtime", "outheap/include", "outheap/tool"):
         shutil.copytree(ROOT / part, base / part)
-    loop = base / "outheap/overlay/ocaml5/mark_loop.h"
+    loop = base / "outheap/runtime/overlay/ocaml5/mark_loop.h"
     old = "if (!oh_mark_loop_is_markable(form, block)) continue;"
     assert old in loop.read_text()
     loop.write_text(loop.read_text().replace(old, ""))
@@ -182,7 +182,7 @@ def test_every_flavour_passes_its_test(compiler: Compiler) -> None:
     flavours = (
         "release debug pic instrumented bytecode bytecode-debug bytecode-instrumented bytecode-pic count order notable"
     )
-    words = [variants.TOOL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
+    words = [variants.ALL, "--ocaml", compiler.prefix, "--sources", sources(compiler.version), "--output", output]
     outcome = run(
         [*words, "--flavours", flavours, "--self-test", "40"], ROOT, output.with_suffix(".log"), 900, compiler.settings
     )

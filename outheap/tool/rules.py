@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Do these sources of OCaml's runtime keep the rules under which the overlay is right?
 
-  rules.py check OVERLAY SOURCES --version V --digests FILE [--accept UNITS] [--edited FOLDER]
+  rules.py check OVERLAY SOURCES --version V --digests FILE [--accept UNITS]
   rules.py record OVERLAY VERSION=SOURCES…     prints the file OVERLAY/rules for these versions, which were checked
 
-`check` is a step of outheap-build. It writes the texts of the units after the substitutions to FOLDER, and prints the
-units that are none of those of a version that was checked (FILE). Exit codes: 0, 3 (refused; says which rule and unit).
+`check` does what outheap-build does before it compiles: it prints the units that are none of those of a version that
+was checked (FILE). Exit codes: 0, 3 (refused; says which rule and unit).
 
 The overlay was checked against some versions. Their properties on which it depends are the lines of OVERLAY/rules, and
 other sources may be used if they have, function by function, the properties of one of these versions:
@@ -17,7 +17,7 @@ other sources may be used if they have, function by function, the properties of 
   memory  who in the runtime asks for memory of the heap, or gives it back
   text    the text of what the overlay replaces or relies on (OVERLAY/texts, and macros that it defines anew), without
           comments and blanks
-  reads   every read of a block's header is changed or has a reason (OVERLAY/headers: reads.py)"""
+  reads   every read of a block's header is changed or has a reason (OVERLAY/headers)"""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-import reader
-import reads
-from overlay import Overlay, Refused
+from overlay import Overlay, Refused, bare, calls, definitions, functions
 
 MEMORY = {
     4: {"caml_alloc_for_heap", "caml_free_for_heap", "caml_page_table_add", "caml_page_table_remove"}
@@ -49,8 +47,8 @@ def signature(expressions: Counter[str]) -> str:
 def uses(text: str, names: set[str]) -> dict[str, Counter[str]]:
     """For each function of a source text, the expressions in which it uses the names."""
     found: dict[str, Counter[str]] = defaultdict(Counter)
-    for function, body in reader.functions(reader.bare(text)):
-        for name, expression in reader.calls(body, names):
+    for function, body in functions(bare(text)):
+        for name, expression in calls(body, names):
             if function != name and not expression.startswith(f"{name}(value)"):
                 found[function][expression] += 1
     return found
@@ -59,10 +57,10 @@ def uses(text: str, names: set[str]) -> dict[str, Counter[str]]:
 def text_of(text: str, name: str) -> str:
     """All definitions of a function or macro, without comments and blanks."""
     lines = text.split("\n")
-    parts = ["\n".join(lines[a:b]) for a, b in reader.definitions(text, name)]
-    parts = [reader.bare(part, strings=True) for part in parts]
+    parts = ["\n".join(lines[a:b]) for a, b in definitions(text, name)]
+    parts = [bare(part, strings=True) for part in parts]
     if not parts:
-        parts = [body for macro, body in reader.functions(reader.bare(text, strings=True)) if macro == name]
+        parts = [body for macro, body in functions(bare(text, strings=True)) if macro == name]
     return "".join("".join(parts).split())
 
 
@@ -119,6 +117,69 @@ def meaning(key: Key, fact: str) -> str:
     return f"rule {rule}: {place}: {what.replace(';', ' ')}"
 
 
+# --- reads of headers ------------------------------------------------------------------------------------------------
+#
+# The runtime may look in front of a pointer only where it knows that a block is there: the collector found it in its
+# own heap, the primitive made it, or its type says so. Each read is named by unit, function and expression, as in the
+# text of the unit after the substitutions of the overlay. It is right if the unit of the overlay defines the macro
+# anew, or if OVERLAY/headers names it with a reason. What reads a header is found, too: the macros and functions of the
+# runtime's headers that use one that does.
+
+SEEDS = {"Hd_val", "Hp_val", "Hp_atomic_val", "Tag_val", "Hd_hp", "Hd_op", "Hd_bp", "Hp_op", "Hp_bp"}
+REASONS = ("collector", "made", "typed", "guarded")  # the list says what they mean
+
+Read = tuple[str, str, str]  # unit, function, expression
+
+
+def readers(headers: list[Path]) -> set[str]:
+    """The macros and functions of the runtime's headers that read a header of their argument."""
+    known = set(SEEDS)
+    definitions = [d for h in headers for d in functions(bare(h.read_text(errors="replace")))]
+    while True:
+        more = {name for name, text in definitions if name not in known and next(calls(text, known), None)}
+        more -= {"?"}
+        if not more:
+            return known
+        known |= more
+
+
+def reads(overlay: Overlay, sources: Path) -> set[Read]:
+    runtime = sources / "runtime"
+    headers = sorted((runtime / "caml").glob("*.h"))
+    names = readers(headers)
+    found = set()
+    for file in [*sorted(runtime.glob("*.c")), *headers]:
+        is_header = file.suffix == ".h"
+        unit = file.name if is_header else file.stem
+        if not is_header and unit in overlay.changed:
+            text, _ = overlay.edited(runtime, unit)
+        else:
+            text = file.read_text(errors="replace")
+        here = names if is_header else names - overlay.names(unit)
+        for function, body in functions(bare(text)):
+            if function in names and is_header:
+                continue  # what it reads counts where it is used
+            for name, expression in calls(body, here):
+                if function == name or expression == f"{name}(value)":  # a declaration
+                    continue
+                found.add((unit, function, expression))
+    return found
+
+
+def allowed_reads(overlay: Overlay) -> dict[Read, str]:
+    """The list: UNIT FUNCTION EXPRESSION REASON."""
+    result = {}
+    for line in overlay.lines("headers"):
+        words = line.split("#")[0].split()
+        if len(words) != 4 or words[3] not in REASONS:
+            raise Refused(f"{overlay.folder.name}/headers: not UNIT FUNCTION EXPRESSION REASON: {line}")
+        result[words[0], words[1], words[2]] = words[3]
+    return result
+
+
+# --- verdicts --------------------------------------------------------------------------------------------------------
+
+
 def faults(overlay: Overlay, sources: Path) -> list[str]:
     """Which rules these sources break."""
     found, known = facts(overlay, sources), recorded(overlay)
@@ -130,7 +191,7 @@ def faults(overlay: Overlay, sources: Path) -> list[str]:
             more = "" if key[0] == "text" else f"; checked: {expected if allowed != {NONE} else 'none'}"
             result.append(meaning(key, "none" if fact == NONE else fact) + more)
     if overlay.generation >= 5:
-        for unit, function, expression in sorted(reads.reads(overlay, sources) - reads.allowed(overlay).keys()):
+        for unit, function, expression in sorted(reads(overlay, sources) - allowed_reads(overlay).keys()):
             result.append(f"rule reads: {unit}, {function}: nobody says why {expression} is right")
     return result
 
@@ -147,34 +208,59 @@ def different(overlay: Overlay, sources: Path, version: str, digests: Path) -> t
     return was, [u for u in overlay.units if (u, digest(sources / f"runtime/{u}.c")) not in known]
 
 
-def check(options: argparse.Namespace) -> int:
-    overlay, sources = Overlay(options.overlay), options.sources[0]
+class Rejected(Exception):
+    """Sources are not for the overlay; what is to be said about it."""
 
-    def say(words: str) -> None:
-        print(f"outheap-build: {words}", file=sys.stderr)
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
 
+
+def differing_units(overlay: Overlay, sources: Path, version: str, digests: Path, accepted: str) -> list[str]:
+    """The units that are none of a version that was checked. `accepted`: those that the user accepts, or `all`.
+    Rejected: a rule is broken, or a unit of a checked version differs and is not accepted."""
     try:
-        broken = faults(overlay, Path(sources))
+        broken = faults(overlay, sources)
     except Refused as refused:
         broken = [str(refused)]
-    for fault in broken[:20]:
-        say(fault)
     if broken:
-        say(f"these sources of OCaml {options.version} break {len(broken)} rules of the overlay (tool/rules.py)")
+        rest = f"these sources of OCaml {version} break {len(broken)} rules of the overlay (tool/rules.py)"
+        raise Rejected(*broken[:20], rest)
+    was, units = different(overlay, sources, version, digests)
+    if was and accepted != "all" and set(units) - set(accepted.replace(",", " ").split()):
+        raise Rejected(
+            f"not the sources of OCaml {version} that were checked: they keep the rules, but differ in",
+            " ".join(units),
+            f"look at the differences, and accept them with: --accept '{' '.join(units)}'",
+        )
+    return units
+
+
+def write_edited(overlay: Overlay, sources: Path, folder: Path) -> None:
+    """Writes the texts of the units after the substitutions, where there are any."""
+    for unit in overlay.changed:
+        if overlay.edits(unit):
+            text, _ = overlay.edited(sources / "runtime", unit)
+            (folder / f"{unit}.c").write_text(f'#line 1 "{sources}/runtime/{unit}.c"\n{text}')
+
+
+def record_digests(overlay: Overlay, sources: Path, version: str, digests: Path) -> None:
+    """These sources were checked."""
+    lines = digests.read_text().splitlines() if digests.exists() else []
+    lines = [line for line in lines if not line.startswith(f"{version} ")]
+    lines += [f"{version} {unit} {digest(sources / f'runtime/{unit}.c')}" for unit in overlay.units]
+    digests.write_text("\n".join(sorted(lines)) + "\n")
+
+
+def check(options: argparse.Namespace) -> int:
+    overlay, sources = Overlay(options.overlay), Path(options.sources[0])
+    try:
+        units = differing_units(overlay, sources, options.version, options.digests, options.accept)
+    except Rejected as rejected:
+        for line in rejected.lines:
+            print(f"outheap-build: {line}", file=sys.stderr)
         return 3
-    was, units = different(overlay, Path(sources), options.version, options.digests)
     print(*units, sep="\n" if units else "")
-    missing = set(units) - set(options.accept.replace(",", " ").split())
-    if was and missing and options.accept != "all":
-        say(f"not the sources of OCaml {options.version} that were checked: they keep the rules, but differ in")
-        say(" ".join(units))
-        say(f"look at the differences, and accept them with: --accept '{' '.join(units)}'")
-        return 3
-    if options.edited:
-        for unit in overlay.changed:
-            if overlay.edits(unit):
-                text, _ = overlay.edited(Path(sources) / "runtime", unit)
-                (options.edited / f"{unit}.c").write_text(f'#line 1 "{sources}/runtime/{unit}.c"\n{text}')
     return 0
 
 
@@ -201,7 +287,6 @@ def main() -> int:
     parser.add_argument("--version", default="")
     parser.add_argument("--digests", type=Path)
     parser.add_argument("--accept", default="")
-    parser.add_argument("--edited", type=Path)
     options = parser.parse_args()
     return check(options) if options.command == "check" else record(options)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Outheap's allocator and page table without OCaml: every outheap/test/unit/*_test.c is a program, linked with
-outheap/src/*.c."""
+outheap/runtime/core/*.c."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def build(flavour: Flavour) -> Path:
 
     def compile_c(source: Path, instrumented: bool) -> list[str | Path]:
         flags = [f for f in flavour.cflags if instrumented or f not in ("--coverage", "-fprofile-update=atomic")]
-        include = [f"-I{HOME}/include", f"-I{HOME}/src", f"-I{TESTS}"]
+        include = [f"-I{HOME}/include", f"-I{HOME}/runtime/core", f"-I{TESTS}"]
         return [compiler_of(flavour), *FLAGS, *flags, "-c", source, *include, "-o", f"{source.stem}.o"]
 
     def make() -> None:
-        library = sorted((HOME / "src").glob("*.c"))
+        library = sorted((HOME / "runtime/core").glob("*.c"))
         steps.commands(
             [compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs()],
             folder,
@@ -72,5 +72,5 @@ def build(flavour: Flavour) -> Path:
             folder,
         )
 
-    files = sources("outheap/include", "outheap/src", "outheap/test/unit", "tools/testing")
+    files = sources("outheap/include", "outheap/runtime/core", "outheap/test/unit", "tools/testing")
     return steps.step(folder, files, [flavour, compiler_of(flavour), os.environ.get("CFLAGS", "")], make)

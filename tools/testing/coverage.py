@@ -30,7 +30,7 @@ INTRODUCTION = """\
 Measured at commit {commit}: which lines and branches of the C sources the tests reach, in the flavours `coverage`,
 `coverage-tiny` (with the checked build) and `coverage-conservative` (`tools/testing/flavours.py`), with the newest
 OCaml 5 and 4.14.1. Inline functions are counted where the library calls them, and where tests call them by address.
-Not measured is `outheap/overlay`, which is compiled as part of OCaml's runtime; there `every-unit-is-missed`
+Not measured is `outheap/runtime/overlay`, which is compiled as part of OCaml's runtime; there `every-unit-is-missed`
 (`outheap/test/README.md`) shows that each unit is needed."""
 OTHER = "part of a condition whose other parts decide in all tests"
 

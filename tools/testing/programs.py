@@ -137,7 +137,7 @@ def build_modules(compiler: Compiler) -> Path:
     """The OCaml code, once per compiler."""
     folder = folder_of(compiler, "ml")
     files = [f for f in sources("boxroot/test") if f.suffix == ".ml" and f.parent.name not in ("build", "reference")]
-    files.append(ROOT / f"tools/ocaml/par{compiler.major}.ml")
+    files.append(ROOT / f"outheap/tool/selftest/par{compiler.major}.ml")
 
     def build() -> None:
         for file in files:
@@ -183,7 +183,7 @@ class FlavourBuild:
         words = [self.compiler, self.flavour, self.programs, self.embedded, CC, CXX, self.include]
         return steps.step(
             self.folder,
-            sources("boxroot/include", "boxroot/src", "boxroot/test", "tools/ocaml", "tools/testing"),
+            sources("boxroot/include", "boxroot/src", "boxroot/test", "outheap/tool/selftest", "tools/testing"),
             words,
             self._build,
         )

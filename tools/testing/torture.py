@@ -16,7 +16,8 @@ from testing.programs import CC, list_of
 from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
-SOURCES = HOME / "test/torture"
+SOURCES = HOME / "tool/selftest"
+RECYCLE = HOME / "test/torture"
 MODULES = (
     "foreign_code",
     "foreign",
@@ -69,7 +70,7 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
     compiler = runtime.compiler
     folder = BUILD / (f"{compiler.name}+outheap" if runtime.is_variant else compiler.name) / f"{name}-{runtime.flavour}"
     library = runtime.library or (variants.library(compiler, runtime.flavour) if runtime.is_variant else None)
-    files = [f for f in SOURCES.iterdir() if f.is_file()] + sorted((ROOT / "tools/ocaml").glob("*.ml"))
+    files = [f for folder in (SOURCES, RECYCLE) for f in folder.iterdir() if f.is_file()]
 
     def link(*more: str) -> None:
         native = runtime.flavour != "bytecode"
@@ -94,10 +95,10 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
         steps.command([*words, "recycle.ml", "c_recycle_stubs.o", "-o", "recycle"], folder)
 
     def make() -> None:
-        for file in SOURCES.glob("*.ml"):
+        for file in (*SOURCES.glob("*.ml"), *RECYCLE.glob("*.ml")):
             shutil.copy(file, folder)
-        shutil.copy(ROOT / f"tools/ocaml/par{compiler.major}.ml", folder / "par.ml")
-        for unit in ("foreign", "recycle_stubs"):
+        shutil.copy(SOURCES / f"par{compiler.major}.ml", folder / "par.ml")
+        for unit in (SOURCES / "foreign.c", RECYCLE / "recycle_stubs.c"):
             steps.command(
                 [
                     CC,
@@ -109,9 +110,9 @@ def build(runtime: Runtime, name: str = "torture") -> Path:
                     "-Wno-unused-parameter",
                     "-Werror",
                     "-c",
-                    SOURCES / f"{unit}.c",
+                    unit,
                     "-o",
-                    f"c_{unit}.o",
+                    f"c_{unit.stem}.o",
                     f"-I{HOME}/include",
                     f"-I{compiler.where}",
                 ],
@@ -160,7 +161,7 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
         add("recycle", 2, "--recycle", outheap="reserve=8G")
         add("adaptive", 9, outheap="minor=adaptive:4k-256k", runparam="s=4k")
         if runtime.compiler.major >= 5:
-            add("table", 7, outheap="marking=table")
+            add("table", 7, outheap="debug.marking=table")
     add("small-heap", 6, runparam="s=4k")
     if runtime.compiler.major >= 5:
         # Weak pointers of domains that end are a fault of the runtime's own, and in 5.1 domains that have threads
@@ -170,7 +171,7 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
         add("domains-4", 4, "--domains", "4", *less)
         if runtime.is_variant:
             add("domains-adaptive", 10, "--domains", "3", *less, outheap="minor=adaptive:4k-256k", runparam="s=4k")
-            add("domains-table", 8, "--domains", "3", *less, outheap="marking=table")
+            add("domains-table", 8, "--domains", "3", *less, outheap="debug.marking=table")
             add("domains-recycle", 5, "--domains", "3", *less, "--recycle", outheap="reserve=8G")
     return cases
 

@@ -11,6 +11,7 @@ from testing.compilers import Compiler
 from testing.run import BUILD, ROOT
 
 TOOL = ROOT / "outheap/tool/outheap-build"
+ALL = ROOT / "bench/runner/suites/outheap/outheap-build"  # with the flavours that are for benchmarks
 SUFFIX = {
     "release": "_outheap",
     "debug": "_outheapd",
@@ -27,12 +28,11 @@ def folder_of(compiler: Compiler, flavour: str) -> Path:
 def library(compiler: Compiler, flavour: str) -> Path:
     """The folder of libasmrun_outheap.a, or of the like for another flavour."""
     folder = folder_of(compiler, flavour)
-    files = [
-        f for part in ("src", "include", "overlay", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()
-    ]
+    files = [f for part in ("runtime", "include", "tool") for f in (ROOT / "outheap" / part).rglob("*") if f.is_file()]
 
     def build() -> None:
-        words = [TOOL, "--ocaml", compiler.prefix, "--output", folder, "--flavours", flavour, "--self-test", "0"]
+        words = [ALL if flavour == "order" else TOOL, "--ocaml", compiler.prefix, "--output", folder]
+        words += ["--flavours", flavour, "--self-test", "0"]
         steps.command(words, folder, compiler.settings)
 
     return steps.step(folder, files, [compiler.prefix], build)

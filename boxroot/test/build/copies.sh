@@ -5,7 +5,7 @@ rival=$(ls -d "${BOXROOT_RIVAL:-${CARGO_HOME:-$HOME/.cargo}/registry/src/}"*/oca
   2>/dev/null | head -1 || true)
 two_ml() {
   local s
-  cp "$test/build/two.ml" .; cp "$root/tools/ocaml/par${v%%.*}.ml" par.ml
+  cp "$test/build/two.ml" .; cp "$root/outheap/tool/selftest/par${v%%.*}.ml" par.ml
   for s in a b; do sed "s/SIDE/$s/g" "$test/build/side.ml.in" >side_$s.ml; done
   cat >host.ml <<'ML'
 let () =

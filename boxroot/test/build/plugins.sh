@@ -29,7 +29,7 @@ plug-in-loaded-late)
 plug-in-loaded-again)
   # torn down and unloaded: memory and mappings are given back; what others have wrapped stays
   [ -r /proc/self/maps ] || skip 'no /proc'
-  cp "$root/tools/ocaml/par${v%%.*}.ml" par.ml; cp "$test/build/reload.ml" .
+  cp "$root/outheap/tool/selftest/par${v%%.*}.ml" par.ml; cp "$test/build/reload.ml" .
   run cc -O2 -g -c "$test/build/reload.c" -I"$where" -o host.o
   run "$prefix/bin/ocamlopt.opt" -g $(threads 'unix.cmxa threads.cmxa') par.ml reload.ml host.o -cclib -ldl -o reload
   for flags in '' -DBOXROOT_DEBUG=1 -DBOXROOT_CONSERVATIVE=1; do

@@ -255,7 +255,7 @@ let read_of_revoked () =
   ok "revoke" (revoke (region r));
   exit v.(1)
 
-let reports ?(setting = "region-faults=report") ?(expected = true) part words =
+let reports ?(setting = "debug.faults=report") ?(expected = true) part words =
   let path = Filename.temp_file "region" ".stderr" in
   let errors = Unix.openfile path [ Unix.O_WRONLY ] 0o600 in
   let program = Sys.executable_name in
@@ -277,7 +277,7 @@ let faults () =
   if can_delete then reports "read-of-revoked" "outheap: a region that was revoked was read at 0x";
   let debug = Sys.runtime_variant () = "d" in
   reports ~setting:"" ~expected:debug "write-to-region" written;
-  reports ~setting:"warn=1,region-faults=off" ~expected:false "write-to-region" written;
+  reports ~setting:"warn=1,debug.faults=off" ~expected:false "write-to-region" written;
   reports ~setting:"region-faults=report,region-faults=off" ~expected:false "write-to-region" written;
   reports ~setting:"region-faults=reported" ~expected:debug "write-to-region" written;
   let r = ok "copy" (copy [| 1; 2; 3 |]) in

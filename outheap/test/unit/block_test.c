@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Blocks: random operations against a model, sizes at the edges, threads, failures, fragmentation, what stays
    resident. */
-#include "config.h"
+#include "base.h"
 #include "block.h"
 #include "os.h"
 #include "settings.h"

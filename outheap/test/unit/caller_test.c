@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What code behind a call does with the result: compiled code of OCaml 5, at the end of memory that can be read. */
 #define _GNU_SOURCE
-#include "caller.h"
+#include "program.h"
 #include "os.h"
 #include "try.h"
 

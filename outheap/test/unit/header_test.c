@@ -4,7 +4,6 @@
 #include "header.h"
 #include "os.h"
 #include "outheap.h"
-#include "peek.h"
 #include "ranges.h"
 #include "start.h"
 #include "try.h"

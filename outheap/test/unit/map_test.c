@@ -6,7 +6,7 @@
 #include "space.h"
 #include "start.h"
 #include "try_child.h"
-#include "zone.h"
+#include "address_space.h"
 
 /* --- the process' map -------------------------------------------------------------------------------------------- */
 

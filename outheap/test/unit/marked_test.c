@@ -3,18 +3,16 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "marked.h"
-#include "config.h"
+#include "table.h"
+#include "base.h"
 #include "outheap.h"
-#include "reserve.h"
+#include "address_space.h"
 #include "space.h"
 #include "start.h"
-#include "table.h"
 #include "try.h"
-#include "zone.h"
 #include <sys/mman.h>
 
-static bool in_range(void const *p) { return (uintptr_t)p - oh_marked.base < oh_marked.size; }
+static bool in_range(void const *p) { return (uintptr_t)p - oh_heap_range.base < oh_heap_range.size; }
 
 static char *take(enum oh_space_id id)
 {
@@ -25,21 +23,22 @@ static char *take(enum oh_space_id id)
 
 static void inside(void)
 {
-  EXPECT(oh_marked_is_whole() == oh_zone_usable(), "whole");
-  if (!oh_marked_is_whole()) return;
-  EXPECT(oh_marked.size > 0 && (oh_marked.base + oh_marked.size - 1) >> OH_CHUNK_LOG < OH_TABLE_ENTRIES, "table");
+  EXPECT(oh_heap_range_is_whole() == oh_zone_usable(), "whole");
+  if (!oh_heap_range_is_whole()) return;
+  uintptr_t last = oh_heap_range.base + oh_heap_range.size - 1;
+  EXPECT(oh_heap_range.size > 0 && last >> OH_CHUNK_LOG < OH_TABLE_ENTRIES, "table");
   static enum oh_space_id const spaces[] = { OH_SPACE_YOUNG, OH_SPACE_POOLS, OH_SPACE_BLOCKS, OH_SPACE_MARKED };
   for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
     EXPECT(in_range(take(spaces[i])), "space %d", spaces[i]);
   EXPECT(!in_range(take(OH_SPACE_VALUES)) && !in_range(take(OH_SPACE_FOREIGN)), "others");
-  EXPECT(oh_marked_is_whole(), "whole after allocation");
+  EXPECT(oh_heap_range_is_whole(), "whole after allocation");
 }
 
 static void ahead(void)
 {
-  if (oh_reserve_ahead(OH_CHUNK) != 0 || !oh_marked_is_whole()) return;
+  if (oh_reserve_ahead(OH_CHUNK) != 0 || !oh_heap_range_is_whole()) return;
   char *p = oh_space_alloc(OH_SPACE_BLOCKS, OH_CHUNK, false, NULL);
-  EXPECT(p != NULL && oh_marked_is_whole() && in_range(p), "from the stock");
+  EXPECT(p != NULL && oh_heap_range_is_whole() && in_range(p), "from the stock");
 }
 
 /* Takes all that is free of [from, to). */
@@ -58,20 +57,20 @@ static void occupy(uintptr_t from, uintptr_t to)
    taken, it is elsewhere. */
 static void outgrown(void)
 {
-  if (!oh_marked_is_whole()) return;
-  occupy(OH_ROUND_UP((uintptr_t)take(OH_SPACE_MARKED), OH_CHUNK), oh_marked.base + oh_marked.size);
+  if (!oh_heap_range_is_whole()) return;
+  occupy(OH_ROUND_UP((uintptr_t)take(OH_SPACE_MARKED), OH_CHUNK), oh_heap_range.base + oh_heap_range.size);
   for (int i = 0; i < 4; i++) {
     char *p = oh_space_alloc(OH_SPACE_FOREIGN, OH_CHUNK, false, NULL);
-    EXPECT(p != NULL && oh_marked_is_whole(), "foreign memory is no part of it");
+    EXPECT(p != NULL && oh_heap_range_is_whole(), "foreign memory is no part of it");
   }
   char *other = oh_space_alloc(OH_SPACE_MARKED, OH_CHUNK, false, NULL);
-  EXPECT(other != NULL && in_range(other) && oh_marked_is_whole(), "%p: there is room in the range", (void *)other);
-  occupy(oh_marked.base, oh_marked.base + oh_marked.size);
+  EXPECT(other != NULL && in_range(other) && oh_heap_range_is_whole(), "%p: there is room in the range", (void *)other);
+  occupy(oh_heap_range.base, oh_heap_range.base + oh_heap_range.size);
   for (int i = 0; i < 4; i++) {
     char *p = oh_space_alloc(OH_SPACE_MARKED, OH_CHUNK, false, NULL);
-    EXPECT(p != NULL && (in_range(p) || !oh_marked_is_whole()), "%p outside, and not known", (void *)p);
+    EXPECT(p != NULL && (in_range(p) || !oh_heap_range_is_whole()), "%p outside, and not known", (void *)p);
   }
-  EXPECT(!oh_marked_is_whole(), "nothing was placed outside");
+  EXPECT(!oh_heap_range_is_whole(), "nothing was placed outside");
 }
 
 int main(int argc, char **argv)

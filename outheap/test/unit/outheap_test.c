@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The public functions: memory of each kind, reservation ahead, statistics, settings; bad input everywhere. */
-#include "config.h"
+#include "base.h"
 #include "outheap.h"
 #include "block.h"
-#include "reserve.h"
+#include "address_space.h"
 #include "settings.h"
 #include "pool.h"
 #include "stats.h"
@@ -153,8 +153,8 @@ static void settings(void)
   struct oh_settings s;
   char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "base=0x200000000000" };
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
-  EXPECT(read_list("thp=always,thp.blocks=off,thp_from=64K,reserve=3G,keep=5M,keep_share=20,slack=30,stats=1,report=7,"
-                   "base=3f0000000000")[0] == 0,
+  EXPECT(read_list("thp=always,thp.blocks=off,thp.from=64K,reserve=3G,keep=5M,keep.share=20,slack=30,stats=1,"
+                   "debug.report=7,debug.base=3f0000000000")[0] == 0,
          "all");
   s = oh_settings;
   EXPECT(s.thp[OH_SPACE_YOUNG] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ALWAYS &&
@@ -167,13 +167,13 @@ static void settings(void)
            s.small.keep_share == 20 && s.small.slack == 30 && memcmp(&s.small, &s.huge, sizeof s.huge) == 0,
          "sizes");
   EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
-  EXPECT(read_list("stats_signal=HUP,stats_every=30,stats_to=fd:7,warn=1,slices=1")[0] == 0, "operation");
+  EXPECT(read_list("stats.signal=HUP,stats.every=30,stats.to=fd:7,warn=1,debug.slices=1")[0] == 0, "operation");
   s = oh_settings;
   EXPECT(s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,
          "operation");
   EXPECT(!s.thp_asked && read_list("thp.pools=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
-  EXPECT(read_list("stats_signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
-  read_list("thp_from=1T,keep=17,keep_share=3k");
+  EXPECT(read_list("stats.signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
+  read_list("thp.from=1T,keep=17,keep.share=3k");
   EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.huge.keep == 17 && oh_settings.small.keep_share == 3072,
          "units");
   EXPECT(read_list("minor=adaptive")[0] == 0 && oh_settings.minor_adaptive && oh_settings.minor_least == 32768 &&
@@ -182,11 +182,11 @@ static void settings(void)
   EXPECT(read_list("minor=adaptive:4k-256M")[0] == 0 && oh_settings.minor_adaptive &&
            oh_settings.minor_least == 4096 && oh_settings.minor_most == (size_t)1 << 28,
          "its range");
-  EXPECT(read_list("minor=adaptive,pause=5ms")[0] == 0 && oh_settings.pause == 5000000, "a pause");
-  EXPECT(read_list("pause=500us,minor=adaptive")[0] == 0 && oh_settings.pause == 500000, "a shorter one");
-  EXPECT(read_list("pause=2s,minor=adaptive")[0] == 0 && oh_settings.pause == 2000000000, "a long one");
-  EXPECT(strcmp(read_list("pause=5ms"), "outheap: OUTHEAP: pause has no effect without minor=adaptive\n") == 0,
-         "alone");
+  EXPECT(read_list("minor=adaptive,minor.pause=5ms")[0] == 0 && oh_settings.pause == 5000000, "a pause");
+  EXPECT(read_list("minor.pause=500us,minor=adaptive")[0] == 0 && oh_settings.pause == 500000, "a shorter one");
+  EXPECT(read_list("minor.pause=2s,minor=adaptive")[0] == 0 && oh_settings.pause == 2000000000, "a long one");
+  char const *alone = read_list("minor.pause=5ms");
+  EXPECT(strcmp(alone, "outheap: OUTHEAP: minor.pause has no effect without minor=adaptive\n") == 0, "%s", alone);
   EXPECT(read_list("minor=adaptive,minor=fixed")[0] == 0 && !oh_settings.minor_adaptive, "fixed");
   char const *bad[] = { "x",
                         "=",
@@ -203,20 +203,20 @@ static void settings(void)
                         "reserve=20000000T",
                         "keep=1e3",
                         "stats=2",
-                        "stats_signal=FOO",
-                        "stats_signal=0",
+                        "stats.signal=FOO",
+                        "stats.signal=0",
                         "stats_signal=65",
-                        "stats_every=often",
-                        "stats_to=",
-                        "region-faults=on",
+                        "stats.every=often",
+                        "stats.to=",
+                        "debug.faults=on",
                         "opaque=yes",
-                        "marking=fast",
+                        "debug.marking=fast",
                         "warn=2",
-                        "slices=yes",
+                        "debug.slices=yes",
                         "stats=yes",
-                        "base=xyz",
+                        "debug.base=xyz",
                         "base=0x",
-                        "report=+5",
+                        "debug.report=+5",
                         "keep=K",
                         "keep=k",
                         "minor=",
@@ -259,6 +259,20 @@ static void settings(void)
   oh_settings = initial;
 }
 
+/* Older spellings mean the same. */
+static void older_names(void)
+{
+  EXPECT(read_list("thp_from=64K,keep_share=20,report=7,base=3f0000000000,stats_signal=HUP,stats_every=30,"
+                   "stats_to=fd:7,slices=1,marking=table,minor=adaptive,pause=5ms,region-faults=off")[0] == 0,
+         "all");
+  struct oh_settings s = oh_settings;
+  EXPECT(s.thp_from == 65536 && s.small.keep_share == 20 && s.report == 7 && s.base == (uintptr_t)0x3f << 40 &&
+           s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.slices &&
+           s.marking_table && s.pause == 5000000,
+         "their values");
+  oh_settings = initial;
+}
+
 /* A message says which values there are, or which settings. */
 static void choices(void)
 {
@@ -267,28 +281,29 @@ static void choices(void)
     { "thp.pools=", "thp.pools= (thp.pools is off, advise or always)" },
     { "keep", "keep (keep is a number of bytes, or one with K, M, G or T)" },
     { "slack=x", "slack=x (slack is a number of percent)" },
-    { "pause=5", "pause=5 (pause is a time, such as 5ms, 500us or 1s)" },
+    { "minor.pause=5", "minor.pause=5 (minor.pause is a time, such as 5ms, 500us or 1s)" },
     { "minor=adaptive:1k-1M",
       "minor=adaptive:1k-1M (MIN is too small: the runtime has no minor heap below 4k words)" },
     { "minor=adaptive:1M-1G",
       "minor=adaptive:1M-1G (MAX is too large: the runtime has no minor heap above 256M words)" },
     { "minor=adaptive:2M-1M", "minor=adaptive:2M-1M (MIN is more than MAX)" },
-    { "stats_every=often", "stats_every=often (stats_every is a number of seconds)" },
-    { "stats_signal=KILL", "stats_signal=KILL (stats_signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64)" },
-    { "stats_to=", "stats_to= (stats_to is a file, or fd:N)" },
+    { "stats.every=often", "stats.every=often (stats.every is a number of seconds)" },
+    { "stats.signal=KILL", "stats.signal=KILL (stats.signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64)" },
+    { "stats.to=", "stats.to= (stats.to is a file, or fd:N)" },
+    { "stats_to=", "stats_to= (stats.to is a file, or fd:N)" },
     { "opaque=2", "opaque=2 (opaque is 0 or 1)" },
-    { "marking=1", "marking=1 (marking is range or table)" },
-    { "region-faults=1", "region-faults=1 (region-faults is off or report)" },
-    { "base=z", "base=z (base is a hexadecimal address)" },
-    { "report=all", "report=all (report is a number N: every Nth pointer is printed)" },
-    { "thb=off", "thb=off (the settings are: thp thp.young thp.pools thp.blocks thp_from reserve keep keep_share " },
+    { "debug.marking=1", "debug.marking=1 (debug.marking is range or table)" },
+    { "debug.faults=1", "debug.faults=1 (debug.faults is off or report)" },
+    { "debug.base=z", "debug.base=z (debug.base is a hexadecimal address)" },
+    { "debug.report=all", "debug.report=all (debug.report is a number N: every Nth pointer is printed)" },
+    { "thb=off", "thb=off (the settings are: thp thp.young thp.pools thp.blocks thp.from reserve keep keep.share " },
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     char const *said = read_list(all[i].list);
     EXPECT(strncmp(said + 27, all[i].said, strlen(all[i].said)) == 0, "%s: %s", all[i].list, said);
   }
   EXPECT(strstr(read_list("minor=x"), "(minor is fixed, adaptive") != NULL, "minor");
-  EXPECT(read_list("region-faults=off,region-faults=report")[0] == 0, "read by the library of regions");
+  EXPECT(read_list("debug.faults=off,debug.faults=report")[0] == 0, "read by the library of regions");
   oh_settings = initial;
 }
 
@@ -323,7 +338,7 @@ static void messages(void)
   char const *said = printed("stats=1", 0);
   EXPECT(strstr(said, "outheap: pools 0\n") != NULL && strstr(said, "outheap: reserved ") != NULL, "%s", said);
 #if OH_TAINT
-  said = printed("report=1", 0);
+  said = printed("debug.report=1", 0);
   EXPECT(strstr(said, "outheap: pointer to foreign memory: 0x") == said &&
            strstr(said, "\noutheap: pointers to foreign memory: 1\n") != NULL,
          "%s", said);
@@ -392,6 +407,7 @@ int main(int argc, char **argv)
   initial = oh_settings;
   setenv("OUTHEAP", "thp=off", 1);
   TRY(settings);
+  TRY(older_names);
   TRY(choices);
   TRY(messages);
   oh_start();

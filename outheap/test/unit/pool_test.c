@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools: random operations against a model, threads, failures, what stays resident. */
 #define _GNU_SOURCE
-#include "config.h"
+#include "base.h"
 #include "pool.h"
 #include "os.h"
 #include "settings.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What depends on the process and the system: limits, forks, places in the address space. */
 #include "block.h"
-#include "check.h"
+#include "base.h"
 #include "os.h"
 #include "outheap.h"
 #include "page.h"
 #include "ranges.h"
-#include "reserve.h"
+#include "address_space.h"
 #include "settings.h"
 #include "pool.h"
 #include "table.h"
@@ -14,7 +14,6 @@
 #include "pointer.h"
 #include "space.h"
 #include "try_child.h"
-#include "zone.h"
 #include <sys/resource.h>
 
 /* --- limits ------------------------------------------------------------------------------------------------------ */

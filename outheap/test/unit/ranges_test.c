@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The fine table: random operations against an array of bytes, readers beside a writer, failures; declared values. */
-#include "config.h"
+#include "base.h"
 #include "os.h"
 #include "outheap.h"
 #include "ranges.h"

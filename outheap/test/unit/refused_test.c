@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What the system refuses, and what is said about it: the zone, memory, huge pages; a sandbox without madvise. */
-#include "notice.h"
+#include "base.h"
 #include "os.h"
 #include "outheap.h"
 #include "settings.h"
 #include "start.h"
 #include "try_child.h"
-#include "zone.h"
+#include "address_space.h"
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>

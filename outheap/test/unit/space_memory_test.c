@@ -4,13 +4,12 @@
 #define _GNU_SOURCE /* pthread_timedjoin_np */
 #endif
 #include "os.h"
-#include "reserve.h"
+#include "address_space.h"
 #include "settings.h"
 #include "space.h"
-#include "space_state.h"
+#include "space_memory.h"
 #include "start.h"
 #include "try_page.h"
-#include "zone.h"
 
 /* Growth continues where the space ends, and counts what is free there. */
 static void contiguous(void)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranges: nothing is reserved before it is committed, parts are reserved once, what was given back is used again. */
 #include "os.h"
-#include "reserve.h"
+#include "address_space.h"
 #include "space.h"
 #include "start.h"
 #include "table.h"
 #include "try_page.h"
-#include "zone.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
 

@@ -3,8 +3,8 @@
    purged, and failures: space_memory_test.c. */
 #include "space.h"
 #include "os.h"
-#include "peek.h"
-#include "reserve.h"
+#include "header.h"
+#include "address_space.h"
 #include "settings.h"
 #include "start.h"
 #include "table.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The table: transitions of its entries, any 64-bit pattern, tainting beside reservations, the report. */
 #include "table.h"
-#include "check.h"
+#include "base.h"
 #include "os.h"
 #include "outheap.h"
 #include "ranges.h"
-#include "reserve.h"
+#include "address_space.h"
 #include "settings.h"
 #include "space.h"
 #include "start.h"

@@ -3,10 +3,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "track.h"
-#include "config.h"
-#include "outheap_marker.h"
 #include "region.h"
+#include "base.h"
+#include "outheap_marker.h"
 #include "os.h"
 #include "start.h"
 #include "table.h"
@@ -26,7 +25,7 @@ static void darken(uintptr_t v)
   if (depth > deepest) deepest = depth;
   (void)__atomic_add_fetch(&darkened, 1, __ATOMIC_RELAXED);
   last = v;
-  if (oh_table_kind(v) == OH_KIND_REGION) oh_region_meet(v, OH_REGION_BY_BLOCK);
+  if (oh_table_kind(v) == OH_KIND_REGION) oh_region_reach(v, OH_REGION_BY_BLOCK);
   depth--;
 }
 static void forget(uintptr_t begin, uintptr_t end) { (void)begin, (void)end; }
@@ -63,7 +62,7 @@ static size_t cycle(uintptr_t met)
   oh_track_cycle();
   darkened = 0;
   oh_track_roots();
-  if (met != 0) oh_region_meet(met, OH_REGION_BY_ROOT);
+  if (met != 0) oh_region_reach(met, OH_REGION_BY_ROOT);
   return darkened;
 }
 
@@ -81,22 +80,22 @@ static void words(void)
   store(&region[0][65], 77);                       /* an immediate */
   store(&region[1][5], heap + 8);                  /* not tracked */
   EXPECT(count(0) == 2, "%zu", count(0));
-  EXPECT(cycle(0) == 0 && oh_track_is_unmet((uintptr_t)region[0] + 40), "not met");
-  EXPECT(cycle((uintptr_t)region[0] + 40) == 2 && !oh_track_is_unmet((uintptr_t)region[0]), "met: %zu", darkened);
-  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  EXPECT(cycle(0) == 0 && oh_track_is_unreached((uintptr_t)region[0] + 40), "not met");
+  EXPECT(cycle((uintptr_t)region[0] + 40) == 2 && !oh_track_is_unreached((uintptr_t)region[0]), "met: %zu", darkened);
+  oh_region_reach((uintptr_t)region[0], OH_REGION_BY_ROOT);
   EXPECT(darkened == 2, "once in a cycle");
-  EXPECT(!oh_track_is_unmet((uintptr_t)region[1]) && !oh_track_is_unmet(heap + 8), "only what is tracked");
+  EXPECT(!oh_track_is_unreached((uintptr_t)region[1]) && !oh_track_is_unreached(heap + 8), "only what is tracked");
   /* overwritten: dropped when it is met, and only then */
   store(&region[0][3], 5);
   EXPECT(count(0) == 2 && cycle(0) == 0 && count(0) == 2, "still there");
   EXPECT(cycle((uintptr_t)region[0]) == 1 && count(0) == 1 && last == heap + 24, "dropped");
   /* a root */
   oh_track_keep((uintptr_t)region[0], true);
-  EXPECT(cycle(0) == 1 && !oh_track_is_unmet((uintptr_t)region[0]), "kept");
+  EXPECT(cycle(0) == 1 && !oh_track_is_unreached((uintptr_t)region[0]), "kept");
   oh_track_keep((uintptr_t)region[0], false);
   EXPECT(cycle(0) == 0, "not kept");
   oh_track_remove((uintptr_t)region[0]);
-  EXPECT(oh_track_limit == 0 && count(0) == 0 && !oh_track_is_unmet((uintptr_t)region[0]), "removed");
+  EXPECT(oh_track_limit == 0 && count(0) == 0 && !oh_track_is_unreached((uintptr_t)region[0]), "removed");
   EXPECT(cycle((uintptr_t)region[0]) == 0, "and not visited");
 }
 
@@ -139,7 +138,7 @@ static void chain(void)
   EXPECT(cycle((uintptr_t)region[3]) == 2 * REGIONS, "%zu", darkened);
   EXPECT(deepest == 1, "%zu deep", deepest);
   for (int i = 0; i < REGIONS; i++) {
-    EXPECT(!oh_track_is_unmet((uintptr_t)region[i]), "%d", i);
+    EXPECT(!oh_track_is_unreached((uintptr_t)region[i]), "%d", i);
     oh_track_remove((uintptr_t)region[i]);
   }
 }
@@ -173,29 +172,29 @@ static void pieces(void)
   for (int i = 0; i < 100; i++) store(&region[2][i * 199], heap + 8);
   asked = 0;
   EXPECT(cycle((uintptr_t)region[0]) == 0 && asked == 1 && oh_track_is_waiting(), "it waits");
-  EXPECT(!oh_track_is_unmet((uintptr_t)region[0]), "but was met");
-  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  EXPECT(!oh_track_is_unreached((uintptr_t)region[0]), "but was met");
+  oh_region_reach((uintptr_t)region[0], OH_REGION_BY_ROOT);
   EXPECT(asked == 1, "once");
   EXPECT(take(3, false) == 3 * OH_TRACK_PIECE, "three pieces");
   for (int i = 0; i < 3 * OH_TRACK_PIECE; i++) store(&region[0][2 * i], 1); /* the marker was there */
   for (int i = STORED - 500; i < STORED; i++) store(&region[0][2 * i], 1);   /* and was not */
-  oh_region_meet((uintptr_t)region[1], OH_REGION_BY_ROOT);
-  oh_region_meet((uintptr_t)region[2], OH_REGION_BY_ROOT);
+  oh_region_reach((uintptr_t)region[1], OH_REGION_BY_ROOT);
+  oh_region_reach((uintptr_t)region[2], OH_REGION_BY_ROOT);
   EXPECT(take(SIZE_MAX, true) == STORED - 3 * OH_TRACK_PIECE - 500 + 100 && !oh_track_is_waiting(), "the rest");
   EXPECT(count(0) == STORED - 500, "%zu: dropped where the marker found something else", count(0));
   EXPECT(cycle((uintptr_t)region[0]) == 0 && take(SIZE_MAX, false) == STORED - 3 * OH_TRACK_PIECE - 500, "next cycle");
   /* ahead of the marker; beside others that wait */
   EXPECT(!oh_track_hasten((uintptr_t)region[0]), "nothing waits");
   (void)cycle((uintptr_t)region[2]);
-  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
-  oh_region_meet((uintptr_t)region[1], OH_REGION_BY_ROOT);
+  oh_region_reach((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  oh_region_reach((uintptr_t)region[1], OH_REGION_BY_ROOT);
   EXPECT(oh_track_hasten((uintptr_t)region[0]) && darkened == 4 * OH_TRACK_PIECE, "%zu", darkened);
   while (oh_track_hasten((uintptr_t)region[0])) {}
   EXPECT(darkened == count(0) && take(SIZE_MAX, true) == 100, "%zu", darkened);
   /* one that ends is darkened at once */
   (void)cycle((uintptr_t)region[2]);
-  oh_region_meet((uintptr_t)region[0], OH_REGION_BY_ROOT);
-  oh_region_meet((uintptr_t)region[1], OH_REGION_BY_ROOT);
+  oh_region_reach((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  oh_region_reach((uintptr_t)region[1], OH_REGION_BY_ROOT);
   EXPECT(take(1, true) == 0, "the empty one");
   darkened = 0;
   oh_track_remove((uintptr_t)region[2]);
@@ -238,7 +237,7 @@ static void beside(void)
       EXPECT(pthread_create(&writer[i], NULL, write_words, (void *)i) == 0, "thread");
     while (oh_load_seq_cst(&running) != 0) {
       oh_track_cycle();
-      oh_track_meet((uintptr_t)region[0]);
+      oh_track_reach((uintptr_t)region[0]);
     }
     for (int i = 0; i < WRITERS; i++) pthread_join(writer[i], NULL);
     size_t pointers = 0;
@@ -254,7 +253,7 @@ static void refused(void)
 #ifdef OH_FAULTS
   long failures = 0;
   for (oh_os_fail_after = 1; !oh_track_add((uintptr_t)region[0], WORDS * sizeof(uintptr_t)); failures++) {
-    EXPECT(oh_track_limit == 0 && !oh_track_is_unmet((uintptr_t)region[0]), "nothing happened");
+    EXPECT(oh_track_limit == 0 && !oh_track_is_unreached((uintptr_t)region[0]), "nothing happened");
     oh_os_fail_after = failures + 2;
   }
   oh_os_fail_after = 0;

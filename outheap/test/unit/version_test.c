@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which version a program says that it was compiled by. */
-#include "version.h"
+#include "program.h"
 #include "try.h"
 
 #define OWN "000102030405060708090a0b0c0d0eff"

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics on a signal and at intervals, and resident memory of each space. */
-#include "marking.h"
+#include "stats.h"
 #include "outheap.h"
 #include "settings.h"
 #include "start.h"
-#include "stats.h"
 #include "try_child.h"
-#include "usage.h"
 #include <fcntl.h>
 
 static char path[64];
@@ -145,10 +143,11 @@ static void slices(void)
   int both[2];
   char text[200];
   EXPECT(pipe(both) == 0, "pipe");
-  oh_marking.words_seen += 10, oh_marking.words_static += 3, oh_marking.words_foreign += 2, oh_marking.lines_saved += 1;
+  struct oh_mark_counters *c = &oh_mark_counters;
+  c->words_seen += 10, c->words_static += 3, c->words_foreign += 2, c->lines_saved += 1;
   oh_stats_slice(both[1]);
   oh_stats_slice(both[1]); /* nothing since */
-  oh_marking.words_seen += 7;
+  oh_mark_counters.words_seen += 7;
   oh_stats_slice(both[1]);
   close(both[1]);
   ssize_t n = read(both[0], text, sizeof text - 1);

@@ -32,7 +32,7 @@ PRELOADED = ("jemalloc", "mimalloc")
 SHIFTS = (16, 32, 48)  # bytes; code is fetched in lines of 64
 CLANG = "table, clang"
 SHIFTED = tuple(f"{rival}+{n}" for rival in (BASE, TABLE) for n in SHIFTS)
-TOOL = ROOT / "outheap" / "tool" / "outheap-build"
+TOOL = Path(__file__).with_name("outheap-build")
 
 
 @dataclass(frozen=True)
@@ -208,16 +208,16 @@ class Runtimes:
         if not wanted:
             return
         if not TOOL.exists():
-            self.why |= dict.fromkeys(wanted, "outheap/tool/outheap-build does not exist")
+            self.why |= dict.fromkeys(wanted, f"{TOOL} does not exist")
             return
         known = subprocess.run([TOOL, "--help"], capture_output=True, text=True).stdout
         for variant, flavour in list(wanted.items()):
             if f"{variant} " not in known and variant not in known.split():
                 self.why[variant] = f"outheap-build has no flavour `{flavour}`"
                 del wanted[variant]
-        digest = hashlib.sha256(repr(sorted(wanted)).encode())
+        digest = hashlib.sha256(repr(sorted(wanted)).encode() + TOOL.read_bytes())
         for source in sorted(
-            p for f in ("include", "overlay", "src", "tool") for p in (ROOT / "outheap" / f).rglob("*") if p.is_file()
+            p for f in ("include", "runtime", "tool") for p in (ROOT / "outheap" / f).rglob("*") if p.is_file()
         ):
             digest.update(str(source).encode() + source.read_bytes())
         stamp, archives = self.folder / cc / "stamp", [self.archive(v, cc) for v in wanted]

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "os.h"
+#include "base.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/personality.h>
+#include <sys/syscall.h>
+#endif
+
+#ifndef MAP_FIXED_NOREPLACE
+#ifdef __linux__
+#define MAP_FIXED_NOREPLACE 0x100000
+#else
+#define MAP_FIXED_NOREPLACE 0
+#endif
+#endif
+
+#ifdef OH_FAULTS
+long oh_os_fail_after;
+void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+void (*oh_os_purging)(void);
+bool oh_os_strict;
+static bool forced_strict(void) { return oh_load_relaxed(&oh_os_strict); }
+static void purging(void)
+{
+  if (oh_os_purging != NULL) oh_os_purging();
+}
+static void reserved(uintptr_t base, size_t bytes)
+{
+  if (oh_os_reserved != NULL) oh_os_reserved(base, bytes);
+}
+static bool fails(void)
+{
+  long n = oh_load_relaxed(&oh_os_fail_after);
+  while (n > 0 && !oh_cas_seq_cst(&oh_os_fail_after, &n, n - 1)) {}
+  if (n < 0 || n == 1) errno = ENOMEM;
+  return n < 0 || n == 1;
+}
+#else
+static bool fails(void) { return false; }
+static void reserved(uintptr_t base, size_t bytes) { (void)base, (void)bytes; }
+static void purging(void) {}
+static bool forced_strict(void) { return false; }
+#endif
+
+/* What is inaccessible costs no memory, and is not counted by the system as memory that it may have to find. */
+static uintptr_t map(uintptr_t hint, size_t bytes, int protection, int flags)
+{
+  if (fails()) return 0;
+  void *p = mmap((void *)hint, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  return p == MAP_FAILED ? 0 : (uintptr_t)p;
+}
+
+bool oh_os_reserve_at(uintptr_t base, size_t bytes)
+{
+  uintptr_t p = base == 0 ? 0 : map(base, bytes, PROT_NONE, MAP_FIXED_NOREPLACE);
+  if (p == base && p != 0) {
+    reserved(base, bytes);
+    return true;
+  }
+  if (p != 0) { /* an old kernel, which takes the address for a hint */
+    munmap((void *)p, bytes);
+    errno = EEXIST;
+  }
+  return false;
+}
+
+uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
+{
+  if (bytes == 0 || bytes > limit || bytes + alignment < bytes) return 0;
+  /* Aligned by chance, or after a step down: the system goes downwards, so there is room. Needs no more than what is
+     asked for. */
+  uintptr_t p = map(0, bytes, PROT_NONE, 0);
+  if (p == 0) return 0;
+  if (p % alignment == 0 && p + bytes <= limit) {
+    reserved(p, bytes);
+    return p;
+  }
+  munmap((void *)p, bytes);
+  uintptr_t down = OH_ROUND_DOWN(p, alignment);
+  for (int i = 0; i < 2 && down <= limit - bytes; i++, down -= alignment)
+    if (oh_os_reserve_at(down, bytes)) return down;
+  /* Too much, cut to measure. */
+  p = map(0, bytes + alignment, PROT_NONE, 0);
+  if (p != 0) {
+    uintptr_t start = OH_ROUND_UP(p, alignment), end = p + bytes + alignment;
+    if (start + bytes <= limit) {
+      if (start != p) munmap((void *)p, start - p);
+      if (start + bytes != end) munmap((void *)(start + bytes), end - start - bytes);
+      reserved(start, bytes);
+      return start;
+    }
+    munmap((void *)p, bytes + alignment);
+  }
+  /* The system's own choice lies beyond the limit: some places below. */
+  for (uintptr_t i = 0; i < 64; i++) {
+    p = OH_ROUND_UP(limit / 4 + i * (limit / 128), alignment);
+    if (p <= limit - bytes && oh_os_reserve_at(p, bytes)) return p;
+  }
+  return 0;
+}
+
+uintptr_t oh_os_map(size_t bytes) { return map(0, bytes, PROT_READ | PROT_WRITE, 0); }
+
+void oh_os_release(uintptr_t base, size_t bytes) { munmap((void *)base, bytes); }
+
+bool oh_os_would_commit(size_t bytes)
+{
+  uintptr_t p = map(0, bytes, PROT_READ | PROT_WRITE, 0);
+  if (p != 0) munmap((void *)p, bytes);
+  return p != 0;
+}
+
+bool oh_os_commit(void *start, size_t bytes) { return !fails() && mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
+
+#ifdef __linux__
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* Linux 5.18 */
+#endif
+/* For memory that mlockall has locked. It stays so: pages are locked when they are touched again. */
+static bool purge_locked(void *start, size_t bytes)
+{
+  if (madvise(start, bytes, MADV_DONTNEED_LOCKED) == 0) return true;
+  if (munlock(start, bytes) != 0) return false;
+  bool done = madvise(start, bytes, MADV_DONTNEED) == 0;
+#ifdef SYS_mlock2
+  (void)syscall(SYS_mlock2, start, bytes, 1 /* on fault */);
+#endif
+  return done;
+}
+#endif
+
+static bool map_anew(void *start, size_t bytes)
+{
+  return mmap(start, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+}
+
+bool oh_os_purge(void *start, size_t bytes)
+{
+  int error = errno;
+  purging();
+#ifdef __linux__
+  bool done = !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 ||
+                           (errno == EINVAL && purge_locked(start, bytes)) ||
+                           /* a sandbox that knows no madvise */
+                           ((errno == EPERM || errno == ENOSYS || errno == EACCES) && map_anew(start, bytes)));
+#else
+  bool done = !fails() && map_anew(start, bytes);
+#endif
+  errno = error;
+  return done;
+}
+
+bool oh_os_is_strict(void)
+{
+  static int known; /* 0: not yet; 1: no; 2: yes */
+  int k = oh_load_relaxed(&known), error = errno;
+  if (k == 0) {
+    char mode = '0';
+    int f = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (f >= 0) {
+      if (read(f, &mode, 1) != 1) mode = '0';
+      close(f);
+    }
+    oh_store_relaxed(&known, k = mode == '2' ? 2 : 1);
+    errno = error;
+  }
+  return k == 2 || forced_strict();
+}
+
+bool oh_os_uncommit(void *start, size_t bytes)
+{
+  int error = errno;
+  purging();
+  bool done = !fails() && mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+  errno = error;
+  return done;
+}
+
+#if defined MADV_HUGEPAGE && defined MADV_NOHUGEPAGE
+enum { MODE_UNREAD, MODE_NONE, MODE_ALWAYS, MODE_MADVISE, MODE_NEVER };
+
+static int read_huge_mode(void)
+{
+  char text[64];
+  int f = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
+  ssize_t n = f < 0 ? -1 : read(f, text, sizeof text - 1);
+  if (f >= 0) close(f);
+  if (n <= 0) return MODE_NONE;
+  text[n] = 0;
+  return strstr(text, "[always]") ? MODE_ALWAYS : strstr(text, "[never]") ? MODE_NEVER : MODE_MADVISE;
+}
+
+bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
+{
+  static int mode;
+  int error = errno, m = oh_load_relaxed(&mode);
+  if (m == MODE_UNREAD) oh_store_relaxed(&mode, m = read_huge_mode());
+  bool advised = (wanted ? m != MODE_NONE && m != MODE_NEVER : m == MODE_ALWAYS) &&
+                 madvise(start, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
+  errno = error;
+  return advised;
+}
+#else
+bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
+#endif
+
+/* --- images ------------------------------------------------------------------------------------------------------- */
+
+#if defined __linux__ || defined __FreeBSD__
+struct search { uintptr_t address, begin, end; };
+
+static int search_image(struct dl_phdr_info *info, size_t size, void *data)
+{
+  struct search *s = data;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    uintptr_t begin = (uintptr_t)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr,
+              end = begin + info->dlpi_phdr[i].p_memsz;
+    if (info->dlpi_phdr[i].p_type != PT_LOAD || !(info->dlpi_phdr[i].p_flags & PF_R) || s->address < begin ||
+        s->address >= end)
+      continue;
+    s->begin = OH_ROUND_UP(begin, sizeof(void *));
+    s->end = OH_ROUND_DOWN(end, sizeof(void *));
+    return s->begin < s->end;
+  }
+  return 0;
+}
+
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+  struct search s = { address, 0, 0 };
+  bool found = dl_iterate_phdr(search_image, &s) == 1;
+  if (found) *begin = s.begin, *end = s.end;
+  return found;
+}
+#else
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
+{
+  return (void)address, (void)begin, (void)end, false;
+}
+#endif
+
+/* --- the process -------------------------------------------------------------------------------------------------- */
+
+size_t oh_os_page_size(void)
+{
+  static size_t page;
+  size_t p = oh_load_relaxed(&page);
+  if (p == 0) oh_store_relaxed(&page, p = (size_t)sysconf(_SC_PAGESIZE));
+  return p;
+}
+
+uint64_t oh_os_now(void)
+{
+  struct timespec now = { 0, 0 };
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uint64_t oh_os_used(void)
+{
+  struct timespec now = { 0, 0 };
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+uintptr_t oh_os_random(void)
+{
+  uintptr_t r = 0;
+#ifdef __linux__
+  int persona = personality(0xffffffff);
+  if (persona != -1 && (persona & ADDR_NO_RANDOMIZE)) return 0;
+#ifdef SYS_getrandom
+  if (syscall(SYS_getrandom, &r, sizeof r, 1 /* do not wait */) == (long)sizeof r) return r;
+#endif
+#endif
+  struct timespec now = { 0, 0 };
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)getpid() << 20 ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
+}
+
+size_t oh_os_address_limit(void)
+{
+  struct rlimit l;
+  return getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > SIZE_MAX ? SIZE_MAX
+                                                                                               : (size_t)l.rlim_cur;
+}
+
+/* --- memory for records ------------------------------------------------------------------------------------------- */
+
+#define BATCH ((size_t)128 << 10)
+#define LINE ((size_t)64)
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static uintptr_t next, end; /* the rest of the current batch */
+
+static bool new_batch(size_t bytes)
+{
+  for (size_t size = BATCH; size >= bytes; size /= 2) {
+    uintptr_t p = oh_os_map(size);
+    if (p == 0) continue;
+    next = p;
+    end = p + size;
+    return true;
+  }
+  return false;
+}
+
+void *oh_metadata_alloc(size_t bytes)
+{
+  if (bytes == 0 || bytes > SIZE_MAX / 2) return NULL;
+  bytes = OH_ROUND_UP(bytes, LINE);
+  if (bytes > BATCH / 4) return (void *)oh_os_map(OH_ROUND_UP(bytes, oh_os_page_size()));
+  pthread_mutex_lock(&mutex);
+  void *p = NULL;
+  if (end - next >= bytes || new_batch(OH_ROUND_UP(bytes, oh_os_page_size()))) {
+    p = (void *)next;
+    next += bytes;
+  }
+  pthread_mutex_unlock(&mutex);
+  return p;
+}
+
+void oh_metadata_lock(void) { pthread_mutex_lock(&mutex); }
+void oh_metadata_unlock(void) { pthread_mutex_unlock(&mutex); }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* The operating system: address space and memory; the allocator's own records. os.c is the only file of the library
+   that calls mmap and madvise. */
+#ifndef OH_OS_H
+#define OH_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Inaccessible address space exactly at `base` (aligned to system pages). False if something lies there, or if the
+   system refuses (errno: ENOMEM when a limit is reached, otherwise something else). */
+bool oh_os_reserve_at(uintptr_t base, size_t bytes);
+
+/* Inaccessible address space anywhere below `limit`, aligned; 0 if there is none. */
+uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit);
+
+/* Returns reserved address space to the system; only if it was never used. */
+void oh_os_release(uintptr_t base, size_t bytes);
+
+/* Would the system commit that much more memory in one piece? A guess. */
+bool oh_os_would_commit(size_t bytes);
+
+bool oh_os_commit(void *start, size_t bytes); /* makes it accessible; false: no memory, nothing changed */
+/* returns the memory to the system; it stays accessible and reads as zeroes; false: refused */
+bool oh_os_purge(void *start, size_t bytes);
+
+/* Does the system count what a process may write to against a limit, whether it is touched or not
+   (vm.overcommit_memory=2)? Then memory that is purged stays charged. */
+bool oh_os_is_strict(void);
+/* Makes it inaccessible again: what oh_os_reserve_at has left. So it is not charged either; advice is forgotten. False:
+   refused, and nothing changed. */
+bool oh_os_uncommit(void *start, size_t bytes);
+
+/* Advises for or against huge pages. Does nothing and returns false when the system's own setting makes the advice
+   pointless. */
+bool oh_os_advise_huge(void *start, size_t bytes, bool wanted);
+
+/* Readable and writable memory, filled with zeroes, anywhere; 0: none. */
+uintptr_t oh_os_map(size_t bytes);
+
+/* The part of the program or of a shared library that holds the address, in whole words, and that can be read as long
+   as it is loaded. False if there is none. */
+bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end);
+
+/* The size of a system page in bytes. */
+size_t oh_os_page_size(void);
+/* Nanoseconds of a clock that never goes back; of processor time that the process has used (cost: a system call). */
+uint64_t oh_os_now(void);
+uint64_t oh_os_used(void);
+/* A number that differs between processes, unless the process runs without address space randomisation. */
+uintptr_t oh_os_random(void);
+/* The limit on the process's address space (RLIMIT_AS); SIZE_MAX: there is none. */
+size_t oh_os_address_limit(void);
+
+/* --- memory for records ------------------------------------------------------------------------------------------- */
+
+/* Memory for the allocator's own records. It comes from the system directly, since malloc may itself be built on this
+   allocator's callers. It is never given back. */
+
+/* Filled with zeroes, aligned to cache lines; NULL if there is no memory. Any thread. */
+void *oh_metadata_alloc(size_t bytes);
+
+/* For start.c. */
+void oh_metadata_lock(void);
+void oh_metadata_unlock(void);
+
+/* --- faults, for tests -------------------------------------------------------------------------------------------- */
+
+/* Tests (OH_FAULTS): the nth of the next calls that can fail does fail; 0: none; negative: all. */
+#ifdef OH_FAULTS
+extern long oh_os_fail_after;
+/* called when address space was reserved, before other code knows of it; NULL: none */
+extern void (*oh_os_reserved)(uintptr_t base, size_t bytes);
+extern bool oh_os_strict; /* as with vm.overcommit_memory=2 */
+/* called before memory is purged; NULL: none */
+extern void (*oh_os_purging)(void);
+#endif
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools of OCaml 5's major heap: pieces of 32 KiB, cut from large pages of OH_SPACE_POOLS.
+
+   All records are outside of the pools, so that a pool that is not in use has no resident page. A pool is taken from
+   the large page with the fewest free pieces, at its lowest address, so that other pages become empty and can be freed
+   whole. */
+#ifndef OH_POOL_H
+#define OH_POOL_H
+
+#include <stddef.h>
+
+/* A pool, aligned to its size, with unspecified contents. NULL with errno = ENOMEM. Any thread. Cost: a mutex; for
+   every 64th pool a large page from the space. */
+void *oh_pool_alloc(void);
+void oh_pool_free(void *pool);
+
+/* The number of pools in use in the large page of this pool (itself included), 1 … OH_POOLS_PER_PAGE; 0 for what is not
+   a pool. Takes no lock; the answer may be a little old. */
+unsigned oh_pool_page_used(void const *pool);
+
+/* Compaction: records that this pool stays where it is, until the next oh_pool_trim(1); how many pools of its large
+   page stay. Any thread. */
+void oh_pool_pin(void const *pool);
+unsigned oh_pool_pins(void const *pool);
+
+/* Purges unused pools: whole large pages, and, if `thorough`, also parts of pages that are in use. Result: bytes. */
+size_t oh_pool_trim(int thorough);
+
+struct oh_pool_counters { size_t pools, pages, resident_free; };
+void oh_pool_count(struct oh_pool_counters *result);
+void oh_pool_validate(void);
+
+/* For start.c. */
+void oh_pool_lock(void);
+void oh_pool_unlock(void);
+void oh_pool_forked(void); /* in the child */
+
+#endif

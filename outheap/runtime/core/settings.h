@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, when the
+   library starts. A name may have a group before it, and a dot between. A SIZE is in bytes, or has a suffix K (or k),
+   M, G, T.
+
+     thp=off|advise|always      huge pages for OCaml's heap (default advise); thp.young=, thp.pools=, thp.blocks= for a
+                                part of it
+     thp.from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
+     reserve=SIZE               address space reserved at start (outheap_reserve)
+     keep=SIZE                  free memory that each space keeps at least instead of purging it (default 4M where it
+                                has huge pages, else 32M)
+     keep.share=PERCENT         the same, in percent of what is in use (default 5; 10)
+     slack=PERCENT              free memory that each space keeps until it has not been needed for an epoch, in percent
+                                of what is in use (default 7; 100). An epoch lasts until as much has been allocated as
+                                is in use. With 0, everything beyond `keep` is purged at once
+     opaque=1                   memory that is neither the heap's nor declared is never looked at (header.h): see
+                                outheap_set_opaque
+     minor=fixed                the size of minor heaps is what the program and OCAMLRUNPARAM say (default)
+     minor=adaptive[:MIN-MAX]   each domain's minor heap grows and shrinks by itself, from MIN to MAX words (minor.h;
+                                default 32k-8M). It begins with what OCAMLRUNPARAM says; a size that the program sets
+                                with Gc.set stays
+     minor.pause=TIME           with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
+                                as 5ms, 500us, 1s (default: as long as it is)
+     warn=1                     says it once when the system refuses the heap's part of the address space, memory, or
+                                huge pages (base.h); these refusals are counted in any case
+     stats=1                    prints statistics at exit
+     stats.signal=SIGNAL        prints them when the process gets this signal (USR1, USR2, HUP, URG, WINCH, or a number)
+     stats.every=SECONDS        prints them at intervals
+     stats.to=FILE|fd:N         where to: appended to a file, or written to a descriptor (default: standard error)
+
+   To find faults, and for experiments:
+
+     debug.report=N             report on naked pointers: prints every Nth, and the count at exit (not with dependency
+                                ordering: table.h)
+     debug.faults=off|report    with `report`, a write to a region or a read of a revoked one is reported before the
+                                process dies (default: report with a debug runtime, else off)
+     debug.slices=1             with the variant _outheap_count: what each slice of marking saw goes where statistics go
+     debug.marking=range|table  OCaml 5: how the marking loop looks at words (default range: see table.h)
+     debug.base=ADDRESS         where to place the heap (hexadecimal)
+
+   Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,
+   region-faults, slices, marking, base. An unknown name or a bad value is reported once on standard error, with what is
+   possible, and otherwise ignored. */
+#ifndef OH_SETTINGS_H
+#define OH_SETTINGS_H
+
+#include "page.h"
+
+enum oh_settings_thp {
+  OH_SETTINGS_THP_OFF,    /* never */
+  OH_SETTINGS_THP_ADVISE, /* for the whole space once it has grown to oh_settings.thp_from bytes */
+  OH_SETTINGS_THP_ALWAYS  /* from the first page */
+};
+
+/* Words: what the runtime allows. */
+#define OH_SETTINGS_MINOR_LEAST ((size_t)4096)
+#define OH_SETTINGS_MINOR_MOST ((size_t)1 << 28)
+
+/* Free memory that is kept: bytes; percent; percent. */
+struct oh_settings_free { size_t keep, keep_share, slack; };
+
+struct oh_settings {
+  enum oh_settings_thp thp[OH_SPACES];
+  struct oh_settings_free small, huge; /* in spaces without and with huge pages */
+  size_t thp_from, reserve, report, stats_every;
+  uintptr_t base;
+  size_t minor_least, minor_most; /* words */
+  uint64_t pause;                 /* nanoseconds; 0: no limit */
+  int stats_signal;   /* 0: none */
+  bool opaque, stats, marking_table, warn, slices, minor_adaptive;
+  bool thp_asked;     /* huge pages are the user's wish, not the default */
+  char stats_to[200]; /* a file, or fd:N; empty: standard error */
+};
+extern struct oh_settings oh_settings; /* only read after oh_start */
+
+/* Changes the settings by such a list; NULL: none. */
+void oh_settings_read(char const *list);
+
+#endif

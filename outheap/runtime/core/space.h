@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* A space: memory of one kind and one policy, in chunks of its own, allocated in large pages, best fit with coalescing.
+
+   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags,
+   and memory is committed from low addresses upwards. Nothing is ever unmapped: free memory is purged (returned to the
+   system by madvise), and stays committed.
+
+   Locks: one for each space, which is not held during the system calls of oh_space_purge and oh_space_trim. */
+#ifndef OH_SPACE_H
+#define OH_SPACE_H
+
+#include "page.h"
+
+struct oh_space_counters {
+  size_t reserved;         /* bytes of address space */
+  size_t used;             /* bytes allocated */
+  size_t committed;        /* bytes made accessible */
+  size_t dirty;            /* bytes not allocated, but committed and maybe resident */
+  size_t commits, purges, advises, reservations, tainted;
+};
+
+/* Allocates `bytes` (a positive multiple of OH_PAGE), aligned to OH_PAGE, committed or only reserved. The contents are
+   unspecified, unless `*fresh` (if asked for) says that all bytes are zero. NULL with errno = ENOMEM when there is no
+   address space or memory, or EINVAL. */
+void *oh_space_alloc(enum oh_space_id, size_t bytes, bool commit, bool *fresh);
+
+/* Frees them, or a part of them cut at large pages. Dirty memory beyond the space's allowance (space_memory.h) is
+   purged. */
+void oh_space_free(enum oh_space_id, void *start, size_t bytes);
+
+/* For input that may be wrong: are these whole large pages of this space, in use? And oh_space_free, unless they are
+   not: false. */
+bool oh_space_is_used(enum oh_space_id, void *start, size_t bytes);
+bool oh_space_free_checked(enum oh_space_id, void *start, size_t bytes);
+
+/* A range of addresses, of which nothing is reserved before oh_space_commit. Only where there is a zone, in which
+   nobody else maps anything. `bytes`: a multiple of OH_PAGE. NULL with errno = ENOMEM, or EINVAL. */
+void *oh_space_take_range(enum oh_space_id, size_t bytes);
+
+/* Gives such a range back; its memory is returned to the system, its reserved parts are kept for the next range. False
+   if there is none that begins there. */
+bool oh_space_give_range(enum oh_space_id, void *start);
+
+/* Commits a part (cut at system pages) of pages allocated without `commit`, or of a range, and with it the large pages
+   that it lies in. False: errno = ENOMEM. */
+bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
+
+/* Purges a part (cut at system pages) of used pages, or of a range: what of it is committed reads as zeroes
+   afterwards. */
+void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
+
+/* A cycle of the collector has ended: after some without an end of the space's epoch, that ends (space_memory.h).
+   Result: how many bytes may be free and resident elsewhere, so that the allowance is kept. */
+size_t oh_space_age(enum oh_space_id);
+
+/* Purges all that is not in use. Result: bytes. */
+size_t oh_space_trim(enum oh_space_id);
+
+void oh_space_count(enum oh_space_id, struct oh_space_counters *result);
+
+/* All invariants of all spaces; aborts with a message. */
+void oh_space_validate(void);
+
+/* For start.c: the locks of all spaces. */
+void oh_space_lock_all(void);
+void oh_space_unlock_all(void);
+
+#endif

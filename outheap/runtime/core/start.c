@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "start.h"
+#include "address_space.h"
+#include "block.h"
+#include "header.h"
+#include "pointer.h"
+#include "pool.h"
+#include "ranges.h"
+#include "settings.h"
+#include "space.h"
+#include "stats.h"
+#include <pthread.h>
+#include <stdlib.h>
+
+/* --- fork --------------------------------------------------------------------------------------------------------- */
+
+/* Fork: all locks are held across it, so that the child finds all structures consistent.
+
+   The report's lock is first, since its holder waits for samplers, and a sampler may call public functions that take
+   any other lock. The others are taken from the top of LAYERS downwards, as everywhere: a function that holds a lock
+   calls lower layers only. */
+
+static void before(void)
+{
+  oh_report_lock();
+  oh_block_lock();
+  oh_pool_lock();
+  oh_space_lock_all();
+  oh_reserve_lock();
+  oh_ranges_lock();
+  oh_metadata_lock();
+}
+
+static void after(void)
+{
+  oh_metadata_unlock();
+  oh_ranges_unlock();
+  oh_reserve_unlock();
+  oh_space_unlock_all();
+  oh_pool_unlock();
+  oh_block_unlock();
+  oh_report_unlock();
+}
+
+static void after_in_child(void)
+{
+  after();
+  oh_pool_forked();
+  oh_report_forked();
+  oh_watch_forked();
+}
+
+/* Once; by oh_start. */
+static void prepare_for_fork(void)
+{
+  if (pthread_atfork(before, after, after_in_child) != 0) oh_log("no memory to prepare for fork");
+}
+
+/* --- start -------------------------------------------------------------------------------------------------------- */
+
+#ifdef __GLIBC__
+#define environment secure_getenv
+#else
+#define environment getenv
+#endif
+
+static void finish(void)
+{
+  if (oh_settings.report != 0) oh_log("pointers to foreign memory: %zu", oh_report_count());
+  if (oh_settings.stats) oh_stats_print(oh_watch_output(), NULL);
+}
+
+/* Runs a second time in the child of a process that forked in the middle of it. */
+static void start(void)
+{
+  static bool prepared;
+  if (!prepared) prepare_for_fork();
+  prepared = true;
+  oh_settings_read(environment("OUTHEAP"));
+  if (oh_settings.warn) oh_notice_show(~0u);
+  else if (oh_settings.thp_asked) oh_notice_show(1u << OH_NOTICE_HUGE);
+  oh_reserve_start(oh_settings.base);
+  if (oh_settings.marking_table) oh_heap_range_set(0, 0);
+  if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
+    oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
+  oh_header_set_opaque(oh_settings.opaque);
+  if (oh_settings.report != 0) oh_report_set(oh_settings.report, oh_report_print, NULL);
+  if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_log("no memory to print statistics");
+  oh_watch_start();
+}
+
+void oh_start(void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, start);
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "stats.h"
+#include "address_space.h"
+#include "block.h"
+#include "minor.h"
+#include "pointer.h"
+#include "pool.h"
+#include "ranges.h"
+#include "settings.h"
+#include "space.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- counters of the marking loop --------------------------------------------------------------------------------- */
+
+struct oh_mark_counters oh_mark_counters;
+
+#if OH_COUNT
+static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
+
+void oh_mark_counters_count_word(uintptr_t v)
+{
+  count(&oh_mark_counters.words_seen);
+  if (v & 1) count(&oh_mark_counters.words_immediate);
+}
+
+void oh_mark_counters_count_other(uintptr_t v)
+{
+  static _Thread_local uintptr_t recent[4096];
+  if (oh_table_kind(v) == OH_KIND_YOUNG) {
+    count(&oh_mark_counters.words_young);
+    return;
+  }
+  uintptr_t line = (v - sizeof(uintptr_t)) >> 6;
+  if (recent[line & 4095] != line) {
+    recent[line & 4095] = line;
+    count(&oh_mark_counters.lines_saved);
+  }
+  count(oh_pointer_is_value(v) ? &oh_mark_counters.words_static : &oh_mark_counters.words_foreign);
+}
+#endif
+
+/* --- resident memory ---------------------------------------------------------------------------------------------- */
+
+/* `Rss:    1234 kB` */
+static bool has_kilobytes(char const *line, char const *name, size_t *bytes)
+{
+  size_t n = strlen(name);
+  if (strncmp(line, name, n) != 0) return false;
+  *bytes = (size_t)strtoull(line + n, NULL, 10) << 10;
+  return true;
+}
+
+/* A line of smaps: the beginning of a mapping (`7f00-7f80 rw-p …`), or a property of the mapping before. */
+static void count_line(char const *line, struct oh_usage *all, struct oh_usage **here)
+{
+  size_t bytes;
+  if (has_kilobytes(line, "Rss:", &bytes)) (*here)->resident += bytes;
+  else if (has_kilobytes(line, "AnonHugePages:", &bytes)) (*here)->huge += bytes;
+  else if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
+    uintptr_t begin = (uintptr_t)strtoull(line, NULL, 16);
+    unsigned owner = begin >> OH_ADDRESS_BITS != 0 ? 0 : oh_page_bits(begin) & OH_PAGE_OWNER;
+    *here = &all[owner == 0 ? OH_SPACES : (int)owner - 1];
+  }
+}
+
+bool oh_usage_get(struct oh_usage result[OH_SPACES + 1])
+{
+  memset(result, 0, (OH_SPACES + 1) * sizeof *result);
+  int error = errno, file = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) {
+    errno = error;
+    return false;
+  }
+  char text[4096], line[128];
+  struct oh_usage *here = &result[OH_SPACES];
+  size_t length = 0;
+  ssize_t n;
+  while ((n = read(file, text, sizeof text)) > 0 || (n < 0 && errno == EINTR))
+    for (ssize_t i = 0; i < n; i++)
+      if (text[i] == '\n') {
+        line[length] = 0;
+        count_line(line, result, &here);
+        length = 0;
+      }
+      else if (length < sizeof line - 1) line[length++] = text[i]; /* names of files are cut */
+  close(file);
+  errno = error;
+  return n == 0;
+}
+
+/* --- all counters ------------------------------------------------------------------------------------------------- */
+
+void oh_stats_get(struct outheap_statistics *s)
+{
+  struct oh_reserve_counters reserve;
+  struct oh_pool_counters pool;
+  struct oh_block_counters block;
+  oh_reserve_count(OH_SPACES, &reserve);
+  oh_pool_count(&pool);
+  oh_block_count(&block);
+  *s = (struct outheap_statistics){
+    .chunks = reserve.chunks,
+    .chunks_tainted = reserve.tainted,
+    .reserved = reserve.reserved,
+    .reserved_ahead = reserve.ahead,
+    .resident_free = pool.resident_free + block.resident_free,
+    .pools = pool.pools,
+    .pool_pages = pool.pages,
+    .blocks = block.blocks,
+    .block_bytes = block.bytes,
+    .ranges = oh_ranges_count(),
+    .reservations = reserve.reservations,
+    .met_unknown = oh_pointer_unknown_found(),
+    .minor_grown = oh_load_relaxed(&oh_minor_counters.grown),
+    .minor_shrunk = oh_load_relaxed(&oh_minor_counters.shrunk),
+    .minor_refused = oh_load_relaxed(&oh_minor_counters.refused),
+#define MARKING(name) .name = oh_load_relaxed(&oh_mark_counters.name)
+    MARKING(words_seen),
+    MARKING(words_immediate),
+    MARKING(words_young),
+    MARKING(words_static),
+    MARKING(words_foreign),
+    MARKING(lines_saved),
+#undef MARKING
+    .refused_zone = oh_notice_count(OH_NOTICE_ZONE),
+    .refused_memory = oh_notice_count(OH_NOTICE_MEMORY),
+    .refused_huge = oh_notice_count(OH_NOTICE_HUGE),
+  };
+  for (int i = 0; i < OH_SPACES; i++) {
+    struct oh_space_counters c;
+    oh_space_count(i, &c);
+    s->committed += c.committed;
+    s->resident_free += c.dirty;
+    s->commits += c.commits;
+    s->purges += c.purges;
+    s->advises += c.advises;
+    if (i == OH_SPACE_YOUNG) s->young = c.committed - c.dirty;
+  }
+}
+
+static size_t add(char *text, size_t used, size_t room, char const *format, ...)
+{
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(text + used, room - used, format, args);
+  va_end(args);
+  return n < 0 ? used : (size_t)n < room - used ? used + (size_t)n : room - 1;
+}
+
+static size_t add_usage(char *text, size_t used, size_t room)
+{
+#define NAME(name, kind, thp) [OH_SPACE_##name] = #name,
+  static char const *const names[OH_SPACES + 1] = { OH_SPACES_LIST(NAME)[OH_SPACES] = "REST" };
+#undef NAME
+  struct oh_usage usage[OH_SPACES + 1];
+  if (!oh_usage_get(usage)) return used;
+  for (int i = 0; i <= OH_SPACES; i++) {
+    char name[16];
+    size_t n = 0;
+    for (; names[i][n] != 0; n++) name[n] = (char)(names[i][n] | 32); /* small letters */
+    name[n] = 0;
+    used = add(text, used, room, "outheap: resident.%s %zu\n", name, usage[i].resident);
+    used = add(text, used, room, "outheap: huge.%s %zu\n", name, usage[i].huge);
+  }
+  return used;
+}
+
+void oh_stats_print(int descriptor, char const *title)
+{
+  char text[6000]; /* written at once, so that it stays together */
+  size_t used = 0;
+  struct outheap_statistics s;
+  oh_stats_get(&s);
+  if (title != NULL) used = add(text, used, sizeof text, "outheap: %s\n", title);
+#define PRINT(name, meaning) used = add(text, used, sizeof text, "outheap: " #name " %zu\n", s.name);
+  OUTHEAP_STATISTICS(PRINT)
+#undef PRINT
+  used = add_usage(text, used, sizeof text);
+  oh_log_write(descriptor, text, used);
+}
+
+static size_t since(size_t const *counter, size_t *last)
+{
+  size_t now = oh_load_relaxed(counter), before = oh_load_relaxed(last);
+  oh_store_relaxed(last, now);
+  return now - before;
+}
+
+void oh_stats_slice(int descriptor)
+{
+  static struct oh_mark_counters last;
+  size_t seen = since(&oh_mark_counters.words_seen, &last.words_seen),
+         values = since(&oh_mark_counters.words_static, &last.words_static),
+         foreign = since(&oh_mark_counters.words_foreign, &last.words_foreign),
+         lines = since(&oh_mark_counters.lines_saved, &last.lines_saved);
+  char text[128];
+  if (seen == 0) return;
+  oh_log_write(descriptor, text,
+               add(text, 0, sizeof text, "outheap: slice %zu %zu %zu %zu\n", seen, values, foreign, lines));
+}
+
+/* --- statistics while the program runs ---------------------------------------------------------------------------- */
+
+#define STACK (128 << 10)
+
+static int output = STDERR_FILENO;
+static bool watching;
+static sem_t wanted;
+static struct timespec began;
+
+static double seconds_since(struct timespec const *t)
+{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
+}
+
+static void on_signal(int number)
+{
+  int error = errno;
+  (void)number;
+  sem_post(&wanted);
+  errno = error;
+}
+
+/* True: it was asked for; false: the interval is over. */
+static bool wait_for_request(void)
+{
+  struct timespec until;
+  clock_gettime(CLOCK_REALTIME, &until); /* which sem_timedwait counts by: if it is set, one interval is wrong */
+  until.tv_sec += (time_t)oh_settings.stats_every;
+  int done;
+  do done = oh_settings.stats_every != 0 ? sem_timedwait(&wanted, &until) : sem_wait(&wanted);
+  while (done != 0 && errno == EINTR);
+  if (done != 0) return false;
+  while (sem_trywait(&wanted) == 0) {} /* several signals, one answer */
+  return true;
+}
+
+static void *watch(void *unused)
+{
+  for (;;) {
+    char title[100];
+    char const *why = wait_for_request() ? "on a signal" : "at an interval";
+    snprintf(title, sizeof title, "statistics %s: process %ld, %.1f s", why, (long)getpid(), seconds_since(&began));
+    oh_stats_print(output, title);
+  }
+  return unused;
+}
+
+static void start_thread(void)
+{
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t all, before;
+  sigfillset(&all);
+  bool done = sem_init(&wanted, 0, 0) == 0 && pthread_attr_init(&attributes) == 0;
+  if (done) {
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+    done = pthread_create(&thread, &attributes, watch, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+  }
+  if (!done) oh_log("OUTHEAP: no thread for statistics");
+}
+
+static void open_output(char const *name)
+{
+  if (strncmp(name, "fd:", 3) == 0) {
+    char *end;
+    long n = strtol(name + 3, &end, 10);
+    if (name[3] >= '0' && name[3] <= '9' && *end == 0 && n <= INT_MAX && fcntl((int)n, F_GETFD) != -1) output = (int)n;
+    else oh_log("OUTHEAP: no descriptor for statistics: %s", name);
+    return;
+  }
+  int file = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (file >= 0) output = file;
+  else oh_log("OUTHEAP: %s cannot be written: %s", name, strerror(errno));
+}
+
+void oh_watch_start(void)
+{
+  clock_gettime(CLOCK_MONOTONIC, &began);
+  if (oh_settings.stats_to[0] != 0) open_output(oh_settings.stats_to);
+  watching = oh_settings.stats_signal != 0 || oh_settings.stats_every != 0;
+  if (!watching) return;
+  start_thread();
+  if (oh_settings.stats_signal != 0) {
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
+    sigemptyset(&action.sa_mask);
+    if (sigaction(oh_settings.stats_signal, &action, NULL) != 0)
+      oh_log("OUTHEAP: signal %d cannot be used for statistics", oh_settings.stats_signal);
+  }
+}
+
+int oh_watch_output(void) { return output; }
+
+void oh_watch_forked(void)
+{
+  if (watching) start_thread();
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Domains: minor heaps. The text of one function is changed by domain.edits.
+
+   Stock   reserves one range of addresses for the minor heaps of as many domains as there may be.
+   Here    the range is in chunks of its own, so that the table knows it, and the part of a domain is reserved when the
+           domain gets its minor heap. With the setting minor=adaptive the parts are larger than minor heaps are at
+           first, and minor heaps grow and shrink in them (minor_size.h). */
+#define _GNU_SOURCE /* as the unit does, which would be too late */
+#include "prelude.h"
+#include "hooks.h"
+#include "base.h"
+#include "minor_size.h"
+#include "settings.h"
+#include <caml/version.h>
+
+static void *commit_minor_heap(void *start, uintnat bytes)
+{
+  void *result = oh_hooks_commit_minor_heap(start, bytes);
+  if (result != NULL) oh_minor_size_is(Caml_state, Wsize_bsize(bytes));
+  return result;
+}
+
+static void decommit_minor_heap(void *start, uintnat bytes)
+{
+  uintnat memory = Bsize_wsize(oh_minor_size_memory(Caml_state));
+  oh_minor_size_is(Caml_state, 0);
+  oh_hooks_purge_minor_heap(start, bytes > memory ? bytes : memory);
+}
+
+#define caml_mem_map(bytes, ...) oh_hooks_reserve_minor_heaps(bytes)
+#define caml_mem_unmap(start, bytes) oh_hooks_release_minor_heaps(start, bytes)
+#define caml_mem_commit(start, bytes) commit_minor_heap(start, bytes)
+#define caml_mem_decommit(start, bytes) decommit_minor_heap(start, bytes)
+
+static void prepare_minor_heaps(void);
+
+#include <domain.c>
+
+#if OCAML_VERSION >= 50300
+#define DOMAINS caml_params->max_domains
+#else
+#define DOMAINS Max_domains
+#endif
+
+/* In the caller's domain, whose minor heap is empty: what allocate_minor_heap does, but the part that stays is not
+   given back. */
+static bool resize_minor_heap(asize_t words, bool keep)
+{
+  caml_domain_state *d = Caml_state;
+  char *start = (char *)d->young_start;
+  uintnat memory = Bsize_wsize(oh_minor_size_memory(d)), bytes = Bsize_wsize(words);
+  check_minor_heap();
+  if (words > caml_minor_heap_max_wsz) return false;
+  if (bytes > memory && oh_hooks_commit_minor_heap(start + memory, bytes - memory) == NULL) return false;
+  if (bytes < memory && !keep) oh_hooks_purge_minor_heap(start + bytes, memory - bytes);
+  if (bytes > memory || !keep) oh_minor_size_is(d, words);
+#ifdef DEBUG
+  for (value *p = d->young_end; p < (value *)(start + bytes); p++) *(uintnat *)p = Debug_free_minor;
+#endif
+  caml_gc_log("minor heap: %zuk words instead of %zuk", (size_t)words / 1024, (size_t)d->minor_heap_wsz / 1024);
+  d->minor_heap_wsz = words;
+  d->young_end = d->young_ptr = d->young_start + words;
+  d->young_trigger = d->young_start + words / 2;
+#if OCAML_VERSION >= 50300
+  caml_memprof_set_trigger(d);
+#endif
+  caml_reset_young_limit(d);
+  check_minor_heap();
+  return true;
+}
+
+static void prepare_minor_heaps(void)
+{
+  uintnat domains = DOMAINS;
+  oh_hooks_start();
+  if (!oh_settings.minor_adaptive) return;
+  uintnat most = caml_norm_minor_heap_size(oh_settings.minor_most);
+  if (most > caml_minor_heap_max_wsz) {
+    /* The addresses are asked for once more, in the same size; then their absence is an error. */
+    uintnat bytes = Bsize_wsize(most) * domains;
+    void *range = oh_hooks_reserve_minor_heaps(bytes);
+    if (range != NULL) {
+      oh_hooks_release_minor_heaps(range, bytes);
+      caml_minor_heap_max_wsz = most;
+    }
+    else oh_log("minor=adaptive: no addresses for that; minor heaps do not grow beyond %zuk words",
+                (size_t)caml_minor_heap_max_wsz / 1024);
+  }
+  oh_minor_size_start(domains, resize_minor_heap);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* The marker, and ephemerons.
+
+   Stock   follows every word with a clear low bit that is not young. That is Is_markable(v):
+           `Is_block(v) && !Is_young(v)`; Is_young compares with the bounds of the minor heaps.
+   Here    the second test is a load from the table, which also tells foreign pointers and static data. The loop over
+           blocks is another one (mark_loop.h); in flavours for comparison or counting it is the runtime's.
+   Stock   reads the headers of ephemerons' keys (Tag_val, is_unmarked).
+   Here    a foreign key is alive.
+   Stock   malloc gives large blocks back to the system when they are swept, or not at all.
+   Here    what stays free for a cycle goes back between steps of marking (block.h).
+   Also    between two cycles regions are told (region.h). Where global roots are darkened, tracked regions that are
+           roots are reached. Words of these that wait are part of a domain's marking, as its mark stack is. It is
+           said how long slices take (minor_size.h). */
+#include "prelude.h"
+#include <caml/globroots.h>
+#include <caml/major_gc.h>
+#include "block.h"
+#include "minor_size.h"
+#include "region.h"
+#include "stats.h"
+#include "tracked.h"
+#include "weak.h"
+
+#ifndef OH_STOCK_MARKING /* for comparison only: the allocator without the table; foreign pointers are followed */
+#undef Is_young
+#define Is_young(v) (!oh_pointer_is_markable((uintptr_t)(v)))
+#endif
+#if OH_COUNT
+static inline int is_block_counted(value v) { return oh_mark_counters_count_word((uintptr_t)v), (v & 1) == 0; }
+static inline int is_markable_counted(value v)
+{
+  if ((v & 1) || oh_pointer_is_markable((uintptr_t)v)) return 1;
+  return oh_mark_counters_count_other((uintptr_t)v), 0;
+}
+#undef Is_block
+#define Is_block(v) is_block_counted(v)
+#undef Is_young
+#define Is_young(v) (!is_markable_counted(v))
+#endif
+
+#undef Tag_val
+#define Tag_val(v) oh_prelude_tag(v)
+#define is_unmarked(v) (oh_pointer_is_value((uintptr_t)(v)) && (is_unmarked)(v))
+
+#define caml_scan_global_roots(f, data) (caml_scan_global_roots(f, data), oh_track_roots())
+
+struct mark_stack;
+static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
+
+/* In one domain, when all run again after the end of a cycle. */
+static void cycled(void)
+{
+  oh_region_cycled();
+  oh_block_age();
+}
+
+#include <major_gc.c>
+
+#if OH_COUNT || defined OH_STOCK_MARKING
+static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_some_marking(stk, budget); }
+#else
+/* The last two are those of OCaml 5.2 and later. */
+#ifndef CAML_TSAN_ANNOTATE_HAPPENS_AFTER
+#define CAML_TSAN_ANNOTATE_HAPPENS_AFTER(address) ((void)0)
+#endif
+#if !defined WITH_THREAD_SANITIZER
+#define volatile_load_uninstrumented(p) (*(value const volatile *)(p))
+#endif
+#include "mark_loop.h"
+#endif
+
+/* The stack is not empty then: when roots have been darkened, a domain with an empty one has nothing to mark. What is
+   pushed is no work, and too long to be compressed when the stack is full. */
+bool oh_tracked_more_to_mark(void)
+{
+  enum { WORDS = 2 * BITS_PER_WORD };
+  static value nothing[WORDS] = { [0 ... WORDS - 1] = Val_unit };
+  caml_domain_state *d = Caml_state;
+  if (caml_gc_phase == Phase_sweep_ephe) return false; /* all that can be reached has been */
+  if (d->marking_done) {
+    atomic_fetch_add(&num_domains_to_mark, 1);
+    d->marking_done = 0;
+  }
+  if (d->mark_stack->count == 0)
+    mark_stack_push_range(d->mark_stack, (value_ptr)nothing, (value_ptr)nothing + WORDS);
+  return true;
+}

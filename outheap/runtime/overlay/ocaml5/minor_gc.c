@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Minor collection, and the size of the minor heap. The texts of three functions are changed by minor_gc.edits.
+
+   Stock   reads only headers of young blocks, but for two places: the target of a young Forward block, and an assertion
+           of the debug runtime.
+   Here    a foreign target stays behind its Forward block, and the assertion passes over foreign pointers.
+   Also    a minor heap may get another size at the end of a collection (minor_size.h). */
+#include "prelude.h"
+#include "base.h"
+#include "minor_size.h"
+#include <caml/minor_gc.h>
+
+/* Stock   gives the minor heap up, and ends the process when it gets none of the new size.
+   Here    the old one stays. */
+static int reallocate_or_keep(asize_t words);
+#define caml_reallocate_minor_heap(words) reallocate_or_keep(words)
+
+static void adapt(caml_domain_state *domain);
+
+/* Does one of its tables ask for a collection? The first store gives it memory. */
+#define IS_FULL(table) ((table).base != NULL && (table).ptr >= (table).threshold)
+static bool has_full_table(struct caml_minor_tables const *t)
+{
+  return IS_FULL(t->major_ref) || IS_FULL(t->ephe_ref) || IS_FULL(t->custom);
+}
+
+#include <minor_gc.c>
+
+#undef caml_reallocate_minor_heap
+static int reallocate_or_keep(asize_t words)
+{
+  uintnat old = Caml_state->minor_heap_wsz;
+  oh_minor_size_fix(Caml_state);
+  if (caml_reallocate_minor_heap(words) == 0) return 0;
+  oh_log("a minor heap of %zuk words cannot be had; it keeps its size, %zuk", (size_t)words / 1024, (size_t)old / 1024);
+  return caml_reallocate_minor_heap(old);
+}
+
+/* The remembered sets are empty, and get sizes that fit the minor heap when they are used again. */
+static void adapt(caml_domain_state *domain)
+{
+  if (oh_minor_size_adapt(domain)) reset_minor_tables(domain->minor_tables);
+}

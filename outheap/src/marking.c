@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "marking.h"
-
-struct oh_marking_counters oh_marking;
