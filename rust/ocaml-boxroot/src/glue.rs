@@ -4,6 +4,28 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 
+/// `struct custom_operations`
+#[repr(C)]
+pub struct Operations {
+    pub identifier: *const c_char,
+    pub finalize: Option<extern "C" fn(isize)>,
+    pub compare: Option<extern "C" fn(isize, isize) -> c_int>,
+    pub hash: Option<extern "C" fn(isize) -> isize>,
+    pub serialize: Option<extern "C" fn(isize, *mut usize, *mut usize)>,
+    pub deserialize: Option<extern "C" fn(*mut c_void) -> usize>,
+    pub compare_ext: Option<extern "C" fn(isize, isize) -> c_int>,
+    pub fixed_length: *const FixedLength,
+}
+// SAFETY: never written.
+unsafe impl Sync for Operations {}
+
+/// `struct custom_fixed_length`: the size of the data of a block with 32-bit and 64-bit words.
+#[repr(C)]
+pub struct FixedLength {
+    pub narrow: isize,
+    pub wide: isize,
+}
+
 /// `obx_reserve_result`
 #[repr(C)]
 pub struct Reserve {
@@ -61,12 +83,7 @@ pub(crate) use glue_functions;
 
 extern "C" {
     /// For blocks without outside memory. May run the collector.
-    pub fn caml_alloc_custom(
-        operations: *const crate::payload::Operations,
-        size: usize,
-        used: usize,
-        most: usize,
-    ) -> isize;
+    pub fn caml_alloc_custom(operations: *const Operations, size: usize, used: usize, most: usize) -> isize;
     pub static caml_int32_ops: c_void;
     pub static caml_int64_ops: c_void;
     pub static caml_nativeint_ops: c_void;
@@ -107,7 +124,7 @@ glue_functions! {
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
-    pub fn obx_alloc_custom(operations: *const crate::payload::Operations, size: usize, bytes: usize) -> isize;
+    pub fn obx_alloc_custom(operations: *const Operations, size: usize, bytes: usize) -> isize;
 
     fn obx_call1(closure: isize, a: isize) -> isize;
     fn obx_call2(closure: isize, a: isize, b: isize) -> isize;
@@ -151,4 +168,13 @@ pub unsafe fn call3(closure: isize, [a, b, c]: [isize; 3]) -> isize {
 pub unsafe fn call_more<const N: usize>(closure: isize, mut arguments: [isize; N]) -> isize {
     // SAFETY: by the caller.
     unsafe { obx_call_more(closure, N, arguments.as_mut_ptr()) }
+}
+
+/// For tests, in the checked build: the next `blocks` blocks in the major heap are allocated on this thread, the one
+/// after them is refused as if memory were short. Negative: none is.
+#[cfg(feature = "checked")]
+#[doc(hidden)]
+pub fn refuse_after(blocks: i32) {
+    // SAFETY: the function needs nothing.
+    unsafe { obx_refuse_after(blocks.into()) }
 }
