@@ -13,7 +13,7 @@ from testing.crate import CARGO, Shop
 from testing.run import ROOT
 
 RUST = ROOT / "rust"
-SOURCES = RUST / "testing-exports/ocaml"
+SOURCES = RUST / "tests/exports/ocaml"
 MODULES = RUST / "ocaml-boxroot/ocaml"
 LINK = ("-cclib", "-lpthread", "-cclib", "-ldl", "-cclib", "-lm")
 PACKAGE = "ocaml-boxroot-testing-exports"

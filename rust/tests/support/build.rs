@@ -11,7 +11,7 @@ fn main() {
     println!("cargo:rerun-if-changed=own.c");
     println!("cargo:rerun-if-changed=blocking.c");
     println!("cargo:rustc-check-cfg=cfg(ocaml5, float16)");
-    println!("cargo:rerun-if-changed=../ocaml-boxroot/ocaml");
+    println!("cargo:rerun-if-changed=../../ocaml-boxroot/ocaml");
     println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
     let library = PathBuf::from(std::env::var_os("DEP_OCAML_BOXROOT_SAFE_OCAML").expect("the OCaml of ocaml-boxroot"));
     println!("cargo:rerun-if-changed={}", library.join("caml/version.h").display());
@@ -32,14 +32,14 @@ fn main() {
         std::fs::write(out.join("ocaml_boxroot_domains.ml"), "").expect("write to OUT_DIR");
     } else {
         println!("cargo:rustc-cfg=ocaml5");
-        copy("../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
+        copy("../../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
     }
     println!("cargo:rerun-if-changed=effects5.ml");
     match version.starts_with('4') {
         true => std::fs::write(out.join("effects5.ml"), "").expect("write to OUT_DIR"),
         false => copy("effects5.ml", &out),
     }
-    copy("../ocaml-boxroot/ocaml/ocaml_boxroot.ml", &out);
+    copy("../../ocaml-boxroot/ocaml/ocaml_boxroot.ml", &out);
     copy("program.ml", &out);
     copy("own.ml", &out);
     let sources = ["ocaml_boxroot.ml", "ocaml_boxroot_domains.ml", "effects5.ml", "own.ml", "program.ml"];
