@@ -221,7 +221,7 @@ pub struct BacktraceSlot {
     pub start: usize,
     /// Behind the last character; counted from the same line's beginning.
     pub end: usize,
-    /// The function, where the compiler noted it.
+    /// The function, where the compiler recorded it.
     pub function: Option<String>,
     /// Whether the exception was raised here; else the place is a call.
     pub is_raise: bool,

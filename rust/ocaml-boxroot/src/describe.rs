@@ -170,12 +170,12 @@ impl Definitions {
         text
     }
 
-    /// The definitions, in the order in which they were met.
+    /// The definitions, in the order in which they were added.
     pub fn list(&self) -> &[Definition] {
         &self.list
     }
 
-    /// Notes why the text cannot be written.
+    /// Records why the text cannot be written.
     pub(crate) fn refuse(&mut self, why: String) {
         self.clashes.push(why);
     }

@@ -52,7 +52,7 @@ pub struct RootsBlock {
     pub table: [*mut isize; 5],
 }
 
-/// `HELD`: what a thread notes that holds the lock by way of this layer.
+/// `HELD` in glue/lock.c: the state of a thread that holds the lock by way of this crate.
 #[cfg(feature = "std")]
 pub const HELD: c_int = 1;
 
@@ -96,7 +96,7 @@ extern "C" {
 
 glue_functions! {
     pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
-    pub fn obx_note() -> *mut c_int;
+    pub fn obx_lock_state() -> *mut c_int;
     #[cfg(feature = "std")]
     pub fn obx_threads_settled() -> bool;
     pub fn obx_release() -> c_int;

@@ -92,7 +92,7 @@ pub unsafe fn enter<R>(f: impl for<'x> FnOnce(&'x mut Runtime) -> R) -> R {
     .expect("no memory for OCaml roots")
 }
 
-/// `None` when there is no memory for the domain's roots.
+/// As [`enter`], but leaves the deferred closures for later. `None` when there is no memory for the domain's roots.
 ///
 /// # Safety
 /// This thread holds the domain lock and has no usable `Runtime`.
@@ -105,8 +105,9 @@ pub(crate) unsafe fn with_lock_held<R>(f: impl for<'x> FnOnce(&'x mut Runtime) -
     }
 }
 
-/// While a function that OCaml has called runs.
-// OCaml 5 tells who holds the lock. With OCaml 4 it is noted, and what was noted before is noted again at the end.
+/// Exists while a function that OCaml has called runs.
+// OCaml 5 tells who holds the lock. With OCaml 4 the thread's state records it; the state
+// from before is restored at the end.
 struct Entry {
     record: NonNull<c_void>,
     #[cfg(not(ocaml5))]
@@ -128,14 +129,14 @@ impl Entry {
     #[inline(never)]
     unsafe fn find() -> Option<Self> {
         let mut before = 0;
-        // SAFETY: by the caller; the place of the note lasts as long as the thread.
+        // SAFETY: by the caller; the state lasts as long as the thread.
         unsafe {
             let record = glue::obx_enter(&mut before);
-            let before = Before { note: glue::obx_note(), was: before };
+            let before = Before { state: glue::obx_lock_state(), was: before };
             // Until OCaml's threads are found each entry looks for them.
             #[cfg(feature = "std")]
             if let (Some(record), true) = (record, glue::obx_threads_settled()) {
-                LAST.with(|last| last.set(record, before.note));
+                LAST.with(|last| last.set(record, before.state));
             }
             record.map(|record| Entry::at(record, before))
         }
@@ -154,28 +155,28 @@ impl Entry {
     }
 }
 
-/// What the thread had noted. Dropping it notes that again.
+/// The thread's state before it entered. Dropping it restores that state.
 struct Before {
-    note: *mut c_int,
+    state: *mut c_int,
     was: c_int,
 }
 
 impl Drop for Before {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `obx_note` of this thread.
-        unsafe { *self.note = self.was }
+        // SAFETY: `obx_lock_state` of this thread.
+        unsafe { *self.state = self.was }
     }
 }
 
-/// What a thread that has entered knows, so that entering again calls nothing.
+/// What a thread remembers when it has entered, so that entering again calls nothing.
 #[cfg(feature = "std")]
 struct Last {
     /// The record of the domain, or null.
     record: Cell<*mut c_void>,
-    /// Where the thread notes that it holds the lock.
+    /// The thread's state.
     #[cfg(not(ocaml5))]
-    note: Cell<*mut c_int>,
+    state: Cell<*mut c_int>,
 }
 
 #[cfg(feature = "std")]
@@ -183,7 +184,7 @@ std::thread_local! {
     static LAST: Last = const { Last::nothing() };
 }
 
-/// If the thread enters the same domain again.
+/// OCaml 5: only entering the same domain again is fast.
 #[cfg(all(ocaml5, feature = "std"))]
 impl Last {
     const fn nothing() -> Last {
@@ -202,25 +203,25 @@ impl Last {
     }
 }
 
-/// There is one domain.
+/// OCaml 4: there is one domain.
 #[cfg(all(not(ocaml5), feature = "std"))]
 impl Last {
     const fn nothing() -> Last {
-        Last { record: Cell::new(null_mut()), note: Cell::new(null_mut()) }
+        Last { record: Cell::new(null_mut()), state: Cell::new(null_mut()) }
     }
 
     #[inline]
     fn enter(&self) -> Option<Entry> {
         let record = NonNull::new(self.record.get())?;
-        let note = self.note.get();
-        // SAFETY: `obx_note` of this thread, which is set with the record.
-        let was = unsafe { note.replace(glue::HELD) };
-        Some(Entry { record, _before: Before { note, was } })
+        let state = self.state.get();
+        // SAFETY: `obx_lock_state` of this thread, which is set with the record.
+        let was = unsafe { state.replace(glue::HELD) };
+        Some(Entry { record, _before: Before { state, was } })
     }
 
-    fn set(&self, record: NonNull<c_void>, note: *mut c_int) {
+    fn set(&self, record: NonNull<c_void>, state: *mut c_int) {
         self.record.set(record.as_ptr());
-        self.note.set(note);
+        self.state.set(state);
     }
 }
 
@@ -248,8 +249,8 @@ pub fn attach<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
     })
 }
 
-/// Without the deferred closures.
-pub(crate) fn with_lock<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
+/// As [`attach`], but leaves the deferred closures for later.
+fn with_lock<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
     struct Detach(core::ffi::c_int);
     impl Drop for Detach {
         fn drop(&mut self) {
@@ -267,6 +268,7 @@ pub(crate) fn with_lock<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, Attac
     Ok(f(unsafe { Runtime::at(record) }))
 }
 
+/// A deferred closure.
 struct Node {
     job: Box<dyn FnOnce(&mut Runtime) + Send>,
     next: *mut Node,
@@ -276,7 +278,8 @@ struct Node {
 // takes the whole list owns it. It ends with null, or with FIRST the first time.
 static STACK: AtomicPtr<Node> = AtomicPtr::new(FIRST);
 
-/// The end of the list before it was taken for the first time: so what is to be done once costs no test of its own.
+/// The end of the list before it was taken for the first time. It makes the first call of [`run_deferred`] slow, which
+/// then also installs the panic hook: so the hook costs later calls no test of its own.
 const FIRST: *mut Node = core::ptr::without_provenance_mut(1);
 
 /// Runs `f` with the capability later, on any thread: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or
@@ -327,6 +330,7 @@ pub(crate) fn is_deferred() -> bool {
     !STACK.load(Relaxed).is_null()
 }
 
+/// Runs the deferred closures, the oldest first.
 #[inline]
 pub(crate) fn run_deferred(rt: &mut Runtime) {
     if is_deferred() {
@@ -371,7 +375,7 @@ mod with_std {
     use std::sync::Once;
 
     std::thread_local! {
-        /// The last panic of this thread that was not taken yet.
+        /// The last panic of this thread that nobody has described yet.
         static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
     }
 
@@ -409,6 +413,7 @@ mod with_std {
         }
     }
 
+    /// Keeps what the hook tells of a panic, for `describe`.
     fn record(info: &PanicHookInfo<'_>) {
         let text = info.payload().downcast_ref::<&str>().copied();
         let message = text.or_else(|| info.payload().downcast_ref::<String>().map(String::as_str));

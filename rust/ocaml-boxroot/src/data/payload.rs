@@ -138,7 +138,7 @@ pub struct Header {
 pub struct VTable {
     /// The same address only for the same type: the functions differ.
     pub identity: &'static Identity,
-    /// Drops the payload, or sees to it.
+    /// Drops the payload, at once or later.
     drop: unsafe fn(NonNull<Header>),
     compare: Option<Compare>,
     hash: Option<unsafe fn(NonNull<Header>) -> u32>,

@@ -36,8 +36,8 @@ pub struct Exception {
 // calls a raw backtrace.
 struct Kept {
     root: Root<Any>,
-    /// For who has no lock.
-    shown: Shown,
+    /// What `Display` prints, which reads nothing of the heap.
+    summary: Summary,
 }
 
 /// As in glue/exception.c.
@@ -65,9 +65,9 @@ impl Exception {
     /// TRACED.
     fn keep(rt: &Runtime, kept: Value<'_, Any>) -> Exception {
         let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: None } };
-        let mut kept = Box::new(Kept { root, shown: Shown::new() });
-        let Kept { root, shown } = &mut *kept;
-        look(parts_of(root.get(rt)).0, shown);
+        let mut kept = Box::new(Kept { root, summary: Summary::new() });
+        let Kept { root, summary } = &mut *kept;
+        visit_parts(parts_of(root.get(rt)).0, summary);
         Exception { kept: Some(kept) }
     }
 
@@ -146,7 +146,7 @@ impl Exception {
     pub fn text(&self, rt: &Runtime) -> String {
         let mut text = Text(String::new(), false);
         match self.value(rt) {
-            Some(exn) => look(exn, &mut text),
+            Some(exn) => visit_parts(exn, &mut text),
             None => text.name(b"Out_of_memory"),
         }
         text.end();
@@ -166,7 +166,7 @@ fn parts_of(kept: Value<'_, Any>) -> (Value<'_, Exn>, Option<Value<'_, Any>>) {
 }
 
 /// Gives the parts of an exception's text, as OCaml prints it.
-fn look(exn: Value<'_, Exn>, to: &mut impl Parts) {
+fn visit_parts(exn: Value<'_, Exn>, to: &mut impl Parts) {
     let Some(name) = constructor(exn).and_then(|constructor| constructor.field(0).ok()) else { return };
     // SAFETY: the first field of a constructor is its name.
     let name = unsafe { name.cast::<Str>() }.as_bytes();
@@ -245,16 +245,17 @@ impl Parts for Text {
     }
 }
 
-/// How many bytes an exception carries with it, about. Who makes one pays for it, so there is a limit.
-const SHOWN: usize = 4000;
-/// As many fit in beside the root.
-const BESIDE: usize = 72;
+/// About how many bytes of text an exception carries with it. Making an exception costs time and memory for them, so
+/// there is a limit.
+const SUMMARY_LIMIT: usize = 4000;
+/// As many bytes lie beside the root; more take an allocation of their own.
+const SUMMARY_INSIDE: usize = 72;
 
 /// The parts of an exception's text as bytes, so that making them costs little more than the copying. A part is one of
 /// the letters below; then, for `NAME`, `STRING` and `CUT`, the number of bytes and these, for `INT` the number.
-struct Shown {
+struct Summary {
     len: usize,
-    beside: [u8; BESIDE],
+    inside: [u8; SUMMARY_INSIDE],
     /// All of them, where there are more.
     more: Vec<u8>,
 }
@@ -264,22 +265,22 @@ const STRING: u8 = b's';
 /// A string that was longer.
 const CUT: u8 = b'c';
 const OTHER: u8 = b'_';
-/// There were more.
+/// Arguments that are left out.
 const REST: u8 = b'.';
 
-impl Shown {
-    fn new() -> Shown {
-        Shown { len: 0, beside: [0; BESIDE], more: Vec::new() }
+impl Summary {
+    fn new() -> Summary {
+        Summary { len: 0, inside: [0; SUMMARY_INSIDE], more: Vec::new() }
     }
 
     #[inline]
     fn push(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
-        if end <= BESIDE {
-            self.beside[self.len..end].copy_from_slice(bytes);
+        if end <= SUMMARY_INSIDE {
+            self.inside[self.len..end].copy_from_slice(bytes);
         } else {
             if self.more.is_empty() {
-                self.more.extend_from_slice(&self.beside[..self.len]);
+                self.more.extend_from_slice(&self.inside[..self.len]);
             }
             self.more.extend_from_slice(bytes);
         }
@@ -292,7 +293,7 @@ impl Shown {
     }
 
     fn text(&self) -> String {
-        let mut rest = if self.len <= BESIDE { &self.beside[..self.len] } else { &self.more[..] };
+        let mut rest = if self.len <= SUMMARY_INSIDE { &self.inside[..self.len] } else { &self.more[..] };
         let mut text = Text(String::new(), false);
         while let Some((letter, behind)) = rest.split_first() {
             rest = behind;
@@ -332,10 +333,10 @@ impl Shown {
     }
 }
 
-impl Parts for Shown {
+impl Parts for Summary {
     fn name(&mut self, name: &[u8]) {
-        self.part(NAME, name.len().min(SHOWN));
-        self.push(&name[..name.len().min(SHOWN)]);
+        self.part(NAME, name.len().min(SUMMARY_LIMIT));
+        self.push(&name[..name.len().min(SUMMARY_LIMIT)]);
     }
 
     fn int(&mut self, n: isize) {
@@ -343,7 +344,7 @@ impl Parts for Shown {
     }
 
     fn string(&mut self, v: Value<'_, Any>, len: usize) {
-        let most = len.min(SHOWN);
+        let most = len.min(SUMMARY_LIMIT);
         self.part(if len > most { CUT } else { STRING }, most);
         v.each_word_of_bytes(most, |bytes| self.push(bytes));
     }
@@ -353,7 +354,7 @@ impl Parts for Shown {
     }
 
     fn is_full(&mut self) -> bool {
-        let full = self.len > SHOWN;
+        let full = self.len > SUMMARY_LIMIT;
         if full {
             self.push(&[REST]);
         }
@@ -376,7 +377,7 @@ pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kept {
-            Some(kept) => f.write_str(&kept.shown.text()),
+            Some(kept) => f.write_str(&kept.summary.text()),
             None => f.write_str("Out_of_memory"),
         }
     }

@@ -68,13 +68,13 @@ pub struct Constructor {
     pub size: usize,
     /// Their types.
     pub describe: fn(&mut Definitions) -> Vec<String>,
-    place: Place,
+    stored: Stored,
 }
 
 // CONSTRUCTOR: a root that lives for ever, and holds a constructor whose arguments are those that the text says. One
 // that is registered again leaves the earlier root alive, since others may be using it.
 #[derive(Debug)]
-enum Place {
+enum Stored {
     /// Null until OCaml has registered it.
     Registered(AtomicPtr<Root<Any>>),
     /// One of the runtime's own.
@@ -91,29 +91,30 @@ impl Constructor {
         size: usize,
         describe: fn(&mut Definitions) -> Vec<String>,
     ) -> Self {
-        Constructor { name, module, doc, labels, size, describe, place: Place::Registered(AtomicPtr::new(null_mut())) }
+        let stored = Stored::Registered(AtomicPtr::new(null_mut()));
+        Constructor { name, module, doc, labels, size, describe, stored }
     }
 
     pub(crate) const fn builtin(number: c_int, size: usize) -> Self {
-        let place = Place::Builtin(number);
-        Constructor { name: "", module: None, doc: "", labels: &[], size, describe: |_| Vec::new(), place }
+        let stored = Stored::Builtin(number);
+        Constructor { name: "", module: None, doc: "", labels: &[], size, describe: |_| Vec::new(), stored }
     }
 
     /// What OCaml made for it, once it is registered.
     pub(crate) fn get<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Any>> {
-        match &self.place {
+        match &self.stored {
             // SAFETY: CONSTRUCTOR.
-            Place::Registered(root) => unsafe { root.load(Acquire).as_ref() }.map(|root| root.get(rt)),
+            Stored::Registered(root) => unsafe { root.load(Acquire).as_ref() }.map(|root| root.get(rt)),
             // SAFETY: LOCK; they are static.
-            Place::Builtin(number) => Some(unsafe { Value::from_raw(glue::obx_builtin(*number)) }),
+            Stored::Builtin(number) => Some(unsafe { Value::from_raw(glue::obx_builtin(*number)) }),
         }
     }
 
     /// The caller has compared the text, which the OCaml compiler has checked, and tested an exception.
     pub(crate) fn set(&self, rt: &Runtime, constructor: Value<'_, Any>) -> Result<(), RootError> {
-        if let Place::Registered(place) = &self.place {
+        if let Stored::Registered(stored) = &self.stored {
             let root = Box::into_raw(Box::new(Root::try_new(rt, constructor)?));
-            place.store(root, Release);
+            stored.store(root, Release);
         }
         Ok(())
     }

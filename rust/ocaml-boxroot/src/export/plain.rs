@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Numbers and truth values, which pass as machine words and floats, without the runtime; and functions that OCaml calls
-//! without preparing for a collection or an exception (`[@@noalloc]`).
+//! Numbers and truth values, which pass as machine words and floats, without the runtime; and functions that OCaml
+//! calls without preparing for a collection or an exception (`[@@noalloc]`).
 use super::wrapper::{Lock, Place, Places, Raise, Words};
 use crate::runtime::with_lock_held;
 use crate::{glue, Bool, ConvertError, Float, Int, OCamlType, Runtime, Unit, Value};
@@ -261,8 +261,8 @@ unsafe impl<T> TotalResult for Value<'_, T> {
 }
 
 /// Ends the process when it is dropped.
-struct Bomb(&'static str);
-impl Drop for Bomb {
+struct AbortOnDrop(&'static str);
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         #[cfg(feature = "std")]
         {
@@ -280,9 +280,9 @@ impl Drop for Bomb {
 /// As for [`run`](super::wrapper::run).
 #[inline(always)]
 pub unsafe fn noalloc<R>(name: &'static str, f: impl FnOnce(&mut Lock) -> R) -> R {
-    let bomb = Bomb(name);
+    let abort = AbortOnDrop(name);
     let result = f(&mut Lock { _local: PhantomData });
-    core::mem::forget(bomb);
+    core::mem::forget(abort);
     result
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The frame of an exported function: its arguments' places, the lock, and how errors and panics leave it as exceptions.
+//! The frame of an exported function: the places of its arguments, the lock, and how errors and panics leave it as
+//! exceptions.
 //!
 //! A wrapper is a C function whose frame has nothing to drop. It calls [`run`], which catches panics; all that needs
 //! dropping is dropped inside. What comes out is the result, or an exception that the wrapper raises as its last act.

@@ -136,7 +136,7 @@ let others () =
       let answer = ref 0 in
       Thread.join (Thread.create (fun () -> answer := blocking ()) ());
       !answer = 2);
-  (* A function without access notes nothing, and OCaml 4 cannot tell. *)
+  (* A function without access records nothing, and OCaml 4 cannot tell. *)
   let four = Sys.ocaml_version.[0] = '4' in
   test "attach in a function that OCaml called" (fun () -> let n = attached () in n = 1 || (four && n = 2))
 

@@ -261,7 +261,7 @@ impl<'x, E: BigarrayElement, L: Layout, D: Dimensions> BigarrayView<'x, E, L, D>
     }
 }
 
-/// The place of an element, counted from the first.
+/// The index of an element, counted from the first.
 pub(crate) fn offset<L: Layout>(shape: &[usize], index: &[usize]) -> Option<usize> {
     if shape.len() != index.len() {
         return None;
