@@ -134,6 +134,7 @@ glue_functions! {
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_traced(exn: isize) -> isize;
     pub fn obx_raise(exn: isize) -> !;
+    #[cfg(feature = "std")]
     pub fn obx_refuse_data(message: *const c_char) -> !;
 
     pub fn obx_modify(field: *mut isize, v: isize);

@@ -6,7 +6,6 @@ use crate::{CustomOps, Runtime};
 use core::any::TypeId;
 use core::cell::Cell;
 use core::ffi::c_void;
-use core::ptr::NonNull;
 use std::sync::Mutex;
 
 glue::glue_functions! {

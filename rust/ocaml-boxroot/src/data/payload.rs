@@ -68,7 +68,7 @@ pub trait CustomOps: Send + Sync + Sized + 'static {
 }
 
 /// How a Rust value is marshalled, see [`CustomOps::MARSHAL`]. It becomes bytes, which are read back by a program that
-/// called [`Runtime::register_marshalled`] before.
+/// called [`register_marshalled`](crate::Runtime::register_marshalled) before.
 ///
 /// `Marshal` trusts its input: bytes that were not written by `write` can crash an OCaml program before `read` sees
 /// them.

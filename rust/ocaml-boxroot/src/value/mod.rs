@@ -3,7 +3,7 @@
 pub(crate) mod nursery;
 pub(crate) mod root;
 
-use crate::{Any, Bool, Exn, Runtime, ShapeError};
+use crate::{Any, Exn, Runtime, ShapeError};
 use core::marker::PhantomData;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
