@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Random programs over the safe layer (rust/tests/support/src/bin/stress.rs): in `make test-all` a few, in `make stress` with
-fresh seeds for a share of the time."""
+"""Random programs over the safe layer (rust/tests/support/src/bin/stress.rs): in `make test-all` a few, in
+`make stress` with fresh seeds for a share of the time."""
 
 from __future__ import annotations
 

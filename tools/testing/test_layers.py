@@ -18,7 +18,8 @@ CRATE = {
     "low/mod.rs": "mod inner; pub struct Low;\n",
     "low/inner.rs": "pub struct Inner;\n",
     "middle.rs": "use crate::Low;\nuse crate::library;\nfn f(_: super::low::inner::Inner, _: Low) {}\n"
-    "// crate::high::one::High\n/* use crate::High; */ const S: &str = \"crate::High\"; const R: &str = r#\"crate::High\"#;\n"
+    "// crate::high::one::High\n/* use crate::High; */\n"
+    "const S: &str = \"crate::High\"; const R: &str = r#\"crate::High\"#;\n"
     "fn lifetime<'a>(c: &'a char) -> bool { *c == '\"' }\n"
     "#[cfg(test)]\nmod tests { use crate::High; fn g() { crate::high::one::f() } }\n",
     "high/one.rs": "use crate::{middle, Low};\npub struct High; pub struct Other; pub struct Raised; pub fn f() {}\n",

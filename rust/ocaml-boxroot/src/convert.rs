@@ -41,8 +41,8 @@ pub trait ToOCaml: Typed {
 )]
 pub unsafe trait FromAny<'a>: FromOCaml<'a> {}
 
-/// What the result holds; an error is returned. As `?`, but without a conversion of the error, which takes the compiler
-/// time in code that is written many times.
+/// What the result holds; an error is returned. It is `?` without the conversion of the error, which costs the compiler
+/// time in code that is instantiated many times.
 macro_rules! good {
     ($result:expr) => {
         match $result {
@@ -53,7 +53,8 @@ macro_rules! good {
 }
 pub(crate) use good;
 
-/// The words of items, each in `own` words of its container. What exceeds any minor heap is not counted.
+/// The words that the items take, with `own` words for each in its container. The sum is cut where it exceeds any minor
+/// heap.
 pub(crate) fn total<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R>, own: usize) -> usize {
     const MANY: usize = 1 << 22;
     let mut sum = items.len().saturating_mul(own);

@@ -66,7 +66,7 @@ pub const DIVISION_BY_ZERO: c_int = 5;
 pub const NOT_FOUND: c_int = 6;
 pub const STACK_OVERFLOW: c_int = 8;
 
-/// Words in a piece of a reservation.
+/// The words in a piece of the minor heap that a nursery reserves.
 pub const PIECE: usize = 257;
 
 /// Declares functions of the glue, which have the crate's version behind their names in C.

@@ -281,7 +281,7 @@ struct Table {
 
 struct Of<T>(PhantomData<T>);
 impl<T: Send + Sync + 'static> Of<T> {
-    /// There may be several for one type.
+    /// One type may have several of these tables.
     const TABLE: &'static Table = &Table {
         operations: Operations {
             identifier: c"_rust_inline".as_ptr(),
@@ -297,13 +297,13 @@ impl<T: Send + Sync + 'static> Of<T> {
     };
 }
 
-/// Inside the collector.
+/// Called by the collector, when a block is dead.
 extern "C" fn finalize<T: Send + Sync + 'static>(block: isize) {
     // SAFETY: INLINE: the block is dead, and the operations are those of T.
     payload::no_panic("the drop", Of::<T>::TABLE.identity, || unsafe { value::<T>(block).drop_in_place() })
 }
 
-/// Where the value is.
+/// The address of the value in the block.
 ///
 /// # Safety
 /// A custom block.

@@ -64,13 +64,13 @@ pub fn operations_of<T: CustomOps>(rt: &Runtime) -> Option<&'static Operations> 
 }
 
 thread_local! {
-    /// What is being marshalled, or was last: kept here since the runtime's functions may raise, and nothing would free
-    /// it.
+    /// The bytes that are marshalled now, or were last. They are kept here since the runtime's functions may raise, and
+    /// nothing would free them.
     static BYTES: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Replaces the bytes; where they are, until the next call on this thread, and how many. Null when there are none to be
-/// had.
+/// Replaces the bytes by those that `fill` writes. Returns their address, valid until the next call on this thread, and
+/// their number; the address is null when `fill` fails, or the thread is ending.
 fn replace(fill: impl FnOnce(&mut Vec<u8>) -> bool) -> (*mut u8, usize) {
     let replaced = BYTES.try_with(|cell| {
         let mut bytes = cell.take();

@@ -134,9 +134,9 @@ pub struct Header {
     pub table: &'static VTable,
 }
 
-/// What is known of a payload's type. There may be several for one type.
+/// What is known of a payload's type. One type may have several of these tables.
 pub struct VTable {
-    /// The same address only for the same type: the functions differ.
+    /// Identities at one address are those of one type, since the functions in them differ. One type may have several.
     pub identity: &'static Identity,
     /// Drops the payload, at once or later.
     drop: unsafe fn(NonNull<Header>),
@@ -189,7 +189,7 @@ impl<T: CustomOps> Custom<T> {
         #[cfg(feature = "std")]
         marshal: if T::MARSHAL.is_some() { Some(write_as::<T>) } else { None },
     };
-    /// Which of the static operations.
+    /// The index in the static [`OPERATIONS`].
     pub const OPERATIONS: usize = T::COMPARE.is_some() as usize | (T::HASH.is_some() as usize) << 1;
 }
 
@@ -259,7 +259,7 @@ pub fn find<T: 'static>(v: Value<'_, Any>) -> Option<NonNull<T>> {
     }
 }
 
-/// Whether it is the same type, whose identity may exist twice.
+/// Whether it is the same type, although its identity is at another address.
 #[cold]
 pub fn same(found: &Identity, wanted: TypeId) -> bool {
     (found.id)() == wanted
@@ -297,7 +297,7 @@ pub fn no_panic<R>(what: &'static str, identity: &'static Identity, f: impl FnOn
     result
 }
 
-/// Inside the collector, or wherever a block dies.
+/// Called when a block dies, by the collector or elsewhere.
 extern "C" fn finalize(block: isize) {
     // SAFETY: PAYLOAD: the block is ours, and dead, so the payload is dropped once.
     unsafe {

@@ -116,7 +116,8 @@ fn array<'n, 's, R: ToOCaml + 's>(
     let first = if FLAT && first.to_float().is_some() {
         None
     } else {
-        // As OCaml does: the first element decides. It need not be known here that the type is `float`, as for roots.
+        // The first element decides, as in OCaml. It need not be known here that the type is `float`: a root may hold
+        // one.
         let first = first.to_ocaml(n)?;
         (!FLAT || !matches!(first.header(), Some((DOUBLE, _)))).then_some(first)
     };
@@ -402,8 +403,8 @@ impl<'a, T: FromOCaml<'a>> FromOCaml<'a> for List<T> {
     fn from_ocaml(rt: &'a Runtime, v: Value<'a, List<T::Type>>) -> Result<Self, ConvertError> {
         let mut items = Vec::new();
         let mut rest = v;
-        // A list may be a circle (`let rec l = 1 :: l`): then the rest is, some time, the one kept here, which is
-        // another one whenever there are twice as many items.
+        // A list may be a circle (`let rec l = 1 :: l`). So one rest is kept, and replaced whenever there are twice as
+        // many items: in a circle, the list comes by it again.
         let (mut kept, mut next) = (v, 0);
         while rest.raw() & 1 == 0 {
             if items.len() == next {

@@ -62,7 +62,7 @@ fn caught(rt: &mut Runtime, exn: isize) -> Exception {
 }
 
 impl Exception {
-    /// TRACED.
+    /// Makes a root for `kept`, which TRACED describes.
     fn keep(rt: &Runtime, kept: Value<'_, Any>) -> Exception {
         let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: None } };
         let mut kept = Box::new(Kept { root, summary: Summary::new() });
@@ -165,7 +165,7 @@ fn parts_of(kept: Value<'_, Any>) -> (Value<'_, Exn>, Option<Value<'_, Any>>) {
     }
 }
 
-/// Gives the parts of an exception's text, as OCaml prints it.
+/// Passes the parts of an exception's text, as OCaml prints it, to `to`.
 fn visit_parts(exn: Value<'_, Exn>, to: &mut impl Parts) {
     let Some(name) = constructor(exn).and_then(|constructor| constructor.field(0).ok()) else { return };
     // SAFETY: the first field of a constructor is its name.
@@ -191,14 +191,14 @@ fn visit_parts(exn: Value<'_, Exn>, to: &mut impl Parts) {
     }
 }
 
-/// What takes the parts.
+/// Takes the parts of an exception's text, from the first to the last.
 trait Parts {
     fn name(&mut self, name: &[u8]);
     fn int(&mut self, n: isize);
     /// A string, or bytes, of so many bytes.
     fn string(&mut self, v: Value<'_, Any>, len: usize);
     fn other(&mut self);
-    /// Whether there is no room for more. It is asked where there are more.
+    /// Whether there is no room for more parts. It is called only where more follow.
     fn is_full(&mut self) -> bool {
         false
     }
@@ -256,13 +256,13 @@ const SUMMARY_INSIDE: usize = 72;
 struct Summary {
     len: usize,
     inside: [u8; SUMMARY_INSIDE],
-    /// All of them, where there are more.
+    /// All bytes, where they do not fit inside.
     more: Vec<u8>,
 }
 const NAME: u8 = b'n';
 const INT: u8 = b'i';
 const STRING: u8 = b's';
-/// A string that was longer.
+/// The beginning of a longer string.
 const CUT: u8 = b'c';
 const OTHER: u8 = b'_';
 /// Arguments that are left out.

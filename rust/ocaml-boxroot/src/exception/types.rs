@@ -27,7 +27,7 @@ pub unsafe trait OCamlException: Error + Send + Sync + 'static {
     #[doc(hidden)]
     fn constructors() -> &'static [Constructor];
 
-    /// Which of them this value has.
+    /// The index in `constructors` of the one that this value has.
     #[doc(hidden)]
     fn which(&self) -> usize;
 
@@ -82,7 +82,7 @@ enum Stored {
 }
 
 impl Constructor {
-    /// One that the OCaml text declares, or that `module` does.
+    /// A constructor that the OCaml text declares, or the OCaml module `module`.
     pub const fn new(
         name: &'static str,
         module: Option<&'static str>,
@@ -203,7 +203,7 @@ pub(crate) fn raw_of_known(rt: &mut Runtime, error: &(dyn Error + Send + Sync + 
     BUILTIN.iter().chain(known()).find_map(|t| (t.raise)(rt, error))
 }
 
-/// A library's types.
+/// The exception types of one library, a node of the list [`KNOWN`].
 struct Known {
     types: &'static [ExceptionType],
     next: *const Known,

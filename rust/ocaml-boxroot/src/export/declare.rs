@@ -32,7 +32,7 @@ pub struct Export {
 pub enum Types {
     /// Those of the arguments and of the result, where no function is needed to find out whether that is a `Result`.
     Table(&'static [Describe], Describe),
-    /// All.
+    /// All types, by one function.
     Function(fn(&mut Definitions) -> Signature),
 }
 
@@ -195,7 +195,7 @@ impl Import {
     /// The function `name` of the OCaml module `module`, of these types.
     ///
     /// # Safety
-    /// The names are names. All imports with this cell have the same types.
+    /// Both names are valid in OCaml. All imports with this cell have the same types.
     pub const unsafe fn new(
         module: &'static str,
         name: &'static str,
@@ -234,7 +234,7 @@ pub struct ImportCell {
 }
 
 impl ImportCell {
-    /// Nothing yet.
+    /// A cell without a function.
     pub const fn new(name: &'static str) -> Self {
         ImportCell { root: AtomicPtr::new(null_mut()), name }
     }

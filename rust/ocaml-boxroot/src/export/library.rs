@@ -300,7 +300,7 @@ impl Library {
     }
 }
 
-/// The rows of a table, whatever it is.
+/// The rows of a table; none, if the value is no table.
 fn rows<'a>(table: Value<'a, Any>) -> impl Iterator<Item = Value<'a, Any>> {
     (0..).map_while(move |i| table.field(i).ok())
 }

@@ -113,7 +113,7 @@ pub fn payload_arg<'a, T: OCamlAbstract + 'static>(rt: &Runtime, place: &'a Plac
     place.try_payload(rt).map_err(|error| Raise::argument(error.into()).at(n))
 }
 
-/// The same, of a function that is generic for OCaml.
+/// As [`payload_arg`], for a function that is generic for OCaml.
 #[inline(always)]
 pub fn payload_arg_generic<'a, T: OCamlGeneric>(rt: &Runtime, place: &'a Place, n: usize) -> Result<&'a T, Raise> {
     // SAFETY: WORDS.
@@ -121,7 +121,8 @@ pub fn payload_arg_generic<'a, T: OCamlGeneric>(rt: &Runtime, place: &'a Place, 
     place.try_payload_generic(rt).map_err(|error| Raise::argument(error.into()).at(n))
 }
 
-/// The same, of one that promises to keep values of its parameters apart: whichever way the payload was made.
+/// As [`payload_arg`], for a function that promises to keep values of its type parameters apart: it takes payloads that
+/// were made in either way.
 #[inline(always)]
 pub fn payload_arg_static<'a, T>(rt: &Runtime, place: &'a Place, n: usize) -> Result<&'a T, Raise>
 where
@@ -204,7 +205,7 @@ macro_rules! values {
 }
 values! { Fresh<'_, T>, Value<'_, T>, &ValueCell<T>, Root<T> }
 
-/// The word in it now.
+/// What holds a word that can be read now.
 trait RawNow {
     fn raw_now(self) -> isize;
 }
@@ -233,7 +234,7 @@ impl<T> RawNow for Root<T> {
     }
 }
 
-/// That nothing was collected since the function returned.
+/// The proof that nothing was collected since the function returned.
 #[derive(Debug)]
 pub struct Quiet(());
 

@@ -26,7 +26,7 @@ pub unsafe trait Plain: Sized {
     unsafe fn unbox(word: isize) -> Self::Native;
 }
 
-/// A result of that kind.
+/// A result that passes as [`Plain`] arguments do.
 ///
 /// # Safety
 /// As for `Plain`, of what the C function returns.
@@ -260,7 +260,7 @@ unsafe impl<T> TotalResult for Value<'_, T> {
     }
 }
 
-/// Ends the process when it is dropped.
+/// Ends the process when it is dropped, which a panic does.
 struct AbortOnDrop(&'static str);
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {

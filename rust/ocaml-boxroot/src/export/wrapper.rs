@@ -19,7 +19,7 @@ use core::marker::PhantomData;
 
 /// A place that holds an argument, of the type that the OCaml text gives it. Only functions that OCaml has called have
 /// one.
-// WORDS, of the value in it.
+// WORDS, for the value in it.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Place(pub(super) ValueCell<Any>);
@@ -67,12 +67,12 @@ pub struct Lock {
 #[derive(Debug)]
 pub struct Words<const N: usize>(pub(super) [isize; N]);
 
-/// One of them.
+/// One argument as OCaml passed it.
 #[derive(Debug)]
 pub struct Word(pub(super) isize);
 
 impl<const N: usize> Words<N> {
-    /// Each by itself.
+    /// The arguments one by one.
     #[inline(always)]
     pub fn each(self) -> [Word; N] {
         self.0.map(Word)
@@ -197,7 +197,7 @@ pub fn write<const N: usize, R>(
     unsafe { with_lock_held(enter) }.unwrap_or_else(|| Err(Raise::memory()))
 }
 
-/// Runs the deferred closures; the arguments as they are afterwards.
+/// Runs the deferred closures. Returns the arguments as they are afterwards, since the collector may move them.
 #[cold]
 #[inline(never)]
 fn run_deferred_with<const N: usize>(rt: &mut Runtime, words: [isize; N]) -> [isize; N] {
@@ -264,13 +264,13 @@ impl Raise {
         Raise(Box::new(Kind::Memory))
     }
 
-    /// Without a name of its own, for the generated text.
+    /// A `Failure` with this text, for the generated OCaml text.
     #[cold]
     pub(super) fn failure(text: String) -> Raise {
         Raise(Box::new(Kind::Failure(text)))
     }
 
-    /// For the argument number `n`.
+    /// The same, for the argument number `n`.
     #[cold]
     #[inline(never)]
     pub(super) fn at(mut self, n: usize) -> Raise {
@@ -351,7 +351,7 @@ fn builtin_with(rt: &mut Runtime, which: c_int, text: &str) -> Raised {
     Raised(exception::builtin_with(rt, which, text))
 }
 
-/// The exception for a panic that was caught.
+/// Where a panic becomes an exception.
 #[cold]
 #[inline(never)]
 fn encode_panic(payload: PanicPayload, lock: &mut Lock) -> Raised {
@@ -396,7 +396,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
     })
 }
 
-/// The exception for a panic.
+/// The exception for a panic: `Rust_panic`, or `Failure` in a program without the module that declares it.
 fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
     let made = catch_panic(|| {
         enter(lock, |rt| {

@@ -18,7 +18,7 @@ pub struct Nursery {
     pub(crate) piece_end: Cell<*mut usize>,
     end: *mut usize,
     color: usize,
-    /// About how many words are to be allocated in the major heap first.
+    /// About how many words are to be allocated in the major heap, before the reserved ones are used.
     pub(crate) surplus: Cell<usize>,
     rt: *const Runtime,
     _local: PhantomData<*mut ()>,
@@ -188,8 +188,8 @@ impl Nursery {
                 place as isize
             }
         } else {
-            // Of a copy, so that the fields stay in registers: written one by one and read again as a vector, they
-            // would hold up the processor longer than all else here takes.
+            // The slow path gets a copy, so that the fields of the fast one stay in registers: written to memory one by
+            // one and read again as a vector, they would hold up the processor longer than all else here takes.
             let copy = fields;
             self.filled_slow(tag, &copy)?
         };
@@ -292,7 +292,7 @@ impl core::fmt::Debug for Nursery {
 }
 
 /// While it exists, its nursery makes blocks in the major heap.
-// CARVED: nothing is carved meanwhile; dropping it gives the nursery what it had.
+// CARVED: nothing is carved meanwhile; dropping it gives the nursery its words back.
 struct InMajor<'n> {
     nursery: &'n Nursery,
     at: *mut usize,
