@@ -70,6 +70,7 @@ def test_layers_rust_upwards(tmp_path: Path, use: str) -> None:
         ({"extra.rs": ""}, "extra.rs: is not listed in LAYERS"),
         ({"LAYERS": CRATE["LAYERS"] + "gone\n"}, "LAYERS: gone has no file"),
         ({"middle.rs": "use crate::Nothing;\n"}, "middle.rs: uses crate::Nothing, which is in no module"),
+        ({"middle.rs": "use super::*;\n"}, "middle.rs: uses super::*, which is in no module"),
     ],
 )
 def test_layers_rust_findings(tmp_path: Path, files: dict[str, str], finding: str) -> None:
