@@ -20,6 +20,7 @@ CRATE = {
     "middle.rs": "use crate::Low;\nuse crate::library;\nfn f(_: super::low::inner::Inner, _: Low) {}\n"
     "// crate::high::one::High\n/* use crate::High; */\n"
     "const S: &str = \"crate::High\"; const R: &str = r#\"crate::High\"#;\n"
+    "fn quoted() { quote!({ crate::High }) }\n"
     "fn lifetime<'a>(c: &'a char) -> bool { *c == '\"' }\n"
     "#[cfg(test)]\nmod tests { use crate::High; fn g() { crate::high::one::f() } }\n",
     "high/one.rs": "use crate::{middle, Low};\npub struct High; pub struct Other; pub struct Raised; pub fn f() {}\n",
@@ -66,6 +67,7 @@ def test_layers_rust_upwards(tmp_path: Path, use: str) -> None:
 @pytest.mark.parametrize(
     ("files", "finding"),
     [
+        ({"low/mod.rs": "fn f() { inner::g() }\n"}, "low/mod.rs: uses low/inner, of the same layer (inner::g)"),
         ({"high/two.rs": "use super::one::f;\n"}, "two.rs: uses high/one, of the same layer (super::one::f)"),
         ({"extra.rs": ""}, "extra.rs: is not listed in LAYERS"),
         ({"LAYERS": CRATE["LAYERS"] + "gone\n"}, "LAYERS: gone has no file"),
