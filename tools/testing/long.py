@@ -28,7 +28,7 @@ LONG = re.compile(
             r"test_a_path_with_spaces$",
             r"test_a_tree_that_is_not_written_to$",
             r"test_installed_outheap_build_finds_ocaml_src$",
-            # Rust: test_rust_dune stays
+            # Rust: rust-dune stays
             r"rust-(handlers|queue|bound-crate|async|cargo|new\b.*|dune-in-a-sandbox)$",
             r"errors-raise-in-programs-that-abort-on-panics$",
             # the safe layer in other circumstances: in the usual ones all of it stays
