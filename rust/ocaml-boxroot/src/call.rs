@@ -105,6 +105,8 @@ impl<A, R> ValueCell<Fun<A, R>> {
     }
 }
 
+// --- calls to be made later
+
 /// A call of an OCaml function, with its arguments, to be made later, any number of times, on any thread. The types of
 /// the arguments are forgotten: so an exported function that is generic for OCaml can give one to a thread, a task or a
 /// [`defer`](crate::defer), which cannot have values of its type parameters.
@@ -208,6 +210,8 @@ impl Runtime {
         exception::check(self, result).map(drop)
     }
 }
+
+// --- what Printexc tells
 
 /// A place in OCaml code that an exception passed.
 #[derive(Clone, Debug, PartialEq, Eq)]

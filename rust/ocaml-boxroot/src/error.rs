@@ -29,6 +29,8 @@ impl fmt::Display for AllocError {
 
 impl core::error::Error for AllocError {}
 
+// --- roots
+
 /// Why a root could not be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -60,6 +62,8 @@ impl fmt::Display for RootError {
 }
 
 impl core::error::Error for RootError {}
+
+// --- shapes
 
 /// Why a value cannot be looked at, or built, in the way that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,6 +161,8 @@ impl fmt::Display for ShapeError {
 
 impl core::error::Error for ShapeError {}
 
+// --- conversions
+
 /// Why a conversion is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -213,6 +219,8 @@ impl From<core::str::Utf8Error> for ConvertError {
         ConvertError::Utf8(error)
     }
 }
+
+// --- the lock
 
 /// Why this thread could not get OCaml's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -75,6 +75,8 @@ impl Runtime {
     }
 }
 
+// --- taking the lock: in functions that OCaml calls
+
 /// Runs `f` in a function that OCaml calls: for the wrappers of exported functions.
 ///
 /// # Safety
@@ -225,6 +227,8 @@ impl Last {
     }
 }
 
+// --- taking the lock: elsewhere
+
 /// Runs `f` with the lock of this thread's domain, waiting for it if need be. The thread is registered with OCaml
 /// meanwhile, if OCaml does not know it; it then belongs to the first domain.
 ///
@@ -267,6 +271,8 @@ fn with_lock<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
     // SAFETY: this thread now holds the lock, and did not before, so that no other Runtime is usable (LOCK).
     Ok(f(unsafe { Runtime::at(record) }))
 }
+
+// --- deferred closures
 
 /// A deferred closure.
 struct Node {
@@ -355,6 +361,8 @@ fn run_all(rt: &mut Runtime) {
         (node.job)(rt);
     }
 }
+
+// --- panics
 
 /// What is known of a panic.
 #[derive(Debug, Default)]

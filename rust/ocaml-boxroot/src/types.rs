@@ -196,6 +196,8 @@ macro_rules! tuples {
 }
 for_tuples! { tuples }
 
+// --- type variables
+
 /// A type parameter of an exported function, where the function has to know that it is one: it stands for any type of
 /// OCaml, another one in each call.
 ///
@@ -244,6 +246,8 @@ impl Typed for Erased {
     type Type = Self;
 }
 impl Element for Erased {}
+
+// --- abstract types
 
 /// A Rust type that is an abstract type in OCaml, whose values OCaml owns as [`Boxed`](crate::Boxed). It is implemented
 /// by [`ocaml_abstract!`](crate::ocaml_abstract), without unsafe code.

@@ -239,6 +239,8 @@ macro_rules! tuples {
 }
 for_tuples! { tuples }
 
+// --- mutable fields
+
 /// A mutable field of a block in OCaml's heap. The reference ends with the next thing that needs `&mut Runtime`.
 ///
 /// `get` is an acquire load, so that what another domain wrote before it published the value is seen; `set` is OCaml's

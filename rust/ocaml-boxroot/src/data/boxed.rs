@@ -228,6 +228,8 @@ impl<T: 'static> sealed::Downcast for Boxed<T> {
     }
 }
 
+// --- inside a block
+
 /// A Rust value inside a block of OCaml's heap.
 ///
 /// As [`Boxed`](crate::Boxed), which says when it is dropped, but without a box: making one takes no memory but the

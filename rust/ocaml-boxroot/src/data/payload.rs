@@ -93,6 +93,8 @@ impl<T> fmt::Debug for Marshal<T> {
 #[cfg(feature = "std")]
 pub type Write = unsafe fn(NonNull<Header>, &mut Vec<u8>);
 
+// --- blocks
+
 // PAYLOAD: a custom block whose operations refer to this static was made here, by this copy of the library, and nowhere
 // else. Its second word is null or points to a Payload<T> that the block owns, with a table of T's; the word does not
 // change. A null word is in blocks that nobody refers to.

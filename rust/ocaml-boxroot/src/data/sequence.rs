@@ -286,6 +286,8 @@ impl<'a> FromOCaml<'a> for FloatArray {
 // SAFETY: the tag is tested.
 unsafe impl FromAny<'_> for FloatArray {}
 
+// --- lists
+
 /// The elements of a list, see [`Value::iter`].
 #[derive(Clone, Debug)]
 pub struct ListIter<'a, T> {

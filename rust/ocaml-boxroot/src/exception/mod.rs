@@ -154,6 +154,8 @@ impl Exception {
     }
 }
 
+// --- its text
+
 /// The exception, and its backtrace, of what a root holds.
 fn parts_of(kept: Value<'_, Any>) -> (Value<'_, Exn>, Option<Value<'_, Any>>) {
     // SAFETY: TRACED.
@@ -391,6 +393,8 @@ impl fmt::Debug for Exception {
 
 impl core::error::Error for Exception {}
 
+// --- exceptions of the runtime
+
 /// An exception of the runtime with a string: its word, valid until the next thing that may run the collector. When
 /// memory is short, it is that of `Out_of_memory`.
 pub(crate) fn builtin_with(rt: &mut Runtime, which: c_int, text: &str) -> isize {
@@ -424,6 +428,8 @@ pub(crate) fn invalid_argument(rt: &mut Runtime, text: &str) -> Exception {
     // SAFETY: valid: nothing was collected since it was made.
     Exception::new(rt, unsafe { Value::from_raw(raw) })
 }
+
+// --- conversions
 
 impl Typed for Exception {
     type Type = Exn;

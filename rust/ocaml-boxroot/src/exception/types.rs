@@ -177,6 +177,8 @@ impl Exception {
 
 type Raised = Option<Result<isize, ConvertError>>;
 
+// --- types that are known
+
 /// A type that `library!` lists.
 #[derive(Debug, Clone, Copy)]
 pub struct ExceptionType {
@@ -239,6 +241,8 @@ pub(crate) fn add_known(types: &'static [ExceptionType]) {
         }
     }
 }
+
+// --- exceptions of OCaml itself
 
 macro_rules! exceptions {
     ($($(#[$doc:meta])* $name:ident $(($payload:ident))? = $number:ident, $text:literal;)*) => {$(

@@ -179,6 +179,8 @@ where
     }
 }
 
+// --- imported functions
+
 /// An OCaml function that Rust calls: what `import!` declares and the OCaml text registers.
 #[derive(Debug, Clone, Copy)]
 pub struct Import {
@@ -291,6 +293,8 @@ where
 {
     R::Type::describe(to)
 }
+
+// --- exceptions
 
 /// What the OCaml text says of a constructor.
 #[derive(Debug)]

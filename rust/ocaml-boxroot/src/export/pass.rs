@@ -131,6 +131,8 @@ where
     payload_arg(rt, place, n).or_else(|error| payload_arg_generic(rt, place, n).map_err(|_| error))
 }
 
+// --- results
+
 /// What a function returned. The methods are found in this order: for the types that are named here, else for all types
 /// (the traits).
 #[derive(Debug)]

@@ -200,6 +200,8 @@ pub fn plain_result<P: PlainResult>(result: P) -> Result<P::Native, Raise> {
     result.into_native().map_err(Raise::result)
 }
 
+// --- functions that neither allocate nor raise
+
 /// An argument that any word of its type is good for.
 ///
 /// # Safety

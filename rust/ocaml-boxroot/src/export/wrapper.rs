@@ -207,6 +207,8 @@ fn run_deferred_with<const N: usize>(rt: &mut Runtime, words: [isize; N]) -> [is
     })
 }
 
+// --- what leaves it as an exception
+
 /// What an exported function fails with. One word.
 #[derive(Debug)]
 pub struct Raise(Box<Kind>);

@@ -88,6 +88,8 @@ impl<T> core::fmt::Debug for Value<'_, T> {
     }
 }
 
+// --- places
+
 /// A place that holds a value, however the value is kept alive: a root, a local slot, an argument, a field of a block,
 /// a variable with an immediate. Always behind a reference, see [`ValueRef`].
 // PLACE: as long as the reference to it may be used by somebody who has a Runtime, the cell holds a value that is valid
@@ -150,6 +152,8 @@ impl<T> core::fmt::Debug for ValueCell<T> {
     }
 }
 
+// --- encoded results
+
 /// A result or an exception, encoded in one word as OCaml's runtime does it.
 // LIVE and TYPED as for Value, of what is encoded.
 #[repr(transparent)]
@@ -211,6 +215,8 @@ impl<T> core::fmt::Debug for ValueExn<'_, T> {
         f.debug_tuple("ValueExn").field(&self.decode()).finish()
     }
 }
+
+// --- blocks
 
 /// What a value is, as far as its block tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -412,6 +418,8 @@ impl<'a> Value<'a, Any> {
         }
     }
 }
+
+// --- types that values tell
 
 /// Types whose values say at run time what they are: [`Boxed`](crate::Boxed), [`Inline`](crate::Inline),
 /// [`Bigarray`](crate::Bigarray).

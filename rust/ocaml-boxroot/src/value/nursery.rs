@@ -291,6 +291,8 @@ impl core::fmt::Debug for Nursery {
     }
 }
 
+// --- blocks filled from the first field to the last
+
 /// While it exists, its nursery makes blocks in the major heap.
 // CARVED: nothing is carved meanwhile; dropping it gives the nursery its words back.
 struct InMajor<'n> {
@@ -403,6 +405,8 @@ impl Drop for Row<'_> {
         }
     }
 }
+
+// --- blocks filled in any order
 
 /// A block under construction: nobody else can read it. It is linear, and complete at any time: fields that were not
 /// set hold units. [`share`](ValueUnshared::share) makes it a value.

@@ -152,6 +152,8 @@ impl<T> Value<'_, T> {
     }
 }
 
+// --- values just made
+
 /// A value just made, with the `&mut Runtime` that made it.
 ///
 /// As long as you keep it, [`rt`](Fresh::rt) gives read access, and nothing can be collected. Taking the capability
@@ -272,6 +274,8 @@ impl<T> core::fmt::Debug for Fresh<'_, T> {
         f.debug_tuple("Fresh").field(&self.value()).finish()
     }
 }
+
+// --- local roots
 
 /// A local root of a [`frame`](Runtime::frame), to be filled.
 // SLOT: the cell is a local root for all of 'f, and belongs to this slot alone.

@@ -140,6 +140,8 @@ pub struct Complex<F> {
     pub im: F,
 }
 
+// --- elements in place
+
 /// An element of a bigarray, or a byte of `bytes`, which others may write at any time: another domain, or another
 /// thread while the lock is released. It is read and written by relaxed atomic accesses, so that a race gives one of
 /// the values. A complex number is two such elements.
