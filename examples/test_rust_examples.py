@@ -65,18 +65,21 @@ class Example:
         return self.shop.run(words, self.folder, more=more)
 
 
-DUNE_SAYS = "fish: 4 times, and 4 other words\nsum: 3.5\nerror: invalid float literal\nbefore red: one fish two fish\n"
+DUNE_SAYS = "my_binding: all tests passed\n"
 
 
 def test_rust_dune(compiler: Compiler) -> None:
-    example = Example(compiler, "rust-dune")
-    example.dune("build", "./main.exe", "./main.bc", "words.cma")
+    """Native code, bytecode and the toplevel."""
+    example = Example(compiler, "rust-new-dune")
+    rules = example.folder / "dune"
+    rules.write_text(rules.read_text().replace("(name test)", "(name test)\n (modes exe byte)"))
+    example.dune("build", "./test.exe", "./test.bc", "my_binding.cma")
     built = example.folder / "_build/default"
-    assert example.run(built / "main.exe") == DUNE_SAYS
+    assert example.run(built / "test.exe") == DUNE_SAYS
     stubs = {"CAML_LD_LIBRARY_PATH": str(built)}
-    assert example.run("ocamlrun", built / "main.bc", **stubs) == DUNE_SAYS
-    (example.folder / "session.ml").write_text('#load "words.cma";;\n#use "main.ml";;\n')
-    said = example.run("ocaml", "-noinit", "-I", built, "-I", built / ".words.objs/byte", "session.ml", **stubs)
+    assert example.run("ocamlrun", built / "test.bc", **stubs) == DUNE_SAYS
+    (example.folder / "session.ml").write_text('#load "my_binding.cma";;\n#use "test.ml";;\n')
+    said = example.run("ocaml", "-noinit", "-I", built, "-I", built / ".my_binding.objs/byte", "session.ml", **stubs)
     assert DUNE_SAYS in said, said
 
 
@@ -88,49 +91,49 @@ def compiled(text: str) -> set[str]:
 @pytest.mark.slow
 def test_rust_dune_in_a_sandbox(compiler: Compiler) -> None:
     """Only what has changed is compiled again, although each run is in a fresh folder."""
-    example = Example(compiler, "rust-dune")
+    example = Example(compiler, "rust-new-dune")
     rules = (example.folder / "dune").read_text()
     assert rules.count("--quiet ") == 1
     (example.folder / "dune").write_text(rules.replace("--quiet ", ""))
     library = example.folder / "src/lib.rs"
     target = {"CARGO_TARGET_DIR": ""}  # as users have it: in _build
-    build = ("build", "--sandbox", "symlink", "./main.exe")
-    assert {"ocaml-boxroot", "words"} <= compiled(example.dune(*build, **target))
+    build = ("build", "--sandbox", "symlink", "./test.exe")
+    assert {"ocaml-boxroot", "my_binding"} <= compiled(example.dune(*build, **target))
     assert compiled(example.dune(*build, **target)) == set()
-    assert (example.folder / "_build/.cargo/release/libwords.a").exists()
+    assert (example.folder / "_build/.cargo/release/libmy_binding.a").exists()
     source = library.read_text()
-    changed = source.replace("fn sum(", "fn total(").replace("[count, sum,", "[count, total,")
+    changed = source.replace("fn sum(", "fn total(").replace("[greet, sum,", "[greet, total,")
     assert changed.count("total") == 2
     library.write_text(changed)
     outcome = example.try_dune(*build, **target)
-    assert "Unbound value Words.sum" in outcome.text, outcome.tail(30)
-    assert compiled(outcome.text) == {"words"}
-    main = example.folder / "main.ml"
-    main.write_text(main.read_text().replace("Words.sum", "Words.total"))
+    assert "Unbound value My_binding.sum" in outcome.text, outcome.tail(30)
+    assert compiled(outcome.text) == {"my_binding"}
+    test = example.folder / "test.ml"
+    test.write_text(test.read_text().replace("My_binding.sum", "My_binding.total"))
     assert compiled(example.dune(*build, **target)) == set()
-    assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
+    assert example.run(example.folder / "_build/default/test.exe") == DUNE_SAYS
 
 
 @pytest.mark.everything
 def test_rust_dune_with_vendored_crates(compiler: Compiler) -> None:
     """Nothing but the project's files, as in a sandbox of opam."""
-    example = Example(compiler, "rust-dune")
+    example = Example(compiler, "rust-new-dune")
     example.run(CARGO, "--offline", "vendor", "vendor")
     config = example.folder / ".cargo/config.toml"
     config.write_text(config.read_text() + VENDORED)
     home = example.folder / "home"
     home.mkdir()
     toolchains = os.environ.get("RUSTUP_HOME") or str(Path.home() / ".rustup")
-    words = ("build", "--sandbox", "symlink", "./main.exe")
+    words = ("build", "--sandbox", "symlink", "./test.exe")
     example.dune(*words, CARGO_HOME=str(home), RUSTUP_HOME=toolchains)
     assert not (home / "registry").exists()
-    assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
+    assert example.run(example.folder / "_build/default/test.exe") == DUNE_SAYS
 
 
 @pytest.mark.everything
 def test_rust_dune_with_crates_in_the_project(compiler: Compiler) -> None:
     """They are in the sandbox too, and so compiled in each; what was fetched is not."""
-    example = Example(compiler, "rust-dune")
+    example = Example(compiler, "rust-new-dune")
     crates = ("ocaml-boxroot", "ocaml-boxroot-derive", "ocaml-boxroot-sys")
     for name in crates:
         shutil.copytree(ROOT / "rust" / name, example.folder / "crates" / name)
@@ -141,12 +144,12 @@ def test_rust_dune_with_crates_in_the_project(compiler: Compiler) -> None:
     rules = example.folder / "dune"
     text = rules.read_text().replace("(source_tree src)", "(source_tree src) (source_tree crates)")
     rules.write_text(f"{text}(data_only_dirs crates)\n".replace("--quiet ", ""))
-    words = ("build", "--sandbox", "symlink", "./main.exe")
+    words = ("build", "--sandbox", "symlink", "./test.exe")
     example.dune(*words, CARGO_TARGET_DIR="")
     glue = example.folder / "crates/ocaml-boxroot/glue/all.c"
     glue.write_text(f"{glue.read_text()}\n")
-    assert compiled(example.dune(*words, CARGO_TARGET_DIR="")) == {*crates, "words"}
-    assert example.run(example.folder / "_build/default/main.exe") == DUNE_SAYS
+    assert compiled(example.dune(*words, CARGO_TARGET_DIR="")) == {*crates, "my_binding"}
+    assert example.run(example.folder / "_build/default/test.exe") == DUNE_SAYS
 
 
 @pytest.mark.slow

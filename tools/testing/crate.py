@@ -21,7 +21,7 @@ from testing.steps import digest, locked
 
 RUST = ROOT / "rust"
 CRATE = RUST / "ocaml-boxroot-sys"
-CLIENTS = ROOT / "rust/clients"
+CLIENTS = ROOT / "rust/tests/clients"
 BUILD = OUT / "rust"
 RUNTIME = "link-ocaml-runtime-and-dummy-program"
 CARGO = shutil.which("cargo") or str(Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin/cargo")
@@ -103,7 +103,7 @@ class Shop:
         they find, whichever comes first."""
         stamp = BUILD / "fetched"
         with locked(BUILD / "fetch.lock"):
-            manifests = [RUST / "Cargo.toml", *RUST.glob("*/Cargo.toml")]
+            manifests = [RUST / "Cargo.toml", *RUST.glob("*/Cargo.toml"), *RUST.glob("tests/*/Cargo.toml")]
             wanted = digest(manifests, [CARGO, os.environ.get("CARGO_HOME")])
             if not stamp.exists() or stamp.read_text() != wanted:
                 self.online("fetch", cwd=RUST)

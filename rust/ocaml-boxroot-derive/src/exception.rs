@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! `#[derive(OCamlException)]`: types of errors that are exceptions of OCaml.
-use crate::conversions::{at, pattern};
-use crate::shape::{constructor, fields, itself, Field, Options, Variant};
+use crate::conversions::to_ocaml::pattern;
+use crate::shape::{at, constructor, fields, itself, Field, Options, Variant};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned, ToTokens};
 use syn::{Data, DeriveInput, Error, Fields, Result};

@@ -4,7 +4,12 @@
 #![warn(missing_docs)]
 
 mod casing;
-mod conversions;
+/// The derived implementations.
+mod conversions {
+    pub mod describe;
+    pub mod from_ocaml;
+    pub mod to_ocaml;
+}
 mod exception;
 mod export;
 mod function;
@@ -46,7 +51,7 @@ use proc_macro::TokenStream;
 /// get an underscore: `r#type` is `type_`.
 #[proc_macro_derive(OCamlType, attributes(ocaml))]
 pub fn ocaml_type(input: TokenStream) -> TokenStream {
-    shape::expand(input, conversions::describe)
+    shape::expand(input, conversions::describe::describe)
 }
 
 /// Conversion to OCaml, see the trait `ToOCaml`. Beside `#[derive(OCamlType)]`, with its attributes.
@@ -54,7 +59,7 @@ pub fn ocaml_type(input: TokenStream) -> TokenStream {
 /// A value that is nested deeply, as a list of a million boxes, needs as deep a stack: use `List` for lists.
 #[proc_macro_derive(ToOCaml, attributes(ocaml))]
 pub fn to_ocaml(input: TokenStream) -> TokenStream {
-    shape::expand(input, conversions::to_ocaml)
+    shape::expand(input, conversions::to_ocaml::to_ocaml)
 }
 
 /// Conversion from OCaml, see the trait `FromOCaml`. Beside `#[derive(OCamlType)]`, with its attributes.
@@ -63,7 +68,7 @@ pub fn to_ocaml(input: TokenStream) -> TokenStream {
 /// deep a stack, and a cyclic one (`let rec x = { next = Some x }`) is not for conversion.
 #[proc_macro_derive(FromOCaml, attributes(ocaml))]
 pub fn from_ocaml(input: TokenStream) -> TokenStream {
-    shape::expand(input, conversions::from_ocaml)
+    shape::expand(input, conversions::from_ocaml::from_ocaml)
 }
 
 /// Makes a type of errors exceptions of OCaml, see the trait `OCamlException`: a struct is one exception, each variant

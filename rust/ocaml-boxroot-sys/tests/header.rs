@@ -190,7 +190,7 @@ fn types_and_values_agree() {
     let states = text.split("enum {").nth(1).unwrap().split('}').next().unwrap();
     assert_eq!(identifiers(states, "BOXROOT_").len(), 4, "a status is new in the header");
 
-    judge("types", &c);
+    check_assertions("types", &c);
 }
 
 /// Offset of a field of a struct that need not exist.
@@ -250,7 +250,7 @@ fn layouts_agree() {
     }
     assert(format!("BXR_POOL_SIZE == {}", layout::POOL_SIZE), "BXR_POOL_SIZE");
     assert(format!("BXR_FREE_END == {}", layout::FREE_END), "BXR_FREE_END");
-    judge("layout", &c);
+    check_assertions("layout", &c);
 }
 
 /// Each name by itself, so that no two can be exchanged.
@@ -306,7 +306,7 @@ fn inline_paths_use_the_same_words() {
     }
 }
 
-fn judge(name: &str, c: &str) {
+fn check_assertions(name: &str, c: &str) {
     compile(name, c, &["-fsyntax-only"]).unwrap();
     // The test can fail: a wrong assertion is seen.
     let wrong = format!("{}_Static_assert(sizeof(bxr_pool_head) == 1, \"wrong\");\n", c);

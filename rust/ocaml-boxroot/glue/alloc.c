@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Words in the minor heap, in pieces of PIECE words (the last may be smaller): each is one block for the runtime until
-   blocks are carved from it. Memprof may have noted such a block, so no carved block reaches over the border of a
+   blocks are carved from it. Memprof may be tracking such a block, so no carved block reaches over the border of a
    piece. */
 typedef struct {
   uintptr_t *at, *piece_end, *end;
@@ -164,6 +164,6 @@ bool obx_register_operations(struct custom_operations const *ops)
 
 value obx_atom(unsigned tag) { return Atom(tag); }
 
-/* As kind.rs reads headers. */
+/* As src/value/mod.rs reads headers. */
 _Static_assert(Wosize_hd(UINTPTR_MAX) == UINTPTR_MAX >> 10 && Tag_hd(UINTPTR_MAX) == 255,
                "an OCaml without reserved bits in headers");

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As in bigarray.rs. */
+/* As in src/data/bigarray/mod.rs. */
 _Static_assert(sizeof(struct caml_ba_array) == 4 * sizeof(value) &&
                  offsetof(struct caml_ba_array, num_dims) == sizeof(value) &&
                  offsetof(struct caml_ba_array, flags) == 2 * sizeof(value) && CAML_BA_NATIVE_INT == 9 &&

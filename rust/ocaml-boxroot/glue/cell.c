@@ -4,7 +4,7 @@
 #include <caml/memory.h>
 #include <stddef.h>
 
-/* As in frame.rs. */
+/* As in src/value/root.rs. */
 _Static_assert(sizeof(struct caml__roots_block) == 8 * sizeof(value) &&
                  offsetof(struct caml__roots_block, ntables) == sizeof(value) &&
                  offsetof(struct caml__roots_block, nitems) == 2 * sizeof(value) &&

@@ -36,7 +36,7 @@ value obx_builtin(int which)
 }
 
 /* An exception with its backtrace is a block with this tag: the exception, and what OCaml calls a raw_backtrace. No
-   exception has it. As in exception.rs. */
+   exception has it. As in src/exception/mod.rs. */
 enum { TRACED = 1 };
 
 /* For an exception that OCaml has just raised: with its backtrace if there is one and memory for it, else as it is. May

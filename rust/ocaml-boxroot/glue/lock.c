@@ -16,7 +16,7 @@ extern int caml_c_thread_register(void) __attribute__((weak));
 extern int caml_c_thread_unregister(void) __attribute__((weak));
 extern void caml_enter_blocking_section_no_pending(void);
 
-/* As in attach_error.rs. */
+/* As in src/error.rs. */
 enum { ATTACHED, ATTACHED_REGISTERED, NESTED, NOT_STARTED, SHUT_DOWN, NO_THREADS, NOT_REGISTERED, OUT_OF_MEMORY };
 
 /* What this thread did last with the lock by way of the safe layer. Rust code that OCaml calls without telling, such as
@@ -112,7 +112,7 @@ static void take_lock_back(void)
 }
 
 /* For a thread that holds the lock, in a function that OCaml calls: its domain's record, or NULL when memory is short.
-   *before is to be noted again when the function ends. */
+   *before is its state before, to be restored when the function ends. */
 boxroot_domain obx_enter(int *before)
 {
   *before = state;
@@ -122,8 +122,9 @@ boxroot_domain obx_enter(int *before)
   return boxroot_domain_here();
 }
 
-/* Where this thread notes it, as long as it lives: for callers that do without obx_enter, once obx_threads_settled. */
-int *obx_note(void) { return &state; }
+/* This thread's state, valid as long as the thread lives: for callers that do without obx_enter, once
+   obx_threads_settled. */
+int *obx_lock_state(void) { return &state; }
 
 /* Whether looking for threads again would find nothing new. */
 bool obx_threads_settled(void) { return caml_c_thread_register == NULL || atomic_load(&threads_running); }

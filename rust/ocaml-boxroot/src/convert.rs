@@ -1,35 +1,12 @@
 // SPDX-License-Identifier: MIT
 //! Conversions between Rust's values and OCaml's: nothing is lost, or there is an error.
-use crate::{glue, AllocError, Nursery, RootError, Runtime, ShapeError, Value};
-use core::fmt;
+use crate::value::DOUBLE;
+use crate::{glue, AllocError, Any, ConvertError, Element, Fresh, Nursery, Root, Runtime, Typed, Value, ValueCell};
+use alloc::borrow::{Cow, ToOwned};
+use alloc::boxed::Box;
+use alloc::rc::Rc;
+use alloc::sync::Arc;
 use core::marker::PhantomData;
-
-mod arrays;
-pub(crate) mod floats;
-mod ints;
-mod lists;
-mod refs;
-mod sums;
-mod text;
-mod values;
-
-/// Which OCaml type a type has: a descriptor. A type of Rust has one, whichever way it is converted; a descriptor is
-/// its own.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` has no counterpart among OCaml's types",
-    note = "derive `OCamlType` for it"
-)]
-pub trait Typed {
-    /// The type in OCaml. It implements [`OCamlType`](crate::OCamlType) where its text is needed.
-    type Type;
-}
-
-/// Types whose arrays are OCaml arrays: all that can be converted, but `u8`, since arrays of bytes are strings.
-#[diagnostic::on_unimplemented(
-    message = "arrays of `{Self}` have no counterpart in OCaml",
-    note = "`Vec<u8>` is a string; for a type with conversions of its own, write `impl Element for {Self} {{}}`"
-)]
-pub trait Element {}
 
 /// A Rust value that can be made an OCaml value.
 #[diagnostic::on_unimplemented(
@@ -64,8 +41,8 @@ pub trait ToOCaml: Typed {
 )]
 pub unsafe trait FromAny<'a>: FromOCaml<'a> {}
 
-/// What the result holds; an error is returned. As `?`, but without a conversion of the error, which takes the compiler
-/// time in code that is written many times.
+/// What the result holds; an error is returned. It is `?` without the conversion of the error, which costs the compiler
+/// time in code that is instantiated many times.
 macro_rules! good {
     ($result:expr) => {
         match $result {
@@ -76,8 +53,9 @@ macro_rules! good {
 }
 pub(crate) use good;
 
-/// The words of items, each in `own` words of its container. What exceeds any minor heap is not counted.
-fn total<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R>, own: usize) -> usize {
+/// The words that the items take, with `own` words for each in its container. The sum is cut where it exceeds any minor
+/// heap.
+pub(crate) fn total<'s, R: ToOCaml + 's>(items: impl ExactSizeIterator<Item = &'s R>, own: usize) -> usize {
     const MANY: usize = 1 << 22;
     let mut sum = items.len().saturating_mul(own);
     for item in items.take(MANY) {
@@ -127,7 +105,7 @@ impl<T> Flat<T> {
         let _ = rt;
         // SAFETY: LOCK; the block is new, has one word, and is complete afterwards; TYPED.
         unsafe {
-            let raw = glue::obx_alloc_major(1, crate::kind::DOUBLE.into());
+            let raw = glue::obx_alloc_major(1, DOUBLE.into());
             if raw == 0 {
                 return Err(AllocError { words: 2 }.into());
             }
@@ -154,59 +132,125 @@ pub trait FromOCaml<'a>: Typed + Sized {
     }
 }
 
-/// Why a conversion is refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum ConvertError {
-    /// The number does not fit in the type.
-    Range {
-        /// The type that is too small, in Rust's or OCaml's words.
-        target: &'static str,
-    },
-    /// A string that is not UTF-8, and where it stops being so.
-    Utf8(core::str::Utf8Error),
-    /// The value has another shape than its type says.
-    Shape(ShapeError),
-    /// The heap has no room.
-    Alloc(AllocError),
-    /// No root could be made.
-    Root(RootError),
-}
-
-impl fmt::Display for ConvertError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConvertError::Range { target } => write!(f, "the number does not fit in {target}"),
-            ConvertError::Utf8(error) => write!(f, "not UTF-8: {error}"),
-            ConvertError::Shape(error) => error.fmt(f),
-            ConvertError::Alloc(error) => error.fmt(f),
-            ConvertError::Root(error) => error.fmt(f),
+macro_rules! places {
+    ($($t:ty)*) => {$(
+        impl<T> Typed for $t {
+            type Type = T;
         }
+        impl<T> Element for $t {}
+        impl<T> ToOCaml for $t {
+            #[inline]
+            fn to_ocaml<'n>(&self, n: &'n Nursery) -> Result<Value<'n, T>, ConvertError> {
+                Ok(self.get(n))
+            }
+        }
+    )*}
+}
+places! { ValueCell<T> Value<'_, T> Root<T> }
+
+impl<'a, T> FromOCaml<'a> for Value<'a, T> {
+    #[inline]
+    fn from_ocaml(_: &'a Runtime, v: Value<'a, T>) -> Result<Self, ConvertError> {
+        Ok(v)
+    }
+}
+// SAFETY: nothing is claimed about it.
+unsafe impl<'a> FromAny<'a> for Value<'a, Any> {}
+
+impl<'a, T> FromOCaml<'a> for Root<T> {
+    #[inline]
+    fn from_ocaml(rt: &'a Runtime, v: Value<'a, T>) -> Result<Self, ConvertError> {
+        Ok(Root::try_new(rt, v)?)
+    }
+}
+// SAFETY: nothing is claimed about it.
+unsafe impl FromAny<'_> for Root<Any> {}
+
+impl Runtime {
+    /// The OCaml value of a Rust value, or why there is none: a number that does not fit, no room in the heap.
+    #[inline]
+    pub fn alloc<R: ToOCaml + ?Sized>(&mut self, r: &R) -> Result<Fresh<'_, R::Type>, ConvertError> {
+        self.try_build(r.words(), |n| r.to_ocaml(n))
     }
 }
 
-impl core::error::Error for ConvertError {}
-
-impl From<ShapeError> for ConvertError {
-    fn from(error: ShapeError) -> Self {
-        ConvertError::Shape(error)
+impl<'a, T> Value<'a, T> {
+    /// The value in Rust. It may borrow from this one, as `&str` does.
+    #[inline]
+    pub fn to_rust<R: FromOCaml<'a> + Typed<Type = T>>(self, rt: &'a Runtime) -> Result<R, ConvertError> {
+        R::from_ocaml(rt, self)
     }
 }
 
-impl From<AllocError> for ConvertError {
-    fn from(error: AllocError) -> Self {
-        ConvertError::Alloc(error)
+impl<T> ValueCell<T> {
+    /// The value that the place holds now, in Rust.
+    #[inline]
+    pub fn to_rust<'r, R: FromOCaml<'r> + Typed<Type = T>>(&self, rt: &'r Runtime) -> Result<R, ConvertError> {
+        R::from_ocaml(rt, self.get(rt))
     }
 }
 
-impl From<RootError> for ConvertError {
-    fn from(error: RootError) -> Self {
-        ConvertError::Root(error)
+impl<T> Fresh<'_, T> {
+    /// The value in Rust.
+    #[inline]
+    pub fn to_rust<'r, R: FromOCaml<'r> + Typed<Type = T>>(&'r self) -> Result<R, ConvertError> {
+        R::from_ocaml(self.rt(), self.value())
     }
 }
 
-impl From<core::str::Utf8Error> for ConvertError {
-    fn from(error: core::str::Utf8Error) -> Self {
-        ConvertError::Utf8(error)
+impl<'a> Value<'a, Any> {
+    /// The value in Rust, if it has the shape that the type needs: each block is tested. An OCaml value does not tell
+    /// its type, so `0`, `false`, `[]` and `None` pass for each other.
+    pub fn to_rust_checked<R: FromAny<'a>>(self, rt: &'a Runtime) -> Result<R, ConvertError> {
+        // SAFETY: TESTED: whatever the value is, it is tested before it is used.
+        R::from_ocaml(rt, unsafe { self.cast() })
     }
 }
+
+macro_rules! forward {
+    ($(($($generics:tt)*) $t:ty, $of:ident;)*) => {$(
+        impl<$($generics)*> Typed for $t where $of: Typed {
+            type Type = $of::Type;
+        }
+        impl<$($generics)*> Element for $t {}
+        impl<$($generics)*> ToOCaml for $t where $of: ToOCaml {
+            #[inline]
+            fn words(&self) -> usize {
+                (**self).words()
+            }
+            #[inline]
+            fn to_ocaml<'n>(&self, n: &'n Nursery) -> Result<Value<'n, Self::Type>, ConvertError> {
+                (**self).to_ocaml(n)
+            }
+            #[inline]
+            fn to_float(&self) -> Option<Flat<Self::Type>> {
+                (**self).to_float()
+            }
+        }
+    )*}
+}
+forward! {
+    (R: ?Sized) &R, R;
+    (R: ?Sized) Box<R>, R;
+    (R: ?Sized) Rc<R>, R;
+    (R: ?Sized) Arc<R>, R;
+    (R: ?Sized + ToOwned) Cow<'_, R>, R;
+}
+
+macro_rules! owned {
+    ($($p:ident)*) => {$(
+        impl<'a, R: FromOCaml<'a>> FromOCaml<'a> for $p<R> {
+            #[inline]
+            fn from_ocaml(rt: &'a Runtime, v: Value<'a, Self::Type>) -> Result<Self, ConvertError> {
+                R::from_ocaml(rt, v).map($p::new)
+            }
+            #[inline]
+            fn from_float(rt: &'a Runtime, x: Flat<Self::Type>) -> Result<Self, ConvertError> {
+                R::from_float(rt, x).map($p::new)
+            }
+        }
+        // SAFETY: as R.
+        unsafe impl<'a, R: FromAny<'a>> FromAny<'a> for $p<R> {}
+    )*}
+}
+owned! { Box Rc Arc }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 //! What derived implementations call.
-use crate::convert::{floats, Flat};
-use crate::kind::{DOUBLE_ARRAY, FIRST_SPECIAL_TAG};
+use crate::convert::Flat;
+use crate::data::number::boxed_float;
+use crate::describe::comment;
+pub use crate::describe::{apply, Describe};
+use crate::value::{DOUBLE_ARRAY, FIRST_SPECIAL_TAG};
 use crate::{
     block_words, int, Any, ConvertError, DefinitionSite, Definitions, FromOCaml, Nursery, Runtime, ShapeError, ToOCaml,
     Value,
@@ -54,7 +57,7 @@ pub unsafe fn floats<'n, T, const N: usize>(n: &'n Nursery, floats: [f64; N]) ->
 pub fn float<R: ToOCaml>(r: &R, n: &Nursery) -> Result<f64, ConvertError> {
     match r.to_float() {
         Some(x) => Ok(x.number()),
-        None => floats::boxed(r.to_ocaml(n)?),
+        None => boxed_float(r.to_ocaml(n)?),
     }
 }
 
@@ -112,48 +115,12 @@ pub fn not(name: &'static str) -> ConvertError {
     ShapeError::Not(name).into()
 }
 
-/// A type applied to arguments.
-pub fn apply(arguments: &[String], name: &str) -> String {
-    match arguments {
-        [] => name.into(),
-        [one] => alloc::format!("{one} {name}"),
-        several => alloc::format!("({}) {name}", several.join(", ")),
-    }
-}
-
 /// A documentation comment behind a field or a constructor.
 fn behind(doc: &str) -> String {
     match doc {
         "" => String::new(),
         doc => alloc::format!("  {}", comment(doc)),
     }
-}
-
-/// A documentation comment. OCaml reads comments and strings inside comments, so what begins or ends one is taken
-/// apart.
-pub(crate) fn comment(doc: &str) -> String {
-    let text = doc.replace("(*", "( *").replace("*)", "* )").replace('"', "''");
-    let mut parts = text.split('{');
-    let mut text = String::from("(** ");
-    text += parts.next().unwrap_or("");
-    for part in parts {
-        text += if begins_quotation(part) { "{ " } else { "{" };
-        text += part;
-    }
-    text = text.replace('\n', "\n    ").replace("\n    \n", "\n\n");
-    text + " *)"
-}
-
-/// Whether OCaml reads a string from here to `|}` or the like, behind a brace: `{id|`, `{%name|`, `{%%name id|`.
-fn begins_quotation(text: &str) -> bool {
-    let letters = |text: &'_ str| text.trim_start_matches(|c: char| c.is_alphanumeric() || "_'.".contains(c)).len();
-    let behind = |text: &'_ str| text.len() - letters(text);
-    let rest = text.trim_start_matches('%');
-    let rest = match rest.len() == text.len() {
-        true => rest,
-        false => rest[behind(rest)..].trim_start(),
-    };
-    rest[behind(rest)..].starts_with('|')
 }
 
 /// The type variable number `n`.
@@ -163,9 +130,6 @@ pub fn variable(n: u8) -> String {
 
 /// How many constructors with arguments a type may have: other tags have a meaning of their own.
 pub const CONSTRUCTORS: usize = FIRST_SPECIAL_TAG as usize;
-
-/// What tells the type of a field: [`OCamlType::describe`](crate::OCamlType::describe).
-pub type Describe = fn(&mut Definitions) -> String;
 
 /// A field: mutable, name, type, comment.
 pub type Field = (bool, &'static str, Describe, &'static str);
@@ -252,4 +216,25 @@ fn rows(to: &mut Definitions, rows: &[Row]) -> String {
         text += &alloc::format!("\n  | {name}{of}{arguments}{}", behind(doc));
     }
     text
+}
+
+/// Defines a type that is the type variable number `$n` in OCaml, for the block in which it stands: what is described
+/// with it cannot name it, so no implementation is for it alone.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __type_variables {
+    ($($name:ident $n:literal)*) => {$(
+        #[allow(dead_code, non_camel_case_types)]
+        enum $name {}
+        // SAFETY: a variable is never known to be `float`. It has no values.
+        unsafe impl $crate::OCamlType for $name {
+            fn describe(_: &mut $crate::Definitions) -> $crate::TypeText {
+                $crate::derive::variable($n)
+            }
+        }
+        impl $crate::Typed for $name {
+            type Type = Self;
+        }
+        impl $crate::Element for $name {}
+    )*};
 }

@@ -155,11 +155,11 @@ impl Definitions {
         for group in self.groups() {
             for (i, definition) in group.iter().enumerate() {
                 if !definition.doc.is_empty() {
-                    text += &alloc::format!("{}\n", crate::derive::comment(&definition.doc));
+                    text += &alloc::format!("{}\n", comment(&definition.doc));
                 }
                 text += if i == 0 { "type " } else { "and " };
                 let parameters: Vec<String> = (0..definition.parameters).map(variable).collect();
-                text += &crate::derive::apply(&parameters, &definition.name);
+                text += &apply(&parameters, &definition.name);
                 text += &definition.body;
                 if !definition.attributes.is_empty() {
                     text += &alloc::format!("\n{}", definition.attributes);
@@ -170,12 +170,12 @@ impl Definitions {
         text
     }
 
-    /// The definitions, in the order in which they were met.
+    /// The definitions, in the order in which they were added.
     pub fn list(&self) -> &[Definition] {
         &self.list
     }
 
-    /// Notes why the text cannot be written.
+    /// Records why the text cannot be written.
     pub(crate) fn refuse(&mut self, why: String) {
         self.clashes.push(why);
     }
@@ -195,23 +195,63 @@ pub(crate) fn variable(n: usize) -> String {
     }
 }
 
-/// Defines a type that is the type variable number `$n` in OCaml, for the block in which it stands: what is described
-/// with it cannot name it, so no implementation is for it alone.
+/// The text of a type expression.
 #[doc(hidden)]
-#[macro_export]
-macro_rules! __type_variables {
-    ($($name:ident $n:literal)*) => {$(
-        #[allow(dead_code, non_camel_case_types)]
-        enum $name {}
-        // SAFETY: a variable is never known to be `float`. It has no values.
-        unsafe impl $crate::OCamlType for $name {
-            fn describe(_: &mut $crate::Definitions) -> $crate::TypeText {
-                $crate::derive::variable($n)
-            }
-        }
-        impl $crate::Typed for $name {
-            type Type = Self;
-        }
-        impl $crate::Element for $name {}
-    )*};
+pub type TypeText = String;
+
+/// Which OCaml type a type has: a descriptor. A type of Rust has one, whichever way it is converted; a descriptor is
+/// its own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no counterpart among OCaml's types",
+    note = "derive `OCamlType` for it"
+)]
+pub trait Typed {
+    /// The type in OCaml. It implements [`OCamlType`](crate::OCamlType) where its text is needed.
+    type Type;
+}
+
+/// Types whose arrays are OCaml arrays: all that can be converted, but `u8`, since arrays of bytes are strings.
+#[diagnostic::on_unimplemented(
+    message = "arrays of `{Self}` have no counterpart in OCaml",
+    note = "`Vec<u8>` is a string; for a type with conversions of its own, write `impl Element for {Self} {{}}`"
+)]
+pub trait Element {}
+
+/// What tells the type of a field: [`OCamlType::describe`](crate::OCamlType::describe).
+pub type Describe = fn(&mut Definitions) -> String;
+
+/// A type applied to arguments.
+pub fn apply(arguments: &[String], name: &str) -> String {
+    match arguments {
+        [] => name.into(),
+        [one] => alloc::format!("{one} {name}"),
+        several => alloc::format!("({}) {name}", several.join(", ")),
+    }
+}
+
+/// A documentation comment. OCaml reads comments and strings inside comments, so what begins or ends one is taken
+/// apart.
+pub(crate) fn comment(doc: &str) -> String {
+    let text = doc.replace("(*", "( *").replace("*)", "* )").replace('"', "''");
+    let mut parts = text.split('{');
+    let mut text = String::from("(** ");
+    text += parts.next().unwrap_or("");
+    for part in parts {
+        text += if begins_quotation(part) { "{ " } else { "{" };
+        text += part;
+    }
+    text = text.replace('\n', "\n    ").replace("\n    \n", "\n\n");
+    text + " *)"
+}
+
+/// Whether OCaml reads a string from here to `|}` or the like, behind a brace: `{id|`, `{%name|`, `{%%name id|`.
+fn begins_quotation(text: &str) -> bool {
+    let letters = |text: &'_ str| text.trim_start_matches(|c: char| c.is_alphanumeric() || "_'.".contains(c)).len();
+    let behind = |text: &'_ str| text.len() - letters(text);
+    let rest = text.trim_start_matches('%');
+    let rest = match rest.len() == text.len() {
+        true => rest,
+        false => rest[behind(rest)..].trim_start(),
+    };
+    rest[behind(rest)..].starts_with('|')
 }

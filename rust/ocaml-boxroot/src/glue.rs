@@ -4,6 +4,28 @@
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 
+/// `struct custom_operations`
+#[repr(C)]
+pub struct Operations {
+    pub identifier: *const c_char,
+    pub finalize: Option<extern "C" fn(isize)>,
+    pub compare: Option<extern "C" fn(isize, isize) -> c_int>,
+    pub hash: Option<extern "C" fn(isize) -> isize>,
+    pub serialize: Option<extern "C" fn(isize, *mut usize, *mut usize)>,
+    pub deserialize: Option<extern "C" fn(*mut c_void) -> usize>,
+    pub compare_ext: Option<extern "C" fn(isize, isize) -> c_int>,
+    pub fixed_length: *const FixedLength,
+}
+// SAFETY: never written.
+unsafe impl Sync for Operations {}
+
+/// `struct custom_fixed_length`: the size of the data of a block with 32-bit and 64-bit words.
+#[repr(C)]
+pub struct FixedLength {
+    pub narrow: isize,
+    pub wide: isize,
+}
+
 /// `obx_reserve_result`
 #[repr(C)]
 pub struct Reserve {
@@ -30,7 +52,7 @@ pub struct RootsBlock {
     pub table: [*mut isize; 5],
 }
 
-/// `HELD`: what a thread notes that holds the lock by way of this layer.
+/// `HELD` in glue/lock.c: the state of a thread that holds the lock by way of this crate.
 #[cfg(feature = "std")]
 pub const HELD: c_int = 1;
 
@@ -44,7 +66,7 @@ pub const DIVISION_BY_ZERO: c_int = 5;
 pub const NOT_FOUND: c_int = 6;
 pub const STACK_OVERFLOW: c_int = 8;
 
-/// Words in a piece of a reservation.
+/// The words in a piece of the minor heap that a nursery reserves.
 pub const PIECE: usize = 257;
 
 /// Declares functions of the glue, which have the crate's version behind their names in C.
@@ -61,12 +83,7 @@ pub(crate) use glue_functions;
 
 extern "C" {
     /// For blocks without outside memory. May run the collector.
-    pub fn caml_alloc_custom(
-        operations: *const crate::payload::Operations,
-        size: usize,
-        used: usize,
-        most: usize,
-    ) -> isize;
+    pub fn caml_alloc_custom(operations: *const Operations, size: usize, used: usize, most: usize) -> isize;
     pub static caml_int32_ops: c_void;
     pub static caml_int64_ops: c_void;
     pub static caml_nativeint_ops: c_void;
@@ -79,7 +96,7 @@ extern "C" {
 
 glue_functions! {
     pub fn obx_enter(before: *mut c_int) -> Option<NonNull<c_void>>;
-    pub fn obx_note() -> *mut c_int;
+    pub fn obx_lock_state() -> *mut c_int;
     #[cfg(feature = "std")]
     pub fn obx_threads_settled() -> bool;
     pub fn obx_release() -> c_int;
@@ -107,7 +124,7 @@ glue_functions! {
     pub fn obx_alloc_string(length: usize) -> isize;
     pub fn obx_alloc_float(x: f64) -> isize;
     pub fn obx_atom(tag: u32) -> isize;
-    pub fn obx_alloc_custom(operations: *const crate::payload::Operations, size: usize, bytes: usize) -> isize;
+    pub fn obx_alloc_custom(operations: *const Operations, size: usize, bytes: usize) -> isize;
 
     fn obx_call1(closure: isize, a: isize) -> isize;
     fn obx_call2(closure: isize, a: isize, b: isize) -> isize;
@@ -117,6 +134,7 @@ glue_functions! {
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_traced(exn: isize) -> isize;
     pub fn obx_raise(exn: isize) -> !;
+    #[cfg(feature = "std")]
     pub fn obx_refuse_data(message: *const c_char) -> !;
 
     pub fn obx_modify(field: *mut isize, v: isize);
@@ -151,4 +169,13 @@ pub unsafe fn call3(closure: isize, [a, b, c]: [isize; 3]) -> isize {
 pub unsafe fn call_more<const N: usize>(closure: isize, mut arguments: [isize; N]) -> isize {
     // SAFETY: by the caller.
     unsafe { obx_call_more(closure, N, arguments.as_mut_ptr()) }
+}
+
+/// For tests, in the checked build: the next `blocks` blocks in the major heap are allocated on this thread, the one
+/// after them is refused as if memory were short. Negative: none is.
+#[cfg(feature = "checked")]
+#[doc(hidden)]
+pub fn refuse_after(blocks: i32) {
+    // SAFETY: the function needs nothing.
+    unsafe { obx_refuse_after(blocks.into()) }
 }

@@ -121,112 +121,127 @@
 
 extern crate alloc;
 
-mod alloc_error;
-mod arg;
-mod array;
-mod atomic_cell;
-mod attach;
-mod attach_error;
-mod backtrace;
-mod bigarray;
-mod bigarray_element;
-mod bigarray_make;
-mod boxed;
-mod collect;
+mod call;
 mod convert;
-mod custom_ops;
-mod defer;
-mod delayed;
+mod data {
+    pub(crate) mod bigarray;
+    pub(crate) mod block;
+    pub(crate) mod boxed;
+    #[cfg(feature = "std")]
+    pub(crate) mod marshal;
+    pub(crate) mod number;
+    pub(crate) mod payload;
+    pub(crate) mod sequence;
+    pub(crate) mod text;
+}
 #[doc(hidden)]
 pub mod derive;
 mod describe;
-#[cfg(feature = "std")]
-mod domain;
-mod downcast;
-mod entry;
+mod error;
 mod exception;
-pub mod exceptions;
-#[doc(hidden)]
-pub mod export;
-mod frame;
-mod fresh;
-mod fun;
 mod glue;
-#[cfg(any(doc, doctest))]
-pub mod guide;
-mod inline;
-mod int;
-mod kind;
-mod list;
-mod make;
-#[cfg(feature = "std")]
-mod marshal;
-mod mut_cell;
-mod named;
-mod nursery;
-mod ocaml_abstract;
-mod ocaml_exception;
-mod payload;
-mod racy;
-mod release;
-mod root;
-mod root_error;
-mod row;
 mod runtime;
-mod shape_error;
-mod slot;
 #[cfg(feature = "start")]
 mod start;
-mod text;
-mod type_var;
+#[cfg(feature = "std")]
+mod threads;
 mod types;
 mod value;
-mod value_cell;
-mod value_exn;
-mod value_unshared;
-#[cfg(feature = "std")]
-mod wait;
 
-#[cfg(feature = "checked")]
+/// What the code written by `#[export]` and `library!` calls. Not an interface for anything else.
 #[doc(hidden)]
-pub use alloc_error::refuse_after;
-pub use alloc_error::AllocError;
-pub use arg::{Arg, Args};
-pub use atomic_cell::AtomicCell;
-pub use attach::attach;
-pub use attach_error::AttachError;
-pub use backtrace::BacktraceSlot;
-pub use bigarray::{
+pub mod export {
+    mod declare;
+    mod library;
+    mod pass;
+    mod plain;
+    mod wrapper;
+
+    pub use crate::exception::types::ExceptionType;
+    pub use crate::types::Erased;
+    pub use alloc::string::String;
+    pub use alloc::vec::Vec;
+    pub use declare::{
+        describe_payload, describe_plain, describe_plain_result, describe_read, describe_result, describe_type,
+        describe_write, imported, signature, Export, Import, ImportCell, ImportTypes, ResultType, Signature, SplitType,
+        Types,
+    };
+    pub use library::{check, text, Library, Table};
+    pub use pass::{
+        finish, finish_pure, payload_arg, payload_arg_generic, payload_arg_static, pure_arg, read_arg, write_arg,
+        Convert, Pending, ReadArg, Returned, Split, WriteArg,
+    };
+    pub use plain::{
+        noalloc, plain_arg, plain_result, read_total, total_plain, total_value, Plain, PlainResult, Total, TotalResult,
+    };
+    pub use wrapper::{
+        call, call_read, call_write, read, run, write, Lock, Place, Places, Raise, RaiseError, Raised, Word, Words,
+    };
+}
+
+/// The exceptions of OCaml itself as Rust errors: an [`Exception`] can be asked for them, and an exported function that
+/// fails with one raises it. Others of the standard library are declared by a type that derives
+/// [`OCamlException`](macro@crate::OCamlException) with `#[ocaml(module = "…")]`.
+pub mod exceptions {
+    pub use crate::exception::types::{
+        DivisionByZero, EndOfFile, Failure, InvalidArgument, NotFound, OutOfMemory, StackOverflow, SysError,
+    };
+}
+
+/// The guide: how to use this crate, by subject.
+#[cfg(any(doc, doctest))]
+pub mod guide {
+    #[doc = include_str!("../guide/first.md")]
+    pub mod first {}
+    #[doc = include_str!("../guide/kinds.md")]
+    pub mod kinds {}
+    #[doc = include_str!("../guide/rooting.md")]
+    pub mod rooting {}
+    #[doc = include_str!("../guide/threads.md")]
+    pub mod threads {}
+    #[doc = include_str!("../guide/errors.md")]
+    pub mod errors {}
+    #[doc = include_str!("../guide/speed.md")]
+    pub mod speed {}
+    #[doc = include_str!("../guide/limits.md")]
+    pub mod limits {}
+    #[doc = include_str!("../guide/migration.md")]
+    pub mod migration {}
+
+    /// What is on the crate's page is compiled.
+    #[cfg(doctest)]
+    #[doc = include_str!("../README.md")]
+    pub mod readme {}
+}
+
+pub use call::{Arg, Args, BacktraceSlot, Delayed};
+#[doc(hidden)]
+pub use convert::Flat;
+pub use convert::{FromAny, FromOCaml, ToOCaml};
+pub use data::bigarray::element::{BigarrayElement, Complex, Int63, Racy, F16};
+pub use data::bigarray::make::Shape;
+pub use data::bigarray::{
     AnyDim, Array0, Array1, Array2, Array3, Bigarray, BigarrayView, CLayout, Dim, Dimensions, FortranLayout, Genarray,
     Layout,
 };
-pub use bigarray_element::{BigarrayElement, Complex, Int63, F16};
-pub use bigarray_make::Shape;
-pub use boxed::Boxed;
-#[doc(hidden)]
-pub use convert::Flat;
-pub use convert::{ConvertError, Element, FromAny, FromOCaml, ToOCaml, Typed};
-pub use custom_ops::CustomOps;
-pub use defer::defer;
-pub use delayed::Delayed;
-pub use describe::{Definition, DefinitionSite, Definitions, OCamlType};
+pub use data::block::{AtomicCell, MutCell};
+pub use data::boxed::{Boxed, Inline};
+pub use data::number::int;
+pub use data::payload::CustomOps;
 #[cfg(feature = "std")]
-pub use domain::{DomainHandle, JoinError, SpawnError};
-pub use downcast::Downcast;
-pub use entry::enter;
+pub use data::payload::Marshal;
+pub use data::sequence::ListIter;
+#[doc(hidden)]
+pub use describe::TypeText;
+pub use describe::{Definition, DefinitionSite, Definitions, Element, OCamlType, Typed};
+pub use error::{AllocError, AttachError, ConvertError, RootError, ShapeError};
+#[doc(hidden)]
+pub use exception::types::Constructor;
+pub use exception::types::OCamlException;
 pub use exception::Exception;
-pub use fresh::Fresh;
-pub use inline::Inline;
-pub use int::int;
-pub use kind::Kind;
-pub use list::ListIter;
-#[cfg(feature = "std")]
-pub use marshal::Marshal;
-pub use mut_cell::MutCell;
-pub use nursery::{block_words, string_words, Nursery};
+#[cfg(feature = "checked")]
 #[doc(hidden)]
-pub use ocaml_abstract::TypeText;
-pub use ocaml_abstract::{OCamlAbstract, OCamlGeneric};
+pub use glue::refuse_after;
 /// Makes a Rust function one that OCaml calls.
 ///
 /// The first parameter says what kind it is:
@@ -327,20 +342,15 @@ pub use ocaml_boxroot_derive::import;
 /// as it is, they raise `Failure`, which says what differs.
 pub use ocaml_boxroot_derive::library;
 pub use ocaml_boxroot_derive::{FromOCaml, OCamlException, OCamlType, ToOCaml};
-#[doc(hidden)]
-pub use ocaml_exception::Constructor;
-pub use ocaml_exception::OCamlException;
-pub use racy::Racy;
-pub use root::Root;
-pub use root_error::RootError;
-pub use runtime::Runtime;
-pub use shape_error::ShapeError;
-pub use slot::Slot;
+pub use runtime::{attach, defer, enter, Runtime};
 #[cfg(feature = "start")]
 pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};
-pub use type_var::TypeVar;
-pub use types::*;
-pub use value::Value;
-pub use value_cell::{ValueCell, ValueRef};
-pub use value_exn::ValueExn;
-pub use value_unshared::ValueUnshared;
+#[cfg(feature = "std")]
+pub use threads::{DomainHandle, JoinError, SpawnError};
+pub use types::{
+    Any, Array, Atomic, Bool, Bytes, Char, Exn, Float, FloatArray, Fun, Int, Int32, Int64, Lazy, List, Nativeint,
+    OCamlAbstract, OCamlGeneric, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,
+};
+pub use value::nursery::{block_words, string_words, Nursery, ValueUnshared};
+pub use value::root::{Fresh, Root, Slot};
+pub use value::{Downcast, Kind, Value, ValueCell, ValueExn, ValueRef};

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
-use core::ffi::c_void;
+//! The lock: who holds it, how it is taken and released, what waits for it, and where panics stop.
+use crate::{glue, AttachError};
+use alloc::boxed::Box;
+use alloc::string::String;
+#[cfg(feature = "std")]
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
 use core::marker::PhantomData;
-use core::ptr::NonNull;
+use core::ptr::{null_mut, NonNull};
+use core::sync::atomic::{AtomicPtr, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use ocaml_boxroot_sys::BoxrootDomain;
 
 /// The proof that this thread holds the domain lock, seen only by reference, in closures and exported functions.
@@ -40,3 +47,435 @@ impl core::fmt::Debug for Runtime {
         f.write_str("Runtime")
     }
 }
+
+impl Runtime {
+    /// Runs `f` with the lock released, so that other threads of this domain can run OCaml, and other domains need not
+    /// wait for this one to collect. The lock is taken again afterwards, also when `f` panics. Some 40 ns where nobody
+    /// else wants the lock. Signal handlers do not run here: see [`poll`](Runtime::poll).
+    ///
+    /// ```
+    /// # use ocaml_boxroot::*;
+    /// fn checksum(rt: &mut Runtime, data: ValueRef<'_, Array1<u8>>) -> u64 {
+    ///     let bytes = data.racy(rt);
+    ///     rt.release(|| bytes.iter().map(|byte| u64::from(byte.get())).sum())
+    /// }
+    /// ```
+    pub fn release<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        struct Reacquire(core::ffi::c_int);
+        impl Drop for Reacquire {
+            fn drop(&mut self) {
+                // SAFETY: this thread released the lock, with this result.
+                unsafe { glue::obx_reacquire(self.0) }
+            }
+        }
+        // SAFETY: LOCK. The Runtime cannot be used meanwhile, as it is borrowed; any values that borrow from it ended
+        // before.
+        let _reacquire = Reacquire(unsafe { glue::obx_release() });
+        f()
+    }
+}
+
+// --- taking the lock: in functions that OCaml calls
+
+/// Runs `f` in a function that OCaml calls: for the wrappers of exported functions.
+///
+/// # Safety
+/// This thread holds the domain lock and has no usable `Runtime`, which is the case when OCaml code has just called a
+/// foreign function. The caller lets no panic unwind into OCaml.
+#[inline]
+pub unsafe fn enter<R>(f: impl for<'x> FnOnce(&'x mut Runtime) -> R) -> R {
+    // SAFETY: by the caller (LOCK): a Runtime further up the stack is borrowed by the call into OCaml.
+    unsafe {
+        with_lock_held(|rt| {
+            run_deferred(rt);
+            f(rt)
+        })
+    }
+    .expect("no memory for OCaml roots")
+}
+
+/// As [`enter`], but leaves the deferred closures for later. `None` when there is no memory for the domain's roots.
+///
+/// # Safety
+/// This thread holds the domain lock and has no usable `Runtime`.
+#[inline]
+pub(crate) unsafe fn with_lock_held<R>(f: impl for<'x> FnOnce(&'x mut Runtime) -> R) -> Option<R> {
+    // SAFETY: by the caller; LOCK until `entry` is dropped.
+    unsafe {
+        let entry = Entry::new()?;
+        Some(f(Runtime::at(entry.record)))
+    }
+}
+
+/// Exists while a function that OCaml has called runs.
+// OCaml 5 tells who holds the lock. With OCaml 4 the thread's state records it; the state
+// from before is restored at the end.
+struct Entry {
+    record: NonNull<c_void>,
+    #[cfg(not(ocaml5))]
+    _before: Before,
+}
+
+impl Entry {
+    #[inline]
+    unsafe fn new() -> Option<Self> {
+        #[cfg(feature = "std")]
+        if let Some(entry) = LAST.with(Last::enter) {
+            return Some(entry);
+        }
+        // SAFETY: by the caller.
+        unsafe { Entry::find() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    unsafe fn find() -> Option<Self> {
+        let mut before = 0;
+        // SAFETY: by the caller; the state lasts as long as the thread.
+        unsafe {
+            let record = glue::obx_enter(&mut before);
+            let before = Before { state: glue::obx_lock_state(), was: before };
+            // Until OCaml's threads are found each entry looks for them.
+            #[cfg(feature = "std")]
+            if let (Some(record), true) = (record, glue::obx_threads_settled()) {
+                LAST.with(|last| last.set(record, before.state));
+            }
+            record.map(|record| Entry::at(record, before))
+        }
+    }
+
+    #[cfg(ocaml5)]
+    #[inline]
+    fn at(record: NonNull<c_void>, _: Before) -> Entry {
+        Entry { record }
+    }
+
+    #[cfg(not(ocaml5))]
+    #[inline]
+    fn at(record: NonNull<c_void>, before: Before) -> Entry {
+        Entry { record, _before: before }
+    }
+}
+
+/// The thread's state before it entered. Dropping it restores that state.
+struct Before {
+    state: *mut c_int,
+    was: c_int,
+}
+
+impl Drop for Before {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: `obx_lock_state` of this thread.
+        unsafe { *self.state = self.was }
+    }
+}
+
+/// What a thread remembers when it has entered, so that entering again calls nothing.
+#[cfg(feature = "std")]
+struct Last {
+    /// The record of the domain, or null.
+    record: Cell<*mut c_void>,
+    /// The thread's state.
+    #[cfg(not(ocaml5))]
+    state: Cell<*mut c_int>,
+}
+
+#[cfg(feature = "std")]
+std::thread_local! {
+    static LAST: Last = const { Last::nothing() };
+}
+
+/// OCaml 5: only entering the same domain again is fast.
+#[cfg(all(ocaml5, feature = "std"))]
+impl Last {
+    const fn nothing() -> Last {
+        Last { record: Cell::new(null_mut()) }
+    }
+
+    #[inline]
+    fn enter(&self) -> Option<Entry> {
+        let record = NonNull::new(self.record.get())?;
+        // SAFETY: records are never freed; this one was found in this thread.
+        unsafe { ocaml_boxroot_sys::domain_is_here(BoxrootDomain::from_ptr(record)) }.then_some(Entry { record })
+    }
+
+    fn set(&self, record: NonNull<c_void>, _: *mut c_int) {
+        self.record.set(record.as_ptr());
+    }
+}
+
+/// OCaml 4: there is one domain.
+#[cfg(all(not(ocaml5), feature = "std"))]
+impl Last {
+    const fn nothing() -> Last {
+        Last { record: Cell::new(null_mut()), state: Cell::new(null_mut()) }
+    }
+
+    #[inline]
+    fn enter(&self) -> Option<Entry> {
+        let record = NonNull::new(self.record.get())?;
+        let state = self.state.get();
+        // SAFETY: `obx_lock_state` of this thread, which is set with the record.
+        let was = unsafe { state.replace(glue::HELD) };
+        Some(Entry { record, _before: Before { state, was } })
+    }
+
+    fn set(&self, record: NonNull<c_void>, state: *mut c_int) {
+        self.record.set(record.as_ptr());
+        self.state.set(state);
+    }
+}
+
+// --- taking the lock: elsewhere
+
+/// Runs `f` with the lock of this thread's domain, waiting for it if need be. The thread is registered with OCaml
+/// meanwhile, if OCaml does not know it; it then belongs to the first domain.
+///
+/// A thread that has released the lock takes it again, in some 40 ns where nobody else wants it; one that OCaml does
+/// not know is registered and unregistered each time, which takes longer.
+///
+/// ```no_run
+/// # use ocaml_boxroot::*;
+/// fn length(text: &Root<Str>) -> Result<usize, AttachError> {
+///     attach(|rt| text.get(rt).as_bytes().len())
+/// }
+/// ```
+///
+/// # Errors
+/// OCaml is not started, or shut down; this thread holds the lock; there are no systhreads, or memory is short. The
+/// closure does not run then. Whether the lock is held already is asked of OCaml's runtime, so a nested call is an
+/// error wherever it is made: also in functions called by OCaml, and in finalisers.
+pub fn attach<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
+    with_lock(|rt| {
+        run_deferred(rt);
+        f(rt)
+    })
+}
+
+/// As [`attach`], but leaves the deferred closures for later.
+fn with_lock<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
+    struct Detach(core::ffi::c_int);
+    impl Drop for Detach {
+        fn drop(&mut self) {
+            // SAFETY: obx_attach succeeded with this result, and nobody has a Runtime any more.
+            unsafe { glue::obx_detach(self.0) }
+        }
+    }
+
+    let mut record = None;
+    // SAFETY: the function needs nothing.
+    let how = AttachError::check(unsafe { glue::obx_attach(&mut record) })?;
+    let _detach = Detach(how);
+    let Some(record) = record else { return Err(AttachError::OutOfMemory) };
+    // SAFETY: this thread now holds the lock, and did not before, so that no other Runtime is usable (LOCK).
+    Ok(f(unsafe { Runtime::at(record) }))
+}
+
+// --- deferred closures
+
+/// A deferred closure.
+struct Node {
+    job: Box<dyn FnOnce(&mut Runtime) + Send>,
+    next: *mut Node,
+}
+
+// STACK: the nodes reachable from here are boxes that belong to the stack; nobody else has pointers to them. Whoever
+// takes the whole list owns it. It ends with null, or with FIRST the first time.
+static STACK: AtomicPtr<Node> = AtomicPtr::new(FIRST);
+
+/// The end of the list before it was taken for the first time. It makes the first call of [`run_deferred`] slow, which
+/// then also installs the panic hook: so the hook costs later calls no test of its own.
+const FIRST: *mut Node = core::ptr::without_provenance_mut(1);
+
+/// Runs `f` with the capability later, on any thread: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or
+/// call from OCaml of a function that takes `&mut Runtime`. For destructors, which never have the capability. It takes
+/// no lock, and so may be called anywhere, also inside the collector. The closures run in the order in which they were
+/// given, each once; one that panics leaves the others for the next time. What is deferred when the program ends does
+/// not run.
+pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
+    push(Box::into_raw(Box::new(Node { job: Box::new(f), next: null_mut() })));
+}
+
+fn push(node: *mut Node) {
+    let mut head = STACK.load(Relaxed);
+    loop {
+        // SAFETY: the node is ours until it is in the stack.
+        unsafe { (*node).next = head };
+        match STACK.compare_exchange_weak(head, node, Release, Relaxed) {
+            Ok(_) => return,
+            Err(now) => head = now,
+        }
+    }
+}
+
+/// The jobs taken, oldest first. What is left when a job panics goes back.
+struct Taken(*mut Node);
+impl Drop for Taken {
+    fn drop(&mut self) {
+        while let Some(node) = self.next() {
+            push(Box::into_raw(node));
+        }
+    }
+}
+impl Taken {
+    fn next(&mut self) -> Option<Box<Node>> {
+        if self.0.is_null() || self.0 == FIRST {
+            return None;
+        }
+        // SAFETY: STACK: the list is ours.
+        let node = unsafe { Box::from_raw(self.0) };
+        self.0 = node.next;
+        Some(node)
+    }
+}
+
+/// Whether [`run_deferred`] has something to do.
+#[inline]
+pub(crate) fn is_deferred() -> bool {
+    !STACK.load(Relaxed).is_null()
+}
+
+/// Runs the deferred closures, the oldest first.
+#[inline]
+pub(crate) fn run_deferred(rt: &mut Runtime) {
+    if is_deferred() {
+        run_all(rt)
+    }
+}
+
+#[cold]
+fn run_all(rt: &mut Runtime) {
+    let mut node = STACK.swap(null_mut(), Acquire);
+    let mut taken = Taken(null_mut());
+    while !node.is_null() && node != FIRST {
+        // SAFETY: STACK: the list is ours.
+        let next = core::mem::replace(unsafe { &mut (*node).next }, taken.0);
+        taken.0 = node;
+        node = next;
+    }
+    if node == FIRST {
+        hook_panics();
+    }
+    while let Some(node) = taken.next() {
+        (node.job)(rt);
+    }
+}
+
+// --- panics
+
+/// What is known of a panic.
+#[derive(Debug, Default)]
+pub(crate) struct Panic {
+    pub message: String,
+    pub file: String,
+    pub line: u32,
+    pub backtrace: String,
+}
+
+#[cfg(feature = "std")]
+mod with_std {
+    use super::*;
+    use std::any::Any;
+    use std::backtrace::{Backtrace, BacktraceStatus};
+    use std::cell::RefCell;
+    use std::panic::{catch_unwind, set_hook, take_hook, AssertUnwindSafe, PanicHookInfo};
+    use std::sync::Once;
+
+    std::thread_local! {
+        /// The last panic of this thread that nobody has described yet.
+        static LAST: RefCell<Option<Panic>> = const { RefCell::new(None) };
+    }
+
+    /// What a panic that was caught carries: two words, so that the way without a panic has nothing to move.
+    #[derive(Debug)]
+    pub(crate) struct PanicPayload(Box<dyn Any + Send>);
+
+    /// Runs `f`; a panic stops here.
+    #[inline(always)]
+    pub(crate) fn catch_panic<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
+        // What `f` leaves half done is seen by those who share it, as after any panic that is caught.
+        catch_unwind(AssertUnwindSafe(f)).map_err(PanicPayload)
+    }
+
+    impl PanicPayload {
+        #[cold]
+        #[inline(never)]
+        pub(crate) fn describe(self) -> Panic {
+            let payload = self.0;
+            let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+                (Some(text), _) => (*text).to_owned(),
+                (_, Some(text)) => text.clone(),
+                _ => "Box<dyn Any>".to_owned(),
+            };
+            let last = LAST.try_with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()));
+            // A payload may panic in turn when it is dropped; then that payload stays.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                core::mem::forget(again);
+            }
+            match last.ok().flatten() {
+                // One that was caught elsewhere, or that did not pass the hook, has other words.
+                Some(panic) if panic.message == message => panic,
+                _ => Panic { message, ..Panic::default() },
+            }
+        }
+    }
+
+    /// Keeps what the hook tells of a panic, for `describe`.
+    fn record(info: &PanicHookInfo<'_>) {
+        let text = info.payload().downcast_ref::<&str>().copied();
+        let message = text.or_else(|| info.payload().downcast_ref::<String>().map(String::as_str));
+        let backtrace = Backtrace::capture();
+        let panic = Panic {
+            message: message.unwrap_or("Box<dyn Any>").to_owned(),
+            file: info.location().map(|place| place.file().to_owned()).unwrap_or_default(),
+            line: info.location().map_or(0, |place| place.line()),
+            backtrace: match backtrace.status() {
+                BacktraceStatus::Captured => backtrace.to_string(),
+                _ => String::new(),
+            },
+        };
+        let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = Some(panic)));
+    }
+
+    /// Records the place of each panic from now on; the hook that was there runs afterwards.
+    pub(crate) fn hook_panics() {
+        static HOOKED: Once = Once::new();
+        HOOKED.call_once(|| {
+            if std::thread::panicking() {
+                return;
+            }
+            let earlier = take_hook();
+            set_hook(Box::new(move |info| {
+                record(info);
+                earlier(info);
+            }));
+        });
+    }
+}
+#[cfg(feature = "std")]
+pub(crate) use with_std::{catch_panic, hook_panics, PanicPayload};
+
+/// Without the standard library a panic ends the process, as the crate's user decides in the panic handler.
+#[cfg(not(feature = "std"))]
+mod without_std {
+    use super::*;
+
+    #[derive(Debug)]
+    pub(crate) enum PanicPayload {}
+
+    impl PanicPayload {
+        pub(crate) fn describe(self) -> Panic {
+            match self {}
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn catch_panic<R>(f: impl FnOnce() -> R) -> Result<R, PanicPayload> {
+        Ok(f())
+    }
+
+    pub(crate) fn hook_panics() {}
+}
+#[cfg(not(feature = "std"))]
+pub(crate) use without_std::{catch_panic, hook_panics, PanicPayload};

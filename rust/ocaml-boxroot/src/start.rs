@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-use crate::entry::with_lock_held;
-use crate::{attach, exception, glue, AttachError, Exception};
+//! A Rust program that starts OCaml.
+use crate::runtime::with_lock_held;
+use crate::{attach, exception, glue, AttachError, Exception, Fun, Unit};
 use core::ffi::c_char;
 use core::fmt;
 use core::marker::PhantomData;
@@ -130,7 +131,7 @@ impl Ocaml {
             unsafe { glue::obx_close() };
             let Some(at_exit) = rt.named("Pervasives.do_at_exit") else { return Ok(()) };
             // SAFETY: the standard library registers it with this type.
-            let at_exit = unsafe { at_exit.cast::<crate::Fun<(crate::Unit,), crate::Unit>>() }.root(rt);
+            let at_exit = unsafe { at_exit.cast::<Fun<(Unit,), Unit>>() }.root(rt);
             at_exit.call(rt, ((),)).map(drop).map_err(ShutdownError::Exception)
         })
         .map_err(ShutdownError::Attach)?

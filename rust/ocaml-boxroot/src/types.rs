@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Descriptors of OCaml types: the parameter of values, places and roots. Some have values of their own, which are
 //! converted: `Int64(5)` is a number that is an `int64` in OCaml, `List(vec)` a vector that is a list.
-use crate::{Definitions, Element, OCamlType, Typed};
+use crate::describe::apply;
+use crate::{DefinitionSite, Definitions, Element, OCamlType, Typed};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::marker::PhantomData;
@@ -194,3 +195,199 @@ macro_rules! tuples {
     };
 }
 for_tuples! { tuples }
+
+// --- type variables
+
+/// A type parameter of an exported function, where the function has to know that it is one: it stands for any type of
+/// OCaml, another one in each call.
+///
+/// ```
+/// # use ocaml_boxroot::*;
+/// struct Cell<A>(Root<A>);
+/// ocaml_abstract! { Cell<A> = "cell"; }
+/// #[export]
+/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Boxed<Cell<A>>> {
+///     rt.boxed_generic(Cell(v))
+/// }
+/// #[export]
+/// fn get<A: TypeVar>(rt: &Runtime, cell: &Cell<A>) -> Root<A> {
+///     cell.0.dup(rt)
+/// }
+/// # library! { name = "cells", exports = [create, get] }
+/// ```
+///
+/// An exported function is compiled once, for a type of which its code knows nothing but this trait: so what came in
+/// as `A` can go out as `A` in the same call, or as part of a payload whose type says `A`, and in no other way. With a
+/// bound `'static` it could also be kept in a static, by its type's identifier, which is the same for each `A`.
+// Only `Erased` implements it. That it is `'static` must not be seen.
+pub trait TypeVar: OCamlType + Typed<Type = Self> + Element + sealed::TypeVar {}
+
+mod sealed {
+    pub trait TypeVar {}
+}
+
+/// What exported functions are compiled for, in place of their type parameters. It has no values, and no name in OCaml:
+/// a type with it cannot be described, so it is of no use outside of such functions.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum Erased {}
+
+impl TypeVar for Erased {}
+impl sealed::TypeVar for Erased {}
+
+// SAFETY: it is refused.
+unsafe impl OCamlType for Erased {
+    fn describe(to: &mut Definitions) -> String {
+        to.refuse("a type variable stands where no function is generic".into());
+        "_".into()
+    }
+}
+impl Typed for Erased {
+    type Type = Self;
+}
+impl Element for Erased {}
+
+// --- abstract types
+
+/// A Rust type that is an abstract type in OCaml, whose values OCaml owns as [`Boxed`](crate::Boxed). It is implemented
+/// by [`ocaml_abstract!`](crate::ocaml_abstract), without unsafe code.
+///
+/// A generic Rust type is as many types at run time as it has instances, and each value belongs to one of them.
+/// Exported functions that are generic for OCaml make and take values of one more, by
+/// [`boxed_generic`](crate::Runtime::boxed_generic): no value belongs to both kinds.
+///
+/// # Safety
+/// `PARAMETERS` are the descriptions of all type parameters of `Self`, so that OCaml takes values of different
+/// instances for values of different types. The site belongs to this implementation.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no name in OCaml",
+    note = "give it one by `ocaml_abstract!`, so that `Boxed<{Self}>` is an abstract type of OCaml"
+)]
+pub unsafe trait OCamlAbstract {
+    /// Its name in OCaml.
+    const NAME: &'static str;
+
+    /// The documentation comment of the definition, or nothing.
+    const DOC: &'static str = "";
+
+    /// The parameters, in the order of the definition.
+    const PARAMETERS: &'static [fn(&mut Definitions) -> String];
+
+    /// What tells the definition from others.
+    fn site() -> &'static DefinitionSite;
+}
+
+/// A Rust type with parameters that OCaml owns, where the parameters are those of an exported function: see
+/// [`boxed_generic`](crate::Runtime::boxed_generic). It is implemented by [`ocaml_abstract!`](crate::ocaml_abstract).
+///
+/// # Safety
+/// `Self` is `Whole` where all parameters are what exported functions are compiled for.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no type of `ocaml_abstract!` whose parameters are those of an exported function",
+    note = "the parameters have the bound `TypeVar`, and nothing else; other payloads are made by `boxed`"
+)]
+pub unsafe trait OCamlGeneric: OCamlAbstract {
+    /// The type for which the code is compiled.
+    #[doc(hidden)]
+    type Whole: Send + Sync + 'static;
+}
+
+/// What values of `boxed_generic` and `inline_generic` are at run time: of a type that nobody else can name, so that
+/// they cannot be asked for with types that they may not have.
+// GENERIC: E is the `Whole` of some OCamlGeneric.
+#[repr(transparent)]
+pub(crate) struct Generic<E>(E);
+
+impl<E> Generic<E> {
+    pub(crate) fn new<T: OCamlGeneric<Whole = E>>(t: T) -> Self {
+        const {
+            assert!(size_of::<T>() == size_of::<E>() && align_of::<T>() == align_of::<E>());
+        }
+        let t = core::mem::ManuallyDrop::new(t);
+        // SAFETY: GENERIC: T is E.
+        Generic(unsafe { core::mem::transmute_copy::<T, E>(&t) })
+    }
+
+    pub(crate) fn get<T: OCamlGeneric<Whole = E>>(&self) -> &T {
+        // SAFETY: GENERIC: T is E.
+        unsafe { &*core::ptr::from_ref(&self.0).cast() }
+    }
+}
+
+/// Gives Rust types that OCaml owns their names in OCaml: see [`Boxed`](crate::Boxed). Parameters are parameters in
+/// OCaml too.
+///
+/// ```
+/// # #![forbid(unsafe_code)]
+/// # use ocaml_boxroot::*;
+/// struct Counter(std::sync::atomic::AtomicUsize);
+/// struct Queue<A>(std::sync::Mutex<Vec<Root<A>>>);
+/// ocaml_abstract! {
+///     Counter = "counter";
+///     /// First in, first out.
+///     Queue<A> = "queue";
+/// }
+/// assert_eq!(<Boxed<Queue<List<Int>>> as OCamlType>::describe(&mut Definitions::new()), "int list queue");
+/// ```
+#[macro_export]
+macro_rules! ocaml_abstract {
+    ($($(#[doc = $doc:literal])* $t:ident $(<$($p:ident),+ $(,)?>)? = $name:literal;)*) => {$(
+        // SAFETY: the parameters are those of the type.
+        unsafe impl $(<$($p: $crate::OCamlType),+>)? $crate::OCamlAbstract for $t $(<$($p),+>)? {
+            const NAME: &'static str = $name;
+            const DOC: &'static str = ::core::concat!($($doc, "\n",)*);
+            const PARAMETERS: &'static [fn(&mut $crate::Definitions) -> $crate::TypeText] =
+                &[$($(<$p as $crate::OCamlType>::describe),+)?];
+            fn site() -> &'static $crate::DefinitionSite {
+                static SITE: $crate::DefinitionSite = $crate::DefinitionSite::new(
+                    ::core::concat!(::core::module_path!(), "::", ::core::stringify!($t)),
+                );
+                &SITE
+            }
+        }
+        $($crate::__ocaml_generic! { $t $($p)+ })?
+    )*};
+}
+
+/// `OCamlGeneric` for a type with parameters.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ocaml_generic {
+    ($t:ident $($p:ident)+) => {
+        // SAFETY: the parameters are type variables, all of which are `Erased`.
+        unsafe impl<$($p: $crate::TypeVar),+> $crate::OCamlGeneric for $t<$($p),+> {
+            type Whole = $t<$($crate::__ocaml_erased!($p)),+>;
+        }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __ocaml_erased {
+    ($p:ident) => {
+        $crate::export::Erased
+    };
+}
+
+/// Whether it can be the name of a type that a library defines.
+pub(crate) fn is_type_name(name: &str) -> bool {
+    let taken =
+        "_ and as assert asr begin class constraint do done downto effect else end exception external false for \
+                 fun function functor if in include inherit initializer land lazy let lor lsl lsr lxor match method \
+                 mod module mutable new nonrec object of open or private rec sig struct then to true try type val \
+                 virtual when while with array atomic_loc bool bytes char continuation eff exn extension_constructor \
+                 float floatarray format format4 format6 iarray in_channel int int32 int64 lazy_t list nativeint \
+                 option out_channel ref result string unit";
+    name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '\'')
+        && !taken.split_ascii_whitespace().any(|word| word == name)
+}
+
+/// The type's name with its parameters; its definition.
+pub(crate) fn describe_abstract<T: OCamlAbstract>(to: &mut Definitions) -> String {
+    assert!(is_type_name(T::NAME), "`{}` cannot be the name of a type in OCaml", T::NAME);
+    let parameters: Vec<String> = T::PARAMETERS.iter().map(|describe| describe(to)).collect();
+    // One definition for all parameters.
+    to.define(T::site(), T::NAME, parameters.len(), |definition, _| definition.doc = T::DOC.trim().into());
+    apply(&parameters, T::NAME)
+}

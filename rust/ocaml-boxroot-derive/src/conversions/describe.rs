@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! `OCamlType`, `Typed` and `Element`.
-use super::at;
-use crate::shape::{Field, Kind, Shape, Variant};
+use crate::shape::{at, Field, Kind, Shape, Variant};
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned, ToTokens};
 use syn::GenericParam;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! `FromOCaml`.
-use super::{at, good};
 use crate::casing;
-use crate::shape::{Field, Kind, Shape};
+use crate::shape::{at, good, Field, Kind, Shape};
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::Lifetime;

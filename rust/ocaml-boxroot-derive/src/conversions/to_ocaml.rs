@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! `ToOCaml`.
-use super::{at, good};
 use crate::casing;
-use crate::shape::{Field, Kind, Shape, Variant};
+use crate::shape::{at, good, Field, Kind, Shape, Variant};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;

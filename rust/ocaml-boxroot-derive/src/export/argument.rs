@@ -1,10 +1,28 @@
 // SPDX-License-Identifier: MIT
 //! Arguments, and types that pass as a word or a float.
-use super::Kind;
 use crate::ty::Ty;
 use proc_macro2::TokenStream;
 use quote::{quote_spanned, ToTokens};
 use syn::{Error, Ident, Result};
+
+/// What the first parameter says.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    Pure,
+    Read,
+    Write,
+}
+
+/// `&Runtime`, `&mut Runtime`, or neither.
+pub fn runtime_kind(ty: &Ty) -> Kind {
+    match ty.reference() {
+        Some((mutable, behind)) if behind.last_segment().is_some_and(|name| name == "Runtime") => match mutable {
+            Some(_) => Kind::Write,
+            None => Kind::Read,
+        },
+        _ => Kind::Pure,
+    }
+}
 
 pub struct Argument {
     /// Without the names of lifetimes.

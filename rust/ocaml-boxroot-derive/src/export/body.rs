@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! The safe function inside a wrapper, which holds what is the user's.
-use super::argument::Argument;
-use super::{Export, Kind};
-use crate::conversions::good;
+use super::argument::{Argument, Kind};
+use super::exported::Export;
+use crate::shape::good;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What tells the types, for the OCaml text.
-use super::{Export, Kind};
+use super::argument::Kind;
+use super::exported::Export;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 

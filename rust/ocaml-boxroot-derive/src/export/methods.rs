@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! All functions of an `impl`.
-use super::{Export, Options};
+use super::exported::Export;
+use super::options::Options;
 use crate::function::{comes_next, Function};
 use crate::ty::Ty;
 use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};

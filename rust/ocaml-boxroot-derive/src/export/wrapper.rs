@@ -2,7 +2,9 @@
 //! The C functions.
 use super::argument::{is_unboxed, is_unboxed_result};
 use super::body::Way;
-use super::Export;
+use super::exported::Export;
+use crate::function::Function;
+use crate::text::ident_text;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;
@@ -100,5 +102,36 @@ impl Export {
             #bytecode
         };
         (code, some)
+    }
+}
+
+impl Export {
+    /// The constant that stands beside the function, or in an `impl`.
+    pub fn item(&self, function: &Function) -> TokenStream {
+        let (krate, vis, tokens) = (&self.krate, &function.vis, self.tokens());
+        let name = format_ident!("__ocaml_export_{}", ident_text(&function.signature.ident));
+        quote! {
+            #[doc(hidden)]
+            #[allow(non_upper_case_globals, non_camel_case_types, dead_code, unused_unsafe)]
+            #[allow(clippy::all, clippy::pedantic)]
+            #vis const #name: #krate::export::Export = #tokens;
+        }
+    }
+
+    fn tokens(&self) -> TokenStream {
+        let Export { krate, name, symbol, doc, noalloc, .. } = self;
+        let api = quote!(#krate::export);
+        let (describe, types) = self.describe(&api);
+        let (wrapper, bytecode) = self.wrappers(&api);
+        let body = self.body(&api);
+        // So that `#![forbid(unsafe_code)]` sees it.
+        let promise = self.mixing.map(|span| quote_spanned!(span=> const _: () = unsafe {};));
+        quote! {{
+            #promise
+            #body
+            #wrapper
+            #describe
+            unsafe { #api::Export::new(#name, (#symbol, #bytecode), #noalloc, #doc, #types) }
+        }}
     }
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //! The OCaml text of a library, and the check that a text belongs to the library.
-use super::exception::{self, ExceptionText, ExceptionType};
-use super::{Export, Import, Lock, Raise, Words};
-use crate::describe::variable;
-use crate::{Any, Definition, Definitions, Runtime, Value};
+use super::declare::{ExceptionText, Export, Import};
+use super::wrapper::{read, Lock, Places, Raise, Words};
+use crate::describe::{self, variable};
+use crate::exception::types::{add_known, constructors, ExceptionType};
+use crate::runtime::hook_panics;
+use crate::{Any, Definition, Definitions, Kind, Runtime, Value};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -48,7 +50,7 @@ impl Library {
         let mut definitions = Definitions::new();
         let exports = self.exports.iter().map(|export| export.declaration(&mut definitions)).collect();
         let imports = self.imports().map(|import| import.describe(&mut definitions)).collect();
-        let texts = exception::constructors(self.exceptions).map(|c| ExceptionText::new(c, &mut definitions));
+        let texts = constructors(self.exceptions).map(|c| ExceptionText::new(c, &mut definitions));
         let (exceptions, foreign): (Vec<_>, Vec<_>) = texts.partition(|text| text.constructor.module.is_none());
         let mut wrong = definitions.clashes().to_vec();
         for (i, text) in exceptions.iter().enumerate() {
@@ -199,7 +201,7 @@ impl Library {
 
     /// Compares what an OCaml module was written from with this library.
     fn check(&self, rt: &Runtime, table: Value<'_, Any>) -> Result<(), String> {
-        super::hook();
+        hook_panics();
         let mut expected = self.lines()?;
         let file = alloc::format!("{}.ml", self.name);
         let advice = alloc::format!("{file} and the Rust library do not belong together: write {file} again");
@@ -264,7 +266,7 @@ impl Library {
             }
             import.cell.set(rt, function).map_err(|error| error.to_string())?;
         }
-        exception::add(self.exceptions);
+        add_known(self.exceptions);
         if let Some(text) = foreign.first() {
             return Err(alloc::format!("{}: the exception `{}` is not in {file}; {advice}", self.name, text.path()));
         }
@@ -293,12 +295,12 @@ impl Library {
             };
             missing.swap_remove(at).register(rt, sample).map_err(|error| alloc::format!("{}: {error}", self.name))?;
         }
-        exception::add(self.exceptions);
+        add_known(self.exceptions);
         Ok(())
     }
 }
 
-/// The rows of a table, whatever it is.
+/// The rows of a table; none, if the value is no table.
 fn rows<'a>(table: Value<'a, Any>) -> impl Iterator<Item = Value<'a, Any>> {
     (0..).map_while(move |i| table.field(i).ok())
 }
@@ -306,7 +308,7 @@ fn rows<'a>(table: Value<'a, Any>) -> impl Iterator<Item = Value<'a, Any>> {
 fn string(row: Value<'_, Any>, i: usize) -> Option<String> {
     let field = row.field(i).ok()?;
     match field.kind() {
-        crate::Kind::String { .. } => String::from_utf8(field.copy_bytes()).ok(),
+        Kind::String { .. } => String::from_utf8(field.copy_bytes()).ok(),
         _ => None,
     }
 }
@@ -326,7 +328,7 @@ fn define(definition: &Definition) -> String {
 
 /// A documentation comment on lines of its own.
 fn comment(doc: &str) -> String {
-    crate::derive::comment(doc.trim()) + "\n"
+    describe::comment(doc.trim()) + "\n"
 }
 
 fn quoted(text: &str) -> String {
@@ -348,11 +350,11 @@ fn capitalised(name: &str) -> String {
 
 /// The C function `NAME_ocaml_text`.
 pub fn text(lock: &mut Lock, library: &Library, words: Words<1>) -> Result<isize, Raise> {
-    super::read(lock, words, |rt, super::Places([which])| {
+    read(lock, words, |rt, Places([which])| {
         // The caller is written by hand: it may pass anything.
         let which = which.0.get(rt);
         let which = match which.kind() {
-            crate::Kind::String { .. } => String::from_utf8_lossy(&which.copy_bytes()).into_owned(),
+            Kind::String { .. } => String::from_utf8_lossy(&which.copy_bytes()).into_owned(),
             _ => String::new(),
         };
         let text = library.file(&which).map_err(Raise::error)?;
@@ -376,7 +378,7 @@ pub enum Table {
 
 /// The C functions that the OCaml text passes its tables to.
 pub fn check(lock: &mut Lock, library: &Library, words: Words<1>, which: Table) -> Result<isize, Raise> {
-    super::read(lock, words, |rt, super::Places([table])| {
+    read(lock, words, |rt, Places([table])| {
         let table = table.0.get(rt);
         let outcome = match which {
             Table::Check => library.check(rt, table),

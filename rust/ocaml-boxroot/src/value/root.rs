@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+//! What keeps values alive: roots, local roots, and having just made them.
+use crate::glue::{self, RootsBlock};
+use crate::{Any, RootError, Runtime, Typed, Value, ValueCell, ValueRef};
+use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
+use ocaml_boxroot_sys::{self as sys, BoxRoot};
+
+/// A value that Rust keeps alive. Pointer-sized, with a niche; `Send + Sync` for every `T`.
+///
+/// It may be dropped anywhere: on another domain, in a thread that OCaml does not know, without the lock, during a
+/// panic, in a finaliser inside the collector, in a thread-local's destructor, after its domain's end, after shutdown.
+/// There is no `Clone`, since another root needs the lock: see [`dup`](Root::dup), or share one in an `Arc`.
+///
+/// Passed by reference it is a [`ValueRef`](crate::ValueRef): `&root`.
+// OWNED: the root is live, nobody else deletes or modifies it, and it holds a value of the type that T describes.
+#[repr(transparent)]
+pub struct Root<T = Any> {
+    root: BoxRoot,
+    _marker: PhantomData<fn() -> T>,
+}
+
+// SAFETY: all that can be done without a Runtime is to drop it, which any thread may do (boxroot_delete), and to name
+// the place. Reading needs a Runtime, so the lock; modifying needs that and an exclusive borrow.
+unsafe impl<T> Send for Root<T> {}
+// SAFETY: as for Send.
+unsafe impl<T> Sync for Root<T> {}
+
+impl<T> Root<T> {
+    /// A root that holds `v`. Never runs the collector. Panics when memory is short.
+    #[inline]
+    pub fn new(rt: &Runtime, v: Value<'_, T>) -> Root<T> {
+        match Root::try_new(rt, v) {
+            Ok(root) => root,
+            Err(error) => fail(error),
+        }
+    }
+
+    /// A root that holds `v`, or an error when memory is short.
+    #[inline]
+    pub fn try_new(rt: &Runtime, v: Value<'_, T>) -> Result<Root<T>, RootError> {
+        // SAFETY: LOCK for the domain; LIVE for the value.
+        match unsafe { sys::boxroot_create_in(rt.domain(), v.raw()) } {
+            Some(root) => Ok(Root { root, _marker: PhantomData }),
+            None => Err(RootError::last()),
+        }
+    }
+
+    /// Another root that holds the same value. Panics when memory is short.
+    #[inline]
+    pub fn dup(&self, rt: &Runtime) -> Root<T> {
+        Root::new(rt, self.get(rt))
+    }
+
+    /// Makes this root hold the value just made, instead of a new root: for output parameters and loops. Panics when
+    /// memory is short.
+    #[inline]
+    pub fn set(&mut self, v: Fresh<'_, T>) -> &ValueCell<T> {
+        self.assign(v.rt(), v.value());
+        self
+    }
+
+    /// As [`set`](Root::set), with the capability back for as long as it was lent.
+    #[inline]
+    pub fn set_rt<'a>(&mut self, v: Fresh<'a, T>) -> &'a mut Runtime {
+        self.assign(v.rt(), v.value());
+        v.discard()
+    }
+
+    /// Makes this root hold `v`. Panics when memory is short.
+    #[inline]
+    pub fn assign(&mut self, rt: &Runtime, v: Value<'_, T>) {
+        if let Err(error) = self.try_assign(rt, v) {
+            fail(error)
+        }
+    }
+
+    /// Makes this root hold `v`; on an error it holds its old value.
+    #[inline]
+    pub fn try_assign(&mut self, rt: &Runtime, v: Value<'_, T>) -> Result<(), RootError> {
+        let _ = rt;
+        // SAFETY: OWNED, and no reference to the old cell is left, since self is borrowed exclusively; LOCK; LIVE.
+        match unsafe { sys::boxroot_modify(&mut self.root, v.raw()) } {
+            true => Ok(()),
+            false => Err(RootError::last()),
+        }
+    }
+
+    /// Drops the root with the lock at hand, which is a little faster.
+    #[inline]
+    pub fn end(self, rt: &Runtime) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: OWNED, and it is not used or dropped any more; LOCK.
+        unsafe { sys::boxroot_delete_in(rt.domain(), this.root) }
+    }
+
+    /// The same root without its type.
+    #[inline]
+    pub fn into_any(self) -> Root<Any> {
+        // SAFETY: Any describes every type.
+        unsafe { self.into_typed() }
+    }
+
+    /// The same root with another type.
+    ///
+    /// # Safety
+    /// The value has the type that `U` describes.
+    #[inline]
+    pub unsafe fn into_typed<U>(self) -> Root<U> {
+        Root { root: ManuallyDrop::new(self).root, _marker: PhantomData }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn fail(error: RootError) -> ! {
+    panic!("{error}")
+}
+
+impl<T> Deref for Root<T> {
+    type Target = ValueCell<T>;
+    #[inline]
+    fn deref(&self) -> &ValueCell<T> {
+        // SAFETY: OWNED: the cell lives, and only the collector writes it, as long as self is borrowed. Both are one
+        // word.
+        unsafe { &*sys::boxroot_get_ref(self.root).cast() }
+    }
+}
+
+impl<T> Drop for Root<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: OWNED; it is not used any more. The call needs no lock.
+        unsafe { sys::boxroot_delete(self.root) }
+    }
+}
+
+impl<T> core::fmt::Debug for Root<T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Root")
+    }
+}
+
+impl<T> Value<'_, T> {
+    /// A root that holds the value. Panics when memory is short.
+    #[inline]
+    pub fn root(self, rt: &Runtime) -> Root<T> {
+        Root::new(rt, self)
+    }
+}
+
+// --- values just made
+
+/// A value just made, with the `&mut Runtime` that made it.
+///
+/// As long as you keep it, [`rt`](Fresh::rt) gives read access, and nothing can be collected. Taking the capability
+/// back, by [`root_rt`](Fresh::root_rt), [`discard`](Fresh::discard) or dropping it, ends every view of the value. So
+/// one branch can return the value without a root while the other goes on allocating, and a caller pays for a root only
+/// where it keeps the value.
+// OWNER: it holds the only usable reference to the Runtime, so the value stays valid until it is taken apart.
+pub struct Fresh<'a, T = Any> {
+    rt: &'a mut Runtime,
+    cell: ValueCell<T>,
+}
+
+impl<'a, T> Fresh<'a, T> {
+    /// # Safety
+    /// `raw` is a value of the type that `T` describes, and valid now.
+    #[inline]
+    pub(crate) unsafe fn new(rt: &'a mut Runtime, raw: isize) -> Self {
+        // SAFETY: by the caller and OWNER.
+        Fresh { rt, cell: unsafe { ValueCell::new(raw) } }
+    }
+
+    /// A value that needs no collection to stay away.
+    #[inline]
+    pub fn constant(rt: &'a mut Runtime, v: Value<'static, T>) -> Self {
+        // SAFETY: LIVE for 'static.
+        unsafe { Fresh::new(rt, v.raw()) }
+    }
+
+    #[inline]
+    fn raw(&self) -> isize {
+        self.cell.word().load(Relaxed)
+    }
+
+    /// Read access, as long as the value is kept.
+    #[inline]
+    pub fn rt(&self) -> &Runtime {
+        self.rt
+    }
+
+    /// The value.
+    #[inline]
+    pub fn value(&self) -> Value<'_, T> {
+        // SAFETY: OWNER: nobody uses the Runtime for writing while self is borrowed.
+        unsafe { Value::from_raw(self.raw()) }
+    }
+
+    /// The value with read access for the rest of `'a`.
+    #[inline]
+    pub fn freeze(self) -> (Value<'a, T>, &'a Runtime) {
+        // SAFETY: OWNER: the only reference becomes a shared one for all of 'a.
+        (unsafe { Value::from_raw(self.raw()) }, self.rt)
+    }
+
+    /// The value for the rest of `'a`, during which nothing is collected.
+    #[inline]
+    pub fn into_value(self) -> Value<'a, T> {
+        self.freeze().0
+    }
+
+    /// A root that holds the value; the borrow of the runtime ends. Panics when memory is short.
+    #[inline]
+    pub fn root(self) -> Root<T> {
+        Root::new(self.rt, self.value())
+    }
+
+    /// A root that holds the value, or an error when memory is short.
+    #[inline]
+    pub fn try_root(self) -> Result<Root<T>, RootError> {
+        Root::try_new(self.rt, self.value())
+    }
+
+    /// A root that holds the value, and the capability for as long as it was lent: for code that returns the value in
+    /// one branch and goes on in another. Panics when memory is short.
+    #[inline]
+    pub fn root_rt(self) -> (Root<T>, &'a mut Runtime) {
+        (Root::new(self.rt, self.value()), self.rt)
+    }
+
+    /// Gives the value up, and the capability back.
+    #[inline]
+    pub fn discard(self) -> &'a mut Runtime {
+        self.rt
+    }
+
+    /// The same value without its type.
+    #[inline]
+    pub fn erase(self) -> Fresh<'a, Any> {
+        // SAFETY: Any describes every type.
+        unsafe { self.cast() }
+    }
+
+    /// The same value with another type.
+    ///
+    /// # Safety
+    /// The value has the type that `U` describes.
+    #[inline]
+    pub unsafe fn cast<U>(self) -> Fresh<'a, U> {
+        let raw = self.raw();
+        // SAFETY: OWNER, and the caller.
+        unsafe { Fresh::new(self.rt, raw) }
+    }
+}
+
+impl<T> Typed for Fresh<'_, T> {
+    type Type = T;
+}
+
+impl<T> Deref for Fresh<'_, T> {
+    type Target = ValueCell<T>;
+    #[inline]
+    fn deref(&self) -> &ValueCell<T> {
+        &self.cell
+    }
+}
+
+impl<T> core::fmt::Debug for Fresh<'_, T> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Fresh").field(&self.value()).finish()
+    }
+}
+
+// --- local roots
+
+/// A local root of a [`frame`](Runtime::frame), to be filled.
+// SLOT: the cell is a local root for all of 'f, and belongs to this slot alone.
+pub struct Slot<'f> {
+    cell: &'f ValueCell<Any>,
+}
+
+impl<'f> Slot<'f> {
+    pub(crate) fn new(cell: &'f ValueCell<Any>) -> Slot<'f> {
+        Slot { cell }
+    }
+
+    /// Keeps the value for the rest of the frame.
+    #[inline]
+    pub fn set<T>(self, v: Fresh<'_, T>) -> ValueRef<'f, T> {
+        self.keep(v.rt(), v.value())
+    }
+
+    /// Keeps the value for the rest of the frame, with the capability back for as long as it was lent.
+    #[inline]
+    pub fn set_rt<'a, T>(self, v: Fresh<'a, T>) -> (ValueRef<'f, T>, &'a mut Runtime) {
+        (self.keep(v.rt(), v.value()), v.discard())
+    }
+
+    /// Keeps the value for the rest of the frame.
+    #[inline]
+    pub fn keep<T>(self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'f, T> {
+        let _ = rt;
+        self.cell.word().store(v.raw(), Relaxed);
+        // SAFETY: SLOT: nothing else is stored in it any more, since self is gone.
+        unsafe { self.cell.cast() }
+    }
+
+    /// Keeps the value until the slot is used again.
+    #[inline]
+    pub fn put<T>(&mut self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'_, T> {
+        let _ = rt;
+        self.cell.word().store(v.raw(), Relaxed);
+        // SAFETY: SLOT: nothing else is stored in it as long as self is borrowed.
+        unsafe { self.cell.cast() }
+    }
+
+    /// Keeps the value just made until the slot is used again.
+    #[inline]
+    pub fn put_fresh<T>(&mut self, v: Fresh<'_, T>) -> ValueRef<'_, T> {
+        self.put(v.rt(), v.value())
+    }
+}
+
+impl core::fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Slot")
+    }
+}
+
+/// A block in the runtime's list of local roots.
+// LINKED: from `link` to `drop` the block is in the list, in front of those that were linked before, and points to
+// cells that hold values. Frames end in the reverse order, since each lasts as long as a call of `frame`.
+struct Frame<const N: usize> {
+    block: RootsBlock,
+    list: *mut *mut RootsBlock,
+    cells: [ValueCell<Any>; N],
+}
+
+impl Runtime {
+    /// Runs `f` with `N` local roots on the stack. The slots cannot leave `f`, and end with it, also by a panic or an
+    /// early return.
+    ///
+    /// What `f` returns may borrow the runtime, so a value made last needs no root:
+    ///
+    /// ```
+    /// # use ocaml_boxroot::*;
+    /// fn hello(rt: &mut Runtime) -> Fresh<'_, (Str, Str)> {
+    ///     rt.frame(|rt, [a, b]| {
+    ///         let a = a.set(rt.string("hello"));
+    ///         let b = b.set(rt.string("world"));
+    ///         rt.pair(a, b)
+    ///     })
+    /// }
+    /// ```
+    #[inline]
+    pub fn frame<'a, const N: usize, R>(
+        &'a mut self,
+        f: impl for<'f> FnOnce(&'a mut Runtime, [Slot<'f>; N]) -> R,
+    ) -> R {
+        // SAFETY: immediates.
+        let mut frame = Frame::new([const { unsafe { ValueCell::new(1) } }; N]);
+        let unlink = frame.link(self);
+        let mut i = 0;
+        let slots = [(); N].map(|()| {
+            i += 1;
+            // SAFETY: the cells last as long as 'f, which ends with this call of `f`; each becomes one slot. All access
+            // is by pointers that come from one raw pointer, as the collector writes too.
+            Slot::new(unsafe { &*(&raw const (*unlink.0).cells).cast::<ValueCell<Any>>().add(i - 1) })
+        });
+        f(self, slots)
+    }
+
+    /// Runs `f` with these words, valid values, in places that are local roots.
+    #[inline]
+    pub(crate) fn with_places<const N: usize, R>(
+        &mut self,
+        words: [isize; N],
+        f: impl FnOnce(&mut Runtime, &[ValueCell<Any>; N]) -> R,
+    ) -> R {
+        // SAFETY: by the caller, now; LINKED afterwards.
+        let mut frame = Frame::new(words.map(|word| unsafe { ValueCell::new(word) }));
+        let unlink = frame.link(self);
+        // SAFETY: the cells last until after `f`, and all access is by pointers from one raw pointer.
+        f(self, unsafe { &(*unlink.0).cells })
+    }
+}
+
+impl<const N: usize> Frame<N> {
+    #[inline(always)]
+    fn new(cells: [ValueCell<Any>; N]) -> Self {
+        let block = RootsBlock { next: null_mut(), tables: 1, items: N as isize, table: [null_mut(); 5] };
+        Frame { block, list: null_mut(), cells }
+    }
+
+    /// From here on the frame is not moved, until what is returned is dropped.
+    #[inline(always)]
+    fn link(&mut self, rt: &mut Runtime) -> Unlink<N> {
+        let frame = &raw mut *self;
+        // SAFETY: LOCK. LINKED from here on.
+        unsafe {
+            (*frame).list = local_roots(rt);
+            (*frame).block.table[0] = (&raw mut (*frame).cells).cast();
+            (*frame).block.next = *(*frame).list;
+            *(*frame).list = &raw mut (*frame).block;
+        }
+        Unlink(frame)
+    }
+}
+
+/// The beginning of the list, in the state of the domain.
+#[cfg(ocaml5)]
+#[inline(always)]
+fn local_roots(rt: &Runtime) -> *mut *mut RootsBlock {
+    // SAFETY: LOCK: it is the record of this thread's domain, which OCaml 5 identifies by the address of its state.
+    unsafe { sys::domain_state(rt.domain()).byte_add(glue::obx_local_roots).cast() }
+}
+
+#[cfg(not(ocaml5))]
+#[inline(always)]
+fn local_roots(_: &Runtime) -> *mut *mut RootsBlock {
+    // SAFETY: LOCK: the word is set when OCaml starts; the offset is that of the field.
+    unsafe { glue::Caml_state.load(Relaxed).byte_add(glue::obx_local_roots).cast() }
+}
+
+/// Unlinks a frame that stays where it is.
+struct Unlink<const N: usize>(*mut Frame<N>);
+impl<const N: usize> Drop for Unlink<N> {
+    fn drop(&mut self) {
+        // SAFETY: LINKED. The lock is held, on the thread that linked it.
+        unsafe { *(*self.0).list = (*self.0).block.next }
+    }
+}
