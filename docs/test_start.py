@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""docs/using.md, line by line: the files and commands of each section, in a folder of its own.
+"""The programs of docs/start and docs/guide: the files and commands of each section, in a folder of its own.
 
 A block ```LANGUAGE FILE is written to FILE. A block ```sh is run with `sh -eu`. A block ```text is the whole output of
-the commands before it. A section without commands has nothing to test.
+the commands before it. A section with the comment `<!-- with the files above -->` begins with the files of the sections
+before it. A section without commands has nothing to test.
 """
 
 import os
@@ -15,9 +16,29 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
-SECTIONS = {s.split("\n", 1)[0]: BLOCK.findall(s) for s in (ROOT / "docs/using.md").read_text().split("\n## ")[1:]}
-INSTALL = "Install with dune"
-NEEDS = {"Install with opam": ("opam", "rsync"), "Rust with dune": ("cargo",), "OCaml in a Rust program": ("cargo",)}
+ABOVE = "<!-- with the files above -->"
+PAGES = [*sorted((ROOT / "docs/start").glob("*.md")), *sorted((ROOT / "docs/guide").glob("*.md"))]
+INSTALL = "install: Install with dune"
+OPAM = "install: Install with opam"
+# beside a compiler and dune
+NEEDS = {OPAM: ("opam", "rsync"), "c: CMake": ("cmake",)}
+NEEDS |= dict.fromkeys(("rust: Rust for OCaml, with dune", "rust: OCaml in a Rust program, with cargo"), ("cargo",))
+LONG = ("outheap: Build the variant", *(name for name in NEEDS if name.startswith("rust")))
+
+
+def sections(page):
+    """Each section of a page by its name, with its blocks: language, name of a file, text."""
+    above, found = [], {}
+    stem = "install" if page.name == "README.md" else page.stem
+    for section in page.read_text().split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        blocks = BLOCK.findall(text)
+        found[f"{stem}: {title}"] = [b for b in above if b[1]] + blocks if ABOVE in text else blocks
+        above += blocks
+    return found
+
+
+SECTIONS = {name: blocks for page in PAGES for name, blocks in sections(page).items() if any(b[0] == "sh" for b in blocks)}
 OURS = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
 
 
@@ -36,7 +57,7 @@ def environment(tmp_path_factory):
     dune = shutil.which("dune") or (cached.exists() and str(cached))
     if not dune:
         pytest.skip("no dune here; make test-all builds it")
-    folder = tmp_path_factory.mktemp("using")
+    folder = tmp_path_factory.mktemp("start")
     cargo = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin"
     variables = {k: v for k, v in os.environ.items() if k not in OURS} | {
         "PATH": f"{prefix}/bin:{Path(dune).parent}:{os.environ['PATH']}:{cargo}",
@@ -75,8 +96,6 @@ def play(blocks, folder, variables):
             output = sh(text, folder, variables)
         elif language == "text":
             assert output == text
-        else:
-            raise AssertionError(f"a block of {language} without a file name")
 
 
 def make_switch(folder, variables):
@@ -102,19 +121,25 @@ def make_switch(folder, variables):
     )
 
 
+def test_each_page_of_start_has_a_program():
+    for page in (ROOT / "docs/start").glob("*.md"):
+        assert any(blocks for name, blocks in sections(page).items() if name in SECTIONS), page.name
+
+
 @pytest.mark.parametrize(
-    "section", [s for s, blocks in SECTIONS.items() if any(b[0] == "sh" for b in blocks) and s != INSTALL]
+    "section",
+    [pytest.param(s, marks=[pytest.mark.everything] if s in LONG else []) for s in SECTIONS if s != INSTALL],
 )
 def test_section(environment, section, tmp_path):
     variables, folder = dict(environment), tmp_path
     for needed in NEEDS.get(section, ()):
         if not shutil.which(needed, path=variables["PATH"]):
             pytest.skip(f"no {needed} here")
-    if section == "Install with opam":
+    if section == OPAM:
         make_switch(tmp_path, variables)
         folder = tmp_path / "program"
         folder.mkdir()
-    if section == "Outheap":
+    if section == "outheap: Build the variant":
         version = sh("ocamlopt -version", tmp_path, variables).strip()
         variables["sources"] = ask("tools/toolchain", "--source", version)
     if "cargo" in NEEDS.get(section, ()) and not fetched(tmp_path, variables):
