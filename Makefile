@@ -28,5 +28,5 @@ rust: ; @tools/test -m rust   ## the tests of the Rust crate and its clients
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-full stress rust docs lint \
-  clean
+.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-full stress rust lint \
+  clean docs

@@ -38,7 +38,9 @@ def sections(page):
     return found
 
 
-SECTIONS = {name: blocks for page in PAGES for name, blocks in sections(page).items() if any(b[0] == "sh" for b in blocks)}
+SECTIONS = {
+    name: blocks for page in PAGES for name, blocks in sections(page).items() if any(b[0] == "sh" for b in blocks)
+}
 OURS = ("OCAMLLIB", "CAMLLIB", "OCAMLFIND_CONF", "OPAM_SWITCH_PREFIX", "CAML_LD_LIBRARY_PATH", "DUNE_BUILD_DIR")
 
 

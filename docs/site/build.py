@@ -142,8 +142,12 @@ def of_header(name: str, xml: Path) -> str:
     source = one(HEADERS[name])
     lines = source.read_text().split("\n")
     compounds = [ElementTree.parse(f).getroot()[0] for f in xml.glob("*.xml") if f.name not in ("index.xml",)]
-    mine = [c for c in compounds if c.get("kind") in ("file", "class", "struct")
-            and any(loc.get("file", "").endswith(str(source.relative_to(ROOT))) for loc in c.findall("location"))]  # fmt: skip
+    mine = [
+        c
+        for c in compounds
+        if c.get("kind") in ("file", "class", "struct")
+        and any(place.get("file", "").endswith(str(source.relative_to(ROOT))) for place in c.findall("location"))
+    ]
     members, intro = {}, ""
     for compound in mine:
         said = compound.find("detaileddescription")
@@ -154,7 +158,11 @@ def of_header(name: str, xml: Path) -> str:
             told = "\n".join(v.text or "" for v in member.find("detaileddescription").iter("verbatim"))
             title, declaration = member.findtext("name"), written(member)
             private = member.get("prot") == "private" or title.startswith(("bxr_", "BXR_", "oh_", "~"))
-            if declaration and not private and not (member.get("kind") == "variable" and compound.get("kind") != "class"):
+            if (
+                declaration
+                and not private
+                and not (member.get("kind") == "variable" and compound.get("kind") != "class")
+            ):
                 members[at, title] = (told, declaration)
     out = [f"# {name}", "", sentences(intro), ""]
     group: list[tuple[str, str]] = []
@@ -163,7 +171,9 @@ def of_header(name: str, xml: Path) -> str:
     def end() -> None:
         if group:
             names = ", ".join(dict.fromkeys(title for title, _ in group if not title.startswith("@")))
-            out.extend([f"## {names or 'Constants'}", "", "```c", *(d for _, d in group), "```", "", sentences(texts), ""])
+            out.extend(
+                [f"## {names or 'Constants'}", "", "```c", *(d for _, d in group), "```", "", sentences(texts), ""]
+            )
 
     for (at, title), (told, declaration) in sorted(members.items()):
         apart = any(not line.strip() for line in lines[last : at - 1])
@@ -277,9 +287,10 @@ def broken_links(site: Path) -> list[str]:
                 target /= "index.html"
             if not target.exists():
                 wrong.append(f"{page.relative_to(site)}: {link}")
-            elif anchor and target.suffix == ".html" and "rust" not in target.parts:
-                if unquote(anchor) not in known(target) and not anchor.startswith("__"):
-                    wrong.append(f"{page.relative_to(site)}: {link}: no such anchor")
+                continue
+            looked_at = target.suffix == ".html" and site / "rust" not in target.parents
+            if anchor and looked_at and unquote(anchor) not in known(target) and not anchor.startswith("__"):
+                wrong.append(f"{page.relative_to(site)}: {link}: no such anchor")
     return sorted(set(wrong))
 
 
@@ -293,7 +304,9 @@ def main(out: Path) -> None:
     rust = rustdoc.is_dir()
     if rust:
         text = "# Rust\n\nThe references of the crates, written by rustdoc, with a search of their own:\n\n"
-        crates = sorted(f.parent.name for f in rustdoc.glob("*/index.html") if (rustdoc / f.parent.name / "all.html").exists())
+        crates = sorted(
+            f.parent.name for f in rustdoc.glob("*/index.html") if (rustdoc / f.parent.name / "all.html").exists()
+        )
         for crate in crates:
             text += f'- <a href="../../rust/{crate}/index.html">{crate}</a>\n'
         (pages / "docs/reference/rust.md").write_text(text)
