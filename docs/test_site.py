@@ -124,6 +124,7 @@ def test_site_in_a_browser(site: Path, tmp_path: Path) -> None:
     handler = functools.partial(Quiet, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/look.html"
         words = [
             "--headless",
             "--no-sandbox",

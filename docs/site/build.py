@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Builds the site; called by tools/docs.
 
-    build.py FOLDER     writes FOLDER/site; FOLDER/cargo/doc is rustdoc's output, if it is there
+    build.py FOLDER [RUSTDOC]     writes FOLDER/site, with rustdoc's output in it
 
 The pages are laid out as in the repository, so links from one document to another need no change. What a document links
 to that is no document becomes a page with its text.
@@ -294,26 +294,23 @@ def broken_links(site: Path) -> list[str]:
     return sorted(set(wrong))
 
 
-def main(out: Path) -> None:
-    pages, site, rustdoc = out / "pages", out / "site", out / "cargo/doc"
+def main(out: Path, *rustdoc: Path) -> None:
+    pages, site = out / "pages", out / "site"
     for folder in (pages, site, out / "doxygen", out / "ocamldoc"):
         shutil.rmtree(folder, ignore_errors=True)
     stage(pages)
     c_pages(pages, out / "doxygen")
     ocaml_pages(pages, out / "ocamldoc")
-    rust = rustdoc.is_dir()
-    if rust:
+    for folder in rustdoc:
         text = "# Rust\n\nThe references of the crates, written by rustdoc, with a search of their own:\n\n"
-        crates = sorted(
-            f.parent.name for f in rustdoc.glob("*/index.html") if (rustdoc / f.parent.name / "all.html").exists()
-        )
+        crates = sorted(f.parent.name for f in folder.glob("*/index.html") if (f.parent / "all.html").exists())
         for crate in crates:
             text += f'- <a href="../../rust/{crate}/index.html">{crate}</a>\n'
         (pages / "docs/reference/rust.md").write_text(text)
-        shutil.copytree(rustdoc, pages / "rust", dirs_exist_ok=True)
+        shutil.copytree(folder, pages / "rust")
     shutil.copy(HERE / "site.css", pages)
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text())
-    settings |= {"docs_dir": str(pages), "site_dir": str(site), "nav": navigation(pages, rust)}
+    settings |= {"docs_dir": str(pages), "site_dir": str(site), "nav": navigation(pages, bool(rustdoc))}
     (out / "mkdocs.yml").write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}
     done = subprocess.run(
@@ -326,4 +323,4 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(*(Path(word).resolve() for word in sys.argv[1:]))
