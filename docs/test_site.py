@@ -7,10 +7,9 @@ It does not depend on the compiler, so it runs once.
 from __future__ import annotations
 
 import functools
-import html
 import http.server
 import json
-import os
+import queue
 import re
 import shutil
 import subprocess
@@ -78,15 +77,29 @@ async function open(page, width, scheme) {
     await wait(100);
     found.search = [...view.querySelectorAll('.md-search-result__link')].map(a => a.getAttribute('href'));
   }
-  const said = document.createElement('pre');
-  said.id = 'found';
-  said.textContent = JSON.stringify(found);
-  document.body.replaceChildren(said);
+  await fetch('found', {method: 'POST', body: JSON.stringify(found)});
 })();
 </script>"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class Server(http.server.ThreadingHTTPServer):
+    """Serves a folder on a port of its own; what is posted is kept."""
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
+        self.posted: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def do_POST(self) -> None:
+        text = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.send_response(204)
+        self.end_headers()
+        self.server.posted.put(text)
+
     def log_message(self, *words: object) -> None:
         pass
 
@@ -121,26 +134,22 @@ def test_site_in_a_browser(site: Path, tmp_path: Path) -> None:
         browser = shutil.which("chromium") or pytest.skip("no chromium here")
     look = site / "look.html"
     look.write_text(LOOK.replace("WANTED", json.dumps({"pages": PAGES, "search": "boxroot_create"})))
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}/look.html"
-        words = [
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--window-size=1500,1000",
-            "--virtual-time-budget=120000",
-        ]
-        done = subprocess.run(
-            [browser, *words, f"--user-data-dir={tmp_path}", "--dump-dom", address],
-            text=True, capture_output=True, timeout=300, env=os.environ | {"HOME": str(tmp_path)},
-        )  # fmt: skip
-        server.shutdown()
-    look.unlink()
-    said = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.S)
-    assert said, done.stdout[-2000:] + done.stderr[-2000:]
-    found = json.loads(html.unescape(said[1]))
+    server = Server(site)
+    words = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1500,1000", "--remote-debugging-port=0"]
+    address = f"http://127.0.0.1:{server.server_port}/look.html"
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen(
+            [browser, *words, f"--user-data-dir={tmp_path / 'profile'}", address], stdout=log, stderr=log
+        )
+        try:
+            found = json.loads(server.posted.get(timeout=300))
+        except queue.Empty:
+            pytest.fail((tmp_path / "log").read_text()[-2000:])
+        finally:
+            process.terminate()
+            process.wait()
+            server.shutdown()
+            look.unlink()
     assert len(found["pages"]) == 4 * len(PAGES)
     for page in found["pages"]:
         assert page["texts"] > 5 and page["over"] <= 0 and page["contrast"] >= 4.5, page
