@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes docs/internals/coverage.md from gcovr's figures: a table by file, each function with lines that no test reaches
-and the reason (unreached.toml), and the groups of branches that are not taken."""
+"""Writes docs/internals/coverage.md from gcovr's figures: a table by file, each function with lines that no test
+reaches and the reason (unreached.toml), and the groups of branches that are not taken."""
 
 from __future__ import annotations
 
