@@ -118,6 +118,14 @@ def test_site_is_built_and_links_lead_somewhere(site: Path) -> None:
     assert len(list(site.rglob("*.html"))) > 80
 
 
+def test_no_markup_is_left(site: Path) -> None:
+    for page in site.glob("docs/**/*.html"):
+        article = re.search(r"<article.*</article>", page.read_text(), re.S)
+        assert article and "```" not in article[0], page
+        plain = re.sub(r"<(pre|code)\b.*?</\1>", "", article[0], flags=re.S)
+        assert not re.search(r"\]\(|^\|", plain, re.M), page
+
+
 def test_reference_has_the_public_functions(site: Path) -> None:
     header = (ROOT / "boxroot/include/boxroot.h").read_text()
     page = (site / "docs/reference/c/boxroot.h.html").read_text()

@@ -27,6 +27,7 @@ LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.M | re.S)
 LANGUAGES = {".ml": "ocaml", ".mli": "ocaml", ".c": "c", ".h": "c", ".hpp": "cpp", ".cpp": "cpp", ".rs": "rust"}
 PICTURES = (".svg", ".png")
+NAMED = re.compile(r"^```(\S+) (\S+)$", re.M)  # a file of a program that a document shows
 TABS = (  # title, folder; in this order
     ("Start", "docs/start"), ("Guide", "docs/guide"), ("Reference", "docs/reference"), ("Measured", "docs/measured"),
     ("Internals", "docs/internals"), ("Decisions", "docs/decisions"),
@@ -55,6 +56,11 @@ def one(pattern: str) -> Path:
 
 def outside_code(text: str, change: object) -> str:
     return "".join(part if i % 2 else change(part) for i, part in enumerate(CODE.split(text)))
+
+
+def titled(match: re.Match[str]) -> str:
+    language = "scheme" if match[1].startswith("dune") else match[1]
+    return f'```{language} title="{match[2]}"'
 
 
 def stage(pages: Path) -> None:
@@ -90,7 +96,8 @@ def stage(pages: Path) -> None:
                 path = os.path.relpath(where, source.parent)
                 return match[1] + path + ("" if where.suffix in (".md", *PICTURES) else ".md") + match[3]
 
-            target.write_text(outside_code(source.read_text(), lambda part: LINK.sub(follow, part)))
+            text = outside_code(source.read_text(), lambda part: LINK.sub(follow, part))
+            target.write_text(NAMED.sub(titled, text))
 
 
 # --- the reference of C -----------------------------------------------------------------------------------------------
