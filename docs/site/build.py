@@ -314,7 +314,7 @@ def main(out: Path, *rustdoc: Path) -> None:
         for crate in crates:
             text += f'- <a href="../../rust/{crate}/index.html">{crate}</a>\n'
         (pages / "docs/reference/rust.md").write_text(text)
-        shutil.copytree(folder, pages / "rust")
+        shutil.copytree(folder, pages / "rust", dirs_exist_ok=True)
     shutil.copy(HERE / "site.css", pages)
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text())
     settings |= {"docs_dir": str(pages), "site_dir": str(site), "nav": navigation(pages, bool(rustdoc))}
