@@ -282,7 +282,7 @@ def broken_links(site: Path) -> list[str]:
 
     wrong = []
     for page in sorted(site.rglob("*.html")):
-        if page.relative_to(site).parts[0] == "rust" or page.name == "404.html":
+        if page.relative_to(site).parts[0] == "rustdoc" or page.name == "404.html":
             continue
         for link in re.findall(r'\b(?:href|src)="([^"]+)"', page.read_text()):
             link = html.unescape(link)
@@ -295,7 +295,7 @@ def broken_links(site: Path) -> list[str]:
             if not target.exists():
                 wrong.append(f"{page.relative_to(site)}: {link}")
                 continue
-            looked_at = target.suffix == ".html" and site / "rust" not in target.parents
+            looked_at = target.suffix == ".html" and site / "rustdoc" not in target.parents
             if anchor and looked_at and unquote(anchor) not in known(target) and not anchor.startswith("__"):
                 wrong.append(f"{page.relative_to(site)}: {link}: no such anchor")
     return sorted(set(wrong))
@@ -312,9 +312,9 @@ def main(out: Path, *rustdoc: Path) -> None:
         text = "# Rust\n\nThe references of the crates, written by rustdoc, with a search of their own:\n\n"
         crates = sorted(f.parent.name for f in folder.glob("*/index.html") if (f.parent / "all.html").exists())
         for crate in crates:
-            text += f'- <a href="../../rust/{crate}/index.html">{crate}</a>\n'
+            text += f'- <a href="../../rustdoc/{crate}/index.html">{crate}</a>\n'
         (pages / "docs/reference/rust.md").write_text(text)
-        shutil.copytree(folder, pages / "rust", dirs_exist_ok=True)
+        shutil.copytree(folder, pages / "rustdoc")
     shutil.copy(HERE / "site.css", pages)
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text())
     settings |= {"docs_dir": str(pages), "site_dir": str(site), "nav": navigation(pages, bool(rustdoc))}
