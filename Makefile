@@ -24,6 +24,8 @@ bench-regions: ## regions and hash-consing, beside the heap: 25 minutes
 	  --rounds 5 --budget 30
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 50 minutes of measuring; MINUTES=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
+docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-full stress lint clean
+.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-full stress lint \
+  clean docs

@@ -9,6 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*/*.md"))
 
 
 def text(file):
@@ -18,11 +19,20 @@ def text(file):
 # --- settings of OUTHEAP ---
 
 
+def settings_text(ending):
+    return next(ROOT.glob(f"outheap/**/settings.{ending}")).read_text()
+
+
 def settings_read():
     """Name: what a message says about its values."""
-    values = dict(re.findall(r'^#define (\w+) "(.+)"$', text("outheap/src/settings.c"), re.M))
-    rows = re.findall(r'^  S\("([\w.-]+)", (\w+|"[^"]+"), ', text("outheap/src/settings.c"), re.M)
+    values = dict(re.findall(r'^#define (\w+) "(.+)"$', settings_text("c"), re.M))
+    rows = re.findall(r'^  S\("([\w.-]+)", (?:"[\w.-]*", )?(\w+|"[^"]+"), ', settings_text("c"), re.M)
     return {name: values.get(what, what).strip('"') for name, what in rows}
+
+
+def earlier_names():
+    """Other names that settings have."""
+    return set(re.findall(r'^  S\("[\w.-]+", "([\w.-]+)", ', settings_text("c"), re.M))
 
 
 def words(description):
@@ -33,27 +43,27 @@ def words(description):
 def test_every_setting_is_in_the_table():
     known = settings_read()
     assert len(known) > 15, known
-    table = text("docs/using.md").split("The environment variable `OUTHEAP`")[1].split("\n\n`Outheap.statistics")[0]
+    table = text("docs/reference/settings.md").split("The environment variable `OUTHEAP`")[1]
     rows = re.findall(r"^\| (`.*?) \| ", table, re.M)
     named = {name for row in rows for name in re.findall(r"`([\w.-]+)=", row)}
     named |= set(re.findall(r"`(thp\.\w+)=`", table))
     assert named == set(known)
-    header = text("outheap/src/settings.h")
+    header = settings_text("h")
     assert {name for name in known if f"{name}=" not in header} == set()
 
 
 def test_values_of_settings_are_those_of_the_table():
     known = settings_read()
-    documents = text("docs/using.md") + text("docs/failure-modes.md")
+    documents = text("docs/reference/settings.md") + text("docs/guide/operating.md")
     for name, choices in re.findall(r"`([\w.-]+)=((?:[a-z0-9:N]+\\\|)+[a-z0-9:N]+)`", documents):
         assert words(choices.replace("\\|", " ")) == words(known[name]), name
 
 
 def test_settings_that_a_document_names_exist():
     known = settings_read()
-    for file in [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "outheap/region/outheap_region.mli"]:
+    for file in [*PAGES, ROOT / "README.md", *ROOT.glob("outheap/**/outheap_region.mli")]:
         for name in re.findall(r"\bOUTHEAP=([\w.-]+)=", file.read_text()):
-            assert name in known, (file.name, name)
+            assert name in known or file.suffix == ".mli" and name in earlier_names(), (file.name, name)
 
 
 # --- events of the runtime ---
@@ -61,9 +71,34 @@ def test_settings_that_a_document_names_exist():
 
 def test_events_are_described_once():
     """The library outheap.events writes statistics as events: no document says that nothing does."""
-    assert (ROOT / "outheap/events").is_dir()
-    for file in DOCS.glob("*.md"):
+    assert list(ROOT.glob("outheap/**/outheap_events.mli"))
+    for file in PAGES:
         assert not re.search(r"not written\s+as\s+events", file.read_text()), file.name
+
+
+# --- decisions ---
+
+
+def test_decisions_are_listed_and_have_their_parts():
+    """A file for each, with a number that no other has; the list has all of them, by their titles."""
+    files = sorted(DOCS.glob("decisions/[0-9]*.md"))
+    assert len({file.name[:4] for file in files}) == len(files) > 50
+    listed = text("docs/decisions/README.md")
+    for file in files:
+        title = file.read_text().split("\n", 1)[0].removeprefix("# ")
+        assert title.startswith(f"{int(file.name[:4])}. ") and f"[{title}]({file.name})" in " ".join(listed.split()), (
+            file
+        )
+        parts = re.findall(r"^## (.*)$", file.read_text(), re.M)
+        assert parts == [p for p in ("Context", "Decision", "Decision and why", "Why", "Figures") if p in parts], file
+        assert any(p.startswith("Decision") for p in parts), file
+
+
+def test_every_document_is_in_the_list_of_its_folder():
+    for folder in ("start", "guide", "reference", "internals"):
+        listed = text(f"docs/{folder}/README.md")
+        for file in DOCS.glob(f"{folder}/[a-z]*.md"):
+            assert f"({file.name}" in listed, file
 
 
 # --- links ---
@@ -87,7 +122,7 @@ def test_documents_of_crates_link_to_what_is_packed():
 
 
 def test_documents_link_to_what_is_there():
-    listed = [*ROOT.glob("*.md"), *DOCS.glob("*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
+    listed = [*ROOT.glob("*.md"), *PAGES, *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]
     for document in listed:
         for path in LINK.findall(document.read_text()):
             if "/" in path or path.endswith(".md"):

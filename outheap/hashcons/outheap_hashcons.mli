@@ -45,7 +45,7 @@ val hashcons : 'a t -> 'a -> 'a hash_consed
 (** [hashcons t d]: the value of [t] whose node is equal to [d]; if there is none, a new one, with a copy of [d].
     The hash is not that of [Hashtbl.hash], which looks at ten numbers and strings of a node, but looks at 64, and
     passes over what lies below hash-consed values.
-    @raise Invalid_argument if [d] cannot be copied. @raise Out_of_memory *)
+    @raise Invalid_argument if [d] cannot be copied. @raise Out_of_memory if there is none for it. *)
 
 val iter : ('a hash_consed -> unit) -> 'a t -> unit
 (** Calls a function for each value that is in the table now and has not been found to be unreachable, in no particular
@@ -92,7 +92,7 @@ module Hmap : sig
   val add : 'a key -> 'b -> ('a, 'b) t -> ('a, 'b) t
 
   val find : 'a key -> ('a, 'b) t -> 'b
-  (** @raise Not_found *)
+  (** @raise Not_found if there is none. *)
 
   val remove : 'a key -> ('a, 'b) t -> ('a, 'b) t
   val mem : 'a key -> ('a, 'b) t -> bool

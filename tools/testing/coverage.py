@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes docs/coverage.md from gcovr's figures: a table by file, each function with lines that no test reaches and the
-reason (unreached.toml), and the groups of branches that are not taken."""
+"""Writes docs/internals/coverage.md from gcovr's figures: a table by file, each function with lines that no test
+reaches and the reason (unreached.toml), and the groups of branches that are not taken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs/coverage.md"
+DOCUMENT = ROOT / "docs/internals/coverage.md"
 REASONS = Path(__file__).with_name("unreached.toml")
 PRODUCTS = {"boxroot": "Boxroot", "outheap": "Outheap"}
 # What a line with a branch that is not taken is; the first that matches.
