@@ -51,7 +51,7 @@ def test_values_of_settings_are_those_of_the_table():
 
 def test_settings_that_a_document_names_exist():
     known = settings_read()
-    for file in [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "outheap/region/outheap_region.mli"]:
+    for file in [*DOCS.glob("*.md"), ROOT / "README.md", ROOT / "outheap/lib/region/outheap_region.mli"]:
         for name in re.findall(r"\bOUTHEAP=([\w.-]+)=", file.read_text()):
             assert name in known, (file.name, name)
 
@@ -61,7 +61,7 @@ def test_settings_that_a_document_names_exist():
 
 def test_events_are_described_once():
     """The library outheap.events writes statistics as events: no document says that nothing does."""
-    assert (ROOT / "outheap/events").is_dir()
+    assert (ROOT / "outheap/lib/events").is_dir()
     for file in DOCS.glob("*.md"):
         assert not re.search(r"not written\s+as\s+events", file.read_text()), file.name
 

@@ -110,7 +110,7 @@ MUTATIONS = {
 
 
 def _files() -> list[Path]:
-    parts = ("test/hashcons", "hashcons", "region", "include")
+    parts = ("test/hashcons", "lib/hashcons", "lib/region", "include")
     return [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
 
 
