@@ -176,7 +176,7 @@ void outheap_hashcons_copy_fill(outheap_hashcons_cell *c, size_t room, value nod
     value v = items[i].source;
     mlsize_t n = Wosize_val(v);
     uint64_t *to = c + items[i].offset;
-    *to++ = outheap_region_config_header(n, Tag_val(v));
+    *to++ = outheap_region_block_header(n, Tag_val(v));
     if (Tag_val(v) >= No_scan_tag) memcpy(to, (void const *)v, n * OUTHEAP_HASHCONS_WORD);
     else
       for (mlsize_t f = 0; f < n; f++) to[f] = (uint64_t)moved(c, Field(v, f), &link);

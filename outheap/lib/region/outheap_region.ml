@@ -26,7 +26,7 @@ external start : unit -> bool = "outheap_region_ml_start"
 
 let can_delete = start ()
 
-(* What was refused, and what helps; region_text.c says the same to C. *)
+(* Says what was refused, and what helps; region_api.c says the same to C. *)
 let reason = function
   | "closure" -> ("a function", "; ~closures:true copies functions, but not into images")
   | "object" -> ("an object", "; ~closures:true copies objects, but not into images")

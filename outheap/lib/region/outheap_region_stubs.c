@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The primitives of the module Outheap_region. */
-#include "region_config.h"
-#include "outheap_region.h"
-#include "region_copy.h"
-#include "region_error.h"
-#include "region_fault.h"
-#include "region_marker.h"
 #include "region_record.h"
+#include "region_snapshot.h"
 #include <caml/alloc.h>
 #include <caml/callback.h>
 #include <caml/custom.h>
@@ -42,7 +37,7 @@ static struct custom_operations operations = {
   custom_compare_ext_default, custom_fixed_length_default
 };
 
-/* Before the record is there, since this may collect. */
+/* Makes a handle without a record. It is made before the record is, since this may collect. */
 static value new_handle(void)
 {
   value h = caml_alloc_custom(&operations, sizeof(record *), 0, 1);
@@ -162,7 +157,7 @@ static value root_of(value handle, uintptr_t word)
 
 /* --- copy, get ---------------------------------------------------------------------------------------------------- */
 
-/* `options`: as in outheap_region.h */
+/* `options` are those of outheap_region.h. */
 value outheap_region_ml_copy(value v, value options)
 {
   CAMLparam1(v);
@@ -202,7 +197,7 @@ value outheap_region_ml_revoke(value handle)
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
-/* A copy of a string, which the collector does not move. */
+/* Copies a string to where the collector does not move it. */
 static char *text_of(value s, error *e)
 {
   char *p = strdup(String_val(s));
@@ -210,7 +205,7 @@ static char *text_of(value s, error *e)
   return p;
 }
 
-/* NULL: an error. Both are to be freed. */
+/* Copies both strings; the caller frees them. Returns NULL with an error. */
 static char *names_of(value name, value path, char **schema, error *e)
 {
   *schema = NULL;
@@ -224,7 +219,7 @@ static char *names_of(value name, value path, char **schema, error *e)
   return NULL;
 }
 
-/* `schema`: name and version */
+/* `schema` is a pair of name and version. */
 value outheap_region_ml_save(value needs, value schema, value path, value options, value v)
 {
   CAMLparam4(needs, schema, path, v);
@@ -243,7 +238,7 @@ value outheap_region_ml_save(value needs, value schema, value path, value option
   CAMLreturn(done ? ok(Val_unit) : failed(&e));
 }
 
-/* `offset`: -1 for a whole file */
+/* `offset` is -1 for a whole file. */
 value outheap_region_ml_map(value name, value version, value path, value options, value offset)
 {
   CAMLparam5(name, version, path, options, offset);
@@ -296,10 +291,10 @@ value outheap_region_ml_info(value handle)
 
 value outheap_region_ml_stats(value unit)
 {
-  struct outheap_region_record_sums s;
+  struct outheap_region_record_stats s;
   (void)unit;
-  struct outheap_region_copy_counts c = outheap_region_copy_count();
-  outheap_region_record_sum(&s);
+  struct outheap_region_snapshot_counts c = outheap_region_snapshot_count();
+  outheap_region_record_read_stats(&s);
   value v = caml_alloc_small(8, 0);
   Field(v, 0) = Val_long(s.live);
   Field(v, 1) = Val_long(s.bytes);

@@ -19,15 +19,15 @@
 #define CHUNK OUTHEAP_REGION_CHUNK
 #define CHUNKS OUTHEAP_REGION_ADDRESSES_CHUNKS
 #define BEGIN OUTHEAP_REGION_ADDRESSES_BEGIN
-#define ELSEWHERE_MOST ((size_t)16 << 30) /* of one region, where the system chooses */
+#define MAX_ELSEWHERE ((size_t)16 << 30) /* of one region, where the system chooses */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned char taken[CHUNKS];
 static size_t cursor; /* extents are taken upwards from here, so that addresses are not reused at once */
 
-/* Where the system chooses: free extents, still reserved. */
-enum { SPARES = 64 };
-static struct outheap_region_addresses spares[SPARES];
+/* Where the system chooses the addresses: free extents, which are still reserved. */
+enum { MAX_SPARES = 64 };
+static struct outheap_region_addresses spares[MAX_SPARES];
 
 bool outheap_region_addresses_fixed(void)
 {
@@ -44,12 +44,12 @@ static bool is_fixed(char const *base)
   return outheap_region_addresses_fixed() && (uintptr_t)base - BEGIN < CHUNKS * CHUNK;
 }
 
-#define NUMBERS ((uintptr_t)1 << 20) /* of chunks: 2^48 bytes of addresses */
-static unsigned char elsewhere[NUMBERS / 8]; /* a bit for each chunk that is in an extent where the system chose */
+#define CHUNK_NUMBERS ((uintptr_t)1 << 20) /* of chunks in 2^48 bytes of addresses */
+static unsigned char elsewhere[CHUNK_NUMBERS / 8]; /* a bit for each chunk of such extents */
 
-static void note_elsewhere(char const *from, char const *to, bool ours)
+static void set_elsewhere(char const *from, char const *to, bool ours)
 {
-  for (uintptr_t n = (uintptr_t)from / CHUNK; n < (uintptr_t)to / CHUNK && n < NUMBERS; n++)
+  for (uintptr_t n = (uintptr_t)from / CHUNK; n < (uintptr_t)to / CHUNK && n < CHUNK_NUMBERS; n++)
     if (ours) __atomic_fetch_or(&elsewhere[n / 8], (unsigned char)(1u << n % 8), __ATOMIC_RELAXED);
     else __atomic_fetch_and(&elsewhere[n / 8], (unsigned char)~(1u << n % 8), __ATOMIC_RELAXED);
 }
@@ -59,28 +59,28 @@ bool outheap_region_addresses_has(uintptr_t address)
 {
   if (outheap_region_addresses_fixed()) return address - BEGIN < CHUNKS * CHUNK;
   uintptr_t n = address / CHUNK;
-  return n < NUMBERS && (__atomic_load_n(&elsewhere[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
+  return n < CHUNK_NUMBERS && (__atomic_load_n(&elsewhere[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
 }
 
 /* 8 MiB of addresses, of which those pages are touched that have regions. */
-static void *owners[NUMBERS];
+static void *owners[CHUNK_NUMBERS];
 
 /* Release, and acquire below: whoever finds an owner sees what it was when it was set. */
 void outheap_region_addresses_set_owner(char const *base, size_t bytes, void *owner)
 {
-  for (uintptr_t n = (uintptr_t)base / CHUNK; n * CHUNK < (uintptr_t)base + bytes && n < NUMBERS; n++)
+  for (uintptr_t n = (uintptr_t)base / CHUNK; n * CHUNK < (uintptr_t)base + bytes && n < CHUNK_NUMBERS; n++)
     __atomic_store_n(&owners[n], owner, __ATOMIC_RELEASE);
 }
 
 void *outheap_region_addresses_owner(uintptr_t address)
 {
   uintptr_t n = address / CHUNK;
-  return n < NUMBERS ? __atomic_load_n(&owners[n], __ATOMIC_ACQUIRE) : NULL;
+  return n < CHUNK_NUMBERS ? __atomic_load_n(&owners[n], __ATOMIC_ACQUIRE) : NULL;
 }
 
 static size_t number(char const *base) { return ((uintptr_t)base - BEGIN) / CHUNK; }
 
-/* The lowest free run of `n` chunks that begins at `from` or above. */
+/* Finds the lowest free run of `n` chunks that begins at `from` or above. */
 static bool run_above(size_t from, size_t n, size_t *first)
 {
   for (size_t run = 0, at = from; at < CHUNKS; at++) {
@@ -95,13 +95,13 @@ static bool run_above(size_t from, size_t n, size_t *first)
 
 static bool take_elsewhere(struct outheap_region_addresses *a, size_t least, size_t most)
 {
-  for (int i = 0; i < SPARES; i++)
+  for (int i = 0; i < MAX_SPARES; i++)
     if (spares[i].bytes >= least && spares[i].bytes != 0) {
       *a = spares[i];
       spares[i].bytes = 0;
       return true;
     }
-  if (most > ELSEWHERE_MOST && least <= ELSEWHERE_MOST) most = ELSEWHERE_MOST;
+  if (most > MAX_ELSEWHERE && least <= MAX_ELSEWHERE) most = MAX_ELSEWHERE;
   for (size_t bytes = most;; bytes = bytes / 2 > least ? OUTHEAP_REGION_ROUND(bytes / 2, CHUNK) : least) {
     char *p = mmap(NULL, bytes + CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p != MAP_FAILED) {
@@ -109,7 +109,7 @@ static bool take_elsewhere(struct outheap_region_addresses *a, size_t least, siz
       if (base != p) munmap(p, (size_t)(base - p));
       if (base != p + CHUNK) munmap(base + bytes, (size_t)(p + CHUNK - base));
       *a = (struct outheap_region_addresses){ base, bytes };
-      note_elsewhere(base, base + bytes, true);
+      set_elsewhere(base, base + bytes, true);
       return true;
     }
     if (bytes == least) return false;
@@ -162,10 +162,10 @@ void outheap_region_addresses_cut(struct outheap_region_addresses *a, size_t byt
   pthread_mutex_lock(&mutex);
   if (is_fixed(a->base)) {
     memset(taken + number(a->base) + bytes / CHUNK, 0, (a->bytes - bytes) / CHUNK);
-    cursor = number(a->base) + bytes / CHUNK; /* what was too much is for the next one */
+    cursor = number(a->base) + bytes / CHUNK; /* the next extent may use what was too much */
   }
-  else { /* nobody was told about it */
-    note_elsewhere(a->base + bytes, a->base + a->bytes, false);
+  else { /* no address of that part was given to anybody */
+    set_elsewhere(a->base + bytes, a->base + a->bytes, false);
     munmap(a->base + bytes, a->bytes - bytes);
   }
   pthread_mutex_unlock(&mutex);
@@ -178,7 +178,7 @@ void outheap_region_addresses_give(struct outheap_region_addresses *a)
   pthread_mutex_lock(&mutex);
   if (is_fixed(a->base)) memset(taken + number(a->base), 0, a->bytes / CHUNK);
   else
-    for (int i = 0; i < SPARES; i++) /* more than these stay reserved and unused */
+    for (int i = 0; i < MAX_SPARES; i++) /* further ones stay reserved and unused */
       if (spares[i].bytes == 0) {
         spares[i] = *a;
         break;
@@ -192,7 +192,7 @@ void outheap_region_addresses_avoid(struct outheap_region_addresses *a, char con
   size_t n = is_fixed(at) ? number(at) : 0;
   bool in_place = is_fixed(a->base);
   outheap_region_addresses_give(a);
-  if (!in_place) return; /* there all addresses of the extent are reserved, so nothing can lie there */
+  if (!in_place) return; /* then all addresses of the extent are reserved, so nothing else can be mapped there */
   pthread_mutex_lock(&mutex);
   taken[n] = 1;
   pthread_mutex_unlock(&mutex);
@@ -213,7 +213,7 @@ void outheap_region_addresses_unmap(char *at, size_t bytes)
 {
   if (bytes == 0) return;
   if (is_fixed(at)) {
-    /* That can fail where the system merged the mapping with a neighbour, and allows no more of them. */
+    /* munmap can fail if the system has merged the mapping with a neighbour, and allows no more mappings. */
     if (munmap(at, bytes) != 0 && mprotect(at, bytes, PROT_NONE) == 0) (void)madvise(at, bytes, MADV_DONTNEED);
   }
   else (void)mmap(at, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);

@@ -8,18 +8,19 @@
                       each; the images that are needed: struct outheap_region_image_need
    tail = used, rounded up to 4096.
 
-   The base is computed from the digest of the contents, so that each image has, in every process, its own place, and
-   unrelated processes share the pages of the file. Where the place is taken the image is relocated in private pages. */
+   The base is computed from the digest of the contents, so that each image has the same addresses in every process, and
+   unrelated processes share the pages of the file. Where the addresses are taken the image is relocated, in private
+   pages. */
 #ifndef OUTHEAP_REGION_IMAGE_H
 #define OUTHEAP_REGION_IMAGE_H
 
-#include "region_copy.h"
 #include "region_record.h"
+#include <caml/md5.h>
 
 #define OUTHEAP_REGION_IMAGE_START 4096
 #define OUTHEAP_REGION_IMAGE_TABLE 1024 /* where the table of custom operations begins */
 #define OUTHEAP_REGION_IMAGE_CUSTOMS 40
-#define OUTHEAP_REGION_IMAGE_PROXY 4032 /* of bigarrays (region_custom.h) */
+#define OUTHEAP_REGION_IMAGE_PROXY 4032 /* where the proxy of bigarrays is (region_runtime.h) */
 #define OUTHEAP_REGION_IMAGE_NAME 128
 
 struct outheap_region_image_header {
@@ -43,20 +44,38 @@ extern char const outheap_region_image_magic[8];
 #define OUTHEAP_REGION_IMAGE_FORMAT 2
 #define OUTHEAP_REGION_IMAGE_ORDER 0x01020304u
 
-/* The part of OCaml's version on which the form of values depends. */
+/* Returns the part of OCaml's version on which the form of values depends. */
 uint32_t outheap_region_image_ocaml(void);
 
-/* Bytes of the bits, and of all that follows the blocks. */
+/* Return the bytes of the bits, and of all that follows the blocks. */
 size_t outheap_region_image_bitmap(uint64_t used);
 size_t outheap_region_image_tail(struct outheap_region_image_header const *);
 
-/* The base of an image of that digest and size. */
-uintptr_t outheap_region_image_place(unsigned char const digest[16], size_t bytes);
+/* Computes the base of an image of that digest and size. */
+uintptr_t outheap_region_image_base_of(unsigned char const digest[16], size_t bytes);
 
+/* Computes `header_digest`. */
 void outheap_region_image_digest_header(struct outheap_region_image_header const *, unsigned char result[16]);
 
-/* Begins the digest of the contents: schema, version, size, root. Blocks and tail follow. */
+/* Begins the digest of the contents, with schema, version, size and root. The caller adds blocks and tail. */
 struct MD5Context;
 void outheap_region_image_digest_begin(struct MD5Context *, struct outheap_region_image_header const *);
+
+/* Adds a piece of data to a digest. */
+static inline void outheap_region_image_digest_add(struct MD5Context *m, void const *data, size_t bytes)
+{
+  for (unsigned char *p = (unsigned char *)data; bytes != 0;) {
+    size_t n = bytes > (size_t)1 << 30 ? (size_t)1 << 30 : bytes;
+    caml_MD5Update(m, p, n);
+    p += n, bytes -= n;
+  }
+}
+
+/* Writes the value at *root to a file, which gets its name when all is on the disk. `needs`: live images whose values
+   may be referred to. Options: MAX_SHARING (region_share.h), with these too; EXCLUSIVE. The caller holds OCaml's lock,
+   which is released meanwhile. Returns false with an error. */
+bool outheap_region_image_save(value *root, char const *path, struct outheap_region_image_schema const *,
+                               struct outheap_region_record **needs, size_t need_count, unsigned options,
+                               struct outheap_region_error *, uint64_t *waited);
 
 #endif

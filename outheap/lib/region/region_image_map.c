@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "region_image_map.h"
-#include "region_custom.h"
-#include "region_file.h"
-#include "region_image_check.h"
-#include "region_marker.h"
+#include "region_runtime.h"
 #include <caml/bigarray.h>
+#include <caml/custom.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 typedef struct outheap_region_image_header header;
 typedef struct outheap_region_record record;
@@ -18,6 +18,142 @@ typedef struct outheap_region_error error;
 #define START OUTHEAP_REGION_IMAGE_START
 #define TABLE OUTHEAP_REGION_IMAGE_TABLE
 #define NAME OUTHEAP_REGION_IMAGE_NAME
+
+/* --- checking --------------------------------------------------------------------------------------------------------
+   Every block of an image that was just mapped is checked, wherever it came from: afterwards no operation on its values
+   can leave it. Addresses in it are still those that it was written with. */
+
+struct check {
+  char const *at; /* where the image is mapped */
+  uintptr_t base; /* what its addresses count from */
+  size_t used, start;
+  uint64_t const *bits; /* a bit for each word from `start` on: is it an address? */
+  uintptr_t root;
+  size_t table, customs;   /* the table of custom operations, and the entries in use */
+  size_t proxy;            /* that of bigarrays */
+  char const *names;       /* their identifiers, `name` bytes each */
+  size_t name;
+  uintptr_t *need_base;    /* triples, one for each needed image: base, size, where it is mapped */
+  size_t need_count;
+};
+
+static char const no_memory[] = "no memory";
+
+#if OCAML_VERSION >= 50200
+#define LAST_KIND CAML_BA_FLOAT16
+#else
+#define LAST_KIND CAML_BA_CHAR
+#endif
+
+static bool is_address(struct check const *c, size_t offset)
+{
+  size_t i = (offset - c->start) / WORD;
+  return c->bits[i / 64] >> i % 64 & 1;
+}
+
+static uintptr_t word_at(struct check const *c, size_t offset) { return *(uintptr_t const *)(c->at + offset); }
+
+/* Can an image have blocks with this tag? */
+static bool is_allowed(tag_t t)
+{
+  return t != Closure_tag && t != Infix_tag && t != Object_tag && t != Lazy_tag && t != Forcing_tag && t != Cont_tag;
+}
+
+static bool leads_to_block(struct check const *c, uint64_t const *starts, uintptr_t a)
+{
+  if (a % WORD != 0) return false;
+  uintptr_t d = a - c->base;
+  if (d < c->used) return d > c->start && (starts[d / WORD / 64] >> d / WORD % 64 & 1) != 0;
+  for (size_t i = 0; i < c->need_count; i++) {
+    d = a - c->need_base[3 * i];
+    if (d < c->need_base[3 * i + 1] && d > c->start)
+      return outheap_region_block_is_black(((header_t *)(c->need_base[3 * i + 2] + d))[-1]);
+  }
+  return false;
+}
+
+/* These return NULL, or what is wrong. */
+static char const *check_custom(struct check const *c, size_t offset, mlsize_t words, size_t *addresses)
+{
+  static char const wrong[] = "a custom block";
+  uintptr_t o = words == 0 ? 0 : word_at(c, offset) - c->base - c->table;
+  if (words == 0 || !is_address(c, offset) || o % sizeof(struct custom_operations) != 0 ||
+      o / sizeof(struct custom_operations) >= c->customs)
+    return wrong;
+  ++*addresses;
+  char const *name = c->names + o / sizeof(struct custom_operations) * c->name;
+  if (strncmp(name, "_bigarr02", c->name) != 0) return words < 2 ? wrong : NULL;
+  struct caml_ba_array const *b = (void const *)(c->at + offset + WORD);
+  mlsize_t fixed = 1 + offsetof(struct caml_ba_array, dim) / WORD;
+  if (words < fixed || b->num_dims < 0 || b->num_dims > CAML_BA_MAX_NUM_DIMS || words < fixed + (mlsize_t)b->num_dims)
+    return wrong;
+  int kind = (int)(b->flags & CAML_BA_KIND_MASK);
+  if (kind > LAST_KIND || (b->flags & CAML_BA_MANAGED_MASK) != CAML_BA_MANAGED || !is_address(c, offset + WORD) ||
+      (uintptr_t)b->proxy - c->base != c->proxy ||
+      !is_address(c, offset + WORD + offsetof(struct caml_ba_array, proxy)))
+    return wrong;
+  *addresses += 2;
+  uintptr_t data = (uintptr_t)b->data - c->base, room = c->used - data, bytes = (uintptr_t)caml_ba_element_size[kind];
+  if (data >= c->used || data < c->start) return wrong;
+  for (intnat i = 0; i < b->num_dims; i++)
+    if (b->dim[i] < 0 || __builtin_mul_overflow(bytes, (uintptr_t)b->dim[i], &bytes)) return wrong;
+  return bytes > room ? wrong : NULL;
+}
+
+static char const *check_fields(struct check const *c, uint64_t const *starts, size_t offset, mlsize_t words,
+                                size_t *addresses)
+{
+  for (size_t at = offset; at < offset + words * WORD; at += WORD) {
+    uintptr_t w = word_at(c, at);
+    if ((w & 1) == 0 && (!is_address(c, at) || !leads_to_block(c, starts, w))) return "an address";
+    if ((w & 1) != 0 && is_address(c, at)) return "the table of addresses";
+    *addresses += (w & 1) == 0;
+  }
+  return NULL;
+}
+
+static char const *check_block(struct check const *c, uint64_t const *starts, size_t at, size_t *addresses)
+{
+  header_t h = *(header_t const *)(c->at + at);
+  mlsize_t words = Wosize_hd(h);
+  size_t offset = at + WORD;
+  if (Tag_hd(h) < No_scan_tag) return check_fields(c, starts, offset, words, addresses);
+  if (Tag_hd(h) == Custom_tag) return check_custom(c, offset, words, addresses);
+  if (Tag_hd(h) == String_tag && (words == 0 || *(unsigned char const *)(c->at + offset + words * WORD - 1) >= WORD))
+    return "the end of a string";
+  if (Tag_hd(h) == Double_tag && words != 1) return "a float";
+  return NULL;
+}
+
+static char const *check_every_block(struct check const *c)
+{
+  size_t groups = c->used / WORD / 64 + 1, addresses = 0, marked = 0, last = 1;
+  uint64_t *starts = calloc(groups, sizeof *starts);
+  char const *wrong = starts == NULL ? no_memory : NULL;
+  for (size_t at = c->start; wrong == NULL && at < c->used;) {
+    header_t h = *(header_t const *)(c->at + at);
+    size_t v = at + WORD;
+    if (!outheap_region_block_is_black(h) || !is_allowed(Tag_hd(h)) || Wosize_hd(h) > (c->used - v) / WORD ||
+        is_address(c, at))
+      wrong = "a header";
+    else if (v < c->used) starts[v / WORD / 64] |= UINT64_C(1) << v / WORD % 64;
+    last = Wosize_hd(h);
+    at = v + last * WORD;
+  }
+  if (wrong == NULL && last != 0) wrong = "the end of the blocks";
+  for (size_t at = c->start; wrong == NULL && at < c->used;) {
+    wrong = check_block(c, starts, at, &addresses);
+    at += WORD + WORD * Wosize_hd(*(header_t const *)(c->at + at));
+  }
+  for (size_t i = 0; i < ((c->used - c->start) / WORD + 63) / 64; i++)
+    marked += (size_t)__builtin_popcountll(c->bits[i]);
+  if (wrong == NULL && marked != addresses) wrong = "the table of addresses";
+  if (wrong == NULL && (c->root & 1) == 0 && !leads_to_block(c, starts, c->root)) wrong = "the root";
+  free(starts);
+  return wrong;
+}
+
+/* --- mapping ------------------------------------------------------------------------------------------------------ */
 
 static inline bool bit(unsigned char const *tail, size_t i) { return tail[i / 8] >> i % 8 & 1; }
 
@@ -30,7 +166,7 @@ struct reading {
   struct outheap_region_record r;
   struct outheap_region_image_need *needed; /* in the tail */
   char *at; /* where it is mapped now; NULL: not yet */
-  bool here; /* at the place that it was written for */
+  bool here; /* at the addresses that it was written for */
   bool declared; /* to the runtime */
   error *e;
 };
@@ -38,6 +174,18 @@ struct reading {
 static bool damaged(struct reading *x, char const *what)
 {
   return outheap_region_error_is(x->e, OUTHEAP_REGION_DAMAGED, what);
+}
+
+/* Reads all of the data. Returns 0 or errno; the end of the file is EIO. */
+static int read_whole(int file, void *data, size_t bytes, uint64_t from)
+{
+  for (char *p = data; bytes != 0;) {
+    ssize_t n = pread(file, p, bytes, (off_t)from);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    p += n, bytes -= (size_t)n, from += (uint64_t)n;
+  }
+  return 0;
 }
 
 static bool read_header(struct reading *x, char const *path, struct outheap_region_image_schema const *schema)
@@ -48,7 +196,7 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
   x->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (x->file < 0 || fstat(x->file, &s) != 0) return outheap_region_error_system(x->e, "open", errno);
   if (!S_ISREG(s.st_mode) || s.st_size < START) return damaged(x, "not an image: no file of at least 4096 bytes");
-  int e = outheap_region_file_read(x->file, page, sizeof page, x->offset);
+  int e = read_whole(x->file, page, sizeof page, x->offset);
   if (e != 0) return outheap_region_error_system(x->e, "read", e);
   memcpy(h, page, sizeof *h);
   if (memcmp(h->magic, outheap_region_image_magic, sizeof h->magic) != 0)
@@ -69,9 +217,9 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
   }
   uint64_t most = OUTHEAP_REGION_ADDRESSES_CHUNKS * OUTHEAP_REGION_CHUNK;
   if (h->start != START || h->used <= START || h->used % WORD != 0 || h->used > most ||
-      h->customs > OUTHEAP_REGION_IMAGE_CUSTOMS || h->needs > OUTHEAP_REGION_RECORD_MOST ||
+      h->customs > OUTHEAP_REGION_IMAGE_CUSTOMS || h->needs > OUTHEAP_REGION_RECORD_MAX ||
       h->tail != OUTHEAP_REGION_ROUND(h->used, (uint64_t)START) || h->file != h->tail + outheap_region_image_tail(h) ||
-      h->base != outheap_region_image_place(h->digest, h->used) || memchr(h->schema, 0, sizeof h->schema) == NULL)
+      h->base != outheap_region_image_base_of(h->digest, h->used) || memchr(h->schema, 0, sizeof h->schema) == NULL)
     return damaged(x, "the header");
   uint64_t room = (uint64_t)s.st_size < x->offset ? 0 : (uint64_t)s.st_size - x->offset;
   if (x->part ? room < h->file : room != h->file) return damaged(x, "its length: truncated, or something was added");
@@ -91,11 +239,11 @@ static bool read_tail(struct reading *x)
   unsigned char digest[16];
   x->tail = malloc(bytes + 1);
   if (x->tail == NULL) return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);
-  int e = outheap_region_file_read(x->file, x->tail, bytes, x->offset + x->head.tail);
+  int e = read_whole(x->file, x->tail, bytes, x->offset + x->head.tail);
   if (e != 0) return outheap_region_error_system(x->e, "read", e);
   struct MD5Context m;
   caml_MD5Init(&m);
-  outheap_region_file_digest(&m, x->tail, bytes);
+  outheap_region_image_digest_add(&m, x->tail, bytes);
   caml_MD5Final(digest, &m);
   if (memcmp(digest, x->head.tail_digest, sizeof digest) != 0) return damaged(x, "the table of addresses");
   x->needed = (void *)(x->tail + outheap_region_image_bitmap(x->head.used) + x->head.customs * NAME);
@@ -131,7 +279,7 @@ static bool map_at(struct reading *x, bool writable)
   x->here = outheap_region_addresses_take_at(a, x->head.base, x->r.bytes);
   if (x->here && outheap_region_addresses_map(a->base, x->r.bytes, protection, MAP_PRIVATE, x->file, x->offset))
     return true;
-  if (x->here) { /* something else lies there; the chunks stay taken */
+  if (x->here) { /* something else is mapped there; the chunks stay taken */
     x->here = false;
     if (errno != EEXIST) {
       outheap_region_addresses_give(a);
@@ -153,7 +301,7 @@ static bool map_at(struct reading *x, bool writable)
                      : outheap_region_error_system(x->e, "mmap", e);
 }
 
-/* Addresses become those of this process. */
+/* Changes the addresses in the image to those of this process. */
 static void relocate(struct reading *x)
 {
   uintptr_t *word = (uintptr_t *)(x->at + START), mine = (uintptr_t)x->at - x->head.base;
@@ -169,6 +317,7 @@ static void relocate(struct reading *x)
     }
 }
 
+/* Fills in the table of custom operations, and the proxy. */
 static bool fill_table(struct reading *x)
 {
   struct custom_operations *table = (void *)(x->at + TABLE);
@@ -201,10 +350,10 @@ static bool check_digest(struct reading *x)
       uintptr_t w = word[i + j];
       buffer[j] = bit(x->tail, i + j) && w - h.base < h.used ? w - h.base : w;
     }
-    outheap_region_file_digest(&m, buffer, n * WORD);
+    outheap_region_image_digest_add(&m, buffer, n * WORD);
     i += n;
   }
-  outheap_region_file_digest(&m, x->tail, outheap_region_image_tail(&h));
+  outheap_region_image_digest_add(&m, x->tail, outheap_region_image_tail(&h));
   caml_MD5Final(digest, &m);
   return memcmp(digest, h.digest, sizeof digest) == 0 || damaged(x, "the contents");
 }
@@ -214,7 +363,7 @@ static bool check_all(struct reading *x)
   if (!check_digest(x)) return false;
   for (size_t i = x->head.used; i < x->head.tail && i < x->r.bytes; i++)
     if (x->at[i] != 0) return damaged(x, "what follows the blocks");
-  struct outheap_region_image_check c = {
+  struct check c = {
     .at = x->at, .base = x->head.base, .used = x->head.used, .start = START, .bits = (uint64_t *)x->tail,
     .root = x->head.root, .table = TABLE, .proxy = OUTHEAP_REGION_IMAGE_PROXY, .customs = x->head.customs,
     .need_count = x->head.needs,
@@ -227,14 +376,14 @@ static bool check_all(struct reading *x)
     c.need_base[3 * i + 1] = x->needed[i].used;
     c.need_base[3 * i + 2] = (uintptr_t)x->r.needs[i]->base;
   }
-  char const *wrong = outheap_region_image_check(&c);
+  char const *wrong = check_every_block(&c);
   free(c.need_base);
-  if (wrong == outheap_region_image_check_no_memory)
+  if (wrong == no_memory)
     return outheap_region_error_is(x->e, OUTHEAP_REGION_NO_MEMORY, NULL);
   return wrong == NULL || damaged(x, wrong);
 }
 
-/* The image in memory, as it is to stay. */
+/* Maps the image, and makes it what the program will read. */
 static bool load(struct reading *x, bool full, bool track)
 {
   header const *h = &x->head;
@@ -250,7 +399,7 @@ static bool load(struct reading *x, bool full, bool track)
     relocate(x);
   }
   if (h->customs != 0 && !fill_table(x)) return false;
-  /* The first page stays as it is: there is the proxy. */
+  /* The first page stays writable: the proxy is there. */
   size_t first = h->customs != 0 ? outheap_region_addresses_page() : 0;
   if (h->customs != 0) x->r.proxy = (void *)(x->at + OUTHEAP_REGION_IMAGE_PROXY);
   if (!track && (writable || !x->here) && x->r.bytes > first &&
@@ -262,7 +411,7 @@ static bool load(struct reading *x, bool full, bool track)
   return true;
 }
 
-/* The same checks for a file that is not to stay. */
+/* Does the same checks for a file that is not going to stay mapped. */
 static bool check_file(struct reading *x)
 {
   bool good = find_needs(x) && read_tail(x) && map_at(x, false);
@@ -276,7 +425,7 @@ static bool check_file(struct reading *x)
   return good;
 }
 
-/* Where the root is in this process. */
+/* Returns the root in this process. */
 static uintptr_t root_of(struct reading const *x)
 {
   uintptr_t root = x->head.root;
@@ -285,7 +434,7 @@ static uintptr_t root_of(struct reading const *x)
   for (size_t i = 0; i < x->head.needs; i++)
     if (root - x->needed[i].base < x->needed[i].used)
       return root - x->needed[i].base + (uintptr_t)x->r.needs[i]->base;
-  return 1; /* only in a file that was not checked, and is damaged: a unit is better than a wild pointer */
+  return 1; /* only if the file is damaged, and was not checked: () is better than a wild pointer */
 }
 
 record *outheap_region_image_map(char const *path, int64_t offset, struct outheap_region_image_schema const *schema,
@@ -297,11 +446,11 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
   record *result = NULL;
   if (read_header(&x, path, schema)) {
     result = track ? NULL : outheap_region_record_image(x.head.digest);
-    if (result != NULL && full && !check_file(&x)) { /* this file is asked about, not the one that is mapped */
+    if (result != NULL && full && !check_file(&x)) { /* the caller asks about this file */
       outheap_region_record_unpin(result);
       result = NULL;
     }
-    else if (result != NULL) { /* a handle instead of the pin */
+    else if (result != NULL) { /* the pin becomes a handle */
       outheap_region_record_retain(result);
       outheap_region_record_unpin(result);
     }
@@ -317,7 +466,7 @@ record *outheap_region_image_map(char const *path, int64_t offset, struct outhea
       result = outheap_region_record_add(&x.r, e);
     }
     for (size_t i = 0; i < x.r.need_count; i++) outheap_region_record_unpin(x.r.needs[i]);
-    if (x.at != NULL && (result == NULL || result->base != x.at)) { /* or another domain was first */
+    if (x.at != NULL && (result == NULL || result->base != x.at)) { /* another domain may have been first */
       if (x.declared) outheap_region_marker_withdraw(x.at, x.r.bytes);
       outheap_region_addresses_unmap(x.at, x.r.bytes);
       outheap_region_addresses_give(&x.r.extent);

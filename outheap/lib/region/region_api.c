@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of outheap_region.h, but for custom blocks. */
-#include "region_config.h"
-#include "outheap_region.h"
-#include "region_copy.h"
-#include "region_custom.h"
+/* The functions of outheap_region.h, but for that of custom blocks (region_runtime.c). */
+#include "region_snapshot.h"
 #include "region_image_map.h"
-#include "region_image_save.h"
-#include "region_marker.h"
 #include "region_record.h"
+#include "region_runtime.h"
 #include "region_share.h"
 #include <caml/memory.h>
 #include <caml/signals.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -41,17 +38,18 @@ static void collect(void)
 #endif
 }
 
-/* A region ends when a whole cycle has met no pointer to it, and its place is free one cycle later. Handles that died
-   are finalised before. So three cycles find all that can end by itself, and three more free their places. Returns
-   whether to try once more what has failed. `made`: 0 at first. */
+/* A region ends when the marker has found no pointer to it in a whole cycle, and its addresses are free one cycle
+   later. Handles that died are finalised before. So three cycles find all that can end by themselves, and three more
+   free their addresses. */
 struct room { int collections; size_t ended; };
 
+/* Collects if that may help. Returns whether to try once more what has failed. `made`: all 0 at first. */
 static bool make_room(struct room *made, error const *e)
 {
-  struct outheap_region_record_sums s;
+  struct outheap_region_record_stats s;
   if ((e->kind != OUTHEAP_REGION_TOO_MANY && e->kind != OUTHEAP_REGION_NO_MEMORY) || !outheap_region_marker_can_tell())
     return false;
-  outheap_region_record_sum(&s);
+  outheap_region_record_read_stats(&s);
   bool hope = made->collections == 0 ? s.live + s.resting != 0
                                      : s.resting != 0 || s.unused + s.deleted != made->ended;
   if (!hope || made->collections == 2) return false;
@@ -61,24 +59,24 @@ static bool make_room(struct room *made, error const *e)
   return true;
 }
 
-/* Regions are no part of the heap, so the collector is told of what they cost. So many of them, or so much memory,
-   count as much as a heap's worth of allocation does: a whole cycle is run meanwhile. A region that was dropped is gone
-   after three to five cycles. */
-#define REGIONS_A_CYCLE 4096 /* an eighth of those that there may be */
-#define BYTES_A_CYCLE ((size_t)16 << 20)
-#define SHARE_A_CYCLE 16 /* and this share of what there is in heap and regions */
+/* Regions are no part of the heap, so the collector is told of what they cost: it runs a whole cycle for so many of
+   them, or for so much memory, as it does for a heap's worth of allocation. A region that was dropped is gone after
+   three to five cycles. */
+#define REGIONS_PER_CYCLE 4096 /* an eighth of their greatest number */
+#define BYTES_PER_CYCLE ((size_t)16 << 20)
+#define SHARE_PER_CYCLE 16 /* besides, a sixteenth of what there is in heap and regions */
 
-/* Once for each region: an image that was mapped before costs nothing more. Shared pages of files count as nothing. The
-   caller holds OCaml's lock. */
-static void weigh(record *r)
+/* Tells the collector of a region, once: an image that was mapped before costs nothing more. Shared pages of files
+   count as nothing. The caller holds OCaml's lock. */
+static void charge_collector(record *r)
 {
 #if OUTHEAP_REGION_OCAML5
   size_t live;
-  if (!outheap_region_marker_can_tell() || !outheap_region_record_weigh(r, &live)) return;
-  caml_adjust_gc_speed(1, REGIONS_A_CYCLE);
+  if (!outheap_region_marker_can_tell() || !outheap_region_record_charge_once(r, &live)) return;
+  caml_adjust_gc_speed(1, REGIONS_PER_CYCLE);
   if (r->is_image && !r->tracked && (uintptr_t)r->base == r->canonical) return;
   size_t all = caml_heap_size(Caml_state->shared_heap) + live;
-  caml_adjust_gc_speed(r->bytes, BYTES_A_CYCLE + all / SHARE_A_CYCLE);
+  caml_adjust_gc_speed(r->bytes, BYTES_PER_CYCLE + all / SHARE_PER_CYCLE);
 #else
   (void)r;
 #endif
@@ -92,7 +90,7 @@ static bool can_track(error *e)
          unsupported(e, "~writes:`Track: with OCaml 5 and the runtime variant _outheap only");
 }
 
-/* A region that was just made, with one handle. False: it ends. */
+/* Has a region tracked that was just made, with one handle. Returns false if it ends, for want of memory. */
 static bool begin_tracking(record *r, error *e)
 {
   if (outheap_region_marker_track(r->base, r->bytes)) return true;
@@ -109,7 +107,7 @@ static record *keep(struct outheap_region_copy *c, bool share, bool track)
   if (done && !track && mprotect(c->base, c->mapped, PROT_READ) != 0)
     done = outheap_region_error_system(&c->error, "mprotect", errno);
   caml_leave_blocking_section();
-  /* with the lock: the page table of OCaml 4.14 has none of its own */
+  /* this needs OCaml's lock: the page table of 4.14 has none of its own */
   if (done && !outheap_region_marker_declare(c->base, c->mapped))
     done = outheap_region_error_is(&c->error, OUTHEAP_REGION_NO_MEMORY, NULL);
   if (!done) return NULL;
@@ -134,9 +132,9 @@ static record *copy_once(value *v, unsigned options, value *copied, error *e)
     return NULL;
   }
   outheap_region_custom_start(c.proxy);
-  bool done = outheap_region_copy_make(&c, &waited);
+  bool done = outheap_region_snapshot_make(&c, &waited);
   record *r = done ? keep(&c, share, track) : NULL;
-  if (done && r == NULL) outheap_region_copy_drop(&c);
+  if (done && r == NULL) outheap_region_snapshot_drop(&c);
   if (r == NULL) {
     free(c.proxy);
     *e = c.error;
@@ -158,7 +156,7 @@ bool outheap_region_copy(value v, unsigned options, struct outheap_region_root *
   else if (!track || can_track(e))
     while ((r = copy_once(&v, options, &copied, e)) == NULL && make_room(&made, e)) {}
   if (r == NULL) CAMLreturnT(bool, false);
-  weigh(r);
+  charge_collector(r);
   *root = (struct outheap_region_root){ r, copied };
   CAMLreturnT(bool, true);
 }
@@ -183,14 +181,14 @@ bool outheap_region_delete(outheap_region r, error *e)
   clear(e);
   while (!outheap_region_record_delete_begin(r, e)) {
     if (e->kind != OUTHEAP_REGION_OK) return false;
-    collect(); /* another deletion: it is helped */
+    collect(); /* this lets another deletion be decided */
   }
   collect();
   return outheap_region_record_delete_end(r, e);
 }
 
-/* What is written to is taken away while all others stand still. What its words hold must be marked by then, so this is
-   done before, in pieces. */
+/* What a tracked region refers to must be marked before it is revoked. That happens while all others are stopped, so it
+   is done here before, in pieces, between which they run. */
 static void mark_words(record *r)
 {
   for (size_t i = 0; i <= r->bytes >> 12; i++) { /* cycles may begin meanwhile, but not for ever */
@@ -226,7 +224,7 @@ static bool pin(record *r, error *e)
   return outheap_region_record_pin(r) || outheap_region_error_is(e, OUTHEAP_REGION_GONE, NULL);
 }
 
-/* Notes in an error which file it is of, and what was wanted. */
+/* Adds to an error which file it is about, and what was wanted. Returns false. */
 static bool of_file(error *e, char const *path, char const *name, int64_t version)
 {
   size_t length = strlen(path), room = sizeof e->file - 1;
@@ -283,7 +281,7 @@ static bool map(char const *path, char const *name, int64_t version, int64_t off
     if (r != NULL && track && !begin_tracking(r, e)) r = NULL;
   } while (r == NULL && make_room(&made, e));
   if (r == NULL) return false;
-  weigh(r);
+  charge_collector(r);
   *root = (struct outheap_region_root){ r, (value)r->root };
   return true;
 }
@@ -292,4 +290,79 @@ bool outheap_region_map(char const *path, char const *name, int64_t version, int
                         struct outheap_region_root *root, error *e)
 {
   return map(path, name, version, offset, options, root, e) || of_file(e, path, name, version);
+}
+
+/* --- errors as text --------------------------------------------------------------------------------------------------
+   Outheap_region.error_to_string says the same. */
+
+struct reason { char const *kind, *what, *advice; };
+
+static struct reason const reasons[] = {
+  { "closure", "a function", "; ~closures:true copies functions, but not into images" },
+  { "object", "an object", "; ~closures:true copies objects, but not into images" },
+  { "lazy", "a lazy value that is not forced", "; force it before" },
+  { "abstract", "an abstract block of C code", "" },
+  { "custom", "a custom block", ", of a type that was not registered" },
+  { "continuation", "a continuation", "" },
+  { "extension constructor", "the constructor of an exception or of an extensible type", "" },
+  { "foreign pointer", "a pointer to memory outside the heap", "" },
+};
+
+static int refused(struct outheap_region_error const *e, char *text, size_t size)
+{
+  char const *kind = e->text == NULL ? "" : e->text, *what = kind, *advice = "", *named = e->identifier;
+  for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+    if (strcmp(kind, reasons[i].kind) == 0) {
+      what = reasons[i].what;
+      advice = reasons[i].advice;
+    }
+  bool nested = e->path[0] != 0, has_name = named[0] != 0;
+  return snprintf(text, size, "cannot be copied: %s%s, %s%s%s%s%s", nested ? "at " : "the value itself",
+                  e->path, what, has_name ? " \"" : "", named, has_name ? "\"" : "", advice);
+}
+
+static int in_use(struct outheap_region_error const *e, char *text, size_t size)
+{
+  static char const *const names[] = { "roots", "the heap", "other regions" };
+  char from[64] = "";
+  for (int i = 0; i < 3; i++)
+    if (e->from >> i & 1) {
+      strcat(from, from[0] == 0 ? ", from " : ", ");
+      strcat(from, names[i]);
+    }
+  return snprintf(text, size, "in use: %zu %s%s", e->number, e->number == 1 ? "pointer" : "pointers", from);
+}
+
+size_t outheap_region_error_text(struct outheap_region_error const *e, char *text, size_t size)
+{
+  char const *file = e->file, *between = file[0] == 0 ? "" : ": ", *what = e->text == NULL ? "" : e->text;
+  bool has_name = e->identifier[0] != 0;
+  int n = 0;
+  switch (e->kind) {
+    case OUTHEAP_REGION_OK: n = snprintf(text, size, "no error"); break;
+    case OUTHEAP_REGION_UNSUPPORTED: n = snprintf(text, size, "%s%s%s", file, between, what); break;
+    case OUTHEAP_REGION_NO_MEMORY: n = snprintf(text, size, "no memory"); break;
+    case OUTHEAP_REGION_TOO_MANY:
+      n = snprintf(text, size, "too many regions (there may be 32,768), or no address space");
+      break;
+    case OUTHEAP_REGION_REFUSED: n = refused(e, text, size); break;
+    case OUTHEAP_REGION_IN_USE: n = in_use(e, text, size); break;
+    case OUTHEAP_REGION_GONE: n = snprintf(text, size, "the region was deleted or revoked before"); break;
+    case OUTHEAP_REGION_SYSTEM:
+      n = snprintf(text, size, "%s%s%s: %s", file, between, what, strerror((int)e->number));
+      break;
+    case OUTHEAP_REGION_DAMAGED: n = snprintf(text, size, "%s%sdamaged: %s", file, between, what); break;
+    case OUTHEAP_REGION_OTHER_PROGRAM:
+      n = snprintf(text, size, "%s%smade by another program: %s%s%s%s%s%s", file, between, what, has_name ? " \"" : "",
+                   e->identifier, has_name ? "\"" : "", e->wanted[0] == 0 ? "" : ", wanted ", e->wanted);
+      break;
+    case OUTHEAP_REGION_OTHER_SCHEMA:
+      n = snprintf(text, size, "%s%sholds schema \"%s\" version %" PRId64 ", wanted \"%s\" version %" PRId64, file,
+                   between, e->identifier, (int64_t)e->number, e->wanted, e->wanted_version);
+      break;
+    case OUTHEAP_REGION_MISSING:
+      n = snprintf(text, size, "%s%sneeds an image that is not mapped: the one with digest %s", file, between,
+                   e->identifier);
+  }
+  return n < 0 ? 0 : (size_t)n;
 }
