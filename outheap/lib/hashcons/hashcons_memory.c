@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "hashcons_memory.h"
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 
 typedef struct outheap_hashcons_page page;
 typedef struct outheap_hashcons_chunk chunk;
@@ -13,17 +16,39 @@ typedef struct outheap_hashcons_chunk chunk;
 #define PAGES ((size_t)OUTHEAP_HASHCONS_PAGES)
 enum {
   SIZES = 64,
-  STEP = 64 /* pages that are mapped at a time */
+  PAGES_AT_ONCE = 64 /* that are mapped at a time */
 };
 
+struct outheap_hashcons_reach outheap_hashcons_reach;
 struct outheap_hashcons_memory outheap_hashcons_memory;
 uint16_t outheap_hashcons_memory_numbers[1 << 20];
-#define memory outheap_hashcons_memory
+static struct outheap_hashcons_memory *const memory = &outheap_hashcons_memory;
 
 static uint8_t size_of_words[LARGEST + 1];
 static uint32_t words_of_size[SIZES];
 static page *with_room[SIZES];
 static page *dirty, *clean; /* free pages */
+
+/* --- the lock ----------------------------------------------------------------------------------------------------- */
+
+bool outheap_hashcons_lock_held;
+
+void outheap_hashcons_lock_wait(void)
+{
+  struct timespec little = { 0, 50000 };
+  for (int i = 0;; i++) {
+    if (!__atomic_load_n(&outheap_hashcons_lock_held, __ATOMIC_RELAXED) &&
+        !__atomic_exchange_n(&outheap_hashcons_lock_held, true, __ATOMIC_ACQUIRE))
+      return;
+    if (i >= 1000) nanosleep(&little, NULL);
+    else if (i % 50 == 49) sched_yield();
+  }
+}
+
+void outheap_hashcons_lock_start(void)
+{
+  (void)pthread_atfork(outheap_hashcons_lock_take, outheap_hashcons_lock_give, outheap_hashcons_lock_give);
+}
 
 /* --- lists -------------------------------------------------------------------------------------------------------- */
 
@@ -44,8 +69,8 @@ static void unlink(page **list, page *p)
 
 static chunk *chunk_of(page *p)
 {
-  for (size_t i = memory.chunks; i-- > 0;)
-    if (p >= memory.chunk[i]->page && p < memory.chunk[i]->page + PAGES) return memory.chunk[i];
+  for (size_t i = memory->chunks; i-- > 0;)
+    if (p >= memory->chunk[i]->page && p < memory->chunk[i]->page + PAGES) return memory->chunk[i];
   return NULL;
 }
 
@@ -59,7 +84,7 @@ static bool map_maps(struct outheap_region_addresses *a)
     if (!outheap_region_addresses_take(a, OUTHEAP_HASHCONS_CHUNK, OUTHEAP_HASHCONS_CHUNK)) return false;
     if (outheap_region_addresses_map(a->base, MAPS, PROT_READ | PROT_WRITE, MAP_PRIVATE, -1, 0)) {
       if (outheap_marker_claim_cells(a->base, a->bytes)) return true;
-      outheap_region_addresses_unmap(a->base, MAPS); /* these addresses are not to be had: they stay taken */
+      outheap_region_addresses_unmap(a->base, MAPS); /* the runtime refuses these addresses: they stay taken */
       continue;
     }
     if (errno != EEXIST) {
@@ -74,7 +99,7 @@ static bool map_maps(struct outheap_region_addresses *a)
 static chunk *new_chunk(void)
 {
   struct outheap_region_addresses a;
-  if (memory.chunks == OUTHEAP_HASHCONS_CHUNKS) return NULL;
+  if (memory->chunks == OUTHEAP_HASHCONS_CHUNKS) return NULL;
   chunk *c = calloc(1, sizeof *c);
   if (c == NULL) return NULL;
   if (!map_maps(&a)) {
@@ -84,19 +109,19 @@ static chunk *new_chunk(void)
 #ifdef MADV_NOHUGEPAGE
   (void)madvise(a.base, MAPS, MADV_NOHUGEPAGE); /* they are touched here and there */
 #endif
-  outheap_marker_use_map(a.base, a.bytes, outheap_hashcons_notes.current);
+  outheap_marker_use_map(a.base, a.bytes, outheap_hashcons_reach.current);
   c->base = a.base;
-  memory.chunk[memory.chunks++] = c;
-  __atomic_store_n(&outheap_hashcons_memory_numbers[(uintptr_t)a.base >> 28], (uint16_t)memory.chunks,
+  memory->chunk[memory->chunks++] = c;
+  __atomic_store_n(&outheap_hashcons_memory_numbers[(uintptr_t)a.base >> 28], (uint16_t)memory->chunks,
                    __ATOMIC_RELAXED);
   return c;
 }
 
-/* Sees to it that the first `pages` pages are mapped. */
+/* Ensures that the first `pages` pages are mapped. */
 static bool map_pages(chunk *c, size_t pages)
 {
   if (pages <= c->mapped) return true;
-  size_t to = OUTHEAP_REGION_ROUND(pages, (size_t)STEP);
+  size_t to = OUTHEAP_REGION_ROUND(pages, (size_t)PAGES_AT_ONCE);
   if (to > PAGES) to = PAGES;
   if (!outheap_region_addresses_map(c->base + MAPS + c->mapped * PAGE, (to - c->mapped) * PAGE, PROT_READ | PROT_WRITE,
                                     MAP_PRIVATE, -1, 0))
@@ -110,7 +135,7 @@ static bool map_pages(chunk *c, size_t pages)
 static void take_free(page *p)
 {
   unlink(p->dirty ? &dirty : &clean, p);
-  memory.dirty -= p->dirty;
+  memory->dirty -= p->dirty;
   p->dirty = false;
 }
 
@@ -118,7 +143,7 @@ static void give_page(page *p)
 {
   *p = (page){ .dirty = true };
   link(&dirty, p);
-  memory.dirty++;
+  memory->dirty++;
 }
 
 static page *begin_page(chunk *c)
@@ -134,14 +159,14 @@ static page *any_page(void)
     take_free(p);
     return p;
   }
-  if (memory.chunks != 0 && (p = begin_page(memory.chunk[memory.chunks - 1])) != NULL) return p;
+  if (memory->chunks != 0 && (p = begin_page(memory->chunk[memory->chunks - 1])) != NULL) return p;
   chunk *c = new_chunk();
   return c == NULL ? NULL : begin_page(c);
 }
 
 void outheap_hashcons_memory_trim(size_t keep)
 {
-  while (memory.dirty > keep) {
+  while (memory->dirty > keep) {
     page *p = dirty;
     take_free(p);
     link(&clean, p);
@@ -151,8 +176,8 @@ void outheap_hashcons_memory_trim(size_t keep)
 
 /* --- large cells -------------------------------------------------------------------------------------------------- */
 
-/* The first of `n` free pages in a row, all of them begun afterwards; PAGES: there are none. */
-static size_t run(chunk *c, size_t n)
+/* Takes `n` free pages in a row, all of which are begun afterwards. Returns the first one; PAGES: there are none. */
+static size_t take_run(chunk *c, size_t n)
 {
   size_t length = 0;
   for (size_t i = 0; i < PAGES; i++) {
@@ -171,9 +196,9 @@ static outheap_hashcons_cell *alloc_large(size_t words)
   size_t n = (words * OUTHEAP_HASHCONS_WORD + PAGE - 1) / PAGE, first = PAGES;
   chunk *c = NULL;
   if (words > PAGES * PAGE / OUTHEAP_HASHCONS_WORD) return NULL;
-  for (size_t i = 0; i < memory.chunks && first == PAGES; i++) first = run(c = memory.chunk[i], n);
+  for (size_t i = 0; i < memory->chunks && first == PAGES; i++) first = take_run(c = memory->chunk[i], n);
   if (first == PAGES) {
-    if ((c = new_chunk()) == NULL || (first = run(c, n)) == PAGES) return NULL;
+    if ((c = new_chunk()) == NULL || (first = take_run(c, n)) == PAGES) return NULL;
   }
   uint32_t whole = (uint32_t)(n * PAGE / OUTHEAP_HASHCONS_WORD);
   for (size_t i = 0; i < n; i++)
@@ -183,7 +208,7 @@ static outheap_hashcons_cell *alloc_large(size_t words)
 
 /* --- cells -------------------------------------------------------------------------------------------------------- */
 
-/* Each number of words up to 32; then eight sizes for each power of two. */
+/* Fills in the tables of sizes: each number of words up to 16, then eight sizes for each doubling. */
 static void make_sizes(void)
 {
   size_t size = 0, words = 0;
@@ -229,17 +254,17 @@ outheap_hashcons_cell *outheap_hashcons_memory_alloc(size_t words)
       p->listed = false;
     }
   }
-  memory.cells++;
-  memory.words += outheap_hashcons_memory_page((uintptr_t)c)->words;
+  memory->cells++;
+  memory->words += outheap_hashcons_memory_page((uintptr_t)c)->words;
   return c;
 }
 
 void outheap_hashcons_memory_free(outheap_hashcons_cell *c)
 {
   page *p = outheap_hashcons_memory_page((uintptr_t)c);
-  memory.cells--;
-  memory.freed++;
-  memory.words -= p->words;
+  memory->cells--;
+  memory->freed++;
+  memory->words -= p->words;
   if (p->words > LARGEST) {
     *c = 0;
     for (size_t n = p->words * OUTHEAP_HASHCONS_WORD / PAGE; n-- > 0;) give_page(p + n);
@@ -247,7 +272,7 @@ void outheap_hashcons_memory_free(outheap_hashcons_cell *c)
   }
   page **list = &with_room[size_of_words[p->words]];
 #ifdef OUTHEAP_HASHCONS_POISON
-  memset(c, 0xd7, p->words * OUTHEAP_HASHCONS_WORD); /* tests: whoever looks at it finds immediates */
+  memset(c, 0xd7, p->words * OUTHEAP_HASHCONS_WORD); /* for tests: whoever reads it finds immediates */
 #endif
   *(uint64_t **)c = p->free;
   p->free = c;

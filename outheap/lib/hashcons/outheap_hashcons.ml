@@ -15,7 +15,7 @@ module Off_heap = struct
   external create : int -> 'a t = "outheap_hashcons_ml_create"
   external clear : 'a t -> unit = "outheap_hashcons_ml_clear"
 
-  (* [Obj.repr 0]: none *)
+  (* The result is [Obj.repr 0] if there is none. *)
   external find : 'a t -> (int[@untagged]) -> 'a hash_consed
     = "outheap_hashcons_ml_find_byte" "outheap_hashcons_ml_find"
   [@@noalloc]
@@ -23,7 +23,7 @@ module Off_heap = struct
   (* A search for the cells with one hash: struct outheap_hashcons_table_search. *)
   type search = {
     mutable epoch : int; mutable at : int; mutable newer : int; mutable since : int;
-    mutable is_new : bool; (* what was given out last was made *)
+    mutable is_new : bool; (* the last result was made, not found *)
   }
   [@@warning "-69"]
 
@@ -78,9 +78,9 @@ module Off_heap = struct
     Array.sub a 0 !n
 end
 
-(* Tables in the heap: open addressing over a weak array and an array of hashes. Both are searched without a lock. They
-   are changed by C code, under the lock; it neither allocates nor polls, so that no signal, finaliser or thread of the
-   domain comes in between. Nothing is changed if the table is not as it was when a search began: [stamp] tells. *)
+(* Tables in the heap: open addressing over a weak array and an array of hashes. Both are searched without a lock. C code
+   changes them, under the lock; it neither allocates nor polls, so that no signal, finaliser or thread of the domain
+   comes in between. It changes nothing if the table is not as it was when a search began: [stamp] tells. *)
 module In_heap = struct
   type 'a state = { weak : 'a hash_consed Weak.t; hashes : int array (* -1: never used *) }
 
@@ -88,14 +88,14 @@ module In_heap = struct
   type 'a t = { mutable state : 'a state; mutable used : int; stamp : int Atomic.t }
   [@@warning "-69"]
 
-  (* [put t stamp i hkey v]: v at slot i. It gets its tag then: what comes into a table later has a larger one. *)
+  (* [put t stamp i hkey v] puts v into slot i, and gives it its tag: what comes into a table later has a larger one. *)
   external put : 'a t -> int -> int -> int -> 'a hash_consed option -> bool = "outheap_hashcons_ml_put"
 
   (* The last tag. Whoever reads it sees all values with tags up to it. *)
   external last_tag : unit -> (int[@untagged]) = "outheap_hashcons_ml_last_tag_byte" "outheap_hashcons_ml_last_tag"
   [@@noalloc]
 
-  (* [replace t stamp state used] *)
+  (* [replace t stamp state used] gives the table another state. *)
   external replace : 'a t -> int -> 'a state -> int -> bool = "outheap_hashcons_ml_replace"
 
   let empty slots = { weak = Weak.create slots; hashes = Array.make slots (-1) }
@@ -108,8 +108,8 @@ module In_heap = struct
 
   let slot hkey mask = (hkey * 0x27d4eb2f165667c5) lsr 20 land mask
 
-  (* A larger table, or, where many values have died, one of the same size. Nobody adds values to one that is as full as
-     that, so whoever is done first wins. *)
+  (* Makes a larger table, or, where many values have died, one of the same size. Nobody adds values to one that is as
+     full as that, so whoever is done first wins. *)
   let grow t stamp state =
     let alive = ref 0 and used = ref 0 in
     Array.iteri (fun i h -> if h <> -1 && Weak.check state.weak i then incr alive) state.hashes;

@@ -36,13 +36,13 @@ type 'a t
 (** A table. It may be dropped; its values live on while they are reachable. *)
 
 val create : int -> 'a t
-(** [create n]: an empty table with room for about [n] values (a million at most). It grows. *)
+(** [create n] is an empty table with room for about [n] values (a million at most). It grows. *)
 
 val clear : 'a t -> unit
 (** Empties the table. Its values live on while they are reachable; equal ones that are made afterwards are others. *)
 
 val hashcons : 'a t -> 'a -> 'a hash_consed
-(** [hashcons t d]: the value of [t] whose node is equal to [d]; if there is none, a new one, with a copy of [d].
+(** [hashcons t d] is the value of [t] whose node is equal to [d]; if there is none, a new one, with a copy of [d].
     The hash is not that of [Hashtbl.hash], which looks at ten numbers and strings of a node, but looks at 64, and
     passes over what lies below hash-consed values.
     @raise Invalid_argument if [d] cannot be copied. @raise Out_of_memory *)
@@ -77,8 +77,8 @@ module type S = sig
 end
 
 module Make (H : HashedType) : S with type key = H.t
-(** [H.equal] is called with nodes of the table on the left; what is equal has the same hash. Cost of a lookup that
-    finds: [H.hash], two or three cache misses, [H.equal] for each value with the same hash. *)
+(** [H.equal] is called with nodes of the table on the left; equal nodes must have the same hash. Cost of a lookup that
+    finds a value: [H.hash], two or three cache misses, [H.equal] for each value with the same hash. *)
 
 (** {1 Maps and sets of hash-consed values}
 
@@ -102,7 +102,7 @@ module Hmap : sig
   val fold : ('a key -> 'b -> 'c -> 'c) -> ('a, 'b) t -> 'c -> 'c
 end
 
-(** As [Set.S] of the standard library, but for what is said. What finds nothing raises [Not_found]. *)
+(** As [Set.S] of the standard library, but for what is said below. A function that finds nothing raises [Not_found]. *)
 module Hset : sig
   type 'a t
   type 'a elt = 'a hash_consed
@@ -149,7 +149,7 @@ module Hset : sig
   val find_last_opt : ('a elt -> bool) -> 'a t -> 'a elt option
 
   val intersect : 'a t -> 'a t -> bool
-  (** Is there an element in both? *)
+  (** Is an element in both sets? *)
 
   val find_any : ('a elt -> bool) -> 'a t -> 'a elt
   (** Some element for which that holds. *)
@@ -157,7 +157,7 @@ module Hset : sig
   val find_any_opt : ('a elt -> bool) -> 'a t -> 'a elt option
 
   val is_singleton : 'a t -> 'a elt option
-  (** The element, if there is one alone. *)
+  (** The element of a set that has only one. *)
 
   val bind : ('a elt -> 'b t) -> 'a t -> 'b t
   (** The union of the sets of all elements. *)
@@ -166,8 +166,8 @@ end
 (** {1 Questions} *)
 
 type memory = {
-  cells : int;  (** of all tables, those included that were not found to be unreachable yet *)
-  bytes : int;  (** of these *)
+  cells : int;  (** in all tables, with those that were not found to be unreachable yet *)
+  bytes : int;  (** in these cells *)
   freed : int;  (** cells, since the program began *)
   collections : int;  (** of cells *)
   late : int;  (** of these, those that had to be finished at the end of a major cycle, without slices *)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The primitives of the module Outheap_hashcons. */
 #include "hashcons_collect.h"
-#include "hashcons_copy.h"
-#include "hashcons_hash.h"
-#include "hashcons_lock.h"
+#include "hashcons_node.h"
 #include <caml/alloc.h>
 #include <caml/custom.h>
 #include <caml/fail.h>
@@ -26,13 +24,13 @@ value outheap_hashcons_ml_start(value unit)
   return Val_bool(here);
 }
 
-intnat outheap_hashcons_ml_hash(value v) { return outheap_hashcons_hash(v); }
-value outheap_hashcons_ml_hash_byte(value v) { return Val_long(outheap_hashcons_hash(v)); }
+intnat outheap_hashcons_ml_hash(value v) { return outheap_hashcons_node_hash(v); }
+value outheap_hashcons_ml_hash_byte(value v) { return Val_long(outheap_hashcons_node_hash(v)); }
 
-/* --- tables off the heap ------------------------------------------------------------------------------------------
-   A block that holds a pointer to a table. With the lock only. */
+/* --- tables off the heap ---------------------------------------------------------------------------------------------
+   A custom block holds a pointer to a table, which is used with the lock only. */
 
-enum { MOST = 1 << 20 }; /* cells for which a new table has room */
+enum { MAX_CELLS = 1 << 20 }; /* cells for which a new table has room */
 
 static table **table_of(value t) { return (table **)Data_custom_val(t); }
 
@@ -40,7 +38,7 @@ static void drop(value t)
 {
   if (*table_of(t) == NULL) return;
   outheap_hashcons_lock_take();
-  outheap_hashcons_table_orphan(*table_of(t));
+  outheap_hashcons_table_abandon(*table_of(t));
   outheap_hashcons_lock_give();
 }
 
@@ -52,7 +50,7 @@ static struct custom_operations operations = {
 
 value outheap_hashcons_ml_create(value size)
 {
-  size_t n = Long_val(size) < 0 ? 0 : Long_val(size) > MOST ? MOST : (size_t)Long_val(size);
+  size_t n = Long_val(size) < 0 ? 0 : Long_val(size) > MAX_CELLS ? MAX_CELLS : (size_t)Long_val(size);
   value v = caml_alloc_custom_mem(&operations, sizeof(table *), n * 16);
   *table_of(v) = NULL;
   outheap_hashcons_lock_take();
@@ -69,7 +67,7 @@ value outheap_hashcons_ml_clear(value t)
   table *new = outheap_hashcons_table_new(0), *old = *table_of(t);
   if (new != NULL) {
     *table_of(t) = new;
-    outheap_hashcons_table_orphan(old);
+    outheap_hashcons_table_abandon(old);
   }
   outheap_hashcons_lock_give();
   if (new == NULL) caml_raise_out_of_memory();
@@ -78,45 +76,45 @@ value outheap_hashcons_ml_clear(value t)
 
 /* The three functions below neither allocate in the heap, poll nor raise. */
 
-/* The first cell with that hash, or 0. */
+/* Returns the first cell with that hash, or 0. */
 value outheap_hashcons_ml_find(value t, intnat hkey)
 {
   outheap_hashcons_lock_take();
   cell *c = outheap_hashcons_table_find(*table_of(t), Val_long(hkey));
   if (c != NULL) outheap_hashcons_collect_touch(c);
   outheap_hashcons_lock_give();
-  return c == NULL ? Val_int(0) : outheap_hashcons_config_value(c);
+  return c == NULL ? Val_int(0) : outheap_hashcons_cell_value(c);
 }
 
-enum { RETRY, NO_MEMORY, REFUSED }; /* what `insert` answers if it is not a cell: Outheap_hashcons.why */
+enum { RETRY, NO_MEMORY, REFUSED }; /* what `insert` returns instead of a cell: Outheap_hashcons.why */
 
 static value insert(table *t, intnat hkey, value node)
 {
   static intnat last_tag;
   size_t words;
-  switch (outheap_hashcons_copy_measure(node, &words)) {
-    case OUTHEAP_HASHCONS_COPY_NO_MEMORY: return Val_int(NO_MEMORY);
-    case OUTHEAP_HASHCONS_COPY_REFUSED: return Val_int(REFUSED);
+  switch (outheap_hashcons_node_measure(node, &words)) {
+    case OUTHEAP_HASHCONS_NODE_NO_MEMORY: return Val_int(NO_MEMORY);
+    case OUTHEAP_HASHCONS_NODE_REFUSED: return Val_int(REFUSED);
     default: break;
   }
   if (!outheap_hashcons_table_reserve(t)) return Val_int(NO_MEMORY);
   cell *c = outheap_hashcons_memory_alloc(words);
   if (c == NULL) return Val_int(NO_MEMORY);
   size_t room = outheap_hashcons_memory_page((uintptr_t)c)->words;
-  outheap_hashcons_copy_fill(c, room, node, Val_long(hkey), Val_long(++last_tag));
+  outheap_hashcons_node_fill(c, room, node, Val_long(hkey), Val_long(++last_tag));
   outheap_hashcons_collect_allocated(room);
   outheap_hashcons_table_add(t, c);
   outheap_hashcons_collect_touch(c);
-  return outheap_hashcons_config_value(c);
+  return outheap_hashcons_cell_value(c);
 }
 
-/* A new cell; RETRY: the table has one with that hash. */
+/* Makes a cell. Returns RETRY if the table has one with that hash. */
 value outheap_hashcons_ml_insert(value v, intnat hkey, value node)
 {
   outheap_hashcons_lock_take();
   table *t = *table_of(v);
   value r = outheap_hashcons_table_find(t, Val_long(hkey)) != NULL ? Val_int(RETRY) : insert(t, hkey, node);
-  outheap_hashcons_copy_done();
+  outheap_hashcons_node_done();
   outheap_hashcons_lock_give();
   return r;
 }
@@ -124,7 +122,7 @@ value outheap_hashcons_ml_insert(value v, intnat hkey, value node)
 /* The fields of Outheap_hashcons.Off_heap.search, which nobody else has; they are immediates. */
 enum { EPOCH, AT, NEWER, SINCE, IS_NEW };
 
-/* The next cell of a search, or, if there is none, a new one. */
+/* Returns the next cell of a search, or, if there is none, a new one. */
 value outheap_hashcons_ml_next(value v, intnat hkey, value node, value search, value last)
 {
   struct outheap_hashcons_table_search s = {
@@ -136,11 +134,11 @@ value outheap_hashcons_ml_next(value v, intnat hkey, value node, value search, v
   value r;
   if (c != NULL) {
     outheap_hashcons_collect_touch(c);
-    r = outheap_hashcons_config_value(c);
+    r = outheap_hashcons_cell_value(c);
   }
   else {
     r = insert(t, hkey, node);
-    outheap_hashcons_copy_done();
+    outheap_hashcons_node_done();
   }
   outheap_hashcons_lock_give();
   Field(search, EPOCH) = Val_long(s.epoch);
@@ -158,15 +156,15 @@ value outheap_hashcons_ml_insert_byte(value t, value h, value node)
 value outheap_hashcons_ml_next_byte(value t, value h, value node, value search, value last)
   BYTE(outheap_hashcons_ml_next, t, Long_val(h), node, search, last)
 
-/* Why a node is refused; the empty string: it is not. */
+/* Says why a node is refused; the empty string: it is not. */
 value outheap_hashcons_ml_explain(value node)
 {
   char text[320] = "";
   size_t words;
   outheap_hashcons_lock_take();
-  if (outheap_hashcons_copy_measure(node, &words) == OUTHEAP_HASHCONS_COPY_REFUSED)
-    outheap_hashcons_copy_explain(text, sizeof text);
-  outheap_hashcons_copy_done();
+  if (outheap_hashcons_node_measure(node, &words) == OUTHEAP_HASHCONS_NODE_REFUSED)
+    outheap_hashcons_node_explain(text, sizeof text);
+  outheap_hashcons_node_done();
   outheap_hashcons_lock_give();
   return caml_copy_string(text);
 }
@@ -189,7 +187,7 @@ value outheap_hashcons_ml_force(value on)
   return Val_unit;
 }
 
-/* An array with the values of all cells, and then maybe 0. */
+/* Makes an array of the values of all cells, which may end with zeroes. */
 value outheap_hashcons_ml_elements(value v)
 {
   CAMLparam1(v);
@@ -204,9 +202,9 @@ value outheap_hashcons_ml_elements(value v)
     for (size_t i = 0; fits && i >> t->log == 0; i++) {
       if (!outheap_hashcons_table_holds(t->slots[i])) continue;
       cell *c = outheap_hashcons_table_cell_of(t->slots[i]);
-      if (outheap_hashcons_notes_is_dead(c)) continue;
+      if (outheap_hashcons_mark_is_dead(c)) continue;
       outheap_hashcons_collect_touch(c);
-      caml_initialize(&Field(a, n), outheap_hashcons_config_value(c));
+      caml_initialize(&Field(a, n), outheap_hashcons_cell_value(c));
       n++;
     }
     outheap_hashcons_lock_give();
@@ -214,7 +212,7 @@ value outheap_hashcons_ml_elements(value v)
   }
 }
 
-/* Slots, and slots with cells. */
+/* Returns the numbers of slots, and of slots with cells. */
 value outheap_hashcons_ml_sizes(value v)
 {
   outheap_hashcons_lock_take();
@@ -262,7 +260,7 @@ intnat outheap_hashcons_ml_last_tag(value unit)
 }
 value outheap_hashcons_ml_last_tag_byte(value unit) { return Val_long(outheap_hashcons_ml_last_tag(unit)); }
 
-/* With the lock: false if the table has changed. */
+/* Takes the lock. Returns false, without the lock, if the table has changed. */
 static bool begin_change(value t, value stamp)
 {
   outheap_hashcons_lock_take();
