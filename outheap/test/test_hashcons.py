@@ -93,7 +93,12 @@ MUTATIONS = {
         ("random", "phases"),
     ),
     "no-closure": ("hashcons_collect.c", "      shade_at(v);", "      (void)v;", ("life",)),
-    "reach-bits-not-read": ("hashcons_collect.c", "if (!scan.again) shade_at(a);", "if (!scan.again) (void)a;", ("life",)),
+    "reach-bits-not-read": (
+        "hashcons_collect.c",
+        "if (!scan.again) shade_at(a);",
+        "if (!scan.again) (void)a;",
+        ("life",),
+    ),
     "overflow-forgotten": ("hashcons_collect.c", "  if (stack.overflowed) {", "  if (false) {", ("stackless",)),
     "maps-not-cleared": ("hashcons_collect.c", "      memset(", "      (void)(", ("life",)),
     "one-map": ("hashcons_collect.c", "    reach->current = !reach->current;\n", "", ("life",)),

@@ -78,9 +78,9 @@ module Off_heap = struct
     Array.sub a 0 !n
 end
 
-(* Tables in the heap: open addressing over a weak array and an array of hashes. Both are searched without a lock. C code
-   changes them, under the lock; it neither allocates nor polls, so that no signal, finaliser or thread of the domain
-   comes in between. It changes nothing if the table is not as it was when a search began: [stamp] tells. *)
+(* Tables in the heap: open addressing over a weak array and an array of hashes. Both are searched without a lock. C
+   code changes them, under the lock; it neither allocates nor polls, so that no signal, finaliser or thread of the
+   domain comes in between. It changes nothing if the table is not as it was when a search began: [stamp] tells. *)
 module In_heap = struct
   type 'a state = { weak : 'a hash_consed Weak.t; hashes : int array (* -1: never used *) }
 

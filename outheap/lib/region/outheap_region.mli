@@ -11,9 +11,9 @@
 
     With OCaml 5 (5.1 to 5.4) and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
     {!delete} or {!revoke}. The collector is told of each region and its size, and runs the sooner; before {!copy},
-    {!map} or {!save} gives up for want of memory or room, it runs three major cycles, or six, and tries again. With
-    the stock runtime and with OCaml 4.14, regions live until exit. [docs/regions.md] has the details. All functions
-    may be called from any domain and thread. *)
+    {!map} or {!save} gives up for want of memory or addresses, it runs three major cycles, or six, and tries again.
+    With the stock runtime and with OCaml 4.14, regions live until exit. [docs/regions.md] has the details. All
+    functions may be called from any domain and thread. *)
 
 type t
 (** A region, or rather a handle for it: while there is one, the region does not end by itself. Comparison and hashing
@@ -36,7 +36,7 @@ type error =
           ["custom"], ["continuation"], ["extension constructor"], ["foreign pointer"]; [identifier]: of a custom
           block, or the name of an exception; [path]: the fields that lead there, as [.2.0\[17\]]. *)
   | In_use of { pointers : int; from : source list }
-      (** pointers that a whole cycle met, and from where. Nothing happened. *)
+      (** The marker has found so many pointers in a whole major cycle, from there. Nothing happened. *)
   | Ended  (** the region was deleted or revoked before *)
   | System of { file : string; call : string; message : string }
       (** [file], here and below: the path that {!save} or {!map} was given, of a long one the last 255 bytes; of other
@@ -57,7 +57,7 @@ exception Deleted
 (** The region was deleted or revoked. *)
 
 val can_delete : bool
-(** Can this runtime tell whether a region is in use? Otherwise {!delete} and {!revoke} answer [Unsupported]. *)
+(** Can this runtime tell whether a region is in use? Otherwise {!delete} and {!revoke} return [Unsupported]. *)
 
 (** {1 Making and reading} *)
 
@@ -92,14 +92,14 @@ val copy :
     such a region, but are cleared when nothing else leads to it; and what a region refers to counts for {!delete}: one
     whose values lead back to it through the heap is in use. Without handles such a ring ends by itself.
 
-    The copy is that of a moment, whatever other domains and threads do. They stand still for the first 2 ms of copying;
+    The copy is that of a moment, whatever other domains and threads do. They are stopped for the first 2 ms of copying;
     if these are not enough, a second process is started, which copies its own view of the program's memory, while all
     but the caller go on. They wait until it is there: some 30 ms for each GiB that the program has in pages of 4 KiB,
     not for what is in huge pages or in regions. The program does not notice the process: no SIGCHLD, no child for
     [wait], no [at_exit], no handlers of [pthread_atfork], no files kept open. What the program writes to meanwhile is
     held twice, in pages, and so is what is copied; the second process is the first to be killed if memory runs out.
-    Without a second process (a limit, a filter of system calls, one that was killed, bigarrays over files or memory
-    of C code, ThreadSanitizer), and if the program has no other threads, all others wait for the whole copy. So they do
+    Without a second process (a limit, a filter of system calls, one that was killed, bigarrays over files or memory of
+    C code, ThreadSanitizer), and if the program has no other threads, all others wait for the whole copy. So they do
     with [exclusive] (default: false), with which the call itself takes less time and memory; a sandbox that kills a
     program for [clone] or [memfd_create] needs it, too. {!stats} says what happened.
 
@@ -115,26 +115,28 @@ val region : 'a root -> t
 (** {1 Ending} *)
 
 val delete : t -> (unit, error) result
-(** Runs a full major collection, and deletes the region if no pointer to it was met, whatever handles there are: {!get}
-    raises {!Deleted} from then on. Otherwise [Error (In_use _)], and nothing happens. Needed only when the memory shall
-    be free at a certain moment: without handles and pointers, a region ends by itself, at the end of a major cycle.
+(** Runs three major cycles, and deletes the region if the marker finds no pointer to it in a whole one, whatever
+    handles there are: {!get} raises {!Deleted} from then on. Otherwise the result is [Error (In_use _)], and nothing
+    happens. Needed only when the memory shall be free at a certain moment: without handles and pointers, a region ends
+    by itself, at the end of a major cycle.
 
-    If pointers were met, it runs finalisers, which may hold some, with [Gc.full_major], and tries once more. An
-    exception that one of them raises passes through; then nothing was deleted. Finalisers of values that were found
-    dead in the collection that has deleted the region run later, as after any collection. Cost: one full major
-    collection, three if the region is in use.
+    If there are pointers, values that wait for their finalisers may hold them. So it runs [Gc.full_major], which calls
+    finalisers, and tries once more. An exception that one of them raises passes through; then nothing was deleted.
+    Finalisers of values that were found dead in the cycles that have deleted the region run later, as after any
+    collection. Cost: three major cycles; nine if the region is in use.
 
     A value that was just used may still be in a register or on the stack of the caller. A part of a bigarray of the
     region ([sub], [slice], …) counts as a pointer from the heap, for {!revoke} too. *)
 
 val revoke : t -> (unit, error) result
-(** Takes the memory away at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the collector;
-    comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a SIGSEGV. The
-    addresses are not used again: a process can revoke 16 TiB, with a region's size rounded up to 256 MiB. Nothing stays
-    mapped. [Error (In_use _)] while an image that needs it is alive (end that one first) or another domain writes or
-    maps one, or there are parts of its bigarrays. A region that is written to is taken while all other domains stand
-    still. C code that is reading it at that moment on another domain, such as a comparison, dies as OCaml code does.
-    For programs that know what they are doing, such as one whose index is replaced under load after a grace period. *)
+(** Makes the memory inaccessible at once. {!get} raises {!Deleted}. Pointers that are left are harmless to the
+    collector; comparison, hashing, marshalling and so on take them for opaque pointers; a read by OCaml code is a
+    SIGSEGV. The addresses are not used again: a process can revoke 16 TiB, with a region's size rounded up to 256 MiB.
+    Nothing stays mapped. The result is [Error (In_use _)] while an image that needs it is alive (end that one first) or
+    another domain writes or maps one, or there are parts of its bigarrays. A region that is written to is revoked while
+    all other domains are stopped. C code that is reading it at that moment on another domain, such as a comparison,
+    dies as OCaml code does. For programs that know what they are doing, such as one whose index is replaced under load
+    after a grace period. *)
 
 (** {1 Images} *)
 
