@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 type t
 
-(* [word]: an immediate, or the address of a block less one, which looks like a number *)
+(* [word] is an immediate, or the address of a block less one, which looks like a number. *)
 type 'a root = { region : t; word : int; block : bool }
 type source = Roots | Heap | Regions
 
@@ -64,7 +64,7 @@ let error_to_string =
         wanted_name wanted_version
   | Missing { file; digest } -> of_file file ^ "needs an image that is not mapped: the one with digest " ^ digest
 
-(* [options]: a sum, as in outheap_region.h *)
+(* [options] is a sum of those in outheap_region.h. *)
 external copy_value : 'a -> int -> ('a root, error) result = "outheap_region_ml_copy"
 external get_value : t -> int -> bool -> 'a = "outheap_region_ml_get"
 
@@ -82,11 +82,11 @@ let region r = r.region
 external delete_if_unused : t -> (unit, error) result = "outheap_region_ml_delete"
 external revoke : t -> (unit, error) result = "outheap_region_ml_revoke"
 
-(* No OCaml code runs within the first call and the last, so no exception can come between a deletion and its result. *)
+(* No OCaml code runs within the two calls, so no exception can come between a deletion and its result. *)
 let delete region =
   match delete_if_unused region with
   | Error (In_use _) ->
-      (* by values with finalisers, maybe *)
+      (* Values that wait for their finalisers may hold the pointers. *)
       Gc.full_major ();
       delete_if_unused region
   | r -> r
