@@ -68,15 +68,15 @@ static char const *wrong(void)
 {
   size_t cells = 0, used = 0;
   for (struct outheap_hashcons_table *t = outheap_hashcons_table_all; t != NULL; t = t->next) {
-    size_t here = 0, gone = 0;
+    size_t here = 0, tombstones = 0;
     for (size_t i = 0; i >> t->log == 0; i++) {
-      gone += t->slots[i] == 1;
+      tombstones += t->slots[i] == 1;
       if (!outheap_hashcons_table_holds(t->slots[i])) continue;
       here++;
       char const *w = wrong_cell(outheap_hashcons_table_cell_of(t->slots[i]));
       if (w != NULL) return w;
     }
-    if (here != t->used || gone != t->gone) return "a table does not know what it holds";
+    if (here != t->used || tombstones != t->tombstones) return "a table does not know what it holds";
     cells += here;
   }
   for (size_t i = 0; i < outheap_hashcons_memory.chunks; i++) {
