@@ -26,8 +26,8 @@ let delete a =
 let is_ancient v = R.is_in_region (Obj.repr v)
 let address_of v = R.address (Obj.repr v)
 
-(* A file: a page with a table of 1,024 entries of 16 bytes, where an image begins and how long it is, behind a page
-   with a mark; then images, each at a multiple of a page. *)
+(* A file begins with 64 KiB: a mark, and from byte 4,096 on a table of 1,024 entries of 16 bytes, which say where an
+   image begins and how long it is. Then come the images, each at a multiple of 64 KiB. *)
 type md = { file : Unix.file_descr; mutable attached : bool }
 
 let page = 65536
@@ -70,7 +70,7 @@ let detach md =
   if md.attached then Unix.close md.file;
   md.attached <- false
 
-(* The file under a name, so that it can be opened a second time. *)
+(* A name of the file, by which it can be opened a second time. *)
 let path_of md = Printf.sprintf "/proc/self/fd/%d" (Obj.magic (md.file : Unix.file_descr) : int)
 
 let get md key =

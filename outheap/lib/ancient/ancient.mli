@@ -1,13 +1,13 @@
 (* SPDX-License-Identifier: MIT *)
 
 (** The interface of the library Ancient 0.10, over {!Outheap_region}: programs that were written for it compile
-    unchanged. Written anew.
+    unchanged. It is written anew.
 
     What is better here: {!delete} is safe, whatever pointers are left; comparison, hashing and marshalling work; an
     attached file needs no address that is chosen by hand. What is different: values with lazy parts that are not
-    forced, channels and the like are refused ([Invalid_argument]) instead of copied; a write to what was marked is
-    SIGSEGV instead of corruption. Memory goes back with the runtime variant on OCaml 5 only; elsewhere it stays until
-    exit. *)
+    forced, channels and the like are refused ([Invalid_argument]) instead of copied; a write to what was marked raises
+    SIGSEGV instead of corrupting it. Memory goes back with the runtime variant on OCaml 5 only; elsewhere it stays
+    until exit. *)
 
 type 'a ancient
 (** A value outside the heap. *)

@@ -274,8 +274,8 @@ static size_t append_step(char *text, size_t size, size_t length, size_t field, 
    blocks with more than 16 fields have brackets. A long path is shortened in the middle. The field is number `field` of
    the block whose header is at base + at; blocks lie from base + start, in the order in which they were copied, `count`
    of them at most. If there is no memory the text is empty. */
-static void describe_path(char const *base, size_t start, size_t at, mlsize_t field, size_t count, char *text,
-                         size_t size)
+static __attribute__((noinline)) void describe_path(char const *base, size_t start, size_t at, mlsize_t field,
+                                                    size_t count, char *text, size_t size)
 {
   struct outheap_region_vector parents = { NULL, 0, 0 }, fields = { NULL, 0, 0 }, sizes = { NULL, 0, 0 };
   text[0] = 0;
