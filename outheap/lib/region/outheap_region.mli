@@ -6,7 +6,7 @@
     when a child collects, can be saved to a file that other processes map in no time and share, and gives its memory
     back when it is not used any more. Its data are ordinary values, to be read with ordinary code: pattern matching,
     [Hashtbl.find], comparison. They are {b read-only}, unless [~writes:`Track] asks for something else: a program that
-    writes to them (a [ref], an array, a [Hashtbl]) dies with SIGSEGV; with the setting [OUTHEAP=region-faults=report],
+    writes to them (a [ref], an array, a [Hashtbl]) dies with SIGSEGV; with the setting [OUTHEAP=debug.faults=report],
     which is the default with a debug runtime, it says so first.
 
     With OCaml 5 (5.1 to 5.4) and the runtime variant [_outheap], a region ends when no pointer leads to it, or by

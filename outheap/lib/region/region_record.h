@@ -110,8 +110,8 @@ struct outheap_region_record_stats { size_t live, bytes, revoked, resting, delet
 void outheap_region_record_read_stats(struct outheap_region_record_stats *);
 
 /* Installs a handler of SIGSEGV, which says what has happened before the process dies of a write to a region, or of a
-   read of a revoked one; if the environment variable OUTHEAP has `region-faults=report`, or if the runtime is a debug
-   runtime and OUTHEAP does not have `region-faults=off`. To be called once, when the library starts. */
+   read of a revoked one; if the environment variable OUTHEAP has `debug.faults=report`, or if the runtime is a debug
+   runtime and OUTHEAP does not have `debug.faults=off`. To be called once, when the library starts. */
 void outheap_region_fault_start(void);
 
 #endif
