@@ -72,7 +72,7 @@ val statistics : unit -> statistics
 val report : every:int -> int
 (** Starts ([every = n > 0]: every nth is printed on standard error) or ends ([every = 0]) the report on foreign
     pointers that marking finds. Result: the number found since it began. For audits of bindings: see the setting
-    [report]. *)
+    [debug.report]. *)
 
 val settings : unit -> string
 (** The environment variable [OUTHEAP] of this process. *)
