@@ -240,3 +240,35 @@ def test_library_and_project_in_one_workspace(compiler: Compiler) -> None:
     project(workspace / "app")
     sources(workspace / "boxroot")
     made.dune("exec", "--root", workspace, "./app/main.exe", folder=made.folder, line="dune-stubs: ok")
+
+
+# One line of each, made wrong: the test of its package must say so.
+BROKEN = {
+    "boxroot/test/package/roots_stubs.c": (
+        "  boxroot_delete(root_of(root));\n",
+        "  (void)root;\n",
+        "a deleted root keeps nothing alive",
+    ),
+    "outheap/lib/hashcons/outheap_hashcons.ml": (
+        "c.tag <= since && equal c.node d -> Ok c",
+        "c.tag <= since && equal c.node d && false -> Ok c",
+        "equal terms are one",
+    ),
+}
+
+
+def test_dune_test_runs_and_can_fail(compiler: Compiler) -> None:
+    """`dune test` in a clone, without pytest."""
+    made = Workshop(compiler)
+    folder = made.folder / "tested"
+    sources(folder)
+    said = made.dune("test", "--root", ".", folder=folder, line="boxroot: ok")
+    assert "outheap: ok (stock)" in said, said
+    for name, (right, wrong, complaint) in BROKEN.items():
+        text = (folder / name).read_text()
+        assert text.count(right) == 1, name
+        (folder / name).write_text(text.replace(right, wrong))
+        log = made.folder / f"log/broken-{Path(name).stem}.log"
+        outcome = run([dune(), "test", "--root", "."], folder, log, 600, made.compiler.settings)
+        assert not outcome.passed and complaint in outcome.text, (name, outcome.tail())
+        (folder / name).write_text(text)

@@ -60,7 +60,7 @@ def with_regions(compiler: Compiler, place: Path, variant: bool, *modules: str) 
     """Builds `program` of these modules and the library of regions."""
     if variant and compiler.version not in KNOWN_TO_OUTHEAP:
         pytest.skip("Outheap does not know this version")
-    region = ROOT / "outheap/region"
+    region = ROOT / "outheap/lib/region"
     for file in region.glob("*.[chm]*"):
         shutil.copy(file, place)
     include = ["-ccopt", f"-I {ROOT}/outheap/include"]
@@ -96,7 +96,7 @@ def test_coq_images(compiler: Compiler, place: Path, variant: bool, images: str)
 
 @BOTH_RUNTIMES
 def test_hashcons(compiler: Compiler, place: Path, variant: bool) -> None:
-    for file in (ROOT / "outheap/hashcons").glob("*.[chm]*"):
+    for file in (ROOT / "outheap/lib/hashcons").glob("*.[chm]*"):
         shutil.copy(file, place)
     with_regions(compiler, place, variant, "outheap_hashcons.mli", "outheap_hashcons.ml", "terms.ml")
     outcome = run(["./program"], place, place / "log", 120)

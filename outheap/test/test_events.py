@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Outheap's statistics as events of runtime_events (outheap/events)."""
+"""Outheap's statistics as events of runtime_events (outheap/lib/events)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from testing.compilers import Compiler
 from testing.run import BUILD, ROOT
 
 HOME = ROOT / "outheap"
-PARTS = ("ocaml", "events", "test/events", "include")
+PARTS = ("lib/outheap", "lib/events", "test/events", "include")
 STOCK = "stock"
 
 

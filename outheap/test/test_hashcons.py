@@ -30,39 +30,44 @@ MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "crowd", "lim
 # What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
 # File, text, what takes its place, parts.
 MUTATIONS = {
-    "lookups-not-noted": ("hashcons_collect.c", "  outheap_hashcons_notes_meet(c);\n", "", ("phases",)),
+    "lookups-not-reached": ("hashcons_collect.c", "  outheap_hashcons_reach_set(c);\n", "", ("phases",)),
     "lookups-not-marked": ("hashcons_collect.c", "_CLOSE: shade(c); break;", "_CLOSE: break;", ("phases",)),
     "not-marked-in-sweeping": (
         "hashcons_collect.c",
-        "_SWEEP: outheap_hashcons_notes_mark(c); break;",
+        "_SWEEP: outheap_hashcons_mark_set(c); break;",
         "_SWEEP: break;",
         ("random", "phases"),
     ),
     "dead-ones-found": (
-        "hashcons_notes.h",
+        "hashcons_memory.h",
         "phase == OUTHEAP_HASHCONS_SWEEP &&",
         "phase > OUTHEAP_HASHCONS_CLEAR &&",
         ("random", "phases"),
     ),
     "no-closure": ("hashcons_collect.c", "      shade_at(v);", "      (void)v;", ("life",)),
-    "notes-not-read": ("hashcons_collect.c", "if (!scan.again) shade_at(a);", "if (!scan.again) (void)a;", ("life",)),
+    "reach-bits-not-read": (
+        "hashcons_collect.c",
+        "if (!scan.again) shade_at(a);",
+        "if (!scan.again) (void)a;",
+        ("life",),
+    ),
     "overflow-forgotten": ("hashcons_collect.c", "  if (stack.overflowed) {", "  if (false) {", ("stackless",)),
     "maps-not-cleared": ("hashcons_collect.c", "      memset(", "      (void)(", ("life",)),
-    "one-map": ("hashcons_collect.c", "    notes.current = !notes.current;\n", "", ("life",)),
+    "one-map": ("hashcons_collect.c", "    reach->current = !reach->current;\n", "", ("life",)),
     "no-other-pass": (
         "hashcons_table.c",
         "    if (t->newest <= s->since) return NULL;",
         "    return NULL;",
         ("crowded",),
     ),
-    "place-kept": ("hashcons_table.c", "if (s->epoch != t->epoch) place", "if (s->epoch == 0) place", ("crowded",)),
+    "place-kept": ("hashcons_table.c", "if (s->epoch != t->epoch) find", "if (s->epoch == 0) find", ("crowded",)),
     "order-not-kept": ("hashcons_table.c", "  while (old[start] != 0) start++;\n", "", ("crowded",)),
-    "no-sharing": ("hashcons_copy.c", "if (items[i].source == v) return i;", "(void)v;", ("kinds",)),
+    "no-sharing": ("hashcons_node.c", "if (items[i].source == v) return i;", "(void)v;", ("kinds",)),
 }
 
 
 def _files() -> list[Path]:
-    parts = ("test/hashcons", "hashcons", "region", "include")
+    parts = ("test/hashcons", "lib/hashcons", "lib/region", "include")
     return [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
 
 

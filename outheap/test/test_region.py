@@ -54,11 +54,11 @@ def program(compiler: Compiler, flavour: str) -> Path:
     of_variant = "release" if flavour == THREADS else flavour
     library = None if flavour in (STOCK, SANITIZED) else variants.library(compiler, of_variant)
     boxroot = ROOT / "boxroot"
-    parts = ("test/region", "region", "ancient", "include")
+    parts = ("test/region", "lib/region", "lib/ancient", "include")
     files = [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
     both = [*files, *(f for part in ("src", "include") for f in (boxroot / part).rglob("*") if f.is_file())]
 
-    tested = {f.name for f in HOME.glob("region/region_*.c")} | {"outheap_region_stubs.c"}
+    tested = {f.name for f in HOME.glob("lib/region/region_*.c")} | {"outheap_region_stubs.c"}
 
     def build() -> None:
         for file in files:

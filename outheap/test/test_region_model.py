@@ -35,8 +35,8 @@ class State(NamedTuple):
     color_y: str = WHITE
     weak: str = ""
     marking: bool = False
-    noted: bool = True  # R is made with its note set
-    met: bool = True  # what R refers to was darkened in this cycle, or will be
+    reached: bool = True  # the reach bit of R, which is made with it set
+    followed: bool = True  # what R refers to was darkened in this cycle, or will be
     waits: bool = False  # will be: the marker comes to R's words later
     handle: bool = True
     alive: bool = True
@@ -44,24 +44,24 @@ class State(NamedTuple):
 
 
 RULES = {
-    "roots": "what registers hold when marking begins is noted",
-    "blocks": "what the marker finds in a block is noted",
-    "barrier": "a pointer that is overwritten while marking runs is noted",
-    "get": "reading through the handle notes",
-    "weak read": "reading a weak pointer while marking runs notes",
-    "weak clean": "a weak pointer that leads to R is noted when weak pointers are cleaned",
+    "roots": "what registers hold when marking begins is reached",
+    "blocks": "what the marker finds in a block is reached",
+    "barrier": "what a pointer that is overwritten while marking runs leads to is reached",
+    "get": "reading through the handle sets the reach bit",
+    "weak read": "reading a weak pointer while marking runs sets the reach bit",
+    "weak clean": "R is reached if a weak pointer leads to it when weak pointers are cleaned",
     "minor": "there is no young block when marking begins (otherwise blocks are lost, too)",
     "handle": "a region with a handle does not end",
 }
 TRACKED_RULES = {
-    "meet": "what a tracked region refers to is darkened when the marker first meets the region",
-    "slot barrier": "a pointer in a tracked region that is overwritten while marking runs is noted",
+    "follow": "what a tracked region refers to is darkened when the region is first reached in a cycle",
+    "slot barrier": "what a pointer in a tracked region that is overwritten while marking runs leads to is darkened",
     "waits": "a cycle does not end while a tracked region waits for the marker to come to its words",
-    "kept": "a tracked region with a handle is met when marking begins",
+    "root": "a tracked region with a handle is a root",
     "remembered": "a minor collection finds what a tracked region refers to",
-    "weak unmet": "weak pointers to a tracked region that was not met are cleared",
+    "weak unreached": "weak pointers to a tracked region that was not reached are cleared",
 }
-NOT_FOR_TRACKED = {"weak clean"}  # a region that was not met loses its weak pointers; one that was met is noted
+NOT_FOR_TRACKED = {"weak clean"}  # a tracked region that was not reached loses its weak pointers
 
 
 def field(s: State, block: str) -> str:
@@ -83,7 +83,7 @@ def reachable(s: State) -> set[str]:
 
 def darkened(s: State, value: str, rules: frozenset[str], rule: str) -> State:
     if value == "R":
-        return met(s._replace(noted=True), rules) if rule in rules else s
+        return follow(s._replace(reached=True), rules) if rule in rules else s
     if value == "A" and s.color_a == WHITE:
         return s._replace(color_a=GREY)
     if value == "Y" and s.generation == OLD and s.color_y == WHITE:
@@ -91,11 +91,11 @@ def darkened(s: State, value: str, rules: frozenset[str], rule: str) -> State:
     return s
 
 
-def met(s: State, rules: frozenset[str]) -> State:
-    """The marker comes to R."""
-    if s.met or not s.marking or "meet" not in rules:
+def follow(s: State, rules: frozenset[str]) -> State:
+    """R is reached for the first time in this cycle."""
+    if s.followed or not s.marking or "follow" not in rules:
         return s
-    return s._replace(met=True, waits=True)
+    return s._replace(followed=True, waits=True)
 
 
 def with_register(s: State, i: int, value: str) -> State:
@@ -151,11 +151,11 @@ def collector(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
     if s.generation == YOUNG:
         yield "minor collection", promoted(s, rules)
     if not s.marking:
-        t = (promoted(s, rules) if "minor" in rules else s)._replace(marking=True, met=not s.tracked)
+        t = (promoted(s, rules) if "minor" in rules else s)._replace(marking=True, followed=not s.tracked)
         for r in t.registers:
             t = darkened(t, r, rules, "roots")
-        if t.handle and "kept" in rules:
-            t = met(t, rules)
+        if t.handle and "root" in rules:
+            t = follow(t, rules)
         yield "begin to mark", t
         return
     for block, color in (("A", s.color_a), ("Y", s.color_y)):
@@ -169,20 +169,20 @@ def collector(s: State, rules: frozenset[str]) -> Iterator[tuple[str, State]]:
 
 
 def ended(s: State, rules: frozenset[str]) -> State:
-    """All domains are stopped: weak pointers are cleaned, white blocks are freed, the region is judged."""
-    if s.weak == "R" and not s.met and "weak unmet" in rules:
+    """All domains are stopped: weak pointers are cleaned, white blocks are freed, and the region lives on or ends."""
+    if s.weak == "R" and not s.followed and "weak unreached" in rules:
         s = s._replace(weak="")
     if s.weak == "R" and "weak clean" in rules:
-        s = s._replace(noted=True)
+        s = s._replace(reached=True)
     if s.weak == "A" and s.color_a == WHITE:
         s = s._replace(weak="")
     if s.color_a == WHITE:
         s = s._replace(a="", lost=s.lost or "A" in reachable(s))
     if s.generation == OLD and s.color_y == WHITE:
         s = s._replace(generation=ABSENT, y="", lost=s.lost or "Y" in reachable(s))
-    alive = s.alive and (s.noted or ("handle" in rules and s.handle))
+    alive = s.alive and (s.reached or ("handle" in rules and s.handle))
     s = s._replace(waits=False)
-    return s._replace(color_a=WHITE, color_y=WHITE, marking=False, noted=False, alive=alive, r=s.r if alive else "")
+    return s._replace(color_a=WHITE, color_y=WHITE, marking=False, reached=False, alive=alive, r=s.r if alive else "")
 
 
 def find(wanted: Callable[[State], bool], rules: frozenset[str], first: State) -> list[str] | None:
@@ -220,7 +220,7 @@ def test_no_pointer_leads_to_what_has_ended(kind):
 @pytest.mark.parametrize("kind", FIRST)
 def test_a_region_that_is_not_used_ends(kind):
     steps = find(lambda s: not s.alive, ALL[kind], FIRST[kind])
-    assert steps is not None and steps.count("end of cycle") == 2  # it was made with its note set
+    assert steps is not None and steps.count("end of cycle") == 2  # it was made with its reach bit set
 
 
 def test_a_ring_through_the_heap_and_a_weak_pointer_do_not_keep_a_tracked_region():

@@ -50,14 +50,14 @@ def program(compiler: Compiler, flavour: str) -> Path:
     """The folder of the test program of a flavour."""
     folder = BUILD / f"{compiler.name}+outheap" / f"program-{flavour}"
     library = None if flavour == STOCK else variants.library(compiler, flavour)
-    files = [f for part in ("test/variant", "ocaml", "include") for f in (HOME / part).rglob("*") if f.is_file()]
+    files = [f for part in ("test/variant", "lib/outheap", "include") for f in (HOME / part).rglob("*") if f.is_file()]
 
     def build() -> None:
         for file in [
             *SOURCES.glob("*.ml"),
             *SOURCES.glob("*.c"),
-            *HOME.glob("ocaml/outheap*.ml*"),
-            *HOME.glob("ocaml/outheap*.c"),
+            *HOME.glob("lib/outheap/outheap*.ml*"),
+            *HOME.glob("lib/outheap/outheap*.c"),
         ]:
             shutil.copy(file, folder)
         shutil.copy(SOURCES / f"domains{compiler.major}.ml", folder / "domains.ml")

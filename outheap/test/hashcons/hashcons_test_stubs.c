@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Failures, roots of C code, and a check of everything that the library knows about its cells. */
 #include "hashcons_collect.h"
-#include "hashcons_lock.h"
 #include <caml/alloc.h>
 #include <caml/custom.h>
 #include <caml/memory.h>
@@ -50,8 +49,8 @@ value hashcons_test_foreign(value unit)
 static char const *wrong_cell(outheap_hashcons_cell *c)
 {
   if (outheap_hashcons_memory_cell((uintptr_t)c) != c) return "a slot leads to no cell";
-  bool swept = outheap_hashcons_notes.phase == OUTHEAP_HASHCONS_SWEEP;
-  if (swept && !outheap_hashcons_notes_is_marked(c)) return NULL;
+  bool swept = outheap_hashcons_reach.phase == OUTHEAP_HASHCONS_SWEEP;
+  if (swept && !outheap_hashcons_mark_is_set(c)) return NULL;
   uint64_t *end = c + outheap_hashcons_memory_page((uintptr_t)c)->words;
   for (uint64_t *at = c; at < end && *at != 0; at += 1 + Wosize_hd(*at)) {
     if (at + 1 + Wosize_hd(*at) > end) return "a block is longer than its cell";
@@ -59,7 +58,7 @@ static char const *wrong_cell(outheap_hashcons_cell *c)
       if ((at[i] & 1) != 0 || !outheap_hashcons_memory_has(at[i])) continue;
       outheap_hashcons_cell *child = outheap_hashcons_memory_cell(at[i]);
       if (child == NULL) return "a field leads to a free cell";
-      if (swept && !outheap_hashcons_notes_is_marked(child)) return "a live cell leads to a dead one";
+      if (swept && !outheap_hashcons_mark_is_set(child)) return "a live cell leads to a dead one";
     }
   }
   return NULL;
@@ -69,15 +68,15 @@ static char const *wrong(void)
 {
   size_t cells = 0, used = 0;
   for (struct outheap_hashcons_table *t = outheap_hashcons_table_all; t != NULL; t = t->next) {
-    size_t here = 0, gone = 0;
+    size_t here = 0, tombstones = 0;
     for (size_t i = 0; i >> t->log == 0; i++) {
-      gone += t->slots[i] == 1;
+      tombstones += t->slots[i] == 1;
       if (!outheap_hashcons_table_holds(t->slots[i])) continue;
       here++;
       char const *w = wrong_cell(outheap_hashcons_table_cell_of(t->slots[i]));
       if (w != NULL) return w;
     }
-    if (here != t->used || gone != t->gone) return "a table does not know what it holds";
+    if (here != t->used || tombstones != t->tombstones) return "a table does not know what it holds";
     cells += here;
   }
   for (size_t i = 0; i < outheap_hashcons_memory.chunks; i++) {
@@ -109,4 +108,4 @@ value hashcons_test_is_tiny(value unit)
   return Val_false;
 #endif
 }
-value hashcons_test_phase(value unit) { return (void)unit, Val_int(outheap_hashcons_notes.phase); }
+value hashcons_test_phase(value unit) { return (void)unit, Val_int(outheap_hashcons_reach.phase); }

@@ -38,7 +38,7 @@ let merged () =
     Random.init seed;
     let made = Array.make (2 + Random.int 2000) (Leaf 0) and alike = 1 + Random.int 50 in
     for i = 0 to Array.length made - 1 do
-      (* near ones, so that terms are deep, or any; most are met several times *)
+      (* near ones, so that terms are deep, or any; most are used several times *)
       let earlier () =
         if i = 0 then Leaf 1 else made.(if Random.bool () then i - 1 - Random.int (min i 10) else Random.int i)
       in

@@ -21,7 +21,7 @@ int region_faults_now(int error);
 
 /* How long others wait before a second process is started (nanoseconds); 0: at once, even if there are no others. */
 extern unsigned long region_faults_patience;
-#define OUTHEAP_REGION_COPY_PATIENCE region_faults_patience
+#define OUTHEAP_REGION_SNAPSHOT_PATIENCE region_faults_patience
 
 /* Changes the process' mask, for all of its threads, and is counted. */
 mode_t region_faults_umask(mode_t mask);

@@ -36,14 +36,14 @@ let images () =
     let again = ok "map again" (map values ~path ()) in
     check "mapped once" (region r = region again && get r == get again);
     check "digest" (String.length (info (region r)).digest = 16);
-    (* another process has it at the same place *)
+    (* Another process has it at the same addresses. *)
     let s =
       in_child (fun () ->
           let x = ok "map" (map values ~path ()) in
           if (info (region x)).address = (info (region r)).address then 0 else 1)
     in
     check "child" (s = Unix.WEXITED 0);
-    (* in another process the place is taken *)
+    (* In another process its addresses are taken. *)
     if seed mod 10 = 1 then
       match Unix.fork () with
       | 0 -> Unix.execv Sys.executable_name [| Sys.executable_name; "relocated"; path; string_of_int seed |]
@@ -78,7 +78,7 @@ let images () =
   let big' = get (ok "map" (map (schema ~name:"b" ~version:1) ~path ~verify:`Full ())) in
   check "bigarray" (big = big')
 
-(* relocated PATH SEED: the place of the image is taken *)
+(* relocated PATH SEED: the addresses of the image are taken *)
 let relocated path seed =
   check "register" (register ());
   let header = read path in
@@ -164,7 +164,7 @@ let needs () =
 
 (* --- failures ----------------------------------------------------------------------------------------------------- *)
 
-(* Every call of the system and of malloc fails in turn, alone or with all that follow. The operation answers with an
+(* Every call of the system and of malloc fails in turn, alone or with all that follow. The operation returns an
    error, or does without, or, where regions can end, tries once more after a collection; it leaves the source and the
    other regions as they are, no files, no mappings, and works afterwards. *)
 let failures_of what ?(may_succeed = false) operation =
@@ -183,7 +183,7 @@ let failures_of what ?(may_succeed = false) operation =
       | Error (No_memory | Too_many | System _) -> ()
       | Error e -> check (Printf.sprintf "%s, failure %d: %s" what n (error_to_string e)) false
       | Ok () ->
-          (* there is a second attempt after a collection, and after one by a second process *)
+          (* There is a second attempt after a collection, and after one by a second process. *)
           let again = can_delete || Sys.getenv_opt "REGION_TEST_PATIENCE" <> None in
           check (Printf.sprintf "%s, failure %d: Ok" what n) (may_succeed || (again && not lasting)));
       check (what ^ ": source") (Marshal.to_string source [] = before);
@@ -230,7 +230,7 @@ let failing () =
       majors 3;
       dropped (map values ~path ~verify:`Full ()))
 
-(* An image that is needed is revoked by another domain while it is read: one of the two is refused, nothing crashes. *)
+(* Another domain revokes an image that is needed while it is read: one of the two is refused, and nothing crashes. *)
 let pins () =
   if can_delete && Region_domains.recommended > 1 then
     with_file "needed" @@ fun a ->
@@ -293,7 +293,7 @@ let modes () =
       check (Printf.sprintf "mode %o is kept" m) (mode path = m))
     [ 0o600; 0o666; 0o444; 0o751 ];
   check "its value" (get (ok "map" (map ints ~path ())) = [ 2 ]);
-  (* links: a symbolic one is replaced, of a hard one this name *)
+  (* A symbolic link is replaced; of a hard link, this name is. *)
   let other = Filename.concat folder "other" and hard = Filename.concat folder "hard" in
   Unix.link path hard;
   ok "save" (save ints ~path [ 3 ]);
@@ -319,7 +319,7 @@ let modes () =
   ok "without a folder" r;
   check "nothing else is there" (left () = [ "hard"; "image"; "other"; "pipe"; "plain"; long ]);
   check "the mask is the process'" (umasks () = 0);
-  (* a process that is killed while it writes; without /proc and the like there is a name, here there is none *)
+  (* A process is killed while it writes. Without /proc and the like the file has a name then; here it has none. *)
   let large = List.init 2_000_000 (fun i -> i) in
   for i = 1 to 3 do
     flush_all ();

@@ -114,7 +114,7 @@ external get_from_roots : unit -> 'a = "region_roots_get"
 external drop_roots : unit -> unit = "region_roots_drop"
 external hold_foreign : unit -> unit = "region_roots_hold_foreign"
 
-(* Boxroot looks at its roots in the marker's place. The program allocates meanwhile, so that some of that happens while
+(* Boxroot marks its roots itself. The program allocates meanwhile, so that some of that happens while
    the collector sweeps. *)
 let roots () =
   let kept = Array.make 2000 [||] in
@@ -190,7 +190,7 @@ let deletes () =
     | Error (In_use _) -> check "not run" false
     | r -> check ("held: " ^ show r) false
     | exception Raised -> check "nothing was deleted" ((info (region r)).state = Live && held == get r));
-    (* one that holds the last pointer *)
+    (* a finaliser that holds the last pointer *)
     let r = ok "copy" (copy [ "finalised" ]) in
     with_ (fun () -> Gc.finalise ignore (ref (opaque (get r))));
     ok "held by a value with a finaliser" (delete (region r))

@@ -69,7 +69,7 @@ let places () =
       (copy (Some v)));
   at_exit try_copy
 
-(* Something else lies where regions would be placed. *)
+(* Something else is mapped at the addresses of regions. *)
 let obstacles () =
   let chunk = 1 lsl 28 and first = 1 lsl 44 in
   for i = 0 to 40 do
@@ -244,7 +244,7 @@ let domains rounds =
       check (Printf.sprintf "mappings: %d, before %d" after before) (after < before + 200);
     check (Printf.sprintf "resident: %d KB" !memory) (!memory < 400_000))
 
-(* Copies beside domains that change the source: what is copied is that of a moment. *)
+(* Domains change the source while it is copied: the copy is that of a moment. *)
 let beside () =
   if Region_domains.recommended > 1 then (
     let shared = Array.init 1000 (fun i -> ref i) in
@@ -255,7 +255,7 @@ let beside () =
               let n = ref 0 in
               while not (Atomic.get stop) do
                 incr n;
-                (* moves one from a place to another: the sum stays *)
+                (* moves one from an element to another: the sum stays *)
                 shared.((!n * 31) mod 1000) <- ref (!n + me);
                 ignore (opaque (List.init 10 (fun i -> i)))
               done;

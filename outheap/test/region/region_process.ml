@@ -119,7 +119,7 @@ let unseen () =
         let s = in_child (fun () -> if sandbox kind then copies "filtered" 0; if !failures > 0 then 1 else 0) in
         check ("filter: " ^ status s) (s = WEXITED 0))
       [ 0; 1 ];
-    (* who ends early is not outlived *)
+    (* The second process does not outlive a program that ends early. *)
     subreaper true;
     let child () = Unix.sleepf 0.05; Unix.kill (Unix.getpid ()) Sys.sigkill; 0 in
     let s = in_child (fun () ->
@@ -145,7 +145,7 @@ let unseen () =
   no_child ();
   check "no signal" (!signals = 0);
   check "no file" (Array.length (Sys.readdir "/proc/self/fd") = files);
-  (* what others write to without the heap's knowledge is copied alone *)
+  (* What others write to without the heap's knowledge is copied while all wait. *)
   check "shared memory" (let a = shared_array () in
                          let before = second () in
                          let b = get (ok "copy" (copy (a, v))) in

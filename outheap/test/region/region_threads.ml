@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* More copies at a time than there are places of a TiB: a program of its own, since it needs threads. *)
+(* More copies are made at a time than there are extents of a TiB. It needs threads, so this is a program of its own. *)
 let () =
   let v = List.init 300_000 (fun i -> Some (string_of_int i)) and failed = Atomic.make 0 in
   let copy () =

@@ -28,7 +28,7 @@ let rec build depth key =
   if depth = 0 then Leaf
   else Node { left = build (depth - 1) (2 * key); right = build (depth - 1) ((2 * key) + 1); words = words key; key }
 
-(* One step at a random place, in both in the same way: with values that are equal, and not the same. *)
+(* One step at random, which is the same in both: with values that are equal, but not the same. *)
 let rec step depth a b =
   match (a, b) with
   | Node x, Node y when depth > 0 && Random.int 8 > 0 ->

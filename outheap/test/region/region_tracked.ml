@@ -90,7 +90,7 @@ let tracked_slices () =
       if left > 0 && left < n then incr parts
     done;
     check (Printf.sprintf "%d parts in %d slices" !parts !slices) (tracked r = 0 && !parts > 50);
-    (* what is moved from words that were not looked at to others, which were, through registers and the heap *)
+    (* values move from words that were not visited to others, which were, through registers and the heap *)
     let n = 5000 in
     let r = ok "copy" (track (Array.make n [])) in
     let a = get r and number = Array.init n Fun.id and taken = Queue.create () in
@@ -117,7 +117,7 @@ let tracked_slices () =
     check "what was moved" (Array.for_all2 right a number && Queue.fold (fun b (x, k) -> b && right x k) true taken);
     ok "revoke" (revoke (region r)))
 
-(* Held by Boxroot's roots alone, and so what it refers to; taken out of them while the collector marks. *)
+(* Only Boxroot's roots hold the region, and what it refers to; it is taken out of them while the collector marks. *)
 let tracked_roots () =
   if can_track then (
     let n = 200 in
@@ -165,7 +165,7 @@ let stacks () =
     check (Printf.sprintf "all but one end: %d live" (stats ()).live) ((stats ()).live = 1);
     ignore (opaque r))
 
-(* Taken away with young values stored in it, from all domains. *)
+(* A region is revoked when all domains have stored young values in it. *)
 let tracked_revokes () =
   if can_track then
     for i = 1 to 30 do

@@ -94,7 +94,7 @@ external address : Obj.t -> int = "region_test_address" [@@noalloc]
 
 let special tag = tag = Obj.forward_tag || tag = Obj.lazy_tag || tag = Obj.double_tag || tag = 244
 
-(* A forced lazy value whose place its result may take. *)
+(* A forced lazy value, in whose stead its result may stand. *)
 let rec through v =
   if Obj.is_block v && Obj.tag v = Obj.forward_tag then
     let f = Obj.field v 0 in

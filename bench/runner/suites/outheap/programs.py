@@ -89,14 +89,14 @@ class Builder:
             ml[-1:-1] = [own / "vo_files.ml"]
             environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))
         if name in WITH_REGIONS:
-            region = ROOT / "outheap" / "region"
+            region = ROOT / "outheap/lib/region"
             par = ROOT / "tools" / "ocaml" / f"par{5 if self.compiler.ocaml5 else 4}.ml"
             ml[-1:-1] = [par, region / "outheap_region.mli", region / "outheap_region.ml"]
             c += sorted(region.glob("*.c"))
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
             includes = ["-I", region]
         if name == "hashcons":
-            parts = [ROOT / "outheap" / part for part in ("region", "hashcons")]
+            parts = [ROOT / "outheap/lib" / part for part in ("region", "hashcons")]
             ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
             ml[-1:-1] = [own / "hashcons_rivals.ml", own / "hashcons_steps.ml"]
             c += [source for p in parts for source in sorted(p.glob("*.c"))]

@@ -1,0 +1,78 @@
+(* SPDX-License-Identifier: MIT *)
+
+(** Out-of-heap memory and large pages, as seen from OCaml.
+
+    Programs linked with the runtime variant [_outheap] have them. A program linked with the stock runtime runs too;
+    {!available} tells which it is. *)
+
+val available : bool
+(** Is this program linked with the runtime variant? Without it: [classify] says [Unknown], statistics are zero,
+    requests are refused. *)
+
+(** What a word belongs to. *)
+type kind =
+  | Immediate  (** an integer, or another constant *)
+  | Unknown  (** not known *)
+  | Major  (** the major heap *)
+  | Young  (** a minor heap *)
+  | Values  (** static data, and ranges declared to hold values: never marked or moved *)
+  | Foreign  (** not OCaml's: the runtime does not read what it points to *)
+
+val classify : Obj.t -> kind
+(** The kind of any word. Cost: a load; for static data and foreign memory a binary search. *)
+
+val reserve : int -> (unit, string) result
+(** [reserve bytes] reserves address space for the heap, for the rest of the run, so that memory which other allocators
+    allocate and free is never placed in it. A further call adds to it. *)
+
+val set_opaque : bool -> bool
+(** What comparison, hashing, marshalling, {!Obj.tag} and so on make of a pointer to foreign memory. [set_opaque false],
+    the default: as on the stock runtime, it may lead to a block that C code made, which is recognised by its header.
+    [set_opaque true]: foreign memory is never looked at, so that naked pointers of any kind are safe; they are equal if
+    they are the same. Result: was it opaque before? With the stock runtime: [false], and nothing happens. The setting
+    [opaque=1] does the same from the start. *)
+
+val trim : unit -> int
+(** Returns unused memory of the heap to the system, as {!Gc.compact} does. Result: bytes. *)
+
+type statistics = {
+  chunks : int;  (** chunks of address space that belong to Outheap *)
+  chunks_tainted : int;  (** chunks left alone since the collector had found a pointer into them *)
+  reserved : int;  (** bytes of address space *)
+  reserved_ahead : int;  (** of these, by outheap_reserve or the setting, and not used yet *)
+  committed : int;  (** bytes made accessible *)
+  resident_free : int;  (** of these, bytes not in use, but maybe resident *)
+  pools : int;  (** pools of the major heap in use *)
+  pool_pages : int;  (** large pages that they are cut from *)
+  blocks : int;  (** large blocks in use *)
+  block_bytes : int;  (** bytes in them *)
+  young : int;  (** bytes committed for minor heaps *)
+  minor_grown : int;  (** times that a minor heap grew by itself (setting minor=adaptive) *)
+  minor_shrunk : int;  (** times that one shrank *)
+  minor_refused : int;  (** times that one could not grow *)
+  ranges : int;  (** ranges of static data and declared values *)
+  commits : int;  (** system calls that commit memory *)
+  purges : int;  (** system calls that return memory *)
+  reservations : int;  (** system calls that reserve address space *)
+  advises : int;  (** system calls that advise on huge pages *)
+  met_unknown : int;  (** times the collector found a pointer to memory that the table did not know *)
+  words_seen : int;  (** words that marking read; this and the next five: with the variant _outheap_count only *)
+  words_immediate : int;  (** of these, immediates *)
+  words_young : int;  (** young values *)
+  words_static : int;  (** static data and declared values *)
+  words_foreign : int;  (** foreign pointers *)
+  lines_saved : int;  (** cache lines of static and foreign headers that were not read (estimate) *)
+  refused_zone : int;  (** times the heap was placed outside of its part of the address space *)
+  refused_memory : int;  (** times the system had no address space or memory *)
+  refused_huge : int;  (** times the system refused advice on huge pages *)
+}
+
+val statistics : unit -> statistics
+
+val report : every:int -> int
+(** Starts ([every = n > 0]: every nth is printed on standard error) or ends ([every = 0]) the report on foreign
+    pointers that marking finds. Result: the number found since it began. For audits of bindings: see the setting
+    [debug.report]. *)
+
+val settings : unit -> string
+(** The environment variable [OUTHEAP] of this process. *)
