@@ -11,8 +11,8 @@
 
    Locks. "The domain lock" is the lock a thread holds while it runs OCaml code or C code called from it, outside
    caml_enter_blocking_section .. caml_leave_blocking_section ("runtime lock" in OCaml 4.14). A function that "needs the
-   domain lock" accepts the lock of any domain. Which calls may run at the same time: docs/concurrency.md in the source
-   repository.
+   domain lock" accepts the lock of any domain. Which calls may run at the same time: docs/reference/threads.md in the
+   source repository.
 
    Copies. A process can contain several copies of the library (in the program, in plug-ins), of any versions and
    switches, in any order of loading, set-up and teardown: each keeps its own roots, status and counters. Copies of
@@ -55,7 +55,7 @@ typedef struct bxr_private *boxroot;
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
    Failure: NULL, with errno == EPERM (the domain lock is not held, as in destructors of thread-local data once the
    thread's domain has ended; or, with OCaml 4.14, a thread that OCaml made, though two rare cases are missed there:
-   docs/concurrency.md) or ENOMEM (no memory for more roots; v is untouched and every existing root is intact; a
+   docs/reference/threads.md) or ENOMEM (no memory for more roots; v is untouched and every existing root is intact; a
    deletion on this domain makes room for a creation at once), or boxroot_status() == BOXROOT_TORE_DOWN.
    boxroot_error_string() says which. When OCaml has shut down nobody holds the lock: EPERM (up to OCaml 5.3, whose
    runtime does not say that it shuts down, after as many creations as there are free slots in a pool: 2,048 at most).

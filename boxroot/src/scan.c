@@ -164,8 +164,8 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
    (bxr_runtime_cycle has changed, start_cycle is still to come). Deletions that are pending are carried out before, not
    after: between the visits of a compaction the slots of OCaml 4.14's collector hold links of its own. Memory that
    holds no root is purged: a compaction asks for that. With a runtime that is not known deletions are left for the next
-   minor scan: the world may not be stopped for all (docs/versions.md), and a domain that read a root, and deleted it,
-   may hold the only other pointer to its value where the collector has looked already. */
+   minor scan: the world may not be stopped for all (docs/reference/versions.md), and a domain that read a root, and
+   deleted it, may hold the only other pointer to its value where the collector has looked already. */
 static void scan_all(unsigned id, bxr_visitor const *visitor)
 {
   bxr_domain *d = begin_scan(id, true);

@@ -52,9 +52,9 @@ int outheap_withdraw_values(void const *begin, void const *end);
    memory. Not opaque (the default): as on the stock runtime, a pointer to a block that C code made for OCaml, with a
    header of Caml_out_of_heap_header, leads to that block. Which it is, is seen from the word in front of the pointer;
    a naked pointer with a word there that looks like such a header is taken for a block. Opaque: foreign memory is never
-   looked at, and the pointer counts as a number. The collector never looks there, either way. docs/outheap.md has a
-   table. The setting `opaque=1` does the same from the start. On OCaml 4.14, whose operations know foreign pointers,
-   only the printing of exceptions and traces depends on this.
+   looked at, and the pointer counts as a number. The collector never looks there, either way.
+   docs/reference/foreign-pointers.md has a table. The setting `opaque=1` does the same from the start. On OCaml 4.14,
+   whose operations know foreign pointers, only the printing of exceptions and traces depends on this.
    Any thread, with or without the runtime lock; it takes effect for operations that begin later. Result: was it opaque
    before? Cost: a few stores. */
 bool outheap_set_opaque(bool opaque);

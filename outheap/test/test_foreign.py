@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What operations make of pointers to C's memory: the table in docs/outheap.md, a test for each cell. The stock runtime
-says what is right for blocks that it allows."""
+"""What operations make of pointers to C's memory: the table in docs/reference/foreign-pointers.md, a test for each
+cell. The stock runtime says what is right for blocks that it allows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The argument of docs/regions.md, "Why nothing is missed", as a model of which every state is visited.
+"""The argument of docs/internals/proofs.md, "A region that is in use does not end", as a model of which every state is
+visited.
 
 One region R; an old block A; a block Y that is allocated young and promoted later; two registers (roots), a weak
 pointer, and a handle of R. The program loads, stores, allocates, reads through the handle and the weak pointer, and

@@ -20,9 +20,9 @@
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
-/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0
-   and 5.4.1 differ in other parts only). docs/reference/versions.md in the source repository says what that use is, and what
-   is known of the others. */
+/* The releases of OCaml 5 with whose collector the library's use of the runtime's internals has been tested (5.4.0 and
+   5.4.1 differ in other parts only). docs/reference/versions.md in the source repository says what that use is, and
+   what is known of the others. */
 #define BXR_KNOWN_RUNTIME \
   (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401 || \
    OCAML_VERSION == 50502)

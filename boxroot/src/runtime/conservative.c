@@ -5,8 +5,8 @@
    The library then behaves towards the collector as OCaml's own generational global roots do: each time the collector
    visits roots, for whatever purpose, it is given all of ours; when it wants young ones only, those that may be young.
    No value is darkened when its root ends, no block header is made for the marker, the collector's pace is not touched,
-   and the runtime's own macro says whether a value is young. docs/versions.md argues that this is enough, with OCaml
-   5.5 in particular.
+   and the runtime's own macro says whether a value is young. docs/reference/versions.md argues that this is enough,
+   with OCaml 5.5 in particular.
 
    What remains of the runtime's internals are the scanning hook with its flag for young values, the hook for the end of
    a domain, the identity of a domain, and the question whether it is the only one or is about to end (ocaml5.c). If one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* OCaml 5: the hooks, which domain this is, and the threads of domains that end. docs/versions.md lists what is relied
-   upon, in which version. */
+/* OCaml 5: the hooks, which domain this is, and the threads of domains that end. docs/reference/versions.md lists what
+   is relied upon, in which version. */
 #include "../runtime.h"
 #if BXR_OCAML5
 #include "../os.h"

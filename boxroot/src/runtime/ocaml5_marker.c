@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The collector of OCaml 5: what it asks for when it visits roots, how far its marker is, the marker's work on single
-   values, and its pace. docs/versions.md lists what is relied upon, in which version. */
+   values, and its pace. docs/reference/versions.md lists what is relied upon, in which version. */
 #include "ocaml5_marker.h"
 #if BXR_OCAML5 && !BOXROOT_CONSERVATIVE
 #include "../pool.h"
@@ -240,7 +240,7 @@ void bxr_runtime_pace_minor(bxr_callbacks const *callbacks)
 /* The library darkens the roots of the snapshot in steps, one for each minor collection, outside the marker's budget:
    so the work that the collector does for a word that was allocated, the number of its cycles, and the heap that it
    allows are those of a program whose roots are scanned while the world is stopped at the start of the cycle
-   (docs/decisions.md, 7).
+   (docs/decisions/0007-pacing.md).
 
    When: a cycle expects that G = H * 2 o / (3 (100 + o)) words are allocated in it, for a heap of H words and a space
    overhead of o. Of its work, H (sweeping) + H * 100 / (100 + o) (marking), sweeping comes first, that is, while the

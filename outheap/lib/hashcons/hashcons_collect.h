@@ -4,7 +4,7 @@
    the end of the collector's own slices. If it is not done when the next cycle ends, reach bits gather for one cycle
    more. If it is far behind, or asked for by outheap_hashcons_collect_force, one domain finishes it at that moment.
 
-   Invariants (docs/hashcons.md has the argument):
+   Invariants (docs/internals/proofs.md has the argument):
      a cell that a pointer leads to has its reach bit set in the current bitmap, or had it set when the last collection
      began, or can be reached from such a cell by the fields of cells
      from CLOSE's end to SWEEP's end: a cell that a pointer leads to is marked

@@ -19,7 +19,7 @@
       What must refer to the heap does so through a root (Boxroot), whose address it holds as a [nativeint].
 
     Domains and threads may share a table; [equal] and [hash] may do what they like, raise exceptions and use the table
-    included. [docs/hashcons.md] has the rest. *)
+    included. [docs/guide/hashcons.md] has the rest. *)
 
 type +'a hash_consed = private {
   hkey : int;  (** the hash, not negative *)

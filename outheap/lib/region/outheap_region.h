@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Regions, for C: the functions of the module Outheap_region, with error values. A program that uses the module gets
-   them with it; docs/regions.md says what regions are.
+   them with it; docs/guide/regions.md says what regions are.
 
    Unless a function says otherwise, the caller holds OCaml's lock, and the function may run the collector (not
    finalisers, signal handlers or other OCaml code) and release the lock meanwhile; it raises nothing. The result tells

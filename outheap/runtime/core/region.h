@@ -13,10 +13,10 @@
 
    (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when the cycle
    began, or was reached.) So a chunk that was not reached in a whole cycle has no pointer to it, and none can come into
-   being. docs/regions.md has the argument in full.
+   being. docs/internals/proofs.md has the argument in full.
 
    Chunks with cells (OH_REGION_CELLS) have a bit for each word instead: their first OH_REGION_MAP bytes, and the same
-   number after them, are two bitmaps. One of the two is written to. docs/hashcons.md has what that is for. */
+   number after them, are two bitmaps. One of the two is written to. docs/guide/hashcons.md has what that is for. */
 #ifndef OH_REGION_H
 #define OH_REGION_H
 
