@@ -45,7 +45,8 @@ void outheap_marker_revoke(void const *start, size_t bytes);
 enum outheap_marker_by { OUTHEAP_MARKER_BY_ROOT = 1, OUTHEAP_MARKER_BY_BLOCK = 2 };
 
 /* Who met a pointer to one of these chunks since they were cleared, as a sum; 0: nobody. It means what it says at the
-   moment between two cycles (outheap_marker_on_cycle), when what was noted is that of a whole cycle. */
+   moment between two cycles (outheap_marker_on_cycle), when what was noted is that of a whole cycle. Tracked memory was
+   met by nobody if it was not met since marking began. */
 unsigned outheap_marker_met(void const *start, size_t bytes);
 void outheap_marker_clear(void const *start, size_t bytes);
 
@@ -69,8 +70,9 @@ size_t outheap_marker_watch(void const *start, size_t bytes);
 bool outheap_marker_can_track(void);
 bool outheap_marker_track(void const *start, size_t bytes);
 
-/* Is it met at the beginning of each cycle, without a note, as a root? No, until this is called. To be called in
-   `cycle`, or with OCaml's lock held; it holds for cycles that begin later, and in `cycle` for the one that begins. */
+/* Is it met when marking begins in each cycle, without a note, as a root? No, until this is called. To be called in
+   `cycle`, or with OCaml's lock held; it holds when marking begins the next time, which after `cycle` is in the cycle
+   that begins: at once up to OCaml 5.4, later in 5.5. */
 void outheap_marker_keep(void const *start, bool keep);
 
 /* The words that were noted, of which the last cycle has dropped those that hold something else now. With OCaml's lock,
@@ -93,7 +95,7 @@ void outheap_marker_untrack(void const *start);
 void outheap_marker_forget(void const *start, size_t bytes);
 
 /* `cycle` is called between two major cycles, by one domain while all are stopped; marking of the old cycle has ended,
-   that of the new one has not begun. `cycled` is called soon after, while domains run again. Neither may call OCaml,
+   that of the new one has not begun (in OCaml 5.5 it begins in another stop). `cycled` is called soon after, while domains run again. Neither may call OCaml,
    allocate in its heap or wait for other threads that may be doing so. Add to `struct outheap_marker_cycle`, which must
    stay, and fill in the functions only. Result: outheap_marker_can_tell(). */
 struct outheap_marker_cycle { void (*cycle)(void); void (*cycled)(void); struct outheap_marker_cycle *next; };

@@ -68,6 +68,7 @@ unsigned outheap_marker_met(void const *start, size_t bytes)
   uintptr_t begin, end;
   unsigned met = 0;
   if (!cut(start, bytes, &begin, &end)) return 0;
+  if (oh_track_is_unmet(begin)) return 0; /* what it refers to was not marked: a note is older than that */
   for (uintptr_t c = begin; c < end; c += OH_CHUNK) met |= oh_load_relaxed(&oh_region_notes[c >> OH_CHUNK_LOG]);
   return met & (OH_REGION_BY_ROOT | OH_REGION_BY_BLOCK);
 }

@@ -23,8 +23,10 @@ void oh_region_add_owner(struct oh_region_owner *o)
 void oh_region_cycle(void)
 {
   for (struct oh_region_owner *o = oh_load_acquire(&owners); o != NULL; o = o->next) o->cycle();
-  oh_track_cycle();
+  oh_track_turn();
 }
+
+void oh_region_mark(void) { oh_track_cycle(); }
 
 void oh_region_cycled(void)
 {

@@ -7,12 +7,12 @@
    stacks, fields, in what the deletion barrier darkens. It does not follow it, but notes the chunk. Keys of weak
    pointers and ephemerons are noted when they are cleaned, which is before the cycle ends.
 
-     a pointer into a chunk is reachable when a cycle begins, or is obtained from such a place or by outheap_marker_meet
-     during the cycle   =>   the chunk is noted when the cycle ends
+     a pointer into a chunk is reachable when marking begins, or is obtained from such a place or by outheap_marker_meet
+     from then on   =>   the chunk is noted when the cycle ends
 
-   (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when the cycle
-   began, or was met.) So a chunk that was not noted in a whole cycle has no pointer to it, and none can come into
-   being. docs/regions.md has the argument in full.
+   (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when it began,
+   or was met.) So a chunk that was not noted in a whole cycle has no pointer to it, and none can come into being. Up to
+   OCaml 5.4 marking begins with the cycle; in 5.5 a cycle first only sweeps. docs/regions.md has the argument in full.
 
    Chunks with cells (OH_REGION_CELLS) are noted word by word instead: their first OH_REGION_MAP bytes, and the same
    number after them, are two bitmaps with a bit for each word of the chunk. One of the two is written to.
@@ -67,9 +67,12 @@ static inline void oh_region_meet(uintptr_t address, enum oh_region_by by)
 struct oh_region_owner { void (*cycle)(void); void (*cycled)(void); struct oh_region_owner *next; };
 void oh_region_add_owner(struct oh_region_owner *);
 
-/* For the overlay. Set when the runtime starts, if it calls the two functions. */
+/* For the overlay. Set when the runtime starts, if it calls the three functions: between two cycles, when marking begins
+   (at the same moment or later; all domains are stopped, and nothing is darkened since the cycle began), and when
+   domains run again after the first. */
 extern bool oh_region_has_cycles;
 void oh_region_cycle(void);
+void oh_region_mark(void);
 void oh_region_cycled(void);
 
 #endif

@@ -8,14 +8,15 @@
      a word of the region holds a pointer to outside, and no domain is between that store and oh_track_wrote
                                                                        =>   its bit in `slots` is set
      a bit of `slots` is set   =>   the bit of its group of 64 words in `groups` is set
-     met   <=>   what the slots held was darkened in this cycle (or the region is younger than the cycle), or `waits`
+     met   <=>   what the slots held was darkened since marking began (or the region is younger than that), or `waits`
+     marking has not begun in this cycle   =>   all regions are met, those that were not have ended
      waits   <=>   slots from number `next_slot` on are not darkened yet: the region is in the list of those that wait,
                    or a marker has it in its hands, between two polls
      some region waits   =>   whoever put it into the list, or back there, was the last of all, and has not ended its
                               marking: so it looks there once more
 
    So a region is marked as a large block is, a few slots at a time. What a slot loses before the marker comes to it is
-   darkened by the deletion barrier; what it gets after the beginning of the cycle was reachable then, or is marked.
+   darkened by the deletion barrier; what it gets after the beginning of marking was reachable then, or is marked.
 
    A bit is cleared when the marker finds something else in the word. A writer stores first, and then sets the bit, set
    or not; the marker clears the bit first, and then looks at the word again. Either the bit is set after it was
@@ -35,7 +36,8 @@ struct oh_track {
   uint64_t *groups; /* a bit for each word of `slots`; never cleared */
   size_t size;      /* bytes of this record, which the bits follow */
   bool met;
-  bool kept;        /* a root: met when a cycle begins */
+  bool kept;        /* a root: met when marking begins */
+  bool fresh;       /* made in this cycle: so it is a root, too, if marking begins later than the cycle */
   bool waits;
   size_t next_slot;
   struct oh_track *next, *pending;
@@ -64,13 +66,15 @@ bool oh_track_add(uintptr_t base, size_t bytes);
    it in its remembered set. */
 void oh_track_remove(uintptr_t base);
 
-/* Is it a root from the next cycle on? Between cycles, or by a thread whose domain is not stopped. */
+/* Is it a root when marking begins the next time? Between cycles, or by a thread whose domain is not stopped. */
 void oh_track_keep(uintptr_t base, bool kept);
 
 /* The number of bits that are set. Cost: linear in the size of the region, divided by some thousands, and in that. */
 size_t oh_track_count(uintptr_t base);
 
-/* For the overlay. Between two cycles, while all domains are stopped and nothing is darkened yet: nothing is met. */
+/* Between two cycles, while all domains are stopped: regions are not fresh any more. */
+void oh_track_turn(void);
+/* Marking begins, while all domains are stopped and nothing is darkened yet: nothing is met. */
 void oh_track_cycle(void);
 /* One domain darkens what those hold that are kept; the others are stopped or do the same with other roots. */
 void oh_track_roots(void);
