@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Which of the free pieces: the lowest one (true), or the highest. As the runtime hands out the blocks of a new pool, so
-   that what a program makes in a row lies in a row of addresses, across pools too: the processor's own prefetching
+/* Which of the free pieces: the lowest one (true), or the highest. As the runtime hands out the blocks of a new pool,
+   so that what a program makes in a row lies in a row of addresses, across pools too: the processor's own prefetching
    follows it. Set before the first pool. */
 extern bool oh_pool_rising;
 

@@ -67,9 +67,9 @@ static inline void oh_region_meet(uintptr_t address, enum oh_region_by by)
 struct oh_region_owner { void (*cycle)(void); void (*cycled)(void); struct oh_region_owner *next; };
 void oh_region_add_owner(struct oh_region_owner *);
 
-/* For the overlay. Set when the runtime starts, if it calls the three functions: between two cycles, when marking begins
-   (at the same moment or later; all domains are stopped, and nothing is darkened since the cycle began), and when
-   domains run again after the first. */
+/* For the overlay. Set when the runtime starts, if it calls the three functions: between two cycles; when marking
+   begins (at the same moment or later; all domains are stopped, and nothing was darkened since the cycle began); and
+   when domains run again after the first. */
 extern bool oh_region_has_cycles;
 void oh_region_cycle(void);
 void oh_region_mark(void);

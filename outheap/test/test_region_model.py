@@ -11,9 +11,9 @@ All of it is done for R read-only, and tracked. Then the program also stores to 
 while it can be reached through R, and no cycle may end with a region that refers to what was freed: compaction and
 verification look at all of its words.
 
-And all of that is done for OCaml up to 5.4, where marking begins with the cycle, and for OCaml 5.5, where a cycle begins
-by sweeping alone: blocks are born white then, nothing is darkened, R is made, got and written to, and only later, after
-a minor collection, marking begins."""
+And all of that is done for OCaml up to 5.4, where marking begins with the cycle, and for OCaml 5.5, where a cycle
+begins by sweeping alone: blocks are born white then, nothing is darkened, R is made, got and written to, and only
+later, after a minor collection, marking begins."""
 
 from __future__ import annotations
 
@@ -232,9 +232,9 @@ def is_lost(s: State) -> bool:
 
 FIRST = {
     "read-only": State(),
-    "read-only, up to 5.4": State(late=False),
+    "read-only-to-5.4": State(late=False),
     "tracked": State(tracked=True),
-    "tracked, up to 5.4": State(tracked=True, late=False),
+    "tracked-to-5.4": State(tracked=True, late=False),
 }
 ALL = {kind: frozenset(RULES) | (frozenset(TRACKED_RULES) if s.tracked else set()) for kind, s in FIRST.items()}
 

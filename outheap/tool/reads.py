@@ -41,7 +41,7 @@ def reads(overlay: Overlay, sources: Path) -> set[Read]:
         is_header = file.suffix == ".h"
         unit = file.name if is_header else file.stem
         if not is_header and unit in overlay.changed:
-            text, _ = overlay.edited(runtime, unit)
+            text, _ = overlay.edited(runtime, unit, [])
         else:
             text = file.read_text(errors="replace")
         here = names if is_header else names - overlay.names(unit)

@@ -13,7 +13,7 @@ from testing.run import ROOT
 
 TOOLCHAIN = ROOT / "tools/toolchain"
 EVERY = ("newest", "5.3.0", "4.14.1", "5.1.0")
-KNOWN_TO_OUTHEAP = ("4.14.1", "5.1.0", "5.3.0", "5.4.1")
+KNOWN_TO_OUTHEAP = ("4.14.1", "5.1.0", "5.3.0", "5.4.1", "5.5.2")
 
 
 class NoCompiler(Exception):
