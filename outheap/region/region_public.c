@@ -7,6 +7,7 @@
 #include "region_image_map.h"
 #include "region_image_save.h"
 #include "region_marker.h"
+#include "region_pace.h"
 #include "region_record.h"
 #include "region_share.h"
 #include <caml/memory.h>
@@ -75,10 +76,10 @@ static void weigh(record *r)
 #if OUTHEAP_REGION_OCAML5
   size_t live;
   if (!outheap_region_marker_can_tell() || !outheap_region_record_weigh(r, &live)) return;
-  caml_adjust_gc_speed(1, REGIONS_A_CYCLE);
+  outheap_region_pace(1, REGIONS_A_CYCLE);
   if (r->is_image && !r->tracked && (uintptr_t)r->base == r->canonical) return;
   size_t all = caml_heap_size(Caml_state->shared_heap) + live;
-  caml_adjust_gc_speed(r->bytes, BYTES_A_CYCLE + all / SHARE_A_CYCLE);
+  outheap_region_pace(r->bytes, BYTES_A_CYCLE + all / SHARE_A_CYCLE);
 #else
   (void)r;
 #endif

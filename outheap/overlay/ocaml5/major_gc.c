@@ -9,9 +9,9 @@
    Here    a foreign key is alive.
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
-   Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened, tracked regions that are
-           roots are met (track.h). Words of these that wait are part of a domain's marking, as its mark stack is. It is
-           said how long slices take (minor_size.h). */
+   Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened,
+           tracked regions that are roots are met (track.h). Words of these that wait are part of a domain's marking, as
+           its mark stack is. It is said how long slices take (minor_size.h). */
 #include "prelude.h"
 #include <caml/globroots.h>
 #include <caml/major_gc.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Read before each redirected unit of the runtime (OCaml 5.3 and 5.4): the runtime's internal headers, the table, and
+/* Read before each redirected unit of the runtime (OCaml 5.1 to 5.5): the runtime's internal headers, the table, and
    safe forms of what the runtime asks about a value.
 
    A *foreign* pointer has a clear low bit and does not point to an OCaml block that the table or ranges.h know. The
