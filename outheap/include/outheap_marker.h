@@ -97,7 +97,8 @@ void outheap_marker_forget(void const *start, size_t bytes);
 /* `cycle` is called between two major cycles, by one domain while all are stopped; marking of the old cycle has ended,
    that of the new one has not begun (in OCaml 5.5 it begins in another stop). `cycled` is called soon after, while
    domains run again. Neither may call OCaml, allocate in its heap or wait for other threads that may be doing so. Add
-   to `struct outheap_marker_cycle`, which must stay, and fill in the functions only. Result: outheap_marker_can_tell(). */
+   to `struct outheap_marker_cycle`, which must stay, and fill in the functions only. Result:
+   outheap_marker_can_tell(). */
 struct outheap_marker_cycle { void (*cycle)(void); void (*cycled)(void); struct outheap_marker_cycle *next; };
 bool outheap_marker_on_cycle(struct outheap_marker_cycle *);
 
