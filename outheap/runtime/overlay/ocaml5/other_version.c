@@ -16,4 +16,8 @@ WANTED(caml_system__frametable, "OCaml 4")
 WANTED(caml_atomic_exchange_field, "OCaml 5.4 or later")
 WANTED(caml_sys_io_buffer_size, "OCaml 5.4 or later")
 #endif
+#if OCAML_VERSION < 50500
+WANTED(caml_sys_proc_self_exe, "OCaml 5.5 or later")
+WANTED(caml_gc_tweak_get, "OCaml 5.5 or later")
+#endif
 #endif
