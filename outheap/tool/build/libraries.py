@@ -182,8 +182,8 @@ class Build:
         standard = self.work / f"{name}.standard.c"
         standard.write_text(text)
         words = [*shlex.split(compiler["bytecomp_c_compiler"]), f"-I{compiler.library}", "-o", self.work / name]
-        words += [standard, "-Wl,-E", f"-L{self.staging}", f"-lcamlrun{variant}", *shlex.split(compiler["bytecomp_c_libraries"])]
-        self._link(name, words)
+        words += [standard, "-Wl,-E", f"-L{self.staging}", f"-lcamlrun{variant}"]
+        self._link(name, [*words, *shlex.split(compiler["bytecomp_c_libraries"])])
 
     @staticmethod
     def _link(name: str, words: list[str | Path]) -> None:
