@@ -161,8 +161,10 @@ def check(options: argparse.Namespace) -> int:
     for fault in broken:
         say(fault)
     if broken:
-        say(f"these sources of OCaml {options.version} break {len(broken)} rules of the overlay (tool/rules.py); "
-            "docs/porting.md says what to do about that")
+        say(
+            f"these sources of OCaml {options.version} break {len(broken)} rules of the overlay (tool/rules.py); "
+            "docs/porting.md says what to do about that"
+        )
         return 3
     was, units = different(overlay, Path(sources), options.version, options.digests)
     print(*units, sep="\n" if units else "")
