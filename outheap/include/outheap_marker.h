@@ -46,7 +46,7 @@ enum outheap_marker_by { OUTHEAP_MARKER_BY_ROOT = 1, OUTHEAP_MARKER_BY_BLOCK = 2
 
 /* The reach bits of these chunks: from where markers found a pointer to one of them since they were cleared, as a sum;
    0: from nowhere. It means what it says at the moment between two cycles (outheap_marker_on_cycle), when the bits are
-   those of a whole cycle. */
+   those of a whole cycle. For tracked memory that was not reached since marking began: 0. */
 unsigned outheap_marker_met(void const *start, size_t bytes);
 void outheap_marker_clear(void const *start, size_t bytes);
 
@@ -70,8 +70,9 @@ size_t outheap_marker_watch(void const *start, size_t bytes);
 bool outheap_marker_can_track(void);
 bool outheap_marker_track(void const *start, size_t bytes);
 
-/* Is it a root: reached at the beginning of each cycle, without a reach bit? No, until this is called. To be called in
-   `cycle`, or with OCaml's lock held; it holds for cycles that begin later, and in `cycle` for the one that begins. */
+/* Is it a root: reached when marking begins in each cycle, without a reach bit? No, until this is called. To be called
+   in `cycle`, or with OCaml's lock held; it holds when marking begins the next time, which after `cycle` is in the
+   cycle that begins: at once up to OCaml 5.4, later in 5.5. */
 void outheap_marker_keep(void const *start, bool keep);
 
 /* The words that were recorded, of which the last cycle has dropped those that hold something else now. With OCaml's
@@ -94,9 +95,10 @@ void outheap_marker_untrack(void const *start);
 void outheap_marker_forget(void const *start, size_t bytes);
 
 /* `cycle` is called between two major cycles, by one domain while all are stopped; marking of the old cycle has ended,
-   that of the new one has not begun. `cycled` is called soon after, while domains run again. Neither may call OCaml,
-   allocate in its heap or wait for other threads that may be doing so. Add to `struct outheap_marker_cycle`, which must
-   stay, and fill in the functions only. Result: outheap_marker_can_tell(). */
+   that of the new one has not begun (in OCaml 5.5 it begins in another stop). `cycled` is called soon after, while
+   domains run again. Neither may call OCaml, allocate in its heap or wait for other threads that may be doing so. Add
+   to `struct outheap_marker_cycle`, which must stay, and fill in the functions only. Result:
+   outheap_marker_can_tell(). */
 struct outheap_marker_cycle { void (*cycle)(void); void (*cycled)(void); struct outheap_marker_cycle *next; };
 bool outheap_marker_on_cycle(struct outheap_marker_cycle *);
 

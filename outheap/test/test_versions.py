@@ -14,8 +14,8 @@ from testing.compilers import Compiler
 from testing.run import BUILD, ROOT, Outcome, run
 
 HOME = ROOT / "outheap"
-VERSIONS = {4: ("4.14.0", "4.14.1"), 5: ("5.1.0", "5.3.0", "5.4.1")}
-FIVE, FOUR = "5.4.1", "4.14.1"
+VERSIONS = {4: ("4.14.0", "4.14.1"), 5: ("5.1.0", "5.3.0", "5.4.1", "5.5.2")}
+FIVE, LATE, FOUR = "5.4.1", "5.5.2", "4.14.1"
 # A patch: file, text, replacement; and what the refusal names.
 BREAKING = {
     "a-use": (FIVE, "hash.c", "if (Is_long(v)) {", "if (Is_long(v) || Is_long(v + 2)) {",
@@ -35,6 +35,12 @@ BREAKING = {
                "CAMLexport int caml_channel_binary_mode(", "rule reads: io, peek"),
     "a-macro": (FIVE, "caml/mlvalues.h", "#define Is_block(x)", "#define Is_block(x) 1 &&",
                 "rule text: runtime/caml/mlvalues.h: Is_block"),
+    "the-start-of-marking": (LATE, "major_gc.c", "caml_gc_phase = Phase_sweep_and_mark_main;\n",
+                             "caml_gc_phase = Phase_mark_final;\n",
+                             "rule text: runtime/major_gc.c: caml_mark_roots_stw"),
+    "colours-at-birth": (LATE, "caml/shared_heap.h", "? caml_global_heap_state.MARKED\n    : caml_global",
+                         "? caml_global_heap_state.UNMARKED\n    : caml_global",
+                         "rule text: runtime/caml/shared_heap.h: caml_allocation_status"),
     "a-use-4": (FOUR, "major_gc.c", "static void start_cycle (void)\n{",
                 "static void start_cycle (void)\n{\n  if (Is_in_heap(0)) return;",
                 "rule use: runtime/major_gc.c: in start_cycle"),
@@ -99,11 +105,34 @@ def test_a_broken_rule_is_named(name: str) -> None:
     assert outcome.code == 3 and reason in outcome.text, outcome.text
 
 
-def test_a_neighbour_is_accepted_by_rules() -> None:
+@pytest.mark.parametrize("version", [FIVE, LATE])
+def test_a_neighbour_is_accepted_by_rules(version: str) -> None:
     """A version that nobody has checked; what differs from all versions is listed."""
-    folder = patched("5.4.1", "neighbour", ("hash.c", "/* The generic hashing primitive */", "/* Another comment */"))
-    outcome = rules("5.4.1", folder, called="5.4.9")
+    folder = patched(version, "neighbour", ("hash.c", "/* The generic hashing primitive */", "/* Another comment */"))
+    outcome = rules(version, folder, called=f"{version[:-1]}9")
     assert outcome.passed and outcome.text.split() == ["hash"], outcome.text
+
+
+def test_all_broken_rules_of_a_later_version_are_named() -> None:
+    """Also where a substitution finds no text, which once was the only thing that was said."""
+    patches = [
+        ("parsing.c", "Tag_val(v) == String_tag", "1"),
+        ("gc_ctrl.c", "++ Caml_state->stat_forced_major_collections;", ""),
+        ("hash.c", "if (Is_long(v)) {", "if (Is_long(v) || Is_long(v + 2)) {"),
+        ("major_gc.c", "budget--; /* header word */", "budget -= 2;"),
+    ]
+    folder = patched(LATE, "later", *patches)
+    outcome = rules(LATE, folder, called="5.6.0")
+    assert outcome.code == 3
+    for words in (
+        "rule edit: runtime/parsing.c, print_token",
+        "rule edit: runtime/gc_ctrl.c",
+        "rule use: runtime/hash.c",
+        "rule text: runtime/major_gc.c: do_some_marking",
+        "these sources of OCaml 5.6.0 break 5 rules",
+        "docs/internals/porting.md",
+    ):
+        assert words in outcome.text, outcome.text
 
 
 def harmless(compiler: Compiler, name: str) -> Path:
@@ -139,7 +168,7 @@ def test_unsupported_compilers_are_refused(compiler: Compiler) -> None:
     fake = folder / "ocamlopt"
     for line, reason in (
         ("version: 5.0.0", "OCaml 5.0.0 is not supported"),
-        ("version: 5.5.1", "OCaml 5.5.1 is not supported"),
+        ("version: 6.0.0", "OCaml 6.0.0 is not supported"),
         ("word_size: 32", "64-bit"),
         ("profinfo: true", "profiling information"),
         ("os_type: Win32", "mmap"),
@@ -194,6 +223,12 @@ def test_every_flavour_passes_its_test(compiler: Compiler) -> None:
 OTHER_VERSIONS = (
     ("5.3.0", "5.4.1", "", "this runtime was built for OCaml 5.4.1, and the program was compiled by OCaml 5.3: "),
     ("5.4.1", "5.3.0", "", "this runtime was built for OCaml 5.3.0, and the program was compiled by OCaml 5.4: "),
+    ("5.5.2", "5.4.1", "", "this runtime was built for OCaml 5.4.1, and the program was compiled by OCaml 5.5: "),
+    ("5.4.1", "5.5.2", "", "this runtime was built for OCaml 5.5.2, and the program was compiled by OCaml 5.4: "),
+    ("5.5.2", "5.4.1", "is for OCaml 5.4.1, but this was compiled by OCaml 5.5 or later", ""),
+    ("5.5.2", "5.3.0", "is for OCaml 5.3.0, but this was compiled by OCaml 5.4 or later", ""),
+    ("4.14.1", "5.5.2", "is for OCaml 5.5.2, but this was compiled by OCaml 4", ""),
+    ("5.5.2", "4.14.1", "is for OCaml 4.14.1, but this was compiled by OCaml 5", ""),
     ("5.4.1", "5.3.0", "is for OCaml 5.3.0, but this was compiled by OCaml 5.4 or later", ""),
     ("4.14.1", "5.4.1", "is for OCaml 5.4.1, but this was compiled by OCaml 4", ""),
     ("5.4.1", "4.14.1", "is for OCaml 4.14.1, but this was compiled by OCaml 5", ""),
@@ -224,6 +259,11 @@ def test_a_runtime_for_another_version(program: str, runtime: str, linker: str, 
         assert started.code == 2 and start in started.text, started.text
 
 
+def launched_from(compiler: Compiler, folder: Path) -> list[str]:
+    """From OCaml 5.5 on the path of the interpreter is not found in the folders of -I."""
+    return [] if compiler.version < "5.5" else ["-launch-method", f"sh {folder}"]
+
+
 @pytest.mark.everything
 def test_instrumented_and_shared(compiler: Compiler) -> None:
     """The variants that stock has too: i, and _pic for bytecode in a shared object."""
@@ -237,7 +277,7 @@ def test_instrumented_and_shared(compiler: Compiler) -> None:
     for start, variant, name in (
         ([compiler.ocamlopt], "_outheapi", "native"),
         ([compiler.ocamlc, "-custom"], "_outheapi", "custom"),
-        ([compiler.ocamlc], "_outheapi", "plain"),
+        ([compiler.ocamlc, *launched_from(compiler, output)], "_outheapi", "plain"),
     ):
         words = [*start, "-I", output, "-runtime-variant", variant, "hello.ml", "-o", name]
         steps.command(words, output, compiler.settings)

@@ -154,10 +154,19 @@ class Overlay:
         own = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", before, re.MULTILINE)
         return (self.everywhere if unit in self.units else set()) | {n for n in own if not n.startswith("_")}
 
-    def edited(self, runtime: Path, unit: str) -> tuple[str, dict[str, list[int]]]:
-        """The unit's text after the substitutions, and for each function how many places each has changed."""
+    def edited(
+        self, runtime: Path, unit: str, refused: list[Refused] | None = None
+    ) -> tuple[str, dict[str, list[int]]]:
+        """The unit's text after the substitutions, and for each function how many places each has changed. With a list
+        for those that are refused, the others are made all the same; these count as -1."""
         text, places = (runtime / f"{unit}.c").read_text(errors="replace"), {}
         for edit in self.edits(unit):
-            text, n = edit.apply(text)
+            try:
+                text, n = edit.apply(text)
+            except Refused as fault:
+                if refused is None:
+                    raise
+                refused.append(fault)
+                n = -1
             places.setdefault(edit.key, []).append(n)
         return text, places

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hashcons_collect.h"
+#include <region_runtime.h>
 #include <caml/memory.h>
 #include <caml/minor_gc.h>
 #include <caml/misc.h>
@@ -263,7 +264,7 @@ void outheap_hashcons_collect_pace(size_t cells)
   size_t words = untold, most = live < 3 * SMALL_WORDS ? SMALL_WORDS : live / 3;
   untold = 0;
   outheap_hashcons_lock_give();
-  if (words != 0) caml_adjust_gc_speed(words, most);
+  if (words != 0) outheap_region_pace(words, most);
 }
 
 /* --- the collector ------------------------------------------------------------------------------------------------ */

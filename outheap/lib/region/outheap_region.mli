@@ -9,7 +9,7 @@
     writes to them (a [ref], an array, a [Hashtbl]) dies with SIGSEGV; with the setting [OUTHEAP=debug.faults=report],
     which is the default with a debug runtime, it says so first.
 
-    With OCaml 5 (5.1 to 5.4) and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
+    With OCaml 5 (5.1 to 5.5) and the runtime variant [_outheap], a region ends when no pointer leads to it, or by
     {!delete} or {!revoke}. The collector is told of each region and its size, and runs the sooner; before {!copy},
     {!map} or {!save} gives up for want of memory or addresses, it runs three major cycles, or six, and tries again.
     With the stock runtime and with OCaml 4.14, regions live until exit. [docs/guide/regions.md] has the details. All

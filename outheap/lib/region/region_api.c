@@ -73,10 +73,10 @@ static void charge_collector(record *r)
 #if OUTHEAP_REGION_OCAML5
   size_t live;
   if (!outheap_region_marker_can_tell() || !outheap_region_record_charge_once(r, &live)) return;
-  caml_adjust_gc_speed(1, REGIONS_PER_CYCLE);
+  outheap_region_pace(1, REGIONS_PER_CYCLE);
   if (r->is_image && !r->tracked && (uintptr_t)r->base == r->canonical) return;
   size_t all = caml_heap_size(Caml_state->shared_heap) + live;
-  caml_adjust_gc_speed(r->bytes, BYTES_PER_CYCLE + all / SHARE_PER_CYCLE);
+  outheap_region_pace(r->bytes, BYTES_PER_CYCLE + all / SHARE_PER_CYCLE);
 #else
   (void)r;
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the runtime and the system do for regions: the marker says which regions were reached; the world is stopped; the
-   operations of custom blocks are looked up; a second process is started. */
+   operations of custom blocks are looked up; the collector's cycles come sooner; a second process is started. */
 #ifndef OUTHEAP_REGION_RUNTIME_H
 #define OUTHEAP_REGION_RUNTIME_H
 
@@ -94,6 +94,13 @@ static inline bool outheap_region_custom_has_parts(struct caml_ba_proxy const *p
 {
   return p != NULL && __atomic_load_n((uintnat const *)&p->refcount, __ATOMIC_ACQUIRE) != 1;
 }
+
+/* --- the pace of the collector ------------------------------------------------------------------------------------ */
+
+/* What lies outside the heap makes the collector's cycles come sooner: so much was made of what there may be `most` of
+   for one cycle, so a whole cycle is run meanwhile. Several calls add up; one counts as a whole cycle at most. The
+   caller holds OCaml's lock. Never runs the collector. */
+void outheap_region_pace(size_t made, size_t most);
 
 /* --- a second process ------------------------------------------------------------------------------------------------
    It reads the memory of this one as it was at a moment, while this one goes on. It is made as by fork, but the program

@@ -183,6 +183,7 @@ unsigned outheap_marker_met(void const *start, size_t bytes)
   uintptr_t begin, end;
   unsigned reached = 0;
   if (!cut(start, bytes, &begin, &end)) return 0;
+  if (oh_track_is_unreached(begin)) return 0; /* what it refers to was not marked: a reach bit is older than that */
   for (uintptr_t c = begin; c < end; c += OH_CHUNK)
     reached |= oh_load_relaxed(&oh_region_reach_bits[c >> OH_CHUNK_LOG]);
   return reached & (OH_REGION_BY_ROOT | OH_REGION_BY_BLOCK);

@@ -29,6 +29,7 @@ static oh_pagemap records;
 static struct page *buckets[PIECES + 1];
 static uint64_t vacant;
 static size_t pools, pages, trims;
+bool oh_pool_rising;
 
 static unsigned popcount(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
 static uint64_t used_of(struct page const *p) { return oh_load_relaxed(&p->used); }
@@ -93,9 +94,8 @@ void *oh_pool_alloc(void)
     pthread_mutex_lock(&mutex);
     pages++;
   }
-  /* The highest piece. The runtime hands out the blocks of a new pool from its end, so that what a program makes in a
-     row lies in a row of falling addresses, across pools too: the processor's own prefetching follows it. */
-  unsigned i = 63 - (unsigned)__builtin_clzll(~p->used & ALL);
+  uint64_t unused = ~p->used & ALL;
+  unsigned i = oh_pool_rising ? (unsigned)__builtin_ctzll(unused) : 63 - (unsigned)__builtin_clzll(unused);
   uint64_t bit = (uint64_t)1 << i;
   oh_store_relaxed(&p->used, p->used | bit);
   p->touched |= bit;

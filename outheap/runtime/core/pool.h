@@ -2,12 +2,17 @@
 /* Pools of OCaml 5's major heap: pieces of 32 KiB, cut from large pages of OH_SPACE_POOLS.
 
    All records are outside of the pools, so that a pool that is not in use has no resident page. A pool is taken from
-   the large page with the fewest free pieces, at its lowest address, so that other pages become empty and can be freed
-   whole. */
+   the large page with the fewest free pieces, so that other pages become empty and can be freed whole. */
 #ifndef OH_POOL_H
 #define OH_POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Which of the free pieces: the lowest one (true), or the highest. As the runtime hands out the blocks of a new pool,
+   so that what a program makes in a row lies in a row of addresses, across pools too: the processor's own prefetching
+   follows it. Set before the first pool. */
+extern bool oh_pool_rising;
 
 /* A pool, aligned to its size, with unspecified contents. NULL with errno = ENOMEM. Any thread. Cost: a mutex; for
    every 64th pool a large page from the space. */

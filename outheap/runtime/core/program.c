@@ -14,7 +14,8 @@ static struct { char const *digest, *version; } const known[] = {
   { "79b0e9d3b6f7fed07eb3cc2abb961b91", "OCaml 4.14" },
   { "f4b8105ebd6e6055083019140b5caac1", "OCaml 5.1" },
   { "b7726274865ffd07290ef11351fb84fe", "OCaml 5.3" },
-  { "8d797bdbce78b02196f5124ffdf821f4", "OCaml 5.4" }
+  { "8d797bdbce78b02196f5124ffdf821f4", "OCaml 5.4" },
+  { "42a1edbc6bc6dbbcc6b5a3283ab7eace", "OCaml 5.5" }
 };
 
 static bool holds(char const *map, size_t length, char const *what, size_t size)

@@ -26,8 +26,10 @@ void oh_region_add_owner(struct oh_region_owner *o)
 void oh_region_cycle(void)
 {
   for (struct oh_region_owner *o = oh_load_acquire(&owners); o != NULL; o = o->next) o->cycle();
-  oh_track_cycle();
+  oh_track_turn();
 }
+
+void oh_region_mark(void) { oh_track_cycle(); }
 
 void oh_region_cycled(void)
 {
@@ -258,6 +260,11 @@ bool oh_track_is_unreached_slow(uintptr_t address)
   return t != NULL && !oh_load_relaxed(&t->reached);
 }
 
+void oh_track_turn(void)
+{
+  for (struct oh_track *t = oh_load_acquire(&tracks); t != NULL; t = t->next) oh_store_relaxed(&t->fresh, false);
+}
+
 void oh_track_cycle(void)
 {
   OH_ASSERT(!oh_track_is_waiting());
@@ -267,7 +274,7 @@ void oh_track_cycle(void)
 void oh_track_roots(void)
 {
   for (struct oh_track *t = oh_load_acquire(&tracks); t != NULL; t = t->next)
-    if (oh_load_relaxed(&t->kept) && !oh_load_relaxed(&t->reached)) reach(t);
+    if ((oh_load_relaxed(&t->kept) || oh_load_relaxed(&t->fresh)) && !oh_load_relaxed(&t->reached)) reach(t);
 }
 
 void oh_track_each(void (*f)(void *data, uintptr_t v, uintptr_t *slot), void *data)
@@ -298,7 +305,7 @@ static void set_chunks(struct oh_track *t, struct oh_track *to)
 
 bool oh_track_add(uintptr_t base, size_t bytes)
 {
-  struct oh_track r = { .base = base, .bytes = bytes, .reached = true };
+  struct oh_track r = { .base = base, .bytes = bytes, .reached = true, .fresh = true };
   size_t slots = words_of(&r), groups = (slots + BITS - 1) / BITS;
   r.size = sizeof r + (slots + groups) * sizeof(uint64_t);
   if (!table_exists()) return false;

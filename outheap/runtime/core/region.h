@@ -8,12 +8,13 @@
    stacks, fields, in what the deletion barrier darkens. It does not follow it, but sets the chunk's *reach bit*. Keys
    of weak pointers and ephemerons count when they are cleaned, which is before the cycle ends.
 
-     a pointer into a chunk is reachable when a cycle begins, or is obtained from such a place or by outheap_marker_meet
-     during the cycle   =>   the chunk's reach bit is set when the cycle ends
+     a pointer into a chunk is reachable when marking begins, or is obtained from such a place or by outheap_marker_meet
+     from then on   =>   the chunk's reach bit is set when the cycle ends
 
-   (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when the cycle
-   began, or was reached.) So a chunk that was not reached in a whole cycle has no pointer to it, and none can come into
-   being. docs/internals/proofs.md has the argument in full.
+   (Blocks that are allocated while marking runs are not looked at. But what they point to was reachable when it began,
+   or was reached.) So a chunk that was not reached in a whole cycle has no pointer to it, and none can come into being.
+   Up to OCaml 5.4 marking begins with the cycle; in 5.5 a cycle first only sweeps. docs/internals/proofs.md has the
+   argument in full.
 
    Chunks with cells (OH_REGION_CELLS) have a bit for each word instead: their first OH_REGION_MAP bytes, and the same
    number after them, are two bitmaps. One of the two is written to. docs/guide/hashcons.md has what that is for. */
@@ -60,9 +61,12 @@ static inline void oh_region_set_reach_bit(uintptr_t address, enum oh_region_by 
 struct oh_region_owner { void (*cycle)(void); void (*cycled)(void); struct oh_region_owner *next; };
 void oh_region_add_owner(struct oh_region_owner *);
 
-/* For the overlay. Set when the runtime starts, if it calls the two functions. */
+/* For the overlay. Set when the runtime starts, if it calls the three functions: between two cycles; when marking
+   begins (at the same moment or later; all domains are stopped, and nothing was darkened since the cycle began); and
+   when domains run again after the first. */
 extern bool oh_region_has_cycles;
 void oh_region_cycle(void);
+void oh_region_mark(void);
 void oh_region_cycled(void);
 
 /* --- tracked memory ----------------------------------------------------------------------------------------------- */
@@ -76,14 +80,16 @@ void oh_region_cycled(void);
      a word of the region holds a pointer to outside, and no domain is between that store and oh_track_wrote
                                                                        =>   its bit in `slots` is set
      a bit of `slots` is set   =>   the bit of its group of 64 words in `groups` is set
-     reached   <=>   what the slots held was darkened in this cycle, or the region is younger than it, or `waits`
+     reached   <=>   what the slots held was darkened since marking began, or the region is younger than that, or
+                     `waits`
+     marking has not begun in this cycle   =>   all regions are reached: those that were not have ended
      waits   <=>   slots from number `next_slot` on are not darkened yet: the region is in the list of those that wait,
                    or a marker has it in its hands, between two polls
      some region waits   =>   whoever put it into the list, or back there, was the last of all, and has not ended its
                               marking: so it looks there once more
 
    So a region is marked as a large block is, a few slots at a time. What a slot loses before the marker comes to it is
-   darkened by the deletion barrier; what it gets after the beginning of the cycle was reachable then, or is marked.
+   darkened by the deletion barrier; what it gets after the beginning of marking was reachable then, or is marked.
 
    The marker clears the bit of a slot in which it finds something else. A writer stores the word first and then sets
    the bit, even if it is set; the marker clears the bit first and then looks at the word again. Clearing and setting
@@ -97,7 +103,8 @@ struct oh_track {
   uint64_t *groups; /* a bit for each word of `slots`; never cleared */
   size_t size;      /* bytes of this record, which the bits follow */
   bool reached;
-  bool kept;        /* a root: reached when a cycle begins */
+  bool kept;        /* a root: reached when marking begins */
+  bool fresh;       /* made in this cycle: so it is a root, too, if marking begins later than the cycle */
   bool waits;
   size_t next_slot;
   struct oh_track *next, *pending;
@@ -127,16 +134,18 @@ bool oh_track_add(uintptr_t base, size_t bytes);
    it in its remembered set. */
 void oh_track_remove(uintptr_t base);
 
-/* Is it a root from the next cycle on? Between cycles, or by a thread whose domain is not stopped. */
+/* Is it a root when marking begins the next time? Between cycles, or by a thread whose domain is not stopped. */
 void oh_track_keep(uintptr_t base, bool kept);
 
 /* The number of bits that are set. Cost: linear in the size of the region, divided by some thousands, and in that. */
 size_t oh_track_count(uintptr_t base);
 
-/* For the overlay. Between two cycles, while all domains are stopped and nothing is darkened yet: nothing is
-   reached. */
+/* Between two cycles, while all domains are stopped: regions are not fresh any more. */
+void oh_track_turn(void);
+/* Marking begins, while all domains are stopped and nothing is darkened yet: nothing is reached. */
 void oh_track_cycle(void);
-/* One domain darkens what those hold that are kept; the others are stopped or do the same with other roots. */
+/* For the overlay. One domain darkens what those hold that are roots; the others are stopped or do the same with other
+   roots. */
 void oh_track_roots(void);
 /* Is there a region that waits? */
 extern struct oh_track *oh_track_waiting;
@@ -171,8 +180,8 @@ static inline void oh_track_reach(uintptr_t address)
   if (__builtin_expect(address < oh_load_relaxed(&oh_track_limit), 0)) oh_track_reach_slow(address);
 }
 
-/* Is this a pointer to a tracked region that was not reached in this cycle? When marking has ended, nothing leads there
-   but weak pointers, as with a block that is not marked. */
+/* Is this a pointer to a tracked region that was not reached since marking began? When marking has ended, nothing leads
+   there but weak pointers, as with a block that is not marked. */
 static inline bool oh_track_is_unreached(uintptr_t address)
 {
   return __builtin_expect(address < oh_load_relaxed(&oh_track_limit), 0) && oh_track_is_unreached_slow(address);

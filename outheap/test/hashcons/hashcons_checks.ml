@@ -18,6 +18,15 @@ external wrong : unit -> string = "hashcons_test_validate"
 external slice : int -> unit = "hashcons_test_slice"
 external phase : unit -> int = "hashcons_test_phase"
 
+external begin_marking : unit -> bool = "hashcons_test_begin_marking" [@@noalloc]
+
+(* A slice of the collector. From OCaml 5.5 on a cycle would not end without minor collections. *)
+let major_slice =
+  let count = Atomic.make 0 in
+  fun words ->
+    if Atomic.fetch_and_add count 1 land 15 = 0 && begin_marking () then Gc.minor ();
+    ignore (Gc.major_slice words)
+
 external is_tiny : unit -> bool = "hashcons_test_is_tiny"
 
 let failures = ref 0

@@ -76,7 +76,7 @@ let again () =
     with_ (fun () -> kept.(i) <- Some (build add (SPair (SLeaf round, SMany [ SText (string_of_int round) ]))));
     kept.(i) <- None;
     for _ = 1 to below 20 do
-      ignore (Gc.major_slice (below 3000));
+      major_slice (below 3000);
       if off_heap then slice (below 30)
     done;
     let v = build add (SPair (SLeaf round, SMany [ SText (string_of_int round) ])) in
@@ -211,7 +211,7 @@ let ends () =
 
 let forks () =
   let v = opaque (give ()) in
-  ignore (Gc.major_slice 1000);
+  major_slice 1000;
   let work what =
     for i = 1 to 3000 do ignore (opaque (build add (SPair (SLeaf i, SReal (float i))))) done;
     majors 3;

@@ -25,7 +25,7 @@ module Run (T : Hashcons.S with type key = node) = struct
     | 0 -> Gc.full_major ()
     | 1 -> Gc.major ()
     | 2 -> Gc.compact ()
-    | n when n < 40 -> ignore (Gc.major_slice (1 + below 2000))
+    | n when n < 40 -> major_slice (1 + below 2000)
     | _ -> Gc.minor ()
 
   let step table slots =

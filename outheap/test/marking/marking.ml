@@ -9,6 +9,15 @@ external odd : Obj.t -> int -> int = "marking_odd"
 external same : Obj.t -> Obj.t -> int -> bool = "marking_same"
 external occupy : Obj.t -> unit = "marking_occupy"
 
+external begin_marking : unit -> bool = "marking_begin_marking" [@@noalloc]
+
+(* A slice. From OCaml 5.5 on a cycle would not end without minor collections. *)
+let slice =
+  let count = Atomic.make 0 in
+  fun words ->
+    if Atomic.fetch_and_add count 1 land 15 = 0 && begin_marking () then Gc.minor ();
+    ignore (Gc.major_slice words)
+
 let failed fmt = Printf.ksprintf (fun s -> Printf.printf "FAILED: %s\n%!" s; exit 1) fmt
 
 (* Junk of the sizes in use, so that a block that was freed by mistake is overwritten. *)
@@ -24,7 +33,7 @@ let collect verify =
   for round = 1 to 4 do
     (match round with
      | 1 -> Gc.full_major ()
-     | 2 -> for _ = 1 to 300 do ignore (Gc.major_slice 1000) done
+     | 2 -> for _ = 1 to 300 do slice 1000 done
      | 3 -> Gc.compact ()
      | _ -> Gc.major ());
     junk ();
@@ -135,7 +144,7 @@ let pace () =
   let slices () =
     let start = cycles () and n = ref 0 in
     while cycles () = start && !n < 100_000 do
-      ignore (Gc.major_slice step);
+      slice step;
       incr n
     done;
     !n in
@@ -189,7 +198,7 @@ let young () =
   Gc.full_major ();
   for round = 1 to 200 do
     for i = 0 to 49 do old.((round * 50) + i - 50) <- [ round; i ] done;
-    ignore (Gc.major_slice 3_000)
+    slice 3_000
   done;
   collect (fun () ->
       Array.iteri (fun i l -> if l <> [ (i / 50) + 1; i mod 50 ] then failed "young value %d" i) old)
@@ -242,7 +251,7 @@ let domains () =
       let l = Atomic.get shared.(i) in
       if List.exists (fun x -> x mod 200 <> i) l then failed "shared list %d" i;
       ignore (Atomic.compare_and_set shared.(i) l ((i + 200) :: l));
-      if round mod 6 = 0 then Gc.full_major () else ignore (Gc.major_slice 5_000);
+      if round mod 6 = 0 then Gc.full_major () else slice 5_000;
       junk ();
       Array.iteri (fun k s -> check_shape ((100 * id) + k) s) shapes
     done in

@@ -40,3 +40,14 @@ value marking_occupy(value block)
   take(chunk + size, chunk + size + far);
   return Val_unit;
 }
+
+/* From OCaml 5.5 on marking begins in a minor collection, some time after the cycle: in the next one, after this.
+   Result: is it so? */
+extern uintnat mark_phase_requested __asm__("caml_gc_mark_phase_requested") __attribute__((weak));
+value marking_begin_marking(value unit)
+{
+  (void)unit;
+  if (&mark_phase_requested == NULL) return Val_false;
+  __atomic_store_n(&mark_phase_requested, 1, __ATOMIC_RELEASE);
+  return Val_true;
+}

@@ -13,6 +13,15 @@ external fail : int -> bool = "region_test_fail" [@@noalloc]
 external umasks : unit -> int = "region_test_umasks" [@@noalloc]
 external lines : string -> int = "region_test_lines"
 
+external begin_marking : unit -> bool = "region_test_begin_marking" [@@noalloc]
+
+(* A slice. From OCaml 5.5 on a cycle would not end without minor collections. *)
+let slice =
+  let count = Atomic.make 0 in
+  fun words ->
+    if Atomic.fetch_and_add count 1 land 15 = 0 && begin_marking () then Gc.minor ();
+    ignore (Gc.major_slice words)
+
 let failures = ref 0
 
 let check what good =

@@ -203,7 +203,7 @@ let again () =
   for i = 1 to 600 do
     kept.(i land 63) <- (fun x -> x + i + n);
     ignore (opaque (Array.init 400 (fun j -> ref j)));
-    if i land 7 = 0 then ignore (Gc.major_slice 2000);
+    if i land 7 = 0 then slice 2000;
     let r = ok "copy" (copy ~closures:true kept) in
     is_error "a constructor of the heap" (function Error (Refused _) -> true | _ -> false) (copy (Own (opaque i)));
     if not (Array.for_all (fun f -> f 1 = 1 || contains (region r) (Obj.repr f)) (get r)) then

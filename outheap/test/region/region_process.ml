@@ -77,12 +77,12 @@ let beside_marking () =
   let write () =
     incr round;
     for i = 0 to Array.length numbers - 1 do numbers.(i) <- !round done;
-    ignore (Gc.major_slice 20_000) (* a cycle needs both *)
+    slice 20_000 (* a cycle needs both *)
   in
   let cycles () = (Gc.quick_stat ()).major_collections in
   while_doing write (fun () ->
       let last = cycles () + 10 in
-      while cycles () < last do ignore (Gc.major_slice 20_000) done);
+      while cycles () < last do slice 20_000 done);
   ignore (opaque numbers)
 
 (* Two domains store pointers to one field: ThreadSanitizer reports that, as with the stock runtime. *)

@@ -86,7 +86,7 @@ let writes () =
         | 0 -> Gc.compact ()
         | 1 -> Gc.minor ()
         | 2 -> disturb ()
-        | 3 -> ignore (Gc.major_slice 1000)
+        | 3 -> slice 1000
         | _ -> ());
         check (Printf.sprintf "as the model, seed %d, round %d" seed round) (same model (get r))
       done;

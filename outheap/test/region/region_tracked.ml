@@ -85,7 +85,7 @@ let tracked_slices () =
     let parts = ref 0 and slices = ref 0 in
     while tracked r > 0 && !slices < 100_000 do
       incr slices;
-      ignore (Gc.major_slice 1000);
+      slice 1000;
       let left = tracked r in
       if left > 0 && left < n then incr parts
     done;
@@ -109,7 +109,7 @@ let tracked_slices () =
         while number.(!i) >= 0 do i := (!i + 1) mod n done;
         let x, k = Queue.pop taken in
         a.(!i) <- x; number.(!i) <- k);
-      if step land 3 = 0 then ignore (Gc.major_slice 40);
+      if step land 3 = 0 then slice 40;
       if step land 1023 = 0 then ignore (opaque (List.init 100 string_of_int))
     done;
     disturb ();
@@ -132,7 +132,7 @@ let tracked_roots () =
             disturb ();
             check "held by roots" (with_ (fun () -> full (Region_life.get_from_roots ())))
           done;
-          ignore (Gc.major_slice 500);
+          slice 500;
           let a = Region_life.get_from_roots () in
           Region_life.drop_roots ();
           disturb ();
@@ -176,7 +176,7 @@ let tracked_revokes () =
         a.(j) <- fresh (i + j)
       done;
       let read = Array.sub a 0 500 in
-      if i mod 3 = 0 then ignore (Gc.major_slice 500);
+      if i mod 3 = 0 then slice 500;
       ok "revoke" (revoke (region r));
       (match get r with _ -> check "Deleted" false | exception Deleted -> ());
       ignore (opaque (Array.make 300 i));
@@ -210,7 +210,7 @@ let tracked_domains steps =
           if not (Atomic.compare_and_set c old (string_of_int j :: short)) then push ()
         in
         push ();
-        (match i mod 977 with 0 -> Gc.minor () | 1 -> ignore (Gc.major_slice 200) | _ -> ());
+        (match i mod 977 with 0 -> Gc.minor () | 1 -> slice 200 | _ -> ());
         if id = 0 && i mod 4001 = 0 then compact ();
         let k = Random.State.int state cells in
         if own.((id * cells) + k) <> last.(k) then check "domain" false;

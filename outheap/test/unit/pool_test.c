@@ -50,7 +50,8 @@ static void take_one(void)
   EXPECT((size_t)__builtin_popcountll(before) == fullest, "page with %d, fullest %zu", __builtin_popcountll(before),
          fullest);
   uint64_t free = ~before & (~(uint64_t)0 >> (64 - PIECES));
-  EXPECT((size_t)(63 - __builtin_clzll(free)) == number_of(p), "not the highest");
+  int first = oh_pool_rising ? __builtin_ctzll(free) : 63 - __builtin_clzll(free);
+  EXPECT((size_t)first == number_of(p), "not the %s", oh_pool_rising ? "lowest" : "highest");
   fill(p, (uintptr_t)p);
   live[lives++] = p;
 }
@@ -96,6 +97,13 @@ static void model(void)
     }
   }
   give_all();
+}
+
+static void rising(void)
+{
+  oh_pool_rising = true;
+  model();
+  oh_pool_rising = false;
 }
 
 static void *exchanged[256];
@@ -353,6 +361,7 @@ int main(int argc, char **argv)
   try_start(argc, argv);
   oh_start();
   TRY(model);
+  TRY(rising);
   TRY(trim);
   TRY(nearly_full);
   TRY(pins);

@@ -59,6 +59,7 @@ static size_t count(int i) { return oh_track_count((uintptr_t)region[i]); }
 
 static size_t cycle(uintptr_t met)
 {
+  oh_track_turn();
   oh_track_cycle();
   darkened = 0;
   oh_track_roots();
@@ -97,6 +98,30 @@ static void words(void)
   oh_track_remove((uintptr_t)region[0]);
   EXPECT(oh_track_limit == 0 && count(0) == 0 && !oh_track_is_unreached((uintptr_t)region[0]), "removed");
   EXPECT(cycle((uintptr_t)region[0]) == 0, "and not visited");
+}
+
+/* Marking begins later than the cycle. */
+static void late(void)
+{
+  add(0);
+  store(&region[0][3], heap + 8);
+  darkened = 0;
+  EXPECT(!oh_track_is_unreached((uintptr_t)region[0]), "reached");
+  oh_region_reach((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  EXPECT(darkened == 0, "before marking nothing is darkened");
+  oh_track_cycle();
+  EXPECT(oh_track_is_unreached((uintptr_t)region[0]), "unreached");
+  oh_track_roots();
+  EXPECT(darkened == 1 && !oh_track_is_unreached((uintptr_t)region[0]), "made since the cycle began: a root");
+  oh_track_turn();
+  oh_track_cycle();
+  oh_track_roots();
+  EXPECT(darkened == 1 && oh_track_is_unreached((uintptr_t)region[0]), "a root only once");
+  EXPECT(outheap_marker_met(region[0], 8) == 0, "an older reach bit means nothing");
+  oh_region_reach((uintptr_t)region[0], OH_REGION_BY_ROOT);
+  EXPECT(darkened == 2 && outheap_marker_met(region[0], 8) == OUTHEAP_MARKER_BY_ROOT, "reached");
+  oh_track_remove((uintptr_t)region[0]);
+  outheap_marker_clear(region[0], 8);
 }
 
 static void forward(void *data, uintptr_t v, uintptr_t *slot)
@@ -272,6 +297,7 @@ int main(int argc, char **argv)
   oh_start();
   set_up();
   TRY(words);
+  TRY(late);
   TRY(each);
   TRY(chain);
   TRY(pieces);

@@ -52,6 +52,11 @@ class Compiler:
         return int(self.base.split(".")[0])
 
     @property
+    def release(self) -> tuple[int, int]:
+        major, minor = self.base.split(".")[:2]
+        return int(major), int(minor)
+
+    @property
     def prefix(self) -> Path:
         return self.library.parent.parent
 
@@ -60,8 +65,8 @@ class Compiler:
         return self.ocamlopt.with_name(command)
 
     def _check(self) -> None:
-        if not re.match(r"(4\.14|5\.[1-4])\.", self.base):
-            raise Stop(3, f"OCaml {self.version} is not supported; 4.14 and 5.1 to 5.4 are: the overlay was written "
+        if not re.match(r"4\.14\.|5\.(?!0\.)", self.base):  # of versions after 5.5 the rules decide
+            raise Stop(3, f"OCaml {self.version} is not supported; 4.14 and 5.1 to 5.5 are: the overlay was written "
                           "for their runtimes")  # fmt: skip
         if self["word_size"] != "64":
             raise Stop(3, "Outheap needs a 64-bit system")

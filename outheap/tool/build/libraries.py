@@ -5,6 +5,7 @@ OCaml's runtime is kept here."""
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -138,13 +139,22 @@ class Build:
         name, compiler = f"ocamlrun{variant}", self.compiler
         words = [compiler.beside("ocamlc"), "-make-runtime", "-I", self.staging, "-runtime-variant", variant]
         words += ["-nopervasives", "stdlib.cma", "-o", self.work / name]
-        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, errors="replace")
-        if done.returncode != 0:
-            print("\n".join((done.stdout + done.stderr).splitlines()[:30]), file=sys.stderr)
-            raise Stop(1, f"cannot link {name}")
+        relocatable = compiler.release >= (5, 5)
+        self._link(name, [*words, *(["-dcamlprimc"] if relocatable else [])])
+        if relocatable:
+            self._make_standard(name, variant)
         shutil.move(self.work / name, self.staging / name)
         launch = compiler.library / "runtime-launch-info"
-        if launch.is_file():  # OCaml 5.2 and later: how to start, the folder, a program that does
+        if relocatable:
+            # Programs begin with the folder of the compiler's interpreters, or that of -launch-method; the name may
+            # have a suffix, which is the compiler's own.
+            suffix = launch.read_bytes()[:4].decode("ascii", "replace") if launch.is_file() else ""
+            if re.fullmatch("[ -~]{4}", suffix):
+                link = self.staging / f"{name}-{suffix}"
+                link.unlink(missing_ok=True)
+                link.symlink_to(name)
+            return
+        if launch.is_file():  # OCaml 5.2 to 5.4: how to start, the folder, a program that does
             for stock in ("ocamlrun", "ocamlrund", "ocamlruni"):
                 own, link = compiler.beside(stock), self.staging / stock
                 if os.access(own, os.X_OK):
@@ -158,3 +168,26 @@ class Build:
         if len(line) > 127 or " " in line:
             line = f'#!/bin/sh\nexec "{self.output}/{name}" "$0" "$@"'
         (self.staging / f"camlheader{variant}").write_text(f"{line}\n")
+
+    def _make_standard(self, name: str, variant: str) -> None:
+        """From OCaml 5.5 on what -make-runtime has linked runs what is appended to it, and nothing else; the
+        compiler's own interpreters run a file. The table of primitives, which says so, was kept: it is linked once
+        more."""
+        compiler, table = self.compiler, self.work / f"{name}.camlprim.c"
+        if not table.is_file():
+            raise Stop(1, f"cannot link {name}: ocamlc has not kept its table of primitives")
+        text, changed = re.subn(r"(caml_byte_program_mode *= *)APPENDED;", r"\1STANDARD;", table.read_text())
+        if changed != 1:
+            raise Stop(1, f"cannot link {name}: its table of primitives does not say how programs are found")
+        standard = self.work / f"{name}.standard.c"
+        standard.write_text(text)
+        words = [*shlex.split(compiler["bytecomp_c_compiler"]), f"-I{compiler.library}", "-o", self.work / name]
+        words += [standard, "-Wl,-E", f"-L{self.staging}", f"-lcamlrun{variant}"]
+        self._link(name, [*words, *shlex.split(compiler["bytecomp_c_libraries"])])
+
+    @staticmethod
+    def _link(name: str, words: list[str | Path]) -> None:
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, errors="replace")
+        if done.returncode != 0:
+            print("\n".join((done.stdout + done.stderr).splitlines()[:30]), file=sys.stderr)
+            raise Stop(1, f"cannot link {name}")

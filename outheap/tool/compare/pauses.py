@@ -6,7 +6,7 @@ each domain, with an entry whenever the runtime enters or leaves one of its phas
 that, and the stock runtime and the variant write the same. A pause is the time from entering the outermost phase to
 leaving it: a minor collection with its waiting for other domains, a slice of marking or sweeping, a compaction.
 
-The layout is that of OCaml 5.1 to 5.4 (version 1 of the format, which the file names; another one is refused). The
+The layout is that of OCaml 5.1 to 5.5 (version 1 of the format, which the file names; another one is refused). The
 rings are read while the program runs, and what was overwritten before it was read is counted as lost. A word is read
 whole, since it is aligned; a part of a ring is copied first and then used only as far as the ring's first entry, read
 after the copy, says that it was not overwritten meanwhile."""

@@ -30,6 +30,7 @@ external show : int -> string = "torture_show"
 external has_variant : unit -> bool = "torture_has_variant"
 external taken : unit -> int = "torture_taken"
 external intact : unit -> bool = "torture_intact"
+external begin_marking : unit -> unit = "torture_begin_marking" [@@noalloc]
 external note : string -> unit = "torture_note" [@@noalloc]
 
 let old = Array.make 10 0 (* a block of the major heap, soon *)

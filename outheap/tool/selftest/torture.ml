@@ -48,7 +48,7 @@ let check_memory name =
    *)
 
 let collections = [|
-  60, (fun _ -> Gc.minor ());
+  60, (fun c -> if int c 3 = 0 then begin_marking (); Gc.minor ());
   60, (fun c -> ignore (Gc.major_slice (if bool c then 0 else 100 + int c 20000)));
   8, (fun _ -> Gc.major ());
   8, (fun _ -> Gc.full_major ());
@@ -195,7 +195,7 @@ let operations = Operations.all @ Operations.main_only
 let phases c check =
   let compact () = if c.compaction then Gc.compact () else Gc.full_major () in
   List.iter (fun f -> f (); check ()) [
-    Gc.minor; (fun () -> ignore (Gc.major_slice 0)); Gc.minor;
+    Gc.minor; (fun () -> ignore (Gc.major_slice 0)); Gc.minor; (fun () -> begin_marking (); Gc.minor ());
     (fun () -> for _ = 1 to 20 do ignore (Gc.major_slice 500); ignore (Sys.opaque_identity (Array.make 1000 0)) done);
     Gc.major; Gc.full_major; compact; Gc.full_major ]
 
@@ -206,7 +206,7 @@ let phases c check =
     let stop = Atomic.make false in
     let d = Par.spawn (fun () ->
       while not (Atomic.get stop) do ignore (Gc.major_slice 0); ignore (Sys.opaque_identity (ref stop)) done) in
-    for _ = 1 to 3 do Gc.minor (); ignore (Gc.major_slice 0); check () done;
+    for _ = 1 to 3 do begin_marking (); Gc.minor (); ignore (Gc.major_slice 0); check () done;
     Atomic.set stop true; Par.join d;
     Gc.full_major (); check ()
   end

@@ -4,6 +4,7 @@
 #include "os.h"
 #include "outheap.h"
 #include "outheap_marker.h"
+#include "pool.h"
 #include "prelude.h"
 #include "region.h"
 #include "settings.h"
@@ -83,6 +84,7 @@ void oh_hooks_start(void)
   oh_track_runtime.more_to_mark = &oh_tracked_more_to_mark;
 #endif
 #endif
+  oh_pool_rising = OCAML_VERSION >= 50500; /* before, new pools are used from their ends */
   oh_start();
   declare_static_data();
   watch_slices();

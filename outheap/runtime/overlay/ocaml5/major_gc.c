@@ -9,12 +9,13 @@
    Here    a foreign key is alive.
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
-   Also    between two cycles regions are told (region.h). Where global roots are darkened, tracked regions that are
-           roots are reached. Words of these that wait are part of a domain's marking, as its mark stack is. It is
-           said how long slices take (minor_size.h). */
+   Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened,
+           tracked regions that are roots are reached. Words of these that wait are part of a domain's marking, as its
+           mark stack is. It is said how long slices take (minor_size.h). */
 #include "prelude.h"
 #include <caml/globroots.h>
 #include <caml/major_gc.h>
+#include <caml/version.h>
 #include "block.h"
 #include "minor_size.h"
 #include "region.h"
@@ -48,6 +49,15 @@ static inline int is_markable_counted(value v)
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 
+/* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
+static void turned(void)
+{
+  oh_region_cycle();
+#if OCAML_VERSION < 50500
+  oh_region_mark();
+#endif
+}
+
 /* In one domain, when all run again after the end of a cycle. */
 static void cycled(void)
 {
@@ -78,6 +88,9 @@ bool oh_tracked_more_to_mark(void)
   static value nothing[WORDS] = { [0 ... WORDS - 1] = Val_unit };
   caml_domain_state *d = Caml_state;
   if (caml_gc_phase == Phase_sweep_ephe) return false; /* all that can be reached has been */
+#if OCAML_VERSION >= 50500
+  CAMLassert(caml_marking_started());
+#endif
   if (d->marking_done) {
     atomic_fetch_add(&num_domains_to_mark, 1);
     d->marking_done = 0;

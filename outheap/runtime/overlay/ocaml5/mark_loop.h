@@ -33,6 +33,7 @@
 
 #include "block.h"
 #include "pointer.h"
+#include <caml/version.h>
 
 enum {
   OH_MARK_LOOP_QUEUE = 256,
@@ -126,6 +127,20 @@ static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header
   return Start_env_closinfo(Closinfo_val(block));
 }
 
+/* Words of tracked regions, as oh_track_mark. From OCaml 5.5 on darkening counts its own work, which is part of the
+   result already. */
+static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **hands)
+{
+#if OCAML_VERSION >= 50500
+  uintnat counted = Caml_state->mark_work_done_between_slices;
+  intnat work = (intnat)oh_track_mark(hands);
+  Caml_state->mark_work_done_between_slices = counted;
+  return work;
+#else
+  return (intnat)oh_track_mark(hands);
+#endif
+}
+
 OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct mark_stack *stk, intnat budget)
 {
   value words[OH_MARK_LOOP_QUEUE];
@@ -175,7 +190,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
         }
         intnat past = oh_mark_loop_special(block, hd);
         if (past < 0) {
-          budget -= Wosize_hd(hd);
+          budget -= OCAML_VERSION < 50500 ? Wosize_hd(hd) : Whsize_hd(hd); /* a continuation */
           continue;
         }
         budget -= 1 + past;
@@ -189,7 +204,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
       now = e.end - e.start;
     }
     else if (__builtin_expect(hands != NULL || oh_track_is_waiting(), 0) && budget > 0) {
-      budget -= (intnat)oh_track_mark(&hands); /* it comes to the stack */
+      budget -= oh_mark_loop_track(&hands); /* it comes to the stack */
       continue;
     }
     else if (least != 0) { /* there is nothing else to do: the rest of the queue */

@@ -9,11 +9,13 @@
 #include "base.h"
 #include "minor_size.h"
 #include <caml/minor_gc.h>
+#include <caml/version.h>
 
 /* Stock   gives the minor heap up, and ends the process when it gets none of the new size.
    Here    the old one stays. */
 static int reallocate_or_keep(asize_t words);
 #define caml_reallocate_minor_heap(words) reallocate_or_keep(words)
+#define caml_reallocate_minor_heap_arena(words) reallocate_or_keep(words) /* OCaml 5.5 */
 
 static void adapt(caml_domain_state *domain);
 
@@ -27,6 +29,10 @@ static bool has_full_table(struct caml_minor_tables const *t)
 #include <minor_gc.c>
 
 #undef caml_reallocate_minor_heap
+#undef caml_reallocate_minor_heap_arena
+#if OCAML_VERSION >= 50500
+#define caml_reallocate_minor_heap caml_reallocate_minor_heap_arena
+#endif
 static int reallocate_or_keep(asize_t words)
 {
   uintnat old = Caml_state->minor_heap_wsz;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Read before each redirected unit of the runtime of OCaml 5 (5.1, 5.3, 5.4): the runtime's internal headers, the
-   table, safe forms of what the runtime asks about a value, and the declaration of static data.
+/* Read before each redirected unit of the runtime of OCaml 5 (5.1 to 5.5): the runtime's internal headers, the table,
+   safe forms of what the runtime asks about a value, and the declaration of static data.
 
    A *foreign* pointer has a clear low bit and does not point to an OCaml block that the table or ranges.h know. The
    collector must not follow it: that is the marker's test (oh_pointer_is_markable), nor look there at all
