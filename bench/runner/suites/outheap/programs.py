@@ -90,7 +90,7 @@ class Builder:
             environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))
         if name in WITH_REGIONS:
             region = ROOT / "outheap/lib/region"
-            par = ROOT / "tools" / "ocaml" / f"par{5 if self.compiler.ocaml5 else 4}.ml"
+            par = ROOT / "outheap" / "tool" / "selftest" / f"par{5 if self.compiler.ocaml5 else 4}.ml"
             ml[-1:-1] = [par, region / "outheap_region.mli", region / "outheap_region.ml"]
             c += sorted(region.glob("*.c"))
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
