@@ -270,35 +270,7 @@ static bool find_needs(struct reading *x)
   return true;
 }
 
-/* Whether at least half of the pages hold an address, so that relocating the image writes to them. */
-static bool is_mostly_addresses(struct reading *x, size_t page)
-{
-  uint64_t const *bits = (uint64_t const *)x->tail;
-  size_t groups = outheap_region_image_bitmap(x->head.used) / 8, per_page = page / WORD / 64, written = 0;
-  for (size_t i = 0; i < groups; i += per_page) {
-    uint64_t any = 0;
-    for (size_t j = i; j < groups && j < i + per_page; j++) any |= bits[j];
-    written += any != 0;
-  }
-  return written >= x->r.bytes / page / 2;
-}
-
-/* The image at an address that it was not written for. Where relocating writes to most pages, the image is read into
-   memory: a page fault for each page of the file, which copies it, costs two to three times as much. The result is 0 or
-   an error of the system. */
-static int map_elsewhere(struct reading *x, char *at, bool reads)
-{
-  int file = reads ? -1 : x->file;
-  if (!outheap_region_addresses_map(at, x->r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, reads ? 0 : x->offset))
-    return errno;
-  if (!reads) return 0;
-  int e = read_whole(x->file, at, x->head.tail, x->offset);
-  if (e != 0) outheap_region_addresses_unmap(at, x->r.bytes);
-  return e;
-}
-
-/* `stays` says that the image will be relocated if it has to lie elsewhere. */
-static bool map_at(struct reading *x, bool writable, bool stays)
+static bool map_at(struct reading *x, bool writable)
 {
   struct outheap_region_addresses *a = &x->r.extent;
   size_t page = outheap_region_addresses_page();
@@ -315,14 +287,13 @@ static bool map_at(struct reading *x, bool writable, bool stays)
     }
     a->bytes = 0;
   }
-  if (!read_tail(x)) return false;
-  bool reads = stays && is_mostly_addresses(x, page);
   int e = EEXIST;
   for (int i = 0; e == EEXIST && i < OUTHEAP_REGION_ADDRESSES_ATTEMPTS; i++) {
     if (!outheap_region_addresses_take(a, x->r.bytes, x->r.bytes))
       return outheap_region_error_is(x->e, OUTHEAP_REGION_TOO_MANY, NULL);
-    e = map_elsewhere(x, a->base, reads);
-    if (e == 0) return true;
+    if (outheap_region_addresses_map(a->base, x->r.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, x->file, x->offset))
+      return true;
+    e = errno;
     if (e == EEXIST) outheap_region_addresses_avoid(a, a->base);
     else outheap_region_addresses_give(a);
   }
@@ -420,7 +391,7 @@ static bool load(struct reading *x, bool full, bool track)
   for (size_t i = 0; i < h->needs; i++) moved = moved || (uintptr_t)x->r.needs[i]->base != x->needed[i].base;
   bool filled = moved || h->customs != 0, writable = filled || track;
   if ((filled || full) && !read_tail(x)) return false;
-  if (!map_at(x, writable, true)) return false;
+  if (!map_at(x, writable)) return false;
   x->at = x->r.extent.base;
   if (full && !check_all(x)) return false;
   if (!x->here || moved) {
@@ -443,7 +414,7 @@ static bool load(struct reading *x, bool full, bool track)
 /* Does the same checks for a file that is not going to stay mapped. */
 static bool check_file(struct reading *x)
 {
-  bool good = find_needs(x) && read_tail(x) && map_at(x, false, false);
+  bool good = find_needs(x) && read_tail(x) && map_at(x, false);
   if (good) {
     x->at = x->r.extent.base;
     good = check_all(x);
