@@ -20,6 +20,10 @@ class NoCompiler(Exception):
     pass
 
 
+class NoSources(NoCompiler):
+    """The archive does not have this version, or cannot be reached."""
+
+
 @dataclass(frozen=True)
 class Listed:
     """A line of the list of compilers, which explains the fields."""
@@ -141,9 +145,14 @@ def dune() -> str:
     return done.stdout.strip()
 
 
+NOT_THERE = 3  # tools/toolchain's exit code
+
+
 def toolchain(*words: str) -> str:
     """What tools/toolchain answers; its messages go to the terminal."""
     done = subprocess.run([TOOLCHAIN, *words], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
+    if done.returncode == NOT_THERE:
+        raise NoSources(f"tools/toolchain {' '.join(words)}: the sources cannot be had")
     if done.returncode != 0:
         raise NoCompiler(f"tools/toolchain {' '.join(words)} failed")
     return done.stdout.strip()

@@ -11,7 +11,7 @@ import pytest
 
 from testing import flavours as table
 from testing import rotation
-from testing.compilers import BRIEF, EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, find, with_tsan
+from testing.compilers import BRIEF, EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, NoSources, find, with_tsan
 from testing.flavours import BOXROOT, OUTHEAP, Flavour
 
 PREFIXES = "BOXROOT_TEST_PREFIXES"  # how the workers learn which compilers were found
@@ -27,10 +27,16 @@ def choose(config: pytest.Config) -> None:
     wanted: tuple[str, ...] = (choice,)
     if choice == "all" or (not choice and config.getoption("everything")):
         wanted = rotation.compilers_of(rotation.today()) if config.getoption("today") else EVERY
-    try:
-        os.environ[PREFIXES] = ":".join(str(find(version).prefix) for version in wanted)
-    except NoCompiler as error:
-        raise pytest.UsageError(str(error)) from None
+    found = []
+    for version in wanted:
+        try:
+            found.append(str(find(version).prefix))
+        except NoCompiler as error:
+            # The archives keep old and early releases as long as they like: CI goes on without, and says so.
+            if not (isinstance(error, NoSources) and config.getoption("today") and version != EVERY[0]):
+                raise pytest.UsageError(str(error)) from None
+            print(f"NOT TESTED: OCaml {version}: {error}", flush=True)
+    os.environ[PREFIXES] = ":".join(found)
     if config.getoption("everything"):
         for prefix in compilers():
             with_tsan(prefix)
