@@ -63,7 +63,7 @@ def with_regions(compiler: Compiler, place: Path, variant: bool, *modules: str) 
     region = ROOT / "outheap/lib/region"
     for file in region.glob("*.[chm]*"):
         shutil.copy(file, place)
-    include = ["-ccopt", f"-I {ROOT}/outheap/include"]
+    include = ["-ccopt", f"-I {ROOT}/outheap/include -I {place}"]
     stubs = sorted(f.name for f in place.glob("*.c"))
     unix = [*compiler.libraries, "unix.cmxa"]
     linked = ["-I", variants.library(compiler, "release"), "-runtime-variant", "_outheap"] if variant else []
