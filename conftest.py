@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from testing import matrix, rotation, steps
 from testing.cases import label_of, without_group
+from testing.compilers import NoSources, find
 from testing.progress import Progress, Times
 from testing.run import OUT
 
@@ -98,6 +99,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.extra_keyword_matches.add(label_of(item.nodeid))
 
 
+def needs_of(item: pytest.Item) -> list[str]:
+    """Compilers that a test asks for by itself."""
+    return [name for mark in item.iter_markers("compiler") for name in mark.args]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In a stress run only what is made for it, and only there; what is for --everything, only there, and what is
     slow, also when it is asked for."""
@@ -113,8 +119,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return False
         if without_group(item.nodeid) in before and item.get_closest_marker("random") is None:
             return False
-        needs = [name for mark in item.iter_markers("compiler") for name in mark.args]
-        if today and not rotation.is_for(day, label_of(item.nodeid), newest, needs):
+        if today and not rotation.is_for(day, label_of(item.nodeid), newest, needs_of(item)):
             return False
         return everything or item.get_closest_marker("everything") is None
 
@@ -130,6 +135,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     minutes = item.config.getoption("minutes")
     if minutes and time.time() - float(os.environ[BEGUN]) > minutes * 60:
         pytest.skip(TOO_LATE)
+    if item.config.getoption("today"):
+        for name in needs_of(item):
+            try:
+                find(name)
+            except NoSources as error:
+                pytest.skip(f"NOT TESTED: {error}")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -72,6 +72,7 @@ apt_refresh() { # apt_refresh [deb|deb-src]: the lists of $suite, from the mirro
   : >"$apt_dir/update.log"
   watched "reading the package lists of Debian's $suite" "$apt_dir/update.log" 0 apt_private apt-get update ||
     die 3 "cannot reach this machine's Debian mirror for the list of $suite: offline? See $apt_dir/update.log"
+  touch "$apt_dir/refreshed"
 }
 # apt_binary PACKAGE VERSION FOLDER: the files of a binary package, unpacked into FOLDER.
 apt_binary() {

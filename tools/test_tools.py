@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,70 @@ def test_offline_takes_a_compiler_that_is_cached(tmp_path):
         (tmp_path / "prefix" / version / ".complete").touch()
     code, out = run(*offline(), "tools/toolchain", "newest", BOXROOT_CACHE=tmp_path)
     assert code == 0 and out.splitlines()[-1] == str(tmp_path / "prefix/5.10.0"), out
+
+
+# Debian's archive with one release in its suite `sid`, as sources, and a later one in `experimental`, as the package
+# `ocaml-source`, whose list or file may be out of reach.
+ARCHIVE = """#!/bin/sh
+case "$*" in
+  *indextargets*) echo Debian mirror.invalid/debian;;
+  *apt-experimental*update*) [ {fails} != update ];;
+  *apt-experimental*madison*) echo "ocaml-source | 5.5.2-1~exp1 | mirror.invalid/debian experimental/main";;
+  *apt-experimental*download*) exit 1;;
+  *showsrc*) printf 'Package: ocaml\\nVersion: %s\\n' 4.14.1-1 5.4.1-4;;
+  *"source --tar-only"*) mkdir ocaml && echo 5.4.1 >ocaml/VERSION && tar cJf ocaml_5.4.1.orig.tar.xz ocaml;;
+esac
+"""
+
+
+@pytest.fixture
+def archive(tmp_path):
+    """Runs tools/toolchain beside such an archive, of which one thing fails; with what is cached so far."""
+
+    def ask(*words, fails="nothing"):
+        fake = tmp_path / "archive"
+        fake.mkdir(exist_ok=True)
+        for name in ("apt-get", "apt-cache"):
+            (fake / name).write_text(ARCHIVE.format(fails=fails))
+            (fake / name).chmod(0o755)
+        where = {"BOXROOT_CACHE": tmp_path / "cache", "BOXROOT_INSTALL": "no"}
+        return run("tools/toolchain", *words, PATH=f"{fake}:{os.environ['PATH']}", **where)
+
+    return ask
+
+
+def looked_up_again(cache, days):
+    """In how many days `newest` is looked up again."""
+    return round((cache / "newest").stat().st_mtime / 86400 + 7 - time.time() / 86400) == days
+
+
+def test_newest_is_the_early_release(archive, tmp_path):
+    code, out = archive("--resolve", "newest")
+    assert code == 0 and out.splitlines()[-1] == "5.5.2", out
+    assert looked_up_again(tmp_path / "cache", 7)
+
+
+def test_newest_without_the_list_of_early_releases(archive, tmp_path):
+    for _ in range(2):  # what failed is not taken for a list without releases
+        (tmp_path / "cache/newest").unlink(missing_ok=True)
+        code, out = archive("--resolve", "newest", fails="update")
+        assert code == 0 and out.splitlines()[-1] == "5.4.1", out
+        assert "taking OCaml 5.4.1: whether Debian's suite experimental has a newer one" in out, out
+        assert looked_up_again(tmp_path / "cache", 1)
+    (tmp_path / "cache/prefix/5.5.2").mkdir(parents=True)
+    (tmp_path / "cache/prefix/5.5.2/.complete").touch()
+    (tmp_path / "cache/newest").unlink()
+    assert archive("--resolve", "newest", fails="update")[1].splitlines()[-1] == "5.5.2"
+
+
+def test_newest_whose_sources_cannot_be_had(archive, tmp_path):
+    code, out = archive("--source", "newest")
+    assert code == 0 and out.splitlines()[-1] == f"{tmp_path}/cache/source/5.4.1", out
+    assert "taking OCaml 5.4.1 instead, because the sources of 5.5.2 cannot be had" in out, out
+    assert archive("--resolve", "newest")[1] == "5.4.1\n"
+    assert looked_up_again(tmp_path / "cache", 1)
+    code, out = archive("--source", "5.5.2")  # who asks for that version gets no other one
+    assert code == 3 and "cannot fetch ocaml-source 5.5.2" in out, out
 
 
 PYTHON = """#!/bin/sh

@@ -54,7 +54,7 @@ def read_list(text: str) -> tuple[Listed, ...]:
 LISTED = read_list(LIST.read_text())
 EVERY = tuple(c.name for c in LISTED if c.is_plain)
 BRIEF = tuple(c.name for c in LISTED if c.tests == "brief")
-KNOWN_TO_OUTHEAP = tuple(version for c in LISTED for version in c.known_to_outheap)
+KNOWN_TO_OUTHEAP = tuple(dict.fromkeys(version for c in LISTED for version in c.known_to_outheap))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,8 @@ def choose(config: pytest.Config) -> None:
             if not (isinstance(error, NoSources) and config.getoption("today") and version != EVERY[0]):
                 raise pytest.UsageError(str(error)) from None
             print(f"NOT TESTED: OCaml {version}: {error}", flush=True)
-    os.environ[PREFIXES] = ":".join(found)
+    # `newest` is one of the others where a newer one cannot be had.
+    os.environ[PREFIXES] = ":".join(dict.fromkeys(found))
     if config.getoption("everything"):
         for prefix in compilers():
             with_tsan(prefix)

@@ -4,26 +4,28 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from testing import rotation
-from testing.compilers import EVERY, LISTED, read_list
+from testing import matrix, rotation
+from testing.compilers import EVERY, LISTED, Compiler, read_list
 from testing.flavours import ALL_BOXROOT, BRIEF_BOXROOT
 
-NEWEST = "5.4.1"
-VERSIONS = ("5.4.1", "5.5.2", "5.3.0", "4.14.1")
+NEWEST = "5.5.2"
+VERSIONS = ("5.5.2", "5.4.1", "5.3.0", "4.14.1")
 START = 740_000  # any day
 BOXROOT = [f"boxroot[{v}-{f}] unit/basics" for v, f in product(VERSIONS, ALL_BOXROOT)]
 BOXROOT += [f"boxroot[5.1.0-{f}] unit/basics" for f in BRIEF_BOXROOT]
 OTHERS = [
-    "boxroot[5.4.1+outheap-release] model/alone",
-    "boxroot[5.4.1+tsan-tsan] regress/forks",
+    "boxroot[5.5.2+outheap-release] model/alone",
+    "boxroot[5.5.2+tsan-tsan] regress/forks",
     "outheap[4.14.1-bytecode] region/deep",
     "outheap[release] space/limited",
     "rust[5.3.0] exports/two-hundred",
     "tools/test_tools.py::test_a_bad_version_stops_make",
-    "lint[5.4.1] all",
+    "lint[5.5.2] all",
 ]
 
 
@@ -59,7 +61,7 @@ def test_a_compiler_has_its_days() -> None:
 
 def test_what_asks_for_a_compiler_runs_on_its_days() -> None:
     for number, (name, line) in product(range(20), [(c.name, c) for c in LISTED]):
-        found = days(f"outheap[5.4.1] test-{number}", needs=(name,))
+        found = days(f"outheap[5.5.2] test-{number}", needs=(name,))
         assert len(found) == 3 and {rotation.day_of(day) for day in found} <= set(line.days)
 
 
@@ -73,14 +75,14 @@ def test_the_list_is_read() -> None:
     assert {c.tests for c in LISTED} <= {"all", "brief", "tsan", "one"}
 
 
-@pytest.mark.parametrize("label", ["boxroot[5.2.0-release] unit/basics", "boxroot[5.5.0~rc1-release] unit/basics"])
+@pytest.mark.parametrize("label", ["boxroot[5.2.0-release] unit/basics", "boxroot[5.6.0~rc1-release] unit/basics"])
 def test_a_compiler_that_is_not_listed(label: str) -> None:
     assert len(days(label)) == 3
 
 
 def test_daily() -> None:
     daily = {label for label in BOXROOT + OTHERS if len(days(label)) == 9}
-    expected = [f"boxroot[5.4.1-{f}] unit/basics" for f in ("asan", "tsan", "checked-tiny")]
+    expected = [f"boxroot[5.5.2-{f}] unit/basics" for f in ("asan", "tsan", "checked-tiny")]
     assert daily == {*expected, OTHERS[0], OTHERS[1], OTHERS[-1]}
 
 
@@ -89,9 +91,20 @@ def test_other_compilers_are_not_the_newest() -> None:
     assert len(days("boxroot[5.4.1-tsan] unit/basics", newest="5.3.0")) == 3
 
 
+def test_newest_may_be_a_release_that_is_listed_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a newer one cannot be had: it is tested once, as the newest."""
+    monkeypatch.setenv(matrix.PREFIXES, "")
+    monkeypatch.setattr(matrix, "find", lambda name: Compiler(Path("/5.4.1" if name == "newest" else f"/{name}")))
+    options = {"flavours": "", "ocaml": "all", "everything": False, "today": False}
+    matrix.choose(SimpleNamespace(getoption=options.get))  # type: ignore[arg-type]
+    prefixes = [str(compiler.prefix) for compiler in matrix.compilers()]
+    assert prefixes[0] == "/5.4.1" and len(prefixes) == len(set(prefixes)) == len(EVERY) - 1
+    assert len(days("boxroot[5.4.1-tsan] unit/basics", newest="5.4.1")) == 9
+
+
 def test_a_part_does_not_depend_on_other_tests() -> None:
-    assert rotation.part_of("boxroot[5.4.1-tsan] unit/basics", NEWEST) == rotation.part_of(
-        "boxroot[5.4.1-tsan] unit/new", NEWEST
+    assert rotation.part_of("boxroot[5.5.2-tsan] unit/basics", NEWEST) == rotation.part_of(
+        "boxroot[5.5.2-tsan] unit/new", NEWEST
     )
 
 
