@@ -14,3 +14,6 @@ external call_while_attaching : int -> unit = "h_call_while_attaching"
 external scan_that_promotes_nothing : unit -> unit = "h_scan_that_promotes_nothing" [@@noalloc]
 external read_beside_the_scan : Root.t array -> unit = "h_read_beside_the_scan" [@@noalloc]
 external were_read : Root.t array -> bool = "h_were_read" [@@noalloc]
+external mark_after_an_end : unit -> unit = "h_mark_after_an_end" [@@noalloc]
+external end_is_awaited : unit -> bool = "h_end_is_awaited" [@@noalloc]
+external ended_meanwhile : unit -> bool = "h_ended_meanwhile" [@@noalloc]

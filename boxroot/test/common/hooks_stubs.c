@@ -340,6 +340,83 @@ value h_were_read(value roots)
   return Val_true;
 }
 
+/* --- a domain that ends while another one has still to show its roots (OCaml 5.5) --------------------------------- */
+
+#if OCAML5
+#define IDLE 0
+#define ARMED 1      /* marking has been asked for */
+#define WAITING 2    /* domain 0 is where it will be asked for its roots; another one runs OCaml code already */
+#define ENDED 3      /* that one has ended, for the library */
+#define GIVEN_UP 4   /* none has, for long */
+static int other_end = IDLE; /* (atomic) */
+static scan_roots_hook after_waiting;
+static caml_timing_hook before_other_end;
+
+/* The collector is about to mark the roots of domain 0, in front of the library. */
+static void wait_before_scan(scanning_action a, scanning_action_flags f, void *d, caml_domain_state *s)
+{
+  int armed = ARMED;
+  if (a == &caml_darken && s->id == 0 &&
+      __atomic_compare_exchange_n(&other_end, &armed, WAITING, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    struct timespec pause = { 0, 1000000 };
+    for (int i = 0; i < 60000 && __atomic_load_n(&other_end, __ATOMIC_SEQ_CST) == WAITING; i++) nanosleep(&pause, NULL);
+    int waiting = WAITING;
+    __atomic_compare_exchange_n(&other_end, &waiting, GIVEN_UP, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  }
+  if (after_waiting != NULL) after_waiting(a, f, d, s);
+}
+
+/* A domain ends: the library is told first. */
+static void on_other_end(void)
+{
+  int waiting = WAITING;
+  if (before_other_end != NULL) before_other_end();
+  __atomic_compare_exchange_n(&other_end, &waiting, ENDED, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+extern uintnat mark_phase_requested __asm__("caml_gc_mark_phase_requested") __attribute__((weak));
+#endif
+
+/* The next minor collection begins to mark, and domain 0 shows its roots only when another domain has ended. To be
+   called on domain 0, at the beginning of a cycle. */
+value h_mark_after_an_end(value unit)
+{
+#if OCAML5
+  CHECK(&mark_phase_requested != NULL, "marking begins with the cycle");
+  after_waiting = see(caml_scan_roots_hook);
+  before_other_end = see(caml_domain_terminated_hook);
+  __atomic_store_n(&other_end, ARMED, __ATOMIC_SEQ_CST);
+  put(caml_scan_roots_hook, wait_before_scan);
+  put(caml_domain_terminated_hook, on_other_end);
+  __atomic_store_n(&mark_phase_requested, 1, __ATOMIC_RELEASE);
+#endif
+  return unit;
+}
+
+/* Whether domain 0 waits for that end: asked by the domain that is to end. */
+value h_end_is_awaited(value unit)
+{
+  (void)unit;
+#if OCAML5
+  return Val_bool(__atomic_load_n(&other_end, __ATOMIC_SEQ_CST) == WAITING);
+#else
+  return Val_false;
+#endif
+}
+
+/* Whether a domain ended meanwhile. Takes the hooks out. */
+value h_ended_meanwhile(value unit)
+{
+  (void)unit;
+#if OCAML5
+  put(caml_scan_roots_hook, after_waiting);
+  put(caml_domain_terminated_hook, before_other_end);
+  return Val_bool(__atomic_exchange_n(&other_end, IDLE, __ATOMIC_SEQ_CST) == ENDED);
+#else
+  return Val_false;
+#endif
+}
+
 /* --- deliberate changes of domain (OCaml 5, programs without systhreads) ------------------------------------------ */
 
 /* Which of the runtime's domain records the current domain has; unlike Domain.self, records are used again. */

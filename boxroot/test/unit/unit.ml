@@ -21,7 +21,7 @@ let () =
       ("threads-before-first-use", threads_before_first_use); ("registered-threads", registered); ("fork", fork);
       ("fork-while-deleting", fork_while_deleting); ("hooks-before", hooks_before); ("hooks-after", hooks_after);
       ("hooks-while-attaching", hooks_while_attaching); ("values-stay-young", values_stay_young);
-      ("deleted-beside-the-scan", deleted_beside_the_scan);
+      ("deleted-beside-the-scan", deleted_beside_the_scan); ("ended-beside-the-scan", ended_beside_the_scan);
       ("teardown-takes-hooks-out", teardown_takes_hooks_out);
       ("teardown-under-other-hooks", teardown_under_other_hooks);
       ("cplusplus", cplusplus); ("compat-0.4.0", compat); ("passed-between-domains", passed_between_domains);

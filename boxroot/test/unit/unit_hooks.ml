@@ -138,3 +138,37 @@ let deleted_beside_the_scan () =
     delete_all roots;
     delete_all others
   done
+
+(* OCaml 5.5: a domain begins to mark, runs on and ends, while the one that adopts its roots has yet to show its own.
+   Pools that the ended domain's marker may be reading are in one chain, not in two: each root is counted once, and what
+   that marker has not read yet stays as it was, although half of the roots are deleted. *)
+let ended_beside_the_scan () =
+  if not marks_late then skip "the world stops until all roots are shown";
+  if is_conservative () || is_stw () || is_rival () then skip "no marker reads pools";
+  let n = 20 * pool_capacity () in
+  for round = 1 to 5 do
+    let own = make n and theirs = ref [||] and ready = Atomic.make false in
+    let domain =
+      Par.spawn (fun () ->
+          theirs := make n;
+          Atomic.set ready true;
+          while not (Hooks.end_is_awaited ()) do Par.relax () done)
+    in
+    while not (Atomic.get ready) do Par.relax () done;
+    Gc.full_major ();
+    let adopted = stat "pools_adopted" and starts = stat "major_starts" in
+    Hooks.mark_after_an_end ();
+    Gc.minor ();
+    if not (Hooks.ended_meanwhile ()) then fail "round %d: no domain ended before all roots were shown" round;
+    if stat "pools_adopted" < adopted + 20 then fail "round %d: the roots were not adopted" round;
+    if stat "major_starts" <> starts + 2 then fail "round %d: there are not two chains" round;
+    let twice = stat "roots_last_cycle" - (2 * n) in
+    if twice > n / 2 then fail "round %d: %d roots are in two chains" round twice;
+    let left = Array.mapi (fun i r -> if i land 1 = 0 then r else (delete r; none)) !theirs in
+    check "adopted" left;
+    Par.join domain;
+    check "own" own;
+    for _ = 1 to 2 do collect (); check "adopted" left; check "own" own done;
+    delete_all left;
+    delete_all own
+  done
