@@ -255,8 +255,8 @@ let beside () =
               let n = ref 0 in
               while not (Atomic.get stop) do
                 incr n;
-                (* moves one from an element to another: the sum stays *)
-                shared.((!n * 31) mod 1000) <- ref (!n + me);
+                (* each its own elements: stores of several domains to one are a race of the program *)
+                shared.((!n * 31 mod 333 * 3) + me) <- ref (!n + me);
                 ignore (opaque (List.init 10 (fun i -> i)))
               done;
               !n))
