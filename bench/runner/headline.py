@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The short tables of README.md: rows that bench/headline.toml names, as absolute figures beside rivals of the same
 run, what we win first; and sentences about a few of them. Each row is taken from the recorded run, of the newest
-version of OCaml, that has most rounds of it."""
+version of OCaml that is recorded in whole, that has most rounds of it."""
 
 from __future__ import annotations
 
@@ -47,8 +47,19 @@ class Table:
     words: tuple[str, ...]
 
 
+def version_number(run: Run) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", run.version)))
+
+
 def newest(runs: list[Run]) -> list[Run]:
-    return [run for run in runs if run.version == runs[0].version] if runs else []
+    """The runs of the newest version of those on which most was measured: a version of which only a part has been
+    recorded so far does not take the place of one that is recorded in whole."""
+    figures: dict[str, set] = {}
+    for run in runs:
+        figures.setdefault(run.version, set()).update(run.results.units)
+    most = max(map(len, figures.values()), default=0)
+    whole = [run for run in runs if 2 * len(figures[run.version]) > most]
+    return [run for run in whole if run.version == max(whole, key=version_number).version]
 
 
 def find(runs: list[Run], row: dict, names: list[str], strict: bool = True) -> Line | None:

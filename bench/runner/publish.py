@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import sys
 import textwrap
 from collections.abc import Iterable
@@ -42,7 +41,7 @@ class PublishError(Exception):
 def version_key(run: Run) -> tuple:
     """The newest version first; of a version, the runs that are named by their machine alone before those of a part."""
     part = run.name != machine.short_name(run.facts)
-    return tuple(-int(n) for n in re.findall(r"\d+", run.version)), part
+    return tuple(-n for n in headline.version_number(run)), part
 
 
 def recorded(results: Path, suite: Suite) -> list[Run]:
@@ -137,6 +136,39 @@ def by_subject(chosen: list[tuple[Row, Run]], suite: Suite) -> list[str]:
     return markdown_table(header, [[g.title, *map(str, (g.rows, g.won, g.lost, g.undecided)), g.rounds] for g in found])
 
 
+def later(runs: list[Run], suite: Suite) -> list[str]:
+    """Versions that are newer than the one of the tables, and recorded in part: their rows beside its."""
+    whole, out = newest(runs), []
+    versions = {r.version: headline.version_number(r) for r in not_grids(runs)}
+    before = {row.name: row for row, _ in chosen_rows(whole, suite)}
+    for version in sorted(versions, key=lambda v: versions[v]):
+        if versions[version] <= headline.version_number(whole[0]):
+            continue
+        some = [run for run in not_grids(runs) if run.version == version]
+        both = [(row, before[row.name]) for row, _ in chosen_rows(some, suite) if row.name in before]
+        old = whole[0].version
+        out += [f"## OCaml {version} beside {old}", "", *(when(run) for run in some), ""]
+        out += [*by_subject(chosen_rows(some, suite), suite), ""]
+        out += [f"{len(both)} rows are recorded on both. First those whose ratio is the greater one on {version}.", ""]
+        both.sort(key=lambda pair: -pair[0].ratio.value / pair[1].ratio.value)
+        few = both if len(both) <= MOST_ROWS else [*both[: MOST_ROWS // 2], *both[-(MOST_ROWS // 2) :]]
+        header = ["", f"{suite.title}, {version}", f"{old}", f"{suite.base_title}, {version}", f"{old}"]
+        header += [f"ratio, {version}", "95 %", f"{old}", "95 %"]
+        body = [
+            [
+                new.name,
+                f"{number(new.ours)} {new.unit}".strip(),
+                number(then.ours),
+                number(new.theirs),
+                number(then.theirs),
+                *(t for r in (new.ratio, then.ratio) for t in (times(r.value), interval(r))),
+            ]
+            for new, then in few
+        ]
+        out += [*markdown_table(header, body), ""]
+    return out
+
+
 def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str]:
     body = []
     for run in runs:
@@ -191,6 +223,7 @@ def document(runs: list[Run], suite: Suite, root: Path) -> str:
     if chosen:
         out += [f"## By subject, OCaml {newest(runs)[0].version}", "", *by_subject(chosen, suite), ""]
         out += best_and_worst(chosen, suite, marks)
+        out += later(runs, suite)
     out += ["## All runs", "", *runs_table(runs, suite, marks), ""]
     return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats + "\n"
 

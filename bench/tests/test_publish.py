@@ -288,6 +288,17 @@ def test_readme_shows_the_newest_of_runs_with_as_many_rounds(root: Path):
     assert "commit amd-epyc-2-part," in text and "commit another" not in text
 
 
+def test_a_version_recorded_in_part_stands_beside_the_one_recorded_in_whole(root: Path):
+    some = [*figures("pair", "create+delete, batch 1", [8, 8, 8], [2, 2, 2])]
+    write_run(root, "boxroot", some, {"OCaml": "5.5.2", "commit": "later"}, "5.5.2")
+    publish.command(check=False, root=root)
+    page = (root / "docs/measured/boxroot.md").read_text()
+    assert "## By subject, OCaml 5.4.1" in page
+    _, _, part = page.partition("## OCaml 5.5.2 beside 5.4.1")
+    assert re.search(r"\| pair: create\+delete, batch 1 \| 8 .*\| 1 .*\| 2 .*\| 2 .*\*{0,2}4\.00", part)
+    assert "commit later" not in (root / "README.md").read_text()
+
+
 def test_groups_say_who_wins():
     (group,) = [g for g in groups(ROWS, SUITE) if g.title == SUITE_OF_PAIR]
     assert (group.rows, group.won, group.lost, group.undecided) == (2, 0, 1, 1)
