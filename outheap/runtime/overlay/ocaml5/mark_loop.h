@@ -22,7 +22,8 @@
 
    The queue: words[begin … end), modulo its size, are candidates, prefetched and not yet looked at; end - begin <=
    QUEUE. A step looks at STEP words of a block at most, and at none when that could make the queue overflow: what is
-   left of a block goes on the mark stack. The queue is filled from the mark stack while it has no more than
+   left of a block goes on the mark stack. The immediates with which a long block, or what is left of it, begins are not
+   among these: they are passed over by their lowest bits alone. The queue is filled from the mark stack while it has no more than
    REFILL_UP_TO entries, so that a block has time to arrive. With an empty stack come words of tracked regions
    (region.h). Work: a word for each header and each field, whether looked at or passed over.
 
@@ -101,8 +102,17 @@ OH_MARK_LOOP_INLINE void oh_mark_loop_mark_lazy(value block, header_t marked)
   (OH_MARK_LOOP_BIT(Lazy_tag) | OH_MARK_LOOP_BIT(Forcing_tag) | OH_MARK_LOOP_BIT(Forward_tag) | \
    OH_MARK_LOOP_BIT(Object_tag))
 
-/* Are the next words up to `stop` so many, and none of them a candidate? */
 enum { OH_MARK_LOOP_GROUP = 8 };
+
+/* Are the next OH_MARK_LOOP_GROUP words immediates? */
+OH_MARK_LOOP_INLINE bool oh_mark_loop_is_immediate(value_ptr from)
+{
+  value all = 1;
+  for (int i = 0; i < OH_MARK_LOOP_GROUP; i++) all &= volatile_load_uninstrumented(from + i);
+  return all != 0;
+}
+
+/* Are the next words up to `stop` so many, and none of them a candidate? */
 OH_MARK_LOOP_INLINE bool oh_mark_loop_passes_group(enum oh_mark_loop_form form, uintptr_t base, uintptr_t half,
                                                    value_ptr from, value_ptr stop)
 {
@@ -215,7 +225,11 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
 
     rest = 0;
     if (__builtin_expect(budget <= 0, 0)) rest = now, now = 0;
-    if (__builtin_expect(now > OH_MARK_LOOP_STEP, 0)) rest = now - OH_MARK_LOOP_STEP, now = OH_MARK_LOOP_STEP;
+    if (__builtin_expect(now > OH_MARK_LOOP_STEP, 0)) {
+      for (; budget > 0 && now >= OH_MARK_LOOP_GROUP && oh_mark_loop_is_immediate(from); from += OH_MARK_LOOP_GROUP)
+        now -= OH_MARK_LOOP_GROUP, budget -= OH_MARK_LOOP_GROUP;
+      if (now > OH_MARK_LOOP_STEP) rest = now - OH_MARK_LOOP_STEP, now = OH_MARK_LOOP_STEP;
+    }
     if (form == OH_MARK_LOOP_REPORT && end - begin > OH_MARK_LOOP_STEP_UP_TO) rest += now, now = 0;
     if (form != OH_MARK_LOOP_REPORT && end - begin >= OH_MARK_LOOP_BRANCH_BELOW) {
       if (__builtin_expect(end - begin > OH_MARK_LOOP_STEP_UP_TO, 0)) rest += now, now = 0;
