@@ -119,7 +119,7 @@ case "$*" in
   *apt-experimental*update*) [ {fails} != update ];;
   *apt-experimental*madison*) echo "ocaml-source | 5.5.2-1~exp1 | mirror.invalid/debian experimental/main";;
   *apt-experimental*download*) exit 1;;
-  *showsrc*) printf 'Package: ocaml\\nVersion: %s\\n' 4.14.1-1 5.4.1-4;;
+  *showsrc*) [ {fails} = sid ] || printf 'Package: ocaml\\nVersion: %s\\n' 4.14.1-1 5.4.1-4;;
   *"source --tar-only"*) mkdir ocaml && echo 5.4.1 >ocaml/VERSION && tar cJf ocaml_5.4.1.orig.tar.xz ocaml;;
 esac
 """
@@ -173,6 +173,11 @@ def test_newest_whose_sources_cannot_be_had(archive, tmp_path):
     assert looked_up_again(tmp_path / "cache", 1)
     code, out = archive("--source", "5.5.2")  # who asks for that version gets no other one
     assert code == 3 and "cannot fetch ocaml-source 5.5.2" in out, out
+
+
+def test_nothing_that_newest_may_be_can_be_had(archive, tmp_path):
+    code, out = archive("--source", "newest", fails="sid")
+    assert code == 3 and "cannot fetch ocaml-source 5.5.2" in out and "instead" not in out, out
 
 
 PYTHON = """#!/bin/sh
