@@ -443,6 +443,8 @@ static bool oh_helper_look(caml_domain_state *d, bool complete)
   if (oh_helper.counted) {
     if (!oh_helper.busy) oh_helper_publish();
     if (oh_helper.deferred.count != 0) oh_helper_take_deferred(d);
+  }
+  if (oh_helper.counted) { /* still: the lock was left */
     if (assists && d->mark_stack->count == 0) oh_helper_assist(d, available);
     if (!oh_helper.busy && oh_helper.stack.count == 0 && oh_helper.inbox_count == 0 && oh_helper.deferred.count == 0
         && oh_helper.own.count == 0) {
