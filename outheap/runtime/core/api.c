@@ -249,7 +249,4 @@ bool outheap_marker_follows(void const *pointer) { return oh_pointer_is_markable
 
 /* --- the helper --------------------------------------------------------------------------------------------------- */
 
-void outheap_stop_helper(void)
-{
-  if (oh_helper_stop != NULL) oh_helper_stop();
-}
+void outheap_stop_helper(void) { oh_helper_end(); }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "helper.h"
+#include "settings.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -33,6 +34,14 @@ bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
   if (done) pthread_setname_np(*thread, "outheap-helper");
 #endif
   return done;
+}
+
+void oh_helper_refuse(void)
+{
+  static bool told;
+  if (oh_settings.helper == OH_SETTINGS_HELPER_OFF || told) return;
+  told = true;
+  oh_log("OUTHEAP: helper is not available for this version of OCaml, this processor, or this flavour");
 }
 
 /* The beginning of a small file, as a string. */

@@ -26,9 +26,16 @@ static inline void oh_helper_count(size_t *counter, size_t n) { (void)oh_fetch_a
 /* Ends the helper for the rest of the process, and joins its thread; NULL: this runtime has none. Any thread. It waits
    for some 0.1 ms of processor time of the helper's. */
 extern void (*oh_helper_stop)(void);
+static inline void oh_helper_end(void)
+{
+  if (oh_helper_stop != NULL) oh_helper_stop();
+}
 
 /* Starts a thread with all signals blocked. False: it cannot be had. */
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *));
+
+/* Says once that this runtime has no helper, if the setting wants one. */
+void oh_helper_refuse(void);
 
 /* How many processors the process may use at once: the calling thread's affinity, and the quota of its control group,
    which is read once. At least 1. Cost: a system call. */

@@ -24,8 +24,8 @@
      helper=off                 the domains collect by themselves (default)
      helper=on                  a thread of its own, the helper, does most of the marking of the major heap (OCaml 5.4
                                 and 5.5 on x86-64; elsewhere the setting is refused)
-     helper=auto                the same when there is a processor for it: the heap has 4 MB or more, the process may use
-                                more processors than domains run, and the helper gets most of one
+     helper=auto                the same when there is a processor for it: the heap has 4 MB or more, the process may
+                                use more processors than domains run, and the helper gets most of one
      warn=1                     says it once when the system refuses the heap's part of the address space, memory, or
                                 huge pages (base.h); these refusals are counted in any case
      stats=1                    prints statistics at exit

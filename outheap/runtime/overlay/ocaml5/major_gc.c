@@ -57,10 +57,10 @@ static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 #else
 #define OH_HELPER 0
 #endif
-static void oh_helper_turn(void);
-static void oh_helper_begin(caml_domain_state *d);
-static void oh_helper_slice(caml_domain_state *d, int mode);
-static intnat oh_helper_mark(intnat budget, int mode);
+static void oh_helping_turn(void);
+static void oh_helping_begin(caml_domain_state *d);
+static void oh_helping_slice(caml_domain_state *d, int mode);
+static intnat oh_helping_mark(intnat budget, int mode);
 
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
 static void turned(void)
@@ -69,7 +69,7 @@ static void turned(void)
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
-  oh_helper_turn();
+  oh_helping_turn();
 }
 
 /* In one domain, when all run again after the end of a cycle. */
