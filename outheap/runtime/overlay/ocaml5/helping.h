@@ -83,7 +83,7 @@ static bool oh_helping_enabled; /* set once, between two cycles */
 /* --- the thread --------------------------------------------------------------------------------------------------- */
 
 /* There is room: the thread has seen to that before the batch. */
-static void oh_helping_defer(value v)
+static void oh_mark_loop_defer(value v)
 {
   CAMLassert(oh_helping.own.count < oh_helping.own.size);
   oh_helping.own.at[oh_helping.own.count++] = v;
@@ -91,17 +91,17 @@ static void oh_helping_defer(value v)
 
 /* Is this a pointer to a region? Then it is dealt with. While all domains are stopped, a library may give up tracked
    memory, and memory with cells; the helper is not stopped then, and must not touch either. */
-static __attribute__((noinline)) bool oh_helping_meets_region(uintptr_t v)
+static __attribute__((noinline)) bool oh_mark_loop_meets_region(uintptr_t v)
 {
   if (!oh_kind_is_region(oh_table_kind(v))) return false;
   uint8_t bits = oh_load_relaxed(&oh_region_reach_bits[v >> OH_CHUNK_LOG]);
   if (v < oh_load_relaxed(&oh_track_limit) || (bits & OH_REGION_CELLS) != 0)
-    oh_helping_defer((value)v);
+    oh_mark_loop_defer((value)v);
   else oh_region_set_reach_bit(v, OH_REGION_BY_BLOCK);
   return true;
 }
 
-static void oh_helping_push(struct mark_stack *stk, value_ptr start, value_ptr end)
+static void oh_mark_loop_push(struct mark_stack *stk, value_ptr start, value_ptr end)
 {
   CAMLassert(stk->count < stk->size);
   stk->stack[stk->count++] = (mark_entry){ start, end };

@@ -63,9 +63,9 @@ OH_MARK_LOOP_INLINE uintptr_t oh_mark_loop_is_candidate(enum oh_mark_loop_form f
 }
 
 /* What the helper leaves to domains (helper.h): a continuation, or a pointer to a tracked region. */
-static void oh_helping_defer(value v);
-static bool oh_helping_meets_region(uintptr_t v);
-static void oh_helping_push(struct mark_stack *stk, value_ptr start, value_ptr end);
+static void oh_mark_loop_defer(value v);
+static bool oh_mark_loop_meets_region(uintptr_t v);
+static void oh_mark_loop_push(struct mark_stack *stk, value_ptr start, value_ptr end);
 
 /* Is this candidate a block of the heap? */
 OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, bool helper, value v)
@@ -76,7 +76,7 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, b
     int8_t k = oh_load_relaxed(&oh_table[(uintptr_t)v >> OH_CHUNK_LOG]);
     if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
   }
-  if (helper && oh_helping_meets_region((uintptr_t)v)) return false;
+  if (helper && oh_mark_loop_meets_region((uintptr_t)v)) return false;
   return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);
 }
 
@@ -125,7 +125,7 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_passes_group(enum oh_mark_loop_form form, 
 static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd, bool helper)
 {
   if (Tag_hd(hd) == Cont_tag) {
-    if (helper) oh_helping_defer(block);
+    if (helper) oh_mark_loop_defer(block);
     else caml_darken_cont(block);
     return -1;
   }
@@ -259,7 +259,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool he
     CAMLassert(end - begin <= OH_MARK_LOOP_QUEUE);
 
     if (__builtin_expect(rest != 0, 0)) {
-      if (helper) oh_helping_push(stk, from, from + rest);
+      if (helper) oh_mark_loop_push(stk, from, from + rest);
       else mark_stack_push_range(stk, from, from + rest);
       __builtin_prefetch((void const *)(from + 1));
       /* The queue may have been about to run out, and there is work again. */
