@@ -55,3 +55,5 @@ let reserve bytes =
   | _ -> Error "this program is linked with the stock runtime"
 
 let settings () = Option.value (Sys.getenv_opt "OUTHEAP") ~default:""
+
+external stop_helper : unit -> unit = "outheap_ml_stop_helper"

@@ -13,6 +13,7 @@
 #pragma weak outheap_trim
 #pragma weak outheap_statistics
 #pragma weak outheap_report
+#pragma weak outheap_stop_helper
 
 value outheap_ml_available(value unit)
 {
@@ -42,6 +43,12 @@ value outheap_ml_trim(value unit)
 {
   (void)unit;
   return Val_long(outheap_trim ? outheap_trim() : 0);
+}
+
+value outheap_ml_stop_helper(value unit)
+{
+  if (outheap_stop_helper) outheap_stop_helper();
+  return unit;
 }
 
 static void print_sample(void const *pointer, void const *data)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
+#include "helper.h"
 #include "block.h"
 #include "os.h"
 #include "outheap.h"
@@ -121,6 +122,7 @@ int caml_page_table_initialize(mlsize_t bytes)
   (void)bytes;
   check_version();
   oh_start();
+  oh_helper_refuse();
   return 0;
 }
 

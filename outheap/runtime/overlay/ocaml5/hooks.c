@@ -24,7 +24,9 @@ __attribute__((used)) static struct {
   size_t (*report)(size_t, void (*)(void const *, void const *), void const *);
   bool (*set_opaque)(bool);
   bool (*follows)(void const *);
-} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque, outheap_marker_follows};
+  void (*stop_helper)(void);
+} const interface = {outheap_classify, outheap_statistics, outheap_report, outheap_set_opaque, outheap_marker_follows,
+                     outheap_stop_helper};
 
 #ifdef NATIVE_CODE
 struct segment { char *begin, *end; };

@@ -10,12 +10,14 @@
            is purged afterwards.
    Stock   both visit the global roots.
    Here    and the slots of tracked regions (region.h).
+   Also    when the runtime shuts down, the helper (helping.h) ends first.
    OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
 #include <caml/addrmap.h>
 #include <caml/roots.h>
 #include <caml/version.h>
 #include "block.h"
+#include "helper.h"
 #include "pool.h"
 #include "tracked.h"
 

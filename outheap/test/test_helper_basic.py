@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""The helper (setting `helper`): a thread that marks beside the domains. A program with all kinds of blocks, in one
+domain and in several, with forks, and without the helper for comparison."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from testing import matrix, steps, variants
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT, run
+
+HOME = ROOT / "outheap"
+LIMIT = 300
+PARTS = ("tree", "roots", "domains", "forks", "stops")
+
+
+def _program(compiler: Compiler, flavour: str) -> Path:
+    folder = BUILD / f"{compiler.name}+outheap" / f"helper-{flavour}"
+    library = variants.library(compiler, flavour)
+    header = HOME / "include/outheap.h"
+    files = [HOME / "test/variant/helped.ml", *(HOME / "lib/outheap").glob("outheap*.*"), header]
+
+    def build() -> None:
+        for file in files[:-1]:
+            shutil.copy(file, folder)
+        steps.command(
+            [compiler.ocamlopt, "-g", "-w", "+a-4-9-40-41-42-44-45-70", "-I", library]
+            + ["-runtime-variant", variants.SUFFIX[flavour], "-I", "+unix", "unix.cmxa", "-ccopt", f"-I {HOME}/include"]
+            + ["outheap_stubs.c", "outheap.mli", "outheap.ml", "helped.ml", "-o", "program"],
+            folder,
+        )
+
+    return steps.step(folder, files, [compiler.prefix, flavour, (library / "built").read_text()], build)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if c.major >= 5 and f in ("release", "debug")]
+    metafunc.parametrize(("compiler", "flavour"), pairs, ids=[f"{c.name}-{f}" for c, f in pairs])
+
+
+def _has_helper(compiler: Compiler) -> bool:
+    return compiler.version.startswith(("5.4", "5.5"))
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("setting", ["off", "auto", "on"])
+def test_helper(compiler: Compiler, flavour: str, setting: str, part: str) -> None:
+    folder = _program(compiler, flavour)
+    settings = {"OUTHEAP": f"helper={setting},stats=1", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./program", part], folder, folder / f"logs/{setting}-{part}.log", LIMIT, settings)
+    assert outcome.passed, outcome.tail()
+    if setting == "on" and _has_helper(compiler):
+        # Children of a fork print theirs before.
+        words = re.findall(r"^outheap: helper.words (\d+)$", outcome.text, re.MULTILINE)
+        assert words and int(words[-1]) > 1_000_000, outcome.text
+    if setting == "on" and not _has_helper(compiler):
+        assert "helper is not available" in outcome.text
