@@ -4,6 +4,7 @@
 #include "address_space.h"
 #include "block.h"
 #include "header.h"
+#include "helper.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -245,3 +246,10 @@ bool outheap_marker_on_cycle(struct outheap_marker_cycle *c)
 }
 
 bool outheap_marker_follows(void const *pointer) { return oh_pointer_is_markable((uintptr_t)pointer); }
+
+/* --- the helper --------------------------------------------------------------------------------------------------- */
+
+void outheap_stop_helper(void)
+{
+  if (oh_helper_stop != NULL) oh_helper_stop();
+}

@@ -133,6 +133,16 @@ static bool read_bool(char const *text, bool *result)
   return *result = *text == '1', true;
 }
 
+static bool read_helper(char const *text)
+{
+  enum oh_settings_helper helper;
+  if (is(text, "off")) helper = OH_SETTINGS_HELPER_OFF;
+  else if (is(text, "auto")) helper = OH_SETTINGS_HELPER_AUTO;
+  else if (is(text, "on")) helper = OH_SETTINGS_HELPER_ON;
+  else return false;
+  return oh_settings.helper = helper, true;
+}
+
 static bool read_marking(char const *text)
 {
   if (!is(text, "range") && !is(text, "table")) return false;
@@ -160,6 +170,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("opaque", "", "0 or 1", read_bool(value, &oh_settings.opaque)) \
   S("minor", "", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
   S("minor.pause", "pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
+  S("helper", "", "off, auto or on", read_helper(value)) \
   S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \
   S("stats", "", "0 or 1", read_bool(value, &oh_settings.stats)) \
   S("stats.signal", "stats_signal", "USR1, USR2, HUP, URG, WINCH or a number from 1 to 64", read_signal(value)) \

@@ -21,6 +21,11 @@
                                 with Gc.set stays
      minor.pause=TIME           with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
                                 as 5ms, 500us, 1s (default: as long as it is)
+     helper=off                 the domains collect by themselves (default)
+     helper=on                  a thread of its own, the helper, does most of the marking of the major heap (OCaml 5.4
+                                and 5.5 on x86-64; elsewhere the setting is refused)
+     helper=auto                the same when there is a processor for it: the heap has 4 MB or more, the process may use
+                                more processors than domains run, and the helper gets most of one
      warn=1                     says it once when the system refuses the heap's part of the address space, memory, or
                                 huge pages (base.h); these refusals are counted in any case
      stats=1                    prints statistics at exit
@@ -52,6 +57,8 @@ enum oh_settings_thp {
   OH_SETTINGS_THP_ALWAYS  /* from the first page */
 };
 
+enum oh_settings_helper { OH_SETTINGS_HELPER_OFF, OH_SETTINGS_HELPER_AUTO, OH_SETTINGS_HELPER_ON };
+
 /* Words: what the runtime allows. */
 #define OH_SETTINGS_MINOR_LEAST ((size_t)4096)
 #define OH_SETTINGS_MINOR_MOST ((size_t)1 << 28)
@@ -65,6 +72,7 @@ struct oh_settings {
   size_t thp_from, reserve, report, stats_every;
   uintptr_t base;
   size_t minor_least, minor_most; /* words */
+  enum oh_settings_helper helper;
   uint64_t pause;                 /* nanoseconds; 0: no limit */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;

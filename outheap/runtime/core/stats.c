@@ -5,6 +5,7 @@
 #include "stats.h"
 #include "address_space.h"
 #include "block.h"
+#include "helper.h"
 #include "minor.h"
 #include "pointer.h"
 #include "pool.h"
@@ -189,6 +190,20 @@ void oh_stats_print(int descriptor, char const *title)
 #define PRINT(name, meaning) used = add(text, used, sizeof text, "outheap: " #name " %zu\n", s.name);
   OUTHEAP_STATISTICS(PRINT)
 #undef PRINT
+  if (oh_settings.helper != OH_SETTINGS_HELPER_OFF) {
+#define HELPER(name) \
+  used = add(text, used, sizeof text, "outheap: helper." #name " %zu\n", oh_load_relaxed(&oh_helper_counters.name))
+    HELPER(cycles);
+    HELPER(words);
+    HELPER(blocks);
+    HELPER(given);
+    HELPER(deferred);
+    HELPER(backed_off);
+    HELPER(overflowed);
+    HELPER(paused);
+    HELPER(microseconds);
+#undef HELPER
+  }
   used = add_usage(text, used, sizeof text);
   oh_log_write(descriptor, text, used);
 }

@@ -12,6 +12,7 @@
    Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened,
            tracked regions that are roots are reached. Words of these that wait are part of a domain's marking, as its
            mark stack is. It is said how long slices take (minor_size.h). */
+#define _GNU_SOURCE /* for sched_yield and the like, as units of the runtime do */
 #include "prelude.h"
 #include <caml/globroots.h>
 #include <caml/major_gc.h>
@@ -49,6 +50,18 @@ static inline int is_markable_counted(value v)
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 
+/* The helper (helping.h), a thread that marks. */
+#if defined __x86_64__ && OCAML_VERSION >= 50400 && !OH_COUNT && !defined OH_STOCK_MARKING \
+  && !defined WITH_THREAD_SANITIZER
+#define OH_HELPER 1
+#else
+#define OH_HELPER 0
+#endif
+static void oh_helper_turn(void);
+static void oh_helper_begin(caml_domain_state *d);
+static void oh_helper_slice(caml_domain_state *d, int mode);
+static intnat oh_helper_mark(intnat budget, int mode);
+
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
 static void turned(void)
 {
@@ -56,6 +69,7 @@ static void turned(void)
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
+  oh_helper_turn();
 }
 
 /* In one domain, when all run again after the end of a cycle. */
@@ -79,6 +93,7 @@ static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_so
 #endif
 #include "mark_loop.h"
 #endif
+#include "helping.h"
 
 /* The stack is not empty then: when roots have been darkened, a domain with an empty one has nothing to mark. What is
    pushed is no work, and too long to be compressed when the stack is full. */

@@ -32,6 +32,7 @@
 #define OH_MARK_LOOP_H
 
 #include "block.h"
+#include "helper.h"
 #include "pointer.h"
 #include <caml/version.h>
 
@@ -61,8 +62,13 @@ OH_MARK_LOOP_INLINE uintptr_t oh_mark_loop_is_candidate(enum oh_mark_loop_form f
   return OH_TAINT ? k <= OH_KIND_MAJOR : k == OH_KIND_MAJOR;
 }
 
+/* What the helper leaves to domains (helper.h): a continuation, or a pointer to a tracked region. */
+static void oh_helper_defer(value v);
+static bool oh_helper_meets_region(uintptr_t v);
+static void oh_helper_push(struct mark_stack *stk, value_ptr start, value_ptr end);
+
 /* Is this candidate a block of the heap? */
-OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, value v)
+OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, bool helper, value v)
 {
   if (form == OH_MARK_LOOP_REPORT) return true;
   /* The range lies within the table. */
@@ -70,6 +76,7 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, v
     int8_t k = oh_load_relaxed(&oh_table[(uintptr_t)v >> OH_CHUNK_LOG]);
     if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
   }
+  if (helper && oh_helper_meets_region((uintptr_t)v)) return false;
   return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);
 }
 
@@ -115,10 +122,11 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_passes_group(enum oh_mark_loop_form form, 
 
 /* Marks a block with a tag between those of ordinary blocks and those without fields to look at. Result: how many of
    its fields are to be passed over, or -1: all. */
-static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd)
+static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd, bool helper)
 {
   if (Tag_hd(hd) == Cont_tag) {
-    caml_darken_cont(block);
+    if (helper) oh_helper_defer(block);
+    else caml_darken_cont(block);
     return -1;
   }
   oh_mark_loop_mark(block, hd);
@@ -141,7 +149,9 @@ static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **han
 #endif
 }
 
-OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct mark_stack *stk, intnat budget)
+/* `helper`: not in a domain, but in the helper's thread, which has no Caml_state. */
+OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool helper, struct mark_stack *stk,
+                                            intnat budget)
 {
   value words[OH_MARK_LOOP_QUEUE];
   value const hot = (value)(words + 8);
@@ -157,7 +167,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
     if (end - begin > least) {
       block = words[OH_MARK_LOOP_AT(begin++)];
     visit:
-      if (!oh_mark_loop_is_markable(form, block)) continue;
+      if (!oh_mark_loop_is_markable(form, helper, block)) continue;
       CAMLassert(Is_block(block) && block != Debug_free_major);
       CAML_TSAN_ANNOTATE_HAPPENS_AFTER(Hp_val(block));
       header_t hd = Hd_val(block);
@@ -188,7 +198,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
           budget -= Whsize_hd(hd);
           continue;
         }
-        intnat past = oh_mark_loop_special(block, hd);
+        intnat past = oh_mark_loop_special(block, hd, helper);
         if (past < 0) {
           budget -= OCAML_VERSION < 50500 ? Wosize_hd(hd) : Whsize_hd(hd); /* a continuation */
           continue;
@@ -203,7 +213,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
       from = e.start;
       now = e.end - e.start;
     }
-    else if (__builtin_expect(hands != NULL || oh_track_is_waiting(), 0) && budget > 0) {
+    else if (!helper && __builtin_expect(hands != NULL || oh_track_is_waiting(), 0) && budget > 0) {
       budget -= oh_mark_loop_track(&hands); /* it comes to the stack */
       continue;
     }
@@ -249,7 +259,8 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
     CAMLassert(end - begin <= OH_MARK_LOOP_QUEUE);
 
     if (__builtin_expect(rest != 0, 0)) {
-      mark_stack_push_range(stk, from, from + rest);
+      if (helper) oh_helper_push(stk, from, from + rest);
+      else mark_stack_push_range(stk, from, from + rest);
       __builtin_prefetch((void const *)(from + 1));
       /* The queue may have been about to run out, and there is work again. */
       if (end - begin > OH_MARK_LOOP_REFILL_UP_TO) least = OH_MARK_LOOP_REFILL_UP_TO;
@@ -257,24 +268,33 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
   }
   CAMLassert(begin == end);
   if (__builtin_expect(hands != NULL, 0)) oh_track_leave(hands);
-  Caml_state->stat_blocks_marked += blocks;
+  if (helper) oh_helper_count(&oh_helper_counters.blocks, blocks);
+  else Caml_state->stat_blocks_marked += blocks;
   return budget;
 }
 
 static __attribute__((noinline)) intnat oh_mark_loop_by_range(struct mark_stack *stk, intnat budget)
 {
-  return oh_mark_loop_run(OH_MARK_LOOP_RANGE, stk, budget);
+  return oh_mark_loop_run(OH_MARK_LOOP_RANGE, false, stk, budget);
 }
 
 static __attribute__((noinline)) intnat oh_mark_loop_by_table(struct mark_stack *stk, intnat budget)
 {
-  return oh_mark_loop_run(OH_MARK_LOOP_TABLE, stk, budget);
+  return oh_mark_loop_run(OH_MARK_LOOP_TABLE, false, stk, budget);
 }
 
 static __attribute__((noinline)) intnat oh_mark_loop_reporting(struct mark_stack *stk, intnat budget)
 {
-  return oh_mark_loop_run(OH_MARK_LOOP_REPORT, stk, budget);
+  return oh_mark_loop_run(OH_MARK_LOOP_REPORT, false, stk, budget);
 }
+
+#if OH_HELPER
+static __attribute__((noinline)) intnat oh_mark_loop_helping(struct mark_stack *stk, intnat budget)
+{
+  return oh_heap_range_is_whole() ? oh_mark_loop_run(OH_MARK_LOOP_RANGE, true, stk, budget)
+                                  : oh_mark_loop_run(OH_MARK_LOOP_TABLE, true, stk, budget);
+}
+#endif
 
 /* Marks from the stack until `budget` words are done, or the stack is empty. Result: what is left of the budget. */
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget)

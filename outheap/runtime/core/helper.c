@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "helper.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define STACK (128 << 10)
+
+struct oh_helper_counters oh_helper_counters;
+void (*oh_helper_stop)(void);
+
+bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
+{
+  pthread_attr_t attributes;
+  sigset_t all, before;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  sigfillset(&all);
+  pthread_attr_setstacksize(&attributes, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+  bool done = pthread_create(thread, &attributes, function, NULL) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+#ifdef __linux__
+  if (done) pthread_setname_np(*thread, "outheap-helper");
+#endif
+  return done;
+}
+
+/* The beginning of a small file, as a string. */
+static bool read_file(char const *name, char *text, size_t room)
+{
+  int error = errno, file = open(name, O_RDONLY | O_CLOEXEC);
+  ssize_t n = -1;
+  if (file >= 0) {
+    n = read(file, text, room - 1);
+    close(file);
+  }
+  errno = error;
+  if (n < 0) return false;
+  text[n] = 0;
+  return true;
+}
+
+/* Processors of a quota, rounded up; 0: none. */
+static unsigned quota(long allowed, long period)
+{
+  return allowed > 0 && period > 0 ? (unsigned)((allowed + period - 1) / period) : 0;
+}
+
+/* The control group of this process, as /proc/self/cgroup names it: of the second version, and of the first one's
+   controller `cpu`. In a container both are mostly the root. */
+static unsigned group_quota(void)
+{
+  char groups[2048], name[2300], text[64], more[64];
+  unsigned least = 0;
+  if (!read_file("/proc/self/cgroup", groups, sizeof groups)) return 0;
+  char *save;
+  for (char *line = strtok_r(groups, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
+    char *controllers = strchr(line, ':'), *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
+    if (path == NULL) continue;
+    *path++ = 0;
+    controllers++;
+    bool second = *controllers == 0;
+    if (!second && strcmp(controllers, "cpu") != 0 && strncmp(controllers, "cpu,", 4) != 0
+        && strstr(controllers, ",cpu") == NULL)
+      continue;
+    /* The limits of all groups above hold, too. */
+    for (;;) {
+      unsigned n = 0;
+      if (second) {
+        snprintf(name, sizeof name, "/sys/fs/cgroup%s/cpu.max", path);
+        long allowed, period;
+        if (read_file(name, text, sizeof text) && sscanf(text, "%ld %ld", &allowed, &period) == 2)
+          n = quota(allowed, period);
+      }
+      else {
+        snprintf(name, sizeof name, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path);
+        bool has = read_file(name, text, sizeof text);
+        snprintf(name, sizeof name, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", path);
+        if (has && read_file(name, more, sizeof more)) n = quota(atol(text), atol(more));
+      }
+      if (n != 0 && (least == 0 || n < least)) least = n;
+      char *last = strrchr(path, '/');
+      if (last == NULL) break;
+      *last = 0;
+    }
+  }
+  return least;
+}
+
+unsigned oh_helper_processors(void)
+{
+  static unsigned limit;
+  static bool known;
+  unsigned n = 1;
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) n = (unsigned)CPU_COUNT(&set);
+#endif
+  if (!known) {
+    limit = group_quota();
+    known = true;
+  }
+  if (limit != 0 && limit < n) n = limit;
+  return n < 1 ? 1 : n;
+}

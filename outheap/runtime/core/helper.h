@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* The helper, a thread that marks beside the domains (setting `helper`): its thread, its counters, and how many
+   processors the process may use. What it does is in overlay/ocaml5/helper.h. */
+#ifndef OH_HELPER_H
+#define OH_HELPER_H
+
+#include "base.h"
+#include <pthread.h>
+#include <stdbool.h>
+
+/* Written under the helper's lock or by its thread; read by anyone, relaxed. */
+struct oh_helper_counters {
+  size_t cycles;      /* cycles that it took part in */
+  size_t words;       /* words that it marked, counted as the marking loop counts them */
+  size_t blocks;      /* blocks that it marked */
+  size_t given;       /* entries of mark stacks that domains took back from it */
+  size_t deferred;    /* continuations and regions that it left to domains */
+  size_t backed_off;  /* times that it had too little of a processor */
+  size_t overflowed;  /* times that its mark stack became too long */
+  size_t paused;      /* times that it was stopped for a fork */
+  size_t microseconds;
+};
+extern struct oh_helper_counters oh_helper_counters;
+static inline void oh_helper_count(size_t *counter, size_t n) { (void)oh_fetch_add_relaxed(counter, n); }
+
+/* Ends the helper for the rest of the process, and joins its thread; NULL: this runtime has none. Any thread. It waits
+   for some 0.1 ms of processor time of the helper's. */
+extern void (*oh_helper_stop)(void);
+
+/* Starts a thread with all signals blocked. False: it cannot be had. */
+bool oh_helper_thread(pthread_t *thread, void *(*function)(void *));
+
+/* How many processors the process may use at once: the calling thread's affinity, and the quota of its control group,
+   which is read once. At least 1. Cost: a system call. */
+unsigned oh_helper_processors(void);
+
+#endif
