@@ -21,7 +21,7 @@ from testing.keep import keep
 from testing.run import Outcome, run, shown
 from testing.shrink import shrink
 
-SHARES = {"boxroot": 0.48, "allocator": 0.12, "torture": 0.20, "rust": 0.20}  # of the time
+SHARES = {"boxroot": 0.42, "allocator": 0.10, "torture": 0.16, "helper": 0.14, "rust": 0.18}  # of the time
 CORE = 4_000_000_000
 SHOWN = 5  # failures at most in the message of one item
 

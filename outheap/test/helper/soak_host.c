@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* Loads soak_plugin.so, runs OCaml in it, shuts it down and unloads it, again and again. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <unistd.h>
+
+int main(void)
+{
+  for (int i = 0; i < 4; i++) {
+    void *plugin = dlopen("./soak_plugin.so", RTLD_NOW | RTLD_LOCAL);
+    int (*embed)(int) = plugin ? (int (*)(int))dlsym(plugin, "soak_embed") : NULL;
+    if (!embed) {
+      fprintf(stderr, "soak_host: %s\n", dlerror());
+      return 1;
+    }
+    if (embed(2 + i)) return 1;
+    if (dlclose(plugin)) return 1;
+    usleep(50000); /* a thread that is left would run in memory that is gone */
+  }
+  puts("ok plugin");
+  return 0;
+}
