@@ -23,8 +23,8 @@
    The queue: words[begin … end), modulo its size, are candidates, prefetched and not yet looked at; end - begin <=
    QUEUE. A step looks at STEP words of a block at most, and at none when that could make the queue overflow: what is
    left of a block goes on the mark stack. The immediates with which a long block, or what is left of it, begins are not
-   among these: they are passed over by their lowest bits alone. The queue is filled from the mark stack while it has no more than
-   REFILL_UP_TO entries, so that a block has time to arrive. With an empty stack come words of tracked regions
+   among these: they are passed over by their lowest bits alone. The queue is filled from the mark stack while it has no
+   more than REFILL_UP_TO entries, so that a block has time to arrive. With an empty stack come words of tracked regions
    (region.h). Work: a word for each header and each field, whether looked at or passed over.
 
    Source of the ideas: the prefetching queue is Stephen Dolan's, in the runtime; the table in its place in marking is
