@@ -32,6 +32,7 @@ SUMMARY = "bench/results/summary.csv"
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 PROCESSOR_TIME = ", processor time"
 MOST_ROWS = 14  # of each table of a page
+OF_EACH_END = 5  # rows of a version that is recorded in part, of those that differ most from the other version's
 
 
 class PublishError(Exception):
@@ -151,7 +152,7 @@ def later(runs: list[Run], suite: Suite) -> list[str]:
         out += [*by_subject(chosen_rows(some, suite), suite), ""]
         out += [f"{len(both)} rows are recorded on both. First those whose ratio is the greater one on {version}.", ""]
         both.sort(key=lambda pair: -pair[0].ratio.value / pair[1].ratio.value)
-        few = both if len(both) <= MOST_ROWS else [*both[: MOST_ROWS // 2], *both[-(MOST_ROWS // 2) :]]
+        few = both if len(both) <= 2 * OF_EACH_END else [*both[:OF_EACH_END], *both[-OF_EACH_END:]]
         header = ["", f"{suite.title}, {version}", f"{old}", f"{suite.base_title}, {version}", f"{old}"]
         header += [f"ratio, {version}", "95 %", f"{old}", "95 %"]
         body = [

@@ -26,8 +26,8 @@ WARNINGS = "+a-4-9-40..42-44-45-70"
 # name: what is replaced in mark_loop.h, by what, and the setting under which it must be noticed
 MUTANTS = {
     "candidates-are-not-tested": (
-        "  }\n  return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);",
-        "  }\n  return true;",
+        "return false;\n  return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);",
+        "return false;\n  return true;",
         "range",
     ),
     "all-words-are-candidates": ("end += is;", "end += 1;", "range"),
@@ -35,7 +35,12 @@ MUTANTS = {
     "table-index": (">> (OH_CHUNK_LOG - 1)", ">> (OH_CHUNK_LOG - 9)", "table"),
     "immediates": ("return x >> 1 | x << (sizeof x * 8 - 1);", "return x >> 1;", "range"),
     "range-too-short": ("half = oh_heap_range.size / 2;", "half = oh_heap_range.size / 8;", "range"),
-    "range-is-kept": ("return oh_heap_range_is_whole() ?", "return oh_heap_range.size != 0 ?", "range"),
+    "range-is-kept": (
+        "return oh_heap_range_is_whole() ? oh_mark_loop_by",
+        "return oh_heap_range.size != 0 ? oh_mark_loop_by",
+        "range",
+    ),
+    "long-blocks-are-passed-over": ("return all != 0;", "return true;", "range"),
     "rest-is-lost": ("if (__builtin_expect(rest != 0, 0)) {", "if (0) {", "range"),
     "rest-begins-late": ("mark_stack_push_range(stk, from, from + rest);",
                          "mark_stack_push_range(stk, from + 1, from + rest);", "range"),
