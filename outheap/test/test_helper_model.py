@@ -25,7 +25,7 @@ pytestmark = pytest.mark.outheap
 
 NONE: frozenset[str] = frozenset()
 MAIN, FINAL, EPHE, OVER = "main", "final", "ephe", "over"
-PENDING, SCANNED, STALE, RECORDED, EMPTIED = "pending", "scanned", "stale", "recorded", "emptied"  # a domain's ephemerons
+OPEN, SCANNED, STALE, RECORDED, EMPTIED = "open", "scanned", "stale", "recorded", "emptied"  # a domain's ephemerons
 
 
 class State(NamedTuple):
@@ -100,22 +100,22 @@ SCENARIOS: dict[str, tuple[State, tuple[str, ...]]] = {
         ("defer", "wait for deferred", "resume"),
     ),
     "ephemeron": (
-        State(b="", rounds=(EMPTIED, PENDING), owner=1, key="B", data="C", cleaned=False),
+        State(b="", rounds=(EMPTIED, OPEN), owner=1, key="B", data="C", cleaned=False),
         ("next round", "round first", "domain's round", "counted"),
     ),
     "ephemeron with a dead key": (
-        State(a="", b="", rounds=(EMPTIED, PENDING), owner=1, key="B", data="C", cleaned=False),
+        State(a="", b="", rounds=(EMPTIED, OPEN), owner=1, key="B", data="C", cleaned=False),
         ("weak read",),
     ),
     "ephemeron and finaliser": (
         State(
-            a="", b="", f="B", final="wait", white=frozenset("FBC"), rounds=(EMPTIED, PENDING), owner=1, key="B", data="C",
+            a="", b="", f="B", final="wait", white=frozenset("FBC"), rounds=(EMPTIED, OPEN), owner=1, key="B", data="C",
             cleaned=False,
         ),
         ("next round", "number first", "first finalisers"),
     ),
     "domain that ends": (
-        State(a="", b="", rounds=(EMPTIED, PENDING), owner=1, key="B", data="C", cleaned=False, leaving=True),
+        State(a="", b="", rounds=(EMPTIED, OPEN), owner=1, key="B", data="C", cleaned=False, leaving=True),
         ("ending", "orphans", "adopted", "wait at end"),
     ),
     "finaliser": (
@@ -150,7 +150,7 @@ def reachable(s: State) -> set[str]:
 
 
 def next_round(s: State) -> State:
-    after = {SCANNED: STALE, RECORDED: PENDING}
+    after = {SCANNED: STALE, RECORDED: OPEN}
     return s._replace(rounds=tuple(after.get(r, r) for r in s.rounds))
 
 
@@ -294,14 +294,14 @@ def ephemerons(s: State, d: int) -> Iterator[State]:
     if s.owner != d:
         return
     if s.phase in (MAIN, FINAL):
-        if s.rounds[d] == PENDING:
+        if s.rounds[d] == OPEN:
             t = s._replace(rounds=put(s.rounds, d, SCANNED))
             if s.key not in s.white:
                 t = next_round(t._replace(rounds=put(s.rounds, d, EMPTIED)))
                 t = darkened(t, d, s.data)
             yield t
         elif s.rounds[d] == STALE:
-            yield s._replace(rounds=put(s.rounds, d, PENDING))
+            yield s._replace(rounds=put(s.rounds, d, OPEN))
         elif s.rounds[d] == SCANNED and s.done[d]:
             yield s._replace(rounds=put(s.rounds, d, RECORDED))
     elif s.phase == EPHE and not s.cleaned:
