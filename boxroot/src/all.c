@@ -24,4 +24,5 @@
 #include "orphans.c"
 #include "scan.c"
 #include "api.c"
+#include "frame.c"
 #include "checked/checked.c"

@@ -40,7 +40,7 @@ int boxroot_status(void)
 
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
-typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN } failure;
+typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED } failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
 /* Sets errno and what boxroot_error_string says to this thread. The result is false. */
@@ -51,6 +51,9 @@ static bool fail(failure reason)
   return false;
 }
 
+void bxr_api_fail_no_memory(void) { (void)fail(NO_MEMORY); }
+void bxr_api_fail_closed(void) { (void)fail(CLOSED); }
+
 char const *boxroot_error_string(void)
 {
   switch (last_failure) {
@@ -58,6 +61,7 @@ char const *boxroot_error_string(void)
     return "boxroot_create, boxroot_modify or boxroot_setup was called without holding the domain lock";
   case NO_MEMORY: return "no memory for more roots";
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
+  case CLOSED: return "boxroot_local_create was called with a frame that is closed";
   default: return "no call of this thread has failed";
   }
 }

@@ -8,6 +8,10 @@
 /* Whether the library was torn down, and has not been set up since. */
 BXR_INTERNAL bool bxr_api_is_torn_down(void);
 
+/* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; or EPERM, since a frame is closed. */
+BXR_INTERNAL void bxr_api_fail_no_memory(void);
+BXR_INTERNAL void bxr_api_fail_closed(void);
+
 /* The slow paths of creation, deletion and modification. In a release build boxroot/inline.h declares them for the
    inline functions. In the checked build all calls take them, and they are internal: another copy of the library cannot
    provide its own for them. */

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+/* The tables of local frames (boxroot/frame.h): a thread's list of them, and what becomes of the tables of frames that
+   an OCaml exception ended. */
+#include "api.h"
+#include "checked/account.h"
+#include "os.h"
+#include <boxroot/frame.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+/* --- the tables of a thread --------------------------------------------------------------------------------------- */
+
+enum { TABLES_OF_BLOCK = 5, FIRST_CELLS = 16, MOST_TABLES = TABLES_OF_BLOCK * BXR_FRAME_BLOCKS };
+
+/* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address + 1,
+   which is odd, so that the runtime takes it for an immediate.
+
+   Invariant: a table on the list of its thread has an owner whose `tables` counts it, or whose frame has ended by an
+   exception. */
+typedef struct table {
+  struct table *next;
+  bxr_frame_head *owner;
+  size_t words;
+#if BOXROOT_DEBUG
+  uint64_t serial; /* the owner's, which tells it from later frames at the same address */
+  bxr_site opened, closed;
+  bool is_closed;
+#endif
+  value cells[];
+} table;
+
+/* What a thread has. `spare` are tables without owner: of the first size, in a release build; in the checked build all
+   that were given up last, the last one first. */
+typedef struct {
+  table *tables; /* of open frames, and of those that exceptions have ended; the youngest first */
+  table *spare;
+  unsigned spares;
+} thread_tables;
+
+enum { MOST_SPARES = BOXROOT_DEBUG ? 64 : 4 };
+
+static void free_all(table *t)
+{
+  for (table *next; t != NULL; t = next) {
+    next = t->next;
+    free(t);
+  }
+}
+
+/* The thread ends. */
+static void free_tables(void *mine_)
+{
+  thread_tables *mine = mine_;
+  free_all(mine->tables);
+  free_all(mine->spare);
+  free(mine);
+}
+
+/* The key under which a thread finds its tables. It is made at the first use; threads that need it at the same moment
+   wait for that. */
+static pthread_key_t key;
+static int key_state; /* (atomic) */
+enum { NO_KEY, BEING_MADE, HAVE_KEY };
+
+static bool tables_key(void)
+{
+  for (;;) {
+    int s = bxr_load_acquire(&key_state);
+    if (BXR_LIKELY(s == HAVE_KEY)) return true;
+    if (s == BEING_MADE) bxr_thread_yield();
+    else if (bxr_cas_acq_rel(&key_state, &s, BEING_MADE)) {
+      bxr_object_prepare();
+      bool made = pthread_key_create(&key, free_tables) == 0;
+      bxr_store_release(&key_state, made ? HAVE_KEY : NO_KEY);
+      return made;
+    }
+  }
+}
+
+/* The library is being unloaded: no frame is open. What other threads have left is lost. */
+__attribute__((destructor(101))) static void when_frames_unloaded(void)
+{
+  if (bxr_load_acquire(&key_state) != HAVE_KEY || !bxr_object_is_unloading()) return;
+  thread_tables *mine = pthread_getspecific(key);
+  if (mine != NULL) free_tables(mine);
+  (void)pthread_key_delete(key);
+}
+
+static thread_tables *tables_here(void)
+{
+  if (!tables_key()) return NULL;
+  thread_tables *mine = pthread_getspecific(key);
+  if (BXR_LIKELY(mine != NULL)) return mine;
+  mine = calloc(1, sizeof *mine);
+  if (mine != NULL && pthread_setspecific(key, mine) != 0) {
+    free(mine);
+    mine = NULL;
+  }
+  return mine;
+}
+
+/* --- giving tables up --------------------------------------------------------------------------------------------- */
+
+static void give_up(thread_tables *mine, table *t)
+{
+#if BOXROOT_DEBUG
+  t->is_closed = true;
+  for (size_t i = 0; i < t->words; i += 2) t->cells[i] = (value)BXR_DELETED_WORD;
+  t->next = mine->spare;
+  mine->spare = t;
+  if (++mine->spares <= MOST_SPARES) return;
+  table **last = &mine->spare;
+  while ((*last)->next != NULL) last = &(*last)->next;
+  free(*last);
+  *last = NULL;
+  mine->spares--;
+#else
+  if (t->words != FIRST_CELLS || mine->spares == MOST_SPARES) {
+    free(t);
+    return;
+  }
+  t->next = mine->spare;
+  mine->spare = t;
+  mine->spares++;
+#endif
+}
+
+/* Whether a frame below h, that is, called by h's function, is open at `owner`: its block is on the list of local roots
+   before h's. */
+static bool is_open_below(bxr_frame_head *owner, bxr_frame_head *h)
+{
+  for (struct caml__roots_block *b = bxr_local_roots; b != NULL && b != &h->block; b = b->next)
+    if (b == &owner->block) return true;
+  return false;
+}
+
+/* Gives up tables of frames that an exception has ended, as far as h can tell: those at the beginning of the list whose
+   owner was deeper in the stack than h, or, when h has none yet, at the same place. An open frame may be there if h is
+   not the last one. Those of frames further up, and behind a table of such a frame, wait: there are never more of them
+   than frames fit into the stack, since the next frame at such a place finds them. */
+static void reclaim(thread_tables *mine, bxr_frame_head *h)
+{
+  for (table **at = &mine->tables, *t; (t = *at) != NULL && (uintptr_t)t->owner <= (uintptr_t)h;) {
+    bool over = t->owner == h ? h->tables == 0 : !is_open_below(t->owner, h);
+    if (over) {
+      *at = t->next;
+      give_up(mine, t);
+    } else {
+      at = &t->next;
+    }
+  }
+}
+
+/* The frame h, whose block is the first on the list, is being closed: gives up its tables, and those of deeper frames.
+   All of these have ended. Tables of frames further up, which were made since, may be in between. */
+static void give_up_all(thread_tables *mine, bxr_frame_head *h)
+{
+  int left = h->tables;
+  for (table **at = &mine->tables, *t; (t = *at) != NULL && (left > 0 || (uintptr_t)t->owner <= (uintptr_t)h);) {
+    if ((uintptr_t)t->owner <= (uintptr_t)h) {
+      *at = t->next;
+      left -= t->owner == h;
+      give_up(mine, t);
+    } else {
+      at = &t->next;
+    }
+  }
+}
+
+/* --- growing ------------------------------------------------------------------------------------------------------ */
+
+static table *new_table(thread_tables *mine, size_t words)
+{
+#if !BOXROOT_DEBUG
+  if (words == FIRST_CELLS && mine->spare != NULL) {
+    table *t = mine->spare;
+    mine->spare = t->next;
+    mine->spares--;
+    return t;
+  }
+#endif
+  (void)mine;
+  table *t = malloc(sizeof(table) + words * sizeof(value));
+  if (t != NULL) t->words = words;
+  return t;
+}
+
+/* Puts a table that is full of valid values on the list of local roots, after the frame's first block: so a frame that
+   is not the last one can grow, too. */
+static void add_to_block(bxr_frame_head *h, table *t)
+{
+  struct caml__roots_block *b = &h->more[h->tables / TABLES_OF_BLOCK];
+  int i = h->tables % TABLES_OF_BLOCK;
+  b->tables[i] = t->cells;
+  b->ntables = i + 1;
+  if (i == 0) {
+    b->nitems = (intnat)t->words;
+    b->next = h->block.next;
+    h->block.next = b;
+  }
+  h->tables++;
+}
+
+/* Adds a table to the frame. NULL: no memory, or it has as many as it can have. */
+static table *grow(bxr_frame_head *h)
+{
+  thread_tables *mine = h->tables < MOST_TABLES ? tables_here() : NULL;
+  if (mine == NULL) return NULL;
+  reclaim(mine, h);
+  size_t words = FIRST_CELLS;
+  for (int i = 0; i < h->tables / TABLES_OF_BLOCK; i++) words *= 64;
+  table *t = new_table(mine, words);
+  if (t == NULL) return NULL;
+  for (size_t i = 0; i < words; i++) t->cells[i] = Val_unit;
+  t->owner = h;
+  t->next = mine->tables;
+  mine->tables = t;
+  add_to_block(h, t);
+  return t;
+}
+
+/* What was on the list before the frame was opened. */
+static struct caml__roots_block *before(bxr_frame_head *h)
+{
+  struct caml__roots_block *b = h->block.next;
+  for (int n = h->tables; n > 0; n -= TABLES_OF_BLOCK) b = b->next;
+  return b;
+}
+
+#if !BOXROOT_DEBUG
+bxr_frame_room bxr_frame_grow(bxr_frame_head *h)
+{
+  table *t = h != NULL ? grow(h) : NULL;
+  if (BXR_LIKELY(t != NULL)) return (bxr_frame_room){ t->cells, t->cells + t->words };
+  if (h == NULL) bxr_api_fail_closed();
+  else bxr_api_fail_no_memory();
+  return (bxr_frame_room){ NULL, NULL };
+}
+
+void bxr_frame_shrink(bxr_frame_head *h)
+{
+  bxr_local_roots = before(h);
+  thread_tables *mine = pthread_getspecific(key);
+  if (mine != NULL) give_up_all(mine, h);
+}
+#else
+/* --- the checked build -------------------------------------------------------------------------------------------- */
+
+static uint64_t frames_opened; /* (atomic) */
+
+static struct caml__roots_block *roots_here(char const *what, bxr_site here)
+{
+  char text[BXR_SITE_TEXT];
+  if (BXR_OCAML5 && Caml_state_opt == NULL)
+    bxr_fault("%s: use without the domain lock: called at %s", what, bxr_site_text(here, text));
+  return bxr_local_roots;
+}
+
+boxroot_frame bxr_frame_open(bxr_frame_head *h, value *slots, size_t n, char const *file, int line)
+{
+  (void)slots;
+  (void)n;
+  h->block.next = roots_here("BOXROOT_FRAME", (bxr_site){ file, NULL, line });
+  h->block.nitems = h->block.ntables = 0;
+  h->serial = __atomic_add_fetch(&frames_opened, 1, __ATOMIC_RELAXED);
+  h->file = file;
+  h->line = line;
+  h->tables = 0;
+  bxr_local_roots = &h->block;
+  return (boxroot_frame){ .head = h };
+}
+
+/* Whether the frame is on this thread's list of local roots. */
+static bool frame_is_open(bxr_frame_head *h, uint64_t serial)
+{
+  struct caml__roots_block *b = bxr_local_roots;
+  while (b != NULL && b != &h->block) b = b->next;
+  return b != NULL && h->serial == serial;
+}
+
+static __attribute__((noreturn)) void fault_closed(char const *what, bxr_site here, bxr_site opened, bxr_site closed)
+{
+  char text[3][BXR_SITE_TEXT];
+  bool known = closed.file != NULL || closed.address != NULL;
+  bxr_fault("%s: use after close: called at %s; the frame was opened at %s, and %s%s", what,
+            bxr_site_text(here, text[0]), bxr_site_text(opened, text[1]), known ? "closed at " : "",
+            known ? bxr_site_text(closed, text[2]) : "ended by an exception, or it is not of this thread");
+}
+
+void bxr_frame_close_at(boxroot_frame *f, char const *file, int line)
+{
+  bxr_frame_head *h = f->head;
+  bxr_site here = { file, __builtin_return_address(0), line };
+  char text[2][BXR_SITE_TEXT];
+  if (h == NULL) return;
+  if (roots_here("boxroot_frame_close", here) != &h->block)
+    bxr_fault("boxroot_frame_close: closed out of order: called at %s; a frame, or a function with CAMLparam, that was "
+              "entered after the frame was opened at %s is open still, or another thread opened it",
+              bxr_site_text(here, text[0]), bxr_site_text((bxr_site){ h->file, NULL, h->line }, text[1]));
+  bxr_local_roots = before(h);
+  if (h->tables != 0) {
+    thread_tables *mine = tables_here();
+    for (table *t = mine->tables; t != NULL; t = t->next)
+      if (t->owner == h && t->serial == h->serial) t->closed = here;
+    give_up_all(mine, h);
+  }
+  *f = (boxroot_frame){ .file = file != NULL ? file : "a place that is not known", .line = line };
+}
+
+boxroot_local bxr_local_create_at(boxroot_frame *f, value v, char const *file, int line)
+{
+  bxr_frame_head *h = f->head;
+  bxr_site here = { file, __builtin_return_address(0), line };
+  (void)roots_here("boxroot_local_create", here);
+  if (h == NULL) fault_closed("boxroot_local_create", here, (bxr_site){ 0 }, (bxr_site){ f->file, NULL, f->line });
+  if (!frame_is_open(h, h->serial)) fault_closed("boxroot_local_create", here, (bxr_site){ 0 }, (bxr_site){ 0 });
+  if (f->next == f->end) {
+    table *t = grow(h);
+    if (t == NULL) {
+      bxr_api_fail_no_memory();
+      return NULL;
+    }
+    t->serial = h->serial;
+    t->opened = (bxr_site){ h->file, NULL, h->line };
+    t->closed = (bxr_site){ 0 };
+    t->is_closed = false;
+    for (size_t i = 1; i < t->words; i += 2) t->cells[i] = (value)t | 1;
+    f->next = t->cells;
+    f->end = t->cells + t->words;
+  }
+  boxroot_local l = (boxroot_local)f->next;
+  *f->next = v;
+  f->next += 2;
+  return l;
+}
+
+value *bxr_local_ref_at(boxroot_local l, char const *what, char const *file, int line)
+{
+  bxr_site here = { file, __builtin_return_address(0), line };
+  char text[BXR_SITE_TEXT];
+  if (l == NULL) bxr_fault("%s: no local: called at %s", what, bxr_site_text(here, text));
+  (void)roots_here(what, here);
+  table *t = (table *)(((value *)l)[1] & ~(value)1);
+  if (t->is_closed) fault_closed(what, here, t->opened, t->closed);
+  if (!frame_is_open(t->owner, t->serial)) fault_closed(what, here, t->opened, (bxr_site){ 0 });
+  return (value *)l;
+}
+#endif
