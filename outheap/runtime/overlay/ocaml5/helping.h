@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of major_gc.c: the helper, a thread that marks beside the domains. docs/internals/helper.md has the reasons.
+/* Part of major_gc.c: the helper, a thread that sweeps (sweep_queue.h) and marks beside the domains.
+   docs/internals/helper.md has the reasons.
 
    The helper has a mark stack of its own, and takes entries from an inbox. When a cycle begins to mark, and in each
    slice, a domain puts the entries of its own stack there; so it has next to nothing to mark itself. Where a slice has
@@ -439,7 +440,8 @@ static void oh_helping_assist(caml_domain_state *d, bool available)
     return;
   }
   uintnat n = available ? (*count + 1) / 2 : *count;
-  if (n > OH_HELPING_GIVEN) n = OH_HELPING_GIVEN;
+  uintnat most = available ? OH_HELPING_GIVEN : 16 * OH_HELPING_GIVEN;
+  if (n > most) n = most;
   oh_helping_take_part(d);
   oh_helper_count(&oh_helper_counters.given, n);
   for (; n != 0; n--) {
@@ -581,10 +583,17 @@ static void oh_helping_begin(caml_domain_state *d)
   pthread_mutex_unlock(&oh_helping.lock);
 }
 
+/* Entries that a domain takes may lead to little: as long as there is something to take, the slice goes on. */
 static intnat oh_helping_mark(intnat budget, int mode)
 {
-  if (mode == Slice_uninterruptible) oh_helping_slice(Caml_state, mode);
-  return mark(budget);
+  caml_domain_state *d = Caml_state;
+  if (mode == Slice_uninterruptible) oh_helping_slice(d, mode);
+  for (;;) {
+    budget = mark(budget);
+    if (budget <= 0 || !d->marking_done || !oh_load_relaxed(&oh_helping.counted)) return budget;
+    oh_helping_slice(d, mode);
+    if (d->marking_done) return budget;
+  }
 }
 #endif
 #endif

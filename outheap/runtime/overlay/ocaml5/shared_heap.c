@@ -10,7 +10,8 @@
            is purged afterwards.
    Stock   both visit the global roots.
    Here    and the slots of tracked regions (region.h).
-   Also    pools go to the helper to be swept, and come back (sweep_queue.h). When the runtime shuts down, it ends first.
+   Also    pools go to the helper to be swept, and come back (sweep_queue.h). When the runtime shuts down, it ends
+           first.
    OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
 #include <caml/addrmap.h>

@@ -93,7 +93,7 @@ bool oh_sweeping_is_idle(void)
   return idle;
 }
 
-/* --- lists --------------------------------------------------------------------------------------------------------- */
+/* --- lists -------------------------------------------------------------------------------------------------------- */
 
 static void oh_sweeping_push(struct oh_sweeping_list *l, pool *p)
 {
@@ -139,7 +139,7 @@ static void oh_sweeping_close(struct oh_sweeping_queue *q)
   q->handed = false;
 }
 
-/* --- in the owner ---------------------------------------------------------------------------------------------------- */
+/* --- in the owner ------------------------------------------------------------------------------------------------- */
 
 void oh_sweeping_hand_over(struct caml_heap_state *heap)
 {
@@ -225,8 +225,8 @@ bool oh_sweeping_take(struct caml_heap_state *heap, unsigned most)
   return taken != 0;
 }
 
-/* In pool_find, when there is no pool with free blocks of a size. Collected are all; if there is none of this size among
-   them, a queued one comes to the unswept pools of the heap. */
+/* In pool_find, when there is no pool with free blocks of a size. All that is back is collected; if there is none of
+   this size among it, queued ones are swept here. */
 static void oh_sweeping_find(struct caml_heap_state *heap, unsigned sz)
 {
   struct oh_sweeping_queue *q = oh_sweeping_of(heap);
@@ -277,8 +277,8 @@ bool oh_sweeping_ends(struct caml_heap_state *heap)
 /* In caml_sweep, which has nothing left to sweep: are the pools of the heap complete? */
 static bool oh_sweeping_may_verify(struct caml_heap_state *heap) { return oh_sweeping_ends(heap); }
 
-/* The runtime shuts down, and the helper has ended: all that was handed over is unswept again, so that the finalisers of
-   what lives are called. */
+/* The runtime shuts down, and the helper has ended: all that was handed over is unswept again, so that the finalisers
+   of what lives are called. */
 static void oh_sweeping_drain(struct caml_heap_state *heap)
 {
   struct oh_sweeping_queue *q = oh_sweeping_of(heap);
@@ -300,7 +300,7 @@ static void oh_sweeping_drain(struct caml_heap_state *heap)
   oh_sweeping_release(q, OH_SWEEPING_ALL);
 }
 
-/* --- in the helper --------------------------------------------------------------------------------------------------- */
+/* --- in the helper ------------------------------------------------------------------------------------------------ */
 
 /* In pool_sweep, before it calls the finaliser of a block: does the block stay, for its owner? */
 static bool oh_sweeping_leaves(struct caml_heap_state *heap)
