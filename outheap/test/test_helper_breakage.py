@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One rule of the helper (docs/internals/helper.md) is left out at a time. The programs of test_helper.py must notice."""
+"""One rule of the helper (docs/internals/helper.md) is left out at a time. The programs of test_helper.py must
+notice."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ BREAKAGES = {
         "collections graph",
     ),
     "swept-while-pools-are-queued": (
-        "sweep_queue.h", "    if (p != NULL) {\n      p->next = q->queued[list];", "    if (false) {\n      p->next = NULL;",
-        "debug", "collections graph",
+        "sweep_queue.h", "    if (p != NULL) {\n      p->next = q->queued[list];",
+        "    if (false) {\n      p->next = NULL;", "debug", "collections graph",
     ),
     "statistics-are-lost": (
         "sweep_queue.h", "  heap->stats.pool_live_words += q->stats.pool_live_words;\n", "", "debug", "collections",
