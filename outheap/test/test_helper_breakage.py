@@ -36,10 +36,6 @@ BREAKAGES = {
         "sweep_queue.h", "if (heap != &oh_sweeping_hands) return false;", "if (true) return false;", "release",
         "customs custom finalisers",
     ),
-    "swept-while-a-pool-is-in-hand": (
-        "sweep_queue.h", "bool over = q->in_hand == 0 && q->back == 0;", "bool over = q->back == 0;", "debug",
-        "collections graph",
-    ),
     "swept-while-pools-are-not-collected": (
         "sweep_queue.h", "bool over = q->in_hand == 0 && q->back == 0;", "bool over = q->in_hand == 0;", "debug",
         "collections graph",
