@@ -10,7 +10,14 @@
 
 /* --- the tables of a thread --------------------------------------------------------------------------------------- */
 
-enum { TABLES_OF_BLOCK = 5, FIRST_CELLS = 16, MOST_TABLES = TABLES_OF_BLOCK * BXR_FRAME_BLOCKS };
+enum { TABLES_OF_BLOCK = 5, MOST_TABLES = TABLES_OF_BLOCK * BXR_FRAME_BLOCKS };
+
+/* The words of the tables of each block. */
+#if BOXROOT_POOL_CAPACITY < 64 /* for tests */
+static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 2, 4, 32, 1024, 4194304 };
+#else
+static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 64, 512, 8192, 262144, 4194304 };
+#endif
 
 /* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address + 1,
    which is odd, so that the runtime takes it for an immediate.
@@ -115,7 +122,7 @@ static void give_up(thread_tables *mine, table *t)
   *last = NULL;
   mine->spares--;
 #else
-  if (t->words != FIRST_CELLS || mine->spares == MOST_SPARES) {
+  if (t->words != words_of_block[0] || mine->spares == MOST_SPARES) {
     free(t);
     return;
   }
@@ -172,7 +179,7 @@ static void give_up_all(thread_tables *mine, bxr_frame_head *h)
 static table *new_table(thread_tables *mine, size_t words)
 {
 #if !BOXROOT_DEBUG
-  if (words == FIRST_CELLS && mine->spare != NULL) {
+  if (words == words_of_block[0] && mine->spare != NULL) {
     table *t = mine->spare;
     mine->spare = t->next;
     mine->spares--;
@@ -207,8 +214,7 @@ static table *grow(bxr_frame_head *h)
   thread_tables *mine = h->tables < MOST_TABLES ? tables_here() : NULL;
   if (mine == NULL) return NULL;
   reclaim(mine, h);
-  size_t words = FIRST_CELLS;
-  for (int i = 0; i < h->tables / TABLES_OF_BLOCK; i++) words *= 64;
+  size_t words = words_of_block[h->tables / TABLES_OF_BLOCK];
   table *t = new_table(mine, words);
   if (t == NULL) return NULL;
   for (size_t i = 0; i < words; i++) t->cells[i] = Val_unit;
@@ -239,7 +245,7 @@ bxr_frame_room bxr_frame_grow(bxr_frame_head *h)
 
 void bxr_frame_shrink(bxr_frame_head *h)
 {
-  bxr_local_roots = before(h);
+  if (bxr_frame_is_listed(h)) bxr_local_roots = before(h);
   thread_tables *mine = pthread_getspecific(key);
   if (mine != NULL) give_up_all(mine, h);
 }
@@ -293,11 +299,11 @@ void bxr_frame_close_at(boxroot_frame *f, char const *file, int line)
   bxr_site here = { file, __builtin_return_address(0), line };
   char text[2][BXR_SITE_TEXT];
   if (h == NULL) return;
-  if (roots_here("boxroot_frame_close", here) != &h->block)
+  if (roots_here("boxroot_frame_close", here) == &h->block) bxr_local_roots = before(h);
+  else if (bxr_frame_is_listed(h) || frame_is_open(h, h->serial))
     bxr_fault("boxroot_frame_close: closed out of order: called at %s; a frame, or a function with CAMLparam, that was "
               "entered after the frame was opened at %s is open still, or another thread opened it",
               bxr_site_text(here, text[0]), bxr_site_text((bxr_site){ h->file, NULL, h->line }, text[1]));
-  bxr_local_roots = before(h);
   if (h->tables != 0) {
     thread_tables *mine = tables_here();
     for (table *t = mine->tables; t != NULL; t = t->next)

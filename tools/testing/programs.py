@@ -69,6 +69,12 @@ PROGRAMS = {
         "checked/checked",
         checked=True,
     ),
+    "frames": Program(
+        ("root", "par", "process", "frames"),
+        ("common/root_stubs", "frames/frames_stubs", "regress/oom_stubs"),
+        "frames/frames_cxx",
+        library="lib-oom.o",
+    ),
     "single": Program(
         ("root", "par", "hooks", "single"),
         ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"),

@@ -30,7 +30,7 @@ extern "C" {
 #endif
 
 /* BOXROOT_FRAME(f, n): declares and opens the frame f, with room for n locals (a constant, at least 1) on the C stack;
-   further ones are taken from malloc, in tables of 16, 1,024, 65,536 and 4,194,304, five of each. It is closed where
+   further ones are in tables from malloc, five of each size: 64, 512, 8,192, 262,144, 4,194,304. It is closed where
    the block ends that contains the declaration: at the end, by return, break, continue or goto, and when a C++
    exception passes (in C if compiled with -fexceptions). All locals of the frame end then.
    An OCaml exception (caml_raise, or a callback that raises) leaves the block without closing the frame: the runtime
@@ -38,7 +38,7 @@ extern "C" {
    thread that needs more than its n, at the latest when the thread ends. (C++ does not define what becomes of a
    function that has destructors when an OCaml exception passes over it; for that of a frame it is as in C.)
    longjmp over an open frame, and C code that leaves its stack (coroutines) while one is open, are not allowed.
-   Needs the domain lock. No failure. Cost: n + 3 stores, 320 bytes of stack beside the n words, of which 64 are touched.
+   Needs the domain lock. No failure. Cost: n + 5 stores; 400 bytes of stack beside the n words, of which 64 are touched.
    Each minor collection looks at all n, used or not. */
 #define BOXROOT_FRAME(f, n)                            \
   struct {                                             \
@@ -50,7 +50,7 @@ extern "C" {
 
 /* boxroot_local_create(&f, v): a new local of the frame f, that holds v. f need not be the frame that was opened last:
    to hand a value to the frame of a caller, make a local there before this frame is closed.
-   Failure: NULL with errno == ENOMEM (v is untouched, and the frame is as it was), also when f has some 21 million.
+   Failure: NULL with errno == ENOMEM (v is untouched, and the frame is as it was), also when f has some 22 million.
    Cost: a comparison and a store; a call for each new table. */
 static inline boxroot_local boxroot_local_create(boxroot_frame *f, value v);
 
@@ -91,9 +91,9 @@ static inline void boxroot_frame_close(boxroot_frame *f);
 
    Invariants: while the frame is open `block` is on its thread's list of local roots, followed by the blocks of
    `more` that are in use, the last one first; the tables are full of valid values; table i < tables is
-   more[i / 5].tables[i % 5], with 16 * 64^(i / 5) cells. What is not in use of `more` is not initialised. In the checked
+   more[i / 5].tables[i % 5], all five of a size. What is not in use of `more` is not initialised. In the checked
    build there is no inline table. */
-enum { BXR_FRAME_BLOCKS = 4 };
+enum { BXR_FRAME_BLOCKS = 5 };
 typedef struct bxr_frame_head {
   struct caml__roots_block block; /* of the slots that follow */
 #if BOXROOT_DEBUG
@@ -124,6 +124,13 @@ struct boxroot_frame {
 #endif
 
 #define BXR_FRAME_INLINE static inline __attribute__((always_inline))
+
+/* Whether h, which is being closed, is still on the list. CAMLreturn has taken it off if it stands after CAMLparam in one
+   function: then older blocks, further up in the stack, come first, or none. */
+BXR_FRAME_INLINE int bxr_frame_is_listed(bxr_frame_head *h)
+{
+  return (uintptr_t)bxr_local_roots - 1 < (uintptr_t)&h->block;
+}
 
 #if BOXROOT_DEBUG
 boxroot_frame bxr_frame_open(bxr_frame_head *h, value *slots, size_t n, char const *file, int line)
@@ -194,8 +201,8 @@ BXR_FRAME_INLINE void boxroot_frame_close(boxroot_frame *f)
 {
   bxr_frame_head *h = f->head;
   if (h == NULL) return;
-  if (BXR_LIKELY(h->tables == 0)) bxr_local_roots = h->block.next;
-  else bxr_frame_shrink(h);
+  if (BXR_UNLIKELY(h->tables != 0)) bxr_frame_shrink(h);
+  else if (BXR_LIKELY(bxr_frame_is_listed(h))) bxr_local_roots = h->block.next;
   f->head = NULL;
   f->next = f->end = NULL;
 }
