@@ -19,8 +19,8 @@ static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 2, 4, 32, 1024, 4194304
 static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 64, 512, 8192, 262144, 4194304 };
 #endif
 
-/* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address + 1,
-   which is odd, so that the runtime takes it for an immediate.
+/* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address plus
+   one, which is odd, so that the runtime takes it for an immediate.
 
    Invariant: a table on the list of its thread has an owner whose `tables` counts it, or whose frame has ended by an
    exception. */
@@ -256,9 +256,13 @@ static uint64_t frames_opened; /* (atomic) */
 
 static struct caml__roots_block *roots_here(char const *what, bxr_site here)
 {
+#if BXR_OCAML5 /* 4.14 does not tell */
   char text[BXR_SITE_TEXT];
-  if (BXR_OCAML5 && Caml_state_opt == NULL)
+  if (Caml_state_opt == NULL)
     bxr_fault("%s: use without the domain lock: called at %s", what, bxr_site_text(here, text));
+#endif
+  (void)what;
+  (void)here;
   return bxr_local_roots;
 }
 

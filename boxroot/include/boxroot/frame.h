@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Local frames: any number of values that C or C++ code keeps alive while a block of it runs. They do what CAMLparam and
-   CAMLlocal do, where the number of values is not known beforehand, or a function that is called adds some; without
+/* Local frames: any number of values that C or C++ code keeps alive while a block of it runs. They do what CAMLparam
+   and CAMLlocal do, where the number of values is not known beforehand, or a function that is called adds some; without
    a macro at each return. For values that outlive the function: roots, <boxroot.h>.
 
      value read_all(value source)
@@ -12,9 +12,9 @@
      }
 
    A frame belongs to the thread, and to the block of code, in which it was opened; frames and functions with CAMLparam
-   nest in any order. All operations need the domain lock, and a frame is closed with the lock of the domain with which
-   it was opened. In between the lock may be released (blocking sections), and OCaml code may be called. Nothing here runs
-   the GC. Frames need neither set-up of the library nor heed its teardown. */
+   nest in any order, also in one function. All operations need the domain lock, and a frame is closed with the lock of
+   the domain with which it was opened. In between the lock may be released (blocking sections), and OCaml code may be
+   called. Nothing here runs the GC. Frames need no set-up of the library, and its teardown leaves them alone. */
 #ifndef BOXROOT_FRAME_H
 #define BOXROOT_FRAME_H
 
@@ -30,15 +30,15 @@ extern "C" {
 #endif
 
 /* BOXROOT_FRAME(f, n): declares and opens the frame f, with room for n locals (a constant, at least 1) on the C stack;
-   further ones are in tables from malloc, five of each size: 64, 512, 8,192, 262,144, 4,194,304. It is closed where
-   the block ends that contains the declaration: at the end, by return, break, continue or goto, and when a C++
-   exception passes (in C if compiled with -fexceptions). All locals of the frame end then.
+   further ones are in tables from malloc, five of each size: 64, 512, 8,192, 262,144, 4,194,304. It is closed where the
+   block ends that contains the declaration: at the end, by return, break, continue or goto, and when a C++ exception
+   passes (in C if compiled with -fexceptions). All locals of the frame end then.
    An OCaml exception (caml_raise, or a callback that raises) leaves the block without closing the frame: the runtime
    forgets it, as it forgets CAMLlocal, and what it had from malloc is used again, or freed, by a later frame of the
    thread that needs more than its n, at the latest when the thread ends. (C++ does not define what becomes of a
    function that has destructors when an OCaml exception passes over it; for that of a frame it is as in C.)
    longjmp over an open frame, and C code that leaves its stack (coroutines) while one is open, are not allowed.
-   Needs the domain lock. No failure. Cost: n + 5 stores; 400 bytes of stack beside the n words, of which 64 are touched.
+   Needs the domain lock. No failure. Cost: n + 5 stores; 400 bytes of stack, of which 64 are touched, and n words.
    Each minor collection looks at all n, used or not. */
 #define BOXROOT_FRAME(f, n)                            \
   struct {                                             \
@@ -105,8 +105,8 @@ typedef struct bxr_frame_head {
   struct caml__roots_block more[BXR_FRAME_BLOCKS];
 } bxr_frame_head;
 
-/* Where the next local goes. It is apart from the frame's head, to which the runtime has a pointer, so that the compiler
-   may keep it in registers: an index in the head costs a store, and a load that waits for it, at each local. */
+/* Where the next local goes. It is apart from the frame's head, to which the runtime has a pointer, so that the
+   compiler may keep it in registers: an index in the head costs a store, and a load that waits for it, each time. */
 struct boxroot_frame {
   value *next, *end;    /* the cells from next, until end, are free */
   bxr_frame_head *head; /* NULL: closed */
@@ -120,13 +120,13 @@ struct boxroot_frame {
 #if BXR_OCAML5 && defined(HAS_FULL_THREAD_VARIABLES) && !BOXROOT_THREAD_UNSAFE
 #define bxr_local_roots (((caml_domain_state *)bxr_self_word)->local_roots)
 #else
-#define bxr_local_roots (Caml_state->local_roots)
+#define bxr_local_roots (Caml_state_field(local_roots))
 #endif
 
 #define BXR_FRAME_INLINE static inline __attribute__((always_inline))
 
-/* Whether h, which is being closed, is still on the list. CAMLreturn has taken it off if it stands after CAMLparam in one
-   function: then older blocks, further up in the stack, come first, or none. */
+/* Whether h, which is being closed, is still on the list. CAMLreturn has taken it off if it stands after CAMLparam in
+   one function: then older blocks, further up in the stack, come first, or none. */
 BXR_FRAME_INLINE int bxr_frame_is_listed(bxr_frame_head *h)
 {
   return (uintptr_t)bxr_local_roots - 1 < (uintptr_t)&h->block;

@@ -14,10 +14,15 @@ header-in-c)
     'boxroot f(value v); boxroot f(value v) { return boxroot_create(v); }' >after.c
   printf '%s\n' '#define CAML_NAME_SPACE' '#define CAML_INTERNALS' '#include "boxroot.h"' '#include "boxroot.h"' \
     '#include <caml/minor_gc.h>' >internals.c
+  printf '%s\n' '#include <boxroot/frame.h>' 'value f(value v); value f(value v) { BOXROOT_FRAME(f, 3);' \
+    'boxroot_local l = boxroot_local_create(&f, v); if (l == NULL) return v;' \
+    'boxroot_local_set(l, *boxroot_local_ref(l));' \
+    '{ BOXROOT_FRAME(g, 1); boxroot_frame_close(&g); } return boxroot_local_get(l); }' >frame.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after internals; do run "$cc" -std=$std $strict -isystem "$where" -I"$include" -fsyntax-only $f.c
-    done
+    for f in alone after internals frame; do for d in 0 1; do
+      run "$cc" -std=$std $strict -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only $f.c
+    done; done
   done; done;;
 
 header-in-c++)
@@ -30,9 +35,12 @@ header-in-c++)
   printf '%s\n' '#include <boxroot/boxroot.hpp>' 'boxroot_ptr::root f(value v);' \
     'boxroot_ptr::root f(value v) { auto r = boxroot_ptr::root::try_create(v); r.try_set(r.get()); return r; }' \
     'void g(boxroot r); void g(boxroot r) { boxroot_delete_in(boxroot_domain_here(), r); }' >owner.cpp
+  printf '%s\n' '#include <boxroot/frame.h>' 'value f(value v);' \
+    'value f(value v) { BOXROOT_FRAME(f, 3); boxroot_local l = boxroot_local_create(&f, v);' \
+    'if (l == nullptr) return v; boxroot_local_set(l, *boxroot_local_ref(l)); return boxroot_local_get(l); }' >frame.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after wrapped owner; do for d in 0 1; do
+    for f in alone after wrapped owner frame; do for d in 0 1; do
       run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only \
         $f.cpp
     done; done

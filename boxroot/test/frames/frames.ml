@@ -33,7 +33,7 @@ external failures : unit -> int = "o_failures"
 let () = Callback.register "compact" Root.compact
 let text i = "value " ^ string_of_int i
 
-(* --- the model: frames at random, by one player --------------------------------------------------------------------- *)
+(* --- the model: frames at random, by one player ------------------------------------------------------------------- *)
 
 (* What the player knows of an open frame: what each local must hold. *)
 type known = { frame : frame; mutable locals : (local * int) list; mutable closed : bool }
@@ -115,19 +115,21 @@ let player seed steps =
   done
 
 let steps = scale 60_000
-let seed = match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.self_init (); Random.bits ()
+let seed =
+  Random.self_init ();
+  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
 
 let model ~domains ~threads () =
   Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
   let several d () =
-    let all = List.init threads (fun t -> Thread.create (player (seed + (10 * d) + t)) (steps / threads / if domains > 1 then 10 else 1)) in
-    List.iter Thread.join all
+    let each = steps / threads / if domains > 1 then 10 else 1 in
+    List.iter Thread.join (List.init threads (fun t -> Thread.create (player (seed + (10 * d) + t)) each))
   in
   let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
   if threads = 1 then player seed steps else several 0 ();
   List.iter Par.join others
 
-(* --- counts and memory ---------------------------------------------------------------------------------------------- *)
+(* --- counts and memory -------------------------------------------------------------------------------------------- *)
 
 let large () =
   List.iter (fun (n, each) ->
@@ -141,6 +143,7 @@ let full () =
 
 (* What exceptions leave behind is used again: the memory does not grow with their number. *)
 let bounded what step =
+  let resident_kb () = ignore (sum 1); resident_kb () in (* f_sum tells AddressSanitizer what exceptions have ended *)
   for i = 1 to 50 do step i done;
   let before = resident_kb () in
   for i = 1 to scale 3000 do step i done;
@@ -148,7 +151,8 @@ let bounded what step =
   Printf.printf "%s: %d KB more\n" what grown;
   if grown > 8_000 && not (is_sanitized ()) then fail "%s: %d KB more" what grown
 
-let raising depth locals = match deep depth locals (fun () -> raise Exit) with _ -> fail "no exception" | exception Exit -> ()
+let raising depth locals =
+  match deep depth locals (fun () -> raise Exit) with _ -> fail "no exception" | exception Exit -> ()
 
 let abandoned () =
   bounded "a frame" (fun _ -> raising 0 3000);
@@ -170,7 +174,8 @@ let abandoned () =
 
 let ending_threads () =
   bounded "threads" (fun i ->
-    if i mod 10 = 0 then Thread.join (Thread.create (fun () -> raising 3 3000; frame 1 0 (fun f -> ignore (add f 1))) ()));
+    let body () = raising 3 3000; frame 1 0 (fun f -> ignore (add f 1)) in
+    if i mod 10 = 0 then Thread.join (Thread.create body ()));
   bounded "threads of C" (fun i -> if i mod 10 = 0 then foreign (fun () -> raising 2 3000; raise Exit) 1);
   if Par.multicore then
     bounded "domains" (fun i -> if i mod 50 = 0 then Par.join (Par.spawn (fun () -> raising 3 3000)))
@@ -207,7 +212,7 @@ let no_memory () =
       going := !n < 30
     done) [ 1; 2 ]
 
-(* --- others meanwhile ----------------------------------------------------------------------------------------------- *)
+(* --- others meanwhile --------------------------------------------------------------------------------------------- *)
 
 let blocking_sections () =
   let stop = ref false in
@@ -235,7 +240,7 @@ let interrupted () =
        ignore (Unix.setitimer Unix.ITIMER_REAL { it_interval = 0.; it_value });
        ignore (deep 20 70 (fun () -> for i = 0 to 2000 do watch (); ignore (Sys.opaque_identity (text i)) done))
      with Exit -> ());
-    match ignore (Unix.setitimer Unix.ITIMER_REAL { it_interval = 0.; it_value = 0. }) with () -> () | exception Exit -> ()
+    try ignore (Unix.setitimer Unix.ITIMER_REAL { it_interval = 0.; it_value = 0. }) with Exit -> ()
   done;
   Printf.printf "%d finalisers, %d signals\n" !finalised !signals;
   if !finalised = 0 || !signals = 0 then fail "nothing has interrupted"
@@ -261,7 +266,7 @@ let nothing_kept () =
 
 let at_shutdown () = at_exit (fun () -> if sum 200 <> 20100. then fail "wrong sum"; raising 3 200)
 
-(* --- misuse ------------------------------------------------------------------------------------------------------------ *)
+(* --- misuse ------------------------------------------------------------------------------------------------------- *)
 
 external use_after_close : 'a -> 'a = "f_use_after_close"
 external use_after_return : 'a -> 'a = "f_use_after_return"
@@ -277,14 +282,18 @@ external use_lent : 'a -> 'a = "f_use_lent"
 
 let misuses =
   [ ("after-close", use_after_close,
-     [ "boxroot_local_get: use after close: called at frames.c:104"; "opened at frames.c:101"; "closed at frames.c:103" ]);
+     [ "boxroot_local_get: use after close: called at frames.c:104"; "opened at frames.c:101";
+       "closed at frames.c:103" ]);
     ("after-return", use_after_return,
      [ "boxroot_local_set: use after close: called at frames.c:106"; "opened at frames.c:105" ]);
     ("after-reuse", use_after_reuse, [ "boxroot_local_ref: use after close: called at frames.c:107" ]);
     ("after-exception", (fun v -> (try ignore (leave_and_raise v) with Failure _ -> ()); use_stale ()),
      [ "use after close: called at frames.c:109"; "opened at frames.c:108"; "ended by an exception" ]);
     ("after-exception-and-reuse",
-     (fun v -> (try ignore (leave_and_raise v) with Failure _ -> ()); for _ = 1 to 30 do raising 3 10 done; use_stale ()),
+     (fun v ->
+       (try ignore (leave_and_raise v) with Failure _ -> ());
+       for _ = 1 to 5 do raising 3 10 done;
+       use_stale ()),
      [ "use after close: called at frames.c:109"; "opened at frames.c:108"; "ended by an exception" ]);
     ("create", create_in_closed, [ "boxroot_local_create: use after close: called at frames.c:111"; "frames.c:110" ]);
     ("order", close_out_of_order, [ "closed out of order: called at frames.c:112"; "opened at frames.c:113" ]);
@@ -301,7 +310,8 @@ let misuse_tests =
       if name = "on-thread" && not Par.multicore then skip "OCaml 4.14 does not tell";
       Process.expect_fault ("do-" ^ name) parts
     in
-    ("misuse-" ^ name, expected) :: (if Process.is_rerun then [ ("do-" ^ name, fun () -> ignore (act (text 1))) ] else []))
+    ("misuse-" ^ name, expected)
+    :: (if Process.is_rerun then [ ("do-" ^ name, fun () -> ignore (act (text 1))) ] else []))
     misuses
 
 let () =

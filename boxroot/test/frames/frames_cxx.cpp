@@ -8,6 +8,8 @@
 #include <new>
 #include <string>
 
+extern "C" void __asan_handle_no_return() __attribute__((weak));
+
 namespace {
 
 struct Thrown {};
@@ -32,6 +34,7 @@ __attribute__((noinline)) value call(value body, boxroot_local raised)
 /* As f_frame: body's exception becomes one of C++, passes over the frame, and becomes one of OCaml. */
 extern "C" value f_cxx_frame(value body)
 {
+  if (&__asan_handle_no_return != nullptr) __asan_handle_no_return(); // as in frames_stubs.c
   bool raised = false;
   value result = Val_unit;
   {

@@ -8,6 +8,11 @@
 
 extern void caml_minor_collection(void); /* the header that declares it is internal to the runtime */
 
+/* AddressSanitizer does not see that an exception of OCaml ends functions, whose variables it still guards then. Each
+   function that OCaml calls begins by telling it. */
+extern void __asan_handle_no_return(void) __attribute__((weak));
+#define ENTER() do if (&__asan_handle_no_return != NULL) __asan_handle_no_return(); while (0)
+
 #define Val_address(p) ((value)(p) | 1)
 #define Frame_val(v) ((boxroot_frame *)((v) & ~(value)1))
 #define Local_val(v) ((boxroot_local)((v) & ~(value)1))
@@ -34,6 +39,7 @@ DEFINE_FRAME(100)
 
 value f_frame(value n, value how, value body)
 {
+  ENTER();
   value r = n == Val_int(1)   ? frame_1(how, body)
             : n == Val_int(3) ? frame_3(how, body)
             : n == Val_int(8) ? frame_8(how, body)
@@ -47,6 +53,7 @@ value f_frame_in_loop(value n, value body)
 {
   CAMLparam2(n, body);
   CAMLlocal1(last);
+  ENTER();
   for (int i = 0; i < 4; i++) {
     BOXROOT_FRAME(f, 2);
     if (i == 0) continue;
@@ -62,6 +69,7 @@ value f_frame_in_loop(value n, value body)
 /* The address of a local; 0 on failure. */
 value f_add(value f, value v)
 {
+  ENTER();
   boxroot_local l = boxroot_local_create(Frame_val(f), v);
   if (l == NULL) {
     CHECK(errno == ENOMEM, "errno is %d", errno);
@@ -75,6 +83,7 @@ value f_add_from_below(value f, value v)
 {
   CAMLparam2(f, v);
   CAMLlocal1(result);
+  ENTER();
   BOXROOT_FRAME(own, 1);
   boxroot_local a = boxroot_local_create(&own, v), b = boxroot_local_create(&own, v);
   if (a == NULL || b == NULL) CAMLreturn(Val_int(0));
@@ -85,9 +94,9 @@ value f_add_from_below(value f, value v)
   CAMLreturn(result);
 }
 
-value f_get(value l) { return boxroot_local_get(Local_val(l)); }
-value f_set(value l, value v) { boxroot_local_set(Local_val(l), v); return Val_unit; }
-value f_write(value l, value v) { *boxroot_local_ref(Local_val(l)) = v; return Val_unit; }
+value f_get(value l) { ENTER(); return boxroot_local_get(Local_val(l)); }
+value f_set(value l, value v) { ENTER(); boxroot_local_set(Local_val(l), v); return Val_unit; }
+value f_write(value l, value v) { ENTER(); *boxroot_local_ref(Local_val(l)) = v; return Val_unit; }
 value f_close(value f) { boxroot_frame_close(Frame_val(f)); return Val_unit; }
 value f_error(value unit) { (void)unit; return caml_copy_string(boxroot_error_string()); }
 
@@ -156,6 +165,7 @@ static long deep(long depth, long locals, boxroot_local body)
 }
 value f_deep(value depth, value locals, value body)
 {
+  ENTER();
   BOXROOT_FRAME(f, 1);
   boxroot_local b = boxroot_local_create(&f, body);
   return Val_long(deep(Long_val(depth), Long_val(locals), b));
@@ -207,6 +217,7 @@ value f_blocking(value us)
 /* A child that is forked while frames are open goes on with them. */
 value f_fork(value body)
 {
+  ENTER();
   BOXROOT_FRAME(f, 2);
   boxroot_local b = boxroot_local_create(&f, body), l[200];
   for (int i = 0; i < 200; i++) CHECK((l[i] = boxroot_local_create(&f, caml_copy_double(i))) != NULL, "no local");
@@ -224,6 +235,7 @@ value f_fork(value body)
 /* A finaliser that uses frames in the middle of a collection's end (OCaml's finalisers run at safe points). */
 value f_sum(value n)
 {
+  ENTER();
   BOXROOT_FRAME(f, 1);
   boxroot_local total = boxroot_local_create(&f, caml_copy_double(0.));
   for (long i = 1; i <= Long_val(n); i++) {

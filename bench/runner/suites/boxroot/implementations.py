@@ -79,6 +79,20 @@ IMPLEMENTATIONS = {
         Implementation("naive", "this library, callee-roots discipline", "ours", adaptors="naive"),
         Implementation("naive-0.4.0", "0.4.0, callee-roots discipline", "published", adaptors="naive"),
         Implementation("camllocal", "CAMLparam and CAMLlocal", adaptors="camllocal"),
+        Implementation(
+            "camllocal_each",
+            "CAMLparam and CAMLlocal in a function for each value",
+            adaptors="camllocal",
+            flags=("-DA_CALL_EACH=1",),
+        ),
+        Implementation("frame", "local frames of this library, with room for all values", "ours", adaptors="frames"),
+        Implementation(
+            "frame_8",
+            "local frames of this library, with room for eight values",
+            "ours",
+            adaptors="frames",
+            flags=("-DCAPACITY=8",),
+        ),
     ]
 }
 
@@ -91,4 +105,12 @@ NO_ROOT = (
     "ocaml_list",
     "ocaml_array",
 )  # baselines: they are no roots of foreign code
-VARIANTS = ("boxroot_stw", "thread_unsafe", "force_remote", "naive", "naive-0.4.0")  # the two libraries in another way
+VARIANTS = (
+    "boxroot_stw",
+    "thread_unsafe",
+    "force_remote",
+    "naive",
+    "naive-0.4.0",
+    "frame",
+    "frame_8",
+)  # the two libraries in another way

@@ -111,7 +111,7 @@ SUITE = Suite(
     implementations=IMPLEMENTATIONS,
     workloads=WORKLOADS,
     groups={
-        "Fast paths": ("pair", "instructions", "local_roots"),
+        "Fast paths": ("pair", "instructions", "local_roots", "locals"),
         "Programs": (
             "closures",
             "perm_count",

@@ -8,6 +8,8 @@ from .. import callgrind
 from ..implementations import OURS, RIVAL
 from .cases import BOTH, FULL, ONE_THREAD, OTHER_BUILDS, QUICK, SWITCHES
 
+LOCALS = (OURS, RIVAL, "frame", "frame_8", "camllocal", "camllocal_each", "generational")
+
 WORKLOADS = (
     Workload(
         "pair",
@@ -39,7 +41,7 @@ WORKLOADS = (
             Case(
                 "",
                 ("0.03", "5"),
-                (OURS, RIVAL, "thread_unsafe", "naive", "naive-0.4.0", "camllocal", "ocaml", "generational"),
+                (OURS, RIVAL, "thread_unsafe", "naive", "naive-0.4.0", "frame", "camllocal", "ocaml", "generational"),
                 QUICK,
                 seconds=0.9,
             ),
@@ -53,6 +55,7 @@ WORKLOADS = (
                     *SWITCHES,
                     "naive",
                     "naive-0.4.0",
+                    "frame",
                     "camllocal",
                     "ocaml",
                     *ONE_THREAD,
@@ -65,5 +68,14 @@ WORKLOADS = (
             Case("", ("0.1", "9"), (OURS, RIVAL, "generational"), FULL, OTHER_BUILDS, seconds=5.5),
         ),
         modules=("fixpoint",),
+    ),
+    Workload(
+        "locals",
+        "N values that a function of C keeps while it runs (processor time of a call)",
+        (
+            Case("", ("0.02", "7"), LOCALS, QUICK, seconds=1.2),
+            Case("", ("0.05", "15"), LOCALS, FULL, seconds=5),
+        ),
+        modules=("locals",),
     ),
 )

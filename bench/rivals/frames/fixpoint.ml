@@ -1,0 +1,2 @@
+(* SPDX-License-Identifier: MIT *)
+external fixpoint : (float -> float) -> float -> float = "fixpoint"
