@@ -6,6 +6,7 @@
 #include "address_space.h"
 #include "block.h"
 #include "header.h"
+#include "keeper.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -26,6 +27,7 @@
 static void before(void)
 {
   oh_report_lock();
+  oh_keeper_lock();
   oh_block_lock();
   oh_pool_lock();
   oh_space_lock_all();
@@ -42,12 +44,14 @@ static void after(void)
   oh_space_unlock_all();
   oh_pool_unlock();
   oh_block_unlock();
+  oh_keeper_unlock();
   oh_report_unlock();
 }
 
 static void after_in_child(void)
 {
   after();
+  oh_keeper_forked();
   oh_pool_forked();
   oh_report_forked();
   oh_watch_forked();

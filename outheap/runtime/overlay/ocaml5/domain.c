@@ -9,6 +9,7 @@
 #include "prelude.h"
 #include "hooks.h"
 #include "base.h"
+#include "following.h"
 #include "minor_size.h"
 #include "settings.h"
 #include <caml/version.h>
@@ -33,6 +34,9 @@ static void decommit_minor_heap(void *start, uintnat bytes)
 #define caml_mem_decommit(start, bytes) decommit_minor_heap(start, bytes)
 
 static void prepare_minor_heaps(void);
+
+/* Of shared_heap.c: adds up a domain's heap. All domains are stopped. */
+void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_follow_heap *all);
 
 #include <domain.c>
 
@@ -69,10 +73,18 @@ static bool resize_minor_heap(asize_t words, bool keep)
   return true;
 }
 
+/* All domains are stopped. */
+static void survey(struct oh_follow_heap *all)
+{
+  for (uintnat i = 0; i < DOMAINS; i++)
+    if (all_domains[i].interruptor.running) oh_shared_heap_survey(all_domains[i].state->shared_heap, all);
+}
+
 static void prepare_minor_heaps(void)
 {
   uintnat domains = DOMAINS;
   oh_hooks_start();
+  oh_following_start(survey);
   if (!oh_settings.minor_adaptive) return;
   uintnat most = caml_norm_minor_heap_size(oh_settings.minor_most);
   if (most > caml_minor_heap_max_wsz) {

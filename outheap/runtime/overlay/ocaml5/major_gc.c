@@ -9,6 +9,8 @@
    Here    a foreign key is alive.
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
+   Stock   cycles come by allocation only, and compact when asked to.
+   Here    by time as well, and when that is worth it (follow.h).
    Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened,
            tracked regions that are roots are reached. Words of these that wait are part of a domain's marking, as its
            mark stack is. It is said how long slices take (minor_size.h). */
@@ -18,6 +20,7 @@
 #include <caml/major_gc.h>
 #include <caml/version.h>
 #include "block.h"
+#include "following.h"
 #include "minor_size.h"
 #include "region.h"
 #include "stats.h"
@@ -63,13 +66,14 @@ static void oh_helping_slice(caml_domain_state *d, int mode);
 static intnat oh_helping_mark(intnat budget, int mode);
 
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
-static void turned(void)
+static void turned(uintnat swept)
 {
   oh_region_cycle();
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
   oh_helping_turn();
+  oh_following_turn(swept);
 }
 
 /* In one domain, when all run again after the end of a cycle. */
