@@ -122,7 +122,8 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
             commands[f"{part}-off"] = (command, "helper=off", runparam)
             commands[f"{part}-auto"] = (command, "helper=auto", runparam)
     commands["embed"] = (["./soak_embed"], SETTING, runparam)
-    if flavour in ("release", STOCK):
+    # Up to 5.3 a runtime that is shut down leaves threads (docs/internals/upstream.md).
+    if flavour in ("release", STOCK) and compiler.version >= "5.4":
         commands["plugin"] = (["./soak_host"], SETTING, runparam)
     return [
         Case(

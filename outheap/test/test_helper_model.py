@@ -415,6 +415,8 @@ SWEEPING_RULES = {
     "once": "a pool that the helper has in hand is taken by nobody else",
     "finalisers": "the owner runs finalisers of custom blocks: a pool with such garbage goes back",
     "poll": "the helper backs off, and is stopped for fork, between two pools",
+    "joined": "the runtime shuts down when the helper has ended, between two pools",
+    "drain": "what was handed over is its owner's and unswept then, so that finalisers of all blocks are called",
 }
 
 
@@ -452,6 +454,10 @@ def sweep(s: Sweeping, rules: frozenset[str]) -> Iterator[Sweeping]:
     waits = {"own"} | ({"queue", "hand", "out"} & rules)
     if s.begun and not s.done and not waits & set(s.places):
         yield s._replace(done=True)
+    if s.begun and not s.done and ("hand" not in s.places or "joined" not in rules):  # shutdown
+        places = tuple("own" if p in ("queue", "out") and "drain" in rules else p for p in s.places)
+        fault = "" if {"queue", "hand", "out"}.isdisjoint(places) else "not finalised at shutdown"
+        yield s._replace(over=True, running=False, places=places, fault=s.fault or fault)
     if s.done:
         yield s._replace(over=True, fault="" if s.places == ("swept", "swept") else "not swept in its cycle")
 

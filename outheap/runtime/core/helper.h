@@ -13,6 +13,8 @@ struct oh_helper_counters {
   size_t cycles;      /* cycles that it took part in */
   size_t words;       /* words that it marked, counted as the marking loop counts them */
   size_t blocks;      /* blocks that it marked */
+  size_t pools;       /* pools that it swept */
+  size_t swept;       /* words that it freed there */
   size_t given;       /* entries of mark stacks that domains took back from it */
   size_t deferred;    /* continuations and regions that it left to domains */
   size_t backed_off;  /* times that it had too little of a processor */

@@ -197,6 +197,8 @@ void oh_stats_print(int descriptor, char const *title)
     HELPER(cycles);
     HELPER(words);
     HELPER(blocks);
+    HELPER(pools);
+    HELPER(swept);
     HELPER(given);
     HELPER(deferred);
     HELPER(backed_off);

@@ -1,10 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* OCaml in a program of C, or in a shared object of one: it is started, works, and is shut down in the middle of a
-   cycle. Nothing of it may run afterwards. */
+   cycle. Nothing of it may run afterwards. All custom blocks are finalised then: OCaml does that since 5.4. */
+#include <caml/alloc.h>
 #include <caml/callback.h>
+#include <caml/custom.h>
 #include <caml/mlvalues.h>
 #include <stdio.h>
+#include <caml/version.h>
 #include <unistd.h>
+
+static long made, finalised;
+
+static void finalise(value v) { (void)v, finalised++; }
+static struct custom_operations operations = {
+  "embedded", finalise, custom_compare_default, custom_hash_default, custom_serialize_default,
+  custom_deserialize_default, custom_compare_ext_default, custom_fixed_length_default};
+
+value soak_embed_custom(value number)
+{
+  value v = caml_alloc_custom(&operations, sizeof(long), 0, 1);
+  *(long *)Data_custom_val(v) = Long_val(number);
+  made++;
+  return v;
+}
 
 int soak_embed(int rounds)
 {
@@ -18,6 +36,10 @@ int soak_embed(int rounds)
     }
   }
   caml_shutdown();
+  if (OCAML_VERSION >= 50400 && made != finalised) {
+    fprintf(stderr, "soak_embed: %ld custom blocks, %ld finalised\n", made, finalised);
+    return 1;
+  }
   return 0;
 }
 

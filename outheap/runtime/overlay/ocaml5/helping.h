@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Part of major_gc.c: the helper, a thread that marks beside the domains. docs/internals/helper.md has the reasons.
+/* Part of major_gc.c: the helper, a thread that sweeps (sweep_queue.h) and marks beside the domains.
+   docs/internals/helper.md has the reasons.
 
    The helper has a mark stack of its own, and takes entries from an inbox. When a cycle begins to mark, and in each
    slice, a domain puts the entries of its own stack there; so it has next to nothing to mark itself. Where a slice has
@@ -25,12 +26,19 @@
 #include "helper.h"
 #include "page.h"
 #include "settings.h"
+#include "sweeping.h"
 #include <sched.h>
 #include <time.h>
 
 #if !OH_HELPER
 static void oh_helping_turn(void) { oh_helper_refuse(); }
+static void oh_helping_cycle(caml_domain_state *d) { (void)d; }
 static void oh_helping_begin(caml_domain_state *d) { (void)d; }
+static bool oh_helping_has_swept(int mode) { return (void)mode, true; }
+static intnat oh_helping_sweep(intnat budget, int mode)
+{
+  return (void)mode, caml_sweep(Caml_state->shared_heap, budget);
+}
 static void oh_helping_slice(caml_domain_state *d, int mode) { (void)d, (void)mode; }
 static intnat oh_helping_mark(intnat budget, int mode) { return (void)mode, mark(budget); }
 #else
@@ -41,6 +49,8 @@ enum {
   OH_HELPING_ROOM = OH_HELPING_BATCH + 4 * OH_MARK_LOOP_QUEUE, /* entries, or deferred values, that a batch may add */
   OH_HELPING_GIVEN = 64,                                   /* entries that a domain takes at a time */
   OH_HELPING_DEFERRED = 64,                                /* deferred values that it takes at a time */
+  OH_HELPING_POOLS = 4,                                    /* pools that it takes at a time */
+  OH_HELPING_EMPTIED = 64,                                 /* empty ones that it gives up in a step of a slice */
   OH_HELPING_BEHIND = 16,                                  /* a domain assists when behind by that part of the heap */
   OH_HELPING_WAIT = 200000,                                /* nanoseconds that it waits at most in a slice */
   OH_HELPING_WINDOW = 20000000,                            /* nanoseconds of which it should have had 5/8 */
@@ -175,7 +185,7 @@ static void oh_helping_publish(void)
   own->count = 0;
 }
 
-static void oh_helping_batch(void)
+static void oh_helping_mark_batch(void)
 {
   intnat left = OH_HELPING_BATCH;
   oh_helping.busy = true;
@@ -193,10 +203,51 @@ static void oh_helping_batch(void)
   if (oh_helping.forks != 0) pthread_cond_broadcast(&oh_helping.rested);
 }
 
+static void oh_helping_take_inbox(void)
+{
+  mark_entry *entries = oh_helping.stack.stack;
+  uintnat size = oh_helping.stack.size;
+  oh_helping.stack.stack = oh_helping.inbox;
+  oh_helping.stack.size = oh_helping.inbox_size;
+  oh_helping.stack.count = oh_helping.inbox_count;
+  oh_helping.inbox = entries;
+  oh_helping.inbox_size = size;
+  oh_helping.inbox_count = 0;
+}
+
+static void oh_helping_sweep_batch(void)
+{
+  oh_helping.busy = true;
+  pthread_mutex_unlock(&oh_helping.lock);
+  (void)oh_sweeping_batch();
+  pthread_mutex_lock(&oh_helping.lock);
+  oh_helping.busy = false;
+  if (oh_helping.forks != 0) pthread_cond_broadcast(&oh_helping.rested);
+}
+
 static bool oh_helping_may_mark(void)
 {
-  return oh_helping.used && oh_helping.forks == 0 && !oh_table_reporting()
-         && (oh_helping.stack.count != 0 || oh_helping.inbox_count != 0);
+  return !oh_table_reporting() && (oh_helping.stack.count != 0 || oh_helping.inbox_count != 0);
+}
+
+static bool oh_helping_may_work(void)
+{
+  return oh_helping.used && oh_helping.forks == 0 && (oh_sweeping_waits() || oh_helping_may_mark());
+}
+
+/* Sweeping is first: allocation waits for it, and marking does not count before (oh_helping_look). */
+static void oh_helping_work(void)
+{
+  if (oh_sweeping_waits()) {
+    oh_helping_sweep_batch();
+    return;
+  }
+  if (oh_helping.stack.count == 0) oh_helping_take_inbox();
+  if (oh_load_relaxed(&oh_helping.wanted)) {
+    oh_store_relaxed(&oh_helping.wanted, false);
+    oh_helping_spill();
+  }
+  oh_helping_mark_batch();
 }
 
 /* Time at work: by the clock, and of a processor. */
@@ -221,34 +272,15 @@ static bool oh_helping_lacks(struct oh_helping_times *window, struct oh_helping_
   return lacks;
 }
 
-static void oh_helping_take_inbox(void)
-{
-  mark_entry *entries = oh_helping.stack.stack;
-  uintnat size = oh_helping.stack.size;
-  oh_helping.stack.stack = oh_helping.inbox;
-  oh_helping.stack.size = oh_helping.inbox_size;
-  oh_helping.stack.count = oh_helping.inbox_count;
-  oh_helping.inbox = entries;
-  oh_helping.inbox_size = size;
-  oh_helping.inbox_count = 0;
-}
-
 static void *oh_helping_run(void *unused)
 {
   struct oh_helping_times window = { 0, 0 };
   pthread_mutex_lock(&oh_helping.lock);
   for (;;) {
-    while (!oh_helping.quits && !oh_helping_may_mark()) pthread_cond_wait(&oh_helping.work, &oh_helping.lock);
+    while (!oh_helping.quits && !oh_helping_may_work()) pthread_cond_wait(&oh_helping.work, &oh_helping.lock);
     if (oh_helping.quits) break;
     struct oh_helping_times began = oh_helping_now();
-    for (unsigned i = 0; i < OH_HELPING_BATCHES && !oh_helping.quits && oh_helping_may_mark(); i++) {
-      if (oh_helping.stack.count == 0) oh_helping_take_inbox();
-      if (oh_load_relaxed(&oh_helping.wanted)) {
-        oh_store_relaxed(&oh_helping.wanted, false);
-        oh_helping_spill();
-      }
-      oh_helping_batch();
-    }
+    for (unsigned i = 0; i < OH_HELPING_BATCHES && !oh_helping.quits && oh_helping_may_work(); i++) oh_helping_work();
     if (oh_helping_lacks(&window, began) && oh_settings.helper == OH_SETTINGS_HELPER_AUTO)
       oh_helping_rest(&oh_helper_counters.backed_off, OH_HELPING_RESTS);
   }
@@ -266,10 +298,12 @@ static void oh_helping_before_fork(void)
   oh_helping.forks++;
   if (oh_helping.busy) oh_helper_count(&oh_helper_counters.paused, 1);
   while (oh_helping.busy) pthread_cond_wait(&oh_helping.rested, &oh_helping.lock);
+  oh_sweeping_lock();
 }
 
 static void oh_helping_after_fork(void)
 {
+  oh_sweeping_unlock();
   oh_helping.forks--;
   pthread_cond_signal(&oh_helping.work);
   pthread_mutex_unlock(&oh_helping.lock);
@@ -277,6 +311,7 @@ static void oh_helping_after_fork(void)
 
 static void oh_helping_in_child(void)
 {
+  oh_sweeping_unlock();
   pthread_cond_init(&oh_helping.work, NULL);
   pthread_cond_init(&oh_helping.rested, NULL);
   oh_helping.forks = 0;
@@ -324,7 +359,7 @@ static void oh_helping_turn(void)
   if (!oh_helping_enabled) return;
   pthread_mutex_lock(&oh_helping.lock); /* the helper does not mark, and so holds it for a moment at most */
   OH_CHECK(!oh_helping.counted && !oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0
-           && oh_helping.deferred.count == 0 && oh_helping.own.count == 0);
+           && oh_helping.deferred.count == 0 && oh_helping.own.count == 0 && oh_sweeping_is_idle());
   uintnat bytes = caml_heap_size(Caml_state->shared_heap);
   bool use = !oh_helping.stopped && bytes != 0;
   if (use && oh_settings.helper == OH_SETTINGS_HELPER_AUTO) {
@@ -405,7 +440,8 @@ static void oh_helping_assist(caml_domain_state *d, bool available)
     return;
   }
   uintnat n = available ? (*count + 1) / 2 : *count;
-  if (n > OH_HELPING_GIVEN) n = OH_HELPING_GIVEN;
+  uintnat most = available ? OH_HELPING_GIVEN : 16 * OH_HELPING_GIVEN;
+  if (n > most) n = most;
   oh_helping_take_part(d);
   oh_helper_count(&oh_helper_counters.given, n);
   for (; n != 0; n--) {
@@ -429,6 +465,14 @@ static void oh_helping_take_deferred(caml_domain_state *d)
     else (void)oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);
   }
   pthread_mutex_lock(&oh_helping.lock);
+}
+
+/* The helper may be asleep. */
+static void oh_helping_wake(void)
+{
+  if (pthread_mutex_trylock(&oh_helping.lock) != 0) return;
+  if (!oh_helping.busy && oh_helping_may_work()) pthread_cond_signal(&oh_helping.work);
+  pthread_mutex_unlock(&oh_helping.lock);
 }
 
 static bool oh_helping_is_behind(caml_domain_state *d)
@@ -492,6 +536,44 @@ static void oh_helping_slice(caml_domain_state *d, int mode)
   }
 }
 
+/* A cycle has begun: behind the last barrier, since others are still arranging their heaps before. If the helper's lock
+   is not to be had, its thread is woken in a slice. */
+static void oh_helping_cycle(caml_domain_state *d)
+{
+  if (!oh_helping_enabled || !oh_load_relaxed(&oh_helping.used)) return;
+  oh_sweeping_hand_over(d->shared_heap);
+  oh_helping_begin(d);
+  oh_helping_wake();
+}
+
+/* In a slice: what the helper has swept since the last one; then what the domain has itself. It takes pools back where
+   it would take marking back. */
+static intnat oh_helping_sweep(intnat budget, int mode)
+{
+  caml_domain_state *d = Caml_state;
+  struct caml_heap_state *heap = d->shared_heap;
+  if (__builtin_expect(!oh_sweeping_is_handed(heap), 1)) return caml_sweep(heap, budget);
+  bool complete = mode == Slice_uninterruptible;
+  budget -= oh_sweeping_collect(heap, complete ? OH_SWEEPING_ALL : OH_HELPING_EMPTIED);
+  if (budget > 0) budget = caml_sweep(heap, budget);
+  if (budget > 0 && oh_sweeping_waits()) {
+    bool available = oh_load_relaxed(&oh_helping.used) && oh_load_relaxed(&oh_helping.runs);
+    if (available) oh_helping_wake();
+    if (complete || mode == Slice_opportunistic || !available || oh_helping_is_behind(d))
+      while (budget > 0 && oh_sweeping_take(heap, OH_HELPING_POOLS)) budget = caml_sweep(heap, budget);
+  }
+  return budget;
+}
+
+/* In a slice in which there was nothing to sweep. Otherwise the helper has pools that are to come back, and the slice
+   goes on to mark. */
+static bool oh_helping_has_swept(int mode)
+{
+  if (oh_sweeping_ends(Caml_state->shared_heap)) return true;
+  if (mode == Slice_uninterruptible) sched_yield();
+  return false;
+}
+
 /* Marking has begun: the roots are on the domain's stack. */
 static void oh_helping_begin(caml_domain_state *d)
 {
@@ -501,10 +583,17 @@ static void oh_helping_begin(caml_domain_state *d)
   pthread_mutex_unlock(&oh_helping.lock);
 }
 
+/* Entries that a domain takes may lead to little: as long as there is something to take, the slice goes on. */
 static intnat oh_helping_mark(intnat budget, int mode)
 {
-  if (mode == Slice_uninterruptible) oh_helping_slice(Caml_state, mode);
-  return mark(budget);
+  caml_domain_state *d = Caml_state;
+  if (mode == Slice_uninterruptible) oh_helping_slice(d, mode);
+  for (;;) {
+    budget = mark(budget);
+    if (budget <= 0 || !d->marking_done || !oh_load_relaxed(&oh_helping.counted)) return budget;
+    oh_helping_slice(d, mode);
+    if (d->marking_done) return budget;
+  }
 }
 #endif
 #endif

@@ -24,6 +24,7 @@
 #include "minor_size.h"
 #include "region.h"
 #include "stats.h"
+#include "sweeping.h"
 #include "tracked.h"
 #include "weak.h"
 
@@ -53,15 +54,12 @@ static inline int is_markable_counted(value v)
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 
-/* The helper (helping.h), a thread that marks. */
-#if defined __x86_64__ && OCAML_VERSION >= 50400 && !OH_COUNT && !defined OH_STOCK_MARKING \
-  && !defined WITH_THREAD_SANITIZER
-#define OH_HELPER 1
-#else
-#define OH_HELPER 0
-#endif
+/* The helper (helping.h), a thread that sweeps and marks. */
 static void oh_helping_turn(void);
+static void oh_helping_cycle(caml_domain_state *d);
 static void oh_helping_begin(caml_domain_state *d);
+static intnat oh_helping_sweep(intnat budget, int mode);
+static bool oh_helping_has_swept(int mode);
 static void oh_helping_slice(caml_domain_state *d, int mode);
 static intnat oh_helping_mark(intnat budget, int mode);
 

@@ -14,7 +14,8 @@
    Here    they go back (pool.h), unless memory=stock.
    Stock   both visit the global roots.
    Here    and the slots of tracked regions (region.h).
-   Also    when the runtime shuts down, the helper (helping.h) ends first.
+   Also    pools go to the helper to be swept, and come back (sweep_queue.h). When the runtime shuts down, it ends
+           first.
    OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
 #include <caml/addrmap.h>
@@ -28,6 +29,7 @@
 #include "os.h"
 #include "pool.h"
 #include "settings.h"
+#include "sweeping.h"
 #include "tracked.h"
 
 /* Of the C library, not of the heap. */
@@ -121,6 +123,15 @@ static inline bool is_emptied(value v)
 }
 #endif
 
+#if !OH_HELPER
+static void *oh_sweeping_heap(size_t bytes);
+#endif
+static bool oh_sweeping_leaves(struct caml_heap_state *heap);
+static void oh_sweeping_give_up(struct caml_heap_state *heap, struct pool *p, unsigned sz);
+static void oh_sweeping_find(struct caml_heap_state *heap, unsigned sz);
+static bool oh_sweeping_may_verify(struct caml_heap_state *heap);
+static void oh_sweeping_drain(struct caml_heap_state *heap);
+
 #define caml_compact_heap oh_shared_heap_stock_compact
 #include <shared_heap.c>
 #undef caml_compact_heap
@@ -128,6 +139,7 @@ static inline bool is_emptied(value v)
 #undef caml_mem_unmap
 #undef malloc
 #undef free
+#include "sweep_queue.h"
 
 _Static_assert(Bsize_wsize(POOL_WSIZE) == OH_POOL, "pools of this version have another size");
 
