@@ -19,7 +19,7 @@ PARTS = ("tree", "roots", "domains", "forks", "stops")
 
 
 def _program(compiler: Compiler, flavour: str) -> Path:
-    folder = BUILD / f"{compiler.name}+outheap" / f"helper-{flavour}"
+    folder = BUILD / f"{compiler.name}+outheap" / f"helper-basic-{flavour}"
     library = variants.library(compiler, flavour)
     header = HOME / "include/outheap.h"
     files = [HOME / "test/variant/helped.ml", *(HOME / "lib/outheap").glob("outheap*.*"), header]

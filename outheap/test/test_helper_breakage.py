@@ -28,10 +28,6 @@ BREAKAGES = {
         "mark_loop.h", "if (helper) oh_mark_loop_defer(block);", "if (false) oh_mark_loop_defer(block);", "release",
         "fibers",
     ),
-    "fork-does-not-wait": (
-        "helping.h", "while (oh_helping.busy) pthread_cond_wait(&oh_helping.rested, &oh_helping.lock);", "", "debug",
-        "forks",
-    ),
     "finalisers-in-the-helper": (
         "sweep_queue.h", "if (heap != &oh_sweeping_hands) return false;", "if (true) return false;", "release",
         "customs custom finalisers",
