@@ -16,7 +16,7 @@ struct oh_settings oh_settings = {
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)8 << 20,
-  .follow = true,
+  .follow = false,
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,

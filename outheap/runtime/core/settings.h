@@ -21,9 +21,9 @@
                                 with Gc.set stays
      minor.pause=TIME           with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
                                 as 5ms, 500us, 1s (default: as long as it is)
+     memory=stock               memory goes back when it is asked for, as with the stock runtime (default)
      memory=follow              free memory goes back by itself, with OCaml 5: the heap is compacted when that is worth
                                 it, collected when time has passed, or when the program is idle (follow.h, keeper.h)
-     memory=stock               only what is asked for, as with the stock runtime
      memory.pause=TIME          how long a compaction that nobody asked for may take at most, as predicted, while the
                                 program runs (default 10ms)
      memory.idle=TIME|off       how long the program must do nothing before it is collected (default 2s)
