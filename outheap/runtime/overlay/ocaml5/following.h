@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that follows the data: what the units of the runtime share of it. The policy is in core/follow.h, the thread in
-   core/keeper.h. */
+/* Memory that follows the data: what the units of the runtime share of it. The policy is in core/follow.h, the thread
+   in core/keeper.h. */
 #ifndef OH_FOLLOWING_H
 #define OH_FOLLOWING_H
 
@@ -8,8 +8,8 @@
 #include "follow.h"
 #include <stdbool.h>
 
-/* The part of the pools with room that is compacted at the end of this cycle; 0: none. Written while one domain acts for
-   all that are stopped, and read by all before they go on. */
+/* The part of the pools with room that is compacted at the end of this cycle; 0: none. Written while one domain acts
+   for all that are stopped, and read by all before they go on. */
 extern double oh_following_part;
 
 /* Is the keeper at work in the place of a domain? Then no finaliser may run (oh_following_set_away). Relaxed: it
