@@ -109,6 +109,8 @@ void oh_follow_compacted(uint64_t now, uint64_t nanoseconds)
   last = now;
 }
 
+void oh_follow_idle(void) { count(&oh_follow_counters.idle, 1); }
+
 /* --- Gc.max_overhead ---------------------------------------------------------------------------------------------- */
 
 size_t oh_follow_overhead(void)

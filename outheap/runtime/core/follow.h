@@ -61,6 +61,9 @@ double oh_follow_cycle(struct oh_follow_heap const *, uint64_t now, bool idle);
 /* It has been done, and took so long. */
 void oh_follow_compacted(uint64_t now, uint64_t nanoseconds);
 
+/* An idle program has been collected. */
+void oh_follow_idle(void);
+
 /* Gc.max_overhead: as the program or OCAMLRUNPARAM has set it. 0: compaction at the end of each cycle. Any thread. */
 size_t oh_follow_overhead(void);
 void oh_follow_set_overhead(size_t percent);

@@ -35,6 +35,11 @@ static size_t give_back(void)
   return bytes;
 }
 
+void oh_keeper_trim(void)
+{
+  (void)oh_fetch_add_relaxed(&oh_follow_counters.purged, oh_pool_trim(1) + oh_block_trim());
+}
+
 /* With `mutex`: waits for so long, or until somebody calls (0). */
 static void wait_for(uint64_t nanoseconds)
 {

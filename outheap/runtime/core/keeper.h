@@ -25,6 +25,9 @@ enum oh_keeper_found {
    library but the keeper's own. Set before the first oh_keeper_wake. */
 extern enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
 
+/* Gives back all memory that is free, for oh_keeper_collect. */
+void oh_keeper_trim(void);
+
 /* The program runs: called in each slice of the collector, by any thread. The first call starts the thread. */
 void oh_keeper_rouse(void);
 extern bool oh_keeper_rests; /* is there none, or does it sleep? Read relaxed */

@@ -30,4 +30,7 @@ void oh_following_turn(uintnat swept);
 /* A collection of an idle program, by the keeper in the place of its only domain: begins; ends. */
 void oh_following_set_away(bool away);
 
+/* What one slice of that does, in the domain's place (major_gc.c): some milliseconds, never a finaliser. */
+void oh_following_idle_slice(void);
+
 #endif

@@ -118,3 +118,21 @@ bool oh_tracked_more_to_mark(void)
     mark_stack_push_range(d->mark_stack, (value_ptr)nothing, (value_ptr)nothing + WORDS);
   return true;
 }
+
+#if OCAML_VERSION >= 50300
+#define IDLE_WORDS 200000
+
+/* The counters of the pacer keep their distance, so that the program's next slices are what they would have been. */
+void oh_following_idle_slice(void)
+{
+  uintnat before = atomic_load(&work_counter);
+#if OCAML_VERSION >= 50500
+  if (Caml_state->sweeping_done && !caml_marking_started()) {
+    request_mark_phase();
+    caml_empty_minor_heaps_once();
+  }
+#endif
+  major_collection_slice(IDLE_WORDS, 0, 0, Slice_uninterruptible, 0);
+  atomic_fetch_add(&alloc_counter, atomic_load(&work_counter) - before);
+}
+#endif

@@ -24,6 +24,7 @@
 #include "block.h"
 #include "following.h"
 #include "helper.h"
+#include "keeper.h"
 #include "os.h"
 #include "pool.h"
 #include "settings.h"
