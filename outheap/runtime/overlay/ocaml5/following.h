@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that follows the data: what the units of the runtime share of it. The policy is in core/follow.h, the thread in
-   core/keeper.h. */
+/* Memory that follows the data: what the units of the runtime share of it. The policy is in core/follow.h, the thread
+   in core/keeper.h. */
 #ifndef OH_FOLLOWING_H
 #define OH_FOLLOWING_H
 
@@ -8,9 +8,18 @@
 #include "follow.h"
 #include <stdbool.h>
 
-/* The part of the pools with room that is compacted at the end of this cycle; 0: none. Written while one domain acts for
-   all that are stopped, and read by all before they go on. */
+/* The part of the pools with room that is compacted at the end of this cycle; 0: none. Written while one domain acts
+   for all that are stopped, and read by all before they go on. */
 extern double oh_following_part;
+
+/* Is the heap compacted at the end of this cycle? `forced`: the program has asked for it; then all of it is. All domains
+   that are stopped ask, and say the same. */
+extern bool oh_following_is_forced;
+static inline bool oh_following_compacts(bool forced)
+{
+  oh_store_relaxed(&oh_following_is_forced, forced);
+  return forced || oh_following_part > 0;
+}
 
 /* Is the keeper at work in the place of a domain? Then no finaliser may run (oh_following_set_away). Relaxed: it
    changes under the domain's lock, and another domain that sees it does no harm. */
