@@ -6,7 +6,7 @@
    running  the same, with ordinary work for 10 s
    phases   the table is made and dropped 20 times, with half a second of work after each: memory between the peaks
    rebuild  the same with a full major collection after each: processor time *)
-let kind = Bench.string_argument 1 ~default:"work"
+let kind = Bench.argument 1 ~default:"work"
 let entries = Bench.int_argument 2 ~default:1_500_000
 let megabytes () = Heap.megabytes (Bench.resident_bytes ())
 let table = ref (Hashtbl.create 1)

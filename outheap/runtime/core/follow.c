@@ -74,11 +74,12 @@ static double choose(struct oh_follow_heap const *h, uint64_t now, bool idle)
   if (percent != 0 && h->free / 100 < h->live / 100 * ((percent - 1) / 100.0)) return 0;
   if (h->free < OH_FOLLOW_LEAST || h->free < all / 4 || h->partial == 0) return 0;
   double limit = (double)(idle ? oh_settings.idle_pause : oh_settings.compact_pause);
-  double live = (double)(h->live >> 10) * LIVE_COST * scale, partial = (double)(h->partial >> 10) * PARTIAL_COST * scale;
+  double live = (double)(h->live >> 10) * LIVE_COST * scale;
+  double partial = (double)(h->partial >> 10) * PARTIAL_COST * scale;
   double part = partial + live <= limit ? 1 : (limit - live) / partial;
-  if (part < 0.02 || (double)h->free * part < (double)OH_FOLLOW_LEAST / 2) return count(&oh_follow_counters.refused, 1), 0;
-  predicted = (uint64_t)(live + partial * part);
-  if (last != 0 && now - last < predicted * OH_FOLLOW_SHARE + patience)
+  bool little = part < 0.02 || (double)h->free * part < (double)OH_FOLLOW_LEAST / 2;
+  if (!little) predicted = (uint64_t)(live + partial * part);
+  if (little || (last != 0 && now - last < predicted * OH_FOLLOW_SHARE + patience))
     return count(&oh_follow_counters.refused, 1), 0;
   gained = (size_t)((double)h->free * part);
   left = all - gained;

@@ -10,8 +10,8 @@
 
    *Compaction.* At the end of a cycle, if enough is free in pools, the pause is short enough, and compactions cost less
    than OH_FOLLOW_SHARE of the time. The pause is predicted from the live data, which is read once, and from the pools
-   that are neither full nor empty, which are emptied; where the second is too much, a part of these pools is enough. The
-   prediction learns from each compaction. When memory that was given back is taken again soon, it becomes rarer.
+   that are neither full nor empty, which are emptied; where the second is too much, a part of these pools is enough.
+   The prediction learns from each compaction. When memory that was given back is taken again soon, it becomes rarer.
 
    One thread at a time calls each of these functions: all domains are stopped, or it is said otherwise. */
 #ifndef OH_FOLLOW_H

@@ -21,8 +21,8 @@ enum oh_keeper_found {
   OH_KEEPER_DONE     /* there is nothing to do until it runs again */
 };
 
-/* What is to be done for an idle program, a slice at a time; NULL: nothing. Called by the keeper, without a lock of this
-   library but the keeper's own. Set before the first oh_keeper_wake. */
+/* What is to be done for an idle program, a slice at a time; NULL: nothing. Called by the keeper, without a lock of
+   this library but the keeper's own. Set before the first oh_keeper_wake. */
 extern enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
 
 /* Gives back all memory that is free, for oh_keeper_collect. */

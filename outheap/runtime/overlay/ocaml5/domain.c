@@ -83,9 +83,9 @@ static void survey(struct oh_follow_heap *all)
 }
 
 #if OCAML_VERSION >= 50300
-/* The collection of an idle program. The keeper takes the lock of the only domain, as the backup thread of a domain does
-   in a program with several: while nobody has it, all threads of the domain are in blocking sections, and what they left
-   is what a collection needs. So the same holds as for a backup thread. In addition it runs no finaliser. */
+/* The collection of an idle program. The keeper takes the lock of the only domain, as the backup thread of a domain
+   does in a program with several: while nobody has it, all threads of the domain are in blocking sections, and what
+   they left is what a collection needs. So the same holds as for a backup thread. In addition it runs no finaliser. */
 #define IDLE_CYCLES 3 /* the one that runs; one that finds what is garbage; one that frees it */
 
 static bool borrow(dom_internal *d)

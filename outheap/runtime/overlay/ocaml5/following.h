@@ -12,8 +12,8 @@
    for all that are stopped, and read by all before they go on. */
 extern double oh_following_part;
 
-/* Is the heap compacted at the end of this cycle? `forced`: the program has asked for it; then all of it is. All domains
-   that are stopped ask, and say the same. */
+/* Is the heap compacted at the end of this cycle? `forced`: the program has asked for it; then all of it is. All
+   domains that are stopped ask, and say the same. */
 extern bool oh_following_is_forced;
 static inline bool oh_following_compacts(bool forced)
 {

@@ -177,8 +177,8 @@ static pool *sort_pools(pool *list)
   return all;
 }
 
-/* Not all pools with room are emptied if that would take too long: the others are put among the full ones, where they are
-   read, and swept. */
+/* Not all pools with room are emptied if that would take too long: the others are put among the full ones, where they
+   are read, and swept. */
 static void set_aside(pool **list, pool **full, double part)
 {
   uintnat all = 0;
