@@ -77,12 +77,10 @@ static double choose(struct oh_follow_heap const *h, uint64_t now, bool idle)
   double live = (double)(h->live >> 10) * LIVE_COST * scale;
   double partial = (double)(h->partial >> 10) * PARTIAL_COST * scale;
   double part = partial + live <= limit ? 1 : (limit - live) / partial;
-  predicted = (uint64_t)(live + partial * part);
-  if (part < 0.02 || (double)h->free * part < (double)OH_FOLLOW_LEAST / 2
-      || (last != 0 && now - last < predicted * OH_FOLLOW_SHARE + patience)) {
-    count(&oh_follow_counters.refused, 1);
-    return 0;
-  }
+  bool little = part < 0.02 || (double)h->free * part < (double)OH_FOLLOW_LEAST / 2;
+  if (!little) predicted = (uint64_t)(live + partial * part);
+  if (little || (last != 0 && now - last < predicted * OH_FOLLOW_SHARE + patience))
+    return count(&oh_follow_counters.refused, 1), 0;
   gained = (size_t)((double)h->free * part);
   left = all - gained;
   cycles = 0;

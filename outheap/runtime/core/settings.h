@@ -48,7 +48,8 @@
                                 process dies (default: report with a debug runtime, else off)
      debug.slices=1             with the variant _outheap_count: what each slice of marking saw goes where statistics go
      debug.marking=range|table  OCaml 5: how the marking loop looks at words (default range: see table.h)
-     debug.compact=1            OCaml 5.2 and later: every cycle of the collector ends with a compaction
+     debug.compact=1            OCaml 5.2 and later: every cycle of the collector ends with a compaction; and
+                                an idle program is collected however long that took last time
      debug.base=ADDRESS         where to place the heap (hexadecimal)
 
    Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,

@@ -9,6 +9,7 @@
        finalised idle, with custom blocks that have finalisers to call, in C and in OCaml
        threads   idle, with threads that wait
        forked    idle, in a child of a fork
+       forking   a thread of C forks all the time, beside a program that works and is idle in turn
 
    Fails if more than PERCENT of what was resident is resident at the end; if PERCENT is below 0, if less than -PERCENT
    is: what the stock runtime does. *)
@@ -70,8 +71,25 @@ let measure () =
     Gc.full_major ();
     if !finalised <> 1_000 then failwith (Printf.sprintf "%d finalisers were called" !finalised))
 
+external fork_beside : int -> unit = "follow_fork_beside"
+external forks_left : unit -> int = "follow_forks_left"
+
+(* The keeper collects in each pause. Forks come from a thread that never has the domain's lock. *)
+let forking () =
+  let kept = ref [] in
+  for i = 1 to 300_000 do kept := [ i; i + 1 ] :: (if i mod 3 = 0 then [] else !kept) done;
+  let held = Array.init 300_000 (fun i -> ref i) in
+  fork_beside 400;
+  while forks_left () > 0 do
+    for i = 0 to 20_000 do held.(i * 7 mod 300_000) <- ref (i * 7 mod 300_000) done;
+    Unix.sleepf 0.03
+  done;
+  Array.iteri (fun i r -> if !r <> i then failwith "another value") held;
+  ignore (Sys.opaque_identity !kept)
+
 let () =
-  if kind <> "forked" then measure ()
+  if kind = "forking" then forking ()
+  else if kind <> "forked" then measure ()
   else (
     build ();
     table := Hashtbl.create 1;

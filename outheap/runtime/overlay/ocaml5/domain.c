@@ -150,7 +150,7 @@ static enum oh_keeper_found collect(uint64_t now)
       bool useful = caml_heap_size(d->state->shared_heap) < before - before / 20;
       collecting = false;
       done = true;
-      next = oh_os_now() + cost * OH_FOLLOW_SHARE * (useful ? 1 : 4);
+      next = oh_settings.compact ? 0 : oh_os_now() + cost * OH_FOLLOW_SHARE * (useful ? 1 : 4);
       oh_follow_idle();
       found = OH_KEEPER_DONE;
     }

@@ -12,6 +12,15 @@
    for all that are stopped, and read by all before they go on. */
 extern double oh_following_part;
 
+/* Is the heap compacted at the end of this cycle? `forced`: the program has asked for it; then all of it is. All
+   domains that are stopped ask, and say the same. */
+extern bool oh_following_is_forced;
+static inline bool oh_following_compacts(bool forced)
+{
+  oh_store_relaxed(&oh_following_is_forced, forced);
+  return forced || oh_following_part > 0;
+}
+
 /* Is the keeper at work in the place of a domain? Then no finaliser may run (oh_following_set_away). Relaxed: it
    changes under the domain's lock, and another domain that sees it does no harm. */
 extern bool oh_following_is_away;

@@ -12,7 +12,7 @@
 
 static void set_overhead(value percent)
 {
-  if (!oh_settings.follow || !Is_long(percent) || Long_val(percent) < 0) return;
+  if (!oh_settings.follow || Is_block(percent) || Long_val(percent) < 0) return;
   oh_follow_set_overhead((size_t)Long_val(percent));
 }
 static value overhead(void) { return Val_long(oh_settings.follow ? oh_follow_overhead() : 0); }

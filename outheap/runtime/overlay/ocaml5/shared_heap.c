@@ -217,7 +217,7 @@ static void order_pools(struct caml_heap_state *heap, double part)
 
 void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain_state **participants)
 {
-  double part = oh_following_part; /* 0: the program has asked for it */
+  double part = oh_load_relaxed(&oh_following_is_forced) ? 0 : oh_following_part;
   bool first = participants[0] == domain;
   uint64_t began = oh_os_now();
   if (first) begin_emptied();
