@@ -34,7 +34,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
         for file in SOURCES:
             shutil.copy(file, folder)
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries]
-        steps.command([compiler.ocamlopt, *linked, "unix.cmxa", "threads.cmxa", *(f.name for f in SOURCES), "-o", "follow"], folder)
+        parts = ["unix.cmxa", "threads.cmxa", *(file.name for file in SOURCES)]
+        steps.command([compiler.ocamlopt, *linked, *parts, "-o", "follow"], folder)
 
     return steps.step(folder, SOURCES, [compiler.prefix, flavour, (library / "built").read_text()], build)
 

@@ -135,6 +135,9 @@ void oh_keeper_stop(void)
   delay(false);
 }
 
+/* Before code of this library goes away: at exit, and with the shared object that it is part of. */
+static __attribute__((destructor)) void unload(void) { oh_keeper_stop(); }
+
 void oh_keeper_lock(void)
 {
   pthread_mutex_lock(&work);
