@@ -119,7 +119,6 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
                 "churn",
                 "deletes",
                 "tracked-churn",
-                "tracked-forks",
                 "tracked-slices",
             ]
             settings["with threads"] = {"OUTHEAP": variants.THREADS, "OCAMLRUNPARAM": "s=32k"}
