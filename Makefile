@@ -22,10 +22,12 @@ bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap:
 bench-regions: ## regions and hash-consing, beside the heap: 25 minutes
 	@tools/bench --suite outheap --full --only regions,theories,hashcons,crowded,dictionary,coq\ images \
 	  --rounds 5 --budget 30
+bench-memory: ## memory that goes back without a call, beside the stock runtime: ten minutes
+	@tools/bench --suite outheap --full --only follow --rounds 3 --budget 15
 bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 50 minutes of measuring; MINUTES=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-full stress lint \
-  clean docs
+.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-memory bench-full \
+  stress lint clean docs

@@ -29,6 +29,22 @@ def _cases(config: pytest.Config) -> list[Case]:
     return cases
 
 
+THREADS = {
+    "helper": "helper=on",
+    "helper-and-compaction": variants.THREADS,
+}
+
+
+def _with_threads(cases: list[Case]) -> list[Case]:
+    return [
+        replace(case, name=f"{case.name}-with-{name}", settings={**case.settings, "OUTHEAP": setting})
+        for case in cases
+        for name, setting in THREADS.items()
+        # These bound the number of pools: 85 are in use where cycles all end with a compaction, 28 where they do not.
+        if not (name == "helper-and-compaction" and "/domains-replace" in case.name)
+    ]
+
+
 def _on_variant(config: pytest.Config) -> list[Case]:
     """Boxroot's pools are followed by Outheap's marker. Not the failures of mmap, which is not where its memory comes
     from then."""
@@ -46,11 +62,14 @@ def _on_variant(config: pytest.Config) -> list[Case]:
                 found = programs.tests_of(compiler, flavour)
             except steps.BuildFailed:
                 continue  # the same failure as of the stock runtime
-            cases += [
+            here = [
                 case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test])
                 for program, test in found
                 if program in ("unit", "single", "embed") or (program == "regress" and not test.startswith("n"))
             ]
+            cases += here
+            if compiler.version >= "5.4":
+                cases += _with_threads([*model, *(here if config.getoption("everything") else [])])
     return cases
 
 

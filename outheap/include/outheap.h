@@ -125,9 +125,9 @@ void outheap_statistics(struct outheap_statistics *result);
 size_t outheap_report(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 
 /* Ends the helper (setting `helper`) for the rest of the process, and joins its thread; what it had begun the domains
-   do. For a program that needs to have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or
-   restricts system calls, which both hold for single threads. Any thread. Nothing happens if there is none. Cost: some
-   0.1 ms. */
+   do. The keeper (setting `memory`) ends as well. For a program that needs to have one thread: before
+   unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system calls, which both hold for single
+   threads. Any thread. Nothing happens if there is none. Cost: some 0.1 ms, or a slice of the keeper's. */
 void outheap_stop_helper(void);
 
 #ifdef __cplusplus

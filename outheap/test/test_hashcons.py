@@ -134,6 +134,9 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
     if flavour == "release":
         for setting in ("marking=table", "report=1000000"):
             commands[f"life-{setting}"] = (["./hashcons", "life", "again", "phases"], {**settings, "OUTHEAP": setting})
+        if compiler.major >= 5:
+            threads = {**settings, "OUTHEAP": variants.THREADS, "OCAMLRUNPARAM": "s=32k"}
+            commands["with-threads"] = (["./hashcons", "random", "life", "again", "phases", "domains"], threads)
         little = ["sh", "-c", "ulimit -v 1000000 && exec ./hashcons little"]
         commands["little-address-space"] = (little, {"OCAMLRUNPARAM": "d=4"})
     if flavour == TINY:

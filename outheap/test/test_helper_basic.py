@@ -18,7 +18,7 @@ LIMIT = 300
 PARTS = ("tree", "roots", "domains", "forks", "stops")
 
 
-def _program(compiler: Compiler, flavour: str) -> Path:
+def program(compiler: Compiler, flavour: str) -> Path:
     folder = BUILD / f"{compiler.name}+outheap" / f"helper-basic-{flavour}"
     library = variants.library(compiler, flavour)
     header = HOME / "include/outheap.h"
@@ -49,7 +49,7 @@ def _has_helper(compiler: Compiler) -> bool:
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("setting", ["off", "auto", "on"])
 def test_helper(compiler: Compiler, flavour: str, setting: str, part: str) -> None:
-    folder = _program(compiler, flavour)
+    folder = program(compiler, flavour)
     settings = {"OUTHEAP": f"helper={setting},stats=1", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./program", part], folder, folder / f"logs/{setting}-{part}.log", LIMIT, settings)
     assert outcome.passed, outcome.tail()

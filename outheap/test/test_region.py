@@ -111,6 +111,17 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
         for setting in ("marking=table", "report=1000000"):
             commands[f"life, {setting}"] = ["./region", "life", "churn", "deletes"]
             settings[f"life, {setting}"] = {"OUTHEAP": setting}
+        if compiler.major >= 5:
+            commands["with threads"] = [
+                "./region",
+                "life",
+                "random",
+                "churn",
+                "deletes",
+                "tracked-churn",
+                "tracked-slices",
+            ]
+            settings["with threads"] = {"OUTHEAP": variants.THREADS, "OCAMLRUNPARAM": "s=32k"}
         commands["second process"] = ["./region", *SECOND]
         settings["second process"] = {"REGION_TEST_PATIENCE": "0"}
         commands["small minor heaps"] = ["./region", "life", "random", "churn"]

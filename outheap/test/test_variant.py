@@ -26,6 +26,8 @@ SETTINGS = (
     "keep=0,keep_share=0,slack=0",
     "thp=advise,thp_from=0",
     "report=100000",
+    "memory=follow",
+    "memory=follow,debug.compact=1",
 )
 # Minor heaps that adapt themselves: the part, where they begin, and other parts meanwhile.
 ADAPTIVE = (
@@ -43,6 +45,10 @@ ADAPTIVE5 = (
     ("sizes", "32k"),
     ("storm", "32k"),
 )
+# Memory that goes back by itself; and parts in which every cycle ends with a compaction.
+FOLLOWING = ("following-idle", "following-finalisers", "following-overhead")
+FOLLOWING_COMPACTING = ("following-idle", "following-finalisers", "following-forks")
+COMPACTING = ("kinds", "memprof", "threads", "forks", "domains", "large-blocks")
 WARNINGS = "+a-4-9-40-41-42-44-45-70"
 
 
@@ -83,6 +89,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
                 "shared.ml",
                 "work.ml",
                 "adaptive.ml",
+                "following.ml",
                 "domains.ml",
                 "variant.ml",
                 "-o",
@@ -133,6 +140,16 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         # their deep recursion is more than the stack of bytecode
         if flavour != "bytecode" or part not in ("adaptive-refused", "adaptive-tries-in-domains")
     ]
+    if five:
+        quick = {"OUTHEAP": "memory=follow,memory.idle=200ms", "OCAMLRUNPARAM": "v=0"}
+        cases += [(part, ["./program", part], quick) for part in FOLLOWING]
+        more = quick | {"OUTHEAP": "memory=follow,memory.idle=200ms,debug.compact=1"}
+        if not (flavour == "debug" and compiler.faulty_debug_account):
+            cases += [(f"compacting, {part}", ["./program", part], more) for part in FOLLOWING_COMPACTING]
+        if not (flavour == "debug" and compiler.faulty_debug_account):
+            # V=1 verifies the heap before each compaction.
+            every = {"OUTHEAP": "memory=follow,debug.compact=1", "OCAMLRUNPARAM": "v=0" if flavour == "debug" else "b"}
+            cases += [(f"compacting, {part}", ["./program", part], every) for part in COMPACTING]
     if flavour == "release":
         some = ["./program", "kinds", "polymorphic", "compaction", "large-blocks", "large-survivors"]
         cases += [(f"with {setting}", some, {"OUTHEAP": setting}) for setting in SETTINGS]

@@ -149,6 +149,7 @@ def case_of(
 def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | None = None) -> list[Case]:
     limit = seconds * 4 + 120
     cases = []
+    compacts = runtime.is_variant and runtime.compiler.major >= 5 and not runtime.options
 
     def add(name: str, number: int, *options: str, outheap: str = "", runparam: str = "", timed: bool = True) -> None:
         length = ["--seconds", f"{seconds:g}"] if timed else []
@@ -162,6 +163,8 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
         add("adaptive", 9, outheap="minor=adaptive:4k-256k", runparam="s=4k")
         if runtime.compiler.major >= 5:
             add("table", 7, outheap="debug.marking=table")
+        if compacts:
+            add("compacting", 11, outheap="memory=follow,debug.compact=1", runparam="s=16k")
     add("small-heap", 6, runparam="s=4k")
     if runtime.compiler.major >= 5:
         # Weak pointers of domains that end are a fault of the runtime's own, and in 5.1 domains that have threads
@@ -172,6 +175,9 @@ def random_cases(runtime: Runtime, seed: int, seconds: float, folder: Path | Non
         if runtime.is_variant:
             add("domains-adaptive", 10, "--domains", "3", *less, outheap="minor=adaptive:4k-256k", runparam="s=4k")
             add("domains-table", 8, "--domains", "3", *less, outheap="debug.marking=table")
+            if compacts:
+                setting = "memory=follow,debug.compact=1"
+                add("domains-compacting", 12, "--domains", "3", *less, outheap=setting, runparam="s=16k")
             add("domains-recycle", 5, "--domains", "3", *less, "--recycle", outheap="reserve=8G")
     return cases
 

@@ -12,6 +12,9 @@ from testing.run import BUILD, ROOT
 
 TOOL = ROOT / "outheap/tool/outheap-build"
 ALL = ROOT / "bench/runner/suites/outheap/outheap-build"  # with the flavours that are for benchmarks
+# What the runtime does in threads of its own, and compaction at the end of every cycle. (Programs do not see what the
+# shell has in OUTHEAP.)
+THREADS = "helper=on,memory=follow,memory.idle=20ms,debug.compact=1"
 SUFFIX = {
     "release": "_outheap",
     "debug": "_outheapd",

@@ -79,6 +79,6 @@ val settings : unit -> string
 
 val stop_helper : unit -> unit
 (** Ends the helper (setting [helper]) for the rest of the process, and joins its thread; the domains go on with what it
-    had begun. For a program that has to have one thread for a moment: before [unshare], or before it gives up
-    privileges or restricts system calls where that holds for the calling thread alone. Without a helper nothing
-    happens. Cost: some 0.1 ms. *)
+    had begun. The keeper (setting [memory]) ends as well. For a program that has to have one thread for a moment:
+    before [unshare], or before it gives up privileges or restricts system calls where that holds for the calling thread
+    alone. Without a helper nothing happens. Cost: some 0.1 ms. *)

@@ -5,6 +5,7 @@
 #include "block.h"
 #include "header.h"
 #include "helper.h"
+#include "keeper.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -249,4 +250,8 @@ bool outheap_marker_follows(void const *pointer) { return oh_pointer_is_markable
 
 /* --- the helper --------------------------------------------------------------------------------------------------- */
 
-void outheap_stop_helper(void) { oh_helper_end(); }
+void outheap_stop_helper(void)
+{
+  oh_keeper_stop();
+  oh_helper_end();
+}

@@ -18,6 +18,7 @@
 
 struct oh_helper_counters oh_helper_counters;
 void (*oh_helper_stop)(void);
+struct oh_helper_fork const *oh_helper_forks;
 
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
 {

@@ -33,6 +33,11 @@ static inline void oh_helper_end(void)
   if (oh_helper_stop != NULL) oh_helper_stop();
 }
 
+/* What a fork does about it, called by start.c: before, after, and after it in the child. Set once, with all three;
+   NULL: this process has had no helper. Stored with release: a thread that forks may be any. */
+struct oh_helper_fork { void (*before)(void), (*after)(void), (*in_child)(void); };
+extern struct oh_helper_fork const *oh_helper_forks;
+
 /* Starts a thread with all signals blocked. False: it cannot be had. */
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *));
 

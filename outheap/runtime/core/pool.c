@@ -20,6 +20,7 @@ struct page {
   uint64_t held;    /* pieces that a trim is purging: nobody else takes them meanwhile */
   char *base;
   struct page *next, *prev;
+  unsigned quiet; /* looks of the keeper since a pool was taken or freed here */
   size_t pins;    /* without the lock: pools that stay where they are */
   size_t trimmed; /* the number of the last trim that came here */
 };
@@ -29,6 +30,7 @@ static oh_pagemap records;
 static struct page *buckets[PIECES + 1];
 static uint64_t vacant;
 static size_t pools, pages, trims;
+static uintptr_t lowest = UINTPTR_MAX, highest; /* all pages that ever were lie between */
 bool oh_pool_rising;
 
 static unsigned popcount(uint64_t set) { return (unsigned)__builtin_popcountll(set); }
@@ -93,7 +95,10 @@ void *oh_pool_alloc(void)
     if (p == NULL) return NULL;
     pthread_mutex_lock(&mutex);
     pages++;
+    if ((uintptr_t)p->base < lowest) lowest = (uintptr_t)p->base;
+    if ((uintptr_t)p->base + OH_PAGE > highest) highest = (uintptr_t)p->base + OH_PAGE;
   }
+  p->quiet = 0;
   uint64_t unused = ~p->used & ALL;
   unsigned i = oh_pool_rising ? (unsigned)__builtin_ctzll(unused) : 63 - (unsigned)__builtin_clzll(unused);
   uint64_t bit = (uint64_t)1 << i;
@@ -118,6 +123,7 @@ void oh_pool_free(void *pool)
   if ((p->used & bit) == 0) oh_log_abort("pool given back that is not in use: %p", pool);
 #endif
   unlink_page(p);
+  p->quiet = 0;
   oh_store_relaxed(&p->used, p->used & ~bit);
   pools--;
   char *base = NULL;
@@ -195,16 +201,17 @@ static char *release_held(struct page *p)
 }
 
 /* Up to BATCH_MOST pages that this trim has not come to yet, and that have free pieces to purge; these are held. */
-static size_t hold(size_t number, struct page *batch[BATCH_MOST])
+static size_t hold(size_t number, bool decay, struct page *batch[BATCH_MOST])
 {
   /* Splitting a huge page that is nearly full costs more TLB misses later than the memory is worth. */
-  unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1 : PIECES / 16 + 1;
+  unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1
+                   : decay ? PIECES / 4 * 3 : PIECES / 16 + 1;
   size_t n = 0;
   for (unsigned f = least; f < PIECES; f++)
     for (struct page *p = buckets[f], *next; p != NULL && n < BATCH_MOST; p = next) {
       next = p->next;
       uint64_t free = p->touched & ~p->used;
-      if (p->trimmed == number || p->held != 0) continue;
+      if (p->trimmed == number || p->held != 0 || (decay && p->quiet < 2)) continue;
       p->trimmed = number;
       if (free == 0) continue;
       unlink_page(p); /* it goes to a list that was passed already */
@@ -216,36 +223,68 @@ static size_t hold(size_t number, struct page *batch[BATCH_MOST])
   return n;
 }
 
+/* Purges parts of pages. With the lock, which is not held meanwhile. Result: bytes. */
+static size_t purge_parts(bool decay)
+{
+  struct page *batch[BATCH_MOST];
+  uint64_t touched[BATCH_MOST];
+  char *bases[BATCH_MOST];
+  size_t number = ++trims, n, bytes = 0;
+  while ((n = hold(number, decay, batch)) != 0) {
+    pthread_mutex_unlock(&mutex); /* system calls: others may allocate and free meanwhile */
+    for (size_t i = 0; i < n; i++) {
+      touched[i] = ALL;
+      bytes += purge_held(batch[i], &touched[i]);
+    }
+    pthread_mutex_lock(&mutex);
+    for (size_t i = 0; i < n; i++) {
+      batch[i]->touched &= touched[i];
+      bases[i] = release_held(batch[i]);
+    }
+    pthread_mutex_unlock(&mutex);
+    for (size_t i = 0; i < n; i++)
+      if (bases[i] != NULL) oh_space_free(OH_SPACE_POOLS, bases[i], OH_PAGE);
+    pthread_mutex_lock(&mutex);
+  }
+  return bytes;
+}
+
+void oh_pool_unpin(void)
+{
+  pthread_mutex_lock(&mutex);
+  for (unsigned f = 0; f < PIECES; f++)
+    for (struct page *p = buckets[f]; p != NULL; p = p->next) oh_store_relaxed(&p->pins, (size_t)0);
+  pthread_mutex_unlock(&mutex);
+}
+
 size_t oh_pool_trim(int thorough)
 {
   size_t bytes = 0;
   if (thorough) {
-    struct page *batch[BATCH_MOST];
-    uint64_t touched[BATCH_MOST];
-    char *bases[BATCH_MOST];
+    oh_pool_unpin();
     pthread_mutex_lock(&mutex);
-    size_t number = ++trims, n;
-    for (unsigned f = 0; f < PIECES; f++)
-      for (struct page *p = buckets[f]; p != NULL; p = p->next) oh_store_relaxed(&p->pins, (size_t)0);
-    while ((n = hold(number, batch)) != 0) {
-      pthread_mutex_unlock(&mutex); /* system calls: others may allocate and free meanwhile */
-      for (size_t i = 0; i < n; i++) {
-        touched[i] = ALL;
-        bytes += purge_held(batch[i], &touched[i]);
-      }
-      pthread_mutex_lock(&mutex);
-      for (size_t i = 0; i < n; i++) {
-        batch[i]->touched &= touched[i];
-        bases[i] = release_held(batch[i]);
-      }
-      pthread_mutex_unlock(&mutex);
-      for (size_t i = 0; i < n; i++)
-        if (bases[i] != NULL) oh_space_free(OH_SPACE_POOLS, bases[i], OH_PAGE);
-      pthread_mutex_lock(&mutex);
-    }
+    bytes = purge_parts(false);
     pthread_mutex_unlock(&mutex);
   }
   return bytes + oh_space_trim(OH_SPACE_POOLS);
+}
+
+size_t oh_pool_decay(void)
+{
+  pthread_mutex_lock(&mutex);
+  for (unsigned f = 1; f < PIECES; f++)
+    for (struct page *p = buckets[f]; p != NULL; p = p->next) p->quiet++;
+  size_t bytes = purge_parts(true);
+  pthread_mutex_unlock(&mutex);
+  return bytes;
+}
+
+void oh_pool_range(uintptr_t *from, uintptr_t *to)
+{
+  pthread_mutex_lock(&mutex);
+  *from = lowest;
+  *to = highest;
+  pthread_mutex_unlock(&mutex);
 }
 
 static struct page *first_held(void)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Which of the free pieces: the lowest one (true), or the highest. As the runtime hands out the blocks of a new pool,
    so that what a program makes in a row lies in a row of addresses, across pools too: the processor's own prefetching
@@ -23,13 +24,21 @@ void oh_pool_free(void *pool);
    a pool. Takes no lock; the answer may be a little old. */
 unsigned oh_pool_page_used(void const *pool);
 
-/* Compaction: records that this pool stays where it is, until the next oh_pool_trim(1); how many pools of its large
-   page stay. Any thread. */
+/* Compaction: records that this pool stays where it is, until oh_pool_unpin or oh_pool_trim(1); how many pools of its
+   large page stay. Any thread. */
 void oh_pool_pin(void const *pool);
 unsigned oh_pool_pins(void const *pool);
+void oh_pool_unpin(void);
 
 /* Purges unused pools: whole large pages, and, if `thorough`, also parts of pages that are in use. Result: bytes. */
 size_t oh_pool_trim(int thorough);
+
+/* The keeper looks: purges the unused pools of large pages that nothing was taken from, or freed in, since its last
+   look but one; in spaces with huge pages only if three quarters of the page are unused. Result: bytes. */
+size_t oh_pool_decay(void);
+
+/* The addresses between which all pools lie that ever were. */
+void oh_pool_range(uintptr_t *from, uintptr_t *to);
 
 struct oh_pool_counters { size_t pools, pages, resident_free; };
 void oh_pool_count(struct oh_pool_counters *result);

@@ -16,6 +16,10 @@ struct oh_settings oh_settings = {
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)8 << 20,
+  .follow = false,
+  .compact_pause = 10000000,
+  .idle = 2000000000,
+  .idle_pause = 30000000,
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -133,6 +137,18 @@ static bool read_bool(char const *text, bool *result)
   return *result = *text == '1', true;
 }
 
+static bool read_memory(char const *text)
+{
+  if (!is(text, "follow") && !is(text, "stock")) return false;
+  return oh_settings.follow = is(text, "follow"), true;
+}
+
+static bool read_idle(char const *text)
+{
+  if (is(text, "off")) return oh_settings.idle = 0, true;
+  return read_time(text, &oh_settings.idle);
+}
+
 static bool read_helper(char const *text)
 {
   enum oh_settings_helper helper;
@@ -170,6 +186,10 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("opaque", "", "0 or 1", read_bool(value, &oh_settings.opaque)) \
   S("minor", "", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
   S("minor.pause", "pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
+  S("memory", "", "follow or stock", read_memory(value)) \
+  S("memory.pause", "", "a time, such as 10ms", read_time(value, &oh_settings.compact_pause)) \
+  S("memory.idle", "", "a time, such as 2s, or off", read_idle(value)) \
+  S("memory.idle.pause", "", "a time, such as 30ms", read_time(value, &oh_settings.idle_pause)) \
   S("helper", "", "off, auto or on", read_helper(value)) \
   S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \
   S("stats", "", "0 or 1", read_bool(value, &oh_settings.stats)) \
@@ -181,6 +201,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
     is(value, "off") || is(value, "report")) \
   S("debug.slices", "slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
   S("debug.marking", "marking", "range or table", read_marking(value)) \
+  S("debug.compact", "", "0 or 1", read_bool(value, &oh_settings.compact)) \
   S("debug.base", "base", "a hexadecimal address", read_number(value, 16, &oh_settings.base))
 
 /* Reads one setting. False, and then what would have been possible in `wanted`, if there is no such setting, or if it

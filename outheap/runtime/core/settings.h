@@ -21,6 +21,13 @@
                                 with Gc.set stays
      minor.pause=TIME           with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
                                 as 5ms, 500us, 1s (default: as long as it is)
+     memory=stock               memory goes back when it is asked for, as with the stock runtime (default)
+     memory=follow              free memory goes back by itself, with OCaml 5: the heap is compacted when that is worth
+                                it, collected when time has passed, or when the program is idle (follow.h, keeper.h)
+     memory.pause=TIME          how long a compaction that nobody asked for may take at most, as predicted, while the
+                                program runs (default 10ms)
+     memory.idle=TIME|off       how long the program must do nothing before it is collected (default 2s)
+     memory.idle.pause=TIME     as memory.pause, in a program that is idle (default 30ms)
      helper=off                 the domains collect by themselves (default)
      helper=on                  a thread of its own, the helper, does most of the marking of the major heap (OCaml 5.4
                                 and 5.5 on x86-64; elsewhere the setting is refused)
@@ -41,6 +48,8 @@
                                 process dies (default: report with a debug runtime, else off)
      debug.slices=1             with the variant _outheap_count: what each slice of marking saw goes where statistics go
      debug.marking=range|table  OCaml 5: how the marking loop looks at words (default range: see table.h)
+     debug.compact=1            OCaml 5.2 and later: every cycle of the collector ends with a compaction; and
+                                an idle program is collected however long that took last time
      debug.base=ADDRESS         where to place the heap (hexadecimal)
 
    Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,
@@ -74,6 +83,8 @@ struct oh_settings {
   size_t minor_least, minor_most; /* words */
   enum oh_settings_helper helper;
   uint64_t pause;                 /* nanoseconds; 0: no limit */
+  uint64_t compact_pause, idle, idle_pause; /* nanoseconds; idle = 0: never */
+  bool follow, compact;           /* memory=follow; debug.compact */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;
   bool thp_asked;     /* huge pages are the user's wish, not the default */

@@ -367,6 +367,34 @@ size_t oh_space_trim(enum oh_space_id id)
   return bytes;
 }
 
+size_t oh_space_decay(enum oh_space_id id)
+{
+  struct oh_space_memory_run r;
+  uintptr_t top = UINTPTR_MAX;
+  size_t done = 0, held = 0;
+  pthread_mutex_lock(&oh_space_states[id].trim);
+  space *s = lock_space(id);
+  size_t bytes = oh_space_memory_decay(s);
+  while (held < bytes && oh_space_memory_hold(s, top, bytes - held < TRIM_STEP ? bytes - held : TRIM_STEP, &r)) {
+    unlock_space(s);
+    enum oh_space_memory_given given = oh_space_memory_give_back(r);
+    s = lock_space(id);
+    done += oh_space_memory_release(s, r, given);
+    held += r.bytes;
+    top = r.base;
+  }
+  unlock_space(s);
+  pthread_mutex_unlock(&s->trim);
+  return done;
+}
+
+void oh_space_delay(enum oh_space_id id, bool delayed)
+{
+  space *s = lock_space(id);
+  s->delayed = delayed;
+  unlock_space(s);
+}
+
 size_t oh_space_age(enum oh_space_id id)
 {
   space *s = lock_space(id);

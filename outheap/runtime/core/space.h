@@ -49,6 +49,11 @@ bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
    afterwards. */
 void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
 
+/* The keeper looks: what no one has needed since its last look but one goes back, except for `keep` or `keep.share`, in
+   steps, without a lock during system calls. Result: bytes. With `delayed`, nothing goes back before that. */
+size_t oh_space_decay(enum oh_space_id);
+void oh_space_delay(enum oh_space_id, bool delayed);
+
 /* A cycle of the collector has ended: after some without an end of the space's epoch, that ends (space_memory.h).
    Result: how many bytes may be free and resident elsewhere, so that the allowance is kept. */
 size_t oh_space_age(enum oh_space_id);

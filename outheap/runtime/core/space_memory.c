@@ -196,7 +196,7 @@ static void end_epoch(struct oh_space_state *s, size_t taken)
 {
   size_t over = count_unneeded(s);
   if ((s->taken += taken) < s->busy) return;
-  if (over != 0) purge_from_top(s, s->dirty - over, s->dirty_end);
+  if (over != 0 && !s->delayed) purge_from_top(s, s->dirty - over, s->dirty_end);
   s->least = s->dirty;
   s->taken = 0;
   s->cycles = 0;
@@ -215,9 +215,21 @@ size_t oh_space_memory_age(struct oh_space_state *s)
   return allowance > s->dirty ? allowance - s->dirty : 0;
 }
 
+size_t oh_space_memory_decay(struct oh_space_state *s)
+{
+  size_t low = s->low < s->dirty ? s->low : s->dirty, quiet = low < s->low_before ? low : s->low_before;
+  size_t keep = oh_settings.small.keep < oh_settings.huge.keep ? oh_settings.small.keep : oh_settings.huge.keep;
+  size_t share = s->busy / 100 * oh_settings.huge.keep_share, allowance = share > keep ? share : keep;
+  size_t over = quiet > allowance ? OH_ROUND_DOWN(quiet - allowance, OH_PAGE) : 0;
+  s->low_before = low - over;
+  s->low = s->dirty - over;
+  return over;
+}
+
 void oh_space_memory_allocated(struct oh_space_state *s, uintptr_t base, size_t bytes)
 {
   s->dirty -= oh_page_clear(base, base + bytes, OH_PAGE_DIRTY);
+  if (s->dirty < s->low) s->low = s->dirty;
   s->busy += oh_page_count(base, base + bytes, OH_PAGE_COMMITTED);
   oh_space_memory_consider_huge(s);
   end_epoch(s, bytes);
@@ -233,6 +245,7 @@ void oh_space_memory_freed(struct oh_space_state *s, uintptr_t base, size_t byte
     if (to > s->dirty_end) s->dirty_end = to;
     from = to;
   }
+  if (s->delayed) return;
   size_t slack = kept(s)->slack, share = kept(s)->keep_share, most = limit_of(s, slack > share ? slack : share);
   if (s->dirty > most) purge_from_top(s, most - most / 4, s->dirty_end);
 }

@@ -6,6 +6,8 @@
 #include "address_space.h"
 #include "block.h"
 #include "header.h"
+#include "helper.h"
+#include "keeper.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -19,12 +21,19 @@
 
 /* Fork: all locks are held across it, so that the child finds all structures consistent.
 
-   The report's lock is first, since its holder waits for samplers, and a sampler may call public functions that take
-   any other lock. The others are taken from the top of LAYERS downwards, as everywhere: a function that holds a lock
-   calls lower layers only. */
+   The keeper's is first, since it collects in the place of a domain, and that takes any other lock; then the helper's,
+   which a collection takes and waits for. The report's lock comes before the rest, since its holder waits for samplers,
+   and a sampler may call public functions that take any of these. They are taken from the top of LAYERS downwards, as
+   everywhere: a function that holds a lock calls lower layers only. */
+
+/* Of this fork; with the keeper's lock. The helper may come between two. */
+static struct oh_helper_fork const *helper;
 
 static void before(void)
 {
+  oh_keeper_lock();
+  helper = oh_load_acquire(&oh_helper_forks);
+  if (helper != NULL) helper->before();
   oh_report_lock();
   oh_block_lock();
   oh_pool_lock();
@@ -34,7 +43,7 @@ static void before(void)
   oh_metadata_lock();
 }
 
-static void after(void)
+static void release(bool in_child)
 {
   oh_metadata_unlock();
   oh_ranges_unlock();
@@ -43,11 +52,16 @@ static void after(void)
   oh_pool_unlock();
   oh_block_unlock();
   oh_report_unlock();
+  if (helper != NULL) (in_child ? helper->in_child : helper->after)();
+  oh_keeper_unlock();
 }
+
+static void after(void) { release(false); }
 
 static void after_in_child(void)
 {
-  after();
+  release(true);
+  oh_keeper_forked();
   oh_pool_forked();
   oh_report_forked();
   oh_watch_forked();

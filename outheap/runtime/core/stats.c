@@ -5,6 +5,7 @@
 #include "stats.h"
 #include "address_space.h"
 #include "block.h"
+#include "follow.h"
 #include "helper.h"
 #include "minor.h"
 #include "pointer.h"
@@ -205,6 +206,18 @@ void oh_stats_print(int descriptor, char const *title)
     HELPER(paused);
     HELPER(microseconds);
 #undef HELPER
+  }
+  if (oh_settings.follow) {
+#define MEMORY(name) \
+  used = add(text, used, sizeof text, "outheap: memory." #name " %zu\n", oh_load_relaxed(&oh_follow_counters.name))
+    MEMORY(cycles);
+    MEMORY(compactions);
+    MEMORY(refused);
+    MEMORY(longest);
+    MEMORY(idle);
+    MEMORY(purged);
+#undef MEMORY
+    used = add(text, used, sizeof text, "outheap: memory.live %zu\n", oh_load_relaxed(&oh_follow_heap.live));
   }
   used = add_usage(text, used, sizeof text);
   oh_log_write(descriptor, text, used);

@@ -2,7 +2,7 @@
 (* What soak_embed.c calls. *)
 open Soak_check
 
-let a = Soak_data.cells 30_000
+let a = Soak_data.cells (try int_of_string (Sys.getenv "SOAK_CELLS") with Not_found -> 30_000)
 let r = random 90
 
 external custom : int -> Obj.t = "soak_embed_custom"

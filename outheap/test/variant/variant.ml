@@ -250,9 +250,10 @@ let all = ref [ "kinds", kinds; "polymorphic", polymorphic; "compaction", compac
     "signals", signals ]
 
 let () =
-  all := !all @ Adaptive.tests @ Domains.tests;
+  all := !all @ Adaptive.tests @ Following.tests @ Domains.tests;
   let needs_a_setting name =
-    List.mem name [ "plugin"; "refused-minor-heap"; "signals" ] || String.starts_with ~prefix:"adaptive" name in
+    List.mem name [ "plugin"; "refused-minor-heap"; "signals" ] || String.starts_with ~prefix:"adaptive" name
+    || String.starts_with ~prefix:"following" name in
   let with_usual_settings = List.filter (fun name -> not (needs_a_setting name)) (List.map fst !all) in
   let run name =
     (List.assoc name !all) ();

@@ -85,6 +85,8 @@ class Builder:
             ml[-1:-1] = [common / "steps.ml"]
             c += [common / "steps_stubs.c"]
         header, libraries, includes, environment = ROOT / "outheap" / "include", [], [], {}
+        if name == "follow":
+            libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
         if name in WITH_THEORIES:
             ml[-1:-1] = [own / "vo_files.ml"]
             environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))

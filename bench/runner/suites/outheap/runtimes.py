@@ -25,6 +25,7 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
     "hash-buckets",
 )
 ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
+FOLLOWING = "memory-follow"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M", "8M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
 YOUNG_SIZES = tuple(f"minor-{size}" for size in ("32k", "256k", "1M", "4M", "8M"))
@@ -70,6 +71,12 @@ RIVALS = {
             "mimalloc",
             "the same, malloc is mimalloc",
             preload=("libmimalloc.so.2", "libmimalloc2.0"),
+        ),
+        Rival(
+            FOLLOWING,
+            "Outheap, memory goes back without a call (memory=follow)",
+            "_outheap",
+            environment={"OUTHEAP": "memory=follow"},
         ),
         Rival(
             NO_NAKED,

@@ -14,6 +14,7 @@ from .runtimes import (
     CLANG,
     COUNTING,
     FIXED,
+    FOLLOWING,
     MARSHALLED,
     NO_NAKED,
     OURS,
@@ -28,7 +29,7 @@ from .runtimes import (
 
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
 YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
-UNTIMED = (COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
+UNTIMED = (FOLLOWING, COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
@@ -143,6 +144,16 @@ CROWDED_STEPS = tuple(
     for size in (1, 10, 100, 2000)
 )
 
+# Data that are dropped: what the program does then, and seconds.
+FOLLOW = (
+    ("all dropped, then work for 10 s", "work", 12),
+    ("all dropped, then idle for 6 s", "idle", 8),
+    ("2 % survive, then work for 10 s", "running", 12),
+    ("2 % survive, then idle for 6 s", "sparse", 8),
+    ("20 phases that grow and shrink", "phases", 40),
+    ("built, dropped and collected 20 times", "rebuild", 25),
+)
+
 WORKLOADS = {
     w.name: w
     for w in [
@@ -223,6 +234,17 @@ WORKLOADS = {
                 )
                 for mode in (QUICK, FULL)
                 for label, arguments in TURNOVER
+            ),
+            measure=execute.printed,
+        ),
+        Workload(
+            "follow",
+            "memory of a program whose data are dropped, without a call (resident memory, processor time)",
+            tuple(
+                Case(label, (kind,), (BASE, OURS, FOLLOWING), mode, seconds=seconds)
+                for mode in (QUICK, FULL)
+                for label, kind, seconds in FOLLOW
+                if mode == FULL or kind in ("work", "idle")
             ),
             measure=execute.printed,
         ),

@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* The module Gc. The text of one function is changed by gc_ctrl.edits.
+/* The module Gc. The texts of some functions are changed by gc_ctrl.edits.
 
    Stock   large blocks go back to malloc, and from there, as a rule, to the system when they are swept.
-   Here    they go back when they were free for long (major_gc.c), and at the end of Gc.full_major. */
+   Here    they go back when they were free for long (major_gc.c), and at the end of Gc.full_major.
+   Stock   max_overhead means nothing.
+   Here    it does, unless memory=stock (follow.h). */
 #include "prelude.h"
 #include "block.h"
+#include "follow.h"
+#include "settings.h"
+
+static void set_overhead(value percent)
+{
+  if (!oh_settings.follow || Is_block(percent) || Long_val(percent) < 0) return;
+  oh_follow_set_overhead((size_t)Long_val(percent));
+}
+static value overhead(void) { return Val_long(oh_settings.follow ? oh_follow_overhead() : 0); }
 
 #include <gc_ctrl.c>

@@ -344,10 +344,8 @@ static void oh_helping_start(void)
   static bool tried;
   if (oh_settings.helper == OH_SETTINGS_HELPER_OFF || tried) return;
   tried = true;
-  if (pthread_atfork(oh_helping_before_fork, oh_helping_after_fork, oh_helping_in_child) != 0) {
-    oh_log("no memory to prepare for fork: no helper");
-    return;
-  }
+  static struct oh_helper_fork const forks = { oh_helping_before_fork, oh_helping_after_fork, oh_helping_in_child };
+  oh_store_release(&oh_helper_forks, &forks);
   oh_helper_stop = oh_helping_end;
   oh_helping_enabled = true;
 }

@@ -9,6 +9,8 @@
    Here    a foreign key is alive.
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
+   Stock   cycles come by allocation only, and compact when asked to.
+   Here    by time as well, and when that is worth it (follow.h).
    Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened,
            tracked regions that are roots are reached. Words of these that wait are part of a domain's marking, as its
            mark stack is. It is said how long slices take (minor_size.h). */
@@ -18,6 +20,7 @@
 #include <caml/major_gc.h>
 #include <caml/version.h>
 #include "block.h"
+#include "following.h"
 #include "minor_size.h"
 #include "region.h"
 #include "stats.h"
@@ -61,13 +64,14 @@ static void oh_helping_slice(caml_domain_state *d, int mode);
 static intnat oh_helping_mark(intnat budget, int mode);
 
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
-static void turned(void)
+static void turned(uintnat swept)
 {
   oh_region_cycle();
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
   oh_helping_turn();
+  oh_following_turn(swept);
 }
 
 /* In one domain, when all run again after the end of a cycle. */
@@ -112,3 +116,21 @@ bool oh_tracked_more_to_mark(void)
     mark_stack_push_range(d->mark_stack, (value_ptr)nothing, (value_ptr)nothing + WORDS);
   return true;
 }
+
+#if OCAML_VERSION >= 50300
+#define IDLE_WORDS 200000
+
+/* The counters of the pacer keep their distance, so that the program's next slices are what they would have been. */
+void oh_following_idle_slice(void)
+{
+  uintnat before = atomic_load(&work_counter);
+#if OCAML_VERSION >= 50500
+  if (Caml_state->sweeping_done && !caml_marking_started()) {
+    request_mark_phase();
+    caml_empty_minor_heaps_once();
+  }
+#endif
+  major_collection_slice(IDLE_WORDS, 0, 0, Slice_uninterruptible, 0);
+  atomic_fetch_add(&alloc_counter, atomic_load(&work_counter) - before);
+}
+#endif

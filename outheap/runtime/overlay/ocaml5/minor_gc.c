@@ -4,9 +4,12 @@
    Stock   reads only headers of young blocks, but for two places: the target of a young Forward block, and an assertion
            of the debug runtime.
    Here    a foreign target stays behind its Forward block, and the assertion passes over foreign pointers.
+   Stock   runs finalisers of young custom blocks.
+   Here    not while another thread acts for the domain (following.h).
    Also    a minor heap may get another size at the end of a collection (minor_size.h). */
 #include "prelude.h"
 #include "base.h"
+#include "following.h"
 #include "minor_size.h"
 #include <caml/minor_gc.h>
 #include <caml/version.h>
@@ -18,6 +21,9 @@ static int reallocate_or_keep(asize_t words);
 #define caml_reallocate_minor_heap_arena(words) reallocate_or_keep(words) /* OCaml 5.5 */
 
 static void adapt(caml_domain_state *domain);
+
+struct oldify_state;
+static void keep_customs(caml_domain_state *domain, struct oldify_state *st);
 
 /* Does one of its tables ask for a collection? The first store gives it memory. */
 #define IS_FULL(table) ((table).base != NULL && (table).ptr >= (table).threshold)
@@ -40,6 +46,20 @@ static int reallocate_or_keep(asize_t words)
   if (caml_reallocate_minor_heap(words) == 0) return 0;
   oh_log("a minor heap of %zuk words cannot be had; it keeps its size, %zuk", (size_t)words / 1024, (size_t)old / 1024);
   return caml_reallocate_minor_heap(old);
+}
+
+/* In the place of a domain, the keeper runs no finaliser: young blocks that have one are promoted. The entries of the
+   table stay, since what they lead to tells the runtime that the block was promoted. */
+static void keep_customs(caml_domain_state *domain, struct oldify_state *st)
+{
+  if (!oh_following_away()) return;
+  struct caml_custom_elt *end = domain->minor_tables->custom.ptr;
+  for (struct caml_custom_elt *e = domain->minor_tables->custom.base; e < end; e++) {
+    value v = e->block;
+    if (!Is_block(v) || !Is_young(v) || get_header_val(v) == 0 || Custom_ops_val(v)->finalize == NULL) continue;
+    value promoted = v;
+    oldify_one(st, v, &promoted);
+  }
 }
 
 /* The remembered sets are empty, and get sizes that fit the minor heap when they are used again. */

@@ -7,7 +7,11 @@
    Here    only pointers to the major heap.
    Stock   compaction empties the last pools of each list.
    Here    the lists are put in order before (below), so that whole large pages become free, and free memory
-           is purged afterwards.
+           is purged afterwards. A part of them may be compacted only (follow.h).
+   Stock   compaction reads the header of each block that a word points to.
+   Here    only of blocks that lay in pools which it has emptied.
+   Stock   empty pools stay on a list until a compaction.
+   Here    they go back (pool.h), unless memory=stock.
    Stock   both visit the global roots.
    Here    and the slots of tracked regions (region.h).
    Also    pools go to the helper to be swept, and come back (sweep_queue.h). When the runtime shuts down, it ends
@@ -15,13 +19,21 @@
    OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
 #include <caml/addrmap.h>
+#include <caml/custom.h>
 #include <caml/roots.h>
 #include <caml/version.h>
 #include "block.h"
+#include "following.h"
 #include "helper.h"
+#include "keeper.h"
+#include "os.h"
 #include "pool.h"
+#include "settings.h"
 #include "sweeping.h"
 #include "tracked.h"
+
+/* Of the C library, not of the heap. */
+static void forget_bits(uint64_t *bits) { free(bits); }
 
 #define caml_mem_map(bytes, ...) ((void)(bytes), oh_pool_alloc())
 #define caml_mem_unmap(pool, bytes) oh_pool_free(pool)
@@ -33,6 +45,83 @@
 
 #define caml_scan_global_roots(f, data) \
   (caml_scan_global_roots(f, data), oh_track_each(&oh_tracked_visit, &(struct oh_tracked_visit){ f, data }))
+
+/* A pool became empty. True: it is the runtime's no longer. */
+static bool give_back(void *pool)
+{
+  if (!oh_settings.follow) return false;
+  oh_pool_free(pool);
+  return true;
+}
+
+/* Is this garbage that still has to be finalised, and may not be by this thread? */
+static bool waits(header_t const *p, header_t hd)
+{
+  return oh_following_away() && Tag_hd(hd) == Custom_tag && Custom_ops_val(Val_hp(p))->finalize != NULL;
+}
+
+/* It becomes a block that nothing leads to, with a header as if it had lived when the cycle began: the next cycle finds
+   it again. */
+static bool keep_waiting(header_t *p, header_t hd)
+{
+  if (!waits(p, hd)) return false;
+  atomic_store_explicit((_Atomic(header_t) *)p, With_status_hd(hd, caml_global_heap_state.UNMARKED),
+                        memory_order_relaxed);
+  return true;
+}
+
+static bool is_swept(header_t *p, header_t *hd)
+{
+  if (!Has_status_hd(*hd, caml_global_heap_state.GARBAGE)) return false;
+  if (!keep_waiting(p, *hd)) return true;
+  *hd = *p;
+  return false;
+}
+
+#if OCAML_VERSION >= 50200 /* before, there is no compaction */
+static bool is_kept(header_t *p, header_t hd)
+{
+  return Has_status_hd(hd, caml_global_heap_state.UNMARKED)
+         || (Has_status_hd(hd, caml_global_heap_state.GARBAGE) && keep_waiting(p, hd));
+}
+
+/* The pools that a compaction has emptied: a bit for each pool between two addresses. Made by one domain before the
+   others begin; the bits are set by all; read when all have done so. `none`: there is no memory for it, and every block
+   of the heap may have moved. */
+static struct { uintptr_t base, pools; uint64_t *bits; bool none; } emptied;
+#define EMPTIED_MOST ((uintptr_t)1 << 25) /* pools: 1 TiB of addresses, 4 MiB of bits */
+
+static void begin_emptied(void)
+{
+  uintptr_t end;
+  oh_pool_range(&emptied.base, &end);
+  emptied.pools = end > emptied.base ? (end - emptied.base) / OH_POOL : 0;
+  if (emptied.pools > EMPTIED_MOST) emptied.pools = 0;
+  emptied.bits = emptied.pools == 0 ? NULL : calloc(emptied.pools / 64 + 1, sizeof *emptied.bits);
+  emptied.none = emptied.bits == NULL;
+  if (emptied.none) emptied.pools = 0;
+}
+
+static void end_emptied(void)
+{
+  emptied.pools = 0;
+  forget_bits(emptied.bits);
+  emptied.bits = NULL;
+}
+
+static void set_emptied(void const *pool)
+{
+  uintptr_t i = ((uintptr_t)pool - emptied.base) / OH_POOL;
+  if (i < emptied.pools) (void)oh_fetch_or_relaxed(&emptied.bits[i / 64], (uint64_t)1 << i % 64);
+}
+
+/* Of any word. */
+static inline bool is_emptied(value v)
+{
+  uintptr_t i = ((uintptr_t)v - emptied.base) / OH_POOL;
+  return i < emptied.pools ? emptied.bits[i / 64] >> i % 64 & 1 : emptied.none;
+}
+#endif
 
 #if !OH_HELPER
 static void *oh_sweeping_heap(size_t bytes);
@@ -100,21 +189,61 @@ static pool *sort_pools(pool *list)
   return all;
 }
 
-static void order_pools(struct caml_heap_state *heap)
+/* Not all pools with room are emptied if that would take too long: the others are put among the full ones, where they
+   are read, and swept. */
+static void set_aside(pool **list, pool **full, double part)
+{
+  uintnat all = 0;
+  for (pool *p = *list; p; p = p->next) all++;
+  uintnat some = (uintnat)((double)all * part) + 1;
+  for (; *list && some != 0; some--) list = &(*list)->next;
+  while (*list) {
+    pool *p = *list;
+    *list = p->next;
+    p->next = *full;
+    *full = p;
+  }
+}
+
+static void order_pools(struct caml_heap_state *heap, double part)
 {
   for (int size = 0; size < NUM_SIZECLASSES; size++)
     for (pool *p = heap->unswept_full_pools[size]; p; p = p->next) oh_pool_pin(p);
   for (int size = 0; size < NUM_SIZECLASSES; size++)
     heap->unswept_avail_pools[size] = sort_pools(heap->unswept_avail_pools[size]);
+  for (int size = 0; size < NUM_SIZECLASSES && part < 1; size++)
+    set_aside(&heap->unswept_avail_pools[size], &heap->unswept_full_pools[size], part);
 }
 
 void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain_state **participants)
 {
-  order_pools(domain->shared_heap);
+  double part = oh_load_relaxed(&oh_following_is_forced) ? 0 : oh_following_part;
+  bool first = participants[0] == domain;
+  uint64_t began = oh_os_now();
+  if (first) begin_emptied();
+  order_pools(domain->shared_heap, part == 0 ? 1 : part);
   oh_shared_heap_stock_compact(domain, participating, participants);
-  if (participants[0] == domain) {
+  if (!first) return;
+  end_emptied();
+  if (part == 0) {
     oh_pool_trim(1);
     oh_block_trim();
   }
+  else {
+    oh_pool_unpin(); /* the keeper gives the memory back */
+    uint64_t now = oh_os_now();
+    oh_follow_compacted(now, now - began);
+  }
 }
 #endif
+
+void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_follow_heap *all)
+{
+  struct heap_stats const *s = &heap->stats;
+  intnat free = s->pool_words - s->pool_live_words - s->pool_frag_words;
+  all->live += Bsize_wsize(s->pool_live_words + s->large_words);
+  if (free > 0) all->free += Bsize_wsize(free);
+  if (Bsize_wsize(free) < OH_FOLLOW_LEAST / 8) return; /* no one asks */
+  for (int size = 0; size < NUM_SIZECLASSES; size++)
+    for (pool *p = heap->avail_pools[size]; p; p = p->next) all->partial += OH_POOL;
+}

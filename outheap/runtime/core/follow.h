@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that follows the data (setting `memory`): when a cycle of the collector is due by time, and when the heap is
+   compacted without being asked for. What the collector does then is in the overlay; what the keeper does with free
+   memory, in keeper.h.
+
+   *Pace.* A program that promotes nothing has no cycles, and garbage stays. So a share of a cycle is due for each piece
+   of running time: a whole one in OH_FOLLOW_PERIOD, or in the time in which cycles cost OH_FOLLOW_SHARE of it, if that
+   is longer. The period doubles, up to OH_FOLLOW_PERIOD_MOST, whenever a cycle that came by time has freed less than
+   5 %; it is the shortest again after a cycle that has freed more.
+
+   *Compaction.* At the end of a cycle, if enough is free in pools, the pause is short enough, and compactions cost less
+   than OH_FOLLOW_SHARE of the time. The pause is predicted from the live data, which is read once, and from the pools
+   that are neither full nor empty, which are emptied; where the second is too much, a part of these pools is enough.
+   The prediction learns from each compaction. When memory that was given back is taken again soon, it becomes rarer.
+
+   One thread at a time calls each of these functions: all domains are stopped, or it is said otherwise. */
+#ifndef OH_FOLLOW_H
+#define OH_FOLLOW_H
+
+#include "base.h"
+#include <stdbool.h>
+
+#define OH_FOLLOW_SHARE 50                              /* one part in so many of the time */
+#define OH_FOLLOW_LEAST ((size_t)16 << 20)              /* bytes: a smaller heap is left as it is, a smaller gain too */
+#define OH_FOLLOW_PERIOD ((uint64_t)2500000000)         /* nanoseconds */
+#define OH_FOLLOW_PERIOD_MOST ((uint64_t)60000000000)
+#define OH_FOLLOW_OVERHEAD_NEVER 1000000                /* of Gc.max_overhead */
+#define OH_FOLLOW_OVERHEAD 500                          /* what Gc.get says when nobody has set it */
+
+/* The heap at the end of a cycle, in bytes. What this cycle has found to be garbage is in blocks that are not swept
+   yet, and counts as live. */
+struct oh_follow_heap {
+  size_t live;    /* in blocks, small and large */
+  size_t free;    /* in pools, for small blocks */
+  size_t partial; /* of pools that have room */
+  size_t swept;   /* that this cycle has freed */
+};
+
+/* Read by anyone, relaxed. */
+struct oh_follow_counters {
+  size_t cycles;      /* cycles that came by time, more than by allocation */
+  size_t compactions; /* without being asked for */
+  size_t refused;     /* ends of cycles at which the pause would have been too long, or the share of time too large */
+  size_t longest;     /* microseconds: the longest pause of such a compaction */
+  size_t idle;        /* times that an idle program was collected by the keeper */
+  size_t purged;      /* bytes that the keeper gave back */
+};
+extern struct oh_follow_counters oh_follow_counters;
+extern struct oh_follow_heap oh_follow_heap; /* at the end of the last cycle; read by anyone, relaxed */
+
+/* The share of a cycle that is due for so many nanoseconds. Any domain. */
+double oh_follow_due(uint64_t nanoseconds);
+
+/* A slice took so long. Any domain. */
+void oh_follow_slice(uint64_t nanoseconds);
+
+/* A cycle has ended: which part of the pools with room is to be compacted now, from 0 (nothing) to 1. `idle`: for the
+   keeper, which has another limit on pauses. */
+double oh_follow_cycle(struct oh_follow_heap const *, uint64_t now, bool idle);
+
+/* It has been done, and took so long. */
+void oh_follow_compacted(uint64_t now, uint64_t nanoseconds);
+
+/* An idle program has been collected. */
+void oh_follow_idle(void);
+
+/* Gc.max_overhead: as the program or OCAMLRUNPARAM has set it. 0: compaction at the end of each cycle. Any thread. */
+size_t oh_follow_overhead(void);
+void oh_follow_set_overhead(size_t percent);
+/* The same from the text of OCAMLRUNPARAM (NULL: none), where it is O=NUMBER. */
+void oh_follow_read(char const *text);
+
+#endif

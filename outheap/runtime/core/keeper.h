@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* The keeper (setting memory=follow): a thread that gives memory back when it has been free for some time, and that
+   lets a program which is idle be collected. It exists in processes with a heap from OH_FOLLOW_LEAST on, and blocks all
+   signals.
+
+   It looks around every OH_KEEPER_TICK, and sleeps when nothing has happened for a while. What has not been needed
+   since the last look but one goes back: whole large pages, except for `keep` or `keep.share` of each space, and parts
+   of large pages that are mostly free, or in small pages. Before there is a keeper, and without it, memory goes back as
+   space_memory.h says; with it, the space of pools gives back nothing at once. */
+#ifndef OH_KEEPER_H
+#define OH_KEEPER_H
+
+#include "base.h"
+#include <stdbool.h>
+
+#define OH_KEEPER_TICK ((uint64_t)1000000000) /* nanoseconds */
+
+enum oh_keeper_found {
+  OH_KEEPER_ACTIVE,  /* the program runs, or has just run */
+  OH_KEEPER_WORKING, /* it is idle, and there is more to do */
+  OH_KEEPER_DONE     /* there is nothing to do until it runs again */
+};
+
+/* What is to be done for an idle program, a slice at a time; NULL: nothing. Called by the keeper, without a lock of
+   this library but the keeper's own. Set before the first oh_keeper_wake. */
+extern enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
+
+/* Gives back all memory that is free, for oh_keeper_collect. */
+void oh_keeper_trim(void);
+
+/* The program runs: called in each slice of the collector, by any thread. The first call starts the thread. */
+void oh_keeper_rouse(void);
+extern bool oh_keeper_rests; /* is there none, or does it sleep? Read relaxed */
+extern bool oh_keeper_heard; /* the program has run since the last look. Relaxed */
+static inline void oh_keeper_wake(void)
+{
+  if (oh_load_relaxed(&oh_keeper_rests)) oh_keeper_rouse();
+  else if (!oh_load_relaxed(&oh_keeper_heard)) oh_store_relaxed(&oh_keeper_heard, true);
+}
+
+/* Ends it for the rest of the process, and joins the thread. Any thread. Cost: it may wait for a slice. */
+void oh_keeper_stop(void);
+
+/* For start.c. */
+void oh_keeper_lock(void);
+void oh_keeper_unlock(void);
+void oh_keeper_forked(void); /* in the child */
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "prelude.h"
+#include "following.h"
+#include "base.h"
+#include "keeper.h"
+#include "os.h"
+#include "settings.h"
+#include <caml/domain.h>
+#include <caml/shared_heap.h>
+#include <caml/osdeps.h>
+#include <caml/version.h>
+
+/* Used by the domain's thread, or in its place by another one with its lock. Domains that share a record have a cycle
+   later than they should. */
+#define RECORDS 128
+#define DUE_MOST 1000000000 /* nanoseconds that count as running time between two slices */
+static struct record { uint64_t last, began; } records[RECORDS];
+
+double oh_following_part;
+bool oh_following_is_forced;
+bool oh_following_is_away;
+static void (*survey)(struct oh_follow_heap *);
+
+void oh_following_start(void (*function)(struct oh_follow_heap *))
+{
+  survey = function;
+  if (oh_settings.follow) oh_follow_read(caml_secure_getenv("OCAMLRUNPARAM"));
+}
+
+static struct record *record(caml_domain_state *d) { return &records[(uintnat)d->id % RECORDS]; }
+
+void oh_following_slice_begin(caml_domain_state *d)
+{
+  if (!oh_settings.follow) return;
+  struct record *r = record(d);
+  uint64_t now = oh_os_now(), since = now - r->last;
+  r->began = now;
+  r->last = now;
+  if (since == now || caml_heap_size(d->shared_heap) < OH_FOLLOW_LEAST) return;
+  if (!oh_following_away()) {
+    oh_keeper_wake();
+    d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST);
+  }
+}
+
+void oh_following_slice_end(caml_domain_state *d)
+{
+  struct record *r = record(d);
+  if (r->began == 0) return;
+  oh_follow_slice(oh_os_now() - r->began);
+  r->began = 0;
+}
+
+void oh_following_turn(uintnat swept)
+{
+  oh_following_part = 0;
+  if (!oh_settings.follow && !oh_settings.compact) return;
+  struct oh_follow_heap heap = {.swept = swept * sizeof(value)};
+  survey(&heap);
+  oh_following_part = oh_follow_cycle(&heap, oh_os_now(), oh_following_away());
+#if defined DEBUG && OCAML_VERSION < 50400 /* there compaction leaves an account that assertions find wrong */
+  if (!oh_settings.compact) oh_following_part = 0;
+#endif
+}
+
+void oh_following_set_away(bool away) { oh_store_relaxed(&oh_following_is_away, away); }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that follows the data: what the units of the runtime share of it. The policy is in core/follow.h, the thread
+   in core/keeper.h. */
+#ifndef OH_FOLLOWING_H
+#define OH_FOLLOWING_H
+
+#include "prelude.h"
+#include "follow.h"
+#include <stdbool.h>
+
+/* The part of the pools with room that is compacted at the end of this cycle; 0: none. Written while one domain acts
+   for all that are stopped, and read by all before they go on. */
+extern double oh_following_part;
+
+/* Is the heap compacted at the end of this cycle? `forced`: the program has asked for it; then all of it is. All
+   domains that are stopped ask, and say the same. */
+extern bool oh_following_is_forced;
+static inline bool oh_following_compacts(bool forced)
+{
+  oh_store_relaxed(&oh_following_is_forced, forced);
+  return forced || oh_following_part > 0;
+}
+
+/* Is the keeper at work in the place of a domain? Then no finaliser may run (oh_following_set_away). Relaxed: it
+   changes under the domain's lock, and another domain that sees it does no harm. */
+extern bool oh_following_is_away;
+static inline bool oh_following_away(void) { return oh_load_relaxed(&oh_following_is_away); }
+
+/* `survey` adds up the heaps of all domains, which are stopped. */
+void oh_following_start(void (*survey)(struct oh_follow_heap *));
+
+/* A slice begins: what is due by time is added to its work; and ends. In the domain. */
+void oh_following_slice_begin(caml_domain_state *);
+void oh_following_slice_end(caml_domain_state *);
+
+/* A cycle has ended, all domains are stopped. `swept`: words that it has freed. */
+void oh_following_turn(uintnat swept);
+
+/* A collection of an idle program, by the keeper in the place of its only domain: begins; ends. */
+void oh_following_set_away(bool away);
+
+/* What one slice of that does, in the domain's place (major_gc.c): some milliseconds, never a finaliser. */
+void oh_following_idle_slice(void);
+
+#endif

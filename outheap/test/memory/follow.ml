@@ -1,0 +1,97 @@
+(* SPDX-License-Identifier: MIT *)
+(* Does resident memory follow the data, without a call?
+
+     follow KIND PERCENT
+       work      a table is dropped; ordinary work, which promotes nothing, for a few seconds
+       idle      the same, and the program sleeps
+       sparse    2 % of the entries survive, scattered; the program sleeps
+       running   the same, with ordinary work
+       finalised idle, with custom blocks that have finalisers to call, in C and in OCaml
+       threads   idle, with threads that wait
+       forked    idle, in a child of a fork
+       forking   a thread of C forks all the time, beside a program that works and is idle in turn
+
+   Fails if more than PERCENT of what was resident is resident at the end; if PERCENT is below 0, if less than -PERCENT
+   is: what the stock runtime does. *)
+
+let kind = Sys.argv.(1)
+let percent = int_of_string Sys.argv.(2)
+let entries = if kind = "sparse" || kind = "running" then 1_500_000 else 700_000
+
+let resident () =
+  let ic = open_in "/proc/self/statm" in
+  let line = input_line ic in
+  close_in ic;
+  int_of_string (List.nth (String.split_on_char ' ' line) 1) * 4
+
+let table = ref (Hashtbl.create 1)
+
+let build () =
+  let t = Hashtbl.create 1 in
+  for i = 1 to entries do Hashtbl.replace t i (string_of_int i) done;
+  table := t
+
+let keep_some () =
+  let kept = ref [] in
+  Hashtbl.iter (fun k v -> if k mod 50 = 0 then kept := (k, v) :: !kept) !table;
+  table := Hashtbl.create 1;
+  !kept
+
+let work seconds =
+  let until = Unix.gettimeofday () +. seconds in
+  while Unix.gettimeofday () < until do
+    ignore (Sys.opaque_identity (List.fold_left ( + ) 0 (List.init 1000 Fun.id)))
+  done
+
+let finalised = ref 0
+
+let[@inline never] make_finalised () =
+  for i = 1 to 2_000 do
+    let a = Bigarray.Array1.create Bigarray.int Bigarray.c_layout (10 + (i land 63)) in
+    Bigarray.Array1.fill a i;
+    if i land 1 = 0 then Gc.finalise (fun a -> if Bigarray.Array1.get a 0 = i then incr finalised) a
+  done
+
+let measure () =
+  build ();
+  if kind = "finalised" then (Gc.full_major (); make_finalised (); Gc.minor ());
+  let full = resident () in
+  let kept = if kind = "sparse" || kind = "running" then keep_some () else (table := Hashtbl.create 1; []) in
+  let threads = if kind = "threads" then List.init 3 (fun _ -> Thread.create Thread.delay 3.) else [] in
+  if kind = "work" || kind = "running" then work 12. else Unix.sleepf 4.;
+  List.iter Thread.join threads;
+  let later = resident () in
+  Printf.printf "%s: %d KiB, later %d\n%!" kind full later;
+  if later * 100 > full * percent && percent >= 0 then failwith "it did not shrink";
+  if later * 100 < full * -percent && percent < 0 then failwith "it shrank";
+  if kept <> [] && List.length kept <> entries / 50 then failwith "entries are lost";
+  List.iter (fun (k, v) -> if v <> string_of_int k then failwith "another entry") kept;
+  if kind = "finalised" then (
+    Gc.full_major ();
+    Gc.full_major ();
+    if !finalised <> 1_000 then failwith (Printf.sprintf "%d finalisers were called" !finalised))
+
+external fork_beside : int -> unit = "follow_fork_beside"
+external forks_left : unit -> int = "follow_forks_left"
+
+(* The keeper collects in each pause. Forks come from a thread that never has the domain's lock. *)
+let forking () =
+  let n = 1_500_000 in
+  let held = Array.init n (fun i -> ref i) in
+  fork_beside 400;
+  while forks_left () > 0 do
+    for i = 0 to 20_000 do held.(i * 71 mod n) <- ref (i * 71 mod n) done;
+    Unix.sleepf 0.03
+  done;
+  Array.iteri (fun i r -> if !r <> i then failwith "another value") held
+
+let () =
+  if kind = "forking" then forking ()
+  else if kind <> "forked" then measure ()
+  else (
+    build ();
+    table := Hashtbl.create 1;
+    Gc.full_major ();
+    match Unix.fork () with
+    | 0 -> measure ()
+    | child -> if snd (Unix.waitpid [] child) <> Unix.WEXITED 0 then failwith "the child")
