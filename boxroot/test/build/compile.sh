@@ -37,7 +37,8 @@ header-in-c++)
     'void g(boxroot r); void g(boxroot r) { boxroot_delete_in(boxroot_domain_here(), r); }' >owner.cpp
   printf '%s\n' '#include <boxroot/frame.h>' 'value f(value v);' \
     'value f(value v) { BOXROOT_FRAME(f, 3); boxroot_local l = boxroot_local_create(&f, v);' \
-    'if (l == nullptr) return v; boxroot_local_set(l, *boxroot_local_ref(l)); return boxroot_local_get(l); }' >frame.cpp
+    'if (l == nullptr) return v;' 'boxroot_local_set(l, *boxroot_local_ref(l)); return boxroot_local_get(l); }' \
+    >frame.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
     for f in alone after wrapped owner frame; do for d in 0 1; do
