@@ -93,6 +93,13 @@ __attribute__((destructor(101))) static void when_frames_unloaded(void)
   (void)pthread_key_delete(key);
 }
 
+/* What this thread has, or NULL. Where there are several copies of the library, a frame may have its tables from
+   another one, and this one no key. */
+static thread_tables *tables_if_any(void)
+{
+  return bxr_load_acquire(&key_state) == HAVE_KEY ? pthread_getspecific(key) : NULL;
+}
+
 static thread_tables *tables_here(void)
 {
   if (!tables_key()) return NULL;
@@ -132,39 +139,41 @@ static void give_up(thread_tables *mine, table *t)
 #endif
 }
 
-/* Whether a frame below h, that is, called by h's function, is open at `owner`: its block is on the list of local roots
-   before h's. */
-static bool is_open_below(bxr_frame_head *owner, bxr_frame_head *h)
+/* Whether a frame is open at `owner`: its block is on the list of local roots. Its place in the stack does not tell: in
+   one function, a frame that was opened later may be at a higher address. Cost: a look at each block of the list if it
+   is not there; once for a frame that an exception has ended. */
+static bool frame_is_listed(bxr_frame_head *owner)
 {
-  for (struct caml__roots_block *b = bxr_local_roots; b != NULL && b != &h->block; b = b->next)
-    if (b == &owner->block) return true;
-  return false;
+  struct caml__roots_block *b = bxr_local_roots;
+  while (b != NULL && b != &owner->block) b = b->next;
+  return b != NULL;
 }
 
 /* Gives up tables of frames that an exception has ended, as far as h can tell: those at the beginning of the list whose
-   owner was deeper in the stack than h, or, when h has none yet, at the same place. An open frame may be there if h is
-   not the last one. Those of frames further up, and behind a table of such a frame, wait: there are never more of them
-   than frames fit into the stack, since the next frame at such a place finds them. */
+   owner was deeper in the stack than h, or, when h has none yet, at the same place. Those of frames further up, and
+   behind a table of such a frame, wait: there are never more of them than frames fit into the stack, since the next
+   frame at such a place finds them. */
 static void reclaim(thread_tables *mine, bxr_frame_head *h)
 {
+  bxr_frame_head *open = NULL; /* the last that was found open */
   for (table **at = &mine->tables, *t; (t = *at) != NULL && (uintptr_t)t->owner <= (uintptr_t)h;) {
-    bool over = t->owner == h ? h->tables == 0 : !is_open_below(t->owner, h);
-    if (over) {
+    if (t->owner == h ? h->tables != 0 : t->owner == open || frame_is_listed(t->owner)) {
+      open = t->owner;
+      at = &t->next;
+    } else {
       *at = t->next;
       give_up(mine, t);
-    } else {
-      at = &t->next;
     }
   }
 }
 
-/* The frame h, whose block is the first on the list, is being closed: gives up its tables, and those of deeper frames.
-   All of these have ended. Tables of frames further up, which were made since, may be in between. */
+/* The frame h is being closed, and its block is off the list: gives up its tables, and those of deeper frames that have
+   ended. Tables of frames further up, which were made since, may be in between. */
 static void give_up_all(thread_tables *mine, bxr_frame_head *h)
 {
   int left = h->tables;
   for (table **at = &mine->tables, *t; (t = *at) != NULL && (left > 0 || (uintptr_t)t->owner <= (uintptr_t)h);) {
-    if ((uintptr_t)t->owner <= (uintptr_t)h) {
+    if (t->owner == h || ((uintptr_t)t->owner < (uintptr_t)h && !frame_is_listed(t->owner))) {
       *at = t->next;
       left -= t->owner == h;
       give_up(mine, t);
@@ -246,7 +255,7 @@ bxr_frame_room bxr_frame_grow(bxr_frame_head *h)
 void bxr_frame_shrink(bxr_frame_head *h)
 {
   if (bxr_frame_is_listed(h)) bxr_local_roots = before(h);
-  thread_tables *mine = pthread_getspecific(key);
+  thread_tables *mine = tables_if_any();
   if (mine != NULL) give_up_all(mine, h);
 }
 #else
@@ -283,9 +292,7 @@ boxroot_frame bxr_frame_open(bxr_frame_head *h, value *slots, size_t n, char con
 /* Whether the frame is on this thread's list of local roots. */
 static bool frame_is_open(bxr_frame_head *h, uint64_t serial)
 {
-  struct caml__roots_block *b = bxr_local_roots;
-  while (b != NULL && b != &h->block) b = b->next;
-  return b != NULL && h->serial == serial;
+  return frame_is_listed(h) && h->serial == serial;
 }
 
 static __attribute__((noreturn)) void fault_closed(char const *what, bxr_site here, bxr_site opened, bxr_site closed)
@@ -309,10 +316,10 @@ void bxr_frame_close_at(boxroot_frame *f, char const *file, int line)
               "entered after the frame was opened at %s is open still, or another thread opened it",
               bxr_site_text(here, text[0]), bxr_site_text((bxr_site){ h->file, NULL, h->line }, text[1]));
   if (h->tables != 0) {
-    thread_tables *mine = tables_here();
-    for (table *t = mine->tables; t != NULL; t = t->next)
+    thread_tables *mine = tables_if_any();
+    for (table *t = mine != NULL ? mine->tables : NULL; t != NULL; t = t->next)
       if (t->owner == h && t->serial == h->serial) t->closed = here;
-    give_up_all(mine, h);
+    if (mine != NULL) give_up_all(mine, h);
   }
   *f = (boxroot_frame){ .file = file != NULL ? file : "a place that is not known", .line = line };
 }

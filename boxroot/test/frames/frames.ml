@@ -25,6 +25,7 @@ external deep : int -> int -> (unit -> unit) -> int = "f_deep"
 external foreign : (unit -> unit) -> int -> unit = "f_foreign"
 external blocking : int -> unit = "f_blocking"
 external fork : (unit -> unit) -> unit = "f_fork"
+external two_frames : bool -> unit = "f_two_frames"
 external sum : int -> float = "f_sum"
 external arm : int -> int -> unit = "o_arm"
 external disarm : unit -> unit = "o_disarm"
@@ -264,6 +265,29 @@ let nothing_kept () =
   (try cxx_frame (fun f -> fill f; raise Exit) with Exit -> ());
   check "thrown"
 
+let one_function () = for _ = 1 to 100 do List.iter two_frames [ true; false ] done
+
+(* Effects in a callback that a frame waits for: handled within it, or by nobody, as C code is in between. *)
+let effects () =
+  for i = 1 to scale 300 do
+    let r = frame 3 (i mod 3) (fun f ->
+      let before = List.init 100 (fun j -> add f (text j)) in
+      let r = Par.switching (fun switch ->
+        let outer = switch () in
+        let inner = frame 1 0 (fun g ->
+          let l = add g (text i) in
+          Gc.minor ();
+          (match switch () with _ -> if Par.multicore then fail "C code was left" | exception _ -> ());
+          raising 2 100;
+          get l) in
+        if i mod 10 = 0 then Gc.full_major ();
+        inner ^ outer)
+      in
+      List.iteri (fun j l -> if get l <> text j then fail "local %d" j) before;
+      r) in
+    if r <> text i ^ "again" then fail "%s" r
+  done
+
 let at_shutdown () = at_exit (fun () -> if sum 200 <> 20100. then fail "wrong sum"; raising 3 200)
 
 (* --- misuse ------------------------------------------------------------------------------------------------------- *)
@@ -320,5 +344,6 @@ let () =
        ("model-domains", model ~domains:3 ~threads:2); ("large", large); ("full", full); ("abandoned", abandoned);
        ("ending-threads", ending_threads); ("no-memory", no_memory); ("blocking-sections", blocking_sections);
        ("forked", forked); ("interrupted", interrupted); ("closed", closed); ("nothing-kept", nothing_kept);
+       ("one-function", one_function); ("effects", effects);
        ("at-shutdown", at_shutdown) ]
      @ misuse_tests)

@@ -171,6 +171,47 @@ value f_deep(value depth, value locals, value body)
   return Val_long(deep(Long_val(depth), Long_val(locals), b));
 }
 
+/* Frames of one function, which the compiler may lay out in either order: the one with the lower address is opened first
+   (`low`), or last; both get tables, in turn. */
+static void fill_locals(boxroot_frame *f, boxroot_local *l, int from, int until)
+{
+  for (int i = from; i < until; i++) CHECK((l[i] = boxroot_local_create(f, caml_copy_double(i))) != NULL, "no local");
+}
+static void check_locals(boxroot_local *l, int n)
+{
+  for (int i = 0; i < n; i++) CHECK(Double_val(boxroot_local_get(l[i])) == i, "local %d", i);
+}
+value f_sum(value n);
+value f_two_frames(value low)
+{
+  struct { bxr_frame_head head; value slots[2]; } place[2];
+  struct caml__roots_block *before = bxr_local_roots;
+  ENTER();
+#if BOXROOT_DEBUG
+#define OPEN(i) bxr_frame_open(&place[i].head, place[i].slots, 2, __FILE__, __LINE__)
+#else
+#define OPEN(i) bxr_frame_open(&place[i].head, place[i].slots, 2)
+#endif
+  boxroot_local l[2][300];
+  boxroot_frame first = OPEN(Bool_val(low) ? 0 : 1);
+  fill_locals(&first, l[0], 0, 150);
+  boxroot_frame second = OPEN(Bool_val(low) ? 1 : 0);
+  fill_locals(&second, l[1], 0, 150);
+  fill_locals(&first, l[0], 150, 300);
+  fill_locals(&second, l[1], 150, 300);
+  caml_minor_collection();
+  check_locals(l[0], 300);
+  check_locals(l[1], 300);
+  boxroot_frame_close(&second);
+  fill_locals(&first, l[0], 150, 300);
+  f_sum(Val_int(300));
+  caml_minor_collection();
+  check_locals(l[0], 300);
+  boxroot_frame_close(&first);
+  CHECK(bxr_local_roots == before, "the list of local roots");
+  return Val_unit;
+}
+
 /* A thread of C that OCaml knows for a while: frames that end, and frames that exceptions end. */
 static void *foreign(void *body)
 {

@@ -19,6 +19,9 @@ let has_continuations = false
 let suspended id : Obj.t = Obj.repr (string_of_int id)
 let finish (k : Obj.t) = int_of_string (Obj.obj k)
 let resume (k : Obj.t) n : Obj.t = Obj.repr (string_of_int (int_of_string (Obj.obj k) + n))
+
+(* Calls f with a function that suspends f, and resumes it with "again". *)
+let switching (f : (unit -> string) -> string) = f (fun () -> "again")
 let relax () = ()
 
 (* A fiber is called again instead of being resumed. *)

@@ -47,6 +47,19 @@ let finish (k : Obj.t) = match continue (Obj.obj k : (int, answer) continuation)
 let resume (k : Obj.t) n : Obj.t =
   match continue (Obj.obj k : (int, answer) continuation) n with Asked k -> Obj.repr k | Done _ -> assert false
 
+type _ Effect.t += Switch : string Effect.t
+
+(* Calls f with a function that suspends f, and resumes it with "again". *)
+let switching (f : (unit -> string) -> string) =
+  match_with f
+    (fun () -> perform Switch)
+    { retc = Fun.id;
+      exnc = raise;
+      effc = (fun (type a) (e : a Effect.t) ->
+        match e with
+        | Switch -> Some (fun (k : (a, _) continuation) -> Gc.minor (); continue k "again")
+        | _ -> None) }
+
 let relax () = Domain.cpu_relax ()
 
 (* A fiber that waits, and goes on or ends when it is woken. *)
