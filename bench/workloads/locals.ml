@@ -3,7 +3,7 @@
    Arguments: seconds per measurement; measurements of each N (the median counts). *)
 
 let numbers = [ 1; 2; 5; 10; 100; 1000 ]
-let calls n count = for _ = 1 to count do Locals.keep n done
+let calls n count = for _ = 1 to count do Keeper.keep n done
 
 let () =
   let seconds = float_of_string (Bench.argument 1 ~default:"0.03") and measurements = Bench.int_argument 2 ~default:5 in

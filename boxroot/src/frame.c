@@ -19,8 +19,8 @@ static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 2, 4, 32, 1024, 4194304
 static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 64, 512, 8192, 262144, 4194304 };
 #endif
 
-/* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address plus
-   one, which is odd, so that the runtime takes it for an immediate.
+/* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address
+   plus one, which is odd, so that the runtime takes it for an immediate.
 
    Invariant: a table on the list of its thread has an owner whose `tables` counts it, or whose frame has ended by an
    exception. */

@@ -123,7 +123,7 @@ let seed =
 let model ~domains ~threads () =
   Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
   let several d () =
-    let each = steps / threads / if domains > 1 then 10 else 1 in
+    let each = steps / threads / if domains > 1 then 60 else 1 in
     List.iter Thread.join (List.init threads (fun t -> Thread.create (player (seed + (10 * d) + t)) each))
   in
   let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
@@ -316,7 +316,7 @@ let misuses =
     ("after-exception-and-reuse",
      (fun v ->
        (try ignore (leave_and_raise v) with Failure _ -> ());
-       for _ = 1 to 5 do raising 3 10 done;
+       for _ = 1 to 5 do raising 3 1 done;
        use_stale ()),
      [ "use after close: called at frames.c:109"; "opened at frames.c:108"; "ended by an exception" ]);
     ("create", create_in_closed, [ "boxroot_local_create: use after close: called at frames.c:111"; "frames.c:110" ]);

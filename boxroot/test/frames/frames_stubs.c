@@ -8,10 +8,16 @@
 
 extern void caml_minor_collection(void); /* the header that declares it is internal to the runtime */
 
-/* AddressSanitizer does not see that an exception of OCaml ends functions, whose variables it still guards then. Each
-   function that OCaml calls begins by telling it. */
-extern void __asan_handle_no_return(void) __attribute__((weak));
-#define ENTER() do if (&__asan_handle_no_return != NULL) __asan_handle_no_return(); while (0)
+/* AddressSanitizer does not see that an exception of OCaml ends functions, whose variables it still guards then, also
+   against what is called to tell it. Each function that OCaml calls begins by lifting that guard, from the stack below
+   it. */
+extern void __asan_unpoison_memory_region(void const volatile *, size_t) __attribute__((weak));
+enum { STACK_BELOW = 1 << 18 };
+#define ENTER()                                                                                       \
+  do                                                                                                  \
+    if (&__asan_unpoison_memory_region != NULL)                                                       \
+      __asan_unpoison_memory_region((char *)__builtin_frame_address(0) - STACK_BELOW, STACK_BELOW);   \
+  while (0)
 
 #define Val_address(p) ((value)(p) | 1)
 #define Frame_val(v) ((boxroot_frame *)((v) & ~(value)1))
@@ -171,8 +177,8 @@ value f_deep(value depth, value locals, value body)
   return Val_long(deep(Long_val(depth), Long_val(locals), b));
 }
 
-/* Frames of one function, which the compiler may lay out in either order: the one with the lower address is opened first
-   (`low`), or last; both get tables, in turn. */
+/* Frames of one function, which the compiler may lay out in either order: the one with the lower address is opened
+   first (`low`), or last; both get tables, in turn. */
 static void fill_locals(boxroot_frame *f, boxroot_local *l, int from, int until)
 {
   for (int i = from; i < until; i++) CHECK((l[i] = boxroot_local_create(f, caml_copy_double(i))) != NULL, "no local");

@@ -76,6 +76,6 @@ WORKLOADS = (
             Case("", ("0.02", "7"), LOCALS, QUICK, seconds=1.2),
             Case("", ("0.05", "15"), LOCALS, FULL, seconds=5),
         ),
-        modules=("locals",),
+        modules=("keeper",),
     ),
 )
