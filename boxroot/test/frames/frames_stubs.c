@@ -8,15 +8,18 @@
 
 extern void caml_minor_collection(void); /* the header that declares it is internal to the runtime */
 
-/* AddressSanitizer does not see that an exception of OCaml ends functions, whose variables it still guards then, also
-   against what is called to tell it. Each function that OCaml calls begins by lifting that guard, from the stack below
-   it. */
+/* AddressSanitizer does not see that an exception of OCaml ends functions, whose variables it still guards then. Each
+   function that OCaml calls begins by telling it; and before that by lifting the guard of the stack below, which is in
+   the way of what tells it. */
+extern void __asan_handle_no_return(void) __attribute__((weak));
 extern void __asan_unpoison_memory_region(void const volatile *, size_t) __attribute__((weak));
 enum { STACK_BELOW = 1 << 18 };
-#define ENTER()                                                                                       \
-  do                                                                                                  \
-    if (&__asan_unpoison_memory_region != NULL)                                                       \
-      __asan_unpoison_memory_region((char *)__builtin_frame_address(0) - STACK_BELOW, STACK_BELOW);   \
+#define ENTER()                                                                                     \
+  do                                                                                                \
+    if (&__asan_handle_no_return != NULL) {                                                         \
+      __asan_unpoison_memory_region((char *)__builtin_frame_address(0) - STACK_BELOW, STACK_BELOW); \
+      __asan_handle_no_return();                                                                    \
+    }                                                                                               \
   while (0)
 
 #define Val_address(p) ((value)(p) | 1)
@@ -50,6 +53,7 @@ value f_frame(value n, value how, value body)
             : n == Val_int(3) ? frame_3(how, body)
             : n == Val_int(8) ? frame_8(how, body)
                               : frame_100(how, body);
+  ENTER();
   if (Is_exception_result(r)) caml_raise(Extract_exception(r));
   return r;
 }
@@ -57,9 +61,9 @@ value f_frame(value n, value how, value body)
 /* The same with CAMLparam around it, and frames that are opened in a loop, left by continue, its end, and break. */
 value f_frame_in_loop(value n, value body)
 {
+  ENTER();
   CAMLparam2(n, body);
   CAMLlocal1(last);
-  ENTER();
   for (int i = 0; i < 4; i++) {
     BOXROOT_FRAME(f, 2);
     if (i == 0) continue;
@@ -87,9 +91,9 @@ value f_add(value f, value v)
 /* The same from a function that has local roots and frames of its own. */
 value f_add_from_below(value f, value v)
 {
+  ENTER();
   CAMLparam2(f, v);
   CAMLlocal1(result);
-  ENTER();
   BOXROOT_FRAME(own, 1);
   boxroot_local a = boxroot_local_create(&own, v), b = boxroot_local_create(&own, v);
   if (a == NULL || b == NULL) CAMLreturn(Val_int(0));
