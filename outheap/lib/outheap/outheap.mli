@@ -91,7 +91,8 @@ type alarm
 val on_pressure : ?at:float -> (memory -> unit) -> alarm option
 (** [on_pressure f] calls [f] at the end of each cycle of the collector after which [used - free] is [at] of the limit or
     more (default 0.8): a cache can drop entries then. It is an alarm of {!Gc.create_alarm}: it runs in the domain that
-    made it, where finalisers run, and what [f] raises comes out of there. [None] without a limit: nothing will be
+    made it, wherever that allocates, as finalisers do, and what [f] raises comes out of there. So [f] should note that
+    memory is short, and leave it to the program to act, unless it changes what nothing else does. [None] without a limit: nothing will be
     called.
     @raise Invalid_argument if [at] is not above 0 and at most 1. *)
 

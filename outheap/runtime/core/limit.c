@@ -15,7 +15,8 @@
 #define M ((size_t)1 << 20)
 #define LOOK ((uint64_t)2000000) /* nanoseconds between two looks at what the process uses */
 #define WINDOW ((uint64_t)1000000000) /* of which the share of time is taken */
-#define SLICE_MOST 0.125         /* the share of a cycle that is due in one slice at most */
+#define SLICE_MOST 0.125         /* the share of a cycle that is due in one slice at most, */
+#define SLICE_TIME 5000000.0     /* or what takes so many nanoseconds, if that is more */
 #define AHEAD 1.25               /* a cycle is to end before this room is used up: all of it at 1 */
 
 struct oh_limit_counters oh_limit_counters;
@@ -145,11 +146,16 @@ static uint64_t looked;
 static size_t used, unused; /* bytes: as oh_limit_used; of these, freed and not given back */
 static size_t before;       /* `used` of the look before */
 static size_t since;        /* bytes that were allocated since then */
+static size_t grown;        /* bytes that all have grown by, ever: the heap, and what is not the heap's */
+static size_t taken;        /* bytes that `used` has grown by, ever, without what it has shrunk by */
+static uint64_t cycle, last_cycle; /* nanoseconds spent in slices, of this cycle and of the last */
 
 /* Of each slot: the free memory of its pools, as it counts in `free_in_pools`; what it spent in slices since `began`.
-   `turn` is that of the last cycle, after which free_in_pools is known exactly. */
-static struct slot { size_t free; unsigned turn; uint64_t began, spent; } slots[OH_LIMIT_SLOTS];
-static size_t free_in_pools;
+   `seen`, `seen_taken`: `grown`, `taken` at its last slice: for what all allocate, every domain has a share of its own heap to do. `turn` is
+   that of the last cycle, after which free_in_pools is known exactly. It may be less than nothing for a moment: what a
+   domain has allocated between that and its next slice is not known. */
+static struct slot { intptr_t free; size_t seen, seen_taken; unsigned turn; uint64_t began, spent; } slots[OH_LIMIT_SLOTS];
+static intptr_t free_in_pools;
 static unsigned turn;
 
 static void look(void)
@@ -171,14 +177,15 @@ static void look(void)
 /* What is used and not to be had again. */
 static size_t needed(void)
 {
-  size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused) + oh_load_relaxed(&free_in_pools);
+  intptr_t in_pools = oh_load_relaxed(&free_in_pools);
+  size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused) + (in_pools > 0 ? (size_t)in_pools : 0);
   return all > again ? all - again : 0;
 }
 
-static void account(struct slot *s, size_t free)
+static void account(struct slot *s, intptr_t free)
 {
   unsigned now = oh_load_relaxed(&turn);
-  if (s->turn == now) (void)oh_fetch_add_relaxed(&free_in_pools, free - s->free); /* modulo 2^64 */
+  if (s->turn == now) (void)oh_fetch_add_relaxed(&free_in_pools, free - s->free);
   s->turn = now;
   s->free = free;
 }
@@ -196,28 +203,41 @@ static bool may_spend(struct slot *s, uint64_t now)
   return elapsed < LOOK || s->spent <= elapsed / OH_LIMIT_SHARE;
 }
 
+/* Of what was counted since the slot has seen it, to the room that is left when `need` is not. */
+static double share_of(size_t const *counter, size_t *seen, size_t need)
+{
+  size_t limit = oh_limit_bytes, least = limit / 256, now = oh_load_relaxed(counter), more = now - *seen;
+  *seen = now;
+  return (double)more * AHEAD / (double)(need + least < limit ? limit - need : least);
+}
+
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
 {
   struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
-  size_t limit = oh_limit_bytes, grown = allocated, past = oh_load_relaxed(&looked);
-  account(s, free);
+  size_t limit = oh_limit_bytes, past = oh_load_relaxed(&looked);
+  account(s, (intptr_t)free);
   (void)oh_fetch_add_relaxed(&since, allocated);
+  (void)oh_fetch_add_relaxed(&grown, allocated);
   if (now - past >= LOOK && oh_cas_seq_cst(&looked, &past, now)) {
     look();
     /* Memory that is not the collector's has grown, too. */
-    size_t more = oh_load_relaxed(&used), heap = oh_load_relaxed(&since);
-    size_t growth = more > before ? more - before : 0;
-    if (growth > heap) grown += growth - heap;
-    before = more;
+    size_t now_used = oh_load_relaxed(&used), heap = oh_load_relaxed(&since);
+    size_t growth = now_used > before ? now_used - before : 0;
+    (void)oh_fetch_add_relaxed(&taken, growth);
+    if (growth > heap) (void)oh_fetch_add_relaxed(&grown, growth - heap);
+    before = now_used;
     oh_store_relaxed(&since, (size_t)0);
   }
-  size_t need = needed();
-  if (need < limit / OH_LIMIT_FROM) return 0;
+  /* What is allocated has what is free as well. Where that is of no use, since it has other sizes, the process grows. */
+  size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused), resident = all > again ? all - again : 0;
+  double share = share_of(&grown, &s->seen, needed()), by_growth = share_of(&taken, &s->seen_taken, resident);
+  if (by_growth > share) share = by_growth;
+  if (resident < limit / OH_LIMIT_FROM || share == 0) return 0;
   if (!may_spend(s, now)) return count(&oh_limit_counters.held), 0;
   count(&oh_limit_counters.hurried);
-  size_t least = limit / 256, room = need + least < limit ? limit - need : least;
-  double share = (double)grown * AHEAD / (double)room;
-  return share < SLICE_MOST ? share : SLICE_MOST;
+  double cost = (double)oh_load_relaxed(&last_cycle), most = cost < SLICE_TIME ? 1 : SLICE_TIME / cost;
+  if (most < SLICE_MOST || cost == 0) most = SLICE_MOST;
+  return share < most ? share : most;
 }
 
 void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
@@ -225,21 +245,23 @@ void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
   struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
   if (s->began == 0) s->began = now;
   s->spent += nanoseconds;
+  (void)oh_fetch_add_relaxed(&cycle, nanoseconds);
 }
 
 /* --- the end of a cycle ------------------------------------------------------------------------------------------- */
 
 static uint64_t compacted, took;
-static size_t left; /* bytes in use after the last compaction */
 
 bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
 {
-  oh_store_relaxed(&free_in_pools, free);
+  oh_store_relaxed(&free_in_pools, (intptr_t)free);
   oh_store_relaxed(&turn, turn + 1);
+  oh_store_relaxed(&last_cycle, oh_load_relaxed(&cycle));
+  oh_store_relaxed(&cycle, (uint64_t)0);
   look();
   size_t all = oh_load_relaxed(&used), limit = oh_limit_bytes;
   if (all > limit) count(&oh_limit_counters.exceeded);
-  if (all < limit / 20 * 19) return false;
+  if (all < limit / 10 * 9) return false;
   if (free < 4 * M || free < live / 16) return false;
   if (compacted != 0 && now - compacted < took * OH_LIMIT_SHARE) return false;
   count(&oh_limit_counters.compacted);

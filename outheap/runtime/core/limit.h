@@ -42,8 +42,8 @@ extern size_t oh_limit_bytes;
 /* What counts, now, in bytes; 0: the system does not tell. Any thread. Cost: three system calls. */
 size_t oh_limit_used(void);
 
-/* A slice begins. `allocated`: bytes in the major heap since the last; `free`: in the domain's pools. Result: the share
-   of a cycle that is due. Cost: that of oh_limit_used, every two milliseconds. */
+/* A slice begins. `allocated`: bytes in the domain's major heap since the last; `free`: in the domain's pools. Result:
+   the share of a cycle that is due, for what all domains have allocated. Cost: that of oh_limit_used, every two milliseconds. */
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now);
 
 /* And ends: it took so long. */
