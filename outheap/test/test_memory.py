@@ -55,7 +55,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
         include = ["-ccopt", f"-I{ROOT}/outheap/include"]
         steps.command([compiler.ocamlopt, "-g", *linked, *include, *parts, "-o", "limited"], folder)
 
-    return steps.step(folder, [*SOURCES, *LIBRARY, ROOT / "outheap/include/outheap.h"], [compiler.prefix, flavour, (library / "built").read_text()], build)
+    sources = [*SOURCES, *LIBRARY, ROOT / "outheap/include/outheap.h"]
+    return steps.step(folder, sources, [compiler.prefix, flavour, (library / "built").read_text()], build)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -138,6 +138,13 @@ void oh_limit_start(void)
   if (oh_limit_bytes == 0) oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
 }
 
+void oh_limit_refuse(void)
+{
+  if (oh_limit_bytes != 0) oh_log("OUTHEAP: limit is not available for this version of OCaml");
+  if (oh_settings.floor != 0) oh_log("OUTHEAP: memory.floor is not available for this version of OCaml");
+  oh_limit_bytes = oh_settings.floor = 0;
+}
+
 /* --- how much room there is --------------------------------------------------------------------------------------- */
 
 /* At the last look. A look is made by who changes `looked`; all are read relaxed: a mixture of two looks is a guess as

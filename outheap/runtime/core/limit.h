@@ -39,11 +39,15 @@ extern struct oh_limit_counters oh_limit_counters;
 void oh_limit_start(void);
 extern size_t oh_limit_bytes;
 
+/* This runtime cannot keep a limit or a floor: says so, if there is one, and forgets it. */
+void oh_limit_refuse(void);
+
 /* What counts, now, in bytes; 0: the system does not tell. Any thread. Cost: three system calls. */
 size_t oh_limit_used(void);
 
 /* A slice begins. `allocated`: bytes in the domain's major heap since the last; `free`: in the domain's pools. Result:
-   the share of a cycle that is due, for what all domains have allocated. Cost: that of oh_limit_used, every two milliseconds. */
+   the share of a cycle that is due, for what all domains have allocated. Cost: every two milliseconds that of
+   oh_limit_used. */
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now);
 
 /* And ends: it took so long. */

@@ -30,8 +30,8 @@
      memory.idle.pause=TIME     as memory.pause, in a program that is idle (default 30ms)
      memory.floor=SIZE          OCaml 5: a domain whose heap is smaller is not collected for the sake of its allocation
                                 (default 0)
-     limit=SIZE|PERCENT%|cgroup a soft limit on the memory of the process, with OCaml 5: bytes; a part of what the machine
-                                and the control group allow; 95 % of what the control group allows (limit.h)
+     limit=SIZE|PERCENT%|cgroup a soft limit on the memory of the process, with OCaml 5: bytes; a part of what the
+                                machine and the control group allow; 95 % of what the control group allows (limit.h)
      helper=off                 the domains collect by themselves (default)
      helper=on                  a thread of its own, the helper, does most of the marking of the major heap (OCaml 5.4
                                 and 5.5 on x86-64; elsewhere the setting is refused)
