@@ -28,13 +28,13 @@ SLOW = ("work", "running")
 LIMITED = {
     "churn": (100, -105),
     "sizes": (100, -150),
-    "blocks": (90, 0),
+    "blocks": (100, 0),
     "phases": (70, 0),
     "bigarrays": (60, 0),
     "domains": (100, -105),
     "threads": (100, -105),
-    "forks": (55, 0),
-    "pressure": (80, 0),
+    "forks": (65, 0),
+    "pressure": (100, 0),
 }
 NO_COMPACTION = "5.2"  # versions before this one have none
 NO_IDLE = "5.3"  # versions before this one do not collect idle programs

@@ -17,10 +17,10 @@
 #define WINDOW ((uint64_t)1000000000) /* of which the share of time is taken */
 #define SLICE_MOST 0.125         /* the share of a cycle that is due in one slice at most, */
 #define SLICE_TIME 5000000.0     /* or what takes so many nanoseconds, if that is more */
-#define AHEAD 1.25               /* a cycle is to end before this room is used up: all of it at 1 */
 
 struct oh_limit_counters oh_limit_counters;
 size_t oh_limit_bytes;
+double oh_limit_ahead = 1.25;
 
 static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
 
@@ -158,10 +158,15 @@ static size_t taken;        /* bytes that `used` has grown by, ever, without wha
 static uint64_t cycle, last_cycle; /* nanoseconds spent in slices, of this cycle and of the last */
 
 /* Of each slot: the free memory of its pools, as it counts in `free_in_pools`; what it spent in slices since `began`.
-   `seen`, `seen_taken`: `grown`, `taken` at its last slice: for what all allocate, every domain has a share of its own heap to do. `turn` is
-   that of the last cycle, after which free_in_pools is known exactly. It may be less than nothing for a moment: what a
-   domain has allocated between that and its next slice is not known. */
-static struct slot { intptr_t free; size_t seen, seen_taken; unsigned turn; uint64_t began, spent; } slots[OH_LIMIT_SLOTS];
+   `seen`, `seen_taken`: `grown`, `taken` at its last slice: for what all allocate, every domain has a share of its own
+   heap to do. `turn` is that of the last cycle, after which free_in_pools is known exactly. It may be less than nothing
+   for a moment: what a domain has allocated between that and its next slice is not known. */
+static struct slot {
+  intptr_t free;
+  size_t seen, seen_taken;
+  unsigned turn;
+  uint64_t began, spent;
+} slots[OH_LIMIT_SLOTS];
 static intptr_t free_in_pools;
 static unsigned turn;
 
@@ -215,7 +220,7 @@ static double share_of(size_t const *counter, size_t *seen, size_t need)
 {
   size_t limit = oh_limit_bytes, least = limit / 256, now = oh_load_relaxed(counter), more = now - *seen;
   *seen = now;
-  return (double)more * AHEAD / (double)(need + least < limit ? limit - need : least);
+  return (double)more * oh_limit_ahead / (double)(need + least < limit ? limit - need : least);
 }
 
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
@@ -235,7 +240,7 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
     before = now_used;
     oh_store_relaxed(&since, (size_t)0);
   }
-  /* What is allocated has what is free as well. Where that is of no use, since it has other sizes, the process grows. */
+  /* What is allocated has what is free as well. Where that is of no use, having other sizes, the process grows. */
   size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused), resident = all > again ? all - again : 0;
   double share = share_of(&grown, &s->seen, needed()), by_growth = share_of(&taken, &s->seen_taken, resident);
   if (by_growth > share) share = by_growth;

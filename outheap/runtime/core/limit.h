@@ -39,6 +39,10 @@ extern struct oh_limit_counters oh_limit_counters;
 void oh_limit_start(void);
 extern size_t oh_limit_bytes;
 
+/* So many cycles are due for as many bytes as there is room (default 1.25): more where garbage waits for longer. Set
+   before the first slice. */
+extern double oh_limit_ahead;
+
 /* This runtime cannot keep a limit or a floor: says so, if there is one, and forgets it. */
 void oh_limit_refuse(void);
 

@@ -91,8 +91,8 @@ let phases () =
 let pressure () =
   let cache : (int, string) Hashtbl.t = Hashtbl.create 1 and told = ref 0 and short = ref false in
   let alarm =
-    Outheap.on_pressure ~at:0.7 (fun m ->
-        if m.used - m.free < m.limit * 7 / 10 then failwith "it was told without need";
+    Outheap.on_pressure ~at:0.5 (fun m ->
+        if m.used - m.free < m.limit / 2 then failwith "it was told without need";
         incr told;
         short := true)
   in

@@ -25,6 +25,9 @@ static void (*survey)(struct oh_follow_heap *);
 void oh_following_start(void (*function)(struct oh_follow_heap *))
 {
   survey = function;
+#if OCAML_VERSION < 50500 /* what has died in a cycle is found in the next, and swept in the one after that */
+  oh_limit_ahead = 2.5;
+#endif
   if (oh_settings.follow) oh_follow_read(caml_secure_getenv("OCAMLRUNPARAM"));
 }
 
