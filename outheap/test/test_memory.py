@@ -95,7 +95,7 @@ def test_memory_stays_without_it(compiler: Compiler, flavour: str) -> None:
 
 @pytest.mark.parametrize("limited", LIMITED)
 def test_limit_holds(compiler: Compiler, flavour: str, limited: str) -> None:
-    """With 5 % above it, and the data are whole. The control: the same program needs more without a limit."""
+    """With 15 % above it, and the data are whole. The control: the same program needs more without a limit."""
     if compiler.version < NO_COMPACTION and limited == "sizes":
         pytest.skip("this version has no compaction")
     folder = program(compiler, flavour)
