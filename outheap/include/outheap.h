@@ -118,6 +118,22 @@ struct outheap_statistics { OUTHEAP_STATISTICS(OUTHEAP_STATISTICS_FIELD) };
 #undef OUTHEAP_STATISTICS_FIELD
 void outheap_statistics(struct outheap_statistics *result);
 
+/* The memory of the process, in bytes. */
+struct outheap_memory {
+  size_t used;   /* that only this process has in memory: the heap, malloc's; not files. `limit` is about it */
+  size_t limit;  /* the setting `limit`; 0: none */
+  size_t live;   /* in blocks of the major heap at the end of the last cycle of the collector, small and large, with what
+                    this cycle found to be garbage. 0 before the first one, and with OCaml 4.14 */
+  size_t free;   /* resident, and free to be used again: in pools (at the end of that cycle), or not given back */
+  size_t pools;  /* for pools of small blocks: large pages that hold one */
+  size_t blocks; /* in large blocks */
+  size_t young;  /* for minor heaps */
+};
+
+/* Any thread, with or without the runtime lock. Cost: three system calls and a lock for each part of the heap: some
+   microseconds. */
+void outheap_memory(struct outheap_memory *result);
+
 /* The report on naked pointers. While it is on, each pointer to foreign memory that marking finds is counted, and every
    `every`-th one is passed to `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the
    report; `sample` is not called any more when this function has returned. The setting `debug.report=N` does the same

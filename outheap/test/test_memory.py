@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Memory that follows the data (setting memory=follow): what is resident after a table was dropped, in programs that go
 on and in idle ones; forks and unloading; programs that know their data, whose heap is compacted at the end of every
-cycle, with and without the helper."""
+cycle, with and without the helper. The soft limit (setting limit), and the floor (memory.floor)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,29 @@ from testing.compilers import Compiler
 from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
-SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c")]
+SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c", "limited.ml")]
+LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "outheap.mli", "outheap.ml")]
 # Pauses are as long as a busy machine makes them: here they do not decide.
 FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked")
 SLOW = ("work", "running")
+# Megabytes that a program may use, or how many it needs at least without a limit (-).
+LIMITED = {
+    "churn": (100, -105),
+    "sizes": (100, -150),
+    "blocks": (100, 0),
+    "phases": (70, 0),
+    "bigarrays": (60, 0),
+    "domains": (100, -105),
+    "threads": (100, -105),
+    "forks": (65, 0),
+    "pressure": (100, 0),
+}
+NO_COMPACTION = "5.2"  # versions before this one have none
 NO_IDLE = "5.3"  # versions before this one do not collect idle programs
+NO_HELPER = "5.4"
 
 
 def program(compiler: Compiler, flavour: str) -> Path:
@@ -31,13 +46,17 @@ def program(compiler: Compiler, flavour: str) -> Path:
     library = variants.library(compiler, flavour)
 
     def build() -> None:
-        for file in SOURCES:
+        for file in (*SOURCES, *LIBRARY):
             shutil.copy(file, folder)
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries]
-        parts = ["unix.cmxa", "threads.cmxa", *(file.name for file in SOURCES)]
-        steps.command([compiler.ocamlopt, *linked, *parts, "-o", "follow"], folder)
+        parts = ["unix.cmxa", "threads.cmxa"]
+        steps.command([compiler.ocamlopt, *linked, *parts, "follow.ml", "follow_stubs.c", "-o", "follow"], folder)
+        parts += [*(file.name for file in LIBRARY), "limited.ml"]
+        include = ["-ccopt", f"-I{ROOT}/outheap/include"]
+        steps.command([compiler.ocamlopt, "-g", *linked, *include, *parts, "-o", "limited"], folder)
 
-    return steps.step(folder, SOURCES, [compiler.prefix, flavour, (library / "built").read_text()], build)
+    sources = [*SOURCES, *LIBRARY, ROOT / "outheap/include/outheap.h"]
+    return steps.step(folder, sources, [compiler.prefix, flavour, (library / "built").read_text()], build)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -72,6 +91,56 @@ def test_memory_stays_without_it(compiler: Compiler, flavour: str) -> None:
     folder = program(compiler, flavour)
     outcome = run(["./follow", "idle", "-70"], folder, folder / "logs/stock.log", 120, {"OCAMLRUNPARAM": "v=0,b"})
     assert outcome.passed, outcome.tail()
+
+
+@pytest.mark.parametrize("limited", LIMITED)
+def test_limit_holds(compiler: Compiler, flavour: str, limited: str) -> None:
+    """With 15 % above it, and the data are whole. The control: the same program needs more without a limit."""
+    if compiler.version < NO_COMPACTION and limited == "sizes":
+        pytest.skip("this version has no compaction")
+    folder = program(compiler, flavour)
+    limit, without = LIMITED[limited]
+    settings = {"OUTHEAP": f"limit={limit}M", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./limited", limited, str(limit)], folder, folder / f"logs/limited-{limited}.log", 240, settings)
+    assert outcome.passed, outcome.tail()
+    if without != 0:
+        log = folder / f"logs/unlimited-{limited}.log"
+        outcome = run(["./limited", limited, str(without)], folder, log, 240, {"OCAMLRUNPARAM": "v=0,b"})
+        assert outcome.passed, outcome.tail()
+
+
+@pytest.mark.parametrize("limited", ["churn", "sizes", "domains", "forks"])
+def test_limit_beside_helper_and_keeper(compiler: Compiler, flavour: str, limited: str) -> None:
+    if compiler.version < NO_HELPER:
+        pytest.skip("no helper with this version")
+    folder = program(compiler, flavour)
+    limit = LIMITED[limited][0]
+    settings = {"OUTHEAP": f"limit={limit}M,helper=on,memory=follow,memory.idle=20ms", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./limited", limited, "0"], folder, folder / f"logs/beside-{limited}.log", 240, settings)
+    assert outcome.passed, outcome.tail()
+
+
+def test_program_goes_on_beyond_its_limit(compiler: Compiler, flavour: str) -> None:
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": "limit=50M", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./limited", "beyond", "0"], folder, folder / "logs/beyond.log", 240, settings)
+    assert outcome.passed, outcome.tail()
+    assert (folder / "logs/beyond.log").read_text().count("more than limit=50M; the program goes on") == 1
+
+
+def test_questions_about_memory(compiler: Compiler, flavour: str) -> None:
+    folder = program(compiler, flavour)
+    outcome = run(["./limited", "none", "0"], folder, folder / "logs/none.log", 60, {"OCAMLRUNPARAM": "v=0,b"})
+    assert outcome.passed, outcome.tail()
+
+
+@pytest.mark.parametrize("floor", ["64M", "0"])
+def test_floor(compiler: Compiler, flavour: str, floor: str) -> None:
+    """Nothing is collected below it; without one, it is."""
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": f"memory.floor={floor}", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./limited", "floor", "0"], folder, folder / f"logs/floor-{floor}.log", 120, settings)
+    assert outcome.passed == (floor != "0"), outcome.tail()
 
 
 def test_forks_beside_the_keeper(compiler: Compiler, flavour: str) -> None:

@@ -43,6 +43,25 @@ type statistics = {
 
 external statistics : unit -> statistics = "outheap_ml_statistics"
 
+type memory = { used : int; limit : int; live : int; free : int; pools : int; blocks : int; young : int }
+
+external memory : unit -> memory = "outheap_ml_memory"
+
+type alarm = Gc.alarm
+
+let on_pressure ?(at = 0.8) f =
+  if not (at > 0. && at <= 1.) then invalid_arg "Outheap.on_pressure: at";
+  let limit = (memory ()).limit in
+  if limit = 0 then None
+  else
+    let level = int_of_float (at *. float_of_int limit) in
+    Some
+      (Gc.create_alarm (fun () ->
+           let m = memory () in
+           if m.used - m.free >= level then f m))
+
+let off_pressure = Option.iter Gc.delete_alarm
+
 let available = is_available ()
 let kinds = [| Unknown; Major; Young; Values; Foreign |]
 let classify v = if Obj.is_int v then Immediate else kinds.(classify_code v)

@@ -69,6 +69,36 @@ type statistics = {
 
 val statistics : unit -> statistics
 
+type memory = {
+  used : int;
+      (** bytes that only this process has in memory: the heap, bigarrays, memory of C; not files. What [limit] is
+          compared with *)
+  limit : int;  (** the setting [limit]; 0: none *)
+  live : int;
+      (** bytes in blocks of the major heap at the end of the collector's last cycle, with what it found to be garbage;
+          0 before the first one, and with OCaml 4.14 *)
+  free : int;  (** bytes that are in memory and free to be used again: in pools (at that time), or not given back yet *)
+  pools : int;  (** bytes of large pages with pools of small blocks *)
+  blocks : int;  (** bytes in large blocks *)
+  young : int;  (** bytes for minor heaps *)
+}
+
+val memory : unit -> memory
+(** The memory of this process; zeroes with the stock runtime. Cost: some microseconds. *)
+
+type alarm
+
+val on_pressure : ?at:float -> (memory -> unit) -> alarm option
+(** [on_pressure f] calls [f] at the end of each cycle of the collector after which [used - free] is [at] of the limit
+    or more (default 0.8): a cache can drop entries then. It is an alarm of {!Gc.create_alarm}: it runs in the domain
+    that made it, wherever that allocates, as finalisers do, and what [f] raises comes out of there. So [f] should note
+    that memory is short, and leave it to the program to act, unless it changes what nothing else does. What is dropped
+    then is free one or two cycles later. [None] without a limit: nothing will be called.
+    @raise Invalid_argument if [at] is not above 0 and at most 1. *)
+
+val off_pressure : alarm option -> unit
+(** Ends it. *)
+
 val report : every:int -> int
 (** Starts ([every = n > 0]: every nth is printed on standard error) or ends ([every = 0]) the report on foreign
     pointers that marking finds. Result: the number found since it began. For audits of bindings: see the setting

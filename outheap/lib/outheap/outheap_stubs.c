@@ -12,6 +12,7 @@
 #pragma weak outheap_set_opaque
 #pragma weak outheap_trim
 #pragma weak outheap_statistics
+#pragma weak outheap_memory
 #pragma weak outheap_report
 #pragma weak outheap_stop_helper
 
@@ -49,6 +50,18 @@ value outheap_ml_stop_helper(value unit)
 {
   if (outheap_stop_helper) outheap_stop_helper();
   return unit;
+}
+
+value outheap_ml_memory(value unit)
+{
+  (void)unit;
+  struct outheap_memory m = {0};
+  if (outheap_memory) outheap_memory(&m);
+  size_t const words[] = { m.used, m.limit, m.live, m.free, m.pools, m.blocks, m.young };
+  mlsize_t n = sizeof words / sizeof *words;
+  value result = caml_alloc_tuple(n);
+  for (mlsize_t i = 0; i < n; i++) Store_field(result, i, Val_long(words[i]));
+  return result;
 }
 
 static void print_sample(void const *pointer, void const *data)

@@ -3,9 +3,11 @@
 #include "outheap_marker.h"
 #include "address_space.h"
 #include "block.h"
+#include "follow.h"
 #include "header.h"
 #include "helper.h"
 #include "keeper.h"
+#include "limit.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -247,6 +249,24 @@ bool outheap_marker_on_cycle(struct outheap_marker_cycle *c)
 }
 
 bool outheap_marker_follows(void const *pointer) { return oh_pointer_is_markable((uintptr_t)pointer); }
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+void outheap_memory(struct outheap_memory *result)
+{
+  struct outheap_statistics s;
+  oh_start();
+  oh_stats_get(&s);
+  *result = (struct outheap_memory){
+    .used = oh_limit_used(),
+    .limit = oh_limit_bytes,
+    .live = oh_load_relaxed(&oh_follow_heap.live),
+    .free = oh_load_relaxed(&oh_follow_heap.free) + s.resident_free,
+    .pools = s.pool_pages * OH_PAGE,
+    .blocks = s.block_bytes,
+    .young = s.young,
+  };
+}
 
 /* --- the helper --------------------------------------------------------------------------------------------------- */
 

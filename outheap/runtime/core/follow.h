@@ -34,6 +34,7 @@ struct oh_follow_heap {
   size_t free;    /* in pools, for small blocks */
   size_t partial; /* of pools that have room */
   size_t swept;   /* that this cycle has freed */
+  bool pressed;   /* is it to be compacted for the sake of the limit (limit.h)? */
 };
 
 /* Read by anyone, relaxed. */

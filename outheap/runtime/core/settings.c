@@ -143,6 +143,20 @@ static bool read_memory(char const *text)
   return oh_settings.follow = is(text, "follow"), true;
 }
 
+static bool read_limit(char *text)
+{
+  size_t n, length = strlen(text);
+  struct oh_settings_limit *limit = &oh_settings.limit;
+  if (is(text, "cgroup")) return limit->kind = OH_SETTINGS_LIMIT_CGROUP, true;
+  bool percent = length > 1 && text[length - 1] == '%';
+  if (percent) text[length - 1] = 0;
+  bool good = read_size(text, &n) && (percent ? n >= 1 && n <= 100 : n >= M);
+  if (percent) text[length - 1] = '%';
+  if (!good) return false;
+  *limit = (struct oh_settings_limit){ percent ? OH_SETTINGS_LIMIT_PERCENT : OH_SETTINGS_LIMIT_BYTES, n };
+  return true;
+}
+
 static bool read_idle(char const *text)
 {
   if (is(text, "off")) return oh_settings.idle = 0, true;
@@ -190,6 +204,8 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("memory.pause", "", "a time, such as 10ms", read_time(value, &oh_settings.compact_pause)) \
   S("memory.idle", "", "a time, such as 2s, or off", read_idle(value)) \
   S("memory.idle.pause", "", "a time, such as 30ms", read_time(value, &oh_settings.idle_pause)) \
+  S("memory.floor", "", SIZE, read_size(value, &oh_settings.floor)) \
+  S("limit", "", "a number of bytes from 1M on, such as 2G, a share such as 75%, or cgroup", read_limit(value)) \
   S("helper", "", "off, auto or on", read_helper(value)) \
   S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \
   S("stats", "", "0 or 1", read_bool(value, &oh_settings.stats)) \

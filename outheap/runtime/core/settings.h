@@ -28,6 +28,10 @@
                                 program runs (default 10ms)
      memory.idle=TIME|off       how long the program must do nothing before it is collected (default 2s)
      memory.idle.pause=TIME     as memory.pause, in a program that is idle (default 30ms)
+     memory.floor=SIZE          OCaml 5: a domain whose heap is smaller is not collected for the sake of its allocation
+                                (default 0)
+     limit=SIZE|PERCENT%|cgroup a soft limit on the memory of the process, with OCaml 5: bytes; a part of what the
+                                machine and the control group allow; 95 % of what the control group allows (limit.h)
      helper=off                 the domains collect by themselves (default)
      helper=on                  a thread of its own, the helper, does most of the marking of the major heap (OCaml 5.4
                                 and 5.5 on x86-64; elsewhere the setting is refused)
@@ -66,6 +70,17 @@ enum oh_settings_thp {
   OH_SETTINGS_THP_ALWAYS  /* from the first page */
 };
 
+enum oh_settings_limit_kind {
+  OH_SETTINGS_LIMIT_NONE,
+  OH_SETTINGS_LIMIT_BYTES,
+  OH_SETTINGS_LIMIT_PERCENT,
+  OH_SETTINGS_LIMIT_CGROUP
+};
+struct oh_settings_limit {
+  enum oh_settings_limit_kind kind;
+  size_t bytes; /* or percent */
+};
+
 enum oh_settings_helper { OH_SETTINGS_HELPER_OFF, OH_SETTINGS_HELPER_AUTO, OH_SETTINGS_HELPER_ON };
 
 /* Words: what the runtime allows. */
@@ -84,6 +99,8 @@ struct oh_settings {
   enum oh_settings_helper helper;
   uint64_t pause;                 /* nanoseconds; 0: no limit */
   uint64_t compact_pause, idle, idle_pause; /* nanoseconds; idle = 0: never */
+  size_t floor;                   /* bytes */
+  struct oh_settings_limit limit;
   bool follow, compact;           /* memory=follow; debug.compact */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;

@@ -8,6 +8,7 @@
 #include "header.h"
 #include "helper.h"
 #include "keeper.h"
+#include "limit.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -100,6 +101,7 @@ static void start(void)
   if (oh_settings.marking_table) oh_heap_range_set(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
     oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
+  oh_limit_start();
   oh_header_set_opaque(oh_settings.opaque);
   if (oh_settings.report != 0) oh_report_set(oh_settings.report, oh_report_print, NULL);
   if ((oh_settings.stats || oh_settings.report != 0) && atexit(finish) != 0) oh_log("no memory to print statistics");

@@ -7,6 +7,7 @@
 #include "block.h"
 #include "follow.h"
 #include "helper.h"
+#include "limit.h"
 #include "minor.h"
 #include "pointer.h"
 #include "pool.h"
@@ -218,6 +219,15 @@ void oh_stats_print(int descriptor, char const *title)
     MEMORY(purged);
 #undef MEMORY
     used = add(text, used, sizeof text, "outheap: memory.live %zu\n", oh_load_relaxed(&oh_follow_heap.live));
+  }
+  if (oh_limit_bytes != 0) {
+#define LIMIT(name) \
+  used = add(text, used, sizeof text, "outheap: limit." #name " %zu\n", oh_load_relaxed(&oh_limit_counters.name))
+    LIMIT(hurried);
+    LIMIT(held);
+    LIMIT(compacted);
+    LIMIT(exceeded);
+#undef LIMIT
   }
   used = add_usage(text, used, sizeof text);
   oh_log_write(descriptor, text, used);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
 #include "helper.h"
+#include "limit.h"
 #include "block.h"
 #include "os.h"
 #include "outheap.h"
@@ -123,6 +124,7 @@ int caml_page_table_initialize(mlsize_t bytes)
   check_version();
   oh_start();
   oh_helper_refuse();
+  oh_limit_refuse();
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include "following.h"
 #include "base.h"
 #include "keeper.h"
+#include "limit.h"
 #include "os.h"
 #include "settings.h"
 #include <caml/domain.h>
@@ -24,19 +25,38 @@ static void (*survey)(struct oh_follow_heap *);
 void oh_following_start(void (*function)(struct oh_follow_heap *))
 {
   survey = function;
+#if OCAML_VERSION < 50500 /* what has died in a cycle is found in the next, and swept in the one after that */
+  oh_limit_ahead = 2.5;
+#endif
   if (oh_settings.follow) oh_follow_read(caml_secure_getenv("OCAMLRUNPARAM"));
 }
 
 static struct record *record(caml_domain_state *d) { return &records[(uintnat)d->id % RECORDS]; }
 
+/* What was allocated in a heap below the floor asks for no work. A domain that has just started counts apart what it
+   allocates (OCaml 5.4): it is left alone. */
+static void forget_allocated(caml_domain_state *d)
+{
+#if OCAML_VERSION >= 50400
+  if (d->allocated_words_suspended != 0 || d->allocated_words_resumed != 0) return;
+#endif
+  d->stat_major_words += d->allocated_words;
+  d->allocated_words = 0;
+}
+
 void oh_following_slice_begin(caml_domain_state *d)
 {
-  if (!oh_settings.follow) return;
+  if (!oh_settings.follow && oh_settings.floor == 0 && oh_limit_bytes == 0) return;
   struct record *r = record(d);
   uint64_t now = oh_os_now(), since = now - r->last;
+  if (oh_limit_bytes != 0 && !oh_following_away()) {
+    size_t allocated = Bsize_wsize((size_t)d->allocated_words), free = oh_following_free(d->shared_heap);
+    d->extra_heap_resources += oh_limit_due((unsigned)d->id, allocated, free, now);
+  }
+  if (caml_heap_size(d->shared_heap) < oh_settings.floor) forget_allocated(d);
   r->began = now;
   r->last = now;
-  if (since == now || caml_heap_size(d->shared_heap) < OH_FOLLOW_LEAST) return;
+  if (!oh_settings.follow || since == now || caml_heap_size(d->shared_heap) < OH_FOLLOW_LEAST) return;
   if (!oh_following_away()) {
     oh_keeper_wake();
     d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST);
@@ -47,17 +67,20 @@ void oh_following_slice_end(caml_domain_state *d)
 {
   struct record *r = record(d);
   if (r->began == 0) return;
-  oh_follow_slice(oh_os_now() - r->began);
+  uint64_t now = oh_os_now();
+  oh_follow_slice(now - r->began);
+  if (oh_limit_bytes != 0) oh_limit_slice((unsigned)d->id, now, now - r->began);
   r->began = 0;
 }
 
 void oh_following_turn(uintnat swept)
 {
   oh_following_part = 0;
-  if (!oh_settings.follow && !oh_settings.compact) return;
   struct oh_follow_heap heap = {.swept = swept * sizeof(value)};
   survey(&heap);
-  oh_following_part = oh_follow_cycle(&heap, oh_os_now(), oh_following_away());
+  uint64_t now = oh_os_now();
+  if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
+  oh_following_part = oh_follow_cycle(&heap, now, oh_following_away());
 #if defined DEBUG && OCAML_VERSION < 50400 /* there compaction leaves an account that assertions find wrong */
   if (!oh_settings.compact) oh_following_part = 0;
 #endif

@@ -29,7 +29,10 @@ static inline bool oh_following_away(void) { return oh_load_relaxed(&oh_followin
 /* `survey` adds up the heaps of all domains, which are stopped. */
 void oh_following_start(void (*survey)(struct oh_follow_heap *));
 
-/* A slice begins: what is due by time is added to its work; and ends. In the domain. */
+/* Bytes that are free in the pools of a heap (shared_heap.c). */
+size_t oh_following_free(struct caml_heap_state *);
+
+/* A slice begins: what is due by time, or by the limit, is added to its work; and ends. In the domain. */
 void oh_following_slice_begin(caml_domain_state *);
 void oh_following_slice_end(caml_domain_state *);
 

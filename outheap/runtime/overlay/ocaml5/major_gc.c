@@ -21,7 +21,9 @@
 #include <caml/version.h>
 #include "block.h"
 #include "following.h"
+#include "limit.h"
 #include "minor_size.h"
+#include "pool.h"
 #include "region.h"
 #include "stats.h"
 #include "sweeping.h"
@@ -79,6 +81,10 @@ static void cycled(void)
 {
   oh_region_cycled();
   oh_block_age();
+  if (oh_limit_bytes != 0 && oh_limit_wants_memory()) {
+    oh_pool_trim(1);
+    oh_block_trim();
+  }
 }
 
 #include <major_gc.c>

@@ -24,6 +24,7 @@
 #include <caml/version.h>
 #include "block.h"
 #include "following.h"
+#include "limit.h"
 #include "helper.h"
 #include "keeper.h"
 #include "os.h"
@@ -233,17 +234,25 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
     oh_pool_unpin(); /* the keeper gives the memory back */
     uint64_t now = oh_os_now();
     oh_follow_compacted(now, now - began);
+    if (oh_limit_bytes != 0) oh_limit_compacted(now, now - began);
   }
 }
 #endif
 
-void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_follow_heap *all)
+size_t oh_following_free(struct caml_heap_state *heap)
 {
   struct heap_stats const *s = &heap->stats;
   intnat free = s->pool_words - s->pool_live_words - s->pool_frag_words;
+  return free > 0 ? Bsize_wsize((size_t)free) : 0;
+}
+
+void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_follow_heap *all)
+{
+  struct heap_stats const *s = &heap->stats;
+  size_t free = oh_following_free(heap);
   all->live += Bsize_wsize(s->pool_live_words + s->large_words);
-  if (free > 0) all->free += Bsize_wsize(free);
-  if (Bsize_wsize(free) < OH_FOLLOW_LEAST / 8) return; /* no one asks */
+  all->free += free;
+  if (!oh_settings.follow || free < OH_FOLLOW_LEAST / 8) return; /* no one asks */
   for (int size = 0; size < NUM_SIZECLASSES; size++)
     for (pool *p = heap->avail_pools[size]; p; p = p->next) all->partial += OH_POOL;
 }

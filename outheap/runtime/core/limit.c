@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "limit.h"
+#include "block.h"
+#include "os.h"
+#include "pool.h"
+#include "settings.h"
+#include "space.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define M ((size_t)1 << 20)
+#define LOOK ((uint64_t)2000000) /* nanoseconds between two looks at what the process uses */
+#define WINDOW ((uint64_t)1000000000) /* of which the share of time is taken */
+#define SLICE_MOST 0.125         /* the share of a cycle that is due in one slice at most, */
+#define SLICE_TIME 5000000.0     /* or what takes so many nanoseconds, if that is more */
+
+struct oh_limit_counters oh_limit_counters;
+size_t oh_limit_bytes;
+double oh_limit_ahead = 1.25;
+
+static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
+
+/* --- what the system says ----------------------------------------------------------------------------------------- */
+
+#ifdef OH_FAULTS
+char const *oh_limit_system = "";
+#endif
+
+/* The beginning of a file of the system's. False: it cannot be read. */
+static bool read_file(char const *name, char *text, size_t room)
+{
+#ifdef OH_FAULTS
+  char elsewhere[1200];
+  snprintf(elsewhere, sizeof elsewhere, "%s%s", oh_limit_system, name);
+  name = elsewhere;
+#endif
+  int error = errno, file = open(name, O_RDONLY | O_CLOEXEC);
+  ssize_t n = -1;
+  if (file >= 0) {
+    do n = read(file, text, room - 1);
+    while (n < 0 && errno == EINTR);
+    close(file);
+  }
+  errno = error;
+  if (n < 0) return false;
+  text[n] = 0;
+  return true;
+}
+
+/* Resident pages, less those of files and of memory that is shared. */
+size_t oh_limit_used(void)
+{
+  char text[128];
+  unsigned long long size, resident, shared;
+  if (!read_file("/proc/self/statm", text, sizeof text)) return 0;
+  if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3) return 0;
+  return resident > shared ? (size_t)(resident - shared) * oh_os_page_size() : 0;
+}
+
+/* A number in such a file; SIZE_MAX: none, which version 1 of control groups says by a number beyond all memory. */
+static size_t read_limit(char const *folder, char const *path, size_t length, char const *file)
+{
+  char name[1024], text[64];
+  int n = snprintf(name, sizeof name, "%s%.*s/%s", folder, (int)length, path, file);
+  if (n < 0 || (size_t)n >= sizeof name || !read_file(name, text, sizeof text)) return SIZE_MAX;
+  char *end;
+  unsigned long long bytes = strtoull(text, &end, 10);
+  return end == text || bytes >= 1ull << 60 ? SIZE_MAX : (size_t)bytes;
+}
+
+/* The least limit of a group and those around it. `path` begins with a slash; that a process sees its own group as the
+   root, as in most containers, is one of these. */
+static size_t least_limit(char const *folder, char const *path, char const *const files[])
+{
+  size_t least = SIZE_MAX, length = strlen(path);
+  for (;;) {
+    for (int i = 0; files[i] != NULL; i++) {
+      size_t bytes = read_limit(folder, path, length, files[i]);
+      if (bytes < least) least = bytes;
+    }
+    if (length == 0) return least;
+    do length--;
+    while (length > 0 && path[length] != '/');
+  }
+}
+
+/* SIZE_MAX: none. */
+static size_t cgroup_limit(void)
+{
+  static char const *const files2[] = { "memory.max", "memory.high", NULL };
+  static char const *const files1[] = { "memory.limit_in_bytes", "memory.soft_limit_in_bytes", NULL };
+  static char const folder2[] = "/sys/fs/cgroup", folder1[] = "/sys/fs/cgroup/memory";
+  static char text[4096]; /* at start, once */
+  size_t least = SIZE_MAX;
+  if (!read_file("/proc/self/cgroup", text, sizeof text)) return SIZE_MAX;
+  /* NUMBER:CONTROLLERS:PATH */
+  for (char *line = text; line != NULL && *line != 0;) {
+    char *next = strchr(line, '\n'), *names = strchr(line, ':');
+    if (next != NULL) *next++ = 0;
+    char *path = names == NULL ? NULL : strchr(names + 1, ':');
+    if (path != NULL && path[1] == '/') {
+      *path++ = 0;
+      size_t bytes = SIZE_MAX;
+      if (names[1] == 0) bytes = least_limit(folder2, path, files2);
+      else if (strstr(names + 1, "memory") != NULL) bytes = least_limit(folder1, path, files1);
+      if (bytes < least) least = bytes;
+    }
+    line = next;
+  }
+  return least;
+}
+
+static size_t physical(void)
+{
+  long pages = sysconf(_SC_PHYS_PAGES);
+  return pages > 0 ? (size_t)pages * oh_os_page_size() : SIZE_MAX;
+}
+
+void oh_limit_start(void)
+{
+  struct oh_settings_limit const *s = &oh_settings.limit;
+  if (s->kind == OH_SETTINGS_LIMIT_NONE) return;
+  if (oh_limit_used() == 0) {
+    oh_log("OUTHEAP: ignored: limit (the system does not tell how much memory the process uses)");
+    return;
+  }
+  size_t group = s->kind == OH_SETTINGS_LIMIT_BYTES ? SIZE_MAX : cgroup_limit(), all = physical();
+  if (s->kind == OH_SETTINGS_LIMIT_BYTES) oh_limit_bytes = s->bytes;
+  else if (s->kind == OH_SETTINGS_LIMIT_CGROUP) oh_limit_bytes = group >= all ? 0 : group / 20 * 19;
+  else {
+    size_t least = group < all ? group : all;
+    oh_limit_bytes = least == SIZE_MAX ? 0 : least / 100 * s->bytes;
+  }
+  if (oh_limit_bytes == 0) oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
+}
+
+void oh_limit_refuse(void)
+{
+  if (oh_limit_bytes != 0) oh_log("OUTHEAP: limit is not available for this version of OCaml");
+  if (oh_settings.floor != 0) oh_log("OUTHEAP: memory.floor is not available for this version of OCaml");
+  oh_limit_bytes = oh_settings.floor = 0;
+}
+
+/* --- how much room there is --------------------------------------------------------------------------------------- */
+
+/* At the last look. A look is made by who changes `looked`; all are read relaxed: a mixture of two looks is a guess as
+   good as either. */
+static uint64_t looked;
+static size_t used, unused; /* bytes: as oh_limit_used; of these, freed and not given back */
+static size_t before;       /* `used` of the look before */
+static size_t since;        /* bytes that were allocated since then */
+static size_t grown;        /* bytes that all have grown by, ever: the heap, and what is not the heap's */
+static size_t taken;        /* bytes that `used` has grown by, ever, without what it has shrunk by */
+static uint64_t cycle, last_cycle; /* nanoseconds spent in slices, of this cycle and of the last */
+
+/* Of each slot: the free memory of its pools, as it counts in `free_in_pools`; what it spent in slices since `began`.
+   `seen`, `seen_taken`: `grown`, `taken` at its last slice: for what all allocate, every domain has a share of its own
+   heap to do. `turn` is that of the last cycle, after which free_in_pools is known exactly. It may be less than nothing
+   for a moment: what a domain has allocated between that and its next slice is not known. */
+static struct slot {
+  intptr_t free;
+  size_t seen, seen_taken;
+  unsigned turn;
+  uint64_t began, spent;
+} slots[OH_LIMIT_SLOTS];
+static intptr_t free_in_pools;
+static unsigned turn;
+
+static void look(void)
+{
+  struct oh_pool_counters pool;
+  struct oh_block_counters block;
+  struct oh_space_counters space;
+  oh_pool_count(&pool);
+  oh_block_count(&block);
+  size_t bytes = pool.resident_free + block.resident_free;
+  for (int i = 0; i < OH_SPACES; i++) {
+    oh_space_count(i, &space);
+    bytes += space.dirty;
+  }
+  oh_store_relaxed(&unused, bytes);
+  oh_store_relaxed(&used, oh_limit_used());
+}
+
+/* What is used and not to be had again. */
+static size_t needed(void)
+{
+  intptr_t in_pools = oh_load_relaxed(&free_in_pools);
+  size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused) + (in_pools > 0 ? (size_t)in_pools : 0);
+  return all > again ? all - again : 0;
+}
+
+static void account(struct slot *s, intptr_t free)
+{
+  unsigned now = oh_load_relaxed(&turn);
+  if (s->turn == now) (void)oh_fetch_add_relaxed(&free_in_pools, free - s->free);
+  s->turn = now;
+  s->free = free;
+}
+
+/* --- what is due -------------------------------------------------------------------------------------------------- */
+
+static bool may_spend(struct slot *s, uint64_t now)
+{
+  uint64_t elapsed = now - s->began;
+  if (elapsed > WINDOW) { /* a moment long ago counts for half */
+    s->began = now - WINDOW / 2;
+    s->spent = s->spent * (WINDOW / 2 >> 10) / (elapsed >> 10);
+    elapsed = WINDOW / 2;
+  }
+  return elapsed < LOOK || s->spent <= elapsed / OH_LIMIT_SHARE;
+}
+
+/* Of what was counted since the slot has seen it, to the room that is left when `need` is not. */
+static double share_of(size_t const *counter, size_t *seen, size_t need)
+{
+  size_t limit = oh_limit_bytes, least = limit / 256, now = oh_load_relaxed(counter), more = now - *seen;
+  *seen = now;
+  return (double)more * oh_limit_ahead / (double)(need + least < limit ? limit - need : least);
+}
+
+double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
+{
+  struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
+  size_t limit = oh_limit_bytes, past = oh_load_relaxed(&looked);
+  account(s, (intptr_t)free);
+  (void)oh_fetch_add_relaxed(&since, allocated);
+  (void)oh_fetch_add_relaxed(&grown, allocated);
+  if (now - past >= LOOK && oh_cas_seq_cst(&looked, &past, now)) {
+    look();
+    /* Memory that is not the collector's has grown, too. */
+    size_t now_used = oh_load_relaxed(&used), heap = oh_load_relaxed(&since);
+    size_t growth = now_used > before ? now_used - before : 0;
+    (void)oh_fetch_add_relaxed(&taken, growth);
+    if (growth > heap) (void)oh_fetch_add_relaxed(&grown, growth - heap);
+    before = now_used;
+    oh_store_relaxed(&since, (size_t)0);
+  }
+  /* What is allocated has what is free as well. Where that is of no use, having other sizes, the process grows. */
+  size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused), resident = all > again ? all - again : 0;
+  double share = share_of(&grown, &s->seen, needed()), by_growth = share_of(&taken, &s->seen_taken, resident);
+  if (by_growth > share) share = by_growth;
+  if (resident < limit / OH_LIMIT_FROM || share == 0) return 0;
+  if (!may_spend(s, now)) return count(&oh_limit_counters.held), 0;
+  count(&oh_limit_counters.hurried);
+  double cost = (double)oh_load_relaxed(&last_cycle), most = cost < SLICE_TIME ? 1 : SLICE_TIME / cost;
+  if (most < SLICE_MOST || cost == 0) most = SLICE_MOST;
+  return share < most ? share : most;
+}
+
+void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
+{
+  struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
+  if (s->began == 0) s->began = now;
+  s->spent += nanoseconds;
+  (void)oh_fetch_add_relaxed(&cycle, nanoseconds);
+}
+
+/* --- the end of a cycle ------------------------------------------------------------------------------------------- */
+
+static uint64_t compacted, took;
+
+bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
+{
+  oh_store_relaxed(&free_in_pools, (intptr_t)free);
+  oh_store_relaxed(&turn, turn + 1);
+  oh_store_relaxed(&last_cycle, oh_load_relaxed(&cycle));
+  oh_store_relaxed(&cycle, (uint64_t)0);
+  look();
+  size_t all = oh_load_relaxed(&used), limit = oh_limit_bytes;
+  if (all > limit) count(&oh_limit_counters.exceeded);
+  if (all < limit / 10 * 9) return false;
+  if (free < 4 * M || free < live / 16) return false;
+  if (compacted != 0 && now - compacted < took * OH_LIMIT_SHARE) return false;
+  count(&oh_limit_counters.compacted);
+  return true;
+}
+
+void oh_limit_compacted(uint64_t now, uint64_t nanoseconds)
+{
+  compacted = now;
+  took = nanoseconds;
+}
+
+bool oh_limit_wants_memory(void)
+{
+  static bool said;
+  size_t limit = oh_limit_bytes, all = oh_load_relaxed(&used), need = needed();
+  if (!said && need > limit) {
+    said = true;
+    oh_log("OUTHEAP: %zu MB are needed, more than limit=%zuM; the program goes on", need / M, limit / M);
+  }
+  return all > limit / 50 * 49 && oh_load_relaxed(&unused) >= M;
+}

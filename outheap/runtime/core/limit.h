@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* A soft limit on the memory of the process (setting `limit`).
+
+   *What counts* is what only this process has in memory, or in swap: the heap, malloc's memory, bigarrays, regions, not
+   files that are mapped. The system says it (/proc/self/statm), so nothing depends on what programs declare.
+
+   *What happens.* Room is what may still be allocated: the limit, less what is used, plus what is free in pools or was
+   freed and not given back yet. When more than OH_LIMIT_FROM of the limit is neither free nor room, a share of a cycle
+   is due for each byte that is allocated: so much that the cycle ends while there is room. The less room there is, the
+   more cycles there are. Near the limit, compaction and free memory going back come at the end of a cycle, whatever the
+   limits on pauses say.
+
+   *What it costs.* A domain spends at most OH_LIMIT_SHARE of its time in slices for the sake of the limit; what the
+   collector does without it comes on top. When live data need more than the limit, the program goes on, and says so
+   once.
+
+   One thread at a time calls each of these functions for a slot, which is a domain, or it is said otherwise. */
+#ifndef OH_LIMIT_H
+#define OH_LIMIT_H
+
+#include "base.h"
+#include <stdbool.h>
+
+#define OH_LIMIT_SLOTS 128
+#define OH_LIMIT_FROM 2  /* one part in so many of the limit, below which nothing happens */
+#define OH_LIMIT_SHARE 2 /* one part in so many of the time */
+
+/* Read by anyone, relaxed. */
+struct oh_limit_counters {
+  size_t hurried;   /* slices that had more to do because of the limit */
+  size_t held;      /* that would have had, but for the share of time */
+  size_t compacted; /* ends of cycles at which the heap was compacted because of it */
+  size_t exceeded;  /* ends of cycles at which more was in use */
+};
+extern struct oh_limit_counters oh_limit_counters;
+
+/* The limit in bytes; 0: there is none. From the settings, once, by oh_start; a limit that cannot be found is reported,
+   and there is none. */
+void oh_limit_start(void);
+extern size_t oh_limit_bytes;
+
+/* So many cycles are due for as many bytes as there is room (default 1.25): more where garbage waits for longer. Set
+   before the first slice. */
+extern double oh_limit_ahead;
+
+/* This runtime cannot keep a limit or a floor: says so, if there is one, and forgets it. */
+void oh_limit_refuse(void);
+
+/* What counts, now, in bytes; 0: the system does not tell. Any thread. Cost: three system calls. */
+size_t oh_limit_used(void);
+
+/* A slice begins. `allocated`: bytes in the domain's major heap since the last; `free`: in the domain's pools. Result:
+   the share of a cycle that is due, for what all domains have allocated. Cost: every two milliseconds that of
+   oh_limit_used. */
+double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now);
+
+/* And ends: it took so long. */
+void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds);
+
+/* A cycle has ended, all domains are stopped; `free`: in the pools of all. Is the heap to be compacted for the sake of
+   the limit? `took`: nanoseconds of the last compaction. */
+bool oh_limit_cycle(size_t live, size_t free, uint64_t now);
+void oh_limit_compacted(uint64_t now, uint64_t nanoseconds);
+
+/* After that, when all run again: is free memory to go back now? Also says once that the limit does not hold. */
+bool oh_limit_wants_memory(void);
+
+/* Tests: in place of the root of the file system, where the system's files are. */
+#ifdef OH_FAULTS
+extern char const *oh_limit_system;
+#endif
+
+#endif

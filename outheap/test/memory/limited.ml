@@ -1,0 +1,176 @@
+(* SPDX-License-Identifier: MIT *)
+(* Does a soft limit on memory hold, is the data whole, and what do the questions about memory say?
+
+     limited KIND LIMIT(MB)
+       churn       entries of one size, replaced at random, for long
+       sizes       entries that grow: what was freed is of no use to those that come
+       bigarrays   memory that the collector does not own
+       blocks      large blocks that come and go
+       phases      data that are built and dropped
+       beyond      live data need more than the limit
+       pressure    a cache that drops entries when it is told to
+       domains     as churn, in two domains (OCaml 5)
+       threads     as churn, in three threads
+       forks       as churn, and a child does the same
+       none        questions, without a limit
+       floor       nothing is collected below it
+
+   Fails if more than LIMIT and 15 % was used at any time; if LIMIT is below 0, if less than -LIMIT was at the most. *)
+
+let kind = Sys.argv.(1)
+let limit = int_of_string Sys.argv.(2) * 1_048_576
+let mb = 1_048_576
+
+let used () =
+  let ic = open_in "/proc/self/statm" in
+  let line = input_line ic in
+  close_in ic;
+  Scanf.sscanf line "%d %d %d" (fun _ r s -> (r - s) * 4096)
+
+let peak = Atomic.make 0
+let look () = let u = used () in if u > Atomic.get peak then Atomic.set peak u
+
+let random state below =
+  state := ((!state * 25214903917) + 11) land 0xffffffffffff;
+  (!state lsr 16) mod below
+
+(* 128 bytes each *)
+let entry i = Array.init 15 (fun k -> i + k)
+let is_entry a = a = [||] || (Array.length a = 15 && a.(14) = a.(0) + 14)
+
+let churn ?(rounds = 6) megabytes =
+  let n = megabytes * mb / 136 and seed = ref 1 in
+  let a = Array.make n [||] in
+  for i = 0 to n - 1 do a.(i) <- entry i done;
+  for i = 1 to n * rounds do
+    a.(random seed n) <- entry i;
+    if i land 4095 = 0 then look ()
+  done;
+  if not (Array.for_all is_entry a) then failwith "an entry is another"
+
+let sizes () =
+  let seed = ref 2 in
+  let n = mb in
+  let a = Array.make n "" in
+  for step = 0 to 7 do
+    let bytes = 24 + (16 * step) in
+    let live = 40 * mb / (bytes + 16) in
+    for i = 1 to live do
+      a.(random seed live) <- String.make bytes (Char.chr (64 + step));
+      if i land 4095 = 0 then look ()
+    done;
+    Array.fill a live (n - live) ""
+  done;
+  if not (Array.for_all (fun s -> s = "" || s = String.make (String.length s) s.[0]) a) then failwith "another string"
+
+let bigarrays () =
+  let keep = Array.make 16 None and seed = ref 3 in
+  for i = 1 to 1_500 do
+    let b = Bigarray.Array1.create Bigarray.char Bigarray.c_layout mb in
+    Bigarray.Array1.fill b (Char.chr (i land 255));
+    keep.(random seed 16) <- Some b;
+    ignore (Sys.opaque_identity (List.init 2_000 Fun.id));
+    look ()
+  done
+
+let blocks () =
+  let keep = Array.make 20 [||] and seed = ref 4 in
+  for i = 1 to 1_500 do
+    keep.(random seed 20) <- Array.make (100_000 + random seed 200_000) i;
+    look ()
+  done;
+  Array.iter (fun a -> if a <> [||] && a.(0) <> a.(Array.length a - 1) then failwith "another block") keep
+
+let phases () =
+  for _ = 1 to 6 do
+    let l = List.init 2_000_000 (fun i -> if i land 65535 = 0 then look (); i) in
+    if List.length (Sys.opaque_identity l) <> 2_000_000 then failwith "another list"
+  done
+
+(* Entries that nobody has to keep. *)
+let pressure () =
+  let cache : (int, string) Hashtbl.t = Hashtbl.create 1 and told = ref 0 and short = ref false in
+  let alarm =
+    Outheap.on_pressure ~at:0.5 (fun m ->
+        if m.used - m.free < m.limit / 2 then failwith "it was told without need";
+        incr told;
+        short := true)
+  in
+  if alarm = None then failwith "no alarm, with a limit";
+  for i = 1 to 3_000_000 do
+    if !short then begin
+      Hashtbl.reset cache;
+      short := false
+    end;
+    Hashtbl.replace cache i (string_of_int i);
+    if i land 4095 = 0 then look ()
+  done;
+  if !told = 0 then failwith "it was never told";
+  Outheap.off_pressure alarm;
+  let before = !told in
+  Hashtbl.reset cache;
+  for i = 1 to 1_000_000 do Hashtbl.replace cache i (string_of_int i) done;
+  Gc.full_major ();
+  if !told > before then failwith "it was told after the end"
+
+let none () =
+  let m = Outheap.memory () in
+  if Outheap.available then begin
+    if m.limit <> 0 then failwith "a limit";
+    if m.used < mb / 8 || abs (m.used - used ()) > 8 * mb then failwith "used";
+    if Outheap.on_pressure ignore <> None then failwith "an alarm";
+    let a = Array.init 400_000 (fun i -> ref i) in
+    Gc.full_major ();
+    let m' = Outheap.memory () in
+    ignore (Sys.opaque_identity a);
+    if m'.used < m.used + (8 * mb) then failwith "used does not grow";
+    if m'.pools + m'.blocks < 9 * mb then failwith "the heap";
+    if m'.live < 9 * mb then failwith "live";
+    if m'.live > m'.pools + m'.blocks || m'.free < 0 || m'.young <= 0 then failwith "a part"
+  end;
+  List.iter
+    (fun at -> match Outheap.on_pressure ~at ignore with
+       | exception Invalid_argument _ -> () | _ -> failwith "a share that is none")
+    [ 0.; -1.; 1.1; nan; infinity ]
+
+let floor () =
+  let cycles () = (Gc.quick_stat ()).major_collections in
+  let before = cycles () in
+  churn ~rounds:4 8;
+  let below = cycles () - before in
+  let words = (Gc.quick_stat ()).promoted_words in
+  if words < 2e6 then failwith "it promoted nothing";
+  churn ~rounds:4 120;
+  Printf.printf "cycles: %d below, %d above\n" below (cycles () - before - below);
+  if below > 4 then failwith "cycles below the floor";
+  if cycles () - before - below < 1 then failwith "no cycle above the floor"
+
+let fork () =
+  churn ~rounds:2 25;
+  match Unix.fork () with
+  | 0 -> churn ~rounds:3 30; if limit > 0 && Atomic.get peak > limit / 20 * 23 then exit 3
+  | child ->
+      churn ~rounds:3 30;
+      if snd (Unix.waitpid [] child) <> Unix.WEXITED 0 then failwith "the child"
+
+let () =
+  begin
+    match kind with
+    | "churn" -> churn 60
+    | "sizes" -> sizes ()
+    | "bigarrays" -> bigarrays ()
+    | "blocks" -> blocks ()
+    | "phases" -> phases ()
+    | "beyond" -> churn ~rounds:3 60
+    | "pressure" -> pressure ()
+    | "domains" -> (let other = Domain.spawn (fun () -> churn ~rounds:4 30) in churn ~rounds:4 30; Domain.join other)
+    | "threads" -> List.iter Thread.join (List.init 3 (fun _ -> Thread.create (fun () -> churn ~rounds:4 20) ()))
+    | "forks" -> fork ()
+    | "none" -> none ()
+    | "floor" -> floor ()
+    | _ -> failwith "no such part"
+  end;
+  let most = Atomic.get peak in
+  Printf.printf "%s: at most %d MB\n%!" kind (most / mb);
+  if limit > 0 && most > limit / 20 * 23 then failwith "more than the limit";
+  if limit < 0 && most < -limit then failwith "less than without a limit"

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT */
+/* The soft limit on memory, beside a system that a folder of files pretends. */
+#include "limit.h"
+#include "settings.h"
+#include "try.h"
+#include <limits.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#define M ((size_t)1 << 20)
+#define MS ((uint64_t)1000000)
+
+static char root[64];
+
+/* Makes a file, and the folders that it is in. */
+static void put(char const *name, char const *format, ...)
+{
+  char path[512];
+  snprintf(path, sizeof path, "%s%s", root, name);
+  for (char *p = path + strlen(root) + 1; (p = strchr(p, '/')) != NULL; *p++ = '/') {
+    *p = 0;
+    mkdir(path, 0700);
+  }
+  FILE *file = fopen(path, "w");
+  EXPECT(file != NULL, "%s", path);
+  va_list args;
+  va_start(args, format);
+  vfprintf(file, format, args);
+  va_end(args);
+  fclose(file);
+}
+
+static void use(size_t bytes)
+{
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  put("/proc/self/statm", "%zu %zu 100 1 0 1 0\n", 2 * bytes / page, bytes / page + 100);
+}
+
+static void begin(void)
+{
+  strcpy(root, "/tmp/limit-test-XXXXXX");
+  EXPECT(mkdtemp(root) != NULL, "no folder");
+  oh_limit_system = root;
+  oh_limit_bytes = 0;
+  oh_settings.limit = (struct oh_settings_limit){ 0 };
+  use(10 * M);
+}
+
+static void end(void)
+{
+  char command[100];
+  snprintf(command, sizeof command, "rm -rf %s", root);
+  EXPECT(system(command) == 0, "%s", command);
+  oh_limit_system = "";
+}
+
+static size_t limit_of(char const *setting)
+{
+  oh_limit_bytes = 0;
+  oh_settings.limit.kind = OH_SETTINGS_LIMIT_NONE;
+  oh_settings_read(setting);
+  oh_limit_start();
+  return oh_limit_bytes;
+}
+
+static void quiet(void) { EXPECT(freopen("/dev/null", "w", stderr) != NULL, "no /dev/null"); }
+
+/* --- which limit -------------------------------------------------------------------------------------------------- */
+
+static void settings(void)
+{
+  begin();
+  quiet();
+  EXPECT(limit_of("limit=200M") == 200 * M, "bytes: %zu", oh_limit_bytes);
+  EXPECT(limit_of("limit=1M") == M, "the least");
+  EXPECT(limit_of("limit=16T") == (size_t)16 << 40, "much");
+  static char const *const wrong[] = {
+    "limit=", "limit=0", "limit=1023k", "limit=-1", "limit=%", "limit=0%", "limit=101%", "limit=1M%", "limit=5 %",
+    "limit=cgroups", "limit=99999999999999999999", "limit=20000000T", "limit= 2G", "limit=2GB"
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) EXPECT(limit_of(wrong[i]) == 0, "%s", wrong[i]);
+  size_t pages = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE), half = limit_of("limit=50%");
+  EXPECT(half > pages / 2 - 100 && half <= pages / 2, "%zu of %zu", half, pages);
+  EXPECT(limit_of("limit=100%") <= pages && limit_of("limit=1%") >= pages / 100 - 100, "all, and little");
+  put("/proc/self/statm", "nothing");
+  EXPECT(limit_of("limit=200M") == 0, "what is used is not known");
+  end();
+}
+
+static void groups(void)
+{
+  begin();
+  quiet();
+  EXPECT(limit_of("limit=cgroup") == 0, "no groups");
+  put("/proc/self/cgroup", "0::/\n");
+  EXPECT(limit_of("limit=cgroup") == 0, "no files");
+  put("/sys/fs/cgroup/memory.max", "max\n");
+  EXPECT(limit_of("limit=cgroup") == 0, "no limit");
+  put("/sys/fs/cgroup/memory.max", "%zu\n", 400 * M);
+  EXPECT(limit_of("limit=cgroup") == 380 * M, "that of a container: %zu", oh_limit_bytes);
+  EXPECT(limit_of("limit=50%") == 400 * M / 100 * 50, "a share of it: %zu", oh_limit_bytes);
+  EXPECT(limit_of("limit=900M") == 900 * M, "bytes do not ask");
+  put("/sys/fs/cgroup/memory.max", "max\n");
+  put("/sys/fs/cgroup/memory.high", "%zu\n", 200 * M);
+  EXPECT(limit_of("limit=cgroup") == 190 * M, "the soft one: %zu", oh_limit_bytes);
+  put("/proc/self/cgroup", "0::/a.slice/b:c/d\n");
+  EXPECT(limit_of("limit=cgroup") == 190 * M, "of a group around it: %zu", oh_limit_bytes);
+  put("/sys/fs/cgroup/a.slice/memory.max", "%zu\n", 100 * M);
+  put("/sys/fs/cgroup/a.slice/b:c/memory.max", "max\n");
+  put("/sys/fs/cgroup/a.slice/b:c/d/memory.max", "%zu\n", 300 * M);
+  EXPECT(limit_of("limit=cgroup") == 95 * M, "the least: %zu", oh_limit_bytes);
+  put("/sys/fs/cgroup/a.slice/b:c/d/memory.high", "%zu\n", 20 * M);
+  EXPECT(limit_of("limit=cgroup") == 19 * M, "its own: %zu", oh_limit_bytes);
+  put("/sys/fs/cgroup/a.slice/b:c/d/memory.high", "0\n");
+  EXPECT(limit_of("limit=cgroup") == 0, "zero");
+  end();
+}
+
+static void old_groups(void)
+{
+  begin();
+  quiet();
+  put("/proc/self/cgroup", "12:cpu,cpuacct:/x\n9:memory:/docker/abc\n1:name=systemd:/user\n");
+  put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT(limit_of("limit=cgroup") == 0, "no limit");
+  put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "%zu\n", 60 * M);
+  EXPECT(limit_of("limit=cgroup") == 57 * M, "mounted as the root: %zu", oh_limit_bytes);
+  put("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "%zu\n", 40 * M);
+  EXPECT(limit_of("limit=cgroup") == 38 * M, "its own: %zu", oh_limit_bytes);
+  put("/proc/self/cgroup", "9:memory\n::\n\nnothing\n7:memory:relative\n");
+  EXPECT(limit_of("limit=cgroup") == 0, "lines that are none");
+  char path[3000];
+  memset(path, 'x', sizeof path);
+  path[sizeof path - 1] = 0;
+  put("/proc/self/cgroup", "0::/%s\n", path);
+  put("/sys/fs/cgroup/memory.max", "%zu\n", 100 * M);
+  EXPECT(limit_of("limit=cgroup") == 95 * M, "a long path, around which there is one: %zu", oh_limit_bytes);
+  end();
+}
+
+/* --- what is due -------------------------------------------------------------------------------------------------- */
+
+static uint64_t now = 1000000 * MS;
+
+/* In a slice a while later, when so much is used. */
+static double due(size_t used, size_t allocated, size_t free)
+{
+  use(used);
+  now += 5 * MS;
+  return oh_limit_due(0, allocated, free, now);
+}
+
+static void pace(void)
+{
+  begin();
+  limit_of("limit=256M");
+  use(100 * M);
+  oh_limit_cycle(90 * M, 0, now);
+  EXPECT(due(100 * M, M, 0) == 0, "far from it");
+  double a = due(140 * M, M, 0);
+  a = due(140 * M, M, 0);
+  double b = due(200 * M, M, 0);
+  b = due(200 * M, M, 0);
+  double c = due(248 * M, M, 0);
+  c = due(248 * M, M, 0);
+  EXPECT(a > 1.0 / 116 && a < 1.5 / 116, "%f", a);
+  EXPECT(b > 1.0 / 56 && b < 1.5 / 56 && c > 2 * b, "%f %f", b, c);
+  EXPECT(due(300 * M, M, 0) <= 0.125, "never too much");
+  EXPECT(due(300 * M, M, 0) > 0.1, "but much");
+  /* What is free in pools is room. */
+  due(240 * M, M, 40 * M);
+  double d = due(240 * M, M, 40 * M);
+  EXPECT(d > 1.0 / 56 && d < 1.5 / 56, "%f", d);
+  /* Another domain's, too, until a cycle ends and all is known. */
+  oh_limit_due(1, 0, 0, now);
+  oh_limit_due(1, 0, 60 * M, now);
+  d = due(240 * M, M, 40 * M);
+  EXPECT(d > 1.0 / 116 && d < 1.5 / 116, "%f", d);
+  oh_limit_cycle(100 * M, 0, now);
+  d = due(240 * M, M, 40 * M);
+  EXPECT(d > 1.0 / 16 && d < 1.5 / 16, "%f", d);
+  end();
+}
+
+/* Memory that is not the heap's counts as if it had been allocated there. */
+static void others(void)
+{
+  begin();
+  limit_of("limit=256M");
+  oh_limit_cycle(0, 0, now);
+  due(150 * M, 0, 0);
+  due(150 * M, 0, 0);
+  EXPECT(due(150 * M, 0, 0) == 0, "nothing was allocated");
+  double share = due(156 * M, 0, 0);
+  EXPECT(share > 6.0 / 100 && share < 9.0 / 100, "%f", share);
+  EXPECT(due(156 * M, 0, 0) == 0, "nothing more");
+  share = due(160 * M, 4 * M, 0);
+  EXPECT(share > 4.0 / 96 && share < 6.0 / 96, "once: %f", share);
+  end();
+}
+
+static void share_of_time(void)
+{
+  begin();
+  limit_of("limit=256M");
+  due(250 * M, M, 0);
+  size_t held = oh_limit_counters.held;
+  unsigned worked = 0;
+  for (int i = 0; i < 2000; i++)
+    if (due(250 * M, M, 0) > 0) { /* which takes 20 ms */
+      now += 20 * MS;
+      oh_limit_slice(0, now, 20 * MS);
+      worked++;
+    }
+  double spent = 20.0 * worked, all = spent + 5.0 * 2000;
+  EXPECT(spent / all > 0.4 && spent / all < 0.55, "%.2f of the time", spent / all);
+  EXPECT(oh_limit_counters.held > held + 1000, "%zu", oh_limit_counters.held);
+  /* Another domain has its own. */
+  EXPECT(oh_limit_due(7, M, 0, now) > 0, "it has spent nothing");
+  end();
+}
+
+static void ends_of_cycles(void)
+{
+  begin();
+  quiet();
+  limit_of("limit=256M");
+  use(200 * M);
+  EXPECT(!oh_limit_cycle(100 * M, 90 * M, now), "there is room");
+  EXPECT(!oh_limit_wants_memory(), "there is room");
+  use(250 * M);
+  EXPECT(!oh_limit_cycle(240 * M, 3 * M, now) && !oh_limit_cycle(240 * M, 10 * M, now), "nothing to be had");
+  EXPECT(oh_limit_cycle(150 * M, 90 * M, now), "there is much");
+  oh_limit_compacted(now + 30 * MS, 30 * MS);
+  EXPECT(!oh_limit_cycle(150 * M, 90 * M, now + 50 * MS), "it took half of the time");
+  EXPECT(oh_limit_cycle(150 * M, 90 * M, now + 91 * MS), "less than half");
+  use(300 * M);
+  size_t exceeded = oh_limit_counters.exceeded;
+  oh_limit_cycle(299 * M, 0, now);
+  EXPECT(oh_limit_counters.exceeded == exceeded + 1, "it does not hold");
+  EXPECT(!oh_limit_wants_memory(), "but nothing can be given back");
+  end();
+}
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  TRY(settings);
+  TRY(groups);
+  TRY(old_groups);
+  TRY(pace);
+  TRY(others);
+  TRY(share_of_time);
+  TRY(ends_of_cycles);
+  return try_end();
+}
