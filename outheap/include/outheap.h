@@ -122,9 +122,9 @@ void outheap_statistics(struct outheap_statistics *result);
 struct outheap_memory {
   size_t used;   /* that only this process has in memory: the heap, malloc's; not files. `limit` is about it */
   size_t limit;  /* the setting `limit`; 0: none */
-  size_t live;   /* in blocks of the major heap at the end of the last cycle of the collector, small and large, with what
-                    this cycle found to be garbage. 0 before the first one, and with OCaml 4.14 */
-  size_t free;   /* resident, and free to be used again: in pools (at the end of that cycle), or not given back */
+  size_t live;   /* in blocks of the major heap at the end of the collector's last cycle, small and large, with what it
+                    found to be garbage. 0 before the first one, and with OCaml 4.14 */
+  size_t free;   /* resident, and free to be used again: in pools (after that cycle), or not given back */
   size_t pools;  /* for pools of small blocks: large pages that hold one */
   size_t blocks; /* in large blocks */
   size_t young;  /* for minor heaps */
