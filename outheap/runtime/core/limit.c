@@ -183,7 +183,8 @@ static void look(void)
     bytes += space.dirty;
   }
   oh_store_relaxed(&unused, bytes);
-  oh_store_relaxed(&used, oh_limit_used());
+  size_t now = oh_limit_used();
+  if (now != 0) oh_store_relaxed(&used, now); /* otherwise what was known last: no descriptor, or no /proc any more */
 }
 
 /* What is used and not to be had again. */

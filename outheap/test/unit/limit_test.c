@@ -199,6 +199,23 @@ static void others(void)
   end();
 }
 
+/* No descriptor is free, or the process has changed its root. */
+static void blind(void)
+{
+  begin();
+  limit_of("limit=256M");
+  oh_limit_cycle(0, 0, now);
+  due(200 * M, M, 0);
+  oh_limit_system = "/nowhere";
+  EXPECT(oh_limit_used() == 0, "it is known");
+  for (int i = 0; i < 10; i++) {
+    now += 5 * MS;
+    double share = oh_limit_due(0, M, 0, now);
+    EXPECT(share > 1.0 / 56 && share < 1.5 / 56, "what was known last: %f", share);
+  }
+  end();
+}
+
 static void share_of_time(void)
 {
   begin();
@@ -250,6 +267,7 @@ int main(int argc, char **argv)
   TRY(old_groups);
   TRY(pace);
   TRY(others);
+  TRY(blind);
   TRY(share_of_time);
   TRY(ends_of_cycles);
   return try_end();
