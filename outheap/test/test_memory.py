@@ -29,7 +29,7 @@ LIMITED = {
     "churn": (100, -105),
     "sizes": (100, -150),
     "blocks": (100, 0),
-    "phases": (70, 0),
+    "phases": (80, 0),
     "bigarrays": (60, 0),
     "domains": (100, -105),
     "threads": (100, -105),
