@@ -109,6 +109,18 @@ def test_limit_holds(compiler: Compiler, flavour: str, limited: str) -> None:
         assert outcome.passed, outcome.tail()
 
 
+def test_limit_heeds_max_overhead(compiler: Compiler, flavour: str) -> None:
+    """A program whose blocks must not move says O=1000000; then what has other sizes stays, above the limit."""
+    if compiler.version < NO_COMPACTION:
+        pytest.skip("this version has no compaction")
+    folder = program(compiler, flavour)
+    for name, parameters in (("unmoved", "v=0,b,O=1000000"), ("moved", "v=0,b")):
+        settings = {"OUTHEAP": "limit=100M,stats=1", "OCAMLRUNPARAM": parameters}
+        outcome = run(["./limited", "sizes", "0"], folder, folder / f"logs/{name}.log", 240, settings)
+        assert outcome.passed, outcome.tail()
+        assert ("limit.compacted 0\n" in (folder / f"logs/{name}.log").read_text()) == (name == "unmoved")
+
+
 @pytest.mark.parametrize("limited", ["churn", "sizes", "domains", "forks"])
 def test_limit_beside_helper_and_keeper(compiler: Compiler, flavour: str, limited: str) -> None:
     if compiler.version < NO_HELPER:

@@ -69,8 +69,10 @@ static double choose(struct oh_follow_heap const *h, uint64_t now, bool idle)
 {
   size_t percent = oh_load_relaxed(&overhead), all = h->live + h->free;
   predicted = 0;
-  if (oh_settings.compact || percent == 1 || h->pressed) return 1;
-  if (!oh_settings.follow || percent > OH_FOLLOW_OVERHEAD_NEVER) return 0;
+  if (oh_settings.compact || percent == 1) return 1;
+  if (percent > OH_FOLLOW_OVERHEAD_NEVER) return 0;
+  if (h->pressed) return 1;
+  if (!oh_settings.follow) return 0;
   if (percent != 0 && h->free / 100 < h->live / 100 * ((percent - 1) / 100.0)) return 0;
   if (h->free < OH_FOLLOW_LEAST || h->free < all / 4 || h->partial == 0) return 0;
   double limit = (double)(idle ? oh_settings.idle_pause : oh_settings.compact_pause);

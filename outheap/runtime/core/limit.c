@@ -234,11 +234,11 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
   if (now - past >= LOOK && oh_cas_seq_cst(&looked, &past, now)) {
     look();
     /* Memory that is not the collector's has grown, too. */
-    size_t now_used = oh_load_relaxed(&used), heap = oh_load_relaxed(&since);
-    size_t growth = now_used > before ? now_used - before : 0;
+    size_t now_used = oh_load_relaxed(&used), heap = oh_load_relaxed(&since), last = oh_load_relaxed(&before);
+    size_t growth = now_used > last ? now_used - last : 0;
     (void)oh_fetch_add_relaxed(&taken, growth);
     if (growth > heap) (void)oh_fetch_add_relaxed(&grown, growth - heap);
-    before = now_used;
+    oh_store_relaxed(&before, now_used);
     oh_store_relaxed(&since, (size_t)0);
   }
   /* What is allocated has what is free as well. Where that is of no use, having other sizes, the process grows. */
@@ -277,12 +277,12 @@ bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
   if (all < limit / 10 * 9) return false;
   if (free < 4 * M || free < live / 16) return false;
   if (compacted != 0 && now - compacted < took * OH_LIMIT_SHARE) return false;
-  count(&oh_limit_counters.compacted);
   return true;
 }
 
 void oh_limit_compacted(uint64_t now, uint64_t nanoseconds)
 {
+  count(&oh_limit_counters.compacted);
   compacted = now;
   took = nanoseconds;
 }

@@ -5,10 +5,10 @@
    files that are mapped. The system says it (/proc/self/statm), so nothing depends on what programs declare.
 
    *What happens.* Room is what may still be allocated: the limit, less what is used, plus what is free in pools or was
-   freed and not given back yet. When more than OH_LIMIT_FROM of the limit is neither free nor room, a share of a cycle
-   is due for each byte that is allocated: so much that the cycle ends while there is room. The less room there is, the
-   more cycles there are. Near the limit, compaction and free memory going back come at the end of a cycle, whatever the
-   limits on pauses say.
+   freed and not given back yet. When more than half of the limit (OH_LIMIT_FROM) is in use, a share of a cycle is due
+   for each byte that is allocated: so much that the cycle ends while there is room. The less room there is, the more
+   cycles there are. Near the limit, compaction and free memory going back come at the end of a cycle, whatever the
+   limits on pauses say, unless Gc.max_overhead forbids compaction.
 
    *What it costs.* A domain spends at most OH_LIMIT_SHARE of its time in slices for the sake of the limit; what the
    collector does without it comes on top. When live data need more than the limit, the program goes on, and says so
@@ -29,7 +29,7 @@
 struct oh_limit_counters {
   size_t hurried;   /* slices that had more to do because of the limit */
   size_t held;      /* that would have had, but for the share of time */
-  size_t compacted; /* ends of cycles at which the heap was compacted because of it */
+  size_t compacted; /* ends of cycles at which the heap was compacted, with a limit, without being asked for */
   size_t exceeded;  /* ends of cycles at which more was in use */
 };
 extern struct oh_limit_counters oh_limit_counters;
