@@ -12,7 +12,7 @@ from testing import matrix, rotation, steps
 from testing.cases import label_of, without_group
 from testing.compilers import NoSources, find
 from testing.progress import Progress, Times
-from testing.run import OUT
+from testing.run import MISSES, OUT
 
 OPTIONS = {
     "--ocaml": {
@@ -73,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", f"{mark}: see CONTRIBUTING.md")
     if is_controller(config) and not config.option.help:
         os.environ[BEGUN] = str(time.time())
+        MISSES.unlink(missing_ok=True)
         os.environ[rotation.DATE] = str(rotation.today())
         matrix.choose(config)
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
@@ -174,6 +175,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     late = [r for r in terminalreporter.stats.get("skipped", []) if TOO_LATE in str(r.longrepr)]
     if late:
         terminalreporter.line(f"{len(late)} tests were {TOO_LATE}; the first: {label_of(late[0].nodeid)}")
+    for line in MISSES.read_text().splitlines() if MISSES.exists() else []:
+        terminalreporter.line(f"measured again: {line}")
     PASSED.parent.mkdir(parents=True, exist_ok=True)
     PASSED.write_text("".join(f"{without_group(r.nodeid)}\n" for r in terminalreporter.stats.get("passed", [])))
 

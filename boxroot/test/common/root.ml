@@ -60,12 +60,18 @@ let not_setup = 0
 let running = 1
 let tore_down = 2
 
-let fail fmt =
+let ending code fmt =
   Printf.ksprintf
     (fun s ->
       prerr_endline ("FAILED: " ^ s);
-      exit_now 1)
+      exit_now code)
     fmt
+
+let fail fmt = ending 1 fmt
+
+(* What was measured is above its bound. Where the machine may be the reason, the program is run again
+   (tools/testing/run.py). *)
+let miss fmt = ending 76 fmt
 
 let skip why =
   print_endline ("skipped: " ^ why);

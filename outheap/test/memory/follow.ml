@@ -24,6 +24,9 @@ let resident () =
   close_in ic;
   int_of_string (List.nth (String.split_on_char ' ' line) 1) * 4
 
+(* What was measured is out of its bounds: the program may be run again (tools/testing/run.py). *)
+let miss what = prerr_endline what; exit 76
+
 let table = ref (Hashtbl.create 1)
 
 let build () =
@@ -62,14 +65,14 @@ let measure () =
   List.iter Thread.join threads;
   let later = resident () in
   Printf.printf "%s: %d KiB, later %d\n%!" kind full later;
-  if later * 100 > full * percent && percent >= 0 then failwith "it did not shrink";
-  if later * 100 < full * -percent && percent < 0 then failwith "it shrank";
   if kept <> [] && List.length kept <> entries / 50 then failwith "entries are lost";
   List.iter (fun (k, v) -> if v <> string_of_int k then failwith "another entry") kept;
   if kind = "finalised" then (
     Gc.full_major ();
     Gc.full_major ();
-    if !finalised <> 1_000 then failwith (Printf.sprintf "%d finalisers were called" !finalised))
+    if !finalised <> 1_000 then failwith (Printf.sprintf "%d finalisers were called" !finalised));
+  if later * 100 > full * percent && percent >= 0 then miss "it did not shrink";
+  if later * 100 < full * -percent && percent < 0 then miss "it shrank"
 
 external fork_beside : int -> unit = "follow_fork_beside"
 external forks_left : unit -> int = "follow_forks_left"
@@ -94,4 +97,8 @@ let () =
     Gc.full_major ();
     match Unix.fork () with
     | 0 -> measure ()
-    | child -> if snd (Unix.waitpid [] child) <> Unix.WEXITED 0 then failwith "the child")
+    | child -> (
+      match snd (Unix.waitpid [] child) with
+      | WEXITED 0 -> ()
+      | WEXITED 76 -> miss "in the child"
+      | _ -> failwith "the child"))
