@@ -16,6 +16,7 @@
 #include "runtime/ocaml5.c"
 #include "runtime/ocaml4_token.c"
 #include "runtime/ocaml4.c"
+#include "runtime/ephemeron.c"
 #include "domain.c"
 #include "snapshot.c"
 #include "remote.c"
@@ -25,4 +26,5 @@
 #include "scan.c"
 #include "api.c"
 #include "frame.c"
+#include "weak.c"
 #include "checked/checked.c"

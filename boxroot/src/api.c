@@ -40,19 +40,20 @@ int boxroot_status(void)
 
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
-typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED } failure;
+typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY } failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
 /* Sets errno and what boxroot_error_string says to this thread. The result is false. */
 static bool fail(failure reason)
 {
   last_failure = reason;
-  errno = reason == NO_MEMORY ? ENOMEM : EPERM;
+  errno = reason == NO_MEMORY ? ENOMEM : reason == LAZY ? EINVAL : EPERM;
   return false;
 }
 
 void bxr_api_fail_no_memory(void) { (void)fail(NO_MEMORY); }
 void bxr_api_fail_closed(void) { (void)fail(CLOSED); }
+void bxr_api_fail_lazy(void) { (void)fail(LAZY); }
 
 char const *boxroot_error_string(void)
 {
@@ -62,6 +63,7 @@ char const *boxroot_error_string(void)
   case NO_MEMORY: return "no memory for more roots";
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
+  case LAZY: return "boxroot_weak_create was called with a lazy value, which the collector may replace by its result";
   default: return "no call of this thread has failed";
   }
 }
@@ -109,6 +111,8 @@ static bool is_ready(void)
   }
   return s == BOXROOT_TORE_DOWN ? fail(TORE_DOWN) : set_up();
 }
+
+bool bxr_api_is_ready(void) { return is_ready(); }
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -350,11 +354,16 @@ __attribute__((destructor(101))) static void when_unloaded(void)
   if (release != NULL) release();
 }
 
+static void (*first_at_teardown)(void); /* (atomic) */
+void bxr_api_at_teardown(void (*f)(void)) { bxr_store_relaxed(&first_at_teardown, f); }
+
 void boxroot_teardown(void)
 {
   for (int s = BOXROOT_RUNNING; !bxr_cas_seq_cst(&library_status, &s, BOXROOT_TORE_DOWN);)
     if (s != BOXROOT_RUNNING) return;
   release_when_unloaded = release_all;
+  void (*first)(void) = bxr_load_relaxed(&first_at_teardown);
+  if (first != NULL) first();
   bxr_runtime_detach();
   bool shut_down = bxr_runtime_has_shut_down();
   kept_for_marker = false;

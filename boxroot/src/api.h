@@ -8,9 +8,18 @@
 /* Whether the library was torn down, and has not been set up since. */
 BXR_INTERNAL bool bxr_api_is_torn_down(void);
 
-/* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; or EPERM, since a frame is closed. */
+/* Whether a function that needs the domain lock may go on: the library is set up, now if need be, and this thread holds
+   a lock. If not, errno and the reason are set. */
+BXR_INTERNAL bool bxr_api_is_ready(void);
+
+/* From now on boxroot_teardown calls f first; there is one such function. */
+BXR_INTERNAL void bxr_api_at_teardown(void (*f)(void));
+
+/* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; EPERM, since a frame is closed; EINVAL, since
+   a weak root was to hold a lazy value. */
 BXR_INTERNAL void bxr_api_fail_no_memory(void);
 BXR_INTERNAL void bxr_api_fail_closed(void);
+BXR_INTERNAL void bxr_api_fail_lazy(void);
 
 /* The slow paths of creation, deletion and modification. In a release build boxroot/inline.h declares them for the
    inline functions. In the checked build all calls take them, and they are internal: another copy of the library cannot

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* All contact with the internals of the OCaml runtime. The folder runtime/ has one implementation for each generation:
    ocaml4.c and ocaml4_token.c; ocaml5.c and ocaml5_marker.c, all that is known of the collector, for which
-   conservative.c stands in with BOXROOT_CONSERVATIVE. Nothing else in the library includes an internal header of
-   OCaml. */
+   conservative.c stands in with BOXROOT_CONSERVATIVE; and ephemeron.c for both. Nothing else in the library includes an
+   internal header of OCaml. */
 #ifndef BXR_RUNTIME_H
 #define BXR_RUNTIME_H
 
@@ -156,6 +156,26 @@ static inline bool bxr_runtime_in_minor_range(bxr_minor_range r, uintptr_t v)
   return (v & 1) == 0 && v - r.start < r.size;
 }
 #endif
+
+/* --- weak arrays -------------------------------------------------------------------------------------------------- */
+
+/* The number of the current domain, at least 1, which no other has had (OCaml 4.14: 1). */
+BXR_INTERNAL uint64_t bxr_runtime_domain_number(void);
+
+/* A new array of n weak keys without values, in the care of the current domain. 0: no memory. Does not run the GC. */
+BXR_INTERNAL value bxr_runtime_weak_array(size_t n);
+
+/* Whether v is a lazy value: in the place of one that was forced the runtime may put the result, and up to OCaml 5.5.2
+   it forgets that a weak key so changed can be young (docs/internals/upstream.md). */
+BXR_INTERNAL bool bxr_runtime_is_lazy(value v);
+
+/* Lets key i of the array hold v. Does not run the GC. Not beside another domain that does the same, or that has the
+   array in its care. */
+BXR_INTERNAL void bxr_runtime_weak_set(value array, size_t i, value v);
+
+/* The value of key i, which survives this cycle of the collector; false: it has none, or it was collected. Does not run
+   the GC. */
+BXR_INTERNAL bool bxr_runtime_weak_get(value array, size_t i, value *v);
 
 /* --- the shutdown, for the implementations ------------------------------------------------------------------------ */
 

@@ -65,7 +65,8 @@ def _on_variant(config: pytest.Config) -> list[Case]:
             here = [
                 case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test])
                 for program, test in found
-                if program in ("unit", "single", "embed") or (program == "regress" and not test.startswith("n"))
+                if program in ("unit", "single", "embed")
+                or (program in ("regress", "weak") and not test.startswith("n"))
             ]
             cases += here
             if compiler.version >= "5.4":

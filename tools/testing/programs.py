@@ -75,6 +75,11 @@ PROGRAMS = {
         "frames/frames_cxx",
         library="lib-oom.o",
     ),
+    "weak": Program(
+        ("root", "par", "process", "values", "weak"),
+        ("common/root_stubs", "model/model_stubs", "weak/weak_stubs", "regress/oom_stubs"),
+        library="lib-oom.o",
+    ),
     "single": Program(
         ("root", "par", "hooks", "single"),
         ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"),

@@ -185,6 +185,7 @@ void *bxr_runtime_self(void)
 }
 
 unsigned bxr_runtime_domain(void) { return 0; }
+uint64_t bxr_runtime_domain_number(void) { return 1; }
 bool bxr_runtime_may_end_unseen(void) { return bxr_runtime_origin_is_ocaml(); }
 bxr_runtime_strays bxr_runtime_strays_here(void) { return BXR_RUNTIME_NO_STRAYS; }
 bool bxr_runtime_is_only_domain(void) { return true; }

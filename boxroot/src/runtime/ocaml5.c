@@ -23,6 +23,7 @@ _Static_assert(Max_domains <= BXR_MAX_DOMAINS, "a record for each identity of a 
 #endif
 
 unsigned bxr_runtime_domain(void) { return (unsigned)bxr_runtime_state()->id; }
+uint64_t bxr_runtime_domain_number(void) { return (uint64_t)bxr_runtime_state()->unique_id + 1; }
 bool bxr_runtime_is_only_domain(void) { return caml_domain_alone(); }
 bool bxr_runtime_is_terminating(void) { return caml_domain_is_terminating() && !caml_domain_alone(); }
 void bxr_runtime_check_lock(void) {}

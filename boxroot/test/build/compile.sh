@@ -18,9 +18,13 @@ header-in-c)
     'boxroot_local l = boxroot_local_create(&f, v); if (l == NULL) return v;' \
     'boxroot_local_set(l, *boxroot_local_ref(l));' \
     '{ BOXROOT_FRAME(g, 1); boxroot_frame_close(&g); } return boxroot_local_get(l); }' >frame.c
+  printf '%s\n' '#include <boxroot/weak.h>' 'bool f(value *v); bool f(value *v) {' \
+    'boxroot_weak w = boxroot_weak_create(*v); if (w == NULL) return false;' \
+    'boxroot r = boxroot_weak_upgrade(w); if (r != NULL) boxroot_delete(r);' \
+    'bool there = boxroot_weak_get(w, v); boxroot_weak_delete(w); return there; }' >weak.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after internals frame; do for d in 0 1; do
+    for f in alone after internals frame weak; do for d in 0 1; do
       run "$cc" -std=$std $strict -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only $f.c
     done; done
   done; done;;
@@ -39,9 +43,13 @@ header-in-c++)
     'value f(value v) { BOXROOT_FRAME(f, 3); boxroot_local l = boxroot_local_create(&f, v);' \
     'if (l == nullptr) return v;' 'boxroot_local_set(l, *boxroot_local_ref(l)); return boxroot_local_get(l); }' \
     >frame.cpp
+  printf '%s\n' '#include <boxroot/weak.h>' 'bool f(value *v);' \
+    'bool f(value *v) { boxroot_weak w = boxroot_weak_create(*v); if (w == nullptr) return false;' \
+    'boxroot r = boxroot_weak_upgrade(w); if (r != nullptr) boxroot_delete(r);' \
+    'bool there = boxroot_weak_get(w, v); boxroot_weak_delete(w); return there; }' >weak.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after wrapped owner frame; do for d in 0 1; do
+    for f in alone after wrapped owner frame weak; do for d in 0 1; do
       run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only \
         $f.cpp
     done; done

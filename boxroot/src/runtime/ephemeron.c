@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* The runtime's weak arrays: as Weak does it, but without what runs the GC or code of the program (caml_weak_create and
+   caml_weak_get handle signals and finalisers; the latter allocates). */
+#include "../runtime.h"
+#include <caml/domain.h>
+#include <caml/major_gc.h>
+#include <caml/memory.h>
+#include <caml/weak.h>
+
+extern value caml_ephe_set_key(value array, value index, value v);
+extern value caml_ephe_check_key(value array, value index);
+
+#if BXR_OCAML5
+#define FIRST_OF_ALL (Caml_state->ephe_info->live)
+#define allocate caml_alloc_shr_noexc
+#else
+#define FIRST_OF_ALL caml_ephe_list_head
+#define allocate caml_alloc_shr_no_track_noexc
+#endif
+
+value bxr_runtime_weak_array(size_t n)
+{
+  mlsize_t words = n + CAML_EPHE_FIRST_KEY;
+  value array = allocate(words, Abstract_tag);
+  if (array == 0) return 0;
+  for (mlsize_t i = CAML_EPHE_DATA_OFFSET; i < words; i++) Field(array, i) = caml_ephe_none;
+  Field(array, CAML_EPHE_LINK_OFFSET) = FIRST_OF_ALL;
+  FIRST_OF_ALL = array;
+  return array;
+}
+
+#if BXR_OCAML5
+extern bool outheap_marker_follows(void const *pointer) __attribute__((weak)); /* as in ocaml5_marker.c */
+#endif
+
+/* The tag of a lazy value is read while another domain may force it: whichever it is, it is lazy. */
+bool bxr_runtime_is_lazy(value v)
+{
+  if (!Is_block(v)) return false;
+#if !BXR_OCAML5
+  if (!Is_in_value_area(v)) return false;
+#else
+  if (!Is_young(v) && outheap_marker_follows != NULL && !outheap_marker_follows((void const *)v)) return false;
+#endif
+  tag_t tag = Tag_hd((header_t)bxr_load_relaxed(Hp_val(v)));
+#ifdef Forcing_tag
+  if (tag == Forcing_tag) return true;
+#endif
+  return tag == Lazy_tag || tag == Forward_tag;
+}
+
+void bxr_runtime_weak_set(value array, size_t i, value v) { (void)caml_ephe_set_key(array, Val_long(i), v); }
+
+/* While the collector empties the arrays a key may be dead, and be there still. The runtime knows. */
+static bool may_be_dead(void)
+{
+#if BOXROOT_CONSERVATIVE
+  return true;
+#elif BXR_OCAML5
+  return caml_gc_phase == Phase_sweep_ephe;
+#else
+  return caml_gc_phase == Phase_clean;
+#endif
+}
+
+/* A value that was alive when marking started by way of weak arrays only is not marked unless it is found. */
+static void keep_for_this_cycle(value v)
+{
+#if !BXR_OCAML5
+  if (caml_gc_phase == Phase_mark) caml_darken(v, NULL);
+#elif !BOXROOT_CONSERVATIVE
+  if (bxr_runtime_marking_has_started()) bxr_runtime_darken(v);
+#elif OCAML_VERSION >= 50500
+  if (caml_marking_started()) caml_darken(Caml_state, v, NULL);
+#else
+  caml_darken(Caml_state, v, NULL);
+#endif
+}
+
+/* Since OCaml 5.4 a minor collection locks keys, and another domain may find one locked: it waits. An acquire load: the
+   domain that promoted the value has filled it before it stored the key. */
+static value key_of(value array, size_t i)
+{
+#if BXR_OCAML5 && OCAML_VERSION >= 50400
+  return Ephe_key(array, CAML_EPHE_FIRST_KEY + i);
+#else
+  return bxr_load_acquire((value *)array + CAML_EPHE_FIRST_KEY + i);
+#endif
+}
+
+bool bxr_runtime_weak_get(value array, size_t i, value *v)
+{
+  if (BXR_UNLIKELY(may_be_dead()) && !Bool_val(caml_ephe_check_key(array, Val_long(i)))) return false;
+  value key = key_of(array, i);
+  if (key == caml_ephe_none) return false;
+  keep_for_this_cycle(key);
+  *v = key;
+  return true;
+}
