@@ -29,6 +29,7 @@ enum {
   MOST_KEYS = 254, /* a weak root is the address of its pool, and 1 + the number of its key */
   KEYS = BXR_CAPACITY < MOST_KEYS ? BXR_CAPACITY : MOST_KEYS,
   WORDS = (MOST_KEYS + 63) / 64,
+  MOST_EMPTY = 8, /* pools without keys in use that a home keeps, so that roots that come and go do not make arrays */
   ALIGNMENT = 256
 };
 
@@ -43,8 +44,9 @@ enum { WITH_ROOM, FULL, ABANDONED, LISTS };
 
 /* Invariants, for the holder of the home's lock: `used` is the number of keys that are not free; a key is free, or in
    use, or deleted elsewhere; the pool is on the list home->lists[list], and unless it is abandoned,
-   (list == FULL) == (used == KEYS). A pool with array == NULL is on the list of those that are void, and nothing else
-   counts. */
+   (list == FULL) == (used == KEYS). home->empty is the number of pools on the list WITH_ROOM with used == 0, at most
+   MOST_EMPTY (in the checked build there are none but the newest). A pool with array == NULL is on the list of those
+   that are void, and nothing else counts. */
 typedef struct weak_pool {
   boxroot array;
   weak_home *home;
@@ -65,6 +67,7 @@ struct weak_home {
   weak_pool *lists[LISTS];
   weak_word *returned; /* (atomic) */
   uint64_t number;     /* of the domain that makes pools here */
+  unsigned empty;
 } __attribute__((aligned(64)));
 
 static weak_home homes[BXR_MAX_DOMAINS];
@@ -147,14 +150,18 @@ static weak_pool *make_pool(weak_home *home)
 #if BOXROOT_DEBUG
   p->magic = (uintptr_t)p ^ BXR_DELETED_WORD;
 #endif
+  home->empty++;
   add(p);
   return p;
 }
 
-/* The pool has all its keys back. One with room is kept for the next creation. */
-static void free_pool(weak_pool *p)
+/* The pool has all its keys back. */
+static void is_empty(weak_pool *p)
 {
-  if (!BOXROOT_DEBUG && p->list != ABANDONED && p->previous == NULL && p->next == NULL) return;
+  if (p->list != ABANDONED && !BOXROOT_DEBUG && p->home->empty < MOST_EMPTY) {
+    p->home->empty++;
+    return;
+  }
   take_off(p);
   delete_array(p->array);
 #if BOXROOT_DEBUG
@@ -165,13 +172,14 @@ static void free_pool(weak_pool *p)
 #endif
 }
 
-static void give_back(weak_pool *p, unsigned word, uint64_t keys)
+/* The keys, n of them, are not in use any more. */
+static void give_back(weak_pool *p, unsigned word, uint64_t keys, unsigned n)
 {
   BXR_ASSERT((p->free[word] & keys) == 0);
   p->free[word] |= keys;
-  p->used = (uint16_t)(p->used - __builtin_popcountll(keys));
+  p->used = (uint16_t)(p->used - n);
   if (p->list == FULL) move(p, WITH_ROOM);
-  if (BXR_UNLIKELY(p->used == 0)) free_pool(p);
+  if (BXR_UNLIKELY(p->used == 0)) is_empty(p);
 }
 
 /* Takes back what was deleted elsewhere. */
@@ -183,7 +191,8 @@ static void drain(weak_home *home)
   while (w != NULL) {
     weak_word *next = w->next; /* another thread may put the word on the list again once it is empty */
     weak_pool *p = (weak_pool *)((uintptr_t)w & ~(uintptr_t)(ALIGNMENT - 1));
-    give_back(p, (unsigned)(w - p->words), bxr_exchange_acq_rel(&w->deleted, (uint64_t)0));
+    uint64_t keys = bxr_exchange_acq_rel(&w->deleted, (uint64_t)0);
+    give_back(p, (unsigned)(w - p->words), keys, (unsigned)__builtin_popcountll(keys));
     w = next;
   }
 }
@@ -195,8 +204,9 @@ static __attribute__((noinline, cold)) void take_over(weak_home *home)
   for (int list = WITH_ROOM; list <= FULL; list++)
     for (weak_pool *p; (p = home->lists[list]) != NULL;) {
       move(p, ABANDONED);
-      if (p->used == 0) free_pool(p);
+      if (p->used == 0) is_empty(p);
     }
+  home->empty = 0;
   home->number = bxr_runtime_domain_number();
   drain(home);
 }
@@ -249,6 +259,7 @@ static unsigned take_key(weak_pool *p)
   unsigned bit = (unsigned)__builtin_ctzll(p->free[word]);
   p->free[word] &= p->free[word] - 1;
   p->from = (uint16_t)word;
+  if (BXR_UNLIKELY(p->used == 0)) p->home->empty--;
   if (++p->used == KEYS) move(p, FULL);
   return word * 64 + bit;
 }
@@ -290,7 +301,7 @@ static void delete(boxroot_weak w)
   unsigned key = key_of_weak(w);
   if (BXR_UNLIKELY(p->array == NULL)) return;
   if (!BOXROOT_FORCE_REMOTE && bxr_runtime_self() != NULL && p->home == &homes[bxr_runtime_domain()])
-    give_back(p, key / 64, (uint64_t)1 << (key % 64));
+    give_back(p, key / 64, (uint64_t)1 << (key % 64), 1);
   else delete_elsewhere(p, key);
 }
 

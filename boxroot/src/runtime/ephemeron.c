@@ -49,7 +49,13 @@ bool bxr_runtime_is_lazy(value v)
   return tag == Lazy_tag || tag == Forward_tag;
 }
 
-void bxr_runtime_weak_set(value array, size_t i, value v) { (void)caml_ephe_set_key(array, Val_long(i), v); }
+/* Only a young value is more than a store: the next minor collection must know of the key. The array has no data, to
+   which a key that dies would matter. Release: the block is filled before another domain finds it. */
+void bxr_runtime_weak_set(value array, size_t i, value v)
+{
+  if (BOXROOT_CONSERVATIVE || (Is_block(v) && Is_young(v))) (void)caml_ephe_set_key(array, Val_long(i), v);
+  else bxr_store_release((value *)array + CAML_EPHE_FIRST_KEY + i, v);
+}
 
 /* While the collector empties the arrays a key may be dead, and be there still. The runtime knows. */
 static bool may_be_dead(void)

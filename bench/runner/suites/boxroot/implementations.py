@@ -93,6 +93,10 @@ IMPLEMENTATIONS = {
             adaptors="frames",
             flags=("-DCAPACITY=8",),
         ),
+        Implementation("weak", "weak roots of this library", "ours", adaptors="weak"),
+        Implementation(
+            "weak_array", "keys of one weak array, by the primitives of the module Weak", "ours", adaptors="weak_array"
+        ),
     ]
 }
 
@@ -113,4 +117,5 @@ VARIANTS = (
     "naive-0.4.0",
     "frame",
     "frame_8",
+    "weak",
 )  # the two libraries in another way

@@ -136,6 +136,7 @@ SUITE = Suite(
             "contention",
         ),
         "Several domains": tuple(w for w in WORKLOADS if w.endswith("_domains")),
+        "Weak roots": ("observers",),
         "Pauses and memory": ("pause", "release", "occupancy", "pacing"),
     },
     floors={

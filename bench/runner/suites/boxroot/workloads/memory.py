@@ -115,4 +115,15 @@ WORKLOADS = (
         modules=("slots",),
         context=("major cycles",),
     ),
+    Workload(
+        "observers",
+        "1 M values that C keeps in sight: by roots, which hold them, by weak roots, by one weak array (processor time)",
+        (
+            Case("1 M", ("1000000", "3"), (OURS, "weak"), QUICK, seconds=3),
+            Case("1 M", ("1000000", "3", "no-thread"), ("weak_array",), QUICK, seconds=4),
+            Case("1 M", ("1000000", "7"), (OURS, RIVAL, "weak", "generational"), FULL, seconds=8),
+            Case("1 M", ("1000000", "7", "no-thread"), ("weak_array",), FULL, seconds=8),
+        ),
+        modules=("watcher",),
+    ),
 )

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* The stubs of watcher.ml, for a file that has defined
+     observer                                 what is kept
+     NO_OBSERVER                              nothing
+     void prepare(long count)
+     observer observe(long place, value v)
+     bool look(observer o, value *v)          the value, if it is there
+     void drop(observer o) */
+#include "checked_root.h"
+#include <caml/alloc.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <time.h>
+
+static observer *observers;
+static long count;
+
+value watcher_make(value number)
+{
+  if (!boxroot_setup()) root_failure();
+  count = Long_val(number);
+  observers = malloc((size_t)(count + 1) * sizeof *observers);
+  if (observers == NULL) root_failure();
+  for (long i = 0; i < count; i++) observers[i] = NO_OBSERVER;
+  prepare(count);
+  return Val_unit;
+}
+
+value watcher_fill(value first, value values)
+{
+  long n = (long)Wosize_val(values);
+  for (long i = 0; i < n; i++) observers[Long_val(first) + i] = observe(Long_val(first) + i, Field(values, i));
+  return Val_unit;
+}
+
+value watcher_alive(value unit)
+{
+  (void)unit;
+  long alive = 0;
+  value v;
+  for (long i = 0; i < count; i++)
+    if (look(observers[i], &v)) {
+      alive++;
+      __asm__ volatile("" ::"r"(v)); /* the value is used */
+    }
+  return Val_long(alive);
+}
+
+value watcher_root_each(value unit)
+{
+  (void)unit;
+  long alive = 0;
+  value v;
+  for (long i = 0; i < count; i++)
+    if (look(observers[i], &v)) {
+      boxroot_delete(checked_create(v));
+      alive++;
+    }
+  return Val_long(alive);
+}
+
+static void delete_all(void)
+{
+  for (long i = 0; i < count; i++) {
+    if (observers[i] != NO_OBSERVER) drop(observers[i]);
+    observers[i] = NO_OBSERVER;
+  }
+}
+
+value watcher_delete_all(value unit)
+{
+  delete_all();
+  return unit;
+}
+
+static void *deleting_thread(void *seconds)
+{
+  struct timespec start, end;
+  clock_gettime(CLOCK_MONOTONIC, &start);
+  delete_all();
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  *(double *)seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
+  return NULL;
+}
+
+value watcher_delete_by_thread(value unit)
+{
+  (void)unit;
+  double seconds;
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, deleting_thread, &seconds) != 0) abort();
+  pthread_join(thread, NULL);
+  return caml_copy_double(seconds);
+}
