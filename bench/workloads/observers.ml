@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* observers: foreign code that keeps a million values in sight without holding them. Reports the time of each operation,
-   of a minor and of a full major collection beside them, and the longest step of a program that allocates. Arguments:
-   observers, measurements, how they are deleted by a thread ("thread" or "no-thread"). *)
+(* observers: foreign code that keeps a million values in sight without holding them. Reports the time of each
+   operation, of a minor and of a full major collection beside them, and the longest step of a program that allocates.
+   Arguments: observers, measurements, how they are deleted by a thread ("thread" or "no-thread"). *)
 
 let measurements = Bench.int_argument 2 ~default:5
 let by_thread = Bench.argument 3 ~default:"thread" = "thread"

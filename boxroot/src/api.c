@@ -40,20 +40,21 @@ int boxroot_status(void)
 
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
-typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY } failure;
+typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST } failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
 /* Sets errno and what boxroot_error_string says to this thread. The result is false. */
 static bool fail(failure reason)
 {
   last_failure = reason;
-  errno = reason == NO_MEMORY ? ENOMEM : reason == LAZY ? EINVAL : EPERM;
+  errno = reason == NO_MEMORY ? ENOMEM : reason == LAZY ? EINVAL : reason == NOT_FIRST ? ENOTSUP : EPERM;
   return false;
 }
 
 void bxr_api_fail_no_memory(void) { (void)fail(NO_MEMORY); }
 void bxr_api_fail_closed(void) { (void)fail(CLOSED); }
 void bxr_api_fail_lazy(void) { (void)fail(LAZY); }
+void bxr_api_fail_not_first(void) { (void)fail(NOT_FIRST); }
 
 char const *boxroot_error_string(void)
 {
@@ -64,6 +65,9 @@ char const *boxroot_error_string(void)
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
   case LAZY: return "boxroot_weak_create was called with a lazy value, which the collector may replace by its result";
+  case NOT_FIRST:
+    return "before OCaml 5.5, boxroot_weak_create must be called on the first domain: the runtime loses the weak "
+           "arrays of domains that end";
   default: return "no call of this thread has failed";
   }
 }

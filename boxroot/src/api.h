@@ -16,10 +16,11 @@ BXR_INTERNAL bool bxr_api_is_ready(void);
 BXR_INTERNAL void bxr_api_at_teardown(void (*f)(void));
 
 /* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; EPERM, since a frame is closed; EINVAL, since
-   a weak root was to hold a lazy value. */
+   a weak root was to hold a lazy value; ENOTSUP, since it was to be made on a domain that may end, before OCaml 5.5. */
 BXR_INTERNAL void bxr_api_fail_no_memory(void);
 BXR_INTERNAL void bxr_api_fail_closed(void);
 BXR_INTERNAL void bxr_api_fail_lazy(void);
+BXR_INTERNAL void bxr_api_fail_not_first(void);
 
 /* The slow paths of creation, deletion and modification. In a release build boxroot/inline.h declares them for the
    inline functions. In the checked build all calls take them, and they are internal: another copy of the library cannot

@@ -169,6 +169,10 @@ BXR_INTERNAL value bxr_runtime_weak_array(size_t n);
    it forgets that a weak key so changed can be young (docs/internals/upstream.md). */
 BXR_INTERNAL bool bxr_runtime_is_lazy(value v);
 
+/* Whether the runtime looks after the weak arrays of the current domain. OCaml 5.0 to 5.4: of the first only, for when
+   a domain that has some ends, the collector can come to a stop, or miss them (docs/internals/upstream.md). */
+BXR_INTERNAL bool bxr_runtime_keeps_weak_arrays(void);
+
 /* Lets key i of the array hold v. Does not run the GC. Not beside another domain that does the same, or that has the
    array in its care. */
 BXR_INTERNAL void bxr_runtime_weak_set(value array, size_t i, value v);

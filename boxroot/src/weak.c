@@ -18,8 +18,8 @@
 #ifndef BXR_DEFINES_FUNCTIONS
 #define BXR_DEFINES_FUNCTIONS /* boxroot/config.h */
 #endif
-#include <boxroot/weak.h>
 #include "api.h"
+#include <boxroot/weak.h>
 #include "checked/account.h"
 #include "os.h"
 #include "runtime.h"
@@ -269,6 +269,10 @@ static boxroot_weak create(value v)
   if (!bxr_api_is_ready()) return NULL;
   if (BXR_UNLIKELY(bxr_runtime_is_lazy(v))) {
     bxr_api_fail_lazy();
+    return NULL;
+  }
+  if (BXR_UNLIKELY(!bxr_runtime_keeps_weak_arrays())) {
+    bxr_api_fail_not_first();
     return NULL;
   }
   weak_home *home = &homes[bxr_runtime_domain()];

@@ -49,6 +49,11 @@ bool bxr_runtime_is_lazy(value v)
   return tag == Lazy_tag || tag == Forward_tag;
 }
 
+bool bxr_runtime_keeps_weak_arrays(void)
+{
+  return !BXR_OCAML5 || OCAML_VERSION >= 50500 || bxr_runtime_domain() == 0;
+}
+
 /* Only a young value is more than a store: the next minor collection must know of the key. The array has no data, to
    which a key that dies would matter. Release: the block is filled before another domain finds it. */
 void bxr_runtime_weak_set(value array, size_t i, value v)

@@ -117,7 +117,7 @@ WORKLOADS = (
     ),
     Workload(
         "observers",
-        "1 M values that C keeps in sight: by roots, which hold them, by weak roots, by one weak array (processor time)",
+        "1 M values that C keeps in sight: by roots, which hold them, weak roots, a weak array (processor time)",
         (
             Case("1 M", ("1000000", "3"), (OURS, "weak"), QUICK, seconds=3),
             Case("1 M", ("1000000", "3", "no-thread"), ("weak_array",), QUICK, seconds=4),
