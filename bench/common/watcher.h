@@ -33,6 +33,19 @@ value watcher_fill(value first, value values)
   return Val_unit;
 }
 
+value watcher_turn(value rounds, value values)
+{
+  long n = (long)Wosize_val(values);
+  for (long r = 0; r < Long_val(rounds); r++) {
+    for (long i = 0; i < n; i++) observers[i] = observe(i, Field(values, i));
+    for (long i = 0; i < n; i++) {
+      drop(observers[i]);
+      observers[i] = NO_OBSERVER;
+    }
+  }
+  return Val_unit;
+}
+
 value watcher_alive(value unit)
 {
   (void)unit;

@@ -22,6 +22,7 @@ let () =
   Gc.full_major ();
   let fill_old () = for i = 0 to (count / 1024) - 1 do Watcher.fill (i * 1024) old done in
   each "create" (repeat (fun () -> let t = timed fill_old in Watcher.delete_all (); t));
+  each "create and delete, 1,024 at a time" (repeat (fun () -> timed (fun () -> Watcher.turn (count / 1024) old)));
   (* a value each, young; and what the next minor collection does beside promoting them *)
   let fresh () = Array.init 1024 (fun i -> ref i) in
   let young hold =

@@ -114,11 +114,16 @@ def test_limit_heeds_max_overhead(compiler: Compiler, flavour: str) -> None:
     if compiler.version < NO_COMPACTION:
         pytest.skip("this version has no compaction")
     folder = program(compiler, flavour)
-    for name, parameters in (("unmoved", "v=0,b,O=1000000"), ("moved", "v=0,b")):
+
+    def compacts(name: str, parameters: str) -> bool:
         settings = {"OUTHEAP": "limit=100M,stats=1", "OCAMLRUNPARAM": parameters}
         outcome = run(["./limited", "sizes", "0"], folder, folder / f"logs/{name}.log", 240, settings)
         assert outcome.passed, outcome.tail()
-        assert ("limit.compacted 0\n" in (folder / f"logs/{name}.log").read_text()) == (name == "unmoved")
+        return "limit.compacted 0\n" not in (folder / f"logs/{name}.log").read_text()
+
+    assert not compacts("unmoved", "v=0,b,O=1000000")
+    # The control. With the debug runtime of 5.3 no cycle may end in time for it, once in a while.
+    assert any(compacts("moved", "v=0,b") for _ in range(4))
 
 
 @pytest.mark.parametrize("limited", ["churn", "sizes", "domains", "forks"])

@@ -53,6 +53,14 @@ pub unsafe fn boxroot_get(br: BoxRoot) -> Value {
     UnsafeCell::raw_get(boxroot_get_ref(br)).read()
 }
 
+/// A weak root (`boxroot/weak.h`): it finds a value as long as something else keeps that alive. Copying it copies the
+/// pointer, not the ownership: of all copies, one is passed to [`boxroot_weak_delete`], once.
+#[repr(transparent)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct BoxRootWeak {
+    key: NonNull<c_void>,
+}
+
 /// A handle on a domain, for callers that create or delete many roots: with it no thread-local word is read. It is good
 /// for any thread that holds the lock of that domain, after a blocking section too, until the domain ends or
 /// [`boxroot_teardown`].
@@ -171,6 +179,27 @@ extern "C" {
     /// deleting one has no effect. To be called when no other thread uses the library.
     #[link_name = versioned!("teardown")]
     pub fn boxroot_teardown();
+
+    /// A new weak root that holds `v`, owned by the caller. Never runs the GC. `None` for the reasons of
+    /// [`boxroot_create`], with errno EINVAL if `v` is a lazy value, and, before OCaml 5.5, with ENOTSUP on a domain but
+    /// the first. `v` must be a valid value.
+    #[link_name = versioned!("weak_create")]
+    pub fn boxroot_weak_create(v: Value) -> Option<BoxRootWeak>;
+
+    /// Writes the value to `*v` and returns `true`, or leaves it alone and returns `false`: the value is dead, now and
+    /// for ever. The weak root must not be deleted, and the domain lock, of any domain, be held. The value is not rooted.
+    #[link_name = versioned!("weak_get")]
+    pub fn boxroot_weak_get(w: BoxRootWeak, v: *mut Value) -> bool;
+
+    /// A new root that holds the value. `None` with errno 0 if that is dead, else for the reasons of [`boxroot_create`].
+    /// As for [`boxroot_weak_get`].
+    #[link_name = versioned!("weak_upgrade")]
+    pub fn boxroot_weak_upgrade(w: BoxRootWeak) -> Option<BoxRoot>;
+
+    /// Ends the weak root, which must be the caller's, and of which no copy is used any more. Needs no lock: any thread
+    /// may call it at any time.
+    #[link_name = versioned!("weak_delete")]
+    pub fn boxroot_weak_delete(w: BoxRootWeak);
 
     /// The state of the library. No requirements.
     #[link_name = versioned!("status")]

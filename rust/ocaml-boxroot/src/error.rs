@@ -39,6 +39,10 @@ pub enum RootError {
     OutOfMemory,
     /// The C library was torn down.
     ToreDown,
+    /// A weak root cannot hold a lazy value.
+    Lazy,
+    /// Before OCaml 5.5, weak roots are made on the first domain only.
+    NotFirstDomain,
 }
 
 impl RootError {
@@ -50,6 +54,20 @@ impl RootError {
             _ => RootError::OutOfMemory,
         }
     }
+
+    /// Why a weak root could not be made. Without errno, which a crate for `no_std` has no name for: the reasons of the
+    /// C library are texts that never change.
+    #[cold]
+    pub(crate) fn last_weak() -> RootError {
+        // SAFETY: the function needs nothing; its result is a constant C string.
+        let said = unsafe { core::ffi::CStr::from_ptr(ocaml_boxroot_sys::boxroot_error_string()) }.to_bytes();
+        let says = |text: &[u8]| said.windows(text.len()).any(|w| w == text);
+        match () {
+            () if says(b"lazy value") => RootError::Lazy,
+            () if says(b"first domain") => RootError::NotFirstDomain,
+            () => RootError::last(),
+        }
+    }
 }
 
 impl fmt::Display for RootError {
@@ -57,6 +75,8 @@ impl fmt::Display for RootError {
         f.write_str(match self {
             RootError::OutOfMemory => "no memory for more OCaml roots",
             RootError::ToreDown => "no more OCaml roots: the library was torn down",
+            RootError::Lazy => "a weak root cannot hold a lazy value",
+            RootError::NotFirstDomain => "before OCaml 5.5 weak roots are made on the first domain only",
         })
     }
 }

@@ -7,6 +7,7 @@
 //! | [`Value`] | a value that nothing keeps alive but the absence of a collection; one word, `Copy` |
 //! | [`ValueRef`] | a place that holds a value, however it is kept alive; one word; read with `&Runtime` |
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
+//! | [`Weak`] | a value found as long as somebody else keeps it alive |
 //! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
 //! | [`Boxed`] | a Rust value that OCaml owns |
 //! | [`Inline`] | the same without a box: it moves with its block |
@@ -353,4 +354,5 @@ pub use types::{
 };
 pub use value::nursery::{block_words, string_words, Nursery, ValueUnshared};
 pub use value::root::{Fresh, Root, Slot};
+pub use value::weak::Weak;
 pub use value::{Downcast, Kind, Value, ValueCell, ValueExn, ValueRef};

@@ -2,6 +2,7 @@
 //! Values, the places that hold them, and what their blocks tell.
 pub(crate) mod nursery;
 pub(crate) mod root;
+pub(crate) mod weak;
 
 use crate::{Any, Exn, Runtime, ShapeError};
 use core::marker::PhantomData;
