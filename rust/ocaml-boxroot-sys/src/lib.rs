@@ -181,18 +181,19 @@ extern "C" {
     pub fn boxroot_teardown();
 
     /// A new weak root that holds `v`, owned by the caller. Never runs the GC. `None` for the reasons of
-    /// [`boxroot_create`], with errno EINVAL if `v` is a lazy value, and, before OCaml 5.5, with ENOTSUP on a domain but
-    /// the first. `v` must be a valid value.
+    /// [`boxroot_create`], with errno EINVAL if `v` is a lazy value, and, before OCaml 5.5, with ENOTSUP on a domain
+    /// but the first. `v` must be a valid value.
     #[link_name = versioned!("weak_create")]
     pub fn boxroot_weak_create(v: Value) -> Option<BoxRootWeak>;
 
     /// Writes the value to `*v` and returns `true`, or leaves it alone and returns `false`: the value is dead, now and
-    /// for ever. The weak root must not be deleted, and the domain lock, of any domain, be held. The value is not rooted.
+    /// for ever. The weak root must not be deleted, and the domain lock, of any domain, be held. The value is not
+    /// rooted.
     #[link_name = versioned!("weak_get")]
     pub fn boxroot_weak_get(w: BoxRootWeak, v: *mut Value) -> bool;
 
-    /// A new root that holds the value. `None` with errno 0 if that is dead, else for the reasons of [`boxroot_create`].
-    /// As for [`boxroot_weak_get`].
+    /// A new root that holds the value. `None` with errno 0 if that is dead, else for the reasons of
+    /// [`boxroot_create`]. As for [`boxroot_weak_get`].
     #[link_name = versioned!("weak_upgrade")]
     pub fn boxroot_weak_upgrade(w: BoxRootWeak) -> Option<BoxRoot>;
 

@@ -48,7 +48,7 @@ fn find_what_is_kept_and_nothing_else() {
 #[test]
 fn hold_no_lazy_values() {
     attached(|rt| {
-        let lazy = ocaml::lazy(rt, 3).root();
+        let lazy = ocaml::lazy(rt).call(rt, (3,)).unwrap().root();
         assert_eq!(lazy.get(rt).weak(rt).unwrap_err(), RootError::Lazy);
         let pair = rt.pair(&lazy, &int(1)).root();
         let weak = pair.get(rt).weak(rt).unwrap();
@@ -90,8 +90,9 @@ fn make_one(rt: &Runtime, kept: &Root<Str>) -> Weak<Str> {
 
 #[test]
 fn shared_by_threads() {
-    let kept: Arc<Vec<Root<Str>>> = Arc::new(attached(|rt| (0..100).map(|i| rt.string(i.to_string()).root()).collect()));
-    let weak: Arc<Vec<Weak<Str>>> = Arc::new(attached(|rt| kept.iter().map(|r| r.get(rt).weak(rt).unwrap()).collect()));
+    let kept: Vec<Root<Str>> = attached(|rt| (0..100).map(|i| rt.string(i.to_string()).root()).collect());
+    let weak: Vec<Weak<Str>> = attached(|rt| kept.iter().map(|r| r.get(rt).weak(rt).unwrap()).collect());
+    let (kept, weak) = (Arc::new(kept), Arc::new(weak));
     let threads: Vec<_> = (0..4)
         .map(|t| {
             let (weak, _kept) = (weak.clone(), kept.clone());
