@@ -87,6 +87,7 @@ static void cycled(void)
   }
 }
 
+static intnat ephe_sweep(caml_domain_state *domain_state, intnat budget); /* for oh_weak_leave: below it in 5.3 */
 #include <major_gc.c>
 
 #if OH_COUNT || defined OH_STOCK_MARKING

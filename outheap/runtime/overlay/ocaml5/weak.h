@@ -34,6 +34,34 @@ static inline void oh_weak_next(value next)
   for (mlsize_t i = CAML_EPHE_FIRST_KEY; i < end; i++) oh_weak_fetch(next, i);
 }
 
+/* Before the current domain ends, and its weak arrays and ephemerons become orphans. Up to OCaml 5.4 the runtime
+   expects marked ones, and marks those of the list `todo` only; and while ephemerons are swept it takes that list for
+   one that has yet to be marked, counts a domain too few, and no phase ends any more (docs/internals/upstream.md). So
+   here the others are marked, or all are swept, as OCaml 5.5 does. `left` counts the domains that have yet to sweep. */
+static inline void oh_weak_leave(caml_domain_state *domain, intnat (*sweep)(caml_domain_state *, intnat),
+                                 atomic_uintnat *left)
+{
+#if OCAML_VERSION < 50500
+  struct caml_ephe_info *mine = domain->ephe_info;
+  if (caml_gc_phase != Phase_sweep_ephe) {
+    for (value v = mine->live; v != 0; v = Ephe_link(v)) caml_darken(domain, v, NULL);
+    return;
+  }
+  bool counted = mine->must_sweep_ephe || mine->todo != 0;
+  if (mine->must_sweep_ephe) {
+    value *end = &mine->todo;
+    while (*end != 0) end = &Ephe_link(*end);
+    *end = mine->live;
+    mine->live = 0;
+    mine->must_sweep_ephe = 0;
+  }
+  while (mine->todo != 0) (void)sweep(domain, 100000);
+  if (counted) (void)atomic_fetch_sub(left, 1);
+#else
+  (void)domain, (void)sweep, (void)left;
+#endif
+}
+
 /* Declares the static values of the unit weak. */
 void oh_weak_declare(void);
 
