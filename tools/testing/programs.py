@@ -78,6 +78,7 @@ PROGRAMS = {
     "weak": Program(
         ("root", "par", "process", "values", "weak"),
         ("common/root_stubs", "model/model_stubs", "weak/weak_stubs", "regress/oom_stubs"),
+        "weak/weak_cxx",
         library="lib-oom.o",
     ),
     "single": Program(

@@ -10,11 +10,14 @@
      table.emplace("key", std::move(r));                   // ownership moves, the cell does not
      value v = table.at("key").get();                      // under the domain lock
 
-   Without exceptions: boxroot_ptr::root r = boxroot_ptr::root::try_create(v); if (!r) … boxroot_error_string() … */
+   Without exceptions: boxroot_ptr::root r = boxroot_ptr::root::try_create(v); if (!r) … boxroot_error_string() …
+
+   boxroot_ptr::weak owns one weak root (<boxroot/weak.h>) in the same way. */
 #ifndef BOXROOT_HPP
 #define BOXROOT_HPP
 
 #include "../boxroot.h"
+#include "weak.h"
 
 #include <cerrno>
 #include <new>
@@ -37,6 +40,9 @@
 #define BOXROOT_HPP_GET_REF(r) bxr_get_ref_at((r), file, line)
 #define BOXROOT_HPP_MODIFY(r, v) bxr_modify_at((r), (v), file, line)
 #define BOXROOT_HPP_SET(v) try_set((v), file, line)
+#define BOXROOT_HPP_WEAK_CREATE(v) bxr_weak_create_at((v), file, line)
+#define BOXROOT_HPP_WEAK_GET(w, v) bxr_weak_get_at((w), (v), file, line)
+#define BOXROOT_HPP_WEAK_UPGRADE(w) bxr_weak_upgrade_at((w), file, line)
 #define BOXROOT_HPP_INLINE __attribute__((always_inline)) inline
 #else
 #define BOXROOT_HPP_HERE
@@ -46,10 +52,24 @@
 #define BOXROOT_HPP_GET_REF(r) boxroot_get_ref(r)
 #define BOXROOT_HPP_MODIFY(r, v) boxroot_modify((r), (v))
 #define BOXROOT_HPP_SET(v) try_set(v)
+#define BOXROOT_HPP_WEAK_CREATE(v) boxroot_weak_create(v)
+#define BOXROOT_HPP_WEAK_GET(w, v) boxroot_weak_get((w), (v))
+#define BOXROOT_HPP_WEAK_UPGRADE(w) boxroot_weak_upgrade(w)
 #define BOXROOT_HPP_INLINE
 #endif
 
 namespace boxroot_ptr {
+
+#if BOXROOT_HPP_EXCEPTIONS
+/* Throws what the last call of this thread failed for. */
+[[noreturn]] inline void fail()
+{
+  if (boxroot_status() == BOXROOT_TORE_DOWN)
+    throw std::system_error(ECANCELED, std::generic_category(), boxroot_error_string());
+  if (errno != ENOMEM) throw std::system_error(errno, std::generic_category(), boxroot_error_string());
+  throw std::bad_alloc();
+}
+#endif
 
 class root {
 public:
@@ -136,20 +156,87 @@ public:
   void swap(root &other) noexcept { std::swap(cell_, other.cell_); }
 
 private:
-#if BOXROOT_HPP_EXCEPTIONS
-  [[noreturn]] static void fail()
-  {
-    if (boxroot_status() == BOXROOT_TORE_DOWN)
-      throw std::system_error(ECANCELED, std::generic_category(), boxroot_error_string());
-    if (errno == EPERM) throw std::system_error(EPERM, std::generic_category(), boxroot_error_string());
-    throw std::bad_alloc();
-  }
-#endif
-
   ::boxroot cell_;
 };
 
 inline void swap(root &a, root &b) noexcept { a.swap(b); }
+
+/* A value that may be collected: in the spirit of std::weak_ptr, but it owns a weak root of its own, is moved and not
+   copied, and ends on any thread. */
+class weak {
+public:
+  /* Empty: owns no weak root. */
+  weak() noexcept : key_(nullptr) {}
+
+  /* Takes over a weak root obtained from C; NULL gives an empty one. The caller gives it up. */
+  static weak adopt(::boxroot_weak w) noexcept
+  {
+    weak result;
+    result.key_ = w;
+    return result;
+  }
+
+  /* A weak root that holds v, or an empty object on failure: errno and boxroot_error_string() tell why. Needs the
+     domain lock. Never runs the GC. */
+  static weak try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_WEAK_CREATE(v)); }
+
+#if BOXROOT_HPP_EXCEPTIONS
+  /* A weak root that holds v. Throws as the constructor of root does; std::system_error with EINVAL for a lazy value,
+     with ENOTSUP on a domain but the first before OCaml 5.5. */
+  explicit weak(value v BOXROOT_HPP_AND_HERE) : key_(BOXROOT_HPP_WEAK_CREATE(v))
+  {
+    if (key_ == nullptr) fail();
+  }
+#endif
+
+  weak(weak const &) = delete;
+  weak &operator=(weak const &) = delete;
+
+  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs no lock. */
+  weak(weak &&other) noexcept : key_(other.release()) {}
+  BOXROOT_HPP_INLINE weak &operator=(weak &&other) noexcept
+  {
+    reset(other.release());
+    return *this;
+  }
+
+  /* Deletes the weak root, if any. Needs no lock: any thread, at any time. */
+  BOXROOT_HPP_INLINE ~weak() { reset(); }
+
+  /* Whether the value is there: then it is in v, subject to the usual rules for values that are not rooted. Needs a
+     non-empty object and the domain lock. */
+  bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_WEAK_GET(key_, &v); }
+
+  /* A root that holds the value. Empty with errno == 0: the value is dead. Empty otherwise: failure, as
+     root::try_create. Needs a non-empty object and the domain lock. */
+  root lock(BOXROOT_HPP_HERE) const noexcept { return root::adopt(BOXROOT_HPP_WEAK_UPGRADE(key_)); }
+
+  /* Whether there is a weak root; not whether its value is alive. */
+  explicit operator bool() const noexcept { return key_ != nullptr; }
+
+  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
+  ::boxroot_weak release() noexcept
+  {
+    ::boxroot_weak w = key_;
+    key_ = nullptr;
+    return w;
+  }
+
+  /* Deletes the weak root, if any, and takes over w (default: none). Needs no lock. */
+  BOXROOT_HPP_INLINE void reset(::boxroot_weak w = nullptr) noexcept
+  {
+    ::boxroot_weak old = key_;
+    key_ = w;
+    if (old != nullptr) (boxroot_weak_delete)(old);
+  }
+
+  void swap(weak &other) noexcept { std::swap(key_, other.key_); }
+
+private:
+  ::boxroot_weak key_;
+};
+
+inline void swap(weak &a, weak &b) noexcept { a.swap(b); }
 
 } /* namespace boxroot_ptr */
 
@@ -161,6 +248,9 @@ inline void swap(root &a, root &b) noexcept { a.swap(b); }
 #undef BOXROOT_HPP_GET_REF
 #undef BOXROOT_HPP_MODIFY
 #undef BOXROOT_HPP_SET
+#undef BOXROOT_HPP_WEAK_CREATE
+#undef BOXROOT_HPP_WEAK_GET
+#undef BOXROOT_HPP_WEAK_UPGRADE
 #undef BOXROOT_HPP_INLINE
 
 #endif

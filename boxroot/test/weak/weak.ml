@@ -492,6 +492,15 @@ let ending_domains () =
       keep v
     end)
 
+external cxx : int -> 'a Lazy.t -> bool -> int = "w_cxx"
+
+let cplusplus () =
+  let l = lazy (text 1) in
+  let run dropped = match cxx 3000 l dropped with 0 -> () | wrong -> fail "%d wrong" wrong in
+  run false;
+  collect ();
+  run true
+
 let forked () =
   let v = text 0 in
   let weaks = Array.init 1000 (fun i -> if i mod 2 = 0 then create v else create (text i)) in
@@ -586,6 +595,7 @@ let () =
        ("model-domains", fun () -> if Par.multicore then model ~domains:3 ~threads:2 () else skip "one domain");
        ("cycles", cycles); ("basics", basics); ("finalisers", finalisers); ("in-the-middle", in_the_middle);
        ("lazies", lazies); ("memory", memory); ("large", large); ("no-memory", no_memory); ("shared", shared);
-       ("ending-domains", ending_domains); ("forked", forked); ("finaliser-deletes", finaliser_deletes);
+       ("ending-domains", ending_domains); ("c++", cplusplus);
+       ("forked", forked); ("finaliser-deletes", finaliser_deletes);
        ("torn-down", torn_down); ("at-shutdown", at_shutdown) ]
      @ misuse_tests)
