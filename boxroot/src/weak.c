@@ -68,6 +68,7 @@ struct weak_home {
   weak_word *returned; /* (atomic) */
   uint64_t number;     /* of the domain that makes pools here */
   unsigned empty;
+  weak_pool *memory; /* of void pools, for new ones */
 } __attribute__((aligned(64)));
 
 static weak_home homes[BXR_MAX_DOMAINS];
@@ -113,16 +114,14 @@ static void keep_memory(weak_pool *first, weak_pool *last)
 }
 
 /* The list is taken as a whole: so no pool of it can come and go between a look at the first and its replacement. */
-static weak_pool *memory_for_pool(void)
+static weak_pool *memory_for_pool(weak_home *home)
 {
-  weak_pool *p = bxr_load_relaxed(&void_pools) != NULL ? bxr_exchange_acq_rel(&void_pools, (weak_pool *)NULL) : NULL;
-  if (p != NULL) {
-    weak_pool *last = p->next;
-    while (last != NULL && last->next != NULL) last = last->next;
-    if (last != NULL) keep_memory(p->next, last);
-    return p;
-  }
-  return aligned_alloc(ALIGNMENT, (sizeof(weak_pool) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  if (home->memory == NULL && bxr_load_relaxed(&void_pools) != NULL)
+    home->memory = bxr_exchange_acq_rel(&void_pools, (weak_pool *)NULL);
+  weak_pool *p = home->memory;
+  if (p == NULL) return aligned_alloc(ALIGNMENT, (sizeof(weak_pool) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  home->memory = p->next;
+  return p;
 }
 
 static void delete_array(boxroot r)
@@ -140,7 +139,7 @@ static weak_pool *make_pool(weak_home *home)
   if (array == 0) return NULL;
   boxroot r = bxr_create_slow(array);
   if (r == NULL) return NULL;
-  weak_pool *p = memory_for_pool();
+  weak_pool *p = memory_for_pool(home);
   if (p == NULL) {
     delete_array(r);
     return NULL;
@@ -235,6 +234,10 @@ static void tear_down(void)
         p->array = NULL;
         keep_memory(p, p);
       }
+    for (weak_pool *p = home->memory, *next; p != NULL; p = next) {
+      next = p->next;
+      keep_memory(p, p);
+    }
     if (home->number != 0) *home = (weak_home){ .number = 0 };
   }
 }

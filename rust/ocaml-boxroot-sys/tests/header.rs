@@ -10,7 +10,7 @@ mod layout;
 mod lookup;
 
 use layout::{DomainHead, PoolHead};
-use ocaml_boxroot_sys::{BoxRoot, BoxrootDomain, BoxrootStats, Status, Value};
+use ocaml_boxroot_sys::{BoxRoot, BoxRootWeak, BoxrootDomain, BoxrootStats, Status, Value};
 use std::collections::BTreeSet;
 use std::mem::{size_of, MaybeUninit};
 use std::path::{Path, PathBuf};
@@ -29,9 +29,11 @@ fn source(name: &str) -> String {
     text.lines().map(|l| l.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
 }
 
-/// The header without comments.
+/// The headers without comments.
 fn header() -> String {
-    let text = std::fs::read_to_string(package().join("vendor/include/boxroot.h")).unwrap();
+    let text: String = ["boxroot.h", "boxroot/weak.h"]
+        .map(|name| std::fs::read_to_string(package().join("vendor/include").join(name)).unwrap())
+        .concat();
     let mut plain = String::new();
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("/*") {
@@ -45,6 +47,8 @@ fn c_type(rust: &str) -> &'static str {
     match rust.split_whitespace().collect::<Vec<_>>().join(" ").as_str() {
         "Value" => "value",
         "BoxRoot" | "Option<BoxRoot>" => "boxroot",
+        "BoxRootWeak" | "Option<BoxRootWeak>" => "boxroot_weak",
+        "*mut Value" => "value *",
         "BoxrootDomain" | "Option<BoxrootDomain>" => "boxroot_domain",
         "*mut BoxRoot" => "boxroot *",
         "*const c_char" => "char const *",
@@ -150,7 +154,7 @@ fn every_function_of_the_header_is_bound_and_no_other() {
 #[test]
 fn types_and_values_agree() {
     let text = source("lib.rs");
-    let mut c = String::from("#include <stddef.h>\n#include <boxroot.h>\n");
+    let mut c = String::from("#include <stddef.h>\n#include <boxroot.h>\n#include <boxroot/weak.h>\n");
     let mut assert = |condition: String, what: &str| c += &format!("_Static_assert({}, \"{}\");\n", condition, what);
 
     let functions: Vec<_> = functions(&text).into_iter().chain(functions(&source("c.rs"))).collect();
@@ -184,6 +188,7 @@ fn types_and_values_agree() {
     assert(format!("sizeof(int) == {}", size_of::<Status>()), "Status");
     assert(format!("sizeof(value) == {}", size_of::<Value>()), "Value");
     assert(format!("sizeof(boxroot) == {}", size_of::<Option<BoxRoot>>()), "BoxRoot");
+    assert(format!("sizeof(boxroot_weak) == {}", size_of::<Option<BoxRootWeak>>()), "BoxRootWeak");
     assert(format!("sizeof(boxroot_domain) == {}", size_of::<Option<BoxrootDomain>>()), "BoxrootDomain");
     assert(format!("sizeof(bool) == {}", size_of::<bool>()), "bool");
     let text = header();
@@ -267,7 +272,8 @@ fn link_names_agree() {
     let builds = [(&items, &[] as &[&str]), (&items, &["-DBOXROOT_DEBUG=1"]), (&agreed, &[])];
     for ((before, behind), (items, switches)) in macros().iter().zip(builds) {
         for (name, link) in items {
-            let c = format!("#include <boxroot.h>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", name);
+            let include = if name.contains("weak") { "boxroot/weak.h" } else { "boxroot.h" };
+            let c = format!("#include <{}>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", include, name);
             let symbols = undefined(&format!("name-{}", link), &c, &[switches, &["-O0"]].concat());
             let mut expected = BTreeSet::from([format!("{}{}{}", before, link, behind)]);
             if symbols.contains("_GLOBAL_OFFSET_TABLE_") {

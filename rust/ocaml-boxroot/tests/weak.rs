@@ -18,8 +18,9 @@ fn find_what_is_kept_and_nothing_else() {
     attached(|rt| {
         let roots: Vec<Root<Str>> = (0..1000).map(|i| rt.string(i.to_string()).root()).collect();
         let weak: Vec<Weak<Str>> = roots.iter().map(|r| r.get(rt).weak(rt).unwrap()).collect();
-        let young = rt.string("young").value().weak(rt);
-        let young = young.unwrap();
+        let fresh = rt.string("young");
+        let young = fresh.value().weak(fresh.rt()).unwrap();
+        drop(fresh);
         rt.minor_gc();
         assert!(young.get(rt).is_none());
         rt.compact().unwrap();
