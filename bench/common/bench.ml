@@ -10,6 +10,23 @@ external trim : unit -> unit = "bench_trim" [@@noalloc]
 external mappings : unit -> int = "bench_mappings" [@@noalloc]
 external mark : unit -> unit = "bench_mark" [@@noalloc] (* where callgrind cuts what it counts *)
 
+external marks : unit -> bool = "bench_marks" [@@noalloc]
+
+(* Begins a cycle, and goes on until roots have been marked: what exists now is old, and in the snapshot. *)
+let begin_marking () =
+  Gc.full_major ();
+  ignore (Gc.major_slice 1);
+  let rec go left =
+    if not (marks ()) then begin
+      if left = 0 then failwith "the collector does not begin to mark";
+      ignore (Gc.major_slice 200_000);
+      ignore (Sys.opaque_identity (Array.make 100_000 0)); (* a small heap idles until as much was allocated *)
+      Gc.minor ();
+      go (left - 1)
+    end
+  in
+  go 1000
+
 let metric name value unit = Printf.printf "%s\t%.9g\t%s\n%!" name value unit
 
 let argument i ~default = if Array.length Sys.argv > i then Sys.argv.(i) else default

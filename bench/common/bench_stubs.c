@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#define CAML_INTERNALS
 #include <caml/alloc.h>
 #include <caml/mlvalues.h>
+#include <caml/version.h>
+#if OCAML_VERSION >= 50500
+#include <caml/major_gc.h>
+#endif
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -61,6 +66,17 @@ __attribute__((noinline)) value bench_mark(value unit)
 {
   __asm__ volatile("" ::: "memory");
   return unit;
+}
+
+/* Whether the collector marks, in a cycle that has begun: since OCaml 5.5 it sweeps first. */
+value bench_marks(value unit)
+{
+  (void)unit;
+#if OCAML_VERSION >= 50500
+  return Val_bool(caml_marking_started());
+#else
+  return Val_true;
+#endif
 }
 
 /* Has malloc give back what it keeps for later, where it can be asked to. */

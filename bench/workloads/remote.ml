@@ -32,8 +32,7 @@ let delete_from = function
   | "local" -> timed (fun () -> delete_stride 0 1)
   | "while-marking" ->
     (* the roots are old and a cycle has just begun: the case where snapshot marking needs a barrier *)
-    Gc.full_major ();
-    ignore (Gc.major_slice 1);
+    Bench.begin_marking ();
     timed (fun () -> delete_stride 0 1)
   | "blocking-section" -> timed delete_in_blocking_section
   | "thread" -> delete_by_thread ()
