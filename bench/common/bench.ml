@@ -16,16 +16,17 @@ external marks : unit -> bool = "bench_marks" [@@noalloc]
 let begin_marking () =
   Gc.full_major ();
   ignore (Gc.major_slice 1);
+  let next step = marks () || (step (); marks ()) in
   let rec go left =
-    if not (marks ()) then begin
-      if left = 0 then failwith "the collector does not begin to mark";
-      ignore (Gc.major_slice 200_000);
-      ignore (Sys.opaque_identity (Array.make 100_000 0)); (* a small heap idles until as much was allocated *)
-      Gc.minor ();
-      go (left - 1)
-    end
+    if left = 0 then failwith "the collector does not begin to mark";
+    if
+      not
+        (next (fun () -> ignore (Gc.major_slice 10_000))
+         || next (fun () -> ignore (Sys.opaque_identity (Array.make 5_000 0))) (* a small heap idles for a while *)
+         || next Gc.minor)
+    then go (left - 1)
   in
-  go 1000
+  go 100_000
 
 let metric name value unit = Printf.printf "%s\t%.9g\t%s\n%!" name value unit
 
