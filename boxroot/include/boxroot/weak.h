@@ -34,7 +34,7 @@ typedef struct boxroot_weak_private *boxroot_weak;
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
    Failure: NULL, with the reasons of boxroot_create, or errno == EINVAL: v is a lazy value; or errno ==
    ENOTSUP: on a domain but the first, before OCaml 5.5.
-   Cost: constant; a call, some ten nanoseconds. One in 254 makes an array of as many in the major heap. If v is young,
+   Cost: constant; a call, 15 to 35 nanoseconds. One in 254 makes an array of as many in the major heap. If v is young,
    the next minor collection looks at the weak root, and very many (some 30,000 with the usual minor heap) bring it
    about. Otherwise minor collections do not know of weak roots; the collector looks at each once in a major cycle, in
    steps of at most 254. */
@@ -43,7 +43,7 @@ boxroot_weak boxroot_weak_create(value v) BXR_LINK_NAME(weak_create);
 /* boxroot_weak_get(w, &v): true, and v is the value that w holds; or false, and v is left alone, if w is dead; then it
    is for ever. The value is subject to the usual rules for values that are not rooted. Never runs the GC.
    Needs w non-NULL and owned or borrowed, and the domain lock: of any domain. No failure. After boxroot_teardown all
-   are dead. Cost: constant, a few nanoseconds. */
+   are dead. Cost: constant, 6 to 15 nanoseconds. */
 bool boxroot_weak_get(boxroot_weak w, value *v) BXR_LINK_NAME(weak_get);
 
 /* boxroot_weak_upgrade(w): a new root that holds the value of w, which is owned by the caller; or NULL.
