@@ -61,6 +61,7 @@
 namespace boxroot_ptr {
 
 #if BOXROOT_HPP_EXCEPTIONS
+namespace detail { /* private */
 /* Throws what the last call of this thread failed for. */
 [[noreturn]] inline void fail()
 {
@@ -69,6 +70,7 @@ namespace boxroot_ptr {
   if (errno != ENOMEM) throw std::system_error(errno, std::generic_category(), boxroot_error_string());
   throw std::bad_alloc();
 }
+} /* namespace detail */
 #endif
 
 class root {
@@ -93,14 +95,14 @@ public:
      EPERM when the domain lock is not held, or with ECANCELED after boxroot_teardown. */
   explicit root(value v BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_CREATE(v))
   {
-    if (cell_ == nullptr) fail();
+    if (cell_ == nullptr) detail::fail();
   }
 
   /* Makes the root hold v; an empty object gets a new root. Needs the domain lock. Throws as the constructor does; then
      nothing has changed. The cell may move, which invalidates references obtained from ref(). */
   void set(value v BOXROOT_HPP_AND_HERE)
   {
-    if (!BOXROOT_HPP_SET(v)) fail();
+    if (!BOXROOT_HPP_SET(v)) detail::fail();
   }
 #endif
 
@@ -185,7 +187,7 @@ public:
      with ENOTSUP on a domain but the first before OCaml 5.5. */
   explicit weak(value v BOXROOT_HPP_AND_HERE) : key_(BOXROOT_HPP_WEAK_CREATE(v))
   {
-    if (key_ == nullptr) fail();
+    if (key_ == nullptr) detail::fail();
   }
 #endif
 
