@@ -493,6 +493,23 @@ let ending_domains () =
       keep v
     end)
 
+external leave_to_destructor : weak -> unit = "w_leave_to_destructor"
+external destructors : unit -> int = "w_destructors"
+
+(* Deleted by the destructors of a thread whose domain has ended. *)
+let destructors_of_threads () =
+  if not Par.multicore || loses_arrays then skip "only the first domain makes weak roots";
+  let n = scale 300 in
+  for i = 1 to n do
+    Par.join (Par.spawn (fun () ->
+      leave_to_destructor (create (ref i));
+      if i mod 3 = 0 then Gc.full_major ()));
+    if i mod 10 = 0 then collect ()
+  done;
+  let left = ref 100 in
+  while destructors () < n && !left > 0 do nap 10_000; decr left done;
+  if destructors () <> n then fail "%d of %d destructors" (destructors ()) n
+
 external cxx : int -> 'a Lazy.t -> bool -> int = "w_cxx"
 
 let cplusplus () =
@@ -597,6 +614,7 @@ let () =
        ("cycles", cycles); ("basics", basics); ("finalisers", finalisers); ("in-the-middle", in_the_middle);
        ("lazies", lazies); ("memory", memory); ("large", large); ("no-memory", no_memory); ("shared", shared);
        ("ending-domains", ending_domains); ("c++", cplusplus);
+       ("destructors", destructors_of_threads);
        ("forked", forked); ("finaliser-deletes", finaliser_deletes);
        ("torn-down", torn_down); ("at-shutdown", at_shutdown) ]
      @ misuse_tests)

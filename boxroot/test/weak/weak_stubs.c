@@ -131,6 +131,25 @@ value w_object_call(value v)
 }
 value w_finalised(value unit) { (void)unit; return Val_long(__atomic_load_n(&finalised, __ATOMIC_RELAXED)); }
 
+/* --- a weak root in thread-local storage, which ends with the thread ---------------------------------------------- */
+
+static pthread_key_t key;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static long ended;
+static void end_one(void *w)
+{
+  boxroot_weak_delete(w);
+  __atomic_fetch_add(&ended, 1, __ATOMIC_RELAXED);
+}
+static void make_key(void) { CHECK(pthread_key_create(&key, end_one) == 0, "pthread_key_create"); }
+value w_leave_to_destructor(value w)
+{
+  pthread_once(&once, make_key);
+  CHECK(pthread_setspecific(key, weak_of_val(w)) == 0, "pthread_setspecific");
+  return Val_unit;
+}
+value w_destructors(value unit) { (void)unit; return Val_long(__atomic_load_n(&ended, __ATOMIC_RELAXED)); }
+
 /* --- misuse: what the checked build finds ------------------------------------------------------------------------- */
 
 value w_use_after_delete(value v)
