@@ -274,9 +274,15 @@ fn with_lock<R>(f: impl FnOnce(&mut Runtime) -> R) -> Result<R, AttachError> {
 
 // --- deferred closures
 
-/// A deferred closure.
+/// What is done later.
+enum Job {
+    Run(Box<dyn FnOnce(&mut Runtime) + Send>),
+    /// Dropped with the lock released.
+    Drop(Box<dyn Send>),
+}
+
 struct Node {
-    job: Box<dyn FnOnce(&mut Runtime) + Send>,
+    job: Job,
     next: *mut Node,
 }
 
@@ -294,10 +300,17 @@ const FIRST: *mut Node = core::ptr::without_provenance_mut(1);
 /// given, each once; one that panics leaves the others for the next time. What is deferred when the program ends does
 /// not run.
 pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
-    push(Box::into_raw(Box::new(Node { job: Box::new(f), next: null_mut() })));
+    push(Job::Run(Box::new(f)));
 }
 
-fn push(node: *mut Node) {
+/// Drops `what` when the closures of [`defer`](crate::defer) run, in the same order, with the lock released: it may wait
+/// for a thread that needs the lock, and may attach.
+pub(crate) fn defer_drop(what: Box<dyn Send>) {
+    push(Job::Drop(what));
+}
+
+fn push(job: Job) {
+    let node = Box::into_raw(Box::new(Node { job, next: null_mut() }));
     let mut head = STACK.load(Relaxed);
     loop {
         // SAFETY: the node is ours until it is in the stack.
@@ -313,20 +326,20 @@ fn push(node: *mut Node) {
 struct Taken(*mut Node);
 impl Drop for Taken {
     fn drop(&mut self) {
-        while let Some(node) = self.next() {
-            push(Box::into_raw(node));
+        while let Some(job) = self.next() {
+            push(job);
         }
     }
 }
 impl Taken {
-    fn next(&mut self) -> Option<Box<Node>> {
+    fn next(&mut self) -> Option<Job> {
         if self.0.is_null() || self.0 == FIRST {
             return None;
         }
         // SAFETY: STACK: the list is ours.
         let node = unsafe { Box::from_raw(self.0) };
         self.0 = node.next;
-        Some(node)
+        Some(node.job)
     }
 }
 
@@ -336,7 +349,7 @@ pub(crate) fn is_deferred() -> bool {
     !STACK.load(Relaxed).is_null()
 }
 
-/// Runs the deferred closures, the oldest first.
+/// Runs the deferred closures and drops, the oldest first.
 #[inline]
 pub(crate) fn run_deferred(rt: &mut Runtime) {
     if is_deferred() {
@@ -357,8 +370,21 @@ fn run_all(rt: &mut Runtime) {
     if node == FIRST {
         hook_panics();
     }
-    while let Some(node) = taken.next() {
-        (node.job)(rt);
+    while let Some(job) = taken.next() {
+        let mut next = Some(job);
+        if let Some(Job::Drop(_)) = next {
+            // The lock is released once for drops that follow one another: another thread may keep it for its turn.
+            next = rt.release(|| {
+                while let Some(Job::Drop(what)) = next {
+                    drop(what);
+                    next = taken.next();
+                }
+                next
+            });
+        }
+        if let Some(Job::Run(f)) = next {
+            f(rt);
+        }
     }
 }
 

@@ -269,6 +269,43 @@ fn drops_can_wait_for_a_mutex_that_the_thread_holds() {
     })
 }
 
+/// Its drop says that it has begun, waits for a mutex, and attaches.
+struct Meets(Arc<(AtomicUsize, Mutex<usize>)>);
+impl Drop for Meets {
+    fn drop(&mut self) {
+        self.0 .0.fetch_add(1, SeqCst);
+        *self.0 .1.lock().unwrap() += 1;
+        attach(|rt| rt.minor_gc()).unwrap();
+    }
+}
+impl CustomOps for Meets {
+    const DEFER_DROP: bool = true;
+}
+
+#[test]
+fn deferred_drops_do_not_hold_the_lock() {
+    let _alone = alone();
+    let shared = Arc::new((AtomicUsize::new(0), Mutex::new(0)));
+    attached(|rt| {
+        for _ in 0..100 {
+            rt.boxed_custom(Meets(shared.clone()));
+        }
+        rt.full_major().unwrap();
+    });
+    let held = shared.1.lock().unwrap();
+    let waits = std::thread::spawn(|| attached(|_| ()));
+    while shared.0.load(SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    // A thread waits for the mutex in the first drop; this one, which has it, attaches.
+    attached(|rt| rt.minor_gc());
+    drop(held);
+    waits.join().unwrap();
+    while *shared.1.lock().unwrap() < 100 {
+        std::thread::yield_now();
+    }
+}
+
 #[test]
 fn threads_and_domains_drop_payloads() {
     let _alone = alone();

@@ -4,8 +4,9 @@
 //! A block has two words: the operations, which say that it is ours, and a pointer to the payload, which begins with a
 //! table that says which type it is.
 use crate::glue::{self, FixedLength, Operations};
+use crate::runtime::defer_drop;
 use crate::value::CUSTOM;
-use crate::{defer, Any, Value};
+use crate::{Any, Value};
 use alloc::boxed::Box;
 #[cfg(feature = "std")]
 use alloc::vec::Vec;
@@ -54,10 +55,11 @@ pub trait CustomOps: Send + Sync + Sized + 'static {
     const MARSHAL: Option<Marshal<Self>> = None;
 
     /// Whether it is dropped later, outside the collector: at the next [`attach`](crate::attach),
-    /// [`poll`](crate::Runtime::poll) or call of an exported function, on any thread, like a closure passed to
-    /// [`defer`](crate::defer). For a `Drop` that waits, or attaches.
+    /// [`poll`](crate::Runtime::poll) or call of an exported function, on any thread, in one order with the closures
+    /// passed to [`defer`](crate::defer), and with the lock released. For a `Drop` that waits, or attaches.
     ///
-    /// A function that holds a mutex while it calls OCaml must expect such drops where OCaml calls Rust again.
+    /// A function that holds a mutex while it calls OCaml must expect such drops where OCaml calls Rust again, on the
+    /// same thread. On another thread they may wait for that mutex: they do not hold the lock.
     const DEFER_DROP: bool = false;
 
     /// How many bytes it keeps besides itself, so that the collector works harder when much memory hangs on small
@@ -322,7 +324,7 @@ unsafe fn drop_now<T: 'static>(header: NonNull<Header>) {
 unsafe fn drop_later<T: CustomOps>(header: NonNull<Header>) {
     // SAFETY: as in `drop_now`.
     let payload = unsafe { Box::from_raw(header.cast::<Payload<T>>().as_ptr()) };
-    defer(move |_| drop(payload));
+    defer_drop(payload);
 }
 
 extern "C" fn compare(a: isize, b: isize) -> c_int {
