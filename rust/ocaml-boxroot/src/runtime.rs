@@ -303,8 +303,8 @@ pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
     push(Job::Run(Box::new(f)));
 }
 
-/// Drops `what` when the closures of [`defer`](crate::defer) run, in the same order, with the lock released: it may wait
-/// for a thread that needs the lock, and may attach.
+/// Drops `what` when the closures of [`defer`](crate::defer) run, in the same order, with the lock released: its `Drop`
+/// may wait for a thread that needs the lock, and may attach.
 pub(crate) fn defer_drop(what: Box<dyn Send>) {
     push(Job::Drop(what));
 }
