@@ -104,6 +104,16 @@ def test_hashcons(compiler: Compiler, place: Path, variant: bool) -> None:
     assert outcome.text.splitlines()[1].startswith("the tenth derivative has ")
 
 
+@BOTH_RUNTIMES
+def test_linear(compiler: Compiler, place: Path, variant: bool) -> None:
+    for file in (ROOT / "outheap/lib/linear").glob("*.[chm]*"):
+        shutil.copy(file, place)
+    with_regions(compiler, place, variant, "outheap_linear.mli", "outheap_linear.ml", "sessions.ml")
+    outcome = run(["./program"], place, place / "log", 120)
+    assert outcome.passed, outcome.tail()
+    assert outcome.text.startswith("500 sessions, ")
+
+
 def test_cpp(compiler: Compiler, place: Path) -> None:
     include = [f"-I{ROOT}/boxroot/include", f"-I{compiler.where}"]
     steps.command([CXX, "-std=c++11", "-O2", "-Wall", "-Wextra", "-Werror", "-c", "cache_stubs.cpp", *include], place)

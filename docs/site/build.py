@@ -38,7 +38,14 @@ HEADERS = {
     "outheap.h": "outheap/include/outheap.h", "outheap_marker.h": "outheap/include/outheap_marker.h",
     "outheap_region.h": "outheap/**/outheap_region.h",
 }  # fmt: skip
-INTERFACES = ("boxroot.mli", "outheap.mli", "outheap_events.mli", "outheap_region.mli", "outheap_hashcons.mli")
+INTERFACES = (
+    "boxroot.mli",
+    "outheap.mli",
+    "outheap_events.mli",
+    "outheap_region.mli",
+    "outheap_hashcons.mli",
+    "outheap_linear.mli",
+)
 
 
 def run(*words: str | Path, cwd: Path) -> str:

@@ -102,6 +102,31 @@ let terms () =
   require "other terms are others" (term 1 5 != term 1 6);
   require "cells are off the heap, or in it" (H.is_cell (Obj.repr first.(0)) = H.off_heap)
 
+(* --- owned data --- *)
+
+module O = Outheap_linear
+
+module Ages =
+  O.Map.Make
+    (struct
+      include O.Rooted (String) ()
+
+      let compare = String.compare
+    end)
+    (O.Plain (Int))
+    ()
+
+let owned () =
+  let all = List.init 100 string_of_int in
+  let t = List.fold_left (fun t w -> Ages.add w (String.length w) t) (Ages.create ()) all in
+  Gc.full_major ();
+  require "what was added is found" (List.for_all (fun w -> Ages.find w t = Some (String.length w)) all);
+  let old = t in
+  let t = Ages.remove "7" t in
+  require "an owner is consumed" (match Ages.length old with _ -> false | exception O.Moved -> true);
+  Ages.close t;
+  require "nothing is left" (Ages.live () = 0)
+
 let () =
-  List.iter (fun test -> test ()) [ heap; copies; images; ends; ancient; terms ];
+  List.iter (fun test -> test ()) [ heap; copies; images; ends; ancient; terms; owned ];
   Printf.printf "outheap: ok (%s)\n" (if Outheap.available then "variant" else "stock")

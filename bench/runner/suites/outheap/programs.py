@@ -19,6 +19,7 @@ from .runtimes import COUNTING, Rival, Runtimes
 
 HERE = BENCH / "workloads" / "outheap"
 WITH_REGIONS = ("regions", "dictionary")
+OVER_REGIONS = ("hashcons", "linear")  # libraries of the same names, which need that of regions
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -97,12 +98,13 @@ class Builder:
             c += sorted(region.glob("*.c"))
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
             includes = ["-I", region]
-        if name == "hashcons":
-            parts = [ROOT / "outheap/lib" / part for part in ("region", "hashcons")]
+        if name in OVER_REGIONS:
+            parts = [ROOT / "outheap/lib" / part for part in ("region", name)]
             ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
-            ml[-1:-1] = [own / "hashcons_rivals.ml", own / "hashcons_steps.ml"]
             c += [source for p in parts for source in sorted(p.glob("*.c"))]
             includes = [word for p in parts for word in ("-I", p)]
+        if name == "hashcons":
+            ml[-1:-1] = [own / "hashcons_rivals.ml", own / "hashcons_steps.ml"]
         headers = [header / "outheap.h", *(h for i in includes[1::2] for h in sorted(i.glob("*.h")))]
         inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])).digest()
         stamp = folder / "objects.stamp"

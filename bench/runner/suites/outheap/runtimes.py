@@ -26,6 +26,7 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
 )
 ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
 FOLLOWING = "memory-follow"
+LINEAR, LINEAR_ON_STOCK, MUTABLE = "linear", "linear, stock", "mutable"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M", "8M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
 YOUNG_SIZES = tuple(f"minor-{size}" for size in ("32k", "256k", "1M", "4M", "8M"))
@@ -127,6 +128,22 @@ RIVALS = {
             BUCKETS,
             "the compiler's own runtime, with hash-consed values in an array of weak arrays",
             environment={"BENCH_HASHCONS": "buckets"},
+        ),
+        Rival(
+            LINEAR,
+            "Outheap, with owned data in cells outside the heap (outheap.linear)",
+            "_outheap",
+            {"BENCH_LINEAR": "linear"},
+        ),
+        Rival(
+            LINEAR_ON_STOCK,
+            "the compiler's own runtime, with owned data in cells outside the heap",
+            environment={"BENCH_LINEAR": "linear"},
+        ),
+        Rival(
+            MUTABLE,
+            "the compiler's own runtime, with trees of the heap that are changed in place",
+            environment={"BENCH_LINEAR": "mutable"},
         ),
         Rival(
             ADAPTIVE,

@@ -15,7 +15,10 @@ from .runtimes import (
     COUNTING,
     FIXED,
     FOLLOWING,
+    LINEAR,
+    LINEAR_ON_STOCK,
     MARSHALLED,
+    MUTABLE,
     NO_NAKED,
     OURS,
     PAUSES,
@@ -29,7 +32,8 @@ from .runtimes import (
 
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
 YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
-UNTIMED = (FOLLOWING, COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
+OWNED = (LINEAR, LINEAR_ON_STOCK, MUTABLE)
+UNTIMED = (FOLLOWING, COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, *OWNED, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
@@ -142,6 +146,16 @@ CROWDED_STEPS = tuple(
     (f"{size:,} with equal hashes, {what}", (step, str(size)))
     for step, what in (("groups", "one table"), ("tables", "a table for each"))
     for size in (1, 10, 100, 2000)
+)
+
+# Owned data: the step, its size, and seconds.
+LINEAR_STEPS = (
+    ("a map of 1 M numbers", ("numbers", "1000000"), 5, BOTH),
+    ("a map of 4 M numbers", ("numbers", "4000000"), 25, FULL),
+    ("a map from 1 M numbers to strings", ("texts", "1000000"), 6, BOTH),
+    ("a list of 1 M numbers", ("lists", "1000000"), 2, BOTH),
+    ("a cache of 1 M strings", ("cache", "1000000"), 8, BOTH),
+    ("a cache of 10 M strings", ("cache", "10000000"), 90, FULL),
 )
 
 # Data that are dropped: what the program does then, and seconds.
@@ -357,6 +371,29 @@ WORKLOADS = {
             program="hashcons",
             measure=execute.printed,
             hidden=("peak resident",),
+        ),
+        Workload(
+            "linear",
+            "owned maps and lists in cells outside the heap, and those of the library in the heap",
+            tuple(
+                Case(
+                    label,
+                    arguments,
+                    tuple(
+                        r
+                        for r in (BASE, MUTABLE, OURS, LINEAR_ON_STOCK, LINEAR)
+                        if r != MUTABLE or arguments[0] in ("numbers", "texts")
+                    ),
+                    modes,
+                    seconds=seconds,
+                    gigabytes=2,
+                )
+                for label, arguments, seconds, modes in LINEAR_STEPS
+            ),
+            ours=LINEAR,
+            beside=(MUTABLE, OURS, LINEAR_ON_STOCK),
+            main=(BASE, LINEAR),
+            measure=execute.printed,
         ),
         Workload(
             "system calls",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, NO_NAKED, OURS, REGIONS, TABLE, YOUNG_SIZES
+from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, LINEAR, MUTABLE, NO_NAKED, OURS, REGIONS, TABLE, YOUNG_SIZES
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,22 @@ TARGETS = [
         for metric, bound in (("processor time", 0.85), ("sum of Pss", 0.6))
     ),
     Target("regions", "regions", "a map of 1 M entries, evicted", "page faults", 0.01, REGIONS),  # 10
+    *(
+        Target(f"owned data: {metric}", "linear", case, metric, bound, LINEAR, base)
+        for case, metric, bound, base in (
+            ("a map of", "insert", 0.5, BASE),
+            ("a map of", "insert", 0.6, MUTABLE),
+            ("a map of", "full major", 0.02, BASE),
+            ("a map of", "peak resident", 0.5, BASE),
+            ("a map from", "insert", 1.0, BASE),
+            ("a cache", "step", 0.83, BASE),
+            ("a cache", "step, 99.9 %", 0.3, BASE),
+            ("a cache", "peak resident", 0.6, BASE),
+            ("a list", "rev", 0.5, BASE),
+            ("a list", "map", 0.5, BASE),
+            ("a list", "sort", 0.5, BASE),
+        )
+    ),
     Target("hash-consing, time", "hashcons", "", "processor time", 0.8, CELLS),
     Target("hash-consing, equal hashes", "crowded", "", "processor time", 1.0, CELLS),
     Target("hash-consing, resident", "hashcons", "", "peak resident", 0.7, CELLS),

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+#include "linear_pool.h"
+#include "region_runtime.h"
+#include <outheap.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#pragma weak outheap_allocate
+#pragma weak outheap_classify
+
+typedef struct outheap_linear_pool pool;
+typedef struct outheap_linear_page page;
+
+#define PAGE OUTHEAP_LINEAR_PAGE
+#define LIVE OUTHEAP_LINEAR_LIVE
+#define BUSY OUTHEAP_LINEAR_BUSY
+#define KEPT ((size_t)4096) /* bytes at the beginning of a page that are never given back: its record */
+
+/* --- the lock ----------------------------------------------------------------------------------------------------- */
+
+static bool held;
+
+void outheap_linear_lock_take(void)
+{
+  /* Acquire: what the last holder wrote is seen. It holds the lock for some instructions, or a system call. */
+  for (int i = 1; __atomic_exchange_n(&held, true, __ATOMIC_ACQUIRE); i++)
+    while (__atomic_load_n(&held, __ATOMIC_RELAXED))
+      if (i++ % 100 == 0) sched_yield();
+}
+
+void outheap_linear_lock_give(void) { __atomic_store_n(&held, false, __ATOMIC_RELEASE); }
+
+void outheap_linear_lock_start(void)
+{
+  (void)pthread_atfork(outheap_linear_lock_take, outheap_linear_lock_give, outheap_linear_lock_give);
+}
+
+/* --- which memory belongs to pools -------------------------------------------------------------------------------- */
+
+#define ADDRESSES ((uintptr_t)1 << 47)
+static uint8_t ours[ADDRESSES / PAGE / 8]; /* a bit for each page; few are touched */
+
+bool outheap_linear_pool_has(uintptr_t address)
+{
+  uintptr_t n = address / PAGE;
+  return address < ADDRESSES && (__atomic_load_n(&ours[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* A page of zeroes, of which the runtime knows that it holds values. */
+static char *map_page(void)
+{
+  if (outheap_allocate != NULL) return outheap_allocate(OUTHEAP_VALUES, PAGE);
+  char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  char *base = (char *)OUTHEAP_REGION_ROUND((uintptr_t)p, PAGE);
+  if (base != p) munmap(p, (size_t)(base - p));
+  if (base != p + PAGE) munmap(base + PAGE, (size_t)(p + PAGE - base));
+  if (outheap_region_marker_declare(base, PAGE)) return base;
+  munmap(base, PAGE);
+  return NULL;
+}
+
+/* The stock runtime's marker reads the header behind a pointer that is stale, so it must stay one. */
+static bool can_purge(void) { return outheap_classify != NULL; }
+
+static size_t purge(page *g)
+{
+  if (g->purged || !can_purge() || madvise((char *)g + KEPT, PAGE - KEPT, MADV_DONTNEED) != 0) return 0;
+  g->purged = true;
+  return PAGE - KEPT;
+}
+
+/* --- lists of pages ----------------------------------------------------------------------------------------------- */
+
+static void link_page(pool *p, page *g, enum outheap_linear_list list)
+{
+  g->list = (uint8_t)list;
+  g->previous = NULL;
+  g->next = p->lists[list];
+  if (g->next != NULL) g->next->previous = g;
+  p->lists[list] = g;
+}
+
+static void unlink_page(pool *p, page *g)
+{
+  if (g->next != NULL) g->next->previous = g->previous;
+  if (g->previous != NULL) g->previous->next = g->next;
+  else p->lists[g->list] = g->next;
+}
+
+static page *new_page(pool *p)
+{
+  page *g = (page *)map_page();
+  if (g == NULL) return NULL;
+  uintptr_t n = (uintptr_t)g / PAGE;
+  g->pool = p;
+  p->pages++;
+  __atomic_fetch_or(&ours[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED); /* others may ask; the lock is held */
+  return g;
+}
+
+/* Makes a page with room the current one. `grown` becomes the number of pages, if there is one more. */
+static bool change_page(pool *p, size_t *grown)
+{
+  page *g = p->lists[OUTHEAP_LINEAR_ROOM];
+  if (g != NULL) unlink_page(p, g);
+  else if ((g = p->lists[OUTHEAP_LINEAR_EMPTY]) != NULL) {
+    unlink_page(p, g);
+    p->empty--;
+  }
+  else if ((g = new_page(p)) == NULL) return false;
+  else *grown = p->pages;
+  if (p->current != NULL) link_page(p, p->current, OUTHEAP_LINEAR_FULL);
+  g->purged = false;
+  g->list = OUTHEAP_LINEAR_CURRENT;
+  p->current = g;
+  return true;
+}
+
+/* --- pools -------------------------------------------------------------------------------------------------------- */
+
+pool *outheap_linear_pool_new(uint32_t fields)
+{
+  pool *p = calloc(1, sizeof *p);
+  if (p == NULL) return NULL;
+  p->fields = fields;
+  p->bytes = (fields + 1) * 8;
+  p->cells = (uint32_t)((PAGE - sizeof(page) - 64) / (p->bytes + sizeof(uint32_t)));
+  p->first = (uint32_t)OUTHEAP_REGION_ROUND(sizeof(page) + p->cells * sizeof(uint32_t), (size_t)8);
+  /* Exact for offsets below 2^21 and cells below 2^19 bytes: the error is below offset / 2^40 < 1 / bytes. */
+  p->reciprocal = ((uint64_t)1 << 40) / p->bytes + 1;
+  return p;
+}
+
+static pool *pool_of_shape(struct outheap_linear_group *g, uint64_t shape)
+{
+  /* Acquire: what was written to a pool before it was linked is seen. */
+  pool *p = __atomic_load_n(&g->pools, __ATOMIC_ACQUIRE);
+  while (p != NULL && p->shape != shape) p = p->next;
+  return p;
+}
+
+pool *outheap_linear_group_pool(struct outheap_linear_group *g, mlsize_t fields, tag_t tag)
+{
+  uint64_t shape = (uint64_t)fields << 8 | tag;
+  pool *p = pool_of_shape(g, shape);
+  if (p != NULL) return p;
+  pool *new = outheap_linear_pool_new((uint32_t)fields);
+  if (new == NULL) return NULL;
+  outheap_linear_lock_take();
+  p = pool_of_shape(g, shape);
+  if (p == NULL) {
+    p = new;
+    p->group = g;
+    p->shape = shape;
+    p->next = g->pools;
+    __atomic_store_n(&g->pools, p, __ATOMIC_RELEASE);
+  }
+  outheap_linear_lock_give();
+  if (p != new) free(new);
+  return p;
+}
+
+static page *page_of(value cell) { return (page *)((uintptr_t)cell & ~(uintptr_t)(PAGE - 1)); }
+static uint32_t number_of(pool *p, page *g, value cell)
+{
+  return (uint32_t)((((uintptr_t)cell - 8 - (uintptr_t)g - p->first) * p->reciprocal) >> 40);
+}
+static value cell_at(pool *p, page *g, uint32_t i) { return (value)((uintptr_t)g + p->first + i * p->bytes + 8); }
+
+value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
+{
+  value cell = 0;
+  size_t grown = 0;
+  outheap_linear_lock_take();
+  page *g = p->current;
+  if ((g != NULL && g->used != p->cells) || (change_page(p, &grown) && (g = p->current) != NULL)) {
+    uint32_t i;
+    if (g->free != 0) {
+      i = g->free - 1;
+      g->free = g->state[i];
+    }
+    else i = g->begun++;
+    __atomic_store_n(&g->state[i], LIVE, __ATOMIC_RELAXED); /* the cell is not reachable yet */
+    g->used++;
+    p->used++;
+    cell = cell_at(p, g, i);
+    /* Relaxed: the marker of the stock runtime may read it; the fields follow, and the cell is not reachable yet. */
+    __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(words, tag), __ATOMIC_RELAXED);
+  }
+  outheap_linear_lock_give();
+  if (grown != 0) outheap_region_pace(1, grown); /* owners that were forgotten may have cells to give back */
+  return cell;
+}
+
+static bool poison;
+static value bad; /* a pointer to memory that cannot be read */
+
+void outheap_linear_poison_set(bool on)
+{
+  if (on && bad == 0) {
+    char *p = mmap(NULL, KEPT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return;
+    bad = (value)(p + 64);
+  }
+  outheap_linear_lock_take();
+  poison = on;
+  outheap_linear_lock_give();
+}
+
+/* With the lock. */
+static void free_cell(pool *p, value cell)
+{
+  page *g = page_of(cell);
+  uint32_t i = number_of(p, g, cell);
+  if (poison)
+    for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad;
+  p->used--;
+  if (--g->used == 0) {
+    g->free = g->begun = 0;
+    if (g->list == OUTHEAP_LINEAR_CURRENT) return;
+    unlink_page(p, g);
+    link_page(p, g, OUTHEAP_LINEAR_EMPTY);
+    p->empty++;
+    if (p->empty > 1 + p->pages / 8) purge(g); /* the others are kept for what comes next */
+    return;
+  }
+  g->state[i] = g->free;
+  g->free = i + 1;
+  if (g->list == OUTHEAP_LINEAR_FULL) {
+    unlink_page(p, g);
+    link_page(p, g, OUTHEAP_LINEAR_ROOM);
+  }
+}
+
+void outheap_linear_cell_free(pool *p, value cell)
+{
+  outheap_linear_lock_take();
+  free_cell(p, cell);
+  outheap_linear_lock_give();
+}
+
+void outheap_linear_cell_free_chain(pool *p, value cell, mlsize_t link)
+{
+  while (Is_block(cell)) {
+    outheap_linear_lock_take(); /* some cells at a time: others want the lock */
+    for (int i = 0; i < 256 && Is_block(cell); i++) {
+      value next = Field(cell, link);
+      free_cell(p, cell);
+      cell = next;
+    }
+    outheap_linear_lock_give();
+  }
+}
+
+void outheap_linear_cell_free_tree(pool *p, value cell, mlsize_t left, mlsize_t right)
+{
+  while (Is_block(cell)) {
+    outheap_linear_cell_free_tree(p, Field(cell, left), left, right);
+    value next = Field(cell, right);
+    outheap_linear_cell_free(p, cell);
+    cell = next;
+  }
+}
+
+uint32_t *outheap_linear_cell_state(struct outheap_linear_group *group, value v)
+{
+  if (!Is_block(v) || !outheap_linear_pool_has((uintptr_t)v)) return NULL;
+  page *g = page_of(v);
+  pool *p = g->pool;
+  if (p->group != group || (uintptr_t)v < (uintptr_t)g + p->first + 8) return NULL;
+  uint32_t i = number_of(p, g, v);
+  /* Relaxed: another thread may take cells of the page; the state tells whether this one is in use. */
+  return i < __atomic_load_n(&g->begun, __ATOMIC_RELAXED) && cell_at(p, g, i) == v ? &g->state[i] : NULL;
+}
+
+pool *outheap_linear_cell_pool(value cell) { return page_of(cell)->pool; }
+
+size_t outheap_linear_pool_trim(pool *p)
+{
+  size_t bytes = 0;
+  outheap_linear_lock_take();
+  for (page *g = p->lists[OUTHEAP_LINEAR_EMPTY]; g != NULL; g = g->next) bytes += purge(g);
+  outheap_linear_lock_give();
+  return bytes;
+}
+
+static char const *check_page(pool *p, page *g, enum outheap_linear_list list)
+{
+  uint32_t chain = 0, in_use = 0;
+  if (g->pool != p || g->list != list) return "page in the wrong list";
+  for (uint32_t i = g->free; i != 0; i = g->state[i - 1])
+    if (i > g->begun || ++chain > g->begun) return "chain of free cells";
+  for (uint32_t i = 0; i < g->begun; i++) in_use += g->state[i] >= BUSY;
+  if (g->used != in_use || g->used + chain != g->begun || g->begun > p->cells) return "count of a page";
+  if (list == OUTHEAP_LINEAR_EMPTY && g->used != 0) return "empty page in use";
+  if (list == OUTHEAP_LINEAR_ROOM && g->used == p->cells) return "full page with room";
+  if (list == OUTHEAP_LINEAR_FULL && g->used != p->cells) return "page with room that is full";
+  return NULL;
+}
+
+char const *outheap_linear_pool_check(pool *p)
+{
+  char const *wrong = NULL;
+  size_t used = 0, pages = 0, empty = 0;
+  outheap_linear_lock_take();
+  if (p->current != NULL) {
+    wrong = check_page(p, p->current, OUTHEAP_LINEAR_CURRENT);
+    used += p->current->used;
+    pages++;
+  }
+  for (enum outheap_linear_list list = OUTHEAP_LINEAR_FULL; list <= OUTHEAP_LINEAR_EMPTY; list++)
+    for (page *g = p->lists[list]; g != NULL && wrong == NULL; g = g->next) {
+      wrong = check_page(p, g, list);
+      used += g->used;
+      pages++;
+      empty += list == OUTHEAP_LINEAR_EMPTY;
+    }
+  if (wrong == NULL && (used != p->used || pages != p->pages || empty != p->empty)) wrong = "count of the pool";
+  outheap_linear_lock_give();
+  return wrong;
+}
+
+/* --- texts -------------------------------------------------------------------------------------------------------- */
+
+struct outheap_linear_group outheap_linear_texts;
+
+/* Fields of the cells for strings of so many words: an eighth is unused, at most. */
+static mlsize_t room_for(mlsize_t words)
+{
+  mlsize_t step = words <= 8 ? 1 : words <= 16 ? 2 : words <= 32 ? 4 : 6;
+  mlsize_t fields = (words + step - 1) / step * step;
+  return fields < OUTHEAP_LINEAR_MOST ? fields : OUTHEAP_LINEAR_MOST;
+}
+
+value outheap_linear_text_new(value string)
+{
+  mlsize_t words = Wosize_val(string);
+  pool *p = outheap_linear_group_pool(&outheap_linear_texts, room_for(words), String_tag);
+  value cell = p == NULL ? 0 : outheap_linear_cell_new(p, words, String_tag);
+  if (cell != 0) memcpy((void *)cell, (void *)string, words * sizeof(value));
+  return cell;
+}
+
+/* --- numbers of slots --------------------------------------------------------------------------------------------- */
+
+struct outheap_linear_slots *outheap_linear_slots_new(void) { return calloc(1, sizeof(struct outheap_linear_slots)); }
+
+intnat outheap_linear_slots_take(struct outheap_linear_slots *s)
+{
+  intnat number = -1;
+  outheap_linear_lock_take();
+  if (s->free_count != 0) number = s->free[--s->free_count];
+  else if (s->begun < BUSY) {
+    /* There is room for every number from the beginning, so that giving one back cannot fail. */
+    if (s->begun == s->room) {
+      size_t room = s->room == 0 ? 1024 : 2 * s->room;
+      uint32_t *free = realloc(s->free, room * sizeof *free);
+      if (free != NULL) {
+        s->free = free;
+        s->room = room;
+      }
+    }
+    if (s->begun < s->room) number = (intnat)s->begun++;
+  }
+  outheap_linear_lock_give();
+  return number;
+}
+
+void outheap_linear_slots_give(struct outheap_linear_slots *s, uint32_t number)
+{
+  outheap_linear_lock_take();
+  s->free[s->free_count++] = number;
+  outheap_linear_lock_give();
+}

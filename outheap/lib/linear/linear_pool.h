@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* Pools of cells outside the heap. A cell is a block with a header, which the collector neither marks nor moves; all
+   cells of a pool have room for equally many fields. A pool's memory never serves another pool, nor goes anywhere else:
+   a pointer to a cell that was freed leads to a cell of the same pool, to what such a cell held, or, where memory was
+   given back, to zeroes, which are no value: whoever follows one ends with a fault.
+
+   Locks: one for all pools, which no function holds when it returns. None of these functions calls OCaml or runs the
+   collector. */
+#ifndef OUTHEAP_LINEAR_POOL_H
+#define OUTHEAP_LINEAR_POOL_H
+
+#include "region_base.h"
+
+#define OUTHEAP_LINEAR_PAGE ((size_t)1 << 21) /* bytes of a page of cells, aligned */
+#define OUTHEAP_LINEAR_MOST 62                /* fields of a cell, at most */
+
+/* What a cell is. A cell in use is LIVE, or TAKEN when its owner wants to write it anew, or BUSY while it is written
+   or freed; any other state belongs to a free one: the number after that of the next free cell of the page, 0 for the
+   last. */
+#define OUTHEAP_LINEAR_LIVE 0xFFFFFFFFu
+#define OUTHEAP_LINEAR_TAKEN 0xFFFFFFFEu
+#define OUTHEAP_LINEAR_BUSY 0xFFFFFFFDu
+
+enum outheap_linear_list { OUTHEAP_LINEAR_FULL, OUTHEAP_LINEAR_ROOM, OUTHEAP_LINEAR_EMPTY, OUTHEAP_LINEAR_CURRENT };
+
+/* used + length of the chain of free cells = begun <= cells of a page of this pool
+   list == EMPTY implies used == 0; list == FULL equals used == cells, but for the current page */
+struct outheap_linear_page {
+  struct outheap_linear_pool *pool;
+  struct outheap_linear_page *next, *previous; /* in its list */
+  uint32_t free;                               /* the number of the first free cell, plus 1; 0: none */
+  uint32_t begun;                              /* cells that have been in use since the page was empty */
+  uint32_t used;
+  uint8_t list; /* enum outheap_linear_list */
+  bool purged;  /* empty, and its memory was given back */
+  uint32_t state[];
+};
+
+/* used: the sum of the pages'; empty <= pages; current is in no list */
+struct outheap_linear_pool {
+  uint32_t fields;     /* room of a cell */
+  uint32_t bytes;      /* of a cell, with its header */
+  uint32_t cells;      /* of a page */
+  uint32_t first;      /* where the first one begins */
+  uint64_t reciprocal; /* offset / bytes = offset * reciprocal >> 40 */
+  struct outheap_linear_page *current, *lists[3];
+  size_t used, pages, empty;
+  struct outheap_linear_group *group; /* or NULL */
+  struct outheap_linear_pool *next;   /* of its group */
+  uint64_t shape;                     /* of all cells of a pool of a group */
+};
+
+/* Pools for the constructors of one type, one for each shape: fields * 256 + tag. Grows only. */
+struct outheap_linear_group { struct outheap_linear_pool *pools; };
+
+/* Finds or makes the pool for cells of this shape. Returns NULL if there is no memory. */
+struct outheap_linear_pool *outheap_linear_group_pool(struct outheap_linear_group *, mlsize_t fields, tag_t tag);
+
+/* Makes a pool, which stays until the program ends. 1 <= fields <= OUTHEAP_LINEAR_MOST. Returns NULL if there is no
+   memory. */
+struct outheap_linear_pool *outheap_linear_pool_new(uint32_t fields);
+
+/* Takes a cell; its header says `words` fields, which are for the caller to fill before anybody else sees it. Returns 0
+   if there is no memory. Cost: some 5 ns, mostly for the lock. */
+value outheap_linear_cell_new(struct outheap_linear_pool *, mlsize_t words, tag_t tag);
+
+/* Frees a cell of this pool that is in use. */
+void outheap_linear_cell_free(struct outheap_linear_pool *, value cell);
+
+/* Frees a chain of cells, up to the first immediate in the field `link`; or a tree, whose branches are these two fields
+   (its depth is that of the C stack: of balanced trees). */
+void outheap_linear_cell_free_chain(struct outheap_linear_pool *, value cell, mlsize_t link);
+void outheap_linear_cell_free_tree(struct outheap_linear_pool *, value cell, mlsize_t left, mlsize_t right);
+
+/* The state of the cell of this group at `v`, any value; NULL: it is none. Several threads change it, atomically. */
+uint32_t *outheap_linear_cell_state(struct outheap_linear_group *, value v);
+/* The pool of a cell. */
+struct outheap_linear_pool *outheap_linear_cell_pool(value cell);
+
+/* Does this pointer lead to a page of any pool? */
+bool outheap_linear_pool_has(uintptr_t address);
+
+/* From now on the fields of freed cells are overwritten with pointers to memory that cannot be read. */
+void outheap_linear_poison_set(bool);
+
+/* Gives memory back: the pages of a pool without a cell in use, all of them. Returns bytes. With the stock runtime,
+   whose collector looks at headers, nothing is given back. */
+size_t outheap_linear_pool_trim(struct outheap_linear_pool *);
+
+/* Checks the invariants; NULL, or which one does not hold. Cost: linear in the pool. */
+char const *outheap_linear_pool_check(struct outheap_linear_pool *);
+
+/* Installs the handlers for fork. Once. */
+void outheap_linear_lock_start(void);
+void outheap_linear_lock_take(void);
+void outheap_linear_lock_give(void);
+
+/* --- texts ---------------------------------------------------------------------------------------------------------
+   Strings in cells: of one group for all, with a pool for each of some sizes. */
+
+#define OUTHEAP_LINEAR_TEXT ((size_t)OUTHEAP_LINEAR_MOST * 8 - 1) /* bytes, at most */
+
+extern struct outheap_linear_group outheap_linear_texts;
+
+/* Copies a string of OCaml, of at most that length. Returns 0 if there is no memory. */
+value outheap_linear_text_new(value string);
+
+/* --- numbers of slots ------------------------------------------------------------------------------------------------
+   Slots are numbered from 0; those that were given back are taken first. */
+
+/* free_count <= room; every number is below `begun`, and in `free` at most once */
+struct outheap_linear_slots { uint32_t *free; size_t free_count, room, begun; };
+
+struct outheap_linear_slots *outheap_linear_slots_new(void);
+/* Returns a number, or -1 if there is no memory or there are 2^32 - 2 of them. */
+intnat outheap_linear_slots_take(struct outheap_linear_slots *);
+void outheap_linear_slots_give(struct outheap_linear_slots *, uint32_t number);
+
+#endif

@@ -1,0 +1,1392 @@
+(* SPDX-License-Identifier: MIT *)
+exception Moved
+exception Borrowed
+
+let () = Callback.register_exception "Outheap_linear.Moved" Moved
+
+module Raw = struct
+  (* What lies outside the heap is read and written here as arrays of immediates: without the barrier, and by loads that
+     the compiler does not move over stores, as it may move those of the fields of constructors. All that is stored are
+     immediates and pointers to what the collector does not move. *)
+  type pool = int
+  type cell = int
+
+  external start : unit -> unit = "outheap_linear_ml_start"
+  external pool : int -> pool = "outheap_linear_ml_pool"
+  external fresh : pool -> int -> cell = "outheap_linear_ml_new" [@@noalloc]
+  external free : pool -> cell -> unit = "outheap_linear_ml_free" [@@noalloc]
+  external free_chain : pool -> cell -> int -> unit = "outheap_linear_ml_free_chain" [@@noalloc]
+  external free_tree : pool -> cell -> int -> int -> unit = "outheap_linear_ml_free_tree" [@@noalloc]
+  external reverse : cell -> cell -> cell = "outheap_linear_ml_reverse" [@@noalloc]
+  external last : cell -> cell = "outheap_linear_ml_last" [@@noalloc]
+  external read_out : cell -> int array -> unit = "outheap_linear_ml_read_out" [@@noalloc]
+  external write_back : cell -> int array -> unit = "outheap_linear_ml_write_back" [@@noalloc]
+  external is_plain : 'a -> bool = "outheap_linear_ml_is_plain" [@@noalloc]
+  external hold : 'a -> bool = "outheap_linear_ml_hold"
+  external used : pool -> int = "outheap_linear_ml_used" [@@noalloc]
+  external bytes : pool -> int = "outheap_linear_ml_bytes" [@@noalloc]
+  external trim : pool -> int = "outheap_linear_ml_trim" [@@noalloc]
+  external poison : bool -> unit = "outheap_linear_ml_poison" [@@noalloc]
+  external check : pool -> string = "outheap_linear_ml_check"
+  external group : unit -> int = "outheap_linear_ml_group"
+  external next : int -> pool -> pool = "outheap_linear_ml_next" [@@noalloc]
+  external make : int -> 'a -> Obj.t = "outheap_linear_ml_make" [@@noalloc]
+  external take : int -> 'a -> int = "outheap_linear_ml_take" [@@noalloc]
+  external put : int -> int -> 'a -> Obj.t = "outheap_linear_ml_put" [@@noalloc]
+  external drop : int -> int -> int = "outheap_linear_ml_drop" [@@noalloc]
+  external texts : unit -> int = "outheap_linear_ml_texts" [@@noalloc]
+  external text_new : string -> cell = "outheap_linear_ml_text_new" [@@noalloc]
+  external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
+  external text_copy : string -> string = "outheap_linear_ml_text_copy"
+  external buckets_new : int -> int = "outheap_linear_ml_buckets_new" [@@noalloc]
+  external buckets_free : int -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
+  external array_at : int -> int array = "%int_as_pointer"
+
+  (* Of a table: buckets are addresses, as immediates. Moves the cells of one whose hash ends in [n] to another; takes
+     a cell out. In C, so that no signal is handled in between. *)
+  external divide : from:int -> into:int -> mask:int -> n:int -> unit = "outheap_linear_ml_divide" [@@noalloc]
+  external unchain : int -> cell -> unit = "outheap_linear_ml_unchain" [@@noalloc]
+  external slots : unit -> int = "outheap_linear_ml_slots"
+  external slot_take : int -> int = "outheap_linear_ml_slot_take" [@@noalloc]
+  external slot_give : int -> int -> unit = "outheap_linear_ml_slot_give" [@@noalloc]
+  external byte : cell -> int -> char = "%bytes_unsafe_get"
+  external set_byte : cell -> int -> char -> unit = "%bytes_unsafe_set"
+
+  let none : cell = 0
+  let[@inline] is_none (c : cell) = c == none
+  let[@inline] get (c : cell) i : cell = Array.unsafe_get (Obj.magic c : int array) i
+  let[@inline] set (c : cell) i (v : cell) = Array.unsafe_set (Obj.magic c : int array) i v
+  let[@inline] tag c = Char.code (byte c (-8))
+  let[@inline] set_tag c t = set_byte c (-8) (Char.unsafe_chr t)
+  let[@inline] to_view (c : cell) : 'a = Sys.opaque_identity (Obj.magic c)
+end
+
+let () = Raw.start ()
+let poison = Raw.poison
+
+(* Values of these regions lie in cells. *)
+let held = Atomic.make []
+
+let hold root =
+  let v = Obj.repr (Outheap_region.get root) in
+  if Obj.is_block v then begin
+    let rec keep () =
+      let before = Atomic.get held in
+      if not (List.memq v before || Atomic.compare_and_set held before (v :: before)) then keep ()
+    in
+    keep ();
+    ignore (Raw.hold v)
+  end
+
+(* --- contents ----------------------------------------------------------------------------------------------------- *)
+
+module type TYPE = sig
+  type t
+end
+
+(* [peek] is [get], but for what is borrowed: for functions of the user that compare. *)
+type ('a, 's) storage = { plain : bool; store : 'a -> 's; get : 's -> 'a; peek : 's -> 'a; free : 's -> unit }
+
+module type STORED = sig
+  type t
+  type stored
+
+  val storage : (t, stored) storage
+end
+
+let refuse () =
+  invalid_arg
+    "Outheap_linear: a value of the heap: Plain holds immediates, constants of the program, and values of regions that \
+     are held"
+
+module Plain (T : TYPE) = struct
+  type t = T.t
+  type stored = T.t
+
+  let get v = v
+  let storage =
+    { plain = true; store = (fun v -> if Raw.is_plain v then v else refuse ()); get; peek = get; free = ignore }
+end
+
+module Rooted (T : TYPE) () = struct
+  type t = T.t
+  type stored = int
+
+  let bits = 10
+  let size = 1 lsl bits
+  let numbers = Raw.slots ()
+
+  (* Slot n is in chunk n / size. Chunks do not move, so that slots can be used while there are more and more. *)
+  let chunks : Obj.t array array Atomic.t = Atomic.make [||]
+
+  let rec chunk n =
+    let all = Atomic.get chunks in
+    let c = n lsr bits in
+    if c < Array.length all && Array.length all.(c) <> 0 then all.(c)
+    else begin
+      let length = if c < Array.length all then Array.length all else (2 * c) + 8 in
+      let more = Array.init length (fun i -> if i < Array.length all then all.(i) else [||]) in
+      more.(c) <- Array.make size (Obj.repr 0);
+      ignore (Atomic.compare_and_set chunks all more);
+      chunk n
+    end
+
+  let store v =
+    let n = Raw.slot_take numbers in
+    if n < 0 then raise Out_of_memory;
+    (match chunk n with
+    | c -> Array.unsafe_set c (n land (size - 1)) (Obj.repr v)
+    | exception e ->
+        Raw.slot_give numbers n;
+        raise e);
+    n
+
+  let get n : t = Obj.obj (Array.unsafe_get (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)))
+
+  (* The number is given back when nothing is in the slot any more. *)
+  let free n =
+    Array.unsafe_set (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) (Obj.repr 0);
+    Raw.slot_give numbers n
+
+  let storage = { plain = false; store; get; peek = get; free }
+end
+
+(* Of the pools of a group. *)
+module Group = struct
+  let sum group f =
+    let rec go pool sum = if pool = 0 then sum else go (Raw.next group pool) (sum + f pool) in
+    go (Raw.next group 0) 0
+
+  let check group =
+    let rec go pool = if pool = 0 then "" else match Raw.check pool with "" -> go (Raw.next group pool) | w -> w in
+    go (Raw.next group 0)
+end
+
+module Text = struct
+  type t = string
+
+  module Long = Rooted (String) ()
+
+  (* A cell, or, for what no cell has room for, the number of a slot. *)
+  type stored = Obj.t
+
+  let longest = 495
+
+  let store s =
+    if String.length s > longest then Obj.repr (Long.store s)
+    else
+      let c = Raw.text_new s in
+      if Raw.is_none c then raise Out_of_memory else Raw.to_view c
+
+  let peek (s : stored) : string = if Obj.is_int s then Long.get (Obj.obj s) else Obj.obj s
+  let get (s : stored) : string = if Obj.is_int s then Long.get (Obj.obj s) else Raw.text_copy (Obj.obj s)
+  let free (s : stored) = if Obj.is_int s then Long.free (Obj.obj s) else Raw.text_free (Obj.magic s : Raw.cell)
+  let storage = { plain = false; store; get; peek; free }
+  let live () = Group.sum (Raw.texts ()) Raw.used
+  let memory () = Group.sum (Raw.texts ()) Raw.bytes
+  let trim () = Group.sum (Raw.texts ()) Raw.trim
+  let check () = Group.check (Raw.texts ())
+end
+
+(* --- owners ------------------------------------------------------------------------------------------------------- *)
+
+(* What is owned. [busy]: the number of borrows; -1 while it is changed. [root] and [last] are cells, or none, and so is
+   [left], between functions of this module. In whole states [size] cells lead from [root]. The stubs know the order of
+   the first two fields. [more] is a block that cannot be marshalled or copied, or has one, and so an owner cannot be.
+   *)
+type owner = {
+  mutable busy : int;
+  mutable version : int;
+  mutable root : Raw.cell;
+  mutable last : Raw.cell;
+  mutable left : Raw.cell;
+  mutable size : int;
+  mutable flag : bool;
+  more : Obj.t;
+}
+[@@warning "-69"]
+
+(* The right to an owner, until it is given up: [version] is the owner's. *)
+type right = { owner : owner; version : int }
+
+(* These are atomic, so that two domains that use an owner at the same time are told so. 0: done, 1: it was consumed,
+   2: it is in use. *)
+external begin_change : owner -> int -> int = "outheap_linear_ml_begin_change" [@@noalloc]
+external end_change : owner -> int -> unit = "outheap_linear_ml_end_change" [@@noalloc]
+external begin_reading : owner -> int -> int = "outheap_linear_ml_begin_reading" [@@noalloc]
+external end_reading : owner -> unit = "outheap_linear_ml_end_reading" [@@noalloc]
+external mark : unit -> Obj.t = "outheap_linear_ml_mark"
+
+let the_mark = mark ()
+let[@inline never] refused why = raise (if why = 1 then Moved else Borrowed)
+
+(* The owner, to be changed; one of the next three ends that. *)
+let[@inline] change r =
+  let o = r.owner in
+  let why = begin_change o r.version in
+  if why <> 0 then refused why;
+  o
+
+let[@inline] right_of o : right = { owner = o; version = o.version }
+let[@inline] consume o = end_change o 1
+
+let[@inline] done_ o =
+  consume o;
+  right_of o
+
+(* The right stays valid. *)
+let[@inline] kept o = end_change o 0
+
+let failed o e =
+  kept o;
+  let trace = Printexc.get_raw_backtrace () in
+  Printexc.raise_with_backtrace e trace
+
+let[@inline] read r =
+  let o = r.owner in
+  let why = begin_reading o r.version in
+  if why <> 0 then refused why;
+  o
+
+let read_fails o e =
+  end_reading o;
+  let trace = Printexc.get_raw_backtrace () in
+  Printexc.raise_with_backtrace e trace
+
+(* Not inlined, so that what [f] reads it has read when it returns. *)
+let[@inline never] borrowing r f =
+  let o = read r in
+  match f o with
+  | result ->
+      end_reading o;
+      result
+  | exception e -> read_fails o e
+
+let length r =
+  let o = r.owner in
+  if o.version <> r.version then raise Moved;
+  o.size
+
+let owner_with more free =
+  let none = Raw.none in
+  let owner = { busy = 0; version = 0; root = none; last = none; left = none; size = 0; flag = false; more } in
+  Gc.finalise free owner;
+  owner
+
+let owner_of free = right_of (owner_with the_mark free)
+
+let clear o =
+  o.root <- Raw.none;
+  o.last <- Raw.none;
+  o.size <- 0
+
+(* --- lists -------------------------------------------------------------------------------------------------------- *)
+
+(* Cells of lists and queues: constructors of 'a list. *)
+module Chain (X : STORED) () = struct
+  type view = X.stored list
+
+  let { plain; store; get; peek; free } = X.storage
+
+  let pool = Raw.pool 2
+  let cons_shape = (2 lsl 8) lor 0
+  let[@inline] head c : X.stored = Obj.magic (Raw.get c 0 : int)
+  let[@inline] tail c = Raw.get c 1
+  let[@inline] set_head c (v : X.stored) = Raw.set c 0 (Obj.magic v : int)
+  let[@inline] set_tail c l = Raw.set c 1 l
+
+  let[@inline] cell (v : X.stored) tl =
+    let c = Raw.fresh pool cons_shape in
+    if Raw.is_none c then begin
+      free v;
+      raise Out_of_memory
+    end;
+    set_head c v;
+    set_tail c tl;
+    c
+
+  let rec free_values c =
+    if not (Raw.is_none c) then begin
+      free (head c);
+      free_values (tail c)
+    end
+
+  let free_all o =
+    let c = o.root in
+    clear o;
+    if not plain then free_values c;
+    Raw.free_chain pool c 1
+
+  let create () = owner_of free_all
+  let length = length
+  let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
+
+  let close r =
+    let o = change r in
+    free_all o;
+    ignore (done_ o)
+
+  let fold f acc r =
+    borrowing r (fun o ->
+        let rec go acc c = if Raw.is_none c then acc else go (f acc (get (head c))) (tail c) in
+        go acc o.root)
+
+  let iter f r = fold (fun () v -> f v) () r
+  let to_list r = List.rev (fold (fun acc v -> v :: acc) [] r)
+  let live () = Raw.used pool
+  let memory () = Raw.bytes pool
+  let trim () = Raw.trim pool
+  let check () = Raw.check pool
+
+  (* Takes the first cell out, and frees it. *)
+  let take_first o =
+    let c = o.root in
+    let v = head c in
+    let result = get v in
+    o.root <- tail c;
+    o.size <- o.size - 1;
+    Raw.free pool c;
+    free v;
+    result
+end
+
+module List = struct
+  module Make (X : STORED) () = struct
+    include Chain (X) ()
+
+    type t = right
+
+    let cons v r =
+      let o = change r in
+      match cell (store v) o.root with
+      | c ->
+          o.root <- c;
+          o.size <- o.size + 1;
+          done_ o
+      | exception e -> failed o e
+
+    let uncons r =
+      let o = change r in
+      if Raw.is_none o.root then begin
+        kept o;
+        None
+      end
+      else
+        match take_first o with
+        | v -> Some (v, done_ o)
+        | exception e -> failed o e
+
+    let of_list l =
+      let r = create () in
+      let rec add r = function [] -> r | v :: rest -> add (cons v r) rest in
+      let r = add r (List.rev l) in
+      r
+
+    let rev r =
+      let o = change r in
+      o.root <- Raw.reverse o.root Raw.none;
+      done_ o
+
+    (* Moves the cells of [o'] out of it. *)
+    let take_all o' =
+      let c = o'.root in
+      clear o';
+      ignore (done_ o');
+      c
+
+    let both r r' =
+      let o = change r in
+      match change r' with
+      | o' -> (o, o')
+      | exception e -> failed o e
+
+    let append r r' =
+      let o, o' = both r r' in
+      let size = o'.size in
+      if not (Raw.is_none o.root) then Raw.set (Raw.last o.root) 1 (take_all o') else o.root <- take_all o';
+      o.size <- o.size + size;
+      done_ o
+
+    let rev_append r r' =
+      let o, o' = both r r' in
+      let size = o'.size in
+      o.root <- Raw.reverse o.root (take_all o');
+      o.size <- o.size + size;
+      done_ o
+
+    (* Functions that are made here are made where exceptions end the change: memory for them may be taken in a signal
+       handler's turn. *)
+    let map f r =
+      let o = change r in
+      match
+        let rec go c =
+          if not (Raw.is_none c) then begin
+            let before = head c in
+            let after = store (f (get before)) in
+            set_head c after;
+            free before;
+            go (tail c)
+          end
+        in
+        go o.root
+      with
+      | () -> done_ o
+      | exception e -> failed o e
+
+    let filter p r =
+      let o = change r in
+      match
+        (* [before] is the cell in front of [c], which stays; none at the beginning. *)
+        let rec go before c =
+          if not (Raw.is_none c) then
+            if p (get (head c)) then go c (tail c)
+            else begin
+              let next = tail c and v = head c in
+              if Raw.is_none before then o.root <- next else set_tail before next;
+              o.size <- o.size - 1;
+              Raw.free pool c;
+              free v;
+              go before next
+            end
+        in
+        go Raw.none o.root
+      with
+      | () -> done_ o
+      | exception e -> failed o e
+
+    (* Merge sort of the contents, which the cells get back in their order. *)
+    let sort compare r =
+      let[@inline] in_order (a : Raw.cell) (b : Raw.cell) =
+        let a : X.stored = Obj.magic a and b : X.stored = Obj.magic b in
+        (if plain then compare (Obj.magic a : X.t) (Obj.magic b : X.t) else compare (peek a) (peek b)) <= 0
+      in
+      (* [source] and [result] have the same at [from, to_); [result] becomes sorted there. *)
+      let rec sort_part source result from to_ =
+        if to_ - from <= 6 then
+          for i = from + 1 to to_ - 1 do
+            let v = Array.unsafe_get result i in
+            let j = ref (i - 1) in
+            while !j >= from && not (in_order (Array.unsafe_get result !j) v) do
+              Array.unsafe_set result (!j + 1) (Array.unsafe_get result !j);
+              decr j
+            done;
+            Array.unsafe_set result (!j + 1) v
+          done
+        else begin
+          let middle = (from + to_) / 2 in
+          sort_part result source from middle;
+          sort_part result source middle to_;
+          let i = ref from and j = ref middle in
+          for k = from to to_ - 1 do
+            if
+              !j = to_ || (!i < middle && in_order (Array.unsafe_get source !i) (Array.unsafe_get source !j))
+            then begin
+              Array.unsafe_set result k (Array.unsafe_get source !i);
+              incr i
+            end
+            else begin
+              Array.unsafe_set result k (Array.unsafe_get source !j);
+              incr j
+            end
+          done
+        end
+      in
+      let o = change r in
+      match
+        let result : int array = Array.make o.size 0 in
+        Raw.read_out o.root result;
+        if o.size > 1 then sort_part (Array.copy result) result 0 o.size;
+        result
+      with
+      | result ->
+          Raw.write_back o.root result;
+          done_ o
+      | exception e -> failed o e
+  end
+end
+
+(* --- queues ------------------------------------------------------------------------------------------------------- *)
+
+module Queue = struct
+  module Make (X : STORED) () = struct
+    include Chain (X) ()
+
+    type t = right
+
+    let push v r =
+      let o = change r in
+      match cell (store v) Raw.none with
+      | c ->
+          if Raw.is_none o.root then o.root <- c else set_tail o.last c;
+          o.last <- c;
+          o.size <- o.size + 1;
+          kept o
+      | exception e -> failed o e
+
+    let pop r =
+      let o = change r in
+      if Raw.is_none o.root then begin
+        kept o;
+        None
+      end
+      else
+        match take_first o with
+        | v ->
+            kept o;
+            Some v
+        | exception e -> failed o e
+
+    let peek r =
+      let o = read r in
+      match if Raw.is_none o.root then None else Some (get (head o.root)) with
+      | result ->
+          end_reading o;
+          result
+      | exception e -> read_fails o e
+
+    let transfer r r' =
+      let o = change r in
+      match change r' with
+      | exception e -> failed o e
+      | o' ->
+          if not (Raw.is_none o.root) then begin
+            if Raw.is_none o'.root then o'.root <- o.root else set_tail o'.last o.root;
+            o'.last <- o.last;
+            o'.size <- o'.size + o.size
+          end;
+          clear o;
+          kept o;
+          kept o'
+  end
+end
+
+(* --- maps --------------------------------------------------------------------------------------------------------- *)
+
+type ('k, 'v) tree =
+  | Empty
+  | Red of ('k, 'v) tree * 'k * 'v * ('k, 'v) tree
+  | Black of ('k, 'v) tree * 'k * 'v * ('k, 'v) tree
+
+module type KEY = sig
+  include STORED
+
+  val compare : t -> t -> int
+end
+
+module Map = struct
+  (* Red-black trees. Equations: no red cell has a red branch; on every path from the root to a leaf there are equally
+     many black cells; the root is black. On the way down nothing changes, so that [compare] may raise exceptions; on
+     the way up no function of the user is called, and nothing is allocated. *)
+  module Make (K : KEY) (V : STORED) () = struct
+    type t = right
+    type key = K.t
+    type view = (K.stored, V.stored) tree
+
+    let pool = Raw.pool 4
+    let red = 0
+    let black = 1
+    let red_shape = (4 lsl 8) lor red
+    let[@inline] left c = Raw.get c 0
+    let[@inline] right c = Raw.get c 3
+    let[@inline] key c : K.stored = Obj.magic (Raw.get c 1 : int)
+    let[@inline] data c : V.stored = Obj.magic (Raw.get c 2 : int)
+    let[@inline] set_left c x = Raw.set c 0 x
+    let[@inline] set_right c x = Raw.set c 3 x
+    let[@inline] set_data c (v : V.stored) = Raw.set c 2 (Obj.magic v : int)
+    let[@inline] is_red c = (not (Raw.is_none c)) && Raw.tag c = red
+    let[@inline] paint c colour = Raw.set_tag c colour
+    let k = K.storage
+    let v = V.storage
+    let plain = k.plain && v.plain
+    let key_of = k.get
+    let key_at = k.peek
+    let data_of = v.get
+    let free_key = k.free
+    let free_data = v.free
+    let store_key = k.store
+    let store_data = v.store
+
+    let rec free_values c =
+      if not (Raw.is_none c) then begin
+        free_key (key c);
+        free_data (data c);
+        free_values (left c);
+        free_values (right c)
+      end
+
+    let free_all o =
+      let c = o.root in
+      clear o;
+      if not plain then free_values c;
+      Raw.free_tree pool c 0 3
+
+    let create () : t = owner_of free_all
+    let length = length
+    let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
+
+    let close r =
+      let o = change r in
+      free_all o;
+      ignore (done_ o)
+
+    let live () = Raw.used pool
+    let memory () = Raw.bytes pool
+    let trim () = Raw.trim pool
+    let check () = Raw.check pool
+
+    (* The cell with this key, or none. *)
+    let rec search k c =
+      if Raw.is_none c then c
+      else
+        let order = K.compare k (key_at (key c)) in
+        if order = 0 then c else search k (if order < 0 then left c else right c)
+
+    let find k r =
+      let o = read r in
+      match
+        let c = search k o.root in
+        if Raw.is_none c then None else Some (data_of (data c))
+      with
+      | result ->
+          end_reading o;
+          result
+      | exception e -> read_fails o e
+
+    let mem k r =
+      let o = read r in
+      match search k o.root with
+      | c ->
+          end_reading o;
+          not (Raw.is_none c)
+      | exception e -> read_fails o e
+
+    let fold f r acc =
+      borrowing r (fun o ->
+          let rec go c acc =
+            if Raw.is_none c then acc else go (right c) (f (key_of (key c)) (data_of (data c)) (go (left c) acc))
+          in
+          go o.root acc)
+
+    let iter f r = fold (fun k v () -> f k v) r ()
+
+    let rec least c = if Raw.is_none (left c) then c else least (left c)
+    let rec greatest c = if Raw.is_none (right c) then c else greatest (right c)
+    let binding c = (key_of (key c), data_of (data c))
+    let min_binding r = borrowing r (fun o -> if Raw.is_none o.root then None else Some (binding (least o.root)))
+    let max_binding r = borrowing r (fun o -> if Raw.is_none o.root then None else Some (binding (greatest o.root)))
+
+    (* [t] is black, [l] was its left branch, and may be red with a red branch now. *)
+    let[@inline never] balance_left t l =
+      if is_red l then begin
+        let ll = left l in
+        if is_red ll then begin
+          set_left t (right l);
+          set_right l t;
+          paint ll black;
+          l
+        end
+        else begin
+          let lr = right l in
+          if is_red lr then begin
+            set_right l (left lr);
+            set_left t (right lr);
+            set_left lr l;
+            set_right lr t;
+            paint l black;
+            lr
+          end
+          else begin
+            set_left t l;
+            t
+          end
+        end
+      end
+      else begin
+        set_left t l;
+        t
+      end
+
+    let[@inline never] balance_right t r =
+      if is_red r then begin
+        let rr = right r in
+        if is_red rr then begin
+          set_right t (left r);
+          set_left r t;
+          paint rr black;
+          r
+        end
+        else begin
+          let rl = left r in
+          if is_red rl then begin
+            set_left r (right rl);
+            set_right t (left rl);
+            set_right rl r;
+            set_left rl t;
+            paint r black;
+            rl
+          end
+          else begin
+            set_right t r;
+            t
+          end
+        end
+      end
+      else begin
+        set_right t r;
+        t
+      end
+
+    let new_cell k v =
+      let k = store_key k in
+      match store_data v with
+      | exception e ->
+          free_key k;
+          raise e
+      | v ->
+          let c = Raw.fresh pool red_shape in
+          if Raw.is_none c then begin
+            free_key k;
+            free_data v;
+            raise Out_of_memory
+          end;
+          Raw.set c 1 (Obj.magic k : int);
+          set_data c v;
+          set_left c Raw.none;
+          set_right c Raw.none;
+          c
+
+    (* [o.flag] becomes whether there is one more cell. *)
+    let rec insert o k v c =
+      if Raw.is_none c then begin
+        let c = new_cell k v in
+        o.flag <- true;
+        c
+      end
+      else
+        let order = K.compare k (key_at (key c)) in
+        if order = 0 then begin
+          let before = data c in
+          set_data c (store_data v);
+          o.flag <- false;
+          free_data before;
+          c
+        end
+        else if Raw.tag c = red then begin
+          if order < 0 then set_left c (insert o k v (left c)) else set_right c (insert o k v (right c));
+          c
+        end
+        else if order < 0 then balance_left c (insert o k v (left c))
+        else balance_right c (insert o k v (right c))
+
+    let free_cell c =
+      let k = key c and v = data c in
+      Raw.free pool c;
+      free_key k;
+      free_data v;
+      () (* so that this is no tail call of an unknown function, before which signals are handled *)
+
+    let add k v r =
+      let o = change r in
+      match insert o k v o.root with
+      | root ->
+          if o.flag then begin
+            o.size <- o.size + 1;
+            o.root <- root;
+            paint root black
+          end;
+          done_ o
+      | exception e -> failed o e
+
+    (* Below, [o.flag] says that the tree that a function returns has one black cell less on its paths than before. *)
+
+    (* The left branch of [t] is short by one; the right one, [s], is black. *)
+    let[@inline never] right_is_black o t s =
+      let sr = right s in
+      if is_red sr then begin
+        set_right t (left s);
+        set_left s t;
+        paint s (Raw.tag t);
+        paint t black;
+        paint sr black;
+        o.flag <- false;
+        s
+      end
+      else begin
+        let sl = left s in
+        if is_red sl then begin
+          set_right t (left sl);
+          set_left s (right sl);
+          set_left sl t;
+          set_right sl s;
+          paint sl (Raw.tag t);
+          paint t black;
+          o.flag <- false;
+          sl
+        end
+        else begin
+          paint s red;
+          if Raw.tag t = red then begin
+            paint t black;
+            o.flag <- false
+          end;
+          t
+        end
+      end
+
+    let[@inline never] left_is_black o t s =
+      let sl = left s in
+      if is_red sl then begin
+        set_left t (right s);
+        set_right s t;
+        paint s (Raw.tag t);
+        paint t black;
+        paint sl black;
+        o.flag <- false;
+        s
+      end
+      else begin
+        let sr = right s in
+        if is_red sr then begin
+          set_left t (right sr);
+          set_right s (left sr);
+          set_right sr t;
+          set_left sr s;
+          paint sr (Raw.tag t);
+          paint t black;
+          o.flag <- false;
+          sr
+        end
+        else begin
+          paint s red;
+          if Raw.tag t = red then begin
+            paint t black;
+            o.flag <- false
+          end;
+          t
+        end
+      end
+
+    let[@inline never] left_is_short o t =
+      let s = right t in
+      if Raw.tag s = red then begin
+        set_right t (left s);
+        paint s black;
+        paint t red;
+        set_left s (right_is_black o t (right t));
+        s
+      end
+      else right_is_black o t s
+
+    let[@inline never] right_is_short o t =
+      let s = left t in
+      if Raw.tag s = red then begin
+        set_left t (right s);
+        paint s black;
+        paint t red;
+        set_right s (left_is_black o t (left t));
+        s
+      end
+      else left_is_black o t s
+
+    (* What takes the place of [c], which has one branch at most, [b]. *)
+    let[@inline] without o c b =
+      if Raw.tag c = red then begin
+        o.flag <- false;
+        b
+      end
+      else if is_red b then begin
+        paint b black;
+        o.flag <- false;
+        b
+      end
+      else begin
+        o.flag <- true;
+        b
+      end
+
+    (* Takes the least cell out; [o.last] becomes that. *)
+    let rec remove_least o c =
+      if Raw.is_none (left c) then begin
+        o.last <- c;
+        without o c (right c)
+      end
+      else begin
+        set_left c (remove_least o (left c));
+        if o.flag then left_is_short o c else c
+      end
+
+    (* Takes the cell with this key out; [o.left] becomes that, or none. *)
+    let rec remove_from o k c =
+      if Raw.is_none c then begin
+        o.left <- c;
+        o.flag <- false;
+        c
+      end
+      else
+        let order = K.compare k (key_at (key c)) in
+        if order < 0 then begin
+          set_left c (remove_from o k (left c));
+          if o.flag then left_is_short o c else c
+        end
+        else if order > 0 then begin
+          set_right c (remove_from o k (right c));
+          if o.flag then right_is_short o c else c
+        end
+        else begin
+          o.left <- c;
+          if Raw.is_none (left c) then without o c (right c)
+          else if Raw.is_none (right c) then without o c (left c)
+          else begin
+            let r = remove_least o (right c) in
+            let m = o.last in
+            o.last <- Raw.none;
+            set_left m (left c);
+            set_right m r;
+            paint m (Raw.tag c);
+            if o.flag then right_is_short o m else m
+          end
+        end
+
+    let remove k r =
+      let o = change r in
+      match remove_from o k o.root with
+      | root ->
+          if not (Raw.is_none root) then paint root black;
+          o.root <- root;
+          let c = o.left in
+          o.left <- Raw.none;
+          if Raw.is_none c then done_ o
+          else begin
+            o.size <- o.size - 1;
+            consume o;
+            free_cell c;
+            right_of o
+          end
+      | exception e -> failed o e
+  end
+end
+
+(* --- tables ------------------------------------------------------------------------------------------------------- *)
+
+module type HASHED = sig
+  include STORED
+
+  val equal : t -> t -> bool
+  val hash : t -> int
+end
+
+module Table = struct
+  (* Chains of cells, by linear hashing: with each new cell beyond one for each bucket, one bucket is divided in two.
+     Buckets are words outside the heap, in segments. There are [half] of them to 2 * [half]; bucket n was divided off
+     from bucket n - [half]. *)
+  let segment_bits = 12
+  let segment = 1 lsl segment_bits
+
+  type buckets = {
+    mutable segments : int array; (* addresses, as immediates *)
+    mutable count : int;
+    mutable half : int;
+    mark : Obj.t;
+  }
+  [@@warning "-69"]
+
+  (* The address of bucket [i]: words are 8 bytes, and an address a is the immediate a / 2. *)
+  let[@inline] place b i = Array.unsafe_get b.segments (i lsr segment_bits) + (4 * (i land (segment - 1)))
+  let[@inline] bucket b i : Raw.cell = Array.unsafe_get (Raw.array_at (place b i)) 0
+  let[@inline] set_bucket b i (c : Raw.cell) = Array.unsafe_set (Raw.array_at (place b i)) 0 c
+
+  let[@inline] index b hash =
+    let i = hash land ((2 * b.half) - 1) in
+    if i >= b.count then i - b.half else i
+
+  (* Makes room for bucket [i], the next one. *)
+  let has_room b i =
+    let s = i lsr segment_bits in
+    if i land (segment - 1) <> 0 then true
+    else begin
+      if s >= Array.length b.segments then begin
+        let more = Array.make ((2 * s) + 4) 0 in
+        Array.blit b.segments 0 more 0 (Array.length b.segments);
+        b.segments <- more
+      end;
+      if b.segments.(s) = 0 then b.segments.(s) <- Raw.buckets_new segment;
+      b.segments.(s) <> 0
+    end
+
+  let mix hash = (hash * 0x1E3779B97F4A7C15) lsr 17
+
+  module Make (K : HASHED) (V : STORED) () = struct
+    type key = K.t
+
+    (* [most]: so many elements at most; [max_int]: any number, and cells have no [newer] and [older]. [evicted] is
+       called with what has to go. *)
+    type data = { b : buckets; most : int; pool : Raw.pool; evicted : (K.t -> V.t -> unit) option }
+    type t = owner
+
+    let k = K.storage
+    let v = V.storage
+    let plain = k.plain && v.plain
+    let free_pool = Raw.pool 4 (* of tables without bound *)
+    let bound_pool = Raw.pool 6
+    let free_shape = 4 lsl 8
+    let bound_shape = 6 lsl 8
+    let[@inline] data o : data = Obj.obj o.more
+    let[@inline] key c : K.stored = Obj.magic (Raw.get c 0 : int)
+    let[@inline] contents c : V.stored = Obj.magic (Raw.get c 1 : int)
+    let[@inline] set_contents c (s : V.stored) = Raw.set c 1 (Obj.magic s : int)
+    let[@inline] next c = Raw.get c 2
+    let[@inline] set_next c x = Raw.set c 2 x
+    let[@inline] hash_of c = Raw.get c 3
+    let[@inline] newer c = Raw.get c 4
+    let[@inline] older c = Raw.get c 5
+    let[@inline] set_newer c x = Raw.set c 4 x
+    let[@inline] set_older c x = Raw.set c 5 x
+    let[@inline] is_bound d = d.most <> max_int
+
+    let rec free_values c =
+      if not (Raw.is_none c) then begin
+        k.free (key c);
+        v.free (contents c);
+        free_values (next c)
+      end
+
+    (* Frees the cells, and with [all] the buckets. *)
+    let empty all o =
+      let d = data o in
+      let b = d.b in
+      o.root <- Raw.none;
+      o.last <- Raw.none;
+      o.size <- 0;
+      for i = 0 to b.count - 1 do
+        let c = bucket b i in
+        set_bucket b i Raw.none;
+        if not plain then free_values c;
+        Raw.free_chain d.pool c 2
+      done;
+      if all then begin
+        b.count <- 0;
+        Array.iteri
+          (fun i s ->
+            b.segments.(i) <- 0;
+            Raw.buckets_free s)
+          b.segments
+      end
+
+    let least = 8
+
+    let create ?(most = max_int) ?evicted () : t =
+      if most < 1 then invalid_arg "Outheap_linear.Table.create: room for no element";
+      let b = { segments = [||]; count = 0; half = least; mark = the_mark } in
+      let pool = if most = max_int then free_pool else bound_pool in
+      let o = owner_with (Obj.repr { b; most; pool; evicted }) (empty true) in
+      if not (has_room b 0) then raise Out_of_memory;
+      for i = 0 to least - 1 do set_bucket b i Raw.none done;
+      b.count <- least;
+      o
+
+    (* Tables are not consumed, but for [close]: [version] is 0 until then. *)
+    let right owner : right = { owner; version = 0 }
+    let[@inline] change o =
+      let why = begin_change o 0 in
+      if why <> 0 then refused why
+
+    let[@inline] read o =
+      let why = begin_reading o 0 in
+      if why <> 0 then refused why
+
+    let length o = length (right o)
+
+    let close o =
+      change o;
+      match empty true o with
+      | () -> consume o
+      | exception e -> failed o e
+
+    let clear o =
+      change o;
+      match empty false o with
+      | () -> kept o
+      | exception e -> failed o e
+
+    let rec search wanted hash c =
+      if Raw.is_none c || (hash_of c = hash && K.equal wanted (k.peek (key c))) then c else search wanted hash (next c)
+
+    let divide b =
+      let n = b.count in
+      if has_room b n then begin
+        let from = n - b.half in
+        Raw.divide ~from:(place b from) ~into:(place b n) ~mask:((2 * b.half) - 1) ~n;
+        b.count <- n + 1;
+        if b.count = 2 * b.half then b.half <- b.count
+      end
+
+    (* The list of a table with a bound, from [o.root], the newest, to [o.last]. *)
+    let unlink o c =
+      let n = newer c and p = older c in
+      if Raw.is_none n then o.root <- p else set_older n p;
+      if Raw.is_none p then o.last <- n else set_newer p n
+
+    let link_newest o c =
+      let p = o.root in
+      set_newer c Raw.none;
+      set_older c p;
+      if Raw.is_none p then o.last <- c else set_newer p c;
+      o.root <- c
+
+    let touch o c =
+      if c <> o.root then begin
+        unlink o c;
+        link_newest o c
+      end
+
+    let[@inline] detach b c = Raw.unchain (place b (index b (hash_of c))) c
+
+    let free_cell d c =
+      let a = key c and z = contents c in
+      Raw.free d.pool c;
+      k.free a;
+      v.free z;
+      ()
+
+    let new_cell d wanted hash value =
+      let a = k.store wanted in
+      match v.store value with
+      | exception e ->
+          k.free a;
+          raise e
+      | z ->
+          let c = Raw.fresh d.pool (if is_bound d then bound_shape else free_shape) in
+          if Raw.is_none c then begin
+            k.free a;
+            v.free z;
+            raise Out_of_memory
+          end;
+          Raw.set c 0 (Obj.magic a : int);
+          set_contents c z;
+          set_next c Raw.none;
+          Raw.set c 3 hash;
+          if is_bound d then begin
+            set_newer c Raw.none;
+            set_older c Raw.none
+          end;
+          c
+
+    (* The table is whole again, and may be used by [evicted]. *)
+    let evict d c =
+      match d.evicted with
+      | None -> free_cell d c
+      | Some f ->
+          let a, z =
+            match (k.get (key c), v.get (contents c)) with
+            | pair -> pair
+            | exception e ->
+                free_cell d c;
+                raise e
+          in
+          free_cell d c;
+          f a z
+
+    let replace wanted value o =
+      let hash = mix (K.hash wanted) in
+      change o;
+      let d = data o in
+      let b = d.b in
+      match
+        let c = search wanted hash (bucket b (index b hash)) in
+        if Raw.is_none c then new_cell d wanted hash value
+        else begin
+          let before = contents c in
+          set_contents c (v.store value);
+          v.free before;
+          if is_bound d then touch o c;
+          Raw.none
+        end
+      with
+      | exception e -> failed o e
+      | c when Raw.is_none c -> kept o
+      | c ->
+          let i = index b hash in
+          set_next c (bucket b i);
+          set_bucket b i c;
+          o.size <- o.size + 1;
+          if is_bound d then link_newest o c;
+          if o.size > d.most then begin
+            let oldest = o.last in
+            unlink o oldest;
+            detach b oldest;
+            o.size <- o.size - 1;
+            kept o;
+            evict d oldest
+          end
+          else begin
+            match if o.size > b.count then divide b with
+            | () | (exception Out_of_memory) -> kept o
+            | exception e -> failed o e
+          end
+
+    let find wanted o =
+      let hash = mix (K.hash wanted) in
+      let d = data o in
+      if is_bound d then begin
+        change o;
+        match
+          let c = search wanted hash (bucket d.b (index d.b hash)) in
+          if Raw.is_none c then None
+          else begin
+            touch o c;
+            Some (v.get (contents c))
+          end
+        with
+        | result ->
+            kept o;
+            result
+        | exception e -> failed o e
+      end
+      else begin
+        read o;
+        match
+          let c = search wanted hash (bucket d.b (index d.b hash)) in
+          if Raw.is_none c then None else Some (v.get (contents c))
+        with
+        | result ->
+            end_reading o;
+            result
+        | exception e -> read_fails o e
+      end
+
+    let mem wanted o =
+      let hash = mix (K.hash wanted) in
+      let d = data o in
+      read o;
+      match search wanted hash (bucket d.b (index d.b hash)) with
+      | c ->
+          end_reading o;
+          not (Raw.is_none c)
+      | exception e -> read_fails o e
+
+    let remove wanted o =
+      let hash = mix (K.hash wanted) in
+      change o;
+      let d = data o in
+      match search wanted hash (bucket d.b (index d.b hash)) with
+      | c ->
+          if not (Raw.is_none c) then begin
+            detach d.b c;
+            if is_bound d then unlink o c;
+            o.size <- o.size - 1;
+            free_cell d c
+          end;
+          kept o
+      | exception e -> failed o e
+
+    let fold f o acc =
+      borrowing (right o) (fun o ->
+          let b = (data o).b in
+          let rec chain c acc =
+            if Raw.is_none c then acc else chain (next c) (f (k.get (key c)) (v.get (contents c)) acc)
+          in
+          let rec all i acc = if i = b.count then acc else all (i + 1) (chain (bucket b i) acc) in
+          all 0 acc)
+
+    let iter f o = fold (fun a z () -> f a z) o ()
+
+    let filter p o =
+      change o;
+      let d = data o in
+      let b = d.b in
+      match
+        for i = 0 to b.count - 1 do
+          let rec go c =
+            if not (Raw.is_none c) then begin
+              let after = next c in
+              if not (p (k.get (key c)) (v.get (contents c))) then begin
+                detach b c;
+                if is_bound d then unlink o c;
+                o.size <- o.size - 1;
+                free_cell d c
+              end;
+              go after
+            end
+          in
+          go (bucket b i)
+        done
+      with
+      | () -> kept o
+      | exception e -> failed o e
+
+    let live () = Raw.used free_pool + Raw.used bound_pool
+    let memory () = Raw.bytes free_pool + Raw.bytes bound_pool
+    let trim () = Raw.trim free_pool + Raw.trim bound_pool
+    let check () = Raw.check free_pool ^ Raw.check bound_pool
+
+    (* Every equation of a table; the first that does not hold. *)
+    let check_table o =
+      let d = data o in
+      let b = d.b in
+      let n = ref 0 and wrong = ref "" in
+      for i = 0 to b.count - 1 do
+        let c = ref (bucket b i) in
+        while not (Raw.is_none !c) do
+          incr n;
+          if index b (hash_of !c) <> i then wrong := "bucket";
+          if is_bound d then begin
+            if (not (Raw.is_none (newer !c))) && older (newer !c) <> !c then wrong := "list";
+            if Raw.is_none (newer !c) && o.root <> !c then wrong := "newest"
+          end;
+          c := next !c
+        done
+      done;
+      if !n <> o.size then wrong := "size";
+      if b.count < b.half || b.count >= 2 * b.half then wrong := "buckets";
+      if is_bound d then begin
+        let c = ref o.root and m = ref 0 and last = ref Raw.none in
+        while not (Raw.is_none !c) do
+          incr m;
+          last := !c;
+          c := older !c
+        done;
+        if !m <> o.size || !last <> o.last then wrong := "order"
+      end;
+      !wrong
+  end
+end
+
+(* --- a program's own types ---------------------------------------------------------------------------------------- *)
+
+module Cells = struct
+  type 'a taken = { fields : 'a; token : int }
+
+  let fields taken = taken.fields
+
+  module Make (T : TYPE) () = struct
+    type token = int
+
+    let group = Raw.group ()
+
+    let refused = function
+      | 1 -> invalid_arg "Outheap_linear.Cells.take: not a cell of this functor"
+      | 2 -> raise Moved
+      | 3 -> raise Out_of_memory
+      | 4 -> invalid_arg "Outheap_linear.Cells: not a block of a constructor, tuple or record, of 62 fields at most"
+      | 5 -> invalid_arg "Outheap_linear.Cells.put: the cell had another constructor"
+      | n -> invalid_arg (Printf.sprintf "Outheap_linear.Cells: field %d is a value of the heap" (n - 6))
+
+    let result (v : Obj.t) : T.t = if Obj.is_int v then refused (Obj.obj v : int) else Sys.opaque_identity (Obj.obj v)
+    let make (v : T.t) = result (Raw.make group v)
+
+    let take (v : T.t) =
+      let token = Raw.take group v in
+      if token <= 0 && token >= -2 then refused (-token);
+      (* a copy: the compiler may read the fields of an immutable block later, when the cell has others *)
+      { fields = Obj.obj (Obj.dup (Obj.repr v)); token }
+
+    let token taken = taken.token
+    let put token (v : T.t) = result (Raw.put group token v)
+    let drop token = match Raw.drop group token with 0 -> () | n -> refused n
+
+    let live () = Group.sum group Raw.used
+    let memory () = Group.sum group Raw.bytes
+    let trim () = Group.sum group Raw.trim
+    let check () = Group.check group
+  end
+end

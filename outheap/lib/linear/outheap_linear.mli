@@ -1,0 +1,393 @@
+(* SPDX-License-Identifier: MIT *)
+
+(** Owned data: lists, queues, maps and hash tables in cells outside the heap, changed in place.
+
+    A container here has one owner at a time. An operation consumes its argument, and returns the container that its
+    cells have become: [let l = L.cons 1 l]. So it reads as functional code does, and writes no new cells where there
+    are old ones. The collector neither marks nor moves cells, however many there are; they are freed by the operation
+    that drops them, by [close], or, if an owner is forgotten, by its finaliser.
+
+    What a container holds can be {e borrowed}: for the time of a function it is an ordinary list or tree, which
+    ordinary code reads; the borrow of a list is a list of borrows.
+
+    {2 What is checked}
+    - An owner that was consumed raises {!Moved} when it is used again.
+    - A change during a borrow, from a function that another operation calls, or by another domain meanwhile, raises
+      {!Borrowed}.
+    - Containers cannot be marshalled, or copied into regions.
+    - What cells cannot hold is refused with [Invalid_argument]: see {!Plain}.
+    - An exception from a function of the caller leaves the owner valid, and nothing is lost.
+
+    {2 What is not}
+    A borrow, or a part of one, that is kept after the function has returned is {e stale}. Its memory stays the pool's,
+    so it is of its type: it may have other contents by then, and after {!Map.Make.trim} and the like reading it ends
+    the process. It is never a value of another type, nor does it hurt the collector. {!poison} finds such uses.
+
+    A container may be handed to another domain. Two that use one at the same time are told so: one of them gets
+    {!Borrowed}, unless both read. Containers of one functor share a pool, from several domains too. If a
+    signal handler raises in the middle of an operation, the container is as it was, or it was consumed and its right is
+    lost; then it is freed by its finaliser. In bytecode elements may be lost there.
+
+    It works with the stock runtime too, and with OCaml 4.14; the runtime variant [_outheap] puts cells into huge pages,
+    and gives memory back. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
+
+    The idea: linear allocation with reuse, and resource polymorphism, in appendix A of the paper on out-of-heap
+    pointers; functional programming in place (Koka, Perceus). *)
+
+exception Moved
+(** The owner was consumed before. *)
+
+exception Borrowed
+(** The container is borrowed, or being changed further down the stack. *)
+
+(** {1 What containers hold} *)
+
+module type TYPE = sig
+  type t
+end
+
+type ('a, 's) storage
+(** How cells have values of ['a]: as ['s]. {!Plain} and {!Rooted} make them. *)
+
+(** Contents of a container. *)
+module type STORED = sig
+  type t
+  (** What a program stores and gets. *)
+
+  type stored
+  (** What is in a cell, and so in what is borrowed. *)
+
+  val storage : (t, stored) storage
+end
+
+(** Values as they are: immediates, constants of the program (of any type: literals, functions without free variables),
+    and values of regions for which {!hold} was called. Others are refused, with [Invalid_argument]. With OCaml 4.14 and
+    the stock runtime only immediates are taken where the runtime cannot tell what is a constant. Cost of storing: some
+    ns for a block. *)
+module Plain (T : TYPE) : sig
+  include STORED with type t = T.t and type stored = T.t
+
+  val get : stored -> t
+end
+
+(** Any values. A cell has the number of a slot in an array in the heap, from which [get] reads. Such slots are marked
+    by the collector, and cost one word each as long as the program runs. *)
+module Rooted (T : TYPE) () : sig
+  include STORED with type t = T.t
+
+  val get : stored -> t
+end
+
+(** Strings, copied into cells: the collector sees nothing of them. What a function of this module returns, or gives to
+    [iter], [fold] and the like, is a copy in the heap; comparison and hash functions get the cell itself, as a borrowed
+    string. A string of more than 495 bytes is held as {!Rooted} holds it. All uses share one set of pools. *)
+module Text : sig
+  include STORED with type t = string
+
+  val get : stored -> string
+  (** A copy. *)
+
+  val peek : stored -> string
+  (** The string itself, without a copy: borrowed, as what it was found in. *)
+
+  val live : unit -> int
+  val memory : unit -> int
+  val trim : unit -> int
+
+  (**/**)
+
+  val check : unit -> string
+end
+
+val hold : 'a Outheap_region.root -> unit
+(** From now on values of that region, of any type, may be in cells; the region stays until the program ends. *)
+
+val poison : bool -> unit
+(** While this is on, cells that are freed are overwritten with pointers to memory that cannot be read: to find borrows
+    that are used too late. Cost: a write of each freed cell. *)
+
+(** {1 Lists} *)
+
+module List : sig
+  module Make (X : STORED) () : sig
+    type t
+    (** An owned list. *)
+
+    type view = X.stored list
+    (** As it is borrowed. *)
+
+    val create : unit -> t
+    (** An empty one. Cost: some 0.1 µs, for a finaliser. *)
+
+    val length : t -> int
+    (** Constant time. *)
+
+    val cons : X.t -> t -> t
+    (** @raise Out_of_memory *)
+
+    val uncons : t -> (X.t * t) option
+    (** The first element and the rest; [None] if the list is empty, which stays valid then. *)
+
+    val of_list : X.t list -> t
+
+    val rev : t -> t
+    (** In place; no allocation for the elements. This and the next two, and parts of [sort], run for some ns for each
+        element without a point where the domain would take part in a collection of the others. *)
+
+    val append : t -> t -> t
+    (** Consumes both. Cost: linear in the first. *)
+
+    val rev_append : t -> t -> t
+    (** Consumes both. Cost: linear in the first. *)
+
+    val map : (X.t -> X.t) -> t -> t
+    (** Replaces the elements, from the first on. When the function raises, those before have been replaced. *)
+
+    val filter : (X.t -> bool) -> t -> t
+    (** Keeps those for which the function says so. When it raises an exception, those before have been judged. *)
+
+    val sort : (X.t -> X.t -> int) -> t -> t
+    (** Stable. Needs two words for each element until it is done. When the function raises an exception, the list is as
+        it was. *)
+
+    val iter : (X.t -> unit) -> t -> unit
+    (** Borrows. *)
+
+    val fold : ('a -> X.t -> 'a) -> 'a -> t -> 'a
+    (** Borrows. *)
+
+    val to_list : t -> X.t list
+    (** A copy in the heap. *)
+
+    val borrow : t -> (view -> 'a) -> 'a
+    (** Calls the function with the list itself, without a copy. Borrows may be nested. *)
+
+    val close : t -> unit
+    (** Frees it. *)
+
+    val live : unit -> int
+    (** Cells in use, of all lists of this functor. *)
+
+    val memory : unit -> int
+    (** Bytes of address space of its pool, a multiple of 2 MiB. *)
+
+    val trim : unit -> int
+    (** Gives the pages without cells in use back to the system, with the runtime variant. Result: bytes. Some go back
+        by themselves. *)
+
+    (**/**)
+
+    val check : unit -> string
+  end
+end
+
+(** {1 Queues} *)
+
+(** First in, first out. Operations change the queue, and do not consume it. *)
+module Queue : sig
+  module Make (X : STORED) () : sig
+    type t
+    type view = X.stored list
+
+    val create : unit -> t
+    val length : t -> int
+
+    val push : X.t -> t -> unit
+    (** At the end. Constant time. @raise Out_of_memory *)
+
+    val pop : t -> X.t option
+    (** The first. Constant time. *)
+
+    val peek : t -> X.t option
+
+    val transfer : t -> t -> unit
+    (** [transfer q q'] moves all elements of [q] to the end of [q']. Constant time. *)
+
+    val iter : (X.t -> unit) -> t -> unit
+    val fold : ('a -> X.t -> 'a) -> 'a -> t -> 'a
+    val to_list : t -> X.t list
+    val borrow : t -> (view -> 'a) -> 'a
+
+    val close : t -> unit
+    (** Frees it; it cannot be used any more. *)
+
+    val live : unit -> int
+    val memory : unit -> int
+    val trim : unit -> int
+
+    (**/**)
+
+    val check : unit -> string
+  end
+end
+
+(** {1 Maps} *)
+
+(** As maps are borrowed: a red-black tree, ordered by keys. *)
+type ('k, 'v) tree =
+  | Empty
+  | Red of ('k, 'v) tree * 'k * 'v * ('k, 'v) tree
+  | Black of ('k, 'v) tree * 'k * 'v * ('k, 'v) tree
+
+module type KEY = sig
+  include STORED
+
+  val compare : t -> t -> int
+  (** A total order. *)
+end
+
+module Map : sig
+  module Make (K : KEY) (V : STORED) () : sig
+    type t
+    type key = K.t
+    type view = (K.stored, V.stored) tree
+
+    val create : unit -> t
+    val length : t -> int
+
+    val add : key -> V.t -> t -> t
+    (** Replaces what the key had. Logarithmic. @raise Out_of_memory *)
+
+    val remove : key -> t -> t
+    (** Nothing happens if the key is not there. Logarithmic. *)
+
+    val find : key -> t -> V.t option
+    val mem : key -> t -> bool
+    val min_binding : t -> (key * V.t) option
+    val max_binding : t -> (key * V.t) option
+
+    val iter : (key -> V.t -> unit) -> t -> unit
+    (** In ascending order. Borrows. *)
+
+    val fold : (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+    (** In ascending order. Borrows. *)
+
+    val borrow : t -> (view -> 'a) -> 'a
+    val close : t -> unit
+    val live : unit -> int
+    val memory : unit -> int
+    val trim : unit -> int
+
+    (**/**)
+
+    val check : unit -> string
+  end
+end
+
+(** {1 Hash tables} *)
+
+module type HASHED = sig
+  include STORED
+
+  val equal : t -> t -> bool
+  val hash : t -> int
+  (** Equal for equal keys. *)
+end
+
+(** Hash tables, with a bound or without. Operations change the table, and do not consume it. A table grows by one
+    bucket at a time, so that no operation takes long for that. *)
+module Table : sig
+  module Make (K : HASHED) (V : STORED) () : sig
+    type t
+    type key = K.t
+
+    val create : ?most:int -> ?evicted:(key -> V.t -> unit) -> unit -> t
+    (** An empty table. With [most], it has so many elements at most: adding one more takes the one out that was not
+        used for longest, and then calls [evicted] with it, which may use the table. [replace] and [find] count as use.
+        @raise Invalid_argument if [most] < 1. @raise Out_of_memory *)
+
+    val length : t -> int
+
+    val replace : key -> V.t -> t -> unit
+    (** Adds an element, or replaces what the key had. When it raises [Out_of_memory], or what [equal] raises, the table
+        is as it was. *)
+
+    val find : key -> t -> V.t option
+    val mem : key -> t -> bool
+    val remove : key -> t -> unit
+
+    val iter : (key -> V.t -> unit) -> t -> unit
+    (** In no particular order. Borrows. *)
+
+    val fold : (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+
+    val filter : (key -> V.t -> bool) -> t -> unit
+    (** Keeps those for which the function says so. When it raises an exception, some have been judged. *)
+
+    val clear : t -> unit
+    (** Empties the table; its buckets stay. *)
+
+    val close : t -> unit
+    (** Frees it; it cannot be used any more ({!Moved}). *)
+
+    val live : unit -> int
+    val memory : unit -> int
+    val trim : unit -> int
+
+    (**/**)
+
+    val check : unit -> string
+    val check_table : t -> string
+  end
+end
+
+(** {1 Cells for a program's own types}
+
+    For algorithms that this module does not have. A cell is made from an ordinary value, whose outermost block is
+    copied into it. [take] gives its fields and a {e token} for its memory; [put] writes another block of the same
+    constructor there:
+
+    {[
+      let rec rev l acc =
+        match l with
+        | Nil -> acc
+        | Cons _ -> (
+            let cell = C.take l in
+            match Cells.fields cell with
+            | Cons (x, rest) -> rev rest (C.put (C.token cell) (Cons (x, acc)))
+            | Nil -> acc)
+    ]}
+
+    The fields are to be read from what [take] returns: the compiler may read those of [l] later than it is written,
+    when the cell has others.
+
+    Each use is checked: a cell is taken once, a token is used once ({!Moved}); what is no cell of this functor, and
+    fields that a cell cannot have, are refused ([Invalid_argument]). Cells that nobody takes stay; [live] counts them.
+
+    {b Not checked}: the type must have no mutable fields, since what is stored there is not seen by the collector; and
+    no constructors with types that occur in their fields only (existential ones), since a stale cell may be read while
+    it changes. *)
+module Cells : sig
+  type 'a taken
+  (** A cell that was taken. *)
+
+  val fields : 'a taken -> 'a
+  (** A copy, in the heap, of the block that the cell had. *)
+
+  module Make (T : TYPE) () : sig
+    type token
+
+    val make : T.t -> T.t
+    (** A new cell with a copy of this block: of a constructor with arguments, a tuple, or a record, with at most 62
+        fields. These are immediates, constants, values of regions that are held, and cells of this functor.
+        @raise Out_of_memory *)
+
+    val take : T.t -> T.t taken
+    val token : T.t taken -> token
+
+    val put : token -> T.t -> T.t
+    (** As [make], into the memory of the token, which has kept its constructor: another one is refused. When it raises
+        [Invalid_argument], the token stays valid. *)
+
+    val drop : token -> unit
+    (** Frees it. *)
+
+    val live : unit -> int
+    val memory : unit -> int
+    val trim : unit -> int
+
+    (**/**)
+
+    val check : unit -> string
+  end
+end

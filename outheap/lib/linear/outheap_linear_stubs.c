@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+/* The primitives of the module Outheap_linear. Those for which it says [@@noalloc] there do not run the collector. A
+   pool, and a token, is an address that is passed as an immediate: its lowest bit is set. */
+#include "linear_pool.h"
+#include "region_addresses.h"
+#include "region_runtime.h"
+#include <caml/alloc.h>
+#include <caml/fail.h>
+#include <caml/memory.h>
+#include <stdlib.h>
+
+typedef struct outheap_linear_pool pool;
+
+static pool *pool_of(value v) { return (pool *)(v & ~(value)1); }
+static value immediate_of(void const *p) { return (value)p | 1; }
+
+value outheap_linear_ml_start(value unit)
+{
+  static bool started;
+  if (!started) outheap_linear_lock_start();
+  started = true;
+  return unit;
+}
+
+value outheap_linear_ml_pool(value fields)
+{
+  pool *p = outheap_linear_pool_new((uint32_t)Long_val(fields));
+  if (p == NULL) caml_raise_out_of_memory();
+  return immediate_of(p);
+}
+
+/* `shape`: fields * 256 + tag. Returns 0 (an immediate) if there is no memory. */
+value outheap_linear_ml_new(value p, value shape)
+{
+  value cell = outheap_linear_cell_new(pool_of(p), (mlsize_t)Long_val(shape) >> 8, (tag_t)(Long_val(shape) & 255));
+  return cell == 0 ? Val_long(0) : cell;
+}
+
+value outheap_linear_ml_free(value p, value cell)
+{
+  outheap_linear_cell_free(pool_of(p), cell);
+  return Val_unit;
+}
+
+value outheap_linear_ml_free_chain(value p, value cell, value link)
+{
+  outheap_linear_cell_free_chain(pool_of(p), cell, (mlsize_t)Long_val(link));
+  return Val_unit;
+}
+
+value outheap_linear_ml_free_tree(value p, value cell, value left, value right)
+{
+  outheap_linear_cell_free_tree(pool_of(p), cell, (mlsize_t)Long_val(left), (mlsize_t)Long_val(right));
+  return Val_unit;
+}
+
+/* Reverses the chain `l` in front of `acc`. */
+value outheap_linear_ml_reverse(value l, value acc)
+{
+  while (Is_block(l)) {
+    value next = Field(l, 1);
+    Field(l, 1) = acc;
+    acc = l;
+    l = next;
+  }
+  return acc;
+}
+
+/* The last cell of a chain that has one. */
+value outheap_linear_ml_last(value l)
+{
+  while (Is_block(Field(l, 1))) l = Field(l, 1);
+  return l;
+}
+
+/* The regions whose values may be in cells; OCaml code keeps them alive. Grows only. */
+static struct { void const **owner; size_t count, room; } held;
+
+static bool is_held(uintptr_t address)
+{
+  void const *owner = outheap_region_addresses_owner(address);
+  bool found = false;
+  if (owner == NULL) return false;
+  outheap_linear_lock_take();
+  for (size_t i = 0; i < held.count && !found; i++) found = held.owner[i] == owner;
+  outheap_linear_lock_give();
+  return found;
+}
+
+/* Returns false if `v` does not lead to a region. */
+value outheap_linear_ml_hold(value v)
+{
+  bool room = true;
+  void const *owner = Is_block(v) ? outheap_region_addresses_owner((uintptr_t)v) : NULL;
+  if (owner == NULL) return Val_false;
+  if (is_held((uintptr_t)v)) return Val_true;
+  outheap_linear_lock_take();
+  if (held.count == held.room) {
+    void const **new = realloc(held.owner, (2 * held.room + 8) * sizeof *new);
+    room = new != NULL;
+    if (room) {
+      held.owner = new;
+      held.room = 2 * held.room + 8;
+    }
+  }
+  if (room) held.owner[held.count++] = owner;
+  outheap_linear_lock_give();
+  if (!room) caml_raise_out_of_memory();
+  return Val_true;
+}
+
+/* Contents of a chain, one after the other, to and from an array as long as the chain, of what is not in the heap. */
+value outheap_linear_ml_read_out(value l, value array)
+{
+  for (mlsize_t i = 0; i < Wosize_val(array); i++, l = Field(l, 1)) Field(array, i) = Field(l, 0);
+  return Val_unit;
+}
+
+value outheap_linear_ml_write_back(value l, value array)
+{
+  for (mlsize_t i = 0; i < Wosize_val(array); i++, l = Field(l, 1)) Field(l, 0) = Field(array, i);
+  return Val_unit;
+}
+
+/* Does `v` need no collector: is it an immediate, static data, or in a region that is held? */
+value outheap_linear_ml_is_plain(value v)
+{
+  if (!Is_block(v)) return Val_true;
+  if (outheap_region_addresses_has((uintptr_t)v)) return Val_bool(is_held((uintptr_t)v));
+  if (!outheap_region_marker_is_value((uintptr_t)v) || outheap_linear_pool_has((uintptr_t)v)) return Val_false;
+  return Val_bool(outheap_region_marker_is_static((uintptr_t)v, Hd_val(v)));
+}
+
+value outheap_linear_ml_used(value p) { return Val_long(pool_of(p)->used); }
+value outheap_linear_ml_bytes(value p) { return Val_long((pool_of(p)->pages) * OUTHEAP_LINEAR_PAGE); }
+value outheap_linear_ml_trim(value p) { return Val_long(outheap_linear_pool_trim(pool_of(p))); }
+
+value outheap_linear_ml_poison(value on)
+{
+  outheap_linear_poison_set(Bool_val(on));
+  return Val_unit;
+}
+
+value outheap_linear_ml_check(value p)
+{
+  char const *wrong = outheap_linear_pool_check(pool_of(p));
+  return caml_copy_string(wrong == NULL ? "" : wrong);
+}
+
+/* --- owners ----------------------------------------------------------------------------------------------------------
+   The first two fields of an owner: borrows, or -1, and the version. One thread changes an owner at a time, or several
+   read. */
+
+enum { VALID, CONSUMED, IN_USE };
+
+static value *busy_of(value owner) { return (value *)owner; }
+static value *version_of(value owner) { return (value *)owner + 1; }
+
+static value refused(value owner, value version)
+{
+  return Val_long(__atomic_load_n(version_of(owner), __ATOMIC_RELAXED) == version ? IN_USE : CONSUMED);
+}
+
+/* Goes from `from` borrows to `to`. Acquire: what the last one who changed it wrote is seen; release: see below. */
+static value begin(value owner, value version, value from, value to)
+{
+  if (!__atomic_compare_exchange_n(busy_of(owner), &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return refused(owner, version);
+  if (__atomic_load_n(version_of(owner), __ATOMIC_RELAXED) == version) return Val_long(VALID);
+  __atomic_fetch_sub(busy_of(owner), to - from, __ATOMIC_RELEASE);
+  return Val_long(CONSUMED);
+}
+
+value outheap_linear_ml_begin_change(value owner, value version)
+{
+  return begin(owner, version, Val_long(0), Val_long(-1));
+}
+
+value outheap_linear_ml_end_change(value owner, value consumed)
+{
+  value version = __atomic_load_n(version_of(owner), __ATOMIC_RELAXED);
+  __atomic_store_n(version_of(owner), version + 2 * Long_val(consumed), __ATOMIC_RELAXED);
+  __atomic_store_n(busy_of(owner), Val_long(0), __ATOMIC_RELEASE); /* what was changed is seen by the next one */
+  return Val_unit;
+}
+
+value outheap_linear_ml_begin_reading(value owner, value version)
+{
+  for (;;) {
+    value busy = __atomic_load_n(busy_of(owner), __ATOMIC_RELAXED);
+    if (busy < Val_long(0)) return refused(owner, version);
+    value why = begin(owner, version, busy, busy + 2);
+    if (why != Val_long(IN_USE)) return why; /* otherwise others began or ended */
+  }
+}
+
+value outheap_linear_ml_end_reading(value owner)
+{
+  __atomic_fetch_sub(busy_of(owner), 2, __ATOMIC_RELEASE); /* what was read is not read later */
+  return Val_unit;
+}
+
+/* A block that cannot be marshalled or copied. */
+value outheap_linear_ml_mark(value unit)
+{
+  (void)unit;
+  value v = caml_alloc(1, Abstract_tag);
+  Field(v, 0) = Val_unit;
+  return v;
+}
+
+/* --- cells of a program's own types ------------------------------------------------------------------------------- */
+
+typedef struct outheap_linear_group group;
+
+enum { DONE, NOT_A_CELL, MOVED, NO_MEMORY, NOT_A_BLOCK, OTHER_SHAPE, NOT_PLAIN /* + the field */ };
+
+static group *group_of(value v) { return (group *)(v & ~(value)1); }
+
+value outheap_linear_ml_group(value unit)
+{
+  group *g = calloc(1, sizeof *g);
+  (void)unit;
+  if (g == NULL) caml_raise_out_of_memory();
+  return immediate_of(g);
+}
+
+/* The pool after `p`, the first one after 0; 0: there is none. */
+value outheap_linear_ml_next(value g, value p)
+{
+  pool *next = p == Val_long(0) ? __atomic_load_n(&group_of(g)->pools, __ATOMIC_ACQUIRE) : pool_of(p)->next;
+  return next == NULL ? Val_long(0) : immediate_of(next);
+}
+
+/* Can this block be copied into a cell? Blocks of ordinary constructors, tuples and records, whose fields are plain, or
+   cells of this group that are in use. */
+static intnat refusal(group *g, value v)
+{
+  if (!Is_block(v) || !outheap_region_marker_is_value((uintptr_t)v) || Tag_val(v) >= OUTHEAP_REGION_SPECIAL ||
+      Wosize_val(v) == 0 || Wosize_val(v) > OUTHEAP_LINEAR_MOST)
+    return NOT_A_BLOCK;
+  for (mlsize_t i = 0; i < Wosize_val(v); i++) {
+    value f = Field(v, i);
+    uint32_t *state;
+    if (outheap_linear_ml_is_plain(f) == Val_true) continue;
+    state = outheap_linear_cell_state(g, f);
+    if (state == NULL) return NOT_PLAIN + (intnat)i;
+    if (__atomic_load_n(state, __ATOMIC_RELAXED) != OUTHEAP_LINEAR_LIVE) return MOVED;
+  }
+  return DONE;
+}
+
+/* From one state to another. Acquire: what the last one who changed it wrote is seen. */
+static bool change(uint32_t *state, uint32_t from, uint32_t to)
+{
+  return state != NULL && __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void fill(value cell, value v)
+{
+  for (mlsize_t i = 0; i < Wosize_val(v); i++) Field(cell, i) = Field(v, i);
+}
+
+/* Copies the block `v` into a new cell: that, or a reason as an immediate. */
+value outheap_linear_ml_make(value g, value v)
+{
+  intnat why = refusal(group_of(g), v);
+  if (why != DONE) return Val_long(why);
+  pool *p = outheap_linear_group_pool(group_of(g), Wosize_val(v), Tag_val(v));
+  value cell = p == NULL ? 0 : outheap_linear_cell_new(p, Wosize_val(v), Tag_val(v));
+  if (cell == 0) return Val_long(NO_MEMORY);
+  fill(cell, v);
+  return cell;
+}
+
+/* Takes a cell: its token, or a reason, negative. */
+value outheap_linear_ml_take(value g, value v)
+{
+  uint32_t *state = outheap_linear_cell_state(group_of(g), v);
+  if (state == NULL) return Val_long(-NOT_A_CELL);
+  return change(state, OUTHEAP_LINEAR_LIVE, OUTHEAP_LINEAR_TAKEN) ? immediate_of((void *)v) : Val_long(-MOVED);
+}
+
+/* Copies the block `v` into a cell that was taken: that, or a reason. */
+value outheap_linear_ml_put(value g, value token, value v)
+{
+  value cell = token & ~(value)1;
+  uint32_t *state = outheap_linear_cell_state(group_of(g), cell);
+  if (!change(state, OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
+  intnat why = refusal(group_of(g), v);
+  if (why == DONE && outheap_linear_cell_pool(cell)->shape != (Wosize_val(v) << 8 | Tag_val(v))) why = OTHER_SHAPE;
+  if (why == DONE) fill(cell, v);
+  /* Release: who takes the cell sees what is in it. */
+  __atomic_store_n(state, why == DONE ? OUTHEAP_LINEAR_LIVE : OUTHEAP_LINEAR_TAKEN, __ATOMIC_RELEASE);
+  return why == DONE ? cell : Val_long(why);
+}
+
+value outheap_linear_ml_drop(value g, value token)
+{
+  value cell = token & ~(value)1;
+  if (!change(outheap_linear_cell_state(group_of(g), cell), OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY))
+    return Val_long(MOVED);
+  outheap_linear_cell_free(outheap_linear_cell_pool(cell), cell);
+  return Val_long(DONE);
+}
+
+/* --- texts -------------------------------------------------------------------------------------------------------- */
+
+value outheap_linear_ml_texts(value unit)
+{
+  (void)unit;
+  return immediate_of(&outheap_linear_texts);
+}
+
+/* Returns 0 (an immediate) if there is no memory. */
+value outheap_linear_ml_text_new(value string)
+{
+  value cell = outheap_linear_text_new(string);
+  return cell == 0 ? Val_long(0) : cell;
+}
+
+value outheap_linear_ml_text_free(value cell)
+{
+  outheap_linear_cell_free(outheap_linear_cell_pool(cell), cell);
+  return Val_unit;
+}
+
+/* A copy in the heap. The cell does not move, nor is it freed meanwhile: its owner is in use. */
+value outheap_linear_ml_text_copy(value cell)
+{
+  return caml_alloc_initialized_string(caml_string_length(cell), (char const *)cell);
+}
+
+/* --- buckets ---------------------------------------------------------------------------------------------------------
+   Arrays of words outside the heap, for tables. */
+
+/* Its address as an immediate; 0: there is no memory. */
+value outheap_linear_ml_buckets_new(value words)
+{
+  void *p = malloc((size_t)Long_val(words) * sizeof(value));
+  return p == NULL ? Val_long(0) : immediate_of(p);
+}
+
+value outheap_linear_ml_buckets_free(value buckets)
+{
+  if (buckets != Val_long(0)) free((void *)(buckets & ~(value)1));
+  return Val_unit;
+}
+
+/* Moves the cells of one bucket whose hash, of which `mask` is kept, is `n`, to another. */
+value outheap_linear_ml_divide(value from, value into, value mask, value n)
+{
+  value stay = Val_long(0), go = Val_long(0);
+  value *place = (value *)(from & ~(value)1);
+  for (value c = *place, next; Is_block(c); c = next) {
+    value *list = (Long_val(Field(c, 3)) & Long_val(mask)) == Long_val(n) ? &go : &stay;
+    next = Field(c, 2);
+    Field(c, 2) = *list;
+    *list = c;
+  }
+  *place = stay;
+  *(value *)(into & ~(value)1) = go;
+  return Val_unit;
+}
+
+/* Takes a cell out of the chain of its bucket. */
+value outheap_linear_ml_unchain(value bucket, value cell)
+{
+  value *place = (value *)(bucket & ~(value)1);
+  while (*place != cell) place = (value *)*place + 2;
+  *place = Field(cell, 2);
+  return Val_unit;
+}
+
+/* --- slots -------------------------------------------------------------------------------------------------------- */
+
+value outheap_linear_ml_slots(value unit)
+{
+  struct outheap_linear_slots *s = outheap_linear_slots_new();
+  (void)unit;
+  if (s == NULL) caml_raise_out_of_memory();
+  return immediate_of(s);
+}
+
+value outheap_linear_ml_slot_take(value s)
+{
+  return Val_long(outheap_linear_slots_take((struct outheap_linear_slots *)(s & ~(value)1)));
+}
+
+value outheap_linear_ml_slot_give(value s, value number)
+{
+  outheap_linear_slots_give((struct outheap_linear_slots *)(s & ~(value)1), (uint32_t)Long_val(number));
+  return Val_unit;
+}

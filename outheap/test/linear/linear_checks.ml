@@ -1,0 +1,52 @@
+(* SPDX-License-Identifier: MIT *)
+(* What the tests of owned data share. *)
+module L = Outheap_linear
+module Lists = L.List
+
+external fail : int -> int = "linear_test_fail"
+external foreign : unit -> Obj.t = "linear_test_foreign"
+external beside : 'a -> int -> 'a = "linear_test_beside" [@@noalloc]
+
+let variant = Outheap_region.can_delete
+let ocaml5 = Sys.ocaml_version.[0] = '5'
+let failures = ref 0
+
+let check what good =
+  if not good then (
+    incr failures;
+    if !failures < 20 then Printf.printf "FAIL: %s\n%!" what)
+
+let raises what e f =
+  check what (match f () with _ -> false | exception e' -> e' = e)
+
+let refused what f =
+  check (what ^ " is refused") (match f () with _ -> false | exception Invalid_argument _ -> true)
+
+let whole what w = check (what ^ ": " ^ w) (w = "")
+let opaque = Sys.opaque_identity
+let random = Random.State.make [| (match Sys.getenv_opt "SEED" with Some s -> int_of_string s | None -> 1) |]
+let below n = Random.State.int random n
+
+module Int = struct
+  type t = int
+end
+
+module Ints = L.Plain (Int)
+
+module Text = struct
+  type t = string
+end
+
+(* Finalisers have run for what is dropped. *)
+let collect () = for _ = 1 to 4 do Gc.full_major () done
+
+let in_child f =
+  flush_all ();
+  match Unix.fork () with
+  | 0 ->
+      let code = match f () with n -> n | exception e -> prerr_endline (Printexc.to_string e); 99 in
+      flush_all ();
+      Unix._exit code
+  | pid -> snd (Unix.waitpid [] pid)
+
+exception Stop

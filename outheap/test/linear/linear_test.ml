@@ -1,0 +1,49 @@
+(* SPDX-License-Identifier: MIT *)
+(* Tests of owned data: linear PART…; linear --list names the parts *)
+open Linear_checks
+
+let parts =
+  [
+    ("lists", fun () -> Linear_chains.lists 40_000);
+    ("queues", fun () -> Linear_chains.queues 20_000);
+    ("large", fun () -> Linear_chains.large 1_000_000);
+    ("maps", fun () -> Linear_maps.maps 10_000);
+    ("tables", fun () -> Linear_tables.tables 8_000); ("texts", Linear_tables.texts);
+    ("reentrant", Linear_tables.reentrant); ("cache", fun () -> Linear_tables.cache 100_000);
+    ("orders", Linear_maps.orders); ("owners", Linear_contracts.owners);
+    ("contents", Linear_contracts.contents); ("held", Linear_contracts.held);
+    ("rooted", Linear_contracts.rooted); ("forgotten", Linear_contracts.forgotten);
+    ("stale", Linear_contracts.stale); ("poisoned", Linear_contracts.poisoned);
+    ("memory", Linear_contracts.memory); ("failing", Linear_contracts.failing);
+    ("forks", Linear_contracts.forks); ("cells", Linear_contracts.cells);
+    ("values", Linear_contracts.values); ("interrupts", Linear_contracts.interrupts);
+    ("domains", Linear_shared.domains); ("ended", Linear_shared.ended);
+    ("racing", Linear_shared.racing); ("taking", Linear_shared.taking);
+  ]
+
+(* For runs of everything. *)
+let long =
+  [
+    ("lists-long", fun () -> Linear_chains.lists 400_000);
+    ("maps-long", fun () -> Linear_maps.maps 100_000);
+    ("tables-long", fun () -> Linear_tables.tables 80_000);
+  ]
+
+(* Needs a limit on memory. *)
+let asked = [ ("little", Linear_contracts.little) ]
+
+let () =
+  (match List.tl (Array.to_list Sys.argv) with
+  | [ "--list" ] ->
+      List.iter (fun (name, _) -> print_endline name) parts;
+      List.iter (fun (name, _) -> print_endline (name ^ " long")) long
+  | names ->
+      List.iter
+        (fun name ->
+          match List.assoc_opt name (parts @ long @ asked) with
+          | Some f -> f ()
+          | None -> Printf.printf "no part %s\n" name; incr failures)
+        names);
+  if !failures > 0 then (
+    Printf.printf "%d failures\n" !failures;
+    exit 1)

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""Owned data: containers in cells outside the heap, with the variant and with the stock runtime."""
+
+from __future__ import annotations
+
+import shutil
+from functools import cache
+from pathlib import Path
+
+import pytest
+from testing import matrix, steps, variants
+from testing.cases import Case, check, params
+from testing.compilers import Compiler, with_tsan
+from testing.programs import words_of
+from testing.run import BUILD, ROOT, run
+
+HOME = ROOT / "outheap"
+STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
+SANITIZERS = "-fsanitize=address,undefined"
+# Fork, and faults on purpose, are left out of what is instrumented; so are races on purpose.
+WITHOUT = {SANITIZED: ("poisoned", "memory"), THREADS: ("poisoned", "memory", "forks", "racing", "interrupts")}
+MODULES = ("domains", "checks", "chains", "maps", "tables", "contracts", "shared", "test")
+LIBRARIES = ("outheap_region", "outheap_linear")
+
+# Lines without which something that is promised does not hold: some part must notice. File, text, what takes its
+# place, parts.
+MUTATIONS = {
+    "consumed-owners-work": ("outheap_linear.ml", "if o.version <> r.version then", "if false then", ("owners",)),
+    "borrows-do-not-count": ("outheap_linear.ml", "if o.busy <> 0 then", "if false then", ("owners",)),
+    "exceptions-leave-it-busy": (
+        "outheap_linear.ml",
+        "let failed o e =\n  o.busy <- 0;",
+        "let failed o e =",
+        ("lists", "maps"),
+    ),
+    "anything-is-plain": ("outheap_linear_stubs.c", "Hd_val(v)));", "Hd_val(v)) || true);", ("contents",)),
+    "regions-are-constants": ("outheap_linear_stubs.c", "Val_bool(is_held((uintptr_t)v))", "Val_true", ("contents",)),
+    "regions-are-not-held": ("outheap_linear.ml", "v :: before) then", "before) then", ("held",)),
+    "cells-are-constants": (
+        "outheap_linear_stubs.c",
+        " || outheap_linear_pool_has((uintptr_t)v)) return",
+        ") return",
+        ("contents", "cells"),
+    ),
+    "slots-keep-values": ("outheap_linear.ml", "(n land (size - 1)) (Obj.repr 0);", "0 (Obj.repr 0);", ("rooted",)),
+    "forgotten-are-not-freed": ("outheap_linear.ml", "  Gc.finalise free owner;\n", "", ("forgotten",)),
+    "memory-is-not-paced": ("linear_pool.c", "if (grown != 0) outheap", "if (false) outheap", ("forgotten",)),
+    "full-pages-stay-full": ("linear_pool.c", "if (g->list == OUTHEAP_LINEAR_FULL) {", "if (false) {", ("large",)),
+    "tokens-work-twice": ("outheap_linear_stubs.c", "  *state = OUTHEAP_LINEAR_LIVE;\n", "", ("cells",)),
+    "cells-are-taken-twice": ("outheap_linear_stubs.c", "  *state = OUTHEAP_LINEAR_TAKEN;\n", "", ("cells",)),
+    "red-roots": ("outheap_linear.ml", "if not (Raw.is_none root) then paint root black;", "", ("maps", "orders")),
+    "no-balance-after-removal": (
+        "outheap_linear.ml",
+        "if o.flag then right_is_short o c else c",
+        "c",
+        ("maps", "orders"),
+    ),
+    "fields-are-not-copied": ("outheap_linear.ml", "Obj.obj (Obj.dup (Obj.repr v))", "v", ("cells",)),
+}
+
+
+def _files() -> list[Path]:
+    parts = ("test/linear", "lib/linear", "lib/region", "include")
+    return [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
+
+
+def _c(compiler: Compiler, flavour: str, folder: Path) -> list[str]:
+    """Compiles what is in C; the objects."""
+    kind = SANITIZERS if flavour == SANITIZED else "-O2"
+    sources = sorted(folder.glob("*.c"))
+    commands = []
+    for source in sources:
+        faults = "-include linear_faults.h" if source.name.startswith(("linear_pool", "outheap_linear")) else ""
+        options = f"-std=gnu11 -Wall -Wextra {kind} {faults} -I . -I {HOME}/include"
+        commands.append([compiler.ocamlopt, "-g", "-ccopt", options, "-c", source.name])
+    steps.commands(commands, folder)
+    return [f"{source.stem}.o" for source in sources]
+
+
+def _link(compiler: Compiler, flavour: str, folder: Path, parts: list[str]) -> None:
+    native = not flavour.startswith("bytecode")
+    start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
+    of_variant = "release" if flavour in (THREADS, SANITIZED) else flavour
+    linked = []
+    if flavour != STOCK:
+        linked = ["-I", variants.library(compiler, of_variant), "-runtime-variant", variants.SUFFIX[of_variant]]
+    sanitized = ["-ccopt", SANITIZERS] if flavour == SANITIZED else []
+    extension = "cmxa" if native else "cma"
+    libraries = [*compiler.libraries, f"unix.{extension}"]
+    steps.command([*start, "-g", *linked, *sanitized, *libraries, *parts, "-o", "linear"], folder)
+
+
+def _modules() -> list[str]:
+    return [
+        *(f"{m}.{kind}" for m in LIBRARIES for kind in ("mli", "ml")),
+        *(f"linear_{m}.ml" for m in MODULES),
+    ]
+
+
+@cache
+def program(compiler: Compiler, flavour: str) -> Path:
+    """The folder of the test program; `stock`: linked with the runtime of the compiler."""
+    name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
+    folder = BUILD / name / f"linear-{flavour}"
+    of_variant = "release" if flavour in (THREADS, SANITIZED) else flavour
+    library = None if flavour == STOCK else variants.library(compiler, of_variant)
+
+    def build() -> None:
+        for file in _files():
+            shutil.copy(file, folder)
+        shutil.copy(folder / f"linear_domains{compiler.major}.ml", folder / "linear_domains.ml")
+        _link(compiler, flavour, folder, [*_c(compiler, flavour, folder), *_modules()])
+
+    words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
+    return steps.step(folder, _files(), words, build)
+
+
+def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], everything: bool) -> list[Case]:
+    also_long = everything and flavour in ("release", STOCK)
+    parts = [
+        p for p, words in listed.items() if p not in WITHOUT.get(flavour, ()) and ("long" not in words or also_long)
+    ]
+    settings = {"OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b", "SEED": str(matrix.seed())}
+    if flavour == SANITIZED:  # OCaml has a handler of its own, and keeps what it allocates
+        settings["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0"
+    if flavour == THREADS:
+        settings["TSAN_OPTIONS"] = "halt_on_error=1:die_after_fork=0:second_deadlock_stack=1"
+    commands = {part: (["./linear", part], settings) for part in parts}
+    if flavour == "release":
+        small = {**settings, "OCAMLRUNPARAM": "s=4k"}
+        commands["small-minor-heaps"] = (["./linear", "lists", "maps", "rooted", "domains"], small)
+        if compiler.major >= 5:
+            threads = {**settings, "OUTHEAP": variants.THREADS, "OCAMLRUNPARAM": "s=32k"}
+            commands["with-threads"] = (["./linear", "lists", "maps", "rooted", "forgotten", "domains"], threads)
+    if flavour in ("release", STOCK):
+        little = ["sh", "-c", "ulimit -v 1000000 && exec ./linear little"]
+        commands["little-address-space"] = (little, {"OCAMLRUNPARAM": "d=4" if compiler.major >= 5 else "b"})
+    return [
+        Case(
+            "outheap",
+            f"{compiler.name}-{flavour}",
+            f"linear/{name}",
+            command,
+            600,
+            lambda: program(compiler, flavour),
+            environment,
+        )
+        for name, (command, environment) in commands.items()
+    ]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "mutation" in metafunc.fixturenames:
+        compilers = [c for c in matrix.ends() if c in matrix.known_to_outheap() and c.major >= 5]
+        pairs = [pytest.param(c, m, id=f"{c.name} linear/without/{m}") for c in compilers for m in MUTATIONS]
+        metafunc.parametrize("compiler, mutation", pairs)
+        return
+    everything = metafunc.config.getoption("everything")
+    chosen = matrix.chosen_flavours(metafunc.config)
+    ends = [c for c in matrix.ends() if c in matrix.known_to_outheap()]
+    pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if chosen or c in ends or f != "bytecode"]
+    if not chosen:
+        pairs += [(c, STOCK) for c in ends]
+        pairs += [(c, SANITIZED) for c in ends if everything]
+        pairs += [(t, THREADS) for c in ends if everything and c.major >= 5 and (t := with_tsan(c))]
+
+    def listed() -> list[Case]:
+        parts = words_of(program(matrix.known_to_outheap()[0], STOCK) / "linear") if pairs else {}
+        return [case for compiler, flavour in pairs for case in _cases(compiler, flavour, parts, everything)]
+
+    metafunc.parametrize("case", params("outheap", "linear", listed))
+
+
+def test_linear(case: Case) -> None:
+    check(case)
+
+
+@pytest.mark.everything
+def test_mutation(compiler: Compiler, mutation: str, tmp_path: Path) -> None:
+    name, text, other, parts = MUTATIONS[mutation]
+    folder = tmp_path / "mutated"
+    shutil.copytree(program(compiler, "release"), folder)
+    source = (folder / name).read_text()
+    assert source.count(text) == 1
+    (folder / name).write_text(source.replace(text, other))
+    _link(compiler, "release", folder, [*_c(compiler, "release", folder), *_modules()])
+    settings = {"SEED": "1", "OCAMLRUNPARAM": "s=4k"}
+    assert any(not run(["./linear", p], folder, folder / f"{p}.log", 120, settings).passed for p in parts)
