@@ -125,6 +125,8 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
         settings["ASAN_OPTIONS"] = "detect_leaks=0:handle_segv=0"
     if flavour == THREADS:
         settings["TSAN_OPTIONS"] = "halt_on_error=1:die_after_fork=0:second_deadlock_stack=1"
+    if flavour.startswith("bytecode"):  # signals are handled everywhere there
+        parts.remove("interrupts")
     commands = {part: (["./linear", part], settings) for part in parts}
     if flavour == "release":
         small = {**settings, "OCAMLRUNPARAM": "s=4k"}

@@ -61,9 +61,9 @@ module type STORED = sig
 end
 
 (** Values as they are: immediates, constants of the program (of any type: literals, functions without free variables),
-    and values of regions for which {!hold} was called. Others are refused, with [Invalid_argument]. With OCaml 4.14 and
-    the stock runtime only immediates are taken where the runtime cannot tell what is a constant. Cost of storing: some
-    ns for a block. *)
+    and values of regions for which {!hold} was called. Others are refused, with [Invalid_argument]. In bytecode
+    constants lie in the heap, and are refused too; so they are with OCaml 4.14 and the stock runtime where that cannot
+    tell what is a constant. Cost of storing: some ns for a block. *)
 module Plain (T : TYPE) : sig
   include STORED with type t = T.t and type stored = T.t
 
