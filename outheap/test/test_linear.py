@@ -17,25 +17,26 @@ from testing.run import BUILD, ROOT, run
 HOME = ROOT / "outheap"
 STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
 SANITIZERS = "-fsanitize=address,undefined"
-# Fork, and faults on purpose, are left out of what is instrumented; so are races on purpose.
-WITHOUT = {SANITIZED: ("poisoned", "memory"), THREADS: ("poisoned", "memory", "forks", "racing", "interrupts")}
+# Fork, and faults on purpose, are left out of what is instrumented. ThreadSanitizer's own record of calls underflows in
+# `lists` (OCaml 5.5.2), where functions that a list calls raise exceptions.
+WITHOUT = {SANITIZED: ("poisoned", "memory"), THREADS: ("poisoned", "memory", "forks", "interrupts", "lists")}
 MODULES = ("domains", "checks", "chains", "maps", "tables", "contracts", "shared", "test")
 LIBRARIES = ("outheap_region", "outheap_linear")
 
 # Lines without which something that is promised does not hold: some part must notice. File, text, what takes its
 # place, parts.
 MUTATIONS = {
-    "consumed-owners-work": ("outheap_linear.ml", "if o.version <> r.version then", "if false then", ("owners",)),
-    "borrows-do-not-count": ("outheap_linear.ml", "if o.busy <> 0 then", "if false then", ("owners",)),
-    "exceptions-leave-it-busy": (
-        "outheap_linear.ml",
-        "let failed o e =\n  o.busy <- 0;",
-        "let failed o e =",
-        ("lists", "maps"),
+    "consumed-owners-work": (
+        "outheap_linear_stubs.c",
+        "  if (__atomic_load_n(version_of(owner), __ATOMIC_RELAXED) == version) return Val_long(VALID);",
+        "  return Val_long(VALID);",
+        ("owners",),
     ),
+    "borrows-do-not-count": ("outheap_linear_stubs.c", "busy, busy + 2);", "busy, busy);", ("owners",)),
+    "exceptions-leave-it-busy": ("outheap_linear.ml", "let failed o e =\n  kept o;", "let failed o e =", ("lists",)),
     "anything-is-plain": ("outheap_linear_stubs.c", "Hd_val(v)));", "Hd_val(v)) || true);", ("contents",)),
     "regions-are-constants": ("outheap_linear_stubs.c", "Val_bool(is_held((uintptr_t)v))", "Val_true", ("contents",)),
-    "regions-are-not-held": ("outheap_linear.ml", "v :: before) then", "before) then", ("held",)),
+    "regions-are-not-held": ("outheap_linear.ml", "(v :: before))", "before)", ("held",)),
     "cells-are-constants": (
         "outheap_linear_stubs.c",
         " || outheap_linear_pool_has((uintptr_t)v)) return",
@@ -46,9 +47,20 @@ MUTATIONS = {
     "forgotten-are-not-freed": ("outheap_linear.ml", "  Gc.finalise free owner;\n", "", ("forgotten",)),
     "memory-is-not-paced": ("linear_pool.c", "if (grown != 0) outheap", "if (false) outheap", ("forgotten",)),
     "full-pages-stay-full": ("linear_pool.c", "if (g->list == OUTHEAP_LINEAR_FULL) {", "if (false) {", ("large",)),
-    "tokens-work-twice": ("outheap_linear_stubs.c", "  *state = OUTHEAP_LINEAR_LIVE;\n", "", ("cells",)),
-    "cells-are-taken-twice": ("outheap_linear_stubs.c", "  *state = OUTHEAP_LINEAR_TAKEN;\n", "", ("cells",)),
-    "red-roots": ("outheap_linear.ml", "if not (Raw.is_none root) then paint root black;", "", ("maps", "orders")),
+    "tokens-work-twice": (
+        "outheap_linear_stubs.c",
+        "why == DONE ? OUTHEAP_LINEAR_LIVE : OUTHEAP_LINEAR_TAKEN",
+        "OUTHEAP_LINEAR_TAKEN",
+        ("cells",),
+    ),
+    "cells-are-taken-twice": (
+        "outheap_linear_stubs.c",
+        "change(state, OUTHEAP_LINEAR_LIVE, OUTHEAP_LINEAR_TAKEN)",
+        "change(state, OUTHEAP_LINEAR_LIVE, OUTHEAP_LINEAR_LIVE)",
+        ("cells",),
+    ),
+    "cells-change-constructor": ("outheap_linear_stubs.c", "why = OTHER_SHAPE;", "why = DONE;", ("cells",)),
+    "red-roots": ("outheap_linear.ml", "paint root black;", "();", ("maps", "orders")),
     "no-balance-after-removal": (
         "outheap_linear.ml",
         "if o.flag then right_is_short o c else c",
@@ -56,6 +68,9 @@ MUTATIONS = {
         ("maps", "orders"),
     ),
     "fields-are-not-copied": ("outheap_linear.ml", "Obj.obj (Obj.dup (Obj.repr v))", "v", ("cells",)),
+    "texts-are-not-copied": ("outheap_linear.ml", "Raw.text_copy (Obj.obj s)", "(Obj.obj s)", ("texts",)),
+    "use-does-not-count": ("outheap_linear.ml", "            touch o c;\n", "", ("tables",)),
+    "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),
 }
 
 

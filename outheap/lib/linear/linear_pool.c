@@ -172,6 +172,11 @@ static uint32_t number_of(pool *p, page *g, value cell)
 }
 static value cell_at(pool *p, page *g, uint32_t i) { return (value)((uintptr_t)g + p->first + i * p->bytes + 8); }
 
+/* Relaxed: with the lock; who asks for the state of a cell that may be stale reads them without. */
+static uint32_t state_get(page *g, uint32_t i) { return __atomic_load_n(&g->state[i], __ATOMIC_RELAXED); }
+static void state_set(page *g, uint32_t i, uint32_t s) { __atomic_store_n(&g->state[i], s, __ATOMIC_RELAXED); }
+static void begun_set(page *g, uint32_t n) { __atomic_store_n(&g->begun, n, __ATOMIC_RELAXED); }
+
 value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
 {
   value cell = 0;
@@ -182,10 +187,13 @@ value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
     uint32_t i;
     if (g->free != 0) {
       i = g->free - 1;
-      g->free = g->state[i];
+      g->free = state_get(g, i);
     }
-    else i = g->begun++;
-    __atomic_store_n(&g->state[i], LIVE, __ATOMIC_RELAXED); /* the cell is not reachable yet */
+    else {
+      i = g->begun;
+      begun_set(g, i + 1);
+    }
+    state_set(g, i, LIVE); /* the cell is not reachable yet */
     g->used++;
     p->used++;
     cell = cell_at(p, g, i);
@@ -193,7 +201,8 @@ value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
     __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(words, tag), __ATOMIC_RELAXED);
   }
   outheap_linear_lock_give();
-  if (grown != 0) outheap_region_pace(1, grown); /* owners that were forgotten may have cells to give back */
+  /* Owners that were forgotten may have cells to give back: a cycle for each half as much again. */
+  if (grown != 0) outheap_region_pace(1, 4 + grown / 2);
   return cell;
 }
 
@@ -221,7 +230,9 @@ static void free_cell(pool *p, value cell)
     for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad;
   p->used--;
   if (--g->used == 0) {
-    g->free = g->begun = 0;
+    g->free = 0;
+    begun_set(g, 0);
+    state_set(g, i, 0);
     if (g->list == OUTHEAP_LINEAR_CURRENT) return;
     unlink_page(p, g);
     link_page(p, g, OUTHEAP_LINEAR_EMPTY);
@@ -229,7 +240,7 @@ static void free_cell(pool *p, value cell)
     if (p->empty > 1 + p->pages / 8) purge(g); /* the others are kept for what comes next */
     return;
   }
-  g->state[i] = g->free;
+  state_set(g, i, g->free);
   g->free = i + 1;
   if (g->list == OUTHEAP_LINEAR_FULL) {
     unlink_page(p, g);

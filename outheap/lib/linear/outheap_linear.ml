@@ -951,8 +951,7 @@ module Map = struct
       let o = change r in
       match remove_from o k o.root with
       | root ->
-          if not (Raw.is_none root) then paint root black;
-          o.root <- root;
+          o.root <- root; (* black, as before: its colour was passed on *)
           let c = o.left in
           o.left <- Raw.none;
           if Raw.is_none c then done_ o

@@ -194,6 +194,12 @@ let large n =
   let full () = let t = Unix.gettimeofday () in Gc.full_major (); Unix.gettimeofday () -. t in
   ignore (full ());
   if variant then check "the collector passes by" (full () < 0.2);
+  (* Pages that are partly free are used again. *)
+  let memory = Q.memory () in
+  q := Q.filter (fun n -> n land 1 = 0) !q;
+  whole "large" (Q.check ());
+  for i = Q.length !q + 1 to n do q := Q.cons i !q done;
+  check "no more memory" (Q.memory () = memory);
   Q.close !q;
   check "nothing is left" (Q.live () = 0);
   whole "large" (Q.check ())
