@@ -15,7 +15,7 @@ from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
-STOCK, SANITIZED, THREADS = "stock", "asan", "tsan"
+STOCK, STOCK_BYTECODE, SANITIZED, THREADS = "stock", "bytecode-stock", "asan", "tsan"
 SANITIZERS = "-fsanitize=address,undefined"
 # Fork, and faults on purpose, are left out of what is instrumented. ThreadSanitizer's own record of calls underflows in
 # `lists` (OCaml 5.5.2), where functions that a list calls raise exceptions.
@@ -45,7 +45,7 @@ MUTATIONS = {
     ),
     "slots-keep-values": ("outheap_linear.ml", "(n land (size - 1)) (Obj.repr 0);", "0 (Obj.repr 0);", ("rooted",)),
     "forgotten-are-not-freed": ("outheap_linear.ml", "  Gc.finalise free owner;\n", "", ("forgotten",)),
-    "memory-is-not-paced": ("linear_pool.c", "if (grown != 0) outheap", "if (false) outheap", ("forgotten",)),
+    "memory-is-not-paced": ("linear_pool.c", "if (made != 0) outheap", "if (false) outheap", ("forgotten",)),
     "full-pages-stay-full": ("linear_pool.c", "if (g->list == OUTHEAP_LINEAR_FULL) {", "if (false) {", ("large",)),
     "tokens-work-twice": (
         "outheap_linear_stubs.c",
@@ -60,7 +60,7 @@ MUTATIONS = {
         ("cells",),
     ),
     "cells-change-constructor": ("outheap_linear_stubs.c", "why = OTHER_SHAPE;", "why = DONE;", ("cells",)),
-    "red-roots": ("outheap_linear.ml", "paint root black;", "();", ("maps", "orders")),
+    "red-roots": ("outheap_linear.ml", "            paint root black\n", "            ()\n", ("maps", "orders")),
     "no-balance-after-removal": (
         "outheap_linear.ml",
         "if o.flag then right_is_short o c else c",
@@ -97,7 +97,7 @@ def _link(compiler: Compiler, flavour: str, folder: Path, parts: list[str]) -> N
     start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
     of_variant = "release" if flavour in (THREADS, SANITIZED) else flavour
     linked = []
-    if flavour != STOCK:
+    if flavour not in (STOCK, STOCK_BYTECODE):
         linked = ["-I", variants.library(compiler, of_variant), "-runtime-variant", variants.SUFFIX[of_variant]]
     sanitized = ["-ccopt", SANITIZERS] if flavour == SANITIZED else []
     extension = "cmxa" if native else "cma"
@@ -115,10 +115,10 @@ def _modules() -> list[str]:
 @cache
 def program(compiler: Compiler, flavour: str) -> Path:
     """The folder of the test program; `stock`: linked with the runtime of the compiler."""
-    name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
+    name = compiler.name if flavour in (STOCK, STOCK_BYTECODE) else f"{compiler.name}+outheap"
     folder = BUILD / name / f"linear-{flavour}"
     of_variant = "release" if flavour in (THREADS, SANITIZED) else flavour
-    library = None if flavour == STOCK else variants.library(compiler, of_variant)
+    library = None if flavour in (STOCK, STOCK_BYTECODE) else variants.library(compiler, of_variant)
 
     def build() -> None:
         for file in _files():
@@ -177,7 +177,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     ends = [c for c in matrix.ends() if c in matrix.known_to_outheap()]
     pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if chosen or c in ends or f != "bytecode"]
     if not chosen:
-        pairs += [(c, STOCK) for c in ends]
+        pairs += [(c, f) for c in ends for f in (STOCK, STOCK_BYTECODE)]
         pairs += [(c, SANITIZED) for c in ends if everything]
         pairs += [(t, THREADS) for c in ends if everything and c.major >= 5 and (t := with_tsan(c))]
 

@@ -103,8 +103,8 @@ static page *new_page(pool *p)
   return g;
 }
 
-/* Makes a page with room the current one. `grown` becomes the number of pages, if there is one more. */
-static bool change_page(pool *p, size_t *grown)
+/* Makes a page with room the current one. */
+static bool change_page(pool *p)
 {
   page *g = p->lists[OUTHEAP_LINEAR_ROOM];
   if (g != NULL) unlink_page(p, g);
@@ -113,7 +113,6 @@ static bool change_page(pool *p, size_t *grown)
     p->empty--;
   }
   else if ((g = new_page(p)) == NULL) return false;
-  else *grown = p->pages;
   if (p->current != NULL) link_page(p, p->current, OUTHEAP_LINEAR_FULL);
   g->purged = false;
   g->list = OUTHEAP_LINEAR_CURRENT;
@@ -177,13 +176,34 @@ static uint32_t state_get(page *g, uint32_t i) { return __atomic_load_n(&g->stat
 static void state_set(page *g, uint32_t i, uint32_t s) { __atomic_store_n(&g->state[i], s, __ATOMIC_RELAXED); }
 static void begun_set(page *g, uint32_t n) { __atomic_store_n(&g->begun, n, __ATOMIC_RELAXED); }
 
+static bool poison;
+static value bad; /* a pointer to memory that cannot be read */
+
+/* What a cell of a new page holds, and what poison left, become values: in bytecode stores go through the barrier,
+   which looks at what was there before. Other contents stay: they are of the type that a stale pointer expects. */
+static void make_values(pool *p, value cell)
+{
+  for (mlsize_t f = 0; f < p->fields; f++)
+    if (Field(cell, f) == 0 || (Field(cell, f) == bad && bad != 0)) Field(cell, f) = Val_unit;
+}
+
 value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
 {
   value cell = 0;
-  size_t grown = 0;
+  size_t made = 0, most = 0;
   outheap_linear_lock_take();
   page *g = p->current;
-  if ((g != NULL && g->used != p->cells) || (change_page(p, &grown) && (g = p->current) != NULL)) {
+  bool there = g != NULL && g->used != p->cells;
+  if (!there && change_page(p)) {
+    /* Owners that were forgotten may have cells to give back. What cycles of the collector free is used again; so while
+       there come to be a quarter as many again as there were after that, a cycle is run. Four pages are for nothing. */
+    g = p->current;
+    there = true;
+    made = p->used - p->paced;
+    most = 4 * (size_t)p->cells + p->used / 4;
+    p->paced = p->used;
+  }
+  if (there) {
     uint32_t i;
     if (g->free != 0) {
       i = g->free - 1;
@@ -197,17 +217,14 @@ value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
     g->used++;
     p->used++;
     cell = cell_at(p, g, i);
+    if (i + 1 == g->begun || bad != 0) make_values(p, cell); /* it may not have been in use before */
     /* Relaxed: the marker of the stock runtime may read it; the fields follow, and the cell is not reachable yet. */
     __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(words, tag), __ATOMIC_RELAXED);
   }
   outheap_linear_lock_give();
-  /* Owners that were forgotten may have cells to give back: a cycle for each half as much again. */
-  if (grown != 0) outheap_region_pace(1, 4 + grown / 2);
+  if (made != 0) outheap_region_pace(made, most);
   return cell;
 }
-
-static bool poison;
-static value bad; /* a pointer to memory that cannot be read */
 
 void outheap_linear_poison_set(bool on)
 {
@@ -228,7 +245,7 @@ static void free_cell(pool *p, value cell)
   uint32_t i = number_of(p, g, cell);
   if (poison)
     for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad;
-  p->used--;
+  if (--p->used < p->paced) p->paced = p->used;
   if (--g->used == 0) {
     g->free = 0;
     begun_set(g, 0);

@@ -36,7 +36,8 @@ struct outheap_linear_page {
   uint32_t state[];
 };
 
-/* used: the sum of the pages'; empty <= pages; current is in no list */
+/* used: the sum of the pages'; paced <= used: cells of which the collector's pace knows; empty <= pages; current is in
+   no list */
 struct outheap_linear_pool {
   uint32_t fields;     /* room of a cell */
   uint32_t bytes;      /* of a cell, with its header */
@@ -44,7 +45,7 @@ struct outheap_linear_pool {
   uint32_t first;      /* where the first one begins */
   uint64_t reciprocal; /* offset / bytes = offset * reciprocal >> 40 */
   struct outheap_linear_page *current, *lists[3];
-  size_t used, pages, empty;
+  size_t used, paced, pages, empty;
   struct outheap_linear_group *group; /* or NULL */
   struct outheap_linear_pool *next;   /* of its group */
   uint64_t shape;                     /* of all cells of a pool of a group */

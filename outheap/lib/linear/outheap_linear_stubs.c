@@ -337,8 +337,10 @@ value outheap_linear_ml_text_copy(value cell)
 /* Its address as an immediate; 0: there is no memory. */
 value outheap_linear_ml_buckets_new(value words)
 {
-  void *p = malloc((size_t)Long_val(words) * sizeof(value));
-  return p == NULL ? Val_long(0) : immediate_of(p);
+  value *p = malloc((size_t)Long_val(words) * sizeof *p);
+  if (p == NULL) return Val_long(0);
+  for (intnat i = 0; i < Long_val(words); i++) p[i] = Val_long(0); /* for the barrier, in bytecode */
+  return immediate_of(p);
 }
 
 value outheap_linear_ml_buckets_free(value buckets)

@@ -282,7 +282,24 @@ let forgotten () =
     for n = 1 to 2000 do l := F.cons n !l done;
     recent.(i mod 50) <- !l
   done;
-  check "forgotten owners do not pile up" (F.memory () < 64 lsl 20)
+  let memory = F.memory () in
+  check "forgotten owners do not pile up" (memory < 48 lsl 20);
+  for i = 1 to 3000 do
+    let l = ref (F.create ()) in
+    for n = 1 to 2000 do l := F.cons n !l done;
+    recent.(i mod 50) <- !l
+  done;
+  check "nor later" (F.memory () < memory * 3 / 2 + (8 lsl 20));
+  (* What comes and goes in order costs no cycles. *)
+  collect ();
+  let majors () = (Gc.quick_stat ()).major_collections in
+  let before = majors () in
+  for _ = 1 to 2000 do
+    let l = ref (F.create ()) in
+    for n = 1 to 2000 do l := F.cons n !l done;
+    F.close !l
+  done;
+  check "no cycles" (majors () - before < 10)
 
 (* A borrow that is kept is of its type. *)
 let stale () =
