@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that follows the data: when a cycle is due, when the heap is compacted, what the keeper gives back. Each part
+   runs in a process of its own, as the policy remembers. */
+#include "follow.h"
+#include "pool.h"
+#include "settings.h"
+#include "space.h"
+#include "start.h"
+#include "try.h"
+#include "try_child.h"
+
+#define MS ((uint64_t)1000000)
+#define S (1000 * MS)
+
+static bool near(double a, double b) { return a > b * 0.98 && a < b * 1.02; }
+
+/* A cycle that came by time and freed so much of 100 MiB. */
+static void cycle(size_t freed, uint64_t in_slices)
+{
+  struct oh_follow_heap h = { .live = 100 * M - freed, .swept = freed };
+  (void)oh_follow_due((uint64_t)OH_FOLLOW_PERIOD_MOST); /* a whole one, whatever the period */
+  oh_follow_slice(in_slices);
+  EXPECT(oh_follow_cycle(&h, 0, false) == 0, "there is nothing to compact");
+}
+
+static double period(void) { return 1e6 / oh_follow_due(1000000); }
+
+static void pace(void)
+{
+  double shortest = (double)OH_FOLLOW_PERIOD, longest = (double)OH_FOLLOW_PERIOD_MOST;
+  EXPECT(near(period(), shortest), "%g", period());
+  cycle(6 * M, MS); /* more than 5 % */
+  EXPECT(near(period(), shortest), "%g", period());
+  for (double wanted = shortest * 2; wanted < longest; wanted *= 2) {
+    cycle(4 * M, MS);
+    EXPECT(near(period(), wanted), "%g, not %g", period(), wanted);
+  }
+  for (int i = 0; i < 10; i++) cycle(0, MS);
+  EXPECT(near(period(), longest), "%g", period());
+  cycle(6 * M, MS);
+  EXPECT(near(period(), shortest), "%g", period());
+  /* Slices of 0.2 s: a cycle in 10 s. */
+  cycle(6 * M, 200 * MS);
+  EXPECT(near(period(), 200e6 * OH_FOLLOW_SHARE), "%g", period());
+  /* One that came by allocation says nothing. */
+  struct oh_follow_heap h = { .live = 100 * M };
+  size_t before = oh_follow_counters.cycles;
+  (void)oh_follow_cycle(&h, 0, false);
+  (void)oh_follow_cycle(&h, 0, false);
+  EXPECT(near(period(), shortest) && oh_follow_counters.cycles - before <= 1, "%g", period());
+}
+
+static double ask(size_t live, size_t free, size_t partial, uint64_t now, bool idle)
+{
+  struct oh_follow_heap h = { .live = live, .free = free, .partial = partial, .swept = M };
+  return oh_follow_cycle(&h, now, idle);
+}
+
+static void compaction(void)
+{
+  uint64_t now = 1000 * S;
+  oh_settings.compact_pause = 10 * MS;
+  oh_settings.idle_pause = 30 * MS;
+  EXPECT(ask(8 * M, 64 * M, 40 * M, now, false) == 0, "not without the setting");
+  oh_settings.follow = true;
+  EXPECT(ask(M, OH_FOLLOW_LEAST - M, 4 * M, now, false) == 0, "a small heap");
+  EXPECT(ask(100 * M, 30 * M, 20 * M, now, false) == 0, "less than a quarter is free");
+  EXPECT(ask(8 * M, 64 * M, 0, now, false) == 0, "no pool has room");
+  EXPECT(oh_follow_counters.refused == 0, "these are not refused");
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "it pays, and is short");
+  /* A part of the pools, where all would take too long: 20 MiB of live data cost 3.5 ms of 10. */
+  double part = ask(20 * M, 400 * M, 300 * M, now, false);
+  EXPECT(part > 0.1 && part < 0.2, "%g", part);
+  double more = ask(20 * M, 400 * M, 300 * M, now, true);
+  EXPECT(more > 2 * part && more < 1, "an idle program may be stopped for longer: %g", more);
+  EXPECT(ask(100 * M, 400 * M, 300 * M, now, false) == 0 && oh_follow_counters.refused == 1, "live data alone");
+}
+
+/* Compactions take a share of the time. */
+static void share(void)
+{
+  uint64_t now = 1000 * S;
+  oh_settings.follow = true;
+  oh_settings.compact_pause = 10 * MS;
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "the first one");
+  oh_follow_compacted(now, 6 * MS);
+  EXPECT(oh_follow_counters.compactions == 1 && oh_follow_counters.longest == 6000, "counters");
+  for (int i = 0; i < 2; i++) EXPECT(ask(8 * M, 2 * M, M, now, false) == 0, "it has gone back, and stays away");
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now + 100 * MS, false) == 0 && oh_follow_counters.refused == 1, "too soon");
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now + S, false) == 1, "later");
+}
+
+/* What compactions cost is learnt. */
+static void learning(void)
+{
+  uint64_t now = 1000 * S;
+  oh_settings.follow = true;
+  oh_settings.compact_pause = 10 * MS;
+  double before = ask(20 * M, 400 * M, 300 * M, now, false);
+  oh_follow_compacted(now, 30 * MS); /* 10 were predicted */
+  now += 1000 * S;
+  double after = ask(20 * M, 400 * M, 300 * M, now, false);
+  EXPECT(after < before * 0.5, "%g, then %g", before, after);
+  for (int i = 0; i < 20; i++) {
+    oh_follow_compacted(now, MS);
+    now += 1000 * S;
+    after = ask(20 * M, 400 * M, 300 * M, now, false);
+  }
+  EXPECT(after > before * 1.5, "%g, then %g", before, after);
+}
+
+/* Memory that is taken again at once was given back too soon. */
+static void patience(void)
+{
+  uint64_t now = 1000 * S;
+  oh_settings.follow = true;
+  oh_settings.compact_pause = 10 * MS;
+  uint64_t wait = S;
+  for (int i = 0; i < 4; i++) {
+    EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "round %d", i);
+    oh_follow_compacted(now, 6 * MS);
+    now += S;
+    wait *= 2;
+    EXPECT(ask(70 * M, 2 * M, M, now, false) == 0, "all is in use again");
+    EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 0, "not yet, round %d", i);
+    now += wait + S;
+  }
+  /* When it stays away, compactions become frequent again. */
+  for (int i = 0; i < 8; i++) {
+    now += 100 * S;
+    EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "round %d", i);
+    oh_follow_compacted(now, 6 * MS);
+    for (int n = 0; n < 2; n++) (void)ask(8 * M, 2 * M, M, now, false);
+  }
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now + S, false) == 1, "soon");
+}
+
+static void overhead(void)
+{
+  uint64_t now = 1000 * S;
+  oh_settings.follow = true;
+  EXPECT(oh_follow_overhead() == OH_FOLLOW_OVERHEAD, "by default");
+  oh_follow_set_overhead(OH_FOLLOW_OVERHEAD); /* as it was: nobody has set it */
+  EXPECT(ask(30 * M, 40 * M, 20 * M, now, false) == 1, "133 %%");
+  oh_follow_set_overhead(200);
+  EXPECT(oh_follow_overhead() == 200, "%zu", oh_follow_overhead());
+  EXPECT(ask(30 * M, 40 * M, 20 * M, now, false) == 0 && ask(20 * M, 40 * M, 20 * M, now, false) == 1, "200 %%");
+  oh_follow_set_overhead(OH_FOLLOW_OVERHEAD_NEVER);
+  EXPECT(ask(M, 400 * M, 20 * M, now, false) == 0, "never");
+  oh_follow_set_overhead(0);
+  EXPECT(ask(100 * M, 0, 0, now, false) == 1, "always");
+  oh_follow_read("v=0x400,O=300,s=4k");
+  EXPECT(oh_follow_overhead() == 300, "%zu", oh_follow_overhead());
+  oh_follow_read("O=,OO=7,o=80,O=x");
+  oh_follow_read(NULL);
+  EXPECT(oh_follow_overhead() == 300, "%zu", oh_follow_overhead());
+  struct oh_follow_heap pressed = { .live = 100 * M, .free = M, .pressed = true };
+  EXPECT(oh_follow_cycle(&pressed, now, false) == 1, "for the sake of the limit");
+}
+
+/* Free pools of pages in use go back when nothing has happened there for two looks. */
+static void pools(void)
+{
+  enum { PAGES = 4, ALL = PAGES * OH_POOLS_PER_PAGE };
+  char *pool[ALL];
+  oh_start();
+  oh_space_delay(OH_SPACE_POOLS, true);
+  for (int i = 0; i < ALL; i++) {
+    pool[i] = oh_pool_alloc();
+    EXPECT(pool[i] != NULL, "pool");
+    memset(pool[i], 1, OH_POOL);
+  }
+  size_t freed = 0;
+  for (int i = 0; i < ALL; i++)
+    if (i % 8 != 0) {
+      oh_pool_free(pool[i]);
+      freed += OH_POOL;
+    }
+  EXPECT(oh_pool_decay() == 0, "just freed");
+  size_t bytes = oh_pool_decay();
+  EXPECT(bytes == freed, "%zu of %zu", bytes, freed);
+  EXPECT(oh_pool_decay() == 0 && oh_pool_decay() == 0, "once only");
+  for (int i = 0; i < ALL; i += 8)
+    for (size_t n = 0; n < OH_POOL; n++) EXPECT(pool[i][n] == 1, "what is in use stays");
+  /* A page where a pool comes and goes is left alone. */
+  char *p = oh_pool_alloc();
+  memset(p, 1, OH_POOL);
+  for (int i = 0; i < 6; i++) {
+    oh_pool_free(p);
+    EXPECT(oh_pool_decay() == 0, "look %d", i);
+    p = oh_pool_alloc();
+  }
+  oh_pool_free(p);
+  (void)oh_pool_decay();
+  EXPECT(oh_pool_decay() == OH_POOL, "and then not");
+  oh_pool_validate();
+}
+
+/* Whole large pages go back when they were free between three looks, but for an allowance. */
+static void spaces(void)
+{
+  enum { PAGES = 64 };
+  struct oh_space_counters c;
+  oh_start();
+  oh_space_delay(OH_SPACE_POOLS, true);
+  char *block = oh_space_alloc(OH_SPACE_POOLS, PAGES * OH_PAGE, true, NULL);
+  EXPECT(block != NULL, "block");
+  memset(block, 1, PAGES * OH_PAGE);
+  size_t before = oh_space_decay(OH_SPACE_POOLS) + oh_space_decay(OH_SPACE_POOLS);
+  EXPECT(before == 0, "nothing is free: %zu", before);
+  oh_space_free(OH_SPACE_POOLS, block, PAGES * OH_PAGE);
+  oh_space_count(OH_SPACE_POOLS, &c);
+  size_t dirty = c.dirty;
+  EXPECT(dirty >= PAGES * OH_PAGE, "%zu", dirty);
+  size_t bytes = 0;
+  for (int i = 0; i < 4; i++) bytes += oh_space_decay(OH_SPACE_POOLS);
+  oh_space_count(OH_SPACE_POOLS, &c);
+  EXPECT(bytes == dirty - 8 * M && c.dirty == 8 * M, "%zu of %zu, %zu are left", bytes, dirty, c.dirty);
+  for (int i = 0; i < 4; i++) EXPECT(oh_space_decay(OH_SPACE_POOLS) == 0, "once only");
+  /* What is used in turns stays. */
+  for (int i = 0; i < 6; i++) {
+    block = oh_space_alloc(OH_SPACE_POOLS, PAGES * OH_PAGE, true, NULL);
+    memset(block, 1, PAGES * OH_PAGE);
+    EXPECT(oh_space_decay(OH_SPACE_POOLS) == 0, "round %d", i);
+    oh_space_free(OH_SPACE_POOLS, block, PAGES * OH_PAGE);
+    EXPECT(oh_space_decay(OH_SPACE_POOLS) == 0, "round %d", i);
+  }
+}
+
+static void the_pace(void) { in_child(NULL, pace); }
+static void when_to_compact(void) { in_child(NULL, compaction); }
+static void share_of_time(void) { in_child(NULL, share); }
+static void what_it_costs(void) { in_child(NULL, learning); }
+static void taken_again(void) { in_child(NULL, patience); }
+static void max_overhead(void) { in_child(NULL, overhead); }
+static void free_pools(void) { in_child("thp=off", pools); }
+static void free_pages(void) { in_child("thp=off,keep=8M,keep.share=0", spaces); }
+
+int main(int argc, char **argv)
+{
+  try_start(argc, argv);
+  TRY(the_pace);
+  TRY(when_to_compact);
+  TRY(share_of_time);
+  TRY(what_it_costs);
+  TRY(taken_again);
+  TRY(max_overhead);
+  TRY(free_pools);
+  TRY(free_pages);
+  return try_end();
+}
