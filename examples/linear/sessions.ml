@@ -3,7 +3,7 @@
    many. The tables are owned: they lie outside the heap, change in place, and the collector passes them by.
 
    ocamlfind ocamlopt -package outheap.linear -linkpkg sessions.ml -o sessions
-   With the runtime variant (-I DIR -runtime-variant _outheap) they lie in huge pages, and their memory goes back. *)
+   With the runtime variant (-I DIR -runtime-variant _outheap) their memory goes back to the system. *)
 module Linear = Outheap_linear
 
 module Number = struct

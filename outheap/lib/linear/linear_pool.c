@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #pragma weak outheap_allocate
 #pragma weak outheap_classify
@@ -24,10 +25,12 @@ static bool held;
 
 void outheap_linear_lock_take(void)
 {
+  struct timespec little = { 0, 50000 };
   /* Acquire: what the last holder wrote is seen. It holds the lock for some instructions, or a system call. */
-  for (int i = 1; __atomic_exchange_n(&held, true, __ATOMIC_ACQUIRE); i++)
+  for (int i = 1; __atomic_exchange_n(&held, true, __ATOMIC_ACQUIRE);)
     while (__atomic_load_n(&held, __ATOMIC_RELAXED))
-      if (i++ % 100 == 0) sched_yield();
+      if (++i > 1000) nanosleep(&little, NULL);
+      else if (i % 50 == 0) sched_yield();
 }
 
 void outheap_linear_lock_give(void) { __atomic_store_n(&held, false, __ATOMIC_RELEASE); }
@@ -64,6 +67,24 @@ static char *map_page(void)
   return NULL;
 }
 
+/* A pool gets huge pages when it has grown to so many pages; the first ones stay as they are. */
+#define HUGE_FROM 4
+
+static void advise(pool *p, page *g)
+{
+#ifdef MADV_HUGEPAGE
+  static int wanted = -1; /* with the lock */
+  if (wanted < 0) {
+    char const *settings = getenv("OUTHEAP");
+    wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
+  }
+  if (wanted && p->pages >= HUGE_FROM) (void)madvise(g, PAGE, MADV_HUGEPAGE);
+#else
+  (void)p;
+  (void)g;
+#endif
+}
+
 /* The stock runtime's marker reads the header behind a pointer that is stale, so it must stay one. */
 static bool can_purge(void) { return outheap_classify != NULL; }
 
@@ -97,6 +118,7 @@ static page *new_page(pool *p)
   page *g = (page *)map_page();
   if (g == NULL) return NULL;
   uintptr_t n = (uintptr_t)g / PAGE;
+  advise(p, g);
   g->pool = p;
   p->pages++;
   __atomic_fetch_or(&ours[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED); /* others may ask; the lock is held */

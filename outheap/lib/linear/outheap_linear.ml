@@ -323,8 +323,9 @@ module Chain (X : STORED) () = struct
 
   let close r =
     let o = change r in
-    free_all o;
-    ignore (done_ o)
+    match free_all o with
+    | () -> consume o
+    | exception e -> failed o e
 
   let fold f acc r =
     borrowing r (fun o ->
@@ -626,8 +627,9 @@ module Map = struct
 
     let close r =
       let o = change r in
-      free_all o;
-      ignore (done_ o)
+      match free_all o with
+      | () -> consume o
+      | exception e -> failed o e
 
     let live () = Raw.used pool
     let memory () = Raw.bytes pool

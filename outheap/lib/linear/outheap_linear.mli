@@ -28,8 +28,8 @@
     signal handler raises in the middle of an operation, the container is as it was, or it was consumed and its right is
     lost; then it is freed by its finaliser. In bytecode elements may be lost there.
 
-    It works with the stock runtime too, and with OCaml 4.14; the runtime variant [_outheap] puts cells into huge pages,
-    and gives memory back. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
+    It works with the stock runtime too, and with OCaml 4.14; with the runtime variant [_outheap] memory goes back to
+    the system. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
 
     The idea: linear allocation with reuse, and resource polymorphism, in appendix A of the paper on out-of-heap
     pointers; functional programming in place (Koka, Perceus). *)
@@ -61,7 +61,8 @@ module type STORED = sig
 end
 
 (** Values as they are: immediates, constants of the program (of any type: literals, functions without free variables),
-    and values of regions for which {!hold} was called. Others are refused, with [Invalid_argument]. In bytecode
+    and values of regions for which {!hold} was called. Others are refused, with [Invalid_argument]. A block that C code
+    made outside the heap (with [Caml_out_of_heap_header]) counts as a constant, and must stay. In bytecode
     constants lie in the heap, and are refused too; so they are with OCaml 4.14 and the stock runtime where that cannot
     tell what is a constant. Cost of storing: some ns for a block. *)
 module Plain (T : TYPE) : sig
@@ -88,7 +89,8 @@ module Text : sig
   (** A copy. *)
 
   val peek : stored -> string
-  (** The string itself, without a copy: borrowed, as what it was found in. *)
+  (** The string itself, without a copy: borrowed, as what it was found in. When it is stale, its contents and length
+      may change; another domain must not read it then. *)
 
   val live : unit -> int
   val memory : unit -> int
@@ -163,7 +165,7 @@ module List : sig
     (** Calls the function with the list itself, without a copy. Borrows may be nested. *)
 
     val close : t -> unit
-    (** Frees it. *)
+    (** Frees it. Linear. *)
 
     val live : unit -> int
     (** Cells in use, of all lists of this functor. *)
@@ -293,7 +295,8 @@ module Table : sig
 
     val create : ?most:int -> ?evicted:(key -> V.t -> unit) -> unit -> t
     (** An empty table. With [most], it has so many elements at most: adding one more takes the one out that was not
-        used for longest, and then calls [evicted] with it, which may use the table. [replace] and [find] count as use.
+        used for longest, and then calls [evicted] with it, which may use the table. [replace] and [find] count as use;
+        so [find] changes such a table, and raises {!Borrowed} while it is borrowed ([mem] does not).
         @raise Invalid_argument if [most] < 1. @raise Out_of_memory *)
 
     val length : t -> int
