@@ -151,6 +151,8 @@ def later(runs: list[Run], suite: Suite) -> list[str]:
         out += [f"## OCaml {version} beside {old}", "", *(when(run) for run in some), ""]
         out += [*by_subject(chosen_rows(some, suite), suite), ""]
         out += [f"{len(both)} rows are recorded on both. First those whose ratio is the greater one on {version}.", ""]
+        # A count of nothing (page faults, for one) makes a ratio of zero, which has no quotient.
+        both = [pair for pair in both if min(r.ratio.value for r in pair) > 0]
         both.sort(key=lambda pair: -pair[0].ratio.value / pair[1].ratio.value)
         few = both if len(both) <= 2 * OF_EACH_END else [*both[:OF_EACH_END], *both[-OF_EACH_END:]]
         header = ["", f"{suite.title}, {version}", f"{old}", f"{suite.base_title}, {version}", f"{old}"]

@@ -199,7 +199,7 @@ static void pools(void)
 /* Whole large pages go back when they were free between three looks, but for an allowance. */
 static void spaces(void)
 {
-  enum { PAGES = 64 };
+  const size_t PAGES = 24 * M / OH_PAGE; /* three times the allowance, whatever the size of a page */
   struct oh_space_counters c;
   oh_start();
   oh_space_delay(OH_SPACE_POOLS, true);
