@@ -20,6 +20,8 @@ from .runtimes import COUNTING, Rival, Runtimes
 HERE = BENCH / "workloads" / "outheap"
 WITH_REGIONS = ("regions", "dictionary")
 OVER_REGIONS = ("hashcons", "linear")  # libraries of the same names, which need that of regions
+WITH_STEPS = ("young", "helper")
+WITH_UNIX = ("follow", "helper")
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -82,11 +84,11 @@ class Builder:
         folder, common, own = self.folder / name, BENCH / "common", HERE
         ml = [common / "bench.ml", common / "rng.ml", own / "heap.ml", own / f"{name}.ml"]
         c = [common / "bench_stubs.c", own / "heap_stubs.c", *own.glob(f"{name}_stubs.c")]
-        if name == "young":
+        if name in WITH_STEPS:
             ml[-1:-1] = [common / "steps.ml"]
             c += [common / "steps_stubs.c"]
         header, libraries, includes, environment = ROOT / "outheap" / "include", [], [], {}
-        if name == "follow":
+        if name in WITH_UNIX:
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
         if name in WITH_THEORIES:
             ml[-1:-1] = [own / "vo_files.ml"]

@@ -26,6 +26,7 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
 )
 ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
 FOLLOWING = "memory-follow"
+HELPED, HELPED_60 = "helper", "helper, o=60"
 LINEAR, LINEAR_ON_STOCK, MUTABLE = "linear", "linear, stock", "mutable"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M", "8M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
@@ -78,6 +79,21 @@ RIVALS = {
             "Outheap, memory goes back without a call (memory=follow)",
             "_outheap",
             environment={"OUTHEAP": "memory=follow"},
+        ),
+        Rival(
+            HELPED,
+            "Outheap with a thread that marks and sweeps where a processor is idle (helper=auto)",
+            "_outheap",
+            {"OUTHEAP": "helper=auto"},
+            versions="5.",
+        ),
+        Rival(
+            HELPED_60,
+            "the same with a space_overhead of 60 instead of 120: what it gains, spent on memory",
+            "_outheap",
+            {"OUTHEAP": "helper=auto"},
+            "o=60",
+            versions="5.",
         ),
         Rival(
             NO_NAKED,

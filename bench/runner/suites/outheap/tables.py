@@ -15,6 +15,8 @@ from .runtimes import (
     COUNTING,
     FIXED,
     FOLLOWING,
+    HELPED,
+    HELPED_60,
     LINEAR,
     LINEAR_ON_STOCK,
     MARSHALLED,
@@ -33,7 +35,7 @@ from .runtimes import (
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
 YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
 OWNED = (LINEAR, LINEAR_ON_STOCK, MUTABLE)
-UNTIMED = (FOLLOWING, COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, *OWNED, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
+UNTIMED = (FOLLOWING, HELPED, HELPED_60, COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, *OWNED, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
@@ -156,6 +158,18 @@ LINEAR_STEPS = (
     ("a list of 1 M numbers", ("lists", "1000000"), 2, BOTH),
     ("a cache of 1 M strings", ("cache", "1000000"), 8, BOTH),
     ("a cache of 10 M strings", ("cache", "10000000"), 90, FULL),
+)
+
+# Programs with an idle processor, and without: the program, how many others count, and seconds.
+HELPER_RIVALS = (BASE, OURS, HELPED, HELPED_60)
+HELPER_STEPS = (
+    ("a graph of 300,000 nodes", "graph", 3, BOTH),
+    ("a hash table of 500,000 strings", "table", 3, BOTH),
+    ("a map of 200,000 entries", "map", 3, BOTH),
+    ("a window of 1 M references", "window", 3, FULL),
+    ("lists of 1 M numbers", "lists", 3, FULL),
+    ("a heap of 1 GB", "major", 15, FULL),
+    ("two domains, a table each", "domains", 3, FULL),
 )
 
 # Data that are dropped: what the program does then, and seconds.
@@ -394,6 +408,42 @@ WORKLOADS = {
             beside=(MUTABLE, OURS, LINEAR_ON_STOCK),
             main=(BASE, LINEAR),
             measure=execute.printed,
+        ),
+        Workload(
+            "helper",
+            "programs that collect while another processor is idle, or busy (wall clock)",
+            tuple(
+                Case(
+                    label + (", the other processors busy" if busy else ""),
+                    (kind, str(busy)),
+                    HELPER_RIVALS,
+                    modes,
+                    seconds=(1 + busy) * seconds,
+                    timeout=300,
+                    gigabytes=2,
+                    ocaml5_only=True,
+                )
+                for busy, names in ((0, None), (1, ("graph", "table", "map", "window")))
+                for label, kind, seconds, modes in HELPER_STEPS
+                if not busy or kind in names
+            ),
+            ours=HELPED,
+            beside=(OURS, HELPED_60),
+            main=(BASE, OURS, HELPED, HELPED_60),
+            measure=execute.printed,
+        ),
+        Workload(
+            "ocamlopt, helper",
+            "the compiler itself, on a generated parser, without the assembler, with an idle processor (wall clock)",
+            (
+                Case("26,000 lines", ("400",), HELPER_RIVALS, QUICK, seconds=2.5, ocaml5_only=True),
+                Case("66,000 lines", ("1000",), HELPER_RIVALS, FULL, seconds=6, ocaml5_only=True),
+            ),
+            program="ocamlopt",
+            ours=HELPED,
+            beside=(OURS, HELPED_60),
+            main=(BASE, OURS, HELPED, HELPED_60),
+            measure=execute.compile_parser,
         ),
         Workload(
             "system calls",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...results import Results
 from ...verdicts import Verdict
-from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, LINEAR, MUTABLE, NO_NAKED, OURS, REGIONS, TABLE, YOUNG_SIZES
+from .runtimes import ADAPTIVE, BASE, CELLS, FIXED, HELPED, HELPED_60, LINEAR, MUTABLE, NO_NAKED, OURS, REGIONS, TABLE, YOUNG_SIZES
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,39 @@ TARGETS = [
             ("a list", "rev", 0.5, BASE),
             ("a list", "map", 0.5, BASE),
             ("a list", "sort", 0.5, BASE),
+        )
+    ),
+    *(
+        Target(f"helper: ocamlopt, {metric}", "ocamlopt, helper", "", metric, bound, HELPED, OURS)
+        for metric, bound in (("wall", 0.85), ("peak resident", 1.0), ("processor time", 1.05))
+    ),
+    *(
+        Target(f"helper: {metric}", "helper", case, metric, bound, rival, base)
+        for case, metric, bound, rival, base in (
+            ("a graph of 300,000 nodes", "wall", 0.8, HELPED, OURS),
+            ("a hash table of 500,000 strings", "wall", 0.95, HELPED, OURS),
+            ("a map of 200,000 entries", "wall", 0.9, HELPED, OURS),
+            ("a window of 1 M references", "wall", 0.85, HELPED, OURS),
+            ("lists of 1 M numbers", "wall", 0.72, HELPED, OURS),
+            ("a graph of 300,000 nodes", "longest step", 0.33, HELPED, BASE),
+            ("a graph of 300,000 nodes", "99.99 % of the steps", 0.33, HELPED, BASE),
+            ("a hash table of 500,000 strings", "longest step", 0.33, HELPED, BASE),
+            ("a hash table of 500,000 strings", "99.99 % of the steps", 0.33, HELPED, BASE),
+            ("a heap of 1 GB", "Gc.major", 0.6, HELPED, OURS),
+            ("a heap of 1 GB", "Gc.full_major", 0.6, HELPED, OURS),
+            ("", "peak resident", 1.0, HELPED, OURS),
+            ("", "processor time", 1.05, HELPED, OURS),
+            ("two domains, a table each", "wall", 1.02, HELPED, OURS),
+            *(
+                (case, metric, bound, HELPED_60, OURS)
+                for case in ("a map of 200,000 entries", "a window of 1 M references")
+                for metric, bound in (("peak resident", 0.7), ("wall", 0.95))
+            ),
+            *(
+                (f"{case}, the other processors busy", metric, bound, HELPED, OURS)
+                for case in ("a graph of 300,000 nodes", "a hash table of 500,000 strings", "a map of 200,000 entries")
+                for metric, bound in (("wall", 1.03), ("longest step", 1.0))
+            ),
         )
     ),
     Target("hash-consing, time", "hashcons", "", "processor time", 0.8, CELLS),
