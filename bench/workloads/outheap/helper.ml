@@ -2,7 +2,7 @@
 (* What does an idle processor give?  helper KIND BUSY
    graph    300,000 nodes with four random edges each; nodes are replaced, and edges changed
    table    a hash table of 500,000 strings, of which one is replaced in each step
-   map      a persistent map of 200,000 entries, of which one is removed and one added in each step
+   map      a persistent map of a million entries, of which one is removed and one added in each step
    window   references in a circular array of a million
    lists    lists of a million, mapped and dropped in turn
    major    no steps, but Gc.major and Gc.full_major of a heap of 1 GB
@@ -59,7 +59,7 @@ let table seed =
   add
 
 let map () =
-  let random = numbers 3 and size = 200_000 in
+  let random = numbers 3 and size = 1_000_000 in
   let m = ref Map.empty in
   for i = 1 to size do
     m := Map.add i (ref i) !m
@@ -107,7 +107,7 @@ let () =
   (match kind with
   | "graph" -> stepped ~each:4 2_000_000 graph
   | "table" -> stepped ~each:4 4_000_000 (fun () -> table 2)
-  | "map" -> stepped ~each:4 1_000_000 map
+  | "map" -> stepped ~each:4 800_000 map
   | "window" -> stepped ~each:16 40_000_000 window
   | "lists" -> stepped ~each:1 40 lists
   | "domains" ->

@@ -35,7 +35,22 @@ from .runtimes import (
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
 YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
 OWNED = (LINEAR, LINEAR_ON_STOCK, MUTABLE)
-UNTIMED = (FOLLOWING, HELPED, HELPED_60, COUNTING, REGIONS, MARSHALLED, CELLS, BUCKETS, *OWNED, ADAPTIVE, PAUSES, *FIXED, CLANG, *SHIFTED)
+UNTIMED = (
+    FOLLOWING,
+    HELPED,
+    HELPED_60,
+    COUNTING,
+    REGIONS,
+    MARSHALLED,
+    CELLS,
+    BUCKETS,
+    *OWNED,
+    ADAPTIVE,
+    PAUSES,
+    *FIXED,
+    CLANG,
+    *SHIFTED,
+)
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
@@ -165,7 +180,7 @@ HELPER_RIVALS = (BASE, OURS, HELPED, HELPED_60)
 HELPER_STEPS = (
     ("a graph of 300,000 nodes", "graph", 3, BOTH),
     ("a hash table of 500,000 strings", "table", 3, BOTH),
-    ("a map of 200,000 entries", "map", 3, BOTH),
+    ("a map of 1 M entries", "map", 3, BOTH),
     ("a window of 1 M references", "window", 3, FULL),
     ("lists of 1 M numbers", "lists", 3, FULL),
     ("a heap of 1 GB", "major", 15, FULL),
@@ -414,7 +429,7 @@ WORKLOADS = {
             "programs that collect while another processor is idle, or busy (wall clock)",
             tuple(
                 Case(
-                    label + (", the other processors busy" if busy else ""),
+                    ("busy: " if busy else "") + label,
                     (kind, str(busy)),
                     HELPER_RIVALS,
                     modes,
