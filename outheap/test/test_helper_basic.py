@@ -59,3 +59,27 @@ def test_helper(compiler: Compiler, flavour: str, setting: str, part: str) -> No
         assert words and int(words[-1]) > 1_000_000, outcome.text
     if setting == "on" and not _has_helper(compiler):
         assert "helper is not available" in outcome.text
+
+
+def test_what_it_gains_is_spent_on_memory(compiler: Compiler, flavour: str) -> None:
+    """memory=small: half of space_overhead, in cycles in which the helper takes part, and in no other."""
+    if not _has_helper(compiler):
+        pytest.skip("no helper")
+    folder = program(compiler, flavour)
+
+    def cycles(memory: str, helper: str) -> tuple[int, int]:
+        settings = {"OUTHEAP": f"memory={memory},helper={helper},stats=1", "OCAMLRUNPARAM": "v=0,b,o=200"}
+        log = folder / f"logs/window-{memory}-{helper}.log"
+        outcome = run(["./program", "window"], folder, log, LIMIT, settings)
+        assert outcome.passed, outcome.tail()
+        all_cycles = re.search(r"^cycles (\d+)$", outcome.text, re.MULTILINE)
+        frugal = re.search(r"^outheap: helper.frugal (\d+)$", outcome.text, re.MULTILINE)
+        assert all_cycles, outcome.text
+        return int(all_cycles[1]), int(frugal[1]) if frugal else 0
+
+    small, frugal = cycles("small", "on")
+    follow, none = cycles("follow", "on")
+    _, alone = cycles("small", "off")
+    assert frugal >= 3 and none == alone == 0, (small, frugal, none, alone)
+    # Three of them take the place of two others. On a busy machine few are frugal.
+    assert small >= follow + frugal / 5, (small, frugal, follow)

@@ -11,6 +11,7 @@
 /* Written under the helper's lock or by its thread; read by anyone, relaxed. */
 struct oh_helper_counters {
   size_t cycles;      /* cycles that it took part in */
+  size_t frugal;      /* of these, those with half of space_overhead (memory=small) */
   size_t words;       /* words that it marked, counted as the marking loop counts them */
   size_t blocks;      /* blocks that it marked */
   size_t pools;       /* pools that it swept */

@@ -139,8 +139,10 @@ static bool read_bool(char const *text, bool *result)
 
 static bool read_memory(char const *text)
 {
-  if (!is(text, "follow") && !is(text, "stock")) return false;
-  return oh_settings.follow = is(text, "follow"), true;
+  bool small = is(text, "small");
+  if (!small && !is(text, "follow") && !is(text, "stock")) return false;
+  oh_settings.frugal = small;
+  return oh_settings.follow = small || is(text, "follow"), true;
 }
 
 static bool read_limit(char *text)
@@ -200,7 +202,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("opaque", "", "0 or 1", read_bool(value, &oh_settings.opaque)) \
   S("minor", "", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
   S("minor.pause", "pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
-  S("memory", "", "follow or stock", read_memory(value)) \
+  S("memory", "", "follow, small or stock", read_memory(value)) \
   S("memory.pause", "", "a time, such as 10ms", read_time(value, &oh_settings.compact_pause)) \
   S("memory.idle", "", "a time, such as 2s, or off", read_idle(value)) \
   S("memory.idle.pause", "", "a time, such as 30ms", read_time(value, &oh_settings.idle_pause)) \

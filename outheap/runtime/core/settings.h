@@ -24,6 +24,8 @@
      memory=stock               memory goes back when it is asked for, as with the stock runtime (default)
      memory=follow              free memory goes back by itself, with OCaml 5: the heap is compacted when that is worth
                                 it, collected when time has passed, or when the program is idle (follow.h, keeper.h)
+     memory=small               the same; and in cycles in which the helper takes part, and keeps pace, space_overhead
+                                is half of what the program asks for
      memory.pause=TIME          how long a compaction that nobody asked for may take at most, as predicted, while the
                                 program runs (default 10ms)
      memory.idle=TIME|off       how long the program must do nothing before it is collected (default 2s)
@@ -101,7 +103,7 @@ struct oh_settings {
   uint64_t compact_pause, idle, idle_pause; /* nanoseconds; idle = 0: never */
   size_t floor;                   /* bytes */
   struct oh_settings_limit limit;
-  bool follow, compact;           /* memory=follow; debug.compact */
+  bool follow, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;
   bool thp_asked;     /* huge pages are the user's wish, not the default */

@@ -202,6 +202,7 @@ void oh_stats_print(int descriptor, char const *title)
     HELPER(swept);
     HELPER(given);
     HELPER(deferred);
+    HELPER(frugal);
     HELPER(backed_off);
     HELPER(overflowed);
     HELPER(paused);

@@ -137,6 +137,19 @@ let stops () =
   check !l;
   assert (threads () = !before)
 
+(* References that are replaced in order, with time for the helper on a busy machine. How many cycles that takes. *)
+let window () =
+  let size = 1_000_000 in
+  let w = Array.init size ref in
+  Gc.full_major ();
+  let cycles () = (Gc.quick_stat ()).major_collections in
+  let before = cycles () in
+  for i = 1 to 20_000_000 do
+    w.(i mod size) <- ref i;
+    if i mod 20_000 = 0 then Unix.sleepf 0.002
+  done;
+  Printf.printf "cycles %d\n" (cycles () - before)
+
 let () =
   (match Sys.argv.(1) with
    | "tree" -> tree ()
@@ -144,5 +157,6 @@ let () =
    | "domains" -> domains ()
    | "forks" -> forks ()
    | "stops" -> stops ()
+   | "window" -> window ()
    | name -> failwith name);
   print_endline "good"

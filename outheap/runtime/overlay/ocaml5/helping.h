@@ -16,6 +16,8 @@
    The helper calls nothing of the runtime, and no domain waits for it but in a slice that must be completed, for a
    bounded time; to start a fork; and to stop it.
 
+   With memory=small, cycles in which it takes part come sooner, as long as it keeps pace.
+
    What it never touches: continuations (another thread may be scanning their stack), regions that are tracked or have
    cells, and entries in memory that a library has handed to the marker (OH_SPACE_MARKED). Of the last, Boxroot's pools
    rely on being read by their own domain only; they are found only through each other, from an entry on that domain's
@@ -39,6 +41,7 @@ static intnat oh_helping_sweep(intnat budget, int mode)
 {
   return (void)mode, caml_sweep(Caml_state->shared_heap, budget);
 }
+static uintnat oh_helping_percent(uintnat percent) { return percent; }
 static void oh_helping_slice(caml_domain_state *d, int mode) { (void)d, (void)mode; }
 static intnat oh_helping_mark(intnat budget, int mode) { return (void)mode, mark(budget); }
 #else
@@ -55,6 +58,8 @@ enum {
   OH_HELPING_WAIT = 200000,                                /* nanoseconds that it waits at most in a slice */
   OH_HELPING_WINDOW = 20000000,                            /* nanoseconds of which it should have had 5/8 */
   OH_HELPING_RESTS = 2,                                    /* cycles, when it had less */
+  OH_HELPING_LATE = 2,                                     /* one slice in so many that is behind: it is too slow */
+  OH_HELPING_LAVISH = 4,                                   /* cycles, then, with the program's space_overhead */
   OH_HELPING_HEAP = 4 << 20,                               /* bytes from which on a heap deserves it (auto) */
   OH_HELPING_STACK = 1 << 20,                              /* bytes that its stack may always have */
   OH_HELPING_STACK_SHARE = 32                              /* and the part of the heap */
@@ -78,12 +83,15 @@ static struct {
   unsigned rests;  /* cycles of rest */
   uintnat credit;  /* words marked, of which no domain has told the pacer */
   uintnat limit;   /* of its stack, in entries */
+  unsigned looks, late; /* slices of this cycle; those that were behind */
+  unsigned lavish; /* cycles for which space_overhead stays what it is */
   /* While it is busy, the thread's own; otherwise under the lock. */
   struct mark_stack stack;
   struct oh_helping_values own;
   /* Written under the lock, and read without. */
   bool counted;
   bool used;   /* in this cycle */
+  bool frugal; /* in this cycle space_overhead is halved, as long as it is used (memory=small) */
   bool wanted; /* a domain would take entries */
 } oh_helping = { .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER,
                 .rested = PTHREAD_COND_INITIALIZER };
@@ -380,6 +388,13 @@ static void oh_helping_turn(void)
   oh_helping.credit = 0;
   oh_store_relaxed(&oh_helping.wanted, false);
   oh_store_relaxed(&oh_helping.used, use);
+  /* Where the helper does not keep pace, more work would be the domains'. */
+  if (oh_helping.late * OH_HELPING_LATE > oh_helping.looks) oh_helping.lavish = OH_HELPING_LAVISH;
+  else if (oh_helping.lavish != 0) oh_helping.lavish--;
+  oh_helping.late = oh_helping.looks = 0;
+  bool frugal = use && oh_settings.frugal && oh_helping.lavish == 0;
+  oh_store_relaxed(&oh_helping.frugal, frugal);
+  if (frugal) oh_helper_count(&oh_helper_counters.frugal, 1);
   if (use) oh_helper_count(&oh_helper_counters.cycles, 1);
   pthread_mutex_unlock(&oh_helping.lock);
 }
@@ -479,11 +494,22 @@ static bool oh_helping_is_behind(caml_domain_state *d)
          > (intnat)(Wsize_bsize(caml_heap_size(d->shared_heap)) / OH_HELPING_BEHIND);
 }
 
+/* With memory=small: half of the space_overhead that the program asks for, in cycles of a helper that keeps pace. */
+static uintnat oh_helping_percent(uintnat percent)
+{
+  bool frugal = oh_load_relaxed(&oh_helping.frugal) && oh_load_relaxed(&oh_helping.used);
+  return frugal ? (percent + 1) / 2 : percent;
+}
+
 /* Under the lock. False: there was nothing to take, and the helper has not ended. */
 static bool oh_helping_look(caml_domain_state *d, bool complete)
 {
   bool available = oh_helping.used && oh_helping.runs && !oh_table_reporting();
-  bool assists = complete || !available || oh_helping_is_behind(d), waits = false;
+  bool behind = oh_helping_is_behind(d), assists = complete || !available || behind, waits = false;
+  if (!complete) {
+    oh_helping.looks++;
+    oh_helping.late += behind;
+  }
   if (d->sweeping_done && oh_helping.credit != 0) {
     atomic_fetch_add(&work_counter, oh_helping.credit);
     oh_helping.credit = 0;

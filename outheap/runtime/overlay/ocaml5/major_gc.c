@@ -62,6 +62,7 @@ static void oh_helping_cycle(caml_domain_state *d);
 static void oh_helping_begin(caml_domain_state *d);
 static intnat oh_helping_sweep(intnat budget, int mode);
 static bool oh_helping_has_swept(int mode);
+static uintnat oh_helping_percent(uintnat percent) __attribute__((unused)); /* not with OCaml 5.1 and 5.3 */
 static void oh_helping_slice(caml_domain_state *d, int mode);
 static intnat oh_helping_mark(intnat budget, int mode);
 
