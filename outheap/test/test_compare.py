@@ -89,6 +89,55 @@ def test_the_table(tmp_path: Path) -> None:
     assert not re.search(r"(src|href)=", text), "it needs nothing else"
 
 
+GROWS = """exec python3 -c '
+import os, sys, time
+kept = [bytearray(b"x" * 30_000_000)]
+time.sleep(0.15)
+kept += [bytearray(b"x" * {} * 1_000_000)]
+time.sleep(0.15)
+if sys.argv[1] == "drop": kept.clear()
+time.sleep(0.3)
+os._exit(0)
+' {}"""
+
+
+def test_resident_memory_over_time(tmp_path: Path) -> None:
+    """Both grow; the variant gives back what it had before it ends."""
+    stock = script(tmp_path, "stock", GROWS.format(60, "keep"))
+    variant = script(tmp_path, "variant", GROWS.format(60, "drop"))
+    page = tmp_path / "page.html"
+    words = ["--rounds", 3, "--pauses", 0, "--memory", 3, "--html", page, "--stock", stock, "--variant", variant]
+    outcome = compare(tmp_path, *words)
+    assert outcome.passed, outcome.tail()
+    found = figures(outcome.text)
+    ends, means = found["resident, at the end"], found["resident, mean"]
+    assert float(ends[0].split()[0]) > 90 > 60 > float(ends[1].split()[0]), outcome.text
+    assert float(means[0].split()[0]) > float(means[1].split()[0]) and float(means[2]) < 1
+    assert "intervals of resident memory: 3 rounds" in outcome.text
+    bars = {line.split()[0]: line.split()[1] for line in outcome.text.splitlines() if "▁" in line}
+    assert bars.keys() == {"stock", "variant"} and bars["stock"][-1] > bars["variant"][-1]
+    text = page.read_text()
+    html.parser.HTMLParser().feed(text)
+    assert text.count("<polyline") == 2
+
+
+def test_a_program_without_memory_over_time(tmp_path: Path) -> None:
+    quick = script(tmp_path, "quick", "exit 0")
+    outcome = compare(tmp_path, "--rounds", 3, "--pauses", 0, "--memory", 3, "--stock", quick, "--variant", quick)
+    assert outcome.passed and ("over too soon" in outcome.text or "resident memory over" in outcome.text)
+
+
+def test_two_settings_of_the_variant(tmp_path: Path) -> None:
+    program = script(tmp_path, "program", f'echo "($OUTHEAP)" >>{tmp_path / "runs"}')
+    words = ["--rounds", 3, "--pauses", 0, "--settings", "default", "--outheap", "helper=auto", "--variant", program]
+    outcome = compare(tmp_path, *words, OUTHEAP="thp=off")
+    assert outcome.passed, outcome.tail()
+    assert "first: OUTHEAP=default; second: OUTHEAP=helper=auto" in outcome.text
+    assert sorted((tmp_path / "runs").read_text().splitlines()) == ["()"] * 4 + ["(helper=auto)"] * 4
+    outcome = compare(tmp_path, "--settings", "default", "--variant", program)
+    assert outcome.code == 2 and "the same" in outcome.text
+
+
 DISTRIBUTIONS = {
     "log-normal": lambda r: math.exp(r.gauss(0, 0.05)),
     "outliers": lambda r: 1 + r.paretovariate(1) * 0.01,
@@ -232,7 +281,7 @@ def test_progress_without_a_terminal_is_in_lines(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(measure.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(measure, "run", lambda *_, **__: clock.__setitem__(0, clock[0] + 4) or sample)
     progress.last = 0.0
-    measure.measure({"stock": [], "variant": []}, argparse.Namespace(rounds=4, pauses=3), Path())
+    measure.measure({"stock": [], "variant": []}, argparse.Namespace(rounds=4, pauses=3, memory=0), Path())
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "outheap-compare: round 2 of 7 (timed), about 48 s left",

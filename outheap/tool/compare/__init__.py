@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-WAYS = ("stock", "variant")
+WAYS = ("stock", "variant")  # with --settings the first is the variant with other settings
 HOME = Path(__file__).resolve().parents[2]  # outheap/ of a clone, or share/outheap where it is installed
 IN_CLONE = (HOME.parent / "dune-project").is_file()
 

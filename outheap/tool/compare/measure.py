@@ -16,12 +16,13 @@ import sys
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from compare import WAYS, Wrong, progress
+from compare import WAYS, Wrong, curves, progress
 from compare import pauses as events
 
+NO_SETTINGS = "default"  # of --settings
 COUNTERS = ("minor_collections", "major_collections", "compactions")
 
 
@@ -39,10 +40,13 @@ class Sample:
     output: str  # digest
     code: int
     lost: bool = False  # events
+    curve: curves.Curve = field(default_factory=list)
 
 
-def follow(process: subprocess.Popen, reader: events.Reader | None) -> tuple[int, resource.struct_rusage]:
-    """Waits for the program, and reads its events meanwhile."""
+def follow(
+    process: subprocess.Popen, reader: events.Reader | curves.Reader | None
+) -> tuple[int, resource.struct_rusage]:
+    """Waits for the program, and reads its events or its memory meanwhile."""
     while reader is not None:
         reader.poll()
         found, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -53,25 +57,29 @@ def follow(process: subprocess.Popen, reader: events.Reader | None) -> tuple[int
     return os.wait4(process.pid, 0)[1:]
 
 
-def run(way: str, words: list[str], options: argparse.Namespace, folder: Path, *, paused: bool) -> Sample:
+def run(way: str, words: list[str], options: argparse.Namespace, folder: Path, kind: str) -> Sample:
     settings = os.environ.copy()
-    reader = None
-    if paused:
+    reader: events.Reader | None = None
+    looks: curves.Reader | None = None
+    if kind == "paused":
         places = Path(tempfile.mkdtemp(dir=folder))
         settings.update(events.settings(places, settings))
         reader = events.Reader(places)
     params = settings.get("OCAMLRUNPARAM", "")
     settings["OCAMLRUNPARAM"] = f"{params},v=0x400" if params else "v=0x400"
-    if way == "variant" and options.outheap:
-        settings["OUTHEAP"] = options.outheap
+    given = options.outheap if way == "variant" else options.settings
+    if given:
+        settings["OUTHEAP"] = "" if given == NO_SETTINGS else given
     errors, output = folder / "errors", folder / f"output-{way}-latest"
     with errors.open("wb") as err, output.open("wb") as out, open(options.input or os.devnull, "rb") as inp:
         begin = time.perf_counter()
         process = subprocess.Popen(words, env=settings, stdin=inp, stdout=out, stderr=err)
         timer = threading.Timer(options.timeout, lambda: os.kill(process.pid, signal.SIGKILL))
         timer.start()
+        if kind == "resident":
+            looks = curves.Reader(process.pid)
         try:
-            status, usage = follow(process, reader)
+            status, usage = follow(process, reader or looks)
         except BaseException:
             process.kill()
             raise
@@ -93,6 +101,9 @@ def run(way: str, words: list[str], options: argparse.Namespace, folder: Path, *
     if not (folder / f"output-{way}").exists():
         shutil.copy(output, folder / f"output-{way}")
     sample = Sample({}, digest.hexdigest(), process.returncode)
+    if looks is not None:
+        sample.curve, sample.figures = looks.curve, curves.figures(looks.curve)
+        return sample
     if reader is not None:
         if reader.processes:
             sample.figures = events.figures(reader.pauses)
@@ -112,12 +123,12 @@ def run(way: str, words: list[str], options: argparse.Namespace, folder: Path, *
 
 @dataclass
 class Round:
-    kind: str  # warm-up, timed, paused
+    kind: str  # warm-up, timed, paused, resident
     samples: dict[str, Sample]
 
 
 def measure(words: dict[str, list[str]], options: argparse.Namespace, folder: Path) -> list[Round]:
-    kinds = ["warm-up"] + ["timed"] * options.rounds + ["paused"] * options.pauses
+    kinds = ["warm-up"] + ["timed"] * options.rounds + ["paused"] * options.pauses + ["resident"] * options.memory
     rounds: list[Round] = []
     began = time.monotonic()
     for number, kind in enumerate(kinds):
@@ -127,7 +138,7 @@ def measure(words: dict[str, list[str]], options: argparse.Namespace, folder: Pa
             left = f", about {seconds / 60:.0f} min left" if seconds >= 90 else f", about {seconds:.0f} s left"
         progress.show(f"round {number} of {len(kinds) - 1} ({kind}){left}")
         order = WAYS if number % 2 else WAYS[::-1]
-        samples = {way: run(way, words[way], options, folder, paused=kind == "paused") for way in order}
+        samples = {way: run(way, words[way], options, folder, kind) for way in order}
         rounds.append(Round(kind, samples))
         if not number and samples["stock"].code != samples["variant"].code:
             break  # the difference will be reported

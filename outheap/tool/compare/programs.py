@@ -107,8 +107,15 @@ def built(options: argparse.Namespace, program: Path, folder: Path) -> dict[str,
 
 
 def programs(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:
-    """How to start the program each way."""
+    """How to start the program each way. With --settings both are the variant."""
+    found = both(options, folder)
+    return dict.fromkeys(WAYS, found["variant"]) if options.settings else found
+
+
+def both(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:
     if options.stock or options.variant:
+        if options.settings and not options.stock:
+            options.stock = options.variant
         if not (options.stock and options.variant):
             raise Wrong("--stock and --variant go together", 2)
         pair = {"stock": options.stock, "variant": options.variant}

@@ -18,6 +18,8 @@ ROWS = {  # name: unit, factor to it
     "user time": ("s", 1.0),
     "system time": ("s", 1.0),
     "peak memory": ("MB", 1 / 1024),
+    "resident, mean": ("MB", 1.0),
+    "resident, at the end": ("MB", 1.0),
     "minor collections": ("", 1.0),
     "major collections": ("", 1.0),
     "compactions": ("", 1.0),
@@ -44,10 +46,15 @@ class Row:
         return {-1: "less", 0: "equal" if same else "undecided", 1: "more"}[self.interval.side]
 
 
+def kind_of(name: str) -> str:
+    """In which rounds this is measured."""
+    return "paused" if "pause" in name else "resident" if name.startswith("resident") else "timed"
+
+
 def rows_of(rounds: list[Round]) -> list[Row]:
     rows = []
     for name, (unit, factor) in ROWS.items():
-        measured = [r.samples for r in rounds if r.kind == ("paused" if "pause" in name else "timed")]
+        measured = [r.samples for r in rounds if r.kind == kind_of(name)]
         pairs = [tuple(samples[way].figures.get(name) for way in WAYS) for samples in measured]
         if not pairs or any(value is None for pair in pairs for value in pair):
             continue
@@ -65,8 +72,9 @@ def rows_of(rounds: list[Round]) -> list[Row]:
 def about_intervals(rows: list[Row], rounds: list[Round]) -> list[str]:
     """How far they can be relied on."""
     lines = []
-    for kind, name in (("timed", "intervals"), ("paused", "intervals of pauses")):
-        of_kind = [r.interval for r in rows if r.interval and ("pause" in r.name) == (kind == "paused")]
+    kinds = {"timed": "intervals", "paused": "intervals of pauses", "resident": "intervals of resident memory"}
+    for kind, name in kinds.items():
+        of_kind = [r.interval for r in rows if r.interval and kind_of(r.name) == kind]
         if of_kind:
             n = sum(r.kind == kind for r in rounds)
             hold = int(of_kind[0].coverage * 100)
@@ -80,7 +88,7 @@ def number(value: float, unit: str) -> str:
     return f"{text} {unit}".strip()
 
 
-def table(rows: list[Row]) -> str:
+def table(rows: list[Row], names: dict[str, str]) -> str:
     """With bars around 1, from 0.5 to 1.5: `=` the interval, `O` the ratio."""
     width = 41
 
@@ -95,7 +103,7 @@ def table(rows: list[Row]) -> str:
         cells[place(row.ratio)] = "O"
         return "".join(cells)
 
-    lines = [("", "stock", "variant", "ratio", "interval", "0.5" + "1".center(width - 6) + "1.5", "")]
+    lines = [("", *(names[way] for way in WAYS), "ratio", "interval", "0.5" + "1".center(width - 6) + "1.5", "")]
     for row in rows:
         ratio = f"{row.ratio:.2f}" if row.ratio is not None else "-"
         between = f"{row.interval.low:.2f}-{row.interval.high:.2f}" if row.interval else "-"
@@ -106,8 +114,8 @@ def table(rows: list[Row]) -> str:
     return "\n".join("  ".join(f(c, w) for f, c, w in zip(aligned, line, widths)).rstrip() for line in lines)
 
 
-def picture(rows: list[Row], title: str, notes: list[str]) -> str:
-    """A page with the table and the same bars as SVG."""
+def picture(rows: list[Row], title: str, notes: list[str], names: dict[str, str], memory: str) -> str:
+    """A page with the table and the same bars as SVG. `memory`: the picture of memory over time, if there is one."""
     shown = [(row, row.interval) for row in rows if row.interval is not None and row.ratio is not None]
     left, scale, step = 190, 400, 28
     height = step * len(shown) + 40
@@ -138,9 +146,10 @@ def picture(rows: list[Row], title: str, notes: list[str]) -> str:
     below = "".join(f"<br>{html.escape(note)}" for note in notes)
     return (
         f'<!doctype html><meta charset="utf-8"><title>outheap-compare</title><style>{style}</style>'
-        f"<h1>{html.escape(title)}</h1><p>Ratios of Outheap to the stock runtime; below 1 Outheap needs less. "
-        f"Bars: intervals.{below}</p>{''.join(parts)}<table><tr><th></th><th>stock</th><th>variant</th>"
-        f"<th>ratio</th><th>interval</th><th></th></tr>{''.join(cells)}</table>\n"
+        f"<h1>{html.escape(title)}</h1><p>Ratios of the second way to the first; below 1 it needs less. "
+        f"Bars: intervals.{below}</p>{''.join(parts)}"
+        f"<table><tr><th></th>{''.join(f'<th>{html.escape(names[way])}</th>' for way in WAYS)}"
+        f"<th>ratio</th><th>interval</th><th></th></tr>{''.join(cells)}</table>{memory}\n"
     )
 
 
