@@ -11,13 +11,27 @@ static void count(size_t *counter, size_t n) { (void)oh_fetch_add_relaxed(counte
 
 /* --- pace --------------------------------------------------------------------------------------------------------- */
 
-static uint64_t period = OH_FOLLOW_PERIOD; /* read by slices */
-static uint64_t spent, shares;             /* in slices of this cycle: nanoseconds; millionths of a cycle, by time */
-static unsigned useless;                   /* cycles by time in a row that freed next to nothing */
+static uint64_t period = OH_FOLLOW_PERIOD;    /* read by slices, as the next two */
+static uint64_t cost;                         /* of the last cycle: nanoseconds in its slices */
+static bool urgent = true, was_by_time;       /* have cycles by time freed something? did the last one come by time? */
+static uint64_t spent, shares, running;       /* in this cycle: nanoseconds in slices; millionths of a cycle, by time;
+                                                 nanoseconds of running time */
+static uint64_t saved;                        /* nanoseconds that cycles by time may still cost */
+static unsigned useless;                      /* cycles by time in a row that freed next to nothing */
+
+/* saved <= OH_FOLLOW_SAVED + what one cycle adds; it is cut at the end of a cycle. */
+static bool is_quick(uint64_t ran)
+{
+  return oh_load_relaxed(&urgent) && (oh_load_relaxed(&was_by_time) || ran > OH_FOLLOW_STALLED)
+         && oh_load_relaxed(&saved) >= oh_load_relaxed(&cost);
+}
 
 double oh_follow_due(uint64_t nanoseconds)
 {
-  double share = (double)nanoseconds / (double)oh_load_relaxed(&period);
+  uint64_t ran = oh_fetch_add_relaxed(&running, nanoseconds) + nanoseconds;
+  (void)oh_fetch_add_relaxed(&saved, nanoseconds / OH_FOLLOW_SHARE);
+  uint64_t all = is_quick(ran) ? OH_FOLLOW_QUICK : oh_load_relaxed(&period);
+  double share = (double)nanoseconds / (double)all;
   (void)oh_fetch_add_relaxed(&shares, (uint64_t)(share * 1e6));
   return share;
 }
@@ -30,11 +44,17 @@ static void end_cycle(struct oh_follow_heap const *h)
   if (by_time) count(&oh_follow_counters.cycles, 1);
   if (useful) useless = 0;
   else if (by_time && useless < 8) useless++;
-  uint64_t next = OH_FOLLOW_PERIOD << useless, cost = oh_load_relaxed(&spent) * OH_FOLLOW_SHARE;
+  uint64_t next = OH_FOLLOW_PERIOD << useless, took = oh_load_relaxed(&spent), left = oh_load_relaxed(&saved);
+  if (by_time) left -= left < took ? left : took;
   if (next > OH_FOLLOW_PERIOD_MOST) next = OH_FOLLOW_PERIOD_MOST;
-  oh_store_relaxed(&period, next > cost ? next : cost);
+  oh_store_relaxed(&period, next > took * OH_FOLLOW_SHARE ? next : took * OH_FOLLOW_SHARE);
+  oh_store_relaxed(&saved, left < OH_FOLLOW_SAVED ? left : OH_FOLLOW_SAVED);
+  oh_store_relaxed(&cost, took);
+  oh_store_relaxed(&urgent, useless == 0);
+  oh_store_relaxed(&was_by_time, by_time);
   oh_store_relaxed(&spent, (uint64_t)0);
   oh_store_relaxed(&shares, (uint64_t)0);
+  oh_store_relaxed(&running, (uint64_t)0);
 }
 
 /* --- compaction --------------------------------------------------------------------------------------------------- */

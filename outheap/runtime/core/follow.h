@@ -6,7 +6,10 @@
    *Pace.* A program that promotes nothing has no cycles, and garbage stays. So a share of a cycle is due for each piece
    of running time: a whole one in OH_FOLLOW_PERIOD, or in the time in which cycles cost OH_FOLLOW_SHARE of it, if that
    is longer. The period doubles, up to OH_FOLLOW_PERIOD_MOST, whenever a cycle that came by time has freed less than
-   5 %; it is the shortest again after a cycle that has freed more.
+   5 %; it is the shortest again after a cycle that has freed more. Time that cycles by time might have cost and did not
+   is saved, up to OH_FOLLOW_SAVED: from that, cycles come every OH_FOLLOW_QUICK where they are urgent, that is when one
+   has lasted for OH_FOLLOW_STALLED, or came by time, and those before were of use. So what is dropped after a time of
+   little garbage goes back within some seconds, and the share is kept in the mean.
 
    *Compaction.* At the end of a cycle, if enough is free in pools, the pause is short enough, and compactions cost less
    than OH_FOLLOW_SHARE of the time. The pause is predicted from the live data, which is read once, and from the pools
@@ -24,6 +27,9 @@
 #define OH_FOLLOW_LEAST ((size_t)16 << 20)              /* bytes: a smaller heap is left as it is, a smaller gain too */
 #define OH_FOLLOW_PERIOD ((uint64_t)2500000000)         /* nanoseconds */
 #define OH_FOLLOW_PERIOD_MOST ((uint64_t)60000000000)
+#define OH_FOLLOW_QUICK ((uint64_t)500000000)
+#define OH_FOLLOW_STALLED ((uint64_t)1000000000)
+#define OH_FOLLOW_SAVED ((uint64_t)600000000)           /* what half a minute may cost */
 #define OH_FOLLOW_OVERHEAD_NEVER 1000000                /* of Gc.max_overhead */
 #define OH_FOLLOW_OVERHEAD 500                          /* what Gc.get says when nobody has set it */
 

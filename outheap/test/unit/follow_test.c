@@ -14,7 +14,7 @@
 
 static bool near(double a, double b) { return a > b * 0.98 && a < b * 1.02; }
 
-/* A cycle that came by time and freed so much of 100 MiB. */
+/* A cycle that came by time and freed so much of 100 MiB. What it saves and more is spent on it. */
 static void cycle(size_t freed, uint64_t in_slices)
 {
   struct oh_follow_heap h = { .live = 100 * M - freed, .swept = freed };
@@ -25,29 +25,69 @@ static void cycle(size_t freed, uint64_t in_slices)
 
 static double period(void) { return 1e6 / oh_follow_due(1000000); }
 
+/* Slices that cost what a cycle of the longest period saves, and 0.2 s more; nothing is left then. */
+#define DEAR (OH_FOLLOW_PERIOD_MOST / OH_FOLLOW_SHARE + OH_FOLLOW_SAVED)
+
+/* Nothing is saved here: each cycle costs too much. */
 static void pace(void)
 {
   double shortest = (double)OH_FOLLOW_PERIOD, longest = (double)OH_FOLLOW_PERIOD_MOST;
   EXPECT(near(period(), shortest), "%g", period());
-  cycle(6 * M, MS); /* more than 5 % */
-  EXPECT(near(period(), shortest), "%g", period());
-  for (double wanted = shortest * 2; wanted < longest; wanted *= 2) {
-    cycle(4 * M, MS);
-    EXPECT(near(period(), wanted), "%g, not %g", period(), wanted);
-  }
-  for (int i = 0; i < 10; i++) cycle(0, MS);
-  EXPECT(near(period(), longest), "%g", period());
-  cycle(6 * M, MS);
-  EXPECT(near(period(), shortest), "%g", period());
-  /* Slices of 0.2 s: a cycle in 10 s. */
-  cycle(6 * M, 200 * MS);
-  EXPECT(near(period(), 200e6 * OH_FOLLOW_SHARE), "%g", period());
-  /* One that came by allocation says nothing. */
+  cycle(4 * M, DEAR);
+  EXPECT(near(period(), (double)DEAR * OH_FOLLOW_SHARE), "a share of the time: %g", period());
+  /* One that came by allocation says nothing about use, but what it cost. */
   struct oh_follow_heap h = { .live = 100 * M };
   size_t before = oh_follow_counters.cycles;
   (void)oh_follow_cycle(&h, 0, false);
   (void)oh_follow_cycle(&h, 0, false);
-  EXPECT(near(period(), shortest) && oh_follow_counters.cycles - before <= 1, "%g", period());
+  EXPECT(near(period(), shortest * 2) && oh_follow_counters.cycles == before, "%g", period());
+  for (double wanted = shortest * 4; wanted < longest; wanted *= 2) {
+    cycle(4 * M, MS); /* less than 5 % */
+    EXPECT(near(period(), wanted), "%g, not %g", period(), wanted);
+  }
+  for (int i = 0; i < 10; i++) cycle(0, MS);
+  EXPECT(near(period(), longest), "%g", period());
+}
+
+/* What is saved is spent on cycles that come sooner. */
+static void savings(void)
+{
+  double shortest = (double)OH_FOLLOW_PERIOD, quick = (double)OH_FOLLOW_QUICK;
+  struct oh_follow_heap useful = { .live = 94 * M, .swept = 6 * M };
+  /* By allocation, one in a second that costs 100 ms: nothing comes sooner, until one stalls. */
+  for (int i = 0; i < 40; i++) {
+    EXPECT(oh_follow_due(S) < 0.5, "in time");
+    oh_follow_slice(100 * MS);
+    EXPECT(oh_follow_cycle(&useful, 0, false) == 0, "nothing to compact");
+  }
+  double usual = 100e6 * OH_FOLLOW_SHARE;
+  EXPECT(near(period(), usual), "%g", period());
+  EXPECT(near((double)OH_FOLLOW_STALLED / oh_follow_due(OH_FOLLOW_STALLED), quick), "stalled");
+  EXPECT(near(period(), quick), "and so on: %g", period());
+  /* 600 ms are saved: so long, those by time are quick, from the beginning. */
+  int n = 0;
+  do {
+    (void)oh_follow_due(OH_FOLLOW_QUICK);
+    oh_follow_slice(100 * MS);
+    (void)oh_follow_cycle(&useful, 0, false);
+  } while (near(period(), quick) && ++n < 100);
+  EXPECT(n >= 4 && n <= 7, "%d", n);
+  EXPECT(near(period(), usual), "%g", period());
+  /* They cost their share in the mean. */
+  double spent = 0, time = 0;
+  for (int i = 0; i < 1000; i++) {
+    double due = 0;
+    while (due < 1) due += oh_follow_due(10 * MS), time += 10e6;
+    oh_follow_slice(100 * MS);
+    spent += 100e6;
+    (void)oh_follow_cycle(&useful, 0, false);
+  }
+  EXPECT(spent / time < 1.1 / OH_FOLLOW_SHARE && spent / time > 0.9 / OH_FOLLOW_SHARE, "%g", spent / time);
+  /* One that is of no use ends that. */
+  for (int i = 0; i < 100; i++) (void)oh_follow_due(S);
+  struct oh_follow_heap useless = { .live = 100 * M };
+  (void)oh_follow_cycle(&useless, 0, false);
+  EXPECT(near(period(), shortest * 2), "%g", period());
 }
 
 static double ask(size_t live, size_t free, size_t partial, uint64_t now, bool idle)
@@ -228,6 +268,7 @@ static void spaces(void)
 }
 
 static void the_pace(void) { in_child(NULL, pace); }
+static void what_is_saved(void) { in_child(NULL, savings); }
 static void when_to_compact(void) { in_child(NULL, compaction); }
 static void share_of_time(void) { in_child(NULL, share); }
 static void what_it_costs(void) { in_child(NULL, learning); }
@@ -240,6 +281,7 @@ int main(int argc, char **argv)
 {
   try_start(argc, argv);
   TRY(the_pace);
+  TRY(what_is_saved);
   TRY(when_to_compact);
   TRY(share_of_time);
   TRY(what_it_costs);
