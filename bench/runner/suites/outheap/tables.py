@@ -448,7 +448,7 @@ WORKLOADS = {
             measure=execute.printed,
         ),
         Workload(
-            "ocamlopt, helper",
+            "ocamlopt with a helper",
             "the compiler itself, on a generated parser, without the assembler, with an idle processor (wall clock)",
             (
                 Case("26,000 lines", ("400",), HELPER_RIVALS, QUICK, seconds=2.5, ocaml5_only=True),

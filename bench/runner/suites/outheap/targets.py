@@ -107,7 +107,7 @@ TARGETS = [
         )
     ),
     *(
-        Target(f"helper: ocamlopt, {metric}", "ocamlopt, helper", "", metric, bound, HELPED, OURS)
+        Target(f"helper: ocamlopt, {metric}", "ocamlopt with a helper", "", metric, bound, HELPED, OURS)
         for metric, bound in (("wall", 0.85), ("peak resident", 1.0), ("processor time", 1.05))
     ),
     *(
