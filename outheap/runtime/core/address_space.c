@@ -27,6 +27,7 @@ static unsigned width(void)
 void oh_zone_start(uintptr_t base)
 {
   unsigned w = width();
+  if (OH_SBRK) return; /* no place can be chosen */
   if (w < OH_CHUNK_LOG + 7 || base >= oh_zone_limit()) return; /* no room: parts would be smaller than two chunks */
   part = (uintptr_t)1 << (w - 6);
   start = base != 0
@@ -51,7 +52,7 @@ bool oh_zone_regions(uintptr_t *begin, uintptr_t *end)
   return oh_zone_usable() && part >= (uintptr_t)1 << (OH_ZONE_REGIONS_LOG - 3);
 }
 
-uintptr_t oh_zone_limit(void) { return (uintptr_t)1 << OH_ADDRESS_BITS; }
+uintptr_t oh_zone_limit(void) { return OH_ADDRESS_LIMIT; }
 
 /* --- the stock ---------------------------------------------------------------------------------------------------- */
 
@@ -309,7 +310,8 @@ static bool reserve_whole(int id, size_t bytes, size_t less, struct oh_reserve_p
   return false;
 }
 
-/* A part of a chunk, or of the last of several chunks: what can be had. */
+/* A part of a chunk, or of the last of several chunks: what can be had. Not in an area that others grow as well: they
+   would have the rest of the chunk. */
 static bool reserve_short(int id, size_t bytes, size_t less, struct oh_reserve_piece *got)
 {
   struct owner *o = &owners[id];
@@ -333,7 +335,7 @@ bool oh_reserve_chunks(enum oh_space_id id, size_t bytes, size_t tail, struct oh
     size_t less = tail < bytes ? bytes - tail : OH_PAGE;
     pthread_mutex_lock(&mutex);
     done = claim_stock(id, bytes, got) || (!frugal && reserve_whole(id, bytes, less, got)) ||
-           reserve_short(id, bytes, less, got);
+           (!OH_SBRK && reserve_short(id, bytes, less, got));
     pthread_mutex_unlock(&mutex);
   }
   if (!done) errno = ENOMEM;
@@ -420,7 +422,7 @@ void oh_reserve_start(uintptr_t base)
 {
   oh_table_start();
   oh_zone_start(base);
-  frugal = oh_os_address_limit() / 64 < OH_CHUNK;
+  frugal = !OH_SBRK && oh_os_address_limit() / 64 < OH_CHUNK;
   for (int i = 0; i <= STOCK; i++) {
     struct owner *o = &owners[parts[i]];
     o->part_begin = o->next = oh_zone_part(i);
@@ -434,6 +436,10 @@ void oh_reserve_start(uintptr_t base)
     if (to < regions_end) to = regions_end;
   }
   if (oh_zone_usable()) oh_heap_range_set(from, to - from);
+#if OH_SBRK /* all that the area will be */
+  from = OH_ROUND_DOWN(oh_os_top(), OH_CHUNK);
+  if (from < oh_zone_limit()) oh_heap_range_set(from, oh_zone_limit() - from);
+#endif
 }
 
 void oh_reserve_count(enum oh_space_id id, struct oh_reserve_counters *result)

@@ -278,6 +278,7 @@ size_t oh_arena_trim(struct oh_arena *a)
       struct oh_arena_run run = cut(a, b, size_of(b));
       if (run.bytes != 0) oh_space_free(OH_SPACE_BLOCKS, run.start, run.bytes);
     }
+  if (OH_SBRK) return bytes; /* parts of pages cannot be given back */
   for (unsigned i = oh_arena_class_of(PURGE_FROM); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
     for (struct oh_arena_block *b = a->list[i]; b != NULL; b = b->next) {
       struct oh_arena_run in = oh_arena_inner(b, size_of(b));

@@ -8,9 +8,15 @@
 
 /* --- sizes and switches: powers of two, given by their logarithm; tests make them smaller ------------------------- */
 
-/* A chunk: the unit in which address space is reserved and classified. */
+/* Where memory comes from. 0: mmap; 1: one area that grows at its end (os_sbrk.c), for systems that have nothing
+   else. */
+#ifndef OH_SBRK
+#define OH_SBRK 0
+#endif
+/* A chunk: the unit in which address space is reserved and classified. In an area that grows at its end up to a chunk
+   is left out before each piece. */
 #ifndef OH_CHUNK_LOG
-#define OH_CHUNK_LOG 28
+#define OH_CHUNK_LOG (OH_SBRK ? 24 : 28)
 #endif
 /* A large page: the unit in which memory is committed and purged. It has the size of the processor's huge pages. */
 #ifndef OH_PAGE_LOG
@@ -36,6 +42,14 @@
 #define OH_POOL ((size_t)1 << OH_POOL_LOG)
 #define OH_PAGES_PER_CHUNK ((size_t)1 << (OH_CHUNK_LOG - OH_PAGE_LOG))
 #define OH_POOLS_PER_PAGE ((size_t)1 << (OH_PAGE_LOG - OH_POOL_LOG))
+
+/* The heap is placed below this address. The last chunk of an address space that the table covers as a whole is left
+   out, so that the end of each piece is a number. */
+#if UINTPTR_MAX >> OH_ADDRESS_BITS != 0
+#define OH_ADDRESS_LIMIT ((size_t)1 << OH_ADDRESS_BITS)
+#else
+#define OH_ADDRESS_LIMIT ((size_t)0 - OH_CHUNK)
+#endif
 
 /* How the marker and a reservation agree on a chunk's kind (table.h). 1: taint; 0: dependency ordering. */
 #ifndef OH_TAINT

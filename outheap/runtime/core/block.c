@@ -149,6 +149,7 @@ size_t oh_block_old; /* bytes that are to be purged still, more or less */
    within one. */
 void oh_block_age(void)
 {
+  if (OH_SBRK) return (void)oh_space_age(OH_SPACE_BLOCKS); /* such parts cannot be given back */
   static unsigned cycles;
   bool mark = oh_fetch_add_relaxed(&cycles, 1) % 2 == 0;
   size_t old = 0, allowance = oh_space_age(OH_SPACE_BLOCKS);

@@ -22,6 +22,7 @@ struct oh_helper_fork const *oh_helper_forks;
 
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
 {
+  if (OH_SBRK) return false; /* libc's sbrk is for one thread: outheap_sbrk.h */
   pthread_attr_t attributes;
   sigset_t all, before;
   if (pthread_attr_init(&attributes) != 0) return false;

@@ -4,15 +4,18 @@
 #endif
 #include "os.h"
 #include "base.h"
+#include "os_faults.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
+#ifndef __wasm__
+#include <link.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#endif
 #ifdef __linux__
 #include <sys/personality.h>
 #include <sys/syscall.h>
@@ -32,32 +35,17 @@ void (*oh_os_reserved)(uintptr_t base, size_t bytes);
 void (*oh_os_purging)(void);
 bool oh_os_strict;
 static bool forced_strict(void) { return oh_load_relaxed(&oh_os_strict); }
-static void purging(void)
-{
-  if (oh_os_purging != NULL) oh_os_purging();
-}
-static void reserved(uintptr_t base, size_t bytes)
-{
-  if (oh_os_reserved != NULL) oh_os_reserved(base, bytes);
-}
-static bool fails(void)
-{
-  long n = oh_load_relaxed(&oh_os_fail_after);
-  while (n > 0 && !oh_cas_seq_cst(&oh_os_fail_after, &n, n - 1)) {}
-  if (n < 0 || n == 1) errno = ENOMEM;
-  return n < 0 || n == 1;
-}
 #else
-static bool fails(void) { return false; }
-static void reserved(uintptr_t base, size_t bytes) { (void)base, (void)bytes; }
-static void purging(void) {}
 static bool forced_strict(void) { return false; }
 #endif
 
+/* --- memory: with OH_SBRK in os_sbrk.c ---------------------------------------------------------------------------- */
+
+#if !OH_SBRK
 /* What is inaccessible costs no memory, and is not counted by the system as memory that it may have to find. */
 static uintptr_t map(uintptr_t hint, size_t bytes, int protection, int flags)
 {
-  if (fails()) return 0;
+  if (oh_os_fails()) return 0;
   void *p = mmap((void *)hint, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   return p == MAP_FAILED ? 0 : (uintptr_t)p;
 }
@@ -66,7 +54,7 @@ bool oh_os_reserve_at(uintptr_t base, size_t bytes)
 {
   uintptr_t p = base == 0 ? 0 : map(base, bytes, PROT_NONE, MAP_FIXED_NOREPLACE);
   if (p == base && p != 0) {
-    reserved(base, bytes);
+    oh_os_tell_reserved(base, bytes);
     return true;
   }
   if (p != 0) { /* an old kernel, which takes the address for a hint */
@@ -84,7 +72,7 @@ uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
   uintptr_t p = map(0, bytes, PROT_NONE, 0);
   if (p == 0) return 0;
   if (p % alignment == 0 && p + bytes <= limit) {
-    reserved(p, bytes);
+    oh_os_tell_reserved(p, bytes);
     return p;
   }
   munmap((void *)p, bytes);
@@ -98,7 +86,7 @@ uintptr_t oh_os_reserve(size_t bytes, size_t alignment, uintptr_t limit)
     if (start + bytes <= limit) {
       if (start != p) munmap((void *)p, start - p);
       if (start + bytes != end) munmap((void *)(start + bytes), end - start - bytes);
-      reserved(start, bytes);
+      oh_os_tell_reserved(start, bytes);
       return start;
     }
     munmap((void *)p, bytes + alignment);
@@ -122,7 +110,10 @@ bool oh_os_would_commit(size_t bytes)
   return p != 0;
 }
 
-bool oh_os_commit(void *start, size_t bytes) { return !fails() && mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0; }
+bool oh_os_commit(void *start, size_t bytes)
+{
+  return !oh_os_fails() && mprotect(start, bytes, PROT_READ | PROT_WRITE) == 0;
+}
 
 #ifdef __linux__
 #ifndef MADV_DONTNEED_LOCKED
@@ -149,41 +140,25 @@ static bool map_anew(void *start, size_t bytes)
 bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
-  purging();
+  oh_os_tell_purging();
 #ifdef __linux__
-  bool done = !fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 ||
-                           (errno == EINVAL && purge_locked(start, bytes)) ||
-                           /* a sandbox that knows no madvise */
-                           ((errno == EPERM || errno == ENOSYS || errno == EACCES) && map_anew(start, bytes)));
+  bool done = !oh_os_fails() && (madvise(start, bytes, MADV_DONTNEED) == 0 ||
+                                 (errno == EINVAL && purge_locked(start, bytes)) ||
+                                 /* a sandbox that knows no madvise */
+                                 ((errno == EPERM || errno == ENOSYS || errno == EACCES) && map_anew(start, bytes)));
 #else
-  bool done = !fails() && map_anew(start, bytes);
+  bool done = !oh_os_fails() && map_anew(start, bytes);
 #endif
   errno = error;
   return done;
 }
 
-bool oh_os_is_strict(void)
-{
-  static int known; /* 0: not yet; 1: no; 2: yes */
-  int k = oh_load_relaxed(&known), error = errno;
-  if (k == 0) {
-    char mode = '0';
-    int f = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    if (f >= 0) {
-      if (read(f, &mode, 1) != 1) mode = '0';
-      close(f);
-    }
-    oh_store_relaxed(&known, k = mode == '2' ? 2 : 1);
-    errno = error;
-  }
-  return k == 2 || forced_strict();
-}
-
 bool oh_os_uncommit(void *start, size_t bytes)
 {
   int error = errno;
-  purging();
-  bool done = !fails() && mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
+  oh_os_tell_purging();
+  bool done =
+    !oh_os_fails() && mmap(start, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == start;
   errno = error;
   return done;
 }
@@ -215,6 +190,8 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 #else
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
 #endif
+
+#endif /* !OH_SBRK */
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
@@ -254,6 +231,23 @@ bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
 
 /* --- the process -------------------------------------------------------------------------------------------------- */
 
+bool oh_os_is_strict(void)
+{
+  static int known; /* 0: not yet; 1: no; 2: yes */
+  int k = oh_load_relaxed(&known), error = errno;
+  if (k == 0) {
+    char mode = '0';
+    int f = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+    if (f >= 0) {
+      if (read(f, &mode, 1) != 1) mode = '0';
+      close(f);
+    }
+    oh_store_relaxed(&known, k = mode == '2' ? 2 : 1);
+    errno = error;
+  }
+  return k == 2 || forced_strict();
+}
+
 size_t oh_os_page_size(void)
 {
   static size_t page;
@@ -272,7 +266,11 @@ uint64_t oh_os_now(void)
 uint64_t oh_os_used(void)
 {
   struct timespec now = { 0, 0 };
+#ifdef __wasm__
+  clock_gettime(CLOCK_MONOTONIC, &now); /* there is no other */
+#else
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+#endif
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -288,15 +286,22 @@ uintptr_t oh_os_random(void)
 #endif
   struct timespec now = { 0, 0 };
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)getpid() << 20 ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
+#ifndef __wasm__
+  r ^= (uintptr_t)getpid() << 20;
+#endif
+  return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
 }
 
+#ifdef __wasm__
+size_t oh_os_address_limit(void) { return SIZE_MAX; }
+#else
 size_t oh_os_address_limit(void)
 {
   struct rlimit l;
   return getrlimit(RLIMIT_AS, &l) != 0 || l.rlim_cur == RLIM_INFINITY || l.rlim_cur > SIZE_MAX ? SIZE_MAX
                                                                                                : (size_t)l.rlim_cur;
 }
+#endif
 
 /* --- memory for records ------------------------------------------------------------------------------------------- */
 
@@ -333,5 +338,14 @@ void *oh_metadata_alloc(size_t bytes)
   return p;
 }
 
-void oh_metadata_lock(void) { pthread_mutex_lock(&mutex); }
-void oh_metadata_unlock(void) { pthread_mutex_unlock(&mutex); }
+void oh_metadata_lock(void)
+{
+  pthread_mutex_lock(&mutex);
+  oh_os_lock();
+}
+
+void oh_metadata_unlock(void)
+{
+  oh_os_unlock();
+  pthread_mutex_unlock(&mutex);
+}

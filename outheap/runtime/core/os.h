@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The operating system: address space and memory; the allocator's own records. os.c is the only file of the library
-   that calls mmap and madvise. */
+   that calls mmap and madvise; with OH_SBRK (base.h) it does not, and memory comes from os_sbrk.c. */
 #ifndef OH_OS_H
 #define OH_OS_H
 
+#include "base.h"
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 /* Inaccessible address space exactly at `base` (aligned to system pages). False if something lies there, or if the
    system refuses (errno: ENOMEM when a limit is reached, otherwise something else). */
@@ -52,6 +51,20 @@ uint64_t oh_os_used(void);
 uintptr_t oh_os_random(void);
 /* The limit on the process's address space (RLIMIT_AS); SIZE_MAX: there is none. */
 size_t oh_os_address_limit(void);
+
+/* With OH_SBRK only. The end of the area of memory, which is never below what it was when the program started. */
+#if OH_SBRK
+uintptr_t oh_os_top(void);
+#endif
+
+/* For start.c, by oh_metadata_lock: what the files of this header protect by locks of their own. */
+#if OH_SBRK
+void oh_os_lock(void);
+void oh_os_unlock(void);
+#else
+static inline void oh_os_lock(void) {}
+static inline void oh_os_unlock(void) {}
+#endif
 
 /* --- memory for records ------------------------------------------------------------------------------------------- */
 

@@ -226,6 +226,7 @@ static size_t hold(size_t number, bool decay, struct page *batch[BATCH_MOST])
 /* Purges parts of pages. With the lock, which is not held meanwhile. Result: bytes. */
 static size_t purge_parts(bool decay)
 {
+  if (OH_SBRK) return 0; /* parts of a page are hardly ever at the end of the area */
   struct page *batch[BATCH_MOST];
   uint64_t touched[BATCH_MOST];
   char *bases[BATCH_MOST];

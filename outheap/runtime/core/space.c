@@ -6,8 +6,8 @@
 
 #define PROBE_FROM (OH_CHUNK * 16) /* from this size on the system is asked before address space is reserved */
 #define GROW_ATTEMPTS_MOST 64
-#define TRIM_STEP (32 * OH_PAGE)
-#define ADDRESS_LIMIT ((size_t)1 << OH_ADDRESS_BITS)
+/* Of an area that grows only the end can be given back, at once (os_sbrk.c). */
+#define TRIM_STEP (OH_SBRK ? OH_ADDRESS_LIMIT : 32 * OH_PAGE)
 
 typedef struct oh_space_state space;
 
@@ -69,7 +69,7 @@ static void add_piece(space *s, struct oh_reserve_piece p)
 static bool grow(space *s, size_t bytes, size_t tail)
 {
   struct oh_reserve_piece p;
-  if (bytes > ADDRESS_LIMIT) return false;
+  if (bytes > OH_ADDRESS_LIMIT) return false;
   if (!oh_space_state_prepare_piece(s)) return false;
   if (!oh_extents_supply(&s->free, (bytes + 2 * OH_CHUNK) / OH_PAGE / 2 + 1)) return false;
   if (!oh_reserve_chunks(oh_space_state_id(s), bytes, tail, &p)) return false;
@@ -96,7 +96,7 @@ static uintptr_t alloc(enum oh_space_id id, size_t bytes, bool committed, bool *
   space *s = lock_space(id);
   uintptr_t base = 0;
   bool refused =
-    bytes > ADDRESS_LIMIT || (committed && bytes >= PROBE_FROM && oh_extents_best(&s->free, bytes) == NULL &&
+    bytes > OH_ADDRESS_LIMIT || (committed && bytes >= PROBE_FROM && oh_extents_best(&s->free, bytes) == NULL &&
                               !oh_os_would_commit(bytes));
   struct oh_extents_node *e = refused ? NULL : find(s, bytes);
   if (e != NULL) {
@@ -282,7 +282,7 @@ static bool reserve_in_range(space *s, uintptr_t from, uintptr_t to)
 
 void *oh_space_take_range(enum oh_space_id id, size_t bytes)
 {
-  if (bytes == 0 || bytes > ADDRESS_LIMIT || bytes % OH_PAGE != 0) {
+  if (bytes == 0 || bytes > OH_ADDRESS_LIMIT || bytes % OH_PAGE != 0) {
     errno = EINVAL;
     return NULL;
   }

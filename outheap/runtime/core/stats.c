@@ -309,7 +309,7 @@ static void start_thread(void)
   pthread_t thread;
   sigset_t all, before;
   sigfillset(&all);
-  bool done = sem_init(&wanted, 0, 0) == 0 && pthread_attr_init(&attributes) == 0;
+  bool done = !OH_SBRK && sem_init(&wanted, 0, 0) == 0 && pthread_attr_init(&attributes) == 0;
   if (done) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);

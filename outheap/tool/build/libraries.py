@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from overlay import Overlay
@@ -59,6 +59,17 @@ FLAVOURS = (
     Flavour("bytecode-pic", "libcamlrun_pic.a", "bpic", "_outheap_pic"),
     Flavour("count", "libasmrun.a", "n", "_outheap_count", ("-DOH_COUNT=1",)),
 )
+
+
+BACKENDS = ("mmap", "sbrk")
+
+
+def with_backend(flavour: Flavour, backend: str) -> Flavour:
+    """The same over another source of memory, with a name of its own."""
+    if backend == "mmap":
+        return flavour
+    variant = flavour.variant.replace("_outheap", f"_outheap_{backend}", 1)
+    return replace(flavour, variant=variant, defines=(*flavour.defines, f"-DOH_{backend.upper()}=1"))
 
 
 @dataclass

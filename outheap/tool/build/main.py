@@ -16,13 +16,13 @@ from overlay import Overlay
 
 from build import HOME, Stop, say, selftest
 from build.compiler import Compiler
-from build.libraries import FLAVOURS, Build, Flavour
+from build.libraries import BACKENDS, FLAVOURS, Build, Flavour, with_backend
 from build.sources import sources_of
 
 DEFAULT = "release debug pic bytecode bytecode-debug count"
 VALUES = {  # options with a value, and what that is
     "--ocaml": "prefix or command", "--sources": "folder", "--accept": "units", "--self-test": "seconds",
-    "--output": "folder", "--flavours": "flavours", "--cc": "command", "--jobs": "number",
+    "--output": "folder", "--flavours": "flavours", "--backend": "mmap or sbrk", "--cc": "command", "--jobs": "number",
 }  # fmt: skip
 
 
@@ -54,7 +54,10 @@ class Options:
         unknown = [name for name in names if name not in known]
         if unknown:
             raise Stop(2, f"unknown flavour {unknown[0]}")
-        self.flavours = [known[name] for name in names]
+        self.backend = given.get("--backend", "mmap")
+        if self.backend not in BACKENDS:
+            raise Stop(2, f"--backend: {VALUES['--backend']}, not {self.backend}")
+        self.flavours = [with_backend(known[name], self.backend) for name in names]
 
     @staticmethod
     def _number(given: dict[str, str], name: str, otherwise: int | None) -> int | None:
@@ -80,7 +83,7 @@ def _checked(overlay: Overlay, compiler: Compiler, sources: Path, options: Optio
     return not differ
 
 
-def _test(build: Build, flavours: list[Flavour], seconds: int) -> None:
+def _test(build: Build, flavours: list[Flavour], seconds: int, threads: bool) -> None:
     flavours = [f for f in flavours if f.tested]
     if seconds == 0 or not flavours:
         return
@@ -88,7 +91,7 @@ def _test(build: Build, flavours: list[Flavour], seconds: int) -> None:
         say("this compiler is for ThreadSanitizer: what was built is not tested here")
         return
     try:
-        selftest.test(build.compiler, build.staging, flavours, seconds)
+        selftest.test(build.compiler, build.staging, flavours, seconds, threads)
     except selftest.Failed as failed:
         raise Stop(4, str(failed), "the runtime that was built fails its test: nothing was installed") from None
 
@@ -114,14 +117,16 @@ def _run(options: Options, work: Path) -> None:
                 built.append(flavour)
         for header in sorted((HOME / "include").glob("outheap*.h")):
             shutil.copy(header, staging)
-        _test(build, built, (20 if known else 60) if options.seconds is None else options.seconds)
+        seconds = (20 if known else 60) if options.seconds is None else options.seconds
+        _test(build, built, seconds, options.backend == "mmap")
         for file in sorted(staging.iterdir()):
             os.replace(file, output / file.name)
             if file.suffix == ".a" or file.name.startswith("ocamlrun_"):
                 say(file.name)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    say(f"link with:  ocamlfind ocamlopt -I {output} -runtime-variant _outheap …")
+    variant = "_outheap" if options.backend == "mmap" else f"_outheap_{options.backend}"
+    say(f"link with:  ocamlfind ocamlopt -I {output} -runtime-variant {variant} …")
 
 
 def main(help_text: str, flavours: Iterable[Flavour] = FLAVOURS, words: list[str] | None = None) -> int:

@@ -101,8 +101,9 @@ class Programs:
         command([*start, "-g", *self.libraries, *variant, *units, "-o", f"torture-{flavour.name}"], place)
         return place / f"torture-{flavour.name}"
 
-    def runs(self, flavour: Flavour, seconds: float) -> list[Run]:
-        """With one domain in both forms of the marking loop, with memory that is used again, with several domains."""
+    def runs(self, flavour: Flavour, seconds: float, threads: bool) -> list[Run]:
+        """With one domain in both forms of the marking loop, with memory that is used again, with several domains.
+        `threads`: may there be others than the first?"""
         program, debug = self.link(flavour), flavour.name in ("debug", "bytecode-debug")
         five = self.major >= 5
         verify = ["V=1,v=0"] if debug else []
@@ -115,6 +116,9 @@ class Programs:
             ways.append((["--no-threads"], "debug.marking=table", ""))
             if not (debug and self.minor < 2):
                 ways.append((domains, "", "s=32k"))
+        if not threads:
+            alone = ["--no-threads", "--without", "domain-result"]
+            ways = [(alone, "", ""), (alone, "debug.marking=table", "s=4k")]
         each = max(0.5, seconds / len(ways))
         return [
             Run(program, [*options, *more], ",".join(["opaque=1", *([s] if s else [])]),
@@ -144,13 +148,13 @@ class Said:
         self.thread.join()
 
 
-def test(compiler: Compiler, library: Path, flavours: list[Flavour], seconds: float) -> None:
-    """Tests the libraries in a folder. Failed: says how to repeat what fails."""
+def test(compiler: Compiler, library: Path, flavours: list[Flavour], seconds: float, threads: bool = True) -> None:
+    """Tests the libraries in a folder, with or without several threads. Failed: says how to repeat what fails."""
     say(f"testing it for {seconds:g} s")
     folders, pools = tempfile.TemporaryDirectory(prefix="outheap-selftest-"), ThreadPoolExecutor(os.cpu_count() or 2)
     with folders as folder, Said() as said, pools as pool:
         programs = Programs(compiler, library, Path(folder))
-        runs = [run for flavour in flavours for run in programs.runs(flavour, seconds / len(flavours))]
+        runs = [run for flavour in flavours for run in programs.runs(flavour, seconds / len(flavours), threads)]
         said.total = len(runs)
         for _ in pool.map(Run.check, runs):
             said.done += 1
