@@ -20,6 +20,7 @@ SUFFIX = {
     "debug": "_outheapd",
     "bytecode": "_outheap",
     "bytecode-debug": "_outheapd",
+    "sbrk": "_outheap_sbrk",  # release, over one area that grows at its end
 }
 
 
@@ -35,7 +36,8 @@ def library(compiler: Compiler, flavour: str) -> Path:
 
     def build() -> None:
         words = [ALL if flavour == "order" else TOOL, "--ocaml", compiler.prefix, "--output", folder]
-        words += ["--flavours", flavour, "--self-test", "0"]
+        words += ["--backend", "sbrk", "--flavours", "release"] if flavour == "sbrk" else ["--flavours", flavour]
+        words += ["--self-test", "0"]
         steps.command(words, folder, compiler.settings)
 
     return steps.step(folder, files, [compiler.prefix], build)

@@ -48,8 +48,12 @@ uintptr_t oh_zone_part(int i) { return start + (uintptr_t)i * part; }
 size_t oh_zone_part_size(void) { return part; }
 bool oh_zone_regions(uintptr_t *begin, uintptr_t *end)
 {
+#if UINTPTR_MAX >> OH_ZONE_REGIONS_LOG != 0
   *begin = (uintptr_t)1 << OH_ZONE_REGIONS_LOG, *end = 2 * *begin;
   return oh_zone_usable() && part >= (uintptr_t)1 << (OH_ZONE_REGIONS_LOG - 3);
+#else
+  return *begin = *end = 0;
+#endif
 }
 
 uintptr_t oh_zone_limit(void) { return OH_ADDRESS_LIMIT; }

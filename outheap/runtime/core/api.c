@@ -138,8 +138,8 @@ bool outheap_marker_can_tell(void)
 static bool cut(void const *start, size_t bytes, uintptr_t *begin, uintptr_t *end)
 {
   *begin = (uintptr_t)start;
-  if (*begin % OH_CHUNK != 0 || bytes == 0 || *begin >> OH_ADDRESS_BITS != 0) return false;
-  if (bytes > ((uintptr_t)1 << OH_ADDRESS_BITS) - *begin) return false;
+  if (*begin % OH_CHUNK != 0 || bytes == 0 || OH_IS_BEYOND(*begin)) return false;
+  if (bytes > OH_ADDRESS_LIMIT - *begin) return false;
   *end = OH_ROUND_UP(*begin + bytes, OH_CHUNK);
   return true;
 }

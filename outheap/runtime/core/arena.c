@@ -36,7 +36,7 @@ static void set_owner(uintptr_t from, uintptr_t to, unsigned owner)
 
 static void set_head(struct oh_arena const *a, struct oh_arena_block *b, size_t size, size_t flags)
 {
-  size_t head = size | flags | (size_t)a->number << OH_ARENA_NUMBER_SHIFT;
+  uint64_t head = size | flags | (uint64_t)a->number << OH_ARENA_NUMBER_SHIFT;
   oh_store_relaxed(&b->head, head | oh_arena_checksum(b, head));
 }
 
@@ -44,7 +44,7 @@ static void set_head(struct oh_arena const *a, struct oh_arena_block *b, size_t 
 static void wipe(struct oh_arena_block *b)
 {
 #if OH_DEBUG
-  oh_store_relaxed(&b->head, (size_t)OH_ARENA_FREE);
+  oh_store_relaxed(&b->head, (uint64_t)OH_ARENA_FREE);
 #else
   (void)b;
 #endif
@@ -305,7 +305,7 @@ void oh_arena_check_block(struct oh_arena_block const *b)
 {
   void const *payload = (char const *)b + OH_ARENA_PAYLOAD;
   if ((uintptr_t)b % 16 != 0 || owner_of((uintptr_t)b) == 0) oh_log_abort("not a block: %p", payload);
-  size_t head = oh_arena_head(b);
+  uint64_t head = oh_arena_head(b);
   if (head & OH_ARENA_FREE) oh_log_abort("block given back already: %p", payload);
   if (owner_of((uintptr_t)b) != (head >> OH_ARENA_NUMBER_SHIFT) + 1 || oh_arena_head_size(head) < OH_ARENA_LEAST ||
       !oh_arena_head_is_sound(b, head))
@@ -320,7 +320,8 @@ static uintptr_t walk(struct oh_arena const *a, uintptr_t start, struct seen *se
 {
   struct oh_arena_block *b = (struct oh_arena_block *)start;
   for (size_t before = 0;;) {
-    size_t head = oh_arena_head(b), size = oh_arena_head_size(head);
+    uint64_t head = oh_arena_head(b);
+    size_t size = oh_arena_head_size(head);
     OH_CHECK(owner_of((uintptr_t)b) == a->number + 1 && head >> OH_ARENA_NUMBER_SHIFT == a->number &&
              oh_arena_head_is_sound(b, head));
     OH_CHECK(((head & OH_ARENA_BEFORE_FREE) != 0) == (before != 0));
@@ -346,7 +347,8 @@ static void check_lists(struct oh_arena const *a, struct seen const *seen)
     bool any = a->columns[c / OH_ARENA_COLUMNS] >> c % OH_ARENA_COLUMNS & 1;
     OH_CHECK(any == (a->list[c] != NULL));
     for (struct oh_arena_block *b = a->list[c]; b != NULL; prev = b, b = b->next) {
-      size_t head = oh_arena_head(b), size = oh_arena_head_size(head);
+      uint64_t head = oh_arena_head(b);
+      size_t size = oh_arena_head_size(head);
       OH_CHECK((head & OH_ARENA_FREE) != 0 && b->prev == prev && oh_arena_class_of(size) == c);
       free++;
       bytes += size;

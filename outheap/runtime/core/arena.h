@@ -26,7 +26,11 @@
 #include <pthread.h>
 
 #define OH_ARENA_LEAST ((size_t)32)
+#if UINTPTR_MAX >> 47 != 0
 #define OH_ARENA_LIMIT ((size_t)1 << 47) /* no block is that large */
+#else
+#define OH_ARENA_LIMIT ((size_t)1 << 31)
+#endif
 #define OH_ARENA_COLUMNS 32 /* classes for each power of two: a class's sizes differ by less than 1/32 */
 #define OH_ARENA_ROWS 40
 
@@ -37,13 +41,13 @@ enum {
   OH_ARENA_OLD = 8     /* free since oh_arena_age, and not purged */
 };
 
-/* head: size (bits 4 … 47), flags (bits 0 … 3), checksum (48 … 59), number of the arena (60 … 63) */
+/* With addresses of 32 bits too, head: size (bits 4 … 47), flags (bits 0 … 3), checksum (48 … 59), number of the arena (60 … 63) */
 struct oh_arena_block {
-  size_t before, head;
+  uint64_t before, head;
   struct oh_arena_block *next, *prev; /* while it is free */
 };
 #define OH_ARENA_PAYLOAD 16
-#define OH_ARENA_SIZE_MASK (((size_t)1 << 48) - 16)
+#define OH_ARENA_SIZE_MASK (((uint64_t)1 << 48) - 16)
 #define OH_ARENA_NUMBER_SHIFT 60
 
 struct oh_arena {
@@ -74,21 +78,21 @@ static inline size_t oh_arena_size_for(size_t bytes)
 }
 
 /* The next two without the lock: neither the size nor the arena of a used block changes. */
-static inline size_t oh_arena_head(struct oh_arena_block const *b) { return oh_load_relaxed(&b->head); }
-static inline size_t oh_arena_head_size(size_t head) { return head & OH_ARENA_SIZE_MASK; }
+static inline uint64_t oh_arena_head(struct oh_arena_block const *b) { return oh_load_relaxed(&b->head); }
+static inline size_t oh_arena_head_size(uint64_t head) { return (size_t)(head & OH_ARENA_SIZE_MASK); }
 
-static inline size_t oh_arena_checksum(struct oh_arena_block const *b, size_t head)
+static inline uint64_t oh_arena_checksum(struct oh_arena_block const *b, uint64_t head)
 {
 #if OH_DEBUG
   uint64_t sum = ((uintptr_t)b ^ (head << 16 | head >> 48)) * 0x9e3779b97f4a7c15;
-  return (size_t)(sum >> 52) << 48;
+  return sum >> 52 << 48;
 #else
   return (void)b, (void)head, 0;
 #endif
 }
-static inline bool oh_arena_head_is_sound(struct oh_arena_block const *b, size_t head)
+static inline bool oh_arena_head_is_sound(struct oh_arena_block const *b, uint64_t head)
 {
-  size_t sum = head & (((size_t)1 << 12) - 1) << 48;
+  uint64_t sum = head & (((uint64_t)1 << 12) - 1) << 48;
   return oh_arena_checksum(b, head ^ sum) == sum;
 }
 

@@ -47,8 +47,10 @@
    out, so that the end of each piece is a number. */
 #if UINTPTR_MAX >> OH_ADDRESS_BITS != 0
 #define OH_ADDRESS_LIMIT ((size_t)1 << OH_ADDRESS_BITS)
+#define OH_IS_BEYOND(address) ((address) >> OH_ADDRESS_BITS != 0)
 #else
 #define OH_ADDRESS_LIMIT ((size_t)0 - OH_CHUNK)
+#define OH_IS_BEYOND(address) ((address) >= OH_ADDRESS_LIMIT)
 #endif
 
 /* How the marker and a reservation agree on a chunk's kind (table.h). 1: taint; 0: dependency ordering. */

@@ -52,7 +52,7 @@ static bool is_passed_over(uintptr_t address)
 
 bool oh_header_exists_slow(uintptr_t address)
 {
-  if (address % WORD != 0 || address < LOWEST || address >> OH_ADDRESS_BITS != 0) return false;
+  if (address % WORD != 0 || address < LOWEST || OH_IS_BEYOND(address)) return false;
   enum oh_kind k = oh_table_kind(address);
   if (oh_kind_is_region(k)) return k == OH_KIND_REGION;
   return (!oh_load_relaxed(&is_opaque) && is_passed_over(address)) || oh_pointer_is_value(address);

@@ -34,7 +34,7 @@ static inline bool oh_header_exists(uintptr_t address)
   if (__builtin_expect(oh_kind_is_heap(oh_table_kind(address)), 1)) return true;
   /* in words, rotated: so an address that is not aligned is out of range */
   uintptr_t d = address - oh_load_relaxed(&oh_header_image.begin);
-  if ((d >> 3 | d << 61) < oh_load_relaxed(&oh_header_image.words) &&
+  if ((d >> 3 | d << (sizeof d * 8 - 3)) < oh_load_relaxed(&oh_header_image.words) &&
       (~((uintptr_t const *)address)[-1] & OH_HEADER_BLACK) == 0)
     return true;
   return oh_header_exists_slow(address);

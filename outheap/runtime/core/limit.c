@@ -227,7 +227,8 @@ static double share_of(size_t const *counter, size_t *seen, size_t need)
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
 {
   struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
-  size_t limit = oh_limit_bytes, past = oh_load_relaxed(&looked);
+  size_t limit = oh_limit_bytes;
+  uint64_t past = oh_load_relaxed(&looked);
   account(s, (intptr_t)free);
   (void)oh_fetch_add_relaxed(&since, allocated);
   (void)oh_fetch_add_relaxed(&grown, allocated);

@@ -286,10 +286,7 @@ uintptr_t oh_os_random(void)
 #endif
   struct timespec now = { 0, 0 };
   clock_gettime(CLOCK_MONOTONIC, &now);
-#ifndef __wasm__
-  r ^= (uintptr_t)getpid() << 20;
-#endif
-  return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
+  return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)getpid() << 20 ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
 }
 
 #ifdef __wasm__

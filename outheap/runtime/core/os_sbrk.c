@@ -52,8 +52,12 @@ __attribute__((weak)) void *outheap_sbrk(intptr_t increment)
 }
 #endif
 
-/* The lock protects the end of the area, against others of the library, and `scrap`. */
+/* The lock protects the end of the area, against others of the library, and what follows. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+/* [piece, piece_end): what was taken last, with what was taken before it if that touches. Above `used_end` nothing was
+   ever made accessible, and so nothing was written. */
+static uintptr_t piece, piece_end, used_end;
 
 /* [scrap, scrap_end): memory that alignment has left over, never used; the largest piece of it. It serves records. */
 static uintptr_t scrap, scrap_end;
@@ -77,10 +81,18 @@ static uintptr_t take(size_t bytes, size_t alignment, uintptr_t limit)
     uintptr_t got = move((intptr_t)whole);
     if (got == REFUSED) break;
     keep_scrap(got, got == top ? base : got + whole); /* as a whole if others were faster */
-    if (got == top) return base;
+    if (got != top) continue;
+    if (base != piece_end) piece = base;
+    piece_end = base + bytes;
+    return base;
   }
   errno = ENOMEM;
   return 0;
+}
+
+static void use(uintptr_t end)
+{
+  if (end > used_end) used_end = end;
 }
 
 static uintptr_t take_scrap(size_t bytes)
@@ -126,6 +138,7 @@ uintptr_t oh_os_map(size_t bytes)
   oh_os_lock();
   uintptr_t p = take_scrap(bytes);
   if (p == 0) p = take(OH_ROUND_UP(bytes, oh_os_page_size()), oh_os_page_size(), UINTPTR_MAX);
+  use(p + bytes);
   oh_os_unlock();
   return p;
 }
@@ -134,12 +147,22 @@ uintptr_t oh_os_map(size_t bytes)
 void oh_os_release(uintptr_t base, size_t bytes)
 {
   oh_os_lock();
-  if (move(0) == base + bytes && bytes <= INTPTR_MAX) (void)move(-(intptr_t)bytes);
+  if (move(0) == base + bytes && bytes <= INTPTR_MAX && move(-(intptr_t)bytes) != REFUSED && piece_end > base) {
+    piece_end = base;
+    if (piece > base) piece = base;
+  }
   oh_os_unlock();
 }
 
 bool oh_os_would_commit(size_t bytes) { return (void)bytes, !oh_os_fails(); } /* reserving it will tell */
-bool oh_os_commit(void *start, size_t bytes) { return (void)start, (void)bytes, !oh_os_fails(); }
+bool oh_os_commit(void *start, size_t bytes)
+{
+  if (oh_os_fails()) return false;
+  oh_os_lock();
+  use((uintptr_t)start + bytes);
+  oh_os_unlock();
+  return true;
+}
 
 /* Grows again by what the area has just shrunk by. What was there a moment ago is had again, except where a system
    counts what it promises, which oh_os_purge excludes. */
@@ -153,15 +176,19 @@ static void take_again(uintptr_t start, size_t bytes)
   }
 }
 
+/* Of the area's end: the library's own piece ends it, and behind what is purged nothing was written. */
 bool oh_os_purge(void *start, size_t bytes)
 {
   int error = errno;
+  uintptr_t from = (uintptr_t)start;
   oh_os_tell_purging();
-  bool done = !oh_os_fails() && !oh_os_is_strict() && bytes <= INTPTR_MAX;
+  bool done = !oh_os_fails() && !oh_os_is_strict();
   if (done) {
     oh_os_lock();
-    done = move(0) == (uintptr_t)start + bytes && move(-(intptr_t)bytes) != REFUSED;
-    if (done) take_again((uintptr_t)start, bytes);
+    size_t rest = piece_end - from;
+    done = from >= piece && from + bytes <= piece_end && from + bytes >= used_end && move(0) == piece_end &&
+           rest <= INTPTR_MAX && move(-(intptr_t)rest) != REFUSED;
+    if (done) take_again(from, rest);
     oh_os_unlock();
   }
   errno = error;

@@ -37,7 +37,9 @@ static inline enum oh_kind oh_spaces_kind(enum oh_space_id id)
 
    The root takes 512 KB of static memory, of which the touched pages are resident. With the usual sizes a leaf covers 2
    GB. */
+#ifndef OH_PAGEMAP_ROOT_LOG
 #define OH_PAGEMAP_ROOT_LOG 16
+#endif
 #define OH_PAGEMAP_LEAF_LOG (OH_ADDRESS_BITS - OH_PAGE_LOG - OH_PAGEMAP_ROOT_LOG)
 #define OH_PAGEMAP_ROOT ((size_t)1 << OH_PAGEMAP_ROOT_LOG)
 #define OH_PAGEMAP_LEAF ((size_t)1 << OH_PAGEMAP_LEAF_LOG)

@@ -7,7 +7,7 @@
 
 #define GAP_MOST 64       /* padding between static data that is covered as well */
 #define JOINABLE 4   /* added beside `contents`: a range that was not added as exclusive */
-#define LIMIT ((uintptr_t)1 << OH_ADDRESS_BITS)
+#define LIMIT OH_ADDRESS_LIMIT
 #define WORD sizeof(void *)
 
 /* Two arrays take turns. Version v is read in arrays[v % 2] while v + 1 is written to the other one. So a reader is

@@ -75,7 +75,7 @@ static void count_line(char const *line, struct oh_usage *all, struct oh_usage *
   else if (has_kilobytes(line, "AnonHugePages:", &bytes)) (*here)->huge += bytes;
   else if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
     uintptr_t begin = (uintptr_t)strtoull(line, NULL, 16);
-    unsigned owner = begin >> OH_ADDRESS_BITS != 0 ? 0 : oh_page_bits(begin) & OH_PAGE_OWNER;
+    unsigned owner = OH_IS_BEYOND(begin) ? 0 : oh_page_bits(begin) & OH_PAGE_OWNER;
     *here = &all[owner == 0 ? OH_SPACES : (int)owner - 1];
   }
 }

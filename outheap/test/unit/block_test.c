@@ -131,8 +131,8 @@ static void edges(void)
                       SIZE_MAX - 64,
                       SIZE_MAX / 2 + 1,
                       SIZE_MAX / 2,
-                      (size_t)1 << OH_ADDRESS_BITS,
-                      ((size_t)1 << OH_ADDRESS_BITS) - 1 };
+                      OH_ADDRESS_LIMIT,
+                      OH_ADDRESS_LIMIT - 1 };
   for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
     errno = 0;
     EXPECT(oh_block_alloc(absurd[i]) == NULL && errno == ENOMEM, "%zx", absurd[i]);

@@ -119,7 +119,7 @@ static void many(void)
 
 static void bad(void)
 {
-  uintptr_t limit = (uintptr_t)1 << OH_ADDRESS_BITS;
+  uintptr_t limit = OH_ADDRESS_LIMIT;
   EXPECT(oh_ranges_add(8, 8, OH_RANGES_CODE, true) == EINVAL && oh_ranges_add(16, 8, OH_RANGES_VALUES, true) == EINVAL,
          "empty");
   EXPECT(oh_ranges_add(0, 80, OH_RANGES_VALUES, true) == EINVAL, "nothing in front");

@@ -258,7 +258,7 @@ static void failures(void)
       if (!reached && !complete) _exit(3);
       _exit(reached ? 0 : 2);
     }
-    int status;
+    int status = 0;
     EXPECT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
              (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2),
            "n = %ld: %x", n, status);

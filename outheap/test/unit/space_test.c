@@ -239,7 +239,7 @@ static void refused(void)
     errno = 0;
     EXPECT(oh_space_alloc(bad[i].id, bad[i].bytes, true, NULL) == NULL && errno == EINVAL, "%zu", bad[i].bytes);
   }
-  size_t large[] = { (size_t)1 << (OH_ADDRESS_BITS - 1), (size_t)1 << OH_ADDRESS_BITS, (size_t)1 << 62,
+  size_t large[] = { (size_t)1 << (OH_ADDRESS_BITS - 1), OH_ADDRESS_LIMIT, SIZE_MAX / 4 + 1,
                      (size_t)0 - OH_PAGE };
   for (size_t i = 0; i < sizeof large / sizeof *large; i++) {
     errno = 0;

@@ -93,12 +93,12 @@ static void patterns(void)
   for (int step = 0; step < 300000; step++) {
     uintptr_t a = try_random(&random) >> try_below(&random, 64);
     switch (try_below(&random, 8)) {
-      case 0: a = UINTPTR_MAX - (a >> 40); break;
-      case 1: a = ((uintptr_t)1 << OH_ADDRESS_BITS) + (a >> 20) - (a >> 21); break;
+      case 0: a = UINTPTR_MAX - (uintptr_t)((uint64_t)a >> 40); break;
+      case 1: a = OH_ADDRESS_LIMIT + (a >> 20) - (a >> 21); break;
       case 2: a = (uintptr_t)major + (a & (2 * OH_CHUNK - 1)); break;
-      case 3: a |= (uintptr_t)1 << 63; break;
+      case 3: a |= ~(UINTPTR_MAX >> 1); break;
       /* looks like a pointer when its high bits are cut off */
-      case 4: a = (uintptr_t)major | a << OH_ADDRESS_BITS; break;
+      case 4: a = (uintptr_t)((uintptr_t)major | (uint64_t)a << OH_ADDRESS_BITS); break;
     }
     enum oh_kind k = a >> OH_CHUNK_LOG < OH_TABLE_ENTRIES ? (enum oh_kind)oh_table[a >> OH_CHUNK_LOG] : OH_KIND_FOREIGN;
     enum outheap_kind c = outheap_classify((void *)a);
@@ -293,7 +293,7 @@ static void sample(void const *pointer, void const *data)
 
 static void reports(void)
 {
-  uintptr_t wild = (uintptr_t)0xdead << 48, far = FAR(60);
+  uintptr_t wild = (uintptr_t)((uint64_t)0xdead << 48), far = FAR(60);
   char *m = outheap_allocate(OUTHEAP_FOREIGN, OH_PAGE), *heap = outheap_allocate(OUTHEAP_MAJOR, OH_PAGE);
   EXPECT(outheap_declare_values(m, m + 800) == 0, "declare");
   EXPECT(!oh_pointer_is_markable(far) && oh_table_kind(far) == OH_KIND_FOREIGN, "tainted before");

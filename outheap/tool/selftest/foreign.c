@@ -96,6 +96,12 @@ static void prepare(void)
   on_stack = (uintptr_t)__builtin_frame_address(0);
 }
 
+/* For processes that may not map anything once `main` runs. */
+__attribute__((constructor)) static void begin(void)
+{
+  if (getenv("TORTURE_EARLY") != NULL) prepare();
+}
+
 /* Is the memory that can be written still as it was? */
 value torture_intact(value unit)
 {
