@@ -24,7 +24,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         for program, test in tests:
             command = [*flavour.runner, f"./{program}", "--only", test, "--seed", str(matrix.seed())]
             name = f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
-            skip = [pytest.mark.skip(reason=f"{flavour.emulator} cannot")] if name in flavour.without else []
+            lacks = name in flavour.without or (flavour.programs and program not in flavour.programs)
+            skip = [pytest.mark.skip(reason=f"{flavour.name} cannot")] if lacks else []
             case = Case(
                 "outheap", flavour.name, name, command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings
             )

@@ -28,14 +28,16 @@ def compiler_of(flavour: Flavour) -> str:
 @cache
 def available(flavour: Flavour) -> bool:
     """Installs what is missing, as far as the flavour says from where."""
-    commands = [compiler_of(flavour), *([flavour.emulator] if flavour.emulator else [])]
+    commands = [compiler_of(flavour), *([flavour.emulator] if flavour.emulator else []), *flavour.needs]
     for command in commands if flavour.packages else []:
         subprocess.run([ROOT / "tools/need", command, *flavour.packages], stdin=subprocess.DEVNULL, check=False)
     return all(shutil.which(command) for command in commands)
 
 
-def programs() -> list[str]:
-    return sorted(file.stem for file in TESTS.glob("*_test.c"))
+def programs(flavour: Flavour | None = None) -> list[str]:
+    """Of a flavour, or all."""
+    found = sorted(file.stem for file in TESTS.glob("*_test.c"))
+    return [name for name in found if not flavour or not flavour.programs or name in flavour.programs]
 
 
 @cache
@@ -51,13 +53,14 @@ def build(flavour: Flavour) -> Path:
 
     def compile_c(source: Path, instrumented: bool) -> list[str | Path]:
         flags = [f for f in flavour.cflags if instrumented or f not in ("--coverage", "-fprofile-update=atomic")]
-        include = [f"-I{HOME}/include", f"-I{HOME}/runtime/core", f"-I{TESTS}"]
+        include = [f"-I{ROOT / folder}" for folder in flavour.include]
+        include += [f"-I{HOME}/include", f"-I{HOME}/runtime/core", f"-I{TESTS}"]
         return [compiler_of(flavour), *FLAGS, *flags, "-c", source, *include, "-o", f"{source.stem}.o"]
 
     def make() -> None:
         library = sorted((HOME / "runtime/core").glob("*.c"))
         steps.commands(
-            [compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs()],
+            [compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs(flavour)],
             folder,
         )
         objects = [f"{f.stem}.o" for f in library]
@@ -66,11 +69,11 @@ def build(flavour: Flavour) -> Path:
             objects.append("coverage.o")
         steps.commands(
             [
-                [compiler_of(flavour), *flavour.lflags, f"{name}.o", *objects, "-lpthread", "-o", name]
-                for name in programs()
+                [compiler_of(flavour), *flavour.lflags, f"{name}.o", *objects, *flavour.libraries, "-o", name]
+                for name in programs(flavour)
             ],
             folder,
         )
 
-    files = sources("outheap/include", "outheap/runtime/core", "outheap/test/unit", "tools/testing")
+    files = sources("outheap/include", "outheap/runtime/core", "outheap/test/unit", "tools/testing", *flavour.include)
     return steps.step(folder, files, [flavour, compiler_of(flavour), os.environ.get("CFLAGS", "")], make)

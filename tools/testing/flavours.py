@@ -32,12 +32,16 @@ class Flavour:
     compiler: str = ""  # clang, or one for another system or processor
     packages: tuple[str, ...] = ()  # Debian's, in which that compiler and the emulator are
     emulator: str = ""
-    without: tuple[str, ...] = ()  # tests of what the emulator does not do: PROGRAM/TEST
+    needs: tuple[str, ...] = ()  # further commands, from the same packages
+    include: tuple[str, ...] = ()  # folders of headers, from the top of the repository, before the system's
+    libraries: tuple[str, ...] = ("-lpthread",)
+    programs: tuple[str, ...] = ()  # those that can be built; none: all
+    without: tuple[str, ...] = ()  # tests of what the emulator, or the system, does not do: PROGRAM/TEST, or PROGRAM
 
     @property
     def lflags(self) -> tuple[str, ...]:
         wrap = ("-Wl,--wrap=_exit",) if self.measures_coverage else ()
-        kept = (f for f in self.cflags if f.startswith("-fsanitize=") or f in ("--coverage", "-static"))
+        kept = (f for f in self.cflags if f.startswith(("-fsanitize=", "--target=")) or f in ("--coverage", "-static"))
         return (*kept, *wrap)
 
     @property
@@ -119,6 +123,45 @@ def _outheap(name: str, *switches: str, base: tuple[str, ...] = OPTIMISED, **res
 
 
 _TINY = ("CHUNK_LOG=22", "PAGE_LOG=16", "POOL_LOG=12")
+# Tests of what memory over sbrk does not do.
+_SBRK = (
+    # free memory goes back, except at the end of the area
+    "block/trim",
+    "block/ages",
+    "follow/free-pools",
+    "outheap/statistics",
+    "pool/nearly-full",
+    "pool/trim",
+    "pool/trim-beside-others",
+    "space_memory/hysteresis",
+    "space_memory/huge",
+    "space_memory/trim-beside-others",
+    "space/strict",
+    # a zone, chosen addresses, regions of the process map
+    "map/huge-pages",
+    "marked/inside",
+    "marked/outgrown",
+    "process/limits",
+    "process/places",
+    "refused/occupied",
+    "refused/zone",
+    "watch/usage",
+    # a second thread
+    "block/threads",
+    "outheap/threads",
+    "pool/threads",
+    "process/forks",
+    "space/threads",
+    "table/race",
+    "watch/at-intervals",
+    "watch/on-a-descriptor",
+    "watch/on-a-signal",
+    "watch/quiet",
+)
+_WASM = (
+    "--target=wasm32-wasi",
+    *("-D_WASI_EMULATED_SIGNAL", "-D_WASI_EMULATED_GETPID", "-D_WASI_EMULATED_MMAN"),
+)
 OUTHEAP = _table(
     _outheap("release"),
     _outheap("checked", "DEBUG=1"),
@@ -148,6 +191,52 @@ OUTHEAP = _table(
             "space_range/limited",
             "map/huge-pages",
             "watch/on-a-signal",
+        ),
+    ),
+    _outheap("sbrk", "SBRK=1", "DEBUG=1", without=_SBRK),
+    _outheap(
+        "wasm32",
+        *("SBRK=1", "DEBUG=1", "ADDRESS_BITS=32", "CHUNK_LOG=22", "PAGE_LOG=18", "POOL_LOG=14", "PAGEMAP_ROOT_LOG=8"),
+        base=(*OPTIMISED, *_WASM),
+        compiler="clang",
+        packages=("clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32", "nodejs"),
+        needs=("wasm-ld", "node"),
+        emulator=str(Path(__file__).resolve().parents[2] / "outheap/test/wasm/run"),
+        include=("outheap/test/wasm",),
+        libraries=(
+            *("-lwasi-emulated-signal", "-lwasi-emulated-getpid", "-lwasi-emulated-mman"),
+            *("-Wl,--max-memory=1073741824", "-Wl,-z,stack-size=1048576"),
+        ),
+        # the others are about processes, files of the system, signals, tracked regions
+        programs=tuple(
+            f"{name}_test"
+            for name in (
+                *("block", "extents", "marked", "minor", "pool", "ranges", "sbrk", "space", "space_memory", "table"),
+                "version",
+            )
+        ),
+        without=(
+            *_SBRK,
+            # memory of WebAssembly never goes back, and there is less of it than they use
+            "space/model",
+            "space_memory/epochs",
+            # a child by fork
+            "block/forks",
+            "block/misuse",
+            "pool/forks",
+            "pool/misuse",
+            "space_memory/failures",
+            # a second thread
+            "space_memory/held-by-trim",
+            "table/at-once",
+            "table/report-threads",
+            # the place or size of what they use needs more than 32 bits
+            "extents/balance",
+            "extents/worst",
+            "pool/pins",
+            "ranges/bad",
+            "ranges/declared",
+            "table/between",
         ),
     ),
     _outheap("coverage", base=COVERAGE),

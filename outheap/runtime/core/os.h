@@ -5,6 +5,7 @@
 #define OH_OS_H
 
 #include "base.h"
+#include "os_faults.h" /* for tests */
 #include <stdbool.h>
 
 /* Inaccessible address space exactly at `base` (aligned to system pages). False if something lies there, or if the
@@ -77,17 +78,5 @@ void *oh_metadata_alloc(size_t bytes);
 /* For start.c. */
 void oh_metadata_lock(void);
 void oh_metadata_unlock(void);
-
-/* --- faults, for tests -------------------------------------------------------------------------------------------- */
-
-/* Tests (OH_FAULTS): the nth of the next calls that can fail does fail; 0: none; negative: all. */
-#ifdef OH_FAULTS
-extern long oh_os_fail_after;
-/* called when address space was reserved, before other code knows of it; NULL: none */
-extern void (*oh_os_reserved)(uintptr_t base, size_t bytes);
-extern bool oh_os_strict; /* as with vm.overcommit_memory=2 */
-/* called before memory is purged; NULL: none */
-extern void (*oh_os_purging)(void);
-#endif
 
 #endif
