@@ -60,7 +60,8 @@ def build(flavour: Flavour) -> Path:
     def make() -> None:
         library = sorted((HOME / "runtime/core").glob("*.c"))
         steps.commands(
-            [compile_c(f, True) for f in library] + [compile_c(TESTS / f"{name}.c", False) for name in programs(flavour)],
+            [compile_c(f, True) for f in library]
+            + [compile_c(TESTS / f"{name}.c", False) for name in programs(flavour)],
             folder,
         )
         objects = [f"{f.stem}.o" for f in library]

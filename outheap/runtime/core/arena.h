@@ -41,7 +41,8 @@ enum {
   OH_ARENA_OLD = 8     /* free since oh_arena_age, and not purged */
 };
 
-/* With addresses of 32 bits too, head: size (bits 4 … 47), flags (bits 0 … 3), checksum (48 … 59), number of the arena (60 … 63) */
+/* head, of 64 bits everywhere: size (bits 4 … 47), flags (bits 0 … 3), checksum (48 … 59), number of the arena
+   (60 … 63) */
 struct oh_arena_block {
   uint64_t before, head;
   struct oh_arena_block *next, *prev; /* while it is free */

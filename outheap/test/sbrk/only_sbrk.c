@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Preloaded (LD_PRELOAD): from the beginning of `main` the process is killed (SIGSYS) when it calls mmap, munmap, mremap,
-   madvise or mprotect. malloc is told to do with the break alone. */
+/* Preloaded (LD_PRELOAD): from the beginning of `main` the process is killed (SIGSYS) when it calls mmap, munmap,
+   mremap, madvise or mprotect. malloc is told to do with the break alone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/filter.h>

@@ -133,7 +133,10 @@ static void limit(void)
 {
   static char *all[1024];
   size_t n = 0, size = 4 * M - 64, refusals = oh_notice_count(OH_NOTICE_MEMORY), all_there_is = room();
-  for (; n < 1024 && (all[n] = oh_block_alloc(size)) != NULL; n++) memset(all[n], (int)n | 1, 64), all[n][size - 1] = 'e';
+  for (; n < 1024 && (all[n] = oh_block_alloc(size)) != NULL; n++) {
+    memset(all[n], (int)n | 1, 64);
+    all[n][size - 1] = 'e';
+  }
   EXPECT(errno == ENOMEM && oh_notice_count(OH_NOTICE_MEMORY) > refusals, "not counted");
   printf("    %zu blocks, %zu MB\n", n, n * size / M);
   EXPECT(n * size > all_there_is / 4 * 3 && room() < 2 * OH_CHUNK, "%zu of %zu MB", n * size / M, all_there_is / M);
