@@ -1,0 +1,59 @@
+# Read by the scripts `build` of this folder's bindings, after tools/lib.sh: a binding from Debian's source package, and
+# what it needs, as one dune workspace for each state (`before`, `after` the patch), with Boxroot installed as a package.
+# shellcheck shell=bash
+
+# binding NAME PREFIX: sets $example, $ocaml, $version, $result and $log, and the environment of dune.
+binding() {
+  example=$bindings/$1
+  ocaml=$(ocaml_prefix "$2")
+  version=$("$ocaml/bin/ocamlopt" -version) result=$cache/bindings/$1-$version log=$cache/log/binding-$1-$version.log
+  mkdir -p "$cache/log" "$cache/bindings"
+  local dune; dune=$("$tools/dune" --path)
+  export PATH=$ocaml/bin:$(dirname "$dune"):$PATH OCAMLPATH=$result/installed/lib OCAMLFIND_CONF=/dev/null
+  unset OCAMLPARAM OCAMLRUNPARAM CAML_LD_LIBRARY_PATH
+}
+
+step() { # step WHAT COMMAND…
+  local what=$1; shift
+  watched "$(basename "$example"): $what" "$log" 0 "$@" </dev/null ||
+    die 1 "$what failed at \`$*\`: $(grep -m1 -E 'Error|FAILED|error:' "$log" || tail -1 "$log") (log: $log)"
+}
+
+# sources SUITE PACKAGE: the upstream sources in $result/source/PACKAGE; their version goes into $result/versions.
+sources() {
+  local suite=$1 package=$2 found; local apt_dir=$cache/apt-$1
+  [ -n "$(find "$apt_dir/refreshed" -mtime -1 2>/dev/null)" ] || apt_refresh
+  found=$(apt_private apt-cache showsrc "$package" | sed -n 's/^Version: //p' | sort -V | tail -1)
+  [ -n "$found" ] || die 3 "Debian's $suite has no source package $package"
+  apt_source "$package" "$found" "$result/source/$package"
+  echo "$package $found" >>"$result/versions"
+}
+
+
+# boxroot_package: Boxroot of this clone, installed into $result/installed as its users install it.
+boxroot_package() {
+  local folder=$result/boxroot
+  mkdir -p "$folder"
+  cp -a "$here/boxroot" "$folder/boxroot"
+  printf '(lang dune 3.11)\n(name boxroot)\n(package (name boxroot))\n' >"$folder/dune-project"
+  cd "$folder"
+  step 'building Boxroot' dune build -p boxroot @install
+  step 'installing Boxroot' dune install -p boxroot --prefix "$result/installed"
+}
+
+# once FUNCTION FILE…: calls FUNCTION in an empty $result unless that was done from the same FILEs, and prints $result.
+once() {
+  local make=$1 digest; shift
+  digest=$( (cat "$@"; find "$here/boxroot/src" "$here/boxroot/include" -type f | sort | xargs cat) | md5sum)
+  if [ "$(cat "$result/.complete" 2>/dev/null)" != "$digest" ]; then
+    locked 9 "$cache/lock.$(basename "$result")" "$(basename "$example") is being built"
+    if [ "$(cat "$result/.complete" 2>/dev/null)" != "$digest" ]; then
+      say "building $(basename "$example") with OCaml $version, before and after its patch (log: $log)"
+      rm -rf "$result"; mkdir -p "$result/source" "$result/installed"; : >"$log"
+      "$make"
+      echo "$digest" >"$result/.complete"
+    fi
+    exec 9>&-
+  fi
+  echo "$result"
+}
