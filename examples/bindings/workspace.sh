@@ -30,6 +30,26 @@ sources() {
 }
 
 
+# names NAME…: libraries without code, since OCaml's own has what these gave to older versions of OCaml. In the current
+# folder, as the next one.
+names() {
+  local name
+  for name; do
+    mkdir "$name"
+    echo "(library (name ${name//-/_}) (public_name $name) (wrapped false))" >"$name/dune"
+    echo "(package (name $name))" >>dune-project
+  done
+}
+
+# configurator: dune's library for tests of the system, of the sources of dune.
+configurator() {
+  cp -a "$result/source/ocaml-dune/otherlibs/configurator/src" configurator
+  cp -a "$result/source/ocaml-dune/vendor/csexp/src" csexp
+  sed -i 's/stdune\.csexp/csexp/' csexp/dune
+  printf '(package (name %s))\n' dune-configurator csexp dune >>dune-project
+  echo '(deprecated_library_name (old_public_name dune.configurator) (new_public_name dune-configurator))' >>dune
+}
+
 # boxroot_package: Boxroot of this clone, installed into $result/installed as its users install it.
 boxroot_package() {
   local folder=$result/boxroot
