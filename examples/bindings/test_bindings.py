@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Bindings that were moved to Boxroot: they are built before and after the patch, pass their own tests, and what their
+measuring programs compute is right."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from testing import matrix
+from testing.compilers import NOT_THERE, Compiler
+from testing.run import BUILD, ROOT, environment, run
+
+HOME = ROOT / "examples/bindings"
+STATES = ("before", "after")
+pytestmark = [pytest.mark.slow, pytest.mark.everything]  # minutes, and sources from Debian's archive
+# What a small measurement prints: each name once.
+MEASURED = {
+    "ctypes": ("measure/roots.exe", ["20000"], ("create", "get", "set-young", "longest-pause", "release")),
+    "lwt": ("measure/servers.exe", ["2000", "20"], ("timer-create", "timers-longest-pause", "message", "job-pread")),
+}
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    # The newest version and 4.14.1 cost minutes each; those between differ in nothing that bindings see.
+    params = [
+        pytest.param(c, name, id=f"{c.name}-{name}", marks=pytest.mark.xdist_group(f"bindings-{c.name}-{name}"))
+        for c in matrix.ends()
+        for name in MEASURED
+    ]
+    metafunc.parametrize(("compiler", "name"), params)
+
+
+def built(compiler: Compiler, name: str, *options: str) -> Path:
+    """The folder of the binding; skips where there is no way to the sources."""
+    log = BUILD / compiler.name / f"binding-{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as messages:
+        done = subprocess.run(
+            [HOME / name / "build", *options, compiler.prefix],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            env=environment(),
+            check=False,
+        )
+    said = log.read_text().splitlines()
+    if done.returncode == NOT_THERE:
+        pytest.skip(said[-1] if said else "the sources cannot be had")
+    assert done.returncode == 0, "\n".join(said[-5:])
+    return Path(done.stdout.strip())
+
+
+def test_own_tests_pass(compiler: Compiler, name: str) -> None:
+    assert (built(compiler, name, "--test") / "versions").exists()
+
+
+def test_measuring_program_runs(compiler: Compiler, name: str) -> None:
+    folder = built(compiler, name)
+    program, arguments, expected = MEASURED[name]
+    for state in STATES:
+        outcome = run([folder / state / "_build/default" / program, *arguments], folder, folder / f"{state}.log", 120)
+        assert outcome.passed, outcome.tail()
+        names = [line.split()[0] for line in outcome.text.splitlines()]
+        assert len(names) == len(set(names))
+        assert set(expected) <= set(names)
+
+
+def test_users_find_what_they_rely_on(compiler: Compiler, name: str) -> None:
+    folder = built(compiler, name)
+    for state in STATES:
+        program = folder / state / "_build/default/measure/check.exe"
+        outcome = run([program], folder, folder / f"{state}-check.log", 120)
+        assert outcome.passed, outcome.tail()
+        assert len(outcome.text.splitlines()) > 3, outcome.text
