@@ -18,7 +18,8 @@ from testing.run import BUILD, ROOT, run
 
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "CONTRIBUTING.md", "docs", "bench/README.md")
-PACKAGED += ("examples/README.md", "examples/coq-images", "examples/hashcons", "examples/linear", "examples/regions")
+PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/hashcons")
+PACKAGED += ("examples/linear", "examples/regions")
 PACKAGED += ("rust/ocaml-boxroot/README.md",)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 

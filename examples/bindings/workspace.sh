@@ -1,5 +1,5 @@
-# Read by the scripts `build` of this folder's bindings, after tools/lib.sh: a binding from Debian's source package, and
-# what it needs, as one dune workspace for each state (`before`, `after` the patch), with Boxroot installed as a package.
+# Read by the scripts `build` of this folder's bindings, after tools/lib.sh: a binding from Debian's source package and
+# what it needs, as one dune workspace for each state, `before` and `after` the patch; Boxroot is an installed package.
 # shellcheck shell=bash
 
 # binding NAME PREFIX: sets $example, $ocaml, $version, $result and $log, and the environment of dune.
