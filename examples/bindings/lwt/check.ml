@@ -1,6 +1,4 @@
 (* What users of lwt's libev engine and of its jobs rely on; each line that it prints has been found to be so. *)
-open Lwt.Infix
-
 let check what ok = if ok then print_endline what else (prerr_endline ("not so: " ^ what); exit 1)
 
 let run_until engine f =
@@ -65,26 +63,30 @@ let watchers () =
   List.iter (fun (_, (a, b)) -> Unix.close a; Unix.close b) pairs;
   engine#destroy
 
-(* The buffer moves while the job is in its thread: the job must write where it is then. *)
+(* What can be read is there already, so the job starts at once; the buffer moves before the main loop takes its result,
+   and the bytes must go where it is then. *)
 let jobs () =
   let read, write = Unix.pipe () in
   let input = Lwt_unix.of_unix_file_descr ~blocking:true read and good = ref 0 and n = 200 in
   for i = 1 to n do
     let byte = Char.chr (i land 127) in
     let buffer = Bytes.make 32 '?' in
+    ignore (Unix.write write (Bytes.make 32 byte) 0 32);
     let wait = Lwt_unix.with_async_detach (fun () -> Lwt_unix.read input buffer 0 32) in
     if i land 15 = 0 then Gc.compact () else Gc.minor ();
-    ignore (Unix.write write (Bytes.make 32 byte) 0 32);
     if Lwt_main.run wait = 32 && Bytes.for_all (fun c -> c = byte) buffer then incr good
   done;
-  let buffers = List.init 4 (fun _ -> Bytes.make 8 '?') and vectors = Lwt_unix.IO_vectors.create () in
-  List.iter (fun b -> Lwt_unix.IO_vectors.append_bytes vectors b 0 8) buffers;
-  let wait = Lwt_unix.with_async_detach (fun () -> Lwt_unix.readv input vectors) in
-  Gc.compact ();
-  ignore (Unix.write write (Bytes.make 32 'v') 0 32);
-  let vectored = Lwt_main.run (wait >>= Lwt.return) = 32 in
+  let vectored = ref 0 in
+  for _ = 1 to n do
+    let buffers = List.init 4 (fun _ -> Bytes.make 8 '?') and vectors = Lwt_unix.IO_vectors.create () in
+    List.iter (fun b -> Lwt_unix.IO_vectors.append_bytes vectors b 0 8) buffers;
+    ignore (Unix.write write (Bytes.make 32 'v') 0 32);
+    let wait = Lwt_unix.with_async_detach (fun () -> Lwt_unix.readv input vectors) in
+    Gc.minor ();
+    if Lwt_main.run wait = 32 && List.for_all (Bytes.for_all (fun c -> c = 'v')) buffers then incr vectored
+  done;
   check "jobs read into buffers that have moved" (!good = n);
-  check "and into vectors of them" (vectored && List.for_all (Bytes.for_all (fun c -> c = 'v')) buffers);
+  check "and into vectors of them" (!vectored = n);
   Unix.close read; Unix.close write
 
 let () = timers (); released (); watchers (); jobs ()
