@@ -58,7 +58,7 @@ def newest(runs: list[Run]) -> list[Run]:
     for run in runs:
         figures.setdefault(run.version, set()).update(run.results.units)
     most = max(map(len, figures.values()), default=0)
-    whole = [run for run in runs if 2 * len(figures[run.version]) > most]
+    whole = [run for run in runs if 4 * len(figures[run.version]) > 3 * most]
     return [run for run in whole if run.version == max(whole, key=version_number).version]
 
 
