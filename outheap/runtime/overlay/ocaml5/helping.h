@@ -364,6 +364,11 @@ static void oh_helping_turn(void)
   oh_helping_start();
   if (!oh_helping_enabled) return;
   pthread_mutex_lock(&oh_helping.lock); /* the helper does not mark, and so holds it for a moment at most */
+  while (oh_helping.busy) { /* it has put its last pool back, and is on its way to say so */
+    pthread_mutex_unlock(&oh_helping.lock);
+    sched_yield();
+    pthread_mutex_lock(&oh_helping.lock);
+  }
   OH_CHECK(!oh_helping.counted && !oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0
            && oh_helping.deferred.count == 0 && oh_helping.own.count == 0 && oh_sweeping_is_idle());
   uintnat bytes = caml_heap_size(Caml_state->shared_heap);
