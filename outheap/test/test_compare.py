@@ -134,6 +134,9 @@ def test_two_settings_of_the_variant(tmp_path: Path) -> None:
     assert outcome.passed, outcome.tail()
     assert "first: OUTHEAP=default; second: OUTHEAP=helper=auto" in outcome.text
     assert sorted((tmp_path / "runs").read_text().splitlines()) == ["()"] * 4 + ["(helper=auto)"] * 4
+    differs = script(tmp_path, "differs", 'test -n "$OUTHEAP"')
+    outcome = compare(tmp_path, *words[:-1], differs)
+    assert outcome.code == 1 and "first ended with exit code 1, second ended with exit code 0" in outcome.text
     outcome = compare(tmp_path, "--settings", "default", "--variant", program)
     assert outcome.code == 2 and "the same" in outcome.text
 
@@ -205,7 +208,7 @@ def test_what_varies_by_itself_is_said(tmp_path: Path) -> None:
     both = script(tmp_path, "both", "echo $$")
     outcome = compare(tmp_path, "--rounds", 3, "--pauses", 0, "--stock", both, "--variant", both)
     assert outcome.passed, outcome.text
-    assert "output differs from run to run with either runtime: not compared" in outcome.text
+    assert "output differs from run to run both ways: not compared" in outcome.text
     constant = script(tmp_path, "constant", "echo 1")
     outcome = compare(tmp_path, "--rounds", 3, "--pauses", 0, "--stock", both, "--variant", constant)
     assert outcome.passed and "the stock program's output differs from run to run" in outcome.text

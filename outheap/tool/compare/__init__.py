@@ -8,6 +8,13 @@ import time
 from pathlib import Path
 
 WAYS = ("stock", "variant")  # with --settings the first is the variant with other settings
+
+
+def names_of(settings: str) -> dict[str, str]:
+    """What the two ways are called."""
+    return dict(zip(WAYS, ("first", "second") if settings else WAYS))
+
+
 HOME = Path(__file__).resolve().parents[2]  # outheap/ of a clone, or share/outheap where it is installed
 IN_CLONE = (HOME.parent / "dune-project").is_file()
 

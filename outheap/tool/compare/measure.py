@@ -19,7 +19,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from compare import WAYS, Wrong, curves, progress
+from compare import WAYS, Wrong, curves, names_of, progress
 from compare import pauses as events
 
 NO_SETTINGS = "default"  # of --settings
@@ -93,7 +93,8 @@ def run(way: str, words: list[str], options: argparse.Namespace, folder: Path, k
     if process.returncode < 0:
         name = signal.Signals(-process.returncode).name
         why = f"after {options.timeout:g} s (--timeout)" if seconds >= options.timeout else f"by signal {name}"
-        raise Wrong("\n".join([f"{way} ended {why}: {' '.join(words)}", *text.splitlines()[-10:]]))
+        name = names_of(options.settings)[way]
+        raise Wrong("\n".join([f"{name} ended {why}: {' '.join(words)}", *text.splitlines()[-10:]]))
     digest = hashlib.sha256()
     with output.open("rb") as out:
         for part in iter(lambda: out.read(1 << 20), b""):

@@ -156,7 +156,7 @@ def picture(rows: list[Row], title: str, notes: list[str], names: dict[str, str]
 # --- what the programs did -------------------------------------------------------------------------------------------
 
 
-def first_difference(folder: Path) -> str:
+def first_difference(folder: Path, names: dict[str, str]) -> str:
     """Of the two outputs that were kept, the first line."""
     with (folder / "output-stock").open("rb") as a, (folder / "output-variant").open("rb") as b:
         line = 0
@@ -165,19 +165,22 @@ def first_difference(folder: Path) -> str:
             pair = a.readline(), b.readline()
             if pair[0] != pair[1]:
                 texts = [repr(text.decode(errors="replace").rstrip("\n")[:60]) if text else "no line" for text in pair]
-                return f"line {line}: stock {texts[0]}, variant {texts[1]}"
+                return f"line {line}: {names['stock']} {texts[0]}, {names['variant']} {texts[1]}"
             if not pair[0]:
                 return "none in the first round"
 
 
-def differences(rounds: list[Round], words: dict[str, list[str]], folder: Path) -> tuple[list[str], bool]:
-    """What is to be said about exit codes and outputs, and whether the variant is at fault."""
+def differences(
+    rounds: list[Round], words: dict[str, list[str]], folder: Path, names: dict[str, str]
+) -> tuple[list[str], bool]:
+    """What is to be said about exit codes and outputs, and whether the second way is at fault. `names`: of the ways."""
     said: list[str] = []
+    first, second = (names[way] for way in WAYS)
     codes = {way: sorted({r.samples[way].code for r in rounds}) for way in WAYS}
     outputs = {way: {r.samples[way].output for r in rounds} for way in WAYS}
 
     def named(way: str) -> str:
-        return f"{way} ended with exit code {' or '.join(map(str, codes[way]))}"
+        return f"{names[way]} ended with exit code {' or '.join(map(str, codes[way]))}"
 
     def complaint(way: str) -> list[str]:
         """The end of its standard error output, without the runtime's counters."""
@@ -195,12 +198,16 @@ def differences(rounds: list[Round], words: dict[str, list[str]], folder: Path) 
     if outputs["stock"] == outputs["variant"] and len(outputs["stock"]) == 1:
         return said, False
     if len(outputs["stock"]) == 1:
-        between = "" if len(outputs["variant"]) == 1 else " (that of the variant is not the same each time)"
-        said.append(f"the two ways do not give the same output{between}; first difference, {first_difference(folder)}")
+        between = "" if len(outputs["variant"]) == 1 else f" (that of the {second} is not the same each time)"
+        said.append(
+            f"the two ways do not give the same output{between}; first difference, {first_difference(folder, names)}"
+        )
         return said, True
     if len(outputs["variant"]) == 1:
-        said.append("the stock program's output differs from run to run, that of the variant does not: not compared")
+        said.append(
+            f"the {first} program's output differs from run to run, that of the {second} does not: not compared"
+        )
     else:
-        said.append("the program's output differs from run to run with either runtime: not compared")
-    said.append(f"first difference, {first_difference(folder)}")
+        said.append("the program's output differs from run to run both ways: not compared")
+    said.append(f"first difference, {first_difference(folder, names)}")
     return said, False

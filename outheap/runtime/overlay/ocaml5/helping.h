@@ -78,6 +78,7 @@ static struct {
   bool runs;       /* there is a thread */
   bool quits;      /* it is to end */
   bool busy;       /* it marks */
+  bool sweeps;     /* it sweeps, or has put its last pool back and not had the lock since: a cycle may end then */
   bool stopped;    /* for ever */
   unsigned forks;  /* it must not begin to mark */
   unsigned rests;  /* cycles of rest */
@@ -225,11 +226,11 @@ static void oh_helping_take_inbox(void)
 
 static void oh_helping_sweep_batch(void)
 {
-  oh_helping.busy = true;
+  oh_helping.sweeps = true;
   pthread_mutex_unlock(&oh_helping.lock);
   (void)oh_sweeping_batch();
   pthread_mutex_lock(&oh_helping.lock);
-  oh_helping.busy = false;
+  oh_helping.sweeps = false;
   if (oh_helping.forks != 0) pthread_cond_broadcast(&oh_helping.rested);
 }
 
@@ -304,8 +305,8 @@ static void oh_helping_before_fork(void)
 {
   pthread_mutex_lock(&oh_helping.lock);
   oh_helping.forks++;
-  if (oh_helping.busy) oh_helper_count(&oh_helper_counters.paused, 1);
-  while (oh_helping.busy) pthread_cond_wait(&oh_helping.rested, &oh_helping.lock);
+  if (oh_helping.busy || oh_helping.sweeps) oh_helper_count(&oh_helper_counters.paused, 1);
+  while (oh_helping.busy || oh_helping.sweeps) pthread_cond_wait(&oh_helping.rested, &oh_helping.lock);
   oh_sweeping_lock();
 }
 
@@ -364,11 +365,6 @@ static void oh_helping_turn(void)
   oh_helping_start();
   if (!oh_helping_enabled) return;
   pthread_mutex_lock(&oh_helping.lock); /* the helper does not mark, and so holds it for a moment at most */
-  while (oh_helping.busy) { /* it has put its last pool back, and is on its way to say so */
-    pthread_mutex_unlock(&oh_helping.lock);
-    sched_yield();
-    pthread_mutex_lock(&oh_helping.lock);
-  }
   OH_CHECK(!oh_helping.counted && !oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0
            && oh_helping.deferred.count == 0 && oh_helping.own.count == 0 && oh_sweeping_is_idle());
   uintnat bytes = caml_heap_size(Caml_state->shared_heap);
@@ -489,7 +485,7 @@ static void oh_helping_take_deferred(caml_domain_state *d)
 static void oh_helping_wake(void)
 {
   if (pthread_mutex_trylock(&oh_helping.lock) != 0) return;
-  if (!oh_helping.busy && oh_helping_may_work()) pthread_cond_signal(&oh_helping.work);
+  if (!oh_helping.busy && !oh_helping.sweeps && oh_helping_may_work()) pthread_cond_signal(&oh_helping.work);
   pthread_mutex_unlock(&oh_helping.lock);
 }
 
