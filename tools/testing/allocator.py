@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -31,7 +32,21 @@ def available(flavour: Flavour) -> bool:
     commands = [compiler_of(flavour), *([flavour.emulator] if flavour.emulator else []), *flavour.needs]
     for command in commands if flavour.packages else []:
         subprocess.run([ROOT / "tools/need", command, *flavour.packages], stdin=subprocess.DEVNULL, check=False)
-    return all(shutil.which(command) for command in commands)
+    if not all(shutil.which(command) for command in commands):
+        return False
+    return not flavour.needs or links(flavour)
+
+
+def links(flavour: Flavour) -> bool:
+    """Can a program be linked? The commands may be there without the C library that is in a package of its own."""
+    target = [f for f in flavour.cflags if f.startswith("--target=")]
+    environment = {**os.environ, "CC": " ".join([compiler_of(flavour), *target])}
+    need = [ROOT / "tools/need", "-h", "stdlib.h", *flavour.packages]
+    subprocess.run(need, stdin=subprocess.DEVNULL, check=False, env=environment)
+    with tempfile.TemporaryDirectory() as folder:
+        words = [compiler_of(flavour), *target, "-x", "c", "-", "-o", f"{folder}/program"]
+        program = b"#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n"
+        return subprocess.run(words, input=program, capture_output=True).returncode == 0
 
 
 def programs(flavour: Flavour | None = None) -> list[str]:
