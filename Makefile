@@ -6,12 +6,15 @@
 OCAML ?=
 SECONDS ?= 3600
 BUILD ?=
-export OCAML BUILD
+export OCAML BUILD PREFIX DESTDIR LIBDIR
 
 help:                         ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18
 	@echo 'OCAML=5.3.0 or OCAML=PREFIX chooses the compiler.'
 build: ; @tools/build         ## the C library, static and shared, in _build/lib/
+install: ; @tools/install     ## what `make build` makes, with files for CMake and pkg-config; PREFIX=…, DESTDIR=…
+uninstall: ; @tools/install --uninstall      ## the reverse, with the same PREFIX and DESTDIR
+amalgamation: ; @tools/amalgamate            ## the library as two files for a binding, in _build/amalgamation/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
 test: ; @tools/test           ## what one compiler can test: six minutes, and three for the compiler if there is none
 test-all: ; @tools/test --everything         ## every version of OCaml in every flavour; CI runs a third a day
@@ -29,5 +32,5 @@ stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fr
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build outheap test test-all coverage demo bench bench-outheap bench-regions bench-memory bench-full \
-  stress lint clean docs
+.PHONY: help build install uninstall amalgamation outheap test test-all coverage demo bench bench-outheap \
+  bench-regions bench-memory bench-full stress lint clean docs

@@ -17,6 +17,10 @@
 #if OCAML_VERSION < 41400
 #error "Boxroot needs OCaml 4.14 or later"
 #endif
+/* An installation defines it (boxroot.pc, boxrootConfig.cmake): the OCAML_VERSION that its library was compiled for. */
+#if defined(BOXROOT_BUILT_FOR) && BOXROOT_BUILT_FOR != OCAML_VERSION
+#error "This installation of Boxroot was built for another version of OCaml than the headers <caml/...> that are found"
+#endif
 
 #define BXR_OCAML5 (OCAML_VERSION >= 50000)
 
