@@ -22,6 +22,7 @@ INSTALL = "install: Install with dune"
 OPAM = "install: Install with opam"
 # beside a compiler and dune
 NEEDS = {OPAM: ("opam", "rsync"), "c: CMake": ("cmake",)}
+NEEDS |= {"packaging: CMake": ("cmake",), "packaging: pkg-config": ("pkg-config",)}
 NEEDS |= dict.fromkeys(("rust: Rust for OCaml, with dune", "rust: OCaml in a Rust program, with cargo"), ("cargo",))
 LONG = ("outheap: Build the variant", *(name for name in NEEDS if name.startswith("rust")))
 
