@@ -21,13 +21,16 @@ MEASURED = {
     "lwt": ("measure/servers.exe", ["2000", "20"], ("timer-create", "timers-longest-pause", "message", "job-pread")),
 }
 
+# The newest OCaml that Debian's sources of a binding compile with, where that is not ours.
+NEWEST = {"lwt": (5, 4)}  # lwt 5.6.1 declares `get_sockaddr`, a macro of <caml/socketaddr.h> since 5.5
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # The newest version and 4.14.1 cost minutes each; those between differ in nothing that bindings see.
     params = [
         pytest.param(c, name, id=f"{c.name}-{name}", marks=pytest.mark.xdist_group(f"bindings-{c.name}-{name}"))
-        for c in matrix.ends()
         for name in MEASURED
+        for c in matrix.ends(NEWEST.get(name, (99,)))
     ]
     metafunc.parametrize(("compiler", "name"), params)
 

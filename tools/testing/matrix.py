@@ -52,9 +52,9 @@ def compilers(brief: bool = True) -> list[Compiler]:
     return [c for c in found if brief or c.version not in BRIEF or len(found) == 1]
 
 
-def ends() -> list[Compiler]:
-    """One compiler of each generation."""
-    found = compilers(brief=False)
+def ends(newest: tuple[int, ...] = (99,)) -> list[Compiler]:
+    """One compiler of each generation: the newest, but none after this version."""
+    found = [c for c in compilers(brief=False) if tuple(map(int, c.version.split(".")[:2])) <= newest]
     return list({c.major: c for c in reversed(found)}.values())[::-1]
 
 
