@@ -169,8 +169,9 @@ BXR_INTERNAL value bxr_runtime_weak_array(size_t n);
    it forgets that a weak key so changed can be young (docs/internals/upstream.md). */
 BXR_INTERNAL bool bxr_runtime_is_lazy(value v);
 
-/* Whether the runtime looks after the weak arrays of the current domain. OCaml 5.0 to 5.4: of the first only, for when
-   a domain that has some ends, the collector can come to a stop, or miss them (docs/internals/upstream.md). */
+/* Whether the runtime looks after the weak arrays of the current domain. OCaml 5.1 to 5.4: of the first only, for when
+   a domain that has some ends, the collector can come to a stop, or miss them (docs/internals/upstream.md). Never if
+   !BXR_KNOWN_WEAK. */
 BXR_INTERNAL bool bxr_runtime_keeps_weak_arrays(void);
 
 /* Lets key i of the array hold v. Does not run the GC. Not beside another domain that does the same, or that has the

@@ -31,6 +31,10 @@
   (OCAML_VERSION == 50100 || OCAML_VERSION == 50300 || OCAML_VERSION == 50400 || OCAML_VERSION == 50401 || \
    OCAML_VERSION == 50502)
 
+/* The releases whose weak arrays weak roots may rely on, on the conservative path too: what matters is the same in 5.1
+   and 5.3, so in 5.2, and in 5.4 and 5.5. With others no weak root is made, and the library says so. */
+#define BXR_KNOWN_WEAK (OCAML_VERSION < 50000 || (OCAML_VERSION >= 50100 && OCAML_VERSION < 50600))
+
 /* OCaml 5: the library makes no use of the collector's internals. The collector visits all roots through the scanning
    hook, at the start of marking, as OCaml 4.14 always does. This is the only way with a version that is not known; then
    the compiler prints a warning. Defining the switch as 1 chooses it without that warning. Programs need not agree with

@@ -17,7 +17,8 @@
    - a lazy value is refused, since the collector may put the result in its place once it was forced: hold a record that
      has it as a field;
    - OCaml 5.0 to 5.4 make them on the first domain only, for the runtime loses the weak arrays of domains that end
-     (docs/internals/upstream.md). They are used and deleted on all.
+     (docs/internals/upstream.md). They are used and deleted on all;
+   - OCaml 5.0, and 5.6 and later: not tested, so none is made.
    Ownership, locks, copies of the library and unloading: as for roots (boxroot.h), where nothing else is said. */
 #ifndef BOXROOT_WEAK_H
 #define BOXROOT_WEAK_H
@@ -33,7 +34,7 @@ typedef struct boxroot_weak_private *boxroot_weak;
 /* boxroot_weak_create(v): a new weak root that holds v; the caller owns it.
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
    Failure: NULL, with the reasons of boxroot_create, or errno == EINVAL: v is a lazy value; or errno ==
-   ENOTSUP: on a domain but the first, before OCaml 5.5.
+   ENOTSUP: on a domain but the first, before OCaml 5.5; with a version of OCaml that was not tested.
    Cost: constant; a call, 15 to 35 nanoseconds. One in 254 makes an array of as many in the major heap. If v is young,
    the next minor collection looks at the weak root, and very many (some 30,000 with the usual minor heap) bring it
    about. Otherwise minor collections do not know of weak roots; the collector looks at each once in a major cycle, in

@@ -11,25 +11,6 @@ extern value caml_ephe_set_key(value array, value index, value v);
 extern value caml_ephe_check_key(value array, value index);
 
 #if BXR_OCAML5
-#define FIRST_OF_ALL (Caml_state->ephe_info->live)
-#define allocate caml_alloc_shr_noexc
-#else
-#define FIRST_OF_ALL caml_ephe_list_head
-#define allocate caml_alloc_shr_no_track_noexc
-#endif
-
-value bxr_runtime_weak_array(size_t n)
-{
-  mlsize_t words = n + CAML_EPHE_FIRST_KEY;
-  value array = allocate(words, Abstract_tag);
-  if (array == 0) return 0;
-  for (mlsize_t i = CAML_EPHE_DATA_OFFSET; i < words; i++) Field(array, i) = caml_ephe_none;
-  Field(array, CAML_EPHE_LINK_OFFSET) = FIRST_OF_ALL;
-  FIRST_OF_ALL = array;
-  return array;
-}
-
-#if BXR_OCAML5
 extern bool outheap_marker_follows(void const *pointer) __attribute__((weak)); /* as in ocaml5_marker.c */
 #endif
 
@@ -47,6 +28,27 @@ bool bxr_runtime_is_lazy(value v)
   if (tag == Forcing_tag) return true;
 #endif
   return tag == Lazy_tag || tag == Forward_tag;
+}
+
+#if BXR_KNOWN_WEAK
+
+#if BXR_OCAML5
+#define FIRST_OF_ALL (Caml_state->ephe_info->live)
+#define allocate caml_alloc_shr_noexc
+#else
+#define FIRST_OF_ALL caml_ephe_list_head
+#define allocate caml_alloc_shr_no_track_noexc
+#endif
+
+value bxr_runtime_weak_array(size_t n)
+{
+  mlsize_t words = n + CAML_EPHE_FIRST_KEY;
+  value array = allocate(words, Abstract_tag);
+  if (array == 0) return 0;
+  for (mlsize_t i = CAML_EPHE_DATA_OFFSET; i < words; i++) Field(array, i) = caml_ephe_none;
+  Field(array, CAML_EPHE_LINK_OFFSET) = FIRST_OF_ALL;
+  FIRST_OF_ALL = array;
+  return array;
 }
 
 bool bxr_runtime_keeps_weak_arrays(void)
@@ -108,3 +110,12 @@ bool bxr_runtime_weak_get(value array, size_t i, value *v)
   *v = key;
   return true;
 }
+
+#else /* nothing of the runtime is relied on, and nothing is made */
+
+bool bxr_runtime_keeps_weak_arrays(void) { return false; }
+value bxr_runtime_weak_array(size_t n) { (void)n; return 0; }
+void bxr_runtime_weak_set(value array, size_t i, value v) { (void)array; (void)i; (void)v; }
+bool bxr_runtime_weak_get(value array, size_t i, value *v) { (void)array; (void)i; (void)v; return false; }
+
+#endif

@@ -43,6 +43,8 @@ pub enum RootError {
     Lazy,
     /// Before OCaml 5.5, weak roots are made on the first domain only.
     NotFirstDomain,
+    /// Weak roots were not tested with this version of OCaml (5.0, and 5.6 and later).
+    Untested,
 }
 
 impl RootError {
@@ -65,6 +67,7 @@ impl RootError {
         match () {
             () if says(b"lazy value") => RootError::Lazy,
             () if says(b"first domain") => RootError::NotFirstDomain,
+            () if says(b"tested with") => RootError::Untested,
             () => RootError::last(),
         }
     }
@@ -77,6 +80,7 @@ impl fmt::Display for RootError {
             RootError::ToreDown => "no more OCaml roots: the library was torn down",
             RootError::Lazy => "a weak root cannot hold a lazy value",
             RootError::NotFirstDomain => "before OCaml 5.5 weak roots are made on the first domain only",
+            RootError::Untested => "weak roots were not tested with this version of OCaml",
         })
     }
 }
