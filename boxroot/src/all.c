@@ -20,6 +20,7 @@
 #include "domain.c"
 #include "snapshot.c"
 #include "remote.c"
+#include "records.c"
 #include "checked/validate.c"
 #include "supply.c"
 #include "orphans.c"
@@ -27,4 +28,5 @@
 #include "api.c"
 #include "frame.c"
 #include "weak.c"
+#include "storage.c"
 #include "checked/checked.c"

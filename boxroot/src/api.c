@@ -10,6 +10,7 @@
 #include "depot.h"
 #include "orphans.h"
 #include "os.h"
+#include "records.h"
 #include "remote.h"
 #include "scan.h"
 #include "supply.h"
@@ -144,28 +145,54 @@ static boxroot create_orphan(value v)
   return (boxroot)slot;
 }
 
+boxroot bxr_api_create_in(bxr_domain *d, value v)
+{
+  bxr_count(&d->count.create_slow, 1);
+  if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_supply_refill(d) &&
+      !(bxr_quarantine_flush(bxr_remote_delete) && bxr_supply_refill(d))) {
+    fail(NO_MEMORY);
+    return NULL;
+  }
+  if (d->storage == NULL) bxr_domain_offer(d);
+  else if (d->head.source != &d->current->head) bxr_domain_set_current(d, d->current);
+  boxroot r = (boxroot)bxr_pool_take(d->current);
+  *(value *)r = v;
+  bxr_account_create(r);
+  if (BXR_UNLIKELY(bxr_runtime_is_shutting_down())) bxr_supply_retire(d);
+  return r;
+}
+
 boxroot bxr_create_slow(value v)
 {
   if (!is_ready()) return NULL;
-  boxroot r;
-  if (has_ended()) {
-    r = create_orphan(v);
-  } else {
-    bxr_domain *d = bxr_domain_here();
-    bxr_count(&d->count.create_slow, 1);
-    if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_supply_refill(d) &&
-        !(bxr_quarantine_flush(bxr_remote_delete) && bxr_supply_refill(d))) {
-      fail(NO_MEMORY);
-      return NULL;
-    }
-    bxr_domain_offer(d);
-    r = (boxroot)bxr_pool_take(d->current);
-    *(value *)r = v;
-    bxr_account_create(r);
-    if (BXR_UNLIKELY(bxr_runtime_is_shutting_down())) bxr_supply_retire(d);
-  }
+  if (BXR_LIKELY(!has_ended())) return bxr_api_create_in(bxr_domain_here(), v);
+  boxroot r = create_orphan(v);
   if (r == NULL) fail(NO_MEMORY);
   return r;
+}
+
+bxr_domain *bxr_api_record(bxr_storage *s)
+{
+  if (!is_ready()) return NULL;
+  bxr_domain *d = NULL;
+  if (has_ended()) fail(NO_LOCK);
+  else if ((d = bxr_record_here(s)) == NULL) fail(NO_MEMORY);
+  return d;
+}
+
+boxroot bxr_create_in_slow(boxroot_domain handle, value v)
+{
+  bxr_domain *d = (bxr_domain *)((uintptr_t)handle - BXR_HANDLE_TAG);
+  if (BXR_OCAML5 && d->storage == NULL) return bxr_create_slow(v);
+  if (!is_ready()) return NULL;
+  if (!bxr_domain_is(d, bxr_self())) {
+    fail(NO_LOCK); /* the domain has ended, or the storage was deleted */
+    return NULL;
+  }
+  d = bxr_record_here(d->storage);
+  if (d != NULL) return bxr_api_create_in(d, v);
+  fail(NO_MEMORY);
+  return NULL;
 }
 
 boxroot_domain boxroot_domain_here(void)
@@ -250,6 +277,21 @@ void bxr_delete_slow(boxroot r)
   delete_in_batch(r);
 }
 
+/* A root for v in the storage of p, which has a live one. */
+static boxroot create_beside(bxr_pool *p, value v)
+{
+  bxr_storage *s = bxr_storage_find(p->storage);
+  if (BXR_LIKELY(s == NULL)) {
+#if BOXROOT_DEBUG
+    return bxr_create_slow(v);
+#else
+    return boxroot_create(v);
+#endif
+  }
+  bxr_domain *d = bxr_api_record(s);
+  return d == NULL ? NULL : bxr_api_create_in(d, v);
+}
+
 bool bxr_modify_slow(boxroot *r, value v)
 {
   if (!is_ready()) return false;
@@ -264,14 +306,12 @@ bool bxr_modify_slow(boxroot *r, value v)
       return true;
     }
   }
-#if BOXROOT_DEBUG
-  boxroot fresh = bxr_create_slow(v);
+  boxroot fresh = create_beside(p, v);
   if (fresh == NULL) return false;
+#if BOXROOT_DEBUG
   bxr_account_move(*r, fresh);
   bxr_delete_slow(*r);
 #else
-  boxroot fresh = boxroot_create(v);
-  if (fresh == NULL) return false;
   boxroot_delete(*r);
 #endif
   *r = fresh;
@@ -310,10 +350,9 @@ static void dissolve_ring(bxr_pool *ring, bool purge)
 
 static void reset_record(bxr_domain *d)
 {
-  bxr_counters kept = d->count;
-  kept.pools_in_use = 0;
-  uint32_t cycle = d->cycle;
-  *d = (bxr_domain){ .cycle = cycle, .count = kept };
+  bxr_domain kept = *d;
+  kept.count.pools_in_use = 0;
+  *d = (bxr_domain){ .cycle = kept.cycle, .count = kept.count, .storage = kept.storage, .next = kept.next };
   bxr_store_relaxed(&d->head.state, BXR_NOBODY);
   bxr_domain_set_current(d, NULL);
 }
@@ -351,6 +390,7 @@ static void release_all(void)
   bool read = kept_for_marker && kept_in_cycle == bxr_runtime_cycle() && !bxr_runtime_has_shut_down();
   if (!read && bxr_api_is_torn_down() && bxr_object_is_unloading()) {
     bxr_depot_release();
+    bxr_storage_release_all();
     bxr_account_release();
   }
 }
@@ -374,16 +414,20 @@ void boxroot_teardown(void)
   bxr_runtime_detach();
   bool shut_down = bxr_runtime_has_shut_down();
   kept_for_marker = false;
-  if (!shut_down && bxr_runtime_finish_marking()) bxr_domains[bxr_runtime_domain()].marking = false;
+  if (!shut_down && bxr_runtime_finish_marking())
+    for (bxr_domain *d = &bxr_domains[bxr_runtime_domain()]; d != NULL; d = d->also) d->marking = false;
   kept_in_cycle = bxr_runtime_cycle();
   for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
-    bxr_domain *d = &bxr_domains[id];
-    if (bxr_load_relaxed(&d->head.state) == NULL) continue; /* never used */
-    if (shut_down || !bxr_runtime_marking_has_started() || d->runtime_cycle != kept_in_cycle) d->marking = false;
-    kept_for_marker |= d->marking;
-    dissolve_domain(d);
+    if (bxr_load_relaxed(&bxr_domains[id].head.state) == NULL) continue; /* never used */
+    for (bxr_domain *d = &bxr_domains[id], *next; d != NULL; d = next) {
+      next = d->also;
+      if (shut_down || !bxr_runtime_marking_has_started() || d->runtime_cycle != kept_in_cycle) d->marking = false;
+      kept_for_marker |= d->marking;
+      dissolve_domain(d);
+    }
   }
   dissolve_orphans();
+  bxr_record_tear_down();
   bxr_leaks_teardown();
   bxr_quarantine_reset();
   bxr_account_reset();
@@ -391,17 +435,20 @@ void boxroot_teardown(void)
 
 /* --- counters ----------------------------------------------------------------------------------------------------- */
 
+static void add_counters(boxroot_statistics *out, bxr_counters *c)
+{
+#define SUM(field, meaning) out->field += bxr_load_relaxed(&c->field);
+  BOXROOT_COUNTERS(SUM)
+#undef SUM
+}
+
 void boxroot_get_stats(boxroot_statistics *out)
 {
   *out = (boxroot_statistics){ .pool_bytes = BXR_POOL_SIZE,
                                .pool_capacity = BXR_CAPACITY,
                                .bytes_reserved = bxr_depot_reserved_bytes() };
-  for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) {
-    bxr_counters *c = &bxr_domains[id].count;
-#define SUM(field, meaning) out->field += bxr_load_relaxed(&c->field);
-    BOXROOT_COUNTERS(SUM)
-#undef SUM
-  }
+  for (unsigned id = 0; id < BXR_MAX_DOMAINS; id++) add_counters(out, &bxr_domains[id].count);
+  for (bxr_domain *d = bxr_record_all(); d != NULL; d = d->next) add_counters(out, &d->count);
   out->pools_in_use += bxr_orphans_count();
 }
 

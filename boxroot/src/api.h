@@ -22,11 +22,25 @@ BXR_INTERNAL void bxr_api_fail_closed(void);
 BXR_INTERNAL void bxr_api_fail_lazy(void);
 BXR_INTERNAL void bxr_api_fail_not_first(void);
 
+/* Creates a root in d, a record of the current domain, whose storage has not changed. NULL: errno and the reason are
+   set. */
+struct bxr_domain;
+BXR_INTERNAL boxroot bxr_api_create_in(struct bxr_domain *d, value v);
+
+/* The record of the current domain for a storage. NULL: errno and the reason are set. */
+struct bxr_storage;
+BXR_INTERNAL struct bxr_domain *bxr_api_record(struct bxr_storage *s);
+
+/* What is added to the address of a storage's record in a handle: with OCaml 4.14 the inline path must tell such
+   handles from others, without reading the record. */
+#define BXR_HANDLE_TAG (BXR_OCAML5 ? 0 : 1)
+
 /* The slow paths of creation, deletion and modification. In a release build boxroot/inline.h declares them for the
    inline functions. In the checked build all calls take them, and they are internal: another copy of the library cannot
    provide its own for them. */
 #if BOXROOT_DEBUG
 BXR_INTERNAL boxroot bxr_create_slow(value v);
+BXR_INTERNAL boxroot bxr_create_in_slow(boxroot_domain d, value v);
 BXR_INTERNAL void bxr_delete_slow(boxroot r);
 BXR_INTERNAL bool bxr_modify_slow(boxroot *r, value v);
 #endif

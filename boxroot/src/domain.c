@@ -8,7 +8,7 @@ void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
   d->current = p;
   d->head.source = p == NULL ? &bxr_no_pool : &p->head;
-  if (!BXR_OCAML5) bxr_domain_offer(d);
+  if (!BXR_OCAML5 && d->storage == NULL) bxr_domain_offer(d);
 }
 
 void bxr_domain_offer(bxr_domain *d)
@@ -16,19 +16,24 @@ void bxr_domain_offer(bxr_domain *d)
   bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_no_pool : d->head.source;
 }
 
+void bxr_domain_prepare(bxr_domain *d)
+{
+  if (bxr_domain_is(d, bxr_self())) return;
+  BXR_ASSERT(d->count.pools_in_use == 0 && d->idle == 0);
+  bxr_domain_set_current(d, NULL);
+  d->marking = d->scanning = false;
+  d->refills = d->refills_before = 0;
+  d->chain_end = NULL;
+  d->chain_pools = d->pushed = 0;
+  d->strays = bxr_runtime_strays_here();
+  if (d->cycle == 0) d->cycle = 1;
+  bxr_store_relaxed(&d->head.state, bxr_self());
+}
+
 bxr_domain *bxr_domain_here(void)
 {
   bxr_domain *d = &bxr_domains[bxr_runtime_domain()];
-  if (!bxr_domain_is(d, bxr_self())) {
-    BXR_ASSERT(d->count.pools_in_use == 0 && d->idle == 0);
-    bxr_domain_set_current(d, NULL);
-    d->marking = d->scanning = false;
-    d->refills = d->refills_before = 0;
-    d->chain_end = NULL;
-    d->strays = bxr_runtime_strays_here();
-    if (d->cycle == 0) d->cycle = 1;
-    bxr_store_relaxed(&d->head.state, bxr_self());
-  }
+  bxr_domain_prepare(d);
   return d;
 }
 
@@ -68,7 +73,8 @@ void bxr_owners_publish(bxr_domain *d, bxr_pool *p)
   void *state = d->head.state;
   void *self = d->strays != BXR_RUNTIME_NO_STRAYS || bxr_barrier_needed(d, p) ? BXR_NOBODY : state;
   bxr_store_relaxed(&p->head.free_owner, avail ? self : BXR_NOBODY);
-  bool makes = p == d->current && d->strays != BXR_RUNTIME_OLD_STRAYS;
+  /* a thread that knew the pool before it was a storage's must not make other roots in it */
+  bool makes = p == d->current && d->storage == NULL && d->strays != BXR_RUNTIME_OLD_STRAYS;
   bxr_store_relaxed(&p->head.alloc_owner, makes ? state : BXR_NOBODY); /* a new root needs no barrier */
   bxr_store_relaxed(&p->head.store_owner, bxr_pool_is_young(p) ? self : BXR_NOBODY);
 }
@@ -96,6 +102,7 @@ bxr_pool *bxr_idle_obtain(bxr_domain *d)
     bxr_store_seq_cst(&p->home, d);
   }
   bxr_pool_reset(p);
+  p->storage = d->name;
   bxr_count(&d->count.pools_in_use, 1);
   if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);
   return p;

@@ -12,7 +12,11 @@
      spare is NULL or on lists[BXR_LIST_OLD_AVAIL] or lists[BXR_LIST_OLD_ROOMY];
      the domain has no pools while state is BXR_NOBODY or NULL; every pool on its lists has home == this record;
      pools_in_use = the pools on all lists but BXR_LIST_IDLE; idle = those on lists[BXR_LIST_IDLE];
-     idle_least <= idle; surplus <= idle. */
+     idle_least <= idle; surplus <= idle.
+
+   A domain has one record of bxr_domains, and one more for each storage that it has made roots in (records.h), linked
+   by `also` from the first. What is said of a domain's record is true of each; batches of deletions, orphans and idle
+   pools for other domains are the first one's. */
 #ifndef BXR_DOMAIN_H
 #define BXR_DOMAIN_H
 
@@ -55,6 +59,10 @@ typedef struct bxr_domain {
   uint64_t idle_least;        /* the least of `idle` since the start of the cycle: so many were not needed */
   uint64_t surplus;           /* of these, how many are still to be purged */
   bxr_counters count;
+  struct bxr_storage *storage; /* whose roots the record has; NULL: those in no storage */
+  uint32_t name;               /* of the storage when the record last looked; 0: none */
+  struct bxr_domain *also;     /* the domain's next record */
+  struct bxr_domain *next;     /* of all records that storages ever had, or of those that are not in use */
 } __attribute__((aligned(128))) bxr_domain;
 
 BXR_INTERNAL_DATA bxr_domain bxr_domains[BXR_MAX_DOMAINS];
@@ -62,10 +70,16 @@ BXR_INTERNAL_DATA bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 /* The record of the current domain, made ready for use. Needs the domain lock. */
 BXR_INTERNAL bxr_domain *bxr_domain_here(void);
 
+/* Makes a record of the current domain ready for use, if it is not. */
+BXR_INTERNAL void bxr_domain_prepare(bxr_domain *d);
+
 static inline bool bxr_domain_is(bxr_domain *d, void *self) { return bxr_load_relaxed(&d->head.state) == self; }
 
 /* Whether p belongs to d. */
 static inline bool bxr_domain_owns(bxr_domain *d, bxr_pool *p) { return bxr_load_relaxed(&p->home) == d; }
+
+/* Whether the roots of p, a pool of d, were dropped with their storage. */
+static inline bool bxr_domain_has_cleared(bxr_domain *d, bxr_pool *p) { return p->storage != d->name; }
 
 /* Whether d has pools with pending deletions. Needs the lock of d; other threads may add one at any time. */
 static inline bool bxr_domain_has_pending(bxr_domain *d)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "orphans.h"
 #include "depot.h"
+#include "records.h"
 #include "remote.h"
 #include "snapshot.h"
 
@@ -121,6 +122,11 @@ bool bxr_orphans_exist(bool offered_too)
 
 uint64_t bxr_orphans_count(void) { return bxr_load_relaxed(&orphans.count) + bxr_load_relaxed(&on_shelf); }
 
+void bxr_orphans_each(void (*f)(bxr_pool *, void *), void *data)
+{
+  for (bxr_pool *p = bxr_load_seq_cst(&orphans.first); p != NULL; p = p->next) f(p, data);
+}
+
 void bxr_orphans_add_pool(bxr_pool *p)
 {
   bxr_store_seq_cst(&p->home, &bxr_orphans_home);
@@ -177,8 +183,9 @@ void bxr_orphans_add_domain(bxr_domain *d)
     }
   forget_lists(d);
   bxr_store_relaxed(&d->head.state, BXR_NOBODY);
-  if (first != NULL) push(&orphans, first, last, n);
   bxr_remote_forward_all(d);
+  bxr_record_leave(d, first != NULL); /* before others can adopt what it had; it can be another domain's from now on */
+  if (first != NULL) push(&orphans, first, last, n);
 }
 
 bxr_pool *bxr_orphans_take_all(void) { return clear_shelf(take(&orphans)); }
@@ -191,17 +198,20 @@ static uint64_t adopt(bxr_domain *d, bxr_pool *first)
   for (bxr_pool *p = first, *next; p != NULL; p = next) {
     next = p->next;
     int list = p->list;
-    bxr_store_seq_cst(&p->home, d);
+    bxr_domain *home = p->storage == 0 ? d : bxr_record_for_orphan(d, p->storage);
+    bxr_store_seq_cst(&p->home, home);
     p->list = BXR_LIST_NONE;
     p->darkened = false;
     p->next = p->prev = p;
-    bxr_list_move(d, p, list, false);
-    bxr_owners_publish(d, p);
+    bxr_list_move(home, p, list, false);
+    if (bxr_domain_has_cleared(home, p)) bxr_cleared_put(home, p);
+    bxr_owners_publish(home, p);
+    bxr_count(&home->count.pools_in_use, 1);
+    if (home->count.pools_in_use > home->count.pools_peak)
+      bxr_store_relaxed(&home->count.pools_peak, home->count.pools_in_use);
+    bxr_count(&home->count.pools_adopted, 1);
     n++;
   }
-  bxr_count(&d->count.pools_in_use, n);
-  if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);
-  bxr_count(&d->count.pools_adopted, n);
   bxr_remote_forward(&bxr_orphans_home);
   return n;
 }
@@ -209,6 +219,7 @@ static uint64_t adopt(bxr_domain *d, bxr_pool *first)
 void bxr_orphans_adopt(bxr_domain *d, bool offered_too)
 {
   (void)adopt(d, offered_too ? bxr_orphans_take_all() : take(&orphans));
+  if (!bxr_orphans_exist(false)) bxr_record_no_more_orphans();
 }
 
 /* The domain has the lock, so the world is not stopped, and the cycle does not change. The record must say which cycle
@@ -260,7 +271,7 @@ void bxr_orphans_offer(bxr_domain *d)
 {
   enum { MOST_LOOKED_AT = 16, MOST_DARKENED = 2 };
   uint64_t n = pools_wanted(), given = 0, keep = d->refills_before;
-  if (BOXROOT_CONSERVATIVE || n == 0) return;
+  if (BOXROOT_CONSERVATIVE || d->storage != NULL || n == 0) return;
   int darken = MOST_DARKENED;
   bxr_list_sort_some(d, MOST_LOOKED_AT);
   bxr_pool *p = d->lists[BXR_LIST_OLD_ROOMY];

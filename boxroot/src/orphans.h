@@ -17,8 +17,8 @@
 /* The home of orphans. */
 BXR_INTERNAL_DATA bxr_domain bxr_orphans_home;
 
-/* The domain ends: orphans its pools, and returns the empty ones to the depot. Needs its lock. Cost: a step per
-   pool. */
+/* A record of the current domain, which ends: orphans its pools, and returns the empty ones to the depot. Needs its
+   lock. Cost: a step per pool. */
 BXR_INTERNAL void bxr_orphans_add_domain(bxr_domain *d);
 
 /* Orphans a pool that was just claimed, with the root that it has. Needs no lock. */
@@ -27,10 +27,14 @@ BXR_INTERNAL void bxr_orphans_add_pool(bxr_pool *p);
 /* Whether there are pools of ended domains; with `offered_too`, whether there are any orphans. */
 BXR_INTERNAL bool bxr_orphans_exist(bool offered_too);
 
+/* Calls f for each pool of the domains that have ended. Needs the domain lock, so that none is adopted meanwhile. */
+BXR_INTERNAL void bxr_orphans_each(void (*f)(bxr_pool *, void *), void *data);
+
 /* The number of all orphans, about. */
 BXR_INTERNAL uint64_t bxr_orphans_count(void);
 
-/* Makes the pools of ended domains those of d; with `offered_too`, all orphans. To be called while the world is
+/* Makes the pools of ended domains those of d, or of its domain's records for their storages; with `offered_too`, all
+   orphans. To be called while the world is
    stopped, on behalf of a domain that stays. Cost: a step per pool. */
 BXR_INTERNAL void bxr_orphans_adopt(bxr_domain *d, bool offered_too);
 

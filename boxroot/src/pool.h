@@ -20,11 +20,12 @@
      active <= capacity; and active <= marker_limit <= capacity while a marker may read the pool, and then the slots
      between active and marker_limit are odd;
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
-     freed_is_exact => length(free list) + (capacity - active) = freed;
+     freed_is_exact => length(free list) + (capacity - active) = freed; but `freed` of a pool that was cleared is the
+     number of minor collections that it waits for;
      `list` says which list of the domain the pool is on; LIST_*_FULL => the free list is empty and active = capacity;
      LIST_OLD_ROOMY => freed_is_exact and freed >= BXR_ROOMY_LEAST_FREE;
      free_owner == state of the domain => the pool is on a list, needs no deletion barrier, and is not being scanned;
-     alloc_owner == state of the domain => the pool is the domain's current pool;
+     alloc_owner == state of the domain => the pool is the domain's current pool, and in no storage;
      store_owner == state of the domain => the pool is on LIST_YOUNG_*, needs no barrier, and is not being scanned; a
      slot
      of a pool on an old list holds no pointer into a minor heap. */
@@ -41,6 +42,8 @@ enum {
   BXR_LIST_OLD_ROOMY,   /* the pool holds no young value; it is known to be half empty, or more */
   BXR_LIST_OLD_AVAIL,   /* the pool holds no young value; it has, or may have, free slots */
   BXR_LIST_OLD_FULL,    /* the pool holds no young value; it has no free slot */
+  BXR_LISTS_OF_ROOTS,
+  BXR_LIST_CLEARED = BXR_LISTS_OF_ROOTS, /* the pool's roots were dropped with their storage (records.h) */
   BXR_LISTS,
   BXR_LIST_NONE = BXR_LISTS /* the pool is on no list */
 };
@@ -65,6 +68,7 @@ typedef struct bxr_pool {
   bool freed_is_exact;           /* `freed` counts all free slots */
   bool other_marker;             /* the marker of a domain that ended in mid-cycle may still read the pool */
   bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
+  uint32_t storage;              /* the name of the storage that its roots are in; 0: none (records.h) */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
   uintptr_t slots[];

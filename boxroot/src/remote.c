@@ -148,21 +148,23 @@ static int64_t drain_pool(bxr_domain *d, bxr_pool *p)
   uint64_t *words = bxr_segment_pending_words(p), groups = bxr_exchange_acq_rel(&p->pending_groups, (uint64_t)0);
   uint64_t bits[BXR_PENDING_WORDS];
   uint32_t n = 0;
+  bool cleared = bxr_domain_has_cleared(d, p); /* then no slot goes back on the free list */
   for (uint64_t m = groups; m != 0; m &= m - 1) {
     unsigned g = (unsigned)__builtin_ctzll(m);
     bits[g] = bxr_exchange_acq_rel(&words[g], (uint64_t)0);
     n += (uint32_t)__builtin_popcountll(bits[g]);
   }
-  bool whole = !BOXROOT_DEBUG && p->freed_is_exact && p->head.freed + n == BXR_CAPACITY && p != d->current &&
-               !bxr_barrier_awaits_marker(d, p);
+  bool whole = !BOXROOT_DEBUG && !cleared && p->freed_is_exact && p->head.freed + n == BXR_CAPACITY &&
+               p != d->current && !bxr_barrier_awaits_marker(d, p);
   if (whole) bxr_pool_reset(p);
   else
     for (uint64_t m = groups; m != 0; m &= m - 1) {
       unsigned g = (unsigned)__builtin_ctzll(m);
-      drain_word(p, g, bits[g] & ~bxr_quarantine_put_bits((uintptr_t *)p + g * 64, bits[g], bxr_remote_delete));
+      uint64_t rest = bits[g] & ~bxr_quarantine_put_bits((uintptr_t *)p + g * 64, bits[g], bxr_remote_delete);
+      if (!cleared) drain_word(p, g, rest);
     }
   bxr_count(&d->count.delete_remote, n);
-  after_drain(d, p);
+  if (!cleared) after_drain(d, p);
   return POOL_COST + (whole ? 0 : (int64_t)n);
 }
 
@@ -205,7 +207,7 @@ bxr_pool *bxr_drain_one_waiting(bxr_domain *d, uint32_t worth, int candidates)
   for (int i = 0; i < candidates; i++) {
     bxr_pool *p = take_waiting(&d->waiting);
     if (p == NULL) return NULL;
-    if (!bxr_barrier_other_marker(d, p) && room_after_drain(p) >= worth) {
+    if (!bxr_domain_has_cleared(d, p) && !bxr_barrier_other_marker(d, p) && room_after_drain(p) >= worth) {
       if (bxr_barrier_needed(d, p)) bxr_snapshot_darken(d, p);
       (void)drain_pool(d, p);
       return p;

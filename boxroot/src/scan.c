@@ -2,6 +2,7 @@
 #include "scan.h"
 #include "checked/validate.h"
 #include "orphans.h"
+#include "records.h"
 #include "remote.h"
 #include "snapshot.h"
 #include "supply.h"
@@ -69,19 +70,35 @@ static void scan_young_slots(uintptr_t *slots, uint32_t n, bxr_minor_range range
 
 /* --- what the collector asks for ---------------------------------------------------------------------------------- */
 
-/* The result is the record to scan, or NULL when the domain has no pools. The domain first adopts the pools of ended
-   domains; and if all roots are to be visited, also what domains have offered. */
-static bxr_domain *begin_scan(unsigned id, bool all)
+/* The next record, from d on, that has pools. */
+static bxr_domain *used(bxr_domain *d)
 {
-  bxr_domain *d = &bxr_domains[id];
-  bxr_remote_flush(d);
-  if (bxr_orphans_exist(all) && !bxr_runtime_is_terminating()) {
-    d = bxr_domain_here();
-    bxr_orphans_adopt(d, all);
-  }
-  if ((d->count.pools_in_use == 0 && d->idle == 0) || bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return NULL;
-  bxr_validate(d);
+  while (d != NULL && ((d->count.pools_in_use == 0 && d->idle == 0) || bxr_load_relaxed(&d->head.state) == BXR_NOBODY))
+    d = d->also;
   return d;
+}
+
+#define EACH_RECORD(d, first) (bxr_domain *d = used(first); d != NULL; d = used(d->also))
+
+/* The result is the domain's first record. The domain first adopts the pools of ended domains; and if all roots are to
+   be visited, also what domains have offered. With `drop`, what was cleared is dropped (records.h). */
+static bxr_domain *begin_scan(unsigned id, bool all, bool drop)
+{
+  bxr_domain *first = &bxr_domains[id];
+  for (bxr_domain *d = first; d != NULL; d = d->also) bxr_remote_flush(d);
+  if (bxr_orphans_exist(all) && !bxr_runtime_is_terminating()) bxr_orphans_adopt(bxr_domain_here(), all);
+  for (bxr_domain *d = first->also; drop && d != NULL; d = d->also) bxr_record_catch_up(d);
+  for EACH_RECORD(d, first) bxr_validate(d);
+  return first;
+}
+
+/* What a storage leaves behind that has died. */
+static void end_scan(bxr_domain *first)
+{
+  for (bxr_domain *d = first->also, *next; d != NULL; d = next) {
+    next = d->also;
+    (void)bxr_record_retire(first, d);
+  }
 }
 
 /* Scans a young pool, which is old then. It leaves the lists meanwhile, so that nothing is created in it, and deletions
@@ -93,24 +110,20 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
   bxr_owners_publish(d, p);
   scan_young_slots(p->slots, p->head.active, range, visitor);
   bxr_count(&d->count.minor_slots, p->head.active);
+  if (BXR_UNLIKELY(bxr_domain_has_cleared(d, p))) {
+    bxr_list_move(d, p, BXR_LIST_CLEARED, false);
+    return;
+  }
   if (avail) bxr_list_sort(d, p);
   else bxr_list_move(d, p, BXR_LIST_OLD_FULL, false);
   if (bxr_pool_is_empty(p) && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
   else bxr_owners_publish(d, p);
 }
 
-/* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run
-   finalisers (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the
-   bitmaps, and a pool in which a root was created is young again, so the loop handles it. */
-static void scan_young(unsigned id, bxr_visitor const *visitor)
+/* The result is what is left of the budget. */
+static int64_t scan_young_of(bxr_domain *d, bxr_minor_range range, bxr_visitor const *visitor, int64_t budget)
 {
-  bxr_domains[id].runtime_cycle = bxr_runtime_cycle();
-  bxr_domain *d = begin_scan(id, false);
-  if (d == NULL) return;
-  bool marking_next = !BXR_WORLD_STOPS_FOR_ALL && bxr_runtime_may_start_marking();
-  int64_t budget = bxr_drain_pending(d, marking_next ? 10 * BXR_DRAIN_BUDGET_IN_PAUSE : BXR_DRAIN_BUDGET_IN_PAUSE);
-  bxr_minor_range range = bxr_runtime_minor_range();
-  bxr_count(&d->count.minor_scans, d->lists[BXR_LIST_YOUNG_AVAIL] != NULL || d->lists[BXR_LIST_YOUNG_FULL] != NULL);
+  budget = bxr_drain_pending(d, budget);
   d->scanning = true;
   for (;;) {
     bxr_pool *p = d->lists[BXR_LIST_YOUNG_FULL];
@@ -122,12 +135,43 @@ static void scan_young(unsigned id, bxr_visitor const *visitor)
     if (current) d->spare = p;
   }
   d->scanning = false;
-  (void)bxr_drain_pending(d, budget);
+  budget = bxr_drain_pending(d, budget);
+  bxr_cleared_release(d);
   bxr_idle_trim(d);
   d->refills_before = d->refills;
   d->refills = 0;
-  if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(d);
-  bxr_validate(d);
+  return budget;
+}
+
+/* Visits all slots that point into a minor heap. Afterwards no slot does, and every pool is old. The visitor can run
+   finalisers (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the
+   bitmaps, and a pool in which a root was created is young again, so the loop handles it. It also handles a record that
+   was scanned before, or that is new. */
+static void scan_young(unsigned id, bxr_visitor const *visitor)
+{
+  for (bxr_domain *d = &bxr_domains[id]; d != NULL; d = d->also) d->runtime_cycle = bxr_runtime_cycle();
+  bxr_domain *first = begin_scan(id, false, true);
+  if (used(first) == NULL) {
+    end_scan(first);
+    return;
+  }
+  bool marking_next = !BXR_WORLD_STOPS_FOR_ALL && bxr_runtime_may_start_marking();
+  int64_t budget = marking_next ? 10 * BXR_DRAIN_BUDGET_IN_PAUSE : BXR_DRAIN_BUDGET_IN_PAUSE;
+  bxr_minor_range range = bxr_runtime_minor_range();
+  for (bool again = true, counted = false; again;) {
+    again = false;
+    for EACH_RECORD(d, first) {
+      bool young = d->lists[BXR_LIST_YOUNG_AVAIL] != NULL || d->lists[BXR_LIST_YOUNG_FULL] != NULL;
+      bxr_count(&first->count.minor_scans, young && !counted);
+      counted |= young;
+      budget = scan_young_of(d, range, visitor, budget);
+    }
+    for EACH_RECORD(d, first)
+      again |= d->lists[BXR_LIST_YOUNG_AVAIL] != NULL || d->lists[BXR_LIST_YOUNG_FULL] != NULL;
+  }
+  if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(first);
+  for EACH_RECORD(d, first) bxr_validate(d);
+  end_scan(first);
 }
 
 /* A domain with no more pools than this has its roots visited at the start of a cycle: that is cheaper than the
@@ -143,7 +187,7 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
   bxr_visitor const v = *visitor;
   bool ahead = d->count.pools_in_use > MOST_POOLS_VISITED_AT_ONCE;
   d->scanning = true;
-  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS; list++) {
+  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
     bxr_pool *p = d->lists[list];
     if (p != NULL) do {
       bxr_pool_close(p);
@@ -168,15 +212,16 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
    deleted it, may hold the only other pointer to its value where the collector has looked already. */
 static void scan_all(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin_scan(id, true);
-  if (d == NULL) return;
-  if (!BOXROOT_CONSERVATIVE) {
-    (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
-    bxr_idle_release_empty(d);
-    bxr_idle_trim_all(d);
+  bxr_domain *first = begin_scan(id, true, !BOXROOT_CONSERVATIVE);
+  for EACH_RECORD(d, first) {
+    if (!BOXROOT_CONSERVATIVE) {
+      (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
+      bxr_idle_release_empty(d);
+      bxr_idle_trim_all(d);
+    }
+    bxr_count(&d->count.other_scans, d == first);
+    visit_pools(d, visitor);
   }
-  bxr_count(&d->count.other_scans, 1);
-  visit_pools(d, visitor);
 }
 
 /* The last cycle is over: no marker reads any pool any more. */
@@ -188,9 +233,31 @@ static void next_cycle(bxr_domain *d)
   d->marking = false;
   d->chain_end = NULL;
   d->chain_pools = d->pushed = 0;
-  bxr_orphans_new_cycle();
   bxr_idle_new_cycle(d);
   bxr_idle_release_empty(d);
+}
+
+/* The chain of all pools of d. False if there are none. */
+static bool give_to_marker(bxr_domain *d, bxr_visitor const *visitor)
+{
+  bxr_pool *first = NULL;
+  uint64_t roots = 0;
+  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++)
+    first = bxr_snapshot_add(d, list, first, &roots);
+  bxr_store_relaxed(&d->count.roots_last_cycle, roots);
+  if (first == NULL) return false;
+  d->marking = true;
+  bxr_runtime_visit(visitor, (value)first->slots, NULL);
+  return true;
+}
+
+static void visit_at_once(bxr_domain *first, bxr_visitor const *visitor)
+{
+  if (used(first) != NULL) bxr_count(&first->count.other_scans, 1);
+  for EACH_RECORD(d, first) {
+    bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
+    visit_pools(d, visitor);
+  }
 }
 
 /* Marking starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
@@ -199,60 +266,71 @@ static void next_cycle(bxr_domain *d)
    may be the only other pointer to its value, and the collector has looked there before. They wait for the marker. */
 static void start_cycle(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin_scan(id, true);
-  if (d == NULL) return;
-  if (BXR_WORLD_STOPS_FOR_ALL) (void)bxr_drain_pending(d, 10 * BXR_DRAIN_BUDGET_IN_PAUSE);
-  next_cycle(d);
-  /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
-  if (d->current != NULL) {
-    d->spare = NULL;
-    bxr_domain_set_current(d, NULL);
+  bxr_domain *first = begin_scan(id, true, !BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL);
+  bool any = used(first) != NULL, handed = false;
+  int64_t budget = 10 * BXR_DRAIN_BUDGET_IN_PAUSE;
+  uint64_t pools = 0;
+  for EACH_RECORD(d, first) {
+    if (BXR_WORLD_STOPS_FOR_ALL) budget = bxr_drain_pending(d, budget);
+    next_cycle(d);
+    /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
+    if (d->current != NULL) {
+      d->spare = NULL;
+      bxr_domain_set_current(d, NULL);
+    }
+    pools += d->count.pools_in_use;
   }
-  if (d->count.pools_in_use <= MOST_POOLS_VISITED_AT_ONCE) {
-    bxr_count(&d->count.other_scans, 1);
-    visit_pools(d, visitor);
-    bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
-    bxr_orphans_offer(d);
-    return;
-  }
-  bxr_pool *first = NULL;
-  uint64_t roots = 0;
-  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS; list++) first = bxr_snapshot_add(d, list, first, &roots);
-  bxr_store_relaxed(&d->count.roots_last_cycle, roots);
-  if (first != NULL) {
-    d->marking = true;
-    bxr_count(&d->count.major_starts, 1);
-    bxr_runtime_visit(visitor, (value)first->slots, NULL);
-  }
-  bxr_orphans_offer(d);
-  bxr_validate(d);
+  if (any) bxr_orphans_new_cycle();
+  if (pools <= MOST_POOLS_VISITED_AT_ONCE) visit_at_once(first, visitor);
+  else
+    for EACH_RECORD(d, first) handed |= give_to_marker(d, visitor);
+  bxr_count(&first->count.major_starts, handed);
+  if (any) bxr_orphans_offer(first);
+  for EACH_RECORD(d, first) bxr_validate(d);
 }
 
 /* The same without the marker's help: all roots at once. */
 static void start_cycle_stopped(unsigned id, bxr_visitor const *visitor)
 {
-  bxr_domain *d = begin_scan(id, true);
-  if (d == NULL) return;
+  bxr_domain *first = begin_scan(id, true, !BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL);
+  if (used(first) == NULL) return;
   /* see scan_all and start_cycle */
-  if (!BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL) (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
-  bxr_count(&d->count.other_scans, 1);
-  bxr_store_relaxed(&d->count.roots_last_cycle, d->count.pools_in_use * BXR_CAPACITY);
-  visit_pools(d, visitor);
-  next_cycle(d);
-  bxr_orphans_offer(d);
+  for EACH_RECORD(d, first)
+    if (!BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL) (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
+  visit_at_once(first, visitor);
+  for EACH_RECORD(d, first) next_cycle(d);
+  bxr_orphans_new_cycle();
+  bxr_orphans_offer(first);
 }
 
 /* The pools of the last domain stay with it: its last collections scan them as ever. */
 static void end_domain(unsigned id)
 {
-  bxr_domain *d = &bxr_domains[id];
-  if (!bxr_runtime_is_only_domain()) bxr_orphans_add_domain(d);
-  else if (bxr_load_relaxed(&d->head.state) != BXR_NOBODY) bxr_supply_retire(d);
+  bxr_domain *first = &bxr_domains[id];
+  bool only = bxr_runtime_is_only_domain();
+  for (bxr_domain *d = first->also, *next; d != NULL; d = next) {
+    next = d->also; /* d is not the domain's any more */
+    bxr_record_catch_up(d);
+    if (only) bxr_supply_retire(d);
+    else bxr_orphans_add_domain(d);
+  }
+  if (!only) {
+    first->also = NULL;
+    bxr_orphans_add_domain(first);
+  } else if (bxr_load_relaxed(&first->head.state) != BXR_NOBODY) bxr_supply_retire(first);
 }
 
 static void advance_marking(unsigned id, double share, uint64_t pushes, bool drained)
 {
-  bxr_snapshot_advance(&bxr_domains[id], share, pushes, drained);
+  uint64_t pools = 0, pushed = 0;
+  for (bxr_domain *d = &bxr_domains[id]; d != NULL; d = d->also) {
+    if (drained) d->pushed = 0;
+    pools += d->chain_pools;
+    pushed += d->pushed;
+  }
+  pools = (uint64_t)(share * (double)pools) + 1;
+  for (bxr_domain *d = &bxr_domains[id]; d != NULL && pools > 0 && pushed < pushes; d = d->also)
+    bxr_snapshot_advance(d, &pools, &pushed, pushes);
 }
 
 BXR_INTERNAL_DATA_HERE bxr_callbacks const bxr_scan_callbacks = {

@@ -65,30 +65,24 @@ static uint32_t darken_pool(bxr_domain *d, bxr_pool *p)
 
 void bxr_snapshot_darken(bxr_domain *d, bxr_pool *p) { (void)darken_pool(d, p); }
 
-/* Darkens and cuts off `pools` pools at most, and no more once `pushes` entries, about, have been put on the mark
-   stack. The result is the number of entries put there. */
-static uint64_t shorten_chain(bxr_domain *d, uint64_t pools, uint64_t pushes)
+void bxr_snapshot_advance(bxr_domain *d, uint64_t *pools, uint64_t *pushed, uint64_t pushes)
 {
-  uint64_t pushed = 0;
-  for (; pools > 0 && pushed < pushes; pools--) {
+  if (d->chain_end == NULL || d->runtime_cycle != bxr_runtime_cycle()) return;
+  if (d->marking && bxr_runtime_marking_done()) d->marking = false;
+  if (!d->marking) return;
+  for (; *pools > 0 && *pushed < pushes; --*pools) {
     bxr_pool *p = d->chain_end;
     if (p == NULL) break;
     if (is_open(p)) { /* the marker has reached the end */
       d->chain_end = NULL;
       break;
     }
-    if (p->darkened) take_out(d, p);
-    else pushed += darken_pool(d, p);
+    if (p->darkened) {
+      take_out(d, p);
+      continue;
+    }
+    uint32_t n = darken_pool(d, p);
+    d->pushed += n;
+    *pushed += n;
   }
-  return pushed;
-}
-
-void bxr_snapshot_advance(bxr_domain *d, double share, uint64_t pushes, bool drained)
-{
-  if (d->chain_end == NULL || d->runtime_cycle != bxr_runtime_cycle()) return;
-  if (d->marking && bxr_runtime_marking_done()) d->marking = false;
-  if (!d->marking) return;
-  if (drained) d->pushed = 0;
-  if (d->pushed >= pushes) return;
-  d->pushed += shorten_chain(d, (uint64_t)(share * (double)d->chain_pools) + 1, pushes - d->pushed);
 }

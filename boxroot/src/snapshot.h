@@ -25,9 +25,8 @@ BXR_INTERNAL bxr_pool *bxr_snapshot_add(bxr_domain *d, int list, bxr_pool *first
    it. Needs a pool for which bxr_barrier_needed is true. Cost: a look at each value. */
 BXR_INTERNAL void bxr_snapshot_darken(bxr_domain *d, bxr_pool *p);
 
-/* Does a share of the marker's work: darkens and cuts off pools at the end of the chain, `share` of those that it had
-   at the start of the cycle, and no more once `pushes` entries, about, are on the mark stack. `drained` says that the
-   marker is emptying that stack, which it does in its slices only. */
-BXR_INTERNAL void bxr_snapshot_advance(bxr_domain *d, double share, uint64_t pushes, bool drained);
+/* Does a share of the marker's work: darkens and cuts off pools at the end of the chain, *pools at most, which are
+   subtracted, and no more once *pushed, to which it adds, has reached `pushes`: about the entries on the mark stack. */
+BXR_INTERNAL void bxr_snapshot_advance(bxr_domain *d, uint64_t *pools, uint64_t *pushed, uint64_t pushes);
 
 #endif

@@ -101,7 +101,7 @@ bool bxr_supply_refill(bxr_domain *d)
   if (p == NULL && thrift && d->waiting.first != NULL && !d->scanning &&
       bxr_drain_one_waiting(d, BXR_ROOMY_LEAST_FREE, MOST_CANDIDATES) != NULL)
     p = search_all(d, true);
-  if (p == NULL && bxr_orphans_adopt_offered(d)) p = search_all(d, thrift);
+  if (p == NULL && d->storage == NULL && bxr_orphans_adopt_offered(d)) p = search_all(d, thrift);
   if (p == NULL) p = bxr_idle_obtain(d);
   if (p == NULL) p = search_thoroughly(d);
   if (p == NULL) {

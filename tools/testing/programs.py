@@ -81,6 +81,11 @@ PROGRAMS = {
         "weak/weak_cxx",
         library="lib-oom.o",
     ),
+    "storage": Program(
+        ("root", "par", "process", "values", "storage"),
+        ("common/root_stubs", "model/model_stubs", "storage/storage_stubs", "regress/oom_stubs"),
+        library="lib-oom.o",
+    ),
     "single": Program(
         ("root", "par", "hooks", "single"),
         ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"),

@@ -80,6 +80,7 @@ extern __thread void *bxr_lock BXR_LINK_NAME(lock) BXR_TLS_MODEL;
 #include "checked.h"
 #else
 boxroot bxr_create_slow(value v) BXR_AGREED_NAME(create_slow);
+boxroot bxr_create_in_slow(boxroot_domain d, value v) BXR_AGREED_NAME(create_in_slow);
 void bxr_delete_slow(boxroot r) BXR_AGREED_NAME(delete_slow);
 bool bxr_modify_slow(boxroot *r, value v) BXR_AGREED_NAME(modify_slow);
 
@@ -130,10 +131,9 @@ BXR_INLINE_HERE boxroot boxroot_create_in(boxroot_domain d, value v)
     pool->free = next;
     return (boxroot)(free - 1);
   }
-  return bxr_create_slow(v);
+  return bxr_create_in_slow(d, v);
 #else
-  (void)d;
-  return boxroot_create(v);
+  return BXR_UNLIKELY((uintptr_t)d & 1) ? bxr_create_in_slow(d, v) : boxroot_create(v); /* odd: of a storage */
 #endif
 }
 

@@ -73,6 +73,13 @@ BXR_INTERNAL void bxr_account_create(boxroot r);
 /* Makes r deleted, at `here`. Faults as bxr_account_check does, but with the name double delete. */
 BXR_INTERNAL void bxr_account_delete(boxroot r, bxr_site here);
 
+/* The n slots from `slots` were cleared, at `here`: those that are live become deleted. */
+BXR_INTERNAL void bxr_account_delete_all(uintptr_t const *slots, uint32_t n, bxr_site here);
+
+/* The n slots from `slots` are to be free without having been put on the free list. False, and nothing happens, if one
+   of them is in the quarantine, or on its way from there. */
+BXR_INTERNAL bool bxr_account_free_all(uintptr_t const *slots, uint32_t n);
+
 /* A modification has moved the root from `from` to `to`, which is live: `from` becomes deleted in the public call that
    this thread is in, and `to` counts as created where `from` was. */
 BXR_INTERNAL void bxr_account_move(boxroot from, boxroot to);
@@ -126,6 +133,7 @@ BXR_INTERNAL void bxr_leaks_teardown(void);
 static inline bool bxr_account_open(void *segment) { (void)segment; return true; }
 static inline void bxr_account_create(boxroot r) { (void)r; }
 static inline void bxr_account_move(boxroot from, boxroot to) { (void)from; (void)to; }
+static inline bool bxr_account_free_all(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; return true; }
 static inline void bxr_account_reset(void) {}
 static inline void bxr_account_release(void) {}
 static inline bool bxr_quarantine_put(boxroot r, void (*release)(boxroot)) { (void)r; (void)release; return false; }

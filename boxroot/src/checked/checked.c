@@ -27,7 +27,10 @@ static void check_handle(boxroot_domain d, char const *what, char const *file, i
 static boxroot checked_create_in(boxroot_domain d, value v, char const *file, int line, void const *address)
 {
   check_handle(d, "boxroot_create_in", file, line, address);
-  return checked_create(v, file, line, address);
+  bxr_site outer = bxr_account_enter((bxr_site){ file, address, line });
+  boxroot r = BXR_OCAML5 || ((uintptr_t)d & 1) != 0 ? bxr_create_in_slow(d, v) : bxr_create_slow(v);
+  bxr_account_leave(outer);
+  return r;
 }
 
 /* Until it is set up again, the library accepts what it has torn down. */

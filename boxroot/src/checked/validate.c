@@ -3,6 +3,7 @@
 
 #if BOXROOT_DEBUG
 #include "account.h"
+#include "../records.h"
 
 static bool is_unused_slot(bxr_slot_state s) { return s == BXR_SLOT_FREE || s == BXR_SLOT_TORN_DOWN; }
 
@@ -21,7 +22,12 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   bool young = list == BXR_LIST_YOUNG_AVAIL || list == BXR_LIST_YOUNG_FULL;
   if (list == BXR_LIST_IDLE)
     BXR_ASSERT(bxr_pool_is_empty(p) && p->head.free_owner == BXR_NOBODY && p->pending_groups == 0);
-  bool full = list == BXR_LIST_YOUNG_FULL || list == BXR_LIST_OLD_FULL;
+  bool cleared = bxr_domain_has_cleared(d, p);
+  if (list == BXR_LIST_CLEARED) BXR_ASSERT(cleared);
+  if (cleared)
+    BXR_ASSERT((list == BXR_LIST_CLEARED || list == BXR_LIST_YOUNG_FULL) && p->head.free_owner == BXR_NOBODY &&
+               p->head.alloc_owner == BXR_NOBODY && !p->freed_is_exact);
+  bool full = !cleared && (list == BXR_LIST_YOUNG_FULL || list == BXR_LIST_OLD_FULL);
   BXR_ASSERT(p->list == list && bxr_domain_owns(d, p));
   BXR_ASSERT((bxr_load_relaxed(&bxr_segment_of(p)->unused) >> bxr_segment_index(p) & 1) == 0);
   BXR_ASSERT(p->head.active <= BXR_CAPACITY);
@@ -41,15 +47,16 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   if (p->head.free_owner == d->head.state) BXR_ASSERT(!full && !bxr_barrier_needed(d, p));
   if (d->strays != BXR_RUNTIME_NO_STRAYS)
     BXR_ASSERT(p->head.free_owner != d->head.state && p->head.store_owner != d->head.state);
-  if (p->head.alloc_owner == d->head.state) BXR_ASSERT(p == d->current);
+  if (p->head.alloc_owner == d->head.state) BXR_ASSERT(p == d->current && p->storage == 0);
   if (p->head.store_owner == d->head.state) BXR_ASSERT(young && !bxr_barrier_needed(d, p));
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;
-    validate_slot(&p->slots[i], on_list || i >= p->head.active);
+    if (cleared) BXR_ASSERT(bxr_account_state(&p->slots[i]) != BXR_SLOT_LIVE || d->name == 0);
+    else validate_slot(&p->slots[i], on_list || i >= p->head.active);
     if (i >= p->head.active) continue;
     if (on_list) BXR_ASSERT((p->slots[i] & 1) == 1);
-    else if (!young) BXR_ASSERT(!bxr_runtime_in_minor_range(range, p->slots[i]));
+    else if (!young && !cleared) BXR_ASSERT(!bxr_runtime_in_minor_range(range, p->slots[i]));
   }
 }
 
@@ -82,7 +89,9 @@ void bxr_validate(bxr_domain *d)
     } while (p != d->lists[list]);
   }
   BXR_ASSERT(in_use == d->count.pools_in_use && idle == d->idle && d->idle_least <= d->idle && d->surplus <= d->idle);
-  BXR_ASSERT(d->current == NULL || (d->current->list == BXR_LIST_YOUNG_AVAIL && d->head.source == &d->current->head));
+  BXR_ASSERT(d->current == NULL || d->current->list == BXR_LIST_YOUNG_AVAIL);
+  if (d->current != NULL && (d->storage == NULL || d->name == bxr_load_acquire(&d->storage->name)))
+    BXR_ASSERT(d->head.source == &d->current->head);
   BXR_ASSERT(d->spare == NULL || d->spare->list == BXR_LIST_OLD_AVAIL || d->spare->list == BXR_LIST_OLD_ROOMY);
   validate_chain(d);
 }

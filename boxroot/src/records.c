@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+#include "records.h"
+#include "checked/account.h"
+#include "os.h"
+#include "remote.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* --- storages ----------------------------------------------------------------------------------------------------- */
+
+static bxr_storage *storages; /* only added to (atomic) */
+static uint32_t last_name;    /* (atomic) */
+
+static uint32_t new_name(void)
+{
+  uint32_t name;
+  do name = __atomic_add_fetch(&last_name, 1, __ATOMIC_RELAXED);
+  while (name == 0);
+  return name;
+}
+
+/* One that has died, and has no records left. */
+static bxr_storage *take_dead(void)
+{
+  for (bxr_storage *s = bxr_load_acquire(&storages); s != NULL; s = bxr_load_acquire(&s->next)) {
+    bool taken = bxr_load_acquire(&s->taken);
+    if (!taken && bxr_cas_acq_rel(&s->taken, &taken, true)) return s;
+  }
+  return NULL;
+}
+
+bxr_storage *bxr_storage_new(char const *text)
+{
+  bxr_storage *s = take_dead(), *head = NULL;
+  bool fresh = s == NULL;
+  if (fresh) {
+    s = calloc(1, sizeof *s);
+    if (s == NULL) return NULL;
+    s->records = bxr_memory_map(BXR_MAX_DOMAINS * sizeof *s->records); /* touched where there are records */
+    if (s->records == NULL) {
+      free(s);
+      return NULL;
+    }
+    s->taken = true;
+  }
+  memset(s->text, 0, sizeof s->text);
+  for (unsigned i = 0; text != NULL && i < sizeof s->text - 1 && text[i] != 0; i++) s->text[i] = text[i];
+  bxr_store_release(&s->name, new_name());
+  if (!fresh) return s;
+  head = bxr_load_relaxed(&storages);
+  do s->next = head;
+  while (!bxr_cas_acq_rel(&storages, &head, s));
+  return s;
+}
+
+bxr_storage *bxr_storage_find(uint32_t name)
+{
+  if (name == 0) return NULL;
+  for (bxr_storage *s = bxr_load_acquire(&storages); s != NULL; s = bxr_load_acquire(&s->next))
+    if (bxr_load_acquire(&s->name) == name) return s;
+  return NULL;
+}
+
+/* No domain makes a root in a pool of the old name from now on. `source` is stored beside its owner, which may read it
+   only when it makes a root, or while the world is stopped: neither happens now. */
+static void rename_to(bxr_storage *s, uint32_t name)
+{
+  bxr_store_seq_cst(&s->name, name);
+  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
+    bxr_domain *d = bxr_load_acquire(&s->records[id]);
+    if (d != NULL) bxr_store_relaxed(&d->head.source, &bxr_no_pool);
+  }
+}
+
+void bxr_storage_rename(bxr_storage *s) { rename_to(s, new_name()); }
+
+/* The last record of a storage that has died, or whoever lets it die when there is none, makes it available. */
+static void one_less(bxr_storage *s)
+{
+  if (bxr_fetch_add_acq_rel(&s->domains, -(uint32_t)1) == 1 && bxr_load_acquire(&s->name) == 0)
+    bxr_store_release(&s->taken, false);
+}
+
+void bxr_storage_die(bxr_storage *s)
+{
+  (void)bxr_fetch_add_acq_rel(&s->domains, (uint32_t)1);
+  rename_to(s, 0);
+  one_less(s);
+}
+
+/* --- records ------------------------------------------------------------------------------------------------------ */
+
+static bxr_domain *all_records;  /* only added to, linked by `next` (atomic) */
+static bxr_domain *free_records; /* linked by `also`; taken as a whole (atomic) */
+static bxr_domain *left_records; /* of these, as many as the orphans may need (atomic) */
+
+bxr_domain *bxr_record_all(void) { return bxr_load_acquire(&all_records); }
+
+static void push_record(bxr_domain **list, bxr_domain *first, bxr_domain *last)
+{
+  bxr_domain *head = bxr_load_relaxed(list);
+  do last->also = head;
+  while (!bxr_cas_acq_rel(list, &head, first));
+}
+
+static bxr_domain *pop_record(bxr_domain **list)
+{
+  if (bxr_load_relaxed(list) == NULL) return NULL;
+  bxr_domain *d = bxr_exchange_acq_rel(list, (bxr_domain *)NULL);
+  if (d == NULL || d->also == NULL) return d;
+  bxr_domain *last = d->also;
+  while (last->also != NULL) last = last->also;
+  push_record(list, d->also, last);
+  return d;
+}
+
+static bxr_domain *make_record(void)
+{
+  bxr_domain *d = NULL;
+  if (posix_memalign((void **)&d, __alignof__(bxr_domain), sizeof *d) != 0) return NULL;
+  *d = (bxr_domain){ .cycle = 1 };
+  bxr_store_relaxed(&d->head.state, BXR_NOBODY);
+  d->head.source = &bxr_no_pool;
+  bxr_domain *head = bxr_load_relaxed(&all_records);
+  do d->next = head;
+  while (!bxr_cas_acq_rel(&all_records, &head, d));
+  return d;
+}
+
+/* Makes d, which is not in use, the record of the current domain, whose first record is `first`, for s. */
+static void join(bxr_domain *first, bxr_storage *s, bxr_domain *d)
+{
+  unsigned id = (unsigned)(first - bxr_domains);
+  d->storage = s;
+  d->name = bxr_load_acquire(&s->name);
+  bxr_domain_prepare(d);
+  d->runtime_cycle = first->runtime_cycle;
+  (void)bxr_fetch_add_acq_rel(&s->domains, (uint32_t)1);
+  uint32_t end = bxr_load_relaxed(&s->records_end);
+  while (end <= id && !bxr_cas_acq_rel(&s->records_end, &end, id + 1)) {}
+  bxr_store_release(&s->records[id], d);
+  d->also = first->also;
+  first->also = d;
+}
+
+bxr_domain *bxr_record_here(bxr_storage *s)
+{
+  bxr_domain *first = bxr_domain_here(), *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
+  if (BXR_UNLIKELY(d == NULL)) {
+    d = pop_record(&free_records);
+    if (d == NULL) d = make_record();
+    if (d == NULL) return NULL;
+    join(first, s, d);
+  }
+  bxr_record_catch_up(d);
+  return d;
+}
+
+/* d is no longer the record of a domain. */
+static void forget(bxr_domain *d)
+{
+  bxr_storage *s = d->storage;
+  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++)
+    if (bxr_load_relaxed(&s->records[id]) == d) bxr_store_release(&s->records[id], (bxr_domain *)NULL);
+  bxr_domain_set_current(d, NULL);
+  d->storage = NULL;
+  d->name = 0;
+  d->also = NULL;
+  bxr_store_relaxed(&d->count.roots_last_cycle, (uint64_t)0);
+  bxr_store_relaxed(&d->head.state, BXR_NOBODY);
+  one_less(s);
+}
+
+bool bxr_record_retire(bxr_domain *first, bxr_domain *d)
+{
+  bool current = d->name != 0 && bxr_load_relaxed(&d->storage->records[first - bxr_domains]) == d;
+  if (current || d->count.pools_in_use != 0 || bxr_domain_has_pending(d)) return false;
+  (void)bxr_idle_give(d, d->idle, 0);
+  bxr_domain **link = &first->also;
+  while (*link != d) link = &(*link)->also;
+  *link = d->also;
+  forget(d);
+  push_record(&free_records, d, d);
+  return true;
+}
+
+void bxr_record_leave(bxr_domain *d, bool orphans)
+{
+  if (d->storage == NULL) return;
+  forget(d);
+  push_record(orphans ? &left_records : &free_records, d, d);
+}
+
+bxr_domain *bxr_record_for_orphan(bxr_domain *d, uint32_t name)
+{
+  bxr_storage *s = bxr_storage_find(name);
+  if (s == NULL) return d;
+  bxr_domain *there = bxr_load_relaxed(&s->records[d - bxr_domains]);
+  if (there != NULL && there->name == name) return there;
+  there = pop_record(&left_records);
+  if (there == NULL) there = pop_record(&free_records); /* if one was left that another domain has taken meanwhile, */
+  if (there == NULL) there = make_record();             /* which takes luck */
+  if (there == NULL) return d;
+  join(d, s, there);
+  return there;
+}
+
+void bxr_record_no_more_orphans(void)
+{
+  for (bxr_domain *d; (d = pop_record(&left_records)) != NULL;) push_record(&free_records, d, d);
+}
+
+/* --- what was cleared --------------------------------------------------------------------------------------------- */
+
+/* So many minor collections have to be over: none if no other domain can have a batch. */
+static uint32_t collections_to_wait(void) { return bxr_runtime_is_only_domain() ? 0 : 2; }
+
+void bxr_cleared_put(bxr_domain *d, bxr_pool *p)
+{
+  bool young = bxr_pool_is_young(p);
+  p->freed_is_exact = false;
+  p->head.freed = collections_to_wait();
+  bxr_list_move(d, p, young ? BXR_LIST_YOUNG_FULL : BXR_LIST_CLEARED, false);
+  bxr_owners_publish(d, p);
+}
+
+static bool is_read_no_more(bxr_domain *d, bxr_pool *p)
+{
+  return p->head.freed == 0 && bxr_load_relaxed(&p->pending_groups) == 0 && !bxr_barrier_awaits_marker(d, p) &&
+         bxr_account_free_all(p->slots, p->head.active);
+}
+
+static void release(bxr_domain *d, bxr_pool *p)
+{
+  bxr_pool_reset(p);
+  p->storage = d->name;
+  bxr_idle_release(d, p);
+}
+
+void bxr_cleared_release(bxr_domain *d)
+{
+  bxr_pool *p = d->lists[BXR_LIST_CLEARED];
+  if (p == NULL) return;
+  for (bool last = false; !last;) {
+    bxr_pool *next = p->next;
+    last = next == d->lists[BXR_LIST_CLEARED];
+    if (p->head.freed != 0) p->head.freed--;
+    if (is_read_no_more(d, p)) release(d, p);
+    p = next;
+  }
+}
+
+static void clear_list(bxr_domain *d, int list)
+{
+  bxr_pool *p = d->lists[list];
+  if (p == NULL) return;
+  for (bool last = false; !last;) {
+    bxr_pool *next = p->next;
+    last = next == d->lists[list];
+    p->freed_is_exact = false;
+    p->head.freed = collections_to_wait();
+    if (is_read_no_more(d, p)) release(d, p);
+    else if (list != BXR_LIST_YOUNG_FULL) bxr_cleared_put(d, p);
+    else bxr_owners_publish(d, p);
+    p = next;
+  }
+}
+
+void bxr_record_catch_up(bxr_domain *d)
+{
+  if (d->storage == NULL || BXR_LIKELY(d->name == bxr_load_acquire(&d->storage->name))) return;
+  bxr_remote_flush(d);
+  bxr_remote_flush(&bxr_domains[bxr_runtime_domain()]);
+  if (!d->scanning) (void)bxr_drain_pending(d, BXR_DRAIN_ALL); /* or else these pools wait, too */
+  bxr_domain_set_current(d, NULL);
+  d->spare = NULL;
+  bxr_idle_release_empty(d);
+  d->name = bxr_load_acquire(&d->storage->name);
+  for (bxr_pool *p = d->lists[BXR_LIST_IDLE], *end = p; p != NULL; p = p->next == end ? NULL : p->next)
+    p->storage = d->name;
+  clear_list(d, BXR_LIST_YOUNG_FULL); /* where those go that may hold young values, and wait */
+  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++)
+    if (list != BXR_LIST_YOUNG_FULL) clear_list(d, list);
+}
+
+/* --- teardown and unloading --------------------------------------------------------------------------------------- */
+
+void bxr_record_tear_down(void)
+{
+  for (bxr_storage *s = bxr_load_acquire(&storages); s != NULL; s = bxr_load_acquire(&s->next))
+    for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
+      bxr_domain *d = bxr_load_relaxed(&s->records[id]);
+      if (d == NULL) continue;
+      d->storage = s; /* dissolved, it knows nothing any more */
+      forget(d);
+      push_record(&free_records, d, d);
+    }
+  bxr_record_no_more_orphans();
+}
+
+void bxr_storage_release_all(void)
+{
+  for (bxr_storage *s = storages, *next; s != NULL; s = next) {
+    next = s->next;
+    bxr_memory_unmap(s->records, BXR_MAX_DOMAINS * sizeof *s->records);
+    free(s);
+  }
+  for (bxr_domain *d = all_records, *next; d != NULL; d = next) {
+    next = d->next;
+    free(d);
+  }
+  storages = NULL;
+  all_records = free_records = left_records = NULL;
+}

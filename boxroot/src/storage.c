@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Storages (boxroot/storage.h): the public functions. records.h says how it is done. */
+#ifndef BXR_DEFINES_FUNCTIONS
+#define BXR_DEFINES_FUNCTIONS /* boxroot/config.h */
+#endif
+#include "api.h"
+#include <boxroot/storage.h>
+#include "checked/account.h"
+#include "orphans.h"
+#include "records.h"
+
+static bxr_storage *storage_of(boxroot_storage s) { return (bxr_storage *)s; }
+
+boxroot_storage boxroot_storage_create(char const *name)
+{
+  if (!bxr_api_is_ready()) return NULL;
+  bxr_storage *s = bxr_storage_new(name);
+  if (s == NULL) bxr_api_fail_no_memory();
+  return (boxroot_storage)s;
+}
+
+boxroot_domain boxroot_storage_here(boxroot_storage s)
+{
+  bxr_domain *d = bxr_api_record(storage_of(s));
+  return d == NULL ? NULL : (boxroot_domain)((uintptr_t)d + BXR_HANDLE_TAG);
+}
+
+static boxroot storage_add(boxroot_storage s, value v)
+{
+  bxr_domain *d = bxr_api_record(storage_of(s));
+  if (d == NULL) return NULL;
+  bxr_pool *p = d->current;
+  if (BXR_UNLIKELY(BOXROOT_DEBUG || p == NULL || p->head.free == BXR_FREE_END || !BXR_OCAML5 ||
+                   bxr_runtime_is_shutting_down()))
+    return bxr_api_create_in(d, v);
+  uintptr_t *slot = bxr_pool_take(p);
+  *slot = (uintptr_t)v;
+  return (boxroot)slot;
+}
+
+static bool storage_clear(boxroot_storage s)
+{
+  if (!bxr_api_is_ready()) return false;
+  bxr_storage_rename(storage_of(s));
+  bxr_domain *d = bxr_load_relaxed(&storage_of(s)->records[bxr_runtime_domain()]);
+  if (d != NULL) bxr_record_catch_up(d);
+  return true;
+}
+
+static void storage_delete(boxroot_storage s)
+{
+  void *self = bxr_api_is_torn_down() ? NULL : bxr_runtime_self();
+  bxr_domain *d = self == NULL ? NULL : bxr_load_relaxed(&storage_of(s)->records[bxr_runtime_domain()]);
+  bxr_storage_die(storage_of(s));
+  if (d != NULL && bxr_domain_is(d, self)) bxr_record_catch_up(d);
+}
+
+static size_t roots_of(bxr_domain *d)
+{
+  size_t n = 0;
+  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
+    bxr_pool *p = d->lists[list];
+    if (p != NULL) do {
+      if (bxr_domain_has_cleared(d, p)) continue;
+      uint32_t free = BXR_CAPACITY - p->head.active;
+      for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) free++;
+      n += BXR_CAPACITY - free;
+    } while ((p = p->next) != d->lists[list]);
+  }
+  return n;
+}
+
+typedef struct { uint32_t name; size_t roots; } orphan_count;
+static void count_orphan(bxr_pool *p, void *count)
+{
+  orphan_count *c = count;
+  if (p->storage != c->name) return;
+  uint32_t free = BXR_CAPACITY - p->head.active;
+  for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) free++;
+  c->roots += BXR_CAPACITY - free;
+}
+
+size_t boxroot_storage_count(boxroot_storage handle)
+{
+  if (!bxr_api_is_ready()) return 0;
+  bxr_storage *s = storage_of(handle);
+  orphan_count c = { bxr_load_acquire(&s->name), 0 };
+  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
+    bxr_domain *d = bxr_load_acquire(&s->records[id]);
+    if (d != NULL && d->name == c.name) c.roots += roots_of(d);
+  }
+  bxr_orphans_each(count_orphan, &c);
+  return c.roots;
+}
+
+char const *boxroot_storage_name(boxroot_storage s) { return storage_of(s)->text; }
+
+#if !BOXROOT_DEBUG
+boxroot boxroot_storage_add(boxroot_storage s, value v) { return storage_add(s, v); }
+bool boxroot_storage_clear(boxroot_storage s) { return storage_clear(s); }
+void boxroot_storage_delete(boxroot_storage s) { storage_delete(s); }
+#else
+/* --- the checked build -------------------------------------------------------------------------------------------- */
+
+static void check_storage(boxroot_storage s, char const *what, bxr_site here)
+{
+  char text[BXR_SITE_TEXT];
+  if (s == NULL || bxr_load_acquire(&storage_of(s)->name) == 0)
+    bxr_fault("%s: no storage, or one that was deleted: called with %p at %s", what, (void *)s,
+              bxr_site_text(here, text));
+}
+
+typedef struct { uint32_t name; bxr_site here; } deletion;
+static void delete_orphan(bxr_pool *p, void *of)
+{
+  deletion *what = of;
+  if (p->storage == what->name) bxr_account_delete_all(p->slots, p->head.active, what->here);
+}
+
+/* The account of each root in s says that it was deleted. Without the lock it learns that when memory is given back. */
+static void account_for(bxr_storage *s, bxr_site here)
+{
+  if (bxr_api_is_torn_down() || bxr_runtime_self() == NULL) return;
+  deletion what = { bxr_load_acquire(&s->name), here };
+  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
+    bxr_domain *d = bxr_load_acquire(&s->records[id]);
+    if (d == NULL || d->name != what.name) continue;
+    for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
+      bxr_pool *p = d->lists[list];
+      if (p != NULL) do delete_orphan(p, &what);
+      while ((p = p->next) != d->lists[list]);
+    }
+  }
+  bxr_orphans_each(delete_orphan, &what);
+}
+
+static boxroot checked_storage_add(boxroot_storage s, value v, bxr_site here)
+{
+  check_storage(s, "boxroot_storage_add", here);
+  bxr_site outer = bxr_account_enter(here);
+  boxroot r = storage_add(s, v);
+  bxr_account_leave(outer);
+  return r;
+}
+
+static bool checked_storage_clear(boxroot_storage s, bxr_site here)
+{
+  check_storage(s, "boxroot_storage_clear", here);
+  if (!bxr_api_is_ready()) return false;
+  account_for(storage_of(s), here);
+  return storage_clear(s);
+}
+
+static void checked_storage_delete(boxroot_storage s, bxr_site here)
+{
+  check_storage(s, "boxroot_storage_delete", here);
+  account_for(storage_of(s), here);
+  storage_delete(s);
+}
+
+#define CALLER __builtin_return_address(0)
+#define HERE ((bxr_site){ file, CALLER, line })
+boxroot bxr_storage_add_at(boxroot_storage s, value v, char const *file, int line)
+{
+  return checked_storage_add(s, v, HERE);
+}
+bool bxr_storage_clear_at(boxroot_storage s, char const *file, int line) { return checked_storage_clear(s, HERE); }
+void bxr_storage_delete_at(boxroot_storage s, char const *file, int line) { checked_storage_delete(s, HERE); }
+#define UNKNOWN ((bxr_site){ NULL, CALLER, 0 })
+boxroot boxroot_storage_add(boxroot_storage s, value v) { return checked_storage_add(s, v, UNKNOWN); }
+bool boxroot_storage_clear(boxroot_storage s) { return checked_storage_clear(s, UNKNOWN); }
+void boxroot_storage_delete(boxroot_storage s) { checked_storage_delete(s, UNKNOWN); }
+#undef HERE
+#undef UNKNOWN
+#undef CALLER
+#endif

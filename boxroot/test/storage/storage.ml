@@ -1,0 +1,537 @@
+(* SPDX-License-Identifier: MIT *)
+(* Storages: their roots are roots as others; they are gone, and keep nothing alive, once the storage was cleared; what
+   is made afterwards is not. *)
+
+open Root
+
+type storage = int
+type handle = int
+
+external raw_create : string -> storage = "s_create"
+external raw_add : storage -> 'a -> Root.t = "s_add"
+external add_here : storage -> 'a -> Root.t = "s_add_here"
+external here : storage -> handle = "s_here"
+external create_in : handle -> 'a -> Root.t = "s_create_in"
+external raw_clear : storage -> bool = "s_clear"
+external delete : storage -> unit = "s_delete"
+external delete_elsewhere : storage -> unit = "s_delete_elsewhere"
+external count : storage -> int = "s_count"
+external name : storage -> string = "s_name"
+external error : unit -> string = "s_error"
+external eperm : storage -> unit = "s_eperm"
+external time : unit -> int = "s_time"
+external at_end : storage -> storage -> storage -> Obj.t = "s_at_end"
+external finalised : unit -> int = "s_finalised"
+external arm : int -> int -> unit = "o_arm"
+external disarm : unit -> unit = "o_disarm"
+external failures : unit -> int = "o_failures"
+
+let keep v = ignore (Sys.opaque_identity v)
+let text i = "value " ^ string_of_int i
+let collect () = Gc.full_major ()
+let create name = match raw_create name with 0 -> fail "no storage: %s" (error ()) | s -> s
+let checked r = if r = none then fail "no root: %s" (error ()) else r
+let add s v = checked (raw_add s v)
+let add_here s v = checked (add_here s v)
+let clear s = if not (raw_clear s) then fail "not cleared: %s" (error ())
+
+(* --- the model ---------------------------------------------------------------------------------------------------- *)
+
+let kinds =
+  let fits = function Values.Owner | Begetter -> false | Ephemeron | Weak -> not Par.multicore | _ -> true in
+  Array.of_list (List.filter fits (Array.to_list Values.kinds))
+
+type entry = { mutable root : Root.t; mutable kind : Values.kind; mutable id : int; mutable aux : int }
+
+(* One thread at a time uses a storage: `lock` is for those that several domains share. *)
+type set = { mutable storage : storage; mutable entries : entry option array; mutable live : int; lock : Mutex.t }
+
+let new_set i = { storage = create (text i); entries = Array.make 1200 None; live = 0; lock = Mutex.create () }
+
+let player ~shared seed steps =
+  let rng = Random.State.make [| seed |] in
+  let rnd n = Random.State.int rng n in
+  let sets = Array.append (Array.init 5 new_set) shared in
+  let left = ref steps in
+  let wrong e what = fail "seed %d, %d steps left: %s %d: %s" seed !left (Values.name e.kind) e.id what in
+  let check e = if not (Values.is e.kind e.id e.aux (Root.get e.root)) then wrong e "another value" in
+  let fresh () =
+    let kind = kinds.(rnd (Array.length kinds)) and id = rnd 100_000 in
+    let v = Values.make kind id in
+    (v, kind, id, if Values.has_cell kind then Values.custom_cell v else 0)
+  in
+  let put set i =
+    let v, kind, id, aux = fresh () in
+    let root = if rnd 2 = 0 then add set.storage v else add_here set.storage v in
+    set.entries.(i) <- Some { root; kind; id; aux };
+    set.live <- set.live + 1
+  in
+  let remove set i e =
+    check e;
+    (match rnd 8 with
+     | 0 -> Root.delete_nolock e.root
+     | _ -> Root.delete e.root);
+    set.entries.(i) <- None;
+    set.live <- set.live - 1
+  in
+  let change e =
+    check e;
+    let v, kind, id, aux = fresh () in
+    e.root <- Root.modify e.root v;
+    e.kind <- kind; e.id <- id; e.aux <- aux
+  in
+  let forget set =
+    Array.fill set.entries 0 (Array.length set.entries) None;
+    set.live <- 0
+  in
+  let step set =
+    let i = rnd (Array.length set.entries) in
+    (match set.entries.(i), rnd 10 with
+     | None, _ -> put set i
+     | Some e, (0 | 1) -> remove set i e
+     | Some e, (2 | 3 | 4) -> change e
+     | Some e, _ -> check e);
+    match rnd 700 with
+    | 0 -> clear set.storage; forget set
+    | 1 ->
+        if rnd 4 = 0 then delete_elsewhere set.storage else delete set.storage;
+        set.storage <- create (text i);
+        forget set
+    | 2 -> for i = 0 to Array.length set.entries - 1 do if set.entries.(i) = None then put set i done
+    | 3 ->
+        (* at least: deletions may be pending *)
+        let n = count set.storage in
+        if n < set.live then fail "seed %d, %d steps left: %d roots, and %d counted" seed !left set.live n
+    | _ -> ()
+  in
+  while !left > 0 do
+    decr left;
+    let set = sets.(rnd (Array.length sets)) in
+    Mutex.lock set.lock;
+    step set;
+    Mutex.unlock set.lock;
+    match rnd 400 with
+    | 0 | 1 | 2 | 3 | 4 | 5 -> Gc.minor ()
+    | 6 | 7 | 8 | 9 | 10 | 11 | 12 -> ignore (Gc.major_slice 200)
+    | 13 -> if rnd 40 = 0 then Root.compact ()
+    | 14 -> if rnd 20 = 0 then collect ()
+    | 15 -> Thread.yield ()
+    | _ -> ()
+  done;
+  collect ();
+  Array.iteri (fun i set ->
+    Mutex.lock set.lock;
+    Array.iter (Option.iter check) set.entries;
+    if i < 5 then delete set.storage;
+    Mutex.unlock set.lock) sets
+
+let seed =
+  Random.self_init ();
+  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
+
+let steps = scale 300_000
+
+let model ~domains ~threads () =
+  if domains > 1 && not Par.multicore then skip "one domain";
+  Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
+  let rounds = if domains > 1 then 4 else 1 in
+  let shared = Array.init 4 (fun i -> new_set (100 + i)) in
+  for round = 1 to rounds do
+    let several d () =
+      let each = steps / threads / if domains > 1 then 12 else 1 in
+      let play t = player ~shared (seed + (100 * round) + (10 * d) + t) each in
+      if threads = 1 then play 0 else List.iter Thread.join (List.init threads (Thread.create play))
+    in
+    let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
+    several 0 ();
+    List.iter Par.join others (* what they made in the shared ones stays *)
+  done;
+  Array.iter (fun set -> delete set.storage) shared
+
+(* --- what they promise -------------------------------------------------------------------------------------------- *)
+
+let basics () =
+  let s = create "a name" and t = create "" in
+  if name s <> "a name" || name t <> "" then fail "names: %s, %s" (name s) (name t);
+  let long = create (String.make 100 'x') in
+  if name long <> String.make 47 'x' then fail "the long name: %s" (name long);
+  let roots = List.init 1000 (fun i -> (i, (if i mod 2 = 0 then add s (text i) else add_here s (text i)))) in
+  let others = List.init 10 (fun i -> (i, add t (text (-i)))) in
+  let plain = Root.create_or_fail (text 7) in
+  if count s <> 1000 || count t <> 10 then fail "counts: %d, %d" (count s) (count t);
+  collect ();
+  List.iter (fun (i, r) -> if Root.get r <> text i then fail "value %d" i) roots;
+  List.iter (fun (i, r) -> if i < 300 then Root.delete r) roots;
+  collect ();
+  collect ();
+  if (not (is_checked ())) && count s <> 700 then fail "%d left of 700" (count s);
+  clear s;
+  if count s <> 0 || count t <> 10 then fail "counts after: %d, %d" (count s) (count t);
+  List.iter (fun (i, r) -> if Root.get r <> text (-i) then fail "other value %d" i) others;
+  if Root.get plain <> text 7 then fail "the root in none";
+  let again = add s (text 5) in
+  collect ();
+  if Root.get again <> text 5 || count s <> 1 then fail "after: %s, %d" (Root.get again) (count s);
+  clear s;
+  clear s;
+  delete s;
+  delete long;
+  delete t;
+  Root.delete plain
+
+let without_lock () =
+  let s = create "" in
+  let r = add s (text 1) in
+  eperm s;
+  if Root.get r <> text 1 then fail "another value";
+  delete_elsewhere s;
+  collect ()
+
+(* Nothing is kept alive, and nothing dies too early, whatever the collector does at that moment. *)
+let dropped () =
+  let n = 2000 in
+  for round = 1 to scale 60 do
+    let s = create "" and t = create "" in
+    let alive = Weak.create n in
+    let kept = Array.init n (fun i -> add t (text i)) in
+    for i = 0 to n - 1 do
+      let v = ref i in
+      Weak.set alive i (Some v);
+      keep (add s v)
+    done;
+    for _ = 1 to round mod 30 do ignore (Gc.major_slice 1500) done;
+    for i = 0 to n - 1 do if not (Weak.check alive i) then fail "round %d: value %d is dead" round i done;
+    if round mod 3 = 0 then delete s else clear s;
+    if round mod 2 = 0 then for i = 0 to n - 1 do keep (add (if round mod 3 = 0 then t else s) (text i)) done;
+    collect ();
+    collect ();
+    for i = 0 to n - 1 do if Weak.check alive i then fail "round %d: value %d is alive" round i done;
+    Array.iteri (fun i r -> if Root.get r <> text i then fail "round %d: text %d" round i) kept;
+    delete t
+  done
+
+(* Modifications keep a root in its storage. *)
+let modified () =
+  for round = 1 to scale 30 do
+    let s = create "" in
+    let n = 3000 in
+    let roots = Array.init n (fun i -> add s (text i)) in
+    if round mod 2 = 0 then Gc.minor ();
+    for i = 1 to round mod 9 do ignore (Gc.major_slice (i * 500)) done;
+    let change () = Array.iteri (fun i r -> roots.(i) <- Root.modify r (text (i + round))) roots in
+    if round mod 3 = 0 then Par.elsewhere change else change ();
+    collect ();
+    Array.iteri (fun i r -> if Root.get r <> text (i + round) then fail "text %d" i) roots;
+    if count s < n then fail "%d of %d" (count s) n;
+    let alive = Weak.create n in
+    Array.iteri (fun i r -> let v = ref i in Weak.set alive i (Some v); roots.(i) <- Root.modify r (Obj.magic v)) roots;
+    clear s;
+    collect ();
+    collect ();
+    for i = 0 to n - 1 do if Weak.check alive i then fail "value %d is alive" i done;
+    delete s
+  done
+
+(* --- cost and memory ---------------------------------------------------------------------------------------------- *)
+
+let bounded what step =
+  let peak = ref 0 in
+  let steps n = for i = 1 to n do step i; peak := max !peak (resident_kb ()) done in
+  steps (scale 60);
+  let before = !peak in
+  peak := 0;
+  steps (scale 120);
+  let grown = !peak - before in
+  Printf.printf "%s: %d KB more\n%!" what grown;
+  if grown > 12_000 && not (is_sanitized ()) then miss "%s: %d KB more" what grown
+
+let memory () =
+  let s = create "" and few = if pool_capacity () < 100 then 2 else 30 in
+  bounded "cleared" (fun i -> for j = 1 to 20_000 do keep (add s j) done; clear s; if i mod 7 = 0 then Gc.minor ());
+  bounded "cleared, of young values" (fun i ->
+    for j = 1 to 20_000 do keep (add s (ref j)) done; clear s; if i mod 7 = 0 then ignore (Gc.major_slice 1000));
+  bounded "deleted" (fun i ->
+    let some = List.init 20 (fun j -> let t = create "" in for k = 1 to j * few do keep (add t (ref k)) done; t) in
+    if i mod 2 = 0 then List.iter delete some else List.iter delete_elsewhere some;
+    if i mod 5 = 0 then Gc.minor ());
+  if Par.multicore then
+    bounded "of domains that end" (fun i ->
+      if i mod 3 = 0 then begin
+        let t = create "" in
+        Par.join (Par.spawn (fun () ->
+          for j = 1 to 3000 do keep (add s (ref j)) done; for j = 1 to 3000 do keep (add t (ref j)) done));
+        if i mod 2 = 0 then clear s;
+        delete t
+      end);
+  delete s
+
+(* The cost of dropping is that of pools, not of roots. *)
+let cost () =
+  if is_checked () || is_sanitized () || pool_capacity () < 100 then skip "about releases";
+  let s = create "" in
+  let once n =
+    for i = 1 to n do keep (add s i) done;
+    let before = time () in
+    clear s;
+    let t = time () - before in
+    Gc.minor ();
+    t
+  in
+  ignore (once 500_000);
+  let best n = List.fold_left min max_int (List.init 7 (fun _ -> once n)) in
+  let t = best 500_000 in
+  Printf.printf "500,000 roots are dropped in %d us: %.2f ns each\n" (t / 1000) (float t /. 500_000.);
+  if t > 1_000_000 then miss "500,000 roots are dropped in %d us" (t / 1000);
+  delete s
+
+let many () =
+  let n = scale 3000 in
+  let all = Array.init n (fun i -> let s = create (text i) in (s, Array.init (i mod 5) (fun j -> add s (text (i + j))))) in
+  let check () =
+    Array.iteri (fun i (s, roots) ->
+      if name s <> text i || count s <> i mod 5 then fail "storage %d: %s, %d" i (name s) (count s);
+      Array.iteri (fun j r -> if Root.get r <> text (i + j) then fail "%d of storage %d" j i) roots) all
+  in
+  check ();
+  collect ();
+  check ();
+  Array.iteri (fun i (s, _) -> if i mod 2 = 0 then clear s) all;
+  Array.iteri (fun i (s, roots) -> if i mod 2 = 0 then all.(i) <- (s, Array.map (fun _ -> none) roots)) all;
+  Array.iteri (fun i (s, roots) ->
+    if i mod 2 = 0 then all.(i) <- (s, Array.init (Array.length roots) (fun j -> add s (text (i + j))))) all;
+  Gc.minor ();
+  collect ();
+  check ();
+  Array.iter (fun (s, _) -> delete s) all;
+  collect ();
+  collect ();
+  let before = pools_in_use () in
+  if before > 10 && not (is_checked ()) then fail "%d pools are left" before
+
+(* The n-th request for memory fails, or all from the n-th on. *)
+let no_memory () =
+  let attempt mode n =
+    let failed = ref 0 and made = ref [] in
+    let refused () =
+      incr failed;
+      if error () <> "no memory for more roots" then fail "said: %s" (error ());
+      if !failed > 3 then disarm ()
+    in
+    let s0 = create "" in
+    arm mode n;
+    for i = 1 to 30 do
+      match raw_create (text i) with
+      | 0 -> refused ()
+      | s ->
+          for j = 1 to 200 do
+            match raw_add s (text j) with 0 -> refused () | r -> made := (r, j) :: !made
+          done
+    done;
+    for j = 1 to 5000 do match raw_add s0 (text j) with 0 -> refused () | r -> made := (r, j) :: !made done;
+    disarm ();
+    collect ();
+    List.iter (fun (r, j) -> if Root.get r <> text j then fail "text %d" j) !made;
+    clear s0;
+    if Root.get (add s0 (text 1)) <> text 1 then fail "after";
+    if !failed > 0 then 2 else 3
+  in
+  let child f =
+    flush_all ();
+    match Unix.fork () with
+    | 0 -> (match f () with code -> exit_now code | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
+    | pid -> (
+        match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
+  in
+  List.iter (fun mode ->
+    let codes = List.init 25 (fun n -> child (fun () -> attempt mode (n + 1))) in
+    let failing = List.length (List.filter (( = ) 2) codes) in
+    Printf.printf "%d runs in which something failed\n" failing;
+    if failing < 3 then fail "nothing was tried") [ 1; 2 ]
+
+(* --- domains, forks, finalisers, teardown ------------------------------------------------------------------------- *)
+
+(* Deletions that another domain has collected and not recorded yet come after the storage was cleared, and find no root
+   that is newer. *)
+let late_deletions () =
+  if not Par.multicore then skip "one domain";
+  for round = 1 to scale 60 do
+    let s = create "" in
+    let n = 4000 in
+    let roots = Array.init n (fun i -> add s (text i)) in
+    let deleted = Atomic.make false and go_on = Atomic.make false in
+    let other = Par.spawn (fun () ->
+      for i = 0 to n - 1 do if i mod 3 = 0 then Root.delete roots.(i) done;
+      Atomic.set deleted true;
+      while not (Atomic.get go_on) do Par.relax () done)
+    in
+    while not (Atomic.get deleted) do Par.relax () done;
+    if round mod 2 = 0 then ignore (Gc.major_slice 1000);
+    clear s;
+    let fresh = Array.init n (fun i -> add s (text (i + round))) in
+    let plain = Array.init n (fun i -> Root.create_or_fail (text (i - round))) in
+    for i = 1 to round mod 5 do if i mod 2 = 0 then Gc.minor () else ignore (Gc.major_slice 2000) done;
+    Atomic.set go_on true;
+    Par.join other;
+    for _ = 1 to 4 do
+      Gc.minor ();
+      let more = Array.init 500 (fun i -> add s (text i)) in
+      Array.iteri (fun i r -> if Root.get r <> text i then fail "more, text %d" i) more
+    done;
+    collect ();
+    Array.iteri (fun i r -> if Root.get r <> text (i + round) then fail "text %d" i) fresh;
+    Array.iteri (fun i r -> if Root.get r <> text (i - round) then fail "plain text %d" i; Root.delete r) plain;
+    delete s
+  done
+
+(* Roots of domains that have ended: they stay, and they are dropped with the others; also while their pools belong to
+   nobody. *)
+let ended_domains () =
+  if not Par.multicore then skip "one domain";
+  for round = 1 to scale 60 do
+    let s = create "" and t = create "" in
+    let n = 3000 in
+    let alive = Weak.create n in
+    let stay = ref [||] in
+    Par.join (Par.spawn (fun () ->
+      for i = 0 to n - 1 do
+        let v = ref i in
+        Weak.set alive i (Some v);
+        keep (add s v)
+      done;
+      if round mod 3 = 0 then ignore (Gc.major_slice 1000);
+      stay := Array.init n (fun i -> add t (text i))));
+    if round mod 2 = 0 then begin
+      Gc.minor ();
+      if count s <> n || count t <> n then fail "counts: %d, %d" (count s) (count t)
+    end;
+    for i = 1 to round mod 4 do ignore (Gc.major_slice (i * 1000)) done;
+    clear s;
+    let fresh = Array.init 500 (fun i -> add s (text i)) in
+    collect ();
+    collect ();
+    if not marks_late then ()
+    else for i = 0 to n - 1 do if Weak.check alive i then fail "round %d: value %d is alive" round i done;
+    Array.iteri (fun i r -> if Root.get r <> text i then fail "round %d: text %d" round i) !stay;
+    Array.iteri (fun i r -> if Root.get r <> text i then fail "round %d: fresh text %d" round i) fresh;
+    if count s <> 500 || count t < n then fail "later counts: %d, %d" (count s) (count t);
+    delete s;
+    delete t
+  done
+
+(* Another domain's handle takes the slow path once its storage was cleared. *)
+let cleared_by_another () =
+  if not Par.multicore then skip "one domain";
+  let s = create "" in
+  let turn = Atomic.make 0 in
+  let rounds = scale 200 in
+  let wait_for n = while Atomic.get turn <> n do Par.relax () done in
+  let other = Par.spawn (fun () ->
+    let h = here s in
+    for i = 0 to rounds - 1 do
+      wait_for (2 * i);
+      let fresh = Array.init 300 (fun j -> checked (create_in h (text (i + j)))) in
+      if i mod 3 = 0 then Gc.minor ();
+      Array.iteri (fun j r -> if Root.get r <> text (i + j) then fail "round %d: text %d" i j) fresh;
+      Atomic.set turn ((2 * i) + 1)
+    done)
+  in
+  for i = 0 to rounds - 1 do
+    wait_for ((2 * i) + 1);
+    let mine = Array.init 100 (fun j -> add s (text j)) in
+    if count s <> 400 then fail "round %d: %d roots" i (count s);
+    clear s;
+    keep mine;
+    if count s <> 0 then fail "round %d: %d roots are left" i (count s);
+    if i mod 5 = 0 then collect ();
+    Atomic.set turn (2 * (i + 1))
+  done;
+  Par.join other;
+  delete s
+
+let finalisers () =
+  for round = 1 to scale 40 do
+    let s = create "" and t = create "" in
+    for i = 1 to 3000 do keep (add s (ref i)) done;
+    for _ = 1 to 20 do keep (at_end s 0 t) done;
+    keep (at_end 0 s t);
+    let before = finalised () in
+    if round mod 4 = 0 then collect () else if round mod 4 = 1 then Gc.minor () else ignore (Gc.major_slice 10_000);
+    for i = 1 to 100 do ignore (Sys.opaque_identity (Array.make 100 i)) done;
+    collect ();
+    collect ();
+    if finalised () < before + 21 then fail "%d of 21 finalised" (finalised () - before);
+    if count t <> 21 then fail "%d of 21 added" (count t);
+    delete t
+  done
+
+let forked () =
+  let s = create "" in
+  let roots = Array.init 3000 (fun i -> add s (text i)) in
+  let use () =
+    collect ();
+    Array.iteri (fun i r -> if Root.get r <> text i then fail "text %d" i) roots;
+    let t = create "" in
+    keep (add t (text 1));
+    delete t;
+    clear s;
+    keep (Array.init 3000 (fun i -> add s (text i)));
+    collect ()
+  in
+  flush_all ();
+  (match Unix.fork () with
+   | 0 -> (match use () with () -> exit_now 0 | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
+   | pid -> if snd (Unix.waitpid [] pid) <> Unix.WEXITED 0 then fail "the child failed");
+  use ();
+  delete s
+
+let torn_down () =
+  let s = create "survivor" and t = create "" in
+  for i = 1 to 3000 do keep (add s (text i)); keep (add t (text i)) done;
+  let h = here s in
+  Root.teardown ();
+  if raw_add s (text 1) <> none || raw_clear s || raw_create "" <> 0 then fail "used after teardown";
+  if (not (is_checked ())) && create_in h 1 <> none then fail "a handle is used after teardown";
+  delete t;
+  if not (Root.setup ()) then fail "no second start";
+  if count s <> 0 || name s <> "survivor" then fail "%d roots in %s" (count s) (name s);
+  for round = 1 to 3 do
+    let roots = Array.init 2000 (fun i -> add s (text (i + round))) in
+    collect ();
+    Array.iteri (fun i r -> if Root.get r <> text (i + round) then fail "text %d" i) roots;
+    clear s
+  done;
+  let u = create "" in
+  keep (add u (text 1));
+  delete s;
+  delete u
+
+(* --- misuse ------------------------------------------------------------------------------------------------------- *)
+
+external use_after_clear : 'a -> unit = "s_use_after_clear"
+external delete_after_clear : 'a -> unit = "s_delete_after_clear"
+external use_after_delete : 'a -> unit = "s_use_after_delete"
+external delete_twice : 'a -> unit = "s_delete_twice"
+
+let misuses =
+  [ ("use-after-clear", use_after_clear, [ "use after delete"; "storage.c:103"; "storage.c:101"; "storage.c:102" ]);
+    ("delete-after-clear", delete_after_clear, [ "double delete"; "storage.c:104"; "storage.c:101"; "storage.c:102" ]);
+    ("use-after-delete", use_after_delete, [ "boxroot_storage_add"; "deleted"; "storage.c:105" ]);
+    ("delete-twice", delete_twice, [ "boxroot_storage_delete"; "deleted"; "storage.c:106" ]) ]
+
+let misuse () =
+  if not (is_checked ()) then skip "about the checked build";
+  List.iter (fun (name, _, parts) -> Process.expect_fault ("misuse-" ^ name) parts) misuses
+
+let () =
+  match Sys.argv with
+  | [| _; name |] when List.exists (fun (n, _, _) -> "misuse-" ^ n = name) misuses ->
+      List.iter (fun (n, run, _) -> if "misuse-" ^ n = name then run (text 1)) misuses
+  | _ ->
+      main
+        [ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped); ("modified", modified);
+          ("memory", memory); ("cost", cost); ("many", many); ("no-memory", no_memory);
+          ("late-deletions", late_deletions); ("ended-domains", ended_domains);
+          ("cleared-by-another", cleared_by_another); ("finalisers", finalisers); ("forked", forked);
+          ("torn-down", torn_down); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
+          ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
+          ("model-both", model ~domains:2 ~threads:2) ]

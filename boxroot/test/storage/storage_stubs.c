@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Storages for OCaml code: the address of one, as an integer, which keeps nothing alive. */
+#include "../common/check.h"
+
+#include <boxroot/storage.h>
+#include <time.h>
+
+static boxroot_storage storage_of_val(value s) { return (boxroot_storage)Long_val(s); }
+
+value s_create(value name)
+{
+  return Val_long((intnat)boxroot_storage_create(caml_string_length(name) == 0 ? NULL : String_val(name)));
+}
+value s_add(value s, value v)
+{
+  boxroot r = boxroot_storage_add(storage_of_val(s), v);
+  return r == NULL ? Val_int(0) : val_of_root(r);
+}
+/* The same by a handle. */
+value s_add_here(value s, value v)
+{
+  boxroot_domain d = boxroot_storage_here(storage_of_val(s));
+  boxroot r = d == NULL ? NULL : boxroot_create_in(d, v);
+  return r == NULL ? Val_int(0) : val_of_root(r);
+}
+/* A handle, to be used later. */
+value s_here(value s) { return Val_long((intnat)boxroot_storage_here(storage_of_val(s)) >> 1); }
+value s_create_in(value d, value v)
+{
+  uintptr_t handle = (uintptr_t)Long_val(d) << 1;
+#if OCAML_VERSION < 50000
+  handle |= 1; /* of storages only */
+#endif
+  boxroot r = boxroot_create_in((boxroot_domain)handle, v);
+  return r == NULL ? Val_int(0) : val_of_root(r);
+}
+value s_clear(value s) { return Val_bool(boxroot_storage_clear(storage_of_val(s))); }
+value s_delete(value s) { boxroot_storage_delete(storage_of_val(s)); return Val_unit; }
+value s_count(value s) { return Val_long((intnat)boxroot_storage_count(storage_of_val(s))); }
+value s_name(value s) { return caml_copy_string(boxroot_storage_name(storage_of_val(s))); }
+value s_error(value unit) { (void)unit; return caml_copy_string(boxroot_error_string()); }
+
+static void *delete_it(void *s)
+{
+  boxroot_storage_delete(s);
+  return NULL;
+}
+/* On a thread that OCaml does not know, while this one has the lock. */
+value s_delete_elsewhere(value s)
+{
+  pthread_t t;
+  CHECK(pthread_create(&t, NULL, delete_it, storage_of_val(s)) == 0, "pthread_create");
+  pthread_join(t, NULL);
+  return Val_unit;
+}
+
+/* Without the lock everything fails, but a deletion. */
+static void *use_without_lock(void *s)
+{
+  errno = 0;
+  CHECK(boxroot_storage_create("x") == NULL && errno == EPERM, "created: errno is %d", errno);
+  errno = 0;
+  CHECK(boxroot_storage_add(s, Val_int(1)) == NULL && errno == EPERM, "added: errno is %d", errno);
+  errno = 0;
+  CHECK(boxroot_storage_here(s) == NULL && errno == EPERM, "a handle: errno is %d", errno);
+  errno = 0;
+  CHECK(!boxroot_storage_clear(s) && errno == EPERM, "cleared: errno is %d", errno);
+  CHECK(boxroot_storage_count(s) == 0, "counted");
+  return NULL;
+}
+value s_eperm(value s)
+{
+  t_without_lock(use_without_lock, storage_of_val(s));
+  return Val_unit;
+}
+
+/* Processor time, in nanoseconds. */
+value s_time(value unit)
+{
+  struct timespec t;
+  (void)unit;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return Val_long(t.tv_sec * 1000000000L + t.tv_nsec);
+}
+
+/* A custom block that clears a storage, deletes one, and adds a root, when it is finalised. */
+static long finalised;
+typedef struct { boxroot_storage clear, delete, add; } deed;
+static void do_deed(value v)
+{
+  deed *d = (deed *)Data_custom_val(v);
+  if (d->clear != NULL) CHECK(boxroot_storage_clear(d->clear), "not cleared: %s", boxroot_error_string());
+  if (d->delete != NULL) boxroot_storage_delete(d->delete);
+  if (d->add != NULL) CHECK(boxroot_storage_add(d->add, Val_long(finalised)) != NULL, "no root");
+  finalised++;
+}
+static struct custom_operations operations = { "boxroot.test.deed", do_deed, custom_compare_default,
+                                               custom_hash_default, custom_serialize_default,
+                                               custom_deserialize_default, custom_compare_ext_default,
+                                               custom_fixed_length_default };
+value s_at_end(value clear, value delete, value add)
+{
+  value v = caml_alloc_custom(&operations, sizeof(deed), 0, 1);
+  *(deed *)Data_custom_val(v) = (deed){ storage_of_val(clear), storage_of_val(delete), storage_of_val(add) };
+  return v;
+}
+value s_finalised(value unit) { (void)unit; return Val_long(finalised); }
+
+/* --- misuse: what the checked build finds ------------------------------------------------------------------------- */
+
+value s_use_after_clear(value v)
+{
+  boxroot_storage s = boxroot_storage_create("misuse");
+#line 101 "storage.c"
+  boxroot r = boxroot_storage_add(s, v);
+#line 102 "storage.c"
+  boxroot_storage_clear(s);
+#line 103 "storage.c"
+  return boxroot_get(r);
+}
+value s_delete_after_clear(value v)
+{
+  boxroot_storage s = boxroot_storage_create("misuse");
+#line 101 "storage.c"
+  boxroot r = boxroot_create_in(boxroot_storage_here(s), v);
+#line 102 "storage.c"
+  boxroot_storage_delete(s);
+#line 104 "storage.c"
+  boxroot_delete(r);
+  return v;
+}
+value s_use_after_delete(value v)
+{
+  boxroot_storage s = boxroot_storage_create("misuse");
+#line 102 "storage.c"
+  boxroot_storage_delete(s);
+#line 105 "storage.c"
+  (void)boxroot_storage_add(s, v);
+  return v;
+}
+value s_delete_twice(value v)
+{
+  boxroot_storage s = boxroot_storage_create("misuse");
+#line 102 "storage.c"
+  boxroot_storage_delete(s);
+#line 106 "storage.c"
+  boxroot_storage_delete(s);
+  return v;
+}
