@@ -259,7 +259,7 @@ let memory () =
       if i mod 3 = 0 then begin
         let t = create "" in
         Par.join (Par.spawn (fun () ->
-          for j = 1 to 3000 do keep (add s (ref j)) done; for j = 1 to 3000 do keep (add t (ref j)) done));
+          for j = 1 to 100 * few do keep (add s (ref j)); keep (add t (ref j)) done));
         if i mod 2 = 0 then clear s;
         delete t
       end);
