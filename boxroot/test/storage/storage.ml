@@ -210,6 +210,28 @@ let dropped () =
     delete t
   done
 
+(* While the collector marks, the program moves values from roots to a block that is marked already, and clears. *)
+let moved_while_marking () =
+  let n = 20_000 in
+  let holder = Array.make n "" in
+  for round = 1 to scale 100 do
+    let s = create "" in
+    let roots = Array.init n (fun i -> add s (text (i + round))) in
+    collect ();
+    let slices = 1 + (round mod 25) in
+    if round mod 2 = 1 then Gc.minor ();
+    for _ = 1 to slices do ignore (Gc.major_slice (1 + (round * 37 mod 3000))); Gc.minor () done;
+    Array.iteri (fun i r -> holder.(i) <- Root.get r) roots;
+    if round mod 2 = 0 then clear s else delete s;
+    if round mod 3 = 0 then Gc.minor ();
+    let again = create "" in
+    for i = 1 to n do keep (add again i) done;
+    collect ();
+    Array.iteri (fun i t -> if t <> text (i + round) then fail "round %d: text %d is %s" round i t) holder;
+    delete again;
+    if round mod 2 = 0 then delete s
+  done
+
 (* Modifications keep a root in its storage. *)
 let modified () =
   for round = 1 to scale 30 do
@@ -448,6 +470,67 @@ let cleared_by_another () =
   Par.join other;
   delete s
 
+(* A domain that has made roots, and does not look at the storage again, drops them when it collects. *)
+let dropped_elsewhere () =
+  if not Par.multicore then skip "one domain";
+  for round = 1 to scale 10 do
+    let s = create "" and n = 3000 in
+    let alive = Weak.create n in
+    let made = Atomic.make false and stop = Atomic.make false in
+    let other = Par.spawn (fun () ->
+      for i = 0 to n - 1 do
+        let v = ref i in
+        Weak.set alive i (Some v);
+        keep (add s v)
+      done;
+      Atomic.set made true;
+      while not (Atomic.get stop) do Par.relax () done)
+    in
+    while not (Atomic.get made) do Par.relax () done;
+    collect ();
+    for i = 0 to n - 1 do if not (Weak.check alive i) then fail "round %d: value %d is dead" round i done;
+    if round mod 2 = 0 then delete s else clear s;
+    for _ = 1 to 3 do collect () done;
+    for i = 0 to n - 1 do if Weak.check alive i then fail "round %d: value %d is alive" round i done;
+    if round mod 2 = 1 then delete s;
+    Atomic.set stop true;
+    Par.join other
+  done
+
+(* A thread remembers the pool in which it made its last root. Meanwhile that has become a storage's. *)
+let remembered_pool () =
+  for round = 1 to scale 40 do
+    let m = Mutex.create () and c = Condition.create () and turn = ref 0 and kept = ref none in
+    let pass n = turn := n; Condition.broadcast c in
+    let wait n = while !turn <> n do Condition.wait c m done in
+    Mutex.lock m;
+    let t = Thread.create (fun () ->
+      Mutex.lock m;
+      Root.delete (Root.create_or_fail (text 1));
+      pass 1;
+      wait 2;
+      kept := Root.create_or_fail (text round);
+      pass 3;
+      Mutex.unlock m) ()
+    in
+    wait 1;
+    let filler = Array.init (2 * pool_capacity ()) (fun i -> Root.create_or_fail i) in
+    Array.iter Root.delete filler;
+    for _ = 1 to 4 do Root.compact () done;
+    let some = List.init 12 (fun i -> let s = create "" in keep (add s (text i)); s) in
+    pass 2;
+    wait 3;
+    List.iter clear some;
+    for _ = 1 to 3 do Gc.minor () done;
+    List.iter (fun s -> for i = 1 to 100 do keep (add s (text i)) done) some;
+    collect ();
+    if Root.get !kept <> text round then fail "round %d: %s" round (Root.get !kept);
+    Root.delete !kept;
+    List.iter delete some;
+    Mutex.unlock m;
+    Thread.join t
+  done
+
 let finalisers () =
   for round = 1 to scale 40 do
     let s = create "" and t = create "" in
@@ -528,10 +611,11 @@ let () =
       List.iter (fun (n, run, _) -> if "misuse-" ^ n = name then run (text 1)) misuses
   | _ ->
       main
-        [ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped); ("modified", modified);
-          ("memory", memory); ("cost", cost); ("many", many); ("no-memory", no_memory);
-          ("late-deletions", late_deletions); ("ended-domains", ended_domains);
-          ("cleared-by-another", cleared_by_another); ("finalisers", finalisers); ("forked", forked);
+        [ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped);
+          ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
+          ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
+          ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
+          ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool); ("forked", forked);
           ("torn-down", torn_down); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
           ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
           ("model-both", model ~domains:2 ~threads:2) ]
