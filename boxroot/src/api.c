@@ -245,6 +245,7 @@ static __attribute__((noinline)) void delete_slowly(boxroot r)
     return;
   }
   if (bxr_quarantine_put(r, bxr_delete_slow)) return;
+  if (BXR_UNLIKELY(bxr_domain_has_cleared(d, p))) return; /* it comes out of quarantine */
   bxr_pool_put(p, (uintptr_t *)r);
   bxr_list_after_free(d, p);
 }

@@ -22,7 +22,8 @@
 
    Invariants: a storage that is alive has a name != 0, one that is not has name == 0; `domains` is the number of its
    records; records[id] is the record of the domain with that identity in which it makes roots, or NULL; d->name == 0
-   iff d->storage == NULL or the storage has died; a record is on the list `also` of its domain, or on a list of those that are not in use. */
+   iff d->storage == NULL or the storage has died; a record is on the list `also` of its domain, or on a list of those
+   that are not in use. */
 #ifndef BXR_RECORDS_H
 #define BXR_RECORDS_H
 

@@ -192,20 +192,20 @@ let dropped () =
   let n = 2000 in
   for round = 1 to scale 60 do
     let s = create "" and t = create "" in
-    let alive = Weak.create n in
+    let alive = Stdlib.Weak.create n in
     let kept = Array.init n (fun i -> add t (text i)) in
     for i = 0 to n - 1 do
       let v = ref i in
-      Weak.set alive i (Some v);
+      Stdlib.Weak.set alive i (Some v);
       keep (add s v)
     done;
     for _ = 1 to round mod 30 do ignore (Gc.major_slice 1500) done;
-    for i = 0 to n - 1 do if not (Weak.check alive i) then fail "round %d: value %d is dead" round i done;
+    for i = 0 to n - 1 do if not (Stdlib.Weak.check alive i) then fail "round %d: value %d is dead" round i done;
     if round mod 3 = 0 then delete s else clear s;
     if round mod 2 = 0 then for i = 0 to n - 1 do keep (add (if round mod 3 = 0 then t else s) (text i)) done;
     collect ();
     collect ();
-    for i = 0 to n - 1 do if Weak.check alive i then fail "round %d: value %d is alive" round i done;
+    for i = 0 to n - 1 do if Stdlib.Weak.check alive i then fail "round %d: value %d is alive" round i done;
     Array.iteri (fun i r -> if Root.get r <> text i then fail "round %d: text %d" round i) kept;
     delete t
   done
@@ -245,12 +245,15 @@ let modified () =
     collect ();
     Array.iteri (fun i r -> if Root.get r <> text (i + round) then fail "text %d" i) roots;
     if count s < n then fail "%d of %d" (count s) n;
-    let alive = Weak.create n in
-    Array.iteri (fun i r -> let v = ref i in Weak.set alive i (Some v); roots.(i) <- Root.modify r (Obj.magic v)) roots;
+    let alive = Stdlib.Weak.create n in
+    Array.iteri (fun i r ->
+      let v = ref i in
+      Stdlib.Weak.set alive i (Some v);
+      roots.(i) <- Root.modify r (Obj.magic v)) roots;
     clear s;
     collect ();
     collect ();
-    for i = 0 to n - 1 do if Weak.check alive i then fail "value %d is alive" i done;
+    for i = 0 to n - 1 do if Stdlib.Weak.check alive i then fail "value %d is alive" i done;
     delete s
   done
 
@@ -308,7 +311,9 @@ let cost () =
 
 let many () =
   let n = scale 3000 in
-  let all = Array.init n (fun i -> let s = create (text i) in (s, Array.init (i mod 5) (fun j -> add s (text (i + j))))) in
+  let all =
+    Array.init n (fun i -> let s = create (text i) in (s, Array.init (i mod 5) (fun j -> add s (text (i + j)))))
+  in
   let check () =
     Array.iteri (fun i (s, roots) ->
       if name s <> text i || count s <> i mod 5 then fail "storage %d: %s, %d" i (name s) (count s);
@@ -412,12 +417,12 @@ let ended_domains () =
   for round = 1 to scale 60 do
     let s = create "" and t = create "" in
     let n = 3000 in
-    let alive = Weak.create n in
+    let alive = Stdlib.Weak.create n in
     let stay = ref [||] in
     Par.join (Par.spawn (fun () ->
       for i = 0 to n - 1 do
         let v = ref i in
-        Weak.set alive i (Some v);
+        Stdlib.Weak.set alive i (Some v);
         keep (add s v)
       done;
       if round mod 3 = 0 then ignore (Gc.major_slice 1000);
@@ -432,7 +437,7 @@ let ended_domains () =
     collect ();
     collect ();
     if not marks_late then ()
-    else for i = 0 to n - 1 do if Weak.check alive i then fail "round %d: value %d is alive" round i done;
+    else for i = 0 to n - 1 do if Stdlib.Weak.check alive i then fail "round %d: value %d is alive" round i done;
     Array.iteri (fun i r -> if Root.get r <> text i then fail "round %d: text %d" round i) !stay;
     Array.iteri (fun i r -> if Root.get r <> text i then fail "round %d: fresh text %d" round i) fresh;
     if count s <> 500 || count t < n then fail "later counts: %d, %d" (count s) (count t);
@@ -475,12 +480,12 @@ let dropped_elsewhere () =
   if not Par.multicore then skip "one domain";
   for round = 1 to scale 10 do
     let s = create "" and n = 3000 in
-    let alive = Weak.create n in
+    let alive = Stdlib.Weak.create n in
     let made = Atomic.make false and stop = Atomic.make false in
     let other = Par.spawn (fun () ->
       for i = 0 to n - 1 do
         let v = ref i in
-        Weak.set alive i (Some v);
+        Stdlib.Weak.set alive i (Some v);
         keep (add s v)
       done;
       Atomic.set made true;
@@ -488,10 +493,10 @@ let dropped_elsewhere () =
     in
     while not (Atomic.get made) do Par.relax () done;
     collect ();
-    for i = 0 to n - 1 do if not (Weak.check alive i) then fail "round %d: value %d is dead" round i done;
+    for i = 0 to n - 1 do if not (Stdlib.Weak.check alive i) then fail "round %d: value %d is dead" round i done;
     if round mod 2 = 0 then delete s else clear s;
     for _ = 1 to 3 do collect () done;
-    for i = 0 to n - 1 do if Weak.check alive i then fail "round %d: value %d is alive" round i done;
+    for i = 0 to n - 1 do if Stdlib.Weak.check alive i then fail "round %d: value %d is alive" round i done;
     if round mod 2 = 1 then delete s;
     Atomic.set stop true;
     Par.join other
