@@ -58,8 +58,9 @@ BXR_INTERNAL __attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char
                a pool, the state of a record, and a pool's home where an outdated answer merely makes the deletion a
                remote one; counters; and first looks, before a read-modify-write that decides;
    acquire,  - flags that say that something is ready: the status of the library, whether the hooks are attached,
-   release     whether OCaml has shut down; the runtime's hooks, and what is called after ours; in the checked
-               build, the records of slots;
+   release     whether OCaml has shut down; the runtime's hooks, and what is called after ours; the name of a storage,
+               and what it has of domains (records.h: who clears it has its roots to himself, and the domains find the
+               new name by whatever told them that they may use it); in the checked build, the records of slots;
    acq_rel   - the bitmaps of pending deletions: the deleter's last use of a slot happens before its reuse by the owner;
    seq_cst   - a pool's home and the list of pending pools of that home (remote.c). One side stores the home and takes
                the list; the other adds to the list and reads the home again: at least one of them must see the other.

@@ -14,7 +14,7 @@ static uint32_t last_name;    /* (atomic) */
 static uint32_t new_name(void)
 {
   uint32_t name;
-  do name = __atomic_add_fetch(&last_name, 1, __ATOMIC_RELAXED);
+  do name = bxr_fetch_add_acq_rel(&last_name, (uint32_t)1) + 1;
   while (name == 0);
   return name;
 }
