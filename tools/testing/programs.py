@@ -84,6 +84,7 @@ PROGRAMS = {
     "storage": Program(
         ("root", "par", "process", "values", "storage"),
         ("common/root_stubs", "model/model_stubs", "storage/storage_stubs", "regress/oom_stubs"),
+        "storage/storage_cxx",
         library="lib-oom.o",
     ),
     "single": Program(

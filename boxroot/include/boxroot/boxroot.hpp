@@ -12,11 +12,13 @@
 
    Without exceptions: boxroot_ptr::root r = boxroot_ptr::root::try_create(v); if (!r) … boxroot_error_string() …
 
-   boxroot_ptr::weak owns one weak root (<boxroot/weak.h>) in the same way. */
+   boxroot_ptr::weak owns one weak root (<boxroot/weak.h>) in the same way, and boxroot_ptr::storage a set of roots that
+   are dropped together (<boxroot/storage.h>). */
 #ifndef BOXROOT_HPP
 #define BOXROOT_HPP
 
 #include "../boxroot.h"
+#include "storage.h"
 #include "weak.h"
 
 #include <cerrno>
@@ -40,6 +42,8 @@
 #define BOXROOT_HPP_GET_REF(r) bxr_get_ref_at((r), file, line)
 #define BOXROOT_HPP_MODIFY(r, v) bxr_modify_at((r), (v), file, line)
 #define BOXROOT_HPP_SET(v) try_set((v), file, line)
+#define BOXROOT_HPP_STORAGE_ADD(s, v) bxr_storage_add_at((s), (v), file, line)
+#define BOXROOT_HPP_STORAGE_CLEAR(s) bxr_storage_clear_at((s), file, line)
 #define BOXROOT_HPP_WEAK_CREATE(v) bxr_weak_create_at((v), file, line)
 #define BOXROOT_HPP_WEAK_GET(w, v) bxr_weak_get_at((w), (v), file, line)
 #define BOXROOT_HPP_WEAK_UPGRADE(w) bxr_weak_upgrade_at((w), file, line)
@@ -52,6 +56,8 @@
 #define BOXROOT_HPP_GET_REF(r) boxroot_get_ref(r)
 #define BOXROOT_HPP_MODIFY(r, v) boxroot_modify((r), (v))
 #define BOXROOT_HPP_SET(v) try_set(v)
+#define BOXROOT_HPP_STORAGE_ADD(s, v) boxroot_storage_add((s), (v))
+#define BOXROOT_HPP_STORAGE_CLEAR(s) boxroot_storage_clear(s)
 #define BOXROOT_HPP_WEAK_CREATE(v) boxroot_weak_create(v)
 #define BOXROOT_HPP_WEAK_GET(w, v) boxroot_weak_get((w), (v))
 #define BOXROOT_HPP_WEAK_UPGRADE(w) boxroot_weak_upgrade(w)
@@ -240,6 +246,94 @@ private:
 
 inline void swap(weak &a, weak &b) noexcept { a.swap(b); }
 
+/* Owns a set of roots, and drops them all when it ends. Moved, not copied; as it ends, no other thread may use it, or a
+   root in it. The roots are its own: do not give one to boxroot_ptr::root, unless that ends or is released first. */
+class storage {
+public:
+  /* Empty: owns no storage. */
+  storage() noexcept : set_(nullptr) {}
+
+  /* Takes over a storage obtained from C; NULL gives an empty one. The caller gives it up. */
+  static storage adopt(::boxroot_storage s) noexcept
+  {
+    storage result;
+    result.set_ = s;
+    return result;
+  }
+
+  /* A storage without roots (name: for reports; may be null), or an empty object on failure: errno and
+     boxroot_error_string() tell why. Needs the domain lock. */
+  static storage try_create(char const *name) noexcept { return adopt(boxroot_storage_create(name)); }
+
+#if BOXROOT_HPP_EXCEPTIONS
+  /* The same. Throws as the constructor of root does. */
+  explicit storage(char const *name) : set_(boxroot_storage_create(name))
+  {
+    if (set_ == nullptr) detail::fail();
+  }
+
+  /* A root that holds v, until the storage is cleared or ends. Needs a non-empty object and the domain lock. Throws as
+     the constructor of root does. */
+  ::boxroot add(value v BOXROOT_HPP_AND_HERE)
+  {
+    ::boxroot r = BOXROOT_HPP_STORAGE_ADD(set_, v);
+    if (r == nullptr) detail::fail();
+    return r;
+  }
+
+  /* Drops all roots. Needs a non-empty object and the domain lock. Throws std::system_error without it. */
+  void clear(BOXROOT_HPP_HERE)
+  {
+    if (!BOXROOT_HPP_STORAGE_CLEAR(set_)) detail::fail();
+  }
+#endif
+
+  /* The same; on failure null, or false, and nothing has changed. */
+  ::boxroot try_add(value v BOXROOT_HPP_AND_HERE) noexcept { return BOXROOT_HPP_STORAGE_ADD(set_, v); }
+  bool try_clear(BOXROOT_HPP_HERE) noexcept { return BOXROOT_HPP_STORAGE_CLEAR(set_); }
+
+  storage(storage const &) = delete;
+  storage &operator=(storage const &) = delete;
+
+  /* Moves the ownership; the other is empty afterwards. What this one owned is dropped. Needs no lock. */
+  storage(storage &&other) noexcept : set_(other.release()) {}
+  BOXROOT_HPP_INLINE storage &operator=(storage &&other) noexcept
+  {
+    reset(other.release());
+    return *this;
+  }
+
+  /* Drops the roots, if any. Needs no lock: any thread, at any time. */
+  BOXROOT_HPP_INLINE ~storage() { reset(); }
+
+  /* The storage, for the functions of <boxroot/storage.h>; null if there is none. */
+  ::boxroot_storage get() const noexcept { return set_; }
+  explicit operator bool() const noexcept { return set_ != nullptr; }
+
+  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
+  ::boxroot_storage release() noexcept
+  {
+    ::boxroot_storage s = set_;
+    set_ = nullptr;
+    return s;
+  }
+
+  /* Deletes the storage, if any, and takes over s (default: none). Needs no lock. */
+  BOXROOT_HPP_INLINE void reset(::boxroot_storage s = nullptr) noexcept
+  {
+    ::boxroot_storage old = set_;
+    set_ = s;
+    if (old != nullptr) (boxroot_storage_delete)(old);
+  }
+
+  void swap(storage &other) noexcept { std::swap(set_, other.set_); }
+
+private:
+  ::boxroot_storage set_;
+};
+
+inline void swap(storage &a, storage &b) noexcept { a.swap(b); }
+
 } /* namespace boxroot_ptr */
 
 #undef BOXROOT_HPP_EXCEPTIONS
@@ -250,6 +344,8 @@ inline void swap(weak &a, weak &b) noexcept { a.swap(b); }
 #undef BOXROOT_HPP_GET_REF
 #undef BOXROOT_HPP_MODIFY
 #undef BOXROOT_HPP_SET
+#undef BOXROOT_HPP_STORAGE_ADD
+#undef BOXROOT_HPP_STORAGE_CLEAR
 #undef BOXROOT_HPP_WEAK_CREATE
 #undef BOXROOT_HPP_WEAK_GET
 #undef BOXROOT_HPP_WEAK_UPGRADE

@@ -572,6 +572,15 @@ let forked () =
   use ();
   delete s
 
+external cxx : int -> bool -> int = "s_cxx"
+
+let cplusplus () =
+  let run check = match cxx 3000 check with 0 -> () | wrong -> fail "%d wrong" wrong in
+  run false;
+  collect ();
+  run true;
+  collect ()
+
 let torn_down () =
   let s = create "survivor" and t = create "" in
   for i = 1 to 3000 do keep (add s (text i)); keep (add t (text i)) done;
@@ -621,6 +630,6 @@ let () =
           ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
           ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
           ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool); ("forked", forked);
-          ("torn-down", torn_down); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
+          ("torn-down", torn_down); ("c++", cplusplus); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
           ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
           ("model-both", model ~domains:2 ~threads:2) ]

@@ -57,6 +57,9 @@ extern "C" {
     #[link_name = agreed!("create_slow")]
     pub fn bxr_create_slow(v: Value) -> Option<BoxRoot>;
     #[cold]
+    #[link_name = agreed!("create_in_slow")]
+    pub fn bxr_create_in_slow(d: BoxrootDomain, v: Value) -> Option<BoxRoot>;
+    #[cold]
     #[link_name = agreed!("delete_slow")]
     pub fn bxr_delete_slow(br: BoxRoot);
     #[cold]

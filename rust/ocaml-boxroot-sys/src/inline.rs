@@ -6,7 +6,7 @@
 //!   assembly;
 //! - otherwise: every call goes to the C library.
 //!
-//! With OCaml 4.14, `create_in` and `delete_in` are `create` and `delete` (`boxroot/inline.h`).
+//! With OCaml 4.14, `create_in` and `delete_in` are `create` and `delete`, but for storages (`boxroot/inline.h`).
 //!
 //! Invariants of the C library that the unsafe code relies on, by the names that it uses:
 //! - POOLS: the memory of a pool stays readable for ever, and a root is in a pool, aligned on POOL_SIZE, that starts
@@ -103,7 +103,7 @@ mod without_words {
         // SAFETY: the caller holds the lock of `d`; SOURCE. The slow path has the contract of the fast one.
         unsafe {
             match take(addr_of!((*d.head.as_ptr()).source).read(), v) {
-                None => c::bxr_create_slow(v),
+                None => c::bxr_create_in_slow(d, v),
                 root => root,
             }
         }
@@ -211,9 +211,15 @@ mod with_words {
 
     #[cfg(boxroot_thread_words = "ocaml4")]
     #[inline(always)]
-    pub unsafe fn create_in(_: BoxrootDomain, v: Value) -> Option<BoxRoot> {
-        // SAFETY: the same contract.
-        unsafe { create(v) }
+    pub unsafe fn create_in(d: BoxrootDomain, v: Value) -> Option<BoxRoot> {
+        // SAFETY: the same contract. Handles of storages are odd (`boxroot/inline.h`).
+        unsafe {
+            if d.head.as_ptr() as usize & 1 != 0 {
+                c::bxr_create_in_slow(d, v)
+            } else {
+                create(v)
+            }
+        }
     }
 
     #[cfg(boxroot_thread_words = "ocaml4")]

@@ -296,8 +296,9 @@ fn inline_paths_use_the_same_words() {
         void delete_in(boxroot_domain d, boxroot r) { boxroot_delete_in(d, r); }\n";
     let ocaml5 = ocaml().version >= 50000;
     let [(prefix, _), _, (before, behind)] = macros();
-    let mut expected =
-        BTreeSet::from(["create_slow", "delete_slow", "modify_slow"].map(|n| format!("{}{}{}", before, n, behind)));
+    let mut expected = BTreeSet::from(
+        ["create_slow", "create_in_slow", "delete_slow", "modify_slow"].map(|n| format!("{}{}{}", before, n, behind)),
+    );
     expected.insert(format!("{}cache", prefix));
     expected.insert(if ocaml5 { "caml_state".to_owned() } else { format!("{}lock", prefix) });
     let mut symbols = undefined("words", c, &["-O2"]);
@@ -307,7 +308,9 @@ fn inline_paths_use_the_same_words() {
     let text = source("inline.rs");
     let words: &[&str] =
         if ocaml5 { &["\"caml_state\"", "versioned!(\"cache\")"] } else { &["c::bxr_cache", "versioned!(\"lock\")"] };
-    for word in words.iter().chain(&["c::bxr_create_slow", "c::bxr_delete_slow", "c::bxr_modify_slow"]) {
+    for word in
+        words.iter().chain(&["c::bxr_create_slow", "c::bxr_create_in_slow", "c::bxr_delete_slow", "c::bxr_modify_slow"])
+    {
         assert!(text.contains(word), "{} is not in src/inline.rs", word);
     }
 }
