@@ -17,6 +17,7 @@ from testing.compilers import KNOWN_TO_OUTHEAP, NO_DUNE, Compiler, dune, dune_is
 from testing.run import BUILD, ROOT, run
 
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
+PACKAGED += ("boxroot.opam.template", "outheap.opam.template")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/hashcons")
 PACKAGED += ("examples/linear", "examples/regions")
@@ -35,9 +36,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 class Workshop:
-    def __init__(self, compiler: Compiler) -> None:
+    def __init__(self, compiler: Compiler, name: str = "dune") -> None:
         self.compiler = compiler
-        self.folder = BUILD / compiler.name / "dune"
+        self.folder = BUILD / compiler.name / name
         self.installed = self.folder / "installed"
         self.built = self.folder / "user/_build/default"
         self.counter = 0
@@ -144,6 +145,7 @@ def test_opam_file_is_up_to_date(shop: Workshop, package: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copy(ROOT / "dune-project", folder)
+    shutil.copy(ROOT / f"{package}.opam.template", folder)
     for name in ("boxroot", "outheap"):
         (folder / f"{name}.opam").touch()
     shop.dune("build", "--root", folder, f"{package}.opam", folder=folder)
