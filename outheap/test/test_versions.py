@@ -297,14 +297,17 @@ def switch(compiler: Compiler, name: str) -> tuple[Path, dict[str, str]]:
     return folder, compiler.settings | {"OCAMLLIB": str(folder / "lib/ocaml")}
 
 
-@pytest.mark.parametrize("place", ["lib/ocaml-src", ".opam-switch/sources/ocaml-base-compiler.{}"])
+@pytest.mark.parametrize(
+    "place", ["lib/ocaml-src", ".opam-switch/sources/ocaml-base-compiler.{}", "user/lib/ocaml-src"]
+)
 def test_sources_of_the_switch_are_found(compiler: Compiler, place: str) -> None:
-    """They are known by a change."""
+    """They are known by a change. The last place is that of a switch with the system's compiler."""
     folder, settings = switch(compiler, f"switch-{place[0]}")
     where = folder / place.format(compiler.version)
     where.parent.mkdir(parents=True, exist_ok=True)
     harmless(compiler, f"switch-{place[0]}").rename(where)
     words = [variants.TOOL, "--ocaml", compiler.prefix, "--output", folder / "none"]
+    settings["OPAM_SWITCH_PREFIX"] = str(folder / "user")
     outcome = run(words, ROOT, folder / "log", 60, settings)
     assert outcome.code == 3 and "--accept 'hash'" in outcome.text, outcome.text
 

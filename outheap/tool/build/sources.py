@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,6 +41,8 @@ def _places(compiler: Compiler) -> Iterator[Path]:
     """Where packages leave sources."""
     yield compiler.library.parent / "ocaml-src"
     yield Path((output_of("ocamlfind", "query", "ocaml-src") or "none").strip())
+    if switch := os.environ.get("OPAM_SWITCH_PREFIX"):  # of which the compiler is no part: it is the system's
+        yield Path(switch) / "lib/ocaml-src"
     for kind in ("sources", "build"):
         yield from sorted(compiler.prefix.glob(f".opam-switch/{kind}/ocaml*"))
     yield Path(f"/usr/src/ocaml-source-{compiler.base}")
