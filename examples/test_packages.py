@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""tools/install, and a C++ program that is built against what it installs, by CMake and by pkg-config."""
+"""tools/install, and a C++ program that is built against what it installs, by CMake, Meson and pkg-config."""
 
 from __future__ import annotations
 
@@ -82,6 +82,15 @@ def project(tmp_path: Path) -> Path:
     return shutil.copytree(ROOT / "examples/cpp-embedded", tmp_path / "project")
 
 
+def another(project: Path) -> str:
+    """A PATH in which an ocamlopt of another version, other/ocamlopt, stands first."""
+    ocamlopt = project / "other/ocamlopt"
+    ocamlopt.parent.mkdir()
+    ocamlopt.write_text('#!/bin/sh\ncase "$1" in -version) echo 5.0.9;; *) exit 1;; esac\n')
+    ocamlopt.chmod(0o755)
+    return f"{ocamlopt.parent}:{os.environ['PATH']}"
+
+
 def test_what_is_installed(prefix: Path) -> None:
     headers = {str(p.relative_to(ROOT / "boxroot/include")) for p in (ROOT / "boxroot/include").rglob("*.h*")}
     files = {path for path in tree(prefix) if (prefix / path).is_file()}
@@ -108,13 +117,11 @@ def test_cmake(compiler: Compiler, prefix: Path, project: Path, library: str) ->
 def test_cmake_refuses_another_ocaml(compiler: Compiler, prefix: Path, project: Path) -> None:
     """An ocamlopt of another version, in PATH or given; and a version of Boxroot that is not compatible."""
     need("cmake", "cmake")
+    path_of_another = another(project)
     other = project / "other/ocamlopt"
-    other.parent.mkdir()
-    other.write_text('#!/bin/sh\ncase "$1" in -version) echo 5.0.9;; *) exit 1;; esac\n')
-    other.chmod(0o755)
     words = ["cmake", "-S", ".", f"-DCMAKE_PREFIX_PATH={prefix}"]
     for name, more, path in (
-        ("path", [], f"{other.parent}:{os.environ['PATH']}"),
+        ("path", [], path_of_another),
         ("given", [f"-DOCAMLOPT={other}"], ""),
     ):
         path = path or compiler.settings["PATH"]
@@ -122,7 +129,7 @@ def test_cmake_refuses_another_ocaml(compiler: Compiler, prefix: Path, project: 
         assert f"was built for OCaml {compiler.version}, but" in said and "is OCaml 5.0.9." in said, said
     # the right one is given, and another is in PATH
     right = f"-DOCAMLOPT={compiler.ocamlopt}"
-    call(project, *words, "-B", "right", right, PATH=f"{other.parent}:{os.environ['PATH']}")
+    call(project, *words, "-B", "right", right, PATH=path_of_another)
     lists = project / "CMakeLists.txt"
     lists.write_text(lists.read_text().replace("boxroot 0.5 CONFIG", "boxroot 0.4 CONFIG"))
     said = " ".join(call(project, *words, "-B", "version", code=1, PATH=compiler.settings["PATH"]).split())
@@ -153,6 +160,20 @@ def test_pkg_config(compiler: Compiler, prefix: Path, project: Path, library: st
     version.write_text(text)
     said = call(project, CXX, f"-I{caml.parent}", *flags, "-c", "main.cpp", code=1)
     assert "built for another version of OCaml" in said, said
+
+
+def test_meson(compiler: Compiler, prefix: Path, project: Path) -> None:
+    """By the file of pkg-config; another ocamlopt in PATH is refused."""
+    need("meson", "meson")
+    need("ninja", "ninja-build")
+    need("pkg-config", "pkg-config")
+    where = {"PKG_CONFIG_PATH": prefix / "lib/pkgconfig", "CXX": CXX}
+    words = ["meson", "setup", "--werror", "-Dwarning_level=2", "-Dbuildtype=release"]
+    call(project, *words, "build", PATH=compiler.settings["PATH"], **where)
+    call(project, "ninja", "-C", "build", PATH=compiler.settings["PATH"])
+    assert call(project, "build/formulas") == SAYS
+    said = call(project, *words, "other", code=1, PATH=another(project), **where)
+    assert f"Boxroot was built for OCaml {compiler.version}, but ocamlopt is OCaml 5.0.9" in said, said
 
 
 def test_uninstalling_leaves_nothing(compiler: Compiler, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@
 //   cmake -S . -B build -DCMAKE_PREFIX_PATH=/opt/boxroot && cmake --build build && build/formulas
 // or
 //   export PKG_CONFIG_PATH=/opt/boxroot/lib/pkgconfig
+//   meson setup build && ninja -C build && build/formulas
+// or, after the same export,
 //   ocamlopt -output-complete-obj formula.ml -o whole.o
 //   c++ -std=c++11 -O2 $(pkg-config --cflags boxroot) main.cpp whole.o $(pkg-config --libs boxroot)
 //     $(ocamlopt -config-var native_c_libraries) -o formulas
