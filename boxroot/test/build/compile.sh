@@ -115,6 +115,19 @@ library-switches)
     done
   done;;
 
+library-elsewhere)
+  # with another C library, and for another processor, against the headers of this OCaml
+  found=
+  for cc in musl-gcc aarch64-linux-gnu-gcc; do
+    command -v $cc || { echo "- no $cc"; continue; }
+    found=$found$cc
+    for d in 0 1; do
+      run $cc -std=c11 -O2 -fPIC -Wall -Wextra -Werror -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" \
+        -c "$src/all.c" -o "$cc.o"
+    done
+  done
+  [ -n "$found" ] || skip 'neither musl-gcc nor aarch64-linux-gnu-gcc';;
+
 position-independent)
   for cc in $(c_compilers); do
     run "$cc" -O2 -fPIC -Wall -Wextra -Werror -isystem "$where" -I"$include" -shared "$src/all.c" -o lib.so
