@@ -86,6 +86,8 @@ apt_source() {
   local tmp=$3.download; rm -rf "$tmp"; mkdir -p "$tmp" "$3"
   (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) ||
     die 3 "apt-get cannot fetch $1 $2: offline? See $tmp/apt.log"
-  tar xf "$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)" -C "$3" --strip-components=1 &&
-    rm -rf "$tmp"
+  local archive strip=1
+  archive=$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)
+  if tar tf "$archive" | awk -F/ 'NF == 1 {file = 1} END {exit !file}'; then strip=0; fi # no folder around all
+  tar xf "$archive" -C "$3" --strip-components=$strip && rm -rf "$tmp"
 }

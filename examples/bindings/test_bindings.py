@@ -19,6 +19,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.everything]  # minutes, and sources 
 MEASURED = {
     "ctypes": ("measure/roots.exe", ["20000"], ("create", "get", "set-young", "longest-pause", "release")),
     "lwt": ("measure/servers.exe", ["2000", "20"], ("timer-create", "timers-longest-pause", "message", "job-pread")),
+    "pyml": ("measure/closures.exe", ["2000"], ("closure-create", "closure-call", "minor-median", "capsule-drop")),
+}
+# Programs that do not end well without the patch: always, in the versions of OCaml between these two; else sometimes.
+FAULTS = {
+    "pyml": ("measure/finalisers.exe", ["20"], ((5, 0), (5, 3))),
 }
 
 # The newest OCaml that Debian's sources of a binding compile with, where that is not ours.
@@ -29,7 +34,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     # The newest version and 4.14.1 cost minutes each; those between differ in nothing that bindings see.
     params = [
         pytest.param(c, name, id=f"{c.name}-{name}", marks=pytest.mark.xdist_group(f"bindings-{c.name}-{name}"))
-        for name in MEASURED
+        for name in (FAULTS if "fault" in metafunc.function.__name__ else MEASURED)
         for c in matrix.ends(NEWEST.get(name, (99,)))
     ]
     metafunc.parametrize(("compiler", "name"), params)
@@ -78,3 +83,14 @@ def test_users_find_what_they_rely_on(compiler: Compiler, name: str) -> None:
         outcome = run([program], folder, folder / f"{state}-check.log", 120)
         assert outcome.passed, outcome.tail()
         assert len(outcome.text.splitlines()) > 3, outcome.text
+
+
+def test_faults_are_gone(compiler: Compiler, name: str) -> None:
+    folder = built(compiler, name)
+    program, arguments, versions = FAULTS[name]
+    outcome = run([folder / "after/_build/default" / program, *arguments], folder, folder / "after-fault.log", 120)
+    assert outcome.passed, outcome.tail()
+    version = tuple(map(int, compiler.version.split(".")[:2]))
+    if versions and versions[0] <= version <= versions[1]:
+        outcome = run([folder / "before/_build/default" / program, *arguments], folder, folder / "fault.log", 120)
+        assert not outcome.passed
