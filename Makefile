@@ -1,4 +1,5 @@
-# The targets only call the scripts in tools/, which read the same variables.
+# The targets only call the scripts in tools/, which read the same variables. What is given on the command line reaches
+# them by itself; others must not be set: dune installs elsewhere where DESTDIR is, even if it is empty.
 #   OCAML=VERSION or OCAML=PREFIX chooses the compiler: 4.14.1, 5.3.0, newest, … or the folder where an OCaml is
 #   installed. Without it, the ocamlfind or ocamlopt in PATH; if there is none, the newest OCaml 5, which is built once
 #   and cached. BUILD=FOLDER builds there instead of in _build/. BOXROOT_INSTALL=no never calls apt-get to install what
@@ -6,7 +7,7 @@
 OCAML ?=
 SECONDS ?= 3600
 BUILD ?=
-export OCAML BUILD PREFIX DESTDIR LIBDIR
+export OCAML BUILD
 
 help:                         ## this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 18

@@ -57,7 +57,7 @@ def _expected(target: str, features: str) -> set[str]:
     calls = {"create", "create_in", "delete", "delete_in", "modify"}
     if features != RUNTIME or target not in ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"):
         return calls
-    return {"create_slow", "delete_slow", "modify_slow"}
+    return {"create_slow", "create_in_slow", "delete_slow", "modify_slow"}
 
 
 @pytest.mark.parametrize(
