@@ -281,7 +281,9 @@ void bxr_delete_slow(boxroot r)
 /* A root for v in the storage of p, which has a live one. */
 static boxroot create_beside(bxr_pool *p, value v)
 {
-  bxr_storage *s = bxr_storage_find(p->storage);
+  bxr_domain *home = p->storage == 0 ? NULL : home_of(p);
+  bxr_storage *s = home == NULL ? NULL : bxr_load_relaxed(&home->storage);
+  if (s == NULL || bxr_load_acquire(&s->name) != p->storage) s = bxr_storage_find(p->storage); /* its domain ended */
   if (BXR_LIKELY(s == NULL)) {
 #if BOXROOT_DEBUG
     return bxr_create_slow(v);

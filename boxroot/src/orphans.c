@@ -122,11 +122,6 @@ bool bxr_orphans_exist(bool offered_too)
 
 uint64_t bxr_orphans_count(void) { return bxr_load_relaxed(&orphans.count) + bxr_load_relaxed(&on_shelf); }
 
-void bxr_orphans_each(void (*f)(bxr_pool *, void *), void *data)
-{
-  for (bxr_pool *p = bxr_load_seq_cst(&orphans.first); p != NULL; p = p->next) f(p, data);
-}
-
 void bxr_orphans_add_pool(bxr_pool *p)
 {
   bxr_store_seq_cst(&p->home, &bxr_orphans_home);
@@ -195,10 +190,12 @@ static uint64_t adopt(bxr_domain *d, bxr_pool *first)
 {
   if (first == NULL) return 0;
   uint64_t n = 0;
+  bxr_domain *home = d;
   for (bxr_pool *p = first, *next; p != NULL; p = next) {
     next = p->next;
     int list = p->list;
-    bxr_domain *home = p->storage == 0 ? d : bxr_record_for_orphan(d, p->storage);
+    if (p->storage == 0) home = d;
+    else if (home->name != p->storage) home = bxr_record_for_orphan(d, p->storage);
     bxr_store_seq_cst(&p->home, home);
     p->list = BXR_LIST_NONE;
     p->darkened = false;

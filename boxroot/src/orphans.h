@@ -27,9 +27,6 @@ BXR_INTERNAL void bxr_orphans_add_pool(bxr_pool *p);
 /* Whether there are pools of ended domains; with `offered_too`, whether there are any orphans. */
 BXR_INTERNAL bool bxr_orphans_exist(bool offered_too);
 
-/* Calls f for each pool of the domains that have ended. Needs the domain lock, so that none is adopted meanwhile. */
-BXR_INTERNAL void bxr_orphans_each(void (*f)(bxr_pool *, void *), void *data);
-
 /* The number of all orphans, about. */
 BXR_INTERNAL uint64_t bxr_orphans_count(void);
 

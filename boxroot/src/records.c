@@ -19,14 +19,25 @@ static uint32_t new_name(void)
   return name;
 }
 
-/* One that has died, and has no records left. */
+static bxr_storage *dead; /* those that have died, and have no records left, linked by next_dead (atomic) */
+
+static void push_dead(bxr_storage *first, bxr_storage *last)
+{
+  bxr_storage *head = bxr_load_relaxed(&dead);
+  do last->next_dead = head;
+  while (!bxr_cas_acq_rel(&dead, &head, first));
+}
+
+/* The list is taken as a whole (orphans.c says why); what is not wanted is put back, at once if nobody came between. */
 static bxr_storage *take_dead(void)
 {
-  for (bxr_storage *s = bxr_load_acquire(&storages); s != NULL; s = bxr_load_acquire(&s->next)) {
-    bool taken = bxr_load_acquire(&s->taken);
-    if (!taken && bxr_cas_acq_rel(&s->taken, &taken, true)) return s;
-  }
-  return NULL;
+  if (bxr_load_relaxed(&dead) == NULL) return NULL;
+  bxr_storage *s = bxr_exchange_acq_rel(&dead, (bxr_storage *)NULL), *none = NULL;
+  if (s == NULL || s->next_dead == NULL || bxr_cas_acq_rel(&dead, &none, s->next_dead)) return s;
+  bxr_storage *last = s->next_dead;
+  while (last->next_dead != NULL) last = last->next_dead;
+  push_dead(s->next_dead, last);
+  return s;
 }
 
 bxr_storage *bxr_storage_new(char const *text)
@@ -41,8 +52,8 @@ bxr_storage *bxr_storage_new(char const *text)
       free(s);
       return NULL;
     }
-    s->taken = true;
   }
+  bxr_store_release(&s->is_available, false);
   memset(s->text, 0, sizeof s->text);
   for (unsigned i = 0; text != NULL && i < sizeof s->text - 1 && text[i] != 0; i++) s->text[i] = text[i];
   bxr_store_release(&s->name, new_name());
@@ -74,11 +85,19 @@ static void rename_to(bxr_storage *s, uint32_t name)
 
 void bxr_storage_rename(bxr_storage *s) { rename_to(s, new_name()); }
 
+/* Once: an orphan may bring a record back for a moment, while another thread lets the storage die. */
+static void make_available(bxr_storage *s)
+{
+  bool before = false;
+  while (!before && !bxr_cas_acq_rel(&s->is_available, &before, true)) {}
+  if (!before) push_dead(s, s);
+}
+
 /* The last record of a storage that has died, or whoever lets it die when there is none, makes it available. */
 static void one_less(bxr_storage *s)
 {
   if (bxr_fetch_add_acq_rel(&s->domains, -(uint32_t)1) == 1 && bxr_load_acquire(&s->name) == 0)
-    bxr_store_release(&s->taken, false);
+    make_available(s);
 }
 
 void bxr_storage_die(bxr_storage *s)
@@ -107,7 +126,8 @@ static bxr_domain *pop_record(bxr_domain **list)
 {
   if (bxr_load_relaxed(list) == NULL) return NULL;
   bxr_domain *d = bxr_exchange_acq_rel(list, (bxr_domain *)NULL);
-  if (d == NULL || d->also == NULL) return d;
+  bxr_domain *none = NULL;
+  if (d == NULL || d->also == NULL || bxr_cas_acq_rel(list, &none, d->also)) return d;
   bxr_domain *last = d->also;
   while (last->also != NULL) last = last->also;
   push_record(list, d->also, last);
@@ -131,7 +151,7 @@ static bxr_domain *make_record(void)
 static void join(bxr_domain *first, bxr_storage *s, bxr_domain *d)
 {
   unsigned id = (unsigned)(first - bxr_domains);
-  d->storage = s;
+  bxr_store_relaxed(&d->storage, s);
   d->name = bxr_load_acquire(&s->name);
   bxr_domain_prepare(d);
   d->runtime_cycle = first->runtime_cycle;
@@ -163,7 +183,7 @@ static void forget(bxr_domain *d)
   for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++)
     if (bxr_load_relaxed(&s->records[id]) == d) bxr_store_release(&s->records[id], (bxr_domain *)NULL);
   bxr_domain_set_current(d, NULL);
-  d->storage = NULL;
+  bxr_store_relaxed(&d->storage, (bxr_storage *)NULL);
   d->name = 0;
   d->also = NULL;
   bxr_store_relaxed(&d->count.roots_last_cycle, (uint64_t)0);
@@ -171,17 +191,19 @@ static void forget(bxr_domain *d)
   one_less(s);
 }
 
-bool bxr_record_retire(bxr_domain *first, bxr_domain *d)
+void bxr_record_retire_all(bxr_domain *first)
 {
-  bool current = d->name != 0 && bxr_load_relaxed(&d->storage->records[first - bxr_domains]) == d;
-  if (current || d->count.pools_in_use != 0 || bxr_domain_has_pending(d)) return false;
-  (void)bxr_idle_give(d, d->idle, 0);
-  bxr_domain **link = &first->also;
-  while (*link != d) link = &(*link)->also;
-  *link = d->also;
-  forget(d);
-  push_record(&free_records, d, d);
-  return true;
+  for (bxr_domain **link = &first->also, *d; (d = *link) != NULL;) {
+    bool current = d->name != 0 && bxr_load_relaxed(&d->storage->records[first - bxr_domains]) == d;
+    if (current || d->count.pools_in_use != 0 || bxr_domain_has_pending(d)) {
+      link = &d->also;
+      continue;
+    }
+    (void)bxr_idle_give(d, d->idle, 0);
+    *link = d->also;
+    forget(d);
+    push_record(&free_records, d, d);
+  }
 }
 
 void bxr_record_leave(bxr_domain *d, bool orphans)
@@ -310,5 +332,6 @@ void bxr_storage_release_all(void)
     free(d);
   }
   storages = NULL;
+  dead = NULL;
   all_records = free_records = left_records = NULL;
 }

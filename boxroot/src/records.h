@@ -36,7 +36,8 @@ typedef struct bxr_storage {
   uint32_t name;            /* (atomic) */
   uint32_t domains;         /* (atomic) */
   uint32_t records_end;     /* records[id] == NULL for id >= records_end (atomic) */
-  bool taken;               /* alive, or its last records are not gone yet (atomic) */
+  struct bxr_storage *next_dead; /* of those that can be used again */
+  bool is_available;        /* it is one of these (atomic) */
   bxr_domain **records;     /* BXR_MAX_DOMAINS of them (atomic); each is stored by the domain, or for it */
   char text[BXR_STORAGE_NAME]; /* what the program calls it */
 } bxr_storage;
@@ -69,9 +70,9 @@ BXR_INTERNAL void bxr_cleared_release(bxr_domain *d);
 /* The pool, one of d's that holds roots no more, goes on the list where it waits. */
 BXR_INTERNAL void bxr_cleared_put(bxr_domain *d, bxr_pool *p);
 
-/* Takes d, a storage's record, from its domain, whose first record is `first`, if it has no pools, and will have none:
-   its storage has died, or the domain has another for it. True if it did. Needs the lock of d, or the world stopped. */
-BXR_INTERNAL bool bxr_record_retire(bxr_domain *first, bxr_domain *d);
+/* Takes those records of storages from the domain whose first record is `first` that have no pools, and will have none:
+   the storage has died, or the domain has another record for it. Needs the world stopped. Cost: a step per record. */
+BXR_INTERNAL void bxr_record_retire_all(bxr_domain *first);
 
 /* --- for orphans.c ------------------------------------------------------------------------------------------------ */
 

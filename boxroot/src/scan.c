@@ -92,15 +92,6 @@ static bxr_domain *begin_scan(unsigned id, bool all, bool drop)
   return first;
 }
 
-/* What a storage leaves behind that has died. */
-static void end_scan(bxr_domain *first)
-{
-  for (bxr_domain *d = first->also, *next; d != NULL; d = next) {
-    next = d->also;
-    (void)bxr_record_retire(first, d);
-  }
-}
-
 /* Scans a young pool, which is old then. It leaves the lists meanwhile, so that nothing is created in it, and deletions
    from it are deferred. */
 static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, bxr_visitor const *visitor)
@@ -152,7 +143,7 @@ static void scan_young(unsigned id, bxr_visitor const *visitor)
   for (bxr_domain *d = &bxr_domains[id]; d != NULL; d = d->also) d->runtime_cycle = bxr_runtime_cycle();
   bxr_domain *first = begin_scan(id, false, true);
   if (used(first) == NULL) {
-    end_scan(first);
+    bxr_record_retire_all(first);
     return;
   }
   bool marking_next = !BXR_WORLD_STOPS_FOR_ALL && bxr_runtime_may_start_marking();
@@ -171,7 +162,7 @@ static void scan_young(unsigned id, bxr_visitor const *visitor)
   }
   if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(first);
   for EACH_RECORD(d, first) bxr_validate(d);
-  end_scan(first);
+  bxr_record_retire_all(first);
 }
 
 /* A domain with no more pools than this has its roots visited at the start of a cycle: that is cheaper than the

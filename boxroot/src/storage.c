@@ -6,7 +6,6 @@
 #include "api.h"
 #include <boxroot/storage.h>
 #include "checked/account.h"
-#include "orphans.h"
 #include "records.h"
 
 static bxr_storage *storage_of(boxroot_storage s) { return (bxr_storage *)s; }
@@ -70,27 +69,14 @@ static size_t roots_of(bxr_domain *d)
   return n;
 }
 
-typedef struct { uint32_t name; size_t roots; } orphan_count;
-static void count_orphan(bxr_pool *p, void *count)
-{
-  orphan_count *c = count;
-  if (p->storage != c->name) return;
-  uint32_t free = BXR_CAPACITY - p->head.active;
-  for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) free++;
-  c->roots += BXR_CAPACITY - free;
-}
-
-size_t boxroot_storage_count(boxroot_storage handle)
+/* Lists of other domains are not looked at: since OCaml 5.5 these may begin to mark, and change them, at any time. */
+size_t boxroot_storage_count(boxroot_storage s)
 {
   if (!bxr_api_is_ready()) return 0;
-  bxr_storage *s = storage_of(handle);
-  orphan_count c = { bxr_load_acquire(&s->name), 0 };
-  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
-    bxr_domain *d = bxr_load_acquire(&s->records[id]);
-    if (d != NULL && d->name == c.name) c.roots += roots_of(d);
-  }
-  bxr_orphans_each(count_orphan, &c);
-  return c.roots;
+  bxr_domain *d = bxr_load_relaxed(&storage_of(s)->records[bxr_runtime_domain()]);
+  if (d == NULL) return 0;
+  bxr_record_catch_up(d);
+  return roots_of(d);
 }
 
 char const *boxroot_storage_name(boxroot_storage s) { return storage_of(s)->text; }
@@ -110,28 +96,18 @@ static void check_storage(boxroot_storage s, char const *what, bxr_site here)
               bxr_site_text(here, text));
 }
 
-typedef struct { uint32_t name; bxr_site here; } deletion;
-static void delete_orphan(bxr_pool *p, void *of)
-{
-  deletion *what = of;
-  if (p->storage == what->name) bxr_account_delete_all(p->slots, p->head.active, what->here);
-}
-
-/* The account of each root in s says that it was deleted. Without the lock it learns that when memory is given back. */
+/* The account of each root that this domain has made in s says that it was deleted. That of other roots learns it when
+   memory is given back. */
 static void account_for(bxr_storage *s, bxr_site here)
 {
   if (bxr_api_is_torn_down() || bxr_runtime_self() == NULL) return;
-  deletion what = { bxr_load_acquire(&s->name), here };
-  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
-    bxr_domain *d = bxr_load_acquire(&s->records[id]);
-    if (d == NULL || d->name != what.name) continue;
-    for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
-      bxr_pool *p = d->lists[list];
-      if (p != NULL) do delete_orphan(p, &what);
-      while ((p = p->next) != d->lists[list]);
-    }
+  bxr_domain *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
+  if (d == NULL || d->name != bxr_load_acquire(&s->name)) return;
+  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
+    bxr_pool *p = d->lists[list];
+    if (p != NULL) do bxr_account_delete_all(p->slots, p->head.active, here);
+    while ((p = p->next) != d->lists[list]);
   }
-  bxr_orphans_each(delete_orphan, &what);
 }
 
 static boxroot checked_storage_add(boxroot_storage s, value v, bxr_site here)

@@ -11,6 +11,7 @@
    the same cost, and boxroot_modify keeps it in its storage. A storage has pools of its own, so that the roots of a
    library, a connection or a plug-in can be dropped, and counted, without visiting each. It takes some 5 KB, and at
    least a pool (16 KB of address space, of which as much is touched as is used) for each domain that makes roots in it.
+   Each minor collection of such a domain looks at the storage, for a tenth of a microsecond: thousands are fine.
 
    Copies of the library: as for roots (boxroot.h); a storage belongs to the copy that made it. */
 #ifndef BOXROOT_STORAGE_H
@@ -28,7 +29,7 @@ typedef struct boxroot_storage_private *boxroot_storage;
    47 bytes of it are kept. NULL stands for no name.
    Needs the domain lock. Sets the library up at its first use. Never runs the GC.
    Failure: NULL, with the reasons of boxroot_create.
-   Cost: a look at each storage there is; an allocation, and a system call unless one that was deleted is used again. */
+   Cost: an allocation, and a system call, unless one that was deleted is used again. */
 boxroot_storage boxroot_storage_create(char const *name) BXR_LINK_NAME(storage_create);
 
 /* boxroot_storage_add(s, v): a new root in s that holds v; the caller owns it, until s is cleared or deleted.
@@ -56,12 +57,12 @@ boxroot_domain boxroot_storage_here(boxroot_storage s) BXR_LINK_NAME(storage_her
 bool boxroot_storage_clear(boxroot_storage s) BXR_LINK_NAME(storage_clear);
 void boxroot_storage_delete(boxroot_storage s) BXR_LINK_NAME(storage_delete);
 
-/* boxroot_storage_count(s): how many roots s has. Deletions that are pending count as roots: those of other threads and
-   domains, and those that wait for the marker.
+/* boxroot_storage_count(s): how many roots s has that this domain has made, or adopted from one that ended. Deletions
+   that are pending count as roots: those of other threads and domains, and those that wait for the marker.
    boxroot_storage_name(s): its name; valid until s is deleted.
    Both need s owned or borrowed. The count needs the domain lock, and that no other thread uses s, or a root in it,
    meanwhile; without the lock: 0.
-   Cost: a step for each pool; for each free slot of a pool that was used since the last count. */
+   Cost: a step for each pool, and for each slot in them that is free and has been in use. */
 size_t boxroot_storage_count(boxroot_storage s) BXR_LINK_NAME(storage_count);
 char const *boxroot_storage_name(boxroot_storage s) BXR_LINK_NAME(storage_name);
 

@@ -52,8 +52,7 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;
-    if (cleared) BXR_ASSERT(bxr_account_state(&p->slots[i]) != BXR_SLOT_LIVE || d->name == 0);
-    else validate_slot(&p->slots[i], on_list || i >= p->head.active);
+    if (!cleared) validate_slot(&p->slots[i], on_list || i >= p->head.active);
     if (i >= p->head.active) continue;
     if (on_list) BXR_ASSERT((p->slots[i] & 1) == 1);
     else if (!young && !cleared) BXR_ASSERT(!bxr_runtime_in_minor_range(range, p->slots[i]));

@@ -37,6 +37,8 @@ extern "C" value s_cxx(value number, value check)
       if (std::to_string(i + k) != String_val(boxroot_get(roots[k][i]))) wrong++;
   sets[0].clear();
   if (boxroot_storage_count(sets[0].get()) != 0 || boxroot_storage_count(sets[1].get()) != (size_t)n) wrong++;
+  static storage left_to_the_end("ends after OCaml, with static objects");
+  left_to_the_end.add(Val_int(1));
   std::vector<storage> theirs = std::move(sets);
   std::thread([&theirs] { theirs.clear(); }).join();
   roots.clear();
