@@ -116,10 +116,13 @@ TESTS: dict[str, Callable[[Client], None]] = {
 }
 
 
-def known(major: int, name: str) -> str:
+def known(compiler: Compiler, name: str) -> str:
     """Why a test fails with the published crate. With ours it has to pass."""
+    major = compiler.major
     if major >= 5 and name.endswith("-departed"):
         return "0.4.0 loses the roots of a domain that ends"
+    if compiler.release >= (5, 5) and name.endswith("-domains"):
+        return "0.4.0 counts on domains that wait until all have marked their roots: those of 5.5 do not (at times)"
     if name == "interop-driver":
         if major >= 5:
             return "0.4.0 leaves a hook behind at teardown, which caml_shutdown calls (OCaml 5.4)"
@@ -178,7 +181,7 @@ def test_control_client(compiler: Compiler, name: str) -> None:
     try:
         TESTS[name](laid_out(compiler, "published"))
     except (pytest.fail.Exception, AssertionError) as error:
-        if not known(compiler.major, name):
+        if not known(compiler, name):
             raise AssertionError(f"fails with 0.4.0, for no known reason: {error}") from None
     stamp.write_text(key)
 

@@ -76,6 +76,11 @@ class Compiler:
         return int(self.version.split(".")[0])
 
     @property
+    def release(self) -> tuple[int, ...]:
+        """The first two numbers of the version."""
+        return tuple(map(int, self.version.split(".")[:2]))
+
+    @property
     def where(self) -> Path:
         return Path(answer(self.prefix, "-where"))
 

@@ -54,7 +54,7 @@ def compilers(brief: bool = True) -> list[Compiler]:
 
 def ends(newest: tuple[int, ...] = (99,)) -> list[Compiler]:
     """One compiler of each generation: the newest, but none after this version."""
-    found = [c for c in compilers(brief=False) if tuple(map(int, c.version.split(".")[:2])) <= newest]
+    found = [c for c in compilers(brief=False) if c.release <= newest]
     return list({c.major: c for c in reversed(found)}.values())[::-1]
 
 
