@@ -29,4 +29,5 @@
 #include "frame.c"
 #include "weak.c"
 #include "storage.c"
+#include "wide.c"
 #include "checked/checked.c"

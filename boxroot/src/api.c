@@ -41,14 +41,20 @@ int boxroot_status(void)
 
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
-typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST } failure;
+typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, WIDTH } failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
 /* Sets errno and what boxroot_error_string says to this thread. The result is false. */
 static bool fail(failure reason)
 {
   last_failure = reason;
-  errno = reason == NO_MEMORY ? ENOMEM : reason == LAZY ? EINVAL : reason == NOT_FIRST ? ENOTSUP : EPERM;
+  switch (reason) {
+  case NO_MEMORY: errno = ENOMEM; break;
+  case LAZY:
+  case WIDTH: errno = EINVAL; break;
+  case NOT_FIRST: errno = ENOTSUP; break;
+  default: errno = EPERM;
+  }
   return false;
 }
 
@@ -56,6 +62,7 @@ void bxr_api_fail_no_memory(void) { (void)fail(NO_MEMORY); }
 void bxr_api_fail_closed(void) { (void)fail(CLOSED); }
 void bxr_api_fail_lazy(void) { (void)fail(LAZY); }
 void bxr_api_fail_not_first(void) { (void)fail(NOT_FIRST); }
+void bxr_api_fail_width(void) { (void)fail(WIDTH); }
 
 char const *boxroot_error_string(void)
 {
@@ -66,6 +73,7 @@ char const *boxroot_error_string(void)
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
   case LAZY: return "boxroot_weak_create was called with a lazy value, which the collector may replace by its result";
+  case WIDTH: return "boxroot_wide_create was called for no slot, or for more than BOXROOT_WIDEST";
   case NOT_FIRST:
 #if !BXR_KNOWN_WEAK
     return "this version of OCaml is not among those that boxroot_weak_create has been tested with";
@@ -145,7 +153,8 @@ static boxroot create_orphan(value v)
   return (boxroot)slot;
 }
 
-boxroot bxr_api_create_in(bxr_domain *d, value v)
+/* The slots of a new root in d. NULL: no memory. */
+static uintptr_t *take_slots(bxr_domain *d)
 {
   bxr_count(&d->count.create_slow, 1);
   if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_supply_refill(d) &&
@@ -155,11 +164,37 @@ boxroot bxr_api_create_in(bxr_domain *d, value v)
   }
   if (d->storage == NULL) bxr_domain_offer(d);
   else if (d->head.source != &d->current->head) bxr_domain_set_current(d, d->current);
-  boxroot r = (boxroot)bxr_pool_take(d->current);
-  *(value *)r = v;
-  bxr_account_create(r);
+  return bxr_pool_take(d->current);
+}
+
+static boxroot made(bxr_domain *d, uintptr_t *slots)
+{
+  bxr_account_create((boxroot)slots);
   if (BXR_UNLIKELY(bxr_runtime_is_shutting_down())) bxr_supply_retire(d);
-  return r;
+  return (boxroot)slots;
+}
+
+boxroot bxr_api_create_in(bxr_domain *d, value v)
+{
+  uintptr_t *slot = take_slots(d);
+  if (slot == NULL) return NULL;
+  *slot = (uintptr_t)v;
+  return made(d, slot);
+}
+
+boxroot bxr_api_create_wide(unsigned n, value const *values)
+{
+  if (!is_ready()) return NULL;
+  bxr_storage *s = bxr_storage_wide((uint8_t)(n - 1));
+  if (s == NULL) {
+    fail(NO_MEMORY);
+    return NULL;
+  }
+  bxr_domain *d = bxr_api_record(s);
+  uintptr_t *slots = d == NULL ? NULL : take_slots(d);
+  if (slots == NULL) return NULL;
+  for (unsigned i = 0; i < n; i++) slots[i] = (uintptr_t)values[i];
+  return made(d, slots);
 }
 
 boxroot bxr_create_slow(value v)
@@ -244,6 +279,7 @@ static __attribute__((noinline)) void delete_slowly(boxroot r)
     bxr_remote_delete_batched(d, r); /* the marker will read the slot */
     return;
   }
+  bxr_quarantine_empty((uintptr_t *)r + 1, p->wider);
   if (bxr_quarantine_put(r, bxr_delete_slow)) return;
   if (BXR_UNLIKELY(bxr_domain_has_cleared(d, p))) return; /* it comes out of quarantine */
   bxr_pool_put(p, (uintptr_t *)r);
@@ -278,6 +314,18 @@ void bxr_delete_slow(boxroot r)
   delete_in_batch(r);
 }
 
+void bxr_api_delete(boxroot r)
+{
+#if !BOXROOT_DEBUG && !BOXROOT_FORCE_REMOTE
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  if (BXR_LIKELY(bxr_load_relaxed(&p->head.free_owner) == bxr_self())) {
+    bxr_pool_put(p, (uintptr_t *)r);
+    return;
+  }
+#endif
+  bxr_delete_slow(r);
+}
+
 /* A root for v in the storage of p, which has a live one. */
 static boxroot create_beside(bxr_pool *p, value v)
 {
@@ -295,7 +343,18 @@ static boxroot create_beside(bxr_pool *p, value v)
   return d == NULL ? NULL : bxr_api_create_in(d, v);
 }
 
-bool bxr_modify_slow(boxroot *r, value v)
+/* A root for the values of r but for that of slot i, which is v. */
+static boxroot create_with(boxroot r, unsigned i, value v)
+{
+  bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
+  if (p->wider == 0) return create_beside(p, v);
+  value values[UINT8_MAX + 1];
+  for (unsigned k = 0; k <= p->wider; k++) values[k] = ((value *)r)[k];
+  values[i] = v;
+  return bxr_api_create_wide(p->wider + 1u, values);
+}
+
+bool bxr_api_modify_slot(boxroot *r, unsigned i, value v)
 {
   if (!is_ready()) return false;
   bxr_pool *p = (bxr_pool *)bxr_pool_of(*r);
@@ -304,22 +363,20 @@ bool bxr_modify_slow(boxroot *r, value v)
     bxr_count(&d->count.modify_slow, 1);
     if ((bxr_pool_is_young(p) || !bxr_runtime_in_minor_range(bxr_runtime_minor_range(), (uintptr_t)v)) &&
         !bxr_barrier_other_marker(d, p)) {
-      if (bxr_barrier_needed(d, p)) bxr_barrier_darken(d, *(uintptr_t *)*r);
-      *(value *)*r = v;
+      if (bxr_barrier_needed(d, p)) bxr_barrier_darken(d, ((uintptr_t *)*r)[i]);
+      ((value *)*r)[i] = v;
       return true;
     }
   }
-  boxroot fresh = create_beside(p, v);
+  boxroot fresh = create_with(*r, i, v);
   if (fresh == NULL) return false;
-#if BOXROOT_DEBUG
-  bxr_account_move(*r, fresh);
-  bxr_delete_slow(*r);
-#else
-  boxroot_delete(*r);
-#endif
+  if (BOXROOT_DEBUG) bxr_account_move(*r, fresh);
+  bxr_api_delete(*r);
   *r = fresh;
   return true;
 }
+
+bool bxr_modify_slow(boxroot *r, value v) { return bxr_api_modify_slot(r, 0, v); }
 
 /* --- teardown: the memory of all roots is returned, but for what a marker may still read -------------------------- */
 

@@ -16,16 +16,27 @@ BXR_INTERNAL bool bxr_api_is_ready(void);
 BXR_INTERNAL void bxr_api_at_teardown(void (*f)(void));
 
 /* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; EPERM, since a frame is closed; EINVAL, since
-   a weak root was to hold a lazy value; ENOTSUP, since it was to be made on a domain that may end, before OCaml 5.5. */
+   a weak root was to hold a lazy value, or a wide root was to have no slot, or too many; ENOTSUP, since a weak root was
+   to be made on a domain that may end, before OCaml 5.5. */
 BXR_INTERNAL void bxr_api_fail_no_memory(void);
 BXR_INTERNAL void bxr_api_fail_closed(void);
 BXR_INTERNAL void bxr_api_fail_lazy(void);
 BXR_INTERNAL void bxr_api_fail_not_first(void);
+BXR_INTERNAL void bxr_api_fail_width(void);
 
 /* Creates a root in d, a record of the current domain, whose storage has not changed. NULL: errno and the reason are
    set. */
 struct bxr_domain;
 BXR_INTERNAL boxroot bxr_api_create_in(struct bxr_domain *d, value v);
+
+/* Creates a wide root for n values. Needs 1 <= n <= BOXROOT_WIDEST. NULL: as above. */
+BXR_INTERNAL boxroot bxr_api_create_wide(unsigned n, value const *values);
+
+/* Deletes a root, wide or not, as boxroot_delete does. */
+BXR_INTERNAL void bxr_api_delete(boxroot r);
+
+/* boxroot_modify, and for wide roots, without its fast path: slot i of *r holds v. */
+BXR_INTERNAL bool bxr_api_modify_slot(boxroot *r, unsigned i, value v);
 
 /* The record of the current domain for a storage. NULL: errno and the reason are set. */
 struct bxr_storage;

@@ -61,6 +61,7 @@ typedef struct bxr_domain {
   bxr_counters count;
   struct bxr_storage *storage; /* whose roots the record has; NULL: those in no storage */
   uint32_t name;               /* of the storage when the record last looked; 0: none */
+  uint8_t wider;               /* of its pools */
   struct bxr_domain *also;     /* the domain's next record */
   struct bxr_domain *next;     /* of all records that storages ever had, or of those that are not in use */
 } __attribute__((aligned(128))) bxr_domain;

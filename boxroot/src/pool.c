@@ -15,6 +15,7 @@ void bxr_pool_format(bxr_pool *p)
   p->freed_is_exact = true;
   p->other_marker = p->darkened = false;
   p->storage = 0;
+  p->wider = 0;
   p->pending_next = NULL;
   bxr_store_relaxed(&p->pending_groups, (uint64_t)0);
   p->block_header = 0;
@@ -34,6 +35,8 @@ bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
   uint32_t from = p->head.active, to = from + BXR_MOST_ACTIVATED_AT_ONCE;
   if (from >= limit) return false;
   if (to > limit) to = limit;
+  to -= (to - from) % (p->wider + 1u);
+  if (to == from) return false;
   for (uint32_t i = from; i + 1 < to; i++) p->slots[i] = (uintptr_t)&p->slots[i + 1] + 1;
   p->slots[to - 1] = BXR_FREE_END;
   p->head.free = (uintptr_t)&p->slots[from] + 1;

@@ -20,6 +20,9 @@
      active <= capacity; and active <= marker_limit <= capacity while a marker may read the pool, and then the slots
      between active and marker_limit are odd;
      the free list has distinct slots below `active`, and capacity = live + length(free list) + (capacity - active);
+     roots of a pool have wider + 1 adjacent slots, the first one at a multiple of that from slots[0]: all are live, or
+     all on the free list, where they follow each other; active is a multiple of wider + 1; only the first slot is known
+     to those who record deletions, and to the account of the checked build;
      freed_is_exact => length(free list) + (capacity - active) = freed; but `freed` of a pool that was cleared is the
      number of minor collections that it waits for;
      `list` says which list of the domain the pool is on; LIST_*_FULL => the free list is empty and active = capacity;
@@ -27,8 +30,7 @@
      free_owner == state of the domain => the pool is on a list, needs no deletion barrier, and is not being scanned;
      alloc_owner == state of the domain => the pool is the domain's current pool, and in no storage;
      store_owner == state of the domain => the pool is on LIST_YOUNG_*, needs no barrier, and is not being scanned; a
-     slot
-     of a pool on an old list holds no pointer into a minor heap. */
+     slot of a pool on an old list holds no pointer into a minor heap. */
 #ifndef BXR_POOL_H
 #define BXR_POOL_H
 
@@ -65,9 +67,10 @@ typedef struct bxr_pool {
   uint32_t snapshot_cycle;       /* the domain's cycle in whose snapshot the pool is; 0: none. If other_marker: the
                                     low bits of bxr_runtime_cycle() */
   uint8_t list;
-  bool freed_is_exact;           /* `freed` counts all free slots */
-  bool other_marker;             /* the marker of a domain that ended in mid-cycle may still read the pool */
-  bool darkened;                 /* all values it had in the snapshot are marked: no deletion barrier is needed */
+  uint8_t wider;                 /* slots of a root beside the first one (boxroot/wide.h) */
+  bool freed_is_exact : 1;       /* `freed` counts all free slots */
+  bool other_marker : 1;         /* the marker of a domain that ended in mid-cycle may still read the pool */
+  bool darkened : 1;             /* all values it had in the snapshot are marked: no deletion barrier is needed */
   uint32_t storage;              /* the name of the storage that its roots are in; 0: none (records.h) */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
@@ -91,27 +94,28 @@ _Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
 /* Formats zeroed or stale memory as an empty pool that has no owner. Touches the header only. */
 BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 
-/* Puts the next slots that were never used on the (empty) free list. False when there are none below `limit`. */
+/* Puts the next slots that were never used on the (empty) free list. False when there are too few below `limit`. */
 BXR_INTERNAL bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
 
 /* Resets an empty pool: none of its slots counts as used any more. No marker may read it any more. Cost: constant. */
 BXR_INTERNAL void bxr_pool_reset(bxr_pool *p);
 
-/* Takes a slot from the free list, which must have one. */
+/* Takes the slots of a root from the free list, which must have some. The result is the first one. */
 static inline uintptr_t *bxr_pool_take(bxr_pool *p)
 {
   BXR_ASSERT(p->head.free != BXR_FREE_END);
   uintptr_t *slot = (uintptr_t *)(p->head.free - 1);
-  p->head.free = *slot;
+  p->head.free = slot[p->wider];
   return slot;
 }
 
-/* Puts a slot on the free list. */
+/* Puts the slots of a root on the free list. */
 static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
 {
-  *slot = p->head.free;
-  p->head.free = (uintptr_t)slot + 1;
-  p->head.freed++;
+  uintptr_t free = p->head.free;
+  for (unsigned i = p->wider + 1u; i-- > 0; free = (uintptr_t)&slot[i] + 1) slot[i] = free;
+  p->head.free = free;
+  p->head.freed += p->wider + 1u;
 }
 
 /* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a

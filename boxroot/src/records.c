@@ -40,7 +40,7 @@ static bxr_storage *take_dead(void)
   return s;
 }
 
-bxr_storage *bxr_storage_new(char const *text)
+bxr_storage *bxr_storage_new(char const *text, uint8_t wider)
 {
   bxr_storage *s = take_dead(), *head = NULL;
   bool fresh = s == NULL;
@@ -56,6 +56,7 @@ bxr_storage *bxr_storage_new(char const *text)
   bxr_store_release(&s->is_available, false);
   memset(s->text, 0, sizeof s->text);
   for (unsigned i = 0; text != NULL && i < sizeof s->text - 1 && text[i] != 0; i++) s->text[i] = text[i];
+  s->wider = wider;
   bxr_store_release(&s->name, new_name());
   if (!fresh) return s;
   head = bxr_load_relaxed(&storages);
@@ -107,6 +108,20 @@ void bxr_storage_die(bxr_storage *s)
   one_less(s);
 }
 
+static bxr_storage *wide[UINT8_MAX + 1]; /* (atomic) */
+
+bxr_storage *bxr_storage_wide(uint8_t wider)
+{
+  bxr_storage *there = bxr_load_acquire(&wide[wider]);
+  if (BXR_LIKELY(there != NULL)) return there;
+  bxr_storage *fresh = bxr_storage_new("wide roots", wider);
+  if (fresh == NULL) return NULL;
+  while (there == NULL)
+    if (bxr_cas_acq_rel(&wide[wider], &there, fresh)) return fresh;
+  bxr_storage_die(fresh); /* another thread was faster */
+  return bxr_load_acquire(&wide[wider]);
+}
+
 /* --- records ------------------------------------------------------------------------------------------------------ */
 
 static bxr_domain *all_records;  /* only added to, linked by `next` (atomic) */
@@ -153,6 +168,7 @@ static void join(bxr_domain *first, bxr_storage *s, bxr_domain *d)
   unsigned id = (unsigned)(first - bxr_domains);
   bxr_store_relaxed(&d->storage, s);
   d->name = bxr_load_acquire(&s->name);
+  d->wider = s->wider;
   bxr_domain_prepare(d);
   d->runtime_cycle = first->runtime_cycle;
   (void)bxr_fetch_add_acq_rel(&s->domains, (uint32_t)1);
@@ -332,6 +348,7 @@ void bxr_storage_release_all(void)
     free(d);
   }
   storages = NULL;
+  memset(wide, 0, sizeof wide);
   dead = NULL;
   all_records = free_records = left_records = NULL;
 }

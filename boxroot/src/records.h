@@ -38,12 +38,16 @@ typedef struct bxr_storage {
   uint32_t records_end;     /* records[id] == NULL for id >= records_end (atomic) */
   struct bxr_storage *next_dead; /* of those that can be used again */
   bool is_available;        /* it is one of these (atomic) */
+  uint8_t wider;            /* slots of a root beside the first one */
   bxr_domain **records;     /* BXR_MAX_DOMAINS of them (atomic); each is stored by the domain, or for it */
   char text[BXR_STORAGE_NAME]; /* what the program calls it */
 } bxr_storage;
 
-/* A new storage. NULL: no memory. Needs no lock. */
-BXR_INTERNAL bxr_storage *bxr_storage_new(char const *text);
+/* A new storage, for roots with wider + 1 slots. NULL: no memory. Needs no lock. */
+BXR_INTERNAL bxr_storage *bxr_storage_new(char const *text, uint8_t wider);
+
+/* The storage of all wide roots with wider + 1 slots; it never dies. NULL: no memory. Needs no lock. */
+BXR_INTERNAL bxr_storage *bxr_storage_wide(uint8_t wider);
 
 /* The storage of that name; NULL if there is none. Cost: a look at each storage. */
 BXR_INTERNAL bxr_storage *bxr_storage_find(uint32_t name);

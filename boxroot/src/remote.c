@@ -121,6 +121,10 @@ static void stop_waiting(bxr_domain *d)
 static void drain_word(bxr_pool *p, unsigned word, uint64_t bits)
 {
   uintptr_t *first = (uintptr_t *)p + word * 64;
+  if (p->wider != 0) {
+    for (; bits != 0; bits &= bits - 1) bxr_pool_put(p, first + __builtin_ctzll(bits));
+    return;
+  }
   uintptr_t free = p->head.free;
   p->head.freed += (uint32_t)__builtin_popcountll(bits);
   for (; bits != 0; bits &= bits - 1) {
@@ -154,18 +158,22 @@ static int64_t drain_pool(bxr_domain *d, bxr_pool *p)
     bits[g] = bxr_exchange_acq_rel(&words[g], (uint64_t)0);
     n += (uint32_t)__builtin_popcountll(bits[g]);
   }
-  bool whole = !BOXROOT_DEBUG && !cleared && p->freed_is_exact && p->head.freed + n == BXR_CAPACITY &&
-               p != d->current && !bxr_barrier_awaits_marker(d, p);
+  bool whole = !BOXROOT_DEBUG && !cleared && p->freed_is_exact &&
+               p->head.freed + n * (p->wider + 1u) == BXR_CAPACITY && p != d->current &&
+               !bxr_barrier_awaits_marker(d, p);
   if (whole) bxr_pool_reset(p);
   else
     for (uint64_t m = groups; m != 0; m &= m - 1) {
       unsigned g = (unsigned)__builtin_ctzll(m);
-      uint64_t rest = bits[g] & ~bxr_quarantine_put_bits((uintptr_t *)p + g * 64, bits[g], bxr_remote_delete);
+      uintptr_t *first = (uintptr_t *)p + g * 64;
+      for (uint64_t b = bits[g]; BOXROOT_DEBUG && b != 0; b &= b - 1)
+        bxr_quarantine_empty(first + __builtin_ctzll(b) + 1, p->wider);
+      uint64_t rest = bits[g] & ~bxr_quarantine_put_bits(first, bits[g], bxr_remote_delete);
       if (!cleared) drain_word(p, g, rest);
     }
   bxr_count(&d->count.delete_remote, n);
   if (!cleared) after_drain(d, p);
-  return POOL_COST + (whole ? 0 : (int64_t)n);
+  return POOL_COST + (whole ? 0 : (int64_t)n * (p->wider + 1));
 }
 
 int64_t bxr_drain_pending(bxr_domain *d, int64_t budget)
@@ -197,7 +205,7 @@ static uint32_t room_after_drain(bxr_pool *p)
   bxr_pool_count(p);
   uint32_t n = p->head.freed;
   for (uint64_t m = bxr_load_relaxed(&p->pending_groups); m != 0; m &= m - 1)
-    n += (uint32_t)__builtin_popcountll(bxr_load_relaxed(&words[__builtin_ctzll(m)]));
+    n += (uint32_t)__builtin_popcountll(bxr_load_relaxed(&words[__builtin_ctzll(m)])) * (p->wider + 1u);
   return n;
 }
 

@@ -13,7 +13,7 @@ static bxr_storage *storage_of(boxroot_storage s) { return (bxr_storage *)s; }
 boxroot_storage boxroot_storage_create(char const *name)
 {
   if (!bxr_api_is_ready()) return NULL;
-  bxr_storage *s = bxr_storage_new(name);
+  bxr_storage *s = bxr_storage_new(name, 0);
   if (s == NULL) bxr_api_fail_no_memory();
   return (boxroot_storage)s;
 }

@@ -87,6 +87,12 @@ PROGRAMS = {
         "storage/storage_cxx",
         library="lib-oom.o",
     ),
+    "wide": Program(
+        ("root", "par", "process", "values", "wide"),
+        ("common/root_stubs", "model/model_stubs", "wide/wide_stubs", "regress/oom_stubs"),
+        "wide/wide_cxx",
+        library="lib-oom.o",
+    ),
     "single": Program(
         ("root", "par", "hooks", "single"),
         ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"),

@@ -13,15 +13,18 @@
    Without exceptions: boxroot_ptr::root r = boxroot_ptr::root::try_create(v); if (!r) … boxroot_error_string() …
 
    boxroot_ptr::weak owns one weak root (<boxroot/weak.h>) in the same way, and boxroot_ptr::storage a set of roots that
-   are dropped together (<boxroot/storage.h>). */
+   are dropped together (<boxroot/storage.h>); boxroot_ptr::wide several values (<boxroot/wide.h>). */
 #ifndef BOXROOT_HPP
 #define BOXROOT_HPP
 
 #include "../boxroot.h"
 #include "storage.h"
+#include "wide.h"
 #include "weak.h"
 
 #include <cerrno>
+#include <cstddef>
+#include <initializer_list>
 #include <new>
 #include <utility>
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
@@ -44,6 +47,10 @@
 #define BOXROOT_HPP_SET(v) try_set((v), file, line)
 #define BOXROOT_HPP_STORAGE_ADD(s, v) bxr_storage_add_at((s), (v), file, line)
 #define BOXROOT_HPP_STORAGE_CLEAR(s) bxr_storage_clear_at((s), file, line)
+#define BOXROOT_HPP_WIDE_CREATE(n, vs) bxr_wide_create_at((n), (vs), file, line)
+#define BOXROOT_HPP_WIDE_GET(w, i) bxr_wide_get_at((w), (i), file, line)
+#define BOXROOT_HPP_WIDE_REF(w, i) bxr_wide_ref_at((w), (i), "boxroot_wide_ref", file, line)
+#define BOXROOT_HPP_WIDE_MODIFY(w, i, v) bxr_wide_modify_at((w), (i), (v), file, line)
 #define BOXROOT_HPP_WEAK_CREATE(v) bxr_weak_create_at((v), file, line)
 #define BOXROOT_HPP_WEAK_GET(w, v) bxr_weak_get_at((w), (v), file, line)
 #define BOXROOT_HPP_WEAK_UPGRADE(w) bxr_weak_upgrade_at((w), file, line)
@@ -58,6 +65,10 @@
 #define BOXROOT_HPP_SET(v) try_set(v)
 #define BOXROOT_HPP_STORAGE_ADD(s, v) boxroot_storage_add((s), (v))
 #define BOXROOT_HPP_STORAGE_CLEAR(s) boxroot_storage_clear(s)
+#define BOXROOT_HPP_WIDE_CREATE(n, vs) boxroot_wide_create((n), (vs))
+#define BOXROOT_HPP_WIDE_GET(w, i) boxroot_wide_get((w), (i))
+#define BOXROOT_HPP_WIDE_REF(w, i) boxroot_wide_ref((w), (i))
+#define BOXROOT_HPP_WIDE_MODIFY(w, i, v) boxroot_wide_modify((w), (i), (v))
 #define BOXROOT_HPP_WEAK_CREATE(v) boxroot_weak_create(v)
 #define BOXROOT_HPP_WEAK_GET(w, v) boxroot_weak_get((w), (v))
 #define BOXROOT_HPP_WEAK_UPGRADE(w) boxroot_weak_upgrade(w)
@@ -334,6 +345,91 @@ private:
 
 inline void swap(storage &a, storage &b) noexcept { a.swap(b); }
 
+/* Owns one wide root: some values that live and end together. Moved, not copied. */
+class wide {
+public:
+  /* Empty: owns no wide root. */
+  wide() noexcept : slots_(nullptr) {}
+
+  /* Takes over a wide root obtained from C; NULL gives an empty one. The caller gives it up. */
+  static wide adopt(::boxroot_wide w) noexcept
+  {
+    wide result;
+    result.slots_ = w;
+    return result;
+  }
+
+  /* A wide root that holds n values, or an empty one on failure: errno and boxroot_error_string() tell why. Needs the
+     domain lock. */
+  static wide try_create(std::size_t n, value const *vs BOXROOT_HPP_AND_HERE) noexcept
+  {
+    return adopt(BOXROOT_HPP_WIDE_CREATE(n, vs));
+  }
+
+#if BOXROOT_HPP_EXCEPTIONS
+  /* The same, from as many values as the braces have: wide w{on_read, on_write}. Throws as the constructor of root
+     does, and std::system_error with EINVAL if there are none, or too many. */
+  wide(std::initializer_list<value> vs BOXROOT_HPP_AND_HERE) : slots_(BOXROOT_HPP_WIDE_CREATE(vs.size(), vs.begin()))
+  {
+    if (slots_ == nullptr) detail::fail();
+  }
+
+  /* Makes slot i hold v. Needs a non-empty object, a slot that it has, and the domain lock. Throws as the constructor of
+     root does; then nothing has changed. */
+  void set(std::size_t i, value v BOXROOT_HPP_AND_HERE)
+  {
+    if (!BOXROOT_HPP_WIDE_MODIFY(&slots_, i, v)) detail::fail();
+  }
+#endif
+
+  /* The same; false on failure. */
+  bool try_set(std::size_t i, value v BOXROOT_HPP_AND_HERE) noexcept { return BOXROOT_HPP_WIDE_MODIFY(&slots_, i, v); }
+
+  /* The value in slot i, and where it is, until the object is modified or ends. Need a non-empty object, a slot that it
+     has, and the first one, or who reads the second, the domain lock. */
+  value get(std::size_t i BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_WIDE_GET(slots_, i); }
+  value const *get_ref(std::size_t i BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_WIDE_REF(slots_, i); }
+
+  wide(wide const &) = delete;
+  wide &operator=(wide const &) = delete;
+
+  /* Moves the ownership; the other is empty afterwards. What this one owned ends. Needs no lock. */
+  wide(wide &&other) noexcept : slots_(other.release()) {}
+  BOXROOT_HPP_INLINE wide &operator=(wide &&other) noexcept
+  {
+    reset(other.release());
+    return *this;
+  }
+
+  /* Ends the wide root, if any. Needs no lock: any thread, at any time. */
+  BOXROOT_HPP_INLINE ~wide() { reset(); }
+
+  explicit operator bool() const noexcept { return slots_ != nullptr; }
+
+  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
+  ::boxroot_wide release() noexcept
+  {
+    ::boxroot_wide w = slots_;
+    slots_ = nullptr;
+    return w;
+  }
+
+  /* Ends the wide root, if any, and takes over w (default: none). Needs no lock. */
+  BOXROOT_HPP_INLINE void reset(::boxroot_wide w = nullptr) noexcept
+  {
+    ::boxroot_wide old = slots_;
+    slots_ = w;
+    if (old != nullptr) (boxroot_wide_delete)(old);
+  }
+
+  void swap(wide &other) noexcept { std::swap(slots_, other.slots_); }
+
+private:
+  ::boxroot_wide slots_;
+};
+
+inline void swap(wide &a, wide &b) noexcept { a.swap(b); }
+
 } /* namespace boxroot_ptr */
 
 #undef BOXROOT_HPP_EXCEPTIONS
@@ -346,6 +442,10 @@ inline void swap(storage &a, storage &b) noexcept { a.swap(b); }
 #undef BOXROOT_HPP_SET
 #undef BOXROOT_HPP_STORAGE_ADD
 #undef BOXROOT_HPP_STORAGE_CLEAR
+#undef BOXROOT_HPP_WIDE_CREATE
+#undef BOXROOT_HPP_WIDE_GET
+#undef BOXROOT_HPP_WIDE_REF
+#undef BOXROOT_HPP_WIDE_MODIFY
 #undef BOXROOT_HPP_WEAK_CREATE
 #undef BOXROOT_HPP_WEAK_GET
 #undef BOXROOT_HPP_WEAK_UPGRADE

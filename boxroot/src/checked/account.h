@@ -113,6 +113,12 @@ BXR_INTERNAL bool bxr_quarantine_put(boxroot r, void (*release)(boxroot));
 /* The same for slots of one word of a bitmap: bit i is first[i]. The result: those that went into quarantine. */
 BXR_INTERNAL uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot));
 
+/* The n slots from `slots`, which are not the first of their root, hold a value no more. */
+static inline void bxr_quarantine_empty(uintptr_t *slots, uint32_t n)
+{
+  for (uint32_t i = 0; i < n; i++) slots[i] = BXR_DELETED_WORD;
+}
+
 /* Passes all slots in quarantine to `release`. True when there was one. */
 BXR_INTERNAL bool bxr_quarantine_flush(void (*release)(boxroot));
 
@@ -144,6 +150,7 @@ static inline uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, 
   (void)release;
   return 0;
 }
+static inline void bxr_quarantine_empty(uintptr_t *slots, uint32_t n) { (void)slots; (void)n; }
 static inline bool bxr_quarantine_flush(void (*release)(boxroot)) { (void)release; return false; }
 static inline void bxr_quarantine_reset(void) {}
 static inline void bxr_leaks_setup(void) {}

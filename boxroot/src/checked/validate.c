@@ -30,10 +30,12 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   bool full = !cleared && (list == BXR_LIST_YOUNG_FULL || list == BXR_LIST_OLD_FULL);
   BXR_ASSERT(p->list == list && bxr_domain_owns(d, p));
   BXR_ASSERT((bxr_load_relaxed(&bxr_segment_of(p)->unused) >> bxr_segment_index(p) & 1) == 0);
-  BXR_ASSERT(p->head.active <= BXR_CAPACITY);
+  BXR_ASSERT(p->head.active <= BXR_CAPACITY && p->head.active % (p->wider + 1u) == 0);
+  BXR_ASSERT(cleared || p->wider == d->wider);
   for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) {
     size_t i = (uintptr_t *)(f - 1) - p->slots;
     BXR_ASSERT((f & 7) == 1 && i < p->head.active && (is_free[i / 64] >> (i % 64) & 1) == 0);
+    BXR_ASSERT(free % (p->wider + 1u) == i % (p->wider + 1u)); /* the slots of a root follow each other */
     is_free[i / 64] |= (uint64_t)1 << (i % 64);
     free++;
   }
@@ -43,6 +45,7 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   }
   if (list == BXR_LIST_OLD_ROOMY) BXR_ASSERT(p->freed_is_exact && p->head.freed >= BXR_ROOMY_LEAST_FREE);
   if (p->freed_is_exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
+  BXR_ASSERT(free % (p->wider + 1u) == 0);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
   if (p->head.free_owner == d->head.state) BXR_ASSERT(!full && !bxr_barrier_needed(d, p));
   if (d->strays != BXR_RUNTIME_NO_STRAYS)
@@ -52,7 +55,7 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;
-    if (!cleared) validate_slot(&p->slots[i], on_list || i >= p->head.active);
+    if (!cleared) validate_slot(&p->slots[i], on_list || i >= p->head.active || i % (p->wider + 1u) != 0);
     if (i >= p->head.active) continue;
     if (on_list) BXR_ASSERT((p->slots[i] & 1) == 1);
     else if (!young && !cleared) BXR_ASSERT(!bxr_runtime_in_minor_range(range, p->slots[i]));
