@@ -374,8 +374,8 @@ public:
     if (slots_ == nullptr) detail::fail();
   }
 
-  /* Makes slot i hold v. Needs a non-empty object, a slot that it has, and the domain lock. Throws as the constructor of
-     root does; then nothing has changed. */
+  /* Makes slot i hold v. Needs a non-empty object, a slot that it has, and the domain lock. Throws as the constructor
+     of root does; then nothing has changed. */
   void set(std::size_t i, value v BOXROOT_HPP_AND_HERE)
   {
     if (!BOXROOT_HPP_WIDE_MODIFY(&slots_, i, v)) detail::fail();

@@ -260,6 +260,20 @@ let memory () =
         Array.iter delete !left
       end)
 
+external time : int -> int -> int -> int = "w_time"
+
+(* n wide roots of a width, created and deleted, beside as many roots of their own, in nanoseconds a value. *)
+let cost () =
+  if is_checked () || is_sanitized () || widest () < 8 then skip "about releases";
+  List.iter (fun width ->
+    let best how = List.fold_left min max_int (List.init 9 (fun _ -> time how width 1000)) in
+    let wide = best 0 and single = best 1 and bulk = best 2 in
+    let each t = float t /. float (1000 * width) in
+    Printf.printf "%d values: wide %.2f ns each, one by one %.2f, by one call %.2f\n" width (each wide) (each single)
+      (each bulk);
+    if width >= 4 && wide > 2 * single then miss "wide roots of %d cost %d, single ones %d" width wide single)
+    [ 1; 2; 3; 4; 8 ]
+
 let together () =
   for n = 0 to 300 do
     let rs = create_all (init n text) in
@@ -276,7 +290,8 @@ let child f =
   flush_all ();
   match Unix.fork () with
   | 0 -> (match f () with code -> exit_now code | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
-  | pid -> ( match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
+  | pid -> (
+      match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
 
 (* The n-th request for memory fails, or all from the n-th on. *)
 let no_memory () =
@@ -380,7 +395,8 @@ let torn_down () =
   Array.iteri (fun k w -> if k mod 2 = 0 then delete w) all;
   if not (Root.setup ()) then fail "no second start";
   for round = 1 to 3 do
-    let all = Array.init 2000 (fun k -> create (init (1 + (k mod min 4 (widest ()))) (fun i -> text (k + i + round)))) in
+    let width k = 1 + (k mod min 4 (widest ())) in
+    let all = Array.init 2000 (fun k -> create (init (width k) (fun i -> text (k + i + round)))) in
     collect ();
     Array.iteri (fun k w -> if not (is_text (get w 0) (k + round)) then fail "text %d" k; delete w) all
   done
@@ -411,7 +427,7 @@ let () =
   | _ ->
       main
         [ ("basics", basics); ("without-lock", without_lock); ("deleted", deleted);
-          ("moved-while-marking", moved_while_marking); ("memory", memory); ("together", together);
+          ("moved-while-marking", moved_while_marking); ("memory", memory); ("cost", cost); ("together", together);
           ("no-memory", no_memory); ("ended-domains", ended_domains); ("finalisers", finalisers); ("forked", forked);
           ("torn-down", torn_down); ("c++", cplusplus); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
           ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
