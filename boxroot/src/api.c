@@ -182,8 +182,25 @@ boxroot bxr_api_create_in(bxr_domain *d, value v)
   return made(d, slot);
 }
 
+/* The slots of a new root of s, where that takes no more than a look; otherwise NULL. A record of a domain that has
+   ended is not found, nor any after a teardown. */
+static uintptr_t *take_at_once(bxr_storage *s)
+{
+  if (!BXR_OCAML5 || BOXROOT_DEBUG || s == NULL) return NULL;
+  void *self = bxr_runtime_self();
+  if (self == NULL || BXR_UNLIKELY(bxr_runtime_is_shutting_down())) return NULL;
+  bxr_domain *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
+  if (d == NULL || !bxr_domain_is(d, self) || d->current == NULL || d->current->head.free == BXR_FREE_END) return NULL;
+  return bxr_pool_take(d->current);
+}
+
 boxroot bxr_api_create_wide(unsigned n, value const *values)
 {
+  uintptr_t *at_once = take_at_once(bxr_storage_wide_if_there((uint8_t)(n - 1)));
+  if (BXR_LIKELY(at_once != NULL)) {
+    for (unsigned i = 0; i < n; i++) at_once[i] = (uintptr_t)values[i];
+    return (boxroot)at_once;
+  }
   if (!is_ready()) return NULL;
   bxr_storage *s = bxr_storage_wide((uint8_t)(n - 1));
   if (s == NULL) {

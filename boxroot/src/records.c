@@ -108,18 +108,18 @@ void bxr_storage_die(bxr_storage *s)
   one_less(s);
 }
 
-static bxr_storage *wide[UINT8_MAX + 1]; /* (atomic) */
+BXR_INTERNAL_DATA_HERE bxr_storage *bxr_storage_wides[UINT8_MAX + 1];
 
 bxr_storage *bxr_storage_wide(uint8_t wider)
 {
-  bxr_storage *there = bxr_load_acquire(&wide[wider]);
+  bxr_storage *there = bxr_storage_wide_if_there(wider);
   if (BXR_LIKELY(there != NULL)) return there;
   bxr_storage *fresh = bxr_storage_new("wide roots", wider);
   if (fresh == NULL) return NULL;
   while (there == NULL)
-    if (bxr_cas_acq_rel(&wide[wider], &there, fresh)) return fresh;
+    if (bxr_cas_acq_rel(&bxr_storage_wides[wider], &there, fresh)) return fresh;
   bxr_storage_die(fresh); /* another thread was faster */
-  return bxr_load_acquire(&wide[wider]);
+  return bxr_load_acquire(&bxr_storage_wides[wider]);
 }
 
 /* --- records ------------------------------------------------------------------------------------------------------ */
@@ -348,7 +348,7 @@ void bxr_storage_release_all(void)
     free(d);
   }
   storages = NULL;
-  memset(wide, 0, sizeof wide);
+  memset(bxr_storage_wides, 0, sizeof bxr_storage_wides);
   dead = NULL;
   all_records = free_records = left_records = NULL;
 }

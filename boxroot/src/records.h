@@ -48,6 +48,13 @@ BXR_INTERNAL bxr_storage *bxr_storage_new(char const *text, uint8_t wider);
 
 /* The storage of all wide roots with wider + 1 slots; it never dies. NULL: no memory. Needs no lock. */
 BXR_INTERNAL bxr_storage *bxr_storage_wide(uint8_t wider);
+BXR_INTERNAL_DATA bxr_storage *bxr_storage_wides[UINT8_MAX + 1]; /* (atomic) */
+
+/* The same, but NULL if there is none yet. */
+static inline bxr_storage *bxr_storage_wide_if_there(uint8_t wider)
+{
+  return bxr_load_acquire(&bxr_storage_wides[wider]);
+}
 
 /* The storage of that name; NULL if there is none. Cost: a look at each storage. */
 BXR_INTERNAL bxr_storage *bxr_storage_find(uint32_t name);

@@ -62,10 +62,11 @@ boxroot_wide boxroot_wide_create(size_t n, value const *vs) { return wide_create
 bool bxr_wide_modify_slow(boxroot_wide *w, size_t i, value v) { return wide_modify(w, i, v); }
 void boxroot_wide_delete(boxroot_wide w) { bxr_api_delete((boxroot)w); }
 
-/* A handle cannot be had where a root can: in a domain that has ended. */
+/* To find the handle costs what several creations cost. None can be had where a root can: in a domain that has ended. */
 bool boxroot_create_all(size_t n, value const *vs, boxroot *rs)
 {
-  boxroot_domain d = n > 1 ? boxroot_domain_here() : NULL;
+  enum { MANY = 32 };
+  boxroot_domain d = n >= MANY ? boxroot_domain_here() : NULL;
   for (size_t i = 0; i < n; i++) {
     rs[i] = d != NULL ? boxroot_create_in(d, vs[i]) : boxroot_create(vs[i]);
     if (BXR_UNLIKELY(rs[i] == NULL)) return undo_all(rs, i, n);

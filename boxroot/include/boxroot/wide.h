@@ -33,8 +33,8 @@ typedef struct boxroot_wide_private *boxroot_wide;
    at its first use.
    Failure: NULL, with the reasons of boxroot_create; with EPERM also in a domain that has ended (in a finaliser that
    runs at its end); or with errno == EINVAL: n is out of range.
-   Cost: a call, some five nanoseconds, and a store for each slot; one call in 128 / n at most takes up to a few
-   microseconds, as boxroot_create's. */
+   Cost: a call, what three or four calls of boxroot_create cost, and a store for each slot; one call in 128 / n at most
+   takes up to a few microseconds, as boxroot_create's. */
 boxroot_wide boxroot_wide_create(size_t n, value const *vs) BXR_LINK_NAME(wide_create);
 
 /* boxroot_wide_get(w, i): the value in slot i. boxroot_wide_ref(w, i): the address of the slot, as boxroot_get_ref;
@@ -59,7 +59,7 @@ void boxroot_wide_delete(boxroot_wide w) BXR_LINK_NAME(wide_delete);
    Needs the domain lock. Failure: false, with the reasons of boxroot_create; no root was made, and
    rs[0] .. rs[n - 1] are NULL.
    boxroot_delete_all(n, rs): boxroot_delete for each of rs[0] .. rs[n - 1] that is not NULL.
-   Cost: less than n calls of boxroot_create or boxroot_delete: the domain is found once. */
+   Cost: what n calls of boxroot_create or boxroot_delete cost, or a little less; one call. */
 bool boxroot_create_all(size_t n, value const *vs, boxroot *rs) BXR_LINK_NAME(create_all);
 void boxroot_delete_all(size_t n, boxroot const *rs) BXR_LINK_NAME(delete_all);
 
