@@ -155,7 +155,8 @@ fn locals_in_any_number() {
                     rt.minor_gc();
                     assert_eq!(place.get(rt).to_str(), Ok(&*i.to_string()));
                 }
-                rt.pair(slot.put_fresh(rt.string("last")), &int(count))
+                let last = slot.put_fresh(rt.string("last"));
+                rt.pair(last, &int(count))
             });
             assert_eq!((last.value().first().to_str(), last.value().second().to_isize()), (Ok("last"), count as isize));
             rt.minor_gc();

@@ -139,7 +139,7 @@ fn f(rt: &mut Runtime) {
     rt.locals(|rt, locals| { locals.slot(); }); //~
     //+ rt.locals(|rt, locals| { locals.slot(rt); });
 }
-//# locals_are_not_made_while_the_lock_is_released E0502+E0500
+//# locals_are_not_made_while_the_lock_is_released E0502
 fn f(rt: &mut Runtime) {
     rt.locals(|rt, locals| { rt.release(|| { locals.slot(rt); }); }); //~
     //+ rt.locals(|rt, locals| { rt.release(|| { &locals; }); });

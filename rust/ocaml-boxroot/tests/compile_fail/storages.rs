@@ -144,11 +144,12 @@ fn f(s: &Storage, r: StorageRoot<'_, Str>) {
     std::thread::scope(|scope| { scope.spawn(move || drop(place)); });
 }
 //# are_not_dropped_while_others_share_it E0505
-fn f(s: Storage, rt: &mut Runtime) {
+fn f(s: Storage) {
+    let shared = &s;
     std::thread::scope(|scope| {
-        scope.spawn(|| s.name().len());
+        scope.spawn(|| shared.name().len());
         drop(s); //~
-        //+ s.name();
+        //+ shared.name();
     });
 }
 //# roots_keep_their_type E0308
