@@ -128,11 +128,13 @@ fn roots_that_change_and_end() {
         for _ in 0..3 {
             rt.full_major().unwrap(); // some deletions wait for the marker
         }
-        assert_eq!(storage.count(rt), 1500);
+        // In the checked build what was deleted lately is still there, so that its use is found.
+        let counts = |n, exact| n == exact || (cfg!(feature = "checked") && n > exact);
+        assert!(counts(storage.count(rt), 1500));
         let kept = fill(rt, &storage, 0..100).into_iter().map(StorageRoot::keep).collect::<Vec<ValueRef<'_, Str>>>();
         rt.compact().unwrap();
         kept.iter().enumerate().for_each(|(i, place)| assert_eq!(text(rt, place), i.to_string()));
-        assert_eq!(storage.count(rt), 1600);
+        assert!(counts(storage.count(rt), 1600));
     })
 }
 
@@ -344,7 +346,7 @@ fn run(seed: u64) {
     let mut mix = Mix(seed);
     attached(|rt| {
         let mut places: Vec<Place> = (0..4).map(|_| place(rt)).collect();
-        for _ in 0..1500 {
+        for _ in 0..if cfg!(feature = "checked") { 300 } else { 1500 } {
             let at = mix.below(places.len());
             let p = &mut places[at];
             let n = mix.below(10_000);

@@ -163,7 +163,8 @@ impl Storage {
     }
 
     /// How many roots this storage has that this domain has made, or taken over from one that has ended. Roots deleted
-    /// by other threads and domains, and those whose deletion waits for the collector, may still count.
+    /// by other threads and domains, those whose deletion waits for the collector, and, with the feature `checked`, those
+    /// that were deleted lately may still count.
     ///
     /// Cost: a step for each 16 KB of roots, and for each place in them that is free.
     pub fn count(&mut self, rt: &Runtime) -> usize {
