@@ -185,7 +185,7 @@ fn make(rt: &mut Runtime, mix: &mut Mix) -> Kept {
         }
         11 => {
             let storage = Storage::new(rt, "own");
-            let keys = (0..1 + mix.below(20)).map(|_| {
+            let keys = (0..1 + mix.below(5)).map(|_| {
                 let v = rt.alloc(&sample(n)).unwrap();
                 storage.insert(v.rt(), v.value())
             });
@@ -313,7 +313,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
         }
         19 if depth < 5 => {
             let n = mix.next() % 1_000_000;
-            let (count, places) = (mix.below(6), mix.below(100));
+            let (count, places) = (mix.below(4), mix.below(25));
             rt.locals(|rt, locals| {
                 let places: Vec<_> = (0..places).map(|_| locals.set(rt.alloc(&sample(n)).unwrap())).collect();
                 (0..count).for_each(|_| step(rt, mix, world, depth + 1));
