@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model. `SEED=N` repeats one,
-//! `ROUNDS=N` says how many.
+//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model. `SEED=N` repeats
+//! one, `ROUNDS=N` says how many.
 #![forbid(unsafe_code)]
 
 use ocaml_boxroot::*;

@@ -162,9 +162,9 @@ impl Storage {
         let _ = unsafe { sys::boxroot_storage_clear(self.storage) };
     }
 
-    /// How many roots this storage has that this domain has made, or taken over from one that has ended. Roots deleted
-    /// by other threads and domains, those whose deletion waits for the collector, and, with the feature `checked`, those
-    /// that were deleted lately may still count.
+    /// How many roots this storage has that this domain has made, or taken over from one that has ended. Roots that
+    /// other threads and domains have deleted may still count, and those whose deletion waits for the collector; with
+    /// the feature `checked` also those that were deleted lately.
     ///
     /// Cost: a step for each 16 KB of roots, and for each place in them that is free.
     pub fn count(&mut self, rt: &Runtime) -> usize {
@@ -218,8 +218,8 @@ pub struct StorageRoot<'s, T = Any> {
     _marker: PhantomData<(&'s Storage, fn() -> T)>,
 }
 
-// SAFETY: all that can be done without a Runtime is to delete it, which any thread may do (boxroot_delete), and to name the
-// place. Reading needs a Runtime, so the lock; modifying needs that and an exclusive borrow.
+// SAFETY: all that can be done without a Runtime is to delete it, which any thread may do (boxroot_delete), and to name
+// the place. Reading needs a Runtime, so the lock; modifying needs that and an exclusive borrow.
 unsafe impl<T> Send for StorageRoot<'_, T> {}
 // SAFETY: as for Send.
 unsafe impl<T> Sync for StorageRoot<'_, T> {}
