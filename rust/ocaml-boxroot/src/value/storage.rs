@@ -104,7 +104,7 @@ impl Storage {
         let _ = rt;
         // SAFETY: SET; LOCK; LIVE for the value.
         match unsafe { sys::boxroot_storage_add(self.storage, v.raw()) } {
-            Some(root) => Ok(StorageRoot { root, _marker: PhantomData }),
+            Some(root) => Ok(StorageRoot { root, _storage: PhantomData, _type: PhantomData }),
             None => Err(RootError::last_in_storage()),
         }
     }
@@ -130,7 +130,7 @@ impl Storage {
     pub fn try_insert<T>(&self, rt: &Runtime, v: Value<'_, T>) -> Result<StorageKey<T>, RootError> {
         // TICKET holds of the key: HELD, and the root is of this generation.
         let root = self.try_root(rt, v)?.root;
-        Ok(StorageKey { root, generation: self.generation, _marker: PhantomData })
+        Ok(StorageKey { root, generation: self.generation, _type: PhantomData })
     }
 
     /// The place of the root that the key stands for. `None` when the key is of another storage, or the storage was
@@ -146,7 +146,11 @@ impl Storage {
     #[inline]
     pub fn take<T>(&self, key: StorageKey<T>) -> Option<StorageRoot<'_, T>> {
         // TICKET, with the same generation, is HELD.
-        (key.generation == self.generation).then_some(StorageRoot { root: key.root, _marker: PhantomData })
+        (key.generation == self.generation).then_some(StorageRoot {
+            root: key.root,
+            _storage: PhantomData,
+            _type: PhantomData,
+        })
     }
 
     /// Drops all roots in this storage, which is as new. Never runs the collector. After the C library was torn down,
@@ -215,7 +219,8 @@ unsafe fn place<'a, T>(root: BoxRoot) -> ValueRef<'a, T> {
 #[repr(transparent)]
 pub struct StorageRoot<'s, T = Any> {
     root: BoxRoot,
-    _marker: PhantomData<(&'s Storage, fn() -> T)>,
+    _storage: PhantomData<&'s Storage>,
+    _type: PhantomData<fn() -> T>,
 }
 
 // SAFETY: all that can be done without a Runtime is to delete it, which any thread may do (boxroot_delete), and to name
@@ -325,7 +330,7 @@ impl<T> core::fmt::Debug for StorageRoot<'_, T> {
 pub struct StorageKey<T = Any> {
     root: BoxRoot,
     generation: u64,
-    _marker: PhantomData<fn() -> T>,
+    _type: PhantomData<fn() -> T>,
 }
 
 // SAFETY: by itself it can only be dropped, which does nothing. With the storage it is what StorageRoot is.

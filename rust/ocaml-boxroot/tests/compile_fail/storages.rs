@@ -162,3 +162,16 @@ fn f(rt: &mut Runtime, s: &Storage, key: StorageKey<Str>) {
     let r: Option<StorageRoot<Int>> = s.take(key); //~
     //+ let r: Option<StorageRoot<Str>> = s.take(key);
 }
+//# roots_are_not_used_in_a_drop_after_it E0597
+struct Last<'s>(StorageRoot<'s, Str>);
+impl Drop for Last<'_> {
+    fn drop(&mut self) {
+        let _ = attach(|rt| self.0.get(rt).as_bytes().len());
+    }
+}
+fn f(rt: &mut Runtime, outer: &Storage) {
+    let last;
+    let s = Storage::new(rt, "s");
+    last = Last(s.root_fresh(rt.string("x"))); //~
+    //+ last = Last(outer.root_fresh(rt.string("x")));
+}

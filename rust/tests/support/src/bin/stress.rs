@@ -88,7 +88,9 @@ impl Stored {
 }
 impl Drop for Stored {
     fn drop(&mut self) {
-        self.0.take().map(StorageRoot::delete);
+        if let Some(root) = self.0.take() {
+            root.delete()
+        }
     }
 }
 
