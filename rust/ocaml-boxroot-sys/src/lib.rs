@@ -61,6 +61,14 @@ pub struct BoxRootWeak {
     key: NonNull<c_void>,
 }
 
+/// A storage (`boxroot/storage.h`): a set of roots that are dropped together. Copying it copies the pointer, not the
+/// ownership: of all copies, one is passed to [`boxroot_storage_delete`], once.
+#[repr(transparent)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct BoxRootStorage {
+    storage: NonNull<c_void>,
+}
+
 /// A handle on a domain, for callers that create or delete many roots: with it no thread-local word is read. It is good
 /// for any thread that holds the lock of that domain, after a blocking section too, until the domain ends or
 /// [`boxroot_teardown`].
@@ -201,6 +209,42 @@ extern "C" {
     /// may call it at any time.
     #[link_name = versioned!("weak_delete")]
     pub fn boxroot_weak_delete(w: BoxRootWeak);
+
+    /// A new storage without roots, owned by the caller. `name`, a C string or null, is for reports; 47 bytes of it are
+    /// copied. Needs the domain lock. Never runs the GC. `None` for the reasons of [`boxroot_create`].
+    #[link_name = versioned!("storage_create")]
+    pub fn boxroot_storage_create(name: *const c_char) -> Option<BoxRootStorage>;
+
+    /// A new root in `s` that holds `v`, a valid value; owned by the caller until `s` is cleared or deleted. Needs the
+    /// domain lock, of any domain. Never runs the GC. `None` for the reasons of [`boxroot_create`], with errno EPERM
+    /// also in a domain that has ended (in a finaliser that runs at its end).
+    #[link_name = versioned!("storage_add")]
+    pub fn boxroot_storage_add(s: BoxRootStorage, v: Value) -> Option<BoxRoot>;
+
+    /// A handle on `s` and the domain whose lock the caller holds, with which [`boxroot_create_in`] makes roots in `s`.
+    /// It is good as that of [`boxroot_domain_here`] is, and until `s` is deleted. `None` as for
+    /// [`boxroot_storage_add`].
+    #[link_name = versioned!("storage_here")]
+    pub fn boxroot_storage_here(s: BoxRootStorage) -> Option<BoxrootDomain>;
+
+    /// Drops all roots in `s`, of all domains; they must not be used again, or deleted. `s` must be the caller's, and
+    /// no other thread use it, or a root in it, meanwhile. Needs the domain lock. `false` for the reasons of
+    /// [`boxroot_setup`]: nothing was dropped.
+    #[link_name = versioned!("storage_clear")]
+    pub fn boxroot_storage_clear(s: BoxRootStorage) -> bool;
+
+    /// Ends `s`, with all roots in it, as [`boxroot_storage_clear`] does. Needs no lock, and does not fail.
+    #[link_name = versioned!("storage_delete")]
+    pub fn boxroot_storage_delete(s: BoxRootStorage);
+
+    /// How many roots of `s` this domain has made, or adopted from one that ended; deletions that are pending count as
+    /// roots. Needs the domain lock (0 without it), and that no other thread uses `s`, or a root in it, meanwhile.
+    #[link_name = versioned!("storage_count")]
+    pub fn boxroot_storage_count(s: BoxRootStorage) -> usize;
+
+    /// The name of `s`, valid until `s` is deleted.
+    #[link_name = versioned!("storage_name")]
+    pub fn boxroot_storage_name(s: BoxRootStorage) -> *const c_char;
 
     /// The state of the library. No requirements.
     #[link_name = versioned!("status")]

@@ -10,7 +10,7 @@ mod layout;
 mod lookup;
 
 use layout::{DomainHead, PoolHead};
-use ocaml_boxroot_sys::{BoxRoot, BoxRootWeak, BoxrootDomain, BoxrootStats, Status, Value};
+use ocaml_boxroot_sys::{BoxRoot, BoxRootStorage, BoxRootWeak, BoxrootDomain, BoxrootStats, Status, Value};
 use std::collections::BTreeSet;
 use std::mem::{size_of, MaybeUninit};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ fn source(name: &str) -> String {
 
 /// The headers without comments.
 fn header() -> String {
-    let text: String = ["boxroot.h", "boxroot/weak.h"]
+    let text: String = ["boxroot.h", "boxroot/weak.h", "boxroot/storage.h"]
         .map(|name| std::fs::read_to_string(package().join("vendor/include").join(name)).unwrap())
         .concat();
     let mut plain = String::new();
@@ -48,6 +48,7 @@ fn c_type(rust: &str) -> &'static str {
         "Value" => "value",
         "BoxRoot" | "Option<BoxRoot>" => "boxroot",
         "BoxRootWeak" | "Option<BoxRootWeak>" => "boxroot_weak",
+        "BoxRootStorage" | "Option<BoxRootStorage>" => "boxroot_storage",
         "*mut Value" => "value *",
         "BoxrootDomain" | "Option<BoxrootDomain>" => "boxroot_domain",
         "*mut BoxRoot" => "boxroot *",
@@ -57,6 +58,7 @@ fn c_type(rust: &str) -> &'static str {
         "Status" => "int",
         "bool" => "bool",
         "u64" => "uint64_t",
+        "usize" => "size_t",
         "" => "void",
         other => panic!("no C type is known for {:?}: extend this table", other),
     }
@@ -155,10 +157,11 @@ fn every_function_of_the_header_is_bound_and_no_other() {
 fn types_and_values_agree() {
     let text = source("lib.rs");
     let mut c = String::from("#include <stddef.h>\n#include <boxroot.h>\n#include <boxroot/weak.h>\n");
+    c += "#include <boxroot/storage.h>\n";
     let mut assert = |condition: String, what: &str| c += &format!("_Static_assert({}, \"{}\");\n", condition, what);
 
     let functions: Vec<_> = functions(&text).into_iter().chain(functions(&source("c.rs"))).collect();
-    assert!(functions.len() >= 14 + 9, "the parser found too little: {:?}", functions);
+    assert!(functions.len() >= 21 + 9, "the parser found too little: {:?}", functions);
     for (name, kind) in &functions {
         assert(format!("__builtin_types_compatible_p(__typeof__({}), {})", name, kind), name);
     }
@@ -189,6 +192,7 @@ fn types_and_values_agree() {
     assert(format!("sizeof(value) == {}", size_of::<Value>()), "Value");
     assert(format!("sizeof(boxroot) == {}", size_of::<Option<BoxRoot>>()), "BoxRoot");
     assert(format!("sizeof(boxroot_weak) == {}", size_of::<Option<BoxRootWeak>>()), "BoxRootWeak");
+    assert(format!("sizeof(boxroot_storage) == {}", size_of::<Option<BoxRootStorage>>()), "BoxRootStorage");
     assert(format!("sizeof(boxroot_domain) == {}", size_of::<Option<BoxrootDomain>>()), "BoxrootDomain");
     assert(format!("sizeof(bool) == {}", size_of::<bool>()), "bool");
     let text = header();
@@ -264,7 +268,7 @@ fn link_names_agree() {
     let mut items = linked(&source("lib.rs"), "versioned");
     items.extend(linked(&source("c.rs"), "versioned"));
     let agreed = linked(&source("c.rs"), "agreed");
-    assert!(items.len() >= 8 + 7 && agreed.len() >= 3, "the parser found too little: {:?} {:?}", items, agreed);
+    assert!(items.len() >= 15 + 7 && agreed.len() >= 3, "the parser found too little: {:?} {:?}", items, agreed);
     let in_lib = source("lib.rs").split_once("extern \"C\" {").unwrap().1.to_owned();
     let foreign = functions(&source("c.rs")).len() + functions(&in_lib).len();
     let named = items.iter().chain(&agreed).filter(|i| i.0 != "bxr_cache").count();
@@ -272,7 +276,11 @@ fn link_names_agree() {
     let builds = [(&items, &[] as &[&str]), (&items, &["-DBOXROOT_DEBUG=1"]), (&agreed, &[])];
     for ((before, behind), (items, switches)) in macros().iter().zip(builds) {
         for (name, link) in items {
-            let include = if name.contains("weak") { "boxroot/weak.h" } else { "boxroot.h" };
+            let include = match name {
+                _ if name.contains("weak") => "boxroot/weak.h",
+                _ if name.contains("storage") => "boxroot/storage.h",
+                _ => "boxroot.h",
+            };
             let c = format!("#include <{}>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", include, name);
             let symbols = undefined(&format!("name-{}", link), &c, &[switches, &["-O0"]].concat());
             let mut expected = BTreeSet::from([format!("{}{}{}", before, link, behind)]);

@@ -194,6 +194,39 @@ fn the_lock_is_needed() {
     unsafe { boxroot_delete(r) };
 }
 
+fn storages() {
+    unsafe {
+        let name = b"storage\0".as_ptr() as *const c_char;
+        let s = boxroot_storage_create(name).unwrap();
+        assert_eq!(CStr::from_ptr(boxroot_storage_name(s)).to_bytes(), b"storage");
+        let other = boxroot_storage_create(std::ptr::null()).unwrap();
+        let d = boxroot_storage_here(s).unwrap();
+        let add = |i: i64| match i % 2 {
+            0 => boxroot_storage_add(s, caml_copy_int64(i)),
+            _ => boxroot_create_in(d, caml_copy_int64(i)),
+        };
+        for _ in 0..2 {
+            let mut roots: Vec<BoxRoot> = (0..3000).map(|i| add(i).unwrap()).collect();
+            let kept = boxroot_storage_add(other, caml_copy_int64(7)).unwrap();
+            caml_gc_full_major(UNIT);
+            assert!(roots.iter().enumerate().all(|(i, r)| number(*r) == i as i64));
+            assert_eq!((boxroot_storage_count(s), boxroot_storage_count(other)), (3000, 1));
+            assert!(boxroot_modify(&mut roots[5], caml_copy_int64(8)));
+            assert_eq!(number(roots[5]), 8);
+            boxroot_delete(roots.pop().unwrap());
+            boxroot_delete_in(d, roots.pop().unwrap());
+            assert!(boxroot_storage_clear(s));
+            assert_eq!((boxroot_storage_count(s), boxroot_storage_count(other)), (0, 1));
+            caml_gc_full_major(UNIT);
+            assert_eq!(number(kept), 7);
+            assert!(boxroot_storage_clear(other));
+        }
+        boxroot_storage_delete(s);
+        boxroot_storage_delete(other);
+        caml_gc_full_major(UNIT);
+    }
+}
+
 static FINALISED: AtomicUsize = AtomicUsize::new(0);
 static VICTIM: AtomicUsize = AtomicUsize::new(0); // a root that the finaliser deletes
 
@@ -250,9 +283,11 @@ fn teardown_and_again() {
 /// In a process of its own: the checked build ends it with a message.
 fn misuse_is_reported() {
     let me = std::env::current_exe().unwrap();
-    let out = std::process::Command::new(me).env(MISUSE, "1").output().unwrap();
-    let text = String::from_utf8_lossy(&out.stderr);
-    assert!(!out.status.success() && text.contains("boxroot"), "{:?}: {}", out.status, text);
+    for case in ["delete", "clear"] {
+        let out = std::process::Command::new(&me).env(MISUSE, case).output().unwrap();
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && text.contains("boxroot"), "{}: {:?}: {}", case, out.status, text);
+    }
 }
 
 const MISUSE: &str = "BOXROOT_TEST_MISUSE";
@@ -265,12 +300,22 @@ fn use_after_delete() {
     }
 }
 
+fn use_after_clear() {
+    unsafe {
+        let s = boxroot_storage_create(std::ptr::null()).unwrap();
+        let r = boxroot_storage_add(s, UNIT).unwrap();
+        boxroot_storage_clear(s);
+        boxroot_get(r);
+    }
+}
+
 fn main() {
     let mut cases: Vec<(&str, fn())> = vec![
         ("setup_and_status", setup_and_status),
         ("create_get_modify_delete", create_get_modify_delete),
         ("values_survive_collections", values_survive_collections),
         ("handles_on_domains", handles_on_domains),
+        ("storages", storages),
         ("threads_delete", threads_delete),
         ("the_lock_is_needed", the_lock_is_needed),
         ("deletion_frees_the_value", deletion_frees_the_value),
@@ -287,8 +332,10 @@ fn main() {
     // In this process, not before: a test binary that is only listed needs no OCaml.
     let name = b"roots\0".as_ptr() as *const c_char;
     unsafe { caml_startup([name, std::ptr::null()].as_ptr()) };
-    if std::env::var_os(MISUSE).is_some() {
-        return use_after_delete();
+    match std::env::var(MISUSE).as_deref() {
+        Ok("delete") => return use_after_delete(),
+        Ok(_) => return use_after_clear(),
+        Err(_) => (),
     }
     println!("\nrunning {} tests", cases.len());
     for (name, case) in &cases {

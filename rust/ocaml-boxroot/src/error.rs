@@ -43,6 +43,8 @@ pub enum RootError {
     Lazy,
     /// Before OCaml 5.5, weak roots are made on the first domain only.
     NotFirstDomain,
+    /// Roots of a storage are not made in a domain that has ended: by finalisers that run at its end.
+    DomainEnded,
     /// Weak roots were not tested with this version of OCaml (5.0, and 5.6 and later).
     Untested,
 }
@@ -57,13 +59,27 @@ impl RootError {
         }
     }
 
-    /// Why a weak root could not be made. Without errno, which a crate for `no_std` has no name for: the reasons of the
-    /// C library are texts that never change.
-    #[cold]
-    pub(crate) fn last_weak() -> RootError {
+    /// Whether the C library's reason says this. It stands for errno, which a crate for `no_std` has no name for: the
+    /// reasons are texts that never change.
+    fn says(text: &[u8]) -> bool {
         // SAFETY: the function needs nothing; its result is a constant C string.
         let said = unsafe { core::ffi::CStr::from_ptr(ocaml_boxroot_sys::boxroot_error_string()) }.to_bytes();
-        let says = |text: &[u8]| said.windows(text.len()).any(|w| w == text);
+        said.windows(text.len()).any(|w| w == text)
+    }
+
+    /// Why a root in a storage could not be made, with the lock held.
+    #[cold]
+    pub(crate) fn last_in_storage() -> RootError {
+        match RootError::says(b"without holding the domain lock") {
+            true => RootError::DomainEnded,
+            false => RootError::last(),
+        }
+    }
+
+    /// Why a weak root could not be made.
+    #[cold]
+    pub(crate) fn last_weak() -> RootError {
+        let says = RootError::says;
         match () {
             () if says(b"lazy value") => RootError::Lazy,
             () if says(b"first domain") => RootError::NotFirstDomain,
@@ -80,6 +96,7 @@ impl fmt::Display for RootError {
             RootError::ToreDown => "no more OCaml roots: the library was torn down",
             RootError::Lazy => "a weak root cannot hold a lazy value",
             RootError::NotFirstDomain => "before OCaml 5.5 weak roots are made on the first domain only",
+            RootError::DomainEnded => "no OCaml roots in a storage are made in a domain that has ended",
             RootError::Untested => "weak roots were not tested with this version of OCaml",
         })
     }

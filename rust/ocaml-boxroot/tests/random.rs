@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! Random programs over roots, frames, builds, calls, releases and panics, against a model. `SEED=N` repeats one,
-//! `ROUNDS=N` says how many.
+//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model. `SEED=N` repeats
+//! one, `ROUNDS=N` says how many.
 #![forbid(unsafe_code)]
 
 use ocaml_boxroot::*;
@@ -62,7 +62,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
         check(rt, place, model);
     }
     let any = |mix: &mut Mix, world: &World| mix.below(world.roots.len().max(1));
-    match mix.below(14) {
+    match mix.below(15) {
         0..=2 => {
             let mut model = Vec::new();
             let root = build(rt, mix, &mut model, None).root();
@@ -151,6 +151,20 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
             if let Some((place, model)) = locals.last() {
                 world.roots.push((place.get(rt).root(rt), model.clone()));
             }
+        }
+        14 if depth < 6 => {
+            let (steps, count) = (mix.below(12), mix.below(90));
+            rt.locals(|rt, own| {
+                let mut inner = locals.to_vec();
+                for i in 0..=count {
+                    let mut model = Vec::new();
+                    inner.push((own.set(build(rt, mix, &mut model, None)), model));
+                    if i % (count / steps.max(1) + 1) == 0 {
+                        step(rt, mix, world, &inner, depth + 1);
+                    }
+                }
+                inner.iter().for_each(|(place, model)| check(rt, place, model));
+            });
         }
         _ => (),
     }

@@ -4,7 +4,7 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
 /// Returns the value in one branch, without a root, and goes on in the other.
 fn fixpoint<'a>(
@@ -119,6 +119,145 @@ fn frames_end_by_panics_errors_and_exceptions() {
         }
         rt.full_major().unwrap();
     })
+}
+
+fn check(rt: &Runtime, places: &[ValueRef<'_, Str>]) {
+    for (i, place) in places.iter().enumerate() {
+        assert_eq!(place.get(rt).to_str(), Ok(&*i.to_string()));
+    }
+}
+
+#[test]
+fn locals_in_any_number() {
+    attached(|rt| {
+        for count in [0, 1, 7, 8, 9, 71, 72, 73, 328, 329, 2888, 2889, 20_000] {
+            let last = rt.locals(|rt, locals| {
+                let mut places = Vec::new();
+                for i in 0..count {
+                    places.push(match i % 3 {
+                        0 => locals.set(rt.string(i.to_string())),
+                        1 => {
+                            let v = rt.string(i.to_string());
+                            locals.keep(v.rt(), v.value())
+                        }
+                        _ => locals.set_rt(rt.string(i.to_string())).0,
+                    });
+                    if i % 997 == 5 {
+                        rt.minor_gc();
+                    }
+                }
+                check(rt, &places);
+                rt.compact().unwrap();
+                check(rt, &places);
+                let mut slot = locals.slot(rt);
+                for i in 0..50 {
+                    let place = slot.put_fresh(rt.string(i.to_string()));
+                    rt.minor_gc();
+                    assert_eq!(place.get(rt).to_str(), Ok(&*i.to_string()));
+                }
+                let last = slot.put_fresh(rt.string("last"));
+                rt.pair(last, &int(count))
+            });
+            assert_eq!((last.value().first().to_str(), last.value().second().to_isize()), (Ok("last"), count as isize));
+            rt.minor_gc();
+        }
+    })
+}
+
+/// A function that has locals of its own, and makes some in those of its caller.
+#[test]
+fn locals_of_a_caller() {
+    fn half<'f>(rt: &mut Runtime, depth: usize, outer: &'f Locals) -> Vec<ValueRef<'f, Str>> {
+        rt.locals(|rt, inner| {
+            rt.frame(|rt, [slot]| {
+                let slot = slot.set(rt.string("slot"));
+                let below = if depth == 0 { Vec::new() } else { half(rt, depth - 1, inner) };
+                check(rt, &below);
+                let new = (0..depth * 40).map(|i| outer.set(rt.string(i.to_string()))).collect();
+                rt.minor_gc();
+                check(rt, &below);
+                assert_eq!(slot.get(rt).to_str(), Ok("slot"));
+                new
+            })
+        })
+    }
+    attached(|rt| {
+        rt.locals(|rt, locals| {
+            let places = half(rt, 20, locals);
+            rt.full_major().unwrap();
+            check(rt, &places);
+        })
+    })
+}
+
+/// OCaml code that is called catches an exception of C: the runtime drops the local roots of what that leaves, and none
+/// of ours, whose tables are in the heap. A Rust function that OCaml calls panics with locals of its own.
+#[test]
+fn locals_stay_when_exceptions_and_panics_pass() {
+    let panics = ocaml::on_rust(|rt, _| {
+        rt.locals(|rt, locals| {
+            let _kept: Vec<_> = (0..500).map(|i| locals.set(rt.string(i.to_string()))).collect();
+            rt.minor_gc();
+            resume_unwind(Box::new("on purpose"))
+        })
+    });
+    attached(|rt| {
+        let (catch, rust, fail) = (ocaml::catch_from_c(rt), ocaml::call_rust(rt), ocaml::raise_not_found(rt));
+        for round in 0..50 {
+            let result: Result<(), Exception> = rt.locals(|rt, locals| {
+                let mut places = Vec::new();
+                for i in 0..1000 {
+                    places.push(locals.set(rt.string(i.to_string())));
+                    if i % 300 == 3 {
+                        assert!(catch.call(rt, ((),)).unwrap().value().to_bool());
+                        assert_eq!(rust.call(rt, (panics,)).unwrap().value().to_isize(), -3);
+                        rt.minor_gc();
+                    }
+                }
+                let caught = catch_unwind(AssertUnwindSafe(|| {
+                    rt.locals(|rt, inner| {
+                        let _lost: Vec<_> = (0..100).map(|_| inner.set(rt.string("lost"))).collect();
+                        resume_unwind(Box::new(round))
+                    })
+                }));
+                assert!(matches!(caught, Err(payload) if payload.downcast_ref() == Some(&round)));
+                rt.full_major().unwrap();
+                check(rt, &places);
+                fail.call(rt, ((),))?;
+                Ok(())
+            });
+            assert!(result.unwrap_err().is(rt, "Not_found"));
+            rt.minor_gc();
+        }
+    })
+}
+
+#[test]
+fn locals_of_threads_that_wait() {
+    let threads: Vec<_> = (0..3)
+        .map(|_| {
+            std::thread::spawn(|| {
+                for _ in 0..20 {
+                    attached(|rt| {
+                        rt.locals(|rt, locals| {
+                            let places: Vec<_> = (0..400).map(|i| locals.set(rt.string(i.to_string()))).collect();
+                            rt.release(|| {
+                                attach(|rt| {
+                                    let more = locals.set(rt.string("more"));
+                                    rt.minor_gc();
+                                    assert_eq!(more.get(rt).to_str(), Ok("more"));
+                                })
+                            })
+                            .unwrap();
+                            rt.release(std::thread::yield_now);
+                            check(rt, &places);
+                        })
+                    })
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 #[test]

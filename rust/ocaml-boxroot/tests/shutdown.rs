@@ -41,6 +41,10 @@ fn main() {
         }
     }
     let owned = attach(|rt| rt.boxed(Payload(AtomicBool::new(true))).root()).unwrap();
+    let storage = attach(|rt| Storage::new(rt, "kept")).unwrap();
+    let stored = attach(|rt| storage.root_fresh(rt.string("stored"))).unwrap();
+    let other = attach(|rt| Storage::new(rt, "other")).unwrap();
+    attach(|rt| other.root_fresh(rt.string("stored too"))).unwrap();
     let payload = attach(|rt| owned.payload(rt)).unwrap();
     let numbers = attach(|rt| rt.bigarray_from_vec(vec![7u8; 1 << 20], [1 << 20]).root()).unwrap();
     let elements = attach(|rt| numbers.racy(rt)).unwrap();
@@ -52,6 +56,10 @@ fn main() {
     defer(|_| unreachable!("never run"));
     assert!(payload.0.load(SeqCst), "what a root keeps is not freed");
     assert!(elements.len() == 1 << 20 && elements.iter().all(|x| x.get() == 7));
+    stored.delete();
+    assert_eq!(storage.name(), "kept");
+    drop(storage);
+    std::thread::spawn(|| drop(other)).join().unwrap();
     drop(owned);
     drop(kept);
     std::thread::spawn(|| drop(kept_too)).join().unwrap();

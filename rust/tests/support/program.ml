@@ -46,6 +46,7 @@ let () =
       Thread.join (Thread.create (fun () -> result := in_blocking_section n) ());
       !result);
   r "catch_rust" (fun n -> try rust n with _ -> -1);
+  r "catch_from_c" (fun () -> try ignore (Bytes.create (-1)); false with Invalid_argument _ -> true);
   r "custom" (fun n -> custom n);
   r "compare" (fun a b -> compare a b);
   r "garbage" (fun n -> let l = ref [] in for i = 1 to n do l := string_of_int i :: !l done; List.length !l);

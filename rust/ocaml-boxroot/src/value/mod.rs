@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! Values, the places that hold them, and what their blocks tell.
+pub(crate) mod local;
 pub(crate) mod nursery;
 pub(crate) mod root;
+pub(crate) mod storage;
 pub(crate) mod weak;
 
 use crate::{Any, Exn, Runtime, ShapeError};

@@ -117,3 +117,47 @@ fn f(rt: &mut Runtime) {
         Ok::<_, ShapeError>(block.share())
     });
 }
+//# locals_do_not_leave_by_assignment E0521
+fn f(rt: &mut Runtime) {
+    let mut out = None;
+    rt.locals(|rt, locals| { out = Some(locals); }); //~
+    //+ rt.locals(|rt, locals| { out = Some(locals.set(rt.string("x")).get(rt).root(rt)); });
+}
+//# places_of_locals_do_not_leave_by_assignment E0521
+fn f(rt: &mut Runtime) {
+    let mut out = None;
+    rt.locals(|rt, locals| { out = Some(locals.set(rt.string("x"))); }); //~
+    //+ rt.locals(|rt, locals| { out = Some(locals.set(rt.string("x")).get(rt).root(rt)); });
+}
+//# places_of_locals_do_not_leave_by_return -
+fn f(rt: &mut Runtime) {
+    let a = rt.locals(|rt, locals| locals.set(rt.string("x"))); //~
+    //+ let a = rt.locals(|rt, locals| locals.set(rt.string("x")).get(rt).root(rt));
+}
+//# locals_need_the_lock E0061
+fn f(rt: &mut Runtime) {
+    rt.locals(|rt, locals| { locals.slot(); }); //~
+    //+ rt.locals(|rt, locals| { locals.slot(rt); });
+}
+//# locals_are_not_made_while_the_lock_is_released E0502
+fn f(rt: &mut Runtime) {
+    rt.locals(|rt, locals| { rt.release(|| { locals.slot(rt); }); }); //~
+    //+ rt.locals(|rt, locals| { rt.release(|| { &locals; }); });
+}
+//# locals_are_not_sent E0277
+fn f(rt: &mut Runtime) {
+    rt.locals(|rt, locals| {
+        std::thread::scope(|s| { s.spawn(move || { &locals; }); }); //~
+        //+ std::thread::scope(|s| { s.spawn(move || ()); });
+    });
+}
+//# values_of_locals_do_not_survive_a_collection E0502
+fn f(rt: &mut Runtime) {
+    rt.locals(|rt, locals| {
+        let a = locals.set(rt.string("x"));
+        let v = a.get(rt);
+        rt.minor_gc(); //~
+        //+ rt.named("x");
+        v.raw()
+    });
+}

@@ -100,6 +100,7 @@ functions! {
     deep: (Int) -> Int;
     call_rust: (Int) -> Int;
     catch_rust: (Int) -> Int;
+    catch_from_c: (Unit) -> Bool;
     custom: (Int) -> Custom;
     compare: (Custom, Custom) -> Int;
     garbage: (Int) -> Int;

@@ -13,7 +13,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 struct Mix(u64);
 impl Mix {
@@ -76,6 +76,24 @@ impl Drop for Payload {
     }
 }
 
+/// A storage that lasts as long as the program, and that all use.
+static STORAGE: OnceLock<Storage> = OnceLock::new();
+
+/// A root in it, deleted wherever this is dropped.
+struct Stored(Option<StorageRoot<'static, Sample>>);
+impl Stored {
+    fn root(&self) -> &StorageRoot<'static, Sample> {
+        self.0.as_ref().unwrap()
+    }
+}
+impl Drop for Stored {
+    fn drop(&mut self) {
+        if let Some(root) = self.0.take() {
+            root.delete()
+        }
+    }
+}
+
 /// A value and its number.
 enum Kept {
     Sample(Root<Sample>, u64),
@@ -83,6 +101,9 @@ enum Kept {
     Inline(Root<Inline<Payload>>, u64),
     Cell(Root<Ref<Sample>>, u64),
     Raised(Exception, u64),
+    Stored(Stored, u64),
+    /// Several, in a storage of their own.
+    Storage(Storage, Vec<StorageKey<Sample>>, u64),
 }
 
 impl Kept {
@@ -95,6 +116,12 @@ impl Kept {
                 let v = root.get(rt).contents().get();
                 assert_eq!(v.to_rust::<Sample>(rt).unwrap(), sample(*n));
             }
+            Kept::Stored(stored, n) => assert_eq!(stored.root().to_rust::<Sample>(rt).unwrap(), sample(*n)),
+            Kept::Storage(storage, keys, n) => {
+                for key in keys {
+                    assert_eq!(storage.get(key).unwrap().to_rust::<Sample>(rt).unwrap(), sample(*n));
+                }
+            }
             Kept::Raised(exception, n) => assert!(exception.text(rt).contains(&n.to_string())),
         }
     }
@@ -106,6 +133,11 @@ impl Kept {
             Kept::Inline(root, _) => root.end(rt),
             Kept::Cell(root, _) => root.end(rt),
             Kept::Raised(exception, _) => drop(exception),
+            Kept::Stored(mut stored, _) => stored.0.take().unwrap().end(rt),
+            Kept::Storage(mut storage, keys, _) => {
+                storage.clear(rt);
+                assert!(keys.iter().all(|key| storage.get(key).is_none()));
+            }
         }
     }
 }
@@ -148,7 +180,20 @@ impl World {
 
 fn make(rt: &mut Runtime, mix: &mut Mix) -> Kept {
     let n = mix.next() % 1_000_000;
-    match mix.below(10) {
+    match mix.below(12) {
+        10 => {
+            let storage = STORAGE.get_or_init(|| Storage::new(rt, "all"));
+            Kept::Stored(Stored(Some(storage.root_fresh(rt.alloc(&sample(n)).unwrap()))), n)
+        }
+        11 => {
+            let storage = Storage::new(rt, "own");
+            let keys = (0..1 + mix.below(5)).map(|_| {
+                let v = rt.alloc(&sample(n)).unwrap();
+                storage.insert(v.rt(), v.value())
+            });
+            let keys = keys.collect();
+            Kept::Storage(storage, keys, n)
+        }
         0 => {
             let own = (mix.below(2) == 0).then(|| Kept::Sample(rt.alloc(&sample(n)).unwrap().root(), n));
             Kept::Boxed(rt.boxed(Payload::new(n, own)).root(), n)
@@ -226,6 +271,11 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
                 root.set(rt.alloc(&sample(n)).unwrap());
                 world.put(mix, Kept::Sample(root, n));
             }
+            Some(Kept::Stored(mut stored, _)) => {
+                let n = mix.next() % 1_000_000;
+                stored.0.as_mut().unwrap().set(rt.alloc(&sample(n)).unwrap());
+                world.put(mix, Kept::Stored(stored, n));
+            }
             Some(Kept::Cell(root, _)) => {
                 let n = mix.next() % 1_000_000;
                 let (new, rt) = rt.alloc(&sample(n)).unwrap().freeze();
@@ -262,6 +312,15 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
             if let (Some(handler), 0) = (world.handler(mix), mix.below(10)) {
                 ocaml::thread(rt).call(rt, (handler,)).unwrap().discard();
             }
+        }
+        19 if depth < 5 => {
+            let n = mix.next() % 1_000_000;
+            let (count, places) = (mix.below(4), mix.below(25));
+            rt.locals(|rt, locals| {
+                let places: Vec<_> = (0..places).map(|_| locals.set(rt.alloc(&sample(n)).unwrap())).collect();
+                (0..count).for_each(|_| step(rt, mix, world, depth + 1));
+                places.iter().for_each(|place| assert_eq!(place.to_rust::<Sample>(rt).unwrap(), sample(n)));
+            });
         }
         _ => (),
     }
