@@ -28,5 +28,6 @@
 #include "api.c"
 #include "frame.c"
 #include "weak.c"
+#include "ephemeral.c"
 #include "storage.c"
 #include "checked/checked.c"

@@ -182,6 +182,17 @@ BXR_INTERNAL void bxr_runtime_weak_set(value array, size_t i, value v);
    the GC. */
 BXR_INTERNAL bool bxr_runtime_weak_get(value array, size_t i, value *v);
 
+/* An array with data is an ephemeron: the data lives while it and all its keys do. Here it has one key, which has been
+   set, and is alive. Lets the array have the data v. As bxr_runtime_weak_set. */
+BXR_INTERNAL void bxr_runtime_weak_set_data(value array, value v);
+
+/* The key and the data of an array that has both; the one that is asked for (not NULL) survives this cycle. False: the
+   key was collected. Does not run the GC. */
+BXR_INTERNAL bool bxr_runtime_weak_get_data(value array, value *key, value *data);
+
+/* Whether v may be an array with one key: for the checked build. */
+BXR_INTERNAL bool bxr_runtime_is_ephemeron(value v);
+
 /* --- the shutdown, for the implementations ------------------------------------------------------------------------ */
 
 /* OCaml's shutdown. Afterwards the thread that asked for it still counts as holder of its domain's lock, but the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime's weak arrays: as Weak does it, but without what runs the GC or code of the program (caml_weak_create and
-   caml_weak_get handle signals and finalisers; the latter allocates). */
+/* The runtime's weak arrays and ephemerons: as Weak and Ephemeron do it, but without what runs the GC or code of the
+   program (caml_ephe_create and caml_ephe_get_key handle signals and finalisers; the latter allocates). */
 #include "../runtime.h"
 #include <caml/domain.h>
 #include <caml/major_gc.h>
@@ -9,6 +9,8 @@
 
 extern value caml_ephe_set_key(value array, value index, value v);
 extern value caml_ephe_check_key(value array, value index);
+extern value caml_ephe_set_data(value array, value v);
+extern value caml_ephe_check_data(value array);
 
 #if BXR_OCAML5
 extern bool outheap_marker_follows(void const *pointer) __attribute__((weak)); /* as in ocaml5_marker.c */
@@ -111,11 +113,36 @@ bool bxr_runtime_weak_get(value array, size_t i, value *v)
   return true;
 }
 
+/* The runtime knows what it must be told: of young data, and (4.14) while it marks. Beside the collector's sweeping of
+   ephemerons it looks at the key first, which is alive. */
+void bxr_runtime_weak_set_data(value array, value v) { (void)caml_ephe_set_data(array, v); }
+
+/* A key that dies takes the data with it, in this order or the other, and another domain may do that at this moment:
+   so both are looked at, the key first, which may be locked until the data is as it stays. */
+bool bxr_runtime_weak_get_data(value array, value *key, value *data)
+{
+  if (BXR_UNLIKELY(may_be_dead()) && !Bool_val(caml_ephe_check_data(array))) return false;
+  value k = key_of(array, 0);
+  value d = bxr_load_acquire((value *)array + CAML_EPHE_DATA_OFFSET);
+  if (k == caml_ephe_none || d == caml_ephe_none) return false;
+  if (key != NULL) keep_for_this_cycle(*key = k);
+  if (data != NULL) keep_for_this_cycle(*data = d);
+  return true;
+}
+
+bool bxr_runtime_is_ephemeron(value v)
+{
+  return Is_block(v) && Tag_val(v) == Abstract_tag && Wosize_val(v) == CAML_EPHE_FIRST_KEY + 1;
+}
+
 #else /* nothing of the runtime is relied on, and nothing is made */
 
 bool bxr_runtime_keeps_weak_arrays(void) { return false; }
 value bxr_runtime_weak_array(size_t n) { (void)n; return 0; }
 void bxr_runtime_weak_set(value array, size_t i, value v) { (void)array; (void)i; (void)v; }
 bool bxr_runtime_weak_get(value array, size_t i, value *v) { (void)array; (void)i; (void)v; return false; }
+void bxr_runtime_weak_set_data(value array, value v) { (void)array; (void)v; }
+bool bxr_runtime_weak_get_data(value a, value *key, value *data) { (void)a; (void)key; (void)data; return false; }
+bool bxr_runtime_is_ephemeron(value v) { (void)v; return false; }
 
 #endif
