@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ephemeral roots (boxroot/ephemeral.h): each is a root that holds an ephemeron of the runtime with one key. So its end,
-   on any thread, is that of a root, and what it means is what the runtime means.
+/* Ephemeral roots (boxroot/ephemeral.h): each is a root that holds an ephemeron of the runtime with one key. So it
+   ends, on any thread, as a root does, and means what the runtime means by an ephemeron.
 
    Idea: the ephemerons of Hayes (Ephemerons: a new finalization mechanism, 1997), as the module Ephemeron has them. */
 #ifndef BXR_DEFINES_FUNCTIONS
@@ -24,7 +24,7 @@ static boxroot_ephemeral ephemeral_create(value key, value data)
     bxr_api_fail_not_first();
     return NULL;
   }
-  value ephemeron = bxr_runtime_weak_array(1);
+  value ephemeron = bxr_runtime_ephemeron(key);
   if (BXR_UNLIKELY(ephemeron == 0)) {
     bxr_api_fail_no_memory();
     return NULL;
@@ -35,15 +35,14 @@ static boxroot_ephemeral ephemeral_create(value key, value data)
   boxroot r = boxroot_create(ephemeron);
 #endif
   if (BXR_UNLIKELY(r == NULL)) return NULL; /* the ephemeron is empty: it is garbage, and keeps nothing alive */
-  bxr_runtime_weak_set(ephemeron, 0, key);
-  bxr_runtime_weak_set_data(ephemeron, data);
+  bxr_runtime_ephemeron_set(ephemeron, key, data);
   return (boxroot_ephemeral)r;
 }
 
 /* After a teardown the memory of the root may be there still, or not. */
 static bool ephemeral_get(boxroot_ephemeral e, value *key, value *data)
 {
-  return !BXR_UNLIKELY(bxr_api_is_torn_down()) && bxr_runtime_weak_get_data(*(value *)root_of(e), key, data);
+  return !BXR_UNLIKELY(bxr_api_is_torn_down()) && bxr_runtime_ephemeron_get(*(value *)root_of(e), key, data);
 }
 
 #if !BOXROOT_DEBUG

@@ -161,10 +161,11 @@ let player ~alone seed steps =
      | Some e, 6 -> (match get_key e.ephemeral with None -> dead e.key | Some v -> alive e.key v; keep v)
      | Some e, 7 -> (match check e with Some d when rnd 4 = 0 -> e.data <- Some d | _ -> ())
      | Some e, 8 ->
-         (* an ephemeral root more for a key that was found *)
-         (match get_key e.ephemeral with
-          | Some v when rnd 3 = 0 -> alive e.key v; e.key.held <- Some v
-          | _ -> ())
+         (* a key that is held again *)
+         let j = rnd (Array.length keys) in
+         (match get_key e.ephemeral, keys.(j) with
+          | Some _, Some { held = Some _; _ } | None, _ -> ()
+          | Some v, _ -> alive e.key v; e.key.held <- Some v; keys.(j) <- Some e.key)
      | Some e, _ -> e.data <- None);
     (match keys.(rnd (Array.length keys)) with Some k when rnd 3 = 0 -> k.held <- None | _ -> ());
     match rnd 400 with
@@ -521,7 +522,7 @@ let code_of_child f =
 
 let in_child f = ignore (code_of_child (fun () -> f (); 0))
 
-(* The n-th request for memory fails, or all from the n-th on. A creation fails or does without. *)
+(* The n-th request for memory fails, which a creation can do without, or all from the n-th on. *)
 let no_memory () =
   let failing = 2 and passing = 3 in
   let attempt mode n =
@@ -547,8 +548,8 @@ let no_memory () =
   List.iter (fun mode ->
     let codes = List.init 20 (fun n -> code_of_child (fun () -> attempt mode (n + 1))) in
     let count code = List.length (List.filter (( = ) code) codes) in
-    Printf.printf "%d runs in which a creation failed, %d without a failure\n" (count failing) (count passing);
-    if count failing < 1 then fail "nothing was tried") [ 1; 2 ]
+    Printf.printf "%d runs in which a creation failed, %d without a failure\n%!" (count failing) (count passing);
+    if mode = 2 && count failing = 0 then fail "nothing was tried") [ 1; 2 ]
 
 (* --- domains, forks, teardown ------------------------------------------------------------------------------------- *)
 
