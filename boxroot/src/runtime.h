@@ -187,8 +187,8 @@ BXR_INTERNAL bool bxr_runtime_weak_get(value array, size_t i, value *v);
 BXR_INTERNAL value bxr_runtime_ephemeron(value key);
 BXR_INTERNAL void bxr_runtime_ephemeron_set(value ephemeron, value key, value data);
 
-/* Its key and data; the one that is asked for (not NULL) survives this cycle. False: the key was collected. Does not run
-   the GC. */
+/* Its key and data; the one that is asked for (not NULL) survives this cycle. False: the key was collected. Does not
+   run the GC. */
 BXR_INTERNAL bool bxr_runtime_ephemeron_get(value ephemeron, value *key, value *data);
 
 /* Whether v may be such an ephemeron: for the checked build. */
