@@ -23,8 +23,8 @@ let keep v = ignore (Sys.opaque_identity v)
 let text i = "value " ^ string_of_int i
 let create k d = match raw_create k d with 0 -> fail "no ephemeral root: %s" (error ()) | e -> e
 let collect () = Gc.full_major ()
-let observe v = let w = Weak.create 1 in Weak.set w 0 (Some v); w
-let there w = Weak.check w 0
+let observe v = let w = Stdlib.Weak.create 1 in Stdlib.Weak.set w 0 (Some v); w
+let there w = Stdlib.Weak.check w 0
 
 (* Up to OCaml 5.4 the runtime loses weak arrays and ephemerons of domains that end (docs/internals/upstream.md). *)
 let loses_arrays = Par.multicore && not marks_late
