@@ -28,6 +28,7 @@
 #include "api.c"
 #include "frame.c"
 #include "weak.c"
+#include "ephemeral.c"
 #include "storage.c"
 #include "wide.c"
 #include "checked/checked.c"

@@ -72,14 +72,17 @@ char const *boxroot_error_string(void)
   case NO_MEMORY: return "no memory for more roots";
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
-  case LAZY: return "boxroot_weak_create was called with a lazy value, which the collector may replace by its result";
   case WIDTH: return "boxroot_wide_create was called for no slot, or for more than BOXROOT_WIDEST";
+  case LAZY:
+    return "boxroot_weak_create, or boxroot_ephemeral_create for a key, was called with a lazy value, which the "
+           "collector may replace by its result";
   case NOT_FIRST:
 #if !BXR_KNOWN_WEAK
-    return "this version of OCaml is not among those that boxroot_weak_create has been tested with";
+    return "this version of OCaml is not among those that boxroot_weak_create and boxroot_ephemeral_create have been "
+           "tested with";
 #endif
-    return "before OCaml 5.5, boxroot_weak_create must be called on the first domain: the runtime loses the weak "
-           "arrays of domains that end";
+    return "before OCaml 5.5, boxroot_weak_create and boxroot_ephemeral_create must be called on the first domain: the "
+           "runtime loses the weak arrays and ephemerons of domains that end";
   default: return "no call of this thread has failed";
   }
 }

@@ -16,8 +16,8 @@ BXR_INTERNAL bool bxr_api_is_ready(void);
 BXR_INTERNAL void bxr_api_at_teardown(void (*f)(void));
 
 /* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; EPERM, since a frame is closed; EINVAL, since
-   a weak root was to hold a lazy value, or a wide root was to have no slot, or too many; ENOTSUP, since a weak root was
-   to be made on a domain that may end, before OCaml 5.5. */
+   the value of a weak root, or the key of an ephemeral one, is lazy, or a wide root was to have no slot, or too many;
+   ENOTSUP, since a weak or ephemeral root was to be made on a domain that may end, before OCaml 5.5. */
 BXR_INTERNAL void bxr_api_fail_no_memory(void);
 BXR_INTERNAL void bxr_api_fail_closed(void);
 BXR_INTERNAL void bxr_api_fail_lazy(void);

@@ -182,6 +182,18 @@ BXR_INTERNAL void bxr_runtime_weak_set(value array, size_t i, value v);
    the GC. */
 BXR_INTERNAL bool bxr_runtime_weak_get(value array, size_t i, value *v);
 
+/* An array with data is an ephemeron: the data lives while the ephemeron and its key do. A new one, for this key; as
+   bxr_runtime_weak_array. And it is given the key and the data, once; as bxr_runtime_weak_set. */
+BXR_INTERNAL value bxr_runtime_ephemeron(value key);
+BXR_INTERNAL void bxr_runtime_ephemeron_set(value ephemeron, value key, value data);
+
+/* Its key and data; the one that is asked for (not NULL) survives this cycle. False: the key was collected. Does not
+   run the GC. */
+BXR_INTERNAL bool bxr_runtime_ephemeron_get(value ephemeron, value *key, value *data);
+
+/* Whether v may be such an ephemeron: for the checked build. */
+BXR_INTERNAL bool bxr_runtime_is_ephemeron(value v);
+
 /* --- the shutdown, for the implementations ------------------------------------------------------------------------ */
 
 /* OCaml's shutdown. Afterwards the thread that asked for it still counts as holder of its domain's lock, but the

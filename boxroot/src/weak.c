@@ -127,7 +127,7 @@ static weak_pool *memory_for_pool(weak_home *home)
 static void delete_array(boxroot r)
 {
 #if BOXROOT_DEBUG
-  bxr_account_delete(r, (bxr_site){ 0 });
+  bxr_account_delete(r, "boxroot_weak_delete", (bxr_site){ 0 });
 #endif
   bxr_delete_slow(r);
 }

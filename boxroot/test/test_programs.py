@@ -66,7 +66,7 @@ def _on_variant(config: pytest.Config) -> list[Case]:
                 case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test])
                 for program, test in found
                 if program in ("unit", "single", "embed")
-                or (program in ("regress", "weak") and not test.startswith("n"))
+                or (program in ("regress", "weak", "ephemeral") and not test.startswith("n"))
             ]
             cases += here
             if compiler.version >= "5.4":

@@ -81,6 +81,12 @@ PROGRAMS = {
         "weak/weak_cxx",
         library="lib-oom.o",
     ),
+    "ephemeral": Program(
+        ("root", "par", "process", "values", "ephemeral"),
+        ("common/root_stubs", "model/model_stubs", "ephemeral/ephemeral_stubs", "regress/oom_stubs"),
+        "ephemeral/ephemeral_cxx",
+        library="lib-oom.o",
+    ),
     "storage": Program(
         ("root", "par", "process", "values", "storage"),
         ("common/root_stubs", "model/model_stubs", "storage/storage_stubs", "regress/oom_stubs"),

@@ -12,12 +12,14 @@
 
    Without exceptions: boxroot_ptr::root r = boxroot_ptr::root::try_create(v); if (!r) … boxroot_error_string() …
 
-   boxroot_ptr::weak owns one weak root (<boxroot/weak.h>) in the same way, and boxroot_ptr::storage a set of roots that
-   are dropped together (<boxroot/storage.h>); boxroot_ptr::wide several values (<boxroot/wide.h>). */
+   In the same way boxroot_ptr::weak owns one weak root (<boxroot/weak.h>), boxroot_ptr::ephemeral one ephemeral root
+   (<boxroot/ephemeral.h>), boxroot_ptr::wide several values (<boxroot/wide.h>), and boxroot_ptr::storage a set of roots
+   that are dropped together (<boxroot/storage.h>). */
 #ifndef BOXROOT_HPP
 #define BOXROOT_HPP
 
 #include "../boxroot.h"
+#include "ephemeral.h"
 #include "storage.h"
 #include "wide.h"
 #include "weak.h"
@@ -41,6 +43,9 @@
 #define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 #define BOXROOT_HPP_AND_HERE , BOXROOT_HPP_HERE
 #define BOXROOT_HPP_CREATE(v) bxr_create_at((v), file, line)
+#define BOXROOT_HPP_EPHEMERAL_CREATE(k, v) bxr_ephemeral_create_at((k), (v), file, line)
+#define BOXROOT_HPP_EPHEMERAL_GET(e, v) bxr_ephemeral_get_at((e), (v), file, line)
+#define BOXROOT_HPP_EPHEMERAL_GET_KEY(e, v) bxr_ephemeral_get_key_at((e), (v), file, line)
 #define BOXROOT_HPP_GET(r) bxr_get_at((r), file, line)
 #define BOXROOT_HPP_GET_REF(r) bxr_get_ref_at((r), file, line)
 #define BOXROOT_HPP_MODIFY(r, v) bxr_modify_at((r), (v), file, line)
@@ -59,6 +64,9 @@
 #define BOXROOT_HPP_HERE
 #define BOXROOT_HPP_AND_HERE
 #define BOXROOT_HPP_CREATE(v) boxroot_create(v)
+#define BOXROOT_HPP_EPHEMERAL_CREATE(k, v) boxroot_ephemeral_create((k), (v))
+#define BOXROOT_HPP_EPHEMERAL_GET(e, v) boxroot_ephemeral_get((e), (v))
+#define BOXROOT_HPP_EPHEMERAL_GET_KEY(e, v) boxroot_ephemeral_get_key((e), (v))
 #define BOXROOT_HPP_GET(r) boxroot_get(r)
 #define BOXROOT_HPP_GET_REF(r) boxroot_get_ref(r)
 #define BOXROOT_HPP_MODIFY(r, v) boxroot_modify((r), (v))
@@ -256,6 +264,82 @@ private:
 };
 
 inline void swap(weak &a, weak &b) noexcept { a.swap(b); }
+
+/* Owns an ephemeral root: a value, the data, that lives as long as another one, the key. Moved, not copied, and ends on
+   any thread. */
+class ephemeral {
+public:
+  /* Empty: owns no ephemeral root. */
+  ephemeral() noexcept : cell_(nullptr) {}
+
+  /* Takes over an ephemeral root obtained from C; NULL gives an empty one. The caller gives it up. */
+  static ephemeral adopt(::boxroot_ephemeral e) noexcept
+  {
+    ephemeral result;
+    result.cell_ = e;
+    return result;
+  }
+
+  /* An ephemeral root, or an empty object on failure: errno and boxroot_error_string() tell why. Needs the domain lock.
+     Never runs the GC. */
+  static ephemeral try_create(value key, value data BOXROOT_HPP_AND_HERE) noexcept
+  {
+    return adopt(BOXROOT_HPP_EPHEMERAL_CREATE(key, data));
+  }
+
+#if BOXROOT_HPP_EXCEPTIONS
+  /* An ephemeral root. Throws as the constructor of weak does: EINVAL for a lazy key. */
+  ephemeral(value key, value data BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_EPHEMERAL_CREATE(key, data))
+  {
+    if (cell_ == nullptr) detail::fail();
+  }
+#endif
+
+  ephemeral(ephemeral const &) = delete;
+  ephemeral &operator=(ephemeral const &) = delete;
+
+  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs no lock. */
+  ephemeral(ephemeral &&other) noexcept : cell_(other.release()) {}
+  BOXROOT_HPP_INLINE ephemeral &operator=(ephemeral &&other) noexcept
+  {
+    reset(other.release());
+    return *this;
+  }
+
+  /* Deletes the ephemeral root, if any. Needs no lock: any thread, at any time. */
+  BOXROOT_HPP_INLINE ~ephemeral() { reset(); }
+
+  /* Whether the key lives: then v is the data, or the key, subject to the usual rules for values that are not rooted.
+     Need a non-empty object and the domain lock. */
+  bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_EPHEMERAL_GET(cell_, &v); }
+  bool get_key(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_EPHEMERAL_GET_KEY(cell_, &v); }
+
+  /* Whether there is an ephemeral root; not whether its key lives. */
+  explicit operator bool() const noexcept { return cell_ != nullptr; }
+
+  /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
+  ::boxroot_ephemeral release() noexcept
+  {
+    ::boxroot_ephemeral e = cell_;
+    cell_ = nullptr;
+    return e;
+  }
+
+  /* Deletes the ephemeral root, if any, and takes over e (default: none). Needs no lock. */
+  BOXROOT_HPP_INLINE void reset(::boxroot_ephemeral e = nullptr) noexcept
+  {
+    ::boxroot_ephemeral old = cell_;
+    cell_ = e;
+    if (old != nullptr) (boxroot_ephemeral_delete)(old);
+  }
+
+  void swap(ephemeral &other) noexcept { std::swap(cell_, other.cell_); }
+
+private:
+  ::boxroot_ephemeral cell_;
+};
+
+inline void swap(ephemeral &a, ephemeral &b) noexcept { a.swap(b); }
 
 /* Owns a set of roots, and drops them all when it ends. Moved, not copied; as it ends, no other thread may use it, or a
    root in it. The roots are its own: do not give one to boxroot_ptr::root, unless that ends or is released first. */

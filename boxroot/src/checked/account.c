@@ -311,12 +311,13 @@ static void end_root(boxroot r, record *c, char const *what, bxr_site here)
   bxr_add_relaxed(&live_roots, -1);
 }
 
-void bxr_account_delete(boxroot r, bxr_site here) { end_root(r, find_record(r), "boxroot_delete", here); }
+void bxr_account_delete(boxroot r, char const *what, bxr_site here) { end_root(r, find_record(r), what, here); }
 
 void bxr_account_delete_all(uintptr_t const *slots, uint32_t n, bxr_site here)
 {
   for (uint32_t i = 0; i < n; i++)
-    if (bxr_account_state(&slots[i]) == BXR_SLOT_LIVE) bxr_account_delete((boxroot)(uintptr_t)&slots[i], here);
+    if (bxr_account_state(&slots[i]) == BXR_SLOT_LIVE)
+      bxr_account_delete((boxroot)(uintptr_t)&slots[i], "boxroot_storage_clear", here);
 }
 
 bool bxr_account_free_all(uintptr_t const *slots, uint32_t n)
@@ -327,7 +328,8 @@ bool bxr_account_free_all(uintptr_t const *slots, uint32_t n)
   }
   for (uint32_t i = 0; i < n; i++) {
     bxr_slot_state state = bxr_account_state(&slots[i]);
-    if (state == BXR_SLOT_LIVE) bxr_account_delete((boxroot)(uintptr_t)&slots[i], (bxr_site){ 0 });
+    if (state == BXR_SLOT_LIVE)
+      bxr_account_delete((boxroot)(uintptr_t)&slots[i], "boxroot_storage_clear", (bxr_site){ 0 });
     if (state == BXR_SLOT_LIVE || state == BXR_SLOT_DELETED) set_state(&slots[i], BXR_SLOT_FREE);
   }
   return true;

@@ -70,8 +70,9 @@ BXR_INTERNAL void bxr_account_check(boxroot r, char const *what, bxr_site here);
 /* Makes r, a slot that is free or torn down, live, in the public call that this thread is in. */
 BXR_INTERNAL void bxr_account_create(boxroot r);
 
-/* Makes r deleted, at `here`. Faults as bxr_account_check does, but with the name double delete. */
-BXR_INTERNAL void bxr_account_delete(boxroot r, bxr_site here);
+/* Makes r deleted, by the function `what`, at `here`. Faults as bxr_account_check does, but with the name double
+   delete. */
+BXR_INTERNAL void bxr_account_delete(boxroot r, char const *what, bxr_site here);
 
 /* The n slots from `slots` were cleared, at `here`: those that are live become deleted. */
 BXR_INTERNAL void bxr_account_delete_all(uintptr_t const *slots, uint32_t n, bxr_site here);

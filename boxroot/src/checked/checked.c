@@ -56,7 +56,7 @@ static value checked_get(boxroot r, bxr_site here)
 static void checked_delete(boxroot r, char const *file, int line, void const *address)
 {
   if (is_void(r)) return;
-  bxr_account_delete(r, (bxr_site){ file, address, line });
+  bxr_account_delete(r, "boxroot_delete", (bxr_site){ file, address, line });
   bxr_delete_slow(r);
 }
 

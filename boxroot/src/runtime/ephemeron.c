@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The runtime's weak arrays: as Weak does it, but without what runs the GC or code of the program (caml_weak_create and
-   caml_weak_get handle signals and finalisers; the latter allocates). */
+/* The runtime's weak arrays and ephemerons: as Weak and Ephemeron do it, but without what runs the GC or code of the
+   program (caml_ephe_create and caml_ephe_get_key handle signals and finalisers; the latter allocates). */
 #include "../runtime.h"
 #include <caml/domain.h>
 #include <caml/major_gc.h>
@@ -9,6 +9,8 @@
 
 extern value caml_ephe_set_key(value array, value index, value v);
 extern value caml_ephe_check_key(value array, value index);
+extern value caml_ephe_set_data(value array, value v);
+extern value caml_ephe_check_data(value array);
 
 #if BXR_OCAML5
 extern bool outheap_marker_follows(void const *pointer) __attribute__((weak)); /* as in ocaml5_marker.c */
@@ -111,11 +113,63 @@ bool bxr_runtime_weak_get(value array, size_t i, value *v)
   return true;
 }
 
+/* The marker of OCaml 4.14 takes a key in the middle of a block of closures for dead, and what cleans ephemerons does
+   not, so that dead data stays in place (docs/internals/upstream.md). There the key is the block, which lives as long;
+   and a second key, an immediate value, which always lives, says where in the block. */
+enum { KEY = CAML_EPHE_FIRST_KEY, MIDDLE };
+
+static mlsize_t offset_of_key(value key)
+{
+#if BXR_OCAML5
+  (void)key;
+#else
+  if (Is_block(key) && Is_in_value_area(key) && Tag_val(key) == Infix_tag) return Infix_offset_val(key);
+#endif
+  return 0;
+}
+
+value bxr_runtime_ephemeron(value key) { return bxr_runtime_weak_array(offset_of_key(key) == 0 ? 1 : 2); }
+
+/* The runtime knows what it must be told: of young data, and (4.14) while it marks. If it looks at the key meanwhile,
+   since ephemerons are being swept, that is alive. */
+void bxr_runtime_ephemeron_set(value ephemeron, value key, value data)
+{
+  mlsize_t offset = offset_of_key(key);
+  if (offset != 0) Field(ephemeron, MIDDLE) = Val_long(offset);
+  bxr_runtime_weak_set(ephemeron, 0, key - (value)offset);
+  (void)caml_ephe_set_data(ephemeron, data);
+}
+
+/* A key that dies takes the data with it, and another domain may see to that at this moment: so both are looked at, and
+   the key first: a key that a minor collection has locked is let go when the data is as it stays. */
+bool bxr_runtime_ephemeron_get(value ephemeron, value *key, value *data)
+{
+  if (BXR_UNLIKELY(may_be_dead()) && !Bool_val(caml_ephe_check_data(ephemeron))) return false;
+  value k = key_of(ephemeron, 0);
+  value d = bxr_load_acquire((value *)ephemeron + CAML_EPHE_DATA_OFFSET);
+  if (k == caml_ephe_none || d == caml_ephe_none) return false;
+  if (key != NULL) {
+    keep_for_this_cycle(k);
+    *key = Wosize_val(ephemeron) == MIDDLE ? k : k + Long_val(Field(ephemeron, MIDDLE));
+  }
+  if (data != NULL) keep_for_this_cycle(*data = d);
+  return true;
+}
+
+bool bxr_runtime_is_ephemeron(value v)
+{
+  return Is_block(v) && Tag_val(v) == Abstract_tag && (Wosize_val(v) == MIDDLE || Wosize_val(v) == MIDDLE + 1);
+}
+
 #else /* nothing of the runtime is relied on, and nothing is made */
 
 bool bxr_runtime_keeps_weak_arrays(void) { return false; }
 value bxr_runtime_weak_array(size_t n) { (void)n; return 0; }
 void bxr_runtime_weak_set(value array, size_t i, value v) { (void)array; (void)i; (void)v; }
 bool bxr_runtime_weak_get(value array, size_t i, value *v) { (void)array; (void)i; (void)v; return false; }
+value bxr_runtime_ephemeron(value key) { (void)key; return 0; }
+void bxr_runtime_ephemeron_set(value e, value key, value data) { (void)e; (void)key; (void)data; }
+bool bxr_runtime_ephemeron_get(value e, value *key, value *data) { (void)e; (void)key; (void)data; return false; }
+bool bxr_runtime_is_ephemeron(value v) { (void)v; return false; }
 
 #endif

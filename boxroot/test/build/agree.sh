@@ -100,6 +100,7 @@ unknown-version)
       # Weak roots rely on more, where it is known to be the same.
       weak=; case $number in 501*|502*|504*|505*)
         weak='caml_alloc_shr_noexc caml_ephe_check_key caml_ephe_none caml_ephe_set_key caml_darken caml_gc_phase';
+        weak+=' caml_ephe_set_data caml_ephe_check_data';
         weak+=' caml_ephe_await_key caml_ephe_locked';; esac
       lib || fail "$cc does not compile with ${number#*:}: $(cat messages)"
       grep -q 'not tested with this version' messages || fail "$cc does not warn about ${number#*:}"

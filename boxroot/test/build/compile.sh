@@ -22,9 +22,13 @@ header-in-c)
     'boxroot_weak w = boxroot_weak_create(*v); if (w == NULL) return false;' \
     'boxroot r = boxroot_weak_upgrade(w); if (r != NULL) boxroot_delete(r);' \
     'bool there = boxroot_weak_get(w, v); boxroot_weak_delete(w); return there; }' >weak.c
+  printf '%s\n' '#include <boxroot/ephemeral.h>' 'bool f(value *v); bool f(value *v) {' \
+    'boxroot_ephemeral e = boxroot_ephemeral_create(*v, *v); if (e == NULL) return false;' \
+    'bool there = boxroot_ephemeral_get(e, v) && boxroot_ephemeral_get_key(e, v);' \
+    'boxroot_ephemeral_delete(e); return there; }' >ephemeral.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after internals frame weak; do for d in 0 1; do
+    for f in alone after internals frame weak ephemeral; do for d in 0 1; do
       run "$cc" -std=$std $strict -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only $f.c
     done; done
   done; done;;
@@ -47,9 +51,13 @@ header-in-c++)
     'bool f(value *v) { boxroot_weak w = boxroot_weak_create(*v); if (w == nullptr) return false;' \
     'boxroot r = boxroot_weak_upgrade(w); if (r != nullptr) boxroot_delete(r);' \
     'bool there = boxroot_weak_get(w, v); boxroot_weak_delete(w); return there; }' >weak.cpp
+  printf '%s\n' '#include <boxroot/ephemeral.h>' 'bool f(value *v);' \
+    'bool f(value *v) { boxroot_ephemeral e = boxroot_ephemeral_create(*v, *v); if (e == nullptr) return false;' \
+    'bool there = boxroot_ephemeral_get(e, v) && boxroot_ephemeral_get_key(e, v);' \
+    'boxroot_ephemeral_delete(e); return there; }' >ephemeral.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after wrapped owner frame weak; do for d in 0 1; do
+    for f in alone after wrapped owner frame weak ephemeral; do for d in 0 1; do
       run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only \
         $f.cpp
     done; done
