@@ -34,7 +34,7 @@ static bool wide_modify(boxroot_wide *w, size_t i, value v)
 static void end_again(boxroot r)
 {
 #if BOXROOT_DEBUG
-  bxr_account_delete(r, (bxr_site){ 0 });
+  bxr_account_delete(r, "boxroot_create_all", (bxr_site){ 0 });
 #endif
   bxr_api_delete(r);
 }
@@ -62,7 +62,8 @@ boxroot_wide boxroot_wide_create(size_t n, value const *vs) { return wide_create
 bool bxr_wide_modify_slow(boxroot_wide *w, size_t i, value v) { return wide_modify(w, i, v); }
 void boxroot_wide_delete(boxroot_wide w) { bxr_api_delete((boxroot)w); }
 
-/* To find the handle costs what several creations cost. None can be had where a root can: in a domain that has ended. */
+/* To find the handle costs what several creations cost. In a domain that has ended none can be had, but
+   a root can. */
 bool boxroot_create_all(size_t n, value const *vs, boxroot *rs)
 {
   enum { MANY = 32 };
@@ -123,10 +124,10 @@ static bool checked_wide_modify(boxroot_wide *w, size_t i, value v, bxr_site her
   return done;
 }
 
-static void checked_wide_delete(boxroot r, bxr_site here)
+static void checked_wide_delete(boxroot r, char const *what, bxr_site here)
 {
   if (is_void_wide(r)) return;
-  bxr_account_delete(r, here);
+  bxr_account_delete(r, what, here);
   bxr_delete_slow(r);
 }
 
@@ -145,7 +146,7 @@ static bool checked_create_all(size_t n, value const *vs, boxroot *rs, bxr_site 
 static void checked_delete_all(size_t n, boxroot const *rs, bxr_site here)
 {
   for (size_t i = 0; i < n; i++)
-    if (rs[i] != NULL) checked_wide_delete(rs[i], here);
+    if (rs[i] != NULL) checked_wide_delete(rs[i], "boxroot_delete_all", here);
 }
 
 #define CALLER __builtin_return_address(0)
@@ -163,7 +164,7 @@ bool bxr_wide_modify_at(boxroot_wide *w, size_t i, value v, char const *file, in
 {
   return checked_wide_modify(w, i, v, HERE);
 }
-void bxr_wide_delete_at(boxroot_wide w, char const *file, int line) { checked_wide_delete((boxroot)w, HERE); }
+void bxr_wide_delete_at(boxroot_wide w, char const *file, int line) { checked_wide_delete((boxroot)w, "boxroot_wide_delete", HERE); }
 bool bxr_create_all_at(size_t n, value const *vs, boxroot *rs, char const *file, int line)
 {
   return checked_create_all(n, vs, rs, HERE);
@@ -175,7 +176,7 @@ boxroot_wide boxroot_wide_create(size_t n, value const *vs) { return checked_wid
 value boxroot_wide_get(boxroot_wide w, size_t i) { return checked_wide_get(w, i, UNKNOWN); }
 value const *boxroot_wide_ref(boxroot_wide w, size_t i) { return checked_wide_ref(w, i, "boxroot_wide_ref", UNKNOWN); }
 bool boxroot_wide_modify(boxroot_wide *w, size_t i, value v) { return checked_wide_modify(w, i, v, UNKNOWN); }
-void boxroot_wide_delete(boxroot_wide w) { checked_wide_delete((boxroot)w, UNKNOWN); }
+void boxroot_wide_delete(boxroot_wide w) { checked_wide_delete((boxroot)w, "boxroot_wide_delete", UNKNOWN); }
 bool boxroot_create_all(size_t n, value const *vs, boxroot *rs) { return checked_create_all(n, vs, rs, UNKNOWN); }
 void boxroot_delete_all(size_t n, boxroot const *rs) { checked_delete_all(n, rs, UNKNOWN); }
 #undef HERE

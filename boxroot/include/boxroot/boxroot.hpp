@@ -21,8 +21,8 @@
 #include "../boxroot.h"
 #include "ephemeral.h"
 #include "storage.h"
-#include "wide.h"
 #include "weak.h"
+#include "wide.h"
 
 #include <cerrno>
 #include <cstddef>
