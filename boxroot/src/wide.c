@@ -164,7 +164,10 @@ bool bxr_wide_modify_at(boxroot_wide *w, size_t i, value v, char const *file, in
 {
   return checked_wide_modify(w, i, v, HERE);
 }
-void bxr_wide_delete_at(boxroot_wide w, char const *file, int line) { checked_wide_delete((boxroot)w, "boxroot_wide_delete", HERE); }
+void bxr_wide_delete_at(boxroot_wide w, char const *file, int line)
+{
+  checked_wide_delete((boxroot)w, "boxroot_wide_delete", HERE);
+}
 bool bxr_create_all_at(size_t n, value const *vs, boxroot *rs, char const *file, int line)
 {
   return checked_create_all(n, vs, rs, HERE);

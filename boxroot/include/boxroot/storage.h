@@ -58,8 +58,8 @@ bool boxroot_storage_clear(boxroot_storage s) BXR_LINK_NAME(storage_clear);
 void boxroot_storage_delete(boxroot_storage s) BXR_LINK_NAME(storage_delete);
 
 /* boxroot_storage_count(s): how many roots s has that this domain has made, or adopted from one that ended. Deletions
-   that are pending count as roots: those of other threads and domains, and those that wait for the marker; in the checked
-   build also those in quarantine.
+   that are pending count as roots: those of other threads and domains, and those that wait for the marker; in the
+   checked build those in quarantine, too.
    boxroot_storage_name(s): its name; valid until s is deleted.
    Both need s owned or borrowed. The count needs the domain lock, and that no other thread uses s, or a root in it,
    meanwhile; without the lock: 0.

@@ -26,9 +26,13 @@ header-in-c)
     'boxroot_ephemeral e = boxroot_ephemeral_create(*v, *v); if (e == NULL) return false;' \
     'bool there = boxroot_ephemeral_get(e, v) && boxroot_ephemeral_get_key(e, v);' \
     'boxroot_ephemeral_delete(e); return there; }' >ephemeral.c
+  printf '%s\n' '#include <boxroot/wide.h>' 'bool f(value *v); bool f(value *v) {' \
+    'boxroot_wide w = boxroot_wide_create(2, v); if (w == NULL || !boxroot_wide_modify(&w, 1, *v)) return false;' \
+    'bool same = boxroot_wide_get(w, 0) == *boxroot_wide_ref(w, 1); boxroot_wide_delete(w); boxroot r[2];' \
+    'if (boxroot_create_all(2, v, r)) boxroot_delete_all(2, r); return same; }' >wide.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after internals frame weak ephemeral; do for d in 0 1; do
+    for f in alone after internals frame weak ephemeral wide; do for d in 0 1; do
       run "$cc" -std=$std $strict -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only $f.c
     done; done
   done; done;;
@@ -55,9 +59,13 @@ header-in-c++)
     'bool f(value *v) { boxroot_ephemeral e = boxroot_ephemeral_create(*v, *v); if (e == nullptr) return false;' \
     'bool there = boxroot_ephemeral_get(e, v) && boxroot_ephemeral_get_key(e, v);' \
     'boxroot_ephemeral_delete(e); return there; }' >ephemeral.cpp
+  printf '%s\n' '#include <boxroot/wide.h>' 'bool f(value *v);' \
+    'bool f(value *v) { boxroot_wide w = boxroot_wide_create(2, v);' \
+    'if (w == nullptr || !boxroot_wide_modify(&w, 1, *v)) return false;' \
+    'bool same = boxroot_wide_get(w, 0) == *boxroot_wide_ref(w, 1); boxroot_wide_delete(w); return same; }' >wide.cpp
   for cc in $(cxx_compilers); do for std in c++11 c++14 c++17 c++20 c++23; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
-    for f in alone after wrapped owner frame weak ephemeral; do for d in 0 1; do
+    for f in alone after wrapped owner frame weak ephemeral wide; do for d in 0 1; do
       run "$cc" -std=$std $strict -Wold-style-cast -DBOXROOT_DEBUG=$d -isystem "$where" -I"$include" -fsyntax-only \
         $f.cpp
     done; done
