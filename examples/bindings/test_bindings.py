@@ -19,10 +19,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.everything]  # minutes, and sources 
 MEASURED = {
     "ctypes": ("measure/roots.exe", ["20000"], ("create", "get", "set-young", "longest-pause", "release")),
     "lwt": ("measure/servers.exe", ["2000", "20"], ("timer-create", "timers-longest-pause", "message", "job-pread")),
+    "libnbd": ("measure/handles.exe", ["2000"], ("callback-set", "callback-replace", "minor-median", "handle-close")),
     "pyml": ("measure/closures.exe", ["2000"], ("closure-create", "closure-call", "minor-median", "capsule-drop")),
 }
 # Programs that do not end well without the patch: always, in the versions of OCaml between these two; else sometimes.
 FAULTS = {
+    "libnbd": ("measure/finalisers.bc.exe", ["20"], ((5, 0), (5, 3))),
     "pyml": ("measure/finalisers.exe", ["20"], ((5, 0), (5, 3))),
 }
 
