@@ -556,6 +556,52 @@ let finalisers () =
     delete t
   done
 
+external trying : storage -> Obj.t = "s_trying"
+external granted : unit -> int = "s_granted"
+external refused : unit -> int = "s_refused"
+external last_act : int -> storage -> storage -> unit = "s_last_act"
+external acts : int -> int = "s_acts"
+
+(* Finalisers that run as a domain ends, or when another takes over what it leaves. *)
+let at_the_end () =
+  if not Par.multicore then skip "one domain";
+  let before = granted () + refused () and rounds = scale 40 in
+  for round = 1 to rounds do
+    let s = create "" in
+    let other = add s (text round) in
+    Par.join (Par.spawn (fun () ->
+      if round mod 2 = 0 then keep (add s (text 1));
+      for _ = 1 to 20 do keep (trying s) done;
+      if round mod 3 = 0 then Gc.minor ();
+      for _ = 1 to 20 do keep (trying s) done));
+    if round mod 4 = 0 then Gc.minor () else collect ();
+    for i = 1 to 300 do keep (add s (text i)) done;
+    collect ();
+    if Root.get other <> text round then fail "round %d: %s" round (Root.get other);
+    if round mod 2 = 0 then clear s;
+    delete s
+  done;
+  for _ = 1 to 3 do collect () done;
+  Printf.printf "%d granted, %d refused\n" (granted ()) (refused ());
+  if granted () + refused () - before <> 40 * rounds then fail "not all were finalised"
+
+(* Destructors of thread-local data. *)
+let after_the_end () =
+  if not Par.multicore then skip "one domain";
+  let rounds = scale 40 in
+  for round = 1 to rounds do
+    let s = create "" and t = create "" in
+    let other = add s (text round) in
+    Par.join (Par.spawn (fun () ->
+      last_act (round mod 2) s t;
+      for i = 1 to 3000 do keep (add s (text i)); keep (add t (text i)) done));
+    if acts round <> round then fail "the thread does not end";
+    for i = 1 to 300 do keep (add s (text i)) done;
+    if round mod 2 = 0 then collect ();
+    if Root.get other <> text round then fail "round %d: %s" round (Root.get other);
+    delete s
+  done
+
 let forked () =
   let s = create "" in
   let roots = Array.init 3000 (fun i -> add s (text i)) in
@@ -633,7 +679,8 @@ let () =
           ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
           ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
           ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
-          ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool); ("forked", forked);
-          ("torn-down", torn_down); ("c++", cplusplus); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
+          ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);
+          ("at-the-end", at_the_end); ("after-the-end", after_the_end); ("forked", forked); ("torn-down", torn_down);
+          ("c++", cplusplus); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
           ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
           ("model-both", model ~domains:2 ~threads:2) ]

@@ -106,6 +106,74 @@ value s_at_end(value clear, value delete, value add)
 }
 value s_finalised(value unit) { (void)unit; return Val_long(finalised); }
 
+/* --- the end of a thread, and of its domain ---------------------------------------------------------------------- */
+
+/* In a finaliser that runs as a domain ends a root is made, or is refused with EPERM. */
+static long granted, refused;
+static void try_to_add(value v)
+{
+  errno = 0;
+  if (boxroot_storage_add(*(boxroot_storage *)Data_custom_val(v), Val_int(7)) != NULL) granted++;
+  else {
+    CHECK(errno == EPERM, "no root: errno is %d", errno);
+    refused++;
+  }
+}
+static struct custom_operations trying = { "boxroot.test.trying", try_to_add, custom_compare_default,
+                                           custom_hash_default, custom_serialize_default, custom_deserialize_default,
+                                           custom_compare_ext_default, custom_fixed_length_default };
+value s_trying(value s)
+{
+  value v = caml_alloc_custom(&trying, sizeof(boxroot_storage), 0, 1);
+  *(boxroot_storage *)Data_custom_val(v) = storage_of_val(s);
+  return v;
+}
+value s_granted(value unit) { (void)unit; return Val_long(granted); }
+value s_refused(value unit) { (void)unit; return Val_long(refused); }
+
+/* Destructors of thread-local data, which run after the domain of their thread has ended: nothing can be made there,
+   and a storage can be deleted. */
+typedef struct { boxroot_storage used, ends; } last_act;
+static pthread_key_t last_act_key;
+static pthread_once_t last_act_once = PTHREAD_ONCE_INIT;
+static int acts; /* (atomic) */
+static void act(void *a_)
+{
+  last_act *a = a_;
+  errno = 0;
+  CHECK(boxroot_storage_add(a->used, Val_int(1)) == NULL && errno == EPERM, "added: errno is %d", errno);
+  errno = 0;
+  CHECK(boxroot_storage_here(a->used) == NULL && errno == EPERM, "a handle: errno is %d", errno);
+  errno = 0;
+  CHECK(!boxroot_storage_clear(a->used) && errno == EPERM, "cleared: errno is %d", errno);
+  boxroot_storage_delete(a->ends);
+  free(a);
+  __atomic_fetch_add(&acts, 1, __ATOMIC_SEQ_CST);
+}
+static void make_key(void) { CHECK(pthread_key_create(&last_act_key, act) == 0, "pthread_key_create"); }
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+/* how: 0: the destructor of a POSIX key; 1: as C++ and Rust do it. */
+value s_last_act(value how, value used, value ends)
+{
+  last_act *a = malloc(sizeof *a);
+  CHECK(a != NULL, "malloc");
+  *a = (last_act){ storage_of_val(used), storage_of_val(ends) };
+  pthread_once(&last_act_once, make_key);
+  if (Int_val(how) == 1 && __cxa_thread_atexit_impl != NULL)
+    CHECK(__cxa_thread_atexit_impl(act, a, &__dso_handle) == 0, "__cxa_thread_atexit_impl");
+  else CHECK(pthread_setspecific(last_act_key, a) == 0, "pthread_setspecific");
+  return Val_unit;
+}
+value s_acts(value n)
+{
+  caml_enter_blocking_section();
+  for (int i = 0; i < 100000 && __atomic_load_n(&acts, __ATOMIC_SEQ_CST) < Long_val(n); i++) usleep(100);
+  caml_leave_blocking_section();
+  return Val_long(__atomic_load_n(&acts, __ATOMIC_SEQ_CST));
+}
+
 /* --- misuse: what the checked build finds ------------------------------------------------------------------------- */
 
 value s_use_after_clear(value v)
