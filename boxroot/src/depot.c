@@ -95,6 +95,14 @@ static bxr_segment *reserve(void)
   return s;
 }
 
+bool bxr_depot_has(bxr_pool *p)
+{
+  bxr_segment *s = bxr_segment_of(p);
+  if (s->number >= LEAF * LEAVES) return false;
+  leaf *l = bxr_load_acquire(&directory[s->number / LEAF]);
+  return l != NULL && bxr_load_acquire(&l->segment[s->number % LEAF]) == s;
+}
+
 bxr_pool *bxr_depot_claim(void)
 {
   bxr_pool *p = claim_reserved();

@@ -29,6 +29,9 @@ BXR_INTERNAL void bxr_depot_trim(void);
 /* Gives all segments back to the system. Nobody may use a root, or what held one, any more. */
 BXR_INTERNAL void bxr_depot_release(void);
 
+/* Whether p is of this depot, and not of another copy of the library. Cost: three loads. */
+BXR_INTERNAL bool bxr_depot_has(bxr_pool *p);
+
 /* Address space reserved so far, in bytes. */
 BXR_INTERNAL uint64_t bxr_depot_reserved_bytes(void);
 

@@ -13,7 +13,8 @@
    least a pool (16 KB of address space, of which as much is touched as is used) for each domain that makes roots in it.
    Each minor collection of such a domain looks at the storage, for a tenth of a microsecond: thousands are fine.
 
-   Copies of the library: as for roots (boxroot.h); a storage belongs to the copy that made it. */
+   Copies of the library: as for roots (boxroot.h); but a storage belongs to the copy that made it. Where the names of
+   two copies are separate, the other one may read and delete a root in it, while boxroot_modify can fail with EPERM. */
 #ifndef BOXROOT_STORAGE_H
 #define BOXROOT_STORAGE_H
 

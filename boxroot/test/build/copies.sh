@@ -114,7 +114,7 @@ two-copies-crossed)
   # one are used and ended through the other
   two_ml
   side release a; side again b; side hidden b -fvisibility=hidden -DSHOWN='__attribute__((visibility("default")))'
-  s='crossed:ab crossed:ba crossed-idle:a domains:ab threads:ba'
+  s='crossed:ab crossed:ba crossed-idle:a crossed-storage:ab domains:ab threads:ba'
   two_host release side_a.ml release-{lib,stubs}.o
   plugin again.cmxs side_b.ml again-{lib,stubs}.o
   plugin symbolic.cmxs side_b.ml again-{lib,stubs}.o -ccopt -Wl,-Bsymbolic

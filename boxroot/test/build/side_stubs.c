@@ -70,3 +70,26 @@ SHOWN value S(create_nolock)(value unit)
   (void)unit;
   return val_of_root(r);
 }
+
+/* Storages, where the library has them. */
+#if defined(__has_include)
+#if __has_include("boxroot/storage.h")
+#include "boxroot/storage.h"
+#define HAS_STORAGES 1
+#endif
+#endif
+#ifdef HAS_STORAGES
+SHOWN value S(storage)(value unit) { (void)unit; return val_of_root((boxroot)boxroot_storage_create("of one side")); }
+SHOWN value S(storage_add)(value s, value v)
+{
+  return val_of_root(boxroot_storage_add((boxroot_storage)root_of_val(s), v));
+}
+SHOWN value S(storage_clear)(value s)
+{
+  return Val_bool(boxroot_storage_clear((boxroot_storage)root_of_val(s)));
+}
+#else
+SHOWN value S(storage)(value unit) { (void)unit; return Val_int(0); }
+SHOWN value S(storage_add)(value s, value v) { (void)s; (void)v; return Val_int(0); }
+SHOWN value S(storage_clear)(value s) { (void)s; return Val_false; }
+#endif

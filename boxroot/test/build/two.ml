@@ -16,6 +16,9 @@ type side = {
   delete_nolock : int -> unit;
   delete_elsewhere : int array -> bool;
   create_nolock : unit -> int;
+  storage : unit -> int;
+  storage_add : int -> string -> int;
+  storage_clear : int -> unit;
 }
 
 let sides : (string, side) Hashtbl.t = Hashtbl.create 2
@@ -241,6 +244,39 @@ let crossed_idle a b =
   end_all p;
   check_ended b.delete
 
+(* Roots in a storage of one side are modified and ended through the other. A modification may be refused; what is in the
+   storage then, or after it, ends with it, and with no other. *)
+let crossed_storage a b =
+  let n = 3000 and refused = ref 0 in
+  let mine = a.storage () and theirs = b.storage () in
+  if mine = 0 || theirs = 0 then fail "no storage: %s, %s" (a.error ()) (b.error ());
+  let cells = Array.init n (fun i -> { root = a.storage_add mine (text a.name i); text = i }) in
+  let others = Array.init n (fun i -> { root = b.storage_add theirs (text b.name i); text = i }) in
+  for round = 1 to 6 do
+    if round mod 2 = 0 then Gc.minor () else Gc.full_major ();
+    Array.iteri (fun i c ->
+      if (i + round) mod 2 = 0 then
+        match b.modify c.root (text a.name (i + round)) with
+        | 0 ->
+            incr refused;
+            if b.error () <> "a root in a storage of another copy of the library was to be modified" then
+              fail "refused: %s" (b.error ())
+        | r -> c.root <- r; c.text <- i + round) cells;
+    Array.iter (check a) cells
+  done;
+  Printf.printf "%d modifications refused\n" !refused;
+  Array.iteri (fun i c -> if i mod 3 = 0 then b.delete c.root) cells;
+  let rest = List.filteri (fun i _ -> i mod 3 <> 0) (Array.to_list cells) in
+  b.storage_clear theirs;
+  Gc.full_major ();
+  List.iter (check a) rest;
+  let weak = Weak.create (2 * n) in
+  List.iteri (fun i c -> Weak.set weak i (Some (a.get c.root))) rest;
+  ignore (Sys.opaque_identity others);
+  a.storage_clear mine;
+  for _ = 1 to 3 do Gc.full_major () done;
+  for i = 0 to (2 * n) - 1 do if Weak.check weak i then fail "a value is alive" done
+
 (* b has roots when a comes. Both work from then on, or one of them refuses to make new roots and says why (0.4.0 on
    OCaml 4.14 accepts no other library's hooks in front of its own); what there is lives on, and ends when it is
    deleted. *)
@@ -266,7 +302,8 @@ let late a b =
 
 let scenarios =
   [ "alone", alone; "threads", threads; "domains", domains; "domains-a", domains_a; "teardown", teardown;
-    "teardown-a", teardown_a; "late", late; "crossed", crossed; "crossed-idle", crossed_idle ]
+    "teardown-a", teardown_a; "late", late; "crossed", crossed; "crossed-idle", crossed_idle;
+    "crossed-storage", crossed_storage ]
 
 let main () =
   let scenario, order = match Sys.argv with [| _; s; o |] -> s, o | _ -> prerr_endline "usage: PROGRAM SCENARIO ORDER";
