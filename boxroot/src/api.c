@@ -347,8 +347,8 @@ void bxr_api_delete(boxroot r)
   bxr_delete_slow(r);
 }
 
-/* A root for v in the storage of p, which has a live one. The pool of another copy of the library may be in a storage of
-   that: names of storages mean nothing here, then. */
+/* A root for v in the storage of p, which has a live one. The pool of another copy of the library may be in a storage
+   of that: names of storages mean nothing here, then. */
 static boxroot create_beside(bxr_pool *p, value v)
 {
   if (BXR_UNLIKELY(p->storage != 0) && !bxr_depot_has(p)) {

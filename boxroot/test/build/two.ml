@@ -244,29 +244,34 @@ let crossed_idle a b =
   end_all p;
   check_ended b.delete
 
-(* Roots in a storage of one side are modified and ended through the other. A modification may be refused; what is in the
-   storage then, or after it, ends with it, and with no other. *)
+(* Roots in a storage of one side are modified and ended through the other. A modification may be refused; what is in
+   the storage then, or after it, ends with it, and with no other. *)
 let crossed_storage a b =
   let n = 3000 and refused = ref 0 in
   let mine = a.storage () and theirs = b.storage () in
   if mine = 0 || theirs = 0 then fail "no storage: %s, %s" (a.error ()) (b.error ());
-  let cells = Array.init n (fun i -> { root = a.storage_add mine (text a.name i); text = i }) in
+  let make () = Array.init n (fun i -> { root = a.storage_add mine (text a.name i); text = i }) in
+  let modify round i c =
+    match b.modify c.root (text a.name (i + round)) with
+    | 0 ->
+        incr refused;
+        if b.error () <> "a root in a storage of another copy of the library was to be modified" then
+          fail "refused: %s" (b.error ())
+    | r -> c.root <- r; c.text <- i + round
+  in
+  let cells = make () in
+  (* the same of a domain that has ended, before another takes its roots over *)
+  let orphans = if Par.multicore then Par.join (Par.spawn make) else [||] in
+  Array.iteri (modify 1) orphans;
   let others = Array.init n (fun i -> { root = b.storage_add theirs (text b.name i); text = i }) in
   for round = 1 to 6 do
     if round mod 2 = 0 then Gc.minor () else Gc.full_major ();
-    Array.iteri (fun i c ->
-      if (i + round) mod 2 = 0 then
-        match b.modify c.root (text a.name (i + round)) with
-        | 0 ->
-            incr refused;
-            if b.error () <> "a root in a storage of another copy of the library was to be modified" then
-              fail "refused: %s" (b.error ())
-        | r -> c.root <- r; c.text <- i + round) cells;
+    Array.iteri (fun i c -> if (i + round) mod 2 = 0 then modify round i c) cells;
     Array.iter (check a) cells
   done;
   Printf.printf "%d modifications refused\n" !refused;
   Array.iteri (fun i c -> if i mod 3 = 0 then b.delete c.root) cells;
-  let rest = List.filteri (fun i _ -> i mod 3 <> 0) (Array.to_list cells) in
+  let rest = List.filteri (fun i _ -> i mod 3 <> 0) (Array.to_list cells) @ Array.to_list orphans in
   b.storage_clear theirs;
   Gc.full_major ();
   List.iter (check a) rest;
