@@ -261,8 +261,9 @@ let crossed_storage a b =
   in
   let cells = make () in
   (* the same of a domain that has ended, before another takes its roots over *)
-  let orphans = if Par.multicore then Par.join (Par.spawn make) else [||] in
-  Array.iteri (modify 1) orphans;
+  let orphans = ref [||] in
+  if Par.multicore then Par.join (Par.spawn (fun () -> orphans := make ()));
+  Array.iteri (modify 1) !orphans;
   let others = Array.init n (fun i -> { root = b.storage_add theirs (text b.name i); text = i }) in
   for round = 1 to 6 do
     if round mod 2 = 0 then Gc.minor () else Gc.full_major ();
@@ -271,7 +272,7 @@ let crossed_storage a b =
   done;
   Printf.printf "%d modifications refused\n" !refused;
   Array.iteri (fun i c -> if i mod 3 = 0 then b.delete c.root) cells;
-  let rest = List.filteri (fun i _ -> i mod 3 <> 0) (Array.to_list cells) @ Array.to_list orphans in
+  let rest = List.filteri (fun i _ -> i mod 3 <> 0) (Array.to_list cells) @ Array.to_list !orphans in
   b.storage_clear theirs;
   Gc.full_major ();
   List.iter (check a) rest;
