@@ -29,7 +29,7 @@ header-in-c)
   printf '%s\n' '#include <boxroot/wide.h>' 'bool f(value *v); bool f(value *v) {' \
     'boxroot_wide w = boxroot_wide_create(2, v); if (w == NULL || !boxroot_wide_modify(&w, 1, *v)) return false;' \
     'bool same = boxroot_wide_get(w, 0) == *boxroot_wide_ref(w, 1); boxroot_wide_delete(w); boxroot r[2];' \
-    'if (boxroot_create_all(2, v, r)) boxroot_delete_all(2, r); return same; }' >wide.c
+    'if (boxroot_create_all(2, v, r)) boxroot_delete_all(2, r);' 'return same; }' >wide.c
   for cc in $(c_compilers); do for std in c11 gnu11 c17 gnu17 c2x; do
     accepts "$cc" -std=$std || { echo "- $cc has no $std"; continue; }
     for f in alone after internals frame weak ephemeral wide; do for d in 0 1; do
