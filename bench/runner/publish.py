@@ -148,7 +148,10 @@ def later(runs: list[Run], suite: Suite) -> list[str]:
         some = [run for run in not_grids(runs) if run.version == version]
         both = [(row, before[row.name]) for row, _ in chosen_rows(some, suite) if row.name in before]
         old = whole[0].version
-        out += [f"## OCaml {version} beside {old}", "", *(when(run) for run in some), ""]
+        where = ", ".join(sorted({run.facts["processor"] for run in some}))
+        runs_of = f"the {len(some)} runs" if len(some) > 1 else "the run"
+        out += [f"## OCaml {version} beside {old}", ""]
+        out += [f"Measured in {runs_of} with {version} that the last table has, on {where}.", ""]
         out += [*by_subject(chosen_rows(some, suite), suite), ""]
         out += [f"{len(both)} rows are recorded on both. First those whose ratio is the greater one on {version}.", ""]
         # A count of nothing (page faults, for one) makes a ratio of zero, which has no quotient.
