@@ -41,7 +41,7 @@ int boxroot_status(void)
 
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
-typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, WIDTH, OTHERS } failure;
+typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, WIDTH, OTHER_COPY } failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
 /* Sets errno and what boxroot_error_string says to this thread. The result is false. */
@@ -72,7 +72,7 @@ char const *boxroot_error_string(void)
   case NO_MEMORY: return "no memory for more roots";
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
-  case OTHERS: return "a root in a storage of another copy of the library was to be modified";
+  case OTHER_COPY: return "a root in a storage of another copy of the library was to be modified";
   case WIDTH: return "boxroot_wide_create was called for no slot, or for more than BOXROOT_WIDEST";
   case LAZY:
     return "boxroot_weak_create, or boxroot_ephemeral_create for a key, was called with a lazy value, which the "
@@ -352,7 +352,7 @@ void bxr_api_delete(boxroot r)
 static boxroot create_beside(bxr_pool *p, value v)
 {
   if (BXR_UNLIKELY(p->storage != 0) && !bxr_depot_has(p)) {
-    fail(OTHERS);
+    fail(OTHER_COPY);
     return NULL;
   }
   bxr_domain *home = p->storage == 0 ? NULL : home_of(p);
