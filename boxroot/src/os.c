@@ -166,6 +166,14 @@ static int64_t time_used_by(long thread)
   return clock_gettime(clock, &t) == 0 ? (int64_t)t.tv_sec * 1000000000 + t.tv_nsec : -1;
 }
 
+bool bxr_thread_is_there(long thread)
+{
+  int error = errno;
+  bool there = time_used_by(thread) >= 0;
+  errno = error;
+  return there;
+}
+
 /* What the kernel says in a file "stat" after the name, which can hold anything; NULL if it says nothing. */
 static char *kernel_facts(char const *file, char *text, size_t size)
 {
@@ -221,6 +229,7 @@ void bxr_thread_await_progress(long thread, bool const *ended)
 bxr_thread_answer bxr_thread_stack_has(void const *p) { (void)p; return BXR_THREAD_UNKNOWN; }
 long bxr_thread_id(void) { return 0; }
 unsigned long bxr_thread_count(void) { return 0; }
+bool bxr_thread_is_there(long thread) { (void)thread; return true; }
 bool bxr_thread_is_first(void) { return false; }
 
 void bxr_thread_await_progress(long thread, bool const *ended)

@@ -44,6 +44,9 @@ BXR_INTERNAL bxr_thread_answer bxr_thread_stack_has(void const *p);
 BXR_INTERNAL long bxr_thread_id(void);
 BXR_INTERNAL bool bxr_thread_is_first(void);
 
+/* Whether the process still has a thread of that name, which may be a later one; true where it is not known. */
+BXR_INTERNAL bool bxr_thread_is_there(long thread);
+
 /* The number of threads of this process; 0 where it is not known. */
 BXR_INTERNAL unsigned long bxr_thread_count(void);
 

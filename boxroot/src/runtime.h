@@ -40,7 +40,7 @@ typedef struct bxr_callbacks {
   /* Visits all slots. */
   void (*scan_all)(unsigned id, bxr_visitor const *visitor);
   /* The domain runs no more OCaml code. */
-  void (*end_domain)(unsigned id);
+  void (*end_domain)(void);
   /* Marks this share of the roots, until about so many entries are on the mark stack; `drained` says that the marker is
      emptying it. May run beside other domains. */
   void (*advance_marking)(unsigned id, double share, uint64_t pushes, bool drained);

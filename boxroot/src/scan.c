@@ -295,9 +295,9 @@ static void start_cycle_stopped(unsigned id, bxr_visitor const *visitor)
 }
 
 /* The pools of the last domain stay with it: its last collections scan them as ever. */
-static void end_domain(unsigned id)
+static void end_domain(void)
 {
-  bxr_domain *first = &bxr_domains[id];
+  bxr_domain *first = &bxr_domains[bxr_runtime_domain()];
   bool only = bxr_runtime_is_only_domain();
   for (bxr_domain *d = first->also, *next; d != NULL; d = next) {
     next = d->also; /* d is not the domain's any more */

@@ -69,9 +69,18 @@ static void reset_caml_state(void *unused)
 #endif
 }
 
+/* reset_caml_state as soon as the library is used; NULL until then: see when_loaded (atomic). */
+static void (*volatile reset_if_used)(void *);
+
+static void leave_domain(void *unused)
+{
+  void (*reset)(void *) = bxr_load_relaxed(&reset_if_used);
+  if (reset != NULL) reset(unused);
+}
+
 static void forget_domain_at_exit(void)
 {
-  if (__cxa_thread_atexit_impl != NULL && __cxa_thread_atexit_impl(reset_caml_state, NULL, &__dso_handle) == 0) return;
+  if (__cxa_thread_atexit_impl != NULL && __cxa_thread_atexit_impl(leave_domain, NULL, &__dso_handle) == 0) return;
   if (have_key) (void)pthread_setspecific(end_of_thread, &bxr_runtime_terminating);
 }
 
@@ -147,7 +156,7 @@ void *bxr_runtime_self(void)
 /* To be called before the first use of what follows. */
 static void prepare_for_ends(void)
 {
-  if (!have_key) have_key = pthread_key_create(&end_of_thread, reset_caml_state) == 0;
+  if (!have_key) have_key = pthread_key_create(&end_of_thread, leave_domain) == 0;
 }
 
 /* The library is being unloaded. */
@@ -187,23 +196,58 @@ static void end_watch(void)
   bxr_store_relaxed(&strays, true);
 }
 
+/* A thread whose domain ended before the first use of the library keeps its pointer, for want of reset_if_used, and is
+   a stray for the rest of its life: usually some microseconds, which the next domain with its record waits for. The
+   names of these threads, in the order of their ends; a name is written over when its thread is gone. The next domain
+   sees the name, since the runtime's lock orders the end of one before the start of the other. */
+enum { UNUSED_ENDS = 16 };
+static long unused_ends[UNUSED_ENDS]; /* 0, or a thread (atomic) */
+
+static void note_unused_end(void)
+{
+  long thread = bxr_thread_id();
+  for (int i = 0; i < UNUSED_ENDS && thread != 0; i++) {
+    long earlier = bxr_load_relaxed(&unused_ends[i]);
+    if ((earlier == 0 || !bxr_thread_is_there(earlier)) &&
+        __atomic_compare_exchange_n(&unused_ends[i], &earlier, thread, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return;
+  }
+  bxr_store_relaxed(&strays, true);
+}
+
+static bool unused_ends_are_over(void)
+{
+  bool const not_noticed = false;
+  for (int i = 0; i < UNUSED_ENDS; i++) {
+    long thread = bxr_load_relaxed(&unused_ends[i]);
+    if (thread != 0 && bxr_thread_is_there(thread)) bxr_thread_await_progress(thread, &not_noticed);
+    if (thread != 0 && bxr_thread_is_there(thread)) return false;
+  }
+  return true;
+}
+
 /* An identity is used for the first time when the domain's number is the same: numbers are given in a row, and the
    least free identity is taken. */
 bxr_runtime_strays bxr_runtime_strays_here(void)
 {
   caml_domain_state *state = bxr_runtime_state();
-  if (!bxr_load_relaxed(&strays) || (unsigned)state->unique_id == (unsigned)state->id) return BXR_RUNTIME_NO_STRAYS;
+  if ((unsigned)state->unique_id == (unsigned)state->id) return BXR_RUNTIME_NO_STRAYS;
+  if (!unused_ends_are_over()) return BXR_RUNTIME_STRAYS;
+  if (!bxr_load_relaxed(&strays)) return BXR_RUNTIME_NO_STRAYS;
   if (there_may_be_strays()) return watches > 1 ? BXR_RUNTIME_OLD_STRAYS : BXR_RUNTIME_STRAYS;
   bxr_store_relaxed(&strays, false);
   return BXR_RUNTIME_NO_STRAYS;
 }
 
-/* The domain of this thread has begun to terminate, while others go on. */
+extern value caml_ml_domain_id(value unit); /* Domain.self */
+
+/* The domain of this thread has begun to terminate, while others go on. Reads nothing by the name of caml_state. */
 static void begin_end(void)
 {
-  terminating_id = bxr_runtime_state()->unique_id;
+  terminating_id = (int)Long_val(caml_ml_domain_id(Val_unit));
   bxr_runtime_terminating = true;
   forget_domain_at_exit();
+  if (bxr_load_relaxed(&reset_if_used) == NULL) note_unused_end();
 }
 
 #if !BOXROOT_CONSERVATIVE
@@ -257,7 +301,7 @@ static void domain_ends(void)
   bool alone = caml_domain_alone();
   if (alone) bxr_store_release(&shut_down, true);
   call_earlier(&earlier_end);
-  if (bxr_load_acquire(&attached)) callbacks->end_domain(bxr_runtime_domain());
+  if (bxr_load_acquire(&attached)) callbacks->end_domain();
   if (!alone) begin_end();
 }
 
@@ -319,12 +363,11 @@ static void watch_ends_of_domains(bool from_the_start)
 
 /* What the constructor below reaches is in programs that are linked with the library and use nothing of it, which may
    be without OCaml (tests of Rust crates, where the linker drops the rest). So it does not lead to the rest by anything
-   but pointers that are set later, and that are volatile, or else compilers know what they are. */
+   but pointers that are set later, and that are volatile, or else compilers know what they are. Nor to caml_state: the
+   crate ocaml-sys names it, too, and not as weak, and then some linkers want it found. */
 #pragma weak caml_domain_terminated_hook
 #pragma weak caml_num_domains_running
-#if defined(HAS_FULL_THREAD_VARIABLES)
-#pragma weak caml_state
-#endif
+#pragma weak caml_ml_domain_id
 
 /* If the library comes into the process before OCaml has started, no domain ends unseen. The runtime's hooks are static
    variables, and it does not set this one. Loaded later, the library waits for its first use: it may be unloaded
@@ -350,6 +393,7 @@ void bxr_runtime_attach(bxr_callbacks const *c)
 {
   callbacks = c;
   prepare_for_ends();
+  bxr_store_relaxed(&reset_if_used, reset_caml_state);
   bxr_store_release(&attached, true);
   if (!scan_left) PUT_IN_FRONT(&caml_scan_roots_hook, scan_hook, &earlier_scan, scan_roots_hook);
   if (!end_in_place) {

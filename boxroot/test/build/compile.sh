@@ -77,13 +77,19 @@ unused-without-ocaml)
   # a program that is linked with the library, uses nothing of it, and has no OCaml, as tests of Rust crates can be: all
   # that its start and end reach of the library must link and run
   echo 'int main(void) { return 0; }' >main.c
+  printf '%s\n' '#define CAML_INTERNALS' '#include <caml/mlvalues.h>' '#include <caml/domain.h>' \
+    'void *other_state(void); void *other_state(void) { return Caml_state; }' >other.c
   for cc in $(c_compilers); do for d in 0 1; do for pic in '' -fPIC; do
     run "$cc" -O2 $pic -DBOXROOT_DEBUG=$d -ffunction-sections -fdata-sections -c "$src/all.c" -I"$where" -I"$include" \
       -o lib.o
+    run "$cc" -O2 $pic -ffunction-sections -c other.c -I"$where" -o other.o
     for linker in bfd gold lld; do
       "$cc" -fuse-ld=$linker main.c -o plain 2>/dev/null || { echo "- $cc has no $linker"; continue; }
-      run "$cc" -fuse-ld=$linker -Wl,--gc-sections main.c lib.o -lm -o main
-      ./main || fail "$cc $linker -DBOXROOT_DEBUG=$d $pic"
+      # alone, and beside another library that names the state, as the crate ocaml-sys does, in what is dropped as well
+      for with in '' other.o; do
+        run "$cc" -fuse-ld=$linker -Wl,--gc-sections main.c lib.o $with -lm -o main
+        ./main || fail "$cc $linker -DBOXROOT_DEBUG=$d $pic $with"
+      done
     done
   done; done; done;;
 
