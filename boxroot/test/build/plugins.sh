@@ -10,6 +10,10 @@ late() {
   run "$prefix/bin/ocamlopt.opt" -g $dyn -I +unix unix.cmxa dynlink.cmxa -linkall late_hook.ml late.ml late-host.o \
     -o late
   plugin late.cmxs late_side.ml late-{lib,stubs,acts}.o
+  # the same with the library in the program, but unused until then
+  sed 's/Dynlink.loadfile .*/()/' late.ml >late_main.ml
+  run "$prefix/bin/ocamlopt.opt" -g -I +unix unix.cmxa -linkall late_hook.ml late_main.ml late_side.ml \
+    late-{host,lib,stubs,acts}.o -o late-linked
 }
 
 case $name in
@@ -21,8 +25,10 @@ plug-in-loaded-late)
     late $flags
     for scenario in ended-before ends-before-use ends-after-load; do for how in 0 1; do
     for first in other thread backup; do
-      FIRST=$first timeout 60 ./late $scenario $how ./late.cmxs >out 2>&1 ||
-        fail "$flags $scenario $how $first: exit code $?: $(tail -3 out)"
+      for program in ./late ./late-linked; do
+        FIRST=$first timeout 60 $program $scenario $how ./late.cmxs >out 2>&1 ||
+          fail "$program $flags $scenario $how $first: exit code $?: $(tail -3 out)"
+      done
     done; done; done
   done;;
 
