@@ -11,9 +11,27 @@ static boxroot roots[MOST];
 static value volatile values[MOST];
 static value held = Val_unit;
 
+/* Roots of the domain as boxroot_create makes them, by a handle, or in a storage of their own. */
+#if IN_STORAGE || BY_HANDLE
+#if IN_STORAGE
+#include <boxroot/storage.h>
+#endif
+static boxroot_domain domain;
+#define create(v) boxroot_create_in(domain, v)
+#else
+#define create(v) boxroot_create(v)
+#endif
+
 value pair_setup(value v)
 {
   boxroot_setup();
+#if IN_STORAGE
+  boxroot_storage storage = boxroot_storage_create("pair");
+  if (storage == NULL) abort();
+  domain = boxroot_storage_here(storage);
+#elif BY_HANDLE
+  domain = boxroot_domain_here();
+#endif
   held = v;
   caml_register_generational_global_root(&held);
   return Val_unit;
@@ -23,7 +41,7 @@ static inline __attribute__((always_inline)) void batches(long size, long count)
 {
   value v = held;
   while (count--) {
-    for (long i = 0; i < size; i++) roots[i] = boxroot_create(v);
+    for (long i = 0; i < size; i++) roots[i] = create(v);
     COMPILER_BARRIER();
     for (long i = 0; i < size; i++) boxroot_delete(roots[i]);
     COMPILER_BARRIER();
@@ -47,7 +65,7 @@ static __attribute__((noinline)) void batches_of_any_size(long size, long count,
 {
   value v = held;
   while (count--) {
-    for (long i = 0; i < size; i++) roots[i] = boxroot_create(v);
+    for (long i = 0; i < size; i++) roots[i] = create(v);
     COMPILER_BARRIER();
     if (last_first)
       for (long i = size - 1; i >= 0; i--) boxroot_delete(roots[i]);
@@ -67,7 +85,7 @@ value pair_create_delete_any(value last_first, value size, value pairs)
 /* One function per operation, so that a profiler tells them apart; `nothing` measures what the loop itself costs. */
 __attribute__((noinline)) void pair_batch_create(value v)
 {
-  for (long i = 0; i < MOST; i++) roots[i] = boxroot_create(v);
+  for (long i = 0; i < MOST; i++) roots[i] = create(v);
 }
 __attribute__((noinline)) void pair_batch_delete(void)
 {

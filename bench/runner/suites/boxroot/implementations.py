@@ -76,6 +76,12 @@ IMPLEMENTATIONS = {
         Implementation("ocaml_ref", "a mutable record of the OCaml heap", adaptors="ocaml_ref"),
         Implementation("ocaml_list", "the same data in an OCaml list", adaptors="ocaml_list"),
         Implementation("ocaml_array", "the same data in an OCaml array", adaptors="ocaml_array"),
+        Implementation(
+            "by_handle", "this library, created by a handle on the domain", "ours", flags=("-DBY_HANDLE=1",)
+        ),
+        Implementation(
+            "in_storage", "this library, created by a handle on a storage", "ours", flags=("-DIN_STORAGE=1",)
+        ),
         Implementation("naive", "this library, callee-roots discipline", "ours", adaptors="naive"),
         Implementation("naive-0.4.0", "0.4.0, callee-roots discipline", "published", adaptors="naive"),
         Implementation("camllocal", "CAMLparam and CAMLlocal", adaptors="camllocal"),
@@ -113,6 +119,8 @@ VARIANTS = (
     "boxroot_stw",
     "thread_unsafe",
     "force_remote",
+    "by_handle",
+    "in_storage",
     "naive",
     "naive-0.4.0",
     "frame",
