@@ -7,7 +7,7 @@ BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
   d->current = p;
-  d->head.source = p == NULL ? &bxr_no_pool : &p->head;
+  bxr_store_relaxed(&d->head.source, p == NULL ? &bxr_no_pool : &p->head); /* atomic: see rename_to, records.c */
   if (!BXR_OCAML5 && d->storage == NULL) bxr_domain_offer(d);
 }
 

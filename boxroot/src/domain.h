@@ -7,7 +7,7 @@
    lock, or acts for the domain while the world is stopped; exceptions are marked atomic.
 
    Invariants:
-     head.source is the current pool's head, or that of a pool without slots;
+     head.source (atomic) is the current pool's head, or that of a pool without slots;
      current is NULL or on lists[BXR_LIST_YOUNG_AVAIL];
      spare is NULL or on lists[BXR_LIST_OLD_AVAIL] or lists[BXR_LIST_OLD_ROOMY];
      the domain has no pools while state is BXR_NOBODY or NULL; every pool on its lists has home == this record;

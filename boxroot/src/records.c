@@ -73,14 +73,15 @@ bxr_storage *bxr_storage_find(uint32_t name)
   return NULL;
 }
 
-/* No domain makes a root in a pool of the old name from now on. `source` is stored beside its owner, which may read it
-   only when it makes a root, or while the world is stopped: neither happens now. */
+/* No domain makes a root in a pool of the old name from now on. `source` is stored beside its owner, which reads it when
+   it makes a root, and does not do that now; a collection of its may store the same word meanwhile. Release: whoever
+   sees this `source` sees the name. */
 static void rename_to(bxr_storage *s, uint32_t name)
 {
   bxr_store_seq_cst(&s->name, name);
   for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
     bxr_domain *d = bxr_load_acquire(&s->records[id]);
-    if (d != NULL) bxr_store_relaxed(&d->head.source, &bxr_no_pool);
+    if (d != NULL) bxr_store_release(&d->head.source, &bxr_no_pool);
   }
 }
 

@@ -92,8 +92,8 @@ void bxr_validate(bxr_domain *d)
   }
   BXR_ASSERT(in_use == d->count.pools_in_use && idle == d->idle && d->idle_least <= d->idle && d->surplus <= d->idle);
   BXR_ASSERT(d->current == NULL || d->current->list == BXR_LIST_YOUNG_AVAIL);
-  if (d->current != NULL && (d->storage == NULL || d->name == bxr_load_acquire(&d->storage->name)))
-    BXR_ASSERT(d->head.source == &d->current->head);
+  if (d->current != NULL && bxr_load_acquire(&d->head.source) != &d->current->head) /* the storage was just renamed */
+    BXR_ASSERT(d->storage != NULL && d->name != bxr_load_acquire(&d->storage->name));
   BXR_ASSERT(d->spare == NULL || d->spare->list == BXR_LIST_OLD_AVAIL || d->spare->list == BXR_LIST_OLD_ROOMY);
   validate_chain(d);
 }
