@@ -542,10 +542,11 @@ let remembered_pool () =
 
 let finalisers () =
   for round = 1 to scale 40 do
-    let s = create "" and t = create "" in
+    let s = create "" and t = create "" and deleted = create "" in
     for i = 1 to 3000 do keep (add s (ref i)) done;
+    for i = 1 to 3000 do keep (add deleted (ref i)) done;
     for _ = 1 to 20 do keep (at_end s 0 t) done;
-    keep (at_end 0 s t);
+    keep (at_end 0 deleted t); (* not s: the order of finalisers is the runtime's *)
     let before = finalised () in
     if round mod 4 = 0 then collect () else if round mod 4 = 1 then Gc.minor () else ignore (Gc.major_slice 10_000);
     for i = 1 to 100 do ignore (Sys.opaque_identity (Array.make 100 i)) done;
@@ -553,7 +554,8 @@ let finalisers () =
     collect ();
     if finalised () < before + 21 then fail "%d of 21 finalised" (finalised () - before);
     if count t <> 21 then fail "%d of 21 added" (count t);
-    delete t
+    delete t;
+    delete s
   done
 
 external trying : storage -> Obj.t = "s_trying"
