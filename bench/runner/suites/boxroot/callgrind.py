@@ -80,7 +80,16 @@ def instructions(program: Path, args: list[str], timeout: float, sink=None) -> l
         return (long.inclusive(function) - warm.inclusive(function)) / ((LONG - WARM) * BATCH)
 
     loop = per_operation(LOOP)
-    return [(name, per_operation(function) - loop, "instructions") for name, function in OPERATIONS.items()]
+    counts = [(name, per_operation(function) - loop, "instructions") for name, function in OPERATIONS.items()]
+    size = sizes(program)
+    return counts + [(f"{name}, code", size[function] - size[LOOP], "bytes") for name, function in OPERATIONS.items()]
+
+
+def sizes(program: Path) -> dict[str, int]:
+    """Of the program's functions, in bytes."""
+    listing = subprocess.run(["nm", "-S", "--defined-only", str(program)], check=True, capture_output=True, text=True)
+    lines = (line.split() for line in listing.stdout.splitlines())
+    return {words[3]: int(words[1], 16) for words in lines if len(words) == 4}
 
 
 def root_share(program: Path, args: list[str], timeout: float, sink=None) -> list[tuple[str, float, str]]:

@@ -111,7 +111,7 @@ SUITE = Suite(
     implementations=IMPLEMENTATIONS,
     workloads=WORKLOADS,
     groups={
-        "Fast paths": ("pair", "instructions", "local_roots", "locals"),
+        "Fast paths": ("pair", "instructions", "local_roots", "locals", "trees"),
         "Programs": (
             "closures",
             "perm_count",
@@ -143,6 +143,7 @@ SUITE = Suite(
         "pair": "floor",
         "instructions": "floor",
         "local_roots": "ocaml",
+        "trees": "ocaml",
         "perm_count": "ocaml",
         "ephemeral": "ocaml",
         "synthetic": "ocaml",

@@ -9,6 +9,7 @@ from ..implementations import OURS, RIVAL
 from .cases import BOTH, FULL, ONE_THREAD, OTHER_BUILDS, QUICK, SWITCHES
 
 LOCALS = (OURS, RIVAL, "frame", "frame_8", "camllocal", "camllocal_each", "generational")
+TREES = (OURS, RIVAL, "naive", "naive-0.4.0", "frame", "camllocal", "ocaml", "generational")
 
 WORKLOADS = (
     Workload(
@@ -38,7 +39,7 @@ WORKLOADS = (
     ),
     Workload(
         "instructions",
-        "instructions per operation, batches of 1,000, loop excluded (callgrind)",
+        "instructions per operation, batches of 1,000, loop excluded (callgrind); bytes of inlined code",
         (
             Case(
                 "",
@@ -95,5 +96,14 @@ WORKLOADS = (
             Case("", ("0.05", "15"), LOCALS, FULL, seconds=5),
         ),
         modules=("keeper",),
+    ),
+    Workload(
+        "trees",
+        "a tree that C builds, walks through, and maps, with a function call for each node (processor time of a node)",
+        (
+            Case("", ("0.03", "5", "10,18"), TREES, QUICK, seconds=1.8),
+            Case("", ("0.1", "9", "10,18"), (*TREES, *ONE_THREAD, "thread_unsafe", "boxroot_stw"), FULL, seconds=7),
+        ),
+        modules=("tree",),
     ),
 )
