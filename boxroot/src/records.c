@@ -73,9 +73,9 @@ bxr_storage *bxr_storage_find(uint32_t name)
   return NULL;
 }
 
-/* No domain makes a root in a pool of the old name from now on. `source` is stored beside its owner, which reads it when
-   it makes a root, and does not do that now; its collections may store the same word meanwhile. Release: whoever sees
-   this `source` sees the name. */
+/* No domain makes a root in a pool of the old name from now on. `source` is stored beside its owner, which reads it
+   when it makes a root, and does not do that now; its collections may store the same word meanwhile. Release: whoever
+   sees this `source` sees the name. */
 static void rename_to(bxr_storage *s, uint32_t name)
 {
   bxr_store_seq_cst(&s->name, name);
