@@ -13,12 +13,14 @@ use ocaml_boxroot_sys::{self as sys, BoxRootEphemeral};
 ///
 /// ```
 /// # use ocaml_boxroot::*;
-/// # use std::sync::Mutex;
+/// use std::sync::Mutex;
+///
 /// /// Owned by OCaml; its handler may be a closure that refers to it.
 /// #[derive(Default)]
 /// struct Button {
 ///     on_click: Mutex<Option<Ephemeral<Boxed<Button>, Fun<(Unit,), Unit>>>>,
 /// }
+/// ocaml_abstract! { Button = "button"; }
 ///
 /// #[export]
 /// fn on_click(

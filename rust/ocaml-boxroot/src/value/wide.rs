@@ -277,7 +277,7 @@ pub trait WideSlot<const I: usize>: WideSlots {
 }
 
 /// What a [`WideRoot`] is made from: a tuple of up to 12 [`Value`]s, or an array of 1 to 64. Other lengths do not
-/// compile.
+/// compile: an error of `cargo build`, which `cargo check` does not see.
 #[diagnostic::on_unimplemented(
     message = "a wide root is not made from `{Self}`",
     note = "it is made from a tuple of 1 to 12 `Value`s, or from an array of them"

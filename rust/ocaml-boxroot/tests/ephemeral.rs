@@ -1,0 +1,518 @@
+// SPDX-License-Identifier: MIT
+//! Ephemeral roots: data that lives as long as its key; cycles and chains; where they may be dropped; a random program.
+#![forbid(unsafe_code)]
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::mem::size_of;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+
+/// Data that refers to a key.
+type Pair = (Str, Str);
+
+fn collect(rt: &mut Runtime) {
+    for _ in 0..3 {
+        rt.full_major().unwrap(); // what was read while the marker was at work lives until it has finished
+    }
+}
+
+/// Keys, and an ephemeral root for each, with data `data N` that refers to its key.
+fn cycles(rt: &mut Runtime, count: usize) -> (Vec<Root<Str>>, Vec<Ephemeral<Str, Pair>>) {
+    let keys: Vec<Root<Str>> = (0..count).map(|i| rt.string(format!("key {i}")).root()).collect();
+    let all = keys.iter().enumerate().map(|(i, key)| {
+        let text = rt.string(format!("data {i}")).root();
+        let data = rt.pair(&text, key);
+        Ephemeral::new(data.rt(), key.get(data.rt()), data.value()).unwrap()
+    });
+    let all = all.collect();
+    (keys, all)
+}
+
+/// Each is dead, or alive with the right key and data; how many are alive.
+fn check(rt: &Runtime, all: &[Ephemeral<Str, Pair>]) -> usize {
+    let mut alive = 0;
+    for (i, e) in all.iter().enumerate() {
+        let (key, data) = (e.key(rt), e.get(rt));
+        assert!(key.is_some() == data.is_some() && e.is_alive(rt) == key.is_some());
+        let (Some(key), Some(data)) = (key, data) else {
+            assert!(e.upgrade(rt).is_none());
+            continue;
+        };
+        assert_eq!(key.to_str(), Ok(&*format!("key {i}")));
+        assert_eq!(data.first().to_str(), Ok(&*format!("data {i}")));
+        assert!(data.second().same(key));
+        alive += 1;
+    }
+    alive
+}
+
+#[test]
+fn words() {
+    assert_eq!(size_of::<Ephemeral<Str, Int>>(), 8);
+    assert_eq!(size_of::<Option<Ephemeral>>(), 8);
+    fn shared<T: Send + Sync>() {}
+    shared::<Ephemeral<Str, Str>>();
+}
+
+#[test]
+fn data_lives_as_long_as_the_key() {
+    attached(|rt| {
+        let (mut keys, all) = cycles(rt, 900);
+        assert_eq!(check(rt, &all), 900);
+        rt.minor_gc();
+        assert_eq!(check(rt, &all), 900);
+        rt.compact().unwrap();
+        assert_eq!(check(rt, &all), 900);
+        let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+        collect(rt);
+        assert!(data.iter().all(|w| w.is_alive(rt)));
+        let kept: Vec<Root<Str>> = keys.drain(..).step_by(3).collect();
+        collect(rt);
+        assert_eq!(check(rt, &all), 300);
+        for (i, (e, w)) in all.iter().zip(&data).enumerate() {
+            assert!(e.is_alive(rt) == (i % 3 == 0) && w.is_alive(rt) == (i % 3 == 0), "{i}");
+        }
+        // A root of the data keeps the data; here the key too, since the data refers to it.
+        let roots: Vec<Root<Pair>> = all.iter().step_by(3).map(|e| e.upgrade(rt).unwrap()).collect();
+        drop(kept);
+        collect(rt);
+        assert_eq!(check(rt, &all), 300);
+        drop(roots);
+        collect(rt);
+        assert_eq!(check(rt, &all), 0);
+        assert!(data.iter().all(|w| !w.is_alive(rt)));
+    })
+}
+
+#[test]
+fn dropped_ones_keep_nothing() {
+    attached(|rt| {
+        let (keys, mut all) = cycles(rt, 500);
+        let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+        all.truncate(200);
+        collect(rt);
+        assert_eq!(data.iter().filter(|w| w.is_alive(rt)).count(), 200);
+        assert_eq!(check(rt, &all), 200);
+        assert_eq!(keys[499].get(rt).to_str(), Ok("key 499"));
+    })
+}
+
+/// The data of one is the key of the next, as in a list that is held by its first key.
+#[test]
+fn chains() {
+    attached(|rt| {
+        let first = rt.string("0").root();
+        let mut last = first.dup(rt);
+        let all: Vec<Ephemeral<Str, Str>> = (1..200)
+            .map(|i| {
+                let next = rt.string(i.to_string()).root();
+                let e = Ephemeral::new(rt, last.get(rt), next.get(rt)).unwrap();
+                last = next;
+                e
+            })
+            .collect();
+        drop(last);
+        collect(rt);
+        for (i, e) in all.iter().enumerate() {
+            assert_eq!(e.get(rt).unwrap().to_str(), Ok(&*(i + 1).to_string()));
+        }
+        let middle = all[100].upgrade(rt).unwrap();
+        drop(first);
+        collect(rt);
+        // The key of the one after it is alive, and so on.
+        assert!(all[..101].iter().all(|e| !e.is_alive(rt)) && all[101..].iter().all(|e| e.is_alive(rt)));
+        assert_eq!(middle.get(rt).to_str(), Ok("101"));
+    })
+}
+
+#[test]
+fn data_that_is_replaced() {
+    attached(|rt| {
+        let (mut keys, mut all) = cycles(rt, 300);
+        let old: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+        let text = rt.string("new").root();
+        for (i, e) in all.iter_mut().enumerate().filter(|(i, _)| i % 2 == 0) {
+            let new = rt.pair(&text, &keys[(i + 1) % 300]);
+            assert_eq!(e.set(new.rt(), new.value()), Ok(true));
+            if i == 150 {
+                rt.minor_gc();
+            }
+        }
+        collect(rt);
+        for (i, (e, old)) in all.iter().zip(&old).enumerate() {
+            let expected = if i % 2 == 0 { "new".to_owned() } else { format!("data {i}") };
+            assert_eq!(e.get(rt).unwrap().first().to_str(), Ok(&*expected));
+            assert_eq!(e.key(rt).unwrap().to_str(), Ok(&*format!("key {i}")));
+            assert_eq!(old.is_alive(rt), i % 2 == 1);
+        }
+        keys.clear();
+        collect(rt);
+        let pair = rt.pair(&text, &text).root();
+        for e in &mut all {
+            assert_eq!(e.set(rt, pair.get(rt)), Ok(false));
+            assert!(e.get(rt).is_none());
+        }
+    })
+}
+
+#[test]
+fn keys_of_all_kinds() {
+    attached(|rt| {
+        // Immediates and functions that are part of the program never die.
+        let number = Ephemeral::new(rt, int(5), rt.named("succ").unwrap()).unwrap();
+        let text = rt.string("data").root();
+        let function = ocaml::succ(rt);
+        let of_function = Ephemeral::new(rt, function.get(rt), text.get(rt)).unwrap();
+        drop((function, text));
+        collect(rt);
+        assert_eq!(number.key(rt).unwrap().to_isize(), 5);
+        assert!(number.get(rt).unwrap().same(rt.named("succ").unwrap()));
+        assert_eq!(of_function.get(rt).unwrap().to_str(), Ok("data"));
+        // A function inside the block of another one.
+        let infix = ocaml::infix(rt).call(rt, (7,)).unwrap().root();
+        let inside = Ephemeral::new(rt, infix.get(rt), int(1)).unwrap();
+        rt.compact().unwrap();
+        assert!(inside.key(rt).unwrap().same(infix.get(rt)));
+        drop(infix);
+        collect(rt);
+        assert!(inside.get(rt).is_none() && inside.key(rt).is_none());
+        // Lazy values are data, but not keys.
+        let lazy = ocaml::lazy(rt).call(rt, (3,)).unwrap().root();
+        let refused = Ephemeral::new(rt, lazy.get(rt), int(1)).unwrap_err();
+        assert_eq!(refused, RootError::Lazy);
+        assert!(refused.to_string().contains("lazy"));
+        let key = rt.string("key").root();
+        let e = Ephemeral::new(rt, key.get(rt), lazy.get(rt)).unwrap();
+        drop(lazy);
+        rt.full_major().unwrap();
+        let data = e.upgrade(rt).unwrap();
+        let four = ocaml::force(rt).call(rt, (&data,)).unwrap().root();
+        assert_eq!(four.get(rt).kind(), Kind::Int(4));
+        drop(data);
+        collect(rt);
+        let data = e.upgrade(rt).unwrap();
+        assert!(ocaml::force(rt).call(rt, (&data,)).unwrap().value().same(int(4)));
+    })
+}
+
+/// What they are for: a payload of Rust owns a closure, or what it is, which refers to the block of the payload.
+#[test]
+fn payloads_with_callbacks_that_refer_to_them() {
+    type Data = (Str, Boxed<Button>);
+    static DROPPED: AtomicUsize = AtomicUsize::new(0);
+    #[derive(Default)]
+    struct Button(Mutex<Option<Ephemeral<Boxed<Button>, Data>>>);
+    impl Drop for Button {
+        fn drop(&mut self) {
+            DROPPED.fetch_add(1, SeqCst);
+        }
+    }
+    attached(|rt| {
+        let buttons: Vec<Root<Boxed<Button>>> = (0..200).map(|_| rt.boxed(Button::default()).root()).collect();
+        for round in 0..3 {
+            for (i, button) in buttons.iter().enumerate() {
+                let text = rt.string(format!("{round} {i}")).root();
+                let data = rt.pair(&text, button);
+                let e = Ephemeral::new(data.rt(), button.get(data.rt()), data.value()).unwrap();
+                drop(button.payload(data.rt()).0.lock().unwrap().replace(e));
+            }
+            collect(rt);
+            for (i, button) in buttons.iter().enumerate() {
+                let on_click = button.payload(rt).0.lock().unwrap();
+                let data = on_click.as_ref().unwrap().get(rt).unwrap();
+                assert_eq!(data.first().to_str(), Ok(&*format!("{round} {i}")));
+                assert!(data.second().same(button.get(rt)));
+            }
+        }
+        assert_eq!(DROPPED.load(SeqCst), 0);
+        drop(buttons);
+        collect(rt);
+        collect(rt);
+        assert_eq!(DROPPED.load(SeqCst), 200);
+    })
+}
+
+#[test]
+fn dropped_anywhere() {
+    let make = || {
+        attached(|rt| {
+            let (keys, all) = cycles(rt, 300);
+            let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+            (keys, all, data)
+        })
+    };
+    let ended = |keys: Vec<Root<Str>>, data: Vec<Weak<Pair>>| {
+        attached(|rt| {
+            collect(rt);
+            assert!(data.iter().all(|w| !w.is_alive(rt)));
+            assert_eq!(keys[7].get(rt).to_str(), Ok("key 7"));
+        })
+    };
+    let (keys, all, data) = make(); // without the lock
+    drop(all);
+    ended(keys, data);
+    let (keys, all, data) = make(); // on a thread that OCaml does not know
+    std::thread::spawn(|| drop(all)).join().unwrap();
+    ended(keys, data);
+    let (keys, all, data) = make();
+    assert!(catch_unwind(AssertUnwindSafe(move || {
+        let _all = all;
+        resume_unwind(Box::new(0));
+    }))
+    .is_err());
+    ended(keys, data);
+    // By finalisers of payloads, some of which the keys keep.
+    let (keys, all, data) = make();
+    attached(|rt| {
+        for (i, e) in all.into_iter().enumerate() {
+            let owned = rt.boxed(e).root();
+            if i % 3 == 0 {
+                rt.minor_gc();
+            }
+            drop(owned);
+        }
+    });
+    ended(keys, data);
+    // Inside the collector.
+    let (keys, all, data) = make();
+    let place = Arc::new(Mutex::new(all));
+    let theirs = place.clone();
+    ocaml::in_collector(move |_| drop(theirs.lock().unwrap().pop()));
+    attached(|rt| {
+        let custom = ocaml::custom(rt);
+        for i in 0..400 {
+            custom.call(rt, (i,)).unwrap();
+        }
+        rt.full_major().unwrap();
+        rt.full_major().unwrap();
+    });
+    assert!(place.lock().unwrap().is_empty());
+    ended(keys, data);
+}
+
+#[test]
+fn shared_by_threads() {
+    let (keys, all) = attached(|rt| cycles(rt, 100));
+    let (keys, all) = (&keys, &all);
+    std::thread::scope(|scope| {
+        for t in 0..4 {
+            scope.spawn(move || {
+                for round in 0..30 {
+                    let mut own: Vec<Ephemeral<Str, Pair>> = attached(|rt| {
+                        assert_eq!(check(rt, all), 100);
+                        let data = all[round].upgrade(rt).unwrap();
+                        keys.iter().map(|key| Ephemeral::new(rt, key.get(rt), data.get(rt)).unwrap()).collect()
+                    });
+                    attached(|rt| {
+                        if round % 6 == t {
+                            rt.full_major().unwrap();
+                        }
+                        for (e, other) in own.iter_mut().zip(all) {
+                            assert_eq!(e.get(rt).unwrap().first().to_str(), Ok(&*format!("data {round}")));
+                            assert_eq!(e.set(rt, other.get(rt).unwrap()), Ok(true));
+                        }
+                        assert_eq!(check(rt, &own), 100);
+                    });
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn used_by_domains() {
+    attached(|rt| {
+        let (keys, all) = cycles(rt, 400);
+        let (dying, dead) = cycles(rt, 400);
+        drop(dying);
+        let (keys, shared) = (Arc::new(keys), Arc::new((all, dead)));
+        let spawned: Result<Vec<_>, _> = (0..3)
+            .map(|d| {
+                let (keys, shared) = (keys.clone(), shared.clone());
+                rt.spawn_domain(move |rt| {
+                    let mut own = Vec::new();
+                    for round in 0..30 {
+                        assert_eq!(check(rt, &shared.0), 400);
+                        check(rt, &shared.1); // at any time, while others sweep and clean
+                        let data = shared.0[round].get(rt).unwrap();
+                        match Ephemeral::new(rt, keys[round].get(rt), data) {
+                            Ok(e) => own.push(e),
+                            Err(error) => assert_eq!(error, RootError::NotFirstDomain),
+                        }
+                        if round % 10 == d {
+                            rt.full_major().unwrap();
+                        }
+                        rt.build(200, |n| n.string("garbage")).discard();
+                    }
+                    assert_eq!(check(rt, &own), own.len());
+                    own
+                })
+            })
+            .collect();
+        let Ok(spawned) = spawned else { return };
+        let own: Vec<Vec<Ephemeral<Str, Pair>>> = spawned.into_iter().map(|h| h.join(rt).unwrap()).collect();
+        collect(rt);
+        // They outlive the domains that made them.
+        own.iter().for_each(|own| assert_eq!(check(rt, own), own.len()));
+        assert_eq!((check(rt, &shared.0), check(rt, &shared.1)), (400, 0));
+        drop(Arc::try_unwrap(keys));
+        collect(rt);
+        assert_eq!(check(rt, &shared.0) + own.iter().map(|own| check(rt, own)).sum::<usize>(), 0);
+    })
+}
+
+// --- a random program
+
+struct Mix(u64);
+impl Mix {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// What is known of an ephemeral root: the numbers of its key, of the key that its data refers to, and of the data.
+struct Known {
+    e: Ephemeral<Str, Pair>,
+    key: usize,
+    refers: usize,
+    data: usize,
+    dead: bool,
+}
+
+/// The keys that must be alive: those with roots, and those that data of living ones refers to.
+fn living(roots: &[Option<Root<Str>>], all: &[Known]) -> Vec<bool> {
+    let mut alive: Vec<bool> = roots.iter().map(Option::is_some).collect();
+    loop {
+        let found = all.iter().filter(|k| !k.dead && alive[k.key] && !alive[k.refers]).map(|k| k.refers).next();
+        match found {
+            Some(key) => alive[key] = true,
+            None => return alive,
+        }
+    }
+}
+
+/// After a full collection what need not live is dead.
+fn compare(rt: &Runtime, roots: &[Option<Root<Str>>], all: &mut [Known], collected: bool) {
+    let alive = living(roots, all);
+    for known in all {
+        match known.e.get(rt) {
+            Some(data) => {
+                assert!(!known.dead && (alive[known.key] || !collected), "it should be dead");
+                assert_eq!(known.e.key(rt).unwrap().to_str(), Ok(&*known.key.to_string()));
+                assert_eq!(data.first().to_str(), Ok(&*format!("data {}", known.data)));
+                assert_eq!(data.second().to_str(), Ok(&*known.refers.to_string()));
+            }
+            None => {
+                assert!(!alive[known.key] && known.e.key(rt).is_none(), "it should be alive");
+                known.dead = true;
+            }
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut mix = Mix(seed);
+    attached(|rt| {
+        let mut roots: Vec<Option<Root<Str>>> = Vec::new();
+        let mut all: Vec<Known> = Vec::new();
+        for step in 0..if cfg!(feature = "checked") { 300 } else { 1000 } {
+            // A key that is alive, found where it may be.
+            let find = |rt: &mut Runtime, mix: &mut Mix, roots: &mut Vec<Option<Root<Str>>>, all: &[Known]| {
+                let known = (!all.is_empty()).then(|| &all[mix.below(all.len())]);
+                if let (Some(key), 0..3) = (known.and_then(|k| Some((k.key, k.e.key(rt)?))), mix.below(4)) {
+                    let (number, key) = (key.0, Root::new(rt, key.1));
+                    return (number, key);
+                }
+                let root = rt.string(roots.len().to_string()).root();
+                roots.push(Some(root.dup(rt)));
+                (roots.len() - 1, root)
+            };
+            match mix.below(16) {
+                0..=4 => {
+                    for _ in 0..mix.below(15) {
+                        let (key, key_root) = find(rt, &mut mix, &mut roots, &all);
+                        let (refers, refers_root) = find(rt, &mut mix, &mut roots, &all);
+                        let text = rt.string(format!("data {step}")).root();
+                        let data = rt.pair(&text, &refers_root);
+                        let e = Ephemeral::new(data.rt(), key_root.get(data.rt()), data.value()).unwrap();
+                        all.push(Known { e, key, refers, data: step, dead: false });
+                    }
+                }
+                5 | 6 if !all.is_empty() => {
+                    for _ in 0..mix.below(10) {
+                        let (refers, refers_root) = find(rt, &mut mix, &mut roots, &all);
+                        let text = rt.string(format!("data {step}")).root();
+                        let data = rt.pair(&text, &refers_root);
+                        let at = mix.below(all.len());
+                        let known = &mut all[at];
+                        match known.e.set(data.rt(), data.value()).unwrap() {
+                            true => (known.refers, known.data) = (refers, step),
+                            false => assert!(known.e.key(rt).is_none()),
+                        }
+                    }
+                }
+                7 if !all.is_empty() => {
+                    for _ in 0..mix.below(all.len().min(20)) {
+                        let e = all.swap_remove(mix.below(all.len())).e;
+                        match mix.below(8) {
+                            0 => rt.release(|| drop(e)),
+                            1 => rt.release(|| std::thread::spawn(|| drop(e)).join().unwrap()),
+                            2 => drop(rt.boxed(e)), // by a finaliser
+                            _ => drop(e),
+                        }
+                    }
+                }
+                8..=10 => {
+                    let living: Vec<usize> = (0..roots.len()).filter(|i| roots[*i].is_some()).collect();
+                    for _ in 0..living.len().min(mix.below(12)) {
+                        roots[living[mix.below(living.len())]] = None;
+                    }
+                }
+                11 => match mix.below(2) {
+                    0 => rt.full_major().unwrap(),
+                    _ => {
+                        collect(rt);
+                        compare(rt, &roots, &mut all, true);
+                    }
+                },
+                12 | 13 => match mix.below(10) {
+                    0 => rt.compact().unwrap(),
+                    _ => rt.minor_gc(),
+                },
+                14 => ocaml::garbage(rt).call(rt, (step as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                _ => compare(rt, &roots, &mut all, false),
+            }
+        }
+        collect(rt);
+        compare(rt, &roots, &mut all, true);
+        roots.iter_mut().for_each(|root| *root = None);
+        collect(rt);
+        compare(rt, &roots, &mut all, true);
+        assert!(all.iter().all(|known| known.dead));
+    });
+}
+
+#[test]
+fn random_programs() {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    if let Some(seed) = number("SEED") {
+        return run(seed);
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let first = now.as_nanos() as u64 % 1_000_000_007;
+    let failed: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|t| {
+                scope.spawn(move || {
+                    let seeds = (0..number("ROUNDS").unwrap_or(3)).map(|round| first + round * 3 + t);
+                    seeds.filter(|seed| catch_unwind(|| run(*seed)).is_err()).collect::<Vec<u64>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
+    });
+    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+}

@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: MIT
+//! Wide roots: what they keep, how their values change, where they may be dropped; a random program.
+#![forbid(unsafe_code)]
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::mem::size_of;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+
+fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
+    place.get(rt).to_str().unwrap()
+}
+
+/// A wide root of the texts of `first`, `first + 1`, … Its values are young.
+fn numbers<const N: usize>(rt: &mut Runtime, first: usize) -> WideRoot<[Str; N]> {
+    rt.locals(|rt, locals| {
+        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.set(rt.string((first + i).to_string())));
+        WideRoot::new(rt, places.map(|place| place.get(rt)))
+    })
+}
+
+fn check<const N: usize>(rt: &Runtime, root: &WideRoot<[Str; N]>, first: usize) {
+    assert_eq!(root.len(), N);
+    for (i, place) in root.iter().enumerate() {
+        assert_eq!(text(rt, place), (first + i).to_string());
+    }
+}
+
+/// Weak roots of all values: which tell whether they are alive.
+fn watch<const N: usize>(rt: &Runtime, root: &WideRoot<[Str; N]>) -> Vec<Weak<Str>> {
+    root.iter().map(|place| place.get(rt).weak(rt).unwrap()).collect()
+}
+
+fn alive(rt: &mut Runtime, weak: &[Weak<Str>]) -> usize {
+    for _ in 0..3 {
+        rt.full_major().unwrap(); // what the marker had yet to read lives until it has finished
+    }
+    weak.iter().filter(|w| w.is_alive(rt)).count()
+}
+
+#[test]
+fn words() {
+    assert_eq!(size_of::<WideRoot<(Str, Int)>>(), 8);
+    assert_eq!(size_of::<Option<WideRoot<[Str; 64]>>>(), 8);
+    fn shared<T: Send + Sync>() {}
+    shared::<(WideRoot<(Str, Int)>, WideRoot<[Str; 3]>)>();
+}
+
+#[test]
+fn keep_all_values_of_each_width() {
+    fn width<const N: usize>(rt: &mut Runtime) {
+        let roots: Vec<WideRoot<[Str; N]>> = (0..300).map(|i| numbers(rt, i * N)).collect();
+        rt.minor_gc();
+        roots.iter().enumerate().for_each(|(i, root)| check(rt, root, i * N));
+        let copies: Vec<_> = roots.iter().map(|root| root.dup(rt)).collect();
+        let weak: Vec<_> = roots.iter().flat_map(|root| watch(rt, root)).collect();
+        drop(roots);
+        rt.compact().unwrap();
+        copies.iter().enumerate().for_each(|(i, root)| check(rt, root, i * N));
+        assert_eq!(alive(rt, &weak), 300 * N);
+        drop(copies);
+        assert_eq!(alive(rt, &weak), 0, "{N}");
+    }
+    attached(|rt| {
+        width::<1>(rt);
+        width::<2>(rt);
+        width::<3>(rt);
+        width::<7>(rt);
+        width::<63>(rt);
+        width::<64>(rt);
+    })
+}
+
+#[test]
+fn tuples_have_places_of_their_types() {
+    attached(|rt| {
+        let (s, f) = (rt.string("s").root(), rt.float(1.5).root());
+        let mut root = WideRoot::new(rt, (s.get(rt), int(3), f.get(rt)));
+        drop((s, f));
+        rt.compact().unwrap();
+        let (s, i, f) = root.places();
+        assert_eq!((text(rt, s), i.get(rt).to_isize(), f.get(rt).to_f64()), ("s", 3, 1.5));
+        assert!(root.place::<0>().get(rt).same(s.get(rt)) && root.place::<2>().get(rt).same(f.get(rt)));
+        let s = root.set::<0>(rt.string("t"));
+        assert_eq!(text(rt, s), "t");
+        root.assign::<1>(rt, int(4));
+        assert_eq!(root.try_assign::<1>(rt, int(5)), Ok(()));
+        let new = rt.float(2.5);
+        assert_eq!(root.replace::<2>(new.rt(), new.value()).to_f64(), 1.5);
+        rt.full_major().unwrap();
+        let (s, i, f) = root.places();
+        assert_eq!((text(rt, s), i.get(rt).to_isize(), f.get(rt).to_f64()), ("t", 5, 2.5));
+        // Places pass as arguments.
+        assert_eq!(ocaml::greet(rt).call(rt, (s, i)).unwrap().value().to_str(), Ok("t 5"));
+        let many = WideRoot::new(
+            rt,
+            (
+                int(0),
+                int(1),
+                int(2),
+                int(3),
+                int(4),
+                int(5),
+                int(6),
+                int(7),
+                int(8),
+                int(9),
+                int(10),
+                Value::from(true),
+            ),
+        );
+        rt.minor_gc();
+        assert_eq!(many.place::<10>().get(rt).to_isize(), 10);
+        assert!(many.place::<11>().get(rt).to_bool() && many.dup(rt).place::<11>().get(rt).to_bool());
+        assert!(many.dup(rt).places().9.get(rt).to_isize() == 9);
+        assert_eq!(WideRoot::new(rt, (int(7),)).place::<0>().get(rt).to_isize(), 7);
+        assert_eq!(format!("{many:?}"), "WideRoot");
+    })
+}
+
+#[test]
+fn values_that_change() {
+    attached(|rt| {
+        let mut roots: Vec<WideRoot<[Str; 5]>> = (0..400).map(|i| numbers(rt, 10 * i)).collect();
+        for round in 0..20 {
+            for (i, root) in roots.iter_mut().enumerate() {
+                let new = rt.string(format!("{round} {i}"));
+                match i % 3 {
+                    0 => _ = root.set_at(i % 5, new),
+                    1 => root.assign_at(new.rt(), i % 5, new.value()),
+                    _ => {
+                        let old = root[i % 5].get(new.rt());
+                        assert!(root.replace_at(new.rt(), i % 5, new.value()).same(old));
+                    }
+                }
+                if i % 100 == round {
+                    rt.minor_gc();
+                }
+            }
+            if round % 5 == 3 {
+                rt.compact().unwrap();
+            }
+            for (i, root) in roots.iter().enumerate() {
+                for (k, place) in root.iter().enumerate() {
+                    let expected = if k == i % 5 { format!("{round} {i}") } else { (10 * i + k).to_string() };
+                    assert_eq!(text(rt, place), expected);
+                }
+            }
+        }
+        // What was replaced is let go, and nothing else.
+        let weak: Vec<Weak<Str>> = roots.iter().flat_map(|root| watch(rt, root)).collect();
+        let empty = rt.string("").root();
+        roots.iter_mut().for_each(|root| root.assign_at(rt, 2, empty.get(rt)));
+        assert_eq!(alive(rt, &weak), 1600);
+    })
+}
+
+#[test]
+fn indices_out_of_range() {
+    attached(|rt| {
+        let mut root: WideRoot<[Int; 2]> = WideRoot::new(rt, [int(1), int(2)]);
+        let mut refused = |f: &mut dyn FnMut(&mut WideRoot<[Int; 2]>)| {
+            catch_unwind(AssertUnwindSafe(|| f(&mut root))).unwrap_err();
+            let found: Vec<isize> = root.iter().map(|place| place.get(rt).to_isize()).collect();
+            assert_eq!(found, [1, 2]);
+        };
+        refused(&mut |root| root.assign_at(rt, 2, int(3)));
+        refused(&mut |root| root.try_assign_at(rt, usize::MAX, int(3)).unwrap());
+        refused(&mut |root| assert!(root.replace_at(rt, 64, int(3)).to_isize() > 0));
+        refused(&mut |root| assert!(root[std::hint::black_box(2)].get(rt).to_isize() > 0));
+        assert!(root.get(2).is_none());
+        catch_unwind(AssertUnwindSafe(|| _ = root.set_at(2, Fresh::constant(rt, int(3))))).unwrap_err();
+    })
+}
+
+#[test]
+fn dropped_anywhere() {
+    let make = || {
+        attached(|rt| {
+            let roots: Vec<WideRoot<[Str; 6]>> = (0..300).map(|i| numbers(rt, i)).collect();
+            let weak: Vec<Weak<Str>> = roots.iter().flat_map(|root| watch(rt, root)).collect();
+            (roots, weak)
+        })
+    };
+    let ended = |weak: Vec<Weak<Str>>| attached(|rt| assert_eq!(alive(rt, &weak), 0));
+    let (roots, weak) = make(); // without the lock
+    drop(roots);
+    ended(weak);
+    let (roots, weak) = make(); // on a thread that OCaml does not know
+    std::thread::spawn(|| drop(roots)).join().unwrap();
+    ended(weak);
+    thread_local!(static KEPT: std::cell::RefCell<Vec<WideRoot<[Str; 6]>>> = const { std::cell::RefCell::new(Vec::new()) });
+    let (roots, weak) = make();
+    std::thread::spawn(|| KEPT.set(roots)).join().unwrap();
+    ended(weak);
+    let (roots, weak) = make();
+    assert!(catch_unwind(AssertUnwindSafe(move || {
+        let _roots = roots;
+        resume_unwind(Box::new(0));
+    }))
+    .is_err());
+    ended(weak);
+    // By finalisers: of payloads, young and old.
+    let (roots, weak) = make();
+    attached(|rt| {
+        for (i, root) in roots.into_iter().enumerate() {
+            let owned = rt.boxed(root).root();
+            if i % 3 == 0 {
+                rt.minor_gc();
+            }
+            drop(owned);
+        }
+    });
+    ended(weak);
+    // Inside the collector.
+    let (roots, weak) = make();
+    let place = Arc::new(Mutex::new(roots));
+    let theirs = place.clone();
+    ocaml::in_collector(move |_| drop(theirs.lock().unwrap().pop()));
+    attached(|rt| {
+        let custom = ocaml::custom(rt);
+        for i in 0..400 {
+            custom.call(rt, (i,)).unwrap();
+        }
+        rt.full_major().unwrap();
+        rt.full_major().unwrap();
+    });
+    assert!(place.lock().unwrap().is_empty());
+    ended(weak);
+}
+
+#[test]
+fn shared_by_threads() {
+    let shared: Arc<Vec<WideRoot<[Str; 4]>>> = Arc::new(attached(|rt| (0..50).map(|i| numbers(rt, i)).collect()));
+    let (sender, receiver) = std::sync::mpsc::channel::<WideRoot<[Str; 9]>>();
+    std::thread::scope(|scope| {
+        let undertaker = scope.spawn(|| receiver.into_iter().for_each(drop));
+        let makers: Vec<_> = (0..3)
+            .map(|t| {
+                let (shared, sender) = (shared.clone(), sender.clone());
+                scope.spawn(move || {
+                    for round in 0..20 {
+                        let mut made: Vec<WideRoot<[Str; 9]>> = attached(|rt| {
+                            shared.iter().enumerate().for_each(|(i, root)| check(rt, root, i));
+                            (0..100).map(|i| numbers(rt, i)).collect()
+                        });
+                        attached(|rt| {
+                            made.iter_mut().for_each(|root| _ = root.set_at(0, rt.string("changed")));
+                            if round % 5 == t {
+                                rt.full_major().unwrap();
+                            }
+                            for (i, root) in made.iter().enumerate() {
+                                assert_eq!(
+                                    (text(rt, &root[0]), text(rt, &root[8])),
+                                    ("changed", &*(i + 8).to_string())
+                                );
+                            }
+                        });
+                        made.into_iter().for_each(|root| sender.send(root).unwrap());
+                    }
+                })
+            })
+            .collect();
+        makers.into_iter().for_each(|t| t.join().unwrap());
+        drop(sender);
+        undertaker.join().unwrap();
+    });
+}
+
+#[test]
+fn passed_between_domains() {
+    attached(|rt| {
+        let mut theirs: Vec<WideRoot<[Str; 3]>> = (0..600).map(|i| numbers(rt, i)).collect();
+        let weak: Vec<Weak<Str>> = theirs.iter().flat_map(|root| watch(rt, root)).collect();
+        for _ in 0..3 {
+            // Each modifies what another domain made, drops a third of it, and makes its own.
+            let handle = rt.spawn_domain(move |rt| {
+                for (i, root) in theirs.iter_mut().enumerate() {
+                    root.set_at(1, rt.string("changed"));
+                    if i % 100 == 99 {
+                        rt.minor_gc();
+                    }
+                    assert_eq!(text(rt, &root[1]), "changed");
+                }
+                theirs.drain(..200);
+                theirs.extend((0..200).map(|i| numbers(rt, i)));
+                rt.full_major().unwrap();
+                theirs
+            });
+            let Ok(handle) = handle else { return };
+            theirs = handle.join(rt).unwrap();
+            // The roots outlive the domain.
+            rt.full_major().unwrap();
+            assert!(theirs[..400].iter().all(|root| text(rt, &root[1]) == "changed"));
+            (0..200).for_each(|i| check(rt, &theirs[400 + i], i));
+        }
+        drop(theirs);
+        assert_eq!(alive(rt, &weak), 0);
+    })
+}
+
+// --- a random program
+
+struct Mix(u64);
+impl Mix {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// A wide root of some width.
+enum Wide {
+    One(WideRoot<[Str; 1]>),
+    Three(WideRoot<[Str; 3]>),
+    Ten(WideRoot<[Str; 10]>),
+    Most(WideRoot<[Str; 64]>),
+    Tuple(WideRoot<(Str, Str, Int)>),
+}
+
+macro_rules! each {
+    ($wide:expr, $array:pat => $then:expr, $tuple:pat => $for_tuple:expr) => {
+        match $wide {
+            Wide::One($array) => $then,
+            Wide::Three($array) => $then,
+            Wide::Ten($array) => $then,
+            Wide::Most($array) => $then,
+            Wide::Tuple($tuple) => $for_tuple,
+        }
+    };
+}
+
+impl Wide {
+    /// Of `first`, `first + 1`, … and the model of it.
+    fn new(rt: &mut Runtime, mix: &mut Mix, first: usize) -> (Wide, Vec<usize>) {
+        let wide = match mix.below(9) {
+            0 | 1 => Wide::One(numbers(rt, first)),
+            2 | 3 => Wide::Three(numbers(rt, first)),
+            4 | 5 => Wide::Ten(numbers(rt, first)),
+            6 => Wide::Most(numbers(rt, first)),
+            _ => {
+                let two = numbers::<2>(rt, first);
+                Wide::Tuple(WideRoot::new(rt, (two[0].get(rt), two[1].get(rt), int(first as i32 + 2))))
+            }
+        };
+        let width = each!(&wide, root => root.len(), _ => 3);
+        (wide, (first..first + width).collect())
+    }
+
+    fn read(&self, rt: &Runtime) -> Vec<usize> {
+        let number = |place: ValueRef<Str>| text(rt, place).parse().unwrap();
+        each!(self, root => root.iter().map(number).collect(), root => {
+            let (a, b, c) = root.places();
+            vec![number(a), number(b), c.get(rt).to_isize() as usize]
+        })
+    }
+
+    fn change(&mut self, rt: &mut Runtime, i: usize, number: usize) {
+        let v = rt.string(number.to_string());
+        each!(self, root => { root.set_at(i, v); }, root => match i {
+            0 => _ = root.set::<0>(v),
+            1 => root.assign::<1>(v.rt(), v.value()),
+            _ => _ = root.replace::<2>(v.rt(), int(number as i32)),
+        })
+    }
+
+    fn dup(&self, rt: &Runtime) -> Wide {
+        match self {
+            Wide::One(root) => Wide::One(root.dup(rt)),
+            Wide::Three(root) => Wide::Three(root.dup(rt)),
+            Wide::Ten(root) => Wide::Ten(root.dup(rt)),
+            Wide::Most(root) => Wide::Most(root.dup(rt)),
+            Wide::Tuple(root) => Wide::Tuple(root.dup(rt)),
+        }
+    }
+}
+
+fn run(seed: u64) {
+    let mut mix = Mix(seed);
+    attached(|rt| {
+        let mut live: Vec<(Wide, Vec<usize>)> = Vec::new();
+        for _ in 0..if cfg!(feature = "checked") { 400 } else { 3000 } {
+            let n = mix.below(10_000);
+            match mix.below(16) {
+                0..=4 => (0..mix.below(20)).for_each(|i| live.push(Wide::new(rt, &mut mix, n + i))),
+                5..=7 if !live.is_empty() => {
+                    for _ in 0..mix.below(20) {
+                        let at = mix.below(live.len());
+                        let (wide, model) = &mut live[at];
+                        let i = mix.below(model.len());
+                        wide.change(rt, i, n + i);
+                        model[i] = n + i;
+                        assert_eq!(wide.read(rt), *model);
+                    }
+                }
+                8 | 9 if !live.is_empty() => {
+                    for _ in 0..mix.below(live.len().min(40)) {
+                        let (wide, model) = live.swap_remove(mix.below(live.len()));
+                        assert_eq!(wide.read(rt), model);
+                        match mix.below(8) {
+                            0 => rt.release(|| drop(wide)),
+                            1 => rt.release(|| std::thread::spawn(|| drop(wide)).join().unwrap()),
+                            2 => drop(rt.boxed(wide)), // by a finaliser
+                            _ => drop(wide),
+                        }
+                    }
+                }
+                10 if !live.is_empty() => {
+                    let (wide, model) = &live[mix.below(live.len())];
+                    let copy = (wide.dup(rt), model.clone());
+                    live.push(copy);
+                }
+                11 | 12 => live.iter().for_each(|(wide, model)| assert_eq!(wide.read(rt), *model)),
+                13 | 14 => match mix.below(10) {
+                    0 => rt.full_major().unwrap(),
+                    1 => rt.compact().unwrap(),
+                    _ => rt.minor_gc(),
+                },
+                _ => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().discard().poll().unwrap(),
+            }
+        }
+        rt.full_major().unwrap();
+        live.iter().for_each(|(wide, model)| assert_eq!(wide.read(rt), *model));
+    });
+}
+
+#[test]
+fn random_programs() {
+    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
+    if let Some(seed) = number("SEED") {
+        return run(seed);
+    }
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let first = now.as_nanos() as u64 % 1_000_000_007;
+    let failed: Vec<u64> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3)
+            .map(|t| {
+                scope.spawn(move || {
+                    let seeds = (0..number("ROUNDS").unwrap_or(4)).map(|round| first + round * 3 + t);
+                    seeds.filter(|seed| catch_unwind(|| run(*seed)).is_err()).collect::<Vec<u64>>()
+                })
+            })
+            .collect();
+        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
+    });
+    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+}
