@@ -161,9 +161,9 @@ fn what_must_not_compile() {
     println!("{} cases, {} twins", cases.len(), cases.len());
 }
 
-/// These errors come when code is generated, so a library is built, with public functions.
+/// Lengths of wide roots: the errors come when code is generated, so a library is built, with public functions.
 #[test]
-fn lengths_of_wide_roots() {
+fn what_must_not_compile_when_code_is_generated() {
     let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lengths");
     lay_out(&project);
     let make = |n: usize| {

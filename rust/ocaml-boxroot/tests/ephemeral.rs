@@ -197,6 +197,39 @@ fn keys_of_all_kinds() {
     })
 }
 
+/// Keys and data that are rooted while a block is built, which holds every second key.
+#[test]
+fn made_in_a_build() {
+    attached(|rt| {
+        let mut all: Vec<Ephemeral<Str, Str>> = Vec::new();
+        let keys = [0, 2000].map(|words| {
+            let built = rt.build(words, |n| {
+                let keys: Vec<Value<'_, Str>> = (0..60).map(|i| n.string(&format!("key {i}"))).collect();
+                for (i, key) in keys.iter().enumerate() {
+                    all.push(Ephemeral::new(n, *key, n.string(&format!("data {i}"))).unwrap());
+                    if i % 3 == 0 {
+                        let e = all.last_mut().unwrap();
+                        assert_eq!(e.set(n, n.string(&format!("new {i}"))), Ok(true));
+                    }
+                }
+                let kept: Vec<Value<'_, Str>> = keys.into_iter().step_by(2).collect();
+                kept.as_slice().to_ocaml(n).unwrap()
+            });
+            built.root()
+        });
+        rt.minor_gc();
+        collect(rt);
+        for (i, e) in all.iter().enumerate() {
+            let i = i % 60;
+            let text = if i % 3 == 0 { format!("new {i}") } else { format!("data {i}") };
+            assert_eq!(e.get(rt).map(|v| v.to_str().unwrap()), (i % 2 == 0).then_some(&*text));
+        }
+        drop(keys);
+        collect(rt);
+        assert!(all.iter().all(|e| !e.is_alive(rt)));
+    })
+}
+
 /// What they are for: a payload of Rust owns a closure, or what it is, which refers to the block of the payload.
 #[test]
 fn payloads_with_callbacks_that_refer_to_them() {

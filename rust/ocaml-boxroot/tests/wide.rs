@@ -156,6 +156,45 @@ fn values_that_change() {
     })
 }
 
+/// What is rooted while a block is built survives it, also where the build ends by a panic.
+#[test]
+fn made_in_a_build() {
+    attached(|rt| {
+        let mut roots: Vec<WideRoot<(Str, Int)>> = Vec::new();
+        for round in 0..50 {
+            let built = catch_unwind(AssertUnwindSafe(|| {
+                rt.build(if round % 2 == 0 { 2000 } else { 0 }, |n| {
+                    for i in 0..40 {
+                        roots.push(WideRoot::new(n, (n.string(&format!("{round} {i}")), int(i))));
+                        if round % 5 == 4 && i == 20 {
+                            resume_unwind(Box::new(0));
+                        }
+                    }
+                    let dup = roots[0].dup(n);
+                    roots.push(dup);
+                    n.string("the end")
+                })
+                .discard();
+            }));
+            assert_eq!(built.is_err(), round % 5 == 4);
+            if round % 10 == 7 {
+                rt.full_major().unwrap();
+            }
+            assert_eq!(text(rt, roots[0].place::<0>()), "0 0");
+        }
+        rt.compact().unwrap();
+        let mut expected = (0..50).flat_map(|round| {
+            let own = (0..if round % 5 == 4 { 21 } else { 40 }).map(move |i| (format!("{round} {i}"), i));
+            own.chain((round % 5 != 4).then(|| ("0 0".to_owned(), 0)))
+        });
+        for root in &roots {
+            let (s, i) = root.places();
+            assert_eq!(Some((text(rt, s).to_owned(), i.get(rt).to_isize())), expected.next());
+        }
+        assert!(expected.next().is_none());
+    })
+}
+
 #[test]
 fn indices_out_of_range() {
     attached(|rt| {

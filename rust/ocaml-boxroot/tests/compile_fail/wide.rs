@@ -171,3 +171,38 @@ fn f(w: &WideRoot<[Str; 3]>) {
     let _ = <[Str; 3]>::places(std::ptr::null()); //~
     //+ let _ = w.places();
 }
+//# payloads_end_when_a_value_changes E0502
+fn f(rt: &Runtime, mut w: WideRoot<(Boxed<u64>, Int)>) {
+    let x = w.place::<0>().payload(rt);
+    w.assign::<1>(rt, int(3)); //~
+    //+ w.place::<1>();
+    println!("{x}");
+}
+//# payloads_end_with_the_root E0505
+fn f(rt: &Runtime, w: WideRoot<[Boxed<u64>; 2]>) {
+    let x = w[1].payload(rt);
+    drop(w); //~
+    //+ w.len();
+    println!("{x}");
+}
+//# types_do_not_change_under_an_exclusive_borrow E0308
+fn f<'a>(w: &'a mut WideRoot<(Int, Str)>) -> &'a mut WideRoot<(Any, Any)> {
+    w //~
+    //+ todo!()
+}
+//# are_no_roots E0308
+fn f(w: WideRoot<(Str,)>, r: Root<Str>) -> Root<Str> {
+    w //~
+    //+ r
+}
+//# values_of_a_build_leave_it_in_a_root E0521
+fn f(rt: &mut Runtime) {
+    let mut kept = None;
+    rt.build(100, |n| {
+        let s = n.string("a");
+        kept = Some((s, s)); //~
+        //+ kept = Some(WideRoot::new(n, (s, s)));
+        s
+    }).discard();
+    drop(kept);
+}
