@@ -18,8 +18,8 @@
 //! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
 //!   was purged it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to the holder of that domain's lock.
-//! - ROOT: a live root's slot, or each of a wide one's, may be written by the root's owner if it holds a domain lock, and by the collector when
-//!   no thread holds one.
+//! - ROOT: a live root's slot, or each of a wide one's, may be written by the root's owner if it holds a domain lock,
+//!   and by the collector when no thread holds one.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(boxroot_thread_words))]

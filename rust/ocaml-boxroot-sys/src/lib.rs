@@ -61,8 +61,8 @@ pub struct BoxRootWeak {
     key: NonNull<c_void>,
 }
 
-/// A wide root (`boxroot/wide.h`): several slots, each of which keeps a value alive, with one owner. Copying it copies the
-/// pointer, not the ownership: of all copies, one is passed to [`boxroot_wide_delete`], once.
+/// A wide root (`boxroot/wide.h`): several slots, each of which keeps a value alive, with one owner. Copying it copies
+/// the pointer, not the ownership: of all copies, one is passed to [`boxroot_wide_delete`], once.
 #[repr(transparent)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct BoxRootWide {
@@ -263,9 +263,9 @@ extern "C" {
     pub fn boxroot_weak_delete(w: BoxRootWeak);
 
     /// A new wide root with `n` slots, which hold the values from `*vs` on; owned by the caller. Needs the domain lock.
-    /// Never runs the GC. `None` for the reasons of [`boxroot_create`], with errno EPERM also in a domain that has ended
-    /// (in a finaliser that runs at its end), or with errno EINVAL unless 1 <= n <= [`BOXROOT_WIDEST`]. `vs` must point
-    /// to `n` valid values.
+    /// Never runs the GC. `None` for the reasons of [`boxroot_create`], with errno EPERM also in a domain that has
+    /// ended (in a finaliser that runs at its end), or with errno EINVAL unless 1 <= n <= [`BOXROOT_WIDEST`]. `vs` must
+    /// point to `n` valid values.
     #[link_name = versioned!("wide_create")]
     pub fn boxroot_wide_create(n: usize, vs: *const Value) -> Option<BoxRootWide>;
 

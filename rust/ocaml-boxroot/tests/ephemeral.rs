@@ -204,12 +204,12 @@ fn made_in_a_build() {
         let mut all: Vec<Ephemeral<Str, Str>> = Vec::new();
         let keys = [0, 2000].map(|words| {
             let built = rt.build(words, |n| {
-                let keys: Vec<Value<'_, Str>> = (0..60).map(|i| n.string(&format!("key {i}"))).collect();
+                let keys: Vec<Value<'_, Str>> = (0..60).map(|i| n.string(format!("key {i}"))).collect();
                 for (i, key) in keys.iter().enumerate() {
-                    all.push(Ephemeral::new(n, *key, n.string(&format!("data {i}"))).unwrap());
+                    all.push(Ephemeral::new(n, *key, n.string(format!("data {i}"))).unwrap());
                     if i % 3 == 0 {
                         let e = all.last_mut().unwrap();
-                        assert_eq!(e.set(n, n.string(&format!("new {i}"))), Ok(true));
+                        assert_eq!(e.set(n, n.string(format!("new {i}"))), Ok(true));
                     }
                 }
                 let kept: Vec<Value<'_, Str>> = keys.into_iter().step_by(2).collect();

@@ -4,6 +4,7 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::cell::RefCell;
 use std::mem::size_of;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex};
@@ -165,7 +166,7 @@ fn made_in_a_build() {
             let built = catch_unwind(AssertUnwindSafe(|| {
                 rt.build(if round % 2 == 0 { 2000 } else { 0 }, |n| {
                     for i in 0..40 {
-                        roots.push(WideRoot::new(n, (n.string(&format!("{round} {i}")), int(i))));
+                        roots.push(WideRoot::new(n, (n.string(format!("{round} {i}")), int(i))));
                         if round % 5 == 4 && i == 20 {
                             resume_unwind(Box::new(0));
                         }
@@ -229,7 +230,7 @@ fn dropped_anywhere() {
     let (roots, weak) = make(); // on a thread that OCaml does not know
     std::thread::spawn(|| drop(roots)).join().unwrap();
     ended(weak);
-    thread_local!(static KEPT: std::cell::RefCell<Vec<WideRoot<[Str; 6]>>> = const { std::cell::RefCell::new(Vec::new()) });
+    thread_local!(static KEPT: RefCell<Vec<WideRoot<[Str; 6]>>> = const { RefCell::new(Vec::new()) });
     let (roots, weak) = make();
     std::thread::spawn(|| KEPT.set(roots)).join().unwrap();
     ended(weak);

@@ -114,8 +114,8 @@ impl<K, D> Ephemeral<K, D> {
         self.get(rt).map(|v| Root::new(rt, v))
     }
 
-    /// Keeps `data` from now on, instead of what it kept, for the same key. `false`, and nothing has changed, if the key
-    /// is dead. Errors are those of [`new`](Ephemeral::new): it then keeps what it kept.
+    /// Keeps `data` from now on, instead of what it kept, for the same key. `false`, and nothing has changed, if the
+    /// key is dead. Errors are those of [`new`](Ephemeral::new): it then keeps what it kept.
     ///
     /// Cost: that of a new one, and of dropping the old one. Data that changes often is better a mutable block.
     pub fn set(&mut self, rt: &Runtime, data: Value<'_, D>) -> Result<bool, RootError> {

@@ -7,8 +7,8 @@ use core::ops::Deref;
 use ocaml_boxroot_sys::{self as sys, BoxRootWide};
 
 /// Several values that Rust keeps alive and that end together, as the callbacks of an object do. `S` says what they
-/// are: a tuple of up to 12 types, or an array `[T; N]` of 1 to 64. Pointer-sized, with a niche; `Send + Sync` for every
-/// `S`; it may be dropped anywhere, as a [`Root`](crate::Root) may.
+/// are: a tuple of up to 12 types, or an array `[T; N]` of 1 to 64. Pointer-sized, with a niche; `Send + Sync` for
+/// every `S`; it may be dropped anywhere, as a [`Root`](crate::Root) may.
 ///
 /// ```
 /// # use ocaml_boxroot::*;
@@ -39,11 +39,11 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWide};
 /// }
 /// ```
 ///
-/// Cost: 8 bytes for each value. To make one costs a call, and what three or four roots cost; to drop it a call, a store
-/// for each value on the domain that made it, and one or two atomic operations elsewhere, however many values it has.
-/// From about five values on it takes less time than roots. Those with equally many values have 16 KB of their own, at
-/// least, for each domain that makes them, and each minor collection of such a domain looks at that, for a tenth of a
-/// microsecond.
+/// Cost: 8 bytes for each value. To make one costs a call, and what three or four roots cost; to drop it a call, a
+/// store for each value on the domain that made it, and one or two atomic operations elsewhere, however many values it
+/// has. From about five values on it takes less time than roots. Those with equally many values have 16 KB of their
+/// own, at least, for each domain that makes them, and each minor collection of such a domain looks at that, for a
+/// tenth of a microsecond.
 // OWNED: the wide root is live, and nobody else deletes or modifies it. It has as many slots as S says (WideSlots), and
 // each holds a value of the type that S says.
 #[repr(transparent)]
@@ -59,8 +59,8 @@ unsafe impl<S> Send for WideRoot<S> {}
 unsafe impl<S> Sync for WideRoot<S> {}
 
 impl<S> WideRoot<S> {
-    /// A wide root that holds these values: a tuple or an array of them. Never runs the collector. Panics when memory is
-    /// short, and in a domain that has ended, that is, in a finaliser that runs at its end.
+    /// A wide root that holds these values: a tuple or an array of them. Never runs the collector. Panics when memory
+    /// is short, and in a domain that has ended, that is, in a finaliser that runs at its end.
     #[inline]
     pub fn new<V: WideValues<Slots = S>>(rt: &Runtime, values: V) -> WideRoot<S> {
         match WideRoot::try_new(rt, values) {
@@ -91,8 +91,8 @@ impl<S> WideRoot<S> {
         S: WideSlots,
     {
         let _ = rt;
-        // SAFETY: OWNED for the slots, which are side by side; LOCK: nobody writes them meanwhile, and what they hold is
-        // valid.
+        // SAFETY: OWNED for the slots, which are side by side; LOCK: nobody writes them meanwhile, and what they hold
+        // is valid.
         let wide = unsafe { sys::boxroot_wide_create(S::COUNT, self.cell(0).cast()) };
         match WideRoot::made(wide) {
             Ok(root) => root,
