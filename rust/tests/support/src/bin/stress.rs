@@ -3,7 +3,6 @@
 //! follows from a number, and drop them anywhere; exceptions, panics, nested calls and collections are in between.
 //!
 //!     stress --seed N --threads N --domains N --steps N
-//!
 //! With one thread and no domain the same seed does the same. Exit code 1 when a value is wrong, or one is left.
 #![forbid(unsafe_code)]
 
@@ -152,15 +151,12 @@ impl Kept {
             Kept::Boxed(root, _) => root.end(rt),
             Kept::Inline(root, _) => root.end(rt),
             Kept::Cell(root, _) => root.end(rt),
-            Kept::Raised(exception, _) => drop(exception),
-            Kept::Wide(root, _) => drop(root),
-            Kept::Wider(root, _) => drop(root),
-            Kept::Ephemeral(e, root, _) => drop((e, root)),
             Kept::Stored(mut stored, _) => stored.0.take().unwrap().end(rt),
             Kept::Storage(mut storage, keys, _) => {
                 storage.clear(rt);
                 assert!(keys.iter().all(|key| storage.get(key).is_none()));
             }
+            kept => drop(kept),
         }
     }
 }
