@@ -267,6 +267,65 @@ fn payloads_with_callbacks_that_refer_to_them() {
     })
 }
 
+/// A payload whose block dies hands on the ephemeral roots that it had: what its own key was is not found any more.
+#[test]
+fn used_after_the_key_was_finalised() {
+    static FOUND: [AtomicUsize; 2] = [AtomicUsize::new(0), AtomicUsize::new(0)];
+    #[derive(Default)]
+    struct Owner(Mutex<Option<Ephemeral<Boxed<Owner>, Str>>>);
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            let e = self.0.get_mut().unwrap().take().unwrap();
+            defer(move |rt| {
+                let found = e.key(rt).is_some() || e.get(rt).is_some() || e.upgrade(rt).is_some();
+                FOUND[usize::from(found)].fetch_add(1, SeqCst);
+            });
+        }
+    }
+    attached(|rt| {
+        for i in 0..3000 {
+            let owner = rt.boxed(Owner::default()).root();
+            let text = rt.string("data");
+            let e = Ephemeral::new(text.rt(), owner.get(text.rt()), text.value()).unwrap();
+            *owner.payload(text.rt()).0.lock().unwrap() = Some(e);
+            match i % 4 {
+                0 => rt.minor_gc(), // it dies old; otherwise young
+                1 => rt.poll().unwrap(),
+                _ => (),
+            }
+            drop(owner);
+            if i % 300 == 0 {
+                rt.full_major().unwrap();
+            }
+        }
+        collect(rt);
+        collect(rt);
+        rt.poll().unwrap();
+        assert_eq!(FOUND.each_ref().map(|n| n.load(SeqCst)), [3000, 0]);
+    })
+}
+
+/// Nothing is collected while they are made, however many there are; the data may be the key itself.
+#[test]
+fn values_stay_while_very_many_are_made() {
+    attached(|rt| {
+        let first = rt.string("the first");
+        let (value, rt_) = (first.value(), first.rt());
+        let mut all: Vec<Ephemeral<Str, Str>> = Vec::new();
+        for _ in 0..if cfg!(feature = "checked") { 20_000 } else { 60_000 } {
+            all.push(Ephemeral::new(rt_, value, value).unwrap());
+        }
+        assert_eq!(value.to_str(), Ok("the first"));
+        assert!(all.iter().all(|e| e.get(rt_).unwrap().same(value) && e.key(rt_).unwrap().same(value)));
+        let root = first.root();
+        rt.minor_gc();
+        assert!(all.iter().all(|e| e.get(rt).unwrap().same(root.get(rt))));
+        drop(root);
+        collect(rt);
+        assert!(all.iter().all(|e| e.get(rt).is_none()));
+    })
+}
+
 #[test]
 fn dropped_anywhere() {
     let make = || {
