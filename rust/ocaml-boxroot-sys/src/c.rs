@@ -35,7 +35,7 @@ macro_rules! agreed {
 }
 pub(crate) use versioned;
 
-use crate::{BoxRoot, BoxrootDomain, Value, ValueCell};
+use crate::{BoxRoot, BoxRootWide, BoxrootDomain, Value, ValueCell};
 
 extern "C" {
     // The functions that src/inline.rs has in Rust.
@@ -51,6 +51,10 @@ extern "C" {
     pub fn boxroot_delete_in(d: BoxrootDomain, br: BoxRoot);
     #[link_name = versioned!("get_ref")]
     pub fn boxroot_get_ref(br: BoxRoot) -> *const ValueCell;
+    #[link_name = versioned!("wide_modify")]
+    pub fn boxroot_wide_modify(w: *mut BoxRootWide, i: usize, v: Value) -> bool;
+    #[link_name = versioned!("wide_ref")]
+    pub fn boxroot_wide_ref(w: BoxRootWide, i: usize) -> *const ValueCell;
 
     // What they call when the fast path does not apply.
     #[cold]
@@ -65,6 +69,9 @@ extern "C" {
     #[cold]
     #[link_name = agreed!("modify_slow")]
     pub fn bxr_modify_slow(br: *mut BoxRoot, v: Value) -> bool;
+    #[cold]
+    #[link_name = agreed!("wide_modify_slow")]
+    pub fn bxr_wide_modify_slow(w: *mut BoxRootWide, i: usize, v: Value) -> bool;
 
     /// The pool from which new roots come; never null.
     #[cfg(boxroot_thread_words = "ocaml4")]

@@ -18,17 +18,19 @@
 //! - LIST: `free` is FREE_END, or the address of a free slot + 1; that slot holds the next such word. In memory that
 //!   was purged it is 0.
 //! - SOURCE: the `source` of a domain's record is never null, and belongs to the holder of that domain's lock.
-//! - ROOT: a live root's slot may be written by the root's owner if it holds a domain lock, and by the collector when
-//!   no thread holds one.
+//! - ROOT: a live root's slot, or each of a wide one's, may be written by the root's owner if it holds a domain lock,
+//!   and by the collector when no thread holds one.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 #[cfg(not(boxroot_thread_words))]
 pub use crate::c::{boxroot_create as create, boxroot_delete as delete, boxroot_modify as modify};
 #[cfg(not(boxroot_thread_words))]
-pub use crate::c::{boxroot_create_in as create_in, boxroot_delete_in as delete_in};
+pub use crate::c::{
+    boxroot_create_in as create_in, boxroot_delete_in as delete_in, boxroot_wide_modify as wide_modify,
+};
 
 #[cfg(boxroot_thread_words)]
-pub use with_words::{create, delete, modify};
+pub use with_words::{create, delete, modify, wide_modify};
 #[cfg(boxroot_thread_words = "ocaml4")]
 pub use with_words::{create_in, delete_in};
 #[cfg(boxroot_thread_words = "ocaml5")]
@@ -148,7 +150,7 @@ mod with_words {
     use super::without_words::{load, pool_of, put, take};
     #[cfg(boxroot_thread_words = "ocaml4")]
     use crate::BoxrootDomain;
-    use crate::{c, BoxRoot, Value};
+    use crate::{c, BoxRoot, BoxRootWide, Value};
     use core::ptr::addr_of;
 
     #[cfg(boxroot_thread_words = "ocaml5")]
@@ -206,6 +208,19 @@ mod with_words {
                 return true;
             }
             c::bxr_modify_slow(br, v)
+        }
+    }
+
+    #[inline(always)]
+    pub unsafe fn wide_modify(w: *mut BoxRootWide, i: usize, v: Value) -> bool {
+        // SAFETY: as in `modify`; the wide root, whose slots are in one pool, has slot `i`.
+        unsafe {
+            let root = BoxRoot { cell: w.read().slots };
+            if load(addr_of!((*pool_of(root)).store_owner)) == thread::lock() {
+                root.cell.as_ptr().add(i).cast::<Value>().write(v);
+                return true;
+            }
+            c::bxr_wide_modify_slow(w, i, v)
         }
     }
 

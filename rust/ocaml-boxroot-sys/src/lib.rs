@@ -61,6 +61,58 @@ pub struct BoxRootWeak {
     key: NonNull<c_void>,
 }
 
+/// A wide root (`boxroot/wide.h`): several slots, each of which keeps a value alive, with one owner. Copying it copies
+/// the pointer, not the ownership: of all copies, one is passed to [`boxroot_wide_delete`], once.
+#[repr(transparent)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct BoxRootWide {
+    slots: NonNull<ValueCell>,
+}
+
+/// The most slots that a wide root can have.
+pub const BOXROOT_WIDEST: usize = 64;
+
+/// The cell of slot `i`, as [`boxroot_get_ref`]; those of the other slots precede and follow it.
+///
+/// # Safety
+/// The wide root is not deleted, and has that slot.
+#[inline]
+pub unsafe fn boxroot_wide_ref(w: BoxRootWide, i: usize) -> *const ValueCell {
+    #[cfg(feature = "checked")]
+    return c::boxroot_wide_ref(w, i);
+    #[cfg(not(feature = "checked"))]
+    w.slots.as_ptr().add(i)
+}
+
+/// The value in slot `i`.
+///
+/// # Safety
+/// The wide root is not deleted, and has that slot; the domain lock is held. The value is not rooted: it is invalid
+/// once OCaml allocates or collects.
+#[inline]
+pub unsafe fn boxroot_wide_get(w: BoxRootWide, i: usize) -> Value {
+    UnsafeCell::raw_get(boxroot_wide_ref(w, i)).read()
+}
+
+/// Makes slot `i` hold `v`. `*w` may change, which voids the cells got from it, of all slots. Needs the domain lock.
+/// On failure `false`, for the reasons of [`boxroot_wide_create`]; the wide root then holds what it held.
+///
+/// # Safety
+/// `w` can be read and written; the wide root is live and the caller's, and has that slot; `v` is a valid value.
+#[inline]
+pub unsafe extern "C" fn boxroot_wide_modify(w: *mut BoxRootWide, i: usize, v: Value) -> bool {
+    inline::wide_modify(w, i, v)
+}
+
+/// An ephemeral root (`boxroot/ephemeral.h`): it keeps one value, the data, alive as long as another one, the key,
+/// lives. Copying it copies the pointer, not the ownership: of all copies, one is passed to
+/// [`boxroot_ephemeral_delete`], once.
+#[repr(transparent)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct BoxRootEphemeral {
+    root: NonNull<c_void>,
+}
+
 /// A storage (`boxroot/storage.h`): a set of roots that are dropped together. Copying it copies the pointer, not the
 /// ownership: of all copies, one is passed to [`boxroot_storage_delete`], once.
 #[repr(transparent)]
@@ -209,6 +261,49 @@ extern "C" {
     /// may call it at any time.
     #[link_name = versioned!("weak_delete")]
     pub fn boxroot_weak_delete(w: BoxRootWeak);
+
+    /// A new wide root with `n` slots, which hold the values from `*vs` on; owned by the caller. Needs the domain lock.
+    /// Never runs the GC. `None` for the reasons of [`boxroot_create`], with errno EPERM also in a domain that has
+    /// ended (in a finaliser that runs at its end), or with errno EINVAL unless 1 <= n <= [`BOXROOT_WIDEST`]. `vs` must
+    /// point to `n` valid values.
+    #[link_name = versioned!("wide_create")]
+    pub fn boxroot_wide_create(n: usize, vs: *const Value) -> Option<BoxRootWide>;
+
+    /// Ends the wide root, with all slots; it must be the caller's, and no copy of it be used any more. Needs no lock:
+    /// any thread may call it at any time.
+    #[link_name = versioned!("wide_delete")]
+    pub fn boxroot_wide_delete(w: BoxRootWide);
+
+    /// Stores `n` new roots from `*rs` on, which hold the values from `*vs` on; all or none. Needs the domain lock.
+    /// `false` for the reasons of [`boxroot_create`]: no root was made, and each of `rs` is `None`. `vs` must point to
+    /// `n` valid values, and `rs` to `n` places.
+    #[link_name = versioned!("create_all")]
+    pub fn boxroot_create_all(n: usize, vs: *const Value, rs: *mut Option<BoxRoot>) -> bool;
+
+    /// [`boxroot_delete`] for each of the `n` roots from `*rs` on that is not `None`.
+    #[link_name = versioned!("delete_all")]
+    pub fn boxroot_delete_all(n: usize, rs: *const Option<BoxRoot>);
+
+    /// A new ephemeral root, owned by the caller. Needs the domain lock. Never runs the GC. `None` for the reasons of
+    /// [`boxroot_create`], with errno EINVAL if the key is a lazy value, with ENOTSUP before OCaml 5.5 on a domain but
+    /// the first, and with a version of OCaml that was not tested. `key` and `data` must be valid values.
+    #[link_name = versioned!("ephemeral_create")]
+    pub fn boxroot_ephemeral_create(key: Value, data: Value) -> Option<BoxRootEphemeral>;
+
+    /// Writes the data to `*v` and returns `true`, or leaves it alone and returns `false`: the key is dead, now and for
+    /// ever. The ephemeral root must not be deleted, and the domain lock, of any domain, be held. The value is not
+    /// rooted.
+    #[link_name = versioned!("ephemeral_get")]
+    pub fn boxroot_ephemeral_get(e: BoxRootEphemeral, v: *mut Value) -> bool;
+
+    /// As [`boxroot_ephemeral_get`], for the key.
+    #[link_name = versioned!("ephemeral_get_key")]
+    pub fn boxroot_ephemeral_get_key(e: BoxRootEphemeral, v: *mut Value) -> bool;
+
+    /// Ends the ephemeral root, which must be the caller's, and of which no copy is used any more. Needs no lock: any
+    /// thread may call it at any time.
+    #[link_name = versioned!("ephemeral_delete")]
+    pub fn boxroot_ephemeral_delete(e: BoxRootEphemeral);
 
     /// A new storage without roots, owned by the caller. `name`, a C string or null, is for reports; 47 bytes of it are
     /// copied. Needs the domain lock. Never runs the GC. `None` for the reasons of [`boxroot_create`].

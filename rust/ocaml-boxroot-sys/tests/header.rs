@@ -10,7 +10,8 @@ mod layout;
 mod lookup;
 
 use layout::{DomainHead, PoolHead};
-use ocaml_boxroot_sys::{BoxRoot, BoxRootStorage, BoxRootWeak, BoxrootDomain, BoxrootStats, Status, Value};
+use ocaml_boxroot_sys::{BoxRoot, BoxRootEphemeral, BoxRootStorage, BoxRootWeak, BoxRootWide, BOXROOT_WIDEST};
+use ocaml_boxroot_sys::{BoxrootDomain, BoxrootStats, Status, Value};
 use std::collections::BTreeSet;
 use std::mem::{size_of, MaybeUninit};
 use std::path::{Path, PathBuf};
@@ -18,6 +19,10 @@ use std::process::Command;
 
 /// In the header but not bound: a static inline function kept for C programs of earlier versions.
 const NOT_BOUND: [&str; 1] = ["boxroot_setup_systhreads"];
+
+/// Where what is bound is declared.
+const HEADERS: [&str; 5] =
+    ["boxroot.h", "boxroot/weak.h", "boxroot/storage.h", "boxroot/wide.h", "boxroot/ephemeral.h"];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -31,9 +36,8 @@ fn source(name: &str) -> String {
 
 /// The headers without comments.
 fn header() -> String {
-    let text: String = ["boxroot.h", "boxroot/weak.h", "boxroot/storage.h"]
-        .map(|name| std::fs::read_to_string(package().join("vendor/include").join(name)).unwrap())
-        .concat();
+    let text: String =
+        HEADERS.map(|name| std::fs::read_to_string(package().join("vendor/include").join(name)).unwrap()).concat();
     let mut plain = String::new();
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("/*") {
@@ -49,9 +53,14 @@ fn c_type(rust: &str) -> &'static str {
         "BoxRoot" | "Option<BoxRoot>" => "boxroot",
         "BoxRootWeak" | "Option<BoxRootWeak>" => "boxroot_weak",
         "BoxRootStorage" | "Option<BoxRootStorage>" => "boxroot_storage",
+        "BoxRootWide" | "Option<BoxRootWide>" => "boxroot_wide",
+        "*mut BoxRootWide" => "boxroot_wide *",
+        "BoxRootEphemeral" | "Option<BoxRootEphemeral>" => "boxroot_ephemeral",
         "*mut Value" => "value *",
+        "*const Value" => "value const *",
         "BoxrootDomain" | "Option<BoxrootDomain>" => "boxroot_domain",
-        "*mut BoxRoot" => "boxroot *",
+        "*mut BoxRoot" | "*mut Option<BoxRoot>" => "boxroot *",
+        "*const Option<BoxRoot>" => "boxroot const *",
         "*const c_char" => "char const *",
         "*const ValueCell" => "value const *",
         "*mut BoxrootStats" => "boxroot_statistics *",
@@ -156,12 +165,12 @@ fn every_function_of_the_header_is_bound_and_no_other() {
 #[test]
 fn types_and_values_agree() {
     let text = source("lib.rs");
-    let mut c = String::from("#include <stddef.h>\n#include <boxroot.h>\n#include <boxroot/weak.h>\n");
-    c += "#include <boxroot/storage.h>\n";
+    let mut c = String::from("#include <stddef.h>\n");
+    c += &HEADERS.map(|name| format!("#include <{}>\n", name)).concat();
     let mut assert = |condition: String, what: &str| c += &format!("_Static_assert({}, \"{}\");\n", condition, what);
 
     let functions: Vec<_> = functions(&text).into_iter().chain(functions(&source("c.rs"))).collect();
-    assert!(functions.len() >= 21 + 9, "the parser found too little: {:?}", functions);
+    assert!(functions.len() >= 32 + 12, "the parser found too little: {:?}", functions);
     for (name, kind) in &functions {
         assert(format!("__builtin_types_compatible_p(__typeof__({}), {})", name, kind), name);
     }
@@ -193,6 +202,9 @@ fn types_and_values_agree() {
     assert(format!("sizeof(boxroot) == {}", size_of::<Option<BoxRoot>>()), "BoxRoot");
     assert(format!("sizeof(boxroot_weak) == {}", size_of::<Option<BoxRootWeak>>()), "BoxRootWeak");
     assert(format!("sizeof(boxroot_storage) == {}", size_of::<Option<BoxRootStorage>>()), "BoxRootStorage");
+    assert(format!("sizeof(boxroot_wide) == {}", size_of::<Option<BoxRootWide>>()), "BoxRootWide");
+    assert(format!("BOXROOT_WIDEST == {}", BOXROOT_WIDEST), "BOXROOT_WIDEST");
+    assert(format!("sizeof(boxroot_ephemeral) == {}", size_of::<Option<BoxRootEphemeral>>()), "BoxRootEphemeral");
     assert(format!("sizeof(boxroot_domain) == {}", size_of::<Option<BoxrootDomain>>()), "BoxrootDomain");
     assert(format!("sizeof(bool) == {}", size_of::<bool>()), "bool");
     let text = header();
@@ -268,7 +280,7 @@ fn link_names_agree() {
     let mut items = linked(&source("lib.rs"), "versioned");
     items.extend(linked(&source("c.rs"), "versioned"));
     let agreed = linked(&source("c.rs"), "agreed");
-    assert!(items.len() >= 15 + 7 && agreed.len() >= 3, "the parser found too little: {:?} {:?}", items, agreed);
+    assert!(items.len() >= 26 + 9 && agreed.len() >= 5, "the parser found too little: {:?} {:?}", items, agreed);
     let in_lib = source("lib.rs").split_once("extern \"C\" {").unwrap().1.to_owned();
     let foreign = functions(&source("c.rs")).len() + functions(&in_lib).len();
     let named = items.iter().chain(&agreed).filter(|i| i.0 != "bxr_cache").count();
@@ -279,6 +291,8 @@ fn link_names_agree() {
             let include = match name {
                 _ if name.contains("weak") => "boxroot/weak.h",
                 _ if name.contains("storage") => "boxroot/storage.h",
+                _ if name.contains("wide") || name.ends_with("_all") => "boxroot/wide.h",
+                _ if name.contains("ephemeral") => "boxroot/ephemeral.h",
                 _ => "boxroot.h",
             };
             let c = format!("#include <{}>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", include, name);
@@ -296,16 +310,18 @@ fn link_names_agree() {
 /// functions in C use.
 #[test]
 fn inline_paths_use_the_same_words() {
-    let c = "#include <boxroot.h>
+    let c = "#include <boxroot/wide.h>
         boxroot create(value v) { return boxroot_create(v); }
         void delete(boxroot r) { boxroot_delete(r); }
         bool modify(boxroot *r, value v) { return boxroot_modify(r, v); }
+        bool wide_modify(boxroot_wide *w, size_t i, value v) { return boxroot_wide_modify(w, i, v); }
         boxroot create_in(boxroot_domain d, value v) { return boxroot_create_in(d, v); }
         void delete_in(boxroot_domain d, boxroot r) { boxroot_delete_in(d, r); }\n";
     let ocaml5 = ocaml().version >= 50000;
     let [(prefix, _), _, (before, behind)] = macros();
     let mut expected = BTreeSet::from(
-        ["create_slow", "create_in_slow", "delete_slow", "modify_slow"].map(|n| format!("{}{}{}", before, n, behind)),
+        ["create_slow", "create_in_slow", "delete_slow", "modify_slow", "wide_modify_slow"]
+            .map(|n| format!("{}{}{}", before, n, behind)),
     );
     expected.insert(format!("{}cache", prefix));
     expected.insert(if ocaml5 { "caml_state".to_owned() } else { format!("{}lock", prefix) });
@@ -316,9 +332,9 @@ fn inline_paths_use_the_same_words() {
     let text = source("inline.rs");
     let words: &[&str] =
         if ocaml5 { &["\"caml_state\"", "versioned!(\"cache\")"] } else { &["c::bxr_cache", "versioned!(\"lock\")"] };
-    for word in
-        words.iter().chain(&["c::bxr_create_slow", "c::bxr_create_in_slow", "c::bxr_delete_slow", "c::bxr_modify_slow"])
-    {
+    let slow = ["create_slow", "create_in_slow", "delete_slow", "modify_slow", "wide_modify_slow"];
+    let slow = slow.map(|name| format!("c::bxr_{}", name));
+    for word in words.iter().copied().chain(slow.iter().map(|s| s.as_str())) {
         assert!(text.contains(word), "{} is not in src/inline.rs", word);
     }
 }

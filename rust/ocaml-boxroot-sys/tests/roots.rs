@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 const UNIT: Value = 1;
 const EPERM: i32 = 1;
+const EINVAL: i32 = 22;
 
 extern "C" {
     fn caml_startup(argv: *const *const c_char);
@@ -227,6 +228,120 @@ fn storages() {
     }
 }
 
+fn wide_roots() {
+    unsafe {
+        let errno = || std::io::Error::last_os_error().raw_os_error();
+        assert!(boxroot_wide_create(0, std::ptr::null()).is_none());
+        assert_eq!(errno(), Some(EINVAL));
+        let many = [UNIT; BOXROOT_WIDEST + 1];
+        assert!(boxroot_wide_create(many.len(), many.as_ptr()).is_none());
+        assert_eq!(errno(), Some(EINVAL));
+        let mut live: Vec<(i64, usize, BoxRootWide)> = Vec::new();
+        for i in 0..3000i64 {
+            let n = [1, 3, 7, BOXROOT_WIDEST][i as usize % 4];
+            let roots: Vec<BoxRoot> = (0..n as i64).map(|k| boxed(100 * i + k)).collect();
+            let vs: Vec<Value> = roots.iter().map(|r| boxroot_get(*r)).collect();
+            live.push((i, n, boxroot_wide_create(n, vs.as_ptr()).unwrap()));
+            let all: Vec<Option<BoxRoot>> = roots.into_iter().map(Some).collect();
+            boxroot_delete_all(all.len(), all.as_ptr());
+            match i % 500 {
+                77 => drop(caml_gc_minor(UNIT)),
+                444 => drop(caml_gc_compaction(UNIT)),
+                _ => (),
+            }
+        }
+        for (i, n, w) in &mut live {
+            let text = |v: Value| *(v as *const i64).add(1);
+            for k in 0..*n {
+                assert_eq!(text(boxroot_wide_get(*w, k)), 100 * *i + k as i64);
+                assert_eq!(boxroot_wide_ref(*w, k), boxroot_wide_ref(*w, 0).add(k));
+            }
+            assert!(boxroot_wide_modify(w, *n - 1, caml_copy_int64(-*i)));
+            if *i % 1000 == 999 {
+                caml_gc_minor(UNIT);
+            }
+            assert_eq!(text(boxroot_wide_get(*w, *n - 1)), -*i);
+        }
+        let (here, there): (Vec<_>, Vec<_>) = live.into_iter().partition(|(i, _, _)| i % 3 == 0);
+        here.into_iter().for_each(|(_, _, w)| boxroot_wide_delete(w));
+        let there: Vec<_> = there.into_iter().map(|(_, _, w)| SentWide(w)).collect();
+        std::thread::spawn(move || there.into_iter().for_each(|SentWide(w)| boxroot_wide_delete(w))).join().unwrap();
+        caml_gc_full_major(UNIT);
+    }
+}
+
+struct SentWide(BoxRootWide);
+unsafe impl Send for SentWide {}
+
+fn many_at_once() {
+    unsafe {
+        for n in [0, 1, 31, 5000] {
+            let vs: Vec<Value> = (0..n).map(|i| 2 * i + 1).collect();
+            let mut rs: Vec<Option<BoxRoot>> = vec![None; vs.len()];
+            assert!(boxroot_create_all(vs.len(), vs.as_ptr(), rs.as_mut_ptr()));
+            caml_gc_full_major(UNIT);
+            assert!(rs.iter().zip(&vs).all(|(r, v)| boxroot_get(r.unwrap()) == *v));
+            boxroot_delete_all(rs.len(), rs.as_ptr());
+        }
+        std::thread::spawn(|| {
+            let mut rs = [Some(create_elsewhere()), None];
+            assert!(!boxroot_create_all(2, [UNIT, UNIT].as_ptr(), rs.as_mut_ptr()));
+            assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(EPERM));
+            assert_eq!(rs, [None, None]);
+            boxroot_delete_all(2, rs.as_ptr());
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+/// Some word that is not null: it must not be read.
+fn create_elsewhere() -> BoxRoot {
+    unsafe { std::mem::transmute::<usize, BoxRoot>(8) }
+}
+
+fn ephemeral_roots() {
+    unsafe {
+        let keys: Vec<BoxRoot> = (0..500).map(boxed).collect();
+        let all: Vec<BoxRootEphemeral> = (0..500i64)
+            .map(|i| {
+                let data = boxed(1000 + i);
+                let e = boxroot_ephemeral_create(boxroot_get(keys[i as usize]), boxroot_get(data)).unwrap();
+                boxroot_delete(data);
+                e
+            })
+            .collect();
+        let text = |v: Value| *(v as *const i64).add(1);
+        let check = |living: &dyn Fn(i64) -> bool| {
+            for (i, e) in all.iter().enumerate() {
+                let (i, mut key, mut data) = (i as i64, 7, 7);
+                assert_eq!(boxroot_ephemeral_get(*e, &mut data), living(i));
+                assert_eq!(boxroot_ephemeral_get_key(*e, &mut key), living(i));
+                match living(i) {
+                    true => assert_eq!((text(key), text(data)), (i, 1000 + i)),
+                    false => assert_eq!((key, data), (7, 7)),
+                }
+            }
+        };
+        caml_gc_minor(UNIT);
+        check(&|_| true);
+        caml_gc_compaction(UNIT);
+        check(&|_| true);
+        for (i, key) in keys.iter().enumerate() {
+            if i % 3 == 0 {
+                boxroot_delete(*key);
+            }
+        }
+        for _ in 0..3 {
+            caml_gc_full_major(UNIT);
+        }
+        check(&|i| i % 3 != 0);
+        all.into_iter().for_each(|e| boxroot_ephemeral_delete(e));
+        keys.into_iter().enumerate().filter(|(i, _)| i % 3 != 0).for_each(|(_, key)| boxroot_delete(key));
+        caml_gc_full_major(UNIT);
+    }
+}
+
 static FINALISED: AtomicUsize = AtomicUsize::new(0);
 static VICTIM: AtomicUsize = AtomicUsize::new(0); // a root that the finaliser deletes
 
@@ -283,7 +398,7 @@ fn teardown_and_again() {
 /// In a process of its own: the checked build ends it with a message.
 fn misuse_is_reported() {
     let me = std::env::current_exe().unwrap();
-    for case in ["delete", "clear"] {
+    for case in ["delete", "clear", "slot", "ephemeral"] {
         let out = std::process::Command::new(&me).env(MISUSE, case).output().unwrap();
         let text = String::from_utf8_lossy(&out.stderr);
         assert!(!out.status.success() && text.contains("boxroot"), "{}: {:?}: {}", case, out.status, text);
@@ -309,6 +424,18 @@ fn use_after_clear() {
     }
 }
 
+fn use_of_no_slot() {
+    unsafe {
+        let w = boxroot_wide_create(2, [UNIT, UNIT].as_ptr()).unwrap();
+        boxroot_wide_get(w, 2);
+    }
+}
+
+fn use_of_no_ephemeral_root() {
+    let mut v = UNIT;
+    unsafe { boxroot_ephemeral_get(std::mem::transmute::<BoxRoot, BoxRootEphemeral>(boxed(1)), &mut v) };
+}
+
 fn main() {
     let mut cases: Vec<(&str, fn())> = vec![
         ("setup_and_status", setup_and_status),
@@ -316,6 +443,9 @@ fn main() {
         ("values_survive_collections", values_survive_collections),
         ("handles_on_domains", handles_on_domains),
         ("storages", storages),
+        ("wide_roots", wide_roots),
+        ("many_at_once", many_at_once),
+        ("ephemeral_roots", ephemeral_roots),
         ("threads_delete", threads_delete),
         ("the_lock_is_needed", the_lock_is_needed),
         ("deletion_frees_the_value", deletion_frees_the_value),
@@ -334,6 +464,8 @@ fn main() {
     unsafe { caml_startup([name, std::ptr::null()].as_ptr()) };
     match std::env::var(MISUSE).as_deref() {
         Ok("delete") => return use_after_delete(),
+        Ok("slot") => return use_of_no_slot(),
+        Ok("ephemeral") => return use_of_no_ephemeral_root(),
         Ok(_) => return use_after_clear(),
         Err(_) => (),
     }

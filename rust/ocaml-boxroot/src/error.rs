@@ -39,13 +39,13 @@ pub enum RootError {
     OutOfMemory,
     /// The C library was torn down.
     ToreDown,
-    /// A weak root cannot hold a lazy value.
+    /// A weak root cannot hold a lazy value, and an ephemeral root cannot have one as its key.
     Lazy,
-    /// Before OCaml 5.5, weak roots are made on the first domain only.
+    /// Before OCaml 5.5, weak and ephemeral roots are made on the first domain only.
     NotFirstDomain,
-    /// Roots of a storage are not made in a domain that has ended: by finalisers that run at its end.
+    /// Roots of a storage, and wide ones, are not made in a domain that has ended: by finalisers that run at its end.
     DomainEnded,
-    /// Weak roots were not tested with this version of OCaml (5.0, and 5.6 and later).
+    /// Weak and ephemeral roots were not tested with this version of OCaml (5.0, and 5.6 and later).
     Untested,
 }
 
@@ -67,7 +67,7 @@ impl RootError {
         said.windows(text.len()).any(|w| w == text)
     }
 
-    /// Why a root in a storage could not be made, with the lock held.
+    /// Why a root in a storage, or a wide one, could not be made, with the lock held.
     #[cold]
     pub(crate) fn last_in_storage() -> RootError {
         match RootError::says(b"without holding the domain lock") {
@@ -76,7 +76,7 @@ impl RootError {
         }
     }
 
-    /// Why a weak root could not be made.
+    /// Why a weak or ephemeral root could not be made.
     #[cold]
     pub(crate) fn last_weak() -> RootError {
         let says = RootError::says;
@@ -94,10 +94,10 @@ impl fmt::Display for RootError {
         f.write_str(match self {
             RootError::OutOfMemory => "no memory for more OCaml roots",
             RootError::ToreDown => "no more OCaml roots: the library was torn down",
-            RootError::Lazy => "a weak root cannot hold a lazy value",
-            RootError::NotFirstDomain => "before OCaml 5.5 weak roots are made on the first domain only",
-            RootError::DomainEnded => "no OCaml roots in a storage are made in a domain that has ended",
-            RootError::Untested => "weak roots were not tested with this version of OCaml",
+            RootError::Lazy => "a weak root cannot hold a lazy value, nor is one the key of an ephemeral root",
+            RootError::NotFirstDomain => "before OCaml 5.5 weak and ephemeral roots are made on the first domain only",
+            RootError::DomainEnded => "no OCaml roots in a storage, or wide ones, are made in a domain that has ended",
+            RootError::Untested => "weak and ephemeral roots were not tested with this version of OCaml",
         })
     }
 }

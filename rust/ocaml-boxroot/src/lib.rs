@@ -8,6 +8,8 @@
 //! | [`ValueRef`] | a place that holds a value, however it is kept alive; one word; read with `&Runtime` |
 //! | [`Root`] | a value kept alive by Rust: pointer-sized, `Send + Sync`, droppable anywhere |
 //! | [`Weak`] | a value found as long as somebody else keeps it alive |
+//! | [`Ephemeral`] | a value kept alive as long as another one lives |
+//! | [`WideRoot`] | several values with one owner, of one word |
 //! | [`Storage`] | roots that are dropped together |
 //! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
 //! | [`Boxed`] | a Rust value that OCaml owns |
@@ -353,9 +355,11 @@ pub use types::{
     Any, Array, Atomic, Bool, Bytes, Char, Exn, Float, FloatArray, Fun, Int, Int32, Int64, Lazy, List, Nativeint,
     OCamlAbstract, OCamlGeneric, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,
 };
+pub use value::ephemeral::Ephemeral;
 pub use value::local::{Locals, Slot};
 pub use value::nursery::{block_words, string_words, Nursery, ValueUnshared};
 pub use value::root::{Fresh, Root};
 pub use value::storage::{Storage, StorageKey, StorageRoot};
 pub use value::weak::Weak;
+pub use value::wide::{WideRoot, WideSlot, WideSlots, WideValues};
 pub use value::{Downcast, Kind, Value, ValueCell, ValueExn, ValueRef};

@@ -75,8 +75,8 @@ fn cases(file: &Path) -> Vec<Case> {
     cases
 }
 
-/// Compiles the programs; the errors of each, as (code, message).
-fn check(project: &Path, cases: &[Case]) -> BTreeMap<String, Vec<(String, String)>> {
+/// A project for programs in src/bin, the empty folder that is returned.
+fn lay_out(project: &Path) -> PathBuf {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let bin = project.join("src/bin");
     let _ = fs::remove_dir_all(project.join("src"));
@@ -88,6 +88,26 @@ fn check(project: &Path, cases: &[Case]) -> BTreeMap<String, Vec<(String, String
     );
     fs::write(project.join("Cargo.toml"), manifest).unwrap();
     fs::copy(crate_folder.join("../Cargo.lock"), project.join("Cargo.lock")).unwrap();
+    bin
+}
+
+/// What cargo says. The dependencies are kept from one run to the next.
+fn cargo(project: &Path, words: &[&str]) -> String {
+    let output = Command::new(env!("CARGO"))
+        .current_dir(project)
+        .args(words)
+        .args(["--offline", "--message-format=short", "--color=never"])
+        .env("CARGO_TARGET_DIR", project.join("target"))
+        .output()
+        .expect("run cargo");
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    fs::write(project.join("log"), &log).unwrap();
+    log
+}
+
+/// Compiles the programs; the errors of each, as (code, message).
+fn check(project: &Path, cases: &[Case]) -> BTreeMap<String, Vec<(String, String)>> {
+    let bin = lay_out(project);
     let mut twins = HEAD.to_owned();
     for case in cases {
         fs::write(bin.join(format!("{}.rs", case.name)), format!("{HEAD}{NAMES}{}\nfn main() {{}}\n", case.fails))
@@ -95,14 +115,7 @@ fn check(project: &Path, cases: &[Case]) -> BTreeMap<String, Vec<(String, String
         writeln!(twins, "mod {} {{\n{NAMES}{}\n}}", case.name, case.twin).unwrap();
     }
     fs::write(bin.join("twins.rs"), twins + "fn main() {}\n").unwrap();
-    let output = Command::new(env!("CARGO"))
-        .current_dir(project)
-        .args(["check", "--offline", "--bins", "--keep-going", "--message-format=short", "--color=never"])
-        .env("CARGO_TARGET_DIR", project.join("target"))
-        .output()
-        .expect("run cargo");
-    let log = String::from_utf8_lossy(&output.stderr);
-    fs::write(project.join("log"), log.as_bytes()).unwrap();
+    let log = cargo(project, &["check", "--bins", "--keep-going"]);
     let mut errors: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for line in log.lines() {
         // src/bin/NAME.rs:LINE:COLUMN: error[CODE]: message
@@ -146,4 +159,21 @@ fn what_must_not_compile() {
     }
     assert!(wrong.is_empty(), "\n{wrong}");
     println!("{} cases, {} twins", cases.len(), cases.len());
+}
+
+/// Lengths of wide roots: the errors come when code is generated, so a library is built, with public functions.
+#[test]
+fn what_must_not_compile_when_code_is_generated() {
+    let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lengths");
+    lay_out(&project);
+    let make = |n: usize| {
+        format!("pub fn make{n}(rt: &Runtime) -> WideRoot<[Int; {n}]> {{ WideRoot::new(rt, [int(0); {n}]) }}\n")
+    };
+    for (lengths, fails) in [(&[1, 2, 64][..], false), (&[0], true), (&[65], true), (&[1000], true)] {
+        let functions: String = lengths.iter().map(|n| make(*n)).collect();
+        fs::write(project.join("src/lib.rs"), format!("{HEAD}{NAMES}{functions}")).unwrap();
+        let log = cargo(&project, &["build", "--lib"]);
+        assert_eq!(log.contains("error[E0080]: evaluation panicked: a wide root has 1 to 64 values"), fails, "{log}");
+        assert_eq!(log.contains("Finished"), !fails, "{log}");
+    }
 }

@@ -45,6 +45,18 @@ fn main() {
     let stored = attach(|rt| storage.root_fresh(rt.string("stored"))).unwrap();
     let other = attach(|rt| Storage::new(rt, "other")).unwrap();
     attach(|rt| other.root_fresh(rt.string("stored too"))).unwrap();
+    let wide = attach(|rt| {
+        let kept = rt.string("wide").root();
+        WideRoot::new(rt, (kept.get(rt), int(3)))
+    });
+    let (wide, wide_too) = (wide.unwrap(), attach(|rt| WideRoot::new(rt, [int(1); 9])).unwrap());
+    let ephemeral = attach(|rt| {
+        let data = rt.string("data");
+        Ephemeral::new(data.rt(), kept.get(data.rt()), data.value()).unwrap()
+    });
+    let (ephemeral, ephemeral_too) =
+        (ephemeral.unwrap(), attach(|rt| Ephemeral::new(rt, kept.get(rt), int(3)).unwrap()).unwrap());
+    let weak = attach(|rt| kept.get(rt).weak(rt).unwrap()).unwrap();
     let payload = attach(|rt| owned.payload(rt)).unwrap();
     let numbers = attach(|rt| rt.bigarray_from_vec(vec![7u8; 1 << 20], [1 << 20]).root()).unwrap();
     let elements = attach(|rt| numbers.racy(rt)).unwrap();
@@ -60,6 +72,8 @@ fn main() {
     assert_eq!(storage.name(), "kept");
     drop(storage);
     std::thread::spawn(|| drop(other)).join().unwrap();
+    drop((wide, ephemeral, weak));
+    std::thread::spawn(|| drop((wide_too, ephemeral_too))).join().unwrap();
     drop(owned);
     drop(kept);
     std::thread::spawn(|| drop(kept_too)).join().unwrap();

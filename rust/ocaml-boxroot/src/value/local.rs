@@ -7,6 +7,7 @@ use alloc::alloc::{alloc, dealloc, Layout};
 use core::marker::PhantomData;
 use core::ptr::{addr_of_mut, null_mut};
 use core::sync::atomic::Ordering::Relaxed;
+#[cfg(ocaml5)]
 use ocaml_boxroot_sys as sys;
 
 /// A local root of a [`frame`](Runtime::frame), to be filled.

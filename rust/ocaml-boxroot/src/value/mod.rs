@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //! Values, the places that hold them, and what their blocks tell.
+pub(crate) mod ephemeral;
 pub(crate) mod local;
 pub(crate) mod nursery;
 pub(crate) mod root;
 pub(crate) mod storage;
 pub(crate) mod weak;
+pub(crate) mod wide;
 
 use crate::{Any, Exn, Runtime, ShapeError};
 use core::marker::PhantomData;

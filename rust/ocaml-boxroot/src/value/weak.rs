@@ -8,7 +8,8 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWeak};
 /// anywhere, as a [`Root`] may.
 ///
 /// For observers, caches, and cycles: a closure that holds a Rust value (see [`Boxed`](crate::Boxed)) which holds a
-/// [`Root`] of the closure is never collected; with a `Weak` it is.
+/// [`Root`] of the closure is never collected; with a `Weak` it is. Where nobody else would keep the value, an
+/// [`Ephemeral`](crate::Ephemeral) root keeps it as long as another one lives.
 ///
 /// ```
 /// # use ocaml_boxroot::*;

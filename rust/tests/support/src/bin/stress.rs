@@ -3,7 +3,6 @@
 //! follows from a number, and drop them anywhere; exceptions, panics, nested calls and collections are in between.
 //!
 //!     stress --seed N --threads N --domains N --steps N
-//!
 //! With one thread and no domain the same seed does the same. Exit code 1 when a value is wrong, or one is left.
 #![forbid(unsafe_code)]
 
@@ -104,6 +103,10 @@ enum Kept {
     Stored(Stored, u64),
     /// Several, in a storage of their own.
     Storage(Storage, Vec<StorageKey<Sample>>, u64),
+    Wide(WideRoot<[Sample; 3]>, u64),
+    Wider(WideRoot<(Sample, Int, Boxed<Payload>)>, u64),
+    /// Data that refers to its key, and whether the key is rooted.
+    Ephemeral(Ephemeral<Sample, (Sample, Sample)>, Option<Root<Sample>>, u64),
 }
 
 impl Kept {
@@ -122,6 +125,22 @@ impl Kept {
                     assert_eq!(storage.get(key).unwrap().to_rust::<Sample>(rt).unwrap(), sample(*n));
                 }
             }
+            Kept::Wide(root, n) => {
+                root.iter().for_each(|place| assert_eq!(place.to_rust::<Sample>(rt).unwrap(), sample(*n)))
+            }
+            Kept::Wider(root, n) => {
+                let (first, second, third) = root.places();
+                assert_eq!(first.to_rust::<Sample>(rt).unwrap(), sample(*n));
+                assert_eq!((second.get(rt).to_isize() as u64, third.payload(rt).0), (*n, *n));
+            }
+            Kept::Ephemeral(e, root, n) => match (e.key(rt), e.get(rt)) {
+                (Some(key), Some(data)) => {
+                    assert!(data.second().same(key));
+                    assert_eq!(key.to_rust::<Sample>(rt).unwrap(), sample(*n));
+                    assert_eq!(data.first().to_rust::<Sample>(rt).unwrap(), sample(*n));
+                }
+                (key, data) => assert!(key.is_none() && data.is_none() && root.is_none()),
+            },
             Kept::Raised(exception, n) => assert!(exception.text(rt).contains(&n.to_string())),
         }
     }
@@ -132,12 +151,12 @@ impl Kept {
             Kept::Boxed(root, _) => root.end(rt),
             Kept::Inline(root, _) => root.end(rt),
             Kept::Cell(root, _) => root.end(rt),
-            Kept::Raised(exception, _) => drop(exception),
             Kept::Stored(mut stored, _) => stored.0.take().unwrap().end(rt),
             Kept::Storage(mut storage, keys, _) => {
                 storage.clear(rt);
                 assert!(keys.iter().all(|key| storage.get(key).is_none()));
             }
+            kept => drop(kept),
         }
     }
 }
@@ -180,7 +199,30 @@ impl World {
 
 fn make(rt: &mut Runtime, mix: &mut Mix) -> Kept {
     let n = mix.next() % 1_000_000;
-    match mix.below(12) {
+    match mix.below(16) {
+        12 => {
+            let root = rt.locals(|rt, locals| {
+                let places = [(); 3].map(|()| locals.set(rt.alloc(&sample(n)).unwrap()));
+                WideRoot::new(rt, places.map(|place| place.get(rt)))
+            });
+            Kept::Wide(root, n)
+        }
+        13 => {
+            let payload = rt.boxed(Payload::new(n, None)).root();
+            let v = rt.alloc(&sample(n)).unwrap();
+            Kept::Wider(WideRoot::new(v.rt(), (v.value(), int(n as i32), payload.get(v.rt()))), n)
+        }
+        14 => {
+            let (key, text) = (rt.alloc(&sample(n)).unwrap().root(), rt.alloc(&sample(n)).unwrap().root());
+            let data = rt.pair(&text, &key);
+            match Ephemeral::new(data.rt(), key.get(data.rt()), data.value()) {
+                Ok(e) => Kept::Ephemeral(e, (mix.below(3) > 0).then_some(key), n),
+                Err(error) => {
+                    assert_eq!(error, RootError::NotFirstDomain);
+                    Kept::Sample(key, n)
+                }
+            }
+        }
         10 => {
             let storage = STORAGE.get_or_init(|| Storage::new(rt, "all"));
             Kept::Stored(Stored(Some(storage.root_fresh(rt.alloc(&sample(n)).unwrap()))), n)
@@ -275,6 +317,22 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
                 let n = mix.next() % 1_000_000;
                 stored.0.as_mut().unwrap().set(rt.alloc(&sample(n)).unwrap());
                 world.put(mix, Kept::Stored(stored, n));
+            }
+            Some(Kept::Wide(mut root, _)) => {
+                let n = mix.next() % 1_000_000;
+                (0..3).for_each(|i| _ = root.set_at(i, rt.alloc(&sample(n)).unwrap()));
+                world.put(mix, Kept::Wide(root, n));
+            }
+            Some(Kept::Ephemeral(mut e, root, n)) => {
+                let text = rt.alloc(&sample(n)).unwrap().root();
+                if let Some(key) = e.key(rt).map(|key| key.root(rt)) {
+                    let data = rt.pair(&text, &key);
+                    match e.set(data.rt(), data.value()) {
+                        Ok(set) => assert!(set),
+                        Err(error) => assert_eq!(error, RootError::NotFirstDomain),
+                    }
+                }
+                world.put(mix, Kept::Ephemeral(e, root, n));
             }
             Some(Kept::Cell(root, _)) => {
                 let n = mix.next() % 1_000_000;
