@@ -385,7 +385,9 @@ static void oh_helping_turn(void)
     }
   }
   uintnat stack = bytes / OH_HELPING_STACK_SHARE;
-  oh_helping.limit = (stack > OH_HELPING_STACK ? stack : OH_HELPING_STACK) / sizeof(mark_entry);
+  if (stack < OH_HELPING_STACK) stack = OH_HELPING_STACK;
+  if (oh_settings.helper_stack != 0) stack = oh_settings.helper_stack;
+  oh_helping.limit = stack / sizeof(mark_entry);
   oh_helping.credit = 0;
   oh_store_relaxed(&oh_helping.wanted, false);
   oh_store_relaxed(&oh_helping.used, use);
