@@ -101,8 +101,9 @@ let in_lanes ~each count f =
   for k = 1 to !i do
     f k
   done;
-  Lanes.record (fun () ->
-      for _ = 1 to if each = 1 then 1 else 64 * each do
+  let calls = if each = 1 then 1 else 64 * each in
+  Lanes.record ~calls (fun () ->
+      for _ = 1 to calls do
         incr i;
         f !i
       done)

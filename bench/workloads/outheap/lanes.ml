@@ -1,11 +1,12 @@
 (* SPDX-License-Identifier: MIT *)
-(* What the first domain and the helper do in a part of a run: a line "lane TAB NAME TAB BEGIN TAB LENGTH" in
-   milliseconds for each stretch, and the share of time of each lane as a metric. Reading takes time and memory, so it is
-   no run for times. *)
+(* What the first domain and the helper do in some cycles of the collector: a line "lane TAB NAME TAB BEGIN TAB LENGTH" in
+   milliseconds for each stretch, and as a metric how much time of each kind a thousand calls take. Reading the events
+   takes time and memory, too. *)
 module E = Runtime_events
 
-let window = 0.25 (* seconds *)
-let gap = 20_000 (* nanoseconds: closer ones are drawn as one *)
+let cycles = 2
+let most = 8. (* seconds *)
+let drawn_apart = 1000 (* the part of the time that must lie between two stretches to be drawn *)
 
 type lane = { name : string; drawn : bool; mutable since : int option; mutable spans : (int * int) list }
 
@@ -50,34 +51,48 @@ let of_helper () =
 
 let clip from until (a, b) = if b <= from || a >= until then None else Some (max a from, min b until)
 
-let rec joined = function
-  | (a, b) :: (c, d) :: rest when c - b < gap -> joined ((a, max b d) :: rest)
-  | span :: rest -> span :: joined rest
+let rec joined gap = function
+  | (a, b) :: (c, d) :: rest when c - b < gap -> joined gap ((a, max b d) :: rest)
+  | span :: rest -> span :: joined gap rest
   | [] -> []
 
-let tell from until l =
+let tell from until calls l =
   let spans = List.filter_map (clip from until) (List.sort compare l.spans) in
   let time = List.fold_left (fun sum (a, b) -> sum + b - a) 0 spans in
-  Bench.metric ("share of time: " ^ l.name) (100. *. float time /. float (until - from)) "%";
+  Bench.metric ("a thousand calls: " ^ l.name) (float time /. 1e3 /. float calls) "ms";
   if l.drawn then
     List.iter
       (fun (a, b) -> Printf.printf "lane\t%s\t%.3f\t%.3f\n" l.name (float (a - from) /. 1e6) (float (b - a) /. 1e6))
-      (joined spans)
+      (joined ((until - from) / drawn_apart) spans)
 
-(* [step] is called again and again for some time. *)
-let record step =
+(* Calls [f] until a cycle has ended, and so on [n] times, or until that takes too long. *)
+let rec until_cycles n f =
+  let ended () = (Gc.quick_stat ()).major_collections and began = Bench.wall () in
+  let before = ended () in
+  while ended () = before && Bench.wall () < began +. (most /. float cycles) do
+    f ()
+  done;
+  if n > 1 then until_cycles (n - 1) f
+
+(* [step], which is so many calls, runs again and again from the beginning of a cycle on. *)
+let record ~calls step =
+  until_cycles 1 step;
   E.start ();
   let cursor = E.create_cursor None in
   let poll () = ignore (E.read_poll cursor callbacks None) in
   poll ();
   ignore (Outheap.helper_spans ());
   let now () = int_of_float (Bench.wall () *. 1e9) in
-  let from = now () in
-  let until = from + int_of_float (window *. 1e9) in
-  (* a little longer, for stretches that have begun *)
-  while now () < until + 20_000_000 do
-    step ();
-    poll ();
+  let from = now () and count = ref 0 in
+  until_cycles cycles (fun () ->
+      step ();
+      count := !count + calls;
+      poll ();
+      of_helper ());
+  let until = now () in
+  (* stretches that have begun *)
+  for _ = 1 to 20 do
+    Unix.sleepf 0.005;
     of_helper ()
   done;
-  List.iter (tell from until) all
+  List.iter (tell from until !count) all
