@@ -1,7 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
-(* What the first domain and the helper do in some cycles of the collector: a line "lane TAB NAME TAB BEGIN TAB LENGTH" in
-   milliseconds for each stretch, and as a metric how much time of each kind a thousand calls take. Reading the events
-   takes time and memory, too. *)
+(* What the first domain and the helper do in some cycles of the collector: a line
+   "lane TAB NAME TAB BEGIN TAB LENGTH" in milliseconds for each stretch, and as a metric how much time of each kind a
+   thousand calls take. Reading the events takes time and memory, too. *)
 module E = Runtime_events
 
 let cycles = 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The helper, a thread that marks beside the domains (setting `helper`): its thread, its counters, what it did when, and
-   how many processors the process may use. What it does is in overlay/ocaml5/helping.h. */
+/* The helper, a thread that marks beside the domains (setting `helper`): its thread, its counters, what it did when,
+   and how many processors the process may use. What it does is in overlay/ocaml5/helping.h. */
 #ifndef OH_HELPER_H
 #define OH_HELPER_H
 
