@@ -13,9 +13,9 @@ let metrics what =
   Bench.metric ("99.9th percentile " ^ what) (quantile false 0.999) "ms";
   Bench.metric ("99.9th percentile " ^ what ^ ", processor time") (quantile true 0.999) "ms"
 
-(* Points of the curve of all steps' processor times, which the report draws. *)
-let distribution what =
+(* Points of the curve of all steps' times, which the report draws: processor times, or those of the wall clock. *)
+let distribution ?(processor = true) what =
   List.iter
     (fun percent -> Bench.metric (Printf.sprintf "distribution of %s: %g %%" what percent)
-       (quantile true (percent /. 100.)) "ms")
+       (quantile processor (percent /. 100.)) "ms")
     [ 50.; 75.; 90.; 95.; 99.; 99.5; 99.9; 99.95; 99.99; 99.995; 99.999; 100. ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import chain
 
-from .model import DISTRIBUTION, Suite, Workload
+from .model import DISTRIBUTION, LANE, Suite, Workload
 from .results import Ratio, Results, Run
 from .rows import LOST, Row
 from .text import interval, number, times
@@ -158,6 +158,12 @@ def spread_labels(wanted: list[tuple[float, int]], gap: float, low: float, high:
     return {int(n): max(low, y) for y, n in placed}
 
 
+def tick_step(end: float) -> float:
+    """A round number that is in `end` between four and ten times."""
+    power = 10 ** math.floor(math.log10(end)) if end > 0 else 1
+    return power / (1 if end > 4 * power else 2 if end > 2 * power else 5)
+
+
 def draw(
     title: str,
     lines: dict[str, list[tuple[float, float]]],
@@ -189,8 +195,7 @@ def draw(
     if log:
         y_ticks = [(at_y(10.0**e), f"{10.0**e:g}") for e in range(round(math.log10(low)), round(math.log10(high)) + 1)]
     else:
-        power = 10 ** math.floor(math.log10(high))
-        step = power / (1 if high > 4 * power else 2 if high > 2 * power else 5)
+        step = tick_step(high)
         y_ticks = [(at_y(step * n), f"{step * n:g}") for n in range(int(high / step) + 1)]
     names = list(lines)
     ends = [(at_y(lines[name][-1][1]), n) for n, name in enumerate(names)]
@@ -260,6 +265,8 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
     """Of series.csv."""
     groups: dict[tuple, dict[str, list[tuple[float, float]]]] = {}
     for s in run.series:
+        if s.series.startswith(LANE):
+            continue
         groups.setdefault((s.workload, s.case, s.series), {}).setdefault(s.implementation, []).append((s.x, s.y))
     out = []
     for (workload, case, what), lines in groups.items():
@@ -276,6 +283,65 @@ def over_time(run: Run, suite: Suite) -> list[Curves]:
                 log=False,
             )
         )
+    return out
+
+
+# --- lanes ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Lane:
+    name: str
+    y: float
+    stretches: list[tuple[float, float]]  # x, width
+    shade: int  # the same for the same name
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """Of one case: what was done when. `groups`: of each implementation its kind, where its name is written, and its
+    lanes, from top to bottom."""
+
+    title: str
+    width: int
+    height: int
+    left: int
+    right: int
+    bottom: int
+    groups: list[tuple[str, str, float, list[Lane]]]
+    ticks: list[tuple[float, str]]
+
+
+LANE_STEP, LANE_TITLE = 13, 19
+
+
+def time_lines(run: Run, suite: Suite, workload: Workload) -> list[Lanes]:
+    """Of the series of series.csv whose points are stretches of time, one picture for each case. The time that is in no
+    lane is the program's own."""
+    width, left, right, bottom = 860, 150, 12, 34
+    found: dict[str, dict[str, dict[str, list[tuple[float, float]]]]] = {}
+    for s in run.series:
+        if s.workload == workload.name and s.series.startswith(LANE):
+            lanes = found.setdefault(s.case, {}).setdefault(s.implementation, {})
+            lanes.setdefault(s.series.removeprefix(LANE), []).append((s.x, s.y))
+    out = []
+    for case, of in found.items():
+        names = list(dict.fromkeys(name for lanes in of.values() for name in lanes))
+        end = max(x + y for lanes in of.values() for stretches in lanes.values() for x, y in stretches)
+        scale = (width - left - right) / (end or 1)
+        y, groups = 0.0, []
+        for i in [i for i in suite.implementations if i in of]:
+            title = y + LANE_TITLE - 6
+            y += LANE_TITLE
+            lanes = []
+            for name in (n for n in names if n in of[i]):
+                stretches = [(left + x * scale, max(0.3, length * scale)) for x, length in of[i][name]]
+                lanes.append(Lane(name, y, stretches, names.index(name)))
+                y += LANE_STEP
+            groups.append((i, kind_of(suite, workload.name, i), title, lanes))
+        step = tick_step(end)
+        ticks = [(left + n * step * scale, f"{n * step:g}") for n in range(int(end / step) + 1)]
+        out.append(Lanes(case, width, round(y) + bottom, left, right, bottom, groups, ticks))
     return out
 
 

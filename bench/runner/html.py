@@ -35,6 +35,7 @@ class Block:
     metric: str
     panels: list[charts.Panel]
     curves: list[charts.Curves]
+    lanes: list[charts.Lanes]
     tables: list[tuple[str, list[str], list[list[str]]]]
     program: str
 
@@ -129,6 +130,7 @@ def blocks(run: Run, suite: Suite, prefix: str, anchors: Names) -> list[tuple[st
                 metric,
                 panels,
                 charts.distributions(run.results, suite, workload),
+                charts.time_lines(run, suite, workload),
                 tables[workload.name],
                 str(source.relative_to(ROOT)) if source.exists() else "",
             )

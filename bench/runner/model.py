@@ -14,6 +14,8 @@ DISTRIBUTION = (
     "distribution of "  # how names of metrics begin that are points of a curve: "distribution of pauses: 99.9 %"
 )
 
+LANE = "lane: "  # how names of series begin whose points are stretches of time: where one begins, and its length, in ms
+
 
 @dataclass(frozen=True)
 class Case:

@@ -215,6 +215,79 @@ def test_what_marking_skipped_is_drawn_slice_by_slice(tmp_path):
     assert execute.by_slice("nothing") == {"skipped % over slices": [], "saved lines over slices": []}
 
 
+LANES = {
+    "stock": {"minor collections": [(1, 2), (50, 3)], "major slices": [(3, 40)]},
+    "helper": {"minor collections": [(1, 2)], "the helper marks": [(10, 80), (95, 5)]},
+}
+
+
+def with_lanes(tmp_path):
+    some = figures("helper, lanes", "a thousand calls: major slices", [1], [2], "a graph", names=("helper", "stock"))
+    some += [
+        f
+        for percent in (50, 100)
+        for f in figures(
+            "helper", f"distribution of steps: {percent} %", [1], [2], "a graph", ("helper", "stock"), "ms"
+        )
+    ]
+    folder = write_run(tmp_path, "outheap", some, {})
+    with (folder / "series.csv").open("w") as file:
+        file.write(",".join(SERIES_FIELDS) + "\n")
+        for implementation, lanes in LANES.items():
+            for name, stretches in lanes.items():
+                file.writelines(
+                    f'"helper, lanes",a graph,{implementation},lane: {name},{x},{y}\n' for x, y in stretches
+                )
+    return read_run(folder)
+
+
+def test_a_time_line_has_a_lane_for_each_kind_of_work(tmp_path):
+    run, suite = with_lanes(tmp_path), SUITES["outheap"]
+    assert charts.over_time(run, suite) == []  # stretches are no curve
+    assert charts.time_lines(run, suite, suite.workloads["helper"]) == []
+    (drawn,) = charts.time_lines(run, suite, suite.workloads["helper, lanes"])
+    assert [(name, kind, [lane.name for lane in lanes]) for name, kind, _, lanes in drawn.groups] == [
+        (name, kind, list(LANES[name])) for name, kind in (("stock", "base"), ("helper", "ours"))
+    ]
+    # All on one scale: 100 ms.
+    scale = (drawn.width - drawn.left - drawn.right) / 100
+    for name, _, _, lanes in drawn.groups:
+        for lane in lanes:
+            assert lane.stretches == [
+                (pytest.approx(drawn.left + x * scale), pytest.approx(length * scale))
+                for x, length in LANES[name][lane.name]
+            ]
+    below = [lane.y for _, _, _, lanes in drawn.groups for lane in lanes]
+    assert below == sorted(set(below)) and below[-1] + 9 < drawn.height - drawn.bottom
+    shades = {lane.name: lane.shade for _, _, _, lanes in drawn.groups for lane in lanes}
+    assert len(set(shades.values())) == len(shades) == 3
+    assert [text for _, text in drawn.ticks] == ["0", "20", "40", "60", "80", "100"]
+
+
+def test_time_lines_and_pauses_are_in_the_report(tmp_path):
+    run = with_lanes(tmp_path)
+    page = html.page([(SUITES["outheap"], run)])
+    parser = Balanced()
+    parser.feed(page)
+    assert parser.open == []
+    assert page.count('<figure class="lanes">') == 1 and page.count("h0.3v9") == 0
+    assert page.count('<path class="lane') == 4 and ">the helper marks</text>" in page
+    assert page.count("<polyline") == 2  # the distribution of steps, with the helper and without
+
+
+def test_lanes_of_a_program_go_to_the_series(tmp_path, monkeypatch):
+    text = "lane\tmajor slices\t0.500\t2.250\na thousand calls: major slices\t3\tms\nlane\tmajor slices\t9\t1\n"
+    monkeypatch.setattr(execute, "run", lambda *_: execute.Ended(text, "", 0, 0, 0, 0, []))
+    added = {}
+
+    class Sink:
+        add = staticmethod(added.__setitem__)
+
+    assert execute.lanes(None, [], 1, Sink) == [("a thousand calls: major slices", 3.0, "ms")]
+    assert added == {"lane: major slices": [(0.5, 2.25), (9.0, 1.0)]}
+    assert execute.lanes(None, [], 1) == [("a thousand calls: major slices", 3.0, "ms")]
+
+
 def test_a_run_is_of_the_suite_of_its_folder(tmp_path):
     """Also one in which neither of the two that are compared was measured."""
     some = figures("ocamlopt, minor heaps", "processor time", [1], [2], names=("minor-adaptive", "minor-8k"))

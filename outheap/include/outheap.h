@@ -146,6 +146,20 @@ size_t outheap_report(size_t every, void (*sample)(void const *pointer, void con
    threads. Any thread. Nothing happens if there is none. Cost: some 0.1 ms, or a slice of the keeper's. */
 void outheap_stop_helper(void);
 
+/* A stretch of the helper's work in which it did not wait. Times are nanoseconds of CLOCK_MONOTONIC, as those of
+   runtime_events are. Stretches do not overlap. */
+struct outheap_helper_span {
+  size_t number;         /* from 0 on; what is missing in between nobody took in time */
+  uint64_t began, ended; /* began <= ended */
+  size_t work;           /* words marked, or pools swept; not 0 */
+  bool marks;            /* it marked; otherwise it swept */
+};
+
+/* Takes the oldest such stretches that nobody has taken, `most` at most; the last 1,024 are kept. One that has not
+   ended is not among them. Any thread, with or without the runtime lock. Result: how many; 0 without a helper. Cost: a
+   lock, which the helper has for some instructions at a time, and a copy. */
+size_t outheap_helper_spans(struct outheap_helper_span *spans, size_t most);
+
 #ifdef __cplusplus
 }
 #endif

@@ -80,7 +80,7 @@ def test_the_table(tmp_path: Path) -> None:
     assert outcome.passed, outcome.tail()
     assert figures(outcome.text)["minor collections"][:4] == ["40", "20", "0.50", "0.50-0.50"]
     assert "3 rounds; 75 %" in outcome.text and "too few rounds to decide" in outcome.text
-    assert {"time", "user time"} <= figures(outcome.text).keys()
+    assert {"time", "processor time", "user time"} <= figures(outcome.text).keys()
     runs = (tmp_path / "runs").read_text().splitlines()
     assert sorted(runs) == [" one <two>"] * 4 + ["thp=off one <two>"] * 4  # one more to warm up
     assert runs != sorted(runs), "the order changes"

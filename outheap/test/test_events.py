@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from functools import cache
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from testing import matrix, steps, variants
 from testing.cases import Case, check
 from testing.compilers import Compiler
-from testing.run import BUILD, ROOT
+from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
 PARTS = ("lib/outheap", "lib/events", "test/events", "include")
@@ -32,7 +33,14 @@ def program(compiler: Compiler, flavour: str) -> Path:
         native = not flavour.startswith("bytecode")
         start = [compiler.ocamlopt] if native else [compiler.ocamlc, "-custom"]
         steps.command([compiler.ocamlopt, "-ccopt", f"-O2 -Wall -I {HOME}/include", "-c", "outheap_stubs.c"], folder)
-        events = ["-I", "+runtime_events", "runtime_events.cmxa" if native else "runtime_events.cma"]
+        events = [
+            "-I",
+            "+unix",
+            "unix.cmxa" if native else "unix.cma",
+            "-I",
+            "+runtime_events",
+            "runtime_events.cmxa" if native else "runtime_events.cma",
+        ]
         modules = ["outheap.mli", "outheap.ml", "outheap_events.mli", "outheap_events.ml", "events.ml"]
         steps.command([*start, "-g", *linked, *events, "outheap_stubs.o", *modules, "-o", "events"], folder)
 
@@ -44,6 +52,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     pairs = [(c, f) for c, f in matrix.variant(metafunc.config) if c.major == 5]
     if not matrix.chosen_flavours(metafunc.config):
         pairs += [(c, STOCK) for c in matrix.ends() if c in matrix.known_to_outheap() and c.major == 5]
+    if "flavour" in metafunc.fixturenames:
+        metafunc.parametrize(("compiler", "flavour"), pairs, ids=[f"{c.name}-{f}" for c, f in pairs])
+        return
     cases = [
         Case(
             "outheap",
@@ -61,3 +72,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_events(case: Case) -> None:
     check(case)
+
+
+def test_what_the_helper_did(compiler: Compiler, flavour: str) -> None:
+    """Each stretch of its work is told once, and their sums are what the statistics say at exit."""
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": "helper=on,stats=1", "OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b"}
+    outcome = run(["./events", "helper"], folder, folder / "helper.log", 120, settings)
+    assert outcome.passed, outcome.tail()
+    found = {name: int(n) for name, n in re.findall(r"^(?:outheap: )?([a-z.]+) (\d+)$", outcome.text, re.MULTILINE)}
+    assert found["spans"] == found.get("helper.spans", 0), outcome.text
+    assert found["marked"] == found.get("helper.words", 0), outcome.text
+    assert found["swept"] == found.get("helper.pools", 0), outcome.text
+    # Time by the clock is no less than that of a processor, which is counted in parts.
+    assert found["microseconds"] * 1.1 + 1000 >= found.get("helper.microseconds", 0), outcome.text
+    if flavour != STOCK and compiler.version.startswith(("5.4", "5.5")):
+        assert found["marked"] > 0 and found["swept"] > 0, outcome.text

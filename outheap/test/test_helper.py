@@ -21,6 +21,8 @@ LIBRARY = ROOT / "boxroot"
 STOCK = "stock"
 SHORT = 0.6  # seconds for a part
 SETTING = "helper=on"
+OVERFLOWING = SETTING + ",debug.stack=1"  # after its first batch in a cycle the helper rests, and domains go on
+SHORT_STACK = SETTING + ",debug.stack=4k"  # it rests now and then
 WARNINGS = "+a-4-9-40..42-44-45-70"
 MODULES = ("check", "data", "weak", "control", "process", "outside")
 SOURCES = ("test/helper", "lib/region", "lib/hashcons", "include")
@@ -115,12 +117,13 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
                 limited = ["sh", "-c", f"ulimit -v 700000 && exec {' '.join(command)}"]
                 commands[part] = (limited, SETTING, f"d=4,{minor}")
             continue
-        commands[part] = (command, SETTING, runparam)
+        commands[part] = (command, OVERFLOWING if "short" in words else SETTING, runparam)
         if "one" not in words and "slow" not in words and (everything or not debug):
             commands[f"{part}-beside"] = ([*command, "--beside", "1"], SETTING, runparam)
         if everything and not stock:
             commands[f"{part}-off"] = (command, "helper=off", runparam)
             commands[f"{part}-auto"] = (command, "helper=auto", runparam)
+            commands[f"{part}-short"] = (command, SHORT_STACK, runparam)
     commands["embed"] = (["./soak_embed"], SETTING, runparam)
     # Up to 5.3 a runtime that is shut down leaves threads (docs/internals/upstream.md).
     if flavour in ("release", STOCK) and compiler.version >= "5.4":

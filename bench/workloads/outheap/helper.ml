@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* What does an idle processor give?  helper KIND BUSY
+(* What does an idle processor give?  helper KIND BUSY [lanes]
    graph    300,000 nodes with four random edges each; nodes are replaced, and edges changed
    table    a hash table of 500,000 strings, of which one is replaced in each step
    map      a persistent map of a million entries, of which one is removed and one added in each step
@@ -8,12 +8,14 @@
    major    no steps, but Gc.major and Gc.full_major of a heap of 1 GB
    domains  two domains, a hash table each
    BUSY processes that count keep as many processors busy meanwhile.
+   lanes: no times, but what the domain and the helper did in a part of the run (lanes.ml)
 
    Times are by the wall clock, which is what another processor can save; processor time is that of all threads. *)
 module Map = Map.Make (Int)
 
 let kind = Bench.argument 1 ~default:"graph"
 let busy = Bench.int_argument 2 ~default:0
+let lanes = Bench.argument 3 ~default:"" = "lanes"
 
 (* A process that counts until we have ended, or end it: then its time is known to be ours. *)
 let hog () =
@@ -93,12 +95,27 @@ let wall name f =
   f ();
   Bench.metric name (Bench.wall () -. from) "s"
 
-let stepped ~each count make =
-  let f = make () in
+(* From the middle of the run on. *)
+let in_lanes ~each count f =
+  let i = ref (count / 2) in
+  for k = 1 to !i do
+    f k
+  done;
+  let calls = if each = 1 then 1 else 64 * each in
+  Lanes.record ~calls (fun () ->
+      for _ = 1 to calls do
+        incr i;
+        f !i
+      done)
+
+let timed ~each count f =
   wall "wall" (fun () -> steps ~each count f);
   Bench.metric "longest step" (Steps.quantile false 1.) "ms";
   Bench.metric "99.99 % of the steps" (Steps.quantile false 0.9999) "ms";
-  Bench.metric "99.9 % of the steps" (Steps.quantile false 0.999) "ms"
+  Bench.metric "99.9 % of the steps" (Steps.quantile false 0.999) "ms";
+  Steps.distribution ~processor:false "steps"
+
+let stepped ~each count make = (if lanes then in_lanes else timed) ~each count (make ())
 
 let () =
   for _ = 1 to busy do
@@ -122,5 +139,5 @@ let () =
       wall "Gc.full_major" (fun () -> for _ = 1 to 2 do Gc.full_major () done);
       ignore (Sys.opaque_identity heads)
   | _ -> Bench.fail "no program %s" kind);
-  Bench.metric "processor time" (Bench.cpu () -. cpu) "s";
-  Bench.metric "peak resident" (float (Heap.proc_kilobytes "/proc/self/status" "VmHWM:") /. 1e3) "MB"
+  if not lanes then Bench.metric "processor time" (Bench.cpu () -. cpu) "s";
+  if not lanes then Bench.metric "peak resident" (float (Heap.proc_kilobytes "/proc/self/status" "VmHWM:") /. 1e3) "MB"

@@ -34,6 +34,9 @@ let figures : (string * (Outheap.statistics -> int)) list = [
   ("refused_huge", fun s -> s.refused_huge);
 ]
 
+(* The runtime's events of type int have 32 bits, also where it has 64. *)
+let most = 0x7fff_ffff
+
 let events =
   let event (name, of_statistics) =
     (Runtime_events.User.register ("outheap." ^ name) Outheap Runtime_events.Type.int, of_statistics)
@@ -42,9 +45,34 @@ let events =
 
 let names = List.map (fun (event, _) -> Runtime_events.User.name event) events
 
+(* Words, one behind the other. The runtime gives a buffer of 1,024 bytes. *)
+let put buffer i n = Bytes.set_int64_le buffer (8 * i) (Int64.of_int n)
+let get buffer i = Int64.to_int (Bytes.get_int64_le buffer (8 * i))
+
+let statistics =
+  let encode buffer all = List.iteri (fun i (_, n) -> put buffer i n) all; 8 * List.length all in
+  let decode buffer _ = List.mapi (fun i (name, _) -> (name, get buffer i)) figures in
+  Runtime_events.Type.register ~encode ~decode
+
+let helper =
+  let encode buffer (s : Outheap.helper_span) =
+    List.iteri (put buffer) [ s.number; s.began; s.ended; s.work; Bool.to_int s.marks ];
+    40
+  in
+  let decode buffer _ : Outheap.helper_span =
+    let at = get buffer in
+    { number = at 0; began = at 1; ended = at 2; work = at 3; marks = at 4 <> 0 }
+  in
+  Runtime_events.Type.register ~encode ~decode
+
+let all_figures = Runtime_events.User.register "outheap.statistics" Outheap statistics
+let stretch = Runtime_events.User.register "outheap.helper" Outheap helper
+
 let write () =
   let s = Outheap.statistics () in
-  List.iter (fun (event, of_statistics) -> Runtime_events.User.write event (of_statistics s)) events
+  List.iter (fun (event, of_statistics) -> Runtime_events.User.write event (min most (of_statistics s))) events;
+  Runtime_events.User.write all_figures (List.map (fun (name, of_statistics) -> (name, of_statistics s)) figures);
+  Array.iter (Runtime_events.User.write stretch) (Outheap.helper_spans ())
 
 type t = Gc.alarm
 

@@ -76,3 +76,7 @@ let reserve bytes =
 let settings () = Option.value (Sys.getenv_opt "OUTHEAP") ~default:""
 
 external stop_helper : unit -> unit = "outheap_ml_stop_helper"
+
+type helper_span = { number : int; began : int; ended : int; work : int; marks : bool }
+
+external helper_spans : unit -> helper_span array = "outheap_ml_helper_spans"

@@ -112,3 +112,16 @@ val stop_helper : unit -> unit
     had begun. The keeper (setting [memory]) ends as well. For a program that has to have one thread for a moment:
     before [unshare], or before it gives up privileges or restricts system calls where that holds for the calling thread
     alone. Without a helper nothing happens. Cost: some 0.1 ms. *)
+
+(** A stretch of the helper's work in which it did not wait. *)
+type helper_span = {
+  number : int;  (** from 0 on; what is missing in between nobody took in time *)
+  began : int;  (** nanoseconds, of the clock of [Runtime_events.Timestamp] *)
+  ended : int;
+  work : int;  (** words marked, or pools swept; above 0 *)
+  marks : bool;  (** it marked; otherwise it swept *)
+}
+
+val helper_spans : unit -> helper_span array
+(** What the helper has done since the last call, each stretch once, the oldest first; the last 1,024 at most, and none
+    that has not ended. Any domain. Empty without a helper. Cost: a lock, and 50 bytes for each. *)

@@ -15,6 +15,7 @@
 #pragma weak outheap_memory
 #pragma weak outheap_report
 #pragma weak outheap_stop_helper
+#pragma weak outheap_helper_spans
 
 value outheap_ml_available(value unit)
 {
@@ -50,6 +51,28 @@ value outheap_ml_stop_helper(value unit)
 {
   if (outheap_stop_helper) outheap_stop_helper();
   return unit;
+}
+
+value outheap_ml_helper_spans(value unit)
+{
+  CAMLparam1(unit);
+  CAMLlocal2(result, tuple);
+  enum { MOST = 1024 };
+  struct outheap_helper_span *spans = outheap_helper_spans ? caml_stat_alloc(MOST * sizeof *spans) : NULL;
+  size_t n = spans != NULL ? outheap_helper_spans(spans, MOST) : 0;
+  result = caml_alloc(n, 0); /* n = 0: the empty array */
+  for (size_t i = 0; i < n; i++) {
+    struct outheap_helper_span const *s = &spans[i];
+    tuple = caml_alloc_small(5, 0);
+    Field(tuple, 0) = Val_long(s->number);
+    Field(tuple, 1) = Val_long(s->began);
+    Field(tuple, 2) = Val_long(s->ended);
+    Field(tuple, 3) = Val_long(s->work);
+    Field(tuple, 4) = Val_bool(s->marks);
+    Store_field(result, i, tuple);
+  }
+  caml_stat_free(spans);
+  CAMLreturn(result);
 }
 
 value outheap_ml_memory(value unit)

@@ -275,3 +275,5 @@ void outheap_stop_helper(void)
   oh_keeper_stop();
   oh_helper_end();
 }
+
+size_t outheap_helper_spans(struct outheap_helper_span *spans, size_t most) { return oh_helper_take(spans, most); }

@@ -20,6 +20,44 @@ struct oh_helper_counters oh_helper_counters;
 void (*oh_helper_stop)(void);
 struct oh_helper_fork const *oh_helper_forks;
 
+/* The last ones, at their number modulo OH_HELPER_SPANS. Under the lock; `noted` is also read without it: as long as
+   it is 0, there has been no helper, so that forks do not know the lock. */
+enum { OH_HELPER_SPANS = 1024 };
+static struct {
+  pthread_mutex_t lock;
+  struct outheap_helper_span all[OH_HELPER_SPANS];
+  size_t noted, taken; /* taken <= noted */
+} spans = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+void oh_helper_lock_spans(void) { pthread_mutex_lock(&spans.lock); }
+
+void oh_helper_unlock_spans(bool child)
+{
+  if (child) spans.taken = spans.noted;
+  pthread_mutex_unlock(&spans.lock);
+}
+
+void oh_helper_note(bool marks, uint64_t began, uint64_t ended, size_t work)
+{
+  oh_helper_lock_spans();
+  size_t n = spans.noted;
+  spans.all[n % OH_HELPER_SPANS] = (struct outheap_helper_span){ n, began, ended, work, marks };
+  oh_store_relaxed(&spans.noted, n + 1);
+  oh_helper_unlock_spans(false);
+  oh_helper_count(&oh_helper_counters.spans, 1);
+}
+
+size_t oh_helper_take(struct outheap_helper_span *to, size_t most)
+{
+  size_t n = 0;
+  if (oh_load_relaxed(&spans.noted) == 0) return 0;
+  oh_helper_lock_spans();
+  if (spans.noted - spans.taken > OH_HELPER_SPANS) spans.taken = spans.noted - OH_HELPER_SPANS;
+  for (; n < most && spans.taken < spans.noted; spans.taken++) to[n++] = spans.all[spans.taken % OH_HELPER_SPANS];
+  oh_helper_unlock_spans(false);
+  return n;
+}
+
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
 {
   if (OH_SBRK) return false; /* libc's sbrk is for one thread: outheap_sbrk.h */

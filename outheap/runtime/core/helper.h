@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The helper, a thread that marks beside the domains (setting `helper`): its thread, its counters, and how many
-   processors the process may use. What it does is in overlay/ocaml5/helper.h. */
+/* The helper, a thread that marks beside the domains (setting `helper`): its thread, its counters, what it did when,
+   and how many processors the process may use. What it does is in overlay/ocaml5/helping.h. */
 #ifndef OH_HELPER_H
 #define OH_HELPER_H
 
 #include "base.h"
+#include "outheap.h"
 #include <pthread.h>
 #include <stdbool.h>
 
@@ -21,10 +22,22 @@ struct oh_helper_counters {
   size_t backed_off;  /* times that it had too little of a processor */
   size_t overflowed;  /* times that its mark stack became too long */
   size_t paused;      /* times that it was stopped for a fork */
+  size_t spans;       /* stretches of work without a wait */
   size_t microseconds;
 };
 extern struct oh_helper_counters oh_helper_counters;
 static inline void oh_helper_count(size_t *counter, size_t n) { (void)oh_fetch_add_relaxed(counter, n); }
+
+/* Notes a stretch of its work (outheap_helper_spans), and counts it. The helper's thread. Its lock is held for some
+   instructions at a time, and is the innermost of all. */
+void oh_helper_note(bool marks, uint64_t began, uint64_t ended, size_t work);
+
+/* outheap_helper_spans. */
+size_t oh_helper_take(struct outheap_helper_span *spans, size_t most);
+
+/* The lock of these two, for a fork: before it, and after it. A child forgets what its parent did. */
+void oh_helper_lock_spans(void);
+void oh_helper_unlock_spans(bool child);
 
 /* Ends the helper for the rest of the process, and joins its thread; NULL: this runtime has none. Any thread. It waits
    for some 0.1 ms of processor time of the helper's. */

@@ -220,6 +220,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("debug.slices", "slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
   S("debug.marking", "marking", "range or table", read_marking(value)) \
   S("debug.compact", "", "0 or 1", read_bool(value, &oh_settings.compact)) \
+  S("debug.stack", "", SIZE, read_size(value, &oh_settings.helper_stack)) \
   S("debug.base", "base", "a hexadecimal address", read_number(value, 16, &oh_settings.base))
 
 /* Reads one setting. False, and then what would have been possible in `wanted`, if there is no such setting, or if it

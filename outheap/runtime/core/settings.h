@@ -56,6 +56,8 @@
      debug.marking=range|table  OCaml 5: how the marking loop looks at words (default range: see table.h)
      debug.compact=1            OCaml 5.2 and later: every cycle of the collector ends with a compaction; and
                                 an idle program is collected however long that took last time
+     debug.stack=SIZE           how long the helper's mark stack may become before it rests for a cycle (default: a
+                                32nd of the heap, but at least 1M)
      debug.base=ADDRESS         where to place the heap (hexadecimal)
 
    Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,
@@ -99,6 +101,7 @@ struct oh_settings {
   uintptr_t base;
   size_t minor_least, minor_most; /* words */
   enum oh_settings_helper helper;
+  size_t helper_stack;            /* bytes; 0: as the heap's size says */
   uint64_t pause;                 /* nanoseconds; 0: no limit */
   uint64_t compact_pause, idle, idle_pause; /* nanoseconds; idle = 0: never */
   size_t floor;                   /* bytes */

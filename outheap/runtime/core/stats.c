@@ -206,6 +206,7 @@ void oh_stats_print(int descriptor, char const *title)
     HELPER(backed_off);
     HELPER(overflowed);
     HELPER(paused);
+    HELPER(spans);
     HELPER(microseconds);
 #undef HELPER
   }

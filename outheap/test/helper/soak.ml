@@ -3,7 +3,7 @@
 
      soak PART… [--seconds S] [--seed N] [--beside DOMAINS] [--no-weak]
      soak --list             the parts; after the name: `one` if it must be the only domain, `limited` if it needs a
-                             limit of memory, `slow`
+                             limit of memory, `short` if the helper's mark stack must be, `slow`
 
    Prints `ok PART` or ends with an exception. *)
 open Soak_check
@@ -15,6 +15,7 @@ let parts =
   @ List.map (fun (n, f) -> (n, "slow", f)) Soak_control.long
   @ List.map (fun (n, f) -> (n, "one", f)) Soak_process.tests
   @ List.map (fun (n, f) -> (n, "limited", f)) Soak_data.limited
+  @ List.map (fun (n, f) -> (n, "short", f)) Soak_data.short
   @ List.map (fun (n, f) -> (n, "", f)) Soak_outside.tests
 
 let rec run = function

@@ -171,6 +171,24 @@ let collections () =
      | _ -> litter r 5_000);
     all r a "collections")
 
+(* References that are replaced in order. What the deletion barrier hands to the marker is much, with little below each
+   of it: whoever takes it must take all of it, or the cycle does not end, and the heap keeps what was replaced. *)
+let window () =
+  let n = 200_000 and minor = 262_144 in
+  Gc.set { (Gc.get ()) with minor_heap_size = minor };
+  let w = Array.init n (fun i -> ref (Some i)) in
+  Gc.full_major ();
+  let words () = (Gc.quick_stat ()).heap_words in
+  let most = 8 * (words () + minor) in
+  rounds (fun round ->
+    let from = round * 4 * n in
+    for i = from + n to from + (5 * n) - 1 do
+      let r = w.(i mod n) in
+      if !r <> Some (i - n) then fail "window: reference %d" i;
+      w.(i mod n) <- ref (Some i);
+      if i land 0xffff = 0 && words () > most then fail "window: %d words, of at most %d" (words ()) most
+    done)
+
 (* Until there is no memory, again and again; the part must run with a limit. *)
 let memory () =
   let r = random 10 and a = cells 10_000 in
@@ -196,3 +214,4 @@ let tests =
     "walks", walks; "sizes", sizes; "collections", collections ]
 
 let limited = [ "memory", memory ]
+let short = [ "window", window ]

@@ -154,7 +154,7 @@ static void settings(void)
   char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "base=0x200000000000" };
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
   EXPECT(read_list("thp=always,thp.blocks=off,thp.from=64K,reserve=3G,keep=5M,keep.share=20,slack=30,stats=1,"
-                   "debug.report=7,debug.base=3f0000000000")[0] == 0,
+                   "debug.report=7,debug.stack=4k,debug.base=3f0000000000")[0] == 0,
          "all");
   s = oh_settings;
   EXPECT(s.thp[OH_SPACE_YOUNG] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ALWAYS &&
@@ -166,7 +166,7 @@ static void settings(void)
   EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.small.keep == 5 << 20 &&
            s.small.keep_share == 20 && s.small.slack == 30 && memcmp(&s.small, &s.huge, sizeof s.huge) == 0,
          "sizes");
-  EXPECT(s.stats && s.report == 7 && s.base == (uintptr_t)0x3f << 40, "others");
+  EXPECT(s.stats && s.report == 7 && s.helper_stack == 4096 && s.base == (uintptr_t)0x3f << 40, "others");
   EXPECT(read_list("stats.signal=HUP,stats.every=30,stats.to=fd:7,warn=1,debug.slices=1")[0] == 0, "operation");
   s = oh_settings;
   EXPECT(s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,

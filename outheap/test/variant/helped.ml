@@ -104,6 +104,7 @@ let forks () =
     if i mod 5 = 0 then l := numbers 200_000 [];
     match Unix.fork () with
     | 0 ->
+      assert (Outheap.helper_spans () = [||]); (* what the parent's did is the parent's *)
       for _ = 1 to 3 do
         let m = numbers 50_000 [] in
         Gc.full_major ();

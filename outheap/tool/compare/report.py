@@ -15,6 +15,7 @@ from compare.measure import Round
 
 ROWS = {  # name: unit, factor to it
     "time": ("s", 1.0),
+    "processor time": ("s", 1.0),
     "user time": ("s", 1.0),
     "system time": ("s", 1.0),
     "peak memory": ("MB", 1 / 1024),

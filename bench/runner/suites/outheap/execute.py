@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...model import LANE
 from . import generate
 from .programs import Program
 
@@ -161,6 +162,19 @@ def over_time(program: Program, arguments: list[str], timeout: float, sink=None)
         sink.add("resident MB over seconds", ended.samples[:: max(1, len(ended.samples) // 300)])
     mean = sum(mb for _, mb in ended.samples) / max(1, len(ended.samples))
     return table(ended.output) + [("resident: mean over time", mean, "MB"), ("resident: peak", ended.resident, "MB")]
+
+
+def lanes(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
+    """What it prints itself, and what was done when: lines `lane NAME BEGIN LENGTH`."""
+    text = run(program, arguments, timeout).output
+    drawn: dict[str, list[tuple[float, float]]] = {}
+    for fields in (line.split("\t") for line in text.splitlines() if line.startswith("lane\t")):
+        _, name, begin, length = fields
+        drawn.setdefault(LANE + name, []).append((float(begin), float(length)))
+    if sink:
+        for name, stretches in drawn.items():
+            sink.add(name, stretches)
+    return table("\n".join(line for line in text.splitlines() if not line.startswith("lane\t")))
 
 
 def system_calls(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:

@@ -22,6 +22,7 @@ WITH_REGIONS = ("regions", "dictionary")
 OVER_REGIONS = ("hashcons", "linear")  # libraries of the same names, which need that of regions
 WITH_STEPS = ("young", "helper")
 WITH_UNIX = ("follow", "helper")
+WITH_EVENTS = ("helper",)  # with runtime_events, so of OCaml 5
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -29,6 +30,11 @@ STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 def name_of(source: Path) -> str:
     """Its name among the sources of a program: one of par4.ml and par5.ml is the module Par."""
     return "par.ml" if source.stem in ("par4", "par5") else source.name
+
+
+def includes_of(libraries: list[str]) -> list[str]:
+    """Those words of the linker's that the compiler needs, too."""
+    return [word for word in libraries if not word.endswith(".cmxa")]
 
 
 @dataclass(frozen=True)
@@ -90,6 +96,11 @@ class Builder:
         header, libraries, includes, environment = ROOT / "outheap" / "include", [], [], {}
         if name in WITH_UNIX:
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
+        if name in WITH_EVENTS:
+            module = ROOT / "outheap/lib/outheap"
+            ml[-1:-1] = [module / "outheap.mli", module / "outheap.ml", own / "lanes.ml"]
+            c += [module / "outheap_stubs.c"]
+            libraries += ["-I", "+runtime_events", "runtime_events.cmxa"]
         if name in WITH_THEORIES:
             ml[-1:-1] = [own / "vo_files.ml"]
             environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))
@@ -128,7 +139,7 @@ class Builder:
             for source in c:
                 where = [*includes, "-I", header, "-I", self.compiler.where]
                 run_tool([self.compiler.cc, *C_FLAGS, *where, "-c", source], folder)
-            run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, *libraries[:2], "-c", *modules], folder)
+            run_tool([self.compiler.ocamlopt, *OCAML_FLAGS, *includes_of(libraries), "-c", *modules], folder)
             stamp.write_bytes(inputs)
         objects = [m.replace(".ml", ".cmx") for m in modules if m.endswith(".ml")] + [p.stem + ".o" for p in c]
         # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker

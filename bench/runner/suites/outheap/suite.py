@@ -131,7 +131,7 @@ SUITE = Suite(
         "Regions": ("regions", "theories", "dictionary", "coq images"),
         "Hash-consing": ("hashcons", "crowded"),
         "Owned data": ("linear",),
-        "An idle processor": ("helper", "ocamlopt with a helper"),
+        "An idle processor": ("helper", "helper, lanes", "ocamlopt with a helper"),
         "Minor heaps": ("redblack", "young", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "survivors", "follow", "system calls"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),

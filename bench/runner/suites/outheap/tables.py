@@ -448,6 +448,31 @@ WORKLOADS = {
             measure=execute.printed,
         ),
         Workload(
+            "helper, lanes",
+            "what the domain and the helper do in a part of these programs, while they are watched",
+            tuple(
+                Case(
+                    label,
+                    (kind, "0", "lanes"),
+                    (BASE, OURS, HELPED),
+                    modes,
+                    seconds=seconds,
+                    timeout=300,
+                    gigabytes=2,
+                    ocaml5_only=True,
+                    once=True,
+                )
+                for label, kind, seconds, modes in HELPER_STEPS
+                if kind not in ("major", "domains")
+            ),
+            program="helper",
+            ours=HELPED,
+            beside=(OURS,),
+            main=(BASE, OURS, HELPED),
+            measure=execute.lanes,
+            context=("the helper",),
+        ),
+        Workload(
             "ocamlopt with a helper",
             "the compiler itself, on a generated parser, without the assembler, with an idle processor (wall clock)",
             (

@@ -111,6 +111,10 @@ TARGETS = [
         for metric, bound in (("wall", 0.85), ("peak resident", 1.0), ("processor time", 1.05))
     ),
     *(
+        Target(f"helper: {what} by the domain", "helper, lanes", "", f"a thousand calls: {what} by the domain", bound)
+        for what, bound in (("marking", 0.02), ("sweeping", 0.1))
+    ),
+    *(
         Target(f"helper: {metric}", "helper", case, metric, bound, rival, base)
         for case, metric, bound, rival, base in (
             ("a graph of 300,000 nodes", "wall", 0.8, HELPED, OURS),

@@ -194,7 +194,8 @@ static void oh_helping_publish(void)
   own->count = 0;
 }
 
-static void oh_helping_mark_batch(void)
+/* Result: words. */
+static uintnat oh_helping_mark_batch(void)
 {
   intnat left = OH_HELPING_BATCH;
   oh_helping.busy = true;
@@ -210,6 +211,7 @@ static void oh_helping_mark_batch(void)
   oh_helping_publish();
   if (!room || oh_helping.stack.count > oh_helping.limit) oh_helping_rest(&oh_helper_counters.overflowed, 0);
   if (oh_helping.forks != 0) pthread_cond_broadcast(&oh_helping.rested);
+  return done;
 }
 
 static void oh_helping_take_inbox(void)
@@ -224,14 +226,16 @@ static void oh_helping_take_inbox(void)
   oh_helping.inbox_count = 0;
 }
 
-static void oh_helping_sweep_batch(void)
+/* Result: pools. */
+static uintnat oh_helping_sweep_batch(void)
 {
   oh_helping.sweeps = true;
   pthread_mutex_unlock(&oh_helping.lock);
-  (void)oh_sweeping_batch();
+  uintnat pools = oh_sweeping_batch();
   pthread_mutex_lock(&oh_helping.lock);
   oh_helping.sweeps = false;
   if (oh_helping.forks != 0) pthread_cond_broadcast(&oh_helping.rested);
+  return pools;
 }
 
 static bool oh_helping_may_mark(void)
@@ -244,11 +248,24 @@ static bool oh_helping_may_work(void)
   return oh_helping.used && oh_helping.forks == 0 && (oh_sweeping_waits() || oh_helping_may_mark());
 }
 
-/* Sweeping is first: allocation waits for it, and marking does not count before (oh_helping_look). */
-static void oh_helping_work(void)
+/* What it has done since when it last waited, or had something else to do: oh_helper_note. */
+struct oh_helping_span { uint64_t began; uintnat work; bool marks; };
+
+static void oh_helping_note(struct oh_helping_span *s, uint64_t now)
 {
-  if (oh_sweeping_waits()) {
-    oh_helping_sweep_batch();
+  if (s->work != 0) oh_helper_note(s->marks, s->began, now, s->work);
+  s->began = now;
+  s->work = 0;
+}
+
+/* Sweeping is first: allocation waits for it, and marking does not count before (oh_helping_look). */
+static void oh_helping_work(struct oh_helping_span *s)
+{
+  bool marks = !oh_sweeping_waits();
+  if (marks != s->marks && s->work != 0) oh_helping_note(s, oh_helping_clock(CLOCK_MONOTONIC));
+  s->marks = marks;
+  if (!marks) {
+    s->work += oh_helping_sweep_batch();
     return;
   }
   if (oh_helping.stack.count == 0) oh_helping_take_inbox();
@@ -256,7 +273,7 @@ static void oh_helping_work(void)
     oh_store_relaxed(&oh_helping.wanted, false);
     oh_helping_spill();
   }
-  oh_helping_mark_batch();
+  s->work += oh_helping_mark_batch();
 }
 
 /* Time at work: by the clock, and of a processor. */
@@ -267,11 +284,11 @@ static struct oh_helping_times oh_helping_now(void)
   return (struct oh_helping_times){ oh_helping_clock(CLOCK_MONOTONIC), oh_helping_clock(CLOCK_THREAD_CPUTIME_ID) };
 }
 
-/* Adds the time since `from` to a window. Did the helper have less than 5/8 of a processor in it? Then a new one
-   begins. */
-static bool oh_helping_lacks(struct oh_helping_times *window, struct oh_helping_times from)
+/* Adds the time from `from` to `now` to a window. Did the helper have less than 5/8 of a processor in it? Then a new
+   one begins. */
+static bool oh_helping_lacks(struct oh_helping_times *window, struct oh_helping_times from,
+                             struct oh_helping_times now)
 {
-  struct oh_helping_times now = oh_helping_now();
   window->wall += now.wall - from.wall;
   window->cpu += now.cpu - from.cpu;
   oh_helper_count(&oh_helper_counters.microseconds, (now.cpu - from.cpu) / 1000);
@@ -284,15 +301,24 @@ static bool oh_helping_lacks(struct oh_helping_times *window, struct oh_helping_
 static void *oh_helping_run(void *unused)
 {
   struct oh_helping_times window = { 0, 0 };
+  struct oh_helping_times now = { 0, 0 };
+  struct oh_helping_span span = { 0, 0, false };
   pthread_mutex_lock(&oh_helping.lock);
   for (;;) {
-    while (!oh_helping.quits && !oh_helping_may_work()) pthread_cond_wait(&oh_helping.work, &oh_helping.lock);
+    while (!oh_helping.quits && !oh_helping_may_work()) {
+      oh_helping_note(&span, now.wall);
+      pthread_cond_wait(&oh_helping.work, &oh_helping.lock);
+    }
     if (oh_helping.quits) break;
     struct oh_helping_times began = oh_helping_now();
-    for (unsigned i = 0; i < OH_HELPING_BATCHES && !oh_helping.quits && oh_helping_may_work(); i++) oh_helping_work();
-    if (oh_helping_lacks(&window, began) && oh_settings.helper == OH_SETTINGS_HELPER_AUTO)
+    if (span.work == 0) span.began = began.wall;
+    for (unsigned i = 0; i < OH_HELPING_BATCHES && !oh_helping.quits && oh_helping_may_work(); i++)
+      oh_helping_work(&span);
+    now = oh_helping_now();
+    if (oh_helping_lacks(&window, began, now) && oh_settings.helper == OH_SETTINGS_HELPER_AUTO)
       oh_helping_rest(&oh_helper_counters.backed_off, OH_HELPING_RESTS);
   }
+  oh_helping_note(&span, now.wall);
   pthread_mutex_unlock(&oh_helping.lock);
   return unused;
 }
@@ -308,10 +334,12 @@ static void oh_helping_before_fork(void)
   if (oh_helping.busy || oh_helping.sweeps) oh_helper_count(&oh_helper_counters.paused, 1);
   while (oh_helping.busy || oh_helping.sweeps) pthread_cond_wait(&oh_helping.rested, &oh_helping.lock);
   oh_sweeping_lock();
+  oh_helper_lock_spans();
 }
 
 static void oh_helping_after_fork(void)
 {
+  oh_helper_unlock_spans(false);
   oh_sweeping_unlock();
   oh_helping.forks--;
   pthread_cond_signal(&oh_helping.work);
@@ -320,6 +348,7 @@ static void oh_helping_after_fork(void)
 
 static void oh_helping_in_child(void)
 {
+  oh_helper_unlock_spans(true);
   oh_sweeping_unlock();
   pthread_cond_init(&oh_helping.work, NULL);
   pthread_cond_init(&oh_helping.rested, NULL);
@@ -385,7 +414,9 @@ static void oh_helping_turn(void)
     }
   }
   uintnat stack = bytes / OH_HELPING_STACK_SHARE;
-  oh_helping.limit = (stack > OH_HELPING_STACK ? stack : OH_HELPING_STACK) / sizeof(mark_entry);
+  if (stack < OH_HELPING_STACK) stack = OH_HELPING_STACK;
+  if (oh_settings.helper_stack != 0) stack = oh_settings.helper_stack;
+  oh_helping.limit = stack / sizeof(mark_entry);
   oh_helping.credit = 0;
   oh_store_relaxed(&oh_helping.wanted, false);
   oh_store_relaxed(&oh_helping.used, use);
