@@ -223,7 +223,7 @@ def test_many_entries_that_are_replaced(program, tmp_path):
 
 MALFORMED = (
     b"*x\r\n",
-    b"*9999999\r\n",
+    b"*9999999999\r\n",
     b"*1\r\nPING\r\n",
     b"*1\r\n$-5\r\n",
     b"*1\r\n$\r\n",
