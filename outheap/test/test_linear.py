@@ -67,7 +67,7 @@ MUTATIONS = {
         "c",
         ("maps", "orders"),
     ),
-    "fields-are-not-copied": ("outheap_linear.ml", "Obj.obj (Obj.dup (Obj.repr v))", "v", ("cells",)),
+    "fields-are-not-copied": ("outheap_linear.ml", "{ fields = copy v;", "{ fields = v;", ("cells",)),
     "texts-are-not-copied": ("outheap_linear.ml", "Raw.text_copy (Obj.obj s)", "(Obj.obj s)", ("texts",)),
     "use-does-not-count": ("outheap_linear.ml", "            touch o c;\n", "", ("tables",)),
     "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),

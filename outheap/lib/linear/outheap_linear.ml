@@ -1375,11 +1375,17 @@ module Cells = struct
     let result (v : Obj.t) : T.t = if Obj.is_int v then refused (Obj.obj v : int) else Sys.opaque_identity (Obj.obj v)
     let make (v : T.t) = result (Raw.make group v)
 
+    (* The compiler may read the fields of an immutable block later, when the cell has others; so these are read as those
+       of an array are. Pairs, such as the cells of lists, are copied without a call. *)
+    let[@inline] copy (v : T.t) : T.t =
+      let c : Raw.cell = Obj.magic v in
+      if Obj.size (Obj.repr v) = 2 && Raw.tag c = 0 then Obj.magic (Raw.get c 0, Raw.get c 1)
+      else Obj.obj (Obj.dup (Obj.repr v))
+
     let take (v : T.t) =
       let token = Raw.take group v in
       if token <= 0 && token >= -2 then refused (-token);
-      (* a copy: the compiler may read the fields of an immutable block later, when the cell has others *)
-      { fields = Obj.obj (Obj.dup (Obj.repr v)); token }
+      { fields = copy v; token }
 
     let token taken = taken.token
     let put token (v : T.t) = result (Raw.put group token v)

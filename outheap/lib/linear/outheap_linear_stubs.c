@@ -242,10 +242,10 @@ static intnat refusal(group *g, value v)
   for (mlsize_t i = 0; i < Wosize_val(v); i++) {
     value f = Field(v, i);
     uint32_t *state;
-    if (outheap_linear_ml_is_plain(f) == Val_true) continue;
+    if (!Is_block(f)) continue;
     state = outheap_linear_cell_state(g, f);
-    if (state == NULL) return NOT_PLAIN + (intnat)i;
-    if (__atomic_load_n(state, __ATOMIC_RELAXED) != OUTHEAP_LINEAR_LIVE) return MOVED;
+    if (state == NULL && outheap_linear_ml_is_plain(f) == Val_false) return NOT_PLAIN + (intnat)i;
+    if (state != NULL && __atomic_load_n(state, __ATOMIC_RELAXED) != OUTHEAP_LINEAR_LIVE) return MOVED;
   }
   return DONE;
 }

@@ -178,6 +178,7 @@ LINEAR_STEPS = (
     ("a map of 4 M numbers", ("numbers", "4000000"), 25, FULL),
     ("a map from 1 M numbers to strings", ("texts", "1000000"), 6, BOTH),
     ("a list of 1 M numbers", ("lists", "1000000"), 2, BOTH),
+    ("quicksort of a list of 1 M numbers", ("quicksort", "1000000"), 4, BOTH),
     ("a cache of 1 M strings", ("cache", "1000000"), 8, BOTH),
     ("a cache of 10 M strings", ("cache", "10000000"), 90, FULL),
 )

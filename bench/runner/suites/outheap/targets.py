@@ -105,6 +105,7 @@ TARGETS = [
             ("a list", "rev", 0.5, BASE),
             ("a list", "map", 0.5, BASE),
             ("a list", "sort", 0.5, BASE),
+            ("quicksort", "quicksort", 0.5, BASE),
         )
     ),
     *(
