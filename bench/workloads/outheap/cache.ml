@@ -36,7 +36,7 @@ let start name ~most =
     else [| Sys.executable_name; "serve"; name; string_of_int most; path; folder |]
   in
   let silent = Unix.openfile "/dev/null" [ O_RDWR ] 0 in
-  let pid = Unix.create_process command.(0) command silent (if name = "redis" then silent else Unix.stdout) Unix.stderr in
+  let pid = Unix.create_process command.(0) command silent silent Unix.stderr in
   Unix.close silent;
   let rec await tries =
     match Cache_load.ask path [ "PING" ] with
@@ -77,7 +77,10 @@ let redis_benchmark s ~entries ~requests ~pipeline =
   let text = In_channel.input_all (Unix.in_channel_of_descr output) in
   if snd (Unix.waitpid [] pid) <> WEXITED 0 then Bench.fail "redis-benchmark failed";
   let time kind =
-    let found line = try Scanf.sscanf line "%S,%S" (fun k rps -> if k = kind then float_of_string rps else 0.) with _ -> 0. in
+    let found line =
+      try Scanf.sscanf line "%S,%S" (fun k rps -> if k = kind then float_of_string rps else 0.)
+      with Scanf.Scan_failure _ | End_of_file | Failure _ -> 0.
+    in
     let rps = List.fold_left (fun r line -> Float.max r (found line)) 0. (String.split_on_char '\n' text) in
     if rps <= 0. then Bench.fail "redis-benchmark (Debian: the package redis-tools) gives no figures: %s" text;
     1e6 /. rps

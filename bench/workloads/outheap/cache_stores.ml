@@ -372,7 +372,9 @@ end
 
 let lmdb ~folder ~most =
   Lmdb.open_ folder ((most * 1024) + (1 lsl 30));
-  let possible k f = if k = "" || String.length k > 511 then raise (Refused "LMDB has keys of 1 to 511 bytes") else f k in
+  let possible k f =
+    if k = "" || String.length k > 511 then raise (Refused "LMDB has keys of 1 to 511 bytes") else f k
+  in
   {
     get = (fun k -> possible k Lmdb.get);
     set = (fun k v -> possible k Lmdb.put v);

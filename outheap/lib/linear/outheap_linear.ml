@@ -275,8 +275,8 @@ let owner_with more free =
 
 let owner_of free = right_of (owner_with the_mark free)
 
-(* What several domains and threads use in turn. A thread that waits lets others of its domain run. Of the results of the
-   first two, 0 is: it was taken. *)
+(* What several domains and threads use in turn. A thread that waits lets others of its domain run. The first two return
+   0 when the lock was taken. *)
 type lock
 
 external lock_new : unit -> lock = "outheap_linear_ml_lock_new"
@@ -1392,8 +1392,8 @@ module Table = struct
 
       let[@inline] shard t hash = Array.unsafe_get t.shards ((hash lsr 34) land (Array.length t.shards - 1))
 
-      (* Not inlined: what [f] needs is allocated before the lock is taken, and between that and what gives it, no signal
-         is handled. *)
+      (* Not inlined: what [f] needs is allocated before the lock is taken. Between that and what gives it, no signal is
+         handled. *)
       let[@inline never] locked s f =
         lock_take s.lock;
         match f s with
@@ -1451,11 +1451,12 @@ module Table = struct
       let close t = Array.iter (fun s -> locked s (fun s -> close s.table)) t.shards
 
       let check_table t =
-        Array.fold_left (fun wrong s -> if wrong = "" then locked s (fun s -> check_table s.table) else wrong) "" t.shards
+        let check wrong s = if wrong = "" then locked s (fun s -> check_table s.table) else wrong in
+        Array.fold_left check "" t.shards
     end
 
-    (* Buckets and chains as they are in the table, of values of the heap, or of strings in cells: a region has copies of
-       them. *)
+    (* Buckets and chains as they are in the table, of values of the heap, or of strings in cells: a region has copies
+       of them. *)
     type chain = End | Link of { key : K.t; value : V.t; hash : int; next : chain }
     type image = { chains : chain array; halved : int; elements : int }
 
@@ -1546,8 +1547,8 @@ module Cells = struct
     let result (v : Obj.t) : T.t = if Obj.is_int v then refused (Obj.obj v : int) else Sys.opaque_identity (Obj.obj v)
     let make (v : T.t) = result (Raw.make group v)
 
-    (* The compiler may read the fields of an immutable block later, when the cell has others; so these are read as those
-       of an array are. Pairs, such as the cells of lists, are copied without a call. *)
+    (* The compiler may read the fields of an immutable block later, when the cell has others; so these are read as
+       those of an array are. Pairs, such as the cells of lists, are copied without a call. *)
     let[@inline] copy (v : T.t) : T.t =
       let c : Raw.cell = Obj.magic v in
       if Obj.size (Obj.repr v) = 2 && Raw.tag c = 0 then Obj.magic (Raw.get c 0, Raw.get c 1)

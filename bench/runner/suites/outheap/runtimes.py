@@ -296,9 +296,9 @@ class Runtimes:
 
     def environment(self, rival: Rival) -> dict[str, str]:
         """Settings at run time; what is preloaded, or run, is installed where it is missing."""
-        if rival.command:
-            if subprocess.run([ROOT / "tools" / "need", *rival.command], stdout=subprocess.DEVNULL).returncode != 0:
-                raise Missing(f"{rival.command[0]} is missing (Debian: {' '.join(rival.command[1:])})")
+        need = [ROOT / "tools" / "need", *rival.command]
+        if rival.command and subprocess.run(need, stdout=subprocess.DEVNULL).returncode != 0:
+            raise Missing(f"{rival.command[0]} is missing (Debian: {' '.join(rival.command[1:])})")
         if not rival.preload:
             return rival.environment
         library, *packages = rival.preload

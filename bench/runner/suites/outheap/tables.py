@@ -440,7 +440,7 @@ WORKLOADS = {
         ),
         Workload(
             "cache",
-            "a cache server that speaks Redis' protocol: redis-benchmark, and requests at a fixed rate, half of which write",
+            "a server of Redis' protocol, under redis-benchmark and at a fixed rate; half of the requests write",
             tuple(
                 Case(label, arguments, CACHES, modes, seconds=seconds, timeout=900, gigabytes=gigabytes)
                 for label, arguments, seconds, gigabytes, modes in CACHE_STEPS
