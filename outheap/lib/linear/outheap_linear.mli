@@ -332,7 +332,7 @@ module Table : sig
         A table in parts, each with a lock, for domains and threads that use it at once. The part is chosen by the hash
         of the key. An operation waits until the lock is free, and is as a whole before or after any other of that key;
         it is the same operation as that of a table, with the lock held. While it waits, other threads of its domain
-        run. Cost: 10 to 20 ns more than the operation of a table; where domains meet, some memory traffic.
+        run. Cost: some 25 ns more than the operation of a table; where domains meet, cache lines that move.
 
         Functions of the caller ([equal], and those that are given to [update], [fold], [iter] and [filter]) run with
         the lock of one part held: they should be short, must not wait for another domain that uses the table, nor
