@@ -124,10 +124,50 @@ let one_part () =
   refused "too many parts" (fun () -> S.create ~shards:4097 ());
   refused "no room" (fun () -> S.create ~most:0 ())
 
+(* Each allocation outside the heap fails once: what was begun is as it was, and nothing is left of it. *)
+let short_of_memory () =
+  let module T = Of_texts.T in
+  let module S = T.Sharded in
+  let failed = ref 0 in
+  let trying what nth f undo =
+    let rec go n =
+      ignore (fail n);
+      match f () with
+      | result ->
+          let left = fail 0 in
+          if left > 0 then result
+          else begin
+            undo result;
+            go (n + 1)
+          end
+      | exception Out_of_memory ->
+          check (what ^ ": it was to fail") (fail 0 = 0);
+          incr failed;
+          go (n + 1)
+    in
+    go nth
+  in
+  let t = trying "create" 1 (fun () -> S.create ~shards:4 ()) S.close in
+  check "some have failed" (!failed >= 8);
+  (* Enough elements for buckets in several segments, whose allocation may fail without harm. *)
+  for n = 1 to 60_000 do
+    if n land 63 = 0 then ignore (fail (1 + (n lsr 6 land 3)));
+    match S.replace (Linear_chains.Texts.make n) n t with
+    | () -> ()
+    | exception Out_of_memory -> check "not there" (not (S.mem (Linear_chains.Texts.make n) t)); incr failed
+  done;
+  ignore (fail 0);
+  check "whole" (S.check_table t = "" && S.length t > 50_000 && T.live () = S.length t);
+  collect ();
+  check "what was begun is not left" (T.live () = S.length t);
+  S.close t;
+  whole "cells" (T.check ())
+
 let sharded n =
   Of_numbers.run n;
   Of_texts.run n;
-  one_part ()
+  one_part ();
+  short_of_memory ()
 
 (* --- from several domains ----------------------------------------------------------------------------------------- *)
 
