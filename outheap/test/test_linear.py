@@ -20,7 +20,19 @@ SANITIZERS = "-fsanitize=address,undefined"
 # Fork, and faults on purpose, are left out of what is instrumented. ThreadSanitizer's own record of calls underflows in
 # `lists` (OCaml 5.5.2), where functions that a list calls raise exceptions.
 WITHOUT = {SANITIZED: ("poisoned", "memory"), THREADS: ("poisoned", "memory", "forks", "interrupts", "lists")}
-MODULES = ("domains", "checks", "chains", "maps", "tables", "contracts", "shared", "sharded", "images", "test")
+MODULES = (
+    "domains",
+    "checks",
+    "chains",
+    "maps",
+    "tables",
+    "contracts",
+    "shared",
+    "sharded",
+    "threads",
+    "images",
+    "test",
+)
 LIBRARIES = ("outheap_region", "outheap_linear")
 
 # Lines without which something that is promised does not hold: some part must notice. File, text, what takes its
@@ -122,7 +134,7 @@ def _link(compiler: Compiler, flavour: str, folder: Path, parts: list[str]) -> N
         linked = ["-I", variants.library(compiler, of_variant), "-runtime-variant", variants.SUFFIX[of_variant]]
     sanitized = ["-ccopt", SANITIZERS] if flavour == SANITIZED else []
     extension = "cmxa" if native else "cma"
-    libraries = [*compiler.libraries, f"unix.{extension}"]
+    libraries = [*compiler.libraries, "-I", "+threads", f"unix.{extension}", f"threads.{extension}"]
     steps.command([*start, "-g", *linked, *sanitized, *libraries, *parts, "-o", "linear"], folder)
 
 
