@@ -20,7 +20,19 @@ SANITIZERS = "-fsanitize=address,undefined"
 # Fork, and faults on purpose, are left out of what is instrumented. ThreadSanitizer's own record of calls underflows in
 # `lists` (OCaml 5.5.2), where functions that a list calls raise exceptions.
 WITHOUT = {SANITIZED: ("poisoned", "memory"), THREADS: ("poisoned", "memory", "forks", "interrupts", "lists")}
-MODULES = ("domains", "checks", "chains", "maps", "tables", "contracts", "shared", "test")
+MODULES = (
+    "domains",
+    "checks",
+    "chains",
+    "maps",
+    "tables",
+    "contracts",
+    "shared",
+    "sharded",
+    "threads",
+    "images",
+    "test",
+)
 LIBRARIES = ("outheap_region", "outheap_linear")
 
 # Lines without which something that is promised does not hold: some part must notice. File, text, what takes its
@@ -67,9 +79,30 @@ MUTATIONS = {
         "c",
         ("maps", "orders"),
     ),
-    "fields-are-not-copied": ("outheap_linear.ml", "Obj.obj (Obj.dup (Obj.repr v))", "v", ("cells",)),
+    "fields-are-not-copied": ("outheap_linear.ml", "{ fields = copy v;", "{ fields = v;", ("cells",)),
     "texts-are-not-copied": ("outheap_linear.ml", "Raw.text_copy (Obj.obj s)", "(Obj.obj s)", ("texts",)),
     "use-does-not-count": ("outheap_linear.ml", "            touch o c;\n", "", ("tables",)),
+    "locks-do-not-lock": (
+        "outheap_linear_stubs.c",
+        "return Val_long(pthread_mutex_trylock(mutex_of(lock)));",
+        "return Val_long(lock == 0);",
+        ("sharing",),
+    ),
+    "locks-stay-after-exceptions": (
+        "outheap_linear.ml",
+        "| exception e ->\n            lock_give s.lock;",
+        "| exception e ->",
+        ("sharded",),
+    ),
+    "evicted-is-not-called": ("outheap_linear.ml", "Some (a, z) -> evicted a z)", "Some _ -> ())", ("sharded",)),
+    "each-part-has-the-whole-bound": (
+        "outheap_linear.ml",
+        "else (most / n) + if i < most mod n then 1 else 0 in",
+        "else most in",
+        ("sharded",),
+    ),
+    "images-lose-chains": ("outheap_linear.ml", "copy (Raw.get c 2) next\n", "next\n", ("images",)),
+    "other-hashes-are-mapped": ("outheap_linear.ml", "if hash = hash_of_key key then", "if true then", ("damaged",)),
     "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),
 }
 
@@ -101,7 +134,7 @@ def _link(compiler: Compiler, flavour: str, folder: Path, parts: list[str]) -> N
         linked = ["-I", variants.library(compiler, of_variant), "-runtime-variant", variants.SUFFIX[of_variant]]
     sanitized = ["-ccopt", SANITIZERS] if flavour == SANITIZED else []
     extension = "cmxa" if native else "cma"
-    libraries = [*compiler.libraries, f"unix.{extension}"]
+    libraries = [*compiler.libraries, "-I", "+threads", f"unix.{extension}", f"threads.{extension}"]
     steps.command([*start, "-g", *linked, *sanitized, *libraries, *parts, "-o", "linear"], folder)
 
 

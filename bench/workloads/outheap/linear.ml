@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
 (* Owned data beside data of the heap. Which: BENCH_LINEAR=linear (Outheap_linear), mutable (a tree of the heap that is
-   changed in place), or map (the standard library).   linear numbers|texts|lists|cache SIZE *)
+   changed in place), or map (the standard library).   linear numbers|texts|lists|quicksort|cache SIZE *)
 let step = Sys.argv.(1)
 let size = Bench.int_argument 2 ~default:1_000_000
 let scattered i = i * 2_654_435_761 land 0xffffffff
@@ -273,6 +273,85 @@ let lists () =
   Bench.metric "minor heap, words each" ((Gc.minor_words () -. words) /. float size) "words";
   peak ()
 
+(* Quicksort of a list, by the same steps: with cells that are written again, and with new ones. *)
+type numbers = Nil | Cons of int * numbers
+
+module C =
+  Outheap_linear.Cells.Make
+    (struct
+      type t = numbers
+    end)
+    ()
+
+let again x rest cell = C.put (C.token cell) (Cons (x, rest))
+
+let rec divide_cells pivot l small large =
+  match l with
+  | Nil -> (small, large)
+  | Cons _ -> (
+      let cell = C.take l in
+      match Outheap_linear.Cells.fields cell with
+      | Cons (x, rest) when x < pivot -> divide_cells pivot rest (again x small cell) large
+      | Cons (x, rest) -> divide_cells pivot rest small (again x large cell)
+      | Nil -> (small, large))
+
+let rec quicksort_cells l sorted =
+  match l with
+  | Nil -> sorted
+  | Cons _ -> (
+      let cell = C.take l in
+      match Outheap_linear.Cells.fields cell with
+      | Cons (pivot, rest) ->
+          let small, large = divide_cells pivot rest Nil Nil in
+          quicksort_cells small (again pivot (quicksort_cells large sorted) cell)
+      | Nil -> sorted)
+
+let rec divide pivot l small large =
+  match l with
+  | [] -> (small, large)
+  | x :: rest when x < pivot -> divide pivot rest (x :: small) large
+  | x :: rest -> divide pivot rest small (x :: large)
+
+let rec quicksort_list l sorted =
+  match l with
+  | [] -> sorted
+  | pivot :: rest ->
+      let small, large = divide pivot rest [] [] in
+      quicksort_list small (pivot :: quicksort_list large sorted)
+
+(* What has come into the major heap since then. *)
+let promoted before =
+  Bench.metric "promoted, words each" (((Gc.quick_stat ()).promoted_words -. before) /. float size) "words"
+
+let quicksort () =
+  let sorted =
+    match Sys.getenv_opt "BENCH_LINEAR" with
+    | Some "linear" ->
+        let l = ref Nil in
+        for _ = 1 to size do l := C.make (Cons (random (), !l)) done;
+        let live = C.live () and words = (Gc.quick_stat ()).promoted_words in
+        let l, sorting = timed (fun () -> quicksort_cells !l Nil) in
+        each "quicksort" sorting;
+        promoted words;
+        if C.live () <> live then Bench.fail "there are %d cells, and were %d" (C.live ()) live;
+        let rec list l all = match l with Nil -> List.rev all | Cons (x, rest) -> list rest (x :: all) in
+        list l []
+    | _ ->
+        let l = ref [] in
+        for _ = 1 to size do l := random () :: !l done;
+        let words = (Gc.quick_stat ()).promoted_words in
+        let l, sorting = timed (fun () -> quicksort_list !l []) in
+        each "quicksort" sorting;
+        promoted words;
+        l
+  in
+  peak ();
+  let rec check n before = function
+    | x :: rest -> if x < before then Bench.fail "a list is not sorted" else check (n + 1) x rest
+    | [] -> if n <> size then Bench.fail "%d elements of %d are left" n size
+  in
+  check 0 min_int sorted
+
 (* A cache of [size] strings: each step looks two of them up, adds one, and drops the oldest. *)
 let key i = "key:" ^ string_of_int i
 let data i = String.make (16 + (i land 31)) 'd'
@@ -337,4 +416,5 @@ let () =
   | "numbers" -> numbers ()
   | "texts" -> texts ()
   | "lists" -> lists ()
+  | "quicksort" -> quicksort ()
   | other -> Bench.fail "no step %s" other

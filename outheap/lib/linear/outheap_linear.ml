@@ -275,6 +275,18 @@ let owner_with more free =
 
 let owner_of free = right_of (owner_with the_mark free)
 
+(* What several domains and threads use in turn. A thread that waits lets others of its domain run. The first two return
+   0 when the lock was taken. *)
+type lock
+
+external lock_new : unit -> lock = "outheap_linear_ml_lock_new"
+external lock_try : lock -> int = "outheap_linear_ml_lock_try" [@@noalloc]
+external lock_wait : lock -> int = "outheap_linear_ml_lock_wait"
+external lock_give : lock -> unit = "outheap_linear_ml_lock_give" [@@noalloc]
+
+(* A thread that has the lock is refused. No signal is handled between the taking and the return. *)
+let[@inline] lock_take l = if lock_try l <> 0 && lock_wait l <> 0 then raise Borrowed
+
 let clear o =
   o.root <- Raw.none;
   o.last <- Raw.none;
@@ -1187,8 +1199,7 @@ module Table = struct
           free_cell d c;
           f a z
 
-    let replace wanted value o =
-      let hash = mix (K.hash wanted) in
+    let replace_hashed hash wanted value o =
       change o;
       let d = data o in
       let b = d.b in
@@ -1225,8 +1236,7 @@ module Table = struct
             | exception e -> failed o e
           end
 
-    let find wanted o =
-      let hash = mix (K.hash wanted) in
+    let find_hashed hash wanted o =
       let d = data o in
       if is_bound d then begin
         change o;
@@ -1255,8 +1265,7 @@ module Table = struct
         | exception e -> read_fails o e
       end
 
-    let mem wanted o =
-      let hash = mix (K.hash wanted) in
+    let mem_hashed hash wanted o =
       let d = data o in
       read o;
       match search wanted hash (bucket d.b (index d.b hash)) with
@@ -1265,8 +1274,7 @@ module Table = struct
           not (Raw.is_none c)
       | exception e -> read_fails o e
 
-    let remove wanted o =
-      let hash = mix (K.hash wanted) in
+    let remove_hashed hash wanted o =
       change o;
       let d = data o in
       match search wanted hash (bucket d.b (index d.b hash)) with
@@ -1279,6 +1287,12 @@ module Table = struct
           end;
           kept o
       | exception e -> failed o e
+
+    let hash_of_key wanted = mix (K.hash wanted)
+    let replace wanted value o = replace_hashed (hash_of_key wanted) wanted value o
+    let find wanted o = find_hashed (hash_of_key wanted) wanted o
+    let mem wanted o = mem_hashed (hash_of_key wanted) wanted o
+    let remove wanted o = remove_hashed (hash_of_key wanted) wanted o
 
     let fold f o acc =
       borrowing (right o) (fun o ->
@@ -1349,6 +1363,164 @@ module Table = struct
         if !m <> o.size || !last <> o.last then wrong := "order"
       end;
       !wrong
+
+    (* One table for each lock, by high bits of the hash: buckets go by the low ones. *)
+    module Sharded = struct
+      type shard = {
+        lock : lock;
+        table : owner;
+        gone : (K.t * V.t) option ref; (* what had to go, until the lock is given; None without it *)
+      }
+
+      type t = { shards : shard array; evicted : (K.t -> V.t -> unit) option }
+
+      let most_shards = 4096
+
+      let create ?(shards = 16) ?(most = max_int) ?evicted () =
+        if shards < 1 || shards > most_shards then
+          invalid_arg "Outheap_linear.Table.Sharded.create: 1 to 4096 shards";
+        if most < 1 then invalid_arg "Outheap_linear.Table.Sharded.create: room for no element";
+        let rec power n = if n >= shards || 2 * n > most then n else power (2 * n) in
+        let n = power 1 in
+        let shard i =
+          let most = if most = max_int then most else (most / n) + if i < most mod n then 1 else 0 in
+          let gone = ref None in
+          let keep = Option.map (fun _ a z -> gone := Some (a, z)) evicted in
+          { lock = lock_new (); table = create ~most ?evicted:keep (); gone }
+        in
+        { shards = Array.init n shard; evicted }
+
+      let[@inline] shard t hash = Array.unsafe_get t.shards ((hash lsr 34) land (Array.length t.shards - 1))
+
+      (* Not inlined: what [f] needs is allocated before the lock is taken. Between that and what gives it, no signal is
+         handled. *)
+      let[@inline never] locked s f =
+        lock_take s.lock;
+        match f s with
+        | result ->
+            lock_give s.lock;
+            result
+        | exception e ->
+            lock_give s.lock;
+            let trace = Printexc.get_raw_backtrace () in
+            Printexc.raise_with_backtrace e trace
+
+      (* [f] may put an element into the table; what goes for that is handed on without the lock. *)
+      let evicting t s f =
+        match t.evicted with
+        | None -> locked s f
+        | Some evicted -> (
+            let gone =
+              locked s (fun s ->
+                  s.gone := None;
+                  f s;
+                  let gone = !(s.gone) in
+                  s.gone := None;
+                  gone)
+            in
+            match gone with None -> () | Some (a, z) -> evicted a z)
+
+      let replace wanted value t =
+        let hash = hash_of_key wanted in
+        evicting t (shard t hash) (fun s -> replace_hashed hash wanted value s.table)
+
+      let find wanted t =
+        let hash = hash_of_key wanted in
+        locked (shard t hash) (fun s -> find_hashed hash wanted s.table)
+
+      let mem wanted t =
+        let hash = hash_of_key wanted in
+        locked (shard t hash) (fun s -> mem_hashed hash wanted s.table)
+
+      let remove wanted t =
+        let hash = hash_of_key wanted in
+        locked (shard t hash) (fun s -> remove_hashed hash wanted s.table)
+
+      let update wanted f t =
+        let hash = hash_of_key wanted in
+        evicting t (shard t hash) (fun s ->
+            match f (find_hashed hash wanted s.table) with
+            | Some value -> replace_hashed hash wanted value s.table
+            | None -> remove_hashed hash wanted s.table)
+
+      let length t = Array.fold_left (fun n s -> n + length s.table) 0 t.shards
+      let fold f t acc = Array.fold_left (fun acc s -> locked s (fun s -> fold f s.table acc)) acc t.shards
+      let iter f t = fold (fun a z () -> f a z) t ()
+      let filter p t = Array.iter (fun s -> locked s (fun s -> filter p s.table)) t.shards
+      let clear t = Array.iter (fun s -> locked s (fun s -> clear s.table)) t.shards
+      let close t = Array.iter (fun s -> locked s (fun s -> close s.table)) t.shards
+
+      let check_table t =
+        let check wrong s = if wrong = "" then locked s (fun s -> check_table s.table) else wrong in
+        Array.fold_left check "" t.shards
+    end
+
+    (* Buckets and chains as they are in the table, of values of the heap, or of strings in cells: a region has copies
+       of them. *)
+    type chain = End | Link of { key : K.t; value : V.t; hash : int; next : chain }
+    type image = { chains : chain array; halved : int; elements : int }
+
+    let save schema ~path o =
+      borrowing (right o) (fun o ->
+          let b = (data o).b in
+          let rec copy c next =
+            if Raw.is_none c then next
+            else
+              let next = Link { key = k.peek (key c); value = v.peek (contents c); hash = hash_of c; next } in
+              copy (Raw.get c 2) next
+          in
+          let chains = Array.init b.count (fun i -> copy (bucket b i) End) in
+          Outheap_region.save schema ~path { chains; halved = b.half; elements = o.size })
+
+    module Image = struct
+      type t = image Outheap_region.root
+
+      let region = Outheap_region.region
+
+      (* The first element, if there is one. *)
+      let first i =
+        let rec go n = if n = Array.length i.chains then End else match i.chains.(n) with End -> go (n + 1) | c -> c in
+        go 0
+
+      (* A program whose keys have other hashes would find nothing. *)
+      let wrong i =
+        let count = Array.length i.chains in
+        if i.halved < least || i.halved land (i.halved - 1) <> 0 || count < i.halved || count >= 2 * i.halved then
+          "no table: the number of buckets"
+        else
+          match first i with
+          | End -> if i.elements = 0 then "" else "no table: the number of elements"
+          | Link { key; hash; _ } ->
+              if hash = hash_of_key key then "" else "a key has another hash than in the program that saved it"
+
+      let map schema ~path ?verify () =
+        match Outheap_region.map schema ~path ?verify () with
+        | Error _ as e -> e
+        | Ok root -> (
+            match wrong (Outheap_region.get root) with
+            | "" -> Ok root
+            | what -> Error (Outheap_region.Damaged { file = path; what }))
+
+      let length t = (Outheap_region.get t).elements
+
+      let search wanted t =
+        let i = Outheap_region.get t and hash = hash_of_key wanted in
+        let n = hash land ((2 * i.halved) - 1) in
+        let rec go = function
+          | Link l as c -> if l.hash = hash && K.equal wanted l.key then c else go l.next
+          | End -> End
+        in
+        go i.chains.(if n >= Array.length i.chains then n - i.halved else n)
+
+      let find wanted t = match search wanted t with Link { value; _ } -> Some value | End -> None
+      let mem wanted t = match search wanted t with Link _ -> true | End -> false
+
+      let fold f t acc =
+        let rec chain c acc = match c with End -> acc | Link { key; value; next; _ } -> chain next (f key value acc) in
+        Array.fold_left (fun acc c -> chain c acc) acc (Outheap_region.get t).chains
+
+      let iter f t = fold (fun a z () -> f a z) t ()
+    end
   end
 end
 
@@ -1375,11 +1547,17 @@ module Cells = struct
     let result (v : Obj.t) : T.t = if Obj.is_int v then refused (Obj.obj v : int) else Sys.opaque_identity (Obj.obj v)
     let make (v : T.t) = result (Raw.make group v)
 
+    (* The compiler may read the fields of an immutable block later, when the cell has others; so these are read as
+       those of an array are. Pairs, such as the cells of lists, are copied without a call. *)
+    let[@inline] copy (v : T.t) : T.t =
+      let c : Raw.cell = Obj.magic v in
+      if Obj.size (Obj.repr v) = 2 && Raw.tag c = 0 then Obj.magic (Raw.get c 0, Raw.get c 1)
+      else Obj.obj (Obj.dup (Obj.repr v))
+
     let take (v : T.t) =
       let token = Raw.take group v in
       if token <= 0 && token >= -2 then refused (-token);
-      (* a copy: the compiler may read the fields of an immutable block later, when the cell has others *)
-      { fields = Obj.obj (Obj.dup (Obj.repr v)); token }
+      { fields = copy v; token }
 
     let token taken = taken.token
     let put token (v : T.t) = result (Raw.put group token v)

@@ -327,6 +327,96 @@ module Table : sig
     val memory : unit -> int
     val trim : unit -> int
 
+    (** {2 From several domains}
+
+        A table in parts, each with a lock, for domains and threads that use it at once. The part is chosen by the hash
+        of the key. An operation waits until the lock is free, and is as a whole before or after any other of that key;
+        it is the same operation as that of a table, with the lock held. While it waits, other threads of its domain
+        run. Cost: some 25 ns more than the operation of a table; where domains meet, cache lines that move.
+
+        Functions of the caller ([equal], and those that are given to [update], [fold], [iter] and [filter]) run with
+        the lock of one part held: they should be short, must not wait for another domain that uses the table, nor
+        switch to another fiber. If they use the same table, they get {!Borrowed} if it is the same part; else they
+        wait for a second lock, which can wait for ever when another thread does the same in the other order. [hash]
+        and [evicted] run without a lock, and may use the table.
+
+        After [fork], a part that another thread was using is locked for ever in the child process. *)
+    module Sharded : sig
+      type t
+
+      val create : ?shards:int -> ?most:int -> ?evicted:(key -> V.t -> unit) -> unit -> t
+      (** [shards]: so many parts (default: 16), from 1 to 4096, rounded up to a power of two; less if [most] is less. A
+          few times as many as there are domains are enough. [most]: so many elements at most, in equal shares: a part
+          that is full takes the element out that was not used for longest among its own, though others may have room.
+          It is given to [evicted] when the lock is free again, by the domain that added one.
+          @raise Invalid_argument if [shards] is out of range, or [most] < 1. @raise Out_of_memory *)
+
+      val length : t -> int
+      (** While others change the table, some number that it had, or nearly. *)
+
+      val replace : key -> V.t -> t -> unit
+      val find : key -> t -> V.t option
+      val mem : key -> t -> bool
+      val remove : key -> t -> unit
+
+      val update : key -> (V.t option -> V.t option) -> t -> unit
+      (** Gives what the key has to the function, and the key what that returns, in one step: [None] is no element. When
+          the function raises an exception, nothing has changed. *)
+
+      val fold : (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+      (** One part after the other, each as it is when its turn comes. *)
+
+      val iter : (key -> V.t -> unit) -> t -> unit
+      val filter : (key -> V.t -> bool) -> t -> unit
+      val clear : t -> unit
+
+      val close : t -> unit
+      (** Frees it. Operations that wait, and later ones, raise {!Moved}. *)
+
+      (**/**)
+
+      val check_table : t -> string
+    end
+
+    (** {2 Images}
+
+        A table can be saved to a file, which processes map as an image of a region ({!Outheap_region}): nothing is
+        loaded, and they share its pages. Such a table is read-only. *)
+
+    type image
+    (** What the file holds: for its schema, whose version changes when the types of keys or values do, or [hash]. *)
+
+    val save : image Outheap_region.schema -> path:string -> t -> (unit, Outheap_region.error) result
+    (** As {!Outheap_region.save}, which says what it refuses: functions, for instance. Borrows. The order of use is not
+        saved. Takes 6 words of the heap for each element, until it is done; texts are copied once, into the file. *)
+
+    module Image : sig
+      type t
+      (** A table in a region. It is mapped as long as this, or any value from it, is reachable (see {!Outheap_region}).
+          Any number of domains may read it at once. *)
+
+      val map :
+        image Outheap_region.schema ->
+        path:string ->
+        ?verify:[ `Header | `Full ] ->
+        unit ->
+        (t, Outheap_region.error) result
+      (** As {!Outheap_region.map}: a file that is no image, of another schema, or damaged is refused; that its data are
+          as they were written is checked with [`Full] alone, which reads all of it. [Damaged] as well if the first key
+          has another hash than in the program that saved it. *)
+
+      val length : t -> int
+
+      val find : key -> t -> V.t option
+      (** The value itself, which lies in the region: a program that writes to it dies. Here and below:
+          @raise Outheap_region.Deleted if the region was deleted or revoked. *)
+
+      val mem : key -> t -> bool
+      val fold : (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+      val iter : (key -> V.t -> unit) -> t -> unit
+      val region : t -> Outheap_region.t
+    end
+
     (**/**)
 
     val check : unit -> string

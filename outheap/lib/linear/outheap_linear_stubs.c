@@ -5,8 +5,13 @@
 #include "region_addresses.h"
 #include "region_runtime.h"
 #include <caml/alloc.h>
+#include <caml/custom.h>
 #include <caml/fail.h>
 #include <caml/memory.h>
+#include <caml/signals.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 
 typedef struct outheap_linear_pool pool;
@@ -209,6 +214,78 @@ value outheap_linear_ml_mark(value unit)
   return v;
 }
 
+/* --- locks -----------------------------------------------------------------------------------------------------------
+   For tables that several threads use at once. A block of OCaml has the address of the mutex, which does not move, and
+   has cache lines of its own. */
+
+#define LINES ((size_t)128)
+#define TRIES 60 /* before a thread sleeps */
+
+static pthread_mutex_t *mutex_of(value lock) { return *(pthread_mutex_t **)Data_custom_val(lock); }
+
+static void lock_end(value lock)
+{
+  pthread_mutex_t *m = mutex_of(lock);
+  if (m == NULL) return;
+  (void)pthread_mutex_destroy(m);
+  free(m);
+}
+
+static struct custom_operations lock_operations = {
+  "outheap_linear.lock",      lock_end,
+  custom_compare_default,     custom_hash_default,
+  custom_serialize_default, /* it cannot be marshalled */
+  custom_deserialize_default, custom_compare_ext_default,
+  custom_fixed_length_default};
+
+value outheap_linear_ml_lock_new(value unit)
+{
+  (void)unit;
+  value lock = caml_alloc_custom(&lock_operations, sizeof(pthread_mutex_t *), 0, 1);
+  pthread_mutexattr_t attributes;
+  pthread_mutex_t *m = aligned_alloc(LINES, OUTHEAP_REGION_ROUND(sizeof *m, LINES));
+  *(pthread_mutex_t **)Data_custom_val(lock) = NULL;
+  /* "errorcheck": a thread that has the lock, and asks for it, is told so */
+  bool made = m != NULL && pthread_mutexattr_init(&attributes) == 0;
+  if (made) {
+    made = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK) == 0 &&
+           pthread_mutex_init(m, &attributes) == 0;
+    (void)pthread_mutexattr_destroy(&attributes);
+  }
+  if (!made) {
+    free(m);
+    caml_raise_out_of_memory();
+  }
+  *(pthread_mutex_t **)Data_custom_val(lock) = m;
+  return lock;
+}
+
+value outheap_linear_ml_lock_try(value lock) { return Val_long(pthread_mutex_trylock(mutex_of(lock))); }
+
+value outheap_linear_ml_lock_wait(value lock)
+{
+  CAMLparam1(lock);
+  pthread_mutex_t *m = mutex_of(lock);
+  int why = EBUSY;
+  /* Whoever has it gives it soon, as a rule; sleeping, and giving the domain away, costs more than some tries. */
+  for (int i = 0; i < TRIES && why != 0; i++) {
+    if (i % 10 == 9) sched_yield();
+    why = pthread_mutex_trylock(m);
+  }
+  if (why != 0) {
+    caml_enter_blocking_section();
+    why = pthread_mutex_lock(m);
+    caml_leave_blocking_section();
+  }
+  CAMLreturn(Val_long(why));
+}
+
+value outheap_linear_ml_lock_give(value lock)
+{
+  (void)pthread_mutex_unlock(mutex_of(lock));
+  return Val_unit;
+}
+
 /* --- cells of a program's own types ------------------------------------------------------------------------------- */
 
 typedef struct outheap_linear_group group;
@@ -242,10 +319,10 @@ static intnat refusal(group *g, value v)
   for (mlsize_t i = 0; i < Wosize_val(v); i++) {
     value f = Field(v, i);
     uint32_t *state;
-    if (outheap_linear_ml_is_plain(f) == Val_true) continue;
+    if (!Is_block(f)) continue;
     state = outheap_linear_cell_state(g, f);
-    if (state == NULL) return NOT_PLAIN + (intnat)i;
-    if (__atomic_load_n(state, __ATOMIC_RELAXED) != OUTHEAP_LINEAR_LIVE) return MOVED;
+    if (state == NULL && outheap_linear_ml_is_plain(f) == Val_false) return NOT_PLAIN + (intnat)i;
+    if (state != NULL && __atomic_load_n(state, __ATOMIC_RELAXED) != OUTHEAP_LINEAR_LIVE) return MOVED;
   }
   return DONE;
 }

@@ -19,6 +19,10 @@ let parts =
     ("values", Linear_contracts.values); ("interrupts", Linear_contracts.interrupts);
     ("domains", Linear_shared.domains); ("ended", Linear_shared.ended);
     ("racing", Linear_shared.racing); ("taking", Linear_shared.taking);
+    ("sharded", fun () -> Linear_sharded.sharded 3_000); ("sharing", Linear_sharded.sharing);
+    ("threads", Linear_threads.threads);
+    ("images", Linear_images.images); ("damaged", Linear_images.damaged);
+    ("elsewhere", Linear_images.mapped_elsewhere);
   ]
 
 (* For runs of everything. *)

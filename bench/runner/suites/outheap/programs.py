@@ -15,14 +15,15 @@ from pathlib import Path
 from ... import fetch
 from ...compiler import BENCH, BUILT, C_FLAGS, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
 from . import generate
-from .runtimes import COUNTING, Rival, Runtimes
+from .runtimes import COUNTING, LMDB, Missing, Rival, Runtimes
 
 HERE = BENCH / "workloads" / "outheap"
 WITH_REGIONS = ("regions", "dictionary")
-OVER_REGIONS = ("hashcons", "linear")  # libraries of the same names, which need that of regions
+OVER_REGIONS = {"hashcons": "hashcons", "linear": "linear", "cache": "linear"}  # libraries, which need that of regions
 WITH_STEPS = ("young", "helper")
-WITH_UNIX = ("follow", "helper")
+WITH_UNIX = ("follow", "helper", "cache")
 WITH_EVENTS = ("helper",)  # with runtime_events, so of OCaml 5
+CACHE_MODULES = ("resp", "stores", "server", "load")
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -112,12 +113,14 @@ class Builder:
             libraries = [*(["-I", "+unix"] if self.compiler.ocaml5 else []), "unix.cmxa"]
             includes = ["-I", region]
         if name in OVER_REGIONS:
-            parts = [ROOT / "outheap/lib" / part for part in ("region", name)]
+            parts = [ROOT / "outheap/lib" / part for part in ("region", OVER_REGIONS[name])]
             ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
             c += [source for p in parts for source in sorted(p.glob("*.c"))]
             includes = [word for p in parts for word in ("-I", p)]
         if name == "hashcons":
             ml[-1:-1] = [own / "hashcons_rivals.ml", own / "hashcons_steps.ml"]
+        if name == "cache":
+            ml[-1:-1] = [own / f"cache_{part}.ml" for part in CACHE_MODULES]
         headers = [header / "outheap.h", *(h for i in includes[1::2] for h in sorted(i.glob("*.h")))]
         inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])).digest()
         stamp = folder / "objects.stamp"
@@ -145,10 +148,19 @@ class Builder:
         # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker
         # look for it.
         counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
-        command = [self.compiler.ocamlopt, *OCAML_FLAGS, *libraries, *objects, *flags, *counting]
+        links = self._lmdb(rival) if name == "cache" else []
+        command = [self.compiler.ocamlopt, *OCAML_FLAGS, *libraries, *objects, *links, *flags, *counting]
         if name == "dictionary":
             environment["WORDNET"] = str(fetch.wordnet(BUILT / "downloads"))
         return [self._linked(folder, name, rival, command, inputs, folder)], folder, environment
+
+    def _lmdb(self, rival: Rival) -> list[str]:
+        """What links the cache server with LMDB, where that is; the rival of that name cannot be built without."""
+        need = [ROOT / "tools" / "need", "-h", "lmdb.h", "liblmdb-dev"]
+        there = subprocess.run(need, stdout=subprocess.DEVNULL).returncode == 0
+        if not there and rival.name == LMDB:
+            raise Missing("lmdb.h is missing (Debian: liblmdb-dev)")
+        return ["-cclib", "-llmdb"] if there else []
 
     # --- the compiler -------------------------------------------------------------------------------------------------
 

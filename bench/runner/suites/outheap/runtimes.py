@@ -28,6 +28,7 @@ ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
 FOLLOWING = "memory-follow"
 HELPED, HELPED_60 = "helper", "helper, o=60"
 LINEAR, LINEAR_ON_STOCK, MUTABLE = "linear", "linear, stock", "mutable"
+ENCODED, LMDB, REDIS = "bigarray", "lmdb", "redis"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M", "8M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
 YOUNG_SIZES = tuple(f"minor-{size}" for size in ("32k", "256k", "1M", "4M", "8M"))
@@ -41,7 +42,8 @@ TOOL = Path(__file__).with_name("outheap-build")
 @dataclass(frozen=True)
 class Rival:
     """`variant`: the runtime variant to link with. `environment`: settings at run time, `parameters`: those for
-    OCAMLRUNPARAM. `preload`: a shared library, and the Debian package that holds it."""
+    OCAMLRUNPARAM. `preload`: a shared library, and the Debian package that holds it. `command`: a program, and its
+    package."""
 
     name: str
     note: str
@@ -49,6 +51,7 @@ class Rival:
     environment: dict = field(default_factory=dict)
     parameters: str = ""
     preload: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
     versions: str = ""  # only for versions that begin with this
     cc: str = ""  # the C compiler of the variant, if it is not that of OCaml
     shift: int = 0  # bytes by which the runtime's code lies further on
@@ -160,6 +163,22 @@ RIVALS = {
             MUTABLE,
             "the compiler's own runtime, with trees of the heap that are changed in place",
             environment={"BENCH_LINEAR": "mutable"},
+        ),
+        Rival(
+            ENCODED,
+            "the compiler's own runtime, with the entries of a cache encoded in bigarrays",
+            environment={"BENCH_LINEAR": "bigarray"},
+        ),
+        Rival(
+            LMDB,
+            "the compiler's own runtime, with the entries of a cache in LMDB, not synchronised with its file",
+            environment={"BENCH_LINEAR": "lmdb"},
+        ),
+        Rival(
+            REDIS,
+            "Redis itself as the cache server",
+            environment={"BENCH_LINEAR": "redis"},
+            command=("redis-server", "redis-server"),
         ),
         Rival(
             ADAPTIVE,
@@ -276,7 +295,10 @@ class Runtimes:
         stamp.write_text(digest.hexdigest())
 
     def environment(self, rival: Rival) -> dict[str, str]:
-        """Settings at run time; what is preloaded is installed where it is missing."""
+        """Settings at run time; what is preloaded, or run, is installed where it is missing."""
+        need = [ROOT / "tools" / "need", *rival.command]
+        if rival.command and subprocess.run(need, stdout=subprocess.DEVNULL).returncode != 0:
+            raise Missing(f"{rival.command[0]} is missing (Debian: {' '.join(rival.command[1:])})")
         if not rival.preload:
             return rival.environment
         library, *packages = rival.preload

@@ -130,7 +130,7 @@ SUITE = Suite(
         "Operations": ("polymorphic",),
         "Regions": ("regions", "theories", "dictionary", "coq images"),
         "Hash-consing": ("hashcons", "crowded"),
-        "Owned data": ("linear",),
+        "Owned data": ("linear", "cache"),
         "An idle processor": ("helper", "helper, lanes", "ocamlopt with a helper"),
         "Minor heaps": ("redblack", "young", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "survivors", "follow", "system calls"),

@@ -13,18 +13,21 @@ from .runtimes import (
     CELLS,
     CLANG,
     COUNTING,
+    ENCODED,
     FIXED,
     FOLLOWING,
     HELPED,
     HELPED_60,
     LINEAR,
     LINEAR_ON_STOCK,
+    LMDB,
     MARSHALLED,
     MUTABLE,
     NO_NAKED,
     OURS,
     PAUSES,
     PRELOADED,
+    REDIS,
     REGIONS,
     RIVALS,
     SHIFTED,
@@ -35,6 +38,7 @@ from .runtimes import (
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
 YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
 OWNED = (LINEAR, LINEAR_ON_STOCK, MUTABLE)
+CACHES = (BASE, OURS, ENCODED, LMDB, REDIS, LINEAR_ON_STOCK, LINEAR)
 UNTIMED = (
     FOLLOWING,
     HELPED,
@@ -45,6 +49,9 @@ UNTIMED = (
     CELLS,
     BUCKETS,
     *OWNED,
+    ENCODED,
+    LMDB,
+    REDIS,
     ADAPTIVE,
     PAUSES,
     *FIXED,
@@ -171,8 +178,15 @@ LINEAR_STEPS = (
     ("a map of 4 M numbers", ("numbers", "4000000"), 25, FULL),
     ("a map from 1 M numbers to strings", ("texts", "1000000"), 6, BOTH),
     ("a list of 1 M numbers", ("lists", "1000000"), 2, BOTH),
+    ("quicksort of a list of 1 M numbers", ("quicksort", "1000000"), 4, BOTH),
     ("a cache of 1 M strings", ("cache", "1000000"), 8, BOTH),
     ("a cache of 10 M strings", ("cache", "10000000"), 90, FULL),
+)
+
+# Cache servers: entries, requests of each kind, seconds, memory.
+CACHE_STEPS = (
+    ("100,000 entries", ("measure", "100000", "200000"), 20, 2, QUICK),
+    ("10 M entries", ("measure", "10000000", "2000000"), 260, 8, FULL),
 )
 
 # Programs with an idle processor, and without: the program, how many others count, and seconds.
@@ -423,6 +437,19 @@ WORKLOADS = {
             beside=(MUTABLE, OURS, LINEAR_ON_STOCK),
             main=(BASE, LINEAR),
             measure=execute.printed,
+        ),
+        Workload(
+            "cache",
+            "a server of Redis' protocol, under redis-benchmark and at a fixed rate; half of the requests write",
+            tuple(
+                Case(label, arguments, CACHES, modes, seconds=seconds, timeout=900, gigabytes=gigabytes)
+                for label, arguments, seconds, gigabytes, modes in CACHE_STEPS
+            ),
+            ours=LINEAR,
+            beside=(OURS, ENCODED, LMDB, REDIS, LINEAR_ON_STOCK),
+            main=(BASE, LINEAR),
+            measure=execute.printed,
+            needs=("redis-benchmark", "redis-tools"),
         ),
         Workload(
             "helper",

@@ -16,6 +16,7 @@ from .runtimes import (
     HELPED,
     HELPED_60,
     LINEAR,
+    LMDB,
     MUTABLE,
     NO_NAKED,
     OURS,
@@ -104,6 +105,18 @@ TARGETS = [
             ("a list", "rev", 0.5, BASE),
             ("a list", "map", 0.5, BASE),
             ("a list", "sort", 0.5, BASE),
+            ("quicksort", "quicksort", 0.5, BASE),
+        )
+    ),
+    *(
+        Target(f"a cache server: {metric}", "cache", "10 M", metric, bound, LINEAR, base)
+        for metric, bound, base in (
+            ("latency, 99.9 %", 0.3, BASE),
+            ("peak resident", 0.6, BASE),
+            ("SET, 256 at once", 0.83, BASE),
+            ("GET, 256 at once", 0.83, BASE),
+            ("SET, 256 at once", 0.5, LMDB),
+            ("GET, 256 at once", 0.5, LMDB),
         )
     ),
     *(

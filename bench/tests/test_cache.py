@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: MIT
+"""The cache server with each of its stores, and Redis, give the same answers; what is no request, and clients that
+vanish, harm nobody else. OCAML_PREFIX, or the default compiler."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections import OrderedDict
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from runner.compiler import BUILT, ROOT, Compiler
+from runner.suites.outheap.programs import Builder
+from runner.suites.outheap.runtimes import BASE, RIVALS, Runtimes
+
+STORES = ("owned", "hashtbl", "bigarray", "lmdb", "redis")
+BOUND = ("owned", "hashtbl", "bigarray")  # which take out exactly what was not used for longest
+SEED = int(os.environ.get("SEED", "1"))
+UNBOUND = 1_000_000
+
+
+def needed(*words: str) -> bool:
+    return subprocess.run([ROOT / "tools" / "need", *words], stdout=subprocess.DEVNULL).returncode == 0
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    if not (prefix := os.environ.get("OCAML_PREFIX")):
+        done = subprocess.run([ROOT / "tools" / "toolchain", "--default"], capture_output=True, text=True)
+        if done.returncode != 0:
+            pytest.skip("no OCaml compiler")
+        prefix = done.stdout.strip()
+    compiler = Compiler(Path(prefix))
+    folder = BUILT / "outheap" / compiler.version
+    builder = Builder(compiler, Runtimes(compiler, Path(prefix), folder / "runtimes"), folder)
+    return Path(builder.program("cache", RIVALS[BASE]).command[0])
+
+
+class Client:
+    """A connection; replies are bytes, int, None, or an Exception for an error."""
+
+    def __init__(self, path: Path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        self.file = self.socket.makefile("rb")
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def reply(self):
+        line = self.file.readline()
+        if not line.endswith(b"\r\n"):
+            raise EOFError(line)
+        kind, text = line[:1], line[1:-2]
+        if kind == b"+":
+            return text
+        if kind == b"-":
+            return ValueError(text.decode())
+        if kind == b":":
+            return int(text)
+        assert kind == b"$", line
+        if text == b"-1":
+            return None
+        body = self.file.read(int(text) + 2)
+        assert body.endswith(b"\r\n")
+        return body[:-2]
+
+    def ask(self, *words: bytes):
+        self.send(request(*words))
+        return self.reply()
+
+    def is_closed(self) -> bool:
+        try:
+            return self.file.read(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def close(self) -> None:
+        self.file.close()
+        self.socket.close()
+
+
+def request(*words: bytes) -> bytes:
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
+
+
+@contextmanager
+def server(program: Path, store: str, folder: Path, most: int = UNBOUND):
+    """The path of its socket, while it runs; it must end well."""
+    path = folder / "socket"
+    path.unlink(missing_ok=True)
+    if store == "redis":
+        if not needed("redis-server", "redis-server"):
+            pytest.skip("redis-server is missing (Debian: redis-server)")
+        command = ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder]
+    else:
+        if store == "lmdb" and not needed("-h", "lmdb.h", "liblmdb-dev"):
+            pytest.skip("lmdb.h is missing (Debian: liblmdb-dev)")
+        command = [program, "serve", store, str(most), path, folder]
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        for _ in range(400):
+            try:
+                Client(path).close()
+                break
+            except OSError:
+                assert child.poll() is None, child.stderr.read()
+                time.sleep(0.05)
+        yield path
+        child.send_signal(signal.SIGTERM)
+        assert child.wait(60) == 0, child.stderr.read()
+        if store != "redis":
+            assert child.stderr.read() == ""
+    finally:
+        child.kill()
+        child.communicate()
+
+
+class Model:
+    """What a cache should answer."""
+
+    def __init__(self, most: int):
+        self.most, self.all = most, OrderedDict()
+
+    def answer(self, command: bytes, *words: bytes):
+        key = words[0] if words else b""
+        if command == b"GET":
+            if key in self.all:
+                self.all.move_to_end(key)
+            return self.all.get(key)
+        if command == b"SET":
+            self.all[key] = words[1]
+            self.all.move_to_end(key)
+            if len(self.all) > self.most:
+                self.all.popitem(last=False)
+            return b"OK"
+        if command == b"DEL":
+            return sum(self.all.pop(k, None) is not None for k in words)
+        if command == b"EXISTS":
+            return sum(k in self.all for k in words)
+        if command == b"DBSIZE":
+            return len(self.all)
+        if command == b"FLUSHALL":
+            self.all.clear()
+            return b"OK"
+        assert command in (b"PING", b"ECHO")
+        return words[0] if words else b"PONG"
+
+
+def random_command(rng: random.Random, keys: int) -> tuple[bytes, ...]:
+    def key() -> bytes:
+        n = rng.randrange(keys)
+        return b"key:%d" % n + (b"\r\n\0\xff" * (n % 7)) + b"k" * (n % 3 * 100)
+
+    kind = rng.randrange(100)
+    if kind < 45:
+        return b"SET", key(), rng.randbytes(rng.choice((0, 1, 7, 8, 30, 31, 32, 200, 495, 496, 600, 1500, 5000)))
+    if kind < 75:
+        return b"GET", key()
+    if kind < 85:
+        return b"DEL", *(key() for _ in range(rng.randrange(1, 4)))
+    if kind < 92:
+        return b"EXISTS", key(), key()
+    if kind < 96:
+        return (b"DBSIZE",)
+    if kind < 99:
+        return b"ECHO", rng.randbytes(10)
+    return (b"FLUSHALL",) if rng.randrange(20) == 0 else (b"PING",)
+
+
+def compare(path: Path, most: int, keys: int, seed: int, steps: int) -> None:
+    rng, model, client = random.Random(seed), Model(most), Client(path)
+    while steps > 0:
+        commands = [random_command(rng, keys) for _ in range(rng.choice((1, 1, 2, 10, 100)))]
+        steps -= len(commands)
+        data = b"".join(request(*c) for c in commands)
+        cuts = sorted(rng.randrange(len(data)) for _ in range(rng.choice((0, 0, 1, 3))))
+        for begin, end in zip([0, *cuts], [*cuts, len(data)]):
+            client.send(data[begin:end])
+        for command in commands:
+            wanted, found = model.answer(*command), client.reply()
+            assert found == wanted, (seed, command)
+    client.close()
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_answers(store, program, tmp_path):
+    with server(program, store, tmp_path) as path:
+        for n in range(3):
+            compare(path, UNBOUND, (20, 300, 3000)[n], SEED + n, 5000)
+            Client(path).ask(b"FLUSHALL")
+
+
+@pytest.mark.parametrize("most", (1, 50))
+@pytest.mark.parametrize("store", BOUND)
+def test_answers_with_a_bound(store, most, program, tmp_path):
+    with server(program, store, tmp_path, most) as path:
+        compare(path, most, 100, SEED, 10_000)
+
+
+def test_many_entries_that_are_replaced(program, tmp_path):
+    """Pieces of memory of all sizes come and go."""
+    for store in STORES[:4]:
+        with server(program, store, tmp_path) as path:
+            client = Client(path)
+            for turn in range(5):
+                commands = [(b"SET", b"%d" % k, b"%d," % k * ((k * 31 + turn * 7) % 300)) for k in range(4000)]
+                client.send(b"".join(request(*c) for c in commands))
+                assert all(client.reply() == b"OK" for _ in commands)
+            client.send(b"".join(request(b"GET", b"%d" % k) for k in range(4000)))
+            assert [client.reply() for _ in range(4000)] == [c[2] for c in commands]
+            client.close()
+
+
+MALFORMED = (
+    b"*x\r\n",
+    b"*9999999999\r\n",
+    b"*1\r\nPING\r\n",
+    b"*1\r\n$-5\r\n",
+    b"*1\r\n$\r\n",
+    b"*1\r\n$9999999999\r\n",
+    b"*2\r\n$4\r\nPING\r\n+x\r\n",
+    b"*12345678901234567890123\r\n",
+    b"x" * 70_000,
+)
+
+
+@pytest.mark.parametrize("store", ("owned", "redis"))
+def test_malformed(store, program, tmp_path):
+    """An error, and the end of the connection; commands before that are answered, and other clients still."""
+    with server(program, store, tmp_path) as path:
+        other = Client(path)
+        for data in MALFORMED:
+            client = Client(path)
+            client.send(request(b"SET", b"a", b"b") + data)
+            assert client.reply() == b"OK"
+            error = client.reply()
+            assert isinstance(error, ValueError) and "Protocol error" in str(error), data[:50]
+            assert client.is_closed(), data[:50]
+            client.close()
+        assert other.ask(b"GET", b"a") == b"b"
+        for words in ((b"GET",), (b"SET", b"a"), (b"DEL",), (b"NOTHING", b"x"), (b"",), (b"SET", b"a", b"b", b"c")):
+            assert isinstance(other.ask(*words), ValueError), words
+        for line, wanted in ((b"PING\r\n", b"PONG"), (b"\r\n*0\r\nget a\n", b"b"), (b"ECHO  hello\r\n", b"hello")):
+            other.send(line)
+            assert other.reply() == wanted, line
+        assert other.ask(b"quit") == b"OK" and other.is_closed()
+
+
+def test_a_string_that_is_too_long_for_what_was_said(program, tmp_path):
+    with server(program, "owned", tmp_path) as path:
+        client = Client(path)
+        client.send(b"*2\r\n$3\r\nGETx\r\n$1\r\na\r\n")
+        assert "Protocol error" in str(client.reply()) and client.is_closed()
+
+
+def test_what_a_store_refuses(program, tmp_path):
+    with server(program, "lmdb", tmp_path) as path:
+        client = Client(path)
+        for key in (b"", b"k" * 512):
+            for words in ((b"SET", key, b"x"), (b"GET", key), (b"DEL", key)):
+                assert "511" in str(client.ask(*words))
+        assert client.ask(b"SET", b"k" * 511, b"x") == b"OK"
+    with server(program, "bigarray", tmp_path) as path:
+        client = Client(path)
+        assert "MiB" in str(client.ask(b"SET", b"k", b"x" * (1 << 22)))
+        assert client.ask(b"SET", b"k", b"x" * (1 << 21)) == b"OK" and len(client.ask(b"GET", b"k")) == 1 << 21
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_connections_that_vanish(store, program, tmp_path):
+    with server(program, store, tmp_path) as path:
+        other = Client(path)
+        assert other.ask(b"SET", b"long", b"x" * 100_000) == b"OK"
+        for data in (b"*", b"*2\r\n$3\r\nGE", b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1000000\r\n" + b"x" * 70_000):
+            client = Client(path)
+            client.send(data)
+            client.close()
+        # One asks for 200 MB, and does not read them; it is not in the way.
+        greedy = Client(path)
+        greedy.send(b"".join(request(b"GET", b"long") for _ in range(2000)))
+        for k in range(100):
+            assert other.ask(b"SET", b"%d" % k, b"x") == b"OK"
+        greedy.close()
+        reader = Client(path)
+        reader.send(b"".join(request(b"GET", b"long") for _ in range(300)))
+        assert all(len(reader.reply()) == 100_000 for _ in range(300))
+        assert other.ask(b"DBSIZE") == 101
+
+
+def test_more_connections_than_select_can_watch(program, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < 4000:
+        pytest.skip(f"a process may have {hard} open files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (4000, hard))
+    try:
+        with server(program, "owned", tmp_path) as path:
+            clients = [Client(path) for _ in range(1500)]
+            for n, client in enumerate(clients):
+                assert client.ask(b"SET", b"%d" % n, b"x") == b"OK"
+            assert clients[-1].ask(b"DBSIZE") == 1500
+            for client in clients:
+                client.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_redis_benchmark(program, tmp_path):
+    if not needed("redis-benchmark", "redis-tools"):
+        pytest.skip("redis-benchmark is missing (Debian: redis-tools)")
+    with server(program, "owned", tmp_path, 500) as path:
+        command = ["redis-benchmark", "-s", path, "-n", "5000", "-c", "20", "-P", "16", "-r", "1000", "--csv"]
+        done = subprocess.run([*command, "-t", "ping,set,get"], capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and done.stdout.count("\n") == 5, done.stdout + done.stderr
+        assert "rror" not in done.stdout and "WARNING" not in done.stderr
+        assert Client(path).ask(b"DBSIZE") == 500
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_measure(store, program):
+    """The measurement as such, small."""
+    if not needed("redis-benchmark", "redis-tools"):
+        pytest.skip("redis-benchmark is missing (Debian: redis-tools)")
+    if store == "redis" and not shutil.which("redis-server"):
+        pytest.skip("redis-server is missing (Debian: redis-server)")
+    if store == "lmdb" and not needed("-h", "lmdb.h", "liblmdb-dev"):
+        pytest.skip("lmdb.h is missing (Debian: liblmdb-dev)")
+    environment = {**os.environ, "BENCH_LINEAR": "linear" if store == "owned" else store}
+    command = [program, "measure", "3000", "4000", "10000"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    figures = {line.split("\t")[0]: float(line.split("\t")[1]) for line in done.stdout.splitlines()}
+    assert {"SET, 256 at once", "GET, 16 at once", "latency, 99.9 %", "peak resident"} <= set(figures)
+    assert all(value > 0 for name, value in figures.items() if name != "processor time, each")
+    assert figures["latency, 50 %"] <= figures["latency, 99.9 %"] <= figures["latency, longest"]

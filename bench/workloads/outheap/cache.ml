@@ -1,0 +1,121 @@
+(* SPDX-License-Identifier: MIT *)
+(* A cache server, and its measurement with full memory, where half of the requests replace an entry.
+   cache serve STORE MOST SOCKET|PORT [FOLDER]   until SIGTERM; STORE: owned, hashtbl, bigarray, lmdb (in that folder)
+   cache measure ENTRIES REQUESTS [RATE]   the store: BENCH_LINEAR=linear (owned), bigarray, lmdb, redis; or hashtbl *)
+let usage () = Bench.fail "cache serve STORE MOST SOCKET|PORT [FOLDER], or cache measure ENTRIES REQUESTS [RATE]"
+
+let serve () =
+  let name = Bench.argument 2 ~default:"" and most = Bench.int_argument 3 ~default:0 in
+  let folder = Bench.argument 5 ~default:"." in
+  if most < 1 then usage ();
+  let address =
+    match (Bench.argument 4 ~default:"", int_of_string_opt (Bench.argument 4 ~default:"")) with
+    | "", _ -> usage ()
+    | _, Some port -> Unix.ADDR_INET (Unix.inet_addr_loopback, port)
+    | path, None -> Unix.ADDR_UNIX path
+  in
+  match Cache_stores.make name ~folder ~most with
+  | store -> Cache_server.run name store ~most address
+  | exception Failure why -> Bench.fail "cache: %s" why
+
+(* --- measuring ---------------------------------------------------------------------------------------------------- *)
+
+type server = { pid : int; path : string; folder : string }
+
+let named = function "linear" -> "owned" | ("bigarray" | "lmdb" | "redis") as name -> name | _ -> "hashtbl"
+
+let start name ~most =
+  let folder = Filename.temp_file "cache" "" in
+  Sys.remove folder;
+  Unix.mkdir folder 0o700;
+  let path = Filename.concat folder "socket" in
+  let command =
+    if name = "redis" then
+      [| "redis-server"; "--port"; "0"; "--unixsocket"; path; "--save"; ""; "--appendonly"; "no"; "--dir"; folder;
+         "--loglevel"; "warning" |]
+    else [| Sys.executable_name; "serve"; name; string_of_int most; path; folder |]
+  in
+  let silent = Unix.openfile "/dev/null" [ O_RDWR ] 0 in
+  let pid = Unix.create_process command.(0) command silent silent Unix.stderr in
+  Unix.close silent;
+  let rec await tries =
+    match Cache_load.ask path [ "PING" ] with
+    | _ -> ()
+    | exception Unix.Unix_error _ when tries > 0 && fst (Unix.waitpid [ WNOHANG ] pid) = 0 ->
+        Unix.sleepf 0.05;
+        await (tries - 1)
+    | exception Unix.Unix_error (e, _, _) -> Bench.fail "%s does not listen: %s" command.(0) (Unix.error_message e)
+  in
+  await 400;
+  { pid; path; folder }
+
+let stop s =
+  Unix.kill s.pid Sys.sigterm;
+  ignore (Unix.waitpid [] s.pid);
+  Array.iter (fun f -> Sys.remove (Filename.concat s.folder f)) (Sys.readdir s.folder);
+  Unix.rmdir s.folder
+
+let memory s name kind =
+  Bench.metric name (float (Heap.proc_kilobytes (Printf.sprintf "/proc/%d/status" s.pid) kind) /. 1e3) "MB"
+
+(* Seconds of a processor that the server has used; its name has no spaces. *)
+let processor s =
+  let text = In_channel.with_open_bin (Printf.sprintf "/proc/%d/stat" s.pid) In_channel.input_all in
+  let fields = Array.of_list (String.split_on_char ' ' text) in
+  float (int_of_string fields.(13) + int_of_string fields.(14)) /. 100.
+
+(* Microseconds for each request of a kind, with so many on their way in each of 16 connections. *)
+let redis_benchmark s ~entries ~requests ~pipeline =
+  let n = string_of_int in
+  let output, its_output = Unix.pipe ~cloexec:true () in
+  let arguments =
+    [| "redis-benchmark"; "-s"; s.path; "-n"; n requests; "-c"; "16"; "-P"; n pipeline; "-r"; n entries; "-d"; "32";
+       "-t"; "set,get"; "--csv" |]
+  in
+  let pid = Unix.create_process arguments.(0) arguments Unix.stdin its_output Unix.stderr in
+  Unix.close its_output;
+  let text = In_channel.input_all (Unix.in_channel_of_descr output) in
+  if snd (Unix.waitpid [] pid) <> WEXITED 0 then Bench.fail "redis-benchmark failed";
+  let time kind =
+    let found line =
+      try Scanf.sscanf line "%S,%S" (fun k rps -> if k = kind then float_of_string rps else 0.)
+      with Scanf.Scan_failure _ | End_of_file | Failure _ -> 0.
+    in
+    let rps = List.fold_left (fun r line -> Float.max r (found line)) 0. (String.split_on_char '\n' text) in
+    if rps <= 0. then Bench.fail "redis-benchmark (Debian: the package redis-tools) gives no figures: %s" text;
+    1e6 /. rps
+  in
+  List.iter
+    (fun kind -> Bench.metric (Printf.sprintf "%s, %d at once" kind (16 * pipeline)) (time kind) "us")
+    [ "SET"; "GET" ]
+
+let measure () =
+  let entries = Bench.int_argument 2 ~default:100_000 and requests = Bench.int_argument 3 ~default:200_000 in
+  let rate = float (Bench.int_argument 4 ~default:20_000) in
+  let name = named (Option.value (Sys.getenv_opt "BENCH_LINEAR") ~default:"") in
+  let s = start name ~most:entries in
+  let began = Bench.wall () in
+  let longest = Cache_load.fill s.path ~entries in
+  Bench.metric "fill, each" ((Bench.wall () -. began) *. 1e6 /. float entries) "us";
+  Bench.metric "fill, longest wait" (longest *. 1e3) "ms";
+  memory s "resident: filled" "VmRSS:";
+  (* so that half of the entries have been replaced, by random ones, before anything is counted *)
+  redis_benchmark s ~entries ~requests:(max requests (entries / 2)) ~pipeline:16;
+  redis_benchmark s ~entries ~requests ~pipeline:1;
+  ignore (Cache_load.fill s.path ~entries);
+  let before = processor s in
+  let latencies = Cache_load.at_rate s.path ~entries ~requests ~rate ~connections:16 in
+  Bench.metric "processor time, each" ((processor s -. before) *. 1e6 /. float requests) "us";
+  let at share = Float.min (float (requests - 1)) (share *. float requests) |> int_of_float |> Array.get latencies in
+  List.iter
+    (fun (name, share) -> Bench.metric ("latency, " ^ name) (at share *. 1e3) "ms")
+    [ ("50 %", 0.5); ("99 %", 0.99); ("99.9 %", 0.999); ("99.99 %", 0.9999); ("longest", 1.) ];
+  memory s "resident: under load" "VmRSS:";
+  memory s "peak resident" "VmHWM:";
+  (match Cache_load.ask s.path [ "DBSIZE" ] with
+  | Cache_resp.Integer n when n = entries -> ()
+  | other -> Bench.fail "there are %s entries, and should be %d" (Cache_load.described other) entries);
+  stop s
+
+let () =
+  match Bench.argument 1 ~default:"" with "serve" -> serve () | "measure" -> measure () | _ -> usage ()

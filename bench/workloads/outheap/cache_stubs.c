@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/* What a server of many connections waits with, which the library Unix does not have without a limit of 1,024; and the
+   store LMDB, one environment for a process. */
+#define CAML_NAME_SPACE
+#include <caml/alloc.h>
+#include <caml/fail.h>
+#include <caml/memory.h>
+#include <caml/mlvalues.h>
+#include <caml/signals.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#define EVENTS 256
+
+value cache_poll_new(value unit)
+{
+  int fd = epoll_create1(EPOLL_CLOEXEC);
+  (void)unit;
+  if (fd < 0) caml_failwith(strerror(errno));
+  return Val_long(fd);
+}
+
+/* From now on `fd` is watched for input (1), output (2), both (3), or errors alone (0); `known`: it was watched. */
+value cache_poll_watch(value poll, value fd, value what, value known)
+{
+  intnat bits = Long_val(what);
+  struct epoll_event e = {.events = (bits & 1 ? EPOLLIN : 0) | (bits & 2 ? EPOLLOUT : 0),
+                          .data.fd = (int)Long_val(fd)};
+  if (epoll_ctl((int)Long_val(poll), Bool_val(known) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, (int)Long_val(fd), &e) < 0)
+    caml_failwith(strerror(errno));
+  return Val_unit;
+}
+
+/* Waits so many milliseconds, for ever if negative. Each of the first elements of `found` (as many as are returned)
+   is fd * 4, and what it is ready for; errors and ends count as both. */
+value cache_poll_wait(value poll, value found, value milliseconds)
+{
+  CAMLparam1(found);
+  struct epoll_event events[EVENTS];
+  int most = Wosize_val(found) < EVENTS ? (int)Wosize_val(found) : EVENTS, n;
+  int fd = (int)Long_val(poll), timeout = (int)Long_val(milliseconds);
+  if (timeout == 0) n = epoll_wait(fd, events, most, 0);
+  else {
+    caml_enter_blocking_section();
+    n = epoll_wait(fd, events, most, timeout);
+    caml_leave_blocking_section();
+  }
+  for (int i = 0; i < n; i++) {
+    bool both = events[i].events & (EPOLLERR | EPOLLHUP);
+    intnat bits = (both || events[i].events & EPOLLIN ? 1 : 0) | (both || events[i].events & EPOLLOUT ? 2 : 0);
+    Store_field(found, i, Val_long(events[i].data.fd * 4 + bits));
+  }
+  CAMLreturn(Val_long(n < 0 ? 0 : n));
+}
+
+/* --- LMDB --------------------------------------------------------------------------------------------------------- */
+
+#if __has_include(<lmdb.h>)
+#include <lmdb.h>
+
+/* txn == NULL, or a transaction that writes, which began after the last commit */
+static struct { MDB_env *env; MDB_txn *txn; MDB_dbi dbi; } store;
+
+static void check(int code)
+{
+  if (code == 0) return;
+  if (store.txn != NULL) mdb_txn_abort(store.txn);
+  store.txn = NULL;
+  caml_failwith(mdb_strerror(code));
+}
+
+static MDB_txn *transaction(void)
+{
+  if (store.txn == NULL) check(mdb_txn_begin(store.env, NULL, 0, &store.txn));
+  return store.txn;
+}
+
+static MDB_val data_of(value string)
+{
+  return (MDB_val){caml_string_length(string), (void *)String_val(string)};
+}
+
+value cache_lmdb_commit(value unit)
+{
+  MDB_txn *txn = store.txn;
+  store.txn = NULL; /* it ends, whatever comes */
+  if (txn != NULL) check(mdb_txn_commit(txn));
+  return unit;
+}
+
+value cache_lmdb_open(value folder, value bytes)
+{
+  unsigned flags = MDB_NOSYNC | MDB_WRITEMAP | MDB_NOMEMINIT | MDB_NORDAHEAD | MDB_NOLOCK;
+  check(mdb_env_create(&store.env));
+  check(mdb_env_set_mapsize(store.env, (size_t)Long_val(bytes)));
+  check(mdb_env_open(store.env, String_val(folder), flags, 0600));
+  check(mdb_dbi_open(transaction(), NULL, 0, &store.dbi));
+  return cache_lmdb_commit(Val_unit);
+}
+
+static bool found(value key, MDB_val *data)
+{
+  MDB_val k = data_of(key);
+  int code = mdb_get(transaction(), store.dbi, &k, data);
+  if (code != MDB_NOTFOUND) check(code);
+  return code == 0;
+}
+
+value cache_lmdb_get(value key)
+{
+  CAMLparam1(key);
+  CAMLlocal2(text, some);
+  MDB_val data;
+  if (!found(key, &data)) CAMLreturn(Val_long(0));
+  text = caml_alloc_initialized_string(data.mv_size, data.mv_data);
+  some = caml_alloc_small(1, 0);
+  Field(some, 0) = text;
+  CAMLreturn(some);
+}
+
+value cache_lmdb_mem(value key)
+{
+  MDB_val data;
+  return Val_bool(found(key, &data));
+}
+
+value cache_lmdb_put(value key, value text)
+{
+  MDB_val k = data_of(key), data = data_of(text);
+  check(mdb_put(transaction(), store.dbi, &k, &data, 0));
+  return Val_unit;
+}
+
+value cache_lmdb_remove(value key)
+{
+  MDB_val k = data_of(key);
+  int code = mdb_del(transaction(), store.dbi, &k, NULL);
+  if (code != MDB_NOTFOUND) check(code);
+  return Val_bool(code == 0);
+}
+
+value cache_lmdb_length(value unit)
+{
+  MDB_stat stat;
+  (void)unit;
+  check(mdb_stat(transaction(), store.dbi, &stat));
+  return Val_long(stat.ms_entries);
+}
+
+value cache_lmdb_clear(value unit)
+{
+  check(mdb_drop(transaction(), store.dbi, 0));
+  return unit;
+}
+
+value cache_lmdb_close(value unit)
+{
+  if (store.txn != NULL) mdb_txn_abort(store.txn);
+  store.txn = NULL;
+  mdb_env_close(store.env);
+  return unit;
+}
+
+#else
+
+#define MISSING(name)                                                                                                  \
+  value name(value a)                                                                                                  \
+  {                                                                                                                    \
+    (void)a;                                                                                                           \
+    caml_failwith("this program was built without LMDB (Debian: liblmdb-dev)");                                        \
+  }
+
+MISSING(cache_lmdb_get)
+MISSING(cache_lmdb_mem)
+MISSING(cache_lmdb_remove)
+MISSING(cache_lmdb_length)
+MISSING(cache_lmdb_clear)
+MISSING(cache_lmdb_commit)
+MISSING(cache_lmdb_close)
+value cache_lmdb_put(value a, value b) { (void)b; return cache_lmdb_get(a); }
+value cache_lmdb_open(value a, value b) { (void)b; return cache_lmdb_get(a); }
+
+#endif

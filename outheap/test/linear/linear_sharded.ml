@@ -1,0 +1,261 @@
+(* SPDX-License-Identifier: MIT *)
+(* Tables that several domains use at once. *)
+open Linear_checks
+open Linear_domains
+
+let hook = ref ignore
+
+module Model (K : Linear_chains.CONTENTS) (V : Linear_chains.CONTENTS) () = struct
+  module T =
+    L.Table.Make
+      (struct
+        include K
+
+        let equal a b = !hook (); K.number a = K.number b
+        let hash a = Hashtbl.hash (K.number a)
+      end)
+      (V)
+      ()
+
+  module S = T.Sharded
+
+  let sorted l = List.sort compare l
+  let seen t = sorted (S.fold (fun k v l -> (K.number k, V.number v) :: l) t [])
+
+  (* Beside a table of the library; functions that raise leave it as it was. *)
+  let unbound steps keys shards =
+    let t = S.create ~shards () and m = Hashtbl.create 16 in
+    for n = 1 to steps do
+      let k = below keys in
+      let key = K.make k in
+      (match below 10 with
+      | 0 | 1 | 2 -> S.replace key (V.make n) t; Hashtbl.replace m k n
+      | 3 | 4 -> check "find" (Option.map V.number (S.find key t) = Hashtbl.find_opt m k)
+      | 5 -> check "mem" (S.mem key t = Hashtbl.mem m k)
+      | 6 -> S.remove key t; Hashtbl.remove m k
+      | 7 -> (
+          let change = function None -> Some n | Some v -> if v land 1 = 0 then None else Some (v + n) in
+          S.update key (fun v -> Option.map V.make (change (Option.map V.number v))) t;
+          match change (Hashtbl.find_opt m k) with Some v -> Hashtbl.replace m k v | None -> Hashtbl.remove m k)
+      | 8 ->
+          raises "update" Stop (fun () -> S.update key (fun _ -> raise Stop) t);
+          hook := (fun () -> raise Stop);
+          (match S.replace key (V.make n) t with () -> Hashtbl.replace m k n | exception Stop -> ());
+          (match S.remove key t with () -> Hashtbl.remove m k | exception Stop -> ());
+          hook := ignore
+      | _ ->
+          if below 100 = 0 then begin
+            let keeps v = v land 7 <> 0 in
+            S.filter (fun _ v -> keeps (V.number v)) t;
+            Hashtbl.filter_map_inplace (fun _ v -> if keeps v then Some v else None) m
+          end
+          else if below 500 = 0 then begin S.clear t; Hashtbl.reset m end);
+      check "length" (S.length t = Hashtbl.length m);
+      if n land 255 = 0 then begin
+        whole "sharded" (S.check_table t);
+        check "contents" (seen t = sorted (List.of_seq (Hashtbl.to_seq m)))
+      end
+    done;
+    check "cells" (T.live () = Hashtbl.length m);
+    S.close t;
+    raises "closed" L.Moved (fun () -> S.find (K.make 1) t);
+    raises "closed" L.Moved (fun () -> S.close t);
+    check "nothing is left" (T.live () = 0)
+
+  (* What there is and what was evicted is all that was added; the bound is kept; [evicted] may use the table. *)
+  let bound steps keys shards most =
+    let m = Hashtbl.create 16 and table = ref None in
+    let evicted k v =
+      check "evicted once" (Hashtbl.find_opt m (K.number k) = Some (V.number v));
+      Hashtbl.remove m (K.number k);
+      Option.iter (fun t -> check "it is gone" (not (S.mem k t))) !table
+    in
+    let t = S.create ~shards ~most ~evicted () in
+    table := Some t;
+    for n = 1 to steps do
+      let k = below keys in
+      Hashtbl.replace m k n;
+      if below 2 = 0 then S.replace (K.make k) (V.make n) t else S.update (K.make k) (fun _ -> Some (V.make n)) t;
+      check "the new one" (Option.map V.number (S.find (K.make k) t) = Some n);
+      check "the bound" (S.length t <= most && S.length t = Hashtbl.length m)
+    done;
+    if most >= 2 * shards then check "about full" (S.length t >= most / 2);
+    check "contents" (seen t = sorted (List.of_seq (Hashtbl.to_seq m)));
+    whole "sharded" (S.check_table t);
+    S.close t;
+    check "nothing is left" (T.live () = 0)
+
+  let run n =
+    List.iter (unbound n 300) [ 1; 3; 16; 4096 ];
+    unbound n 5000 16;
+    List.iter (fun (shards, most) -> bound n 200 shards most) [ (1, 1); (1, 50); (16, 3); (16, 100); (5, 64) ]
+end
+
+module Of_numbers = Model (Linear_chains.Numbers) (Linear_chains.Copied) ()
+module Of_texts = Model (Linear_chains.Texts) (Linear_chains.Numbers) ()
+
+let one_part () =
+  let module T = Of_numbers.T in
+  let module S = T.Sharded in
+  let t = S.create ~shards:1 () in
+  let number = Linear_chains.Numbers.make and text = Linear_chains.Copied.make in
+  let one = number 1 in
+  S.replace one (text 1) t;
+  let uses =
+    [
+      ("find", fun () -> ignore (S.find one t)); ("replace", fun () -> S.replace one (text 2) t);
+      ("remove", fun () -> S.remove one t); ("update", fun () -> S.update one Fun.id t);
+      ("fold", fun () -> S.fold (fun _ _ () -> ()) t ()); ("clear", fun () -> S.clear t);
+      ("close", fun () -> S.close t);
+    ]
+  in
+  List.iter
+    (fun (name, f) ->
+      S.iter (fun _ _ -> raises (name ^ " inside of iter") L.Borrowed f) t;
+      S.update one (fun v -> raises (name ^ " inside of update") L.Borrowed f; v) t;
+      hook := (fun () -> hook := ignore; raises (name ^ " inside of find") L.Borrowed f);
+      check "there" (S.mem one t))
+    uses;
+  (* The lock was given back each time. *)
+  check "the same" (Option.map Linear_chains.Copied.number (S.find one t) = Some 1);
+  refused "marshalling" (fun () -> Marshal.to_string t [ Closures ]);
+  S.close t;
+  refused "no parts" (fun () -> S.create ~shards:0 ());
+  refused "too many parts" (fun () -> S.create ~shards:4097 ());
+  refused "no room" (fun () -> S.create ~most:0 ())
+
+(* Each allocation outside the heap fails once: what was begun is as it was, and nothing is left of it. *)
+let short_of_memory () =
+  let module T = Of_texts.T in
+  let module S = T.Sharded in
+  let failed = ref 0 in
+  let trying what nth f undo =
+    let rec go n =
+      ignore (fail n);
+      match f () with
+      | result ->
+          let left = fail 0 in
+          if left > 0 then result
+          else begin
+            undo result;
+            go (n + 1)
+          end
+      | exception Out_of_memory ->
+          check (what ^ ": it was to fail") (fail 0 = 0);
+          incr failed;
+          go (n + 1)
+    in
+    go nth
+  in
+  let t = trying "create" 1 (fun () -> S.create ~shards:4 ()) S.close in
+  check "some have failed" (!failed >= 8);
+  (* Enough elements for buckets in several segments, whose allocation may fail without harm. *)
+  for n = 1 to 60_000 do
+    if n land 63 = 0 then ignore (fail (1 + (n lsr 6 land 3)));
+    match S.replace (Linear_chains.Texts.make n) n t with
+    | () -> ()
+    | exception Out_of_memory -> check "not there" (not (S.mem (Linear_chains.Texts.make n) t)); incr failed
+  done;
+  ignore (fail 0);
+  check "whole" (S.check_table t = "" && S.length t > 50_000 && T.live () = S.length t);
+  collect ();
+  check "what was begun is not left" (T.live () = S.length t);
+  S.close t;
+  whole "cells" (T.check ())
+
+let sharded n =
+  Of_numbers.run n;
+  Of_texts.run n;
+  one_part ();
+  short_of_memory ()
+
+(* --- from several domains ----------------------------------------------------------------------------------------- *)
+
+module Counts =
+  L.Table.Make
+    (struct
+      include Ints
+
+      let equal (a : int) b = a = b
+      let hash a = a * 7919
+    end)
+    (Ints)
+    ()
+
+module Strings =
+  L.Table.Make
+    (struct
+      include L.Text
+
+      let equal = String.equal
+      let hash = Hashtbl.hash
+    end)
+    (L.Text)
+    ()
+
+let at_once f = List.init several (fun id -> spawn (fun () -> f id)) |> List.iter (fun join -> join ())
+
+(* No increment is lost, on however many locks; a domain that waits does not hold up a collection. *)
+let counting shards =
+  let module S = Counts.Sharded in
+  let t = S.create ~shards () and each = 20_000 and keys = 10 in
+  at_once (fun id ->
+      let random = Random.State.make [| id |] in
+      for i = 1 to each do
+        S.update (Random.State.int random keys) (fun v -> Some (1 + Option.value v ~default:0)) t;
+        if i mod 2000 = 0 then S.update 0 (fun v -> Gc.minor (); v) t;
+        if i = 7000 && id = 0 then S.update 0 (fun v -> Gc.full_major (); v) t
+      done);
+  check "all are counted" (S.fold (fun _ v sum -> v + sum) t 0 = several * each);
+  whole "sharded" (S.check_table t);
+  S.close t
+
+(* A cache of strings under load: what is found belongs to its key, the bound is kept, nothing is lost. *)
+let caching shards =
+  let module S = Strings.Sharded in
+  let most = 500 and gone = Atomic.make 0 and added = Atomic.make 0 and removed = Atomic.make 0 in
+  let value k n = k ^ ":" ^ String.make (n * 37 mod 600) 'v' in
+  let belongs k v = String.length v > String.length k && String.sub v 0 (String.length k + 1) = k ^ ":" in
+  let evicted k v = check "evicted of its key" (belongs k v); Atomic.incr gone in
+  let t = S.create ~shards ~most ~evicted () in
+  at_once (fun id ->
+      let random = Random.State.make [| id |] in
+      for n = 1 to 20_000 do
+        let k = "key " ^ string_of_int (Random.State.int random 2000) in
+        match Random.State.int random 8 with
+        | 0 | 1 | 2 ->
+            S.update k (fun v -> if v = None then Atomic.incr added; Some (value k n)) t;
+        | 3 | 4 | 5 -> Option.iter (fun v -> check "of its key" (belongs k v)) (S.find k t)
+        | 6 -> S.update k (fun v -> if v <> None then Atomic.incr removed; None) t
+        | _ -> if n mod 500 = 0 then S.iter (fun k v -> check "of its key" (belongs k v)) t
+      done);
+  check "the bound" (S.length t <= most);
+  check "nothing is lost" (S.length t = Atomic.get added - Atomic.get gone - Atomic.get removed);
+  whole "sharded" (S.check_table t);
+  check "cells" (Strings.live () = S.length t);
+  S.close t;
+  whole "cells" (Strings.check ());
+  check "nothing is left" (Strings.live () = 0)
+
+(* Closed meanwhile: others are told, and do no harm. *)
+let closing () =
+  let module S = Counts.Sharded in
+  for _ = 1 to 20 do
+    let t = S.create ~shards:4 () in
+    at_once (fun id ->
+        match
+          for i = 1 to 1000 do
+            S.replace i id t;
+            if i = 500 && id = 0 then S.close t
+          done
+        with
+        | () -> check "it was closed" (id <> 0)
+        | exception L.Moved -> ())
+  done;
+  collect ();
+  check "nothing is left" (Counts.live () = 0)
+
+let sharing () =
+  List.iter counting [ 1; 4; 16 ];
+  List.iter caching [ 1; 16 ];
+  closing ()
