@@ -26,7 +26,7 @@ SKIPPED_BY_TSAN = (*SKIPPED, "deep_recursion", "more_domains_than_there_can_be")
 # Not custom_ops: where the runtime raises out of an operation ThreadSanitizer loses its stack of calls, and crashes.
 RACY = (
     *("roots", "runtime", "calls", "exceptions", "domains", "bigarrays", "scopes", "random", "finalisers"),
-    *("boxed", "inline", "payload_races", "wide", "ephemeral"),
+    *("boxed", "inline", "payload_races"),
 )
 
 

@@ -96,7 +96,7 @@ fn run(seed: u64) {
     let mut mix = Mix(seed);
     attached(|rt| {
         let mut live: Vec<(Wide, Vec<usize>)> = Vec::new();
-        for _ in 0..if cfg!(feature = "checked") { 250 } else { 1200 } {
+        for _ in 0..if cfg!(feature = "checked") { 150 } else { 1200 } {
             let n = mix.below(10_000);
             match mix.below(16) {
                 0..=4 => (0..mix.below(20)).for_each(|i| live.push(Wide::new(rt, &mut mix, n + i))),
