@@ -74,14 +74,15 @@ bxr_storage *bxr_storage_find(uint32_t name)
 }
 
 /* No domain makes a root in a pool of the old name from now on. `source` is stored beside its owner, which reads it
-   when it makes a root, and does not do that now; its collections may store the same word meanwhile. Release: whoever
-   sees this `source` sees the name. */
+   when it makes a root, and does not do that now; its collections may store the same word meanwhile. A thread without
+   the lock may be so slow that the record is another storage's by then: the next root there takes the slow path, which
+   puts its pool back. */
 static void rename_to(bxr_storage *s, uint32_t name)
 {
   bxr_store_seq_cst(&s->name, name);
   for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
     bxr_domain *d = bxr_load_acquire(&s->records[id]);
-    if (d != NULL) bxr_store_release(&d->head.source, &bxr_no_pool);
+    if (d != NULL) bxr_store_relaxed(&d->head.source, &bxr_no_pool);
   }
 }
 

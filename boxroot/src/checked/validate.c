@@ -92,8 +92,9 @@ void bxr_validate(bxr_domain *d)
   }
   BXR_ASSERT(in_use == d->count.pools_in_use && idle == d->idle && d->idle_least <= d->idle && d->surplus <= d->idle);
   BXR_ASSERT(d->current == NULL || d->current->list == BXR_LIST_YOUNG_AVAIL);
-  if (d->current != NULL && bxr_load_acquire(&d->head.source) != &d->current->head) /* the storage was just renamed */
-    BXR_ASSERT(d->storage != NULL && d->name != bxr_load_acquire(&d->storage->name));
+  bxr_pool_head *source = bxr_load_relaxed(&d->head.source);
+  if (d->current != NULL && source != &d->current->head) /* its storage was renamed: rename_to */
+    BXR_ASSERT(d->storage != NULL && source == &bxr_no_pool);
   BXR_ASSERT(d->spare == NULL || d->spare->list == BXR_LIST_OLD_AVAIL || d->spare->list == BXR_LIST_OLD_ROOMY);
   validate_chain(d);
 }

@@ -198,7 +198,7 @@ static void end_watch(void)
 
 /* A thread whose domain ended before the first use of the library keeps its pointer, for want of reset_if_used, and is
    a stray for the rest of its life: usually some microseconds, which the next domain with its record waits for. The
-   names of these threads, in the order of their ends; a name is written over when its thread is gone. The next domain
+   names of these threads, in the order of their ends; a name is taken out when its thread is gone. The next domain
    sees the name, since the runtime's lock orders the end of one before the start of the other. */
 enum { UNUSED_ENDS = 16 };
 static long unused_ends[UNUSED_ENDS]; /* 0, or a thread (atomic) */
@@ -220,8 +220,10 @@ static bool unused_ends_are_over(void)
   bool const not_noticed = false;
   for (int i = 0; i < UNUSED_ENDS; i++) {
     long thread = bxr_load_relaxed(&unused_ends[i]);
-    if (thread != 0 && bxr_thread_is_there(thread)) bxr_thread_await_progress(thread, &not_noticed);
-    if (thread != 0 && bxr_thread_is_there(thread)) return false;
+    if (thread == 0) continue;
+    if (bxr_thread_is_there(thread)) bxr_thread_await_progress(thread, &not_noticed);
+    if (bxr_thread_is_there(thread)) return false;
+    (void)__atomic_compare_exchange_n(&unused_ends[i], &thread, 0L, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
   }
   return true;
 }

@@ -1405,20 +1405,22 @@ module Table = struct
             let trace = Printexc.get_raw_backtrace () in
             Printexc.raise_with_backtrace e trace
 
-      (* [f] may put an element into the table; what goes for that is handed on without the lock. *)
+      (* [f] may put an element into the table; what goes for that is handed on without the lock, also where an
+         exception comes after it has gone. *)
       let evicting t s f =
         match t.evicted with
         | None -> locked s f
         | Some evicted -> (
-            let gone =
+            let gone, failure =
               locked s (fun s ->
                   s.gone := None;
-                  f s;
+                  let failure = match f s with () -> None | exception e -> Some (e, Printexc.get_raw_backtrace ()) in
                   let gone = !(s.gone) in
                   s.gone := None;
-                  gone)
+                  (gone, failure))
             in
-            match gone with None -> () | Some (a, z) -> evicted a z)
+            (match gone with None -> () | Some (a, z) -> evicted a z);
+            match failure with None -> () | Some (e, trace) -> Printexc.raise_with_backtrace e trace)
 
       let replace wanted value t =
         let hash = hash_of_key wanted in
@@ -1448,7 +1450,13 @@ module Table = struct
       let iter f t = fold (fun a z () -> f a z) t ()
       let filter p t = Array.iter (fun s -> locked s (fun s -> filter p s.table)) t.shards
       let clear t = Array.iter (fun s -> locked s (fun s -> clear s.table)) t.shards
-      let close t = Array.iter (fun s -> locked s (fun s -> close s.table)) t.shards
+
+      (* Parts that an interrupted call has closed are passed over. *)
+      let close t =
+        let close_part open_before s =
+          match locked s (fun s -> close s.table) with () -> true | exception Moved -> open_before
+        in
+        if not (Array.fold_left close_part false t.shards) then raise Moved
 
       let check_table t =
         let check wrong s = if wrong = "" then locked s (fun s -> check_table s.table) else wrong in

@@ -338,9 +338,12 @@ module Table : sig
         the lock of one part held: they should be short, must not wait for another domain that uses the table, nor
         switch to another fiber. If they use the same table, they get {!Borrowed} if it is the same part; else they
         wait for a second lock, which can wait for ever when another thread does the same in the other order. [hash]
-        and [evicted] run without a lock, and may use the table.
+        and [evicted] run without a lock, and may use the table. Finalisers and signal handlers may run inside any
+        operation, so what is said of functions of the caller is true of them: let them put the key into a list, and
+        remove it elsewhere.
 
-        After [fork], a part that another thread was using is locked for ever in the child process. *)
+        After [fork], a part that another thread was using is locked for ever in the child process; one that the thread
+        was using which has forked is not. A part takes 32 KB at least. *)
     module Sharded : sig
       type t
 
@@ -371,7 +374,8 @@ module Table : sig
       val clear : t -> unit
 
       val close : t -> unit
-      (** Frees it. Operations that wait, and later ones, raise {!Moved}. *)
+      (** Frees it. Operations that wait, and later ones, raise {!Moved}. If an exception comes, some parts are closed,
+          and another call closes the others. *)
 
       (**/**)
 

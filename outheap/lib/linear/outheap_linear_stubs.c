@@ -215,20 +215,27 @@ value outheap_linear_ml_mark(value unit)
 }
 
 /* --- locks -----------------------------------------------------------------------------------------------------------
-   For tables that several threads use at once. A block of OCaml has the address of the mutex, which does not move, and
-   has cache lines of its own. */
+   For tables that several threads use at once. A block of OCaml has the address of the lock, which does not move, and
+   has cache lines of its own.
+
+   `owner` is the thread that has the mutex, or 0: each thread compares it with itself alone, so relaxed loads and
+   stores are enough. A process that was forked by the owner has the lock, too, and gives it: pthread_self is the same
+   there, and a plain mutex does not ask who gives it (one that checks has the kernel's number of the thread, which
+   changes). */
 
 #define LINES ((size_t)128)
 #define TRIES 60 /* before a thread sleeps */
 
-static pthread_mutex_t *mutex_of(value lock) { return *(pthread_mutex_t **)Data_custom_val(lock); }
+typedef struct { pthread_mutex_t mutex; pthread_t owner; } linear_lock;
+
+static linear_lock *lock_of(value lock) { return *(linear_lock **)Data_custom_val(lock); }
 
 static void lock_end(value lock)
 {
-  pthread_mutex_t *m = mutex_of(lock);
-  if (m == NULL) return;
-  (void)pthread_mutex_destroy(m);
-  free(m);
+  linear_lock *l = lock_of(lock);
+  if (l == NULL) return;
+  (void)pthread_mutex_destroy(&l->mutex);
+  free(l);
 }
 
 static struct custom_operations lock_operations = {
@@ -241,40 +248,42 @@ static struct custom_operations lock_operations = {
 value outheap_linear_ml_lock_new(value unit)
 {
   (void)unit;
-  value lock = caml_alloc_custom(&lock_operations, sizeof(pthread_mutex_t *), 0, 1);
-  pthread_mutexattr_t attributes;
-  pthread_mutex_t *m = aligned_alloc(LINES, OUTHEAP_REGION_ROUND(sizeof *m, LINES));
-  *(pthread_mutex_t **)Data_custom_val(lock) = NULL;
-  /* "errorcheck": a thread that has the lock, and asks for it, is told so */
-  bool made = m != NULL && pthread_mutexattr_init(&attributes) == 0;
-  if (made) {
-    made = pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ERRORCHECK) == 0 &&
-           pthread_mutex_init(m, &attributes) == 0;
-    (void)pthread_mutexattr_destroy(&attributes);
-  }
-  if (!made) {
-    free(m);
+  value lock = caml_alloc_custom(&lock_operations, sizeof(linear_lock *), 0, 1);
+  linear_lock *l = aligned_alloc(LINES, OUTHEAP_REGION_ROUND(sizeof *l, LINES));
+  *(linear_lock **)Data_custom_val(lock) = NULL;
+  if (l == NULL || pthread_mutex_init(&l->mutex, NULL) != 0) {
+    free(l);
     caml_raise_out_of_memory();
   }
-  *(pthread_mutex_t **)Data_custom_val(lock) = m;
+  __atomic_store_n(&l->owner, (pthread_t)0, __ATOMIC_RELAXED);
+  *(linear_lock **)Data_custom_val(lock) = l;
   return lock;
 }
 
-value outheap_linear_ml_lock_try(value lock) { return Val_long(pthread_mutex_trylock(mutex_of(lock))); }
+static int try(linear_lock *l)
+{
+  int why = pthread_mutex_trylock(&l->mutex);
+  if (why == 0) __atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
+  return why;
+}
+
+value outheap_linear_ml_lock_try(value lock) { return Val_long(try(lock_of(lock))); }
 
 value outheap_linear_ml_lock_wait(value lock)
 {
   CAMLparam1(lock);
-  pthread_mutex_t *m = mutex_of(lock);
+  linear_lock *l = lock_of(lock);
   int why = EBUSY;
+  if (__atomic_load_n(&l->owner, __ATOMIC_RELAXED) == pthread_self()) CAMLreturn(Val_long(EDEADLK));
   /* Whoever has it gives it soon, as a rule; sleeping, and giving the domain away, costs more than some tries. */
   for (int i = 0; i < TRIES && why != 0; i++) {
     if (i % 10 == 9) sched_yield();
-    why = pthread_mutex_trylock(m);
+    why = try(l);
   }
   if (why != 0) {
     caml_enter_blocking_section();
-    why = pthread_mutex_lock(m);
+    why = pthread_mutex_lock(&l->mutex);
+    if (why == 0) __atomic_store_n(&l->owner, pthread_self(), __ATOMIC_RELAXED);
     caml_leave_blocking_section();
   }
   CAMLreturn(Val_long(why));
@@ -282,7 +291,9 @@ value outheap_linear_ml_lock_wait(value lock)
 
 value outheap_linear_ml_lock_give(value lock)
 {
-  (void)pthread_mutex_unlock(mutex_of(lock));
+  linear_lock *l = lock_of(lock);
+  __atomic_store_n(&l->owner, (pthread_t)0, __ATOMIC_RELAXED);
+  (void)pthread_mutex_unlock(&l->mutex);
   return Val_unit;
 }
 

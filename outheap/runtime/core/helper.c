@@ -47,14 +47,23 @@ void oh_helper_note(bool marks, uint64_t began, uint64_t ended, size_t work)
   oh_helper_count(&oh_helper_counters.spans, 1);
 }
 
+/* A few at a time, and not to the caller's memory, which may be new: whoever has the lock makes the helper wait, with
+   its own lock in hand. */
 size_t oh_helper_take(struct outheap_helper_span *to, size_t most)
 {
-  size_t n = 0;
+  enum { AT_ONCE = 16 };
+  struct outheap_helper_span some[AT_ONCE];
+  size_t n = 0, taken;
   if (oh_load_relaxed(&spans.noted) == 0) return 0;
-  oh_helper_lock_spans();
-  if (spans.noted - spans.taken > OH_HELPER_SPANS) spans.taken = spans.noted - OH_HELPER_SPANS;
-  for (; n < most && spans.taken < spans.noted; spans.taken++) to[n++] = spans.all[spans.taken % OH_HELPER_SPANS];
-  oh_helper_unlock_spans(false);
+  do {
+    oh_helper_lock_spans();
+    if (spans.noted - spans.taken > OH_HELPER_SPANS) spans.taken = spans.noted - OH_HELPER_SPANS;
+    for (taken = 0; taken < AT_ONCE && n + taken < most && spans.taken < spans.noted; taken++, spans.taken++)
+      some[taken] = spans.all[spans.taken % OH_HELPER_SPANS];
+    oh_helper_unlock_spans(false);
+    if (taken != 0) memcpy(to + n, some, taken * sizeof *some);
+    n += taken;
+  } while (taken == AT_ONCE);
   return n;
 }
 

@@ -124,6 +124,42 @@ let one_part () =
   refused "too many parts" (fun () -> S.create ~shards:4097 ());
   refused "no room" (fun () -> S.create ~most:0 ())
 
+(* A part that is in use when others are closed is closed by another call; then all are. *)
+let closed_in_turn () =
+  let module T = Of_numbers.T in
+  let module S = T.Sharded in
+  let t = S.create ~shards:4 () in
+  for n = 1 to 40 do S.replace (Linear_chains.Numbers.make n) (Linear_chains.Copied.make n) t done;
+  for n = 1 to 40 do
+    let key = Linear_chains.Numbers.make n in
+    match S.update key (fun v -> raises "close inside" L.Borrowed (fun () -> S.close t); v) t with
+    | () -> ()
+    | exception L.Moved -> ()
+  done;
+  S.close t;
+  check "all is freed" (T.live () = 0);
+  raises "closed" L.Moved (fun () -> S.close t)
+
+(* A process that is forked by a function that runs with the lock of a part can use that part. *)
+let forked () =
+  let module S = Of_numbers.T.Sharded in
+  let t = S.create ~shards:4 () in
+  let number = Linear_chains.Numbers.make and text = Linear_chains.Copied.make in
+  for n = 1 to 40 do S.replace (number n) (text n) t done;
+  let child = ref (-1) in
+  flush_all ();
+  (match S.update (number 7) (fun v -> child := Unix.fork (); v) t with
+  | () -> if !child = 0 then ignore (Unix.alarm 30)
+  | exception _ when !child = 0 -> Unix._exit 1);
+  if !child = 0 then
+    Unix._exit
+      (match for n = 1 to 40 do S.update (number n) (fun _ -> Some (text 3)) t done with
+      | () -> if S.length t = 40 && S.check_table t = "" then 7 else 2
+      | exception _ -> 3);
+  check "a child has its own" (snd (Unix.waitpid [] !child) = Unix.WEXITED 7);
+  check "and leaves ours alone" (Option.map Linear_chains.Copied.number (S.find (number 7) t) = Some 7);
+  S.close t
+
 (* Each allocation outside the heap fails once: what was begun is as it was, and nothing is left of it. *)
 let short_of_memory () =
   let module T = Of_texts.T in
@@ -167,6 +203,8 @@ let sharded n =
   Of_numbers.run n;
   Of_texts.run n;
   one_part ();
+  closed_in_turn ();
+  forked ();
   short_of_memory ()
 
 (* --- from several domains ----------------------------------------------------------------------------------------- *)
