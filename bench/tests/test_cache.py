@@ -21,6 +21,8 @@ from runner.compiler import BUILT, ROOT, Compiler
 from runner.suites.outheap.programs import Builder
 from runner.suites.outheap.runtimes import BASE, RIVALS, Runtimes
 
+pytestmark = pytest.mark.xdist_group("cache")  # one process builds the server
+
 STORES = ("owned", "hashtbl", "bigarray", "lmdb", "redis")
 BOUND = ("owned", "hashtbl", "bigarray")  # which take out exactly what was not used for longest
 SEED = int(os.environ.get("SEED", "1"))
