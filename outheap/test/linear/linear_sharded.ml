@@ -197,7 +197,17 @@ let short_of_memory () =
   collect ();
   check "what was begun is not left" (T.live () = S.length t);
   S.close t;
-  whole "cells" (T.check ())
+  whole "cells" (T.check ());
+  (* With a bound: where memory is missing nothing goes, and what goes is handed on. *)
+  let gone = ref 0 and added = ref 0 in
+  let t = S.create ~shards:2 ~most:50 ~evicted:(fun _ _ -> incr gone) () in
+  for n = 1 to 3_000 do
+    ignore (fail (1 + (n land 3)));
+    match S.replace (Linear_chains.Texts.make n) n t with () -> incr added | exception Out_of_memory -> incr failed
+  done;
+  ignore (fail 0);
+  check "none is lost" (S.length t = !added - !gone && !gone > 1_000);
+  S.close t
 
 let sharded n =
   Of_numbers.run n;
