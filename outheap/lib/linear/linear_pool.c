@@ -19,25 +19,70 @@ typedef struct outheap_linear_page page;
 #define BUSY OUTHEAP_LINEAR_BUSY
 #define KEPT ((size_t)4096) /* bytes at the beginning of a page that are never given back: its record */
 
-/* --- the lock ----------------------------------------------------------------------------------------------------- */
+/* --- locks -------------------------------------------------------------------------------------------------------- */
 
-static bool held;
+typedef struct outheap_linear_lock lock;
 
-void outheap_linear_lock_take(void)
+static lock common; /* of what all share; `next`: all locks, which it protects */
+
+static void take(lock *l)
 {
   struct timespec little = { 0, 50000 };
-  /* Acquire: what the last holder wrote is seen. It holds the lock for some instructions, or a system call. */
-  for (int i = 1; __atomic_exchange_n(&held, true, __ATOMIC_ACQUIRE);)
-    while (__atomic_load_n(&held, __ATOMIC_RELAXED))
+  /* Acquire: what the last holder wrote is seen. */
+  for (int i = 1; __atomic_exchange_n(&l->held, true, __ATOMIC_ACQUIRE);)
+    while (__atomic_load_n(&l->held, __ATOMIC_RELAXED))
       if (++i > 1000) nanosleep(&little, NULL);
       else if (i % 50 == 0) sched_yield();
 }
 
-void outheap_linear_lock_give(void) { __atomic_store_n(&held, false, __ATOMIC_RELEASE); }
+static void give(lock *l) { __atomic_store_n(&l->held, false, __ATOMIC_RELEASE); }
 
-void outheap_linear_lock_start(void)
+/* Whether there is something to give: what `enter` decides stays true, since the caller keeps OCaml's lock. */
+static bool enter(lock *l)
 {
-  (void)pthread_atfork(outheap_linear_lock_take, outheap_linear_lock_give, outheap_linear_lock_give);
+  if (outheap_linear_alone()) return false;
+  take(l);
+  return true;
+}
+
+static void leave(lock *l, bool entered)
+{
+  if (entered) give(l);
+}
+
+void outheap_linear_lock_take(void) { take(&common); }
+void outheap_linear_lock_give(void) { give(&common); }
+
+/* With the common lock. */
+static void announce(lock *l)
+{
+  l->next = common.next;
+  common.next = l;
+}
+
+/* Whoever has the lock of a pool waits for no other; so any order will do. */
+static void before_fork(void)
+{
+  take(&common);
+  for (lock *l = common.next; l != NULL; l = l->next) take(l);
+}
+
+static void after_fork(void)
+{
+  for (lock *l = common.next; l != NULL; l = l->next) give(l);
+  give(&common);
+}
+
+void outheap_linear_lock_start(void) { (void)pthread_atfork(before_fork, after_fork, after_fork); }
+
+/* Memory of zeroes that shares no cache line with another piece: other domains use that. */
+#define LINES ((size_t)128)
+
+static void *zeroes_in_lines(size_t bytes)
+{
+  bytes = OUTHEAP_REGION_ROUND(bytes, LINES);
+  void *p = aligned_alloc(LINES, bytes);
+  return p == NULL ? NULL : memset(p, 0, bytes);
 }
 
 /* --- which memory belongs to pools -------------------------------------------------------------------------------- */
@@ -73,12 +118,14 @@ static char *map_page(void)
 static void advise(pool *p, page *g)
 {
 #ifdef MADV_HUGEPAGE
-  static int wanted = -1; /* with the lock */
-  if (wanted < 0) {
+  static int wanted = -1; /* atomic: whoever asks first finds the same */
+  int is_wanted = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
+  if (is_wanted < 0) {
     char const *settings = getenv("OUTHEAP");
-    wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
+    is_wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
+    __atomic_store_n(&wanted, is_wanted, __ATOMIC_RELAXED);
   }
-  if (wanted && p->pages >= HUGE_FROM) (void)madvise(g, PAGE, MADV_HUGEPAGE);
+  if (is_wanted && p->pages >= HUGE_FROM) (void)madvise(g, PAGE, MADV_HUGEPAGE);
 #else
   (void)p;
   (void)g;
@@ -121,7 +168,7 @@ static page *new_page(pool *p)
   advise(p, g);
   g->pool = p;
   p->pages++;
-  __atomic_fetch_or(&ours[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED); /* others may ask; the lock is held */
+  __atomic_fetch_or(&ours[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED); /* others may ask, or have theirs set */
   return g;
 }
 
@@ -144,16 +191,28 @@ static bool change_page(pool *p)
 
 /* --- pools -------------------------------------------------------------------------------------------------------- */
 
-pool *outheap_linear_pool_new(uint32_t fields)
+static pool *make_pool(uint32_t fields, enum outheap_linear_links links)
 {
-  pool *p = calloc(1, sizeof *p);
+  size_t beside = links == OUTHEAP_LINEAR_BESIDE ? sizeof(uint32_t) : 0;
+  pool *p = zeroes_in_lines(sizeof *p);
   if (p == NULL) return NULL;
+  p->links = links;
   p->fields = fields;
   p->bytes = (fields + 1) * 8;
-  p->cells = (uint32_t)((PAGE - sizeof(page) - 64) / (p->bytes + sizeof(uint32_t)));
-  p->first = (uint32_t)OUTHEAP_REGION_ROUND(sizeof(page) + p->cells * sizeof(uint32_t), (size_t)8);
+  p->cells = (uint32_t)((PAGE - sizeof(page) - 64) / (p->bytes + beside));
+  p->first = (uint32_t)OUTHEAP_REGION_ROUND(sizeof(page) + p->cells * beside, (size_t)8);
   /* Exact for offsets below 2^21 and cells below 2^19 bytes: the error is below offset / 2^40 < 1 / bytes. */
   p->reciprocal = ((uint64_t)1 << 40) / p->bytes + 1;
+  return p;
+}
+
+pool *outheap_linear_pool_new(uint32_t fields, enum outheap_linear_links links)
+{
+  pool *p = make_pool(fields, links);
+  if (p == NULL) return NULL;
+  outheap_linear_lock_take();
+  announce(&p->lock);
+  outheap_linear_lock_give();
   return p;
 }
 
@@ -165,17 +224,18 @@ static pool *pool_of_shape(struct outheap_linear_group *g, uint64_t shape)
   return p;
 }
 
-pool *outheap_linear_group_pool(struct outheap_linear_group *g, mlsize_t fields, tag_t tag)
+/* The shape has these fields, and what else tells the pools of the group apart. */
+static pool *group_pool(struct outheap_linear_group *g, mlsize_t fields, uint64_t shape)
 {
-  uint64_t shape = (uint64_t)fields << 8 | tag;
   pool *p = pool_of_shape(g, shape);
   if (p != NULL) return p;
-  pool *new = outheap_linear_pool_new((uint32_t)fields);
+  pool *new = make_pool((uint32_t)fields, g->links);
   if (new == NULL) return NULL;
   outheap_linear_lock_take();
   p = pool_of_shape(g, shape);
   if (p == NULL) {
     p = new;
+    announce(&p->lock);
     p->group = g;
     p->shape = shape;
     p->next = g->pools;
@@ -184,6 +244,11 @@ pool *outheap_linear_group_pool(struct outheap_linear_group *g, mlsize_t fields,
   outheap_linear_lock_give();
   if (p != new) free(new);
   return p;
+}
+
+pool *outheap_linear_group_pool(struct outheap_linear_group *g, mlsize_t fields, tag_t tag)
+{
+  return group_pool(g, fields, (uint64_t)fields << 8 | tag);
 }
 
 static page *page_of(value cell) { return (page *)((uintptr_t)cell & ~(uintptr_t)(PAGE - 1)); }
@@ -198,25 +263,73 @@ static uint32_t state_get(page *g, uint32_t i) { return __atomic_load_n(&g->stat
 static void state_set(page *g, uint32_t i, uint32_t s) { __atomic_store_n(&g->state[i], s, __ATOMIC_RELAXED); }
 static void begun_set(page *g, uint32_t n) { __atomic_store_n(&g->begun, n, __ATOMIC_RELAXED); }
 
+/* The link of a free cell, with the lock. Relaxed: who has a stale string may read it. Beside it lies what the cell
+   had, of which it makes no pointer: the number is odd, and of what is no string the word becomes an immediate. */
+static uint32_t link_get(pool *p, page *g, uint32_t i)
+{
+  if (p->links == OUTHEAP_LINEAR_BESIDE) return state_get(g, i);
+  return __atomic_load_n((uint32_t *)cell_at(p, g, i), __ATOMIC_RELAXED) >> 1;
+}
+
+static void link_set(pool *p, page *g, uint32_t i, uint32_t next)
+{
+  if (p->links == OUTHEAP_LINEAR_BESIDE) {
+    state_set(g, i, next);
+    return;
+  }
+  value cell = cell_at(p, g, i);
+  if (p->group == NULL) Field(cell, 0) = Val_unit;
+  __atomic_store_n((uint32_t *)cell, next << 1 | 1, __ATOMIC_RELAXED);
+}
+
+/* Whether freed cells are overwritten, and with what: a pointer to memory that cannot be read. */
 static bool poison;
-static value bad; /* a pointer to memory that cannot be read */
+static value bad;
+
+static value bad_word(void) { return __atomic_load_n(&bad, __ATOMIC_RELAXED); }
 
 /* What a cell of a new page holds, and what poison left, become values: in bytecode stores go through the barrier,
    which looks at what was there before. Other contents stay: they are of the type that a stale pointer expects. */
 static void make_values(pool *p, value cell)
 {
+  value word = bad_word();
   for (mlsize_t f = 0; f < p->fields; f++)
-    if (Field(cell, f) == 0 || (Field(cell, f) == bad && bad != 0)) Field(cell, f) = Val_unit;
+    if (Field(cell, f) == 0 || (Field(cell, f) == word && word != 0)) Field(cell, f) = Val_unit;
 }
 
-value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
+/* Takes a cell of a page that has one, with the lock. */
+static value take_cell(pool *p, page *g, mlsize_t words, tag_t tag)
+{
+  uint32_t i;
+  bool is_new = g->free == 0;
+  if (is_new) {
+    i = g->begun;
+    begun_set(g, i + 1);
+  }
+  else {
+    i = g->free - 1;
+    g->free = link_get(p, g, i);
+  }
+  if (p->links == OUTHEAP_LINEAR_BESIDE) state_set(g, i, LIVE); /* the cell is not reachable yet */
+  g->used++;
+  p->used++;
+  value cell = cell_at(p, g, i);
+  if (is_new || bad_word() != 0) make_values(p, cell); /* it may not have been in use before */
+  /* Relaxed: the marker of the stock runtime may read it; the fields follow, and the cell is not reachable yet. */
+  __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(words, tag), __ATOMIC_RELAXED);
+  return cell;
+}
+
+/* `grow`: may the pool take another page? */
+static value new_cell(pool *p, mlsize_t words, tag_t tag, bool grow)
 {
   value cell = 0;
   size_t made = 0, most = 0;
-  outheap_linear_lock_take();
+  bool entered = enter(&p->lock);
   page *g = p->current;
   bool there = g != NULL && g->used != p->cells;
-  if (!there && change_page(p)) {
+  bool has_pages = p->lists[OUTHEAP_LINEAR_ROOM] != NULL || p->lists[OUTHEAP_LINEAR_EMPTY] != NULL;
+  if (!there && (grow || has_pages) && change_page(p)) {
     /* Owners that were forgotten may have cells to give back. What cycles of the collector free is used again; so while
        there come to be a quarter as many again as there were after that, a cycle is run. Four pages are for nothing. */
     g = p->current;
@@ -225,39 +338,40 @@ value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag)
     most = 4 * (size_t)p->cells + p->used / 4;
     p->paced = p->used;
   }
-  if (there) {
-    uint32_t i;
-    if (g->free != 0) {
-      i = g->free - 1;
-      g->free = state_get(g, i);
-    }
-    else {
-      i = g->begun;
-      begun_set(g, i + 1);
-    }
-    state_set(g, i, LIVE); /* the cell is not reachable yet */
-    g->used++;
-    p->used++;
-    cell = cell_at(p, g, i);
-    if (i + 1 == g->begun || bad != 0) make_values(p, cell); /* it may not have been in use before */
-    /* Relaxed: the marker of the stock runtime may read it; the fields follow, and the cell is not reachable yet. */
-    __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(words, tag), __ATOMIC_RELAXED);
-  }
-  outheap_linear_lock_give();
+  if (there) cell = take_cell(p, g, words, tag);
+  leave(&p->lock, entered);
   if (made != 0) outheap_region_pace(made, most);
+  return cell;
+}
+
+value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag) { return new_cell(p, words, tag, true); }
+
+/* Takes a cell that was freed, of a page that is not the current one, so that those of the pool's own are left to it.
+   Returns 0 if there is none. */
+static value freed_cell(pool *p, mlsize_t words, tag_t tag)
+{
+  value cell = 0;
+  bool entered = enter(&p->lock);
+  page *g = p->lists[OUTHEAP_LINEAR_ROOM];
+  if (g != NULL) {
+    cell = take_cell(p, g, words, tag);
+    if (g->used == p->cells) {
+      unlink_page(p, g);
+      link_page(p, g, OUTHEAP_LINEAR_FULL);
+    }
+  }
+  leave(&p->lock, entered);
   return cell;
 }
 
 void outheap_linear_poison_set(bool on)
 {
-  if (on && bad == 0) {
+  if (on && bad_word() == 0) {
     char *p = mmap(NULL, KEPT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) return;
-    bad = (value)(p + 64);
+    __atomic_store_n(&bad, (value)(p + 64), __ATOMIC_RELAXED);
   }
-  outheap_linear_lock_take();
-  poison = on;
-  outheap_linear_lock_give();
+  __atomic_store_n(&poison, on, __ATOMIC_RELEASE); /* whoever sees it sees `bad` */
 }
 
 /* With the lock. */
@@ -265,13 +379,13 @@ static void free_cell(pool *p, value cell)
 {
   page *g = page_of(cell);
   uint32_t i = number_of(p, g, cell);
-  if (poison)
-    for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad;
+  if (__atomic_load_n(&poison, __ATOMIC_ACQUIRE))
+    for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad_word();
   if (--p->used < p->paced) p->paced = p->used;
   if (--g->used == 0) {
     g->free = 0;
     begun_set(g, 0);
-    state_set(g, i, 0);
+    if (p->links == OUTHEAP_LINEAR_BESIDE) state_set(g, i, 0);
     if (g->list == OUTHEAP_LINEAR_CURRENT) return;
     unlink_page(p, g);
     link_page(p, g, OUTHEAP_LINEAR_EMPTY);
@@ -279,7 +393,7 @@ static void free_cell(pool *p, value cell)
     if (p->empty > 1 + p->pages / 8) purge(g); /* the others are kept for what comes next */
     return;
   }
-  state_set(g, i, g->free);
+  link_set(p, g, i, g->free);
   g->free = i + 1;
   if (g->list == OUTHEAP_LINEAR_FULL) {
     unlink_page(p, g);
@@ -289,21 +403,21 @@ static void free_cell(pool *p, value cell)
 
 void outheap_linear_cell_free(pool *p, value cell)
 {
-  outheap_linear_lock_take();
+  bool entered = enter(&p->lock);
   free_cell(p, cell);
-  outheap_linear_lock_give();
+  leave(&p->lock, entered);
 }
 
 void outheap_linear_cell_free_chain(pool *p, value cell, mlsize_t link)
 {
   while (Is_block(cell)) {
-    outheap_linear_lock_take(); /* some cells at a time: others want the lock */
+    bool entered = enter(&p->lock); /* some cells at a time: others want the lock */
     for (int i = 0; i < 256 && Is_block(cell); i++) {
       value next = Field(cell, link);
       free_cell(p, cell);
       cell = next;
     }
-    outheap_linear_lock_give();
+    leave(&p->lock, entered);
   }
 }
 
@@ -328,14 +442,20 @@ uint32_t *outheap_linear_cell_state(struct outheap_linear_group *group, value v)
   return i < __atomic_load_n(&g->begun, __ATOMIC_RELAXED) && cell_at(p, g, i) == v ? &g->state[i] : NULL;
 }
 
+uint32_t *outheap_linear_cell_state_known(value cell)
+{
+  page *g = page_of(cell);
+  return &g->state[number_of(g->pool, g, cell)];
+}
+
 pool *outheap_linear_cell_pool(value cell) { return page_of(cell)->pool; }
 
 size_t outheap_linear_pool_trim(pool *p)
 {
   size_t bytes = 0;
-  outheap_linear_lock_take();
+  bool entered = enter(&p->lock);
   for (page *g = p->lists[OUTHEAP_LINEAR_EMPTY]; g != NULL; g = g->next) bytes += purge(g);
-  outheap_linear_lock_give();
+  leave(&p->lock, entered);
   return bytes;
 }
 
@@ -343,9 +463,11 @@ static char const *check_page(pool *p, page *g, enum outheap_linear_list list)
 {
   uint32_t chain = 0, in_use = 0;
   if (g->pool != p || g->list != list) return "page in the wrong list";
-  for (uint32_t i = g->free; i != 0; i = g->state[i - 1])
+  for (uint32_t i = g->free; i != 0; i = link_get(p, g, i - 1))
     if (i > g->begun || ++chain > g->begun) return "chain of free cells";
-  for (uint32_t i = 0; i < g->begun; i++) in_use += g->state[i] >= BUSY;
+  if (p->links == OUTHEAP_LINEAR_BESIDE)
+    for (uint32_t i = 0; i < g->begun; i++) in_use += g->state[i] >= BUSY;
+  else in_use = g->begun - chain;
   if (g->used != in_use || g->used + chain != g->begun || g->begun > p->cells) return "count of a page";
   if (list == OUTHEAP_LINEAR_EMPTY && g->used != 0) return "empty page in use";
   if (list == OUTHEAP_LINEAR_ROOM && g->used == p->cells) return "full page with room";
@@ -357,7 +479,7 @@ char const *outheap_linear_pool_check(pool *p)
 {
   char const *wrong = NULL;
   size_t used = 0, pages = 0, empty = 0;
-  outheap_linear_lock_take();
+  bool entered = enter(&p->lock);
   if (p->current != NULL) {
     wrong = check_page(p, p->current, OUTHEAP_LINEAR_CURRENT);
     used += p->current->used;
@@ -371,13 +493,13 @@ char const *outheap_linear_pool_check(pool *p)
       empty += list == OUTHEAP_LINEAR_EMPTY;
     }
   if (wrong == NULL && (used != p->used || pages != p->pages || empty != p->empty)) wrong = "count of the pool";
-  outheap_linear_lock_give();
+  leave(&p->lock, entered);
   return wrong;
 }
 
 /* --- texts -------------------------------------------------------------------------------------------------------- */
 
-struct outheap_linear_group outheap_linear_texts;
+struct outheap_linear_group outheap_linear_texts = { NULL, OUTHEAP_LINEAR_WITHIN };
 
 /* Fields of the cells for strings of so many words: an eighth is unused, at most. */
 static mlsize_t room_for(mlsize_t words)
@@ -387,23 +509,62 @@ static mlsize_t room_for(mlsize_t words)
   return fields < OUTHEAP_LINEAR_MOST ? fields : OUTHEAP_LINEAR_MOST;
 }
 
+/* All strings are of one type, so all tables share their pools; where several domains run, each takes cells from one of
+   some parts, so that they seldom meet. */
+#define PARTS 4
+static pool *text_pools[PARTS][OUTHEAP_LINEAR_MOST + 1]; /* those of the group; NULL: not made, or not looked up yet */
+
+static unsigned part_of_domain(void)
+{
+#if OCAML_VERSION >= 50000
+  return outheap_linear_alone() ? 0 : (unsigned)Caml_state->id % PARTS;
+#else
+  return 0;
+#endif
+}
+
+static pool *text_pool(unsigned part, mlsize_t fields)
+{
+  /* Acquire: what was written to a pool before it was put there is seen. */
+  pool *p = __atomic_load_n(&text_pools[part][fields], __ATOMIC_ACQUIRE);
+  if (p != NULL) return p;
+  p = group_pool(&outheap_linear_texts, fields, (uint64_t)part << 32 | (uint64_t)fields << 8 | String_tag);
+  if (p != NULL) __atomic_store_n(&text_pools[part][fields], p, __ATOMIC_RELEASE);
+  return p;
+}
+
 value outheap_linear_text_new(value string)
 {
-  mlsize_t words = Wosize_val(string);
-  pool *p = outheap_linear_group_pool(&outheap_linear_texts, room_for(words), String_tag);
-  value cell = p == NULL ? 0 : outheap_linear_cell_new(p, words, String_tag);
+  unsigned part = part_of_domain();
+  mlsize_t words = Wosize_val(string), fields = room_for(words);
+  pool *p = text_pool(part, fields);
+  value cell = p == NULL ? 0 : new_cell(p, words, String_tag, false);
+  for (int more = 0; cell == 0 && more < 2 && fields < OUTHEAP_LINEAR_MOST; more++) {
+    fields = room_for(fields + 1);
+    pool *larger = __atomic_load_n(&text_pools[part][fields], __ATOMIC_ACQUIRE);
+    if (larger != NULL) cell = freed_cell(larger, words, String_tag);
+  }
+  if (cell == 0 && p != NULL) cell = new_cell(p, words, String_tag, true);
   if (cell != 0) memcpy((void *)cell, (void *)string, words * sizeof(value));
   return cell;
 }
 
 /* --- numbers of slots --------------------------------------------------------------------------------------------- */
 
-struct outheap_linear_slots *outheap_linear_slots_new(void) { return calloc(1, sizeof(struct outheap_linear_slots)); }
+struct outheap_linear_slots *outheap_linear_slots_new(void)
+{
+  struct outheap_linear_slots *s = zeroes_in_lines(sizeof *s);
+  if (s == NULL) return NULL;
+  outheap_linear_lock_take();
+  announce(&s->lock);
+  outheap_linear_lock_give();
+  return s;
+}
 
 intnat outheap_linear_slots_take(struct outheap_linear_slots *s)
 {
   intnat number = -1;
-  outheap_linear_lock_take();
+  bool entered = enter(&s->lock);
   if (s->free_count != 0) number = s->free[--s->free_count];
   else if (s->begun < BUSY) {
     /* There is room for every number from the beginning, so that giving one back cannot fail. */
@@ -417,13 +578,13 @@ intnat outheap_linear_slots_take(struct outheap_linear_slots *s)
     }
     if (s->begun < s->room) number = (intnat)s->begun++;
   }
-  outheap_linear_lock_give();
+  leave(&s->lock, entered);
   return number;
 }
 
 void outheap_linear_slots_give(struct outheap_linear_slots *s, uint32_t number)
 {
-  outheap_linear_lock_take();
+  bool entered = enter(&s->lock);
   s->free[s->free_count++] = number;
-  outheap_linear_lock_give();
+  leave(&s->lock, entered);
 }

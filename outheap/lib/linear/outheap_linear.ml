@@ -12,7 +12,8 @@ module Raw = struct
   type cell = int
 
   external start : unit -> unit = "outheap_linear_ml_start"
-  external pool : int -> pool = "outheap_linear_ml_pool"
+  (* [within]: a free cell may be written to, as nobody reads one. *)
+  external pool : int -> within:bool -> pool = "outheap_linear_ml_pool"
   external fresh : pool -> int -> cell = "outheap_linear_ml_new" [@@noalloc]
   external free : pool -> cell -> unit = "outheap_linear_ml_free" [@@noalloc]
   external free_chain : pool -> cell -> int -> unit = "outheap_linear_ml_free_chain" [@@noalloc]
@@ -108,6 +109,9 @@ module Plain (T : TYPE) = struct
     { plain = true; store = (fun v -> if Raw.is_plain v then v else refuse ()); get; peek = get; free = ignore }
 end
 
+(* In slots that were given back. A constant, so that the collector has little to do. *)
+let nothing = Obj.repr "Outheap_linear: no value"
+
 module Rooted (T : TYPE) () = struct
   type t = T.t
   type stored = int
@@ -141,11 +145,14 @@ module Rooted (T : TYPE) () = struct
         raise e);
     n
 
-  let get n : t = Obj.obj (Array.unsafe_get (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)))
+  (* Chunks stay, so the slot of a stale number is there, too; a value that is none of [t] never leaves it. *)
+  let get n : t =
+    let v = Array.unsafe_get (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) in
+    if v == nothing then raise Moved else Obj.obj v
 
   (* The number is given back when nothing is in the slot any more. *)
   let free n =
-    Array.unsafe_set (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) (Obj.repr 0);
+    Array.unsafe_set (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) nothing;
     Raw.slot_give numbers n
 
   let storage = { plain = false; store; get; peek = get; free }
@@ -191,10 +198,12 @@ end
 (* --- owners ------------------------------------------------------------------------------------------------------- *)
 
 (* What is owned. [busy]: the number of borrows; -1 while it is changed. [root] and [last] are cells, or none, and so is
-   [left], between functions of this module. In whole states [size] cells lead from [root]. The stubs know the order of
-   the first two fields. [more] is a block that cannot be marshalled or copied, or has one, and so an owner cannot be.
-   *)
+   [left], between functions of this module. In whole states [size] cells lead from [root]. [more] is a block that
+   cannot be marshalled, copied or compared, or begins with one, and so an owner cannot be; each has its own, since what
+   is the same is not compared, and it comes first, so that nothing else is looked at before. The stubs know where the
+   next two fields are. *)
 type owner = {
+  more : Obj.t;
   mutable busy : int;
   mutable version : int;
   mutable root : Raw.cell;
@@ -202,7 +211,6 @@ type owner = {
   mutable left : Raw.cell;
   mutable size : int;
   mutable flag : bool;
-  more : Obj.t;
 }
 [@@warning "-69"]
 
@@ -217,7 +225,6 @@ external begin_reading : owner -> int -> int = "outheap_linear_ml_begin_reading"
 external end_reading : owner -> unit = "outheap_linear_ml_end_reading" [@@noalloc]
 external mark : unit -> Obj.t = "outheap_linear_ml_mark"
 
-let the_mark = mark ()
 let[@inline never] refused why = raise (if why = 1 then Moved else Borrowed)
 
 (* The owner, to be changed; one of the next three ends that. *)
@@ -241,6 +248,21 @@ let failed o e =
   kept o;
   let trace = Printexc.get_raw_backtrace () in
   Printexc.raise_with_backtrace e trace
+
+(* Raises [Stack_overflow] if there is no room for what [finish] calls, which cannot be left half done. *)
+let[@inline never] room () =
+  let rec go n = if n = 0 then 0 else 1 + go (n - 1) in
+  ignore (Sys.opaque_identity (go 32))
+
+(* Ends a change by [free], which can be stopped in the middle, by a signal handler that raises, and goes on when it is
+   called again. The exception passes when all is done; then [consumed] is added to the version. *)
+let rec finish free consumed o =
+  match free o with
+  | () -> end_change o consumed
+  | exception e ->
+      let trace = Printexc.get_raw_backtrace () in
+      finish free consumed o;
+      Printexc.raise_with_backtrace e trace
 
 let[@inline] read r =
   let o = r.owner in
@@ -267,13 +289,21 @@ let length r =
   if o.version <> r.version then raise Moved;
   o.size
 
+(* The finaliser of owners that are freed by [free]. The program may get at an owner afterwards: through a weak pointer,
+   or in a finaliser of its own that comes later; for it the owner is consumed then. One that is in use, by a finaliser
+   that another domain runs, is left for when it is forgotten again; so it is where the stack ends. *)
+let rec forgotten free owner =
+  match room () with
+  | () -> if begin_change owner owner.version = 0 then finish free 1 owner else Gc.finalise (forgotten free) owner
+  | exception Stack_overflow -> Gc.finalise (forgotten free) owner
+
 let owner_with more free =
   let none = Raw.none in
-  let owner = { busy = 0; version = 0; root = none; last = none; left = none; size = 0; flag = false; more } in
+  let owner = { more; busy = 0; version = 0; root = none; last = none; left = none; size = 0; flag = false } in
   Gc.finalise free owner;
   owner
 
-let owner_of free = right_of (owner_with the_mark free)
+let owner_of free = right_of (owner_with (mark ()) free)
 
 (* What several domains and threads use in turn. A thread that waits lets others of its domain run. The first two return
    0 when the lock was taken. *)
@@ -283,6 +313,8 @@ external lock_new : unit -> lock = "outheap_linear_ml_lock_new"
 external lock_try : lock -> int = "outheap_linear_ml_lock_try" [@@noalloc]
 external lock_wait : lock -> int = "outheap_linear_ml_lock_wait"
 external lock_give : lock -> unit = "outheap_linear_ml_lock_give" [@@noalloc]
+external lock_is_ours : lock -> bool = "outheap_linear_ml_lock_is_ours" [@@noalloc]
+external locks_give : lock array -> int -> unit = "outheap_linear_ml_locks_give" [@@noalloc]
 
 (* A thread that has the lock is refused. No signal is handled between the taking and the return. *)
 let[@inline] lock_take l = if lock_try l <> 0 && lock_wait l <> 0 then raise Borrowed
@@ -300,7 +332,7 @@ module Chain (X : STORED) () = struct
 
   let { plain; store; get; peek; free } = X.storage
 
-  let pool = Raw.pool 2
+  let pool = Raw.pool 2 ~within:false
   let cons_shape = (2 lsl 8) lor 0
   let[@inline] head c : X.stored = Obj.magic (Raw.get c 0 : int)
   let[@inline] tail c = Raw.get c 1
@@ -317,27 +349,36 @@ module Chain (X : STORED) () = struct
     set_tail c tl;
     c
 
-  let rec free_values c =
-    if not (Raw.is_none c) then begin
-      free (head c);
-      free_values (tail c)
-    end
+  (* Without its contents. *)
+  let drop_first o =
+    let c = o.root in
+    let rest = tail c in
+    o.root <- rest;
+    if Raw.is_none rest then o.last <- Raw.none;
+    o.size <- o.size - 1;
+    Raw.free pool c
 
   let free_all o =
-    let c = o.root in
-    clear o;
-    if not plain then free_values c;
-    Raw.free_chain pool c 1
+    if plain then begin
+      let c = o.root in
+      clear o;
+      Raw.free_chain pool c 1
+    end
+    else
+      while not (Raw.is_none o.root) do
+        let v = head o.root in
+        drop_first o;
+        free v
+      done
 
-  let create () = owner_of free_all
+  let finaliser = forgotten free_all
+  let create () = owner_of finaliser
   let length = length
   let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
 
   let close r =
-    let o = change r in
-    match free_all o with
-    | () -> consume o
-    | exception e -> failed o e
+    room ();
+    finish free_all 1 (change r)
 
   let fold f acc r =
     borrowing r (fun o ->
@@ -351,16 +392,6 @@ module Chain (X : STORED) () = struct
   let trim () = Raw.trim pool
   let check () = Raw.check pool
 
-  (* Takes the first cell out, and frees it. *)
-  let take_first o =
-    let c = o.root in
-    let v = head c in
-    let result = get v in
-    o.root <- tail c;
-    o.size <- o.size - 1;
-    Raw.free pool c;
-    free v;
-    result
 end
 
 module List = struct
@@ -385,8 +416,12 @@ module List = struct
         None
       end
       else
-        match take_first o with
-        | v -> Some (v, done_ o)
+        match get (head o.root) with
+        | result ->
+            let v = head o.root in
+            drop_first o;
+            free v;
+            Some (result, done_ o)
         | exception e -> failed o e
 
     let of_list l =
@@ -401,31 +436,29 @@ module List = struct
       done_ o
 
     (* Moves the cells of [o'] out of it. *)
-    let take_all o' =
+    let[@inline] take_all o' =
       let c = o'.root in
       clear o';
-      ignore (done_ o');
+      consume o';
       c
 
-    let both r r' =
+    let append r r' =
       let o = change r in
       match change r' with
-      | o' -> (o, o')
+      | o' ->
+          o.size <- o.size + o'.size;
+          if Raw.is_none o.root then o.root <- take_all o' else Raw.set (Raw.last o.root) 1 (take_all o');
+          done_ o
       | exception e -> failed o e
 
-    let append r r' =
-      let o, o' = both r r' in
-      let size = o'.size in
-      if not (Raw.is_none o.root) then Raw.set (Raw.last o.root) 1 (take_all o') else o.root <- take_all o';
-      o.size <- o.size + size;
-      done_ o
-
     let rev_append r r' =
-      let o, o' = both r r' in
-      let size = o'.size in
-      o.root <- Raw.reverse o.root (take_all o');
-      o.size <- o.size + size;
-      done_ o
+      let o = change r in
+      match change r' with
+      | o' ->
+          o.size <- o.size + o'.size;
+          o.root <- Raw.reverse o.root (take_all o');
+          done_ o
+      | exception e -> failed o e
 
     (* Functions that are made here are made where exceptions end the change: memory for them may be taken in a signal
        handler's turn. *)
@@ -543,10 +576,13 @@ module Queue = struct
         None
       end
       else
-        match take_first o with
-        | v ->
+        match Some (get (head o.root)) with
+        | result ->
+            let v = head o.root in
+            drop_first o;
+            free v;
             kept o;
-            Some v
+            result
         | exception e -> failed o e
 
     let peek r =
@@ -595,7 +631,7 @@ module Map = struct
     type key = K.t
     type view = (K.stored, V.stored) tree
 
-    let pool = Raw.pool 4
+    let pool = Raw.pool 4 ~within:false
     let red = 0
     let black = 1
     let red_shape = (4 lsl 8) lor red
@@ -619,29 +655,42 @@ module Map = struct
     let store_key = k.store
     let store_data = v.store
 
-    let rec free_values c =
-      if not (Raw.is_none c) then begin
-        free_key (key c);
-        free_data (data c);
-        free_values (left c);
-        free_values (right c)
+    (* The least cell goes first. What is left of it hangs right of its right branch, so that it is a tree, if not a
+       balanced one, at each step, and each cell is moved once. *)
+    let free_all o =
+      if plain then begin
+        let c = o.root in
+        clear o;
+        Raw.free_tree pool c 0 3
+      end
+      else begin
+        while not (Raw.is_none o.root) do
+          let c = o.root in
+          let l = left c in
+          if Raw.is_none l then begin
+            let k = key c and v = data c in
+            o.root <- right c;
+            Raw.free pool c;
+            free_key k;
+            free_data v
+          end
+          else begin
+            set_left c (right l);
+            set_right l c;
+            o.root <- l
+          end
+        done;
+        clear o
       end
 
-    let free_all o =
-      let c = o.root in
-      clear o;
-      if not plain then free_values c;
-      Raw.free_tree pool c 0 3
-
-    let create () : t = owner_of free_all
+    let finaliser = forgotten free_all
+    let create () : t = owner_of finaliser
     let length = length
     let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
 
     let close r =
-      let o = change r in
-      match free_all o with
-      | () -> consume o
-      | exception e -> failed o e
+      room ();
+      finish free_all 1 (change r)
 
     let live () = Raw.used pool
     let memory () = Raw.bytes pool
@@ -996,10 +1045,10 @@ module Table = struct
   let segment = 1 lsl segment_bits
 
   type buckets = {
+    mark : Obj.t;
     mutable segments : int array; (* addresses, as immediates *)
     mutable count : int;
     mutable half : int;
-    mark : Obj.t;
   }
   [@@warning "-69"]
 
@@ -1039,8 +1088,8 @@ module Table = struct
     let k = K.storage
     let v = V.storage
     let plain = k.plain && v.plain
-    let free_pool = Raw.pool 4 (* of tables without bound *)
-    let bound_pool = Raw.pool 6
+    let free_pool = Raw.pool 4 ~within:true (* of tables without bound *)
+    let bound_pool = Raw.pool 6 ~within:true
     let free_shape = 4 lsl 8
     let bound_shape = 6 lsl 8
     let[@inline] data o : data = Obj.obj o.more
@@ -1056,42 +1105,51 @@ module Table = struct
     let[@inline] set_older c x = Raw.set c 5 x
     let[@inline] is_bound d = d.most <> max_int
 
-    let rec free_values c =
-      if not (Raw.is_none c) then begin
-        k.free (key c);
-        v.free (contents c);
-        free_values (next c)
-      end
+    let free_cell d c =
+      let a = key c and z = contents c in
+      Raw.free d.pool c;
+      k.free a;
+      v.free z;
+      ()
 
-    (* Frees the cells, and with [all] the buckets. *)
-    let empty all o =
+    (* Frees the cells, bucket by bucket. *)
+    let empty o =
       let d = data o in
       let b = d.b in
-      o.root <- Raw.none;
-      o.last <- Raw.none;
-      o.size <- 0;
+      clear o;
       for i = 0 to b.count - 1 do
-        let c = bucket b i in
-        set_bucket b i Raw.none;
-        if not plain then free_values c;
-        Raw.free_chain d.pool c 2
-      done;
-      if all then begin
-        b.count <- 0;
-        Array.iteri
-          (fun i s ->
-            b.segments.(i) <- 0;
-            Raw.buckets_free s)
-          b.segments
-      end
+        if plain then begin
+          let c = bucket b i in
+          set_bucket b i Raw.none;
+          Raw.free_chain d.pool c 2
+        end
+        else
+          while not (Raw.is_none (bucket b i)) do
+            let c = bucket b i in
+            set_bucket b i (next c);
+            free_cell d c
+          done
+      done
 
+    (* And the buckets. *)
+    let free_all o =
+      empty o;
+      let b = (data o).b in
+      b.count <- 0;
+      for i = 0 to Array.length b.segments - 1 do
+        let s = b.segments.(i) in
+        b.segments.(i) <- 0;
+        Raw.buckets_free s
+      done
+
+    let finaliser = forgotten free_all
     let least = 8
 
     let create ?(most = max_int) ?evicted () : t =
       if most < 1 then invalid_arg "Outheap_linear.Table.create: room for no element";
-      let b = { segments = [||]; count = 0; half = least; mark = the_mark } in
+      let b = { mark = mark (); segments = [||]; count = 0; half = least } in
       let pool = if most = max_int then free_pool else bound_pool in
-      let o = owner_with (Obj.repr { b; most; pool; evicted }) (empty true) in
+      let o = owner_with (Obj.repr { b; most; pool; evicted }) finaliser in
       if not (has_room b 0) then raise Out_of_memory;
       for i = 0 to least - 1 do set_bucket b i Raw.none done;
       b.count <- least;
@@ -1110,16 +1168,14 @@ module Table = struct
     let length o = length (right o)
 
     let close o =
+      room ();
       change o;
-      match empty true o with
-      | () -> consume o
-      | exception e -> failed o e
+      finish free_all 1 o
 
     let clear o =
+      room ();
       change o;
-      match empty false o with
-      | () -> kept o
-      | exception e -> failed o e
+      finish empty 0 o
 
     let rec search wanted hash c =
       if Raw.is_none c || (hash_of c = hash && K.equal wanted (k.peek (key c))) then c else search wanted hash (next c)
@@ -1154,13 +1210,6 @@ module Table = struct
 
     let[@inline] detach b c = Raw.unchain (place b (index b (hash_of c))) c
 
-    let free_cell d c =
-      let a = key c and z = contents c in
-      Raw.free d.pool c;
-      k.free a;
-      v.free z;
-      ()
-
     let new_cell d wanted hash value =
       let a = k.store wanted in
       match v.store value with
@@ -1184,20 +1233,37 @@ module Table = struct
           end;
           c
 
-    (* The table is whole again, and may be used by [evicted]. *)
+    (* Frees the cell and calls [f], also where a signal handler raises in between. It ends by a unit: a function that
+       ends by calling another may handle signals when it begins. *)
+    let hand_on d c f a z =
+      (match free_cell d c with
+      | () -> f a z
+      | exception e ->
+          let trace = Printexc.get_raw_backtrace () in
+          f a z;
+          Printexc.raise_with_backtrace e trace);
+      ()
+
+    (* The table is whole again, and may be used by [evicted]. The element has gone: where a signal handler raises while
+       it is read, it is read again, and handed on first. Where memory is missing it goes unseen. *)
     let evict d c =
       match d.evicted with
       | None -> free_cell d c
-      | Some f ->
-          let a, z =
-            match (k.get (key c), v.get (contents c)) with
-            | pair -> pair
-            | exception e ->
-                free_cell d c;
-                raise e
-          in
-          free_cell d c;
-          f a z
+      | Some f -> (
+          let read = ref false in
+          match
+            let a = k.get (key c) in
+            let z = v.get (contents c) in
+            read := true;
+            hand_on d c f a z
+          with
+          | () -> ()
+          | exception e when not !read ->
+              let trace = Printexc.get_raw_backtrace () in
+              (match (k.get (key c), v.get (contents c)) with
+              | a, z -> hand_on d c f a z
+              | exception _ -> free_cell d c);
+              Printexc.raise_with_backtrace e trace)
 
     let replace_hashed hash wanted value o =
       change o;
@@ -1364,13 +1430,50 @@ module Table = struct
       end;
       !wrong
 
+    (* Buckets and chains as in a table, of values of the heap, or of strings in cells: a region has copies of them. *)
+    type chain = End | Link of { key : K.t; value : V.t; hash : int; next : chain }
+    type image = { chains : chain array; halved : int; elements : int }
+
+    (* Saves tables whose keys differ as one. They are borrowed until the file is written. *)
+    let save_all schema ~path tables =
+      let save () =
+        let elements = Stdlib.List.fold_left (fun n o -> n + o.size) 0 tables in
+        let rec halved n = if 2 * n > max least elements then n else halved (2 * n) in
+        let buckets = { mark = mark (); segments = [||]; count = max least elements; half = halved least } in
+        let chains = Array.make buckets.count End in
+        let add c =
+          let i = index buckets (hash_of c) in
+          let next = chains.(i) in
+          chains.(i) <- Link { key = k.peek (key c); value = v.peek (contents c); hash = hash_of c; next }
+        in
+        let rec add_chain c =
+          if not (Raw.is_none c) then begin
+            add c;
+            add_chain (next c)
+          end
+        in
+        let add_all o =
+          let b = (data o).b in
+          for i = 0 to b.count - 1 do add_chain (bucket b i) done
+        in
+        Stdlib.List.iter add_all tables;
+        Outheap_region.save schema ~path { chains; halved = buckets.half; elements }
+      in
+      let rec borrowed = function [] -> save () | o :: others -> borrowing (right o) (fun _ -> borrowed others) in
+      borrowed tables
+
+    let save schema ~path o = save_all schema ~path [ o ]
+
     (* One table for each lock, by high bits of the hash: buckets go by the low ones. *)
     module Sharded = struct
       type shard = {
         lock : lock;
         table : owner;
-        gone : (K.t * V.t) option ref; (* what had to go, until the lock is given; None without it *)
+        gone : gone ref; (* of the call that has the lock *)
       }
+
+      (* What had to go in a call. Storing it here allocates nothing, so that no signal is handled in between. *)
+      and gone = { mutable is : bool; mutable a : Obj.t; mutable z : Obj.t }
 
       type t = { shards : shard array; evicted : (K.t -> V.t -> unit) option }
 
@@ -1384,8 +1487,14 @@ module Table = struct
         let n = power 1 in
         let shard i =
           let most = if most = max_int then most else (most / n) + if i < most mod n then 1 else 0 in
-          let gone = ref None in
-          let keep = Option.map (fun _ a z -> gone := Some (a, z)) evicted in
+          let gone = ref { is = false; a = Obj.repr 0; z = Obj.repr 0 } in
+          let keep _ a z =
+            let g = !gone in
+            g.a <- Obj.repr (a : K.t);
+            g.z <- Obj.repr (z : V.t);
+            g.is <- true
+          in
+          let keep = Option.map keep evicted in
           { lock = lock_new (); table = create ~most ?evicted:keep (); gone }
         in
         { shards = Array.init n shard; evicted }
@@ -1405,22 +1514,29 @@ module Table = struct
             let trace = Printexc.get_raw_backtrace () in
             Printexc.raise_with_backtrace e trace
 
+      (* Inlined, for a function that ends by calling another may handle signals when it begins. *)
+      let[@inline] hand_on_kept gone evicted =
+        if gone.is then begin
+          let a : K.t = Obj.obj gone.a and z : V.t = Obj.obj gone.z in
+          gone.is <- false;
+          gone.a <- Obj.repr 0;
+          gone.z <- Obj.repr 0;
+          evicted a z
+        end
+
       (* [f] may put an element into the table; what goes for that is handed on without the lock, also where an
          exception comes after it has gone. *)
       let evicting t s f =
         match t.evicted with
         | None -> locked s f
         | Some evicted -> (
-            let gone, failure =
-              locked s (fun s ->
-                  s.gone := None;
-                  let failure = match f s with () -> None | exception e -> Some (e, Printexc.get_raw_backtrace ()) in
-                  let gone = !(s.gone) in
-                  s.gone := None;
-                  (gone, failure))
-            in
-            (match gone with None -> () | Some (a, z) -> evicted a z);
-            match failure with None -> () | Some (e, trace) -> Printexc.raise_with_backtrace e trace)
+            let gone = { is = false; a = Obj.repr 0; z = Obj.repr 0 } in
+            match locked s (fun s -> s.gone := gone; f s) with
+            | () -> hand_on_kept gone evicted
+            | exception e ->
+                let trace = Printexc.get_raw_backtrace () in
+                hand_on_kept gone evicted;
+                Printexc.raise_with_backtrace e trace)
 
       let replace wanted value t =
         let hash = hash_of_key wanted in
@@ -1461,24 +1577,32 @@ module Table = struct
       let check_table t =
         let check wrong s = if wrong = "" then locked s (fun s -> check_table s.table) else wrong in
         Array.fold_left check "" t.shards
+
+      (* [f] with all locks. They are taken in the order of the parts, by all that take more than one; a thread that has
+         one already is refused before it waits. Between the taking of one and its being counted, and between the end of
+         [f] and the giving, no signal is handled. *)
+      let[@inline never] all_locked t f =
+        let locks = Array.map (fun s -> s.lock) t.shards and taken = ref 0 in
+        if Array.exists lock_is_ours locks then raise Borrowed;
+        match
+          for i = 0 to Array.length locks - 1 do
+            lock_take (Array.unsafe_get locks i);
+            taken := i + 1
+          done;
+          f t.shards
+        with
+        | result ->
+            locks_give locks !taken;
+            result
+        | exception e ->
+            locks_give locks !taken;
+            let trace = Printexc.get_raw_backtrace () in
+            Printexc.raise_with_backtrace e trace
+
+      let save schema ~path t =
+        all_locked t (fun shards ->
+            save_all schema ~path (Array.fold_right (fun s tables -> s.table :: tables) shards []))
     end
-
-    (* Buckets and chains as they are in the table, of values of the heap, or of strings in cells: a region has copies
-       of them. *)
-    type chain = End | Link of { key : K.t; value : V.t; hash : int; next : chain }
-    type image = { chains : chain array; halved : int; elements : int }
-
-    let save schema ~path o =
-      borrowing (right o) (fun o ->
-          let b = (data o).b in
-          let rec copy c next =
-            if Raw.is_none c then next
-            else
-              let next = Link { key = k.peek (key c); value = v.peek (contents c); hash = hash_of c; next } in
-              copy (Raw.get c 2) next
-          in
-          let chains = Array.init b.count (fun i -> copy (bucket b i) End) in
-          Outheap_region.save schema ~path { chains; halved = b.half; elements = o.size })
 
     module Image = struct
       type t = image Outheap_region.root

@@ -14,7 +14,9 @@
     - An owner that was consumed raises {!Moved} when it is used again.
     - A change during a borrow, from a function that another operation calls, or by another domain meanwhile, raises
       {!Borrowed}.
-    - Containers cannot be marshalled, or copied into regions.
+    - Containers cannot be marshalled, compared ([compare] and [=] raise [Invalid_argument]), or copied into regions.
+    - One that was forgotten is consumed by its finaliser: a finaliser of the program that comes later, or who finds it
+      by a weak pointer, gets {!Moved}.
     - What cells cannot hold is refused with [Invalid_argument]: see {!Plain}.
     - An exception from a function of the caller leaves the owner valid, and nothing is lost.
 
@@ -26,7 +28,7 @@
     A container may be handed to another domain. Two that use one at the same time are told so: one of them gets
     {!Borrowed}, unless both read. Containers of one functor share a pool, from several domains too. If a
     signal handler raises in the middle of an operation, the container is as it was, or it was consumed and its right is
-    lost; then it is freed by its finaliser. In bytecode elements may be lost there.
+    lost; then it is freed by its finaliser. [close] and [clear] are done first. In bytecode elements may be lost there.
 
     It works with the stock runtime too, and with OCaml 4.14; with the runtime variant [_outheap] memory goes back to
     the system. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
@@ -72,11 +74,13 @@ module Plain (T : TYPE) : sig
 end
 
 (** Any values. A cell has the number of a slot in an array in the heap, from which [get] reads. Such slots are marked
-    by the collector, and cost one word each as long as the program runs. *)
+    by the collector, and cost one word each as long as the program runs. They are roots: a container that its own
+    values lead to is not forgotten; [close] it. *)
 module Rooted (T : TYPE) () : sig
   include STORED with type t = T.t
 
   val get : stored -> t
+  (** @raise Moved if the number is stale, and of no other value. *)
 end
 
 (** Strings, copied into cells: the collector sees nothing of them. What a function of this module returns, or gives to
@@ -86,7 +90,7 @@ module Text : sig
   include STORED with type t = string
 
   val get : stored -> string
-  (** A copy. *)
+  (** A copy. @raise Moved if it is stale, and was a long one; so does [peek]. *)
 
   val peek : stored -> string
   (** The string itself, without a copy: borrowed, as what it was found in. When it is stale, its contents and length
@@ -119,7 +123,7 @@ module List : sig
     (** As it is borrowed. *)
 
     val create : unit -> t
-    (** An empty one. Cost: some 0.1 µs, for a finaliser. *)
+    (** An empty one. Cost: about 1 µs, for a finaliser. *)
 
     val length : t -> int
     (** Constant time. *)
@@ -327,6 +331,10 @@ module Table : sig
     val memory : unit -> int
     val trim : unit -> int
 
+    type image
+    (** What the file of a saved table holds: for its schema, whose version changes when the types of keys or values do,
+        or [hash]. *)
+
     (** {2 From several domains}
 
         A table in parts, each with a lock, for domains and threads that use it at once. The part is chosen by the hash
@@ -351,7 +359,8 @@ module Table : sig
       (** [shards]: so many parts (default: 16), from 1 to 4096, rounded up to a power of two; less if [most] is less. A
           few times as many as there are domains are enough. [most]: so many elements at most, in equal shares: a part
           that is full takes the element out that was not used for longest among its own, though others may have room.
-          It is given to [evicted] when the lock is free again, by the domain that added one.
+          It is given to [evicted] when the lock is free again, by the domain that added one; in native code also where
+          a signal handler raises meanwhile. In bytecode it may then go unseen.
           @raise Invalid_argument if [shards] is out of range, or [most] < 1. @raise Out_of_memory *)
 
       val length : t -> int
@@ -377,6 +386,12 @@ module Table : sig
       (** Frees it. Operations that wait, and later ones, raise {!Moved}. If an exception comes, some parts are closed,
           and another call closes the others. *)
 
+      val save : image Outheap_region.schema -> path:string -> t -> (unit, Outheap_region.error) result
+      (** As [save] of a table, below: the elements of all parts at one moment, as an image that {!Image.map} maps like
+          that of any table. The locks of all parts are taken, in their order, and held until the file is written; so
+          operations of others wait meanwhile, and two calls of [save] wait for each other. Called by a function that
+          runs with the lock of a part, it raises {!Borrowed}. @raise Moved if the table was closed. *)
+
       (**/**)
 
       val check_table : t -> string
@@ -386,9 +401,6 @@ module Table : sig
 
         A table can be saved to a file, which processes map as an image of a region ({!Outheap_region}): nothing is
         loaded, and they share its pages. Such a table is read-only. *)
-
-    type image
-    (** What the file holds: for its schema, whose version changes when the types of keys or values do, or [hash]. *)
 
     val save : image Outheap_region.schema -> path:string -> t -> (unit, Outheap_region.error) result
     (** As {!Outheap_region.save}, which says what it refuses: functions, for instance. Borrows. The order of use is not

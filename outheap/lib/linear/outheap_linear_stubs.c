@@ -27,9 +27,11 @@ value outheap_linear_ml_start(value unit)
   return unit;
 }
 
-value outheap_linear_ml_pool(value fields)
+/* `within`: the links of free cells lie in the cells. */
+value outheap_linear_ml_pool(value fields, value within)
 {
-  pool *p = outheap_linear_pool_new((uint32_t)Long_val(fields));
+  pool *p = outheap_linear_pool_new((uint32_t)Long_val(fields),
+                                    Bool_val(within) ? OUTHEAP_LINEAR_WITHIN : OUTHEAP_LINEAR_BESIDE);
   if (p == NULL) caml_raise_out_of_memory();
   return immediate_of(p);
 }
@@ -133,6 +135,7 @@ value outheap_linear_ml_is_plain(value v)
   if (!Is_block(v)) return Val_true;
   if (outheap_region_addresses_has((uintptr_t)v)) return Val_bool(is_held((uintptr_t)v));
   if (!outheap_region_marker_is_value((uintptr_t)v) || outheap_linear_pool_has((uintptr_t)v)) return Val_false;
+  if (Tag_val(v) == Infix_tag) v -= Infix_offset_val(v); /* one of several functions in a block */
   return Val_bool(outheap_region_marker_is_static((uintptr_t)v, Hd_val(v)));
 }
 
@@ -153,22 +156,28 @@ value outheap_linear_ml_check(value p)
 }
 
 /* --- owners ----------------------------------------------------------------------------------------------------------
-   The first two fields of an owner: borrows, or -1, and the version. One thread changes an owner at a time, or several
-   read. */
+   The second and third field of an owner: borrows, or -1, and the version. One thread changes an owner at a time, or
+   several read. */
 
 enum { VALID, CONSUMED, IN_USE };
 
-static value *busy_of(value owner) { return (value *)owner; }
-static value *version_of(value owner) { return (value *)owner + 1; }
+static value *busy_of(value owner) { return (value *)owner + 1; }
+static value *version_of(value owner) { return (value *)owner + 2; }
 
 static value refused(value owner, value version)
 {
   return Val_long(__atomic_load_n(version_of(owner), __ATOMIC_RELAXED) == version ? IN_USE : CONSUMED);
 }
 
-/* Goes from `from` borrows to `to`. Acquire: what the last one who changed it wrote is seen; release: see below. */
+/* Goes from `from` borrows to `to`. Acquire: what the last one who changed it wrote is seen; release: see below. Where
+   one domain runs, nobody comes in between. */
 static value begin(value owner, value version, value from, value to)
 {
+  if (outheap_linear_alone()) {
+    if (*busy_of(owner) != from || *version_of(owner) != version) return refused(owner, version);
+    *busy_of(owner) = to;
+    return Val_long(VALID);
+  }
   if (!__atomic_compare_exchange_n(busy_of(owner), &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
     return refused(owner, version);
   if (__atomic_load_n(version_of(owner), __ATOMIC_RELAXED) == version) return Val_long(VALID);
@@ -201,7 +210,8 @@ value outheap_linear_ml_begin_reading(value owner, value version)
 
 value outheap_linear_ml_end_reading(value owner)
 {
-  __atomic_fetch_sub(busy_of(owner), 2, __ATOMIC_RELEASE); /* what was read is not read later */
+  if (outheap_linear_alone()) *busy_of(owner) -= 2;
+  else __atomic_fetch_sub(busy_of(owner), 2, __ATOMIC_RELEASE); /* what was read is not read later */
   return Val_unit;
 }
 
@@ -297,6 +307,19 @@ value outheap_linear_ml_lock_give(value lock)
   return Val_unit;
 }
 
+/* Has this thread the lock? */
+value outheap_linear_ml_lock_is_ours(value lock)
+{
+  return Val_bool(__atomic_load_n(&lock_of(lock)->owner, __ATOMIC_RELAXED) == pthread_self());
+}
+
+/* Gives the first `count` of these. In C, so that no signal is handled in between. */
+value outheap_linear_ml_locks_give(value locks, value count)
+{
+  for (intnat i = 0; i < Long_val(count); i++) (void)outheap_linear_ml_lock_give(Field(locks, i));
+  return Val_unit;
+}
+
 /* --- cells of a program's own types ------------------------------------------------------------------------------- */
 
 typedef struct outheap_linear_group group;
@@ -338,9 +361,15 @@ static intnat refusal(group *g, value v)
   return DONE;
 }
 
-/* From one state to another. Acquire: what the last one who changed it wrote is seen. */
+/* From one state to another. Acquire: what the last one who changed it wrote is seen. Where one domain runs, nobody
+   comes in between. */
 static bool change(uint32_t *state, uint32_t from, uint32_t to)
 {
+  if (state != NULL && outheap_linear_alone()) {
+    bool done = *state == from;
+    if (done) *state = to;
+    return done;
+  }
   return state != NULL && __atomic_compare_exchange_n(state, &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
@@ -373,7 +402,7 @@ value outheap_linear_ml_take(value g, value v)
 value outheap_linear_ml_put(value g, value token, value v)
 {
   value cell = token & ~(value)1;
-  uint32_t *state = outheap_linear_cell_state(group_of(g), cell);
+  uint32_t *state = outheap_linear_cell_state_known(cell);
   if (!change(state, OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
   intnat why = refusal(group_of(g), v);
   if (why == DONE && outheap_linear_cell_pool(cell)->shape != (Wosize_val(v) << 8 | Tag_val(v))) why = OTHER_SHAPE;
@@ -386,8 +415,8 @@ value outheap_linear_ml_put(value g, value token, value v)
 value outheap_linear_ml_drop(value g, value token)
 {
   value cell = token & ~(value)1;
-  if (!change(outheap_linear_cell_state(group_of(g), cell), OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY))
-    return Val_long(MOVED);
+  (void)g;
+  if (!change(outheap_linear_cell_state_known(cell), OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
   outheap_linear_cell_free(outheap_linear_cell_pool(cell), cell);
   return Val_long(DONE);
 }

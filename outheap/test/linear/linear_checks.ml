@@ -37,6 +37,21 @@ module Text = struct
   type t = string
 end
 
+(* Keys of tables. *)
+module Ints_hashed = struct
+  include Ints
+
+  let equal (a : int) b = a = b
+  let hash a = a
+end
+
+module Strings_hashed = struct
+  include L.Text
+
+  let equal = String.equal
+  let hash = Hashtbl.hash
+end
+
 (* Finalisers have run for what is dropped. *)
 let collect () = for _ = 1 to 4 do Gc.full_major () done
 
@@ -50,3 +65,37 @@ let in_child f =
   | pid -> snd (Unix.waitpid [] pid)
 
 exception Stop
+
+(* --- exceptions that come from outside ----------------------------------------------------------------------------
+   A sampler of allocations raises them, as a signal handler may. *)
+
+let armed = ref false
+let places = ref 0
+
+let stop_there _ =
+  if !armed then begin
+    decr places;
+    if !places = 0 then begin
+      armed := false;
+      raise Exit
+    end
+  end;
+  None
+
+(* Calls [f] if [stopping] works: OCaml 5.0 to 5.2 have no such sampler, and in bytecode nothing is promised. *)
+let with_stops f =
+  if Sys.backend_type = Sys.Native then
+    let tracker = { Gc.Memprof.null_tracker with alloc_minor = stop_there; alloc_major = stop_there } in
+    match Gc.Memprof.start ~sampling_rate:1. tracker with
+    | exception Failure _ -> ()
+    | _ -> Fun.protect ~finally:Gc.Memprof.stop f
+
+(* What [f] returns; [None]: its allocation number [place] has raised [Exit]. *)
+let stopping place f =
+  places := place;
+  armed := true;
+  match f () with
+  | result ->
+      armed := false;
+      Some result
+  | exception Exit -> None

@@ -134,6 +134,8 @@ module A = Lists.Make (Any) ()
 let literal = "literal"
 let pair = (1, "constant")
 let constant_function x = x + 1
+let rec is_even n = n = 0 || is_odd (n - 1)
+and is_odd n = n <> 0 && is_even (n - 1)
 
 let contents () =
   let keep what v =
@@ -155,9 +157,12 @@ let contents () =
     keep "a literal" (Obj.repr literal);
     keep "a constant pair" (Obj.repr pair);
     keep "a function without free variables" (Obj.repr constant_function);
+    keep "one of two such functions" (Obj.repr is_even);
+    keep "the other one" (Obj.repr is_odd);
     keep "a constant float" (Obj.repr 1.5)
   end;
   let n = opaque 5 in
+  let rec down x = if x = 0 then n else up (x - 1) and up x = if x = 0 then n + 1 else down (x - 1) in
   List.iter
     (fun (what, v) ->
       not_kept what v;
@@ -166,7 +171,8 @@ let contents () =
     [
       ("a string", Obj.repr (String.make 5 'a')); ("a long string", Obj.repr (String.make 100_000 'a'));
       ("a pair", Obj.repr (n, n)); ("a float", Obj.repr (float n)); ("an array", Obj.repr (Array.make 3000 n));
-      ("a closure", Obj.repr (fun x -> x + n)); ("a lazy value", Obj.repr (lazy (print_int n)));
+      ("a closure", Obj.repr (fun x -> x + n)); ("one of two", Obj.repr down); ("the other one", Obj.repr up);
+      ("a lazy value", Obj.repr (lazy (print_int n)));
       ("a reference", Obj.repr (ref n)); ("an int64", Obj.repr (Int64.of_int n));
       ("a bigarray", Obj.repr (Bigarray.Array1.create Bigarray.char Bigarray.c_layout 5));
       ("an exception", Obj.repr (Failure (String.make 1 'a'))); ("a weak array", Obj.repr (Weak.create 3 : int Weak.t));

@@ -86,6 +86,8 @@ let refuses what = function
   | Error e -> check (what ^ ": " ^ R.error_to_string e) false
   | Ok _ -> check (what ^ " is refused") false
 
+let contents_of fold t = List.sort compare (fold (fun k v l -> (k, v) :: l) t [])
+
 (* Files that are not what they should be. *)
 let damaged () =
   in_folder (fun file ->
@@ -111,6 +113,39 @@ let damaged () =
         Bytes.set changed at (Char.chr (Char.code image.[at] lxor (1 lsl below 8)));
         refuses (Printf.sprintf "byte %d" at) (map (write ("changed" ^ string_of_int n) (Bytes.to_string changed)))
       done;
+      (* The smallest one: each byte in turn, and each length. What is accepted is as it was written. *)
+      let t' = W.create () in
+      List.iter (fun n -> W.replace (string_of_int n) (text n) t') [ 1; 2; 3 ];
+      let path = file "small" in
+      unwrap "save" (W.save (schema ()) ~path t');
+      let wanted = contents_of W.fold t' in
+      W.close t';
+      let image = In_channel.with_open_bin path In_channel.input_all in
+      let size = String.length image in
+      let accepted = ref 0 in
+      let tried what s =
+        let path = write "tried" s in
+        (match map path with
+        | Ok i -> incr accepted; check (what ^ ": what is accepted") (contents_of W.Image.fold i = wanted)
+        | r -> refuses what r);
+        Sys.remove path
+      in
+      let at = ref 0 in
+      while !at < size do
+        let changed = Bytes.of_string image in
+        Bytes.set changed !at (Char.chr (Char.code image.[!at] lxor (1 lsl below 8)));
+        tried (Printf.sprintf "byte %d of the small one" !at) (Bytes.to_string changed);
+        at := !at + if image.[!at] <> '\000' then 1 else 1 + below 16
+      done;
+      check "none in what is of use" (!accepted < size / 16);
+      let length = ref (size - 1) in
+      while !length > 0 do
+        let cut = write "tried" (String.sub image 0 !length) in
+        refuses "a short file" (map cut);
+        refuses "a short file, its header" (map ~verify:`Header cut);
+        Sys.remove cut;
+        length := !length - 1 - below 100
+      done;
       (* What cannot be saved; the table stays usable. *)
       (match W.save (schema ()) ~path:(file "no/where") t with
       | Error (R.System _) -> ()
@@ -121,15 +156,7 @@ let damaged () =
       raises "closed" L.Moved (fun () -> W.save (schema ()) ~path:(file "closed") t))
 
 module Functions =
-  L.Table.Make
-    (struct
-      include Ints
-
-      let equal (a : int) b = a = b
-      let hash a = a
-    end)
-    (L.Rooted (struct type t = unit -> int end) ())
-    ()
+  L.Table.Make (Ints_hashed) (L.Rooted (struct type t = unit -> int end) ()) ()
 
 let functions () =
   in_folder (fun file ->

@@ -6,17 +6,17 @@ module M = Map.Make (Stdlib.Int)
 module type CONTENTS = Linear_chains.CONTENTS
 
 (* The number of black cells on each path; the equations hold. *)
-let rec height number below above t =
+let rec height ?(ordered = true) number below above t =
   match (t : _ L.tree) with
   | Empty -> 1
   | Red (l, k, _, r) | Black (l, k, _, r) ->
       let n = number k in
       let red = match t with Red _ -> true | _ -> false in
-      check "order" (below < n && n < above);
+      if ordered then check "order" (below < n && n < above);
       (match (l, r) with
       | (Red _, _ | _, Red _) when red -> check "red below red" false
       | _ -> ());
-      let a = height number below n l and b = height number n above r in
+      let a = height ~ordered number below n l and b = height ~ordered number n above r in
       check "black cells" (a = b);
       a + if red then 0 else 1
 
@@ -123,3 +123,60 @@ let orders () =
           T.close t)
         (List.filteri (fun i _ -> i mod 7 = 0) all))
     all
+
+(* Comparison functions that are no order, in maps and for [sort]: elements may not be found, but none is lost, and what
+   leads to them is sound. *)
+let disorders () =
+  let order = ref (fun _ _ -> 0) in
+  let module M =
+    L.Map.Make
+      (struct
+        include Texts
+
+        let compare a b = !order (number a) (number b)
+      end)
+      (Linear_chains.Copied)
+      ()
+  in
+  let module S = Lists.Make (Texts) () in
+  let orders =
+    [
+      ("by chance", fun _ _ -> below 3 - 1); ("always less", fun _ _ -> -1); ("always greater", fun _ _ -> 1);
+      ("extreme", fun a b -> if a < b then min_int else if a > b then max_int else 0);
+      ("in a circle", fun a b -> if (a - b + 300) mod 3 = 0 then 0 else if (a - b + 300) mod 3 = 1 then 1 else -1);
+      ("changing", fun a b -> if below 10 = 0 then compare b a else compare a b);
+    ]
+  in
+  List.iter
+    (fun (what, compare_numbers) ->
+      order := compare_numbers;
+      let t = ref (M.create ()) in
+      for n = 1 to 3000 do
+        let key = Texts.make (below 100) in
+        t := if below 5 < 3 then M.add key (Linear_chains.Copied.make n) !t else M.remove key !t;
+        if n mod 50 = 0 then begin
+          M.borrow !t (fun view ->
+              let rec cells : _ L.tree -> int = function
+                | Empty -> 0
+                | Red (l, _, _, r) | Black (l, _, _, r) -> 1 + cells l + cells r
+              in
+              check (what ^ ": each cell once") (cells view = M.length !t && M.live () = M.length !t);
+              ignore (height ~ordered:false (fun _ -> 0) 0 0 view));
+          let seen k v = check (what ^ ": of its type") (Texts.number k < 100 && Linear_chains.Copied.number v <= n) in
+          M.iter seen !t
+        end
+      done;
+      M.close !t;
+      check (what ^ ": nothing is left") (M.live () = 0);
+      List.iter
+        (fun size ->
+          let numbers = List.init size (fun _ -> below 100) in
+          let l = S.of_list (List.map Texts.make numbers) in
+          let l = S.sort (fun a b -> !order (Texts.number a) (Texts.number b)) l in
+          check (what ^ ": all are in the list")
+            (List.sort compare (List.map Texts.number (S.to_list l)) = List.sort compare numbers);
+          S.close l)
+        [ 0; 1; 2; 6; 7; 13; 100; 1000 ])
+    orders;
+  whole "maps" (M.check ());
+  whole "lists" (S.check ())

@@ -209,13 +209,45 @@ let short_of_memory () =
   check "none is lost" (S.length t = !added - !gone && !gone > 1_000);
   S.close t
 
+(* An exception that comes from outside, at each place where one can come in turn: what has gone was handed on. *)
+let interrupted () =
+  let module S = Of_texts.T.Sharded in
+  let module Texts = Linear_chains.Texts in
+  let gone = Hashtbl.create 100 and stopped = ref 0 in
+  let evicted k _ =
+    armed := false;
+    Hashtbl.replace gone (Texts.number k) ();
+    () (* no call at the end, or signals may be handled before the first line *)
+  in
+  let most = 8 in
+  let t = S.create ~shards:1 ~most ~evicted () in
+  for n = 1 to most do S.replace (Texts.make n) n t done;
+  let rec try_each n place =
+    let key = Texts.make n in
+    let interrupted = stopping place (fun () -> S.replace key n t) = None in
+    for old = 1 to n - 1 do
+      check "what has gone was handed on, and nothing else" (S.mem (Texts.make old) t <> Hashtbl.mem gone old)
+    done;
+    check "whole" (S.check_table t = "" && S.length t <= most);
+    if interrupted then begin
+      incr stopped;
+      if not (S.mem key t || Hashtbl.mem gone n) then S.replace key n t;
+      try_each (n + 1) (place + 1)
+    end
+  in
+  with_stops (fun () ->
+      try_each (most + 1) 1;
+      check "some were interrupted" (!stopped > 2));
+  S.close t
+
 let sharded n =
   Of_numbers.run n;
   Of_texts.run n;
   one_part ();
   closed_in_turn ();
   forked ();
-  short_of_memory ()
+  short_of_memory ();
+  interrupted ()
 
 (* --- from several domains ----------------------------------------------------------------------------------------- *)
 
@@ -231,15 +263,7 @@ module Counts =
     ()
 
 module Strings =
-  L.Table.Make
-    (struct
-      include L.Text
-
-      let equal = String.equal
-      let hash = Hashtbl.hash
-    end)
-    (L.Text)
-    ()
+  L.Table.Make (Strings_hashed) (L.Text) ()
 
 let at_once f = List.init several (fun id -> spawn (fun () -> f id)) |> List.iter (fun join -> join ())
 

@@ -108,6 +108,96 @@ let racing () =
   whole "racing" (S.check ());
   whole "racing" (T.check ())
 
+(* The same of tables, with a bound and without. *)
+module W =
+  L.Table.Make (Strings_hashed) (Texts) ()
+
+let racing_tables most =
+  let gone = Atomic.make 0 and steps = Atomic.make 0 in
+  let t = W.create ?most ~evicted:(fun k v -> check "evicted of its key" (k = v); Atomic.incr gone) () in
+  let work id () =
+    let random = Random.State.make [| id |] in
+    while Atomic.get steps < 40_000 do
+      Atomic.incr steps;
+      let k = "key " ^ string_of_int (Random.State.int random 3000) in
+      match Random.State.int random 20 with
+      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 -> ( try W.replace k k t with L.Borrowed -> ())
+      | 8 | 9 | 10 | 11 -> (
+          match W.find k t with
+          | Some v -> check "of its key" (v = k)
+          | None -> ()
+          | exception L.Borrowed -> ())
+      | 12 | 13 -> ( match W.mem k t with _ -> () | exception L.Borrowed -> ())
+      | 14 | 15 | 16 | 17 -> ( try W.remove k t with L.Borrowed -> ())
+      | 18 ->
+          if Random.State.int random 100 = 0 then
+            (try W.iter (fun k v -> check "of its key" (k = v)) t with L.Borrowed -> ())
+      | _ -> (
+          if Random.State.int random 500 = 0 then try W.filter (fun k v -> k = v) t with L.Borrowed -> ())
+    done
+  in
+  List.init several (fun id -> spawn (work id)) |> List.iter (fun join -> join ());
+  check "whole" (W.check_table t = "" && W.live () = W.length t);
+  Option.iter (fun most -> check "the bound" (W.length t <= most && Atomic.get gone > 0)) most;
+  W.iter (fun k v -> check "of its key" (k = v)) t;
+  W.close t;
+  check "nothing is left" (W.live () = 0 && L.Text.live () = 0);
+  whole "tables" (W.check ())
+
+(* Lists that several append to each other, queues that they empty into each other, maps that they close. *)
+let racing_pairs () =
+  let lists = Array.init 3 (fun _ -> Atomic.make (S.create ())) and queues = Array.init 3 (fun _ -> Q.create ()) in
+  let made = Atomic.make 0 and taken = Atomic.make 0 and pushed = Atomic.make 0 and popped = Atomic.make 0 in
+  let lost = Atomic.make 0 in
+  let work id () =
+    let random = Random.State.make [| id |] in
+    let told f = try f () with L.Borrowed | L.Moved -> () in
+    for _ = 1 to 10_000 do
+      let i = Random.State.int random 3 and j = Random.State.int random 3 in
+      let l = Atomic.get lists.(i) and l' = Atomic.get lists.(j) in
+      told (fun () ->
+          match Random.State.int random 5 with
+          | 0 | 1 ->
+              let l = S.cons "element" l in
+              Atomic.incr made;
+              Atomic.set lists.(i) l
+          | 2 -> Option.iter (fun (_, l) -> Atomic.incr taken; Atomic.set lists.(i) l) (S.uncons l)
+          | 3 ->
+              (* Who has [l'] has nothing any more: put an empty one there, unless that was done. *)
+              let all = if Random.State.bool random then S.append l l' else S.rev_append l l' in
+              Atomic.set lists.(i) all;
+              if not (Atomic.compare_and_set lists.(j) l' (S.create ())) then Atomic.incr lost
+          | _ -> ignore (S.fold (fun n v -> if v = "element" then n + 1 else raise Stop) 0 l));
+      told (fun () ->
+          match Random.State.int random 4 with
+          | 0 | 1 -> Q.push id queues.(i); Atomic.incr pushed
+          | 2 -> if Q.pop queues.(i) <> None then Atomic.incr popped
+          | _ -> Q.transfer queues.(i) queues.(j))
+    done
+  in
+  List.init several (fun id -> spawn (work id)) |> List.iter (fun join -> join ());
+  let all = Array.fold_left (fun n q -> n + Q.length q) 0 queues in
+  check "queues" (all = Atomic.get pushed - Atomic.get popped && Q.live () = all);
+  Array.iter (fun q -> check "in the queue" (List.length (Q.to_list q) = Q.length q); Q.close q) queues;
+  let usable = ref 0 in
+  Array.iter
+    (fun l ->
+      let l = Atomic.get l in
+      match S.to_list l with
+      | all -> check "in the list" (List.length all = S.length l); usable := !usable + S.length l; S.close l
+      | exception L.Moved -> Atomic.incr lost)
+    lists;
+  check "no more than was made" (!usable <= Atomic.get made - Atomic.get taken);
+  collect ();
+  check "nothing is left" (S.live () = 0 && Q.live () = 0);
+  whole "lists" (S.check ());
+  whole "queues" (Q.check ())
+
+let pairs () =
+  racing_tables None;
+  racing_tables (Some 200);
+  racing_pairs ()
+
 type term = Leaf of int | Pair of term * term
 
 module C =

@@ -12,14 +12,13 @@ let counted f =
   f
 
 module Model (K : CONTENTS) (V : CONTENTS) () = struct
-  (* Equal hashes are frequent. *)
-  let coarse = ref false
+  let hash_of = ref Hashtbl.hash
 
   module Key = struct
     include K
 
     let equal a b = counted (K.number a = K.number b)
-    let hash a = counted (if !coarse then K.number a land 7 else Hashtbl.hash (K.number a))
+    let hash a = counted (!hash_of (K.number a))
   end
 
   module T = L.Table.Make (Key) (V) ()
@@ -95,13 +94,23 @@ module Model (K : CONTENTS) (V : CONTENTS) () = struct
     check "nothing is left" (T.live () = 0)
 
   let run n =
+    let coarse k = k land 7 in
     List.iter
-      (fun (keys, c) ->
-        coarse := c;
+      (fun (keys, hash) ->
+        hash_of := hash;
         unbound n keys;
         bound n keys (1 + (keys / 2));
         bound (n / 2) keys 1)
-      [ (10, true); (100, false); (200, true); (5000, false) ]
+      [ (10, coarse); (100, Hashtbl.hash); (200, coarse); (5000, Hashtbl.hash) ];
+    List.iter
+      (fun hash ->
+        hash_of := hash;
+        unbound (n / 8) 60;
+        bound (n / 8) 60 20)
+      [
+        (fun _ -> 0); (fun _ -> -1); (fun _ -> min_int); (fun _ -> max_int); (fun k -> -k); (fun k -> min_int + k);
+        (fun k -> max_int - k); (fun k -> k lsl 56); (fun k -> k lsl 17);
+      ]
 end
 
 module Numbers = Linear_chains.Numbers
@@ -167,19 +176,192 @@ let reentrant () =
   T.close b;
   refused "no room" (fun () -> T.create ~most:0 ())
 
+(* Keys that are equal and not the same: the first one stays, and no other is kept. *)
+let equal_keys () =
+  let ended = Hashtbl.create 10 in
+  let module K = struct
+    include L.Rooted (struct type t = int ref * int end) ()
+
+    let equal (_, a) (_, b) = a = (b : int)
+    let hash (_, a) = a
+    let compare (_, a) (_, b) = compare (a : int) b
+  end in
+  let module T = L.Table.Make (K) (Ints) () in
+  let module M = L.Map.Make (K) (Ints) () in
+  let[@inline never] made n id =
+    let r = ref id in
+    Gc.finalise (fun r -> Hashtbl.replace ended !r ()) r;
+    (r, n)
+  in
+  let t = T.create () and b = T.create ~most:2 () and m = ref (M.create ()) in
+  let[@inline never] fill () =
+    for n = 1 to 5 do
+      T.replace (made 7 (100 + n)) n t;
+      T.replace (made 7 (200 + n)) n b;
+      m := M.add (made 7 (300 + n)) n !m
+    done
+  in
+  fill ();
+  collect ();
+  List.iter
+    (fun first ->
+      check "the first key stays" (not (Hashtbl.mem ended (first + 1)));
+      for n = 2 to 5 do check "no other key is kept" (Hashtbl.mem ended (first + n)) done)
+    [ 100; 200; 300 ];
+  let seven = (ref 0, 7) in
+  check "the last value" (T.find seven t = Some 5 && T.find seven b = Some 5 && M.find seven !m = Some 5);
+  T.iter (fun (r, _) _ -> check "the first key" (!r = 101)) t;
+  T.remove seven t;
+  T.remove seven b;
+  m := M.remove seven !m;
+  collect ();
+  check "it has gone" (Hashtbl.length ended = 15);
+  List.iter T.close [ t; b ];
+  M.close !m
+
+(* [equal] and [hash] that change their minds: elements may not be found, or be there twice, but none is lost. *)
+let inconstant () =
+  let module T =
+    L.Table.Make
+      (struct
+        include Texts
+
+        let equal a b = if below 4 = 0 then below 2 = 0 else number a = number b
+        let hash a = if below 4 = 0 then Random.State.bits random - (1 lsl 29) else number a
+      end)
+      (Copied)
+      ()
+  in
+  List.iter
+    (fun most ->
+      let gone = ref 0 in
+      let t = T.create ?most ~evicted:(fun _ _ -> incr gone) () in
+      for n = 1 to 4000 do
+        let key = Texts.make (below 100) and before = T.length t in
+        (match below 8 with
+        | 0 | 1 | 2 | 3 -> T.replace key (Copied.make n) t; check "at most one more" (T.length t <= before + 1)
+        | 4 -> T.remove key t
+        | 5 -> Option.iter (fun v -> check "of its type" (Copied.number v <= n)) (T.find key t)
+        | 6 -> ignore (T.mem key t)
+        | _ -> if below 40 = 0 then T.filter (fun _ _ -> below 2 = 0) t);
+        check "cells" (T.live () = T.length t);
+        if n mod 100 = 0 then begin
+          whole "table" (T.check_table t);
+          let seen k v n = check "of its type" (Texts.number k < 100 && Copied.number v > 0); n + 1 in
+          check "length" (T.fold seen t 0 = T.length t)
+        end
+      done;
+      T.close t;
+      check "nothing is left" (T.live () = 0))
+    [ None; Some 1; Some 30 ]
+
+(* What [evicted] does: anything that a program may. *)
+let evicting () =
+  let module T = Of_texts.T in
+  let run what most evicted =
+    let table = ref None and calls = ref 0 in
+    let hook k v = incr calls; evicted (Option.get !table) !calls (Texts.number k) v in
+    let t = T.create ~most ~evicted:hook () in
+    table := Some t;
+    let stopped = ref 0 and closed = ref false in
+    (try
+       for n = 1 to 50 do
+         (try T.replace (Texts.make n) n t with Stop -> incr stopped);
+         check (what ^ ": the new one is there") (T.mem (Texts.make n) t);
+         check (what ^ ": the bound") (T.length t <= most);
+         whole what (T.check_table t)
+       done
+     with L.Moved -> closed := true);
+    if not !closed then T.close t;
+    check (what ^ ": nothing is left") (T.live () = 0);
+    (!calls, !stopped, !closed)
+  in
+  let all_but most = (50 - most, 0, false) in
+  Of_texts.hash_of := Hashtbl.hash;
+  (* Before there are domains. *)
+  check "forks"
+    (run "forks" 5 (fun t calls k _ ->
+         let uses () = T.replace (Texts.make k) k t; if T.check_table t = "" then 7 else 1 in
+         if calls = 1 then check "a child has its own" (in_child uses = Unix.WEXITED 7))
+    = all_but 5);
+  List.iter
+    (fun most ->
+      let is what wanted f = check what (run what most f = wanted) in
+      is "raises" (50 - most, 50 - most, false) (fun _ _ _ _ -> raise Stop);
+      is "closes" (1, 0, true) (fun t _ _ _ -> T.close t);
+      is "starts a domain" (all_but most) (fun t calls k _ ->
+          if calls < 4 then
+            let find () = check "gone for another domain" (T.find (Texts.make k) t = None) in
+            (Linear_domains.spawn find) ());
+      is "collects" (all_but most) (fun _ calls _ _ -> if calls land 7 = 0 then Gc.compact ());
+      is "filters" (all_but most) (fun t _ k _ -> T.filter (fun k' _ -> Texts.number k' <> k) t))
+    [ 1; 2; 17 ];
+  (* Each that goes comes back once, which takes another one out. *)
+  let module S = T.Sharded in
+  List.iter
+    (fun most ->
+      let back = ref 0 and table = ref None in
+      let again add k v =
+        if v < 1000 then begin
+          incr back;
+          add k (v + 1000) (Option.get !table)
+        end
+      in
+      let t = T.create ~most ~evicted:(again (fun k v t -> T.replace k v t)) () in
+      table := Some t;
+      for n = 1 to 200 do T.replace (Texts.make n) n t done;
+      check "they came back" (!back >= 200 - (2 * most) && T.length t = most);
+      whole "table" (T.check_table t);
+      T.close t)
+    [ 1; 10 ];
+  List.iter
+    (fun most ->
+      let back = ref 0 and table = ref None in
+      let again k v =
+        if v < 1000 then begin
+          incr back;
+          S.replace k (v + 1000) (Option.get !table)
+        end
+      in
+      let t = S.create ~shards:1 ~most ~evicted:again () in
+      table := Some t;
+      for n = 1 to 200 do S.update (Texts.make n) (fun _ -> Some n) t done;
+      check "they came back, in parts" (!back >= 200 - (2 * most) && S.length t = most);
+      whole "table" (S.check_table t);
+      S.close t)
+    [ 1; 10 ];
+  (* The largest bounds and the least. *)
+  List.iter (fun most -> refused "no room" (fun () -> T.create ~most ())) [ 0; -1; min_int ];
+  List.iter (fun most -> refused "no room in parts" (fun () -> S.create ~most ())) [ 0; -1; min_int ];
+  List.iter (fun shards -> refused "parts" (fun () -> S.create ~shards ())) [ 0; -1; min_int; 4097; max_int ];
+  List.iter
+    (fun most ->
+      let unused _ _ = check "nothing has to go" false in
+      let t = T.create ~most ~evicted:unused () and s = S.create ~shards:64 ~most ~evicted:unused () in
+      for n = 1 to 100 do T.replace (Texts.make n) n t; S.replace (Texts.make n) n s done;
+      check "all are there" (T.length t = 100 && S.length s = 100 && T.check_table t = "" && S.check_table s = "");
+      T.close t;
+      S.close s)
+    [ max_int; max_int - 1; max_int / 2 ];
+  List.iter
+    (fun (shards, most) ->
+      let t = S.create ~shards ~most () in
+      for n = 1 to 5000 do S.replace (Texts.make n) n t done;
+      check "the bound" (S.length t <= most && S.length t > 0);
+      S.close t)
+    [ (4096, 1); (4096, 100); (4096, 4096); (100, 127); (1, 1) ];
+  check "nothing is left" (T.live () = 0)
+
+let keys () =
+  equal_keys ();
+  inconstant ();
+  evicting ()
+
 (* Strings of all lengths, in and out of cells. *)
 let texts () =
   let module Q = Lists.Make (L.Text) () in
   let module T =
-    L.Table.Make
-      (struct
-        include L.Text
-
-        let equal = String.equal
-        let hash = Hashtbl.hash
-      end)
-      (L.Text)
-      ()
+    L.Table.Make (Strings_hashed) (L.Text) ()
   in
   let text n = String.init n (fun i -> Char.chr (((i * 31) + n) land 255)) in
   let l = Q.of_list (List.init 1100 text) in
@@ -207,15 +389,7 @@ let texts () =
 (* Many, which come and go: memory stays within bounds, and no operation takes long. *)
 let cache n =
   let module T =
-    L.Table.Make
-      (struct
-        include L.Text
-
-        let equal = String.equal
-        let hash = Hashtbl.hash
-      end)
-      (L.Text)
-      ()
+    L.Table.Make (Strings_hashed) (L.Text) ()
   in
   let gone = ref 0 in
   let t = T.create ~most:n ~evicted:(fun _ _ -> incr gone) () in

@@ -9,8 +9,9 @@ let parts =
     ("large", fun () -> Linear_chains.large 1_000_000);
     ("maps", fun () -> Linear_maps.maps 10_000);
     ("tables", fun () -> Linear_tables.tables 8_000); ("texts", Linear_tables.texts);
-    ("reentrant", Linear_tables.reentrant); ("cache", fun () -> Linear_tables.cache 100_000);
-    ("orders", Linear_maps.orders); ("owners", Linear_contracts.owners);
+    ("keys", Linear_tables.keys); ("reentrant", Linear_tables.reentrant);
+    ("cache", fun () -> Linear_tables.cache 100_000);
+    ("orders", Linear_maps.orders); ("disorders", Linear_maps.disorders); ("owners", Linear_contracts.owners);
     ("contents", Linear_contracts.contents); ("held", Linear_contracts.held);
     ("rooted", Linear_contracts.rooted); ("forgotten", Linear_contracts.forgotten);
     ("stale", Linear_contracts.stale); ("poisoned", Linear_contracts.poisoned);
@@ -18,11 +19,13 @@ let parts =
     ("forks", Linear_contracts.forks); ("cells", Linear_contracts.cells);
     ("values", Linear_contracts.values); ("interrupts", Linear_contracts.interrupts);
     ("domains", Linear_shared.domains); ("ended", Linear_shared.ended);
-    ("racing", Linear_shared.racing); ("taking", Linear_shared.taking);
+    ("endings", Linear_endings.endings); ("stopped", Linear_endings.stopped);
+    ("racing", Linear_shared.racing); ("pairs", Linear_shared.pairs); ("taking", Linear_shared.taking);
     ("sharded", fun () -> Linear_sharded.sharded 3_000); ("sharing", Linear_sharded.sharing);
     ("threads", Linear_threads.threads);
     ("images", Linear_images.images); ("damaged", Linear_images.damaged);
-    ("elsewhere", Linear_images.mapped_elsewhere);
+    ("elsewhere", Linear_images.mapped_elsewhere); ("saved", Linear_saving.saved);
+    ("saved-meanwhile", Linear_saving.meanwhile);
   ]
 
 (* For runs of everything. *)
@@ -33,8 +36,8 @@ let long =
     ("tables-long", fun () -> Linear_tables.tables 80_000);
   ]
 
-(* Needs a limit on memory. *)
-let asked = [ ("little", Linear_contracts.little) ]
+(* Need a limit on memory, or on the size of files. *)
+let asked = [ ("little", Linear_contracts.little); ("limited", Linear_saving.limited) ]
 
 let () =
   (match List.tl (Array.to_list Sys.argv) with

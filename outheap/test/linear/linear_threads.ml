@@ -3,7 +3,7 @@
 open Linear_checks
 module S = Linear_sharded.Counts.Sharded
 
-let threads () =
+let in_turn () =
   let t = S.create ~shards:1 () in
   let inside = Atomic.make false and waits = Atomic.make 0 and found = Atomic.make (-1) in
   let slow v =
@@ -36,3 +36,75 @@ let threads () =
   List.init 4 (fun _ -> Thread.create many ()) |> List.iter Thread.join;
   check "none is lost" (S.find 2 t = Some 800);
   S.close t
+
+(* A thread or domain that ends in the middle of a change, by whatever exception, leaves the part to others. *)
+let ended_inside () =
+  let t = S.create ~shards:1 () in
+  let ends =
+    [
+      (fun () -> raise Stop); (fun () -> raise Out_of_memory); (fun () -> raise Thread.Exit);
+      (fun () -> raise Stack_overflow);
+    ]
+  in
+  let quiet f = try f () with Stop | Out_of_memory | Stack_overflow -> () in
+  List.iteri
+    (fun i end_ ->
+      S.replace 1 i t;
+      let inside () = quiet (fun () -> S.update 1 (fun _ -> end_ (); Some 1000) t) in
+      Thread.join (Thread.create inside ());
+      check "others find what there was" (S.find 1 t = Some i);
+      if i <> 2 then begin
+        (Linear_domains.spawn inside) ();
+        check "and after a domain" (S.find 1 t = Some i)
+      end;
+      S.update 1 (fun v -> Option.map (fun v -> v + 1) v) t;
+      check "it can be changed" (S.find 1 t = Some (i + 1)))
+    ends;
+  S.close t
+
+(* A child of a process in which another thread has a part: that one is locked, the others can be used; and who waits
+   for it in the child can be killed. Before there are domains. *)
+let forked_meanwhile () =
+  let t = S.create ~shards:64 () in
+  for k = 0 to 999 do S.replace k k t done;
+  (* Who has a part is refused it. *)
+  let keys = List.init 1010 Fun.id and beside = ref [] in
+  let is_beside k = match S.mem k t with _ -> false | exception L.Borrowed -> true in
+  S.update 5 (fun v -> beside := List.filter is_beside keys; v) t;
+  let others = List.filter (fun k -> not (List.mem k !beside)) keys in
+  check "some are beside it" (List.mem 5 !beside && List.length others > 800);
+  let inside = Atomic.make false and released = Atomic.make false in
+  let hold v =
+    Atomic.set inside true;
+    while not (Atomic.get released) do Thread.delay 0.001 done;
+    v
+  in
+  let holder = Thread.create (fun () -> S.update 5 hold t) () in
+  while not (Atomic.get inside) do Thread.delay 0.001 done;
+  let used =
+    in_child (fun () ->
+        ignore (Unix.alarm 60);
+        let good k = S.find k t = if k < 1000 then Some k else None in
+        let before = List.for_all good others in
+        List.iter (fun k -> S.update k (fun _ -> Some (-1)) t) others;
+        let after = List.for_all (fun k -> S.find k t = Some (-1)) others in
+        if before && after && S.length t >= List.length others then 7 else 1)
+  in
+  check "the other parts" (used = Unix.WEXITED 7);
+  let waits =
+    in_child (fun () ->
+        Sys.set_signal Sys.sigalrm Sys.Signal_default;
+        ignore (Unix.alarm 1);
+        ignore (S.find 5 t);
+        1)
+  in
+  check "the part that is locked" (waits = Unix.WSIGNALED Sys.sigalrm);
+  Atomic.set released true;
+  Thread.join holder;
+  check "the parent" (List.for_all (fun k -> S.find k t = if k < 1000 then Some k else None) keys);
+  S.close t
+
+let threads () =
+  in_turn ();
+  forked_meanwhile ();
+  ended_inside ()
