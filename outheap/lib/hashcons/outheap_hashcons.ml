@@ -223,6 +223,27 @@ module Make (H : HashedType) = struct
   let hashcons t d = find_or_add H.equal t (H.hash d land max_int) d
 end
 
+module type EqualType = sig
+  type t
+
+  val equal : t -> t -> bool
+end
+
+module Make_with_hash (E : EqualType) = struct
+  type key = E.t
+  type nonrec t = key t
+
+  let create = create
+  let clear = clear
+  let iter = iter
+  let stats = stats
+  let hashcons t h d = find_or_add E.equal t (h land max_int) d
+end
+
+external hkey_of_node : 'a -> (int[@untagged])
+  = "outheap_hashcons_ml_hkey_of_node_byte" "outheap_hashcons_ml_hkey_of_node"
+[@@noalloc]
+
 module Tags = Map.Make (Int)
 
 module Hmap = struct

@@ -80,6 +80,41 @@ module Make (H : HashedType) : S with type key = H.t
 (** [H.equal] is called with nodes of the table on the left; equal nodes must have the same hash. Cost of a lookup that
     finds a value: [H.hash], two or three cache misses, [H.equal] for each value with the same hash. *)
 
+(** {1 With a hash that the caller computes}
+
+    The hash of a term is computed from those of its subterms, which whoever hash-conses them has at hand: a program
+    that passes it along neither computes it again nor keeps it in its terms. *)
+
+module type EqualType = sig
+  type t
+
+  val equal : t -> t -> bool
+end
+
+module Make_with_hash (E : EqualType) : sig
+  type key = E.t
+  type t
+
+  val create : int -> t
+  val clear : t -> unit
+
+  val hashcons : t -> int -> key -> key hash_consed
+  (** [hashcons t h d] is as [S.hashcons t d] with the hash [h land max_int]. Equal nodes must come with the same hash:
+      one that comes with another is another value. *)
+
+  val iter : (key hash_consed -> unit) -> t -> unit
+  val stats : t -> int * int * int * int * int * int
+end
+
+val hkey_of_node : 'a -> int
+(** [hkey_of_node d] is [v.hkey] if [d] is [v.node] of a value [v] off the heap: [d] itself, not what is equal to it. It
+    is -1 otherwise: always, if values are in the heap. So a program that keeps nodes and not values can tell in
+    constant time that a node is hash-consed, in whatever table, and with which hash. Any thread and domain may ask.
+    Cost: a call of C; the lock and two cache misses if [d] lies in a cell.
+
+    Such a program needs [off_heap]: there a node keeps its value, which is found again. In the heap a value ends when
+    nothing refers to the value itself, so that an equal node can be made while the first is in use. *)
+
 (** {1 Maps and sets of hash-consed values}
 
     Balanced trees, ordered by tag. They keep their keys alive. *)

@@ -243,6 +243,18 @@ value outheap_hashcons_ml_is_cell(value v)
   return Val_bool(Is_block(v) && outheap_hashcons_memory_has((uintptr_t)v));
 }
 
+/* Returns the hash of the cell whose node this is, or -1. The caller holds the node, so its cell stays. */
+intnat outheap_hashcons_ml_hkey_of_node(value node)
+{
+  if (Is_long(node) || !outheap_hashcons_memory_has((uintptr_t)node)) return -1;
+  outheap_hashcons_lock_take();
+  cell *c = outheap_hashcons_memory_cell((uintptr_t)node);
+  intnat hkey = c != NULL && (value)c[OUTHEAP_HASHCONS_NODE] == node ? Long_val((value)c[OUTHEAP_HASHCONS_HKEY]) : -1;
+  outheap_hashcons_lock_give();
+  return hkey;
+}
+value outheap_hashcons_ml_hkey_of_node_byte(value node) { return Val_long(outheap_hashcons_ml_hkey_of_node(node)); }
+
 /* --- tables in the heap ------------------------------------------------------------------------------------------- */
 
 extern value caml_weak_set(value, value, value);

@@ -63,6 +63,44 @@ let kinds () =
   check "cycle" (match v.node.next with Some n -> n == v.node && n.name = "cycle" | None -> false);
   check "the same cycle" (C.hashcons t c == v)
 
+(* The caller gives the hash, and asks for it with the node. *)
+let given () =
+  let module T = Hashcons.Make_with_hash (struct
+    type t = string list
+
+    let equal = List.equal String.equal
+  end) in
+  let t = T.create 1 in
+  let node i = [ string_of_int (opaque i); "static" ] in
+  let hash i = if i land 1 = 0 then i else -i in
+  let values = Array.init 1000 (fun i -> T.hashcons t (hash i) (node i)) in
+  let known what i (v : string list Hashcons.hash_consed) =
+    let expected = if off_heap then v.hkey else -1 in
+    check (what ^ ": hkey") (v.hkey = hash i land max_int);
+    check (what ^ ": found") (T.hashcons t (hash i) (node i) == v);
+    check (what ^ ": node") (Hashcons.hkey_of_node v.node = expected);
+    check (what ^ ": value") (Hashcons.hkey_of_node v = -1);
+    check (what ^ ": inside the node") (Hashcons.hkey_of_node (List.hd v.node) = -1);
+    check (what ^ ": copied along") (Hashcons.hkey_of_node (List.tl v.node) = -1)
+  in
+  Array.iteri (known "made") values;
+  majors 2;
+  Array.iteri (known "later") values;
+  check "other hash" (T.hashcons t 7 (node 3) != values.(3) && (T.hashcons t 7 (node 3)).hkey = 7);
+  let none what d = check (what ^ " is no node") (Hashcons.hkey_of_node d = -1) in
+  none "what is equal" (Obj.repr (node 3));
+  none "immediate" (Obj.repr (opaque 5));
+  none "static" (Obj.repr "static");
+  let static = generic "static" in
+  (* Native code's static data stay where they are; bytecode's are values of the heap, and copied as all others are. *)
+  let expected = if off_heap && Sys.backend_type <> Sys.Native then static.hkey else -1 in
+  check "static node" (Hashcons.hkey_of_node static.node = expected);
+  none "immediate node" (Obj.repr (generic (opaque 5)).node);
+  none "foreign pointer" (foreign ());
+  let large = generic (Array.init 100_000 string_of_int) in
+  check "large" (Hashcons.hkey_of_node large.node = if off_heap then large.hkey else -1);
+  none "in a large one" (Obj.repr large.node.(99_999))
+
 (* Not compared or hashed: they cannot be. *)
 module Any = Hashcons.Make (struct
   type t = Obj.t

@@ -8,6 +8,7 @@ let parts =
     ("life", Hashcons_life.life); ("again", Hashcons_life.again); ("phases", Hashcons_life.phases);
     ("tables", Hashcons_life.ends); ("sets", Hashcons_life.sets); ("forks", Hashcons_life.forks);
     ("kinds", Hashcons_nodes.kinds); ("refused", Hashcons_nodes.refused);
+    ("given", Hashcons_nodes.given);
     ("nested", Hashcons_nodes.nested); ("interrupts", Hashcons_nodes.interrupts);
     ("crowded", Hashcons_crowd.crowded); ("crowded-busy", Hashcons_crowd.busy);
     ("hashes", Hashcons_crowd.hashes);
