@@ -80,14 +80,15 @@ apt_binary() {
   (cd "$3" && apt_private apt-get download "$1=$2" >apt.log 2>&1 && dpkg-deb -x "$1"_*.deb .) ||
     die 3 "apt-get cannot fetch $1 $2: offline? See $3/apt.log"
 }
-# apt_source PACKAGE VERSION FOLDER: the upstream sources, unpacked into FOLDER.
+# apt_source PACKAGE VERSION FOLDER [PATTERN…]: the upstream sources, or what of them matches, unpacked into FOLDER.
 apt_source() {
+  local package=$1 version=$2 folder=$3; shift 3
   need xz xz-utils
-  local tmp=$3.download; rm -rf "$tmp"; mkdir -p "$tmp" "$3"
-  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$1=$2" >apt.log 2>&1) ||
-    die 3 "apt-get cannot fetch $1 $2: offline? See $tmp/apt.log"
+  local tmp=$folder.download; rm -rf "$tmp"; mkdir -p "$tmp" "$folder"
+  (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$package=$version" >apt.log 2>&1) ||
+    die 3 "apt-get cannot fetch $package $version: offline? See $tmp/apt.log"
   local archive strip=1
-  archive=$(find "$tmp" -name "$1_*.orig.tar.*" ! -name '*.asc' | head -1)
+  archive=$(find "$tmp" -name "${package}_*.orig.tar.*" ! -name '*.asc' | head -1)
   if tar tf "$archive" | awk -F/ 'NF == 1 {file = 1} END {exit !file}'; then strip=0; fi # no folder around all
-  tar xf "$archive" -C "$3" --strip-components=$strip && rm -rf "$tmp"
+  tar xf "$archive" -C "$folder" --strip-components=$strip --wildcards "$@" && rm -rf "$tmp"
 }

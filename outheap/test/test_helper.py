@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from testing import matrix, steps, variants
 from testing.cases import Case, check, params
-from testing.compilers import Compiler
+from testing.compilers import Compiler, with_tsan
 from testing.programs import CC, words_of
 from testing.run import BUILD, ROOT
 from testing.stress import Stress, run_stress, share
 
 HOME = ROOT / "outheap"
 LIBRARY = ROOT / "boxroot"
-STOCK = "stock"
+STOCK, THREADS = "stock", "tsan"
 SHORT = 0.6  # seconds for a part
 SETTING = "helper=on"
 OVERFLOWING = SETTING + ",debug.stack=1"  # after its first batch in a cycle the helper rests, and domains go on
@@ -27,6 +27,9 @@ WARNINGS = "+a-4-9-40..42-44-45-70"
 MODULES = ("check", "data", "weak", "control", "process", "outside")
 SOURCES = ("test/helper", "lib/region", "lib/hashcons", "include")
 PLUGIN = "soak_plugin.so"
+# ThreadSanitizer cannot follow a child of a process with threads, or do with little address space.
+WITHOUT_THREADS = ("forks", "forks-of-threads")
+TSAN = f"halt_on_error=1:second_deadlock_stack=1:suppressions={LIBRARY}/test/tsan.suppressions"
 
 
 def _files() -> list[Path]:
@@ -35,11 +38,15 @@ def _files() -> list[Path]:
     ]
 
 
+def _of_variant(flavour: str) -> str:
+    return "release" if flavour == THREADS else flavour
+
+
 def _linked(compiler: Compiler, flavour: str, library: Path | None, pic: bool = False) -> list[str | Path]:
     if flavour == STOCK:
         return ["-runtime-variant", "_pic"] if pic else []
-    suffix = "_outheap_pic" if pic else variants.SUFFIX[flavour]
-    return ["-I", library or variants.library(compiler, flavour), "-runtime-variant", suffix]
+    suffix = "_outheap_pic" if pic else variants.SUFFIX[_of_variant(flavour)]
+    return ["-I", library or variants.library(compiler, _of_variant(flavour)), "-runtime-variant", suffix]
 
 
 def build(compiler: Compiler, flavour: str, folder: Path, library: Path | None = None) -> None:
@@ -62,6 +69,8 @@ def build(compiler: Compiler, flavour: str, folder: Path, library: Path | None =
     modules = [f"{m}.{kind}" for m in ("outheap_region", "outheap_hashcons") for kind in ("mli", "ml")]
     modules += [f"soak_{m}.ml" for m in MODULES]
     steps.command([*start, *objects, *modules, "soak.ml", "-o", "soak"], folder)
+    if flavour == THREADS:  # `ld -r` does not know the options that such a compiler passes it
+        return
     common = ["soak_check.cmx", "soak_data.cmx", "soak_callbacks.ml"]
     steps.command([*start, *common, "-output-complete-obj", "-o", "embedded.o"], folder)
     steps.command(
@@ -85,7 +94,7 @@ def _build_plugin(compiler: Compiler, flavour: str, folder: Path) -> None:
 @cache
 def program(compiler: Compiler, flavour: str) -> Path:
     name = compiler.name if flavour == STOCK else f"{compiler.name}+outheap"
-    library = None if flavour == STOCK else variants.library(compiler, flavour)
+    library = None if flavour == STOCK else variants.library(compiler, _of_variant(flavour))
     words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
     if flavour == "release":
         words.append((variants.library(compiler, "pic") / "built").read_text())
@@ -111,6 +120,8 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
     less = ["--no-weak"]
     commands: dict[str, tuple[list[str], str, str]] = {}
     for part, words in listed.items():
+        if flavour == THREADS and (part in WITHOUT_THREADS or "limited" in words):
+            continue
         command = ["./soak", part, "--seed", str(seed), "--seconds", f"{seconds:g}", *less]
         if "limited" in words:
             if not debug:  # verification needs memory that cannot be had
@@ -120,11 +131,12 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
         commands[part] = (command, OVERFLOWING if "short" in words else SETTING, runparam)
         if "one" not in words and "slow" not in words and (everything or not debug):
             commands[f"{part}-beside"] = ([*command, "--beside", "1"], SETTING, runparam)
-        if everything and not stock:
+        if everything and flavour not in (STOCK, THREADS):
             commands[f"{part}-off"] = (command, "helper=off", runparam)
             commands[f"{part}-auto"] = (command, "helper=auto", runparam)
             commands[f"{part}-short"] = (command, SHORT_STACK, runparam)
-    commands["embed"] = (["./soak_embed"], SETTING, runparam)
+    if flavour != THREADS:
+        commands["embed"] = (["./soak_embed"], SETTING, runparam)
     # Up to 5.3 a runtime that is shut down leaves threads (docs/internals/upstream.md).
     if flavour in ("release", STOCK) and compiler.version >= "5.4":
         commands["plugin"] = (["./soak_host"], SETTING, runparam)
@@ -136,7 +148,7 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
             command,
             seconds * 20 + 180,
             lambda: program(compiler, flavour),
-            {"OCAMLRUNPARAM": params_} | ({} if stock else {"OUTHEAP": setting}),
+            {"OCAMLRUNPARAM": params_, "TSAN_OPTIONS": TSAN} | ({} if stock else {"OUTHEAP": setting}),
             random="--seed" in command,
             slow="slow" in listed.get(name.split("-beside")[0], ()),
         )
@@ -147,7 +159,8 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
 def _pairs(config: pytest.Config) -> list[tuple[Compiler, str]]:
     pairs = [(c, f) for c, f in matrix.variant(config) if c.major >= 5 and f in ("release", "debug")]
     if config.getoption("everything"):
-        pairs += [(c, STOCK) for c in matrix.ends() if c in matrix.known_to_outheap() and c.major >= 5]
+        ends = [c for c in matrix.ends() if c in matrix.known_to_outheap() and c.major >= 5]
+        pairs += [(c, STOCK) for c in ends] + [(t, THREADS) for c in ends if (t := with_tsan(c))]
     return pairs
 
 

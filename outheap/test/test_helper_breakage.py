@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 """One rule of the helper (docs/internals/helper.md) is left out at a time. The programs of test_helper.py must
-notice."""
+notice. And they must not, when it pauses and resumes as often as it can."""
 
 from __future__ import annotations
 
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 import test_helper
 from testing import compilers, matrix, steps
 from testing.compilers import Compiler
+from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
@@ -18,16 +21,16 @@ ROUNDS = 4  # on a busy machine a race can be missed for eight seconds
 # A file, texts of it and what takes their places; the flavour, and the parts of the program that should notice.
 BREAKAGES = {
     "markers-are-not-counted": (
-        "helping.h", {"if (!oh_helping.counted) {\n    oh_store_relaxed(": "if (false) {\n    oh_store_relaxed("},
+        "helped.h", {"if (!oh_helping.counted) {\n    oh_store_relaxed(": "if (false) {\n    oh_store_relaxed("},
         "release", "graph lists",
     ),
     "marking-ends-while-the-helper-marks": (
-        "helping.h", {"if (!oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0 && ":
+        "helped.h", {"if (!oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0 && ":
                       "if (oh_helping.stack.count == 0 && oh_helping.inbox_count == 0 && "},
         "release", "collections graph lists",
     ),
     "a-domain-takes-few-entries-in-a-slice": (
-        "helping.h", {"= available ? OH_HELPING_GIVEN : 16 * OH_HELPING_GIVEN;": "= OH_HELPING_GIVEN;",
+        "helped.h", {"= available ? OH_HELPING_GIVEN : 16 * OH_HELPING_GIVEN;": "= OH_HELPING_GIVEN;",
                       "    if (budget <= 0 || !d->marking_done || ": "    if (budget <= INTPTR_MAX || "},
         "release", "window",
     ),
@@ -59,24 +62,28 @@ BREAKAGES = {
     ),
 }  # fmt: skip
 
+# It judges each batch, always finds that it had too little of a processor, and soon goes on.
+RESTLESS = {
+    "OH_HELPING_WINDOW = 20000000,": "OH_HELPING_WINDOW = 1000,",
+    "OH_HELPING_PAUSE = 100000000,": "OH_HELPING_PAUSE = 20000,",
+    "OH_HELPING_PAUSE_LOG_MOST = 5,": "OH_HELPING_PAUSE_LOG_MOST = 1,",
+    "  if (oh_settings.helper == OH_SETTINGS_HELPER_AUTO)\n    oh_helping_judge(window->cpu < window->wall / 8 * 5, ":
+    "    oh_helping_judge(true, ",
+}  # fmt: skip
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     found = {c for c, f in matrix.variant(metafunc.config) if c.version.startswith(("5.4", "5.5"))}
     if "breakage" in metafunc.fixturenames:
         pairs = [pytest.param(c, b, id=f"{c.name}-{b}") for c in sorted(found, key=lambda c: c.name) for b in BREAKAGES]
         metafunc.parametrize(("compiler", "breakage"), pairs)
+    elif "compiler" in metafunc.fixturenames:
+        metafunc.parametrize("compiler", sorted(found, key=lambda c: c.name), ids=lambda c: c.name)
 
 
-def test_every_breakage_applies() -> None:
-    for name, (file, edits, *_) in BREAKAGES.items():
-        for old in edits:
-            assert (HOME / OVERLAY / file).read_text().count(old) == 1, (name, old)
-
-
-@pytest.mark.everything
-def test_breakage_is_noticed(compiler: Compiler, breakage: str) -> None:
-    file, edits, flavour, parts = BREAKAGES[breakage]
-    base = BUILD / f"{compiler.name}+outheap" / "breakages" / breakage
+def _built(compiler: Compiler, name: str, file: str, edits: dict[str, str], flavour: str) -> Path:
+    """The folder of the programs, with a runtime that has these edits."""
+    base = BUILD / f"{compiler.name}+outheap" / "breakages" / name
     shutil.rmtree(base, ignore_errors=True)
     for part in ("runtime", "include", "tool"):
         shutil.copytree(HOME / part, base / part)
@@ -89,7 +96,24 @@ def test_breakage_is_noticed(compiler: Compiler, breakage: str) -> None:
     words = [base / "tool/outheap-build", "--ocaml", compiler.prefix, "--sources", sources, "--self-test", "0"]
     steps.command([*words, "--output", library, "--flavours", flavour], base, compiler.settings)
     test_helper.build(compiler, flavour, folder, library)
-    settings = {"OUTHEAP": test_helper.SETTING, "OCAMLRUNPARAM": "v=0,V=1,s=32k" if flavour == "debug" else "b,s=32k"}
+    return folder
+
+
+def _parameters(flavour: str) -> str:
+    return "v=0,V=1,s=32k" if flavour == "debug" else "b,s=32k"
+
+
+def test_every_breakage_applies() -> None:
+    for name, (file, edits, *_) in (BREAKAGES | {"restless": ("helping.h", RESTLESS)}).items():
+        for old in edits:
+            assert (HOME / OVERLAY / file).read_text().count(old) == 1, (name, old)
+
+
+@pytest.mark.everything
+def test_breakage_is_noticed(compiler: Compiler, breakage: str) -> None:
+    file, edits, flavour, parts = BREAKAGES[breakage]
+    folder = _built(compiler, breakage, file, edits, flavour)
+    settings = {"OUTHEAP": test_helper.SETTING, "OCAMLRUNPARAM": _parameters(flavour)}
     listed = run(["./soak", "--list"], folder, folder / "list.log", 60).text.split()
     for _ in range(ROUNDS):
         for part in parts.split():
@@ -100,3 +124,19 @@ def test_breakage_is_noticed(compiler: Compiler, breakage: str) -> None:
             if not run(command, folder, folder / f"{part}.log", 60, settings | setting).passed:
                 return
     raise AssertionError(f"nothing misses {breakage}")
+
+
+@pytest.mark.everything
+@pytest.mark.parametrize("flavour", ["release", "debug"])
+def test_pauses_are_not_noticed(compiler: Compiler, flavour: str) -> None:
+    folder = _built(compiler, f"restless-{flavour}", "helping.h", RESTLESS, flavour)
+    settings = {"OUTHEAP": test_helper.SETTING + ",stats=1", "OCAMLRUNPARAM": _parameters(flavour)}
+    pauses = 0
+    for part, about in words_of(folder / "soak").items():
+        if "limited" in about:  # wants a limit on memory
+            continue
+        words = ["./soak", part, "--seconds", "2", "--no-weak"]
+        outcome = run(words, folder, folder / f"{part}.log", 120, settings)
+        assert outcome.passed, outcome.tail()
+        pauses += sum(int(n) for n in re.findall(r"helper\.backed_off (\d+)", outcome.text))
+    assert pauses > 1000, pauses

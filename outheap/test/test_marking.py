@@ -127,6 +127,21 @@ def test_marking(case: Case) -> None:
     check(case)
 
 
+def test_mark_stack_grows_before_it_is_compressed(compiler: Compiler) -> None:
+    """The graph needs more than a 32nd of the heap, and less than an eighth. Where memory is limited, the bound is that
+    of stock."""
+    found = {}
+    for setting in ("", "limit=1T"):
+        case = Case("outheap", f"{compiler.name}-release", "marking/mark-stack", ["./marking", "scattered"], LIMIT,
+                    lambda: program(compiler, "release"),
+                    {"OUTHEAP": setting, "OCAMLRUNPARAM": "v=0xFFFF"})  # fmt: skip
+        outcome = attempt(case, case.command, LIMIT, f"mark-stack-{'limit' if setting else 'none'}")
+        assert outcome.passed, outcome.tail()
+        found[setting] = outcome.text.count("Compressing")
+    assert found[""] == 0, found
+    assert found["limit=1T"] > 0, found
+
+
 def test_every_mutation_applies() -> None:
     text = (HOME / LOOP).read_text()
     assert {name: text.count(old) for name, (old, _, _) in MUTANTS.items()} == dict.fromkeys(MUTANTS, 1)

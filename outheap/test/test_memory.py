@@ -5,7 +5,11 @@ cycle, with and without the helper. The soft limit (setting limit), and the floo
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,12 +21,13 @@ from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
 SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c", "limited.ml")]
+ORDINARY = [ROOT / "outheap/test/memory" / name for name in ("ordinary.ml", "ordinary_stubs.c")]
 LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "outheap.mli", "outheap.ml")]
 # Pauses are as long as a busy machine makes them: here they do not decide.
 FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
-KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked")
+KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains")
 SLOW = ("work", "running")
 # Megabytes that a program may use, or how many it needs at least without a limit (-).
 LIMITED = {
@@ -36,6 +41,26 @@ LIMITED = {
     "forks": (65, 0),
     "pressure": (100, 0),
 }
+# Programs without any setting, with the first version that they are for; those of SLOWER with --everything.
+PROGRAMS = {
+    "forked": "5.1",
+    "parent": "5.1",
+    "falls": "5.3",
+    "cloned": "5.1",
+    "left": "5.4",
+    "signals": "5.1",
+    "roots": "5.1",
+    "exits": "5.1",
+    "domains": "5.1",
+    "weak": "5.1",
+    "exceptions": "5.1",
+    "fibers": "5.1",
+    "visits": "5.1",
+    "questions": "5.3",
+    "forks": "5.1",
+    "privileges": "5.1",
+}
+SLOWER = ("exceptions", "fibers", "visits", "questions", "forks", "privileges")
 NO_COMPACTION = "5.2"  # versions before this one have none
 NO_IDLE = "5.3"  # versions before this one do not collect idle programs
 NO_HELPER = "5.4"
@@ -46,16 +71,18 @@ def program(compiler: Compiler, flavour: str) -> Path:
     library = variants.library(compiler, flavour)
 
     def build() -> None:
-        for file in (*SOURCES, *LIBRARY):
+        for file in (*SOURCES, *ORDINARY, *LIBRARY):
             shutil.copy(file, folder)
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries]
         parts = ["unix.cmxa", "threads.cmxa"]
         steps.command([compiler.ocamlopt, *linked, *parts, "follow.ml", "follow_stubs.c", "-o", "follow"], folder)
+        names = [file.name for file in ORDINARY]
+        steps.command([compiler.ocamlopt, "-g", *linked, *parts, *names, "-o", "ordinary"], folder)
         parts += [*(file.name for file in LIBRARY), "limited.ml"]
         include = ["-ccopt", f"-I{ROOT}/outheap/include"]
         steps.command([compiler.ocamlopt, "-g", *linked, *include, *parts, "-o", "limited"], folder)
 
-    sources = [*SOURCES, *LIBRARY, ROOT / "outheap/include/outheap.h"]
+    sources = [*SOURCES, *ORDINARY, *LIBRARY, ROOT / "outheap/include/outheap.h"]
     return steps.step(folder, sources, [compiler.prefix, flavour, (library / "built").read_text()], build)
 
 
@@ -86,10 +113,26 @@ def test_memory_follows(compiler: Compiler, flavour: str, kind: str) -> None:
     assert outcome.passed, outcome.tail()
 
 
+@pytest.mark.parametrize("ordinary", PROGRAMS)
+def test_programs_that_know_nothing_of_it(
+    compiler: Compiler, flavour: str, ordinary: str, request: pytest.FixtureRequest
+) -> None:
+    """They behave as with the stock runtime."""
+    if compiler.version < PROGRAMS[ordinary]:
+        pytest.skip("the stock runtime of this version cannot do it")
+    if ordinary in SLOWER and not request.config.getoption("everything"):
+        pytest.skip("with --everything")
+    folder = program(compiler, flavour)
+    log = folder / f"logs/ordinary-{ordinary}.log"
+    outcome = run(["./ordinary", ordinary], folder, log, 240, {"OCAMLRUNPARAM": "v=0,b"})
+    assert outcome.passed, outcome.tail()
+
+
 def test_memory_stays_without_it(compiler: Compiler, flavour: str) -> None:
     """The control."""
     folder = program(compiler, flavour)
-    outcome = run(["./follow", "idle", "-70"], folder, folder / "logs/stock.log", 120, {"OCAMLRUNPARAM": "v=0,b"})
+    settings = {"OUTHEAP": "memory=stock", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./follow", "idle", "-70"], folder, folder / "logs/stock.log", 120, settings)
     assert outcome.passed, outcome.tail()
 
 
@@ -100,12 +143,12 @@ def test_limit_holds(compiler: Compiler, flavour: str, limited: str) -> None:
         pytest.skip("this version has no compaction")
     folder = program(compiler, flavour)
     limit, without = LIMITED[limited]
-    settings = {"OUTHEAP": f"limit={limit}M", "OCAMLRUNPARAM": "v=0,b"}
+    settings = {"OUTHEAP": f"limit={limit}M,memory=stock", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./limited", limited, str(limit)], folder, folder / f"logs/limited-{limited}.log", 240, settings)
     assert outcome.passed, outcome.tail()
     if without != 0:
         log = folder / f"logs/unlimited-{limited}.log"
-        outcome = run(["./limited", limited, str(without)], folder, log, 240, {"OCAMLRUNPARAM": "v=0,b"})
+        outcome = run(["./limited", limited, str(without)], folder, log, 240, settings | {"OUTHEAP": "memory=stock"})
         assert outcome.passed, outcome.tail()
 
 
@@ -137,6 +180,52 @@ def test_limit_beside_helper_and_keeper(compiler: Compiler, flavour: str, limite
     assert outcome.passed, outcome.tail()
 
 
+def _memory_group() -> Path | None:
+    """The folder of the control group that has the memory of this process, version 1 or 2."""
+    top = Path("/sys/fs/cgroup")
+    groups = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
+    memory = [name for name in groups if "memory" in name.split(",")]
+    found = top / "memory" / groups[memory[0]][1:] if memory else top / groups.get("", "/")[1:]
+    return found if found.is_dir() else None
+
+
+@contextmanager
+def _group_with_limit(megabytes: int) -> Iterator[Path]:
+    """A control group with a hard limit. Skips the test where there can be none."""
+    parent = _memory_group()
+    if parent is None:
+        pytest.skip("no control groups")
+    group = parent / f"outheap-test-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as e:
+        pytest.skip(f"no control group can be made: {e.strerror}")
+    try:
+        limits = [f for name in ("memory.max", "memory.limit_in_bytes") if (f := group / name).exists()]
+        if not limits:
+            pytest.skip("memory is not limited in such groups")
+        limits[0].write_text(str(megabytes << 20))
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_limit_of_a_control_group(compiler: Compiler, flavour: str) -> None:
+    """The kernel kills the program that needs more, and with `limit=cgroup` it does with less."""
+    folder = program(compiler, flavour)
+
+    def ends(setting: str) -> int:
+        start = f"echo $$ > {group}/cgroup.procs && exec ./limited churn 0"
+        settings = {"OUTHEAP": setting, "OCAMLRUNPARAM": "v=0,b"}
+        log = folder / f"logs/group-{setting.partition('=')[0]}.log"
+        return run(["sh", "-c", start], folder, log, 240, settings).code
+
+    with _group_with_limit(100) as group:
+        assert ends("limit=cgroup") == 0
+        if "SwapTotal:              0 kB" in Path("/proc/meminfo").read_text():  # the control
+            assert ends("memory=stock") == -signal.SIGKILL
+
+
 def test_program_goes_on_beyond_its_limit(compiler: Compiler, flavour: str) -> None:
     folder = program(compiler, flavour)
     settings = {"OUTHEAP": "limit=50M", "OCAMLRUNPARAM": "v=0,b"}
@@ -166,6 +255,18 @@ def test_forks_beside_the_keeper(compiler: Compiler, flavour: str) -> None:
     settings = {"OUTHEAP": BOTH.replace("20ms", "5ms"), "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./follow", "forking", "0"], folder, folder / "logs/forking.log", 120, settings)
     assert outcome.passed, outcome.tail()
+
+
+@pytest.mark.parametrize("setting", [ALWAYS, BOTH], ids=["alone", "with-helper"])
+def test_domains_that_are_idle_in_turn(compiler: Compiler, flavour: str, setting: str) -> None:
+    """The keeper asks their backup threads for slices, and they come back at any moment."""
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": f"{setting},stats=1", "OCAMLRUNPARAM": "v=0,b,s=32k"}
+    log = folder / f"logs/blinking-{setting[-2:]}.log"
+    outcome = run(["./follow", "blinking", "0"], folder, log, 240, settings)
+    assert outcome.passed, outcome.tail()
+    if compiler.version >= NO_IDLE:
+        assert "memory.asked " in log.read_text() and "memory.asked 0\n" not in log.read_text()
 
 
 def test_plugin_is_unloaded(compiler: Compiler, flavour: str) -> None:

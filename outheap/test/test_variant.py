@@ -26,7 +26,7 @@ SETTINGS = (
     "keep=0,keep_share=0,slack=0",
     "thp=advise,thp_from=0",
     "report=100000",
-    "memory=follow",
+    "memory=stock",
     "memory=follow,debug.compact=1",
 )
 # Minor heaps that adapt themselves: the part, where they begin, and other parts meanwhile.

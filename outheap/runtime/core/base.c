@@ -54,6 +54,8 @@ static char const *const messages[OH_NOTICES] = {
                       "lead: something else is there, or a limit (ulimit -v) is reached"),
   [OH_NOTICE_MEMORY] = "the system refused %zu bytes: a limit (ulimit, cgroup, vm.overcommit_memory), or no memory",
   [OH_NOTICE_HUGE] = "no huge pages for %zu bytes: the system refused the advice, or its mode is `never`",
+  [OH_NOTICE_HUGETLB] = ("%zu bytes are in ordinary pages: the pool of huge pages (vm.nr_hugepages, a control group) "
+                         "has too few of 2 MB, or the kernel is older than Linux 5.16"),
 };
 static size_t counts[OH_NOTICES];
 static unsigned printed;

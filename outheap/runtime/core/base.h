@@ -124,6 +124,7 @@ enum oh_notice {
   OH_NOTICE_ZONE,   /* the heap's part of the address space: something else lies there, or a limit is reached */
   OH_NOTICE_MEMORY, /* address space or memory: a limit, or none is left */
   OH_NOTICE_HUGE,   /* advice on huge pages */
+  OH_NOTICE_HUGETLB, /* huge pages of the system's pool */
   OH_NOTICES
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "follow.h"
+#include "os.h"
 #include "settings.h"
 #include <stdlib.h>
 #include <string.h>
@@ -9,29 +10,90 @@ struct oh_follow_heap oh_follow_heap;
 
 static void count(size_t *counter, size_t n) { (void)oh_fetch_add_relaxed(counter, n); }
 
+/* --- forks -------------------------------------------------------------------------------------------------------- */
+
+/* The cycles by allocation that are to end before the heap is this process's own: the one that runs may have marked a
+   part before the fork. Read by slices. */
+#define FORKED_CYCLES 2
+static unsigned shared;
+static bool lent; /* has this process forked since its last cycle, and children? Atomic */
+static long forking, parent; /* who forks; who made this process */
+
+void oh_follow_fork(void) { forking = oh_os_process(); }
+
+void oh_follow_fork_done(void) { oh_store_relaxed(&lent, true); }
+
+void oh_follow_forked(void)
+{
+  parent = forking;
+  oh_store_relaxed(&lent, false);
+  oh_store_relaxed(&shared, FORKED_CYCLES);
+}
+
+/* With debug.compact cycles are for tests. */
+bool oh_follow_shares(void)
+{
+  return oh_load_relaxed(&shared) != 0 && oh_os_parent() == parent && !oh_settings.compact;
+}
+
+bool oh_follow_may_share(void)
+{
+  if (oh_load_relaxed(&lent) && !oh_os_has_children()) oh_store_relaxed(&lent, false);
+  return (oh_load_relaxed(&lent) && !oh_settings.compact) || oh_follow_shares();
+}
+
 /* --- pace --------------------------------------------------------------------------------------------------------- */
 
-static uint64_t period = OH_FOLLOW_PERIOD;    /* read by slices, as the next two */
-static uint64_t cost;                         /* of the last cycle: nanoseconds in its slices */
+static uint64_t period = OH_FOLLOW_PERIOD;    /* read by slices, as the next three */
+static uint64_t cost;                         /* of the last cycle: nanoseconds in its slices, */
+static size_t cost_bytes;                     /* of a heap of so many bytes; 0: there was none */
 static bool urgent = true, was_by_time;       /* have cycles by time freed something? did the last one come by time? */
 static uint64_t spent, shares, running;       /* in this cycle: nanoseconds in slices; millionths of a cycle, by time;
                                                  nanoseconds of running time */
 static uint64_t saved;                        /* nanoseconds that cycles by time may still cost */
 static unsigned useless;                      /* cycles by time in a row that freed next to nothing */
 
-/* saved <= OH_FOLLOW_SAVED + what one cycle adds; it is cut at the end of a cycle. */
-static bool is_quick(uint64_t ran)
+#define BYTES_COST 1 /* nanoseconds that a cycle takes for each byte of a heap, roughly */
+
+double oh_follow_share(uint64_t nanoseconds, size_t bytes)
 {
-  return oh_load_relaxed(&urgent) && (oh_load_relaxed(&was_by_time) || ran > OH_FOLLOW_STALLED)
-         && oh_load_relaxed(&saved) >= oh_load_relaxed(&cost);
+  uint64_t all = (uint64_t)bytes * BYTES_COST;
+  return nanoseconds < all ? (double)nanoseconds / (double)all : 1;
 }
 
-double oh_follow_due(uint64_t nanoseconds)
+/* Nanoseconds that a cycle of such a heap may take: more than the last one, if the heap has grown. */
+static uint64_t cost_of(size_t bytes)
 {
+  size_t before = oh_load_relaxed(&cost_bytes);
+  uint64_t took = oh_load_relaxed(&cost);
+  if (before == 0) return (uint64_t)bytes * BYTES_COST;
+  return bytes <= before ? took : (uint64_t)((double)took * ((double)bytes / (double)before));
+}
+
+/* saved <= OH_FOLLOW_SAVED + what one cycle adds; it is cut at the end of a cycle. */
+static bool is_quick(uint64_t ran, uint64_t costs)
+{
+  return oh_load_relaxed(&urgent) && (oh_load_relaxed(&was_by_time) || ran > OH_FOLLOW_STALLED)
+         && oh_load_relaxed(&saved) >= costs;
+}
+
+static double most_at_a_time(size_t bytes, uint64_t costs)
+{
+  uint64_t pause = oh_settings.compact_pause;
+  double share = oh_follow_share(pause, bytes);
+  return pause < costs && (double)pause / (double)costs < share ? (double)pause / (double)costs : share;
+}
+
+double oh_follow_due(uint64_t nanoseconds, size_t bytes)
+{
+  if (oh_follow_shares()) return 0;
+  uint64_t costs = cost_of(bytes), all = oh_load_relaxed(&period);
   uint64_t ran = oh_fetch_add_relaxed(&running, nanoseconds) + nanoseconds;
   (void)oh_fetch_add_relaxed(&saved, nanoseconds / OH_FOLLOW_SHARE);
-  uint64_t all = is_quick(ran) ? OH_FOLLOW_QUICK : oh_load_relaxed(&period);
-  double share = (double)nanoseconds / (double)all;
+  if (is_quick(ran, costs)) all = OH_FOLLOW_QUICK;
+  else if (all < costs * OH_FOLLOW_SHARE) all = costs * OH_FOLLOW_SHARE;
+  double share = (double)nanoseconds / (double)all, most = most_at_a_time(bytes, costs);
+  if (share > most) share = most;
   (void)oh_fetch_add_relaxed(&shares, (uint64_t)(share * 1e6));
   return share;
 }
@@ -42,14 +104,17 @@ static void end_cycle(struct oh_follow_heap const *h)
 {
   bool by_time = oh_load_relaxed(&shares) > 500000, useful = h->swept > (h->live + h->swept) / 20;
   if (by_time) count(&oh_follow_counters.cycles, 1);
+  if (shared != 0) oh_store_relaxed(&shared, shared - 1);
+  oh_store_relaxed(&lent, false);
   if (useful) useless = 0;
   else if (by_time && useless < 8) useless++;
   uint64_t next = OH_FOLLOW_PERIOD << useless, took = oh_load_relaxed(&spent), left = oh_load_relaxed(&saved);
   if (by_time) left -= left < took ? left : took;
   if (next > OH_FOLLOW_PERIOD_MOST) next = OH_FOLLOW_PERIOD_MOST;
-  oh_store_relaxed(&period, next > took * OH_FOLLOW_SHARE ? next : took * OH_FOLLOW_SHARE);
+  oh_store_relaxed(&period, next);
   oh_store_relaxed(&saved, left < OH_FOLLOW_SAVED ? left : OH_FOLLOW_SAVED);
   oh_store_relaxed(&cost, took);
+  oh_store_relaxed(&cost_bytes, h->live + h->free);
   oh_store_relaxed(&urgent, useless == 0);
   oh_store_relaxed(&was_by_time, by_time);
   oh_store_relaxed(&spent, (uint64_t)0);
@@ -59,9 +124,11 @@ static void end_cycle(struct oh_follow_heap const *h)
 
 /* --- compaction --------------------------------------------------------------------------------------------------- */
 
-/* What a compaction costs at first, in nanoseconds for each KiB of live data, and of pools with room. */
+/* What a compaction costs at first, in nanoseconds for each KiB of live data, of pools that are emptied, and of pools
+   with room that are not: they are read, too, garbage and all. */
 #define LIVE_COST 170
-#define PARTIAL_COST 150
+#define PARTIAL_COST 200
+#define ASIDE_COST 120
 #define RETAKEN_CYCLES 2 /* memory that is taken again within so many was given back too soon */
 #define PATIENCE_MOST ((uint64_t)300000000000)
 
@@ -70,6 +137,7 @@ static uint64_t predicted;       /* nanoseconds, of the one that is to come */
 static uint64_t last, patience;  /* when the last one ended; how long not to begin another */
 static size_t gained, left;      /* bytes: what the last one was to free, and what it left */
 static unsigned cycles;          /* since then */
+static bool more;                /* was a part of the pools left for the sake of time? */
 static size_t overhead;          /* Gc.max_overhead + 1; 0: nobody has set it */
 
 static void look_back(size_t used)
@@ -89,6 +157,7 @@ static double choose(struct oh_follow_heap const *h, uint64_t now, bool idle)
 {
   size_t percent = oh_load_relaxed(&overhead), all = h->live + h->free;
   predicted = 0;
+  more = false;
   if (oh_settings.compact || percent == 1) return 1;
   if (percent > OH_FOLLOW_OVERHEAD_NEVER) return 0;
   if (h->pressed) return 1;
@@ -97,15 +166,18 @@ static double choose(struct oh_follow_heap const *h, uint64_t now, bool idle)
   if (h->free < OH_FOLLOW_LEAST || h->free < all / 4 || h->partial == 0) return 0;
   double limit = (double)(idle ? oh_settings.idle_pause : oh_settings.compact_pause);
   double live = (double)(h->live >> 10) * LIVE_COST * scale;
-  double partial = (double)(h->partial >> 10) * PARTIAL_COST * scale;
-  double part = partial + live <= limit ? 1 : (limit - live) / partial;
+  double partial = (double)(h->partial >> 10) * PARTIAL_COST * scale, aside = partial / PARTIAL_COST * ASIDE_COST;
+  double part = partial + live <= limit ? 1 : (limit - live - aside) / (partial - aside);
   bool little = part < 0.02 || (double)h->free * part < (double)OH_FOLLOW_LEAST / 2;
-  if (!little) predicted = (uint64_t)(live + partial * part);
+  if (!little) predicted = (uint64_t)(live + partial * part + aside * (1 - part));
+  more = !little;
+  if (little && scale > 1) scale = scale * 0.95 > 1 ? scale * 0.95 : 1; /* a busy moment does not forbid it for ever */
   if (little || (last != 0 && now - last < predicted * OH_FOLLOW_SHARE + patience))
     return count(&oh_follow_counters.refused, 1), 0;
   gained = (size_t)((double)h->free * part);
   left = all - gained;
   cycles = 0;
+  more = part < 1;
   return part;
 }
 
@@ -132,7 +204,10 @@ void oh_follow_compacted(uint64_t now, uint64_t nanoseconds)
   last = now;
 }
 
+bool oh_follow_more(void) { return more; }
+
 void oh_follow_idle(void) { count(&oh_follow_counters.idle, 1); }
+void oh_follow_ask(void) { count(&oh_follow_counters.asked, 1); }
 
 /* --- Gc.max_overhead ---------------------------------------------------------------------------------------------- */
 

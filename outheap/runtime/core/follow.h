@@ -3,18 +3,26 @@
    compacted without being asked for. What the collector does then is in the overlay; what the keeper does with free
    memory, in keeper.h.
 
-   *Pace.* A program that promotes nothing has no cycles, and garbage stays. So a share of a cycle is due for each piece
-   of running time: a whole one in OH_FOLLOW_PERIOD, or in the time in which cycles cost OH_FOLLOW_SHARE of it, if that
-   is longer. The period doubles, up to OH_FOLLOW_PERIOD_MOST, whenever a cycle that came by time has freed less than
-   5 %; it is the shortest again after a cycle that has freed more. Time that cycles by time might have cost and did not
-   is saved, up to OH_FOLLOW_SAVED: from that, cycles come every OH_FOLLOW_QUICK where they are urgent, that is when one
-   has lasted for OH_FOLLOW_STALLED, or came by time, and those before were of use. So what is dropped after a time of
-   little garbage goes back within some seconds, and the share is kept in the mean.
+   *Pace.* A program that promotes nothing has no cycles, and garbage stays. So a share of a cycle is due for each
+   piece of running time: a whole one in OH_FOLLOW_PERIOD, or in the time in which cycles cost OH_FOLLOW_SHARE of it,
+   if that is longer; what one costs is guessed at first, and from the last one when the heap has grown. The period
+   doubles, up to OH_FOLLOW_PERIOD_MOST, whenever a cycle that came by time has freed less than 5 %; it is the shortest
+   again after a cycle that has freed more. Time that cycles by time might have cost and did not is saved, up to
+   OH_FOLLOW_SAVED: from that, cycles come every OH_FOLLOW_QUICK where they are urgent, that is when one has lasted for
+   OH_FOLLOW_STALLED, or came by time, and those before were of use. So what is dropped after a time of little garbage
+   goes back within some seconds, and the share is kept in the mean. No slice does more of it than what takes as long
+   as a compaction may: what is due beyond that is dropped.
 
    *Compaction.* At the end of a cycle, if enough is free in pools, the pause is short enough, and compactions cost less
    than OH_FOLLOW_SHARE of the time. The pause is predicted from the live data, which is read once, and from the pools
-   that are neither full nor empty, which are emptied; where the second is too much, a part of these pools is enough.
+   that are neither full nor empty, which are emptied; where the second is too much, a part of these pools is enough, if
+   there is time to read the others.
    The prediction learns from each compaction. When memory that was given back is taken again soon, it becomes rarer.
+
+   *Forks.* Parent and child share the pages of the heap until one of them writes, and marking writes to all. So in a
+   child nothing is collected for the sake of time until two cycles have ended that came by allocation, or its parent
+   is gone; and a parent that does nothing more, as one that only waits for its children, is left alone until a cycle
+   has ended, or they have. Memory that is free goes back meanwhile, which copies nothing.
 
    One thread at a time calls each of these functions: all domains are stopped, or it is said otherwise. */
 #ifndef OH_FOLLOW_H
@@ -50,13 +58,17 @@ struct oh_follow_counters {
   size_t refused;     /* ends of cycles at which the pause would have been too long, or the share of time too large */
   size_t longest;     /* microseconds: the longest pause of such a compaction */
   size_t idle;        /* times that an idle program was collected by the keeper */
+  size_t asked;       /* times that all domains of such a program were asked for a slice */
   size_t purged;      /* bytes that the keeper gave back */
 };
 extern struct oh_follow_counters oh_follow_counters;
 extern struct oh_follow_heap oh_follow_heap; /* at the end of the last cycle; read by anyone, relaxed */
 
-/* The share of a cycle that is due for so many nanoseconds. Any domain. */
-double oh_follow_due(uint64_t nanoseconds);
+/* The share of a cycle that is due for so many nanoseconds in a domain with a heap of so many bytes. Any domain. */
+double oh_follow_due(uint64_t nanoseconds, size_t bytes);
+
+/* The share of a cycle of such a heap that takes so long, as a guess: 0 to 1. Any thread. */
+double oh_follow_share(uint64_t nanoseconds, size_t bytes);
 
 /* A slice took so long. Any domain. */
 void oh_follow_slice(uint64_t nanoseconds);
@@ -68,8 +80,24 @@ double oh_follow_cycle(struct oh_follow_heap const *, uint64_t now, bool idle);
 /* It has been done, and took so long. */
 void oh_follow_compacted(uint64_t now, uint64_t nanoseconds);
 
-/* An idle program has been collected. */
+/* Has the last cycle left pools that it would have emptied if there had been time for that? For the keeper,
+   while nothing is collected. */
+bool oh_follow_more(void);
+
+/* An idle program has been collected; its domains are asked for a slice. */
 void oh_follow_idle(void);
+void oh_follow_ask(void);
+
+/* A fork: before it, after it, and in the child. By the thread that forks. */
+void oh_follow_fork(void);
+void oh_follow_fork_done(void);
+void oh_follow_forked(void);
+/* Does this process share its heap with a parent that goes on? Then nothing is due by time. Any thread. Cost: a system
+   call in such a process. */
+bool oh_follow_shares(void);
+/* The same, or has it children, and forked since its last cycle? Then it is not collected when it is idle. For the
+   keeper. Cost: a system call in a process that has forked. */
+bool oh_follow_may_share(void);
 
 /* Gc.max_overhead: as the program or OCAMLRUNPARAM has set it. 0: compaction at the end of each cycle. Any thread. */
 size_t oh_follow_overhead(void);

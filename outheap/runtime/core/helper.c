@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "helper.h"
+#include "os.h"
 #include "settings.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,11 +15,28 @@
 #include <string.h>
 #include <unistd.h>
 
-#define STACK (128 << 10)
+#define STACK ((size_t)128 << 10) /* beside thread-local variables */
 
 struct oh_helper_counters oh_helper_counters;
-void (*oh_helper_stop)(void);
 struct oh_helper_fork const *oh_helper_forks;
+
+/* Each side writes its own variable and then reads the other's, both sequentially consistent: so whoever ends the
+   helper sees `stop`, or the helper sees `ended`. */
+static void (*stop)(void);
+static bool ended;
+
+void oh_helper_end(void)
+{
+  __atomic_store_n(&ended, true, __ATOMIC_SEQ_CST);
+  void (*function)(void) = __atomic_load_n(&stop, __ATOMIC_SEQ_CST);
+  if (function != NULL) function();
+}
+
+bool oh_helper_may_start(void (*function)(void))
+{
+  __atomic_store_n(&stop, function, __ATOMIC_SEQ_CST);
+  return !__atomic_load_n(&ended, __ATOMIC_SEQ_CST);
+}
 
 /* The last ones, at their number modulo OH_HELPER_SPANS. Under the lock; `noted` is also read without it: as long as
    it is 0, there has been no helper, so that forks do not know the lock. */
@@ -69,20 +87,27 @@ size_t oh_helper_take(struct outheap_helper_span *to, size_t most)
 
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
 {
+  size_t stack = STACK + oh_os_thread_local();
   if (OH_SBRK) return false; /* libc's sbrk is for one thread: outheap_sbrk.h */
   pthread_attr_t attributes;
   sigset_t all, before;
   if (pthread_attr_init(&attributes) != 0) return false;
   sigfillset(&all);
-  pthread_attr_setstacksize(&attributes, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);
+  pthread_attr_setstacksize(&attributes, stack > (size_t)PTHREAD_STACK_MIN ? stack : (size_t)PTHREAD_STACK_MIN);
   pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
   bool done = pthread_create(thread, &attributes, function, NULL) == 0;
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
-#ifdef __linux__
-  if (done) pthread_setname_np(*thread, "outheap-helper");
-#endif
   return done;
+}
+
+void oh_helper_name(char const *name)
+{
+#ifdef __linux__
+  pthread_setname_np(pthread_self(), name);
+#else
+  (void)name;
+#endif
 }
 
 void oh_helper_refuse(void)

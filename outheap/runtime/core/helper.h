@@ -39,13 +39,13 @@ size_t oh_helper_take(struct outheap_helper_span *spans, size_t most);
 void oh_helper_lock_spans(void);
 void oh_helper_unlock_spans(bool child);
 
-/* Ends the helper for the rest of the process, and joins its thread; NULL: this runtime has none. Any thread. It waits
-   for some 0.1 ms of processor time of the helper's. */
-extern void (*oh_helper_stop)(void);
-static inline void oh_helper_end(void)
-{
-  if (oh_helper_stop != NULL) oh_helper_stop();
-}
+/* Ends the helper for the rest of the process, also before it has begun; when this returns there is no thread of the
+   helper's, whoever else is ending it. Any thread. It waits for some 0.1 ms of processor time of the helper's. */
+void oh_helper_end(void);
+
+/* For the helper: what ends a thread that there is, set before the first one is started, and by oh_helper_may_start
+   only. Result: may there be one? False for the rest of the process once oh_helper_end was called. */
+bool oh_helper_may_start(void (*stop)(void));
 
 /* What a fork does about it, called by start.c: before, after, and after it in the child. Set once, with all three;
    NULL: this process has had no helper. Stored with release: a thread that forks may be any. */
@@ -54,6 +54,9 @@ extern struct oh_helper_fork const *oh_helper_forks;
 
 /* Starts a thread with all signals blocked. False: it cannot be had. */
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *));
+
+/* Names the calling thread, for those who look at the process. By itself: that of another one is a file to open. */
+void oh_helper_name(char const *name);
 
 /* Says once that this runtime has no helper, if the setting wants one. */
 void oh_helper_refuse(void);

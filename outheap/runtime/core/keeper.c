@@ -10,19 +10,32 @@
 #include "pool.h"
 #include "settings.h"
 #include "space.h"
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #define PAUSE ((uint64_t)500000) /* nanoseconds between two slices, in which the program gets its lock back */
 #define QUIET 5                  /* looks without anything new, after which it sleeps */
+#define WORK (OH_KEEPER_TICK / 2) /* nanoseconds of processor time between two looks, */
+#define WAIT (3 * OH_KEEPER_TICK) /* unless so many have passed */
 
 /* `work` is held while it is at work, so that a fork, or the end, waits for that; `mutex` protects the rest. A thread
    that has both took `work` first.
-     runs: there is a thread;   oh_keeper_rests <=> it sleeps, or !runs and !stopped. */
+     runs: there is a thread, which `owner` has started;   oh_keeper_rests <=> it sleeps, or !runs and !stopped.
+   In a child of which the C library knows nothing (clone) `runs` may hold without the thread. */
 static pthread_mutex_t work = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t called;
-static bool runs, stopped;
+static pthread_cond_t called, ended = PTHREAD_COND_INITIALIZER;
+static bool runs, stopped, joins; /* joins: somebody waits for the end of the thread */
 static pthread_t thread;
+static long owner; /* 0: none. Atomic */
+
+/* Such a child inherits the locks as they were. */
+static bool is_inherited(void)
+{
+  long p = oh_load_relaxed(&owner);
+  return p != 0 && p != oh_os_process();
+}
 
 enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
 bool oh_keeper_rests = true, oh_keeper_heard;
@@ -56,13 +69,32 @@ static void wait_for(uint64_t nanoseconds)
   while (!stopped && pthread_cond_timedwait(&called, &mutex, &until) == 0) {}
 }
 
+/* Of all threads: how far the program has come. */
+static uint64_t processor_time(void)
+{
+  struct timespec t;
+  return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0 ? 0 : (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Is it time for a look? On a busy machine the program needs its memory again later. Only the keeper calls it. */
+static bool is_time(uint64_t now)
+{
+  static uint64_t looked, worked;
+  if (now - looked < OH_KEEPER_TICK - OH_KEEPER_TICK / 16) return false;
+  uint64_t work = processor_time();
+  if (work - worked < WORK && now - looked < WAIT) return false;
+  looked = now;
+  worked = work;
+  return true;
+}
+
 static void *keep(void *unused)
 {
   uint64_t tick = oh_settings.idle != 0 && oh_settings.idle / 2 < OH_KEEPER_TICK ? oh_settings.idle / 2 + 1
                                                                                   : OH_KEEPER_TICK;
-  uint64_t looked = 0;
   unsigned quiet = 0;
   enum oh_keeper_found found = OH_KEEPER_ACTIVE;
+  oh_helper_name("outheap-keeper");
   pthread_mutex_lock(&mutex);
   while (!stopped) {
     if (found == OH_KEEPER_WORKING) wait_for(PAUSE);
@@ -76,17 +108,15 @@ static void *keep(void *unused)
     pthread_mutex_lock(&work);
     uint64_t now = oh_os_now();
     size_t bytes = 0;
-    if (now - looked >= OH_KEEPER_TICK - OH_KEEPER_TICK / 16) {
-      bytes = give_back();
-      looked = now;
-    }
+    bool looks = is_time(now);
+    if (looks) bytes = give_back();
     bool heard = oh_load_relaxed(&oh_keeper_heard);
     oh_store_relaxed(&oh_keeper_heard, false);
     found = oh_settings.idle != 0 && oh_keeper_collect != NULL ? oh_keeper_collect(now) : OH_KEEPER_DONE;
     pthread_mutex_unlock(&work);
     pthread_mutex_lock(&mutex);
     if (heard || bytes != 0 || found != OH_KEEPER_DONE) quiet = 0;
-    else quiet++;
+    else quiet += looks;
   }
   pthread_mutex_unlock(&mutex);
   return unused;
@@ -111,28 +141,45 @@ void oh_keeper_rouse(void)
     oh_store_relaxed(&oh_keeper_rests, false);
     runs = oh_helper_thread(&thread, keep);
     if (runs) {
+      oh_store_relaxed(&owner, oh_os_process());
       delay(true);
-#ifdef __linux__
-      pthread_setname_np(thread, "outheap-keeper");
-#endif
     }
     else stopped = true;
   }
   pthread_mutex_unlock(&mutex);
 }
 
+static bool is_missing(void)
+{
+#ifdef __linux__
+  return pthread_kill(thread, 0) == ESRCH;
+#else
+  return false;
+#endif
+}
+
+/* Of several threads that stop it one joins its thread, and the others wait for that. A child with the same number as
+   its parent, in another space of these, is told by the thread that is missing. */
 void oh_keeper_stop(void)
 {
+  if (is_inherited()) return;
   pthread_mutex_lock(&mutex);
-  bool join = runs;
+  bool join = runs && !is_missing();
   stopped = true;
   runs = false;
   oh_store_relaxed(&oh_keeper_rests, false);
-  if (join) pthread_cond_signal(&called);
+  if (join) {
+    joins = true;
+    pthread_cond_signal(&called);
+    pthread_mutex_unlock(&mutex);
+    pthread_join(thread, NULL);
+    delay(false);
+    pthread_mutex_lock(&mutex);
+    joins = false;
+    pthread_cond_broadcast(&ended);
+  }
+  while (joins) pthread_cond_wait(&ended, &mutex);
   pthread_mutex_unlock(&mutex);
-  if (!join) return;
-  pthread_join(thread, NULL);
-  delay(false);
 }
 
 /* Before code of this library goes away: at exit, and with the shared object that it is part of. */
@@ -152,8 +199,10 @@ void oh_keeper_unlock(void)
 
 void oh_keeper_forked(void)
 {
-  if (!runs) return;
-  runs = false;
+  oh_store_relaxed(&owner, 0L);
+  if (!runs && !joins) return;
+  if (joins) pthread_cond_init(&ended, NULL);
+  runs = joins = false;
   oh_store_relaxed(&oh_keeper_rests, !stopped);
   delay(false);
 }

@@ -3,7 +3,9 @@
    lets a program which is idle be collected. It exists in processes with a heap from OH_FOLLOW_LEAST on, and blocks all
    signals.
 
-   It looks around every OH_KEEPER_TICK, and sleeps when nothing has happened for a while. What has not been needed
+   It wakes every OH_KEEPER_TICK, and sleeps when nothing has happened for a while. It looks around when the program has
+   worked for half of one meanwhile, or three have passed: what matters is how far the program has come, which on a busy
+   machine takes longer. What has not been needed
    since the last look but one goes back: whole large pages, except for `keep` or `keep.share` of each space, and parts
    of large pages that are mostly free, or in small pages. Before there is a keeper, and without it, memory goes back as
    space_memory.h says; with it, the space of pools gives back nothing at once. */
@@ -38,7 +40,8 @@ static inline void oh_keeper_wake(void)
   else if (!oh_load_relaxed(&oh_keeper_heard)) oh_store_relaxed(&oh_keeper_heard, true);
 }
 
-/* Ends it for the rest of the process, and joins the thread. Any thread. Cost: it may wait for a slice. */
+/* Ends it for the rest of the process; when this returns there is no such thread, whoever else ends it. Any thread.
+   Cost: it may wait for a slice. */
 void oh_keeper_stop(void);
 
 /* For start.c. */

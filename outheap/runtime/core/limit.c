@@ -5,6 +5,7 @@
 #include "pool.h"
 #include "settings.h"
 #include "space.h"
+#include "space_memory.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -58,7 +59,8 @@ size_t oh_limit_used(void)
   unsigned long long size, resident, shared;
   if (!read_file("/proc/self/statm", text, sizeof text)) return 0;
   if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3) return 0;
-  return resident > shared ? (size_t)(resident - shared) * oh_os_page_size() : 0;
+  size_t ordinary = resident > shared ? (size_t)(resident - shared) * oh_os_page_size() : 0;
+  return ordinary + oh_space_memory_hugetlb(); /* which the system does not count */
 }
 
 /* A number in such a file; SIZE_MAX: none, which version 1 of control groups says by a number beyond all memory. */

@@ -15,6 +15,7 @@
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #endif
 #ifdef __linux__
 #include <sys/personality.h>
@@ -229,6 +230,26 @@ bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end)
 }
 #endif
 
+#ifdef __linux__
+static int add_thread_local(struct dl_phdr_info *info, size_t size, void *sum)
+{
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; i++)
+    if (info->dlpi_phdr[i].p_type == PT_TLS)
+      *(size_t *)sum += (size_t)info->dlpi_phdr[i].p_memsz + (size_t)info->dlpi_phdr[i].p_align;
+  return 0;
+}
+
+size_t oh_os_thread_local(void)
+{
+  size_t sum = 0;
+  dl_iterate_phdr(add_thread_local, &sum);
+  return sum;
+}
+#else
+size_t oh_os_thread_local(void) { return 0; }
+#endif
+
 /* --- the process -------------------------------------------------------------------------------------------------- */
 
 bool oh_os_is_strict(void)
@@ -290,8 +311,21 @@ uintptr_t oh_os_random(void)
 }
 
 #ifdef __wasm__
+long oh_os_process(void) { return 1; }
+long oh_os_parent(void) { return 0; }
+bool oh_os_has_children(void) { return false; }
 size_t oh_os_address_limit(void) { return SIZE_MAX; }
 #else
+long oh_os_process(void) { return (long)getpid(); }
+long oh_os_parent(void) { return (long)getppid(); }
+bool oh_os_has_children(void)
+{
+  siginfo_t child;
+  int error = errno;
+  bool none = waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) != 0 && errno == ECHILD;
+  errno = error;
+  return !none;
+}
 size_t oh_os_address_limit(void)
 {
   struct rlimit l;

@@ -48,6 +48,13 @@ size_t oh_os_page_size(void);
 /* Nanoseconds of a clock that never goes back; of processor time that the process has used (cost: a system call). */
 uint64_t oh_os_now(void);
 uint64_t oh_os_used(void);
+/* The number of this process, and of its parent; those of wasm have none. */
+long oh_os_process(void);
+long oh_os_parent(void);
+/* Has this process children, also such as have ended and that nobody has waited for? Nothing is waited for. */
+bool oh_os_has_children(void);
+/* Bytes that each thread has of its own, in its stack: the thread-local variables of what is loaded. */
+size_t oh_os_thread_local(void);
 /* A number that differs between processes, unless the process runs without address space randomisation. */
 uintptr_t oh_os_random(void);
 /* The limit on the process's address space (RLIMIT_AS); SIZE_MAX: there is none. */

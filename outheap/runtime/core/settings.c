@@ -16,7 +16,7 @@ struct oh_settings oh_settings = {
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)8 << 20,
-  .follow = false,
+  .follow = true,
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,
@@ -68,6 +68,14 @@ static bool read_thp(char const *text, unsigned spaces)
     if (spaces >> i & 1) oh_settings.thp[i] = thp;
   oh_settings.thp_asked = thp != OH_SETTINGS_THP_OFF;
   return true;
+}
+
+static bool read_hugetlb(char const *text, char const **why)
+{
+  if (is(text, "1G"))
+    *why = "hugetlb has no pages of 1G: the heap takes memory and gives it back in pieces of 2M; say 2M";
+  if (!is(text, "off") && !is(text, "2M")) return false;
+  return oh_settings.hugetlb = is(text, "2M"), true;
 }
 
 static bool read_signal(char const *text)
@@ -193,6 +201,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("thp.young", "", "off, advise or always", read_thp(value, YOUNG)) \
   S("thp.pools", "", "off, advise or always", read_thp(value, POOLS)) \
   S("thp.blocks", "", "off, advise or always", read_thp(value, BLOCKS)) \
+  S("hugetlb", "", "off or 2M", read_hugetlb(value, wanted)) \
   S("thp.from", "thp_from", SIZE, read_size(value, &oh_settings.thp_from)) \
   S("reserve", "", SIZE, read_size(value, &oh_settings.reserve)) \
   S("keep", "", SIZE, read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep)) \

@@ -5,6 +5,9 @@
 
      thp=off|advise|always      huge pages for OCaml's heap (default advise); thp.young=, thp.pools=, thp.blocks= for a
                                 part of it
+     hugetlb=off                the heap takes no pages of the system's pool of huge pages (default)
+     hugetlb=2M                 it does, for what thp= names, as far as they last, and ordinary pages after that
+                                (hugetlb.h; Linux 5.16)
      thp.from=SIZE              with `advise`: the size of a space from which it gets huge pages (default 8M)
      reserve=SIZE               address space reserved at start (outheap_reserve)
      keep=SIZE                  free memory that each space keeps at least instead of purging it (default 4M where it
@@ -21,9 +24,11 @@
                                 with Gc.set stays
      minor.pause=TIME           with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
                                 as 5ms, 500us, 1s (default: as long as it is)
-     memory=stock               memory goes back when it is asked for, as with the stock runtime (default)
      memory=follow              free memory goes back by itself, with OCaml 5: the heap is compacted when that is worth
-                                it, collected when time has passed, or when the program is idle (follow.h, keeper.h)
+                                it, collected when time has passed, or when the program is idle (follow.h, keeper.h;
+                                default)
+     memory=stock               memory goes back when it is asked for, as with the stock runtime: no thread, no cycle,
+                                no compaction that the program did not cause
      memory=small               the same; and in cycles in which the helper takes part, and keeps pace, space_overhead
                                 is half of what the program asks for
      memory.pause=TIME          how long a compaction that nobody asked for may take at most, as predicted, while the
@@ -56,8 +61,8 @@
      debug.marking=range|table  OCaml 5: how the marking loop looks at words (default range: see table.h)
      debug.compact=1            OCaml 5.2 and later: every cycle of the collector ends with a compaction; and
                                 an idle program is collected however long that took last time
-     debug.stack=SIZE           how long the helper's mark stack may become before it rests for a cycle (default: a
-                                32nd of the heap, but at least 1M)
+     debug.stack=SIZE           how long the helper's mark stack may become before it rests for a cycle (default: an
+                                eighth of the heap, but at least 1M)
      debug.base=ADDRESS         where to place the heap (hexadecimal)
 
    Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,
@@ -109,6 +114,7 @@ struct oh_settings {
   bool follow, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;
+  bool hugetlb;
   bool thp_asked;     /* huge pages are the user's wish, not the default */
   char stats_to[200]; /* a file, or fd:N; empty: standard error */
 };

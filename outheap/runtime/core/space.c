@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "space.h"
+#include "hugetlb.h"
 #include "space_memory.h"
 #include <errno.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static void check(space const *s)
       uint8_t bits = oh_page_bits(page);
       bool is_free = oh_extents_overlap(&s->free, page, OH_PAGE);
       OH_CHECK((bits & OH_PAGE_OWNER) == (unsigned)id + 1);
+      OH_CHECK(!(bits & OH_PAGE_HUGETLB) || (bits & OH_PAGE_COMMITTED));
       OH_CHECK(!(bits & OH_PAGE_DIRTY) || (is_free && (bits & OH_PAGE_COMMITTED)));
       reserved += OH_PAGE;
       unused += is_free ? OH_PAGE : 0;
@@ -222,6 +224,7 @@ static void uncommit(space *s, uintptr_t from, uintptr_t end)
     while (to < end && (oh_page_bits(to) & OH_PAGE_COMMITTED)) to += OH_PAGE;
     if (oh_os_uncommit((void *)from, to - from)) {
       size_t bytes = oh_page_clear(from, to, OH_PAGE_COMMITTED);
+      oh_space_memory_no_hugetlb(from, to);
       s->committed -= bytes;
       s->busy -= bytes;
       oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ from, to - from });
@@ -322,6 +325,19 @@ bool oh_space_commit(enum oh_space_id id, void *start, size_t bytes)
   return done;
 }
 
+/* A part of a page of the system's pool: as a whole it goes back, and ordinary memory takes its place; less than that
+   stays. */
+static space *purge_of_pool(space *s, uintptr_t from, uintptr_t to)
+{
+  enum oh_space_id id = oh_space_state_id(s);
+  unlock_space(s);
+  bool replaced = to - from == OH_PAGE && oh_hugetlb_replace((void *)from, OH_PAGE);
+  if (!replaced) memset((void *)from, 0, to - from);
+  s = lock_space(id);
+  if (replaced) oh_space_memory_no_hugetlb(from, to);
+  return s;
+}
+
 /* The pages are the caller's, so that their state does not change: the system call is made without the lock. */
 void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
 {
@@ -339,10 +355,16 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
     }
     if (to > end) to = end;
     s->purges++;
-    unlock_space(s);
-    if (!oh_os_purge((void *)from, to - from)) memset((void *)from, 0, to - from);
+    uintptr_t of_pool = oh_page_first(page, OH_ROUND_UP(to, OH_PAGE), OH_PAGE_HUGETLB, true);
+    bool give = from < of_pool;
+    if (give && of_pool < to) to = of_pool;
+    if (give) {
+      unlock_space(s);
+      if (!oh_os_purge((void *)from, to - from)) memset((void *)from, 0, to - from);
+      s = lock_space(id);
+    }
+    else s = purge_of_pool(s, from, to = to < page + OH_PAGE ? to : page + OH_PAGE);
     from = to;
-    s = lock_space(id);
   }
   unlock_space(s);
 }
@@ -401,6 +423,34 @@ size_t oh_space_age(enum oh_space_id id)
   size_t left = oh_space_memory_age(s);
   unlock_space(s);
   return left;
+}
+
+/* --- fork ---------------------------------------------------------------------------------------------------------
+ */
+
+void oh_space_fork(void)
+{
+  if (oh_space_memory_hugetlb() != 0 && !oh_hugetlb_before_fork())
+    oh_log("no pipe for a fork: its child copies huge pages while the parent goes on");
+}
+
+void oh_space_fork_done(void)
+{
+  if (oh_space_memory_hugetlb() != 0) oh_hugetlb_wait();
+}
+
+void oh_space_forked(void)
+{
+  if (oh_space_memory_hugetlb() == 0) return;
+  for (int i = 0; i < OH_SPACES; i++)
+    for (struct oh_space_state_piece *p = oh_space_states[i].pieces; p != NULL; p = p->next)
+      for (uintptr_t from = p->piece.base, end = from + p->piece.bytes, to;
+           (from = oh_page_first(from, end, OH_PAGE_HUGETLB, true)) < end; from = to) {
+        to = oh_page_first(from, end, OH_PAGE_HUGETLB, false);
+        oh_hugetlb_copy((void *)from, to - from);
+        oh_space_memory_no_hugetlb(from, to);
+      }
+  oh_hugetlb_copied();
 }
 
 /* --- account ------------------------------------------------------------------------------------------------------*/

@@ -66,6 +66,12 @@ void oh_space_count(enum oh_space_id, struct oh_space_counters *result);
 /* All invariants of all spaces; aborts with a message. */
 void oh_space_validate(void);
 
+/* For start.c: a fork, with all locks, where there are pages of the system's pool (hugetlb.h): before it, after it in
+   the parent, which waits, and in the child, which copies them. Costs nothing where there are none. */
+void oh_space_fork(void);
+void oh_space_fork_done(void);
+void oh_space_forked(void);
+
 /* For start.c: the locks of all spaces. */
 void oh_space_lock_all(void);
 void oh_space_unlock_all(void);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "space_memory.h"
+#include "hugetlb.h"
 #include "settings.h"
 
 /* --- the state of a space ----------------------------------------------------------------------------------------- */
@@ -52,7 +53,8 @@ void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_pi
 void oh_space_memory_consider_huge(struct oh_space_state *s)
 {
   enum oh_settings_thp thp = oh_settings.thp[oh_space_state_id(s)];
-  if (s->huge || thp == OH_SETTINGS_THP_OFF || (thp == OH_SETTINGS_THP_ADVISE && s->busy < oh_settings.thp_from))
+  if (s->huge || thp == OH_SETTINGS_THP_OFF ||
+      (thp == OH_SETTINGS_THP_ADVISE && s->busy < oh_settings.thp_from && !oh_settings.hugetlb))
     return;
   s->huge = true;
   for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next) advise(s, p->piece, true);
@@ -61,9 +63,32 @@ void oh_space_memory_consider_huge(struct oh_space_state *s)
 /* --- commit ----------------------------------------------------------------------------------------------------------
    */
 
+static size_t hugetlb; /* bytes (atomic) */
+
+size_t oh_space_memory_hugetlb(void) { return oh_load_relaxed(&hugetlb); }
+
+void oh_space_memory_no_hugetlb(uintptr_t from, uintptr_t to)
+{
+  oh_fetch_add_relaxed(&hugetlb, 0 - oh_page_clear(from, to, OH_PAGE_HUGETLB));
+}
+
+/* Pages of the pool go where huge pages go, from the first page on. */
+static bool wants_hugetlb(struct oh_space_state const *s)
+{
+  return oh_settings.hugetlb && oh_settings.thp[oh_space_state_id(s)] != OH_SETTINGS_THP_OFF;
+}
+
 static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 {
   s->commits++;
+  if (wants_hugetlb(s)) {
+    if (oh_hugetlb_commit((void *)from, to - from)) {
+      s->committed += oh_page_set(from, to, OH_PAGE_COMMITTED);
+      oh_fetch_add_relaxed(&hugetlb, oh_page_set(from, to, OH_PAGE_HUGETLB));
+      return true;
+    }
+    oh_notice(OH_NOTICE_HUGETLB, to - from);
+  }
   if (!oh_os_commit((void *)from, to - from)) return false;
   s->committed += oh_page_set(from, to, OH_PAGE_COMMITTED);
   return true;
@@ -71,6 +96,7 @@ static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 
 bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t to, uintptr_t most)
 {
+  if (wants_hugetlb(s)) oh_space_memory_consider_huge(s); /* no advice can be given for pages of the pool */
   size_t ahead = oh_os_is_strict() ? 0 : OH_ROUND_DOWN(s->committed / 4, OH_PAGE); /* it would be charged */
   if (ahead > COMMIT_AHEAD_MOST) ahead = COMMIT_AHEAD_MOST;
   for (;;) {
@@ -118,13 +144,17 @@ static bool find_last_dirty(struct oh_space_state *s, uintptr_t top, size_t most
 
 enum oh_space_memory_given oh_space_memory_give_back(struct oh_space_memory_run r)
 {
-  if (oh_os_is_strict() && oh_os_uncommit((void *)r.base, r.bytes)) return OH_SPACE_MEMORY_UNCOMMITTED;
+  uintptr_t end = r.base + r.bytes;
+  bool of_pool = oh_page_first(r.base, end, OH_PAGE_HUGETLB, true) < end;
+  if ((of_pool || oh_os_is_strict()) && oh_os_uncommit((void *)r.base, r.bytes)) return OH_SPACE_MEMORY_UNCOMMITTED;
+  if (of_pool) return OH_SPACE_MEMORY_REFUSED;
   return oh_os_purge((void *)r.base, r.bytes) ? OH_SPACE_MEMORY_PURGED : OH_SPACE_MEMORY_REFUSED;
 }
 
 static void count_uncommitted(struct oh_space_state *s, struct oh_space_memory_run r)
 {
   s->committed -= oh_page_clear(r.base, r.base + r.bytes, OH_PAGE_COMMITTED);
+  oh_space_memory_no_hugetlb(r.base, r.base + r.bytes);
   oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ r.base, r.bytes });
 }
 

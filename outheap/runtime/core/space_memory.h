@@ -88,11 +88,19 @@ void oh_space_memory_consider_huge(struct oh_space_state *);
 /* Giving back all dirty memory, without the lock during system calls. `hold` takes the last dirty run below `top`, of
    at most `most` bytes, out of the free memory; false: there is none. The caller unlocks the space and calls
    `give_back`, whose result is for `release`, under the lock again: it makes the run free. Result: the bytes that were
-   given back. With strict accounting (oh_os_is_strict) they are uncommitted as well. */
+   given back. With strict accounting (oh_os_is_strict), and if they are of the system's pool, they are uncommitted as
+   well. */
 struct oh_space_memory_run { uintptr_t base; size_t bytes; };
 enum oh_space_memory_given { OH_SPACE_MEMORY_REFUSED, OH_SPACE_MEMORY_PURGED, OH_SPACE_MEMORY_UNCOMMITTED };
 bool oh_space_memory_hold(struct oh_space_state *, uintptr_t top, size_t most, struct oh_space_memory_run *);
 enum oh_space_memory_given oh_space_memory_give_back(struct oh_space_memory_run);
 size_t oh_space_memory_release(struct oh_space_state *, struct oh_space_memory_run, enum oh_space_memory_given);
+
+/* --- pages of the system's pool (hugetlb.h) ----------------------------------------------------------------------- */
+
+/* Bytes in such pages, of all spaces. Any thread. */
+size_t oh_space_memory_hugetlb(void);
+/* [from, to) is in other pages now, or not committed. */
+void oh_space_memory_no_hugetlb(uintptr_t from, uintptr_t to);
 
 #endif

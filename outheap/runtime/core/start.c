@@ -5,6 +5,7 @@
 #include "start.h"
 #include "address_space.h"
 #include "block.h"
+#include "follow.h"
 #include "header.h"
 #include "helper.h"
 #include "keeper.h"
@@ -42,6 +43,8 @@ static void before(void)
   oh_reserve_lock();
   oh_ranges_lock();
   oh_metadata_lock();
+  oh_follow_fork();
+  oh_space_fork();
 }
 
 static void release(bool in_child)
@@ -57,11 +60,18 @@ static void release(bool in_child)
   oh_keeper_unlock();
 }
 
-static void after(void) { release(false); }
+static void after(void)
+{
+  oh_space_fork_done();
+  oh_follow_fork_done();
+  release(false);
+}
 
 static void after_in_child(void)
 {
+  oh_space_forked();
   release(true);
+  oh_follow_forked();
   oh_keeper_forked();
   oh_pool_forked();
   oh_report_forked();
@@ -95,8 +105,9 @@ static void start(void)
   if (!prepared) prepare_for_fork();
   prepared = true;
   oh_settings_read(environment("OUTHEAP"));
-  if (oh_settings.warn) oh_notice_show(~0u);
-  else if (oh_settings.thp_asked) oh_notice_show(1u << OH_NOTICE_HUGE);
+  unsigned asked = (oh_settings.thp_asked ? 1u << OH_NOTICE_HUGE : 0) |
+                   (oh_settings.hugetlb ? 1u << OH_NOTICE_HUGETLB : 0);
+  oh_notice_show(oh_settings.warn ? ~0u : asked);
   oh_reserve_start(oh_settings.base);
   if (oh_settings.marking_table) oh_heap_range_set(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)

@@ -9,6 +9,7 @@
 #include "helper.h"
 #include "limit.h"
 #include "minor.h"
+#include "os.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -141,7 +142,7 @@ void oh_stats_get(struct outheap_statistics *s)
 #undef MARKING
     .refused_zone = oh_notice_count(OH_NOTICE_ZONE),
     .refused_memory = oh_notice_count(OH_NOTICE_MEMORY),
-    .refused_huge = oh_notice_count(OH_NOTICE_HUGE),
+    .refused_huge = oh_notice_count(OH_NOTICE_HUGE) + oh_notice_count(OH_NOTICE_HUGETLB),
   };
   for (int i = 0; i < OH_SPACES; i++) {
     struct oh_space_counters c;
@@ -218,6 +219,7 @@ void oh_stats_print(int descriptor, char const *title)
     MEMORY(refused);
     MEMORY(longest);
     MEMORY(idle);
+    MEMORY(asked);
     MEMORY(purged);
 #undef MEMORY
     used = add(text, used, sizeof text, "outheap: memory.live %zu\n", oh_load_relaxed(&oh_follow_heap.live));
@@ -313,7 +315,8 @@ static void start_thread(void)
   bool done = !OH_SBRK && sem_init(&wanted, 0, 0) == 0 && pthread_attr_init(&attributes) == 0;
   if (done) {
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);
+    size_t stack = STACK + oh_os_thread_local();
+    pthread_attr_setstacksize(&attributes, stack > (size_t)PTHREAD_STACK_MIN ? stack : (size_t)PTHREAD_STACK_MIN);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
     done = pthread_create(&thread, &attributes, watch, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);

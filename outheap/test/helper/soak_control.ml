@@ -144,11 +144,15 @@ let threads () =
 
 let signals () =
   let r = random 44 in
-  let count = ref 0 and kept = ref [] in
+  let count = ref 0 and kept = ref [] and one = Mutex.create () in
+  (* Any domain may run it, and another signal may come meanwhile. *)
   let handler _ =
-    incr count;
-    kept := cell !count :: List.filteri (fun i c -> check "signal" c; i < 100) !kept;
-    if !count mod 50 = 0 then Gc.minor ()
+    if Mutex.try_lock one then begin
+      incr count;
+      kept := cell !count :: List.filteri (fun i c -> check "signal" c; i < 100) !kept;
+      if !count mod 50 = 0 then Gc.minor ();
+      Mutex.unlock one
+    end
   in
   Sys.set_signal Sys.sigalrm (Sys.Signal_handle handler);
   Sys.set_signal Sys.sigvtalrm (Sys.Signal_handle handler);

@@ -342,10 +342,40 @@ let weak_domains () =
     ignore (Sys.opaque_identity kept)
   end
 
+(* --- a graph without locality, which fills the mark stack --- *)
+
+type node = { id : int; mutable left : node; mutable right : node; weight : int; depth : int }
+
+let scattered () =
+  let size = 1_200_000 in
+  let scatter i = ((((i + 1) * 0x5DEECE66D) lxor (i lsr 3)) land 0xFFFFFFFFFFFF) lsr 13 mod size in
+  let left i = scatter (2 * i) and right i = scatter ((2 * i) + 1) in
+  let nodes = Array.init size (fun id -> let rec n = { id; left = n; right = n; weight = id; depth = 0 } in n) in
+  Array.iteri (fun i n -> n.left <- nodes.(left i); n.right <- nodes.(right i)) nodes;
+  (* Most hang together by one node: marking begins with that. *)
+  let first = nodes.(0) in
+  let verify () =
+    let seen = Bytes.make size '0' and found = ref 0 in
+    let rec visit = function
+      | [] -> ()
+      | n :: rest when Bytes.get seen n.id = '1' -> visit rest
+      | n :: rest ->
+        Bytes.set seen n.id '1';
+        incr found;
+        if n.weight <> n.id || n.depth <> 0 then failed "node %d has other contents" n.id;
+        if n.left.id <> left n.id || n.right.id <> right n.id then failed "node %d leads elsewhere" n.id;
+        visit (n.left :: n.right :: rest) in
+    visit [ first ];
+    !found in
+  let whole = verify () in
+  if whole < size / 2 then failed "only %d nodes hang together" whole;
+  Array.fill nodes 0 size first;
+  collect (fun () -> if verify () <> whole then failed "nodes are lost")
+
 let parts =
   [ "kinds", kinds; "wide", wide; "deep", deep; "large", large; "pace", pace; "foreign", foreign; "young", young;
     "continuations", continuations; "domains", domains; "lazies", lazies;
-    "weak-lazies", weak_lazies; "weak-domains", weak_domains; "outgrown", outgrown ]
+    "weak-lazies", weak_lazies; "weak-domains", weak_domains; "outgrown", outgrown; "scattered", scattered ]
 
 let () =
   match List.tl (Array.to_list Sys.argv) with

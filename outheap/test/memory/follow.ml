@@ -8,6 +8,8 @@
        running   the same, with ordinary work
        finalised idle, with custom blocks that have finalisers to call, in C and in OCaml
        threads   idle, with threads that wait
+       domains   idle, with two domains more, which have built and dropped a part of it
+       blinking  domains that work and are idle in turn, and check what they hold; PERCENT is not looked at
        forked    idle, in a child of a fork
        forking   a thread of C forks all the time, beside a program that works and is idle in turn
 
@@ -16,7 +18,7 @@
 
 let kind = Sys.argv.(1)
 let percent = int_of_string Sys.argv.(2)
-let entries = if kind = "sparse" || kind = "running" then 1_500_000 else 700_000
+let entries = if kind = "sparse" || kind = "running" || kind = "domains" then 1_500_000 else 700_000
 
 let resident () =
   let ic = open_in "/proc/self/statm" in
@@ -74,6 +76,64 @@ let measure () =
   if later * 100 > full * percent && percent >= 0 then miss "it did not shrink";
   if later * 100 < full * -percent && percent < 0 then miss "it shrank"
 
+(* Domains meet at barriers: blocked there. *)
+module Barrier = struct
+  type t = { lock : Mutex.t; all : Condition.t; mutable left : int }
+  let make left = { lock = Mutex.create (); all = Condition.create (); left }
+  let reach b =
+    Mutex.lock b.lock;
+    b.left <- b.left - 1;
+    if b.left = 0 then Condition.broadcast b.all else while b.left > 0 do Condition.wait b.all b.lock done;
+    Mutex.unlock b.lock
+end
+
+let domains () =
+  let built = Barrier.make 3 and over = Barrier.make 3 in
+  let part () =
+    let t = Hashtbl.create 1 in
+    for i = 1 to entries / 3 do Hashtbl.replace t i (string_of_int i) done;
+    Barrier.reach built;
+    ignore (Sys.opaque_identity t)
+  in
+  let work () = part (); Barrier.reach over in
+  let others = List.init 2 (fun _ -> Domain.spawn work) in
+  part ();
+  let full = resident () in
+  Unix.sleepf 5.;
+  let later = resident () in
+  Barrier.reach over;
+  List.iter Domain.join others;
+  Printf.printf "domains: %d KiB, later %d\n%!" full later;
+  if later * 100 > full * percent then miss "it did not shrink"
+
+let blinking () =
+  let n = 300_000 in
+  let work meet seed () =
+    let st = Random.State.make [| seed |] in
+    let held = Array.init n (fun i -> ref (string_of_int i)) in
+    List.iter
+      (fun barrier ->
+        for _ = 1 to 30_000 do
+          let i = Random.State.int st n in
+          held.(i) <- ref (string_of_int i)
+        done;
+        let weak = Weak.create 100 in
+        for i = 0 to 99 do Weak.set weak i (Some (ref i)) done;
+        Gc.finalise (fun r -> if !r = "" then failwith "finalised twice" else r := "") (ref "x");
+        Barrier.reach barrier;
+        Unix.sleepf (0.04 +. (0.01 *. float (Random.State.int st 15)));
+        for i = 0 to 99 do if i land 7 = 0 then ignore (Weak.get weak i) done)
+      meet;
+    Array.iteri (fun i r -> if !r <> string_of_int i then failwith "another value") held
+  in
+  for _ = 1 to 3 do
+    let meet = List.init 12 (fun _ -> Barrier.make 3) in
+    let others = List.init 2 (fun i -> Domain.spawn (work meet i)) in
+    work meet 2 ();
+    List.iter Domain.join others;
+    Unix.sleepf 0.1
+  done
+
 external fork_beside : int -> unit = "follow_fork_beside"
 external forks_left : unit -> int = "follow_forks_left"
 
@@ -90,6 +150,8 @@ let forking () =
 
 let () =
   if kind = "forking" then forking ()
+  else if kind = "domains" then domains ()
+  else if kind = "blinking" then blinking ()
   else if kind <> "forked" then measure ()
   else (
     build ();

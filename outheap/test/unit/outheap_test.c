@@ -296,7 +296,7 @@ static void choices(void)
     { "debug.faults=1", "debug.faults=1 (debug.faults is off or report)" },
     { "debug.base=z", "debug.base=z (debug.base is a hexadecimal address)" },
     { "debug.report=all", "debug.report=all (debug.report is a number N: every Nth pointer is printed)" },
-    { "thb=off", "thb=off (the settings are: thp thp.young thp.pools thp.blocks thp.from reserve keep keep.share " },
+    { "thb=off", "thb=off (the settings are: thp thp.young thp.pools thp.blocks hugetlb thp.from reserve keep " },
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     char const *said = read_list(all[i].list);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* What the system refuses, and what is said about it: the zone, memory, huge pages; a sandbox without madvise. */
+/* What the system refuses, and what is said about it: the zone, memory, huge pages; a sandbox without madvise, or
+   without threads. */
 #include "base.h"
+#include "keeper.h"
 #include "os.h"
 #include "outheap.h"
 #include "settings.h"
+#include "space_memory.h"
 #include "start.h"
 #include "try_child.h"
 #include "address_space.h"
+#include <dirent.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,6 +18,12 @@
 #if __has_include(<linux/seccomp.h>)
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#endif
+
+#ifdef SYS_clone3
+#define CLONE3 SYS_clone3
+#else
+#define CLONE3 435
 #endif
 
 static size_t refused(enum oh_notice kind)
@@ -139,22 +149,24 @@ static void memory(void)
   EXPECT(text[0] == 0, "not asked for: %s", text);
 }
 
-/* From now on madvise fails, as in some sandboxes. */
-static bool forbid_madvise(void)
+/* From now on these two system calls fail, as in some sandboxes. */
+static bool forbid(unsigned one, unsigned other)
 {
 #ifdef SECCOMP_MODE_FILTER
   struct sock_filter code[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_madvise, 0, 1),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, one, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   struct sock_fprog program = { sizeof code / sizeof *code, code };
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 #else
-  return false;
+  return (void)one, (void)other, false;
 #endif
 }
+static bool forbid_madvise(void) { return forbid(SYS_madvise, SYS_madvise); }
 
 /* Memory is given back all the same, and reads as zeroes. */
 static void without_madvise(void)
@@ -186,6 +198,77 @@ static void no_madvise(void)
   EXPECT(try_times(text, "no huge pages") == 1, "%s", text);
 }
 
+/* Are there so many keepers, at the latest in ten seconds? By their name: a sanitizer has threads of its own; a thread
+   names itself after it was started, and is listed for a moment after it was joined. */
+static bool keepers(unsigned wanted)
+{
+  for (int tries = 0; tries < 10000; tries++, usleep(1000)) {
+    unsigned n = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *d; tasks != NULL && (d = readdir(tasks)) != NULL;) {
+      char path[sizeof d->d_name + 32], name[32] = "";
+      snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
+      FILE *comm = fopen(path, "r");
+      if (comm == NULL) continue;
+      n += fgets(name, sizeof name, comm) != NULL && strncmp(name, "outheap-keeper", 14) == 0;
+      fclose(comm);
+    }
+    if (tasks != NULL) closedir(tasks);
+    if (n == wanted) return true;
+  }
+  return false;
+}
+static bool is_delayed(void)
+{
+  oh_space_lock_all();
+  bool delayed = oh_space_states[OH_SPACE_POOLS].delayed;
+  oh_space_unlock_all();
+  return delayed;
+}
+
+/* Without a keeper memory goes back as if nobody had asked for one, and no one is asked for again. */
+static void without_threads(void)
+{
+  oh_start();
+  EXPECT(forbid(SYS_clone, CLONE3), "a filter");
+  oh_keeper_wake();
+  EXPECT(keepers(0) && !oh_keeper_rests && !is_delayed(), "none");
+  oh_keeper_wake();
+  oh_keeper_stop();
+}
+/* It can be refused before it began: then there is none. */
+static void without_a_keeper(void)
+{
+  oh_start();
+  oh_keeper_stop();
+  oh_keeper_wake();
+  EXPECT(keepers(0) && !is_delayed(), "none");
+}
+static void with_a_keeper(void)
+{
+  oh_start();
+  oh_keeper_wake();
+  EXPECT(keepers(1) && is_delayed(), "it runs");
+  if (fork() == 0) _exit(keepers(0) && !is_delayed() ? 0 : 1);
+  int status = 1;
+  EXPECT(wait(&status) > 0 && status == 0, "none in a child, which may have its own");
+  oh_keeper_stop();
+  EXPECT(keepers(0) && !is_delayed(), "none");
+  oh_keeper_wake();
+  EXPECT(keepers(0), "for good");
+}
+static void no_threads(void)
+{
+  int status;
+  if (OH_SBRK) return;
+  in_child(NULL, with_a_keeper);
+  in_child(NULL, without_a_keeper);
+  pid_t child = fork();
+  if (child == 0) _exit(!forbid_madvise());
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child, "child");
+  if (!TRY_SANITIZED && status == 0) in_child(NULL, without_threads);
+}
+
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
@@ -193,5 +276,6 @@ int main(int argc, char **argv)
   TRY(occupied);
   TRY(memory);
   TRY(no_madvise);
+  TRY(no_threads);
   return try_end();
 }

@@ -6,6 +6,8 @@
    Here    the table answers both, so the first question always says yes, which the compiler sees, and the second one is
            a load from the table.
 
+   Stock   empties a mark stack that is full at a 64th of the heap or more, and then reads parts of the heap again.
+   Here    at an eighth, as with OCaml 5.
    Also    it is said how long slices take.
 
    Whether a pointer leads to the heap is hard to predict where static data and the heap are mixed. So the answer is
@@ -47,6 +49,8 @@ static inline bool is_markable_counted(uintptr_t v)
 #else
 #define Is_in_heap(a) (((a) & 1) == 0 && heap_or_black(&(a)))
 #endif
+
+#define mark_stack_bound(words) ((words) / 8)
 
 #pragma GCC diagnostic ignored "-Wunused-variable" /* the start of the minor heap */
 #pragma GCC diagnostic ignored "-Wunused-function" /* rotate1 */

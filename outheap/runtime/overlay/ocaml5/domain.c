@@ -10,6 +10,7 @@
 #include "hooks.h"
 #include "base.h"
 #include "following.h"
+#include "helper.h"
 #include "keeper.h"
 #include "os.h"
 #include "minor_size.h"
@@ -83,86 +84,7 @@ static void survey(struct oh_follow_heap *all)
 }
 
 #if OCAML_VERSION >= 50300
-/* The collection of an idle program. The keeper takes the lock of the only domain, as the backup thread of a domain
-   does in a program with several: while nobody has it, all threads of the domain are in blocking sections, and what
-   they left is what a collection needs. So the same holds as for a backup thread. In addition it runs no finaliser. */
-#define IDLE_CYCLES 3 /* the one that runs; one that finds what is garbage; one that frees it */
-
-static bool borrow(dom_internal *d)
-{
-  if (!caml_plat_try_lock(&d->domain_lock)) return false;
-  if (!caml_domain_alone() || !d->interruptor.running) {
-    caml_plat_unlock(&d->domain_lock);
-    return false;
-  }
-  domain_self = d;
-  caml_state = d->state;
-  return true;
-}
-
-static void give_back(dom_internal *d)
-{
-  caml_state = NULL;
-  domain_self = NULL;
-  caml_plat_unlock(&d->domain_lock);
-}
-
-/* What changes when the program has run. */
-struct trace { value *young; intnat minor; uintnat cycles; };
-static struct trace trace_of(caml_domain_state *d)
-{
-  return (struct trace){d->young_ptr, (intnat)d->stat_minor_words, caml_major_cycles_completed};
-}
-static bool is_same(struct trace a, struct trace b)
-{
-  return a.young == b.young && a.minor == b.minor && a.cycles == b.cycles;
-}
-
-static enum oh_keeper_found collect(uint64_t now)
-{
-  static struct trace last;
-  static uint64_t since, next, cost; /* when it was seen to be idle; when to collect again; what this has cost */
-  static uintnat until;              /* cycles */
-  static size_t before;
-  static bool collecting, done;
-  dom_internal *d = &all_domains[0];
-  if (!borrow(d)) return caml_domain_alone() ? OH_KEEPER_ACTIVE : OH_KEEPER_DONE;
-  enum oh_keeper_found found = OH_KEEPER_ACTIVE;
-  if (!is_same(last, trace_of(d->state))) {
-    since = now;
-    collecting = done = false;
-  }
-  else if (done) found = OH_KEEPER_DONE;
-  else if (!collecting && caml_heap_size(d->state->shared_heap) < OH_FOLLOW_LEAST) found = OH_KEEPER_DONE;
-  else if (!collecting && now - since >= oh_settings.idle && now >= next) {
-    collecting = true;
-    before = caml_heap_size(d->state->shared_heap);
-    until = caml_major_cycles_completed + IDLE_CYCLES;
-    cost = 0;
-  }
-  if (collecting) {
-    oh_following_set_away(true);
-    oh_following_idle_slice();
-    oh_following_set_away(false);
-    cost += oh_os_now() - now;
-    found = OH_KEEPER_WORKING;
-    if (caml_major_cycles_completed >= until) {
-      bool useful = caml_heap_size(d->state->shared_heap) < before - before / 20;
-      collecting = false;
-      done = true;
-      next = oh_settings.compact ? 0 : oh_os_now() + cost * OH_FOLLOW_SHARE * (useful ? 1 : 4);
-      oh_follow_idle();
-      found = OH_KEEPER_DONE;
-    }
-  }
-  last = trace_of(d->state);
-  give_back(d);
-  if (found == OH_KEEPER_DONE && cost != 0) {
-    cost = 0;
-    oh_keeper_trim();
-  }
-  return found;
-}
+#include "idling.h"
 #endif
 
 static void prepare_minor_heaps(void)
@@ -171,7 +93,7 @@ static void prepare_minor_heaps(void)
   oh_hooks_start();
   oh_following_start(survey);
 #if OCAML_VERSION >= 50300
-  oh_keeper_collect = collect;
+  oh_keeper_collect = oh_idling_collect;
 #endif
   if (!oh_settings.minor_adaptive) return;
   uintnat most = caml_norm_minor_heap_size(oh_settings.minor_most);

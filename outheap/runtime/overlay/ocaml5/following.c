@@ -15,11 +15,13 @@
    later than they should. */
 #define RECORDS 128
 #define DUE_MOST 1000000000 /* nanoseconds that count as running time between two slices */
+#define IDLE_SLICE 2000000  /* nanoseconds that a slice takes which the keeper has asked for */
 static struct record { uint64_t last, began; } records[RECORDS];
 
 double oh_following_part;
 bool oh_following_is_forced;
 bool oh_following_is_away;
+bool oh_following_asks;
 static void (*survey)(struct oh_follow_heap *);
 
 void oh_following_start(void (*function)(struct oh_follow_heap *))
@@ -44,6 +46,9 @@ static void forget_allocated(caml_domain_state *d)
   d->allocated_words = 0;
 }
 
+/* Of one domain: the others' heaps may be as large. */
+static bool is_large(size_t bytes) { return bytes * atomic_load_relaxed(&caml_num_domains_running) >= OH_FOLLOW_LEAST; }
+
 void oh_following_slice_begin(caml_domain_state *d)
 {
   if (!oh_settings.follow && oh_settings.floor == 0 && oh_limit_bytes == 0) return;
@@ -56,10 +61,13 @@ void oh_following_slice_begin(caml_domain_state *d)
   if (caml_heap_size(d->shared_heap) < oh_settings.floor) forget_allocated(d);
   r->began = now;
   r->last = now;
-  if (!oh_settings.follow || since == now || caml_heap_size(d->shared_heap) < OH_FOLLOW_LEAST) return;
-  if (!oh_following_away()) {
+  if (!oh_settings.follow || oh_following_away()) return;
+  size_t bytes = caml_heap_size(d->shared_heap);
+  if (oh_load_relaxed(&oh_following_asks) && caml_bt_is_self())
+    d->extra_heap_resources += oh_follow_share(IDLE_SLICE, bytes);
+  else if (since != now && is_large(bytes)) {
     oh_keeper_wake();
-    d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST);
+    d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes);
   }
 }
 
@@ -80,7 +88,7 @@ void oh_following_turn(uintnat swept)
   survey(&heap);
   uint64_t now = oh_os_now();
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
-  oh_following_part = oh_follow_cycle(&heap, now, oh_following_away());
+  oh_following_part = oh_follow_cycle(&heap, now, oh_following_away() || oh_load_relaxed(&oh_following_asks));
 #if defined DEBUG && OCAML_VERSION < 50400 /* there compaction leaves an account that assertions find wrong */
   if (!oh_settings.compact) oh_following_part = 0;
 #endif

@@ -26,6 +26,13 @@ static inline bool oh_following_compacts(bool forced)
 extern bool oh_following_is_away;
 static inline bool oh_following_away(void) { return oh_load_relaxed(&oh_following_is_away); }
 
+/* Has the keeper asked the backup threads of several domains for slices (idling.h)? Their work is no activity of the
+   program. Relaxed. */
+extern bool oh_following_asks;
+
+/* In each domain, when the keeper's request arrives (major_gc.c). */
+void oh_following_asked(caml_domain_state *);
+
 /* `survey` adds up the heaps of all domains, which are stopped. */
 void oh_following_start(void (*survey)(struct oh_follow_heap *));
 
@@ -39,7 +46,7 @@ void oh_following_slice_end(caml_domain_state *);
 /* A cycle has ended, all domains are stopped. `swept`: words that it has freed. */
 void oh_following_turn(uintnat swept);
 
-/* A collection of an idle program, by the keeper in the place of its only domain: begins; ends. */
+/* A slice of the collection of an idle program, by the keeper in the place of its only domain: begins; ends. */
 void oh_following_set_away(bool away);
 
 /* What one slice of that does, in the domain's place (major_gc.c): some milliseconds, never a finaliser. */

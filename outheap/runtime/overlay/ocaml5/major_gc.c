@@ -11,6 +11,9 @@
    Here    what stays free for a cycle goes back between steps of marking (block.h).
    Stock   cycles come by allocation only, and compact when asked to.
    Here    by time as well, and when that is worth it (follow.h).
+   Stock   compresses a mark stack that is full at a 32nd of the heap or more, which costs as much as marking does in
+           heaps of gigabytes without locality.
+   Here    at an eighth: mark_stack_share.
    Also    between two cycles, and when marking begins, regions are told (region.h). Where global roots are darkened,
            tracked regions that are roots are reached. Words of these that wait are part of a domain's marking, as its
            mark stack is. It is said how long slices take (minor_size.h). */
@@ -53,18 +56,27 @@ static inline int is_markable_counted(value v)
 
 #define caml_scan_global_roots(f, data) (caml_scan_global_roots(f, data), oh_track_roots())
 
+/* The part of the heap from which on a mark stack that is full is compressed instead of growing. `stock`: that of the
+   runtime, which from OCaml 5.5 on OCAMLRUNPARAM can change; that is kept, and so it is where memory is limited. */
+enum { OH_MARK_STACK_SHARE = 8, OH_MARK_STACK_SHARE_OF_STOCK = 32 };
+static uintnat mark_stack_share(uintnat stock)
+{
+  return stock == OH_MARK_STACK_SHARE_OF_STOCK && oh_limit_bytes == 0 ? OH_MARK_STACK_SHARE : stock;
+}
+#define mark_stack_bound(heap) ((heap) / mark_stack_share(OH_MARK_STACK_SHARE_OF_STOCK)) /* before OCaml 5.5 */
+
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 
-/* The helper (helping.h), a thread that sweeps and marks. */
-static void oh_helping_turn(void);
-static void oh_helping_cycle(caml_domain_state *d);
-static void oh_helping_begin(caml_domain_state *d);
-static intnat oh_helping_sweep(intnat budget, int mode);
-static bool oh_helping_has_swept(int mode);
-static uintnat oh_helping_percent(uintnat percent) __attribute__((unused)); /* not with OCaml 5.1 and 5.3 */
-static void oh_helping_slice(caml_domain_state *d, int mode);
-static intnat oh_helping_mark(intnat budget, int mode);
+/* The helper (helping.h, helped.h), a thread that sweeps and marks. */
+static void oh_helped_turn(void);
+static void oh_helped_cycle(caml_domain_state *d);
+static void oh_helped_begin(caml_domain_state *d);
+static intnat oh_helped_sweep(intnat budget, int mode);
+static bool oh_helped_has_swept(int mode);
+static uintnat oh_helped_percent(uintnat percent) __attribute__((unused)); /* not with OCaml 5.1 and 5.3 */
+static void oh_helped_slice(caml_domain_state *d, int mode);
+static intnat oh_helped_mark(intnat budget, int mode);
 
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
 static void turned(uintnat swept)
@@ -73,7 +85,7 @@ static void turned(uintnat swept)
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
-  oh_helping_turn();
+  oh_helped_turn();
   oh_following_turn(swept);
 }
 
@@ -103,7 +115,7 @@ static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_so
 #endif
 #include "mark_loop.h"
 #endif
-#include "helping.h"
+#include "helped.h"
 
 /* The stack is not empty then: when roots have been darkened, a domain with an empty one has nothing to mark. What is
    pushed is no work, and too long to be compressed when the stack is full. */
@@ -140,5 +152,19 @@ void oh_following_idle_slice(void)
 #endif
   major_collection_slice(IDLE_WORDS, 0, 0, Slice_uninterruptible, 0);
   atomic_fetch_add(&alloc_counter, atomic_load(&work_counter) - before);
+}
+
+/* What the collector is ahead of the program by now does not count: otherwise there would be nothing to do. */
+void oh_following_asked(caml_domain_state *d)
+{
+  uintnat allocated = atomic_load(&alloc_counter), worked = atomic_load(&work_counter);
+  if ((intnat)(worked - allocated) > 0) atomic_compare_exchange_strong(&alloc_counter, &allocated, worked);
+#if OCAML_VERSION >= 50500
+  if (d->sweeping_done && !caml_marking_started()) {
+    request_mark_phase();
+    d->requested_minor_gc = 1;
+  }
+#endif
+  d->requested_major_slice = 1;
 }
 #endif

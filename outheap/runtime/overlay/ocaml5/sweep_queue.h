@@ -87,7 +87,7 @@ bool oh_sweeping_is_handed(struct caml_heap_state *heap) { return oh_sweeping_of
 
 bool oh_sweeping_is_idle(void)
 {
-  oh_sweeping_lock();
+  if (!oh_sweeping_try()) return true;
   bool idle = oh_sweeping.heaps == NULL;
   oh_sweeping_unlock();
   return idle;

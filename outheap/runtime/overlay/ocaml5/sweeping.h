@@ -26,8 +26,7 @@
 
 /* Is there a helper in this runtime? Where it is not: OCaml up to 5.3 has other counters. ARM64: see
    docs/internals/helper.md. The marker of the flavour that counts, and the one for comparison, are the runtime's. */
-#if defined __x86_64__ && OCAML_VERSION >= 50400 && !OH_COUNT && !defined OH_STOCK_MARKING \
-  && !defined WITH_THREAD_SANITIZER
+#if defined __x86_64__ && OCAML_VERSION >= 50400 && !OH_COUNT && !defined OH_STOCK_MARKING
 #define OH_HELPER 1
 #else
 #define OH_HELPER 0
@@ -66,7 +65,7 @@ bool oh_sweeping_waits(void);
 /* Sweeps some pools of one heap. Result: how many. */
 unsigned oh_sweeping_batch(void);
 
-/* Are there no heaps with `handed`? */
+/* Are there no heaps with `handed`? For a check: true as well if the lock is not to be had at once. */
 bool oh_sweeping_is_idle(void);
 
 /* Over a fork, with no pool in hand. */
