@@ -4,6 +4,7 @@ vanish, harm nobody else. OCAML_PREFIX, or the default compiler."""
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import resource
@@ -24,6 +25,7 @@ from runner.suites.outheap.runtimes import BASE, RIVALS, Runtimes
 pytestmark = pytest.mark.xdist_group("cache")  # one process builds the server
 
 STORES = ("owned", "hashtbl", "bigarray", "lmdb", "redis")
+NO_TABLE = "none"
 BOUND = ("owned", "hashtbl", "bigarray")  # which take out exactly what was not used for longest
 SEED = int(os.environ.get("SEED", "1"))
 UNBOUND = 1_000_000
@@ -327,7 +329,91 @@ def test_redis_benchmark(program, tmp_path):
         assert Client(path).ask(b"DBSIZE") == 500
 
 
-@pytest.mark.parametrize("store", STORES)
+SHARES = {"50 %": 0.5, "99 %": 0.99, "99.9 %": 0.999, "99.99 %": 0.9999, "longest": 1.0}
+
+
+def of_histogram(line: str) -> dict[str, int]:
+    return {name: int(n) for name, n in (part.split("=") for part in line.split(","))}
+
+
+def test_histogram(program):
+    """What it says is what came, or less than 1/32 more."""
+    rng = random.Random(SEED)
+    samples = [
+        [],
+        [0],
+        [7],
+        list(range(70)),
+        [(1 << n) + d for n in range(6, 62) for d in (-1, 0, 1)],
+        [(1 << 62) - 1],
+        [rng.randrange(1000) for _ in range(999)] + [1 << 40],
+        *([int(rng.lognormvariate(9, s)) for _ in range(n)] for s, n in ((0.1, 5000), (2, 20_000), (6, 999))),
+    ]
+    for numbers in samples:
+        text = "".join(f"{n}\n" for n in rng.sample(numbers, len(numbers)))
+        done = subprocess.run([program, "histogram"], input=text, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        said, numbers = of_histogram(done.stdout.strip()), sorted(numbers)
+        assert said["count"] == len(numbers) and set(said) == {"count", *SHARES}
+        for name, share in SHARES.items():
+            right = numbers[max(1, math.ceil(share * len(numbers))) - 1] if numbers else 0
+            assert right <= said[name] <= right * 33 / 32 and (right > 63 or said[name] == right), (name, right, said)
+        assert said["longest"] == (numbers[-1] if numbers else 0)
+
+
+def latencies(client: Client) -> dict[str, dict[str, int]]:
+    lines = client.ask(b"INFO", b"latency").decode().splitlines()
+    return {line.split(":")[0]: of_histogram(line.split(":")[1]) for line in lines if not line.startswith("#")}
+
+
+def test_times_in_the_server(program, tmp_path):
+    """Each request counts once; a slow one holds up what was read with it, and what was read before."""
+    with server(program, "owned", tmp_path) as path:
+        client, other = Client(path), Client(path)
+        assert client.ask(b"CONFIG", b"RESETSTAT") == b"OK"
+        for n in range(100):
+            client.ask(b"SET", b"%d" % n, b"x")
+        times = latencies(client)
+        assert times["service"]["count"] == 101 and times["handled"]["count"] == 100 + 1  # with RESETSTAT's own
+        assert times["handled"]["longest"] <= times["service"]["longest"]
+        assert client.ask(b"CONFIG", b"RESETSTAT") == b"OK"
+        client.send(request(b"GET", b"1") * 50 + request(b"DEBUG", b"SLEEP", b"0.1") + request(b"GET", b"1") * 9)
+        assert [client.reply() for _ in range(60)] == [b"x"] * 50 + [b"OK"] + [b"x"] * 9
+        times = latencies(other)
+        assert times["handled"]["longest"] >= 100e6 and times["service"]["longest"] >= 100e6
+        assert times["service"]["count"] == times["handled"]["count"] == 61
+        assert times["service"]["50 %"] >= 100e6 > times["handled"]["50 %"]
+        assert isinstance(other.ask(b"DEBUG", b"SLEEP", b"x"), ValueError)
+
+
+def test_a_pause_counts_for_all_that_it_holds_up(program, tmp_path):
+    """The client sends when a request is due, and counts from then."""
+    with server(program, "owned", tmp_path) as path:
+        command = [program, "rate", path, "1000", "2000", "2"]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        other = Client(path)
+        while other.ask(b"DBSIZE") < 1000:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        assert other.ask(b"DEBUG", b"SLEEP", b"0.4") == b"OK"
+        text, _ = child.communicate(timeout=120)
+    assert child.returncode == 0
+    figures = {line.split("\t")[0]: float(line.split("\t")[1]) for line in text.splitlines()}
+    # A fifth of 4,000 requests was due in that time; of a client with 16 that waits, 16 would be late.
+    assert figures["latency, 99 %"] >= 350 and figures["latency, longest"] >= 390
+    assert figures["handled, longest"] >= 400 and figures["service, 99 %"] < 350
+
+
+def test_a_server_without_a_table(program, tmp_path):
+    with server(program, NO_TABLE, tmp_path) as path:
+        client = Client(path)
+        assert client.ask(b"SET", b"key:000000000120", b"x") == b"OK"
+        assert client.ask(b"GET", b"key:000000000120").startswith(b"120:")
+        assert client.ask(b"GET", b"key:000000000000").startswith(b"0:")
+        assert client.ask(b"GET", b"") is None and client.ask(b"DBSIZE") == 0
+
+
+@pytest.mark.parametrize("store", (*STORES, NO_TABLE))
 def test_measure(store, program):
     """The measurement as such, small."""
     if not needed("redis-benchmark", "redis-tools"):
@@ -337,10 +423,12 @@ def test_measure(store, program):
     if store == "lmdb" and not needed("-h", "lmdb.h", "liblmdb-dev"):
         pytest.skip("lmdb.h is missing (Debian: liblmdb-dev)")
     environment = {**os.environ, "BENCH_LINEAR": "linear" if store == "owned" else store}
-    command = [program, "measure", "3000", "4000", "10000"]
+    command = [program, "measure", "3000", "4000", "5000", "1"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     figures = {line.split("\t")[0]: float(line.split("\t")[1]) for line in done.stdout.splitlines()}
     assert {"SET, 256 at once", "GET, 16 at once", "latency, 99.9 %", "peak resident"} <= set(figures)
-    assert all(value > 0 for name, value in figures.items() if name != "processor time, each")
+    may_be_zero = ("processor time, each", "server and client apart")
+    assert all(value > 0 for name, value in figures.items() if name not in may_be_zero)
+    assert ("service, 99.9 %" in figures) == (store != "redis")
     assert figures["latency, 50 %"] <= figures["latency, 99.9 %"] <= figures["latency, longest"]

@@ -1,17 +1,26 @@
 (* SPDX-License-Identifier: MIT *)
-(* A client that loads a cache server: first as fast as it answers, then at a fixed rate. Then the latency of a request
-   counts from the moment at which it was due, so that those that a pause of the server holds up count too. *)
+(* A client that loads a cache server: first as fast as it answers, then at a fixed rate. Then requests are due at equal
+   distances, and sent then, whatever the server does; the latency of each counts from when it was due, not from when it
+   was sent. So a pause of the server counts for all requests that came meanwhile ("coordinated omission" is what hides
+   them in a client that waits for replies). If the client itself comes late, that counts too, and is told. *)
 module R = Cache_resp
+module H = Cache_histogram
 module Poll = Cache_server.Poll
 
-type connection = { fd : Unix.file_descr; input : R.input; requests : Buffer.t; mutable next : int (* awaited reply *) }
+type connection = {
+  fd : Unix.file_descr;
+  input : R.input;
+  requests : Buffer.t;
+  mutable sent : int; (* bytes of [requests] *)
+  mutable next : int; (* awaited reply *)
+}
 
 let connect path =
   let fd = Unix.socket ~cloexec:true PF_UNIX SOCK_STREAM 0 in
   match Unix.connect fd (ADDR_UNIX path) with
   | () ->
       Unix.set_nonblock fd;
-      { fd; input = R.input (); requests = Buffer.create 65536; next = 0 }
+      { fd; input = R.input (); requests = Buffer.create 65536; sent = 0; next = 0 }
   | exception e ->
       Unix.close fd;
       raise e
@@ -38,13 +47,17 @@ let receive c =
   | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> ()
 
 let send c =
-  if Buffer.length c.requests > 0 then begin
-    let all = Buffer.contents c.requests in
-    Buffer.clear c.requests;
-    let n = try Unix.write_substring c.fd all 0 (String.length all) with
-      | Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> 0
-    in
-    if n < String.length all then Buffer.add_substring c.requests all n (String.length all - n)
+  let waiting = Buffer.length c.requests - c.sent in
+  if waiting > 0 then begin
+    let part = Buffer.sub c.requests c.sent (min waiting 65536) in
+    match Unix.write_substring c.fd part 0 (String.length part) with
+    | n ->
+        c.sent <- c.sent + n;
+        if n = waiting then begin
+          Buffer.clear c.requests;
+          c.sent <- 0
+        end
+    | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> ()
   end
 
 let described = function
@@ -92,9 +105,9 @@ let fill path ~entries =
   !longest
 
 (* [requests] at [rate] for each second, over some connections in turn; half of them read, half replace, of keys at
-   random. The latencies, sorted, in seconds. *)
+   random. In nanoseconds: the latencies, and how late the client was to send. *)
 let at_rate path ~entries ~requests ~rate ~connections =
-  let latencies = Array.make requests 0. in
+  let latencies = H.create () and late = H.create () in
   let all = Array.init connections (fun n -> { (connect path) with next = n }) in
   let by_fd = Hashtbl.create 64 in
   let poll = Poll.create () and events = Array.make 64 0 in
@@ -105,13 +118,14 @@ let at_rate path ~entries ~requests ~rate ~connections =
     all;
   (* What request i is follows from i. *)
   let key_of i = scattered i mod entries and reads i = scattered (i + 77_777) land 1 = 0 in
-  let start = Bench.wall () +. 0.01 in
-  let due i = start +. (float i /. rate) in
+  let start = Cache_server.now () + 10_000_000 and distance = 1e9 /. rate in
+  let due i = start + int_of_float (float i *. distance) in
   let sent = ref 0 and answered = ref 0 in
   while !answered < requests do
-    let now = Bench.wall () in
+    let now = Cache_server.now () in
     while !sent < requests && due !sent <= now do
       let k = key_of !sent and c = all.(!sent mod connections) in
+      H.add late (now - due !sent);
       R.command c.requests (if reads !sent then [ "GET"; key k ] else [ "SET"; key k; text k ~version:!sent ]);
       incr sent
     done;
@@ -120,7 +134,7 @@ let at_rate path ~entries ~requests ~rate ~connections =
     for e = 0 to n - 1 do
       let c = Hashtbl.find by_fd (events.(e) lsr 2) in
       receive c;
-      let now = Bench.wall () in
+      let now = Cache_server.now () in
       replies c (fun reply ->
           let i = c.next in
           let k = key_of i in
@@ -128,14 +142,13 @@ let at_rate path ~entries ~requests ~rate ~connections =
           | R.Simple "OK" when not (reads i) -> ()
           | R.Bulk s when reads i && is_text_of k s -> ()
           | other -> Bench.fail "request %d, key %d: %s" i k (described other));
-          latencies.(i) <- now -. due i;
+          H.add latencies (now - due i);
           c.next <- i + connections;
           incr answered)
     done
   done;
   Array.iter (fun c -> Unix.close c.fd) all;
-  Array.sort Float.compare latencies;
-  latencies
+  (latencies, late)
 
 (* The reply to one request. *)
 let ask path words =

@@ -3,6 +3,7 @@
    store has ended its turn. *)
 module R = Cache_resp
 module S = Cache_stores
+module H = Cache_histogram
 
 module Poll = struct
   type t = int
@@ -16,11 +17,20 @@ module Poll = struct
   let output = 2
 end
 
+external now : unit -> int = "cache_now" [@@noalloc]
+
+(* Nanoseconds, of requests: each from when it was read until its reply was written (of those whose replies wait for a
+   client together, from when the first one was read); and of its understanding and execution alone, in which the turn
+   of a store has no part. *)
+type times = { service : H.t; handled : H.t }
+
 type connection = {
   fd : Unix.file_descr;
   input : R.input;
   replies : Buffer.t;
   mutable sent : int; (* bytes of [replies] *)
+  mutable came : int; (* when what is answered next was read *)
+  mutable answers : int; (* replies since [replies] was empty *)
   mutable watched : int;
   mutable ends : bool; (* when its replies are sent *)
   mutable gone : bool;
@@ -32,12 +42,16 @@ let at_once = 65536
 
 (* --- commands ----------------------------------------------------------------------------------------------------- *)
 
+let latency times =
+  Printf.sprintf "# Latency, nanoseconds\r\nservice:%s\r\nhandled:%s\r\n" (H.to_string times.service)
+    (H.to_string times.handled)
+
 let information name ~most (store : S.store) =
   let resident = float (Heap.proc_kilobytes "/proc/self/status" "VmRSS:") *. 1024. in
   Printf.sprintf "# Server\r\nredis_mode:standalone\r\nstore:%s\r\nmost:%d\r\n# Memory\r\nused_memory_rss:%.0f\r\n\
                   # Keyspace\r\ndb0:keys=%d\r\n" name most resident (store.length ())
 
-let execute name ~most (store : S.store) c words =
+let execute name ~most (store : S.store) times c words =
   let b = c.replies in
   let wrong_number command = R.error b (Printf.sprintf "ERR %s has another number of arguments" command) in
   let count f keys = R.integer b (List.fold_left (fun n k -> if f k then n + 1 else n) 0 keys) in
@@ -58,7 +72,16 @@ let execute name ~most (store : S.store) c words =
           R.simple b "OK"
       | "PING", [] -> R.simple b "PONG"
       | ("PING" | "ECHO"), [ text ] -> R.bulk b text
+      | "INFO", [ part ] when String.lowercase_ascii part = "latency" -> R.bulk b (latency times)
       | "INFO", _ -> R.bulk b (information name ~most store)
+      | "CONFIG", [ reset ] when String.uppercase_ascii reset = "RESETSTAT" ->
+          H.reset times.service;
+          H.reset times.handled;
+          R.simple b "OK"
+      | "DEBUG", [ sleep; seconds ]
+        when String.uppercase_ascii sleep = "SLEEP" && float_of_string_opt seconds <> None ->
+          Unix.sleepf (Float.max 0. (Float.min 60. (float_of_string seconds)));
+          R.simple b "OK"
       | "SELECT", [ "0" ] -> R.simple b "OK"
       | "SELECT", [ _ ] -> R.error b "ERR there is one database, 0"
       | "CONFIG", [ get; name ] when String.uppercase_ascii get = "GET" ->
@@ -76,21 +99,24 @@ let execute name ~most (store : S.store) c words =
           R.error b (Printf.sprintf "ERR unknown command '%s'" (String.sub other 0 (min 100 (String.length other)))))
 
 (* The requests that have come, as long as there is room for their replies. What is no request ends the connection. *)
-let serve name ~most store c =
-  let rec go () =
+let serve name ~most store times c =
+  let rec go began =
     if (not c.ends) && Buffer.length c.replies - c.sent < most_waiting then
       match R.request c.input with
       | None -> ()
       | Some words ->
-          (try execute name ~most store c words with
+          (try execute name ~most store times c words with
           | S.Refused why | Failure why -> R.error c.replies ("ERR " ^ why)
           | Out_of_memory -> R.error c.replies "OOM there is no memory left");
-          go ()
+          c.answers <- c.answers + 1;
+          let ended = now () in
+          H.add times.handled (ended - began);
+          go ended
       | exception R.Malformed why ->
           R.error c.replies ("ERR Protocol error: " ^ why);
           c.ends <- true
   in
-  go ()
+  go (now ())
 
 (* --- connections -------------------------------------------------------------------------------------------------- *)
 
@@ -98,26 +124,29 @@ let gone c = c.gone <- true
 
 let receive c =
   R.make_room c.input at_once;
+  if c.answers = 0 then c.came <- now ();
   match Unix.read c.fd c.input.bytes c.input.until at_once with
   | 0 -> gone c
   | n -> c.input.until <- c.input.until + n
   | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK | EINTR), _, _) -> ()
   | exception Unix.Unix_error _ -> gone c
 
-let rec send c =
+let rec send times c =
   let waiting = Buffer.length c.replies - c.sent in
   if waiting > 0 then
     let n = min waiting at_once in
     match Unix.write_substring c.fd (Buffer.sub c.replies c.sent n) 0 n with
     | n ->
         c.sent <- c.sent + n;
-        send c
+        send times c
     | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK), _, _) -> ()
-    | exception Unix.Unix_error (EINTR, _, _) -> send c
+    | exception Unix.Unix_error (EINTR, _, _) -> send times c
     | exception Unix.Unix_error _ -> gone c
   else begin
     if c.sent > most_waiting then Buffer.reset c.replies else Buffer.clear c.replies;
     c.sent <- 0;
+    if c.answers > 0 then H.add_times times.service (now () - c.came) c.answers;
+    c.answers <- 0;
     if c.ends then gone c
   end
 
@@ -146,6 +175,7 @@ let run name (store : S.store) ~most address =
   Sys.set_signal Sys.sigterm (Signal_handle (fun _ -> stopped := true));
   let poll = Poll.create () and listener = listen address in
   Poll.watch poll listener Poll.input ~known:false;
+  let times = { service = H.create (); handled = H.create () } in
   let connections = Hashtbl.create 64 and events = Array.make 256 0 in
   let rec accept () =
     match Unix.accept ~cloexec:true listener with
@@ -153,8 +183,8 @@ let run name (store : S.store) ~most address =
         Unix.set_nonblock fd;
         if Unix.domain_of_sockaddr address = PF_INET then Unix.setsockopt fd TCP_NODELAY true;
         let c =
-          { fd; input = R.input (); replies = Buffer.create 4096; sent = 0; watched = Poll.input; ends = false;
-            gone = false }
+          { fd; input = R.input (); replies = Buffer.create 4096; sent = 0; came = 0; answers = 0;
+            watched = Poll.input; ends = false; gone = false }
         in
         Hashtbl.replace connections (Poll.number fd) c;
         Poll.watch poll fd c.watched ~known:false;
@@ -184,21 +214,21 @@ let run name (store : S.store) ~most address =
       match Hashtbl.find_opt connections (events.(i) lsr 2) with
       | Some c ->
           if events.(i) land c.watched land Poll.input <> 0 then receive c;
-          if not c.gone then serve name ~most store c;
+          if not c.gone then serve name ~most store times c;
           touched := c :: !touched
       | None -> accept ()
     done;
     if ends_turn store !touched then
       List.iter
         (fun c ->
-          if not c.gone then send c;
+          if not c.gone then send times c;
           (* There may be requests that had no room for their replies. *)
           while
             (not (c.gone || c.ends))
             && Buffer.length c.replies = 0
-            && (serve name ~most store c; Buffer.length c.replies > 0)
+            && (serve name ~most store times c; Buffer.length c.replies > 0)
           do
-            if ends_turn store [ c ] then send c
+            if ends_turn store [ c ] then send times c
           done)
         !touched;
     List.iter finish !touched

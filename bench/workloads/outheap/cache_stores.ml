@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* What a cache keeps its strings in. All but LMDB have a bound, and take what was not used for longest out; [set],
-   [get] and nothing else is use. *)
+(* What a cache keeps its strings in. All but LMDB and [none] have a bound, and take what was not used for longest out;
+   [set], [get] and nothing else is use. *)
 
 exception Refused of string
 (** The store cannot hold that. *)
@@ -386,7 +386,30 @@ let lmdb ~folder ~most =
     close = Lmdb.close;
   }
 
-let names = [ "owned"; "hashtbl"; "bigarray"; "lmdb" ]
+(* --- no store: what the server costs without one ------------------------------------------------------------------ *)
+
+(* What was set is forgotten. Each key of a client's has a text at any time, which is made from the key. *)
+let none =
+  let text k =
+    let n = String.length k in
+    let rec first i = if i < n - 1 && k.[i] = '0' then first (i + 1) else i in
+    if n > 4 then
+      let from = first 4 in
+      Some (String.concat "" [ String.sub k from (n - from); ":"; k; k ])
+    else None
+  in
+  {
+    get = text;
+    set = (fun _ _ -> ());
+    mem = (fun _ -> false);
+    remove = (fun _ -> false);
+    length = (fun () -> 0);
+    clear = ignore;
+    turn = ignore;
+    close = ignore;
+  }
+
+let names = [ "owned"; "hashtbl"; "bigarray"; "lmdb"; "none" ]
 
 let make name ~folder ~most =
   match name with
@@ -394,4 +417,5 @@ let make name ~folder ~most =
   | "hashtbl" -> heap ~most
   | "bigarray" -> encoded ~most
   | "lmdb" -> lmdb ~folder ~most
+  | "none" -> none
   | other -> failwith (Printf.sprintf "no store %s; there are: %s" other (String.concat ", " names))

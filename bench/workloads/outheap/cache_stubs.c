@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server of many connections waits with, which the library Unix does not have without a limit of 1,024; and the
-   store LMDB, one environment for a process. */
+/* What a server of many connections waits with, which the library Unix does not have without a limit of 1,024; its
+   clock, and the processors of a process; and the store LMDB, one environment for a process. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #define CAML_NAME_SPACE
 #include <caml/alloc.h>
 #include <caml/fail.h>
@@ -8,9 +11,11 @@
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EVENTS 256
@@ -54,6 +59,36 @@ value cache_poll_wait(value poll, value found, value milliseconds)
     Store_field(found, i, Val_long(events[i].data.fd * 4 + bits));
   }
   CAMLreturn(Val_long(n < 0 ? 0 : n));
+}
+
+/* Nanoseconds of a clock that only goes on. */
+value cache_now(value unit)
+{
+  struct timespec t;
+  (void)unit;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return Val_long((intnat)t.tv_sec * 1000000000 + t.tv_nsec);
+}
+
+/* The first (0) or the last (1) of the processors on which this thread may run; -1: there is only one, or the system
+   does not tell. */
+value cache_processor(value last)
+{
+  cpu_set_t all;
+  int found = -1;
+  if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) return Val_long(-1);
+  for (int n = 0; n < CPU_SETSIZE && (found < 0 || Bool_val(last)); n++)
+    if (CPU_ISSET(n, &all)) found = n;
+  return Val_long(found);
+}
+
+/* From now on this thread, and the processes that it starts, run on that processor alone. */
+value cache_run_on(value processor)
+{
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET((int)Long_val(processor), &one);
+  return Val_bool(sched_setaffinity(0, sizeof one, &one) == 0);
 }
 
 /* --- LMDB --------------------------------------------------------------------------------------------------------- */
