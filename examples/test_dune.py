@@ -19,8 +19,8 @@ from testing.run import BUILD, ROOT, run
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
 PACKAGED += ("boxroot.opam.template", "outheap.opam.template")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "CONTRIBUTING.md", "docs", "bench/README.md")
-PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/hashcons")
-PACKAGED += ("examples/linear", "examples/regions")
+PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/foreign-pointers")
+PACKAGED += ("examples/hashcons", "examples/linear", "examples/regions")
 PACKAGED += ("rust/ocaml-boxroot/README.md",)
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 

@@ -4,13 +4,12 @@ measuring programs compute is right."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from testing import matrix
-from testing.compilers import NOT_THERE, Compiler
-from testing.run import BUILD, ROOT, environment, run
+from testing import matrix, sources
+from testing.compilers import Compiler
+from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "examples/bindings"
 STATES = ("before", "after")
@@ -43,24 +42,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def built(compiler: Compiler, name: str, *options: str) -> Path:
-    """The folder of the binding; skips where there is no way to the sources."""
-    log = BUILD / compiler.name / f"binding-{name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as messages:
-        done = subprocess.run(
-            [HOME / name / "build", *options, compiler.prefix],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=messages,
-            text=True,
-            env=environment(),
-            check=False,
-        )
-    said = log.read_text().splitlines()
-    if done.returncode == NOT_THERE:
-        pytest.skip(said[-1] if said else "the sources cannot be had")
-    assert done.returncode == 0, "\n".join(said[-5:])
-    return Path(done.stdout.strip())
+    """The folder of the binding."""
+    words = [HOME / name / "build", *options, compiler.prefix]
+    return sources.built(words, BUILD / compiler.name / f"binding-{name}.log")
 
 
 def test_own_tests_pass(compiler: Compiler, name: str) -> None:

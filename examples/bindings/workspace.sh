@@ -19,13 +19,14 @@ step() { # step WHAT COMMAND…
     die 1 "$what failed at \`$*\`: $(grep -m1 -E 'Error|FAILED|error:' "$log" || tail -1 "$log") (log: $log)"
 }
 
-# sources SUITE PACKAGE: the upstream sources in $result/source/PACKAGE; their version goes into $result/versions.
+# sources SUITE PACKAGE [PATTERN…]: the upstream sources, or what of them matches, in $result/source/PACKAGE; their
+# version goes into $result/versions.
 sources() {
-  local suite=$1 package=$2 found; local apt_dir=$cache/apt-$1
+  local suite=$1 package=$2 found; local apt_dir=$cache/apt-$1; shift 2
   [ -n "$(find "$apt_dir/refreshed" -mtime -1 2>/dev/null)" ] || apt_refresh
   found=$(apt_private apt-cache showsrc "$package" | sed -n 's/^Version: //p' | sort -V | tail -1)
   [ -n "$found" ] || die 3 "Debian's $suite has no source package $package"
-  apt_source "$package" "$found" "$result/source/$package"
+  apt_source "$package" "$found" "$result/source/$package" "$@"
   echo "$package $found" >>"$result/versions"
 }
 
@@ -68,7 +69,7 @@ once() {
   if [ "$(cat "$result/.complete" 2>/dev/null)" != "$digest" ]; then
     locked 9 "$cache/lock.$(basename "$result")" "$(basename "$example") is being built"
     if [ "$(cat "$result/.complete" 2>/dev/null)" != "$digest" ]; then
-      say "building $(basename "$example") with OCaml $version, before and after its patch (log: $log)"
+      say "building $(basename "$example") with OCaml $version (log: $log)"
       rm -rf "$result"; mkdir -p "$result/source" "$result/installed"; : >"$log"
       "$make"
       echo "$digest" >"$result/.complete"
