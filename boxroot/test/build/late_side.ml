@@ -1,6 +1,7 @@
 (* SPDX-License-Identifier: MIT *)
 (* The plug-in of late.ml. FIRST=thread: the first use of the library is that of the thread whose domain has ended. Then
-   a domain with the same identity makes roots, which the thread deletes while the domain goes on. *)
+   a domain with the same identity makes roots, which the thread deletes while the domain goes on. FIRST=deletion: they
+   are few, so that the thread's first deletion finds their pool open, unless the library keeps it closed. *)
 
 external setup : unit -> bool = "a_setup"
 external status : unit -> int = "a_status"
@@ -28,6 +29,15 @@ let successor () =
     Array.iteri (fun i r -> if (get r : string) <> text i then fail "a root lost its value") own
   done;
   Array.iter delete own
+
+external acted_at_once : unit -> unit = "late_acted_at_once" [@@noalloc]
+external is_free : int -> bool = "late_is_free" [@@noalloc]
+
+let successor_with_few () =
+  let doomed = Array.init 10 created in
+  act doomed;
+  acted_at_once ();
+  if Array.exists is_free doomed then fail "the thread has deleted a root as if it had the lock"
 
 type owner
 external owner : int -> owner = "late_owner"
@@ -73,7 +83,8 @@ let () =
   end
   else begin
     if not (setup ()) then fail "set-up";
-    Domain.join (Domain.spawn successor);
+    let few = Sys.getenv_opt "FIRST" = Some "deletion" in
+    Domain.join (Domain.spawn (if few then successor_with_few else successor));
     if acted true > 0 then fail "creation succeeded on the thread of a domain that has ended"
   end;
   Domain.join (Domain.spawn (fun () -> Array.iter delete (Array.init 10_000 created)));

@@ -65,6 +65,19 @@ value late_act(value array)
   return Val_unit;
 }
 
+/* Waits as late_acted, but keeps the lock, so that no collection carries deletions out meanwhile. */
+value late_acted_at_once(value unit)
+{
+  while (!atomic_load(&over)) usleep(100);
+  return unit;
+}
+
+/* A deletion by a thread without the lock leaves the slot as it is; only the domain itself makes a free slot of it. */
+value late_is_free(value root)
+{
+  return Val_bool((__atomic_load_n((uintptr_t *)((uintptr_t)root & ~(uintptr_t)1), __ATOMIC_RELAXED) & 1) != 0);
+}
+
 /* A block whose finaliser ends a root, and tries to make another. */
 static atomic_int finalised;
 static void finalise(value v)
