@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The short tables of README.md: rows that bench/headline.toml names, as absolute figures beside rivals of the same
 run, what we win first; and sentences about a few of them. Each row is taken from the recorded run, of the newest
-version of OCaml that is recorded in whole, that has most rounds of it."""
+version of OCaml that is recorded in whole, that has most rounds of it; or from any, if it was not measured there more
+than once."""
 
 from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,13 +54,13 @@ def version_number(run: Run) -> tuple[int, ...]:
 
 
 def newest(runs: list[Run]) -> list[Run]:
-    """The runs of the newest version of those on which most was measured: a version of which only a part has been
-    recorded so far does not take the place of one that is recorded in whole."""
+    """The runs of the newest version of those on which most was measured, and the same: a version of which a part, or
+    other workloads, have been recorded so far does not take the place of one that is recorded in whole."""
     figures: dict[str, set] = {}
     for run in runs:
         figures.setdefault(run.version, set()).update(run.results.units)
-    most = max(map(len, figures.values()), default=0)
-    whole = [run for run in runs if 4 * len(figures[run.version]) > 3 * most]
+    most = max(figures.values(), key=len, default=set())
+    whole = [run for run in runs if 4 * len(figures[run.version] & most) > 3 * len(most)]
     return [run for run in whole if run.version == max(whole, key=version_number).version]
 
 
@@ -80,6 +82,15 @@ def find(runs: list[Run], row: dict, names: list[str], strict: bool = True) -> L
     return Line(row.get("what", ""), row.get("why", ""), key, values, run.results.units[key], rounds, run)
 
 
+def of_most_rounds(runs: list[Run], everything: list[Run], row: dict, names: list[str], strict: bool) -> Line | None:
+    """The row, from `runs` if it was measured there more than once; otherwise from the run that has most rounds."""
+    line = find(runs, row, names, False)
+    if line is not None and line.rounds > 1:
+        return line
+    other = find(everything, row, names, strict)
+    return line if line is not None and (other is None or other.rounds <= line.rounds) else other
+
+
 def sentence(runs: list[Run], words: dict, names: list[str], strict: bool) -> str | None:
     """With {0}, {1} … in it: the figures of its implementations."""
     line = find(runs, words, names, strict)
@@ -94,11 +105,12 @@ def choice(path: Path) -> dict:
 
 def read(root: Path, suite: str, runs: list[Run], strict: bool = True) -> list[Table]:
     """The tables of a suite. Not `strict`: of some runs, which need not have all their rows."""
-    out, runs = [], newest(runs)
+    out, everything, runs = [], runs, newest(runs)
     for name, chosen in choice(root / FILE).items() if runs else ():
         if chosen.get("suite", name) == suite:
             names = list(chosen["implementations"])
-            lines = tuple(line for row in chosen["rows"] if (line := find(runs, row, names, strict)))
+            found = [of_most_rounds(runs, everything, row, names, strict) for row in chosen["rows"]]
+            lines = tuple(line for line in found if line)
             words = tuple(text for w in chosen.get("words", ()) if (text := sentence(runs, w, names, strict)))
             out.append(Table(chosen.get("title", ""), tuple(chosen["implementations"].values()), lines, words))
     return [table for table in out if table.lines]
@@ -147,11 +159,12 @@ def table_lines(table: Table, marks: dict[str, str]) -> list[str]:
 
 
 def sources(marks: dict[str, str], runs: list[Run]) -> str:
-    """What all have in common is said once."""
-    common = software(runs[0])
-    shared = len(marks) > 1 and all(common in text for text in marks)
-    told = "; ".join(f"({mark}) {text.replace(common, '') if shared else text}" for text, mark in marks.items())
-    return f"{told}{'; all' + common.replace(',', ' with', 1) if shared else ''}."
+    """What all have in common is said once, and so is what most have."""
+    counted = Counter(text for run in {source(run): run for run in runs}.values() for text in [software(run)])
+    common, number = counted.most_common(1)[0]
+    told = "; ".join(f"({mark}) {text.replace(common, '') if number > 1 else text}" for text, mark in marks.items())
+    which = "all" if number == len(marks) else "the others"
+    return f"{told}{'; ' + which + common.replace(',', ' with', 1) if number > 1 else ''}."
 
 
 def render(tables: list[Table]) -> list[str]:

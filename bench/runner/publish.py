@@ -31,7 +31,7 @@ MEASURED = "docs/measured"  # a page for each suite, and its picture
 SUMMARY = "bench/results/summary.csv"
 WRITTEN_BY = "<!-- Written by `tools/bench --publish` from the raw data in bench/results; changes by hand are lost. -->"
 PROCESSOR_TIME = ", processor time"
-MOST_ROWS = 9
+MOST_ROWS = 8
 OF_EACH_END = 5  # rows of a version that is recorded in part, of those that differ most from the other version's
 
 

@@ -222,7 +222,7 @@ LANES = {
 
 
 def with_lanes(tmp_path):
-    some = figures("helper, lanes", "a thousand calls: major slices", [1], [2], "a graph", names=("helper", "stock"))
+    some = figures("helper lanes", "a thousand calls: major slices", [1], [2], "a graph", names=("helper", "stock"))
     some += [
         f
         for percent in (50, 100)
@@ -235,9 +235,7 @@ def with_lanes(tmp_path):
         file.write(",".join(SERIES_FIELDS) + "\n")
         for implementation, lanes in LANES.items():
             for name, stretches in lanes.items():
-                file.writelines(
-                    f'"helper, lanes",a graph,{implementation},lane: {name},{x},{y}\n' for x, y in stretches
-                )
+                file.writelines(f'"helper lanes",a graph,{implementation},lane: {name},{x},{y}\n' for x, y in stretches)
     return read_run(folder)
 
 
@@ -245,7 +243,7 @@ def test_a_time_line_has_a_lane_for_each_kind_of_work(tmp_path):
     run, suite = with_lanes(tmp_path), SUITES["outheap"]
     assert charts.over_time(run, suite) == []  # stretches are no curve
     assert charts.time_lines(run, suite, suite.workloads["helper"]) == []
-    (drawn,) = charts.time_lines(run, suite, suite.workloads["helper, lanes"])
+    (drawn,) = charts.time_lines(run, suite, suite.workloads["helper lanes"])
     assert [(name, kind, [lane.name for lane in lanes]) for name, kind, _, lanes in drawn.groups] == [
         (name, kind, list(LANES[name])) for name, kind in (("stock", "base"), ("helper", "ours"))
     ]

@@ -23,7 +23,7 @@ OVER_REGIONS = {"hashcons": "hashcons", "linear": "linear", "cache": "linear"}  
 WITH_STEPS = ("young", "helper")
 WITH_UNIX = ("follow", "helper", "cache")
 WITH_EVENTS = ("helper",)  # with runtime_events, so of OCaml 5
-CACHE_MODULES = ("resp", "stores", "server", "load")
+CACHE_MODULES = ("histogram", "resp", "stores", "server", "load")
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -56,7 +56,12 @@ class Builder:
 
     def program(self, name: str, rival: Rival) -> Program:
         flags = self.runtimes.link_flags(rival)
-        real = {"ocamlopt": self._ocamlopt, "coq": self._coq, "coq-images": self._coq_images}
+        real = {
+            "ocamlopt": self._ocamlopt,
+            "coq": self._coq,
+            "coq-images": self._coq_images,
+            "coq-hashcons": self._coq_hashcons,
+        }
         command, folder, environment = real.get(name, self._workload)(name, rival, flags)
         environment = {**environment, **self.runtimes.environment(rival)}
         return Program(rival.name, tuple(map(str, command)), folder, environment, rival.parameters)
@@ -192,14 +197,30 @@ class Builder:
         wanted = "yes" if rival.environment.get("BENCH_DATA") == "region" else "no"
         return command, folder, {**environment, "COQ_IMAGES": wanted}
 
-    def _of_coq(self, script: Path, binary: str, name: str, rival: Rival, flags: list[str]):
-        """A program of Coq, which a script builds, relinked by the command that dune linked it with."""
+    def _coq_hashcons(self, name: str, rival: Rival, flags: list[str]):
+        """coqc with its tables over Outheap_hashcons, with the rivals that have cells, and as it is with the others.
+        All read the same compiled library."""
+        script = HERE / "coq-hashcons"
+        theories = self._built(script) / "theories"
+        if "BENCH_HASHCONS" in rival.environment:
+            return self._of_coq(script, "coqc_bin", name, rival, flags)
+        command, folder, environment = self._of_coq(HERE / "coq", "coqc_bin", "coq", rival, flags)
+        at = command.index("-R") + 1
+        return [*command[:at], theories, *command[at + 1 :]], folder, environment
+
+    def _built(self, script: Path) -> Path:
+        """The folder of a Coq that a script builds."""
         if script not in self.built_coq:
             done = subprocess.run([script, self.runtimes.prefix], stdout=subprocess.PIPE, text=True)
             self.built_coq[script] = Path(done.stdout.strip()) if done.returncode == 0 else None
         coq = self.built_coq[script]
         if not coq:
             raise BuildError("Coq was not built: see the messages above")
+        return coq
+
+    def _of_coq(self, script: Path, binary: str, name: str, rival: Rival, flags: list[str]):
+        """A program of Coq, which a script builds, relinked by the command that dune linked it with."""
+        coq = self._built(script)
         build = coq / "coq" / "_build"
         linked = rf"^\$ \(cd _build/default && (.* -o topbin/{binary}\.exe .*)\)$"
         line = next(re.finditer(linked, (build / "log").read_text(), re.M))
@@ -210,7 +231,7 @@ class Builder:
             name,
             rival,
             [*words[:at], *words[at + 2 :], *flags],
-            line[1].encode() + b"".join(stamp.read_bytes() for stamp in coq.glob(".images")),
+            line[1].encode() + b"".join(stamp.read_bytes() for stamp in (*coq.glob(".images"), *coq.glob(".changed"))),
             build / "default",
         )
         installed = build / "install" / "default" / "lib"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...compiler import ROOT, Compiler
 
-BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
+BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, CELLS_ALONE, BUCKETS = (
     "stock",
     "table",
     "outheap",
@@ -22,13 +22,15 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, BUCKETS = (
     "regions",
     "marshal",
     "hash-cells",
+    "hash-cells, tables alone",
     "hash-buckets",
 )
 ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
-FOLLOWING = "memory-follow"
+BY_CALLS = "memory-stock"
 HELPED, HELPED_60 = "helper", "helper, o=60"
+WIDE_STACK = "stock, mark stack"
 LINEAR, LINEAR_ON_STOCK, MUTABLE = "linear", "linear, stock", "mutable"
-ENCODED, LMDB, REDIS = "bigarray", "lmdb", "redis"
+ENCODED, LMDB, REDIS, NO_TABLE = "bigarray", "lmdb", "redis", "no-table"
 SIZES = ("8k", "32k", "128k", "256k", "512k", "1M", "4M", "8M")  # of minor heaps, in words
 FIXED = tuple(f"minor-{size}" for size in SIZES)
 YOUNG_SIZES = tuple(f"minor-{size}" for size in ("32k", "256k", "1M", "4M", "8M"))
@@ -62,6 +64,12 @@ RIVALS = {
     for r in [
         Rival(BASE, "the compiler's own runtime (OCaml 4.14: the legacy page table)"),
         Rival(
+            WIDE_STACK,
+            "the same, told to let the mark stack grow to an eighth of the heap, as with Outheap",
+            parameters="Xmark_stack_prune_factor=8",
+            versions="5.5",
+        ),
+        Rival(
             "stock-thp",
             "the same, huge pages for what it gets from malloc (glibc.malloc.hugetlb=1)",
             environment={"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"},
@@ -78,10 +86,10 @@ RIVALS = {
             preload=("libmimalloc.so.2", "libmimalloc2.0"),
         ),
         Rival(
-            FOLLOWING,
-            "Outheap, memory goes back without a call (memory=follow)",
+            BY_CALLS,
+            "Outheap, memory goes back by calls alone, as with the compiler's runtime (memory=stock)",
             "_outheap",
-            environment={"OUTHEAP": "memory=follow"},
+            environment={"OUTHEAP": "memory=stock"},
         ),
         Rival(
             HELPED,
@@ -144,6 +152,12 @@ RIVALS = {
             {"BENCH_HASHCONS": "cells"},
         ),
         Rival(
+            CELLS_ALONE,
+            "the same, where nothing but tables is changed: terms are not asked whether they are in cells",
+            "_outheap",
+            {"BENCH_HASHCONS": "cells", "COQ_HASHCONS": "tables"},
+        ),
+        Rival(
             BUCKETS,
             "the compiler's own runtime, with hash-consed values in an array of weak arrays",
             environment={"BENCH_HASHCONS": "buckets"},
@@ -179,6 +193,11 @@ RIVALS = {
             "Redis itself as the cache server",
             environment={"BENCH_LINEAR": "redis"},
             command=("redis-server", "redis-server"),
+        ),
+        Rival(
+            NO_TABLE,
+            "the compiler's own runtime, a cache server without a table, which answers from the key: the floor",
+            environment={"BENCH_LINEAR": "none"},
         ),
         Rival(
             ADAPTIVE,

@@ -10,12 +10,13 @@ from .runtimes import (
     ADAPTIVE,
     BASE,
     BUCKETS,
+    BY_CALLS,
     CELLS,
+    CELLS_ALONE,
     CLANG,
     COUNTING,
     ENCODED,
     FIXED,
-    FOLLOWING,
     HELPED,
     HELPED_60,
     LINEAR,
@@ -24,6 +25,7 @@ from .runtimes import (
     MARSHALLED,
     MUTABLE,
     NO_NAKED,
+    NO_TABLE,
     OURS,
     PAUSES,
     PRELOADED,
@@ -32,26 +34,31 @@ from .runtimes import (
     RIVALS,
     SHIFTED,
     TABLE,
+    WIDE_STACK,
     YOUNG_SIZES,
 )
 
+COQ_FILES = ("FSets/FMapAVL", "Reals/RiemannInt", "Reals/Ratan")  # for hash-consing
 MINOR = (BASE, OURS, ADAPTIVE, *FIXED)
 YOUNG = (BASE, OURS, ADAPTIVE, PAUSES, *YOUNG_SIZES)
 OWNED = (LINEAR, LINEAR_ON_STOCK, MUTABLE)
-CACHES = (BASE, OURS, ENCODED, LMDB, REDIS, LINEAR_ON_STOCK, LINEAR)
+CACHES = (BASE, OURS, NO_TABLE, ENCODED, LMDB, REDIS, LINEAR_ON_STOCK, LINEAR)
 UNTIMED = (
-    FOLLOWING,
+    WIDE_STACK,
+    BY_CALLS,
     HELPED,
     HELPED_60,
     COUNTING,
     REGIONS,
     MARSHALLED,
     CELLS,
+    CELLS_ALONE,
     BUCKETS,
     *OWNED,
     ENCODED,
     LMDB,
     REDIS,
+    NO_TABLE,
     ADAPTIVE,
     PAUSES,
     *FIXED,
@@ -61,6 +68,7 @@ UNTIMED = (
 TIMED = tuple(r for r in RIVALS if r not in UNTIMED)
 QUICK_TIMED = tuple(r for r in TIMED if r not in ("table-order", "outheap-always", "no-naked-thp", *PRELOADED))
 MAIN = (BASE, NO_NAKED, TABLE, OURS)
+MARKED = (BASE, WIDE_STACK, NO_NAKED, TABLE, OURS)
 QUICK, FULL, BOTH = ("quick",), ("full",), ("quick", "full")
 
 
@@ -101,17 +109,17 @@ def marking(
 
 # Shares are those of fields that do not link a chain, in thousandths.
 MARKING = (
-    dict(label="0.8 GB, random", size=800, rivals=QUICK_TIMED, modes=QUICK),
+    dict(label="0.8 GB, random", size=800, rivals=(WIDE_STACK, *QUICK_TIMED), modes=QUICK),
     dict(label="0.8 GB, sequential", size=800, order="sequential", modes=QUICK),
-    dict(label="0.8 GB, random", size=800, rivals=TIMED),
+    dict(label="0.8 GB, random", size=800, rivals=(WIDE_STACK, *TIMED)),
     dict(label="0.8 GB, sequential", size=800, order="sequential", rivals=TIMED, repeats=5),
     dict(label="0.8 GB, random, irregular blocks", size=800, shapes="irregular"),
     dict(label="0.8 GB, random, no static blocks", size=800, statics=0),
     dict(label="0.8 GB, random, 27 % static blocks", size=800, immediates=300, statics=360),
     dict(label="0.8 GB, random, 22 % immediates", size=800, immediates=300),
     dict(label="0.8 GB, sequential, no static blocks", size=800, order="sequential", statics=0, repeats=5),
-    dict(label="3 GB, random", size=3000),
-    dict(label="11 GB, random", size=11000, rivals=(BASE, OURS), repeats=1, once=True),
+    dict(label="3 GB, random", size=3000, rivals=MARKED),
+    dict(label="11 GB, random", size=11000, rivals=(BASE, WIDE_STACK, OURS), repeats=1, once=True),
 )
 
 YOUNG_STEPS = (
@@ -183,10 +191,12 @@ LINEAR_STEPS = (
     ("a cache of 10 M strings", ("cache", "10000000"), 90, FULL),
 )
 
-# Cache servers: entries, requests of each kind, seconds, memory.
+# Cache servers: entries, requests of each kind, requests a second and for how many seconds; seconds, memory. Three
+# rounds of 2 M entries with all rivals take some 20 minutes.
 CACHE_STEPS = (
-    ("100,000 entries", ("measure", "100000", "200000"), 20, 2, QUICK),
-    ("10 M entries", ("measure", "10000000", "2000000"), 260, 8, FULL),
+    ("100,000 entries", ("measure", "100000", "200000", "20000", "5"), 15, 2, QUICK),
+    ("2 M entries", ("measure", "2000000", "200000", "20000", "15"), 50, 2, FULL),
+    ("10 M entries", ("measure", "10000000", "2000000", "20000", "60"), 280, 8, FULL),
 )
 
 # Programs with an idle processor, and without: the program, how many others count, and seconds.
@@ -298,7 +308,7 @@ WORKLOADS = {
             "follow",
             "memory of a program whose data are dropped, without a call (resident memory, processor time)",
             tuple(
-                Case(label, (kind,), (BASE, OURS, FOLLOWING), mode, seconds=seconds)
+                Case(label, (kind,), (BASE, BY_CALLS, OURS), mode, seconds=seconds)
                 for mode in (QUICK, FULL)
                 for label, kind, seconds in FOLLOW
                 if mode == FULL or kind in ("work", "idle")
@@ -446,9 +456,11 @@ WORKLOADS = {
                 for label, arguments, seconds, gigabytes, modes in CACHE_STEPS
             ),
             ours=LINEAR,
-            beside=(OURS, ENCODED, LMDB, REDIS, LINEAR_ON_STOCK),
+            beside=(OURS, NO_TABLE, ENCODED, LMDB, REDIS, LINEAR_ON_STOCK),
             main=(BASE, LINEAR),
             measure=execute.printed,
+            hidden=("server and client apart",),
+            context=("the client was late",),
             needs=("redis-benchmark", "redis-tools"),
         ),
         Workload(
@@ -475,7 +487,7 @@ WORKLOADS = {
             measure=execute.printed,
         ),
         Workload(
-            "helper, lanes",
+            "helper lanes",
             "what the domain and the helper do in a part of these programs, while they are watched",
             tuple(
                 Case(
@@ -524,12 +536,26 @@ WORKLOADS = {
             needs=("strace", "strace"),
         ),
         Workload(
+            "coq hash-consing",
+            "coqc on files of its library, with Coq's tables of weak arrays, and with values in cells outside the heap",
+            tuple(
+                Case(f"{f.rsplit('/', 1)[-1]}.v", (f,), (BASE, OURS, CELLS_ALONE, CELLS), FULL, seconds=8, timeout=300)
+                for f in COQ_FILES
+            ),
+            ours=CELLS,
+            beside=(OURS, CELLS_ALONE),
+            main=(BASE, CELLS),
+            program="coq-hashcons",
+            measure=execute.compile_theory,
+            hidden=("wall",),
+        ),
+        Workload(
             "ocamlopt",
             "the compiler itself, on a generated parser, without the assembler",
             (
                 Case("26,000 lines", ("400",), QUICK_TIMED, QUICK, seconds=2.5),
                 Case("26,000 lines", ("400",), TIMED, FULL, seconds=2.5),
-                Case("66,000 lines", ("1000",), TIMED, FULL, seconds=6),
+                Case("66,000 lines", ("1000",), (*TIMED, BY_CALLS), FULL, seconds=6),
             ),
             measure=execute.compile_parser,
             hidden=("wall",),
@@ -540,7 +566,7 @@ WORKLOADS = {
             (
                 Case("FMapAVL.v", ("FSets/FMapAVL",), MAIN, QUICK, seconds=6),
                 *(
-                    Case(f"{f.rsplit('/', 1)[-1]}.v", (f,), TIMED, FULL, seconds=5)
+                    Case(f"{f.rsplit('/', 1)[-1]}.v", (f,), (*TIMED, BY_CALLS), FULL, seconds=5)
                     for f in ("FSets/FMapAVL", "FSets/FMapFullAVL", "MSets/MSetRBT", "Strings/Byte")
                 ),
             ),
