@@ -240,11 +240,11 @@ def test_questions_about_memory(compiler: Compiler, flavour: str) -> None:
     assert outcome.passed, outcome.tail()
 
 
-@pytest.mark.parametrize("floor", ["64M", "0"])
+@pytest.mark.parametrize("floor", ["64M", "auto", "7%", "0"])
 def test_floor(compiler: Compiler, flavour: str, floor: str) -> None:
-    """Nothing is collected below it; without one, it is."""
+    """Nothing is collected below it; without one, it is. A share is one of the limit here."""
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": f"memory.floor={floor}", "OCAMLRUNPARAM": "v=0,b"}
+    settings = {"OUTHEAP": f"limit=900M,memory.floor={floor}", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./limited", "floor", "0"], folder, folder / f"logs/floor-{floor}.log", 120, settings)
     assert outcome.passed == (floor != "0"), outcome.tail()
 

@@ -77,9 +77,11 @@ static bool is_quick(uint64_t ran, uint64_t costs)
          && oh_load_relaxed(&saved) >= costs;
 }
 
-static double most_at_a_time(size_t bytes, uint64_t costs)
+static double most_at_a_time(uint64_t since, size_t bytes, uint64_t costs)
 {
-  uint64_t pause = oh_settings.compact_pause;
+  uint64_t pause = since / OH_FOLLOW_SHARE;
+  if (pause < OH_FOLLOW_SLICE) pause = OH_FOLLOW_SLICE;
+  if (pause > oh_settings.compact_pause) pause = oh_settings.compact_pause;
   double share = oh_follow_share(pause, bytes);
   return pause < costs && (double)pause / (double)costs < share ? (double)pause / (double)costs : share;
 }
@@ -92,7 +94,7 @@ double oh_follow_due(uint64_t nanoseconds, size_t bytes)
   (void)oh_fetch_add_relaxed(&saved, nanoseconds / OH_FOLLOW_SHARE);
   if (is_quick(ran, costs)) all = OH_FOLLOW_QUICK;
   else if (all < costs * OH_FOLLOW_SHARE) all = costs * OH_FOLLOW_SHARE;
-  double share = (double)nanoseconds / (double)all, most = most_at_a_time(bytes, costs);
+  double share = (double)nanoseconds / (double)all, most = most_at_a_time(nanoseconds, bytes, costs);
   if (share > most) share = most;
   (void)oh_fetch_add_relaxed(&shares, (uint64_t)(share * 1e6));
   return share;

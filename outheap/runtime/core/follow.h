@@ -10,8 +10,9 @@
    again after a cycle that has freed more. Time that cycles by time might have cost and did not is saved, up to
    OH_FOLLOW_SAVED: from that, cycles come every OH_FOLLOW_QUICK where they are urgent, that is when one has lasted for
    OH_FOLLOW_STALLED, or came by time, and those before were of use. So what is dropped after a time of little garbage
-   goes back within some seconds, and the share is kept in the mean. No slice does more of it than what takes as long
-   as a compaction may: what is due beyond that is dropped.
+   goes back within some seconds, and the share is kept in the mean. No slice does more of it than what takes
+   OH_FOLLOW_SLICE, or that share of the time since the last slice, or as long as a compaction may: what is due beyond
+   that is dropped.
 
    *Compaction.* At the end of a cycle, if enough is free in pools, the pause is short enough, and compactions cost less
    than OH_FOLLOW_SHARE of the time. The pause is predicted from the live data, which is read once, and from the pools
@@ -36,6 +37,7 @@
 #define OH_FOLLOW_PERIOD ((uint64_t)2500000000)         /* nanoseconds */
 #define OH_FOLLOW_PERIOD_MOST ((uint64_t)60000000000)
 #define OH_FOLLOW_QUICK ((uint64_t)500000000)
+#define OH_FOLLOW_SLICE ((uint64_t)2000000)             /* nanoseconds: about what slices by allocation take */
 #define OH_FOLLOW_STALLED ((uint64_t)1000000000)
 #define OH_FOLLOW_SAVED ((uint64_t)600000000)           /* what half a minute may cost */
 #define OH_FOLLOW_OVERHEAD_NEVER 1000000                /* of Gc.max_overhead */

@@ -122,10 +122,32 @@ static size_t physical(void)
   return pages > 0 ? (size_t)pages * oh_os_page_size() : SIZE_MAX;
 }
 
-void oh_limit_start(void)
+/* What the machine has left for another program, as the system guesses; SIZE_MAX: it does not say. */
+static size_t left_by_others(void)
 {
-  struct oh_settings_limit const *s = &oh_settings.limit;
-  if (s->kind == OH_SETTINGS_LIMIT_NONE) return;
+  char text[512];
+  unsigned long long kilobytes;
+  if (!read_file("/proc/meminfo", text, sizeof text)) return SIZE_MAX;
+  char const *line = strstr(text, "MemAvailable:");
+  return line == NULL || sscanf(line, "MemAvailable: %llu kB", &kilobytes) != 1 ? SIZE_MAX : (size_t)kilobytes << 10;
+}
+
+static void find_floor(void)
+{
+  size_t all = left_by_others(), group = cgroup_limit();
+  if (all == SIZE_MAX) all = physical();
+  if (group < all) all = group;
+  if (oh_limit_bytes != 0 && oh_limit_bytes < all) all = oh_limit_bytes;
+  if (all == SIZE_MAX) {
+    oh_log("OUTHEAP: ignored: memory.floor (the system does not tell how much memory there is)");
+    return;
+  }
+  size_t share = all / 100 * oh_settings.floor_percent;
+  oh_settings.floor = share < oh_settings.floor_most ? share : oh_settings.floor_most;
+}
+
+static void find_limit(struct oh_settings_limit const *s)
+{
   if (oh_limit_used() == 0) {
     oh_log("OUTHEAP: ignored: limit (the system does not tell how much memory the process uses)");
     return;
@@ -138,6 +160,12 @@ void oh_limit_start(void)
     oh_limit_bytes = least == SIZE_MAX ? 0 : least / 100 * s->bytes;
   }
   if (oh_limit_bytes == 0) oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
+}
+
+void oh_limit_start(void)
+{
+  if (oh_settings.limit.kind != OH_SETTINGS_LIMIT_NONE) find_limit(&oh_settings.limit);
+  if (oh_settings.floor_percent != 0) find_floor();
 }
 
 void oh_limit_refuse(void)

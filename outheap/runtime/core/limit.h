@@ -35,7 +35,8 @@ struct oh_limit_counters {
 extern struct oh_limit_counters oh_limit_counters;
 
 /* The limit in bytes; 0: there is none. From the settings, once, by oh_start; a limit that cannot be found is reported,
-   and there is none. */
+   and there is none. Also finds oh_settings.floor if that is a share: of what the machine has left (MemAvailable), or
+   of what the control group, or the limit, allows, if that is less. */
 void oh_limit_start(void);
 extern size_t oh_limit_bytes;
 

@@ -153,17 +153,36 @@ static bool read_memory(char const *text)
   return oh_settings.follow = small || is(text, "follow"), true;
 }
 
+/* Bytes, of which there are `least` or more, or a share from 1% to 100%. */
+static bool read_part(char *text, size_t least, size_t *n, bool *percent)
+{
+  size_t length = strlen(text);
+  *percent = length > 1 && text[length - 1] == '%';
+  if (*percent) text[length - 1] = 0;
+  bool good = read_size(text, n) && (*percent ? *n >= 1 && *n <= 100 : *n >= least);
+  if (*percent) text[length - 1] = '%'; /* as it was, for the message */
+  return good;
+}
+
 static bool read_limit(char *text)
 {
-  size_t n, length = strlen(text);
+  size_t n;
+  bool percent;
   struct oh_settings_limit *limit = &oh_settings.limit;
   if (is(text, "cgroup")) return limit->kind = OH_SETTINGS_LIMIT_CGROUP, true;
-  bool percent = length > 1 && text[length - 1] == '%';
-  if (percent) text[length - 1] = 0;
-  bool good = read_size(text, &n) && (percent ? n >= 1 && n <= 100 : n >= M);
-  if (percent) text[length - 1] = '%';
-  if (!good) return false;
+  if (!read_part(text, M, &n, &percent)) return false;
   *limit = (struct oh_settings_limit){ percent ? OH_SETTINGS_LIMIT_PERCENT : OH_SETTINGS_LIMIT_BYTES, n };
+  return true;
+}
+
+static bool read_floor(char *text)
+{
+  size_t n = 6;
+  bool automatic = is(text, "auto"), percent = true;
+  if (!automatic && !read_part(text, 0, &n, &percent)) return false;
+  oh_settings.floor = percent ? 0 : n;
+  oh_settings.floor_percent = percent ? n : 0;
+  oh_settings.floor_most = automatic ? 512 * M : SIZE_MAX;
   return true;
 }
 
@@ -215,7 +234,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("memory.pause", "", "a time, such as 10ms", read_time(value, &oh_settings.compact_pause)) \
   S("memory.idle", "", "a time, such as 2s, or off", read_idle(value)) \
   S("memory.idle.pause", "", "a time, such as 30ms", read_time(value, &oh_settings.idle_pause)) \
-  S("memory.floor", "", SIZE, read_size(value, &oh_settings.floor)) \
+  S("memory.floor", "", "a number of bytes, such as 64M, a share such as 5%, or auto", read_floor(value)) \
   S("limit", "", "a number of bytes from 1M on, such as 2G, a share such as 75%, or cgroup", read_limit(value)) \
   S("helper", "", "off, auto or on", read_helper(value)) \
   S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \

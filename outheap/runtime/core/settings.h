@@ -35,8 +35,10 @@
                                 program runs (default 10ms)
      memory.idle=TIME|off       how long the program must do nothing before it is collected (default 2s)
      memory.idle.pause=TIME     as memory.pause, in a program that is idle (default 30ms)
-     memory.floor=SIZE          OCaml 5: a domain whose heap is smaller is not collected for the sake of its allocation
-                                (default 0)
+     memory.floor=SIZE|PERCENT%|auto
+                                OCaml 5: a domain whose heap is smaller is not collected for the sake of its allocation
+                                (default 0): bytes; a part of what is available when the program starts; auto: 6 %, at
+                                most 512M (limit.h)
      limit=SIZE|PERCENT%|cgroup a soft limit on the memory of the process, with OCaml 5: bytes; a part of what the
                                 machine and the control group allow; 95 % of what the control group allows (limit.h)
      helper=off                 the domains collect by themselves (default)
@@ -109,7 +111,8 @@ struct oh_settings {
   size_t helper_stack;            /* bytes; 0: as the heap's size says */
   uint64_t pause;                 /* nanoseconds; 0: no limit */
   uint64_t compact_pause, idle, idle_pause; /* nanoseconds; idle = 0: never */
-  size_t floor;                   /* bytes */
+  size_t floor;                   /* bytes; oh_limit_start finds them if it is a share */
+  size_t floor_percent, floor_most; /* of what is available, and bytes at most; 0: no share */
   struct oh_settings_limit limit;
   bool follow, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   int stats_signal;   /* 0: none */

@@ -12,9 +12,14 @@
 #define MS ((uint64_t)1000000)
 #define S (1000 * MS)
 
-/* In a heap so small that a slice may do all of it. */
-static double due(uint64_t nanoseconds) { return oh_follow_due(nanoseconds, 0); }
-/* Whatever the last cycle has cost. */
+/* In slices that come so often that none is cut. */
+static double due(uint64_t nanoseconds)
+{
+  double sum = 0;
+  for (; nanoseconds > MS; nanoseconds -= MS) sum += oh_follow_due(MS, 0);
+  return sum + oh_follow_due(nanoseconds, 0);
+}
+/* But for the share of time that they may take. */
 static void let_slices_be_long(void) { oh_settings.compact_pause = UINT64_MAX / 2; }
 
 static bool near(double a, double b) { return a > b * 0.98 && a < b * 1.02; }
@@ -69,8 +74,9 @@ static void savings(void)
   }
   double usual = 100e6 * OH_FOLLOW_SHARE;
   EXPECT(near(period(), usual), "%g", period());
-  EXPECT(due(OH_FOLLOW_STALLED) == 1, "stalled");
-  EXPECT(near(period(), quick), "and so on: %g", period());
+  EXPECT(due(OH_FOLLOW_STALLED) < 0.5, "not yet");
+  EXPECT(near(period(), quick), "stalled: %g", period());
+  (void)due(OH_FOLLOW_QUICK);
   /* 600 ms are saved: so long, those by time are quick, from the beginning. */
   int n = 0;
   do {
@@ -97,13 +103,19 @@ static void savings(void)
   EXPECT(near(period(), shortest * 2), "%g", period());
 }
 
-/* A slice does no more because of time than what takes as long as a compaction may. */
+/* A slice does no more because of time than what takes as long as a compaction may, nor than a share of the time since
+   the last one, but for OH_FOLLOW_SLICE. */
 static void slices(void)
 {
   oh_settings.compact_pause = 10 * MS;
   EXPECT(near(oh_follow_due(S, 0), 1e9 / (double)OH_FOLLOW_PERIOD), "a small heap, as much as is due");
   EXPECT(near(oh_follow_due(10 * MS, 300 * 1000000), 10. / 15000), "before there was a cycle: 300 ms in 15 s");
   EXPECT(near(oh_follow_due(S, 100 * 1000000), 0.1), "100 MB take 100 ms");
+  EXPECT(near(oh_follow_due(200 * MS, 20 * 1000000), 0.2), "stalled: 4 ms of 20");
+  EXPECT(near(oh_follow_due(80 * MS, 20 * 1000000), 0.1), "2 ms at least");
+  oh_settings.compact_pause = MS;
+  EXPECT(near(oh_follow_due(80 * MS, 20 * 1000000), 0.05), "but no longer than a compaction");
+  oh_settings.compact_pause = 10 * MS;
   EXPECT(near(oh_follow_due(5 * MS, 20 * 1000000), 5e6 / (double)OH_FOLLOW_QUICK), "all that is due, stalled");
   struct oh_follow_heap h = { .live = 94 * M, .swept = 6 * M };
   oh_follow_slice(500 * MS);

@@ -138,6 +138,45 @@ static void old_groups(void)
   end();
 }
 
+/* --- the floor ---------------------------------------------------------------------------------------------------- */
+
+static size_t floor_of(char const *setting)
+{
+  oh_settings.floor = oh_settings.floor_percent = 0;
+  limit_of(setting);
+  return oh_settings.floor;
+}
+
+static void floors(void)
+{
+  begin();
+  quiet();
+  EXPECT(floor_of("memory.floor=64M") == 64 * M && floor_of("memory.floor=3") == 3, "bytes: %zu", oh_settings.floor);
+  EXPECT(floor_of("memory.floor=5%,memory.floor=0") == 0, "the last one counts");
+  static char const *const wrong[] = {
+    "memory.floor=", "memory.floor=0%", "memory.floor=101%", "memory.floor=-1", "memory.floor=auto2", "memory.floor=%"
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) EXPECT(floor_of(wrong[i]) == 0, "%s", wrong[i]);
+  size_t pages = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
+  EXPECT(floor_of("memory.floor=50%") == pages / 100 * 50, "of all, if nothing is known: %zu", oh_settings.floor);
+  put("/proc/meminfo", "MemTotal:       24576000 kB\nMemFree:          100000 kB\nMemAvailable:    1024000 kB\n");
+  EXPECT(floor_of("memory.floor=10%") == 100 * M, "of what is left: %zu", oh_settings.floor);
+  EXPECT(floor_of("memory.floor=auto") == 60 * M, "6 %%: %zu", oh_settings.floor);
+  put("/proc/self/cgroup", "0::/a\n");
+  put("/sys/fs/cgroup/a/memory.max", "%zu\n", 500 * M);
+  EXPECT(floor_of("memory.floor=auto") == 30 * M, "of what the group may have: %zu", oh_settings.floor);
+  EXPECT(floor_of("limit=200M,memory.floor=10%") == 20 * M, "of the limit: %zu", oh_settings.floor);
+  EXPECT(floor_of("limit=2000M,memory.floor=10%") == 50 * M, "which may be more: %zu", oh_settings.floor);
+  put("/sys/fs/cgroup/a/memory.max", "max\n");
+  put("/proc/meminfo", "MemAvailable:   99999999 kB\n");
+  EXPECT(floor_of("memory.floor=auto") == 512 * M, "enough: %zu", oh_settings.floor);
+  EXPECT(floor_of("memory.floor=10%") > 9000 * M, "what was asked for: %zu", oh_settings.floor);
+  put("/proc/meminfo", "MemAvailable: none\n");
+  EXPECT(floor_of("memory.floor=10%") == pages / 100 * 10, "it does not say: %zu", oh_settings.floor);
+  oh_settings.floor = oh_settings.floor_percent = 0;
+  end();
+}
+
 /* --- what is due -------------------------------------------------------------------------------------------------- */
 
 static uint64_t now = 1000000 * MS;
@@ -265,6 +304,7 @@ int main(int argc, char **argv)
   TRY(settings);
   TRY(groups);
   TRY(old_groups);
+  TRY(floors);
   TRY(pace);
   TRY(others);
   TRY(blind);

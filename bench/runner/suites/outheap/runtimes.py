@@ -28,6 +28,7 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, CELLS_ALONE, 
 ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
 BY_CALLS = "memory-stock"
 HELPED, HELPED_60 = "helper", "helper, o=60"
+FLOOR, LAVISH = "memory-floor", "stock, o=400"
 WIDE_STACK = "stock, mark stack"
 LINEAR, LINEAR_ON_STOCK, MUTABLE = "linear", "linear, stock", "mutable"
 ENCODED, LMDB, REDIS, NO_TABLE = "bigarray", "lmdb", "redis", "no-table"
@@ -106,6 +107,14 @@ RIVALS = {
             "o=60",
             versions="5.",
         ),
+        Rival(
+            FLOOR,
+            "Outheap, heaps below 6 % of the memory that is there, at most 512 MB, not collected (memory.floor=auto)",
+            "_outheap",
+            {"OUTHEAP": "memory.floor=auto"},
+            versions="5.",
+        ),
+        Rival(LAVISH, "the compiler's own runtime with a space_overhead of 400", parameters="o=400"),
         Rival(
             NO_NAKED,
             "the runtime of OCaml 4.14 configured with --disable-naked-pointers: no page table",

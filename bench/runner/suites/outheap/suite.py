@@ -135,6 +135,7 @@ SUITE = Suite(
         "An idle processor": ("helper", "helper lanes", "ocamlopt with a helper"),
         "Minor heaps": ("redblack", "young", "ocamlopt, minor heaps", "coq, minor heaps"),
         "Compaction and memory": ("compaction", "turnover", "survivors", "follow", "system calls"),
+        "Memory spent": ("ocamlopt with a floor", "coq with a floor"),
         "What the marker looks at": ("marking, words", "ocamlopt, words", "coq, words"),
     },
     floors={},

@@ -17,8 +17,10 @@ from .runtimes import (
     COUNTING,
     ENCODED,
     FIXED,
+    FLOOR,
     HELPED,
     HELPED_60,
+    LAVISH,
     LINEAR,
     LINEAR_ON_STOCK,
     LMDB,
@@ -48,6 +50,8 @@ UNTIMED = (
     BY_CALLS,
     HELPED,
     HELPED_60,
+    FLOOR,
+    LAVISH,
     COUNTING,
     REGIONS,
     MARSHALLED,
@@ -523,6 +527,23 @@ WORKLOADS = {
             beside=(OURS, HELPED_60),
             main=(BASE, OURS, HELPED, HELPED_60),
             measure=execute.compile_parser,
+        ),
+        *(
+            Workload(
+                f"{program} with a floor",
+                "the same, with memory of the machine spent instead of time",
+                tuple(Case(label, (word,), (BASE, LAVISH, OURS, FLOOR), FULL, seconds=5) for label, word in cases),
+                program=program,
+                ours=FLOOR,
+                beside=(OURS,),
+                main=(BASE, LAVISH, OURS, FLOOR),
+                measure=measure,
+                hidden=("wall",),
+            )
+            for program, measure, cases in (
+                ("ocamlopt", execute.compile_parser, (("26,000 lines", "400"), ("66,000 lines", "1000"))),
+                ("coq", execute.compile_theory, (("FMapAVL.v", "FSets/FMapAVL"), ("Byte.v", "Strings/Byte"))),
+            )
         ),
         Workload(
             "system calls",

@@ -14,6 +14,7 @@ from .runtimes import (
     BY_CALLS,
     CELLS,
     FIXED,
+    FLOOR,
     HELPED,
     HELPED_60,
     LINEAR,
@@ -202,6 +203,7 @@ TARGETS = [
             ("coq", "", "processor time", 1.01, BY_CALLS),
         )
     ),
+    Target("a floor", "ocamlopt with a floor", "", "processor time", 0.85, FLOOR),
     Target("mappings", "compaction", "", "mappings: compacted", 0.01),
     Target("resident memory", "compaction", "", "resident: compacted", 1.05),
     Target("resident memory, all freed", "compaction", "", "resident: all freed, compacted", 1.05),
