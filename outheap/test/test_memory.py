@@ -135,7 +135,7 @@ def test_mark_stack_follows(compiler: Compiler, flavour: str) -> None:
         pytest.skip("this version does not collect idle programs, or the debug runtime is too slow")
     folder = program(compiler, flavour)
     settings = {"OUTHEAP": FOLLOW, "OCAMLRUNPARAM": "v=0,b"}
-    outcome = run(["./follow", "graph", "12"], folder, folder / "logs/graph.log", 120, settings)
+    outcome = run(["./follow", "graph", "15"], folder, folder / "logs/graph.log", 120, settings)
     assert outcome.passed, outcome.tail()
 
 
