@@ -27,8 +27,8 @@ LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "
 FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
-KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains")
-SLOW = ("work", "running")
+KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent")
+SLOW = ("work", "running", "later", "lent")
 # Megabytes that a program may use, or how many it needs at least without a limit (-).
 LIMITED = {
     "churn": (100, -105),
@@ -47,6 +47,7 @@ PROGRAMS = {
     "parent": "5.1",
     "falls": "5.3",
     "cloned": "5.1",
+    "cloned-in-peace": "5.1",
     "left": "5.4",
     "signals": "5.1",
     "roots": "5.1",
@@ -125,6 +126,52 @@ def test_programs_that_know_nothing_of_it(
     folder = program(compiler, flavour)
     log = folder / f"logs/ordinary-{ordinary}.log"
     outcome = run(["./ordinary", ordinary], folder, log, 240, {"OCAMLRUNPARAM": "v=0,b"})
+    assert outcome.passed, outcome.tail()
+
+
+def test_mark_stack_follows(compiler: Compiler, flavour: str) -> None:
+    """What a large heap's mark stack took does not stay when the heap has become small."""
+    if compiler.version < NO_IDLE or flavour == "debug":
+        pytest.skip("this version does not collect idle programs, or the debug runtime is too slow")
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": FOLLOW, "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./follow", "graph", "15"], folder, folder / "logs/graph.log", 120, settings)
+    assert outcome.passed, outcome.tail()
+
+
+def test_keeper_ends_while_it_asks(compiler: Compiler, flavour: str) -> None:
+    if compiler.version < NO_IDLE:
+        pytest.skip("this version does not collect idle programs")
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": FOLLOW, "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./follow", "stopped", "0"], folder, folder / "logs/stopped.log", 120, settings)
+    assert outcome.passed, outcome.tail()
+
+
+def test_child_of_clone_beside_the_helper(compiler: Compiler, flavour: str) -> None:
+    """It has no helper to wait for when it ends."""
+    if compiler.version < NO_HELPER:
+        pytest.skip("no helper with this version")
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": "helper=on,memory=stock", "OCAMLRUNPARAM": "v=0,b"}
+    outcome = run(["./ordinary", "cloned-in-peace"], folder, folder / "logs/cloned-helper.log", 60, settings)
+    assert outcome.passed, outcome.tail()
+
+
+@pytest.mark.parametrize(
+    ("variables", "percent"),
+    [
+        ({"OCAMLRUNPARAM": "v=0,b,O=1M"}, 1 << 20),
+        ({"OCAMLRUNPARAM": "v=0,O=0x100,b"}, 256),
+        ({"CAMLRUNPARAM": "v=0,b,O=1000000"}, 1000000),
+        ({"OCAMLRUNPARAM": "v=0,b", "CAMLRUNPARAM": "O=7"}, 500),
+    ],
+    ids=["unit", "hexadecimal", "older-name", "one-of-two"],
+)
+def test_max_overhead_is_read(compiler: Compiler, flavour: str, variables: dict[str, str], percent: int) -> None:
+    """As the runtime reads its parameters."""
+    folder = program(compiler, flavour)
+    outcome = run(["./follow", "overhead", str(percent)], folder, folder / "logs/overhead.log", 60, variables)
     assert outcome.passed, outcome.tail()
 
 

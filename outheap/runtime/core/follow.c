@@ -2,6 +2,7 @@
 #include "follow.h"
 #include "os.h"
 #include "settings.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -225,12 +226,17 @@ void oh_follow_set_overhead(size_t percent)
   if (percent != oh_follow_overhead()) oh_store_relaxed(&overhead, percent + 1);
 }
 
+/* As the runtime reads numbers: decimal or hexadecimal, with k, M or G. What is beyond all numbers is never, too. */
 void oh_follow_read(char const *text)
 {
   for (; text != NULL && *text != 0; text += strcspn(text, ","), text += *text == ',') {
-    if (text[0] != 'O' || text[1] != '=') continue;
+    if (text[0] != 'O' || text[1] != '=' || strchr("0123456789", text[2]) == NULL || text[2] == 0) continue;
     char *end;
-    unsigned long long n = strtoull(text + 2, &end, 10);
-    if (end != text + 2) oh_store_relaxed(&overhead, (size_t)n + 1);
+    int error = errno;
+    unsigned long long n = strtoull(text + 2, &end, text[2] == '0' && text[3] == 'x' ? 16 : 10);
+    errno = error;
+    unsigned shift = *end == 'k' ? 10 : *end == 'M' ? 20 : *end == 'G' ? 30 : 0;
+    n = n < OH_FOLLOW_OVERHEAD_NEVER ? n << shift : OH_FOLLOW_OVERHEAD_NEVER;
+    oh_store_relaxed(&overhead, (size_t)n + 1);
   }
 }

@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 
 #define STACK ((size_t)128 << 10) /* beside thread-local variables */
 
@@ -101,12 +104,39 @@ bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
   return done;
 }
 
-void oh_helper_name(char const *name)
+long oh_helper_name(char const *name)
 {
 #ifdef __linux__
   pthread_setname_np(pthread_self(), name);
+  return (long)syscall(SYS_gettid);
 #else
-  (void)name;
+  return (void)name, 0;
+#endif
+}
+
+bool oh_helper_is_missing(pthread_t thread)
+{
+#ifdef __linux__
+  return pthread_kill(thread, 0) == ESRCH;
+#else
+  return (void)thread, false;
+#endif
+}
+
+#define GONE ((uint64_t)100000000) /* nanoseconds: a number that still is there then is another thread's by now */
+
+void oh_helper_join(pthread_t thread, long const *number)
+{
+  pthread_join(thread, NULL);
+#ifdef __linux__
+  int error = errno;
+  for (uint64_t until = oh_os_now() + GONE; *number != 0 && syscall(SYS_tgkill, getpid(), *number, 0) == 0;) {
+    if (oh_os_now() > until) break;
+    sched_yield();
+  }
+  errno = error;
+#else
+  (void)number;
 #endif
 }
 

@@ -55,8 +55,17 @@ extern struct oh_helper_fork const *oh_helper_forks;
 /* Starts a thread with all signals blocked. False: it cannot be had. */
 bool oh_helper_thread(pthread_t *thread, void *(*function)(void *));
 
-/* Names the calling thread, for those who look at the process. By itself: that of another one is a file to open. */
-void oh_helper_name(char const *name);
+/* Names the calling thread, for those who look at the process. By itself: that of another one is a file to open.
+   Result: its number, or 0. */
+long oh_helper_name(char const *name);
+
+/* Waits for the end of such a thread, and until the system has forgotten it, which is a moment after its end as the C
+   library knows it: what wants a process with a single thread is not refused afterwards. `number`: what oh_helper_name
+   said in it. */
+void oh_helper_join(pthread_t thread, long const *number);
+
+/* Is there no such thread, in a child of which the C library knows nothing (clone)? */
+bool oh_helper_is_missing(pthread_t thread);
 
 /* Says once that this runtime has no helper, if the setting wants one. */
 void oh_helper_refuse(void);

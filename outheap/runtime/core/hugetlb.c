@@ -104,8 +104,9 @@ void oh_hugetlb_wait(void)
 void oh_hugetlb_copied(void)
 {
   int error = errno;
-  close_end(0);
+  /* Before the other end is closed: the parent may have been killed, and a pipe without a reader ends who writes. */
   if (ends[1] >= 0) oh_log_write(ends[1], "", 1);
+  close_end(0);
   close_end(1);
   errno = error;
 }

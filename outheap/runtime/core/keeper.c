@@ -19,6 +19,8 @@
 #define QUIET 5                  /* looks without anything new, after which it sleeps */
 #define WORK (OH_KEEPER_TICK / 2) /* nanoseconds of processor time between two looks, */
 #define WAIT (3 * OH_KEEPER_TICK) /* unless so many have passed */
+#define REST 15                  /* times memory.idle that it sleeps at most, where idle programs are collected; */
+#define REST_LEAST (5 * OH_KEEPER_TICK) /* but so long at least */
 
 /* `work` is held while it is at work, so that a fork, or the end, waits for that; `mutex` protects the rest. A thread
    that has both took `work` first.
@@ -28,7 +30,8 @@ static pthread_mutex_t work = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_I
 static pthread_cond_t called, ended = PTHREAD_COND_INITIALIZER;
 static bool runs, stopped, joins; /* joins: somebody waits for the end of the thread */
 static pthread_t thread;
-static long owner; /* 0: none. Atomic */
+static long number; /* of the thread, which writes it */
+static long owner;  /* 0: none. Atomic */
 
 /* Such a child inherits the locks as they were. */
 static bool is_inherited(void)
@@ -53,20 +56,37 @@ void oh_keeper_trim(void)
   (void)oh_fetch_add_relaxed(&oh_follow_counters.purged, oh_pool_trim(1) + oh_block_trim());
 }
 
-/* With `mutex`: waits for so long, or until somebody calls (0). */
+static struct timespec later(uint64_t nanoseconds)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  nanoseconds += (uint64_t)t.tv_nsec;
+  t.tv_sec += (time_t)(nanoseconds / 1000000000);
+  t.tv_nsec = (long)(nanoseconds % 1000000000);
+  return t;
+}
+
+/* With `mutex`: waits for so long. */
 static void wait_for(uint64_t nanoseconds)
 {
-  struct timespec until;
-  if (nanoseconds == 0) {
-    oh_store_relaxed(&oh_keeper_rests, true);
-    while (!stopped && oh_load_relaxed(&oh_keeper_rests)) pthread_cond_wait(&called, &mutex);
-    return;
-  }
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  nanoseconds += (uint64_t)until.tv_nsec;
-  until.tv_sec += (time_t)(nanoseconds / 1000000000);
-  until.tv_nsec = (long)(nanoseconds % 1000000000);
+  struct timespec until = later(nanoseconds);
   while (!stopped && pthread_cond_timedwait(&called, &mutex, &until) == 0) {}
+}
+
+/* With `mutex`: sleeps until somebody calls. Where idle programs are collected it wakes now and then all the same, since
+   a program may drop much, or lose the children that share its heap, without a slice. Result: has somebody called? */
+static bool rest(void)
+{
+  uint64_t most = oh_settings.idle * REST > REST_LEAST ? oh_settings.idle * REST : REST_LEAST;
+  struct timespec until = later(most);
+  bool late = false, looks = oh_settings.idle != 0 && oh_keeper_collect != NULL;
+  oh_store_relaxed(&oh_keeper_rests, true);
+  while (!stopped && !late && oh_load_relaxed(&oh_keeper_rests))
+    if (looks) late = pthread_cond_timedwait(&called, &mutex, &until) == ETIMEDOUT;
+    else pthread_cond_wait(&called, &mutex);
+  bool was_called = !oh_load_relaxed(&oh_keeper_rests);
+  oh_store_relaxed(&oh_keeper_rests, false);
+  return was_called;
 }
 
 /* Of all threads: how far the program has come. */
@@ -94,15 +114,12 @@ static void *keep(void *unused)
                                                                                   : OH_KEEPER_TICK;
   unsigned quiet = 0;
   enum oh_keeper_found found = OH_KEEPER_ACTIVE;
-  oh_helper_name("outheap-keeper");
+  number = oh_helper_name("outheap-keeper");
   pthread_mutex_lock(&mutex);
   while (!stopped) {
     if (found == OH_KEEPER_WORKING) wait_for(PAUSE);
     else if (quiet < QUIET) wait_for(tick);
-    else {
-      wait_for(0);
-      quiet = 0;
-    }
+    else if (rest()) quiet = 0;
     if (stopped) break;
     pthread_mutex_unlock(&mutex);
     pthread_mutex_lock(&work);
@@ -118,6 +135,7 @@ static void *keep(void *unused)
     if (heard || bytes != 0 || found != OH_KEEPER_DONE) quiet = 0;
     else quiet += looks;
   }
+  if (oh_keeper_collect != NULL) (void)oh_keeper_collect(0);
   pthread_mutex_unlock(&mutex);
   return unused;
 }
@@ -149,22 +167,13 @@ void oh_keeper_rouse(void)
   pthread_mutex_unlock(&mutex);
 }
 
-static bool is_missing(void)
-{
-#ifdef __linux__
-  return pthread_kill(thread, 0) == ESRCH;
-#else
-  return false;
-#endif
-}
-
 /* Of several threads that stop it one joins its thread, and the others wait for that. A child with the same number as
    its parent, in another space of these, is told by the thread that is missing. */
 void oh_keeper_stop(void)
 {
   if (is_inherited()) return;
   pthread_mutex_lock(&mutex);
-  bool join = runs && !is_missing();
+  bool join = runs && !oh_helper_is_missing(thread);
   stopped = true;
   runs = false;
   oh_store_relaxed(&oh_keeper_rests, false);
@@ -172,7 +181,7 @@ void oh_keeper_stop(void)
     joins = true;
     pthread_cond_signal(&called);
     pthread_mutex_unlock(&mutex);
-    pthread_join(thread, NULL);
+    oh_helper_join(thread, &number);
     delay(false);
     pthread_mutex_lock(&mutex);
     joins = false;

@@ -3,7 +3,8 @@
    lets a program which is idle be collected. It exists in processes with a heap from OH_FOLLOW_LEAST on, and blocks all
    signals.
 
-   It wakes every OH_KEEPER_TICK, and sleeps when nothing has happened for a while. It looks around when the program has
+   It wakes every OH_KEEPER_TICK, and sleeps when nothing has happened for a while, but for a look once in 15 times
+   memory.idle. It looks around when the program has
    worked for half of one meanwhile, or three have passed: what matters is how far the program has come, which on a busy
    machine takes longer. What has not been needed
    since the last look but one goes back: whole large pages, except for `keep` or `keep.share` of each space, and parts
@@ -24,7 +25,7 @@ enum oh_keeper_found {
 };
 
 /* What is to be done for an idle program, a slice at a time; NULL: nothing. Called by the keeper, without a lock of
-   this library but the keeper's own. Set before the first oh_keeper_wake. */
+   this library but the keeper's own; with 0 when it ends. Set before the first oh_keeper_wake. */
 extern enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
 
 /* Gives back all memory that is free, for oh_keeper_collect. */

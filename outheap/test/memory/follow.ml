@@ -11,6 +11,11 @@
        domains   idle, with two domains more, which have built and dropped a part of it
        blinking  domains that work and are idle in turn, and check what they hold; PERCENT is not looked at
        forked    idle, in a child of a fork
+       graph     idle, after a graph in random order, of which many blocks wait in the mark stack at a time
+       later     the program is idle for long, then drops the table without a slice, and is idle again
+       lent      a parent that only waits for a child, for long, and then does nothing
+       stopped   the keeper is ended while it asks the backup threads of domains for slices
+       overhead  PERCENT is what Gc.max_overhead should be
        forking   a thread of C forks all the time, beside a program that works and is idle in turn
 
    Fails if more than PERCENT of what was resident is resident at the end; if PERCENT is below 0, if less than -PERCENT
@@ -134,6 +139,69 @@ let blinking () =
     Unix.sleepf 0.1
   done
 
+type node = { mutable one : node; mutable two : node; mutable three : node }
+
+let[@inline never] make_graph n =
+  let st = Random.State.make [| 1 |] in
+  let node () = let rec x = { one = x; two = x; three = x } in x in
+  let all = Array.init n (fun _ -> node ()) in
+  let any () = all.(Random.State.int st n) in
+  Array.iter (fun x -> x.one <- any (); x.two <- any (); x.three <- any ()) all;
+  all.(0)
+
+(* What the marker has used for it goes back, too. *)
+let graph () =
+  let root = ref (Some (make_graph 2_000_000)) in
+  for _ = 1 to 3 do Gc.full_major () done;
+  let full = resident () in
+  ignore (Sys.opaque_identity !root);
+  root := None;
+  Unix.sleepf 6.;
+  let later = resident () in
+  Printf.printf "graph: %d KiB, later %d\n%!" full later;
+  if later * 100 > full * percent then miss "it did not shrink"
+
+(* The keeper sleeps by then, and nothing of this wakes it. *)
+let later () =
+  build ();
+  build ();
+  Unix.sleepf 25.;
+  let full = resident () in
+  table := Sys.opaque_identity (Hashtbl.create 1);
+  Unix.sleepf 15.;
+  let later = resident () in
+  Printf.printf "later: %d KiB, later %d\n%!" full later;
+  if later * 100 > full * percent then miss "it did not shrink"
+
+let lent () =
+  build ();
+  Gc.full_major ();
+  let child = match Unix.fork () with 0 -> Unix.sleepf 28.; Unix._exit 0 | child -> child in
+  table := Sys.opaque_identity (Hashtbl.create 1);
+  let full = resident () in
+  if snd (Unix.waitpid [] child) <> WEXITED 0 then failwith "the child";
+  let waited = resident () in
+  Unix.sleepf 15.;
+  let later = resident () in
+  Printf.printf "lent: %d KiB, %d when the child ended, later %d\n%!" full waited later;
+  if later * 100 > full * percent then miss "it did not shrink"
+
+external stop_while_it_asks : unit -> bool = "follow_stop_while_it_asks"
+
+let stopped () =
+  build ();
+  let over = Barrier.make 2 in
+  let other = Domain.spawn (fun () -> build (); Barrier.reach over) in
+  table := Hashtbl.create 1;
+  let asks = stop_while_it_asks () in
+  Barrier.reach over;
+  Domain.join other;
+  if asks then failwith "it asks for ever"
+
+let overhead () =
+  let found = (Gc.get ()).max_overhead in
+  if found <> percent then failwith (Printf.sprintf "max_overhead is %d" found)
+
 external fork_beside : int -> unit = "follow_fork_beside"
 external forks_left : unit -> int = "follow_forks_left"
 
@@ -152,6 +220,11 @@ let () =
   if kind = "forking" then forking ()
   else if kind = "domains" then domains ()
   else if kind = "blinking" then blinking ()
+  else if kind = "graph" then graph ()
+  else if kind = "later" then later ()
+  else if kind = "lent" then lent ()
+  else if kind = "stopped" then stopped ()
+  else if kind = "overhead" then overhead ()
   else if kind <> "forked" then measure ()
   else (
     build ();

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that OCaml does not know, and that forks. */
+/* A thread that OCaml does not know, and that forks. The end of the keeper while it asks domains for slices. */
 #include <caml/mlvalues.h>
+#include <caml/signals.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,3 +33,23 @@ value follow_fork_beside(value times)
 }
 
 value follow_forks_left(value unit) { return (void)unit, Val_long(left); }
+
+extern bool oh_following_asks; /* of the runtime */
+void outheap_stop_helper(void);
+
+static bool asks(void) { return __atomic_load_n(&oh_following_asks, __ATOMIC_RELAXED); }
+
+/* All domains are in blocking sections. Result: does it still ask? */
+value follow_stop_while_it_asks(value unit)
+{
+  (void)unit;
+  caml_enter_blocking_section();
+  for (int i = 0; !asks(); i++) {
+    usleep(100);
+    if (i > 300000) fputs("the keeper does not ask\n", stderr), _exit(76);
+  }
+  outheap_stop_helper();
+  bool still = asks();
+  caml_leave_blocking_section();
+  return Val_bool(still);
+}

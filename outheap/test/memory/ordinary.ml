@@ -101,6 +101,14 @@ let cloned () =
   expect "a child of an idle program ends" (clone () = 0);
   check t
 
+(* While no thread of the runtime's is at work. *)
+let cloned_in_peace () =
+  let t = build () in
+  Gc.full_major ();
+  Unix.sleepf 0.3;
+  expect "a child ends" (clone () = 0);
+  check t
+
 external shutdown : unit -> unit = "ordinary_shutdown"
 
 (* A domain is left. *)
@@ -365,7 +373,8 @@ let privileges () =
   if Unix.getuid () = 0 then succeeds "without privileges" (in_child give_up)
 
 let parts =
-  [ "forked", forked; "parent", parent; "falls", falls; "cloned", cloned; "left", left; "signals", signals;
+  [ "forked", forked; "parent", parent; "falls", falls; "cloned", cloned;
+    "cloned-in-peace", cloned_in_peace; "left", left; "signals", signals;
     "exceptions", exceptions; "fibers", fibers; "weak", weak; "roots", roots; "visits", visits;
     "questions", questions; "forks", forks; "exits", exits;
     "domains", domains; "privileges", privileges ]

@@ -288,8 +288,16 @@ static void overhead(void)
   oh_follow_read("O=,OO=7,o=80,O=x");
   oh_follow_read(NULL);
   EXPECT(oh_follow_overhead() == 300, "%zu", oh_follow_overhead());
+  oh_follow_read("O=1M");
+  EXPECT(oh_follow_overhead() == 1 << 20, "a unit: %zu", oh_follow_overhead());
+  oh_follow_read("O=2k,b");
+  EXPECT(oh_follow_overhead() == 2048, "another: %zu", oh_follow_overhead());
+  oh_follow_read("b,O=0x12c");
+  EXPECT(oh_follow_overhead() == 300, "hexadecimal: %zu", oh_follow_overhead());
   struct oh_follow_heap pressed = { .live = 100 * M, .free = M, .pressed = true };
   EXPECT(oh_follow_cycle(&pressed, now, false) == 1, "for the sake of the limit");
+  oh_follow_read("O=99999999999999999999999");
+  EXPECT(oh_follow_overhead() == OH_FOLLOW_OVERHEAD_NEVER, "beyond all numbers: %zu", oh_follow_overhead());
 }
 
 /* Free pools of pages in use go back when nothing has happened there for two looks. */

@@ -217,6 +217,40 @@ static void refused_fork(void)
 }
 static void fails_to_fork(void) { in_child("hugetlb=2M", refused_fork); }
 
+/* The parent is killed while the child copies: before this handler returns, which comes before the library's. */
+static pid_t forks_then;
+static void kill_parent(void)
+{
+  if (getppid() != forks_then || kill(forks_then, SIGKILL) != 0) _exit(5);
+  for (int i = 0; i < 10000 && getppid() == forks_then; i++) usleep(1000);
+}
+static int told[2];
+static void forsaken(void)
+{
+  EXPECT(pthread_atfork(NULL, NULL, kill_parent) == 0, "atfork");
+  oh_start();
+  char *p = oh_space_alloc(OH_SPACE_BLOCKS, 2 * OH_PAGE, true, NULL);
+  EXPECT(p != NULL && in_huge_page(p), "a page");
+  memset(p, 'a', 2 * OH_PAGE);
+  forks_then = getpid();
+  if (fork() == 0) _exit(is_filled(p, 2 * OH_PAGE, 'a') && write(told[1], "y", 1) == 1 ? 0 : 1);
+  pause();
+}
+static void parent_is_killed(void)
+{
+  char byte = 'n';
+  int status;
+  EXPECT(pipe(told) == 0, "pipe");
+  pid_t parent = fork();
+  if (parent == 0) {
+    setenv("OUTHEAP", "hugetlb=2M", 1);
+    forsaken();
+  }
+  close(told[1]);
+  EXPECT(parent > 0 && waitpid(parent, &status, 0) == parent && WIFSIGNALED(status), "the parent: %x", status);
+  EXPECT(read(told[0], &byte, 1) == 1 && byte == 'y', "the child goes on");
+}
+
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
@@ -237,5 +271,6 @@ int main(int argc, char **argv)
   TRY(pages_of_1G);
   TRY(forks);
   TRY(fails_to_fork);
+  TRY(parent_is_killed);
   return try_end();
 }

@@ -30,7 +30,9 @@ void oh_following_start(void (*function)(struct oh_follow_heap *))
 #if OCAML_VERSION < 50500 /* what has died in a cycle is found in the next, and swept in the one after that */
   oh_limit_ahead = 2.5;
 #endif
-  if (oh_settings.follow || oh_limit_bytes != 0) oh_follow_read(caml_secure_getenv("OCAMLRUNPARAM"));
+  if (!oh_settings.follow && oh_limit_bytes == 0) return;
+  char const *parameters = caml_secure_getenv("OCAMLRUNPARAM");
+  oh_follow_read(parameters != NULL ? parameters : caml_secure_getenv("CAMLRUNPARAM"));
 }
 
 static struct record *record(caml_domain_state *d) { return &records[(uintnat)d->id % RECORDS]; }

@@ -78,6 +78,7 @@ static void oh_helped_turn(void)
       oh_helping.stopped = true;
       use = false;
     }
+    else oh_store_relaxed(&oh_helping.owner, oh_os_process());
   }
   uintnat stack = bytes / mark_stack_share(OH_MARK_STACK_SHARE_OF_STOCK);
   if (stack < OH_HELPING_STACK) stack = OH_HELPING_STACK;

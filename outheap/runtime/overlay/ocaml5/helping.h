@@ -16,6 +16,7 @@
 #define OH_HELPING_H
 
 #include "helper.h"
+#include "os.h"
 #include "settings.h"
 #include "sweeping.h"
 #include <time.h>
@@ -49,6 +50,8 @@ static struct {
   pthread_mutex_t lock;
   pthread_cond_t work, rested;
   pthread_t thread;
+  long number; /* of the thread, which writes it */
+  long owner;  /* the process that has started it; 0: none. Atomic */
   /* Under the lock. */
   mark_entry *inbox;
   uintnat inbox_count, inbox_size;
@@ -311,7 +314,7 @@ static void *oh_helping_run(void *unused)
   struct oh_helping_times window = { 0, 0 };
   struct oh_helping_times now = { 0, 0 };
   struct oh_helping_span span = { 0, 0, false };
-  oh_helper_name("outheap-helper");
+  oh_helping.number = oh_helper_name("outheap-helper");
   pthread_mutex_lock(&oh_helping.lock);
   for (;;) {
     while (!oh_helping.quits && !oh_helping_may_work()) {
@@ -361,25 +364,30 @@ static void oh_helping_in_child(void)
   pthread_cond_init(&oh_helping.work, NULL);
   pthread_cond_init(&oh_helping.rested, NULL);
   oh_helping.forks = 0;
+  oh_store_relaxed(&oh_helping.owner, 0L);
   oh_store_relaxed(&oh_helping.resumes, 0);
   oh_helping.runs = oh_helping.quits = oh_helping.joins = false;
   pthread_mutex_unlock(&oh_helping.lock);
 }
 
-/* Of several threads that end it one joins its thread, and the others wait for that. */
+/* Of several threads that end it one joins its thread, and the others wait for that. A child of which the C library
+   knows nothing (clone) has the locks as they were, and no thread; if its number is that of its parent, in another space
+   of these, the thread that is missing tells. */
 static void oh_helping_end(void)
 {
+  long owner = oh_load_relaxed(&oh_helping.owner);
+  if (owner != 0 && owner != oh_os_process()) return;
   pthread_mutex_lock(&oh_helping.lock);
   oh_helping.stopped = oh_helping.quits = true;
   oh_store_relaxed(&oh_helping.used, false);
   oh_store_relaxed(&oh_helping.resumes, 0);
-  if (oh_helping.runs) {
+  if (oh_helping.runs && !oh_helper_is_missing(oh_helping.thread)) {
     pthread_t thread = oh_helping.thread;
     oh_helping.joins = true;
     oh_store_relaxed(&oh_helping.runs, false);
     pthread_cond_signal(&oh_helping.work);
     pthread_mutex_unlock(&oh_helping.lock);
-    pthread_join(thread, NULL);
+    oh_helper_join(thread, &oh_helping.number);
     pthread_mutex_lock(&oh_helping.lock);
     oh_helping.joins = false;
     pthread_cond_broadcast(&oh_helping.rested);

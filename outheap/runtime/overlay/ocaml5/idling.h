@@ -205,6 +205,7 @@ static enum oh_keeper_found oh_idling_collect_several(uint64_t now)
 
 static enum oh_keeper_found oh_idling_collect(uint64_t now)
 {
+  if (now == 0) return oh_idling_stop(0), OH_KEEPER_DONE; /* it ends */
   dom_internal *d = &all_domains[0];
   enum oh_keeper_found found = OH_KEEPER_ACTIVE;
   bool collected = oh_idling.collecting;

@@ -26,6 +26,7 @@
 #include "following.h"
 #include "limit.h"
 #include "minor_size.h"
+#include "os.h"
 #include "pool.h"
 #include "region.h"
 #include "stats.h"
@@ -65,6 +66,9 @@ static uintnat mark_stack_share(uintnat stock)
 }
 #define mark_stack_bound(heap) ((heap) / mark_stack_share(OH_MARK_STACK_SHARE_OF_STOCK)) /* before OCaml 5.5 */
 
+/* Between two cycles, in each domain, whose mark stack is empty. */
+static void shrink_long_mark_stack(caml_domain_state *d);
+
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 
@@ -102,6 +106,41 @@ static void cycled(void)
 
 static intnat ephe_sweep(caml_domain_state *domain_state, intnat budget); /* for oh_weak_leave: below it in 5.3 */
 #include <major_gc.c>
+
+/* What the stack, and what was compressed of it, took in a heap that was larger goes back. A stack that is full below
+   the bound is doubled, so one that has more than twice the bound is too long by now. */
+#define MARK_STACK_KEPT ((uintnat)1 << 20)
+
+/* Whole system pages of what is about to be freed: malloc may keep them, and another arena than the program's has them
+   if the keeper marked. */
+static void purge_inside(void *start, uintnat bytes)
+{
+  uintptr_t page = oh_os_page_size(), from = ((uintptr_t)start + page - 1) & ~(page - 1);
+  uintptr_t to = ((uintptr_t)start + bytes) & ~(page - 1);
+  if (from < to) (void)oh_os_purge((void *)from, to - from);
+}
+
+static void shrink_long_mark_stack(caml_domain_state *d)
+{
+  struct mark_stack *s = d->mark_stack;
+  uintnat most = 2 * caml_heap_size(d->shared_heap) / mark_stack_share(OH_MARK_STACK_SHARE_OF_STOCK);
+  CAMLassert(s->count == 0);
+  if (most < MARK_STACK_KEPT) most = MARK_STACK_KEPT;
+  if (s->size * sizeof(mark_entry) > most) {
+    purge_inside(s->stack + MARK_STACK_INIT_SIZE, (s->size - MARK_STACK_INIT_SIZE) * sizeof(mark_entry));
+    mark_entry *shorter = caml_stat_resize_noexc(s->stack, MARK_STACK_INIT_SIZE * sizeof(mark_entry));
+    if (shorter != NULL) {
+      s->stack = shorter;
+      s->size = MARK_STACK_INIT_SIZE;
+    }
+  }
+  uintnat compressed = s->compressed_stack.size * sizeof(struct addrmap_entry);
+  if (compressed > most) {
+    purge_inside(s->compressed_stack.entries, compressed);
+    caml_addrmap_clear(&s->compressed_stack);
+    s->compressed_stack_iter = caml_addrmap_iterator(&s->compressed_stack);
+  }
+}
 
 #if OH_COUNT || defined OH_STOCK_MARKING
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_some_marking(stk, budget); }
