@@ -63,6 +63,7 @@ MUTATIONS = {
     "place-kept": ("hashcons_table.c", "if (s->epoch != t->epoch) find", "if (s->epoch == 0) find", ("crowded",)),
     "order-not-kept": ("hashcons_table.c", "  while (old[start] != 0) start++;\n", "", ("crowded",)),
     "node-is-all": ("outheap_hashcons_stubs.c", "(value)c[OUTHEAP_HASHCONS_NODE] == node ?", "true ?", ("given",)),
+    "nodes-stay": ("hashcons_node.c", "item_count == 0 ? fate_of_node", "false ? fate_of_node", ("given",)),
     "no-sharing": ("hashcons_node.c", "if (items[i].source == v) return i;", "(void)v;", ("kinds",)),
 }
 

@@ -36,6 +36,7 @@ MODULES = (
     "threads",
     "images",
     "saving",
+    "edges",
     "test",
 )
 LIBRARIES = ("outheap_region", "outheap_linear")
@@ -100,19 +101,35 @@ MUTATIONS = {
         ("saved-meanwhile",),
     ),
     "memory-is-not-paced": ("linear_pool.c", "if (made != 0) outheap", "if (false) outheap", ("forgotten",)),
+    "tables-are-not-paced": ("outheap_linear_stubs.c", "if (made != 0) outheap", "if (false) outheap", ("not-cells",)),
+    "the-current-page-stays": ("linear_pool.c", "current->used == 0 && can_purge()", "false", ("not-cells",)),
+    "freeing-wants-stack": (
+        "outheap_linear.ml",
+        "let[@inline] free_cell d c",
+        "let[@inline never] free_cell d c",
+        ("depths",),
+    ),
+    "freeing-handles-signals": (
+        "outheap_linear.ml",
+        "then Long.free (Obj.obj s) else",
+        "then (Sys.opaque_identity Long.free) (Obj.obj s) else",
+        ("signals",),
+    ),
     "full-pages-stay-full": ("linear_pool.c", "if (g->list == OUTHEAP_LINEAR_FULL) {", "if (false) {", ("large",)),
     "tokens-work-twice": (
         "outheap_linear_stubs.c",
-        "why == DONE ? OUTHEAP_LINEAR_LIVE : OUTHEAP_LINEAR_TAKEN",
-        "OUTHEAP_LINEAR_TAKEN",
+        "why == DONE ? OUTHEAP_LINEAR_LIVE : taken_by(token)",
+        "taken_by(token)",
         ("cells",),
     ),
     "cells-are-taken-twice": (
         "outheap_linear_stubs.c",
-        "change(state, OUTHEAP_LINEAR_LIVE, OUTHEAP_LINEAR_TAKEN)",
+        "change(state, OUTHEAP_LINEAR_LIVE, taken_by(token))",
         "change(state, OUTHEAP_LINEAR_LIVE, OUTHEAP_LINEAR_LIVE)",
         ("cells",),
     ),
+    "takings-are-not-counted": ("linear_pool.c", "before % OUTHEAP_LINEAR_TAKINGS", "before % 1", ("tokens",)),
+    "takings-are-not-undone": ("outheap_linear.ml", "          Raw.untake token;\n", "", ("tokens",)),
     "cells-change-constructor": ("outheap_linear_stubs.c", "why = OTHER_SHAPE;", "why = DONE;", ("cells",)),
     "red-roots": ("outheap_linear.ml", "            paint root black\n", "            ()\n", ("maps", "orders")),
     "no-balance-after-removal": (

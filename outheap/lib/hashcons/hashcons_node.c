@@ -174,6 +174,13 @@ static bool is_plain(struct custom_operations const *o)
   return i[0] == '_' && (i[1] == 'i' || i[1] == 'j' || i[1] == 'n') && i[2] == 0;
 }
 
+static bool can_copy(value v)
+{
+  tag_t t = Tag_val(v);
+  return t < OUTHEAP_REGION_SPECIAL || t == String_tag || t == Double_tag || t == Double_array_tag ||
+         (t == Custom_tag && is_plain(Custom_ops_val(v)));
+}
+
 static enum fate fate(value v, char const **kind)
 {
   if (outheap_hashcons_memory_has((uintptr_t)v)) {
@@ -187,15 +194,24 @@ static enum fate fate(value v, char const **kind)
     *kind = "foreign pointer";
     return REFUSED;
   }
+  if (can_copy(v)) return COPIED;
   tag_t t = Tag_val(v);
-  if (t < OUTHEAP_REGION_SPECIAL || t == String_tag || t == Double_tag || t == Double_array_tag) return COPIED;
-  if (t == Custom_tag && is_plain(Custom_ops_val(v))) return COPIED;
   *kind = t == Custom_tag ? Custom_ops_val(v)->identifier
           : t == Closure_tag || t == Infix_tag ? "closure"
           : t == Object_tag ? "object or extension constructor"
           : t == Lazy_tag || t == Forcing_tag || t == Forward_tag ? "lazy"
           : t == Cont_tag ? "continuation" : "abstract";
   return REFUSED;
+}
+
+/* The node itself: it is copied from static data and from other cells, too, so that who keeps it keeps its own cell.
+   Another value stays, and so do static functions and the like. */
+static enum fate fate_of_node(value v, char const **kind)
+{
+  enum fate f = fate(v, kind);
+  if (f != STAYS || !can_copy(v)) return f;
+  if (!outheap_hashcons_memory_has((uintptr_t)v)) return COPIED;
+  return v == (value)(outheap_hashcons_memory_cell((uintptr_t)v) + 1) ? STAYS : COPIED;
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -258,11 +274,12 @@ static bool add_item(value v, size_t parent, size_t field)
   return true;
 }
 
-/* Decides what becomes of the pointer in a field of an item, and adds the block that it leads to. */
+/* Decides what becomes of the pointer in a field of an item, or of the node, before there are any; and adds the block
+   that it leads to. */
 static enum outheap_hashcons_node_result visit_pointer(value v, size_t parent, size_t field)
 {
   char const *kind = "";
-  switch (fate(v, &kind)) {
+  switch (item_count == 0 ? fate_of_node(v, &kind) : fate(v, &kind)) {
     case STAYS: return OUTHEAP_HASHCONS_NODE_FITS;
     case COPIED: break;
     default:
@@ -316,7 +333,8 @@ void outheap_hashcons_node_fill(outheap_hashcons_cell *c, size_t room, value nod
   c[0] = OUTHEAP_HASHCONS_HEADER;
   c[OUTHEAP_HASHCONS_HKEY] = (uint64_t)hkey;
   c[OUTHEAP_HASHCONS_TAG] = (uint64_t)tag;
-  c[OUTHEAP_HASHCONS_NODE] = (uint64_t)copied_value(c, node, &link);
+  c[OUTHEAP_HASHCONS_NODE] = (uint64_t)(item_count != 0 ? (value)(c + items[links[link++]].offset + 1)
+                                        : Is_block(node) && Wosize_val(node) == 0 ? Atom(Tag_val(node)) : node);
   for (size_t i = 0; i < item_count; i++) {
     value v = items[i].source;
     mlsize_t n = Wosize_val(v);

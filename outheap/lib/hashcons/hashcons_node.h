@@ -18,7 +18,8 @@ intnat outheap_hashcons_node_hash(value);
 
 /* --- the copy --------------------------------------------------------------------------------------------------------
    What a node refers to is copied along, with sharing and cycles, except for what stays where it is: immediates, cells,
-   and static data. Copied are records, variants, tuples, arrays, strings, floats, int32, int64, nativeint, also from
+   and static data. The node itself is copied from these, too, unless it is another value, or of static data what cannot
+   be copied. Copied are records, variants, tuples, arrays, strings, floats, int32, int64, nativeint, also from
    regions. Refused are closures and objects (but for static ones, and extension constructors that are), lazy values,
    abstract and other custom blocks, continuations, foreign pointers.
 

@@ -9,8 +9,8 @@
     nothing, and a cell's memory goes back when no pointer leads to it, in slices beside the program. With the stock
     runtime and with OCaml 4.14 they are in the heap, in a weak table.
 
-    {b Nodes are copied into their cell}, with the strings, floats, tuples, lists and so on that they refer to; other
-    hash-consed values and static constants are referred to. So:
+    {b Nodes are copied into their cell}, static ones and those of other cells included, with the strings, floats,
+    tuples, lists and so on that they refer to; other hash-consed values and static constants are referred to. So:
     - [equal] must compare with [==] only what is hash-consed itself (and immediates), as is usual; strings and the like
       by their contents;
     - a node must not be written to;
@@ -108,12 +108,14 @@ end
 
 val hkey_of_node : 'a -> int
 (** [hkey_of_node d] is [v.hkey] if [d] is [v.node] of a value [v] off the heap: [d] itself, not what is equal to it. It
-    is -1 otherwise: always, if values are in the heap. So a program that keeps nodes and not values can tell in
-    constant time that a node is hash-consed, in whatever table, and with which hash. Any thread and domain may ask.
-    Cost: a call of C; the lock and two cache misses if [d] lies in a cell.
+    is -1 otherwise: always, if values are in the heap; and for nodes that are not in their cell: immediates, empty
+    arrays, hash-consed values, and static functions, objects and exceptions' constructors. So a program that keeps
+    nodes and not values can tell in constant time that a node is hash-consed, in whatever table, and with which hash.
+    Any thread and domain may ask. Cost: a call of C; the lock and two cache misses if [d] lies in a cell.
 
-    Such a program needs [off_heap]: there a node keeps its value, which is found again. In the heap a value ends when
-    nothing refers to the value itself, so that an equal node can be made while the first is in use. *)
+    Such a program needs [off_heap]: there a node that is in its cell keeps its value, which is found again. In the heap
+    a value ends when nothing refers to the value itself, so that an equal node can be made while the first is in
+    use. *)
 
 (** {1 Maps and sets of hash-consed values}
 

@@ -16,7 +16,7 @@ typedef struct outheap_linear_page page;
 
 #define PAGE OUTHEAP_LINEAR_PAGE
 #define LIVE OUTHEAP_LINEAR_LIVE
-#define BUSY OUTHEAP_LINEAR_BUSY
+#define TAKEN OUTHEAP_LINEAR_TAKEN
 #define KEPT ((size_t)4096) /* bytes at the beginning of a page that are never given back: its record */
 
 /* --- locks -------------------------------------------------------------------------------------------------------- */
@@ -448,12 +448,37 @@ uint32_t *outheap_linear_cell_state_known(value cell)
   return &g->state[number_of(g->pool, g, cell)];
 }
 
+uint32_t outheap_linear_cell_taking(value cell)
+{
+  uint32_t *n = &page_of(cell)->takings;
+  /* Relaxed: who takes a cell sees the takings of those that had it before. */
+  uint32_t before = outheap_linear_alone() ? (*n)++ : __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
+  return before % OUTHEAP_LINEAR_TAKINGS;
+}
+
 pool *outheap_linear_cell_pool(value cell) { return page_of(cell)->pool; }
+
+static size_t asked(pool *p, size_t const *what)
+{
+  bool entered = enter(&p->lock);
+  size_t n = *what;
+  leave(&p->lock, entered);
+  return n;
+}
+
+size_t outheap_linear_pool_used(pool *p) { return asked(p, &p->used); }
+size_t outheap_linear_pool_bytes(pool *p) { return asked(p, &p->pages) * PAGE; }
 
 size_t outheap_linear_pool_trim(pool *p)
 {
   size_t bytes = 0;
   bool entered = enter(&p->lock);
+  page *current = p->current;
+  if (current != NULL && current->used == 0 && can_purge()) {
+    p->current = NULL;
+    link_page(p, current, OUTHEAP_LINEAR_EMPTY);
+    p->empty++;
+  }
   for (page *g = p->lists[OUTHEAP_LINEAR_EMPTY]; g != NULL; g = g->next) bytes += purge(g);
   leave(&p->lock, entered);
   return bytes;
@@ -466,7 +491,7 @@ static char const *check_page(pool *p, page *g, enum outheap_linear_list list)
   for (uint32_t i = g->free; i != 0; i = link_get(p, g, i - 1))
     if (i > g->begun || ++chain > g->begun) return "chain of free cells";
   if (p->links == OUTHEAP_LINEAR_BESIDE)
-    for (uint32_t i = 0; i < g->begun; i++) in_use += g->state[i] >= BUSY;
+    for (uint32_t i = 0; i < g->begun; i++) in_use += state_get(g, i) >= TAKEN;
   else in_use = g->begun - chain;
   if (g->used != in_use || g->used + chain != g->begun || g->begun > p->cells) return "count of a page";
   if (list == OUTHEAP_LINEAR_EMPTY && g->used != 0) return "empty page in use";
@@ -551,6 +576,8 @@ value outheap_linear_text_new(value string)
 
 /* --- numbers of slots --------------------------------------------------------------------------------------------- */
 
+#define SLOTS 0xFFFFFFFDu
+
 struct outheap_linear_slots *outheap_linear_slots_new(void)
 {
   struct outheap_linear_slots *s = zeroes_in_lines(sizeof *s);
@@ -566,7 +593,7 @@ intnat outheap_linear_slots_take(struct outheap_linear_slots *s)
   intnat number = -1;
   bool entered = enter(&s->lock);
   if (s->free_count != 0) number = s->free[--s->free_count];
-  else if (s->begun < BUSY) {
+  else if (s->begun < SLOTS) {
     /* There is room for every number from the beginning, so that giving one back cannot fail. */
     if (s->begun == s->room) {
       size_t room = s->room == 0 ? 1024 : 2 * s->room;

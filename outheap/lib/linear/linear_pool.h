@@ -38,12 +38,13 @@ struct outheap_linear_lock { bool held; struct outheap_linear_lock *next; /* of 
    whose cells are taken; or in the first four bytes of the free cell. */
 enum outheap_linear_links { OUTHEAP_LINEAR_BESIDE, OUTHEAP_LINEAR_WITHIN };
 
-/* What a cell of a pool with links BESIDE is. A cell in use is LIVE, or TAKEN when its owner wants to write it anew, or
-   BUSY while it is written or freed; any other state belongs to a free one, and is its link: the number after that of
-   the next free cell of the page, 0 for the last. */
+/* What a cell of a pool with links BESIDE is. A cell in use is LIVE, or TAKEN + the number of this taking when its
+   owner wants to write it anew, or BUSY while it is written or freed; any lower state belongs to a free one, and is its
+   link: the number after that of the next free cell of the page, 0 for the last. */
 #define OUTHEAP_LINEAR_LIVE 0xFFFFFFFFu
-#define OUTHEAP_LINEAR_TAKEN 0xFFFFFFFEu
-#define OUTHEAP_LINEAR_BUSY 0xFFFFFFFDu
+#define OUTHEAP_LINEAR_BUSY 0xFFFFFFFEu
+#define OUTHEAP_LINEAR_TAKEN 0x80000000u
+#define OUTHEAP_LINEAR_TAKINGS ((uint32_t)1 << 18) /* numbers of takings; after so many of a page they come again */
 
 enum outheap_linear_list { OUTHEAP_LINEAR_FULL, OUTHEAP_LINEAR_ROOM, OUTHEAP_LINEAR_EMPTY, OUTHEAP_LINEAR_CURRENT };
 
@@ -55,6 +56,7 @@ struct outheap_linear_page {
   uint32_t free;                               /* the number of the first free cell, plus 1; 0: none */
   uint32_t begun;                              /* cells that have been in use since the page was empty */
   uint32_t used;
+  uint32_t takings; /* of cells of the page, ever */
   uint8_t list; /* enum outheap_linear_list */
   bool purged;  /* empty, and its memory was given back */
   uint32_t state[]; /* of a pool with links WITHIN: none */
@@ -106,8 +108,14 @@ uint32_t *outheap_linear_cell_state(struct outheap_linear_group *, value v);
 /* The same for what is, or was, a cell of that group, such as a token's: a state is always there, though its memory may
    have been given back, and is one of a free cell then. */
 uint32_t *outheap_linear_cell_state_known(value cell);
+/* A number for a taking of a cell of a group: the page's last TAKINGS of them differ. */
+uint32_t outheap_linear_cell_taking(value cell);
 /* The pool of a cell. */
 struct outheap_linear_pool *outheap_linear_cell_pool(value cell);
+
+/* Cells in use; bytes of its pages. */
+size_t outheap_linear_pool_used(struct outheap_linear_pool *);
+size_t outheap_linear_pool_bytes(struct outheap_linear_pool *);
 
 /* Does this pointer lead to a page of any pool? */
 bool outheap_linear_pool_has(uintptr_t address);

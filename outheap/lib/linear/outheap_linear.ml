@@ -33,14 +33,16 @@ module Raw = struct
   external next : int -> pool -> pool = "outheap_linear_ml_next" [@@noalloc]
   external make : int -> 'a -> Obj.t = "outheap_linear_ml_make" [@@noalloc]
   external take : int -> 'a -> int = "outheap_linear_ml_take" [@@noalloc]
+  external untake : int -> unit = "outheap_linear_ml_untake" [@@noalloc]
   external put : int -> int -> 'a -> Obj.t = "outheap_linear_ml_put" [@@noalloc]
   external drop : int -> int -> int = "outheap_linear_ml_drop" [@@noalloc]
   external texts : unit -> int = "outheap_linear_ml_texts" [@@noalloc]
   external text_new : string -> cell = "outheap_linear_ml_text_new" [@@noalloc]
   external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
   external text_copy : string -> string = "outheap_linear_ml_text_copy"
-  external buckets_new : int -> int = "outheap_linear_ml_buckets_new" [@@noalloc]
-  external buckets_free : int -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
+  (* [first]: the first ones of a table. *)
+  external buckets_new : int -> first:bool -> int = "outheap_linear_ml_buckets_new" [@@noalloc]
+  external buckets_free : int -> first:bool -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
   external array_at : int -> int array = "%int_as_pointer"
 
   (* Of a table: buckets are addresses, as immediates. Moves the cells of one whose hash ends in [n] to another; takes
@@ -841,7 +843,8 @@ module Map = struct
         else if order < 0 then balance_left c (insert o k v (left c))
         else balance_right c (insert o k v (right c))
 
-    let free_cell c =
+    (* Inlined, as a call might find no room on the stack. Functions that free need none. *)
+    let[@inline] free_cell c =
       let k = key c and v = data c in
       Raw.free pool c;
       free_key k;
@@ -1071,7 +1074,7 @@ module Table = struct
         Array.blit b.segments 0 more 0 (Array.length b.segments);
         b.segments <- more
       end;
-      if b.segments.(s) = 0 then b.segments.(s) <- Raw.buckets_new segment;
+      if b.segments.(s) = 0 then b.segments.(s) <- Raw.buckets_new segment ~first:(s = 0);
       b.segments.(s) <> 0
     end
 
@@ -1105,7 +1108,8 @@ module Table = struct
     let[@inline] set_older c x = Raw.set c 5 x
     let[@inline] is_bound d = d.most <> max_int
 
-    let free_cell d c =
+    (* Inlined, as in maps. *)
+    let[@inline] free_cell d c =
       let a = key c and z = contents c in
       Raw.free d.pool c;
       k.free a;
@@ -1139,7 +1143,7 @@ module Table = struct
       for i = 0 to Array.length b.segments - 1 do
         let s = b.segments.(i) in
         b.segments.(i) <- 0;
-        Raw.buckets_free s
+        Raw.buckets_free s ~first:(i = 0)
       done
 
     let finaliser = forgotten free_all
@@ -1234,8 +1238,8 @@ module Table = struct
           c
 
     (* Frees the cell and calls [f], also where a signal handler raises in between. It ends by a unit: a function that
-       ends by calling another may handle signals when it begins. *)
-    let hand_on d c f a z =
+       ends by calling another may handle signals when it begins. Inlined, as [free_cell]. *)
+    let[@inline] hand_on d c f a z =
       (match free_cell d c with
       | () -> f a z
       | exception e ->
@@ -1689,7 +1693,11 @@ module Cells = struct
     let take (v : T.t) =
       let token = Raw.take group v in
       if token <= 0 && token >= -2 then refused (-token);
-      { fields = copy v; token }
+      match { fields = copy v; token } with
+      | taken -> taken
+      | exception e ->
+          Raw.untake token;
+          raise e
 
     let token taken = taken.token
     let put token (v : T.t) = result (Raw.put group token v)

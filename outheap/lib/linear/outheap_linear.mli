@@ -14,7 +14,8 @@
     - An owner that was consumed raises {!Moved} when it is used again.
     - A change during a borrow, from a function that another operation calls, or by another domain meanwhile, raises
       {!Borrowed}.
-    - Containers cannot be marshalled, compared ([compare] and [=] raise [Invalid_argument]), or copied into regions.
+    - Containers cannot be marshalled, compared ([compare] of two, and [=], raise [Invalid_argument]), or copied into
+      regions.
     - One that was forgotten is consumed by its finaliser: a finaliser of the program that comes later, or who finds it
       by a weak pointer, gets {!Moved}.
     - What cells cannot hold is refused with [Invalid_argument]: see {!Plain}.
@@ -27,8 +28,9 @@
 
     A container may be handed to another domain. Two that use one at the same time are told so: one of them gets
     {!Borrowed}, unless both read. Containers of one functor share a pool, from several domains too. If a
-    signal handler raises in the middle of an operation, the container is as it was, or it was consumed and its right is
-    lost; then it is freed by its finaliser. [close] and [clear] are done first. In bytecode elements may be lost there.
+    signal handler raises in the middle of an operation, the container is as it was, or as it is after that; or it was
+    consumed and its right is lost; then it is freed by its finaliser. [close] and [clear] are done first. In bytecode
+    elements may be lost there, and the container may count as borrowed for ever.
 
     It works with the stock runtime too, and with OCaml 4.14; with the runtime variant [_outheap] memory goes back to
     the system. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
@@ -462,6 +464,8 @@ end
 
     Each use is checked: a cell is taken once, a token is used once ({!Moved}); what is no cell of this functor, and
     fields that a cell cannot have, are refused ([Invalid_argument]). Cells that nobody takes stay; [live] counts them.
+    Tokens have numbers, 2^18 of them for the cells of a page of 2 MiB: an older one may be taken for a new one. A
+    pointer to a cell that was taken leads, after [put], to the cell that came into its place, which is the same value.
 
     {b Not checked}: the type must have no mutable fields, since what is stored there is not seen by the collector; and
     no constructors with types that occur in their fields only (existential ones), since a stale cell may be read while
@@ -482,6 +486,8 @@ module Cells : sig
         @raise Out_of_memory *)
 
     val take : T.t -> T.t taken
+    (** When it raises an exception, of a signal handler too, the cell is as it was. *)
+
     val token : T.t taken -> token
 
     val put : token -> T.t -> T.t

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The primitives of the module Outheap_linear. Those for which it says [@@noalloc] there do not run the collector. A
-   pool, and a token, is an address that is passed as an immediate: its lowest bit is set. */
+   pool is an address that is passed as an immediate: its lowest bit is set. */
 #include "linear_pool.h"
 #include "region_addresses.h"
 #include "region_runtime.h"
@@ -139,8 +139,8 @@ value outheap_linear_ml_is_plain(value v)
   return Val_bool(outheap_region_marker_is_static((uintptr_t)v, Hd_val(v)));
 }
 
-value outheap_linear_ml_used(value p) { return Val_long(pool_of(p)->used); }
-value outheap_linear_ml_bytes(value p) { return Val_long((pool_of(p)->pages) * OUTHEAP_LINEAR_PAGE); }
+value outheap_linear_ml_used(value p) { return Val_long(outheap_linear_pool_used(pool_of(p))); }
+value outheap_linear_ml_bytes(value p) { return Val_long(outheap_linear_pool_bytes(pool_of(p))); }
 value outheap_linear_ml_trim(value p) { return Val_long(outheap_linear_pool_trim(pool_of(p))); }
 
 value outheap_linear_ml_poison(value on)
@@ -390,33 +390,57 @@ value outheap_linear_ml_make(value g, value v)
   return cell;
 }
 
+/* A token is the address of a cell, in words, and the number of the taking. */
+#define ADDRESS_BITS 44
+
+static value token_of(value cell, uint32_t taking)
+{
+  return Val_long((uintptr_t)cell >> 3 | (uintptr_t)taking << ADDRESS_BITS);
+}
+static value cell_of(value token)
+{
+  return (value)(((uintptr_t)Long_val(token) & (((uintptr_t)1 << ADDRESS_BITS) - 1)) << 3);
+}
+static uint32_t taken_by(value token)
+{
+  return OUTHEAP_LINEAR_TAKEN + (uint32_t)((uintptr_t)Long_val(token) >> ADDRESS_BITS);
+}
+
 /* Takes a cell: its token, or a reason, negative. */
 value outheap_linear_ml_take(value g, value v)
 {
   uint32_t *state = outheap_linear_cell_state(group_of(g), v);
   if (state == NULL) return Val_long(-NOT_A_CELL);
-  return change(state, OUTHEAP_LINEAR_LIVE, OUTHEAP_LINEAR_TAKEN) ? immediate_of((void *)v) : Val_long(-MOVED);
+  value token = token_of(v, outheap_linear_cell_taking(v));
+  return change(state, OUTHEAP_LINEAR_LIVE, taken_by(token)) ? token : Val_long(-MOVED);
+}
+
+/* A cell that was taken just now, and not changed, is one that can be taken again. */
+value outheap_linear_ml_untake(value token)
+{
+  __atomic_store_n(outheap_linear_cell_state_known(cell_of(token)), OUTHEAP_LINEAR_LIVE, __ATOMIC_RELEASE);
+  return Val_unit;
 }
 
 /* Copies the block `v` into a cell that was taken: that, or a reason. */
 value outheap_linear_ml_put(value g, value token, value v)
 {
-  value cell = token & ~(value)1;
+  value cell = cell_of(token);
   uint32_t *state = outheap_linear_cell_state_known(cell);
-  if (!change(state, OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
+  if (!change(state, taken_by(token), OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
   intnat why = refusal(group_of(g), v);
   if (why == DONE && outheap_linear_cell_pool(cell)->shape != (Wosize_val(v) << 8 | Tag_val(v))) why = OTHER_SHAPE;
   if (why == DONE) fill(cell, v);
   /* Release: who takes the cell sees what is in it. */
-  __atomic_store_n(state, why == DONE ? OUTHEAP_LINEAR_LIVE : OUTHEAP_LINEAR_TAKEN, __ATOMIC_RELEASE);
+  __atomic_store_n(state, why == DONE ? OUTHEAP_LINEAR_LIVE : taken_by(token), __ATOMIC_RELEASE);
   return why == DONE ? cell : Val_long(why);
 }
 
 value outheap_linear_ml_drop(value g, value token)
 {
-  value cell = token & ~(value)1;
+  value cell = cell_of(token);
   (void)g;
-  if (!change(outheap_linear_cell_state_known(cell), OUTHEAP_LINEAR_TAKEN, OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
+  if (!change(outheap_linear_cell_state_known(cell), taken_by(token), OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
   outheap_linear_cell_free(outheap_linear_cell_pool(cell), cell);
   return Val_long(DONE);
 }
@@ -451,18 +475,48 @@ value outheap_linear_ml_text_copy(value cell)
 /* --- buckets ---------------------------------------------------------------------------------------------------------
    Arrays of words outside the heap, for tables. */
 
-/* Its address as an immediate; 0: there is no memory. */
-value outheap_linear_ml_buckets_new(value words)
+/* Tables that have buckets, and those of which the collector's pace knows, as it does of cells: a table with few
+   elements that is forgotten has more memory in its first buckets. The other buckets are as many as elements. With the
+   common lock. */
+static struct { size_t used, paced; } tables;
+
+enum { TOLD = 64 /* at a time */, FOR_NOTHING = 256 };
+
+static void count_table(void)
+{
+  size_t made = 0, most = 0;
+  outheap_linear_lock_take();
+  if (++tables.used - tables.paced >= TOLD) {
+    made = tables.used - tables.paced;
+    most = FOR_NOTHING + tables.used / 4;
+    tables.paced = tables.used;
+  }
+  outheap_linear_lock_give();
+  if (made != 0) outheap_region_pace(made, most);
+}
+
+static void discount_table(void)
+{
+  outheap_linear_lock_take();
+  if (--tables.used < tables.paced) tables.paced = tables.used;
+  outheap_linear_lock_give();
+}
+
+/* Its address as an immediate; 0: there is no memory. `first`: of a table. */
+value outheap_linear_ml_buckets_new(value words, value first)
 {
   value *p = malloc((size_t)Long_val(words) * sizeof *p);
   if (p == NULL) return Val_long(0);
   for (intnat i = 0; i < Long_val(words); i++) p[i] = Val_long(0); /* for the barrier, in bytecode */
+  if (Bool_val(first)) count_table();
   return immediate_of(p);
 }
 
-value outheap_linear_ml_buckets_free(value buckets)
+value outheap_linear_ml_buckets_free(value buckets, value first)
 {
-  if (buckets != Val_long(0)) free((void *)(buckets & ~(value)1));
+  if (buckets == Val_long(0)) return Val_unit;
+  free((void *)(buckets & ~(value)1));
+  if (Bool_val(first)) discount_table();
   return Val_unit;
 }
 

@@ -92,14 +92,48 @@ let given () =
   none "immediate" (Obj.repr (opaque 5));
   none "static" (Obj.repr "static");
   let static = generic "static" in
-  (* Native code's static data stay where they are; bytecode's are values of the heap, and copied as all others are. *)
-  let expected = if off_heap && Sys.backend_type <> Sys.Native then static.hkey else -1 in
-  check "static node" (Hashcons.hkey_of_node static.node = expected);
+  check "static node" (Hashcons.hkey_of_node static.node = if off_heap then static.hkey else -1);
   none "immediate node" (Obj.repr (generic (opaque 5)).node);
   none "foreign pointer" (foreign ());
   let large = generic (Array.init 100_000 string_of_int) in
   check "large" (Hashcons.hkey_of_node large.node = if off_heap then large.hkey else -1);
-  none "in a large one" (Obj.repr large.node.(99_999))
+  none "in a large one" (Obj.repr large.node.(99_999));
+  (* What lies in the cell of another value is copied as a node; that value itself is none. *)
+  let inner = T.hashcons t 5 (node 5) in
+  let other = T.hashcons (T.create 1) 6 inner.node and above = generic inner in
+  if off_heap then (
+    check "nodes of two values" (other != inner && other.node != inner.node && other.node = inner.node);
+    check "each has its hash" (Hashcons.hkey_of_node inner.node = 5 && Hashcons.hkey_of_node other.node = 6);
+    check "a value as a node" (above.node == inner && Hashcons.hkey_of_node above.node = -1));
+  ignore (opaque (inner, other, above));
+  (* Who keeps a node keeps its value, wherever the node was when it was looked up. *)
+  if off_heap then (
+    let t = T.create 1 and copy l = List.map (fun s -> String.concat s [ ""; "" ]) l in
+    let keeps what d =
+      let[@inline never] node () = (T.hashcons t 9 (d ())).node in
+      let first = node () in
+      majors 3;
+      check (what ^ ": it is kept") ((T.hashcons t 9 (copy first)).node == first);
+      ignore (opaque first)
+    in
+    keeps "of the heap" (fun () -> copy [ "of the heap" ]);
+    keeps "static" (fun () -> [ "static"; "too" ]);
+    keeps "of another value" (fun () -> inner.node);
+    keeps "in another value" (fun () -> List.tl (T.hashcons t 10 (copy [ "a"; "in another" ])).node));
+  let keeps_each what nodes =
+    let t = Hashcons.create 1 in
+    let[@inline never] make () = List.map (fun d -> (Hashcons.hashcons t (d ())).Hashcons.node) nodes in
+    let first = make () in
+    majors 3;
+    let again = List.map (fun d -> Marshal.from_string (Marshal.to_string (d ()) []) 0) nodes in
+    List.iter2 (fun n d -> check what ((Hashcons.hashcons t d).Hashcons.node == n)) first again
+  in
+  if off_heap then (
+    keeps_each "a static string" [ (fun () -> "static string") ];
+    keeps_each "static floats" [ (fun () -> 2.5) ];
+    keeps_each "a static int64" [ (fun () -> 123L) ];
+    keeps_each "immediates" [ (fun () -> 5); (fun () -> -1) ];
+    keeps_each "empty arrays" [ (fun () -> [||]) ])
 
 (* Not compared or hashed: they cannot be. *)
 module Any = Hashcons.Make (struct

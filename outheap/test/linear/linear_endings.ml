@@ -199,7 +199,7 @@ let while_another_domain_frees () =
 
 let many () =
   let[@inline never] forget () =
-    for n = 1 to 10_000 do ignore (opaque (snd (List.nth kinds (n mod 5)) (n land 3))) done
+    for n = 1 to 10_000 do ignore (opaque (snd (List.nth kinds (n mod List.length kinds)) (n land 3))) done
   in
   forget ();
   nothing_is_left "many"
@@ -302,6 +302,7 @@ let not_values () =
   refuses "map" m (M.create ());
   refuses "table" t t';
   refuses "table in parts" p (S.create ~shards:2 ());
+  check "what is one is not looked at" (compare l l = 0 && compare t t = 0);
   ignore (List.map Hashtbl.hash [ Obj.repr l; Obj.repr q; Obj.repr m; Obj.repr t; Obj.repr p ]);
   L.poison false;
   R.close l;
@@ -480,11 +481,13 @@ let freeing_goes_on () =
     @ [ ("table that is cleared", cleared None); ("cache that is cleared", cleared (Some size)) ]);
   Sys.set_signal Sys.sigalrm Sys.Signal_default
 
-(* The stack ends in the middle of an operation, at each place in turn. *)
-let where_the_stack_ends () =
+(* Calls a function with so many calls around it. *)
+let rec at depth f = if depth = 0 then f () else let r = at (depth - 1) f in opaque r
+
+(* With a small stack: [f] gets the largest depth at which a function can be called. *)
+let near_the_end_of_the_stack f =
   let limit = (Gc.get ()).stack_limit in
   Gc.set { (Gc.get ()) with stack_limit = 65536 };
-  let rec at depth f = if depth = 0 then f () else let r = at (depth - 1) f in opaque r in
   let fits depth = match at depth ignore with () -> true | exception Stack_overflow -> false in
   let rec deepest low high =
     if high - low <= 1 then low
@@ -492,25 +495,30 @@ let where_the_stack_ends () =
       let middle = (low + high) / 2 in
       if fits middle then deepest middle high else deepest low middle
   in
-  let deepest = deepest 0 10_000_000 and stopped = ref 0 in
-  let tried depth f = match at depth f with () -> () | exception Stack_overflow -> incr stopped in
-  List.iter
-    (fun (what, make) ->
-      for above = 0 to 100 do
-        let c = make 20 in
-        tried (deepest - above) (fun () -> c.add 20);
-        let added = c.length () = 21 in
-        let there = c.number 0 && c.number 19 && c.number 20 = added in
-        check (what ^ ": what there was") (there && (added || c.length () = 20));
-        if what <> "parts" then tried (deepest - above) c.close;
-        match c.length () with
-        | n -> check (what ^ ": not closed") (n = if added then 21 else 20); c.close ()
-        | exception L.Moved -> ()
-      done;
-      nothing_is_left what)
-    kinds;
-  check "the stack has ended" (!stopped > 100);
+  f (deepest 0 10_000_000);
   Gc.set { (Gc.get ()) with stack_limit = limit }
+
+(* The stack ends in the middle of an operation, at each place in turn. *)
+let where_the_stack_ends () =
+  near_the_end_of_the_stack (fun deepest ->
+      let stopped = ref 0 in
+      let tried depth f = match at depth f with () -> () | exception Stack_overflow -> incr stopped in
+      List.iter
+        (fun (what, make) ->
+          for above = 0 to 100 do
+            let c = make 20 in
+            tried (deepest - above) (fun () -> c.add 20);
+            let added = c.length () = 21 in
+            let there = c.number 0 && c.number 19 && c.number 20 = added in
+            check (what ^ ": what there was") (there && (added || c.length () = 20));
+            if what <> "parts" then tried (deepest - above) c.close;
+            match c.length () with
+            | n -> check (what ^ ": not closed") (n = if added then 21 else 20); c.close ()
+            | exception L.Moved -> ()
+          done;
+          nothing_is_left what)
+        kinds;
+      check "the stack has ended" (!stopped > 100))
 
 let stopped () =
   with_stops (fun () ->

@@ -26,6 +26,8 @@ let parts =
     ("images", Linear_images.images); ("damaged", Linear_images.damaged);
     ("elsewhere", Linear_images.mapped_elsewhere); ("saved", Linear_saving.saved);
     ("saved-meanwhile", Linear_saving.meanwhile);
+    ("signals", Linear_edges.signals); ("depths", Linear_edges.depths); ("not-cells", Linear_edges.memory);
+    ("tokens", Linear_edges.cells); ("asked", Linear_edges.asked); ("held-kinds", Linear_edges.regions);
   ]
 
 (* For runs of everything. *)

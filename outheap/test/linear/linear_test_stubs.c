@@ -3,6 +3,7 @@
 #include <caml/alloc.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,3 +31,10 @@ value linear_test_foreign(value unit)
 value linear_test_beside(value v, value bytes) { return v + Long_val(bytes); }
 
 value linear_test_custom(value n) { return caml_copy_int64(Long_val(n)); }
+
+/* A signal comes, whose OCaml handler has not run when this returns. */
+value linear_test_signal(value unit)
+{
+  raise(SIGUSR1);
+  return unit;
+}
