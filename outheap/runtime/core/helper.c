@@ -123,7 +123,7 @@ bool oh_helper_is_missing(pthread_t thread)
 #endif
 }
 
-#define GONE ((uint64_t)100000000) /* nanoseconds: a number that still is there then is another thread's by now */
+#define GONE ((uint64_t)5000000000) /* nanoseconds: a number that still is there then is another thread's by now */
 
 void oh_helper_join(pthread_t thread, long const *number)
 {
