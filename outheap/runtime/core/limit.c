@@ -324,7 +324,7 @@ bool oh_limit_wants_memory(void)
   size_t limit = oh_limit_bytes, all = oh_load_relaxed(&used), need = needed();
   if (!said && need > limit) {
     said = true;
-    oh_log("OUTHEAP: %zu MB are needed, more than limit=%zuM; the program goes on", need / M, limit / M);
+    oh_log("OUTHEAP: %zu MB are in use, more than limit=%zuM; the program goes on", need / M, limit / M);
   }
   return all > limit / 50 * 49 && oh_load_relaxed(&unused) >= M;
 }
