@@ -73,8 +73,8 @@ static void wait_for(uint64_t nanoseconds)
   while (!stopped && pthread_cond_timedwait(&called, &mutex, &until) == 0) {}
 }
 
-/* With `mutex`: sleeps until somebody calls. Where idle programs are collected it wakes now and then all the same, since
-   a program may drop much, or lose the children that share its heap, without a slice. Result: has somebody called? */
+/* With `mutex`: sleeps until somebody calls. Where idle programs are collected it wakes now and then all the same: a
+   program may drop much, or lose the children that share its heap, without a slice. Result: has somebody called? */
 static bool rest(void)
 {
   uint64_t most = oh_settings.idle * REST > REST_LEAST ? oh_settings.idle * REST : REST_LEAST;

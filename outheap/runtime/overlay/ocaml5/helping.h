@@ -371,8 +371,8 @@ static void oh_helping_in_child(void)
 }
 
 /* Of several threads that end it one joins its thread, and the others wait for that. A child of which the C library
-   knows nothing (clone) has the locks as they were, and no thread; if its number is that of its parent, in another space
-   of these, the thread that is missing tells. */
+   knows nothing (clone) has the locks as they were, and no thread; if its number is that of its parent, in another
+   space of these, the thread that is missing tells. */
 static void oh_helping_end(void)
 {
   long owner = oh_load_relaxed(&oh_helping.owner);
