@@ -41,11 +41,18 @@ let no_text_is_left what =
   check (what ^ ": no text is left") (L.Text.live () = 0);
   check (what ^ ": no cell is left") (Words.live () + Line.live () + Book.live () + Index.live () = 0)
 
-(* [f ()], in which a signal comes; its handler raises [Exit] where it is handled, at the latest when [f] is done. *)
+(* [f ()], in which a signal comes; its handler raises [Exit] where it is handled, which may be after [f]. *)
 let with_signal f =
-  let old = Sys.signal Sys.sigusr1 (Sys.Signal_handle (fun _ -> raise Exit)) in
+  let handled = ref false in
+  let handler _ = handled := true; raise Exit in
+  let old = Sys.signal Sys.sigusr1 (Sys.Signal_handle handler) in
   due := true;
-  (match f (); opaque (ref 0) with _ -> () | exception Exit -> ());
+  (match
+     f ();
+     while not (!due || !handled) do ignore (opaque (ref 0)) done
+   with
+  | () -> ()
+  | exception Exit -> ());
   check "there was a signal" (not !due);
   due := false;
   Sys.set_signal Sys.sigusr1 old
@@ -304,7 +311,11 @@ let trimmed () =
       P.close l;
       check "there is a page" (P.memory () >= 1 lsl 21 && P.live () = 0);
       let given = P.trim () in
-      check (Printf.sprintf "%d cells: %d bytes go back" n given) (if variant then given > 1 lsl 20 else given = 0);
+      (* With 4.14 [variant] is false with the variant, too. *)
+      let much = given > 1 lsl 20 in
+      check
+        (Printf.sprintf "%d cells: %d bytes go back" n given)
+        (if variant then much else given = 0 || (much && not ocaml5));
       check "once" (P.trim () = 0);
       whole "trimmed" (P.check ());
       let memory = P.memory () in
