@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #endif
 
@@ -125,6 +126,8 @@ bool oh_helper_is_missing(pthread_t thread)
 
 #define GONE ((uint64_t)5000000000) /* nanoseconds: a number that still is there then is another thread's by now */
 
+/* Linux takes a thread's number away first and drops the thread's share of the process after that, both under one lock.
+   Whoever then reads something of a group of processes waits for that lock, and so for the rest. */
 void oh_helper_join(pthread_t thread, long const *number)
 {
   pthread_join(thread, NULL);
@@ -134,6 +137,7 @@ void oh_helper_join(pthread_t thread, long const *number)
     if (oh_os_now() > until) break;
     sched_yield();
   }
+  if (*number != 0) getpriority(PRIO_PGRP, 0);
   errno = error;
 #else
   (void)number;
