@@ -306,6 +306,30 @@ let rec quicksort_cells l sorted =
           quicksort_cells small (again pivot (quicksort_cells large sorted) cell)
       | Nil -> sorted)
 
+(* By the functions that libraries have: partition, and sort where few are left. *)
+module Integers = struct type t = int end
+module L = Outheap_linear.List.Make (Outheap_linear.Plain (Integers)) ()
+
+let few = 32
+
+let rec quicksort_owned l sorted =
+  if L.length l <= few then L.append (L.sort Int.compare l) sorted
+  else
+    match L.uncons l with
+    | None -> sorted
+    | Some (pivot, rest) ->
+        let small, large = L.partition (fun x -> x < pivot) rest in
+        quicksort_owned small (L.cons pivot (quicksort_owned large sorted))
+
+let rec quicksort_library l sorted =
+  if List.compare_length_with l few <= 0 then List.append (List.sort Int.compare l) sorted
+  else
+    match l with
+    | [] -> sorted
+    | pivot :: rest ->
+        let small, large = List.partition (fun x -> x < pivot) rest in
+        quicksort_library small (pivot :: quicksort_library large sorted)
+
 let rec divide pivot l small large =
   match l with
   | [] -> (small, large)
@@ -324,6 +348,13 @@ let promoted before =
   Bench.metric "promoted, words each" (((Gc.quick_stat ()).promoted_words -. before) /. float size) "words"
 
 let quicksort () =
+  let check l =
+    let rec go n before = function
+      | x :: rest -> if x < before then Bench.fail "a list is not sorted" else go (n + 1) x rest
+      | [] -> if n <> size then Bench.fail "%d elements of %d are left" n size
+    in
+    go 0 min_int l
+  in
   let sorted =
     match Sys.getenv_opt "BENCH_LINEAR" with
     | Some "linear" ->
@@ -335,7 +366,13 @@ let quicksort () =
         promoted words;
         if C.live () <> live then Bench.fail "there are %d cells, and were %d" (C.live ()) live;
         let rec list l all = match l with Nil -> List.rev all | Cons (x, rest) -> list rest (x :: all) in
-        list l []
+        let sorted = list l [] in
+        let l = ref (L.create ()) in
+        for _ = 1 to size do l := L.cons (random ()) !l done;
+        let l, sorting = timed (fun () -> quicksort_owned !l (L.create ())) in
+        each "quicksort by partition" sorting;
+        check (L.to_list l);
+        sorted
     | _ ->
         let l = ref [] in
         for _ = 1 to size do l := random () :: !l done;
@@ -343,14 +380,15 @@ let quicksort () =
         let l, sorting = timed (fun () -> quicksort_list !l []) in
         each "quicksort" sorting;
         promoted words;
+        let l' = ref [] in
+        for _ = 1 to size do l' := random () :: !l' done;
+        let l', sorting = timed (fun () -> quicksort_library !l' []) in
+        each "quicksort by partition" sorting;
+        check l';
         l
   in
   peak ();
-  let rec check n before = function
-    | x :: rest -> if x < before then Bench.fail "a list is not sorted" else check (n + 1) x rest
-    | [] -> if n <> size then Bench.fail "%d elements of %d are left" n size
-  in
-  check 0 min_int sorted
+  check sorted
 
 (* A cache of [size] strings: each step looks two of them up, adds one, and drops the oldest. *)
 let key i = "key:" ^ string_of_int i

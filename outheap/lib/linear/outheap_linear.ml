@@ -502,6 +502,37 @@ module List = struct
       | () -> done_ o
       | exception e -> failed o e
 
+    (* The second list has its last cell in [last] meanwhile. What an exception leaves there comes back in front. *)
+    let partition p r =
+      let others = create () in
+      let o = change r and o' = others.owner in
+      match
+        let rec go before c =
+          if not (Raw.is_none c) then
+            if p (get (head c)) then go c (tail c)
+            else begin
+              let next = tail c in
+              if Raw.is_none before then o.root <- next else set_tail before next;
+              o.size <- o.size - 1;
+              set_tail c Raw.none;
+              if Raw.is_none o'.last then o'.root <- c else set_tail o'.last c;
+              o'.last <- c;
+              o'.size <- o'.size + 1;
+              go before next
+            end
+        in
+        go Raw.none o.root
+      with
+      | () -> (done_ o, others)
+      | exception e ->
+          if not (Raw.is_none o'.last) then begin
+            set_tail o'.last o.root;
+            o.root <- o'.root;
+            o.size <- o.size + o'.size;
+            clear o'
+          end;
+          failed o e
+
     (* Merge sort of the contents, which the cells get back in their order. *)
     let sort compare r =
       let[@inline] in_order (a : Raw.cell) (b : Raw.cell) =

@@ -154,6 +154,11 @@ module List : sig
     val filter : (X.t -> bool) -> t -> t
     (** Keeps those for which the function says so. When it raises an exception, those before have been judged. *)
 
+    val partition : (X.t -> bool) -> t -> t * t
+    (** Those for which the function says so, and the others, both in their order; by moving cells. When it raises an
+        exception, the list has all its elements, and first those that would be in the second. Cost: about 1 µs, for the
+        second list's finaliser, and a constant for each element. *)
+
     val sort : (X.t -> X.t -> int) -> t -> t
     (** Stable. Needs two words for each element until it is done. When the function raises an exception, the list is as
         it was. *)

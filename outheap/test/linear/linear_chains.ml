@@ -55,14 +55,32 @@ module Model (C : CONTENTS) () = struct
         both (Q.map (fun v -> C.make (f (C.number v))) q) (List.map f l)
     | 10 ->
         let p n = n land 3 <> 0 in
-        both (Q.filter (fun v -> p (C.number v)) q) (List.filter p l)
+        if below 2 = 0 then both (Q.filter (fun v -> p (C.number v)) q) (List.filter p l)
+        else begin
+          let q, others = Q.partition (fun v -> p (C.number v)) q and l, l' = List.partition p l in
+          check "partition" (seen others = l' && Q.length others = List.length l');
+          (* The second one is whole: it is changed, is the end of another, or is forgotten. *)
+          match below 3 with
+          | 0 -> both (Q.append (Q.rev others) q) (List.rev l' @ l)
+          | 1 -> both (Q.append q (Q.cons (C.make 5) others)) (l @ (5 :: l'))
+          | _ -> both q l
+        end
     | 11 ->
         let order a b = compare (a / 10) (b / 10) in
         both (Q.sort (fun a b -> order (C.number a) (C.number b)) q) (List.stable_sort order l)
     | 12 ->
         (* Exceptions on the way. *)
         let n = 1 + below 50 in
-        (match below 3 with
+        (match below 4 with
+        | 3 -> (
+            let p n = n land 1 = 0 in
+            match Q.partition (stopping n (fun v -> p (C.number v))) q with
+            | q, others ->
+                Q.close others;
+                both q (List.filter p l)
+            | exception Stop ->
+                let before, after = (List.filteri (fun i _ -> i < n - 1) l, List.filteri (fun i _ -> i >= n - 1) l) in
+                both q (List.filter (fun n -> not (p n)) before @ List.filter p before @ after))
         | 0 -> (
             let f n = (n * 7) mod 1000 in
             match Q.map (stopping n (fun v -> C.make (f (C.number v)))) q with

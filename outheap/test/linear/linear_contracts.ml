@@ -24,6 +24,7 @@ let on_lists : (string * (N.t -> unit)) list =
     ("cons", fun l -> ignore (N.cons 1 l)); ("uncons", fun l -> ignore (N.uncons l));
     ("rev", fun l -> ignore (N.rev l)); ("map", fun l -> ignore (N.map succ l));
     ("filter", fun l -> ignore (N.filter (fun _ -> true) l)); ("sort", fun l -> ignore (N.sort compare l));
+    ("partition", fun l -> ignore (N.partition (fun _ -> false) l));
     ("append", fun l -> ignore (N.append l (list 1))); ("append to", fun l -> ignore (N.append (list 1) l));
     ("rev_append", fun l -> ignore (N.rev_append l (list 1)));
     ("rev_append to", fun l -> ignore (N.rev_append (list 1) l)); ("close", N.close);

@@ -70,6 +70,7 @@ let of_callbacks () =
       no_text_is_left what)
     [
       ("filter", fun l -> Words.filter (fun _ -> signalled false) l);
+      ("partition", fun l -> fst (Words.partition (fun _ -> signalled false) l));
       ("map", fun l -> Words.map (fun w -> signalled w) l);
       ("sort", fun l -> Words.sort Word.compare (Words.cons (word 3) l));
     ];

@@ -371,6 +371,7 @@ let lists_at_each_place () =
       ("append to", with_another (fun l l' -> R.append l' l));
       ("sort", fun l -> close (R.sort (fun a b -> String.compare b a) l)); ("map", fun l -> close (R.map Fun.id l));
       ("filter", fun l -> close (R.filter (fun _ -> true) l)); ("close", close);
+      ("partition", fun l -> let l, others = R.partition (fun _ -> false) l in close l; close others);
       ("iter", fun l -> R.iter ignore l; close l); ("to_list", fun l -> ignore (R.to_list l); close l);
       ("borrow", fun l -> ignore (R.borrow l (fun view -> List.map Fun.id view)); close l);
     ]
