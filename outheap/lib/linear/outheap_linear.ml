@@ -21,7 +21,7 @@ module Raw = struct
   external reverse : cell -> cell -> cell = "outheap_linear_ml_reverse" [@@noalloc]
   external last : cell -> cell = "outheap_linear_ml_last" [@@noalloc]
   external read_out : cell -> int array -> unit = "outheap_linear_ml_read_out" [@@noalloc]
-  external write_back : cell -> int array -> unit = "outheap_linear_ml_write_back" [@@noalloc]
+  external write_back : cell -> int array -> int -> unit = "outheap_linear_ml_write_back" [@@noalloc]
   external is_plain : 'a -> bool = "outheap_linear_ml_is_plain" [@@noalloc]
   external hold : 'a -> bool = "outheap_linear_ml_hold"
   external used : pool -> int = "outheap_linear_ml_used" [@@noalloc]
@@ -502,35 +502,43 @@ module List = struct
       | () -> done_ o
       | exception e -> failed o e
 
-    (* The second list has its last cell in [last] meanwhile. What an exception leaves there comes back in front. *)
+    (* Moves contents, not cells, which stay in the order of their addresses as far as they were. Up to [seen], which
+       are [number], contents of the first list are in the first cells, before [free], and the others' in [aside].
+       [last]: the cell before [free]. *)
     let partition p r =
       let others = create () in
-      let o = change r and o' = others.owner in
+      let aside : int array ref = ref [||] in
+      let o = change r in
+      let o' = others.owner in
+      let seen = ref o.root and free = ref o.root and last = ref Raw.none and number = ref 0 in
       match
-        let rec go before c =
-          if not (Raw.is_none c) then
-            if p (get (head c)) then go c (tail c)
-            else begin
-              let next = tail c in
-              if Raw.is_none before then o.root <- next else set_tail before next;
-              o.size <- o.size - 1;
-              set_tail c Raw.none;
-              if Raw.is_none o'.last then o'.root <- c else set_tail o'.last c;
-              o'.last <- c;
-              o'.size <- o'.size + 1;
-              go before next
-            end
-        in
-        go Raw.none o.root
+        aside := Array.make o.size 0;
+        while not (Raw.is_none !seen) do
+          let c = !seen in
+          let first = p (get (head c)) in
+          let v = Raw.get c 0 in
+          seen := tail c;
+          if first then begin
+            let to_ = !free in
+            Raw.set to_ 0 v;
+            last := to_;
+            free := tail to_
+          end
+          else begin
+            Array.unsafe_set !aside !number v;
+            incr number
+          end
+        done
       with
-      | () -> (done_ o, others)
+      | () ->
+          Raw.write_back !free !aside !number;
+          o'.root <- !free;
+          o'.size <- !number;
+          o.size <- o.size - !number;
+          if Raw.is_none !last then o.root <- Raw.none else set_tail !last Raw.none;
+          (done_ o, others)
       | exception e ->
-          if not (Raw.is_none o'.last) then begin
-            set_tail o'.last o.root;
-            o.root <- o'.root;
-            o.size <- o.size + o'.size;
-            clear o'
-          end;
+          Raw.write_back !free !aside !number;
           failed o e
 
     (* Merge sort of the contents, which the cells get back in their order. *)
@@ -578,7 +586,7 @@ module List = struct
         result
       with
       | result ->
-          Raw.write_back o.root result;
+          Raw.write_back o.root result o.size;
           done_ o
       | exception e -> failed o e
   end

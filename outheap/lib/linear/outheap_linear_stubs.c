@@ -116,16 +116,17 @@ value outheap_linear_ml_hold(value v)
   return Val_true;
 }
 
-/* Contents of a chain, one after the other, to and from an array as long as the chain, of what is not in the heap. */
+/* Contents of a chain, one after the other, to and from an array, of what is not in the heap: to one as long as the
+   chain, and the first `count` from one. */
 value outheap_linear_ml_read_out(value l, value array)
 {
   for (mlsize_t i = 0; i < Wosize_val(array); i++, l = Field(l, 1)) Field(array, i) = Field(l, 0);
   return Val_unit;
 }
 
-value outheap_linear_ml_write_back(value l, value array)
+value outheap_linear_ml_write_back(value l, value array, value count)
 {
-  for (mlsize_t i = 0; i < Wosize_val(array); i++, l = Field(l, 1)) Field(l, 0) = Field(array, i);
+  for (intnat i = 0; i < Long_val(count); i++, l = Field(l, 1)) Field(l, 0) = Field(array, i);
   return Val_unit;
 }
 

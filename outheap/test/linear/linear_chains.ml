@@ -80,7 +80,7 @@ module Model (C : CONTENTS) () = struct
                 both q (List.filter p l)
             | exception Stop ->
                 let before, after = (List.filteri (fun i _ -> i < n - 1) l, List.filteri (fun i _ -> i >= n - 1) l) in
-                both q (List.filter (fun n -> not (p n)) before @ List.filter p before @ after))
+                both q (List.filter p before @ List.filter (fun n -> not (p n)) before @ after))
         | 0 -> (
             let f n = (n * 7) mod 1000 in
             match Q.map (stopping n (fun v -> C.make (f (C.number v)))) q with

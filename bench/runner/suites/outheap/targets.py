@@ -109,6 +109,7 @@ TARGETS = [
             ("a list", "map", 0.5, BASE),
             ("a list", "sort", 0.5, BASE),
             ("quicksort", "quicksort", 0.5, BASE),
+            ("quicksort", "quicksort by partition", 0.5, BASE),
         )
     ),
     *(
