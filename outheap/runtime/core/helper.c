@@ -220,8 +220,8 @@ unsigned oh_helper_processors(void)
   static bool known;
   unsigned n = 1;
 #ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) n = (unsigned)CPU_COUNT(&set);
+  cpu_set_t set[8]; /* 8,192, as many as Linux knows; it refuses room for fewer than the machine may have */
+  if (sched_getaffinity(0, sizeof set, set) == 0) n = (unsigned)CPU_COUNT_S(sizeof set, set);
 #endif
   if (!known) {
     limit = group_quota();
