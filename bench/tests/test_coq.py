@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from runner.compiler import ROOT, Compiler
+from runner.compiler import ROOT
 
 SCRIPT = ROOT / "bench" / "workloads" / "outheap" / "coq-hashcons"
 CACHE = Path(
@@ -116,16 +116,6 @@ def stand_in(folder: Path) -> Path:
 
 def change(folder: Path) -> subprocess.CompletedProcess:
     return subprocess.run([SCRIPT, "--change", folder], capture_output=True, text=True)
-
-
-@pytest.fixture(scope="module")
-def compiler() -> Compiler:
-    if prefix := os.environ.get("OCAML_PREFIX"):
-        return Compiler(Path(prefix))
-    done = subprocess.run([ROOT / "tools" / "toolchain", "--default"], capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip("no OCaml compiler")
-    return Compiler(Path(done.stdout.strip()))
 
 
 def test_changed_tables(tmp_path, compiler):

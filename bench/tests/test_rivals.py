@@ -1,26 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Every implementation passes the functional test before it is measured. OCAML_PREFIX, or the default compiler."""
 
-import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
-from runner.compiler import ROOT, Compiler
 from runner.suites.boxroot import build, functional
 from runner.suites.boxroot.implementations import IMPLEMENTATIONS, Implementation
 from runner.suites.boxroot.workloads import WORKLOADS
-
-
-@pytest.fixture(scope="session")
-def compiler() -> Compiler:
-    if prefix := os.environ.get("OCAML_PREFIX"):
-        return Compiler(Path(prefix))
-    done = subprocess.run([ROOT / "tools" / "toolchain", "--default"], capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip("no OCaml compiler")
-    return Compiler(Path(done.stdout.strip()))
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The suite of the safe Rust layer: every implementation gives the same results, and the figures are what they say."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from helpers import figures
-from runner.compiler import ROOT, Compiler
 from runner.fetch import FetchError
 from runner.model import Job
 from runner.results import Results
@@ -24,16 +22,6 @@ RUNS = {
     "calls": ["time", "0.001"],
 }
 VALGRIND = shutil.which("valgrind")
-
-
-@pytest.fixture(scope="module")
-def compiler() -> Compiler:
-    if prefix := os.environ.get("OCAML_PREFIX"):
-        return Compiler(Path(prefix))
-    done = subprocess.run([ROOT / "tools" / "toolchain", "--default"], capture_output=True, text=True)
-    if done.returncode != 0:
-        pytest.skip("no OCaml compiler")
-    return Compiler(Path(done.stdout.strip()))
 
 
 @pytest.fixture(scope="module")
