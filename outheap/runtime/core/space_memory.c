@@ -78,15 +78,29 @@ static bool wants_hugetlb(struct oh_space_state const *s)
   return oh_settings.hugetlb && oh_settings.thp[oh_space_state_id(s)] != OH_SETTINGS_THP_OFF;
 }
 
+/* Takes as many pages as the pool still has, by halves of what it did not have, from the first page on. Result: the end
+   of them. */
+static uintptr_t commit_from_pool(struct oh_space_state *s, uintptr_t from, uintptr_t to)
+{
+  for (size_t bytes = to - from; from < to && bytes != 0;) {
+    uintptr_t end = to - from < bytes ? to : from + bytes;
+    if (oh_hugetlb_commit((void *)from, end - from)) {
+      s->committed += oh_page_set(from, end, OH_PAGE_COMMITTED);
+      oh_fetch_add_relaxed(&hugetlb, oh_page_set(from, end, OH_PAGE_HUGETLB));
+      from = end;
+    }
+    else bytes = OH_ROUND_DOWN((end - from) / 2, OH_PAGE);
+  }
+  return from;
+}
+
+/* Of a run of which nothing is committed, or only the beginning, by an attempt for more that failed. */
 static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 {
   s->commits++;
   if (wants_hugetlb(s)) {
-    if (oh_hugetlb_commit((void *)from, to - from)) {
-      s->committed += oh_page_set(from, to, OH_PAGE_COMMITTED);
-      oh_fetch_add_relaxed(&hugetlb, oh_page_set(from, to, OH_PAGE_HUGETLB));
-      return true;
-    }
+    from = commit_from_pool(s, oh_page_first(from, to, OH_PAGE_COMMITTED, false), to);
+    if (from >= to) return true;
     oh_notice(OH_NOTICE_HUGETLB, to - from);
   }
   if (!oh_os_commit((void *)from, to - from)) return false;

@@ -133,14 +133,23 @@ static void in_pages(void) { in_child("hugetlb=2M", pages); }
 static void more_than_there_are(void)
 {
   oh_start();
-  size_t bytes = (free_pages() + 1) * OH_PAGE;
+  size_t huge = free_pages() * OH_PAGE, bytes = huge + 2 * OH_PAGE;
+  char *first = NULL;
   for (int i = 0; i < 2; i++) {
     char *p = oh_space_alloc(i == 0 ? OH_SPACE_BLOCKS : OH_SPACE_POOLS, bytes, true, NULL);
-    EXPECT(p != NULL && !in_huge_page(p), "ordinary memory");
+    EXPECT(p != NULL && !in_huge_page(p + bytes - OH_PAGE), "ordinary memory");
+    for (size_t k = 0; k < bytes; k += OH_PAGE)
+      EXPECT(in_huge_page(p + k) == (i == 0 && k < huge), "page %zu of %zu", k / OH_PAGE, bytes / OH_PAGE);
     memset(p, 'a', bytes);
+    if (i != 0) continue;
+    first = p;
+    EXPECT(free_pages() == 0 && oh_space_memory_hugetlb() == huge, "the pool is used up");
+    oh_space_validate();
   }
+  oh_space_free(OH_SPACE_BLOCKS, first, bytes);
+  oh_space_trim(OH_SPACE_BLOCKS);
   char *few = oh_space_alloc(OH_SPACE_BLOCKS, OH_PAGE, true, NULL);
-  EXPECT(few != NULL && in_huge_page(few), "what there is can be had later");
+  EXPECT(few != NULL && in_huge_page(few), "what has come back can be had again");
 }
 static void too_few(void)
 {
