@@ -72,4 +72,4 @@ def test_stock_follows_them(compiler: Compiler) -> None:
         if program is ciphers:
             assert "bits are" in outcome.text
         else:
-            assert outcome.code == -signal.SIGSEGV
+            assert outcome.code in (-signal.SIGSEGV, -signal.SIGBUS, -signal.SIGABRT)

@@ -5,9 +5,11 @@ cycle, with and without the helper. The soft limit (setting limit), and the floo
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -236,6 +238,18 @@ def _memory_group() -> Path | None:
     return found if found.is_dir() else None
 
 
+def _remove(group: Path) -> None:
+    """A process that has ended may be in its group for a moment more."""
+    until = time.monotonic() + 10
+    while True:
+        try:
+            return group.rmdir()
+        except OSError as e:
+            if e.errno != errno.EBUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.01)
+
+
 @contextmanager
 def _group_with_limit(megabytes: int) -> Iterator[Path]:
     """A control group with a hard limit. Skips the test where there can be none."""
@@ -254,7 +268,7 @@ def _group_with_limit(megabytes: int) -> Iterator[Path]:
         limits[0].write_text(str(megabytes << 20))
         yield group
     finally:
-        group.rmdir()
+        _remove(group)
 
 
 def test_limit_of_a_control_group(compiler: Compiler, flavour: str) -> None:

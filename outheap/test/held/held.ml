@@ -11,6 +11,7 @@ external count : unit -> int = "held_count" [@@noalloc]
 external fail_to_start : unit -> unit = "held_fail" [@@noalloc]
 external waits : unit -> int = "held_waits" [@@noalloc]
 external processor : unit -> int = "held_processor" [@@noalloc]
+external delayed : unit -> int = "held_delayed" [@@noalloc]
 external phase : unit -> int = "held_phase" [@@noalloc]
 external swept : unit -> bool = "held_swept" [@@noalloc]
 external marked : unit -> bool = "held_marked" [@@noalloc]
@@ -19,6 +20,10 @@ external join_elsewhere : unit -> unit = "held_join"
 external unshare : unit -> int = "held_unshare"
 
 let fail format = Printf.ksprintf failwith format
+
+(* This program was too slow for what is asked here: it may be run again (tools/testing/run.py). *)
+let miss what = prerr_endline what; exit 76
+
 let at = Unix.gettimeofday
 let lock = 1 and work = 2 and nested = 3 (* held_stubs.c *)
 
@@ -82,7 +87,8 @@ let random n = Random.State.make [| (if Array.length Sys.argv > 2 then int_of_st
 (* --- parts -------------------------------------------------------------------------------------------------------- *)
 
 (* The helper stands still with a lock, or with pools or entries in hand: the program goes on all the time. A step that
-   takes long is one that waited, or one that span; on a busy machine it may also have had no processor. *)
+   takes long is one that waited, or one that span. On a busy machine it may also have wanted a processor: that does not
+   count. *)
 let stands () =
   let r = random 1 and h = heap 15_000 in
   let ms = 400 and most = 0.2 in
@@ -92,10 +98,11 @@ let stands () =
     let began = at () and steps = ref 0 in
     let cycles = (Gc.quick_stat ()).major_collections in
     while armed () do
-      let before = at () and waited = waits () and ran = processor () in
+      let before = at () and waited = waits () and ran = processor () and wanted = delayed () in
       let standing = holding () in
       step r h 200;
-      let took = at () -. before and ran = float_of_int (processor () - ran) /. 1e9 in
+      let took = at () -. before -. (float_of_int (delayed () - wanted) /. 1e9) in
+      let ran = float_of_int (processor () - ran) /. 1e9 in
       if took > most && (waits () > waited || ran > most) then
         fail "stands: round %d: a step took %.3f s, %.3f of them of a processor" round took ran;
       if standing && holding () then incr steps;
@@ -180,7 +187,7 @@ let twice () =
   until "twice" (fun () -> step r h 100; holding ());
   stop_elsewhere ();
   Unix.sleepf 0.1; (* it waits for the helper, which does nothing *)
-  if not (holding ()) then fail "twice: it was not held for long enough";
+  if not (holding ()) then miss "twice: it was not held for long enough";
   let other = Domain.spawn (fun () -> Outheap.stop_helper (); helper_lives ()) in
   Outheap.stop_helper ();
   if helper_lives () then fail "twice: it lives";
@@ -203,7 +210,9 @@ let everywhere () =
   let tasks = Array.length (Sys.readdir "/proc/self/task") in
   let error = unshare () in
   Printf.printf "%d threads, unshare: %d\n" tasks error;
-  if tasks = 1 && error = 22 (* EINVAL *) then fail "everywhere: this process has several threads";
+  (* EINVAL; without that file the system has no such spaces, and says the same *)
+  if tasks = 1 && error = 22 && Sys.file_exists "/proc/self/ns/user" then
+    fail "everywhere: this process has several threads";
   for _ = 1 to 5 do step r h 10_000; all "everywhere" h done
 
 (* Each stretch is given out once, whoever asks. *)
@@ -211,7 +220,10 @@ let spans () =
   let r = random 6 and h = heap 60_000 in
   let over = Atomic.make false in
   let take () =
-    let rec go all = let all = Outheap.helper_spans () :: all in if Atomic.get over then all else go all in
+    let rec go all =
+      let all = match Outheap.helper_spans () with [||] -> all | some -> some :: all in
+      if Atomic.get over then all else go all
+    in
     Array.concat (go [])
   in
   let others = List.init 2 (fun _ -> Domain.spawn take) in

@@ -15,11 +15,13 @@
 #include <caml/version.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <outheap.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -117,6 +119,21 @@ value held_processor(value unit)
   (void)unit;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return Val_long(t.tv_sec * 1000000000 + t.tv_nsec);
+}
+
+/* Nanoseconds that it waited for a processor; 0 where the system does not tell. One thread asks. */
+value held_delayed(value unit)
+{
+  static int file = -2;
+  char text[64];
+  unsigned long long waited = 0;
+  (void)unit;
+  if (file == -2) file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+  ssize_t n = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
+  if (n < 0) return Val_long(0);
+  text[n] = 0;
+  if (sscanf(text, "%*u %llu", &waited) != 1) waited = 0;
+  return Val_long(waited);
 }
 
 /* 0 before marking, then as Phase_sweep_and_mark_main, … */

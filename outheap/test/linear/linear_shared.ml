@@ -108,32 +108,27 @@ let racing () =
   whole "racing" (S.check ());
   whole "racing" (T.check ())
 
-(* The same of tables, with a bound and without. *)
+(* The same of tables, with a bound and without, until so many elements were put there: who has the table may lose the
+   processor, and all that others want is refused meanwhile, or all but reading. *)
 module W =
   L.Table.Make (Strings_hashed) (Texts) ()
 
 let racing_tables most =
-  let gone = Atomic.make 0 and steps = Atomic.make 0 in
+  let gone = Atomic.make 0 and added = Atomic.make 0 in
   let t = W.create ?most ~evicted:(fun k v -> check "evicted of its key" (k = v); Atomic.incr gone) () in
   let work id () =
     let random = Random.State.make [| id |] in
-    while Atomic.get steps < 40_000 do
-      Atomic.incr steps;
-      let k = "key " ^ string_of_int (Random.State.int random 3000) in
+    let step k =
       match Random.State.int random 20 with
-      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 -> ( try W.replace k k t with L.Borrowed -> ())
-      | 8 | 9 | 10 | 11 -> (
-          match W.find k t with
-          | Some v -> check "of its key" (v = k)
-          | None -> ()
-          | exception L.Borrowed -> ())
-      | 12 | 13 -> ( match W.mem k t with _ -> () | exception L.Borrowed -> ())
-      | 14 | 15 | 16 | 17 -> ( try W.remove k t with L.Borrowed -> ())
-      | 18 ->
-          if Random.State.int random 100 = 0 then
-            (try W.iter (fun k v -> check "of its key" (k = v)) t with L.Borrowed -> ())
-      | _ -> (
-          if Random.State.int random 500 = 0 then try W.filter (fun k v -> k = v) t with L.Borrowed -> ())
+      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 -> W.replace k k t; Atomic.incr added
+      | 8 | 9 | 10 | 11 -> Option.iter (fun v -> check "of its key" (v = k)) (W.find k t)
+      | 12 | 13 | 14 | 15 -> W.remove k t
+      | 16 when Random.State.int random 100 = 0 -> W.iter (fun k v -> check "of its key" (k = v)) t
+      | 17 when Random.State.int random 500 = 0 -> W.filter (fun k v -> k = v) t
+      | _ -> ignore (W.mem k t)
+    in
+    while Atomic.get added < 16_000 do
+      try step ("key " ^ string_of_int (Random.State.int random 3000)) with L.Borrowed -> ()
     done
   in
   List.init several (fun id -> spawn (work id)) |> List.iter (fun join -> join ());

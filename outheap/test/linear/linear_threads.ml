@@ -5,11 +5,13 @@ module S = Linear_sharded.Counts.Sharded
 
 let in_turn () =
   let t = S.create ~shards:1 () in
-  let inside = Atomic.make false and waits = Atomic.make 0 and found = Atomic.make (-1) in
+  let inside = Atomic.make false and waits = Atomic.make 0 and found = Atomic.make (-1) and turns = Atomic.make 0 in
   let slow v =
     Atomic.set inside true;
     while Atomic.get waits < 3 do Thread.delay 0.001 done;
     Thread.delay 0.05;
+    let late = Unix.gettimeofday () +. 60. in
+    while Atomic.get turns <= 5 && Unix.gettimeofday () < late do Thread.delay 0.001 done;
     Some (1 + Option.value v ~default:0)
   in
   let holder = Thread.create (fun () -> S.update 1 slow t) () in
@@ -22,12 +24,11 @@ let in_turn () =
             Option.iter (Atomic.set found) (S.find 1 t))
           ())
   in
-  let turns = ref 0 in
   while Atomic.get found < 0 do
-    incr turns;
+    Atomic.incr turns;
     Thread.delay 0.001
   done;
-  check "others have run meanwhile" (!turns > 5);
+  check "others have run meanwhile" (Atomic.get turns > 5);
   List.iter Thread.join (holder :: waiting);
   check "after the change" (Atomic.get found = 1 && S.find 1 t = Some 1);
   (* Many changes, whose threads take turns in the middle of them. *)

@@ -69,27 +69,37 @@ let forked () =
   List.iter (succeeds "a child") children;
   check t
 
-(* A parent that only waits does not copy what its children have of it. *)
+(* A parent that only waits does not copy what its children have of it. They stay until it has looked. *)
 let parent () =
   let t = build () in
   Gc.full_major ();
-  let children = List.init 2 (fun _ -> in_child (fun () -> Unix.sleepf 5.)) in
+  let looked, look = Unix.pipe () in
+  let child () =
+    Unix.close look;
+    ignore (Unix.read looked (Bytes.create 1) 0 1)
+  in
+  let children = List.init 2 (fun _ -> in_child child) in
   Unix.sleepf 4.;
   let own, all = memory () in
+  Unix.close look;
   Printf.printf "%d of %d KiB are its own\n%!" own all;
   expect "the heap is shared" (own * 3 < all);
   List.iter (succeeds "a child") children;
   check t
 
-(* Memory goes back, though threads have little room beside what is their own. *)
+(* Memory goes back, though threads have little room beside what is their own; on a busy machine later. Whoever looks
+   is not idle. *)
 let falls () =
   let t = build () in
   let full, _ = memory () in
   Hashtbl.reset t;
-  Unix.sleepf 4.5;
-  let later, _ = memory () in
-  Printf.printf "%d KiB, later %d\n%!" full later;
-  expect "it goes back" (later * 2 < full)
+  let rec look seconds =
+    Unix.sleepf seconds;
+    let later, _ = memory () in
+    Printf.printf "%d KiB, later %d\n%!" full later;
+    later * 2 < full || (seconds < 20. && look (seconds *. 2.))
+  in
+  expect "it goes back" (look 4.5)
 
 external clone : unit -> int = "ordinary_clone"
 
@@ -119,21 +129,34 @@ let left () =
   check t;
   shutdown ()
 
-(* A collection is no signal, and takes none. *)
+(* A collection is no signal, and takes none. Each signal is sent when the one before was handled; the program may not
+   wait again by then, if it had no processor. *)
 let signals () =
   let t = build () in
-  let counted = ref 0 in
-  Sys.set_signal Sys.sigusr1 (Signal_handle (fun _ -> incr counted));
+  let counted = ref 0 and handled, handle = Unix.pipe () in
+  let handler _ =
+    incr counted;
+    ignore (Unix.write_substring handle "x" 0 1)
+  in
+  Sys.set_signal Sys.sigusr1 (Signal_handle handler);
   let me = Unix.getpid () in
   ignore (Unix.select [] [] [] 3.);
-  let sender = in_child (fun () -> for _ = 1 to 30 do Unix.sleepf 0.1; Unix.kill me Sys.sigusr1 done) in
-  let interrupted = ref 0 and until = now () +. 3.5 in
-  while now () < until do
-    try ignore (Unix.select [] [] [] (until -. now ())) with Unix.Unix_error (EINTR, _, _) -> incr interrupted
+  let send () =
+    for _ = 1 to 30 do
+      Unix.sleepf 0.1;
+      Unix.kill me Sys.sigusr1;
+      if Unix.select [ handled ] [] [] 60. = ([], [], []) then failwith "a signal is lost";
+      ignore (Unix.read handled (Bytes.create 1) 0 1)
+    done
+  in
+  let sender = in_child send in
+  let interrupted = ref 0 and until = now () +. 60. in
+  while !counted < 30 && now () < until do
+    try ignore (Unix.select [] [] [] 1.) with Unix.Unix_error (EINTR, _, _) -> incr interrupted
   done;
   succeeds "the sender" sender;
   expect (Printf.sprintf "%d signals" !counted) (!counted = 30);
-  expect (Printf.sprintf "%d interrupted" !interrupted) (!interrupted >= 30 && !interrupted <= 31);
+  expect (Printf.sprintf "%d interrupted" !interrupted) (!interrupted >= 20 && !interrupted <= 31);
   (* Blocked in all threads of the program: nobody takes it away. *)
   ignore (Unix.sigprocmask SIG_BLOCK [ Sys.sigusr2 ]);
   dropped ();
@@ -147,20 +170,28 @@ exception Alarm
 
 (* Raised by a handler wherever the program allocates, with cycles that compact. *)
 let exceptions () =
-  let caught = ref 0 in
-  Sys.set_signal Sys.sigalrm (Signal_handle (fun _ -> raise Alarm));
+  let caught = ref 0 and armed = ref false in
+  let raises _ =
+    if !armed then begin
+      armed := false;
+      raise Alarm
+    end
+  in
+  Sys.set_signal Sys.sigalrm (Signal_handle raises);
   let t = build () in
   ignore (Unix.setitimer ITIMER_REAL { it_interval = 0.003; it_value = 0.003 });
-  let until = now () +. 4. in
-  while now () < until do
+  let began = now () in
+  while now () < began +. 4. || (!caught <= 100 && now () < began +. 60.) do
     try
+      armed := true;
       let garbage = build () in
       Hashtbl.reset garbage;
-      work 0.5
+      work 0.5;
+      armed := false
     with Alarm -> incr caught
   done;
   ignore (Unix.setitimer ITIMER_REAL { it_interval = 0.; it_value = 0. });
-  (try Unix.sleepf 3. with Alarm -> ());
+  Unix.sleepf 3.;
   expect "caught" (!caught > 100);
   check t
 
@@ -361,13 +392,14 @@ let privileges () =
   let give_up () =
     dropped ();
     work 0.2;
-    Unix.setgid 65534;
-    Unix.setuid 65534;
-    expect "the user" (Unix.getuid () = 65534);
-    Array.iter (fun task -> expect "of each thread" (user_of task = 65534)) (Sys.readdir "/proc/self/task");
-    dropped ();
-    Unix.sleepf 3.;
-    dropped ()
+    match Unix.setgid 65534; Unix.setuid 65534 with
+    | exception Unix.Unix_error (EINVAL, _, _) -> () (* a user namespace that does not have this one *)
+    | () ->
+      expect "the user" (Unix.getuid () = 65534);
+      Array.iter (fun task -> expect "of each thread" (user_of task = 65534)) (Sys.readdir "/proc/self/task");
+      dropped ();
+      Unix.sleepf 3.;
+      dropped ()
   in
   dropped ();
   if Unix.getuid () = 0 then succeeds "without privileges" (in_child give_up)

@@ -239,7 +239,7 @@ static void daemon_of(int out)
   oh_follow_fork();
   if (fork() != 0) _exit(0);
   oh_follow_forked();
-  for (int i = 0; i < 5000 && oh_follow_shares(); i++) usleep(1000);
+  for (int i = 0; i < 60000 && oh_follow_shares(); i++) usleep(1000);
   char c = oh_follow_shares() ? 'n' : 'y';
   _exit(write(out, &c, 1) == 1 ? 0 : 1);
 }
