@@ -155,9 +155,9 @@ module List : sig
     (** Keeps those for which the function says so. When it raises an exception, those before have been judged. *)
 
     val partition : (X.t -> bool) -> t -> t * t
-    (** Those for which the function says so, and the others, both in their order. Needs a word for each element until it
-        is done. When the function raises an exception, the list has all its elements: of those before, which have been
-        judged, first the ones for the first list. Cost: about 1 µs, for the second list's finaliser, and some ns for
+    (** Those for which the function says so, and the others, both in their order. Needs a word for each element until
+        it is done. When the function raises an exception, the list has all its elements: of those that were judged
+        before, first the ones for the first list. Cost: about 1 µs, for the second list's finaliser, and some ns for
         each element. *)
 
     val sort : (X.t -> X.t -> int) -> t -> t
