@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The short tables of README.md: rows that bench/headline.toml names, as absolute figures beside rivals of the same
 run, what we win first; and sentences about a few of them. Each row is taken from the recorded run, of the newest
-version of OCaml that is recorded in whole, that has most rounds of it; or from any, if it was not measured there more
-than once."""
+version of OCaml that is recorded in whole, that has most rounds of it, and runs for the record before others; or from
+any, if it was not measured there more than once."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def find(runs: list[Run], row: dict, names: list[str], strict: bool = True) -> L
         if not strict or not any(run.results.cases(key[0]) for run in runs):
             return None
         raise HeadlineError(f"{FILE}: no recorded run has {' | '.join(key)} of {names[0]} and {names[1]}")
-    rounds, run = max(having, key=lambda found: (found[0], found[1].facts["date"]))
+    rounds, run = max(
+        having, key=lambda found: (machine.is_for_the_record(found[1].facts), found[0], found[1].facts["date"])
+    )
     values = tuple(run.results.median(*key, name) if name else None for name in names)
     return Line(row.get("what", ""), row.get("why", ""), key, values, run.results.units[key], rounds, run)
 

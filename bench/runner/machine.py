@@ -117,6 +117,10 @@ def warnings(facts: dict[str, str]) -> list[str]:
     return out
 
 
+def is_for_the_record(facts: dict[str, str]) -> bool:
+    return not warnings(facts)
+
+
 def facts(compiler: Compiler, mode: str) -> dict[str, str]:
     commit = first_line(["git", "rev-parse", "--short=12", "HEAD"]) or "none"
     memory = field("/proc/meminfo", "MemTotal").split()

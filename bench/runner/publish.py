@@ -255,11 +255,15 @@ def summary(of_suites: dict[str, list[Run]]) -> str:
 
 
 def excerpt(runs: list[Run], suite: Suite, group: str) -> list[str]:
-    """All rows of a group: each from the newest version's run with most rounds."""
+    """All rows of a group, of the newest version: each from a run for the record, if it can be, with most rounds."""
     out: list[str] = []
     wanted, told = suite.groups[group], set()
     header = [*HEADER[:1], suite.title, suite.base_title, *HEADER[3:6], HEADER[-1]]
-    for run in sorted(newest(runs), key=lambda run: -int(run.facts.get("rounds", 1))):
+
+    def rank(run: Run) -> tuple:
+        return machine.is_for_the_record(run.facts), int(run.facts.get("rounds", 1)), run.facts["date"]
+
+    for run in sorted(newest(runs), key=rank, reverse=True):
         some = [r for r in rows(run.results, suite) if r.workload in wanted and r.name not in told]
         if not some:
             continue

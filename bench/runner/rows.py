@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from . import machine
 from .model import Suite
 from .results import Ratio, Results, Run
 from .text import interval, number, times
@@ -82,12 +83,16 @@ def rows(results: Results, suite: Suite) -> list[Row]:
 
 
 def chosen_rows(runs: list[Run], suite: Suite) -> list[tuple[Row, Run]]:
-    """The rows of several runs, each from the one with most rounds of it, and of these the newest; by ratio."""
+    """The rows of several runs, each from one for the record, if there is one; of those from that with most rounds of
+    it, and of these the newest; by ratio."""
+
+    def rank(row: Row, run: Run) -> tuple:
+        return machine.is_for_the_record(run.facts), row.ratio.rounds, run.facts["date"]
+
     chosen: dict[str, tuple[Row, Run]] = {}
     for run in runs:
         for row in rows(run.results, suite):
-            before = chosen.get(row.name)
-            if not before or (row.ratio.rounds, run.facts["date"]) > (before[0].ratio.rounds, before[1].facts["date"]):
+            if row.name not in chosen or rank(row, run) > rank(*chosen[row.name]):
                 chosen[row.name] = row, run
     return sorted(chosen.values(), key=lambda pair: -pair[0].ratio.value)
 
