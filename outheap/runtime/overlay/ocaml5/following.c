@@ -91,9 +91,6 @@ void oh_following_turn(uintnat swept)
   uint64_t now = oh_os_now();
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
   oh_following_part = oh_follow_cycle(&heap, now, oh_following_away() || oh_load_relaxed(&oh_following_asks));
-#if defined DEBUG && OCAML_VERSION < 50400 /* there compaction leaves an account that assertions find wrong */
-  if (!oh_settings.compact) oh_following_part = 0;
-#endif
 }
 
 void oh_following_set_away(bool away) { oh_store_relaxed(&oh_following_is_away, away); }

@@ -86,6 +86,15 @@ static bool is_kept(header_t *p, header_t hd)
          || (Has_status_hd(hd, caml_global_heap_state.GARBAGE) && keep_waiting(p, hd));
 }
 
+/* Garbage in a pool that is emptied, of blocks with room for `room` words. OCaml takes it from its account from 5.4 on. */
+#if OCAML_VERSION < 50400
+#define forget_emptied(heap, hd, room) \
+  ((heap)->stats.pool_live_blocks--, (heap)->stats.pool_live_words -= Whsize_hd(hd), \
+   (heap)->stats.pool_frag_words -= (room) - Whsize_hd(hd))
+#else
+#define forget_emptied(heap, hd, room) ((void)0)
+#endif
+
 /* The pools that a compaction has emptied: a bit for each pool between two addresses. Made by one domain before the
    others begin; the bits are set by all; read when all have done so. `none`: there is no memory for it, and every block
    of the heap may have moved. */
