@@ -259,7 +259,9 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
         commands["small-minor-heaps"] = (["./linear", "lists", "maps", "rooted", "domains"], small)
         if compiler.major >= 5:
             threads = {**settings, "OUTHEAP": variants.THREADS, "OCAMLRUNPARAM": "s=32k"}
-            commands["with-threads"] = (["./linear", "lists", "maps", "rooted", "forgotten", "domains"], threads)
+            # What is forgotten comes first: up to OCaml 5.3 the work of full collections that a program has asked for
+            # counts as done before its time, and then nothing is collected for long.
+            commands["with-threads"] = (["./linear", "forgotten", "lists", "maps", "rooted", "domains"], threads)
     if flavour in ("release", STOCK):
         little = ["sh", "-c", "ulimit -v 1000000 && exec ./linear little"]
         commands["little-address-space"] = (little, {"OCAMLRUNPARAM": "d=4" if compiler.major >= 5 else "b"})

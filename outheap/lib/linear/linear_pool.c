@@ -320,6 +320,14 @@ static value take_cell(pool *p, page *g, mlsize_t words, tag_t tag)
   return cell;
 }
 
+#if OCAML_VERSION >= 50000 && OCAML_VERSION < 50400
+#define PAGES_PER_CYCLE 2
+#define SHARE_PER_CYCLE 8
+#else
+#define PAGES_PER_CYCLE 4
+#define SHARE_PER_CYCLE 4
+#endif
+
 /* `grow`: may the pool take another page? */
 static value new_cell(pool *p, mlsize_t words, tag_t tag, bool grow)
 {
@@ -331,11 +339,12 @@ static value new_cell(pool *p, mlsize_t words, tag_t tag, bool grow)
   bool has_pages = p->lists[OUTHEAP_LINEAR_ROOM] != NULL || p->lists[OUTHEAP_LINEAR_EMPTY] != NULL;
   if (!there && (grow || has_pages) && change_page(p)) {
     /* Owners that were forgotten may have cells to give back. What cycles of the collector free is used again; so while
-       there come to be a quarter as many again as there were after that, a cycle is run. Four pages are for nothing. */
+       there come to be a quarter as many again as there were after that, a cycle is run. Four pages are for nothing. Up
+       to OCaml 5.3 finalisers run some cycles later than from 5.4 on, during which as many come again. */
     g = p->current;
     there = true;
     made = p->used - p->paced;
-    most = 4 * (size_t)p->cells + p->used / 4;
+    most = PAGES_PER_CYCLE * (size_t)p->cells + p->used / SHARE_PER_CYCLE;
     p->paced = p->used;
   }
   if (there) cell = take_cell(p, g, words, tag);

@@ -290,7 +290,8 @@ let forgotten () =
     recent.(i mod 50) <- !l
   done;
   let memory = F.memory () in
-  check "forgotten owners do not pile up" (memory < 48 lsl 20);
+  let late = Sys.ocaml_release.major = 5 && Sys.ocaml_release.minor < 4 (* finalisers run some cycles later *) in
+  check "forgotten owners do not pile up" (memory < if late then 96 lsl 20 else 48 lsl 20);
   for i = 1 to 3000 do
     let l = ref (F.create ()) in
     for n = 1 to 2000 do l := F.cons n !l done;
