@@ -321,7 +321,9 @@ let endings () =
   List.iter by_finalisers kinds;
   by_weak_pointers ();
   by_weak_pointers ~most:30 ();
-  if Linear_domains.several > 1 then for _ = 1 to 8 do while_another_domain_frees () done;
+  (* OCaml 5.1 loses finalisers there (docs/internals/upstream.md). *)
+  if Linear_domains.several > 1 && (Sys.ocaml_release.major, Sys.ocaml_release.minor) > (5, 1) then
+    for _ = 1 to 8 do while_another_domain_frees () done;
   many ();
   rings ();
   used_by_finalisers ();
