@@ -2,7 +2,7 @@
 """The short tables of README.md: rows that bench/headline.toml names, as absolute figures beside rivals of the same
 run, what we win first; and sentences about a few of them. Each row is taken from the recorded run, of the newest
 version of OCaml that is recorded in whole, that has most rounds of it, and runs for the record before others; or from
-any, if it was not measured there more than once."""
+any, if it was not measured there more than once, or not for the record."""
 
 from __future__ import annotations
 
@@ -85,12 +85,17 @@ def find(runs: list[Run], row: dict, names: list[str], strict: bool = True) -> L
 
 
 def of_most_rounds(runs: list[Run], everything: list[Run], row: dict, names: list[str], strict: bool) -> Line | None:
-    """The row, from `runs` if it was measured there more than once; otherwise from the run that has most rounds."""
+    """The row, from `runs` if it was measured there more than once, for the record; otherwise from the run that has
+    most rounds."""
+
+    def rank(line: Line) -> tuple:
+        return machine.is_for_the_record(line.run.facts), line.rounds
+
     line = find(runs, row, names, False)
-    if line is not None and line.rounds > 1:
+    if line is not None and rank(line) > (True, 1):
         return line
     other = find(everything, row, names, strict)
-    return line if line is not None and (other is None or other.rounds <= line.rounds) else other
+    return line if line is not None and (other is None or rank(other) <= rank(line)) else other
 
 
 def sentence(runs: list[Run], words: dict, names: list[str], strict: bool) -> str | None:
@@ -128,7 +133,11 @@ def amount(value: float | None, unit: str) -> str:
 
 
 def software(run: Run) -> str:
-    return f", OCaml {run.version}, {run.facts['cores']} cores"
+    return f", OCaml {run.version}"
+
+
+def cores(run: Run) -> str:
+    return f", {run.facts['cores']} cores"
 
 
 def source(run: Run) -> str:
@@ -136,7 +145,7 @@ def source(run: Run) -> str:
     processor = re.sub(r"\((R|TM)\)| Processor\b.*", "", f["processor"])
     found = machine.warnings(f)
     warning = f". **Not for the record:** {'; '.join(found)}" if found else ""
-    return f"{f['date'][:10]}, commit {f['commit']}, {processor}{software(run)}{warning}"
+    return f"{f['date'][:10]}, commit {f['commit']}, {processor}{cores(run)}{software(run)}{warning}"
 
 
 def marks_of(runs: list[Run]) -> dict[str, str]:
@@ -162,11 +171,14 @@ def table_lines(table: Table, marks: dict[str, str]) -> list[str]:
 
 def sources(marks: dict[str, str], runs: list[Run]) -> str:
     """What all have in common is said once, and so is what most have."""
-    counted = Counter(text for run in {source(run): run for run in runs}.values() for text in [software(run)])
-    common, number = counted.most_common(1)[0]
-    told = "; ".join(f"({mark}) {text.replace(common, '') if number > 1 else text}" for text, mark in marks.items())
-    which = "all" if number == len(marks) else "the others"
-    return f"{told}{'; ' + which + common.replace(',', ' with', 1) if number > 1 else ''}."
+    by_source = {source(run): run for run in runs}
+    said, told, number_of = [], "; ".join(f"({mark}) {text}" for text, mark in marks.items()), len(marks)
+    for part in (software, cores):
+        common, number = Counter(part(run) for run in by_source.values()).most_common(1)[0]
+        if number > 1:
+            told = told.replace(common, "")
+            said.append(("all" if number == number_of else "the others") + common.replace(",", " with", 1))
+    return "; ".join([told, *said]) + "."
 
 
 def render(tables: list[Table]) -> list[str]:
