@@ -86,7 +86,7 @@ static bool is_kept(header_t *p, header_t hd)
          || (Has_status_hd(hd, caml_global_heap_state.GARBAGE) && keep_waiting(p, hd));
 }
 
-/* Garbage in a pool that is emptied, a block with room for `room` words. From 5.4 on OCaml takes it from its account. */
+/* Garbage in a pool that is emptied: a block with room for `room` words. OCaml counts it out from 5.4 on. */
 #if OCAML_VERSION < 50400
 #define forget_emptied(heap, hd, room) \
   ((heap)->stats.pool_live_blocks--, (heap)->stats.pool_live_words -= Whsize_hd(hd), \
