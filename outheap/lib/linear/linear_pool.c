@@ -340,7 +340,7 @@ static value new_cell(pool *p, mlsize_t words, tag_t tag, bool grow)
   if (!there && (grow || has_pages) && change_page(p)) {
     /* Owners that were forgotten may have cells to give back. What cycles of the collector free is used again; so while
        there come to be a quarter as many again as there were after that, a cycle is run. Four pages are for nothing. Up
-       to OCaml 5.3 finalisers run some cycles later than from 5.4 on, during which as many come again. */
+       to OCaml 5.3 finalisers run some cycles later than from 5.4 on, so half of that is allowed. */
     g = p->current;
     there = true;
     made = p->used - p->paced;
