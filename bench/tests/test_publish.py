@@ -315,3 +315,17 @@ def test_readme_prefers_several_rounds_to_the_newest_version(root: Path):
     write_run(root, "outheap", once, {"OCaml": "5.4.2, flags -g", "commit": "once"}, "5.4.2", "amd-epyc-2")
     publish.command(check=False, root=root)
     assert "commit once" not in (root / "README.md").read_text()
+
+
+def test_runs_for_the_record_come_before_those_on_a_busy_machine(root: Path):
+    names, busy = ("outheap", "stock"), {"load before": "2.5", "date": "2026-12-01 10:00 UTC"}
+    quiet = figures("ocamlopt", "processor time", [4] * 4, [2] * 4, names=names)
+    for version, name, of_it, facts in (
+        ("5.4.1", "amd-epyc-2-quiet", quiet, {"commit": "quiet"}),
+        ("5.4.1", "amd-epyc-2-busy", figures("ocamlopt", "processor time", [9] * 5, [2] * 5, names=names), busy),
+        ("5.4.2", "amd-epyc-2", figures("ocamlopt", "processor time", [8] * 5, [2] * 5, names=names), busy),
+    ):
+        write_run(root, "outheap", of_it, {"OCaml": f"{version}, flags -g", "commit": "busy", **facts}, version, name)
+    publish.command(check=False, root=root)
+    text = (root / "README.md").read_text()
+    assert "commit quiet," in text and "commit busy" not in text and "| compiling | 4 ns | 2 ns |" in text

@@ -69,13 +69,8 @@ let kinds =
 
 let live () = R.live () + Q.live () + M.live () + T.live ()
 
-(* Up to OCaml 5.3 finalisers of a domain that has ended wait for some cycles more. *)
 let nothing_is_left what =
-  let rec wait n =
-    collect ();
-    if n > 0 && not (live () = 0 && L.Text.live () = 0) then wait (n - 1)
-  in
-  wait 10;
+  collect ();
   check (what ^ ": nothing is left") (live () = 0 && L.Text.live () = 0);
   List.iter (whole what) [ R.check (); Q.check (); M.check (); T.check (); L.Text.check () ]
 

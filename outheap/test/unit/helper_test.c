@@ -149,7 +149,8 @@ static void *is_counted(void *unused)
 }
 
 /* When its end has been waited for, the process has a single thread: what wants that is not refused. With pthread_join
-   alone it is, three times in 20,000; when only the thread's number is waited for, once in 30,000 on a busy machine. */
+   alone it is, three times in 20,000; when only the thread's number is waited for, once in some 200,000 on a busy
+   machine. */
 static void the_system_forgets_it(void)
 {
   if (TRY_SANITIZED || OH_SBRK || unshare(CLONE_VM) != 0) return; /* there are others, or it is not known */
