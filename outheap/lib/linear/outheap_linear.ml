@@ -1276,36 +1276,21 @@ module Table = struct
           end;
           c
 
-    (* Frees the cell and calls [f], also where a signal handler raises in between. It ends by a unit: a function that
-       ends by calling another may handle signals when it begins. Inlined, as [free_cell]. *)
-    let[@inline] hand_on d c f a z =
-      (match free_cell d c with
-      | () -> f a z
-      | exception e ->
-          let trace = Printexc.get_raw_backtrace () in
-          f a z;
-          Printexc.raise_with_backtrace e trace);
-      ()
-
-    (* The table is whole again, and may be used by [evicted]. The element has gone: where a signal handler raises while
-       it is read, it is read again, and handed on first. Where memory is missing it goes unseen. *)
+    (* The table is whole again, and may be used by [evicted]. From here to its call no signal is handled: reading and
+       freeing handle none, and the unit at the end is there because a function that ends by calling another may handle
+       signals when it begins. Where reading finds no memory, or no room on the stack, the element goes unseen. *)
     let evict d c =
       match d.evicted with
       | None -> free_cell d c
       | Some f -> (
-          let read = ref false in
-          match
-            let a = k.get (key c) in
-            let z = v.get (contents c) in
-            read := true;
-            hand_on d c f a z
-          with
-          | () -> ()
-          | exception e when not !read ->
+          match (k.get (key c), v.get (contents c)) with
+          | a, z ->
+              free_cell d c;
+              f a z;
+              ()
+          | exception e ->
               let trace = Printexc.get_raw_backtrace () in
-              (match (k.get (key c), v.get (contents c)) with
-              | a, z -> hand_on d c f a z
-              | exception _ -> free_cell d c);
+              free_cell d c;
               Printexc.raise_with_backtrace e trace)
 
     let replace_hashed hash wanted value o =

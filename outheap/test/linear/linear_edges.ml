@@ -161,7 +161,25 @@ let of_a_timer () =
       whole "table" (Index.check_table t);
       check "cells" (Index.live () = Index.length t));
   usable "the table can be used" (fun () -> Index.close t);
-  no_text_is_left "table"
+  no_text_is_left "table";
+  let gone = ref 0 in
+  let evicted _ _ =
+    incr gone;
+    () (* no call at the end, or signals may be handled before the first line *)
+  in
+  let t = Index.create ~most:20 ~evicted () and n = ref 0 and added = ref 0 and counted = ref 0 in
+  let count () = counted := !n; incr added in
+  by_chance "evicted"
+    (fun () ->
+      incr n;
+      let w = word !n in
+      Index.replace w w t;
+      count ())
+    (fun () ->
+      if !counted <> !n && Index.mem (word !n) t then count ();
+      check "what has gone was handed on" (Index.length t + !gone = !added));
+  usable "the table can be used" (fun () -> Index.close t);
+  no_text_is_left "evicted"
 
 let signals () =
   if Sys.backend_type = Sys.Native then begin
