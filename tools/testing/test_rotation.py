@@ -108,17 +108,18 @@ def test_a_part_does_not_depend_on_other_tests() -> None:
     )
 
 
-def test_who_runs_half_of_a_day_runs_everything_in_a_week() -> None:
-    """Any seven days: each test is in the first half of one of them."""
-    for begin in range(START, START + 2 * rotation.DAYS):
+def test_who_runs_a_fifth_of_a_day_runs_everything_in_fifteen_days() -> None:
+    """Any fifteen days: each test is in the first fifth of one of them."""
+    cycle = rotation.DAYS * rotation.PARTS
+    for begin in range(START, START + cycle):
         run: set[str] = set()
-        for day in range(begin, begin + 7):
+        for day in range(begin, begin + cycle):
             today = [label for label in BOXROOT + OTHERS if rotation.is_for(day, label, NEWEST)]
-            run |= set(rotation.turned(day, today)[: (len(today) + 1) // 2])
+            run |= set(rotation.turned(day, today)[: -(-len(today) // rotation.PARTS)])
         assert run == {*BOXROOT, *OTHERS}, begin
 
 
 def test_a_turn_leaves_nothing_out() -> None:
-    for day in range(START, START + 6):
+    for day in range(START, START + 2 * rotation.DAYS * rotation.PARTS):
         assert sorted(rotation.turned(day, list(range(7)))) == list(range(7))
     assert rotation.turned(START, []) == []
