@@ -87,17 +87,17 @@ static double most_at_a_time(uint64_t since, size_t bytes, uint64_t costs)
   return pause < costs && (double)pause / (double)costs < share ? (double)pause / (double)costs : share;
 }
 
-double oh_follow_due(uint64_t nanoseconds, size_t bytes)
+double oh_follow_due(uint64_t nanoseconds, size_t bytes, size_t domains)
 {
   if (oh_follow_shares()) return 0;
   uint64_t costs = cost_of(bytes), all = oh_load_relaxed(&period);
-  uint64_t ran = oh_fetch_add_relaxed(&running, nanoseconds) + nanoseconds;
+  uint64_t of_all = nanoseconds / domains, ran = oh_fetch_add_relaxed(&running, of_all) + of_all;
   (void)oh_fetch_add_relaxed(&saved, nanoseconds / OH_FOLLOW_SHARE);
   if (is_quick(ran, costs)) all = OH_FOLLOW_QUICK;
   else if (all < costs * OH_FOLLOW_SHARE) all = costs * OH_FOLLOW_SHARE;
   double share = (double)nanoseconds / (double)all, most = most_at_a_time(nanoseconds, bytes, costs);
   if (share > most) share = most;
-  (void)oh_fetch_add_relaxed(&shares, (uint64_t)(share * 1e6));
+  (void)oh_fetch_add_relaxed(&shares, (uint64_t)(share * 1e6) / domains);
   return share;
 }
 

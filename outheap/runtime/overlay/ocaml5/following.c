@@ -48,8 +48,10 @@ static void forget_allocated(caml_domain_state *d)
   d->allocated_words = 0;
 }
 
+static size_t domains(void) { return atomic_load_relaxed(&caml_num_domains_running); }
+
 /* Of one domain: the others' heaps may be as large. */
-static bool is_large(size_t bytes) { return bytes * atomic_load_relaxed(&caml_num_domains_running) >= OH_FOLLOW_LEAST; }
+static bool is_large(size_t bytes) { return bytes * domains() >= OH_FOLLOW_LEAST; }
 
 void oh_following_slice_begin(caml_domain_state *d)
 {
@@ -69,7 +71,7 @@ void oh_following_slice_begin(caml_domain_state *d)
     d->extra_heap_resources += oh_follow_share(IDLE_SLICE, bytes);
   else if (since != now && is_large(bytes)) {
     oh_keeper_wake();
-    d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes);
+    d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes, domains());
   }
 }
 
