@@ -66,8 +66,8 @@ struct oh_follow_counters {
 extern struct oh_follow_counters oh_follow_counters;
 extern struct oh_follow_heap oh_follow_heap; /* at the end of the last cycle; read by anyone, relaxed */
 
-/* The share of a cycle that is due for so many nanoseconds in a domain with a heap of so many bytes, one of so many that
-   run. Any domain. */
+/* The share of a cycle that is due for so many nanoseconds in a domain with a heap of so many bytes, one of so many
+   that run. Any domain. */
 double oh_follow_due(uint64_t nanoseconds, size_t bytes, size_t domains);
 
 /* The share of a cycle of such a heap that takes so long, as a guess: 0 to 1. Any thread. */
