@@ -66,18 +66,20 @@ let in_child f =
 
 exception Stop
 
-(* --- exceptions that come from outside ----------------------------------------------------------------------------
-   A sampler of allocations raises them, as a signal handler may. *)
+(* --- what comes from outside --------------------------------------------------------------------------------------
+   A sampler of allocations calls functions and raises exceptions, as a signal handler may. *)
 
 let armed = ref false
 let places = ref 0
+let stop () = raise Exit
+let act = ref stop
 
 let stop_there _ =
   if !armed then begin
     decr places;
     if !places = 0 then begin
       armed := false;
-      raise Exit
+      !act ()
     end
   end;
   None
@@ -99,3 +101,11 @@ let stopping place f =
       armed := false;
       Some result
   | exception Exit -> None
+
+(* What [f] returns, and whether [there] was called at its allocation number [place]. *)
+let with_a_call place there f =
+  act := there;
+  places := place;
+  armed := true;
+  let result = Fun.protect f ~finally:(fun () -> armed := false; act := stop) in
+  (result, !places = 0)

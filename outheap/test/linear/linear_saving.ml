@@ -240,8 +240,26 @@ let of_a_table_meanwhile file =
   whole "table" (W.check_table t);
   W.close t
 
+(* A change at each place in turn where other code of this domain can run. *)
+let changed_at_each_place file =
+  let t = W.create () in
+  List.iter (fun n -> W.replace n n t) [ "1"; "2"; "3" ];
+  let add () = match W.replace "another" "another" t with () -> () | exception L.Borrowed -> () in
+  let rec go place =
+    let path = file (string_of_int place) in
+    let result, ran = with_a_call place add (fun () -> W.save schema ~path t) in
+    unwrap "save" result;
+    let i = unwrap "map" (W.Image.map schema ~path ~verify:`Full ()) in
+    check "as many as it says" (W.Image.length i = List.length (seen W.Image.fold i));
+    W.remove "another" t;
+    if ran then go (place + 1) else place
+  in
+  with_stops (fun () -> check "places" (go 1 > 10));
+  W.close t
+
 let meanwhile () =
   refused_at_once ();
+  in_folder changed_at_each_place;
   in_folder of_a_table_meanwhile;
   in_folder (fun file ->
       let t = Counts.create ~shards:16 () and ended = Atomic.make false and rounds = Atomic.make 0 in
