@@ -125,7 +125,7 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
         command = ["./soak", part, "--seed", str(seed), "--seconds", f"{seconds:g}", *less]
         if "limited" in words:
             if not debug:  # verification needs memory that cannot be had
-                limited = ["sh", "-c", f"ulimit -v 700000 && exec {' '.join(command)}"]
+                limited = ["sh", "-c", 'ulimit -v 700000 && exec "$@"', "sh", *command]
                 commands[part] = (limited, SETTING, f"d=4,{minor}")
             continue
         commands[part] = (command, OVERFLOWING if "short" in words else SETTING, runparam)
@@ -139,7 +139,7 @@ def _cases(compiler: Compiler, flavour: str, seed: int, seconds: float, everythi
         commands["embed"] = (["./soak_embed"], SETTING, runparam)
     # Up to 5.3 a runtime that is shut down leaves threads (docs/internals/upstream.md).
     if flavour in ("release", STOCK) and compiler.version >= "5.4":
-        commands["plugin"] = (["./soak_host"], SETTING, runparam)
+        commands["plugin"] = (["./soak_host", f"./{PLUGIN}"], SETTING, runparam)
     return [
         Case(
             "outheap",

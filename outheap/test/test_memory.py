@@ -335,7 +335,7 @@ def test_plugin_is_unloaded(compiler: Compiler, flavour: str) -> None:
         pytest.skip("the program is built in another flavour, or the runtime leaves threads")
     folder = test_helper.program(compiler, flavour)
     settings = {"OUTHEAP": BOTH, "OCAMLRUNPARAM": "b", "SOAK_CELLS": "400000"}
-    outcome = run(["./soak_host"], folder, folder / "logs/keeper-plugin.log", 120, settings)
+    outcome = run(["./soak_host", "./soak_plugin.so"], folder, folder / "logs/keeper-plugin.log", 120, settings)
     assert outcome.passed, outcome.tail()
 
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Loads soak_plugin.so, runs OCaml in it, shuts it down and unloads it, again and again. */
+/* Loads the plug-in that its argument names, runs OCaml in it, shuts it down and unloads it, again and again. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <unistd.h>
 
-int main(void)
+int main(int argc, char **argv)
 {
+  if (argc != 2) return 2;
   for (int i = 0; i < 4; i++) {
-    void *plugin = dlopen("./soak_plugin.so", RTLD_NOW | RTLD_LOCAL);
+    void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     int (*embed)(int) = plugin ? (int (*)(int))dlsym(plugin, "soak_embed") : NULL;
     if (!embed) {
       fprintf(stderr, "soak_host: %s\n", dlerror());
