@@ -144,3 +144,18 @@ def test_dune_installs_what_documents_link_to():
     for file in seen - {"README.md", "CHANGES.md"}:
         listed = [rf"\s{re.escape(file)}[\s)]", rf"\({Path(file).parent}/\*\{Path(file).suffix} with_prefix"]
         assert sum(len(re.findall(p, rules)) for p in listed) == 2, file  # of each package
+
+
+def test_interfaces_say_when_an_exception_is_raised():
+    """ocamldoc cannot read the comment of an exception without a reason."""
+    interfaces = [f for f in ROOT.glob("*/**/*.mli") if f.relative_to(ROOT).parts[0][0] not in "_."]
+    assert len(interfaces) > 6
+    for file in interfaces:
+        assert not re.findall(r"@raise\s+[\w.]+\s*(?:\*\)|@)", file.read_text()), file
+
+
+def test_lines_that_begin_with_a_bar_are_of_tables():
+    for document in [*ROOT.glob("*.md"), *DOCS.glob("**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("*/*/README.md")]:
+        lines = ["", *document.read_text().split("\n")]
+        for before, line in zip(lines, lines[1:], strict=False):
+            assert not line.startswith("|") or before.startswith("|") or not before.strip(), (document, line)

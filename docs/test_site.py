@@ -20,7 +20,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
-pytestmark = pytest.mark.everything
+pytestmark = [pytest.mark.everything, pytest.mark.xdist_group("site")]  # built in one folder
 PAGES = ("index.html", "docs/start/c.html", "docs/guide/operating.html", "docs/reference/c/boxroot.h.html",
          "docs/reference/ocaml/Outheap_region.html", "docs/internals/invariants.html",
          "docs/decisions/0004-deletions-wait-for-the-marker.html")  # fmt: skip

@@ -57,7 +57,8 @@ def run(*words: str | Path, cwd: Path) -> str:
 
 
 def one(pattern: str) -> Path:
-    return sorted(ROOT.glob(pattern))[0]
+    """The file itself, and not a copy that a build made."""
+    return min(f for f in ROOT.glob(pattern) if f.relative_to(ROOT).parts[0][0] not in "_.")
 
 
 # --- the documents ----------------------------------------------------------------------------------------------------

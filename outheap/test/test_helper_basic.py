@@ -81,9 +81,14 @@ def test_what_it_gains_is_spent_on_memory(compiler: Compiler, flavour: str) -> N
         assert all_cycles, outcome.text
         return int(all_cycles[1]), int(frugal[1]) if frugal else 0
 
-    small, frugal = cycles("small", "on")
-    follow, none = cycles("follow", "on")
-    _, alone = cycles("small", "off")
-    assert frugal >= 3 and none == alone == 0, (small, frugal, none, alone)
-    # Three of them take the place of two others. On a busy machine few are frugal.
-    assert small >= follow + frugal / 5, (small, frugal, follow)
+    # A frugal cycle takes two thirds of the time of another. On a busy machine few are: several runs tell.
+    more = frugal = 0
+    for _ in range(5):
+        small, some = cycles("small", "on")
+        follow, none = cycles("follow", "on")
+        assert none == 0
+        more, frugal = more + small - follow, frugal + some
+        if frugal >= 3 and more >= frugal / 5:
+            break
+    assert frugal >= 3 and more >= frugal / 5, (frugal, more)
+    assert cycles("small", "off")[1] == 0

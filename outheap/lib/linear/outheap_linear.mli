@@ -131,7 +131,7 @@ module List : sig
     (** Constant time. *)
 
     val cons : X.t -> t -> t
-    (** @raise Out_of_memory *)
+    (** @raise Out_of_memory if there is none. *)
 
     val uncons : t -> (X.t * t) option
     (** The first element and the rest; [None] if the list is empty, which stays valid then. *)
@@ -207,7 +207,7 @@ module Queue : sig
     val length : t -> int
 
     val push : X.t -> t -> unit
-    (** At the end. Constant time. @raise Out_of_memory *)
+    (** At the end. Constant time. @raise Out_of_memory if there is none. *)
 
     val pop : t -> X.t option
     (** The first. Constant time. *)
@@ -260,7 +260,7 @@ module Map : sig
     val length : t -> int
 
     val add : key -> V.t -> t -> t
-    (** Replaces what the key had. Logarithmic. @raise Out_of_memory *)
+    (** Replaces what the key had. Logarithmic. @raise Out_of_memory if there is none. *)
 
     val remove : key -> t -> t
     (** Nothing happens if the key is not there. Logarithmic. *)
@@ -309,7 +309,7 @@ module Table : sig
     (** An empty table. With [most], it has so many elements at most: adding one more takes the one out that was not
         used for longest, and then calls [evicted] with it, which may use the table. [replace] and [find] count as use;
         so [find] changes such a table, and raises {!Borrowed} while it is borrowed ([mem] does not).
-        @raise Invalid_argument if [most] < 1. @raise Out_of_memory *)
+        @raise Invalid_argument if [most] < 1. @raise Out_of_memory if there is none. *)
 
     val length : t -> int
 
@@ -369,7 +369,7 @@ module Table : sig
           that is full takes the element out that was not used for longest among its own, though others may have room.
           It is given to [evicted] when the lock is free again, by the domain that added one; in native code also where
           a signal handler raises meanwhile. In bytecode it may then go unseen.
-          @raise Invalid_argument if [shards] is out of range, or [most] < 1. @raise Out_of_memory *)
+          @raise Invalid_argument if [shards] is out of range, or [most] < 1. @raise Out_of_memory if there is none. *)
 
       val length : t -> int
       (** While others change the table, some number that it had, or nearly. *)
@@ -489,7 +489,7 @@ module Cells : sig
     val make : T.t -> T.t
     (** A new cell with a copy of this block: of a constructor with arguments, a tuple, or a record, with at most 62
         fields. These are immediates, constants, values of regions that are held, and cells of this functor.
-        @raise Out_of_memory *)
+        @raise Out_of_memory if there is none. *)
 
     val take : T.t -> T.t taken
     (** When it raises an exception, of a signal handler too, the cell is as it was. *)

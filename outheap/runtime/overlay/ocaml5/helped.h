@@ -89,9 +89,10 @@ static void oh_helped_turn(void)
   oh_store_relaxed(&oh_helping.used, use);
   if (!oh_helping.runs) (void)oh_helping_shrink(); /* it has been stopped, and left this */
   /* Where the helper does not keep pace, more work would be the domains'. */
-  if (oh_helping.late * OH_HELPING_LATE > oh_helping.looks) oh_helping.lavish = OH_HELPING_LAVISH;
+  bool late = oh_helping.late * OH_HELPING_LATE > oh_helping.looks, judged = oh_helping.looks >= OH_HELPING_LOOKS;
+  if (judged && late) oh_helping.lavish = OH_HELPING_LAVISH;
   else if (oh_helping.lavish != 0) oh_helping.lavish--;
-  oh_helping.late = oh_helping.looks = 0;
+  if (judged) oh_helping.late = oh_helping.looks = 0;
   bool frugal = use && oh_settings.frugal && oh_helping.lavish == 0;
   oh_store_relaxed(&oh_helping.frugal, frugal);
   if (frugal) oh_helper_count(&oh_helper_counters.frugal, 1);

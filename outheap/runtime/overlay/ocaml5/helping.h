@@ -39,6 +39,7 @@ enum {
                                                               long when it has had less again, up to */
   OH_HELPING_PAUSE_LOG_MOST = 5,                           /* so many times */
   OH_HELPING_LATE = 2,                                     /* one slice in so many that is behind: it is too slow */
+  OH_HELPING_LOOKS = 8,                                    /* of which it takes this many to tell: few in some cycles */
   OH_HELPING_LAVISH = 4,                                   /* cycles, then, with the program's space_overhead */
   OH_HELPING_HEAP = 4 << 20,                               /* bytes from which on a heap deserves it (auto) */
   OH_HELPING_STACK = 1 << 20                               /* bytes that its stack may always have; and it keeps them */
