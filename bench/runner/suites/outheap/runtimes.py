@@ -27,7 +27,7 @@ BASE, TABLE, OURS, COUNTING, NO_NAKED, REGIONS, MARSHALLED, CELLS, CELLS_ALONE, 
 )
 ADAPTIVE, PAUSES = "minor-adaptive", "minor-adaptive-5ms"
 BY_CALLS = "memory-stock"
-HELPED, HELPED_60 = "helper", "helper, o=60"
+HELPED, HELPED_60, HELPED_SMALL = "helper", "helper, o=60", "helper, small"
 FLOOR, LAVISH = "memory-floor", "stock, o=400"
 WIDE_STACK = "stock, mark stack"
 LINEAR, LINEAR_ON_STOCK, MUTABLE = "linear", "linear, stock", "mutable"
@@ -105,6 +105,13 @@ RIVALS = {
             "_outheap",
             {"OUTHEAP": "helper=auto"},
             "o=60",
+            versions="5.",
+        ),
+        Rival(
+            HELPED_SMALL,
+            "the same with memory=small: half of space_overhead in cycles in which the helper keeps pace",
+            "_outheap",
+            {"OUTHEAP": "helper=auto,memory=small"},
             versions="5.",
         ),
         Rival(

@@ -20,6 +20,7 @@ from .runtimes import (
     FLOOR,
     HELPED,
     HELPED_60,
+    HELPED_SMALL,
     LAVISH,
     LINEAR,
     LINEAR_ON_STOCK,
@@ -50,6 +51,7 @@ UNTIMED = (
     BY_CALLS,
     HELPED,
     HELPED_60,
+    HELPED_SMALL,
     FLOOR,
     LAVISH,
     COUNTING,
@@ -204,7 +206,7 @@ CACHE_STEPS = (
 )
 
 # Programs with an idle processor, and without: the program, how many others count, and seconds.
-HELPER_RIVALS = (BASE, OURS, HELPED, HELPED_60)
+HELPER_RIVALS = (BASE, OURS, HELPED, HELPED_60, HELPED_SMALL)
 HELPER_STEPS = (
     ("a graph of 300,000 nodes", "graph", 3, BOTH),
     ("a hash table of 500,000 strings", "table", 3, BOTH),
@@ -486,8 +488,8 @@ WORKLOADS = {
                 if not busy or kind in names
             ),
             ours=HELPED,
-            beside=(OURS, HELPED_60),
-            main=(BASE, OURS, HELPED, HELPED_60),
+            beside=(OURS, HELPED_60, HELPED_SMALL),
+            main=(BASE, OURS, HELPED, HELPED_60, HELPED_SMALL),
             measure=execute.printed,
         ),
         Workload(
@@ -524,8 +526,8 @@ WORKLOADS = {
             ),
             program="ocamlopt",
             ours=HELPED,
-            beside=(OURS, HELPED_60),
-            main=(BASE, OURS, HELPED, HELPED_60),
+            beside=(OURS, HELPED_60, HELPED_SMALL),
+            main=(BASE, OURS, HELPED, HELPED_60, HELPED_SMALL),
             measure=execute.compile_parser,
         ),
         *(
