@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* Tests that run themselves once more, to see how that ends. *)
+(* Tests that run themselves once more, or in a child, to see how that ends. *)
 
 (* Runs this program with the argument `name`, and `environment` ("NAME=VALUE") added; how it ended, and what it
    said. *)
@@ -43,3 +43,29 @@ let expect_fault name parts =
 
 (* Whether tests that are run by others, whose names begin with "do-", are wanted. *)
 let is_rerun = Array.length Sys.argv = 2 && String.length Sys.argv.(1) > 3 && String.sub Sys.argv.(1) 0 3 = "do-"
+
+(* Misuse, with what the checked build says: a test each. *)
+let misuse_tests misuses =
+  List.concat_map (fun (name, act, parts) ->
+    let expected () =
+      if not (Root.is_checked ()) then Root.skip "for the checked build";
+      expect_fault ("do-" ^ name) parts
+    in
+    ("misuse-" ^ name, expected)
+    :: (if is_rerun then [ ("do-" ^ name, fun () -> ignore (act (Root.text 1))) ] else []))
+    misuses
+
+(* f's result, a number other than 1, in a child. *)
+let code_of_child f =
+  flush_all ();
+  match Unix.fork () with
+  | 0 -> (
+      match f () with
+      | code -> Root.exit_now code
+      | exception e -> prerr_endline (Printexc.to_string e); Root.exit_now 1)
+  | pid -> (
+      match snd (Unix.waitpid [] pid) with
+      | Unix.WEXITED code when code <> 1 -> code
+      | _ -> Root.fail "the child failed")
+
+let in_child f = ignore (code_of_child (fun () -> f (); 0))

@@ -91,6 +91,35 @@ let create_or_fail v =
   if r = none then fail "boxroot_create returned NULL";
   r
 
+let keep v = ignore (Sys.opaque_identity v)
+let text i = "value " ^ string_of_int i
+let collect () = Gc.full_major ()
+
+(* What `step` takes is used again: memory rises by at most `kb` in so many steps. *)
+let rises ~steps ~kb what step =
+  let heap_kb () = (Gc.quick_stat ()).Gc.heap_words / 128 in
+  for i = 1 to 3 do step i done;
+  collect ();
+  let resident = resident_kb () and heap = heap_kb () in
+  for i = 1 to steps do step i done;
+  collect ();
+  let resident = resident_kb () - resident and heap = heap_kb () - heap in
+  Printf.printf "%s: %d KB more, of the heap %d\n%!" what resident heap;
+  if (resident > kb || heap > kb) && not (is_sanitized ()) then miss "%s: %d KB more, of the heap %d" what resident heap
+
+(* The same where it rises and falls between two cycles of the collector: peaks are compared, of the first steps, and of
+   the others. One step of `every` is looked at. *)
+let peaks ?(resident_kb = resident_kb) ?(every = 1) ~first ~others ~kb what step =
+  let peak = ref 0 in
+  let steps n = for i = 1 to n do step i; if i mod every = 0 then peak := max !peak (resident_kb ()) done in
+  steps first;
+  let before = !peak in
+  peak := 0;
+  steps others;
+  let grown = !peak - before in
+  Printf.printf "%s: %d KB more\n%!" what grown;
+  if grown > kb && not (is_sanitized ()) then miss "%s: %d KB more" what grown
+
 (* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all. Each test runs in a process of its
    own. *)
 let main tests =

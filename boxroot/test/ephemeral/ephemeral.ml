@@ -19,33 +19,11 @@ external arm : int -> int -> unit = "o_arm"
 external disarm : unit -> unit = "o_disarm"
 external failures : unit -> int = "o_failures"
 
-let keep v = ignore (Sys.opaque_identity v)
-let text i = "value " ^ string_of_int i
 let create k d = match raw_create k d with 0 -> fail "no ephemeral root: %s" (error ()) | e -> e
-let collect () = Gc.full_major ()
 let observe v = let w = Stdlib.Weak.create 1 in Stdlib.Weak.set w 0 (Some v); w
 let there w = Stdlib.Weak.check w 0
 
-(* Up to OCaml 5.4 the runtime loses weak arrays and ephemerons of domains that end (docs/internals/upstream.md). *)
-let loses_arrays = Par.multicore && not marks_late
-
 (* --- the model ---------------------------------------------------------------------------------------------------- *)
-
-(* Kinds that a key can have and a test can tell. Not those whose end runs code of the model. *)
-let kinds =
-  let fits = function
-    | Values.Owner | Begetter | Lazy_value | Lazy_forced | Lazy_float -> false
-    | Ephemeron | Weak -> not loses_arrays
-    | _ -> true
-  in
-  Array.of_list (List.filter fits (Array.to_list Values.kinds))
-
-(* Whether such a value is never collected. *)
-let lasts kind id = match kind with
-  | Values.Immediate | Static | Static_c -> true
-  | Float_array -> id mod 300 = 0
-  | List -> id land 63 <> 0 && id mod 60 = 0
-  | _ -> false
 
 type key = {
   kind : Values.kind;
@@ -88,7 +66,7 @@ let player ~alone seed steps =
     let each f = Array.iter (Option.iter f) in
     each (fun e -> Hashtbl.add of_key e.key.id e) entries;
     each (fun e -> if e.data <> None then List.iter meet e.others) entries;
-    each (fun e -> if lasts e.key.kind e.key.id then meet e.key) entries;
+    each (fun e -> if Values.lasts e.key.kind e.key.id then meet e.key) entries;
     each (fun k -> if k.held <> None then meet k) keys
   in
   let must_live k = find_living (); k.mark = !search in
@@ -110,7 +88,7 @@ let player ~alone seed steps =
   let next = ref 0 in
   let new_key i =
     incr next;
-    let kind = kinds.(rnd (Array.length kinds)) and id = (!next * 4) + rnd 4 in
+    let kind = Values.mortal.(rnd (Array.length Values.mortal)) and id = (!next * 4) + rnd 4 in
     let v = Values.make kind id in
     let aux = if Values.has_cell kind then Values.custom_cell v else 0 in
     let k = { kind; id; aux; held = Some v; dead = false; mark = 0 } in
@@ -179,25 +157,12 @@ let player ~alone seed steps =
   if alone then all_dead ();
   Array.iteri (fun i -> Option.iter (remove i)) entries
 
-let seed =
-  Random.self_init ();
-  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
-
 let steps = scale 150_000
 
 let model ~domains ~threads () =
-  if domains > 1 && loses_arrays then skip "only the first domain makes ephemeral roots";
-  Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
-  let several d () =
-    let each = steps / threads / if domains > 1 then 4 else 1 in
-    if threads = 1 then player ~alone:(domains = 1) (seed + (10 * d)) each
-    else
-      let thread t = Thread.create (player ~alone:false (seed + (10 * d) + t)) each in
-      List.iter Thread.join (List.init threads thread)
-  in
-  let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
-  several 0 ();
-  List.iter Par.join others
+  if domains > 1 && Values.loses_arrays then skip "only the first domain makes ephemeral roots";
+  let each = steps / threads / if domains > 1 then 4 else 1 in
+  Players.all ~domains ~threads (fun n -> player ~alone:(domains = 1 && threads = 1) (Players.seed + n) each)
 
 (* --- what ephemeral roots are for --------------------------------------------------------------------------------- *)
 
@@ -476,18 +441,7 @@ let lazies () =
 
 (* --- memory ------------------------------------------------------------------------------------------------------- *)
 
-let heap_kb () = (Gc.quick_stat ()).Gc.heap_words / 128
-
-let bounded what step =
-  let kb = if is_checked () then 60_000 else 24_000 in
-  for i = 1 to 3 do step i done;
-  collect ();
-  let resident = resident_kb () and heap = heap_kb () in
-  for i = 1 to scale 60 do step i done;
-  collect ();
-  let resident = resident_kb () - resident and heap = heap_kb () - heap in
-  Printf.printf "%s: %d KB more, of the heap %d\n%!" what resident heap;
-  if (resident > kb || heap > kb) && not (is_sanitized ()) then miss "%s: %d KB more, of the heap %d" what resident heap
+let bounded what step = rises ~steps:(scale 60) ~kb:(if is_checked () then 60_000 else 24_000) what step
 
 (* Were nothing used again: 100 MB after 60 rounds; in pools of four, 20. *)
 let many = if pool_capacity () < 100 then 8_000 else 40_000
@@ -513,15 +467,6 @@ let large () =
   if alive <> (n + 999) / 1000 then fail "%d alive" alive;
   Array.iter delete all
 
-let code_of_child f =
-  flush_all ();
-  match Unix.fork () with
-  | 0 -> (match f () with code -> exit_now code | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
-  | pid -> (
-      match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
-
-let in_child f = ignore (code_of_child (fun () -> f (); 0))
-
 (* The n-th request for memory fails, which a creation can do without, or all from the n-th on. *)
 let no_memory () =
   let failing = 2 and passing = 3 in
@@ -546,7 +491,7 @@ let no_memory () =
     if !failed > 0 then failing else if failures () > 0 then 0 else passing
   in
   List.iter (fun mode ->
-    let codes = List.init 20 (fun n -> code_of_child (fun () -> attempt mode (n + 1))) in
+    let codes = List.init 20 (fun n -> Process.code_of_child (fun () -> attempt mode (n + 1))) in
     let count code = List.length (List.filter (( = ) code) codes) in
     Printf.printf "%d runs in which a creation failed, %d without a failure\n%!" (count failing) (count passing);
     if mode = 2 && count failing = 0 then fail "nothing was tried") [ 1; 2 ]
@@ -595,7 +540,7 @@ let shared () =
 (* Domains that end leave ephemeral roots. *)
 let ending_domains () =
   if not Par.multicore then skip "one domain";
-  if loses_arrays then begin
+  if Values.loses_arrays then begin
     Par.join (Par.spawn (fun () ->
       let said = "before OCaml 5.5, boxroot_weak_create and boxroot_ephemeral_create must be called on the first" in
       if raw_create 5 6 <> 0 || not (String.starts_with ~prefix:said (error ())) then fail "%s" (error ())));
@@ -651,8 +596,8 @@ let forked () =
     Array.iteri (fun i e -> if get e <> (if i mod 2 = 0 then Some (ref i) else None) then fail "value %d" i) all;
     Array.iter delete all
   in
-  in_child use;
-  in_child (fun () -> delete_elsewhere all; keep (Array.init 1000 (fun i -> create i i)));
+  Process.in_child use;
+  Process.in_child (fun () -> delete_elsewhere all; keep (Array.init 1000 (fun i -> create i i)));
   use ();
   keep k
 
@@ -701,16 +646,6 @@ let misuses =
     ("root", use_root, [ "boxroot_ephemeral_get: no ephemeral root"; "eph.c:107" ]);
     ("delete-null", delete_null, [ "boxroot_ephemeral_delete"; "eph.c:108" ]) ]
 
-let misuse_tests =
-  List.concat_map (fun (name, act, parts) ->
-    let expected () =
-      if not (is_checked ()) then skip "for the checked build";
-      Process.expect_fault ("do-" ^ name) parts
-    in
-    ("misuse-" ^ name, expected)
-    :: (if Process.is_rerun then [ ("do-" ^ name, fun () -> ignore (act (text 1))) ] else []))
-    misuses
-
 let () =
   main
     ([ ("model", model ~domains:1 ~threads:1); ("model-threads", model ~domains:1 ~threads:4);
@@ -720,4 +655,4 @@ let () =
        ("large", large); ("no-memory", no_memory); ("shared", shared); ("ending-domains", ending_domains);
        ("c++", cplusplus); ("forked", forked); ("finaliser-deletes", finaliser_deletes);
        ("torn-down", torn_down); ("at-shutdown", at_shutdown) ]
-     @ misuse_tests)
+     @ Process.misuse_tests misuses)

@@ -32,7 +32,6 @@ external disarm : unit -> unit = "o_disarm"
 external failures : unit -> int = "o_failures"
 
 let () = Callback.register "compact" Root.compact
-let text i = "value " ^ string_of_int i
 
 (* --- the model: frames at random, by one player ------------------------------------------------------------------- *)
 
@@ -116,19 +115,9 @@ let player seed steps =
   done
 
 let steps = scale 60_000
-let seed =
-  Random.self_init ();
-  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
-
 let model ~domains ~threads () =
-  Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
-  let several d () =
-    let each = steps / threads / if domains > 1 then 60 else 1 in
-    List.iter Thread.join (List.init threads (fun t -> Thread.create (player (seed + (10 * d) + t)) each))
-  in
-  let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
-  if threads = 1 then player seed steps else several 0 ();
-  List.iter Par.join others
+  let each = steps / threads / if domains > 1 then 60 else 1 in
+  Players.all ~domains ~threads (fun n -> player (Players.seed + n) each)
 
 (* --- counts and memory -------------------------------------------------------------------------------------------- *)
 
@@ -142,19 +131,10 @@ let full () =
   Printf.printf "%d locals in a frame\n" n;
   if n < 10_000_000 || error () <> "no memory for more roots" then fail "%d: %s" n (error ())
 
-(* What exceptions leave behind is used again: the memory does not grow with their number. Between two cycles of the
-   collector it rises and falls, so peaks are compared: of the first third of the steps, and of the others. *)
+(* What exceptions leave behind is used again: the memory does not grow with their number. *)
 let bounded what step =
   let resident_kb () = ignore (sum 1); resident_kb () in (* f_sum tells AddressSanitizer what exceptions have ended *)
-  let peak = ref 0 in
-  let steps n = for i = 1 to n do step i; if i mod 10 = 0 then peak := max !peak (resident_kb ()) done in
-  steps (50 + scale 1000);
-  let before = !peak in
-  peak := 0;
-  steps (scale 2000);
-  let grown = !peak - before in
-  Printf.printf "%s: %d KB more\n" what grown;
-  if grown > 8_000 && not (is_sanitized ()) then miss "%s: %d KB more" what grown
+  peaks ~resident_kb ~every:10 ~first:(50 + scale 1000) ~others:(scale 2000) ~kb:8_000 what step
 
 let raising depth locals =
   match deep depth locals (fun () -> raise Exit) with _ -> fail "no exception" | exception Exit -> ()
@@ -185,18 +165,12 @@ let ending_threads () =
   if Par.multicore then
     bounded "domains" (fun i -> if i mod 50 = 0 then Par.join (Par.spawn (fun () -> raising 3 3000)))
 
-let in_child f =
-  flush_all ();
-  match Unix.fork () with
-  | 0 -> (match f () with () -> exit_now 0 | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
-  | pid -> if snd (Unix.waitpid [] pid) <> Unix.WEXITED 0 then fail "the child failed"
-
 (* The n-th request for memory fails, or all from the n-th on. *)
 let no_memory () =
   List.iter (fun mode ->
     let n = ref 1 and going = ref true in
     while !going do
-      in_child (fun () ->
+      Process.in_child (fun () ->
         let added = ref [] and failed = ref 0 in
         frame 3 0 (fun f ->
           arm mode !n;
@@ -326,21 +300,12 @@ let misuses =
     ("create", create_in_closed, [ "boxroot_local_create: use after close: called at frames.c:111"; "frames.c:110" ]);
     ("order", close_out_of_order, [ "closed out of order: called at frames.c:112"; "opened at frames.c:113" ]);
     ("forgotten", close_after_forgotten, [ "closed out of order: called at frames.c:114" ]);
-    ("on-thread", (fun v -> if Par.multicore then use_on_thread v else skip "OCaml 4.14 does not tell"),
-     [ "use without the domain lock: called at frames.c:115" ]);
     ("lent", (fun v -> lend (fun () -> Thread.join (Thread.create use_lent 1)); v),
      [ "boxroot_local_create: use after close: called at frames.c:116" ]) ]
-
-let misuse_tests =
-  List.concat_map (fun (name, act, parts) ->
-    let expected () =
-      if not (is_checked ()) then skip "for the checked build";
-      if name = "on-thread" && not Par.multicore then skip "OCaml 4.14 does not tell";
-      Process.expect_fault ("do-" ^ name) parts
-    in
-    ("misuse-" ^ name, expected)
-    :: (if Process.is_rerun then [ ("do-" ^ name, fun () -> ignore (act (text 1))) ] else []))
-    misuses
+  @ (* OCaml 4.14 does not tell *)
+  if Par.multicore then
+    [ ("on-thread", use_on_thread, [ "use without the domain lock: called at frames.c:115" ]) ]
+  else []
 
 let () =
   main
@@ -350,4 +315,4 @@ let () =
        ("forked", forked); ("interrupted", interrupted); ("closed", closed); ("nothing-kept", nothing_kept);
        ("one-function", one_function); ("effects", effects);
        ("at-shutdown", at_shutdown) ]
-     @ misuse_tests)
+     @ Process.misuse_tests misuses)

@@ -261,3 +261,24 @@ let is kind id aux (v : Obj.t) =
       s = string_of_int id && Weak.get w 0 = Some s && (match Weak.get w 1 with None -> true
                                                           | Some t -> t = string_of_int (id + 1))
   | Mutable -> tuple v 1 && !(Obj.obj v : (int * string) ref) = (aux, string_of_int id)
+
+(* --- values whose death a test can tell --------------------------------------------------------------------------- *)
+
+(* Up to OCaml 5.4 the runtime loses weak arrays and ephemerons of domains that end (docs/internals/upstream.md). *)
+let loses_arrays = Par.multicore && not Root.marks_late
+
+(* Not those whose end runs code of the model. *)
+let mortal =
+  let fits = function
+    | Owner | Begetter | Lazy_value | Lazy_forced | Lazy_float -> false
+    | Ephemeron | Weak -> not loses_arrays
+    | _ -> true
+  in
+  Array.of_list (List.filter fits (Array.to_list kinds))
+
+(* Whether such a value is never collected. *)
+let lasts kind id = match kind with
+  | Immediate | Static | Static_c -> true
+  | Float_array -> id mod 300 = 0
+  | List -> id land 63 <> 0 && id mod 60 = 0
+  | _ -> false

@@ -26,9 +26,6 @@ external arm : int -> int -> unit = "o_arm"
 external disarm : unit -> unit = "o_disarm"
 external failures : unit -> int = "o_failures"
 
-let keep v = ignore (Sys.opaque_identity v)
-let text i = "value " ^ string_of_int i
-let collect () = Gc.full_major ()
 let create name = match raw_create name with 0 -> fail "no storage: %s" (error ()) | s -> s
 let checked r = if r = none then fail "no root: %s" (error ()) else r
 let add s v = checked (raw_add s v)
@@ -126,26 +123,15 @@ let player ~shared seed steps =
     if i < 5 then delete set.storage;
     Mutex.unlock set.lock) sets
 
-let seed =
-  Random.self_init ();
-  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
-
 let steps = scale 300_000
 
 let model ~domains ~threads () =
   if domains > 1 && not Par.multicore then skip "one domain";
-  Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
-  let rounds = if domains > 1 then 4 else 1 in
+  let rounds = if domains > 1 then 4 else 1 and each = steps / threads / if domains > 1 then 12 else 1 in
   let shared = Array.init 4 (fun i -> new_set (100 + i)) in
   for round = 1 to rounds do
-    let several d () =
-      let each = steps / threads / if domains > 1 then 12 else 1 in
-      let play t = player ~shared (seed + (100 * round) + (10 * d) + t) each in
-      if threads = 1 then play 0 else List.iter Thread.join (List.init threads (Thread.create play))
-    in
-    let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
-    several 0 ();
-    List.iter Par.join others (* what they made in the shared ones stays *)
+    (* what they made in the shared ones stays *)
+    Players.all ~domains ~threads (fun n -> player ~shared (Players.seed + (100 * round) + n) each)
   done;
   Array.iter (fun set -> delete set.storage) shared
 
@@ -260,16 +246,7 @@ let modified () =
 
 (* --- cost and memory ---------------------------------------------------------------------------------------------- *)
 
-let bounded what step =
-  let peak = ref 0 in
-  let steps n = for i = 1 to n do step i; peak := max !peak (resident_kb ()) done in
-  steps (scale 60);
-  let before = !peak in
-  peak := 0;
-  steps (scale 120);
-  let grown = !peak - before in
-  Printf.printf "%s: %d KB more\n%!" what grown;
-  if grown > 12_000 && not (is_sanitized ()) then miss "%s: %d KB more" what grown
+let bounded what step = peaks ~first:(scale 60) ~others:(scale 120) ~kb:12_000 what step
 
 let memory () =
   let s = create "" and few = if pool_capacity () < 100 then 2 else 30 in
@@ -363,15 +340,8 @@ let no_memory () =
     if Root.get (add s0 (text 1)) <> text 1 then fail "after";
     if !failed > 0 then 2 else 3
   in
-  let child f =
-    flush_all ();
-    match Unix.fork () with
-    | 0 -> (match f () with code -> exit_now code | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
-    | pid -> (
-        match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
-  in
   List.iter (fun mode ->
-    let codes = List.init 25 (fun n -> child (fun () -> attempt mode (n + 1))) in
+    let codes = List.init 25 (fun n -> Process.code_of_child (fun () -> attempt mode (n + 1))) in
     let failing = List.length (List.filter (( = ) 2) codes) in
     Printf.printf "%d runs in which something failed\n" failing;
     if failing < 3 then fail "nothing was tried") [ 1; 2 ]
@@ -667,22 +637,15 @@ let misuses =
     ("use-after-delete", use_after_delete, [ "boxroot_storage_add"; "deleted"; "storage.c:105" ]);
     ("delete-twice", delete_twice, [ "boxroot_storage_delete"; "deleted"; "storage.c:106" ]) ]
 
-let misuse () =
-  if not (is_checked ()) then skip "about the checked build";
-  List.iter (fun (name, _, parts) -> Process.expect_fault ("misuse-" ^ name) parts) misuses
-
 let () =
-  match Sys.argv with
-  | [| _; name |] when List.exists (fun (n, _, _) -> "misuse-" ^ n = name) misuses ->
-      List.iter (fun (n, run, _) -> if "misuse-" ^ n = name then run (text 1)) misuses
-  | _ ->
-      main
-        [ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped);
-          ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
-          ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
-          ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
-          ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);
-          ("at-the-end", at_the_end); ("after-the-end", after_the_end); ("forked", forked); ("torn-down", torn_down);
-          ("c++", cplusplus); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
-          ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
-          ("model-both", model ~domains:2 ~threads:2) ]
+  main
+    ([ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped);
+       ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
+       ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
+       ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
+       ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);
+       ("at-the-end", at_the_end); ("after-the-end", after_the_end); ("forked", forked); ("torn-down", torn_down);
+       ("c++", cplusplus); ("model", model ~domains:1 ~threads:1);
+       ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
+       ("model-both", model ~domains:2 ~threads:2) ]
+     @ Process.misuse_tests misuses)

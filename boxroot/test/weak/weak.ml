@@ -21,31 +21,9 @@ external failures : unit -> int = "o_failures"
 
 external raw_create : 'a -> weak = "w_create"
 
-let keep v = ignore (Sys.opaque_identity v)
-let text i = "value " ^ string_of_int i
 let create v = match create v with 0 -> fail "no weak root: %s" (error ()) | w -> w
-let collect () = Gc.full_major ()
 
 (* --- the model ---------------------------------------------------------------------------------------------------- *)
-
-(* Up to OCaml 5.4 the runtime loses weak arrays and ephemerons of domains that end (docs/internals/upstream.md). *)
-let loses_arrays = Par.multicore && not marks_late
-
-(* Kinds that a weak root can hold and a test can tell. Not those whose end runs code of the model. *)
-let kinds =
-  let fits = function
-    | Values.Owner | Begetter | Lazy_value | Lazy_forced | Lazy_float -> false
-    | Ephemeron | Weak -> not loses_arrays
-    | _ -> true
-  in
-  Array.of_list (List.filter fits (Array.to_list Values.kinds))
-
-(* Whether such a value is never collected. *)
-let lasts kind id = match kind with
-  | Values.Immediate | Static | Static_c -> true
-  | Float_array -> id mod 300 = 0
-  | List -> id land 63 <> 0 && id mod 60 = 0
-  | _ -> false
 
 type entry = {
   weak : weak;
@@ -65,7 +43,7 @@ let player ~alone seed steps =
   let wrong e what =
     fail "seed %d, %d steps left: %s %d: %s" seed !left (Values.name e.kind) e.id what in
   let is_right e v = Values.is e.kind e.id e.aux v in
-  let may_be_dead e = e.held = None && e.root = none && not (lasts e.kind e.id) in
+  let may_be_dead e = e.held = None && e.root = none && not (Values.lasts e.kind e.id) in
   let found e = function
     | Some v ->
         if e.dead then wrong e "was dead, and is alive";
@@ -77,7 +55,7 @@ let player ~alone seed steps =
   let check e = found e (get e.weak) in
   let remove_root e = if e.root <> none then (Root.delete e.root; e.root <- none) in
   let put i =
-    let kind = kinds.(rnd (Array.length kinds)) and id = rnd 100_000 in
+    let kind = Values.mortal.(rnd (Array.length Values.mortal)) and id = rnd 100_000 in
     let v = Values.make kind id in
     let aux = if Values.has_cell kind then Values.custom_cell v else 0 in
     let held = if rnd 2 = 0 then Some v else None in
@@ -141,25 +119,12 @@ let player ~alone seed steps =
   done;
   Array.iteri (fun i -> Option.iter (remove i)) entries
 
-let seed =
-  Random.self_init ();
-  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
-
 let steps = scale 200_000
 
 let model ~domains ~threads () =
-  if domains > 1 && loses_arrays then skip "only the first domain makes weak roots";
-  Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
-  let several d () =
-    let each = steps / threads / if domains > 1 then 4 else 1 in
-    if threads = 1 then player ~alone:(domains = 1) (seed + (10 * d)) each
-    else
-      let thread t = Thread.create (player ~alone:false (seed + (10 * d) + t)) each in
-      List.iter Thread.join (List.init threads thread)
-  in
-  let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
-  several 0 ();
-  List.iter Par.join others
+  if domains > 1 && Values.loses_arrays then skip "only the first domain makes weak roots";
+  let each = steps / threads / if domains > 1 then 4 else 1 in
+  Players.all ~domains ~threads (fun n -> player ~alone:(domains = 1 && threads = 1) (Players.seed + n) each)
 
 (* --- what weak roots are for -------------------------------------------------------------------------------------- *)
 
@@ -311,18 +276,7 @@ let lazies () =
 
 (* --- memory ------------------------------------------------------------------------------------------------------- *)
 
-let heap_kb () = (Gc.quick_stat ()).Gc.heap_words / 128
-
-let bounded what step =
-  let kb = if is_checked () then 60_000 else 24_000 in
-  for i = 1 to 3 do step i done;
-  collect ();
-  let resident = resident_kb () and heap = heap_kb () in
-  for i = 1 to scale 100 do step i done;
-  collect ();
-  let resident = resident_kb () - resident and heap = heap_kb () - heap in
-  Printf.printf "%s: %d KB more, of the heap %d\n%!" what resident heap;
-  if (resident > kb || heap > kb) && not (is_sanitized ()) then miss "%s: %d KB more, of the heap %d" what resident heap
+let bounded what step = rises ~steps:(scale 100) ~kb:(if is_checked () then 60_000 else 24_000) what step
 
 (* Were nothing used again, 40 MB after 30 rounds; in pools of four, 100. *)
 let many = if pool_capacity () < 100 then 30_000 else 150_000
@@ -358,16 +312,6 @@ let large () =
     Hashtbl.add distinct w ();
     if get w <> Some i then fail "value %d" i) weaks
 
-(* f's result, a number, in a child. *)
-let code_of_child f =
-  flush_all ();
-  match Unix.fork () with
-  | 0 -> (match f () with code -> exit_now code | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
-  | pid -> (
-      match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
-
-let in_child f = ignore (code_of_child (fun () -> f (); 0))
-
 (* The n-th request for memory fails, or all from the n-th on. A creation fails or does without. *)
 let no_memory () =
   let failing = 2 and passing = 3 in
@@ -392,7 +336,7 @@ let no_memory () =
     if !failed > 0 then failing else if failures () > 0 then 0 else passing
   in
   List.iter (fun mode ->
-    let codes = List.init 30 (fun n -> code_of_child (fun () -> attempt mode (n + 1))) in
+    let codes = List.init 30 (fun n -> Process.code_of_child (fun () -> attempt mode (n + 1))) in
     let count code = List.length (List.filter (( = ) code) codes) in
     Printf.printf "%d runs in which a creation failed, %d without a failure\n" (count failing) (count passing);
     if count failing < 3 then fail "nothing was tried") [ 1; 2 ]
@@ -447,7 +391,7 @@ let shared () =
 (* Domains that end leave weak roots. *)
 let ending_domains () =
   if not Par.multicore then skip "one domain";
-  if loses_arrays then begin
+  if Values.loses_arrays then begin
     Par.join (Par.spawn (fun () ->
       let said = "before OCaml 5.5, boxroot_weak_create and boxroot_ephemeral_create must be called on the first" in
       if raw_create 5 <> 0 || not (String.starts_with ~prefix:said (error ())) then fail "%s" (error ())));
@@ -498,7 +442,7 @@ external destructors : unit -> int = "w_destructors"
 
 (* Deleted by the destructors of a thread whose domain has ended. *)
 let destructors_of_threads () =
-  if not Par.multicore || loses_arrays then skip "only the first domain makes weak roots";
+  if not Par.multicore || Values.loses_arrays then skip "only the first domain makes weak roots";
   let n = scale 300 in
   for i = 1 to n do
     Par.join (Par.spawn (fun () ->
@@ -529,8 +473,8 @@ let forked () =
     Array.iter delete more;
     Array.iter delete weaks
   in
-  in_child use;
-  in_child (fun () -> delete_elsewhere weaks; keep (Array.init 1000 create));
+  Process.in_child use;
+  Process.in_child (fun () -> delete_elsewhere weaks; keep (Array.init 1000 create));
   use ()
 
 let finaliser_deletes () =
@@ -597,16 +541,6 @@ let misuses =
     ("delete-null", delete_null, [ "boxroot_weak_delete: no weak root: called with"; "weak.c:108" ]);
     ("root", delete_root, [ "boxroot_weak_delete: no weak root: called with"; "weak.c:109" ]) ]
 
-let misuse_tests =
-  List.concat_map (fun (name, act, parts) ->
-    let expected () =
-      if not (is_checked ()) then skip "for the checked build";
-      Process.expect_fault ("do-" ^ name) parts
-    in
-    ("misuse-" ^ name, expected)
-    :: (if Process.is_rerun then [ ("do-" ^ name, fun () -> ignore (act (text 1))) ] else []))
-    misuses
-
 let () =
   main
     ([ ("model", model ~domains:1 ~threads:1); ("model-threads", model ~domains:1 ~threads:4);
@@ -617,4 +551,4 @@ let () =
        ("destructors", destructors_of_threads);
        ("forked", forked); ("finaliser-deletes", finaliser_deletes);
        ("torn-down", torn_down); ("at-shutdown", at_shutdown) ]
-     @ misuse_tests)
+     @ Process.misuse_tests misuses)

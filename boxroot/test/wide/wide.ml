@@ -24,10 +24,8 @@ external made : unit -> int = "w_made"
 external arm : int -> int -> unit = "o_arm"
 external disarm : unit -> unit = "o_disarm"
 
-let keep v = ignore (Sys.opaque_identity v)
 let text i = Obj.repr ("value " ^ string_of_int i)
 let is_text v i = (Obj.obj v : string) = "value " ^ string_of_int i
-let collect () = Gc.full_major ()
 let create vs = match raw_create vs with 0 -> fail "no wide root: %s" (error ()) | w -> w
 let modify w i v = match raw_modify w i v with 0 -> fail "not modified: %s" (error ()) | w -> w
 
@@ -112,26 +110,15 @@ let player ~shared seed steps =
   collect ();
   Array.iteri (fun i -> function Some e -> remove (snd own) i e | None -> ()) (snd own)
 
-let seed =
-  Random.self_init ();
-  match Sys.getenv_opt "BOXROOT_TEST_SEED" with Some s -> int_of_string s | None -> Random.bits ()
-
 let steps = scale 150_000
 
 let model ~domains ~threads () =
   if domains > 1 && not Par.multicore then skip "one domain";
-  Printf.printf "BOXROOT_TEST_SEED=%d\n%!" seed;
-  let rounds = if domains > 1 then 4 else 1 in
+  let rounds = if domains > 1 then 4 else 1 and each = steps / threads / if domains > 1 then 12 else 1 in
   let shared = (Mutex.create (), Array.make 500 None) in
   for round = 1 to rounds do
-    let several d () =
-      let each = steps / threads / if domains > 1 then 12 else 1 in
-      let play t = player ~shared (seed + (100 * round) + (10 * d) + t) each in
-      if threads = 1 then play 0 else List.iter Thread.join (List.init threads (Thread.create play))
-    in
-    let others = List.init (domains - 1) (fun d -> Par.spawn (several (d + 1))) in
-    several 0 ();
-    List.iter Par.join others (* what they made in the shared ones stays *)
+    (* what they made in the shared ones stays *)
+    Players.all ~domains ~threads (fun n -> player ~shared (Players.seed + (100 * round) + n) each)
   done;
   Array.iter (function Some e -> delete e.root | None -> ()) (snd shared)
 
@@ -235,17 +222,7 @@ let moved_while_marking () =
     done)
 
 let memory () =
-  let bounded what step =
-    let peak = ref 0 in
-    let steps n = for i = 1 to n do step i; peak := max !peak (resident_kb ()) done in
-    steps (scale 60);
-    let before = !peak in
-    peak := 0;
-    steps (scale 120);
-    let grown = !peak - before in
-    Printf.printf "%s: %d KB more\n%!" what grown;
-    if grown > 12_000 && not (is_sanitized ()) then miss "%s: %d KB more" what grown
-  in
+  let bounded what step = peaks ~first:(scale 60) ~others:(scale 120) ~kb:12_000 what step in
   bounded "deleted" (fun i ->
     each_width (fun n ->
       let all = Array.init (4000 / n) (fun k -> create (init n (fun _ -> Obj.repr (ref k)))) in
@@ -286,13 +263,6 @@ let together () =
   Array.iteri (fun i r -> if not (is_text (Root.get r) i) then fail "root %d" i) many;
   delete_all many
 
-let child f =
-  flush_all ();
-  match Unix.fork () with
-  | 0 -> (match f () with code -> exit_now code | exception e -> prerr_endline (Printexc.to_string e); exit_now 1)
-  | pid -> (
-      match snd (Unix.waitpid [] pid) with Unix.WEXITED code when code <> 1 -> code | _ -> fail "the child failed")
-
 (* The n-th request for memory fails, or all from the n-th on. *)
 let no_memory () =
   let attempt mode n =
@@ -326,7 +296,7 @@ let no_memory () =
     if !failed > 0 then 2 else 3
   in
   List.iter (fun mode ->
-    let codes = List.init 20 (fun n -> child (fun () -> attempt mode (n + 1))) in
+    let codes = List.init 20 (fun n -> Process.code_of_child (fun () -> attempt mode (n + 1))) in
     let failing = List.length (List.filter (( = ) 2) codes) in
     Printf.printf "%d runs in which something failed\n" failing;
     if failing < 3 then fail "nothing was tried") [ 1; 2 ]
@@ -372,11 +342,10 @@ let forked () =
     Array.iteri (fun k w -> if not (is_text (get w 0) k) then fail "text %d" k; delete w) all;
     let again = Array.init 2000 (fun k -> create [| text k |]) in
     collect ();
-    Array.iter delete again;
-    0
+    Array.iter delete again
   in
-  if child use <> 0 then fail "the child failed";
-  ignore (use ())
+  Process.in_child use;
+  use ()
 
 external cxx : int -> bool -> int = "w_cxx"
 
@@ -403,11 +372,11 @@ let torn_down () =
 
 (* --- misuse ------------------------------------------------------------------------------------------------------- *)
 
-external use_after_delete : Obj.t -> unit = "w_use_after_delete"
-external delete_twice : Obj.t -> unit = "w_delete_twice"
-external out_of_range : Obj.t -> unit = "w_out_of_range"
-external second_slot : Obj.t -> unit = "w_second_slot"
-external delete_all_twice : Obj.t -> unit = "w_delete_all_twice"
+external use_after_delete : 'a -> unit = "w_use_after_delete"
+external delete_twice : 'a -> unit = "w_delete_twice"
+external out_of_range : 'a -> unit = "w_out_of_range"
+external second_slot : 'a -> unit = "w_second_slot"
+external delete_all_twice : 'a -> unit = "w_delete_all_twice"
 
 let misuses =
   [ ("use-after-delete", use_after_delete, [ "use after delete"; "wide.c:103"; "wide.c:101"; "wide.c:102" ]);
@@ -416,19 +385,12 @@ let misuses =
     ("second-slot", second_slot, [ "never a root"; "wide.c:106" ]);
     ("delete-all-twice", delete_all_twice, [ "double delete"; "wide.c:107"; "wide.c:101" ]) ]
 
-let misuse () =
-  if not (is_checked ()) then skip "about the checked build";
-  List.iter (fun (name, _, parts) -> Process.expect_fault ("misuse-" ^ name) parts) misuses
-
 let () =
-  match Sys.argv with
-  | [| _; name |] when List.exists (fun (n, _, _) -> "misuse-" ^ n = name) misuses ->
-      List.iter (fun (n, run, _) -> if "misuse-" ^ n = name then run (text 1)) misuses
-  | _ ->
-      main
-        [ ("basics", basics); ("without-lock", without_lock); ("deleted", deleted);
-          ("moved-while-marking", moved_while_marking); ("memory", memory); ("cost", cost); ("together", together);
-          ("no-memory", no_memory); ("ended-domains", ended_domains); ("finalisers", finalisers); ("forked", forked);
-          ("torn-down", torn_down); ("c++", cplusplus); ("misuse", misuse); ("model", model ~domains:1 ~threads:1);
-          ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
-          ("model-both", model ~domains:2 ~threads:2) ]
+  main
+    ([ ("basics", basics); ("without-lock", without_lock); ("deleted", deleted);
+       ("moved-while-marking", moved_while_marking); ("memory", memory); ("cost", cost); ("together", together);
+       ("no-memory", no_memory); ("ended-domains", ended_domains); ("finalisers", finalisers); ("forked", forked);
+       ("torn-down", torn_down); ("c++", cplusplus); ("model", model ~domains:1 ~threads:1);
+       ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
+       ("model-both", model ~domains:2 ~threads:2) ]
+     @ Process.misuse_tests misuses)
