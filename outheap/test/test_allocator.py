@@ -23,8 +23,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         settings = environment(flavour, str(allocator.TESTS))
         for program, test in tests:
             command = [*flavour.runner, f"./{program}", "--only", test, "--seed", str(matrix.seed())]
-            name = f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
-            lacks = name in flavour.without or (flavour.programs and program not in flavour.programs)
+            name = allocator.item(program, test)
+            lacks = allocator.lacks(flavour, program, test)
             skip = [pytest.mark.skip(reason=f"{flavour.name} cannot")] if lacks else []
             case = Case(
                 "outheap", flavour.name, name, command, allocator.LIMIT, lambda f=flavour: allocator.build(f), settings

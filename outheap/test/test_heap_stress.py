@@ -18,18 +18,20 @@ TESTSUITE_LIMIT = 4 * 3600
 
 
 def _allocator_round(flavour: Flavour, seed: int) -> list[Case]:
+    """Each program with all its tests in a process; one by one where the flavour does not have all."""
     settings = environment(flavour, str(allocator.TESTS))
+
+    def case(name: str, program: str, *words: str) -> Case:
+        command = [*flavour.runner, f"./{program}", *words, "--seed", str(seed)]
+        build = lambda: allocator.build(flavour)
+        return Case("outheap", flavour.name, name, command, allocator.LIMIT, build, settings)
+
+    if not (flavour.without or flavour.programs):
+        return [case(program, program) for program in allocator.programs()]
     return [
-        Case(
-            "outheap",
-            flavour.name,
-            name,
-            [*flavour.runner, f"./{name}", "--seed", str(seed)],
-            allocator.LIMIT,
-            lambda: allocator.build(flavour),
-            settings,
-        )
-        for name in allocator.programs()
+        case(allocator.item(program, test), program, "--only", test)
+        for program, test in allocator.tests()
+        if not allocator.lacks(flavour, program, test)
     ]
 
 

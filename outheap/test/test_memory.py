@@ -29,7 +29,7 @@ LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "
 FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
-KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent")
+KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
 SLOW = ("work", "running", "later", "lent")
 # Megabytes that a program may use, or how many it needs at least without a limit (-).
 LIMITED = {

@@ -55,6 +55,14 @@ def programs(flavour: Flavour | None = None) -> list[str]:
     return [name for name in found if not flavour or not flavour.programs or name in flavour.programs]
 
 
+def item(program: str, test: str) -> str:
+    return f"{program.removesuffix('_test')}/{test.replace('_', '-')}"
+
+
+def lacks(flavour: Flavour, program: str, test: str) -> bool:
+    return item(program, test) in flavour.without or bool(flavour.programs and program not in flavour.programs)
+
+
 @cache
 def tests() -> list[tuple[str, str]]:
     """(program, test), by the programs' own lists in the flavour that has all of them."""

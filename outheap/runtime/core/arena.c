@@ -13,7 +13,7 @@
 #define STEP_MOST ((size_t)32 << 20) /* bytes that the arena takes at once for small blocks */
 #define KEPT (OH_ARENA_PURGED | OH_ARENA_OLD)
 
-oh_pagemap oh_arena_owners;
+oh_pagemap oh_arena_pages;
 
 static uintptr_t page_up(uintptr_t a) { return (a + OH_PAGE - 1) & ~(OH_PAGE - 1); }
 static uintptr_t page_down(uintptr_t a) { return a & ~(OH_PAGE - 1); }
@@ -24,14 +24,14 @@ static size_t flags_of(struct oh_arena_block const *b) { return oh_arena_head(b)
 
 static bool owns(struct oh_arena const *a, uintptr_t address)
 {
-  uint8_t *owner = oh_pagemap_find(&oh_arena_owners, address, 1);
-  return owner != NULL && oh_load_relaxed(owner) == a->number + 1;
+  struct oh_arena_page *p = oh_arena_page_of(address);
+  return p != NULL && oh_load_relaxed(&p->owner) == a->number + 1;
 }
 
 static void set_owner(uintptr_t from, uintptr_t to, unsigned owner)
 {
   for (uintptr_t p = from; p < to; p += OH_PAGE)
-    oh_store_relaxed((uint8_t *)oh_pagemap_find(&oh_arena_owners, p, 1), (uint8_t)owner);
+    oh_store_relaxed(&oh_arena_page_of(p)->owner, (uint8_t)owner);
 }
 
 static void set_head(struct oh_arena const *a, struct oh_arena_block *b, size_t size, size_t flags)
@@ -50,6 +50,39 @@ static void wipe(struct oh_arena_block *b)
 #endif
 }
 
+static void add_purged(uintptr_t address, size_t bytes, bool more)
+{
+  uint32_t *purged = &oh_arena_page_of(address)->purged;
+  oh_store_relaxed(purged, more ? *purged + (uint32_t)bytes : *purged - (uint32_t)bytes);
+}
+
+/* Its bytes in its first large page, and in its last one if that is another. */
+struct edges { size_t first, last; };
+static struct edges edges_of(struct oh_arena_run in)
+{
+  size_t first = page_up((uintptr_t)in.start + 1) - (uintptr_t)in.start;
+  if (first >= in.bytes) return (struct edges){ in.bytes, 0 };
+  return (struct edges){ first, ((uintptr_t)in.start + in.bytes - 1) % OH_PAGE + 1 };
+}
+
+/* The free block begins or ceases to be purged. */
+static void count_purged(struct oh_arena *a, struct oh_arena_block const *b, size_t size, bool more)
+{
+  struct oh_arena_run in = oh_arena_inner(b, size);
+  struct edges e = edges_of(in);
+  a->purged = more ? a->purged + in.bytes : a->purged - in.bytes;
+  if (e.first != 0) add_purged((uintptr_t)in.start, e.first, more);
+  if (e.last != 0) add_purged((uintptr_t)in.start + in.bytes - 1, e.last, more);
+}
+
+struct oh_arena_run oh_arena_filled(struct oh_arena_block const *b, size_t size)
+{
+  uintptr_t from = page_down((uintptr_t)b), last = page_down((uintptr_t)b + size - 1), to = last + OH_PAGE;
+  if (oh_load_relaxed(&oh_arena_page_of(from)->purged) >= PURGE_FROM) from += OH_PAGE;
+  if (from < to && oh_load_relaxed(&oh_arena_page_of(last)->purged) >= PURGE_FROM) to = last;
+  return (struct oh_arena_run){ (char *)from, from < to ? to - from : 0 };
+}
+
 /* Makes [b, b + size) a free block, purged or old. Nothing around it is free. */
 static void insert(struct oh_arena *a, struct oh_arena_block *b, size_t size, size_t kept)
 {
@@ -66,7 +99,7 @@ static void insert(struct oh_arena *a, struct oh_arena_block *b, size_t size, si
   a->columns[c / OH_ARENA_COLUMNS] |= (uint32_t)1 << c % OH_ARENA_COLUMNS;
   a->rows |= (uint64_t)1 << c / OH_ARENA_COLUMNS;
   if (size >= PAGE_INSIDE_FROM) a->idle += oh_arena_idle_in(b, size);
-  if (kept & OH_ARENA_PURGED) a->purged += oh_arena_inner(b, size).bytes;
+  if (kept & OH_ARENA_PURGED) count_purged(a, b, size, true);
   if (kept & OH_ARENA_OLD) a->old += oh_arena_inner(b, size).bytes;
 }
 
@@ -75,7 +108,7 @@ static void withdraw(struct oh_arena *a, struct oh_arena_block *b)
 {
   size_t size = size_of(b);
   if (size >= PAGE_INSIDE_FROM) a->idle -= oh_arena_idle_in(b, size);
-  if (flags_of(b) & OH_ARENA_PURGED) a->purged -= oh_arena_inner(b, size).bytes;
+  if (flags_of(b) & OH_ARENA_PURGED) count_purged(a, b, size, false);
   if (flags_of(b) & OH_ARENA_OLD) a->old -= oh_arena_inner(b, size).bytes;
   if (b->next != NULL) b->next->prev = b->prev;
   if (b->prev != NULL) b->prev->next = b->next;
@@ -286,7 +319,7 @@ size_t oh_arena_trim(struct oh_arena *a)
       oh_space_purge(OH_SPACE_BLOCKS, in.start, in.bytes);
       if (flags_of(b) & OH_ARENA_OLD) a->old -= in.bytes;
       set_head(a, b, size_of(b), OH_ARENA_FREE | OH_ARENA_PURGED);
-      a->purged += in.bytes;
+      count_purged(a, b, size_of(b), true);
       bytes += in.bytes;
     }
   return bytes;
@@ -296,8 +329,8 @@ size_t oh_arena_trim(struct oh_arena *a)
 
 static unsigned owner_of(uintptr_t address)
 {
-  uint8_t *owner = oh_pagemap_find(&oh_arena_owners, address, 1);
-  return owner == NULL ? 0 : oh_load_relaxed(owner);
+  struct oh_arena_page *p = oh_arena_page_of(address);
+  return p == NULL ? 0 : oh_load_relaxed(&p->owner);
 }
 
 #if OH_DEBUG
@@ -313,7 +346,7 @@ void oh_arena_check_block(struct oh_arena_block const *b)
 }
 #endif
 
-struct seen { size_t blocks, bytes, free, free_bytes; };
+struct seen { size_t blocks, bytes, free, free_bytes, edges; };
 
 /* Walks an extent from its first block to its sentinel. Result: its end. */
 static uintptr_t walk(struct oh_arena const *a, uintptr_t start, struct seen *seen)
@@ -340,7 +373,7 @@ static uintptr_t walk(struct oh_arena const *a, uintptr_t start, struct seen *se
 
 static void check_lists(struct oh_arena const *a, struct seen const *seen)
 {
-  size_t free = 0, bytes = 0, idle = 0, purged = 0, old = 0;
+  size_t free = 0, bytes = 0, idle = 0, purged = 0, edges = 0, old = 0;
   for (unsigned row = 0; row < OH_ARENA_ROWS; row++) OH_CHECK((a->rows >> row & 1) == (a->columns[row] != 0));
   for (unsigned c = 0; c < OH_ARENA_ROWS * OH_ARENA_COLUMNS; c++) {
     struct oh_arena_block *prev = NULL;
@@ -353,7 +386,11 @@ static void check_lists(struct oh_arena const *a, struct seen const *seen)
       free++;
       bytes += size;
       idle += oh_arena_idle_in(b, size);
-      if (head & OH_ARENA_PURGED) purged += oh_arena_inner(b, size).bytes;
+      if (head & OH_ARENA_PURGED) {
+        struct edges e = edges_of(oh_arena_inner(b, size));
+        purged += oh_arena_inner(b, size).bytes;
+        edges += e.first + e.last;
+      }
       if (head & OH_ARENA_OLD) {
         OH_CHECK((head & OH_ARENA_PURGED) == 0 && c < a->oldest);
         old += oh_arena_inner(b, size).bytes;
@@ -361,19 +398,20 @@ static void check_lists(struct oh_arena const *a, struct seen const *seen)
     }
   }
   OH_CHECK(free == seen->free && bytes == seen->free_bytes && idle == a->idle && purged == a->purged &&
-           old == a->old);
+           edges == seen->edges && old == a->old);
 }
 
 void oh_arena_check(struct oh_arena *a)
 {
-  struct seen seen = { 0, 0, 0, 0 };
+  struct seen seen = { 0, 0, 0, 0, 0 };
   size_t pages = 0, extents = 0;
   for (size_t i = 0; i < OH_PAGEMAP_ROOT; i++) {
-    if (oh_load_acquire(&oh_arena_owners.leaf[i]) == NULL) continue;
+    if (oh_load_acquire(&oh_arena_pages.leaf[i]) == NULL) continue;
     for (size_t j = 0; j < OH_PAGEMAP_LEAF; j++) {
       uintptr_t page = ((uintptr_t)i << OH_PAGEMAP_LEAF_LOG | j) << OH_PAGE_LOG;
       if (owner_of(page) != a->number + 1) continue;
       pages++;
+      seen.edges += oh_arena_page_of(page)->purged;
       if (owner_of(page - OH_PAGE) == a->number + 1) continue;
       extents++;
       (void)walk(a, page, &seen);

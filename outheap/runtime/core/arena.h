@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An arena: one two-level segregated fit heap. The caller holds the arena's lock unless a function says otherwise.
 
-   An extent is a maximal run of large pages that belong to one arena. `oh_arena_owners` has the arena of each page, so
+   An extent is a maximal run of large pages that belong to one arena. `oh_arena_pages` has the arena of each page, so
    that an extent needs no record, and two extents of an arena that touch are one. Its layout; each block begins on a
    multiple of 16:
 
@@ -67,9 +67,20 @@ struct oh_arena {
 
 struct oh_arena_run { char *start; size_t bytes; };
 
-/* The owner of each large page: 1 + the number of an arena, or 0, in an atomic byte that changes under that arena's
-   lock only. */
-extern oh_pagemap oh_arena_owners;
+/* For each large page its owner: 1 + the number of an arena, or 0; and how much of it is in purged free blocks which the
+   page is the first or last one of (no other page of them is split). Both change under that arena's lock only, and are
+   read without it. */
+struct oh_arena_page { uint32_t purged; uint8_t owner; };
+extern oh_pagemap oh_arena_pages;
+
+static inline struct oh_arena_page *oh_arena_page_of(uintptr_t address)
+{
+  return oh_pagemap_find(&oh_arena_pages, address, sizeof(struct oh_arena_page));
+}
+static inline bool oh_arena_ensure_pages(uintptr_t address, size_t bytes)
+{
+  return oh_pagemap_ensure(&oh_arena_pages, address, bytes, sizeof(struct oh_arena_page));
+}
 
 /* The size of the block that a request needs, head included. bytes < OH_ARENA_LIMIT. */
 static inline size_t oh_arena_size_for(size_t bytes)
@@ -140,6 +151,9 @@ size_t oh_arena_step(struct oh_arena const *a);
 void oh_arena_age(struct oh_arena *a);
 struct oh_arena_block *oh_arena_hold(struct oh_arena *a, struct oh_arena_run *in);
 struct oh_arena_run oh_arena_release(struct oh_arena *a, struct oh_arena_block *b, bool purged);
+
+/* Large pages of a used block that have little purged memory left. */
+struct oh_arena_run oh_arena_filled(struct oh_arena_block const *b, size_t size);
 
 /* Returns whole large pages to the space, and purges large parts of other pages. Result: purged bytes. */
 size_t oh_arena_trim(struct oh_arena *a);

@@ -82,7 +82,7 @@ static struct oh_arena_block *take_new(struct oh_arena *a, size_t size, size_t s
     struct oh_arena_block *b = take_after_trim(size, &run);
     if (run.start == NULL) return b;
   }
-  if (!oh_pagemap_ensure(&oh_arena_owners, (uintptr_t)run.start, run.bytes, 1)) {
+  if (!oh_arena_ensure_pages((uintptr_t)run.start, run.bytes)) {
     oh_space_free(OH_SPACE_BLOCKS, run.start, run.bytes);
     return NULL;
   }
@@ -91,6 +91,13 @@ static struct oh_arena_block *take_new(struct oh_arena *a, size_t size, size_t s
     oh_arena_extend(a, run, fresh && oh_settings.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF, size);
   unlock(a);
   return b;
+}
+
+/* The block may be in memory that was purged. */
+static void fill(struct oh_arena_block const *b)
+{
+  struct oh_arena_run pages = oh_arena_filled(b, oh_arena_head_size(oh_arena_head(b)));
+  if (pages.bytes != 0) oh_space_unite(OH_SPACE_BLOCKS, pages.start, pages.bytes);
 }
 
 void *oh_block_alloc(size_t bytes)
@@ -103,6 +110,7 @@ void *oh_block_alloc(size_t bytes)
     size_t step = b == NULL ? oh_arena_step(a) : 0;
     unlock(a);
     if (b == NULL) b = take_new(a, size, step);
+    else if (oh_space_split(OH_SPACE_BLOCKS) != 0) fill(b);
   }
   if (b == NULL) {
     errno = ENOMEM;

@@ -188,7 +188,16 @@ bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
   errno = error;
   return advised;
 }
+
+bool oh_os_refuse_huge(void *start, size_t bytes)
+{
+  int error = errno;
+  bool done = madvise(start, bytes, MADV_NOHUGEPAGE) == 0;
+  errno = error;
+  return done;
+}
 #else
+bool oh_os_refuse_huge(void *start, size_t bytes) { return (void)start, (void)bytes, false; }
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
 #endif
 

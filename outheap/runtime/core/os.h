@@ -35,6 +35,8 @@ bool oh_os_uncommit(void *start, size_t bytes);
 /* Advises for or against huge pages. Does nothing and returns false when the system's own setting makes the advice
    pointless. */
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted);
+/* Takes back what the call above asked for. False: refused, as the number of mappings is limited. */
+bool oh_os_refuse_huge(void *start, size_t bytes);
 
 /* Readable and writable memory, filled with zeroes, anywhere; 0: none. */
 uintptr_t oh_os_map(size_t bytes);

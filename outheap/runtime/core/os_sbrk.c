@@ -202,5 +202,6 @@ bool oh_os_uncommit(void *start, size_t bytes)
 }
 
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted) { return (void)start, (void)bytes, (void)wanted, false; }
+bool oh_os_refuse_huge(void *start, size_t bytes) { return (void)start, (void)bytes, false; }
 
 #endif /* OH_SBRK */

@@ -76,12 +76,14 @@ static inline bool oh_pagemap_ensure(oh_pagemap *m, uintptr_t address, size_t by
 /* The state of each large page of the heap: a byte outside of it, which changes under the lock of the space that the
    page belongs to.
 
-     owner = 0  =>  no other bit is set;   dirty  =>  committed and not in use;   hugetlb  =>  committed. */
+     owner = 0  =>  no other bit is set;   dirty  =>  committed and not in use;   hugetlb  =>  committed;
+     split  =>  committed and not hugetlb. */
 enum oh_page_bits {
   OH_PAGE_OWNER = 7,      /* 1 + the number of the space, or 0 */
   OH_PAGE_COMMITTED = 8,  /* accessible */
   OH_PAGE_DIRTY = 16,     /* not in use, but may be resident */
-  OH_PAGE_HUGETLB = 32    /* of the system's pool (hugetlb.h) */
+  OH_PAGE_HUGETLB = 32,   /* of the system's pool (hugetlb.h) */
+  OH_PAGE_SPLIT = 64      /* no huge page is wanted here, since a part was given back */
 };
 extern oh_pagemap oh_page_map;
 

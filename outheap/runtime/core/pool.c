@@ -7,6 +7,8 @@
 
 #define PIECES OH_POOLS_PER_PAGE
 #define ALL (~(uint64_t)0 >> (64 - PIECES))
+/* Splitting a huge page that has fewer free pieces costs more TLB misses later than the memory is worth. */
+#define SPLIT_FROM (PIECES / 16 + 1)
 
 /* A large page that is cut into pieces. The lock protects everything; `used` is also read without it.
      used is a subset of touched; both are subsets of ALL;
@@ -18,6 +20,7 @@ struct page {
   uint64_t used;    /* pieces that are in use */
   uint64_t touched; /* pieces that may be resident */
   uint64_t held;    /* pieces that a trim is purging: nobody else takes them meanwhile */
+  bool split;       /* pieces were purged, and few have been taken since then */
   char *base;
   struct page *next, *prev;
   unsigned quiet; /* looks of the keeper since a pool was taken or freed here */
@@ -75,6 +78,7 @@ static struct page *obtain_page(void)
   }
   struct page *p = page_of(base);
   p->base = base;
+  p->split = false;
   oh_store_relaxed(&p->pins, (size_t)0);
   /* The first touch of a huge page makes the whole of it resident. */
   p->touched = fresh && oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 0 : ALL;
@@ -106,8 +110,11 @@ void *oh_pool_alloc(void)
   p->touched |= bit;
   pools++;
   char *base = p->base;
+  bool filled = p->split && PIECES - popcount(p->used) < SPLIT_FROM;
+  if (filled) p->split = false;
   link_page(p);
   pthread_mutex_unlock(&mutex);
+  if (filled) oh_space_unite(OH_SPACE_POOLS, base, OH_PAGE); /* it stays used, by this pool */
   return base + ((size_t)i << OH_POOL_LOG);
 }
 
@@ -203,9 +210,8 @@ static char *release_held(struct page *p)
 /* Up to BATCH_MOST pages that this trim has not come to yet, and that have free pieces to purge; these are held. */
 static size_t hold(size_t number, bool decay, struct page *batch[BATCH_MOST])
 {
-  /* Splitting a huge page that is nearly full costs more TLB misses later than the memory is worth. */
   unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1
-                   : decay ? PIECES / 4 * 3 : PIECES / 16 + 1;
+                   : decay ? PIECES / 4 * 3 : SPLIT_FROM;
   size_t n = 0;
   for (unsigned f = least; f < PIECES; f++)
     for (struct page *p = buckets[f], *next; p != NULL && n < BATCH_MOST; p = next) {
@@ -240,6 +246,7 @@ static size_t purge_parts(bool decay)
     pthread_mutex_lock(&mutex);
     for (size_t i = 0; i < n; i++) {
       batch[i]->touched &= touched[i];
+      batch[i]->split |= touched[i] != ALL;
       bases[i] = release_held(batch[i]);
     }
     pthread_mutex_unlock(&mutex);

@@ -19,7 +19,7 @@ static void check(space const *s)
 {
   enum oh_space_id id = oh_space_state_id(s);
   oh_extents_validate(&s->free);
-  size_t reserved = 0, busy = 0, committed = 0, dirty = 0, unused = 0;
+  size_t reserved = 0, busy = 0, committed = 0, dirty = 0, split = 0, unused = 0;
   for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next) {
     uintptr_t end = p->piece.base + p->piece.bytes;
     OH_CHECK(p->piece.base % OH_PAGE == 0 && p->piece.bytes % OH_PAGE == 0 && p->piece.base < end);
@@ -27,13 +27,15 @@ static void check(space const *s)
       uint8_t bits = oh_page_bits(page);
       bool is_free = oh_extents_overlap(&s->free, page, OH_PAGE);
       OH_CHECK((bits & OH_PAGE_OWNER) == (unsigned)id + 1);
-      OH_CHECK(!(bits & OH_PAGE_HUGETLB) || (bits & OH_PAGE_COMMITTED));
+      OH_CHECK(!(bits & (OH_PAGE_HUGETLB | OH_PAGE_SPLIT)) || (bits & OH_PAGE_COMMITTED));
+      OH_CHECK(!(bits & OH_PAGE_HUGETLB) || !(bits & OH_PAGE_SPLIT));
       OH_CHECK(!(bits & OH_PAGE_DIRTY) || (is_free && (bits & OH_PAGE_COMMITTED)));
       reserved += OH_PAGE;
       unused += is_free ? OH_PAGE : 0;
       busy += !is_free && (bits & OH_PAGE_COMMITTED) ? OH_PAGE : 0;
       committed += bits & OH_PAGE_COMMITTED ? OH_PAGE : 0;
       dirty += bits & OH_PAGE_DIRTY ? OH_PAGE : 0;
+      split += bits & OH_PAGE_SPLIT ? OH_PAGE : 0;
     }
     enum oh_kind kind = oh_spaces_kind(id);
     for (uintptr_t c = OH_ROUND_DOWN(p->piece.base, OH_CHUNK); c < end; c += OH_CHUNK) {
@@ -43,6 +45,7 @@ static void check(space const *s)
   }
   OH_CHECK(reserved == s->reserved && unused == s->free.bytes && reserved - unused == s->used);
   OH_CHECK(busy == s->busy && committed == s->committed && dirty == s->dirty);
+  OH_CHECK(split == s->split && split <= OH_SPACE_MEMORY_SPLIT_MOST && (split == 0 || s->huge));
 }
 
 static space *lock_space(enum oh_space_id id)
@@ -225,6 +228,7 @@ static void uncommit(space *s, uintptr_t from, uintptr_t end)
     if (oh_os_uncommit((void *)from, to - from)) {
       size_t bytes = oh_page_clear(from, to, OH_PAGE_COMMITTED);
       oh_space_memory_no_hugetlb(from, to);
+      oh_space_memory_unite(s, from, to, false);
       s->committed -= bytes;
       s->busy -= bytes;
       oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ from, to - from });
@@ -359,6 +363,8 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
     bool give = from < of_pool;
     if (give && of_pool < to) to = of_pool;
     if (give) {
+      if (from != page) oh_space_memory_split(s, page);
+      if (to % OH_PAGE != 0) oh_space_memory_split(s, OH_ROUND_DOWN(to, OH_PAGE));
       unlock_space(s);
       if (!oh_os_purge((void *)from, to - from)) memset((void *)from, 0, to - from);
       s = lock_space(id);
@@ -366,6 +372,16 @@ void oh_space_purge(enum oh_space_id id, void *start, size_t bytes)
     else s = purge_of_pool(s, from, to = to < page + OH_PAGE ? to : page + OH_PAGE);
     from = to;
   }
+  unlock_space(s);
+}
+
+size_t oh_space_split(enum oh_space_id id) { return oh_load_relaxed(&oh_space_states[id].split); }
+
+void oh_space_unite(enum oh_space_id id, void *start, size_t bytes)
+{
+  space *s = lock_space(id);
+  OH_ASSERT((uintptr_t)start % OH_PAGE == 0 && bytes % OH_PAGE == 0 && is_used(s, (uintptr_t)start, bytes));
+  oh_space_memory_unite(s, (uintptr_t)start, (uintptr_t)start + bytes, true);
   unlock_space(s);
 }
 

@@ -2,10 +2,10 @@
 /* A space: memory of one kind and one policy, in chunks of its own, allocated in large pages, best fit with coalescing.
 
    Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags,
-   and memory is committed from low addresses upwards. Nothing is ever unmapped: free memory is purged (returned to the
-   system by madvise), and stays committed.
+   but for large pages that are split, and memory is committed from low addresses upwards. Nothing is ever unmapped: free
+   memory is purged (returned to the system by madvise), and stays committed.
 
-   Locks: one for each space, which is not held during the system calls of oh_space_purge and oh_space_trim. */
+   Locks: one for each space, which is not held while oh_space_purge and oh_space_trim give memory back. */
 #ifndef OH_SPACE_H
 #define OH_SPACE_H
 
@@ -46,8 +46,17 @@ bool oh_space_give_range(enum oh_space_id, void *start);
 bool oh_space_commit(enum oh_space_id, void *start, size_t bytes);
 
 /* Purges a part (cut at system pages) of used pages, or of a range: what of it is committed reads as zeroes
-   afterwards. */
+   afterwards. Large pages of which it is a part are *split*: were they huge pages for the kernel still, its khugepaged
+   would bring what was given back in again (max_ptes_none), 16 MiB in ten seconds. Of each space some
+   thousands are split at most, as each may cost two mappings. */
 void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
+
+/* Bytes of large pages that are split. Without the lock. */
+size_t oh_space_split(enum oh_space_id);
+
+/* These large pages, of which some are split, are in use again as a whole, or nearly: huge pages are welcome. A space
+   does that by itself for pages that it allocates. */
+void oh_space_unite(enum oh_space_id, void *start, size_t bytes);
 
 /* The keeper looks: what no one has needed since its last look but one goes back, except for `keep` or `keep.share`, in
    steps, without a lock during system calls. Result: bytes. With `delayed`, nothing goes back before that. */

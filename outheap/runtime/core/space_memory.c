@@ -60,6 +60,25 @@ void oh_space_memory_consider_huge(struct oh_space_state *s)
   for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next) advise(s, p->piece, true);
 }
 
+void oh_space_memory_split(struct oh_space_state *s, uintptr_t page)
+{
+  if (!s->granted || (oh_page_bits(page) & (OH_PAGE_COMMITTED | OH_PAGE_HUGETLB | OH_PAGE_SPLIT)) != OH_PAGE_COMMITTED ||
+      s->split >= OH_SPACE_MEMORY_SPLIT_MOST || !oh_os_refuse_huge((void *)page, OH_PAGE))
+    return;
+  s->advises++;
+  oh_store_relaxed(&s->split, s->split + oh_page_set(page, page + OH_PAGE, OH_PAGE_SPLIT));
+}
+
+void oh_space_memory_unite(struct oh_space_state *s, uintptr_t from, uintptr_t to, bool advise)
+{
+  while (s->split != 0 && (from = oh_page_first(from, to, OH_PAGE_SPLIT, true)) < to) {
+    uintptr_t end = oh_page_first(from, to, OH_PAGE_SPLIT, false);
+    if (advise) s->advises += oh_os_advise_huge((void *)from, end - from, true);
+    oh_store_relaxed(&s->split, s->split - oh_page_clear(from, end, OH_PAGE_SPLIT));
+    from = end;
+  }
+}
+
 /* --- commit ----------------------------------------------------------------------------------------------------------
    */
 
@@ -167,6 +186,7 @@ enum oh_space_memory_given oh_space_memory_give_back(struct oh_space_memory_run 
 
 static void count_uncommitted(struct oh_space_state *s, struct oh_space_memory_run r)
 {
+  oh_space_memory_unite(s, r.base, r.base + r.bytes, false);
   s->committed -= oh_page_clear(r.base, r.base + r.bytes, OH_PAGE_COMMITTED);
   oh_space_memory_no_hugetlb(r.base, r.base + r.bytes);
   oh_space_memory_advise_piece(s, (struct oh_reserve_piece){ r.base, r.bytes });
@@ -275,6 +295,7 @@ void oh_space_memory_allocated(struct oh_space_state *s, uintptr_t base, size_t 
   s->dirty -= oh_page_clear(base, base + bytes, OH_PAGE_DIRTY);
   if (s->dirty < s->low) s->low = s->dirty;
   s->busy += oh_page_count(base, base + bytes, OH_PAGE_COMMITTED);
+  oh_space_memory_unite(s, base, base + bytes, true);
   oh_space_memory_consider_huge(s);
   end_epoch(s, bytes);
 }

@@ -15,7 +15,12 @@
      reserved = used + free.bytes;   dirty <= committed;   busy <= used;   busy + dirty <= committed;
      busy  = sum of the committed pages that are in use;
      dirty = sum of the pages that are dirty, all of them in free extents, and all below `dirty_end`;
+     split = sum of the pages that are split;   split <= OH_SPACE_MEMORY_SPLIT_MOST;   split != 0  =>  huge;
      the extents of the space are the union of its pieces. */
+
+/* Bytes of a space. Each such page may cost two mappings; of these, two spaces take a quarter of what Linux allows
+   (vm.max_map_count = 65530). */
+#define OH_SPACE_MEMORY_SPLIT_MOST (4096 * OH_PAGE)
 
 struct oh_space_state_piece { struct oh_space_state_piece *next; struct oh_reserve_piece piece; };
 
@@ -30,6 +35,7 @@ struct oh_space_state {
   struct oh_space_state_range *ranges;
   size_t reserved, used, busy, committed, dirty; /* bytes */
   size_t commits, purges, advises;
+  size_t split; /* also read without the lock */
   size_t least, taken; /* in this epoch: the least value of `dirty`; bytes allocated */
   uintptr_t dirty_end; /* no page from here on is dirty, except those that the system refused to purge */
   unsigned cycles;     /* of the collector, in this epoch */
@@ -83,6 +89,10 @@ size_t oh_space_memory_decay(struct oh_space_state *);
 
 /* Advice on huge pages for a new piece, and for all pieces once the space is large enough. */
 void oh_space_memory_advise_piece(struct oh_space_state *, struct oh_reserve_piece);
+/* A part of this large page is about to be purged. */
+void oh_space_memory_split(struct oh_space_state *, uintptr_t page);
+/* These large pages are not split any longer; with `advise` the kernel is told. */
+void oh_space_memory_unite(struct oh_space_state *, uintptr_t from, uintptr_t to, bool advise);
 void oh_space_memory_consider_huge(struct oh_space_state *);
 
 /* Giving back all dirty memory, without the lock during system calls. `hold` takes the last dirty run below `top`, of

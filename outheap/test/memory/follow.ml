@@ -15,6 +15,8 @@
        later     the program is idle for long, then drops the table without a slice, and is idle again
        lent      a parent that only waits for a child, for long, and then does nothing
        stopped   the keeper is ended while it asks the backup threads of domains for slices
+       split     of much data, in pools and in large blocks, every eighth stretch survives; khugepaged is at work; then
+                 there is as much again
        overhead  PERCENT is what Gc.max_overhead should be
        forking   a thread of C forks all the time, beside a program that works and is idle in turn
 
@@ -30,6 +32,15 @@ let resident () =
   let line = input_line ic in
   close_in ic;
   int_of_string (List.nth (String.split_on_char ' ' line) 1) * 4
+
+let huge () =
+  let ic = open_in "/proc/self/smaps_rollup" in
+  let rec find () =
+    match String.split_on_char ' ' (input_line ic) with
+    | "AnonHugePages:" :: words -> int_of_string (List.find (fun word -> word <> "") words)
+    | _ -> find ()
+  in
+  Fun.protect ~finally:(fun () -> close_in ic) find
 
 (* What was measured is out of its bounds: the program may be run again (tools/testing/run.py). *)
 let miss what = prerr_endline what; exit 76
@@ -198,6 +209,39 @@ let stopped () =
   Domain.join other;
   if asks then failwith "it asks for ever"
 
+external collapse : unit -> int = "follow_collapse"
+
+(* What is left is in huge pages that are used in part. The kernel may not bring the rest back in, as it does where huge
+   pages are advised; it may make such pages whole when they are full again. *)
+let split () =
+  let all = Array.make 500 None in
+  let stretch i = (Array.init 8_000 (fun k -> Array.make 3 (i + k)), Bytes.make 200_000 (Char.chr (i land 255))) in
+  let fill () = Array.iteri (fun i s -> if s = None then (Gc.minor (); all.(i) <- Some (stretch i))) all in
+  fill ();
+  let full = resident () in
+  Array.iteri (fun i _ -> if i land 7 <> 0 then all.(i) <- None) all;
+  Unix.sleepf 6.;
+  let later = resident () in
+  let tried = collapse () in
+  let collapsed = resident () in
+  Printf.printf "split: %d KiB, later %d, then %d in %d mappings\n%!" full later collapsed tried;
+  if later * 100 > full * percent then miss "it did not shrink";
+  if (collapsed - later) * 10 > full then failwith "huge pages have brought it back in";
+  fill ();
+  Gc.full_major ();
+  ignore (collapse ());
+  let huge = huge () and resident = resident () in
+  Printf.printf "full again: %d KiB of %d in huge pages\n%!" huge resident;
+  if tried > 0 && huge * 10 < resident * 7 then failwith "no huge pages again";
+  Array.iteri
+    (fun i s ->
+      match s with
+      | Some (numbers, bytes) when Bytes.get bytes 199_999 = Char.chr (i land 255) ->
+          Array.iteri (fun k a -> if a <> Array.make 3 (i + k) then failwith "another array") numbers
+      | _ -> failwith "another string")
+    all;
+  if tried < 0 then (print_endline "skipped: the kernel does not collapse when asked"; exit 77)
+
 let overhead () =
   let found = (Gc.get ()).max_overhead in
   if found <> percent then failwith (Printf.sprintf "max_overhead is %d" found)
@@ -223,6 +267,7 @@ let () =
   else if kind = "graph" then graph ()
   else if kind = "later" then later ()
   else if kind = "lent" then lent ()
+  else if kind = "split" then split ()
   else if kind = "stopped" then stopped ()
   else if kind = "overhead" then overhead ()
   else if kind <> "forked" then measure ()
