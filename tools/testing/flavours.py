@@ -122,7 +122,7 @@ def _outheap(name: str, *switches: str, base: tuple[str, ...] = OPTIMISED, **res
     return Flavour(name, base + _defines("OH", *switches), **rest)  # type: ignore[arg-type]
 
 
-_TINY = ("CHUNK_LOG=22", "PAGE_LOG=16", "POOL_LOG=12")
+_TINY = ("CHUNK_LOG=22", "PAGE_LOG=16", "POOL_LOG=12", "SPACE_MEMORY_SPLIT_MOST=(12*OH_PAGE)")
 # Tests of what memory over sbrk does not do.
 _SBRK = (
     # free memory goes back, except at the end of the area
@@ -135,6 +135,7 @@ _SBRK = (
     "pool/trim-beside-others",
     "space_memory/hysteresis",
     "space_memory/huge",
+    "space_memory/split",
     "space_memory/trim-beside-others",
     "space/strict",
     # a zone, chosen addresses, regions of the process map

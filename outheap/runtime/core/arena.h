@@ -67,9 +67,9 @@ struct oh_arena {
 
 struct oh_arena_run { char *start; size_t bytes; };
 
-/* For each large page its owner: 1 + the number of an arena, or 0; and how much of it is in purged free blocks which the
-   page is the first or last one of (no other page of them is split). Both change under that arena's lock only, and are
-   read without it. */
+/* For each large page its owner: 1 + the number of an arena, or 0; and how much of it is in those purged free blocks of
+   which it is the first or last page (their other pages are not split). Both change under that arena's lock only, and
+   are read without it. */
 struct oh_arena_page { uint32_t purged; uint8_t owner; };
 extern oh_pagemap oh_arena_pages;
 

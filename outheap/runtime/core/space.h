@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A space: memory of one kind and one policy, in chunks of its own, allocated in large pages, best fit with coalescing.
 
-   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags,
-   but for large pages that are split, and memory is committed from low addresses upwards. Nothing is ever unmapped: free
-   memory is purged (returned to the system by madvise), and stays committed.
+   Each space has its own chunks so that the process map stays small: within a chunk all mappings have the same flags
+   (but for large pages that are split), and memory is committed from low addresses upwards. Nothing is ever unmapped:
+   free memory is purged (returned to the system by madvise), and stays committed.
 
    Locks: one for each space, which is not held while oh_space_purge and oh_space_trim give memory back. */
 #ifndef OH_SPACE_H

@@ -62,9 +62,9 @@ void oh_space_memory_consider_huge(struct oh_space_state *s)
 
 void oh_space_memory_split(struct oh_space_state *s, uintptr_t page)
 {
-  if (!s->granted || (oh_page_bits(page) & (OH_PAGE_COMMITTED | OH_PAGE_HUGETLB | OH_PAGE_SPLIT)) != OH_PAGE_COMMITTED ||
-      s->split >= OH_SPACE_MEMORY_SPLIT_MOST || !oh_os_refuse_huge((void *)page, OH_PAGE))
-    return;
+  uint8_t bits = oh_page_bits(page) & (OH_PAGE_COMMITTED | OH_PAGE_HUGETLB | OH_PAGE_SPLIT);
+  if (!s->granted || bits != OH_PAGE_COMMITTED || s->split >= OH_SPACE_MEMORY_SPLIT_MOST) return;
+  if (!oh_os_refuse_huge((void *)page, OH_PAGE)) return;
   s->advises++;
   oh_store_relaxed(&s->split, s->split + oh_page_set(page, page + OH_PAGE, OH_PAGE_SPLIT));
 }

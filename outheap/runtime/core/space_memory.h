@@ -20,7 +20,9 @@
 
 /* Bytes of a space. Each such page may cost two mappings; of these, two spaces take a quarter of what Linux allows
    (vm.max_map_count = 65530). */
+#ifndef OH_SPACE_MEMORY_SPLIT_MOST
 #define OH_SPACE_MEMORY_SPLIT_MOST (4096 * OH_PAGE)
+#endif
 
 struct oh_space_state_piece { struct oh_space_state_piece *next; struct oh_reserve_piece piece; };
 

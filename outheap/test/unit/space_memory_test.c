@@ -89,6 +89,54 @@ static void huge(void)
   s->granted = before;
 }
 
+static size_t split_pages(void) { return oh_space_split(OH_SPACE_MARKED) / OH_PAGE; }
+
+static void unite_all(struct oh_space_state *s)
+{
+  pthread_mutex_lock(&s->lock);
+  for (struct oh_space_state_piece *p = s->pieces; p != NULL; p = p->next)
+    oh_space_memory_unite(s, p->piece.base, p->piece.base + p->piece.bytes, true);
+  pthread_mutex_unlock(&s->lock);
+}
+
+/* Pages that are purged in part are split, a limited number of them, until they are united or allocated again. */
+static void split(void)
+{
+  enum { N = 40 };
+  struct oh_space_state *s = &oh_space_states[OH_SPACE_MARKED];
+  bool before = s->granted, huge = s->huge;
+  size_t most = OH_SPACE_MEMORY_SPLIT_MOST / OH_PAGE, wanted = most < N ? most : N, half = OH_PAGE / 2;
+  char *p[N];
+  s->granted = s->huge = true;
+  take_pages(p, N);
+  for (int round = 0; round < 3; round++) {
+    for (int i = 0; i < N; i++) memset(p[i], 1, OH_PAGE);
+    oh_space_purge(OH_SPACE_MARKED, p[0], OH_PAGE);
+    EXPECT(split_pages() == 0, "the whole of a page");
+    for (int i = 0; i < N; i++)
+      for (int k = 0; k < 2; k++) oh_space_purge(OH_SPACE_MARKED, p[i] + half, OH_PAGE / 4);
+    oh_space_validate();
+    if (split_pages() == 0) break; /* the system does not know it */
+    EXPECT(split_pages() == wanted, "%zu", split_pages());
+    for (int i = 1; i < N; i++) EXPECT(p[i][0] == 1 && p[i][half - 1] == 1 && p[i][half] == 0, "page %d", i);
+    if (round == 0)
+      for (int i = 0; i < N; i++) oh_space_unite(OH_SPACE_MARKED, p[i], OH_PAGE);
+    else {
+      give_pages(p, N);
+      EXPECT(split_pages() == wanted, "%zu", split_pages());
+      if (round == 2) oh_space_trim(OH_SPACE_MARKED);
+      take_pages(p, N);
+      for (int i = 0; i < N; i++) EXPECT((oh_page_bits((uintptr_t)p[i]) & OH_PAGE_SPLIT) == 0, "page %d", i);
+      unite_all(s); /* others, perhaps */
+    }
+    oh_space_validate();
+    EXPECT(split_pages() == 0, "%zu", split_pages());
+  }
+  give_pages(p, N);
+  s->granted = before;
+  s->huge = huge;
+}
+
 /* What turns over stays; what has not been needed for an epoch goes back, but for the allowance. */
 static void epochs(void)
 {
@@ -276,6 +324,7 @@ int main(int argc, char **argv)
   TRY(contiguous);
   TRY(hysteresis);
   TRY(huge);
+  TRY(split);
   TRY(epochs);
   TRY(trim_beside_others);
   TRY(held_by_trim);
