@@ -193,7 +193,8 @@ MUTATIONS = {
 
 def _files() -> list[Path]:
     parts = ("test/linear", "lib/linear", "lib/region", "include")
-    return [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
+    files = [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
+    return [*files, HOME / "test/memory/collapse.h"]
 
 
 def _c(compiler: Compiler, flavour: str, folder: Path) -> list[str]:

@@ -22,7 +22,7 @@ from testing.compilers import Compiler
 from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
-SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c", "limited.ml")]
+SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c", "collapse.h", "limited.ml")]
 ORDINARY = [ROOT / "outheap/test/memory" / name for name in ("ordinary.ml", "ordinary_stubs.c")]
 LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "outheap.mli", "outheap.ml")]
 # Pauses are as long as a busy machine makes them: here they do not decide.

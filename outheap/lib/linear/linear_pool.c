@@ -125,11 +125,35 @@ static void advise(pool *p, page *g)
     is_wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
     __atomic_store_n(&wanted, is_wanted, __ATOMIC_RELAXED);
   }
-  if (is_wanted && p->pages >= HUGE_FROM) (void)madvise(g, PAGE, MADV_HUGEPAGE);
+  g->huge = is_wanted && p->pages >= HUGE_FROM && madvise(g, PAGE, MADV_HUGEPAGE) == 0;
 #else
   (void)p;
   (void)g;
 #endif
+}
+
+/* Of a page that is given back, the record stays; the kernel's khugepaged would make a huge page of it, and the rest
+   resident again. Each of these pages may cost two mappings, of which Linux allows 65,530. */
+#define SPLIT_MOST 4096
+static size_t splits; /* atomic */
+
+static void split(page *g)
+{
+#ifdef MADV_NOHUGEPAGE
+  if (!g->huge || g->split || __atomic_load_n(&splits, __ATOMIC_RELAXED) >= SPLIT_MOST) return;
+  g->split = madvise(g, PAGE, MADV_NOHUGEPAGE) == 0;
+  if (g->split) (void)__atomic_fetch_add(&splits, 1, __ATOMIC_RELAXED);
+#else
+  (void)g;
+#endif
+}
+
+static void unite(pool *p, page *g)
+{
+  if (!g->split) return;
+  (void)__atomic_fetch_sub(&splits, 1, __ATOMIC_RELAXED);
+  g->split = false;
+  advise(p, g);
 }
 
 /* The stock runtime's marker reads the header behind a pointer that is stale, so it must stay one. */
@@ -137,7 +161,9 @@ static bool can_purge(void) { return outheap_classify != NULL; }
 
 static size_t purge(page *g)
 {
-  if (g->purged || !can_purge() || madvise((char *)g + KEPT, PAGE - KEPT, MADV_DONTNEED) != 0) return 0;
+  if (g->purged || !can_purge()) return 0;
+  split(g);
+  if (madvise((char *)g + KEPT, PAGE - KEPT, MADV_DONTNEED) != 0) return 0;
   g->purged = true;
   return PAGE - KEPT;
 }
@@ -183,6 +209,7 @@ static bool change_page(pool *p)
   }
   else if ((g = new_page(p)) == NULL) return false;
   if (p->current != NULL) link_page(p, p->current, OUTHEAP_LINEAR_FULL);
+  unite(p, g);
   g->purged = false;
   g->list = OUTHEAP_LINEAR_CURRENT;
   p->current = g;
@@ -502,6 +529,7 @@ static char const *check_page(pool *p, page *g, enum outheap_linear_list list)
   if (p->links == OUTHEAP_LINEAR_BESIDE)
     for (uint32_t i = 0; i < g->begun; i++) in_use += state_get(g, i) >= TAKEN;
   else in_use = g->begun - chain;
+  if (g->split && (!g->huge || list != OUTHEAP_LINEAR_EMPTY)) return "split page in use";
   if (g->used != in_use || g->used + chain != g->begun || g->begun > p->cells) return "count of a page";
   if (list == OUTHEAP_LINEAR_EMPTY && g->used != 0) return "empty page in use";
   if (list == OUTHEAP_LINEAR_ROOM && g->used == p->cells) return "full page with room";

@@ -59,6 +59,8 @@ struct outheap_linear_page {
   uint32_t takings; /* of cells of the page, ever */
   uint8_t list; /* enum outheap_linear_list */
   bool purged;  /* empty, and its memory was given back */
+  bool huge;    /* huge pages are advised here */
+  bool split;   /* no more, since it was given back */
   uint32_t state[]; /* of a pool with links WITHIN: none */
 };
 

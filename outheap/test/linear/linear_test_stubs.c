@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define CAML_INTERNALS
+#include "collapse.h"
 #include <caml/alloc.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
@@ -38,3 +39,5 @@ value linear_test_signal(value unit)
   raise(SIGUSR1);
   return unit;
 }
+
+value linear_test_collapse(value unit) { return (void)unit, Val_long(collapse_all()); }
