@@ -54,8 +54,14 @@ async function open(page, width, scheme) {
   const loaded = new Promise(done => frame.onload = done);
   document.body.replaceChildren(frame);
   await loaded;
-  frame.contentDocument.body.setAttribute('data-md-color-scheme', scheme);
-  await wait(150);
+  /* Colours change at once, and the page's own script, which sets them too, has had its turn. */
+  const body = frame.contentDocument.body, style = frame.contentDocument.createElement('style');
+  style.textContent = '*, *::before, *::after { transition: none !important; animation: none !important }';
+  frame.contentDocument.head.append(style);
+  for (let same = 0; same < 4; await wait(50)) {
+    same = body.getAttribute('data-md-color-scheme') == scheme ? same + 1 : 0;
+    body.setAttribute('data-md-color-scheme', scheme);
+  }
   return frame;
 }
 (async () => {
