@@ -379,9 +379,11 @@ size_t oh_space_split(enum oh_space_id id) { return oh_load_relaxed(&oh_space_st
 
 void oh_space_unite(enum oh_space_id id, void *start, size_t bytes)
 {
+  uintptr_t from = (uintptr_t)start, to = from + bytes;
+  if (oh_page_first(from, to, OH_PAGE_SPLIT, true) == to) return;
   space *s = lock_space(id);
-  OH_ASSERT((uintptr_t)start % OH_PAGE == 0 && bytes % OH_PAGE == 0 && is_used(s, (uintptr_t)start, bytes));
-  oh_space_memory_unite(s, (uintptr_t)start, (uintptr_t)start + bytes, true);
+  OH_ASSERT(from % OH_PAGE == 0 && bytes % OH_PAGE == 0 && is_used(s, from, bytes));
+  oh_space_memory_unite(s, from, to, true);
   unlock_space(s);
 }
 

@@ -55,7 +55,7 @@ void oh_space_purge(enum oh_space_id, void *start, size_t bytes);
 size_t oh_space_split(enum oh_space_id);
 
 /* These large pages, of which some are split, are in use again as a whole, or nearly: huge pages are welcome. A space
-   does that by itself for pages that it allocates. */
+   does that by itself for pages that it allocates. Takes no lock where none is split. */
 void oh_space_unite(enum oh_space_id, void *start, size_t bytes);
 
 /* The keeper looks: what no one has needed since its last look but one goes back, except for `keep` or `keep.share`, in
