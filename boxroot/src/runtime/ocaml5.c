@@ -243,10 +243,11 @@ bxr_runtime_strays bxr_runtime_strays_here(void)
 
 extern value caml_ml_domain_id(value unit); /* Domain.self */
 
-/* The domain of this thread has begun to terminate, while others go on. Reads nothing by the name of caml_state. */
+/* The domain of this thread has begun to terminate, while others go on. Reads nothing by the name of caml_state. In a
+   runtime without such a primitive (all that are known have it) the thread counts from now on as one without a lock. */
 static void begin_end(void)
 {
-  terminating_id = (int)Long_val(caml_ml_domain_id(Val_unit));
+  terminating_id = &caml_ml_domain_id != NULL ? (int)Long_val(caml_ml_domain_id(Val_unit)) : -1;
   bxr_runtime_terminating = true;
   forget_domain_at_exit();
   if (bxr_load_relaxed(&reset_if_used) == NULL) note_unused_end();

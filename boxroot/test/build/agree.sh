@@ -93,7 +93,7 @@ unknown-version)
   # all that the library may want of the runtime then
   known='caml_scan_roots_hook caml_domain_terminated_hook caml_domain_is_terminating'
   known+=' caml_num_domains_running caml_minor_heaps_start caml_minor_heaps_end caml_state'
-  known+=' caml_locale' # weak: the library does without it
+  known+=' caml_locale caml_ml_domain_id' # weak: the library does without them
   for cc in $(c_compilers); do
     for number in 50000:5.0.0 50101:5.1.1 50200:5.2.0 50402:5.4.2 50500:5.5.0 50600:5.6.0 60000:6.0.0; do
       version "${number%:*}" "${number#*:}" ''
