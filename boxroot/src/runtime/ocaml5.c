@@ -241,7 +241,7 @@ bxr_runtime_strays bxr_runtime_strays_here(void)
   return BXR_RUNTIME_NO_STRAYS;
 }
 
-extern value caml_ml_domain_id(value unit); /* Domain.self */
+extern value caml_ml_domain_id(value unit) __attribute__((weak)); /* Domain.self */
 
 /* The domain of this thread has begun to terminate, while others go on. Reads nothing by the name of caml_state. In a
    runtime without such a primitive (all that are known have it) the thread counts from now on as one without a lock. */
@@ -370,7 +370,6 @@ static void watch_ends_of_domains(bool from_the_start)
    crate ocaml-sys names it, too, and not as weak, and then some linkers want it found. */
 #pragma weak caml_domain_terminated_hook
 #pragma weak caml_num_domains_running
-#pragma weak caml_ml_domain_id
 
 /* If the library comes into the process before OCaml has started, no domain ends unseen. The runtime's hooks are static
    variables, and it does not set this one. Loaded later, the library waits for its first use: it may be unloaded
