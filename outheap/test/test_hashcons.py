@@ -27,9 +27,17 @@ WITHOUT = {
 }
 MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "crowd", "limits", "test")
 
+LIBRARIES = ("outheap_region", "outheap_linear", "outheap_hashcons")
+
 # What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
 # File, text, what takes its place, parts.
 MUTATIONS = {
+    "cells-are-constants": (
+        "region_runtime.c",
+        "if (outheap_region_marker_has_cells(block)) return false;",
+        "",
+        ("refused",),
+    ),
     "lookups-not-reached": ("hashcons_collect.c", "  outheap_hashcons_reach_set(c);\n", "", ("phases",)),
     "lookups-not-marked": ("hashcons_collect.c", "_CLOSE: shade(c); break;", "_CLOSE: break;", ("phases",)),
     "not-marked-in-sweeping": (
@@ -69,7 +77,7 @@ MUTATIONS = {
 
 
 def _files() -> list[Path]:
-    parts = ("test/hashcons", "lib/hashcons", "lib/region", "include")
+    parts = ("test/hashcons", "lib/hashcons", "lib/linear", "lib/region", "include")
     return [f for part in parts for f in (HOME / part).rglob("*") if f.is_file()]
 
 
@@ -80,7 +88,8 @@ def _c(compiler: Compiler, flavour: str, folder: Path) -> list[str]:
     sources = sorted(folder.glob("*.c"))
     commands = []
     for source in sources:
-        faults = "" if source.name == "hashcons_test_stubs.c" else "-include hashcons_faults.h"
+        without = source.name == "hashcons_test_stubs.c" or "linear" in source.name
+        faults = "" if without else "-include hashcons_faults.h"
         options = f"-std=gnu11 -Wall -Wextra {kind} {tiny} {faults} -I . -I {HOME}/include"
         commands.append([compiler.ocamlopt, "-g", "-ccopt", options, "-c", source.name])
     steps.commands(commands, folder)
@@ -112,7 +121,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
         for file in _files():
             shutil.copy(file, folder)
         shutil.copy(folder / f"hashcons_domains{compiler.major}.ml", folder / "hashcons_domains.ml")
-        modules = [f"{m}.{kind}" for m in ("outheap_region", "outheap_hashcons") for kind in ("mli", "ml")]
+        modules = [f"{m}.{kind}" for m in LIBRARIES for kind in ("mli", "ml")]
         modules += [f"hashcons_{m}.ml" for m in MODULES]
         _link(compiler, flavour, folder, [*_c(compiler, flavour, folder), *modules])
 
@@ -194,7 +203,7 @@ def test_mutation(compiler: Compiler, mutation: str, tmp_path: Path) -> None:
     source = (folder / name).read_text()
     assert source.count(text) == 1
     (folder / name).write_text(source.replace(text, other))
-    modules = [f"{m}.cmx" for m in ("outheap_region", "outheap_hashcons", *(f"hashcons_{m}" for m in MODULES))]
+    modules = [f"{m}.cmx" for m in (*LIBRARIES, *(f"hashcons_{m}" for m in MODULES))]
     _link(compiler, TINY, folder, [*_c(compiler, TINY, folder), *modules])
     settings = {"SEED": "1", "OCAMLRUNPARAM": "s=4k"}
     assert any(not run(["./hashcons", p], folder, folder / f"{p}.log", 120, settings).passed for p in parts)

@@ -57,9 +57,9 @@ MUTATIONS = {
     "regions-are-constants": ("outheap_linear_stubs.c", "Val_bool(is_held((uintptr_t)v))", "Val_true", ("contents",)),
     "regions-are-not-held": ("outheap_linear.ml", "(v :: before))", "before)", ("held",)),
     "cells-are-constants": (
-        "outheap_linear_stubs.c",
-        " || outheap_linear_pool_has((uintptr_t)v)) return",
-        ") return",
+        "region_runtime.c",
+        "if (outheap_region_marker_has_cells(block)) return false;",
+        "",
         ("contents", "cells"),
     ),
     "slots-keep-values": ("outheap_linear.ml", "(n land (size - 1)) nothing;", "0 nothing;", ("rooted",)),

@@ -189,7 +189,10 @@ static enum fate fate(value v, char const **kind)
     return REFUSED;
   }
   enum outheap_kind where = outheap_classify == NULL ? OUTHEAP_UNKNOWN : outheap_classify((void const *)v);
-  if (where == OUTHEAP_VALUES && !outheap_region_addresses_has((uintptr_t)v)) return STAYS;
+  if (where == OUTHEAP_VALUES) {
+    value block = Tag_val(v) == Infix_tag ? v - Infix_offset_val(v) : v; /* one of several functions in a block */
+    if (outheap_region_marker_is_static((uintptr_t)block, Hd_val(block))) return STAYS;
+  }
   if (where != OUTHEAP_MAJOR && where != OUTHEAP_YOUNG && where != OUTHEAP_VALUES) {
     *kind = "foreign pointer";
     return REFUSED;

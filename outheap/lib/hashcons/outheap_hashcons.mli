@@ -10,7 +10,9 @@
     runtime and with OCaml 4.14 they are in the heap, in a weak table.
 
     {b Nodes are copied into their cell}, static ones and those of other cells included, with the strings, floats,
-    tuples, lists and so on that they refer to; other hash-consed values and static constants are referred to. So:
+    tuples, lists and so on that they refer to, be they in the heap, in a region or in owned cells (a borrowed list);
+    other hash-consed values and static constants are referred to. In the heap nodes are not copied, so what is borrowed
+    there, or in a region that is to be deleted, must not be in one. So:
     - [equal] must compare with [==] only what is hash-consed itself (and immediates), as is usual; strings and the like
       by their contents;
     - a node must not be written to;

@@ -85,17 +85,6 @@ static void *zeroes_in_lines(size_t bytes)
   return p == NULL ? NULL : memset(p, 0, bytes);
 }
 
-/* --- which memory belongs to pools -------------------------------------------------------------------------------- */
-
-#define ADDRESSES ((uintptr_t)1 << 47)
-static uint8_t ours[ADDRESSES / PAGE / 8]; /* a bit for each page; few are touched */
-
-bool outheap_linear_pool_has(uintptr_t address)
-{
-  uintptr_t n = address / PAGE;
-  return address < ADDRESSES && (__atomic_load_n(&ours[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
-}
-
 /* --- memory ------------------------------------------------------------------------------------------------------- */
 
 /* A page of zeroes, of which the runtime knows that it holds values. */
@@ -190,11 +179,10 @@ static page *new_page(pool *p)
 {
   page *g = (page *)map_page();
   if (g == NULL) return NULL;
-  uintptr_t n = (uintptr_t)g / PAGE;
   advise(p, g);
   g->pool = p;
   p->pages++;
-  __atomic_fetch_or(&ours[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED); /* others may ask, or have theirs set */
+  outheap_region_marker_note_cells(g);
   return g;
 }
 
@@ -469,7 +457,7 @@ void outheap_linear_cell_free_tree(pool *p, value cell, mlsize_t left, mlsize_t 
 
 uint32_t *outheap_linear_cell_state(struct outheap_linear_group *group, value v)
 {
-  if (!Is_block(v) || !outheap_linear_pool_has((uintptr_t)v)) return NULL;
+  if (!Is_block(v) || !outheap_region_marker_has_cells((uintptr_t)v)) return NULL;
   page *g = page_of(v);
   pool *p = g->pool;
   if (p->group != group || (uintptr_t)v < (uintptr_t)g + p->first + 8) return NULL;

@@ -16,7 +16,7 @@
 #include <caml/domain.h>
 #endif
 
-#define OUTHEAP_LINEAR_PAGE ((size_t)1 << 21) /* bytes of a page of cells, aligned */
+#define OUTHEAP_LINEAR_PAGE OUTHEAP_REGION_CELLS /* bytes of a page of cells, aligned */
 #define OUTHEAP_LINEAR_MOST 62                /* fields of a cell, at most */
 
 /* Does no other domain run, until the caller gives its lock away? A domain counts from when it has its lock first, and
@@ -118,9 +118,6 @@ struct outheap_linear_pool *outheap_linear_cell_pool(value cell);
 /* Cells in use; bytes of its pages. */
 size_t outheap_linear_pool_used(struct outheap_linear_pool *);
 size_t outheap_linear_pool_bytes(struct outheap_linear_pool *);
-
-/* Does this pointer lead to a page of any pool? */
-bool outheap_linear_pool_has(uintptr_t address);
 
 /* From now on the fields of freed cells are overwritten with pointers to memory that cannot be read. */
 void outheap_linear_poison_set(bool);

@@ -111,7 +111,7 @@ module Plain (T : TYPE) = struct
     { plain = true; store = (fun v -> if Raw.is_plain v then v else refuse ()); get; peek = get; free = ignore }
 end
 
-(* In slots that were given back. A constant, so that the collector has little to do. *)
+(* In slots that hold no value. A constant, so that the collector has little to do. *)
 let nothing = Obj.repr "Outheap_linear: no value"
 
 module Rooted (T : TYPE) () = struct
@@ -132,7 +132,7 @@ module Rooted (T : TYPE) () = struct
     else begin
       let length = if c < Array.length all then Array.length all else (2 * c) + 8 in
       let more = Array.init length (fun i -> if i < Array.length all then all.(i) else [||]) in
-      more.(c) <- Array.make size (Obj.repr 0);
+      more.(c) <- Array.make size nothing;
       ignore (Atomic.compare_and_set chunks all more);
       chunk n
     end
@@ -147,9 +147,20 @@ module Rooted (T : TYPE) () = struct
         raise e);
     n
 
-  (* Chunks stay, so the slot of a stale number is there, too; a value that is none of [t] never leaves it. *)
-  let get n : t =
+  (* The value of a number that was given out. *)
+  let peek n : t =
     let v = Array.unsafe_get (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) in
+    if v == nothing then raise Moved else Obj.obj v
+
+  (* Chunks stay, so the slot of a stale number is there, too; a value that is none of [t] never leaves it. The
+     number may be of another process, by way of a file. *)
+  let get n : t =
+    let all = Atomic.get chunks in
+    let c = n lsr bits in
+    if c >= Array.length all then raise Moved;
+    let chunk = Array.unsafe_get all c in
+    if Array.length chunk = 0 then raise Moved;
+    let v = Array.unsafe_get chunk (n land (size - 1)) in
     if v == nothing then raise Moved else Obj.obj v
 
   (* The number is given back when nothing is in the slot any more. *)
@@ -157,7 +168,7 @@ module Rooted (T : TYPE) () = struct
     Array.unsafe_set (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) nothing;
     Raw.slot_give numbers n
 
-  let storage = { plain = false; store; get; peek = get; free }
+  let storage = { plain = false; store; get; peek; free }
 end
 
 (* Of the pools of a group. *)
@@ -1330,6 +1341,19 @@ module Table = struct
             | exception e -> failed o e
           end
 
+    (* Without a look at the order of use. *)
+    let look_hashed hash wanted o =
+      let d = data o in
+      read o;
+      match
+        let c = search wanted hash (bucket d.b (index d.b hash)) in
+        if Raw.is_none c then None else Some (v.get (contents c))
+      with
+      | result ->
+          end_reading o;
+          result
+      | exception e -> read_fails o e
+
     let find_hashed hash wanted o =
       let d = data o in
       if is_bound d then begin
@@ -1347,17 +1371,7 @@ module Table = struct
             result
         | exception e -> failed o e
       end
-      else begin
-        read o;
-        match
-          let c = search wanted hash (bucket d.b (index d.b hash)) in
-          if Raw.is_none c then None else Some (v.get (contents c))
-        with
-        | result ->
-            end_reading o;
-            result
-        | exception e -> read_fails o e
-      end
+      else look_hashed hash wanted o
 
     let mem_hashed hash wanted o =
       let d = data o in
@@ -1503,7 +1517,8 @@ module Table = struct
       (* What had to go in a call. Storing it here allocates nothing, so that no signal is handled in between. *)
       and gone = { mutable is : bool; mutable a : Obj.t; mutable z : Obj.t }
 
-      type t = { shards : shard array; evicted : (K.t -> V.t -> unit) option }
+      (* [mark]: as that of owners. *)
+      type t = { mark : Obj.t; shards : shard array; evicted : (K.t -> V.t -> unit) option } [@@warning "-69"]
 
       let most_shards = 4096
 
@@ -1525,7 +1540,7 @@ module Table = struct
           let keep = Option.map keep evicted in
           { lock = lock_new (); table = create ~most ?evicted:keep (); gone }
         in
-        { shards = Array.init n shard; evicted }
+        { mark = mark (); shards = Array.init n shard; evicted }
 
       let[@inline] shard t hash = Array.unsafe_get t.shards ((hash lsr 34) land (Array.length t.shards - 1))
 
@@ -1585,7 +1600,7 @@ module Table = struct
       let update wanted f t =
         let hash = hash_of_key wanted in
         evicting t (shard t hash) (fun s ->
-            match f (find_hashed hash wanted s.table) with
+            match f (look_hashed hash wanted s.table) with
             | Some value -> replace_hashed hash wanted value s.table
             | None -> remove_hashed hash wanted s.table)
 

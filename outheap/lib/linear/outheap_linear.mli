@@ -26,6 +26,10 @@
     so it is of its type: it may have other contents by then, and after {!Map.Make.trim} and the like reading it ends
     the process. It is never a value of another type, nor does it hurt the collector. {!poison} finds such uses.
 
+    A function of the program that performs an effect while an operation runs must be resumed in the end, or
+    discontinued: a fiber that is dropped in the middle leaves its container borrowed, and what is borrowed is not
+    freed. So it is with the lock of a part of {!Table.Make.Sharded}.
+
     A container may be handed to another domain. Two that use one at the same time are told so: one of them gets
     {!Borrowed}, unless both read. Containers of one functor share a pool, from several domains too. If a
     signal handler raises in the middle of an operation, the container is as it was, or as it is after that; or it was
@@ -82,7 +86,7 @@ module Rooted (T : TYPE) () : sig
   include STORED with type t = T.t
 
   val get : stored -> t
-  (** @raise Moved if the number is stale, and of no other value. *)
+  (** @raise Moved if the number is stale, or came from another process, and there is no value of that number. *)
 end
 
 (** Strings, copied into cells: the collector sees nothing of them. What a function of this module returns, or gives to
@@ -108,7 +112,8 @@ module Text : sig
 end
 
 val hold : 'a Outheap_region.root -> unit
-(** From now on values of that region, of any type, may be in cells; the region stays until the program ends. *)
+(** From now on values of that region, of any type, may be in cells. The region stays until the program ends, or revokes
+    it: then a read of what cells have of it faults, as any read of it does. *)
 
 val poison : bool -> unit
 (** While this is on, cells that are freed are overwritten with pointers to memory that cannot be read: to find borrows

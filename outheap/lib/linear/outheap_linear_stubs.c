@@ -135,7 +135,7 @@ value outheap_linear_ml_is_plain(value v)
 {
   if (!Is_block(v)) return Val_true;
   if (outheap_region_addresses_has((uintptr_t)v)) return Val_bool(is_held((uintptr_t)v));
-  if (!outheap_region_marker_is_value((uintptr_t)v) || outheap_linear_pool_has((uintptr_t)v)) return Val_false;
+  if (!outheap_region_marker_is_value((uintptr_t)v)) return Val_false;
   if (Tag_val(v) == Infix_tag) v -= Infix_offset_val(v); /* one of several functions in a block */
   return Val_bool(outheap_region_marker_is_static((uintptr_t)v, Hd_val(v)));
 }
@@ -427,7 +427,7 @@ value outheap_linear_ml_untake(value token)
 value outheap_linear_ml_put(value g, value token, value v)
 {
   value cell = cell_of(token);
-  uint32_t *state = outheap_linear_cell_state_known(cell);
+  uint32_t *state = outheap_linear_cell_state(group_of(g), cell); /* NULL: the token came from another process */
   if (!change(state, taken_by(token), OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
   intnat why = refusal(group_of(g), v);
   if (why == DONE && outheap_linear_cell_pool(cell)->shape != (Wosize_val(v) << 8 | Tag_val(v))) why = OTHER_SHAPE;
@@ -440,8 +440,8 @@ value outheap_linear_ml_put(value g, value token, value v)
 value outheap_linear_ml_drop(value g, value token)
 {
   value cell = cell_of(token);
-  (void)g;
-  if (!change(outheap_linear_cell_state_known(cell), taken_by(token), OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
+  uint32_t *state = outheap_linear_cell_state(group_of(g), cell);
+  if (!change(state, taken_by(token), OUTHEAP_LINEAR_BUSY)) return Val_long(MOVED);
   outheap_linear_cell_free(outheap_linear_cell_pool(cell), cell);
   return Val_long(DONE);
 }

@@ -153,10 +153,29 @@ bool outheap_region_marker_is_value(uintptr_t pointer)
   return k == OUTHEAP_MAJOR || k == OUTHEAP_YOUNG || k == OUTHEAP_VALUES;
 }
 
-/* The colour alone does not tell: blocks of regions are black as well, and on OCaml 4.14 so are marked ones. */
+#define ADDRESSES ((uintptr_t)1 << 47)
+static uint8_t cells[ADDRESSES / OUTHEAP_REGION_CELLS / 8]; /* a bit for each page; few are touched */
+
+/* Relaxed, both: other pages of the same byte may be noted at the same time; and whoever has an address of a cell has
+   it from somebody who came to it after this. */
+void outheap_region_marker_note_cells(void const *page)
+{
+  uintptr_t n = (uintptr_t)page / OUTHEAP_REGION_CELLS;
+  __atomic_fetch_or(&cells[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED);
+}
+
+bool outheap_region_marker_has_cells(uintptr_t address)
+{
+  uintptr_t n = address / OUTHEAP_REGION_CELLS;
+  return address < ADDRESSES && (__atomic_load_n(&cells[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
+}
+
+/* The colour alone does not tell: blocks of regions and owned cells are black as well, and on OCaml 4.14 so are marked
+   ones. */
 bool outheap_region_marker_is_static(uintptr_t block, header_t h)
 {
   if (!outheap_region_block_is_black(h) || outheap_region_addresses_has(block)) return false;
+  if (outheap_region_marker_has_cells(block)) return false;
 #if OUTHEAP_REGION_OCAML5
   return true;
 #else

@@ -51,9 +51,16 @@ void outheap_region_marker_forget(char *base, size_t bytes);
 bool outheap_region_marker_hasten(char *base);
 void outheap_region_marker_untrack(char *base);
 
+/* From now on this page of owned cells (linear_pool.h) holds values that come and go, and are black like static data:
+   OUTHEAP_REGION_CELLS bytes, aligned. For ever: pages of cells are not given to anybody else. */
+#define OUTHEAP_REGION_CELLS ((size_t)1 << 21)
+void outheap_region_marker_note_cells(void const *page);
+/* Does this address lie in such a page? Lock-free. */
+bool outheap_region_marker_has_cells(uintptr_t address);
+
 /* Does this block, whose header is `h`, stay where it is until exit: is it the program's static data? Never true of
-   blocks of regions. Where the runtime cannot tell (OCaml 4.14 without naked pointers, code that was loaded later), the
-   answer is no. */
+   blocks of regions and of owned cells. Where the runtime cannot tell (OCaml 4.14 without naked pointers, code that was
+   loaded later), the answer is no. */
 bool outheap_region_marker_is_static(uintptr_t block, header_t h);
 
 /* May the header in front of this pointer be read? With the stock runtime the answer is yes for any pointer. */

@@ -127,6 +127,26 @@ let owned () =
   Ages.close t;
   require "nothing is left" (Ages.live () = 0)
 
+(* --- one with the other --- *)
+
+module Lists = O.List.Make (O.Plain (Int)) ()
+
+(* What is borrowed is copied by those that keep it. *)
+let kept () =
+  let table = H.create 10 in
+  let borrowed f =
+    let l = Lists.of_list [ 1; 2; 3 ] in
+    Fun.protect ~finally:(fun () -> Lists.close l) (fun () -> Lists.borrow l f)
+  in
+  let copy = borrowed (fun l -> get_ok (R.copy l)) in
+  let consed = if H.off_heap then borrowed (H.hashcons table) else H.hashcons table [ 1; 2; 3 ] in
+  let inside = if H.off_heap then Some (borrowed (fun l -> H.hashcons (H.create 10) (Some l))) else None in
+  let others = Lists.of_list [ 7; 8; 9 ] in
+  require "a copy of a borrowed list" (R.get copy = [ 1; 2; 3 ]);
+  require "a node that was borrowed" (consed.node = [ 1; 2; 3 ] && H.hashcons table [ 1; 2; 3 ] == consed);
+  require "a node with a borrowed list" (match inside with Some h -> h.node = Some [ 1; 2; 3 ] | None -> true);
+  Lists.close others
+
 let () =
-  List.iter (fun test -> test ()) [ heap; copies; images; ends; ancient; terms; owned ];
+  List.iter (fun test -> test ()) [ heap; copies; images; ends; ancient; terms; owned; kept ];
   Printf.printf "outheap: ok (%s)\n" (if Outheap.available then "variant" else "stock")

@@ -136,6 +136,13 @@ let given () =
     keeps_each "empty arrays" [ (fun () -> [||]) ])
 
 (* Not compared or hashed: they cannot be. *)
+module Owned =
+  Outheap_linear.List.Make
+    (Outheap_linear.Plain (struct
+      type t = int
+    end))
+    ()
+
 module Any = Hashcons.Make (struct
   type t = Obj.t
 
@@ -179,7 +186,15 @@ let refused () =
     | Ok () -> ()
     | Error e -> check (Outheap_region.error_to_string e) false);
     check "from a region" (snd (Obj.obj v.node) = List.init 10 string_of_int);
-    ignore (opaque v));
+    ignore (opaque v);
+    (* and owned cells, which have other contents afterwards *)
+    let l = Owned.of_list [ 1; 2; 3 ] in
+    let v = Owned.borrow l (fun l -> Any.hashcons t (Obj.repr (n, l))) in
+    let whole = Owned.borrow l (fun l -> Any.hashcons t (Obj.repr l)) in
+    Owned.close l;
+    let others = Owned.of_list [ 7; 8; 9 ] in
+    check "from owned cells" (snd (Obj.obj v.node) = [ 1; 2; 3 ] && Obj.obj whole.node = [ 1; 2; 3 ]);
+    Owned.close others);
   majors 2;
   validate "refused"
 

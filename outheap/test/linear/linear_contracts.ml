@@ -264,7 +264,19 @@ let rooted () =
   check "the others are there" (M.fold (fun _ v a -> a + !v) !t 0 = 955 - 93);
   M.close !t;
   collect ();
-  check "and all" (Atomic.get ended = 100)
+  check "and all" (Atomic.get ended = 100);
+  (* Numbers of another process, read from a file; and before there is any slot. *)
+  let module X = L.Rooted (Cell) () in
+  let foreign n = raises "a number of another process" L.Moved (fun () -> X.get (Obj.magic (n : int))) in
+  let numbers = [ 0; 1; 2; 1023; 1024; 1025; 8 * 1024; 9999; 1 lsl 40; max_int; -1; min_int ] in
+  List.iter foreign numbers;
+  let module Y = Lists.Make (X) () in
+  let l = Y.of_list [ ref 17 ] in
+  let own = Y.borrow l (fun l -> (Obj.magic (List.hd l) : int)) in
+  check "its own number" (!(X.get (Obj.magic own)) = 17);
+  List.iter (fun n -> if n <> own then foreign n) numbers;
+  Y.close l;
+  List.iter foreign numbers
 
 (* --- forgotten, stale --------------------------------------------------------------------------------------------- *)
 

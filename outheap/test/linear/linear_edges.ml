@@ -392,7 +392,19 @@ let tokens () =
   done;
   C.drop (C.token (C.take !a));
   check "nothing is left" (C.live () = 0);
-  whole "cells" (C.check ())
+  whole "cells" (C.check ());
+  (* Of another process, read from a file: whatever number it is, near a cell or far from all. *)
+  let a = C.make (Pair (Nil, Nil)) in
+  let t = C.token (C.take a) in
+  let foreign change = (Obj.magic (change (Obj.magic t : int)) : C.token) in
+  let near = List.concat_map (fun n -> [ ( + ) n; ( - ) n ]) [ 1; 2; 3; 1 lsl 17; 1 lsl 18; 1 lsl 19; 1 lsl 40 ] in
+  List.iter
+    (fun change ->
+      raises "a token of another process, put" L.Moved (fun () -> C.put (foreign change) (Pair (Nil, Nil)));
+      raises "a token of another process, dropped" L.Moved (fun () -> C.drop (foreign change)))
+    (List.map Fun.const [ 0; 1; -1; 4096; max_int; min_int; 0x7fff_ffff ] @ near);
+  C.drop t;
+  check "nothing is left" (C.live () = 0)
 
 (* A cell whose taking an exception stops can be taken. *)
 let taking_stopped () =

@@ -119,10 +119,36 @@ let one_part () =
   (* The lock was given back each time. *)
   check "the same" (Option.map Linear_chains.Copied.number (S.find one t) = Some 1);
   refused "marshalling" (fun () -> Marshal.to_string t [ Closures ]);
+  refused "comparison with another of one part" (fun () -> t = S.create ~shards:1 ());
+  refused "comparison with one of two parts" (fun () -> t = S.create ~shards:2 ());
+  refused "order" (fun () -> compare (S.create ~shards:2 ()) t);
   S.close t;
   refused "no parts" (fun () -> S.create ~shards:0 ());
   refused "too many parts" (fun () -> S.create ~shards:4097 ());
   refused "no room" (fun () -> S.create ~most:0 ())
+
+(* What has to go is the element that was not used for longest; a function that raises has used none. *)
+let order_of_use () =
+  let module S = Of_numbers.T.Sharded in
+  let number = Linear_chains.Numbers.make and text = Linear_chains.Copied.make in
+  let evicted_after use =
+    let gone = ref [] in
+    let t = S.create ~shards:1 ~most:2 ~evicted:(fun k _ -> gone := Linear_chains.Numbers.number k :: !gone) () in
+    S.replace (number 1) (text 1) t;
+    S.replace (number 2) (text 2) t;
+    use t;
+    S.replace (number 3) (text 3) t;
+    S.close t;
+    !gone
+  in
+  let update f t = S.update (number 1) f t in
+  check "the oldest" (evicted_after ignore = [ 1 ]);
+  check "not what was looked for" (evicted_after (fun t -> ignore (S.find (number 1) t)) = [ 2 ]);
+  check "mem is no use" (evicted_after (fun t -> ignore (S.mem (number 1) t)) = [ 1 ]);
+  check "not what was updated" (evicted_after (update Fun.id) = [ 2 ]);
+  let failing t = raises "update" Exit (fun () -> update (fun _ -> raise Exit) t) in
+  check "nothing has changed" (evicted_after failing = [ 1 ]);
+  check "what is updated to nothing goes" (evicted_after (update (fun _ -> None)) = [])
 
 (* A part that is in use when others are closed is closed by another call; then all are. *)
 let closed_in_turn () =
@@ -244,6 +270,7 @@ let sharded n =
   Of_numbers.run n;
   Of_texts.run n;
   one_part ();
+  order_of_use ();
   closed_in_turn ();
   forked ();
   short_of_memory ();
