@@ -4,6 +4,7 @@
 #include <caml/custom.h>
 #include <caml/hash.h>
 #include <outheap.h>
+#include <region_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -190,7 +191,8 @@ static enum fate fate(value v, char const **kind)
   }
   enum outheap_kind where = outheap_classify == NULL ? OUTHEAP_UNKNOWN : outheap_classify((void const *)v);
   if (where == OUTHEAP_VALUES) {
-    value block = Tag_val(v) == Infix_tag ? v - Infix_offset_val(v) : v; /* one of several functions in a block */
+    value block = v;
+    if (Tag_val(v) == Infix_tag) block -= Infix_offset_val(v); /* one of several functions in a block */
     if (outheap_region_marker_is_static((uintptr_t)block, Hd_val(block))) return STAYS;
   }
   if (where != OUTHEAP_MAJOR && where != OUTHEAP_YOUNG && where != OUTHEAP_VALUES) {
