@@ -30,6 +30,7 @@ FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
+KINDS += ("orphan", "ticking")
 SLOW = ("work", "running", "later", "lent")
 # Megabytes that a program may use, or how many it needs at least without a limit (-).
 LIMITED = {

@@ -41,6 +41,7 @@ static bool is_inherited(void)
 }
 
 enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
+void (*oh_keeper_await)(void);
 bool oh_keeper_rests = true, oh_keeper_heard;
 
 static size_t give_back(void)
@@ -95,6 +96,14 @@ static uint64_t processor_time(void)
 {
   struct timespec t;
   return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0 ? 0 : (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+uint64_t oh_keeper_others(void)
+{
+  struct timespec t;
+  uint64_t own = 0, all = processor_time();
+  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0) own = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+  return all > own ? all - own : 0;
 }
 
 /* Is it time for a look? On a busy machine the program needs its memory again later. Only the keeper calls it. */
@@ -215,4 +224,5 @@ void oh_keeper_forked(void)
   runs = joins = false;
   oh_store_relaxed(&oh_keeper_rests, !stopped);
   delay(false);
+  if (!stopped && oh_keeper_await != NULL) oh_keeper_await();
 }

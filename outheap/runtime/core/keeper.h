@@ -28,6 +28,14 @@ enum oh_keeper_found {
    this library but the keeper's own; with 0 when it ends. Set before the first oh_keeper_wake. */
 extern enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
 
+/* In a child of a fork whose parent had a keeper: sees to it that oh_keeper_wake is called when the child first waits,
+   as a daemon may do without a slice. A child that executes another program at once gets no thread. NULL: nothing is
+   done, and the next slice starts the keeper. Set before the first oh_keeper_wake. */
+extern void (*oh_keeper_await)(void);
+
+/* Nanoseconds of processor time that all other threads have used, for oh_keeper_collect. */
+uint64_t oh_keeper_others(void);
+
 /* Gives back all memory that is free, for oh_keeper_collect. */
 void oh_keeper_trim(void);
 

@@ -78,6 +78,16 @@ static bool read_hugetlb(char const *text, char const **why)
   return oh_settings.hugetlb = is(text, "2M"), true;
 }
 
+/* The kernel sends some signals for what an instruction did: where a handler returns, the instruction runs again, for
+   ever, or its effect is lost. Others have no handlers. */
+static bool is_for_handlers(int number)
+{
+  static int const others[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGKILL, SIGSTOP };
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (number == others[i]) return false;
+  return true;
+}
+
 static bool read_signal(char const *text)
 {
   static struct { char const *name; int number; } const known[] = {
@@ -86,7 +96,7 @@ static bool read_signal(char const *text)
   size_t number;
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (is(text, known[i].name)) return oh_settings.stats_signal = known[i].number, true;
-  if (!read_size(text, &number) || number == 0 || number > 64) return false;
+  if (!read_size(text, &number) || number == 0 || number > 64 || !is_for_handlers((int)number)) return false;
   return oh_settings.stats_signal = (int)number, true;
 }
 
@@ -212,6 +222,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
 #define SIZE "a number of bytes, or one with K, M, G or T"
 #define PERCENT "a number of percent"
 #define SECONDS "a number of seconds"
+#define SIGNAL "USR1, USR2, HUP, URG, WINCH or a number from 1 to 64, but of no fault, KILL or STOP"
 
 /* Each setting: its name, an older spelling of it (or none), its possible values in words, what reads one from
    `value`. */
@@ -239,7 +250,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("helper", "", "off, auto or on", read_helper(value)) \
   S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \
   S("stats", "", "0 or 1", read_bool(value, &oh_settings.stats)) \
-  S("stats.signal", "stats_signal", "USR1, USR2, HUP, URG, WINCH or a number from 1 to 64", read_signal(value)) \
+  S("stats.signal", "stats_signal", SIGNAL, read_signal(value)) \
   S("stats.every", "stats_every", SECONDS, read_size(value, &oh_settings.stats_every)) \
   S("stats.to", "stats_to", "a file, or fd:N", read_name(value)) \
   S("debug.report", "report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \

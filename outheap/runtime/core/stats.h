@@ -62,7 +62,8 @@ void oh_stats_slice(int descriptor);
 /* Once, by oh_start: opens the file for statistics, installs the handler and starts the thread, as the settings say. */
 void oh_watch_start(void);
 
-/* Where statistics go: the setting stats.to. */
+/* Where statistics go: the setting stats.to. Asked before each writing, since the program may have closed the
+   descriptor, and opened something else by the same number: then the file is opened again. -1: nowhere. Any thread. */
 int oh_watch_output(void);
 
 /* For start.c, in the child. */

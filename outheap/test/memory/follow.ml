@@ -11,6 +11,8 @@
        domains   idle, with two domains more, which have built and dropped a part of it
        blinking  domains that work and are idle in turn, and check what they hold; PERCENT is not looked at
        forked    idle, in a child of a fork
+       orphan    idle, as a daemon: its parent has loaded and dropped the table, and is gone; it does nothing but wait
+       ticking   the program wakes several times in a second, and does next to nothing then
        graph     idle, after a graph in random order, of which many blocks wait in the mark stack at a time
        later     the program is idle for long, then drops the table without a slice, and is idle again
        lent      a parent that only waits for a child, for long, and then does nothing
@@ -197,6 +199,47 @@ let lent () =
   Printf.printf "lent: %d KiB, %d when the child ended, later %d\n%!" full waited later;
   if later * 100 > full * percent then miss "it did not shrink"
 
+(* A daemon that only waits has no slice. Whoever looks is not idle, and a busy machine takes longer. *)
+let orphan () =
+  build ();
+  let full = resident () in
+  table := Sys.opaque_identity (Hashtbl.create 1);
+  let found, find = Unix.pipe () in
+  (match Unix.fork () with
+  | 0 -> (
+    match Unix.fork () with
+    | 0 ->
+      let rec look seconds =
+        Unix.sleepf seconds;
+        let later = resident () in
+        if later * 100 <= full * percent || seconds >= 20. then later else look (seconds *. 2.)
+      in
+      let said = Printf.sprintf "%d" (look 5.) in
+      ignore (Unix.write_substring find said 0 (String.length said));
+      Unix._exit 0
+    | _ -> Unix._exit 0)
+  | child -> ignore (Unix.waitpid [] child));
+  Unix.close find;
+  let text = Bytes.create 20 in
+  let later = int_of_string (Bytes.sub_string text 0 (Unix.read found text 0 20)) in
+  Printf.printf "orphan: %d KiB, later %d\n%!" full later;
+  if later * 100 > full * percent then miss "it did not shrink"
+
+(* It is never idle for long, and its running time takes days to be that of a cycle. *)
+let ticking () =
+  build ();
+  let full = resident () in
+  table := Sys.opaque_identity (Hashtbl.create 1);
+  let rec tick seconds =
+    Unix.sleepf 0.2;
+    ignore (Sys.opaque_identity (List.init 100 Fun.id));
+    let later = if int_of_float (seconds *. 5.) mod 10 = 0 then resident () else full in
+    if later * 100 <= full * percent || seconds > 60. then later else tick (seconds +. 0.2)
+  in
+  let later = tick 0. in
+  Printf.printf "ticking: %d KiB, later %d\n%!" full later;
+  if later * 100 > full * percent then miss "it did not shrink"
+
 external stop_while_it_asks : unit -> bool = "follow_stop_while_it_asks"
 
 let stopped () =
@@ -267,6 +310,8 @@ let () =
   else if kind = "graph" then graph ()
   else if kind = "later" then later ()
   else if kind = "lent" then lent ()
+  else if kind = "orphan" then orphan ()
+  else if kind = "ticking" then ticking ()
   else if kind = "split" then split ()
   else if kind = "stopped" then stopped ()
   else if kind = "overhead" then overhead ()

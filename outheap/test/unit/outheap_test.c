@@ -288,7 +288,9 @@ static void choices(void)
       "minor=adaptive:1M-1G (MAX is too large: the runtime has no minor heap above 256M words)" },
     { "minor=adaptive:2M-1M", "minor=adaptive:2M-1M (MIN is more than MAX)" },
     { "stats.every=often", "stats.every=often (stats.every is a number of seconds)" },
-    { "stats.signal=KILL", "stats.signal=KILL (stats.signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64)" },
+    { "stats.signal=KILL", "stats.signal=KILL (stats.signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64, "
+                           "but of no fault, KILL or STOP)" },
+    { "stats.signal=11", "stats.signal=11 (stats.signal is USR1, " }, /* SIGSEGV */
     { "stats.to=", "stats.to= (stats.to is a file, or fd:N)" },
     { "stats_to=", "stats_to= (stats.to is a file, or fd:N)" },
     { "opaque=2", "opaque=2 (opaque is 0 or 1)" },

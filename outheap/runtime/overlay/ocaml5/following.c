@@ -8,6 +8,7 @@
 #include "settings.h"
 #include <caml/domain.h>
 #include <caml/shared_heap.h>
+#include <caml/signals.h>
 #include <caml/osdeps.h>
 #include <caml/version.h>
 
@@ -22,11 +23,36 @@ double oh_following_part;
 bool oh_following_is_forced;
 bool oh_following_is_away;
 bool oh_following_asks;
+bool oh_following_ticks;
 static void (*survey)(struct oh_follow_heap *);
+
+/* In a child of a fork: the hook of blocking sections is ours until the first of them, so the others cost nothing. What
+   the child has by then is one thread; if it starts others before, they find the hook as it was, or one that does what
+   it did. A child that is forked in between inherits all of that. */
+static void (*enter)(void);
+static bool awaits;
+
+static void enter_first(void)
+{
+  if (__atomic_exchange_n(&awaits, false, __ATOMIC_SEQ_CST)) {
+    __atomic_store_n(&caml_enter_blocking_section_hook, enter, __ATOMIC_SEQ_CST);
+    oh_keeper_wake();
+  }
+  enter();
+}
+
+static void await_section(void)
+{
+  awaits = true;
+  if (caml_enter_blocking_section_hook == enter_first) return;
+  enter = caml_enter_blocking_section_hook;
+  caml_enter_blocking_section_hook = enter_first;
+}
 
 void oh_following_start(void (*function)(struct oh_follow_heap *))
 {
   survey = function;
+  oh_keeper_await = await_section;
 #if OCAML_VERSION < 50500 /* what has died in a cycle is found in the next, and swept in the one after that */
   oh_limit_ahead = 2.5;
 #endif
@@ -92,7 +118,8 @@ void oh_following_turn(uintnat swept)
   survey(&heap);
   uint64_t now = oh_os_now();
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
-  oh_following_part = oh_follow_cycle(&heap, now, oh_following_away() || oh_load_relaxed(&oh_following_asks));
+  bool idle = oh_following_away() || oh_load_relaxed(&oh_following_asks);
+  oh_following_part = oh_follow_cycle(&heap, now, idle && !oh_load_relaxed(&oh_following_ticks));
 }
 
 void oh_following_set_away(bool away) { oh_store_relaxed(&oh_following_is_away, away); }

@@ -33,6 +33,10 @@ extern bool oh_following_asks;
 /* In each domain, when the keeper's request arrives (major_gc.c). */
 void oh_following_asked(caml_domain_state *);
 
+/* Does the program that is collected as an idle one run now and then? Then pauses are as short as in one that runs.
+   Relaxed. */
+extern bool oh_following_ticks;
+
 /* `survey` adds up the heaps of all domains, which are stopped. */
 void oh_following_start(void (*survey)(struct oh_follow_heap *));
 

@@ -11,11 +11,22 @@
    they do beside a domain that allocates. The keeper has no domain's lock for longer than a look, and waits for nobody:
    so a thread that forks, or ends the keeper, may have such a lock, and no thread that collects waits for it.
 
+   *Ticks.* A program that wakes now and then, and does next to nothing, is never idle for long, and its running time is
+   too short for cycles by time. So one that has used less than a fiftieth of a processor, over three times memory.idle,
+   is collected as an idle one, though it runs in between: each slice is one that the domain could do itself at that
+   point. That comes once in a minute at most, rarer when it is of no use, and leaves what is free to the keeper's other
+   rules, since the program may need it again. It ends when the program needs more of the processor.
+
    All of this is the keeper's, but for `oh_following_asks`. */
 #ifndef OH_IDLING_H
 #define OH_IDLING_H
 
 #define OH_IDLING_CYCLES 3 /* the one that runs; one that finds what is garbage; one that frees it */
+#define OH_IDLING_CALM 3   /* times memory.idle, after which it is known whether a program is calm */
+#define OH_IDLING_CALM_SHARE 50 /* one part in so many of a processor: such a program uses less, */
+#define OH_IDLING_CALM_LEAST ((uint64_t)20000000) /* or so many nanoseconds while it is collected */
+#define OH_IDLING_CALM_REST ((uint64_t)60000000000) /* nanoseconds from one collection to the next, */
+#define OH_IDLING_CALM_USELESS 4 /* which double so often */
 #define OH_IDLING_BUSY_MOST ((uint64_t)2000000000) /* nanoseconds that an answer may take */
 
 /* What changes when the program has run, with the size of its heaps. */
@@ -31,6 +42,41 @@ static struct {
   bool collecting, done;
 } oh_idling;
 
+static struct {
+  uint64_t began, used; /* since then it has been looked at; what the program had used */
+  uint64_t next;        /* when to collect again */
+  unsigned useless;     /* collections in a row */
+  bool is;
+} oh_idling_calm;
+
+static void oh_idling_calm_begin(uint64_t now)
+{
+  oh_idling_calm.began = now;
+  oh_idling_calm.used = oh_keeper_others();
+}
+
+/* The first time, and in a child of a fork, which counts anew, nothing is known. */
+static bool oh_idling_is_calm(uint64_t now)
+{
+  uint64_t since = now - oh_idling_calm.began, used = oh_idling_calm.used;
+  if (since < OH_IDLING_CALM * oh_settings.idle) return oh_idling_calm.is;
+  bool first = oh_idling_calm.began == 0;
+  oh_idling_calm_begin(now);
+  oh_idling_calm.is = !first && oh_idling_calm.used >= used
+                      && oh_idling_calm.used - used < since / OH_IDLING_CALM_SHARE;
+  return oh_idling_calm.is;
+}
+
+/* It has run while it was collected: does it need the processor? */
+static bool oh_idling_is_busy(uint64_t now)
+{
+  uint64_t most = OH_IDLING_CALM_LEAST + (now - oh_idling_calm.began) / OH_IDLING_CALM_SHARE;
+  if (oh_load_relaxed(&oh_following_ticks) && oh_keeper_others() <= oh_idling_calm.used + most) return false;
+  oh_idling_calm.is = false;
+  oh_idling_calm_begin(now);
+  return true;
+}
+
 static void oh_idling_add(struct oh_idling_look *l, dom_internal *d)
 {
   caml_domain_state *state = d->state;
@@ -42,14 +88,20 @@ static void oh_idling_add(struct oh_idling_look *l, dom_internal *d)
 /* It is not being collected: is it to be? */
 static enum oh_keeper_found oh_idling_decide(struct oh_idling_look const *l, uint64_t now)
 {
-  if (l->trace != oh_idling.trace) {
+  bool ran = l->trace != oh_idling.trace, calm = oh_idling_is_calm(now);
+  if (ran) {
     oh_idling.trace = l->trace;
     oh_idling.since = now;
     oh_idling.done = false;
-    return OH_KEEPER_ACTIVE;
+    if (!calm || now < oh_idling_calm.next || l->heap < OH_FOLLOW_LEAST || oh_follow_may_share())
+      return OH_KEEPER_ACTIVE;
+    oh_idling_calm_begin(now);
   }
-  if (oh_idling.done || l->heap < OH_FOLLOW_LEAST || oh_follow_may_share()) return OH_KEEPER_DONE;
-  if (now - oh_idling.since < oh_settings.idle || now < oh_idling.next) return OH_KEEPER_ACTIVE;
+  else {
+    if (oh_idling.done || l->heap < OH_FOLLOW_LEAST || oh_follow_may_share()) return OH_KEEPER_DONE;
+    if (now - oh_idling.since < oh_settings.idle || now < oh_idling.next) return OH_KEEPER_ACTIVE;
+  }
+  oh_store_relaxed(&oh_following_ticks, ran);
   oh_idling.collecting = true;
   oh_idling.began = oh_idling.asked = now;
   oh_idling.cost = 0;
@@ -65,9 +117,15 @@ static enum oh_keeper_found oh_idling_end(struct oh_idling_look const *l, uint64
   oh_idling.collecting = false;
   oh_idling.trace = l->trace;
   oh_idling.done = !(useful && oh_follow_more());
-  oh_idling.next = oh_settings.compact ? 0 : now + oh_idling.cost * OH_FOLLOW_SHARE * (useful ? 1 : 4);
+  uint64_t rest = oh_idling.cost * OH_FOLLOW_SHARE * (useful ? 1 : 4);
   oh_follow_idle();
-  return OH_KEEPER_DONE;
+  oh_idling.next = oh_settings.compact ? 0 : now + rest;
+  if (!oh_load_relaxed(&oh_following_ticks)) return OH_KEEPER_DONE;
+  oh_idling_calm.useless = useful ? 0 : oh_idling_calm.useless + (oh_idling_calm.useless < OH_IDLING_CALM_USELESS);
+  uint64_t least = OH_IDLING_CALM_REST << oh_idling_calm.useless;
+  oh_idling_calm.next = oh_settings.compact ? 0 : now + (rest > least ? rest : least);
+  oh_idling_calm_begin(now);
+  return OH_KEEPER_ACTIVE; /* nothing is trimmed */
 }
 
 /* --- one domain --------------------------------------------------------------------------------------------------- */
@@ -101,7 +159,8 @@ static struct oh_idling_look oh_idling_look_at(dom_internal *d)
 static enum oh_keeper_found oh_idling_collect_one(dom_internal *d, uint64_t now)
 {
   struct oh_idling_look l = oh_idling_look_at(d);
-  if (l.trace != oh_idling.trace || oh_follow_may_share()) oh_idling.collecting = false; /* it has run, or forked */
+  if (oh_idling.collecting && l.trace != oh_idling.trace && oh_idling_is_busy(now)) oh_idling.collecting = false;
+  if (oh_follow_may_share()) oh_idling.collecting = false;
   enum oh_keeper_found found = oh_idling.collecting ? OH_KEEPER_WORKING : oh_idling_decide(&l, now);
   if (found != OH_KEEPER_WORKING) return found;
   oh_following_set_away(true);
