@@ -120,17 +120,19 @@ void outheap_statistics(struct outheap_statistics *result);
 
 /* The memory of the process, in bytes. */
 struct outheap_memory {
-  size_t used;   /* that only this process has in memory: the heap, malloc's; not files. `limit` is about it */
+  size_t used;   /* that only this process has in memory: the heap, malloc's; not files. `limit` is about it. An
+                    estimate where the system does not tell */
   size_t limit;  /* the setting `limit`; 0: none */
   size_t live;   /* in blocks of the major heap at the end of the collector's last cycle, small and large, with what it
                     found to be garbage. 0 before the first one, and with OCaml 4.14 */
-  size_t free;   /* resident, and free to be used again: in pools (after that cycle), or not given back */
+  size_t free;   /* resident, and free to be used again: in pools (after each domain's last slice), or not given back.
+                    Never more than `used` */
   size_t pools;  /* for pools of small blocks: large pages that hold one */
   size_t blocks; /* in large blocks */
   size_t young;  /* for minor heaps */
 };
 
-/* Any thread, with or without the runtime lock. Cost: three system calls and a lock for each part of the heap: some
+/* Any thread, with or without the runtime lock. Cost: four system calls and a lock for each part of the heap: some
    microseconds. */
 void outheap_memory(struct outheap_memory *result);
 

@@ -42,6 +42,9 @@ LIMITED = {
     "domains": (100, -105),
     "threads": (100, -105),
     "forks": (65, 0),
+    "rootless": (100, -105),
+    "full": (100, -105),
+    "closed": (100, -105),
     "pressure": (100, 0),
 }
 # Programs without any setting, with the first version that they are for; those of SLOWER with --everything.
@@ -200,6 +203,16 @@ def test_limit_holds(compiler: Compiler, flavour: str, limited: str) -> None:
         log = folder / f"logs/unlimited-{limited}.log"
         outcome = run(["./limited", limited, str(without)], folder, log, 240, settings | {"OUTHEAP": "memory=stock"})
         assert outcome.passed, outcome.tail()
+
+
+@pytest.mark.parametrize("setting", ["limit=100M", "limit=100M,memory=stock", "limit=100M,debug.compact=1", "stats=0"])
+def test_free_memory_is_counted_once(compiler: Compiler, flavour: str, setting: str) -> None:
+    """Also after a compaction, which gives it back; and so each cycle tells of pressure."""
+    folder = program(compiler, flavour)
+    settings = {"OUTHEAP": setting, "OCAMLRUNPARAM": "v=0,b"}
+    log = folder / f"logs/compacted-{setting[-9:]}.log"
+    outcome = run(["./limited", "compacted", "0"], folder, log, 240, settings)
+    assert outcome.passed, outcome.tail()
 
 
 def test_limit_heeds_max_overhead(compiler: Compiler, flavour: str) -> None:

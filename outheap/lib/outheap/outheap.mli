@@ -72,12 +72,14 @@ val statistics : unit -> statistics
 type memory = {
   used : int;
       (** bytes that only this process has in memory: the heap, bigarrays, memory of C; not files. What [limit] is
-          compared with *)
+          compared with; an estimate where the system does not tell *)
   limit : int;  (** the setting [limit]; 0: none *)
   live : int;
       (** bytes in blocks of the major heap at the end of the collector's last cycle, with what it found to be garbage;
           0 before the first one, and with OCaml 4.14 *)
-  free : int;  (** bytes that are in memory and free to be used again: in pools (at that time), or not given back yet *)
+  free : int;
+      (** bytes that are in memory and free to be used again: in pools (as each domain's last slice has left them), or
+          not given back yet; at most [used] *)
   pools : int;  (** bytes of large pages with pools of small blocks *)
   blocks : int;  (** bytes in large blocks *)
   young : int;  (** bytes for minor heaps *)

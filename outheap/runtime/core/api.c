@@ -256,12 +256,16 @@ void outheap_memory(struct outheap_memory *result)
 {
   struct outheap_statistics s;
   oh_start();
+  /* Pools that go back after the counters were read are counted nowhere; the other way round it would be twice. */
   oh_stats_get(&s);
+  size_t used = oh_limit_used(), free = oh_follow_free(), pools = s.pools * OH_POOL;
+  /* What domains have said may be older than a compaction that goes on, and not all that may be resident is. */
+  free = (free < pools ? free : pools) + s.resident_free;
   *result = (struct outheap_memory){
-    .used = oh_limit_used(),
+    .used = used,
     .limit = oh_limit_bytes,
     .live = oh_load_relaxed(&oh_follow_heap.live),
-    .free = oh_load_relaxed(&oh_follow_heap.free) + s.resident_free,
+    .free = free < used ? free : used,
     .pools = s.pool_pages * OH_PAGE,
     .blocks = s.block_bytes,
     .young = s.young,

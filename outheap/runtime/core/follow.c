@@ -125,6 +125,34 @@ static void end_cycle(struct oh_follow_heap const *h)
   oh_store_relaxed(&running, (uint64_t)0);
 }
 
+/* --- the heap ----------------------------------------------------------------------------------------------------- */
+
+#define SLOTS 4096 /* OCaml has no more domains */
+static size_t free_of[SLOTS];
+static unsigned slots; /* those from here on have nothing */
+
+void oh_follow_set_free(unsigned slot, size_t bytes)
+{
+  if (slot >= SLOTS) return;
+  oh_store_relaxed(&free_of[slot], bytes);
+  unsigned n = oh_load_relaxed(&slots);
+  while (bytes != 0 && n <= slot && !oh_cas_seq_cst(&slots, &n, slot + 1)) {}
+}
+
+size_t oh_follow_free(void)
+{
+  size_t bytes = 0;
+  for (unsigned i = 0, n = oh_load_relaxed(&slots); i < n; i++) bytes += oh_load_relaxed(&free_of[i]);
+  return bytes;
+}
+
+void oh_follow_moved(struct oh_follow_heap const *h)
+{
+  oh_store_relaxed(&oh_follow_heap.live, h->live);
+  oh_store_relaxed(&oh_follow_heap.free, h->free);
+  oh_store_relaxed(&oh_follow_heap.partial, h->partial);
+}
+
 /* --- compaction --------------------------------------------------------------------------------------------------- */
 
 /* What a compaction costs at first, in nanoseconds for each KiB of live data, of pools that are emptied, and of pools
@@ -188,9 +216,7 @@ double oh_follow_cycle(struct oh_follow_heap const *h, uint64_t now, bool idle)
 {
   end_cycle(h);
   look_back(h->live + h->free);
-  oh_store_relaxed(&oh_follow_heap.live, h->live);
-  oh_store_relaxed(&oh_follow_heap.free, h->free);
-  oh_store_relaxed(&oh_follow_heap.partial, h->partial);
+  oh_follow_moved(h);
   oh_store_relaxed(&oh_follow_heap.swept, h->swept);
   return choose(h, now, idle);
 }

@@ -43,8 +43,8 @@
 #define OH_FOLLOW_OVERHEAD_NEVER 1000000                /* of Gc.max_overhead */
 #define OH_FOLLOW_OVERHEAD 500                          /* what Gc.get says when nobody has set it */
 
-/* The heap at the end of a cycle, in bytes. What this cycle has found to be garbage is in blocks that are not swept
-   yet, and counts as live. */
+/* The heap at the end of a cycle, after its compaction if there was one, in bytes. What this cycle has found to be
+   garbage is in blocks that are not swept yet, and counts as live. */
 struct oh_follow_heap {
   size_t live;    /* in blocks, small and large */
   size_t free;    /* in pools, for small blocks */
@@ -82,6 +82,16 @@ double oh_follow_cycle(struct oh_follow_heap const *, uint64_t now, bool idle);
 
 /* It has been done, and took so long. */
 void oh_follow_compacted(uint64_t now, uint64_t nanoseconds);
+
+/* This is what a compaction has left, asked for or not. */
+void oh_follow_moved(struct oh_follow_heap const *);
+
+/* Bytes that are free in the pools of a domain, which `slot` is the number of. It says so in each slice, and before it
+   gives a pool back, so that what is in that is not counted twice; for all it is said at the end of a cycle, after a
+   compaction again. One thread at a time for a slot. */
+void oh_follow_set_free(unsigned slot, size_t bytes);
+/* In the pools of all. Any thread. */
+size_t oh_follow_free(void);
 
 /* Has the last cycle left pools that it would have emptied if there had been time for that? For the keeper,
    while nothing is collected. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define M ((size_t)1 << 20)
@@ -29,38 +30,203 @@ static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
 
 #ifdef OH_FAULTS
 char const *oh_limit_system = "";
+size_t oh_limit_peak;
 #endif
 
-/* The beginning of a file of the system's. False: it cannot be read. */
-static bool read_file(char const *name, char *text, size_t room)
+static int open_file(char const *name)
 {
 #ifdef OH_FAULTS
   char elsewhere[1200];
   snprintf(elsewhere, sizeof elsewhere, "%s%s", oh_limit_system, name);
   name = elsewhere;
 #endif
-  int error = errno, file = open(name, O_RDONLY | O_CLOEXEC);
-  ssize_t n = -1;
-  if (file >= 0) {
-    do n = read(file, text, room - 1);
-    while (n < 0 && errno == EINTR);
-    close(file);
-  }
-  errno = error;
+  return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+/* The beginning of a file, whatever was read of it before. False: it cannot be read. */
+static bool read_open(int file, char *text, size_t room)
+{
+  ssize_t n;
+  do n = pread(file, text, room - 1, 0);
+  while (n < 0 && errno == EINTR);
   if (n < 0) return false;
   text[n] = 0;
   return true;
 }
 
-/* Resident pages, less those of files and of memory that is shared. */
-size_t oh_limit_used(void)
+/* The same of a file of the system's. */
+static bool read_file(char const *name, char *text, size_t room)
+{
+  int error = errno, file = open_file(name);
+  bool good = file >= 0 && read_open(file, text, room);
+  if (file >= 0) close(file);
+  errno = error;
+  return good;
+}
+
+/* --- what is used ------------------------------------------------------------------------------------------------- */
+
+/* With a limit the file stays open, so that it can be read where it cannot be opened any more: the process has changed
+   its root, or all its descriptors are in use. A descriptor of /proc would do more, and would lead out of the new root.
+
+   The program may close any descriptor, and have the number for a file of its own. So it is looked at before each use,
+   and one that is not this file is left alone. What a child has from its parent tells about the parent. Its number is
+   high, as programs expect the low ones in order.
+
+   Changed by who has set `opening`, with `file` written last. A reader that sees a mixture of two states finds that
+   they do not fit together, and does not read. */
+#define STATM "/proc/self/statm"
+#define FILE_FROM 200
+static struct { int file; long process; dev_t device; ino_t inode; } statm = { .file = -1 };
+static bool opening;
+
+static bool is_ours(int file)
+{
+  struct stat s;
+  return file >= 0 && fstat(file, &s) == 0 && s.st_dev == oh_load_relaxed(&statm.device)
+         && s.st_ino == oh_load_relaxed(&statm.inode);
+}
+
+static void open_statm(void)
+{
+  struct stat s;
+  int file = open_file(STATM);
+#ifdef F_DUPFD_CLOEXEC /* which wasm has not */
+  int high = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, FILE_FROM);
+  if (high >= 0) {
+    close(file);
+    file = high;
+  }
+#endif
+  if (file >= 0) {
+    s.st_dev = 0;
+    s.st_ino = 0;
+    (void)fstat(file, &s);
+    oh_store_relaxed(&statm.process, oh_os_process());
+    oh_store_relaxed(&statm.device, s.st_dev);
+    oh_store_relaxed(&statm.inode, s.st_ino);
+  }
+  oh_store_release(&statm.file, file);
+}
+
+/* While no other thread reads. */
+static void close_statm(void)
+{
+  int error = errno;
+  if (is_ours(statm.file)) close(statm.file);
+  statm.file = -1;
+  errno = error;
+}
+
+static void open_statm_anew(void)
+{
+  int error = errno;
+  close_statm();
+  open_statm();
+  errno = error;
+}
+
+static bool read_statm(char *text, size_t room)
+{
+  int error = errno, file = oh_load_acquire(&statm.file);
+  bool good = oh_load_relaxed(&statm.process) == oh_os_process() && is_ours(file) && read_open(file, text, room);
+  /* Not closed: a child that clone has made may share the descriptors of its parent. */
+  if (!good && oh_limit_bytes != 0 && !__atomic_test_and_set(&opening, __ATOMIC_ACQUIRE)) {
+    open_statm();
+    good = is_ours(statm.file) && read_open(statm.file, text, room);
+    __atomic_clear(&opening, __ATOMIC_RELEASE);
+  }
+  else if (!good) good = read_file(STATM, text, room);
+  errno = error;
+  return good;
+}
+
+void oh_limit_forked(void)
+{
+  __atomic_clear(&opening, __ATOMIC_RELEASE); /* who had set it is not here */
+  if (oh_limit_bytes != 0) open_statm_anew();
+}
+
+static size_t shared_last; /* bytes of files, and of memory that is shared, when that was read last */
+
+/* Resident pages, less those of files and of memory that is shared. 0: the system does not tell. */
+static size_t read_used(void)
 {
   char text[128];
   unsigned long long size, resident, shared;
-  if (!read_file("/proc/self/statm", text, sizeof text)) return 0;
+  if (!read_statm(text, sizeof text)) return 0;
   if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3) return 0;
+  oh_store_relaxed(&shared_last, (size_t)shared * oh_os_page_size());
   size_t ordinary = resident > shared ? (size_t)(resident - shared) * oh_os_page_size() : 0;
   return ordinary + oh_space_memory_hugetlb(); /* which the system does not count */
+}
+
+/* The heap: what may be resident of it, and how much of that is free and was not given back. */
+static size_t count_heap(size_t *free)
+{
+  struct oh_pool_counters pool;
+  struct oh_block_counters block;
+  struct oh_space_counters space;
+  oh_pool_count(&pool);
+  oh_block_count(&block);
+  *free = pool.resident_free + block.resident_free;
+  size_t bytes = pool.pools * OH_POOL + block.bytes + *free;
+  for (int i = 0; i < OH_SPACES; i++) {
+    oh_space_count(i, &space);
+    *free += space.dirty;
+    bytes += space.dirty;
+    if (i == OH_SPACE_POOLS || i == OH_SPACE_BLOCKS) continue;
+    bytes += space.used < space.committed ? space.used : space.committed;
+  }
+  return bytes;
+}
+
+/* Where the system does not tell, the heap's own account goes on from what it said last. What is not the heap's is
+   known again whenever the process needs more memory than ever: its peak can be asked for without a file. In between
+   that counts as it was. All are read relaxed: a mixture is a guess as good as either. */
+static intptr_t others;  /* bytes that are not the heap's, or less than nothing: not all of that is resident */
+static size_t peak_last; /* the peak at that time */
+
+static size_t peak(void)
+{
+#ifdef OH_FAULTS
+  if (*oh_limit_system != 0) return oh_limit_peak;
+#endif
+  return oh_os_peak();
+}
+
+static size_t estimate(size_t heap)
+{
+  size_t most = peak(), hugetlb = oh_space_memory_hugetlb(), page = oh_os_page_size();
+  if (most > oh_load_relaxed(&peak_last)) {
+    oh_store_relaxed(&peak_last, most);
+    oh_store_relaxed(&others, (intptr_t)(most - oh_load_relaxed(&shared_last) + hugetlb - heap));
+  }
+  intptr_t bytes = (intptr_t)heap + oh_load_relaxed(&others);
+  size_t all = bytes > (intptr_t)page ? (size_t)bytes : page;
+  return most != 0 && all > most + hugetlb ? most + hugetlb : all;
+}
+
+static size_t used_with(size_t heap)
+{
+  static bool said;
+  size_t bytes = read_used();
+  if (bytes != 0) {
+    oh_store_relaxed(&others, (intptr_t)(bytes - heap));
+    oh_store_relaxed(&peak_last, peak());
+    return bytes;
+  }
+  if (oh_limit_bytes != 0 && !oh_load_relaxed(&said)) {
+    oh_store_relaxed(&said, true);
+    oh_log("OUTHEAP: limit: the system does not tell any more how much memory the process uses; it is estimated");
+  }
+  return estimate(heap);
+}
+
+size_t oh_limit_used(void)
+{
+  size_t free;
+  return used_with(count_heap(&free));
 }
 
 /* A number in such a file; SIZE_MAX: none, which version 1 of control groups says by a number beyond all memory. */
@@ -148,7 +314,8 @@ static void find_floor(void)
 
 static void find_limit(struct oh_settings_limit const *s)
 {
-  if (oh_limit_used() == 0) {
+  open_statm_anew();
+  if (read_used() == 0) {
     oh_log("OUTHEAP: ignored: limit (the system does not tell how much memory the process uses)");
     return;
   }
@@ -159,7 +326,9 @@ static void find_limit(struct oh_settings_limit const *s)
     size_t least = group < all ? group : all;
     oh_limit_bytes = least == SIZE_MAX ? 0 : least / 100 * s->bytes;
   }
-  if (oh_limit_bytes == 0) oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
+  if (oh_limit_bytes != 0) return;
+  close_statm();
+  oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
 }
 
 void oh_limit_start(void)
@@ -173,6 +342,7 @@ void oh_limit_refuse(void)
   if (oh_limit_bytes != 0) oh_log("OUTHEAP: limit is not available for this version of OCaml");
   if (oh_settings.floor != 0) oh_log("OUTHEAP: memory.floor is not available for this version of OCaml");
   oh_limit_bytes = oh_settings.floor = 0;
+  close_statm();
 }
 
 /* --- how much room there is --------------------------------------------------------------------------------------- */
@@ -202,19 +372,9 @@ static unsigned turn;
 
 static void look(void)
 {
-  struct oh_pool_counters pool;
-  struct oh_block_counters block;
-  struct oh_space_counters space;
-  oh_pool_count(&pool);
-  oh_block_count(&block);
-  size_t bytes = pool.resident_free + block.resident_free;
-  for (int i = 0; i < OH_SPACES; i++) {
-    oh_space_count(i, &space);
-    bytes += space.dirty;
-  }
-  oh_store_relaxed(&unused, bytes);
-  size_t now = oh_limit_used();
-  if (now != 0) oh_store_relaxed(&used, now); /* otherwise what was known last: no descriptor, or no /proc any more */
+  size_t free, heap = count_heap(&free);
+  oh_store_relaxed(&unused, free);
+  oh_store_relaxed(&used, used_with(heap));
 }
 
 /* What is used and not to be had again. */
@@ -296,10 +456,15 @@ void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
 
 static uint64_t compacted, took;
 
-bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
+static void know_free(size_t free)
 {
   oh_store_relaxed(&free_in_pools, (intptr_t)free);
   oh_store_relaxed(&turn, turn + 1);
+}
+
+bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
+{
+  know_free(free);
   oh_store_relaxed(&last_cycle, oh_load_relaxed(&cycle));
   oh_store_relaxed(&cycle, (uint64_t)0);
   look();
@@ -309,6 +474,13 @@ bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
   if (free < 4 * M || free < live / 16) return false;
   if (compacted != 0 && now - compacted < took * OH_LIMIT_SHARE) return false;
   return true;
+}
+
+/* What was free in pools before is given back, or free in large pages. */
+void oh_limit_moved(size_t free)
+{
+  know_free(free);
+  look();
 }
 
 void oh_limit_compacted(uint64_t now, uint64_t nanoseconds)

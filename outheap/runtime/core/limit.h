@@ -2,7 +2,9 @@
 /* A soft limit on the memory of the process (setting `limit`).
 
    *What counts* is what only this process has in memory, or in swap: the heap, malloc's memory, bigarrays, regions, not
-   files that are mapped. The system says it (/proc/self/statm), so nothing depends on what programs declare.
+   files that are mapped. The system says it (/proc/self/statm), so nothing depends on what programs declare. That file
+   stays open. Where it cannot be read any more, what is used is estimated, from what the heap has grown by since then
+   and from the peak of the process, and that is said once.
 
    *What happens.* Room is what may still be allocated: the limit, less what is used, plus what is free in pools or was
    freed and not given back yet. When more than half of the limit (OH_LIMIT_FROM) is in use, a share of a cycle is due
@@ -47,8 +49,12 @@ extern double oh_limit_ahead;
 /* This runtime cannot keep a limit or a floor: says so, if there is one, and forgets it. */
 void oh_limit_refuse(void);
 
-/* What counts, now, in bytes; 0: the system does not tell. Any thread. Cost: three system calls. */
+/* What counts, now, in bytes; an estimate where the system does not tell; never 0. Any thread. Cost: four system calls,
+   and a lock for each part of the heap. */
 size_t oh_limit_used(void);
+
+/* In the child, after a fork. */
+void oh_limit_forked(void);
 
 /* A slice begins. `allocated`: bytes in the domain's major heap since the last; `free`: in the domain's pools. Result:
    the share of a cycle that is due, for what all domains have allocated. Cost: every two milliseconds that of
@@ -61,14 +67,17 @@ void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds);
 /* A cycle has ended, all domains are stopped; `free`: in the pools of all. Is the heap to be compacted for the sake of
    the limit? `took`: nanoseconds of the last compaction. */
 bool oh_limit_cycle(size_t live, size_t free, uint64_t now);
+/* The heap has been compacted, asked for or not: this is free in the pools of all now. */
+void oh_limit_moved(size_t free);
 void oh_limit_compacted(uint64_t now, uint64_t nanoseconds);
 
 /* After that, when all run again: is free memory to go back now? Also says once that the limit does not hold. */
 bool oh_limit_wants_memory(void);
 
-/* Tests: in place of the root of the file system, where the system's files are. */
+/* Tests: in place of the root of the file system, where the system's files are; with it, the peak of the process. */
 #ifdef OH_FAULTS
 extern char const *oh_limit_system;
+extern size_t oh_limit_peak;
 #endif
 
 #endif

@@ -304,6 +304,15 @@ uint64_t oh_os_used(void)
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
+size_t oh_os_peak(void)
+{
+#ifdef __linux__
+  struct rusage r;
+  if (getrusage(RUSAGE_SELF, &r) == 0 && r.ru_maxrss > 0) return (size_t)r.ru_maxrss << 10;
+#endif
+  return 0; /* other systems have other units, or none */
+}
+
 uintptr_t oh_os_random(void)
 {
   uintptr_t r = 0;

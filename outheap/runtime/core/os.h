@@ -50,6 +50,8 @@ size_t oh_os_page_size(void);
 /* Nanoseconds of a clock that never goes back; of processor time that the process has used (cost: a system call). */
 uint64_t oh_os_now(void);
 uint64_t oh_os_used(void);
+/* The most bytes that the process ever had in memory, files too; 0: not known. Cost: a system call. */
+size_t oh_os_peak(void);
 /* The number of this process, and of its parent; those of wasm have none. */
 long oh_os_process(void);
 long oh_os_parent(void);

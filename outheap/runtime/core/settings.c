@@ -149,6 +149,13 @@ static bool read_time(char const *text, uint64_t *result)
   return false;
 }
 
+/* The moment of the next statistics is a number of nanoseconds. */
+static bool read_seconds(char const *text, size_t *result)
+{
+  size_t n;
+  return read_size(text, &n) && n <= 31536000 && (*result = n, true);
+}
+
 static bool read_bool(char const *text, bool *result)
 {
   if (!is(text, "0") && !is(text, "1")) return false;
@@ -163,16 +170,19 @@ static bool read_memory(char const *text)
   return oh_settings.follow = small || is(text, "follow"), true;
 }
 
-/* Bytes, of which there are `least` or more, or a share from 1% to 100%. */
-static bool read_part(char *text, size_t least, size_t *n, bool *percent)
+/* Bytes, of which there are as many as that, or a share from 1% to 100%. */
+static bool read_part(char *text, size_t least, size_t most, size_t *n, bool *percent)
 {
   size_t length = strlen(text);
   *percent = length > 1 && text[length - 1] == '%';
   if (*percent) text[length - 1] = 0;
-  bool good = read_size(text, n) && (*percent ? *n >= 1 && *n <= 100 : *n >= least);
+  bool good = read_size(text, n) && (*percent ? *n >= 1 && *n <= 100 : *n >= least && *n <= most);
   if (*percent) text[length - 1] = '%'; /* as it was, for the message */
   return good;
 }
+
+/* All addresses that a process may have, and a number of OCaml's. */
+#define LIMIT_MOST (sizeof(size_t) == 8 ? SIZE_MAX / 128 + 1 : SIZE_MAX / 4)
 
 static bool read_limit(char *text)
 {
@@ -180,7 +190,7 @@ static bool read_limit(char *text)
   bool percent;
   struct oh_settings_limit *limit = &oh_settings.limit;
   if (is(text, "cgroup")) return limit->kind = OH_SETTINGS_LIMIT_CGROUP, true;
-  if (!read_part(text, M, &n, &percent)) return false;
+  if (!read_part(text, M, LIMIT_MOST, &n, &percent)) return false;
   *limit = (struct oh_settings_limit){ percent ? OH_SETTINGS_LIMIT_PERCENT : OH_SETTINGS_LIMIT_BYTES, n };
   return true;
 }
@@ -189,7 +199,7 @@ static bool read_floor(char *text)
 {
   size_t n = 6;
   bool automatic = is(text, "auto"), percent = true;
-  if (!automatic && !read_part(text, 0, &n, &percent)) return false;
+  if (!automatic && !read_part(text, 0, SIZE_MAX, &n, &percent)) return false;
   oh_settings.floor = percent ? 0 : n;
   oh_settings.floor_percent = percent ? n : 0;
   oh_settings.floor_most = automatic ? 512 * M : SIZE_MAX;
@@ -221,7 +231,7 @@ static bool read_marking(char const *text)
 enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << OH_SPACE_BLOCKS };
 #define SIZE "a number of bytes, or one with K, M, G or T"
 #define PERCENT "a number of percent"
-#define SECONDS "a number of seconds"
+#define SECONDS "a number of seconds, a year (31536000) at most"
 #define SIGNAL "USR1, USR2, HUP, URG, WINCH or a number from 1 to 64, but of no fault, KILL or STOP"
 
 /* Each setting: its name, an older spelling of it (or none), its possible values in words, what reads one from
@@ -246,12 +256,13 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("memory.idle", "", "a time, such as 2s, or off", read_idle(value)) \
   S("memory.idle.pause", "", "a time, such as 30ms", read_time(value, &oh_settings.idle_pause)) \
   S("memory.floor", "", "a number of bytes, such as 64M, a share such as 5%, or auto", read_floor(value)) \
-  S("limit", "", "a number of bytes from 1M on, such as 2G, a share such as 75%, or cgroup", read_limit(value)) \
+  S("limit", "", "a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or cgroup", \
+    read_limit(value)) \
   S("helper", "", "off, auto or on", read_helper(value)) \
   S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \
   S("stats", "", "0 or 1", read_bool(value, &oh_settings.stats)) \
   S("stats.signal", "stats_signal", SIGNAL, read_signal(value)) \
-  S("stats.every", "stats_every", SECONDS, read_size(value, &oh_settings.stats_every)) \
+  S("stats.every", "stats_every", SECONDS, read_seconds(value, &oh_settings.stats_every)) \
   S("stats.to", "stats_to", "a file, or fd:N", read_name(value)) \
   S("debug.report", "report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
   S("debug.faults", "region-faults", "off or report", /* the library outheap.region reads it */ \

@@ -72,6 +72,7 @@ static void after_in_child(void)
   oh_space_forked();
   release(true);
   oh_follow_forked();
+  oh_limit_forked();
   oh_keeper_forked();
   oh_pool_forked();
   oh_report_forked();

@@ -12,6 +12,10 @@
        domains     as churn, in two domains (OCaml 5)
        threads     as churn, in three threads
        forks       as churn, and a child does the same
+       rootless    as churn, after the process has changed its root, if it may
+       full        as churn, while all descriptors are in use
+       closed      as rootless, and the program has closed all descriptors that are not its own
+       compacted   what is free is counted once, also after compactions, and each cycle tells of pressure
        none        questions, without a limit
        floor       nothing is collected below it
 
@@ -21,10 +25,22 @@ let kind = Sys.argv.(1)
 let limit = int_of_string Sys.argv.(2) * 1_048_576
 let mb = 1_048_576
 
+(* Of a program that cannot open it later. *)
+let kept = ref None
+
 let used () =
-  let ic = open_in "/proc/self/statm" in
-  let line = input_line ic in
-  close_in ic;
+  let line =
+    match !kept with
+    | Some file ->
+        let text = Bytes.create 100 in
+        ignore (Unix.lseek file 0 SEEK_SET);
+        Bytes.sub_string text 0 (Unix.read file text 0 100)
+    | None ->
+        let ic = open_in "/proc/self/statm" in
+        let line = input_line ic in
+        close_in ic;
+        line
+  in
   Scanf.sscanf line "%d %d %d" (fun _ r s -> (r - s) * 4096)
 
 (* What was measured is above its bound: the program may be run again (tools/testing/run.py). *)
@@ -116,6 +132,62 @@ let pressure () =
   Gc.full_major ();
   if !told > before then failwith "it was told after the end"
 
+let keep () = kept := Some (Unix.openfile "/proc/self/statm" [ O_RDONLY; O_CLOEXEC ] 0)
+
+let change_root () =
+  let folder = Filename.temp_dir "limited" "" in
+  (match Unix.chroot folder with
+   | () -> Unix.chdir "/"
+   | exception Unix.Unix_error (EPERM, _, _) -> print_endline "not root: the root stays");
+  if Sys.file_exists folder then Unix.rmdir folder
+
+let fill () =
+  try while true do ignore (Unix.dup ~cloexec:true Unix.stdin) done
+  with Unix.Unix_error (EMFILE, _, _) -> ()
+
+let close_others () =
+  for file = 3 to 1023 do
+    if !kept <> Some (Obj.magic file : Unix.file_descr) then
+      try Unix.close (Obj.magic file : Unix.file_descr) with Unix.Unix_error _ -> ()
+  done
+
+let blind prepare =
+  keep ();
+  prepare ();
+  churn 60;
+  if (Outheap.memory ()).used < 40 * mb then failwith "what is used is not known"
+
+let compacted () =
+  let other = Bigarray.Array1.create Bigarray.char Bigarray.c_layout (60 * mb) in
+  Bigarray.Array1.fill other 'x';
+  let cycles = ref 0 and told = ref 0 and last = ref (Outheap.memory ()) in
+  let check what =
+    let m = Outheap.memory () in
+    last := m;
+    if m.free < 0 || m.free > m.used then failwith (what ^ ": more is free than used");
+    (* But for pages that are counted as resident before they are. *)
+    if m.used - m.free < 52 * mb then
+      failwith (Printf.sprintf "%s: of %d MB %d are free" what (m.used / mb) (m.free / mb))
+  in
+  check "at first";
+  let pressure = Outheap.on_pressure ~at:0.5 (fun _ -> incr told) in
+  let alarm = Gc.create_alarm (fun () -> incr cycles; check "in a cycle") in
+  for _ = 1 to 8 do
+    let all = List.init 600_000 (fun i -> (i, i)) in
+    let some = List.filter (fun (i, _) -> i mod 30 = 0) (Sys.opaque_identity all) in
+    Gc.compact ();
+    check "after a compaction";
+    let m = !last in
+    if m.used - m.free < (52 * mb) + (m.live / 4 * 3) then failwith "what lives is free";
+    let sum = List.fold_left (fun n (i, _) -> n + i) 0 some in
+    if sum <> 30 * 19_999 * 10_000 then failwith "another list"
+  done;
+  Gc.delete_alarm alarm;
+  Outheap.off_pressure pressure;
+  Printf.printf "%d cycles, told in %d\n" !cycles !told;
+  if pressure <> None && !told < !cycles - 1 then failwith "it was not told of all";
+  ignore (Sys.opaque_identity other.{5})
+
 let none () =
   let m = Outheap.memory () in
   if Outheap.available then begin
@@ -129,7 +201,8 @@ let none () =
     if m'.used < m.used + (8 * mb) then failwith "used does not grow";
     if m'.pools + m'.blocks < 9 * mb then failwith "the heap";
     if m'.live < 9 * mb then failwith "live";
-    if m'.live > m'.pools + m'.blocks || m'.free < 0 || m'.young <= 0 then failwith "a part"
+    if m'.live > m'.pools + m'.blocks || m'.free < 0 || m'.young <= 0 then failwith "a part";
+    if m.free > m.used || m'.free > m'.used then failwith "more is free than used"
   end;
   List.iter
     (fun at -> match Outheap.on_pressure ~at ignore with
@@ -172,6 +245,10 @@ let () =
     | "domains" -> (let other = Domain.spawn (fun () -> churn ~rounds:4 30) in churn ~rounds:4 30; Domain.join other)
     | "threads" -> List.iter Thread.join (List.init 3 (fun _ -> Thread.create (fun () -> churn ~rounds:4 20) ()))
     | "forks" -> fork ()
+    | "rootless" -> blind change_root
+    | "full" -> blind fill
+    | "closed" -> blind (fun () -> close_others (); change_root ())
+    | "compacted" -> compacted ()
     | "none" -> none ()
     | "floor" -> floor ()
     | _ -> failwith "no such part"

@@ -38,6 +38,23 @@ static double period(void) { return 1e6 / due(1000000); }
 /* Slices that cost what a cycle of the longest period saves, and 0.2 s more; nothing is left then. */
 #define DEAR (OH_FOLLOW_PERIOD_MOST / OH_FOLLOW_SHARE + OH_FOLLOW_SAVED)
 
+/* What is free in pools is what domains said last; a compaction changes it at once. */
+static void free_in_pools(void)
+{
+  EXPECT(oh_follow_free() == 0, "nothing was said");
+  oh_follow_set_free(0, 3 * M);
+  oh_follow_set_free(4095, 2 * M);
+  oh_follow_set_free(4096, 7 * M); /* there is no such domain */
+  EXPECT(oh_follow_free() == 5 * M, "%zu", oh_follow_free());
+  struct oh_follow_heap h = { .live = 40 * M, .free = 5 * M, .swept = M }, after = { .live = 30 * M, .free = M };
+  (void)oh_follow_cycle(&h, 0, false);
+  oh_follow_set_free(0, M);
+  oh_follow_set_free(4095, 0);
+  oh_follow_moved(&after);
+  EXPECT(oh_follow_free() == M && oh_follow_heap.free == M && oh_follow_heap.live == 30 * M, "%zu", oh_follow_free());
+  EXPECT(oh_follow_heap.swept == M, "of the cycle: %zu", oh_follow_heap.swept);
+}
+
 /* Nothing is saved here: each cycle costs too much. */
 static void pace(void)
 {
@@ -380,6 +397,7 @@ static void what_it_costs(void) { in_child(NULL, learning); }
 static void taken_again(void) { in_child(NULL, patience); }
 static void forked(void) { in_child(NULL, forks); }
 static void max_overhead(void) { in_child(NULL, overhead); }
+static void what_is_free(void) { in_child(NULL, free_in_pools); }
 static void free_pools(void) { in_child("thp=off", pools); }
 static void free_pages(void) { in_child("thp=off,keep=8M,keep.share=0", spaces); }
 
@@ -395,6 +413,7 @@ int main(int argc, char **argv)
   TRY(taken_again);
   TRY(forked);
   TRY(max_overhead);
+  TRY(what_is_free);
   TRY(free_pools);
   TRY(free_pages);
   return try_end();

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* The soft limit on memory, beside a system that a folder of files pretends. */
 #include "limit.h"
+#include "pool.h"
 #include "settings.h"
 #include "try.h"
+#include "try_child.h"
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 
-#define M ((size_t)1 << 20)
 #define MS ((uint64_t)1000000)
 
 static char root[64];
@@ -74,9 +76,11 @@ static void settings(void)
   EXPECT(limit_of("limit=200M") == 200 * M, "bytes: %zu", oh_limit_bytes);
   EXPECT(limit_of("limit=1M") == M, "the least");
   EXPECT(limit_of("limit=16T") == (size_t)16 << 40, "much");
+  EXPECT(limit_of("limit=131072T") == (size_t)1 << 57, "the most");
   static char const *const wrong[] = {
     "limit=", "limit=0", "limit=1023k", "limit=-1", "limit=%", "limit=0%", "limit=101%", "limit=1M%", "limit=5 %",
-    "limit=cgroups", "limit=99999999999999999999", "limit=20000000T", "limit= 2G", "limit=2GB"
+    "limit=cgroups", "limit=99999999999999999999", "limit=20000000T", "limit= 2G", "limit=2GB",
+    "limit=18446744073709551615", "limit=4611686018427387904", "limit=8388608T", "limit=131073T"
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) EXPECT(limit_of(wrong[i]) == 0, "%s", wrong[i]);
   size_t pages = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE), half = limit_of("limit=50%");
@@ -238,20 +242,118 @@ static void others(void)
   end();
 }
 
-/* No descriptor is free, or the process has changed its root. */
-static void blind(void)
+/* The descriptor that the limit keeps: the file that pretends to be the system's; -1: there is none. */
+static int kept(void)
+{
+  char path[512];
+  struct stat a, b;
+  snprintf(path, sizeof path, "%s/proc/self/statm", root);
+  EXPECT(stat(path, &a) == 0, "%s", path);
+  for (int file = 3; file < 1000; file++)
+    if (fstat(file, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino) return file;
+  return -1;
+}
+
+/* No descriptor is free, or the process has changed its root: the file that was opened at the start says it. */
+static void unopened(void)
 {
   begin();
   limit_of("limit=256M");
-  oh_limit_cycle(0, 0, now);
-  due(200 * M, M, 0);
+  int file = kept();
+  EXPECT(file >= 100 && (fcntl(file, F_GETFD) & FD_CLOEXEC) != 0, "it is kept, out of the way: %d", file);
   oh_limit_system = "/nowhere";
-  EXPECT(oh_limit_used() == 0, "it is known");
-  for (int i = 0; i < 10; i++) {
-    now += 5 * MS;
-    double share = oh_limit_due(0, M, 0, now);
-    EXPECT(share > 1.0 / 56 && share < 1.5 / 56, "what was known last: %f", share);
+  oh_limit_cycle(0, 0, now);
+  for (size_t used = 100; used < 250; used += 50) {
+    use(used * M);
+    EXPECT(oh_limit_used() == used * M, "%zu", oh_limit_used());
   }
+  for (int i = 0; i < 10; i++) {
+    double share = due(200 * M, M, 0);
+    EXPECT(i == 0 || (share > 1.0 / 56 && share < 1.5 / 56), "%f", share);
+  }
+  /* The child of a fork does not read what its parent uses. */
+  fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    use(200 * M);
+    oh_limit_forked();
+    if (kept() != -1) _exit(1);
+    _exit(oh_limit_used() == 200 * M ? 0 : 2); /* the estimate: as much as before */
+  }
+  int status;
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%x", status);
+  EXPECT(kept() == file && oh_limit_used() == 200 * M, "the parent goes on");
+  end();
+}
+
+/* Nor can that be read: the program has closed it. */
+static void blind(void)
+{
+  begin();
+  quiet();
+  limit_of("limit=256M");
+  use(200 * M);
+  EXPECT(oh_limit_used() == 200 * M, "%zu", oh_limit_used());
+  int file = kept(), other = dup2(STDOUT_FILENO, file); /* the number is the program's now */
+  EXPECT(other == file && oh_limit_used() == 200 * M && kept() != -1 && kept() != file, "it is opened again");
+  EXPECT(fcntl(other, F_GETFD) == 0, "what is not ours stays open");
+  file = kept();
+  close(file);
+  oh_limit_system = "/nowhere";
+  EXPECT(oh_limit_used() == 200 * M, "%zu", oh_limit_used());
+  oh_limit_cycle(0, 0, now);
+  (void)due(200 * M, M, 0);
+  for (int i = 0; i < 10; i++) {
+    double share = due(200 * M, M, 0);
+    EXPECT(share > 1.0 / 56 && share < 1.5 / 56, "as before: %f", share);
+  }
+  /* The heap's own account goes on. */
+  enum { POOLS = (20 << 20) / OH_POOL };
+  static void *pools[POOLS];
+  for (int i = 0; i < POOLS; i++) pools[i] = oh_pool_alloc();
+  size_t more = oh_limit_used();
+  EXPECT(more >= 220 * M && more < 230 * M, "%zu", more);
+  for (int i = 0; i < POOLS; i++) oh_pool_free(pools[i]);
+  oh_pool_trim(1);
+  EXPECT(OH_SBRK || oh_limit_used() < 205 * M, "it has gone back: %zu", oh_limit_used());
+  /* What is not the heap's shows when the peak grows, and stays. */
+  oh_limit_peak = 240 * M + 100 * (size_t)sysconf(_SC_PAGESIZE);
+  EXPECT(oh_limit_used() == 240 * M && oh_limit_used() == 240 * M, "%zu", oh_limit_used());
+  use(30 * M);
+  oh_limit_system = root;
+  EXPECT(oh_limit_used() == 30 * M && kept() != -1, "the system tells again");
+  oh_limit_peak = 0;
+  end();
+}
+
+static void say_it_twice(void)
+{
+  begin();
+  limit_of("limit=256M");
+  close(kept());
+  oh_limit_system = "/nowhere";
+  for (int i = 0; i < 3; i++) EXPECT(oh_limit_used() != 0, "it is not known");
+  end();
+}
+
+static void said_once(void)
+{
+  char const *said = try_said(NULL, say_it_twice);
+  EXPECT(try_times(said, "it is estimated") == 1, "%s", said);
+}
+
+/* After a compaction what was free in pools is no room any more. */
+static void moved(void)
+{
+  begin();
+  limit_of("limit=256M");
+  use(240 * M);
+  oh_limit_cycle(100 * M, 120 * M, now);
+  (void)due(240 * M, M, 0);
+  double before = due(240 * M, M, 0);
+  oh_limit_moved(0);
+  double after = due(240 * M, M, 0);
+  EXPECT(before < 1.5 / 136 && after > 1.0 / 16 && after < 1.5 / 16, "%f %f", before, after);
   end();
 }
 
@@ -307,8 +409,11 @@ int main(int argc, char **argv)
   TRY(floors);
   TRY(pace);
   TRY(others);
-  TRY(blind);
+  TRY(said_once);
+  TRY(unopened);
+  TRY(moved);
   TRY(share_of_time);
   TRY(ends_of_cycles);
+  TRY(blind); /* which leaves free memory */
   return try_end();
 }

@@ -287,7 +287,12 @@ static void choices(void)
     { "minor=adaptive:1M-1G",
       "minor=adaptive:1M-1G (MAX is too large: the runtime has no minor heap above 256M words)" },
     { "minor=adaptive:2M-1M", "minor=adaptive:2M-1M (MIN is more than MAX)" },
-    { "stats.every=often", "stats.every=often (stats.every is a number of seconds)" },
+    { "stats.every=often", "stats.every=often (stats.every is a number of seconds, a year (31536000) at most" },
+    { "stats.every=31536001", "stats.every=31536001 (stats.every is a number of seconds, a" },
+    { "stats.every=9223372036854775807", "stats.every=9223372036854775807 (stats.every is a number of seconds, a" },
+    { "stats.every=18446744073709551615", "stats.every=18446744073709551615 (stats.every is a number of seconds, a" },
+    { "limit=18446744073709551615", "limit=18446744073709551615 (limit is a number of bytes from 1M to 131072T, such" },
+    { "limit=1", "limit=1 (limit is a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or" },
     { "stats.signal=KILL", "stats.signal=KILL (stats.signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64, "
                            "but of no fault, KILL or STOP)" },
     { "stats.signal=11", "stats.signal=11 (stats.signal is USR1, " }, /* SIGSEGV */
@@ -304,6 +309,7 @@ static void choices(void)
     char const *said = read_list(all[i].list);
     EXPECT(strncmp(said + 27, all[i].said, strlen(all[i].said)) == 0, "%s: %s", all[i].list, said);
   }
+  EXPECT(read_list("stats.every=31536000")[0] == 0 && oh_settings.stats_every == 31536000, "a year");
   EXPECT(strstr(read_list("minor=x"), "(minor is fixed, adaptive") != NULL, "minor");
   EXPECT(read_list("debug.faults=off,debug.faults=report")[0] == 0, "read by the library of regions");
   oh_settings = initial;
@@ -391,6 +397,9 @@ static void *player(void *arg)
       case 5:
         outheap_statistics(&s);
         EXPECT(s.reserved_ahead <= s.reserved, "statistics");
+        struct outheap_memory all;
+        outheap_memory(&all);
+        EXPECT(all.used != 0 && all.free <= all.used, "%zu of %zu", all.free, all.used);
         break;
       case 6:
         if (try_below(&random, 50) == 0) outheap_trim();

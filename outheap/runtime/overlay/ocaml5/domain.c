@@ -28,6 +28,7 @@ static void decommit_minor_heap(void *start, uintnat bytes)
 {
   uintnat memory = Bsize_wsize(oh_minor_size_memory(Caml_state));
   oh_minor_size_is(Caml_state, 0);
+  oh_follow_set_free((unsigned)Caml_state->id, 0); /* a domain that ends leaves its pools; another says it anew */
   oh_hooks_purge_minor_heap(start, bytes > memory ? bytes : memory);
 }
 
@@ -79,8 +80,15 @@ static bool resize_minor_heap(asize_t words, bool keep)
 /* All domains are stopped. */
 static void survey(struct oh_follow_heap *all)
 {
-  for (uintnat i = 0; i < DOMAINS; i++)
-    if (all_domains[i].interruptor.running) oh_shared_heap_survey(all_domains[i].state->shared_heap, all);
+  for (uintnat i = 0; i < DOMAINS; i++) {
+    if (!all_domains[i].interruptor.running) {
+      oh_follow_set_free((unsigned)i, 0);
+      continue;
+    }
+    struct caml_heap_state *heap = all_domains[i].state->shared_heap;
+    oh_shared_heap_survey(heap, all);
+    oh_following_say_free(all_domains[i].state, heap);
+  }
 }
 
 #if OCAML_VERSION >= 50300

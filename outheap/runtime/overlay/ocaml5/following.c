@@ -5,6 +5,7 @@
 #include "keeper.h"
 #include "limit.h"
 #include "os.h"
+#include "pool.h"
 #include "settings.h"
 #include <caml/domain.h>
 #include <caml/shared_heap.h>
@@ -81,6 +82,7 @@ static bool is_large(size_t bytes) { return bytes * domains() >= OH_FOLLOW_LEAST
 
 void oh_following_slice_begin(caml_domain_state *d)
 {
+  oh_following_say_free(d, d->shared_heap);
   if (!oh_settings.follow && oh_settings.floor == 0 && oh_limit_bytes == 0) return;
   struct record *r = record(d);
   uint64_t now = oh_os_now(), since = now - r->last;
@@ -104,6 +106,7 @@ void oh_following_slice_begin(caml_domain_state *d)
 void oh_following_slice_end(caml_domain_state *d)
 {
   struct record *r = record(d);
+  oh_following_say_free(d, d->shared_heap);
   if (r->began == 0) return;
   uint64_t now = oh_os_now();
   oh_follow_slice(now - r->began);
@@ -111,11 +114,28 @@ void oh_following_slice_end(caml_domain_state *d)
   r->began = 0;
 }
 
+/* What is free is in pools that are in use: it counts nowhere else. */
+static void survey_all(struct oh_follow_heap *heap)
+{
+  struct oh_pool_counters pool;
+  survey(heap);
+  oh_pool_count(&pool);
+  OH_ASSERT(heap->free <= pool.pools * OH_POOL && oh_follow_free() == heap->free);
+}
+
+void oh_following_moved(void)
+{
+  struct oh_follow_heap heap = {0};
+  survey_all(&heap);
+  oh_follow_moved(&heap);
+  if (oh_limit_bytes != 0) oh_limit_moved(heap.free);
+}
+
 void oh_following_turn(uintnat swept)
 {
   oh_following_part = 0;
   struct oh_follow_heap heap = {.swept = swept * sizeof(value)};
-  survey(&heap);
+  survey_all(&heap);
   uint64_t now = oh_os_now();
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
   bool idle = oh_following_away() || oh_load_relaxed(&oh_following_asks);

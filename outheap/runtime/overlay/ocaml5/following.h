@@ -43,12 +43,21 @@ void oh_following_start(void (*survey)(struct oh_follow_heap *));
 /* Bytes that are free in the pools of a heap (shared_heap.c). */
 size_t oh_following_free(struct caml_heap_state *);
 
+/* That domain has it said (core/follow.h). */
+static inline void oh_following_say_free(caml_domain_state *d, struct caml_heap_state *heap)
+{
+  oh_follow_set_free((unsigned)d->id, oh_following_free(heap));
+}
+
 /* A slice begins: what is due by time, or by the limit, is added to its work; and ends. In the domain. */
 void oh_following_slice_begin(caml_domain_state *);
 void oh_following_slice_end(caml_domain_state *);
 
 /* A cycle has ended, all domains are stopped. `swept`: words that it has freed. */
 void oh_following_turn(uintnat swept);
+
+/* The heap has been compacted, and all domains are stopped still. One of them says it. */
+void oh_following_moved(void);
 
 /* A slice of the collection of an idle program, by the keeper in the place of its only domain: begins; ends. */
 void oh_following_set_away(bool away);

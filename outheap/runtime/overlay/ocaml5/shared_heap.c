@@ -48,8 +48,9 @@ static void forget_bits(uint64_t *bits) { free(bits); }
   (caml_scan_global_roots(f, data), oh_track_each(&oh_tracked_visit, &(struct oh_tracked_visit){ f, data }))
 
 /* A pool became empty. True: it is the runtime's no longer. */
-static bool give_back(void *pool)
+static bool give_back(struct caml_heap_state *heap, void *pool)
 {
+  oh_following_say_free(Caml_state, heap); /* without this pool, which the heap does not count any more */
   if (!oh_settings.follow) return false;
   oh_pool_free(pool);
   return true;
@@ -245,6 +246,7 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
     oh_follow_compacted(now, now - began);
     if (oh_limit_bytes != 0) oh_limit_compacted(now, now - began);
   }
+  oh_following_moved();
 }
 #endif
 
