@@ -147,21 +147,21 @@ module Rooted (T : TYPE) () = struct
         raise e);
     n
 
-  (* The value of a number that was given out. *)
-  let peek n : t =
-    let v = Array.unsafe_get (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) in
+  let[@inline] value_in chunk n : t =
+    let v = Array.unsafe_get chunk (n land (size - 1)) in
     if v == nothing then raise Moved else Obj.obj v
+
+  (* Of a number that was given out. *)
+  let peek n = value_in (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) n
 
   (* Chunks stay, so the slot of a stale number is there, too; a value that is none of [t] never leaves it. The
      number may be of another process, by way of a file. *)
-  let get n : t =
+  let get n =
     let all = Atomic.get chunks in
     let c = n lsr bits in
     if c >= Array.length all then raise Moved;
     let chunk = Array.unsafe_get all c in
-    if Array.length chunk = 0 then raise Moved;
-    let v = Array.unsafe_get chunk (n land (size - 1)) in
-    if v == nothing then raise Moved else Obj.obj v
+    if Array.length chunk = 0 then raise Moved else value_in chunk n
 
   (* The number is given back when nothing is in the slot any more. *)
   let free n =
