@@ -294,6 +294,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         pairs = [pytest.param(c, m, id=f"{c.name} linear/without/{m}") for c in compilers for m in MUTATIONS]
         metafunc.parametrize("compiler, mutation", pairs)
         return
+    if "case" not in metafunc.fixturenames:
+        return
     everything = metafunc.config.getoption("everything")
     chosen = matrix.chosen_flavours(metafunc.config)
     ends = [c for c in matrix.ends() if c in matrix.known_to_outheap()]
@@ -312,6 +314,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 def test_linear(case: Case) -> None:
     check(case)
+
+
+def test_every_mutation_applies() -> None:
+    sources = {f.name: f.read_text() for f in _files()}
+    for mutation, (name, text, *_) in MUTATIONS.items():
+        assert sources[name].count(text) == 1, mutation
 
 
 @pytest.mark.everything
