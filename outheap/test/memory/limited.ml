@@ -134,12 +134,14 @@ let pressure () =
 
 let keep () = kept := Some (Unix.openfile "/proc/self/statm" [ O_RDONLY; O_CLOEXEC ] 0)
 
+(* To a folder that is gone, so that none is left behind. *)
 let change_root () =
   let folder = Filename.temp_dir "limited" "" in
-  (match Unix.chroot folder with
-   | () -> Unix.chdir "/"
-   | exception Unix.Unix_error (EPERM, _, _) -> print_endline "not root: the root stays");
-  if Sys.file_exists folder then Unix.rmdir folder
+  Unix.chdir folder;
+  Unix.rmdir folder;
+  match Unix.chroot "." with
+  | () -> if Sys.file_exists "/proc" then failwith "the root is the same"
+  | exception Unix.Unix_error (EPERM, _, _) -> print_endline "not root: the root stays"
 
 let fill () =
   try while true do ignore (Unix.dup ~cloexec:true Unix.stdin) done
