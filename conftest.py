@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Options, which tests a run has, and its last line."""
+"""Options, which tests a run has, and what it says at its end: where the time went, what was skipped and why, what is
+flaky; its last line is `N passed, N failed`."""
 
 from __future__ import annotations
 
 import os
+import subprocess
 import time
-from pathlib import Path
+from collections import Counter
+from collections.abc import Generator
 
 import pytest
-from testing import matrix, rotation, steps
+from testing import flaky, matrix, spent, steps
 from testing.cases import label_of, without_group
-from testing.compilers import NoSources, find
-from testing.progress import Progress, Times
-from testing.run import MISSES, OUT
+from testing.progress import Progress
+from testing.run import LINKS, ROOT
 
 OPTIONS = {
     "--ocaml": {
@@ -20,15 +22,11 @@ OPTIONS = {
         "help": "a version of OCaml, a prefix, or `all` (default: $OCAML, or else the one in PATH, or else the newest)",
     },
     "--everything": {"action": "store_true", "help": "every version and flavour, all rounds of what is random"},
-    "--today": {"action": "store_true", "help": "of --everything the third that CI runs today (testing/rotation.py)"},
-    "--beyond": {
-        "default": "",
-        "help": "without the tests, but for random ones, that passed in the run that wrote this list",
-    },
-    "--minutes": {"type": float, "default": 0, "help": "tests that have not begun by then are left out, and counted"},
     "--flavours": {"default": "", "help": "only these, as 'release checked' (tools/testing/flavours.py)"},
     "--seed": {"type": int, "default": None, "help": "of the random tests (default: fresh, printed)"},
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
+    "--timing": {"action": "store_true", "help": "the tests that the clock decides, and no others; none fails the run"},
+    "--record-budgets": {"action": "store_true", "help": "write what each group used (tools/testing/budgets.toml)"},
     "--stress": {
         "type": float,
         "default": 0,
@@ -49,13 +47,11 @@ MARKS = (
     "stress",
     "docs",
     "slow",
-    "compiler",  # one that the test asks for by itself, as compiler("newest+uncommon")
+    "timing",  # the clock decides
 )
-BEGUN = "BOXROOT_TEST_BEGUN"  # when this run began
-PASSED = OUT / "log/passed"  # what passed, a line each: for --beyond
-TOO_LATE = "not begun in the time that the run has"
-times = Times()
 progress = Progress()
+used = spent.Spent()
+begun = spent.used()  # by this worker, when its present test began
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,9 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark in MARKS:
         config.addinivalue_line("markers", f"{mark}: see CONTRIBUTING.md")
     if is_controller(config) and not config.option.help:
-        os.environ[BEGUN] = str(time.time())
-        MISSES.unlink(missing_ok=True)
-        os.environ[rotation.DATE] = str(rotation.today())
+        subprocess.run([ROOT / "tools/need", "--path", LINKS], check=True)
         matrix.choose(config)
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
         seed = config.getoption("seed")
@@ -87,12 +81,23 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         if os.isatty(out):
             os.close(out)
         else:
-            progress.begin(os.fdopen(out, "w"))
+            progress.begin(os.fdopen(out, "w"), used)
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def is_plain(config: pytest.Config) -> bool:
+    """Is it a run of `make test`?"""
+    chosen = ("keyword", "markexpr", "everything", "flavours", "full", "timing", "stress", "collectonly")
+    return not any(getattr(config.option, name) for name in chosen) and config.args_source.name == "TESTPATHS"
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
     names = " ".join(compiler.name for compiler in matrix.compilers())
-    return f"OCaml: {names}; seed {matrix.seed()}: --seed repeats the random tests"
+    lines = [f"OCaml: {names}; seed {matrix.seed()}: --seed repeats the random tests"]
+    if is_plain(config):
+        known = spent.budgets()
+        minutes = known.total / steps.JOBS / 60 * max(1.0, used.piece / known.work)
+        lines.append(f"about {minutes:.0f} minutes with {steps.JOBS} processors, less where programs are built already")
+    return lines
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -100,48 +105,28 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     item.extra_keyword_matches.add(label_of(item.nodeid))
 
 
-def needs_of(item: pytest.Item) -> list[str]:
-    """Compilers that a test asks for by itself."""
-    return [name for mark in item.iter_markers("compiler") for name in mark.args]
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In a stress run only what is made for it, and only there; what is for --everything, only there, and what is
-    slow, also when it is asked for."""
+    """In a stress run only what is made for it, and only there; the same for what the clock decides; what is for
+    --everything, only there, and what is slow, also when it is asked for."""
     everything, named = config.getoption("everything"), bool(config.option.keyword or config.option.markexpr)
-    passed, today = Path(config.getoption("beyond")), config.getoption("today")
-    before = set(passed.read_text().splitlines()) if passed.is_file() else set()
-    newest, day = matrix.compilers()[0].version, rotation.today()
 
     def wanted(item: pytest.Item) -> bool:
-        if matrix.stressing(config) != (item.get_closest_marker("stress") is not None):
+        def has(mark: str) -> bool:
+            return item.get_closest_marker(mark) is not None
+
+        if matrix.stressing(config) != has("stress") or config.getoption("timing") != has("timing"):
             return False
-        if not (everything or named) and item.get_closest_marker("slow") is not None:
+        if has("slow") and not (everything or named):
             return False
-        if without_group(item.nodeid) in before and item.get_closest_marker("random") is None:
-            return False
-        if today and not rotation.is_for(day, label_of(item.nodeid), newest, needs_of(item)):
-            return False
-        return everything or item.get_closest_marker("everything") is None
+        return everything or not has("everything")
 
     left = [item for item in items if not wanted(item)]
     if left:
         config.hook.pytest_deselected(items=left)
         items[:] = [item for item in items if wanted(item)]
-    if config.getoption("minutes"):
-        items[:] = rotation.turned(day, items)
-
-
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    minutes = item.config.getoption("minutes")
-    if minutes and time.time() - float(os.environ[BEGUN]) > minutes * 60:
-        pytest.skip(TOO_LATE)
-    if item.config.getoption("today"):
-        for name in needs_of(item):
-            try:
-                find(name)
-            except NoSources as error:
-                pytest.skip(f"NOT TESTED: {error}")
+    for item in items:
+        if item.get_closest_marker("random") is None:
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -151,6 +136,31 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_node_collection_finished(node: object, ids: list[str]) -> None:
     progress.total = len(ids)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The last report of a test has what it used."""
+    global begun
+    report = yield
+    if report.when == "teardown":
+        report.seconds_used, begun = spent.used() - begun, spent.used()
+    return report
+
+
+def pytest_runtest_setup() -> None:
+    global begun
+    begun = spent.used()
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if not is_controller(session.config):
+        session.config.workeroutput["seconds_used"] = spent.used()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object, error: object) -> None:
+    used.total += getattr(node, "workeroutput", {}).get("seconds_used", 0.0)
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
@@ -163,30 +173,62 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     progress.failed += report.failed
-    times.add(label_of(report.nodeid), report.duration, report.when == "call")
+    if seconds := getattr(report, "seconds_used", 0.0):
+        used.add(spent.group_of(label_of(report.nodeid), report.nodeid), seconds)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Where the time went, if it was much; and what was left out for want of it."""
-    if sum(times.seconds.values()) > 600:
+class Verdict:
+    """What a run comes to, from the reports of its tests."""
+
+    def __init__(self, config: pytest.Config, stats: dict[str, list]) -> None:
+        self.passed = {label_of(r.nodeid) for r in stats.get("passed", [])}
+        self.failed = {label_of(r.nodeid) for r in (*stats.get("failed", []), *stats.get("error", []))}
+        self.flaky = {label_of(r.nodeid): r for r in stats.get("rerun", []) if label_of(r.nodeid) in self.passed}
+        self.again = flaky.again(set(self.flaky), self.passed - set(self.flaky))
+        self.outgrown = spent.budgets().outgrown(used) if is_plain(config) else []
+        self.skipped = Counter(
+            (r.longrepr[2] if isinstance(r.longrepr, tuple) else str(r.longrepr)).removeprefix("Skipped: ")
+            for r in stats.get("skipped", [])
+        )
+
+    @property
+    def failures(self) -> int:
+        return len(self.failed) + len(self.again) + len(self.outgrown)
+
+    def lines(self) -> list[str]:
+        lines = [f"skipped {n:4}: {reason}" for reason, n in self.skipped.most_common()]
+        for label, report in self.flaky.items():
+            lines += ["", f"flaky: {label} failed once and passed once", *report.longreprtext.splitlines()[-15:]]
+        lines += [f"failed: {label} is flaky in two runs in a row" for label in sorted(self.again)]
+        return lines + [f"failed: {what}" for what in self.outgrown]
+
+
+verdict: Verdict | None = None
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    global verdict
+    if config.getoption("collectonly"):
+        return
+    used.total = used.total or spent.used()  # of this process, if it has no workers
+    verdict = Verdict(config, terminalreporter.stats)
+    for line in verdict.lines():
+        terminalreporter.line(line)
+    if is_plain(config) or used.total > 120:
         terminalreporter.line("")
-        for line in times.lines():
+        for line in used.lines(spent.budgets()):
             terminalreporter.line(line)
-    late = [r for r in terminalreporter.stats.get("skipped", []) if TOO_LATE in str(r.longrepr)]
-    if late:
-        terminalreporter.line(f"{len(late)} tests were {TOO_LATE}; the first: {label_of(late[0].nodeid)}")
-    for line in MISSES.read_text().splitlines() if MISSES.exists() else []:
-        terminalreporter.line(f"measured again: {line}")
-    PASSED.parent.mkdir(parents=True, exist_ok=True)
-    PASSED.write_text("".join(f"{without_group(r.nodeid)}\n" for r in terminalreporter.stats.get("passed", [])))
+    if config.getoption("record_budgets"):
+        used.record()
+    session = terminalreporter._session
+    if config.getoption("timing"):
+        session.exitstatus = 0
+    elif verdict.failures:
+        session.exitstatus = max(session.exitstatus, 1)
 
 
-def pytest_unconfigure(config: pytest.Config) -> None:
+def pytest_unconfigure() -> None:
     """The last line: N passed, N failed."""
     progress.end()
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    if reporter is None or not is_controller(config) or config.getoption("collectonly"):
-        return
-    passed = len(reporter.stats.get("passed", []))
-    failed = len(reporter.stats.get("failed", [])) + len(reporter.stats.get("error", []))
-    print(f"{passed} passed, {failed} failed", flush=True)
+    if verdict is not None:
+        print(f"{len(verdict.passed)} passed, {verdict.failures} failed", flush=True)

@@ -12,20 +12,25 @@ if [ -n "${BUILD:-}" ]; then mkdir -p "$BUILD" && build=$(cd "$BUILD" && pwd) ||
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 die() { local code=$1; shift; say "$*"; exit "$code"; }
 usage() { sed -n '2,/^[^#]/p' "$0" | sed '$d; s/^# \{0,1\}//'; }
-# need COMMAND PACKAGE: installs PACKAGE when COMMAND is missing, if this user may. A compiler that the user chose is
+# need COMMAND…: installs the package of a command that is missing, if this user may. A compiler that the user chose is
 # not replaced.
 need() {
-  command -v "$1" >/dev/null 2>&1 && return
-  case $1 in "${CC:-}"|"${CXX:-}") die 2 "there is no command $1 (from CC or CXX)";; esac
-  "$tools/need" "$1" "$2" >&2 || exit 1
+  local name
+  for name in "$@"; do
+    type -P "$name" >/dev/null && continue
+    case $name in "${CC:-}"|"${CXX:-}") die 2 "there is no command $name (from CC or CXX)";; esac
+    "$tools/need" "$name" >&2 || exit 1
+  done
 }
 
-# have_cargo: is cargo recent enough for the crate and its clients? Installs Debian's when there is none.
+# have_cargo: is cargo recent enough for the crates and their clients? Installs Debian's when there is none.
 have_cargo() {
-  command -v cargo >/dev/null || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
-  "$tools/need" cargo cargo >&2 || return
+  type -P cargo >/dev/null || PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+  "$tools/need" cargo >&2 || return
   local v; v=$(rustc --version | sed -nE 's/^rustc 1\.([0-9]+).*/\1/p')
-  [ "${v:-0}" -ge 80 ] || { say "Rust 1.80 or later is needed, this is 1.${v:-?}: install it with rustup"; return 1; }
+  [ "${v:-0}" -ge 85 ] && return
+  say "Rust 1.85 or later is needed, this is 1.${v:-?}: install it with rustup, or Debian's package cargo-web"
+  return 1
 }
 
 # --- compilers -------------------------------------------------------------------------------------------------------
@@ -47,25 +52,31 @@ summary() {
 # --- Debian's source packages ----------------------------------------------------------------------------------------
 
 # apt with package lists of its own for one suite of the archive; the system's are not touched. Set `suite` and
-# `apt_dir` first.
+# `apt_dir` first. A mirror that has not been brought up to date for a while is as good: its lists are signed.
 apt_private() { # apt_private apt-get|apt-cache ARGS…
   local tool=$1; shift
   "$tool" -q -o Dir::Etc::sourcelist="$apt_dir/sources.list" -o Dir::Etc::sourceparts=/dev/null \
     -o Dir::Etc::preferencesparts=/dev/null \
     -o Dir::State::lists="$apt_dir/lists" -o Dir::Cache="$apt_dir/cache" -o APT::Sandbox::User="$(id -un)" \
-    -o APT::Update::Error-Mode=any -o Acquire::Check-Valid-Until=false -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
+    -o APT::Update::Error-Mode=any -o Acquire::Check-Valid-Until=false \
+    -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::https::Timeout=20 \
     -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
       "$@"
 }
-apt_refresh() { # apt_refresh [deb|deb-src]: the lists of $suite, from the mirror that this machine's apt uses
-  command -v apt-get >/dev/null ||
-    die 3 "this machine has no apt-get; only OCaml 4.14.0, 4.14.1, 5.1.0 and 5.3.0 (through npm) can be built here"
-  local mirror key
+apt_mirror() { # the mirror of Debian that this machine's apt uses
+  local mirror
   mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
     awk '$1=="Debian"{print $2; exit}')
   [ -n "$mirror" ] || mirror=$(sed -nE 's/^(deb +(\[[^]]*\] +)?|URIs: +)([a-z+]+:[^ ]*debian\/?)( .*)?$/\3/p' \
     /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -1)
   [ -n "$mirror" ] || die 3 "apt on this machine names no Debian mirror"
+  echo "$mirror"
+}
+apt_refresh() { # apt_refresh [deb|deb-src]: the lists of $suite
+  type -P apt-get >/dev/null ||
+    die 3 "this machine has no apt-get; only OCaml 4.14.0, 4.14.1, 5.1.0 and 5.3.0 (through npm) can be built here"
+  local mirror key
+  mirror=$(apt_mirror) || exit 3
   key=/usr/share/keyrings/debian-archive-keyring.gpg
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
   printf '%s [signed-by=%s] %s %s main\n' "${1:-deb-src}" "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
@@ -83,7 +94,7 @@ apt_binary() {
 # apt_source PACKAGE VERSION FOLDER [PATTERN…]: the upstream sources, or what of them matches, unpacked into FOLDER.
 apt_source() {
   local package=$1 version=$2 folder=$3; shift 3
-  need xz xz-utils
+  need xz
   local tmp=$folder.download; rm -rf "$tmp"; mkdir -p "$tmp" "$folder"
   (cd "$tmp" && apt_private apt-get source --tar-only --download-only "$package=$version" >apt.log 2>&1) ||
     die 3 "apt-get cannot fetch $package $version: offline? See $tmp/apt.log"

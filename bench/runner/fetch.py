@@ -31,13 +31,11 @@ class FetchError(Exception):
 def with_commands(jobs: list[Job], absent: list[Absence]) -> list[Job]:
     """The jobs whose commands are there, or could be installed."""
     for j in jobs:
-        if j.workload.needs and not shutil.which(j.workload.needs[0]):
-            subprocess.run([ROOT / "tools" / "need", *j.workload.needs], stdout=subprocess.DEVNULL)
-            if not shutil.which(j.workload.needs[0]):
-                absent.append(
-                    Absence(*j.key, f"{j.workload.needs[0]} is missing (Debian: {' '.join(j.workload.needs[1:])})")
-                )
-    return [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs[0])]
+        if j.workload.needs and not shutil.which(j.workload.needs):
+            subprocess.run([ROOT / "tools" / "need", j.workload.needs], stdout=subprocess.DEVNULL)
+            if not shutil.which(j.workload.needs):
+                absent.append(Absence(*j.key, f"{j.workload.needs} is missing"))
+    return [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs)]
 
 
 def unpacked(cache: Path, package: str) -> Path:

@@ -45,7 +45,7 @@ class Workload:
     measure: Callable | None = None  # instead of running the program and reading what it prints
     hidden: tuple[str, ...] = ()  # metrics for the raw data only (besides those named "gc: …")
     context: tuple[str, ...] = ()  # parts of the names of metrics that are shown, but of which less is not better
-    needs: tuple[str, ...] = ()  # a command that the program runs, and the Debian packages that hold it
+    needs: str = ""  # a command that the program runs
     base: str = ""  # what is compared with, where it is not the suite's
     ours: str = ""  # what is compared, where it is not the suite's
     beside: tuple[str, ...] = ()  # others that a row of the published tables names, besides the suite's

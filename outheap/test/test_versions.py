@@ -239,7 +239,7 @@ OTHER_VERSIONS = (
 @pytest.mark.parametrize(
     ("program", "runtime", "linker", "start"),
     [
-        pytest.param(*row, id=f"{row[0]}-on-{row[1]}{'-links' if row[3] else ''}", marks=pytest.mark.compiler(*row[:2]))
+        pytest.param(*row, id=f"{row[0]}-on-{row[1]}{'-links' if row[3] else ''}")
         for row in OTHER_VERSIONS
     ],
 )
@@ -341,7 +341,6 @@ def test_configurations(compiler: Compiler, way: str) -> None:
 
 
 @pytest.mark.everything
-@pytest.mark.compiler("newest+uncommon")
 def test_uncommon_compiler() -> None:
     """flambda, frame pointers, arrays of floats that are not flat, clang."""
     newest = [c for c in matrix.known_to_outheap() if c.version == VERSIONS[5][-1]]

@@ -5,9 +5,7 @@ outheap/runtime/core/*.c."""
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -28,25 +26,12 @@ def compiler_of(flavour: Flavour) -> str:
 
 @cache
 def available(flavour: Flavour) -> bool:
-    """Installs what is missing, as far as the flavour says from where."""
-    commands = [compiler_of(flavour), *([flavour.emulator] if flavour.emulator else []), *flavour.needs]
-    for command in commands if flavour.packages else []:
-        subprocess.run([ROOT / "tools/need", command, *flavour.packages], stdin=subprocess.DEVNULL, check=False)
-    if not all(shutil.which(command) for command in commands):
-        return False
-    return not flavour.needs or links(flavour)
-
-
-def links(flavour: Flavour) -> bool:
-    """Can a program be linked? The commands may be there without the C library that is in a package of its own."""
+    """Installs what is missing, where that may be done. The emulator of a path is a file of ours."""
     target = [f for f in flavour.cflags if f.startswith("--target=")]
-    environment = {**os.environ, "CC": " ".join([compiler_of(flavour), *target])}
-    need = [ROOT / "tools/need", "-h", "stdlib.h", *flavour.packages]
-    subprocess.run(need, stdin=subprocess.DEVNULL, check=False, env=environment)
-    with tempfile.TemporaryDirectory() as folder:
-        words = [compiler_of(flavour), *target, "-x", "c", "-", "-o", f"{folder}/program"]
-        program = b"#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n"
-        return subprocess.run(words, input=program, capture_output=True).returncode == 0
+    emulator = [flavour.emulator] if flavour.emulator and "/" not in flavour.emulator else []
+    need = [ROOT / "tools/need", compiler_of(flavour), *emulator, *flavour.needs]
+    settings = {**os.environ, "CC": " ".join([compiler_of(flavour), *target])}
+    return subprocess.run(need, stdin=subprocess.DEVNULL, check=False, env=settings).returncode == 0
 
 
 def programs(flavour: Flavour | None = None) -> list[str]:

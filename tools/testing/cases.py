@@ -29,7 +29,8 @@ class Case:
     build: Callable[[], Path] | None = None  # gives the folder to run in
     settings: dict[str, str] = field(default_factory=dict)
     random: bool = False  # is shrunk when it fails
-    slow: bool = False  # twenty seconds or more: for `make test-all`, and for who asks for it by name or part
+    slow: bool = False  # for `make test-all`, and for who asks for it by name or part
+    timing: bool = False  # the clock decides: for `make test-timing`
     error: str = ""  # why it could not be listed
 
     @property
@@ -37,7 +38,7 @@ class Case:
         return f"{self.product}[{self.group}] {self.name}"
 
     def param(self, *marks: pytest.MarkDecorator) -> object:
-        own = [*([pytest.mark.random] if self.random else []), *([pytest.mark.slow] if self.slow else [])]
+        own = [getattr(pytest.mark, name) for name in ("random", "slow", "timing") if getattr(self, name)]
         return pytest.param(self, id=f"{self.group} {self.name}", marks=[*own, *marks])
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from testing.run import ROOT
+from testing.run import ROOT, searched
 
 TOOLCHAIN = ROOT / "tools/toolchain"
 LIST = Path(__file__).with_name("versions")
@@ -29,7 +29,6 @@ class Listed:
     """A line of the list of compilers, which explains the fields."""
 
     name: str  # a version or `newest`, and a flavour of it
-    days: tuple[int, ...]
     tests: str
     outheap: str
     purpose: str
@@ -47,8 +46,8 @@ class Listed:
 
 
 def read_list(text: str) -> tuple[Listed, ...]:
-    rows = [line.split(maxsplit=4) for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    return tuple(Listed(name, tuple(int(d) for d in days.split(",")), *rest) for name, days, *rest in rows)
+    rows = [line.split(maxsplit=3) for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return tuple(Listed(*row) for row in rows)
 
 
 LISTED = read_list(LIST.read_text())
@@ -120,7 +119,7 @@ class Compiler:
     @property
     def settings(self) -> dict[str, str]:
         """Environment of commands that look for OCaml in PATH."""
-        return {"PATH": f"{self.prefix}/bin:{os.environ['PATH']}", "OCAMLOPT": f"{self.prefix}/bin/ocamlopt"}
+        return {"PATH": f"{self.prefix}/bin:{searched()}", "OCAMLOPT": f"{self.prefix}/bin/ocamlopt"}
 
 
 @cache

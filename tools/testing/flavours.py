@@ -30,9 +30,8 @@ class Flavour:
     model_only: bool = False
     ocaml5: bool = False  # the switch has no effect on OCaml 4
     compiler: str = ""  # clang, or one for another system or processor
-    packages: tuple[str, ...] = ()  # Debian's, in which that compiler and the emulator are
     emulator: str = ""
-    needs: tuple[str, ...] = ()  # further commands, from the same packages
+    needs: tuple[str, ...] = ()  # further words for tools/need, beside compiler and emulator
     include: tuple[str, ...] = ()  # folders of headers, from the top of the repository, before the system's
     libraries: tuple[str, ...] = ("-lpthread",)
     programs: tuple[str, ...] = ()  # those that can be built; none: all
@@ -175,12 +174,11 @@ OUTHEAP = _table(
     _outheap("bits57", "ADDRESS_BITS=57"),
     _outheap("order", "TAINT=0"),
     _outheap("clang", compiler="clang"),
-    _outheap("musl", base=(*OPTIMISED, "-static"), compiler="musl-gcc", packages=("musl-tools",)),
+    _outheap("musl", base=(*OPTIMISED, "-static"), compiler="musl-gcc"),
     _outheap(
         "aarch64",
         base=(*OPTIMISED, "-static"),
         compiler="aarch64-linux-gnu-gcc",
-        packages=("gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross", "qemu-user"),
         emulator="qemu-aarch64",
         # limits on memory, terabytes of address space, huge pages, threads in a child
         without=(
@@ -200,8 +198,7 @@ OUTHEAP = _table(
         *("SBRK=1", "DEBUG=1", "ADDRESS_BITS=32", "CHUNK_LOG=22", "PAGE_LOG=18", "POOL_LOG=14", "PAGEMAP_ROOT_LOG=8"),
         base=(*OPTIMISED, *_WASM),
         compiler="clang",
-        packages=("clang", "lld", "wasi-libc", "libclang-rt-dev-wasm32", "nodejs"),
-        needs=("wasm-ld", "node"),
+        needs=("wasm-ld", "node", "-h", "wasi/api.h"),
         emulator=str(Path(__file__).resolve().parents[2] / "outheap/test/wasm/run"),
         include=("outheap/test/wasm",),
         libraries=(

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from testing import flavours as table
-from testing import rotation
-from testing.compilers import BRIEF, EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, NoSources, find, with_tsan
+from testing.compilers import BRIEF, EVERY, KNOWN_TO_OUTHEAP, Compiler, NoCompiler, find, with_tsan
 from testing.flavours import BOXROOT, OUTHEAP, Flavour
 
 PREFIXES = "BOXROOT_TEST_PREFIXES"  # how the workers learn which compilers were found
@@ -26,16 +25,11 @@ def choose(config: pytest.Config) -> None:
         choice = os.environ.get("OCAML", "")
     wanted: tuple[str, ...] = (choice,)
     if choice == "all" or (not choice and config.getoption("everything")):
-        wanted = rotation.compilers_of(rotation.today()) if config.getoption("today") else EVERY
-    found = []
-    for version in wanted:
-        try:
-            found.append(str(find(version).prefix))
-        except NoCompiler as error:
-            # The archives keep old and early releases as long as they like: CI goes on without, and says so.
-            if not (isinstance(error, NoSources) and config.getoption("today") and version != EVERY[0]):
-                raise pytest.UsageError(str(error)) from None
-            print(f"NOT TESTED: OCaml {version}: {error}", flush=True)
+        wanted = EVERY
+    try:
+        found = [str(find(version).prefix) for version in wanted]
+    except NoCompiler as error:
+        raise pytest.UsageError(str(error)) from None
     # `newest` is one of the others where a newer one cannot be had.
     os.environ[PREFIXES] = ":".join(dict.fromkeys(found))
     if config.getoption("everything"):

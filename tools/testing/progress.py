@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How far a run of tests is, where there is no terminal: a line now and then, beside pytest's dots. And where its time
-went."""
+"""How far a run of tests is, where there is no terminal: a line now and then, beside pytest's dots."""
 
 from __future__ import annotations
 
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from testing.cases import label_of
+from testing.spent import Spent, work
 
 SECONDS = float(os.environ.get("BOXROOT_PROGRESS", "30"))  # from line to line
 
@@ -24,8 +24,8 @@ class Progress:
     _ended: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
 
-    def begin(self, out: TextIO) -> None:
-        self._thread = threading.Thread(target=self._lines, args=(out,), daemon=True)
+    def begin(self, out: TextIO, used: Spent) -> None:
+        self._thread = threading.Thread(target=self._lines, args=(out, used), daemon=True)
         self._thread.start()
 
     def end(self) -> None:
@@ -50,31 +50,10 @@ class Progress:
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.done} of {self.total} tests have run{failed}; running: {shown or 'none'}"
 
-    def _lines(self, out: TextIO) -> None:
+    def _lines(self, out: TextIO, used: Spent) -> None:
         while not self._ended.wait(SECONDS):
+            used.pieces.append(work())
             try:
                 print(f"\n{self.line()}", file=out, flush=True)
             except (OSError, ValueError):  # who read this has gone
                 return
-
-
-@dataclass
-class Times:
-    """Where the time went, by product and compiler; seconds of all workers together."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    tests: dict[str, int] = field(default_factory=dict)
-
-    def add(self, label: str, seconds: float, is_call: bool) -> None:
-        group = label.split("::")[0] if "::" in label else label.split("]")[0] + "]"
-        self.seconds[group] = self.seconds.get(group, 0) + seconds
-        self.tests[group] = self.tests.get(group, 0) + is_call
-
-    def lines(self, most: int = 12) -> list[str]:
-        largest = sorted(self.seconds, key=lambda g: -self.seconds[g])
-        found = [f"{self.seconds[g]:7.0f} s  {self.tests[g]:5} tests  {g}" for g in largest[:most]]
-        rest = largest[most:]
-        if rest:
-            seconds, tests = sum(self.seconds[g] for g in rest), sum(self.tests[g] for g in rest)
-            found.append(f"{seconds:7.0f} s  {tests:5} tests  of {len(rest)} other groups")
-        return found

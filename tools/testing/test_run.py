@@ -45,19 +45,6 @@ def test_a_program_that_ends_is_not_late(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert (outcome.code, outcome.late) == (3, False)
 
 
-def test_what_is_measured_has_another_chance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """And what is wrong has none."""
-    monkeypatch.setattr(run, "MISSES", tmp_path / "misses")
-    counting = "echo x >>tries; echo '9 MB more'; [ $(wc -l <tries) -ge %d ] || exit %d"
-    for held, code, passed, tries in ((3, run.MISSED, True, 3), (4, run.MISSED, False, 3), (2, 1, False, 1)):
-        folder = tmp_path / f"{held}-{code}"
-        folder.mkdir()
-        outcome = run.run(["sh", "-c", counting % (held, code)], folder, folder / "log", 60)
-        assert outcome.passed == passed
-        assert len((folder / "tries").read_text().splitlines()) == tries
-    assert (tmp_path / "misses").read_text().startswith("9 MB more: cd ")
-
-
 @pytest.mark.parametrize(
     ("node", "label"),
     [

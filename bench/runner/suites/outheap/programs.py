@@ -161,7 +161,7 @@ class Builder:
 
     def _lmdb(self, rival: Rival) -> list[str]:
         """What links the cache server with LMDB, where that is; the rival of that name cannot be built without."""
-        need = [ROOT / "tools" / "need", "-h", "lmdb.h", "liblmdb-dev"]
+        need = [ROOT / "tools" / "need", "-h", "lmdb.h"]
         there = subprocess.run(need, stdout=subprocess.DEVNULL).returncode == 0
         if not there and rival.name == LMDB:
             raise Missing("lmdb.h is missing (Debian: liblmdb-dev)")

@@ -45,16 +45,15 @@ TOOL = Path(__file__).with_name("outheap-build")
 @dataclass(frozen=True)
 class Rival:
     """`variant`: the runtime variant to link with. `environment`: settings at run time, `parameters`: those for
-    OCAMLRUNPARAM. `preload`: a shared library, and the Debian package that holds it. `command`: a program, and its
-    package."""
+    OCAMLRUNPARAM. `preload`: a shared library. `command`: a program."""
 
     name: str
     note: str
     variant: str = ""
     environment: dict = field(default_factory=dict)
     parameters: str = ""
-    preload: tuple[str, ...] = ()
-    command: tuple[str, ...] = ()
+    preload: str = ""
+    command: str = ""
     versions: str = ""  # only for versions that begin with this
     cc: str = ""  # the C compiler of the variant, if it is not that of OCaml
     shift: int = 0  # bytes by which the runtime's code lies further on
@@ -79,12 +78,12 @@ RIVALS = {
             "jemalloc",
             "the same, malloc is jemalloc with huge pages (thp:always); on OCaml 5 that concerns large blocks alone",
             environment={"MALLOC_CONF": "thp:always"},
-            preload=("libjemalloc.so.2", "libjemalloc2"),
+            preload="libjemalloc.so.2",
         ),
         Rival(
             "mimalloc",
             "the same, malloc is mimalloc",
-            preload=("libmimalloc.so.2", "libmimalloc2.0"),
+            preload="libmimalloc.so.2",
         ),
         Rival(
             BY_CALLS,
@@ -208,7 +207,7 @@ RIVALS = {
             REDIS,
             "Redis itself as the cache server",
             environment={"BENCH_LINEAR": "redis"},
-            command=("redis-server", "redis-server"),
+            command="redis-server",
         ),
         Rival(
             NO_TABLE,
@@ -282,7 +281,7 @@ class Runtimes:
             self._no_naked_pointers()
         self._outheap({v: FLAVOURS[v] for v in wanted if v in FLAVOURS})
         for cc in dict.fromkeys(r.cc for r in rivals if r.cc):
-            if subprocess.run([ROOT / "tools" / "need", cc, cc], stdout=subprocess.DEVNULL).returncode == 0:
+            if subprocess.run([ROOT / "tools" / "need", cc], stdout=subprocess.DEVNULL).returncode == 0:
                 self._outheap({r.variant: FLAVOURS[r.variant] for r in rivals if r.cc == cc}, cc)
             else:
                 self.why[cc] = f"{cc} is missing"
@@ -331,18 +330,17 @@ class Runtimes:
 
     def environment(self, rival: Rival) -> dict[str, str]:
         """Settings at run time; what is preloaded, or run, is installed where it is missing."""
-        need = [ROOT / "tools" / "need", *rival.command]
+        need = [ROOT / "tools" / "need", rival.command]
         if rival.command and subprocess.run(need, stdout=subprocess.DEVNULL).returncode != 0:
-            raise Missing(f"{rival.command[0]} is missing (Debian: {' '.join(rival.command[1:])})")
-        if not rival.preload:
+            raise Missing(f"{rival.command} is missing")
+        if not (library := rival.preload):
             return rival.environment
-        library, *packages = rival.preload
         if library not in self.preloaded:
-            subprocess.run([ROOT / "tools" / "need", "-l", *rival.preload], stdout=subprocess.DEVNULL)
+            subprocess.run([ROOT / "tools" / "need", "-l", library], stdout=subprocess.DEVNULL)
             asked = [self.compiler.cc.split()[0], f"-print-file-name={library}"]
             self.preloaded[library] = Path(subprocess.run(asked, stdout=subprocess.PIPE, text=True).stdout.strip())
         if not self.preloaded[library].is_absolute():
-            raise Missing(f"{library} is missing (Debian: {' '.join(packages)})")
+            raise Missing(f"{library} is missing")
         return {**rival.environment, "LD_PRELOAD": str(self.preloaded[library])}
 
     def link_flags(self, rival: Rival) -> list[str]:

@@ -386,7 +386,7 @@ WORKLOADS = {
             beside=(OURS, MARSHALLED),
             main=(BASE, REGIONS),
             measure=execute.printed_by_workers,
-            needs=("redis-benchmark", "redis-tools"),
+            needs="redis-benchmark",
         ),
         Workload(
             "coq images",
@@ -467,7 +467,7 @@ WORKLOADS = {
             measure=execute.printed,
             hidden=("server and client apart",),
             context=("the client was late",),
-            needs=("redis-benchmark", "redis-tools"),
+            needs="redis-benchmark",
         ),
         Workload(
             "helper",
@@ -556,7 +556,7 @@ WORKLOADS = {
             ),
             program="compaction",
             measure=execute.system_calls,
-            needs=("strace", "strace"),
+            needs="strace",
         ),
         Workload(
             "coq hash-consing",

@@ -74,6 +74,6 @@ WORKLOADS = (
             ),
         ),
         context=("requests per second",),
-        needs=("redis-benchmark", "redis-tools"),
+        needs="redis-benchmark",
     ),
 )
