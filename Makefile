@@ -17,8 +17,10 @@ install: ; @tools/install     ## what `make build` makes, with files for CMake a
 uninstall: ; @tools/install --uninstall      ## the reverse, with the same PREFIX and DESTDIR
 amalgamation: ; @tools/amalgamate            ## the library as two files for a binding, in _build/amalgamation/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
-test: ; @tools/test           ## what one compiler can test: six minutes, and three for the compiler if there is none
-test-all: ; @tools/test --everything         ## every version of OCaml in every flavour; CI runs a third a day
+test: ; @tools/test           ## what one compiler can test: 8 minutes, 12 from nothing
+test-all: ; @tools/test --everything         ## every version of OCaml in every flavour: hours
+test-timing: ; @tools/test --timing          ## what the clock decides: reported, never failed
+fresh: ; @tools/fresh         ## this file's test and bench on a new Debian system, in a chroot; needs root
 coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
 bench: ; @tools/bench && tools/bench --suite rust       ## the quick benchmarks beside every rival: a table and a report
@@ -33,5 +35,5 @@ stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fr
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build install uninstall amalgamation outheap test test-all coverage demo bench bench-outheap \
+.PHONY: help build install uninstall amalgamation outheap test test-all test-timing fresh coverage demo bench bench-outheap \
   bench-regions bench-memory bench-full stress lint clean docs
