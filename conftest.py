@@ -68,8 +68,9 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark in MARKS:
         config.addinivalue_line("markers", f"{mark}: see CONTRIBUTING.md")
     if is_controller(config) and not config.option.help:
-        subprocess.run([ROOT / "tools/need", "--path", LINKS], check=True)
         matrix.choose(config)
+        subprocess.run([ROOT / "tools/need", "--path", LINKS], check=True)
+        os.environ |= {"PATH": str(LINKS), "BOXROOT_LINKS": str(LINKS), "BOXROOT_PATH": os.environ["PATH"]}
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
         seed = config.getoption("seed")
         os.environ[matrix.SEED] = str(time.time_ns() // 1000 % 1_000_000_000 if seed is None else seed)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from testing.run import ROOT, searched
+from testing.run import ROOT
 
 TOOLCHAIN = ROOT / "tools/toolchain"
 LIST = Path(__file__).with_name("versions")
@@ -119,7 +119,7 @@ class Compiler:
     @property
     def settings(self) -> dict[str, str]:
         """Environment of commands that look for OCaml in PATH."""
-        return {"PATH": f"{self.prefix}/bin:{searched()}", "OCAMLOPT": f"{self.prefix}/bin/ocamlopt"}
+        return {"PATH": f"{self.prefix}/bin:{os.environ['PATH']}", "OCAMLOPT": f"{self.prefix}/bin/ocamlopt"}
 
 
 @cache

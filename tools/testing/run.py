@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 OUT = Path(os.environ.get("BUILD") or ROOT / "_build").resolve()
 BUILD = OUT / "test"
-LINKS = OUT / "path"  # made by tools/need --path
+LINKS = OUT / "path"  # the commands of tools/needs.txt, and no others
 SKIPPED = 77
 MOST = 2.0  # times as long as on a quiet machine
 # What a developer's shell may set, and would change what is tested.
@@ -101,15 +101,8 @@ class Outcome:
         )
 
 
-def searched() -> str:
-    """The PATH of builds and tests: the commands that tools/needs.txt has, and no others."""
-    return str(LINKS) if LINKS.is_dir() else os.environ["PATH"]
-
-
 def environment(settings: Mapping[str, str] | None = None) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name not in UNWANTED}
-    if LINKS.is_dir():
-        kept |= {"PATH": searched(), "BOXROOT_PATH": os.environ["PATH"]}  # tools/need installs by the latter
     return kept | dict(settings or {})
 
 
