@@ -35,5 +35,5 @@ stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fr
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts
 clean: ; @$(if $(BUILD),echo 'not removed: $(BUILD)',rm -rf _build)           ## remove everything that was built here
-.PHONY: help build install uninstall amalgamation outheap test test-all test-timing fresh coverage demo bench bench-outheap \
-  bench-regions bench-memory bench-full stress lint clean docs
+.PHONY: help build install uninstall amalgamation outheap test test-all test-timing fresh coverage demo bench \
+  bench-outheap bench-regions bench-memory bench-full stress lint clean docs

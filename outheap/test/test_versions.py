@@ -238,10 +238,7 @@ OTHER_VERSIONS = (
 @pytest.mark.everything
 @pytest.mark.parametrize(
     ("program", "runtime", "linker", "start"),
-    [
-        pytest.param(*row, id=f"{row[0]}-on-{row[1]}{'-links' if row[3] else ''}")
-        for row in OTHER_VERSIONS
-    ],
+    [pytest.param(*row, id=f"{row[0]}-on-{row[1]}{'-links' if row[3] else ''}") for row in OTHER_VERSIONS],
 )
 def test_a_runtime_for_another_version(program: str, runtime: str, linker: str, start: str) -> None:
     compiler, library = compilers.find(program), variants.library(compilers.find(runtime), "release")

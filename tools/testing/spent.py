@@ -74,7 +74,8 @@ class Spent:
         found += [row(self.seconds[g], f"{known(g, 0):.0f}", self.tests[g], g) for g in largest[:most]]
         rest = largest[most:]
         found.append(row(sum(self.seconds[g] for g in rest), "", sum(self.tests[g] for g in rest), "other groups"))
-        return [*found, row(self.elsewhere, f"{budgets.elsewhere:.0f}", "", "lists of tests, and what is built for them")]
+        last = row(self.elsewhere, f"{budgets.elsewhere:.0f}", "", "lists of tests, and what is built for them")
+        return [*found, last]
 
     def record(self) -> None:
         text = TEXT.format(work=self.piece, elsewhere=self.elsewhere)

@@ -71,12 +71,13 @@ def once(name):
 def test_flaky(): assert once("flaky")
 def test_steady(): pass
 """
+FLAKY = "docs/test_short.py::test_flaky"
 
 
 def test_a_run_names_what_is_flaky(tmp_path: Path) -> None:
     """And fails the second time."""
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/test_it.py").write_text(TESTS)
+    (tmp_path / "docs" / "test_short.py").write_text(TESTS)
     for name in ("conftest.py", "pyproject.toml", "tools"):
         (tmp_path / name).symlink_to(ROOT / name)
     settings = {"BOXROOT_CACHE": str(tmp_path / "cache"), "BUILD": str(tmp_path / "build"), "PATH": "/usr/bin:/bin"}
@@ -90,4 +91,4 @@ def test_a_run_names_what_is_flaky(tmp_path: Path) -> None:
         done = subprocess.run(words, cwd=tmp_path, env=settings, capture_output=True, text=True, check=False)
         assert done.returncode == failed, done.stdout + done.stderr
         assert done.stdout.splitlines()[-1] == f"2 passed, {failed} failed"
-        assert ("flaky: docs/test_it.py::test_flaky failed once" in done.stdout) == is_flaky
+        assert (f"flaky: {FLAKY} failed once" in done.stdout) == is_flaky
