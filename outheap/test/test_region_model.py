@@ -94,13 +94,15 @@ BREAKAGES = {
         "pointer.c", "if ((address & 1) == 0) oh_region_reach(address, by);", "(void)by;", "read-only",
     ),
     "meet-does-nothing": (
-        "api.c", "if (oh_kind_is_region(oh_table_kind((uintptr_t)pointer))) oh_region", "if (pointer == NULL) oh_region",
+        "api.c", "if (oh_kind_is_region(oh_table_kind((uintptr_t)pointer))) oh", "if (pointer == NULL) oh",
         "read-only-to-5.4",
     ),
     "clear-does-nothing": (
-        "api.c", "if ((oh_load_relaxed(bits) & OH_REGION_CELLS) == 0) oh_store", "if (*bits == 8) oh_store", "read-only",
+        "api.c", "if ((oh_load_relaxed(bits) & OH_REGION_CELLS) == 0) oh", "if (*bits == 8) oh", "read-only",
     ),
-    "owners-are-not-called": ("region.c", "o != NULL; o = o->next) o->cycle();", "o == NULL;) o->cycle();", "read-only"),
+    "owners-are-not-called": (
+        "region.c", "o != NULL; o = o->next) o->cycle();", "o == NULL;) o->cycle();", "read-only",
+    ),
     "what-is-met-is-not-followed": ("region.h", "  oh_track_reach(address);", "", "tracked"),
     "what-is-met-does-not-wait": ("region.c", "    add_to_waiting(t);\n    return;", "    return;", "tracked"),
     "words-are-not-darkened": ("region.c", "if (v != 0) darken_later(&ahead, v);", "(void)v;", "tracked"),
@@ -110,13 +112,16 @@ BREAKAGES = {
         "region.c", "return !oh_kind_is_foreign(k) && k != OH_KIND_VALUES", "return k == OH_KIND_MAJOR", "tracked",
     ),
     "regions-stay-reached": ("region.c", "oh_store_relaxed(&t->reached, false);", "(void)0;", "tracked"),
-    "marking-does-not-begin": ("region.c", "void oh_region_mark(void) { oh_track_cycle(); }",
-                               "void oh_region_mark(void) {}", "tracked-to-5.4"),
+    "marking-does-not-begin": (
+        "region.c", "void oh_region_mark(void) { oh_track_cycle(); }", "void oh_region_mark(void) {}", "tracked-to-5.4",
+    ),
     "handles-are-no-roots": ("region.c", "(oh_load_relaxed(&t->kept) ||", "(", "tracked-to-5.4"),
     "new-regions-are-no-roots": ("region.c", "|| oh_load_relaxed(&t->fresh))", ")", "tracked"),
     "regions-stay-new": ("region.c", "oh_store_relaxed(&t->fresh, false);", "(void)0;", "tracked"),
     "older-reach-bits-count": ("api.c", "if (oh_track_is_unreached(begin)) return 0;", "", "tracked"),
-    "unreached-is-not-told": ("region.c", "return t != NULL && !oh_load_relaxed(&t->reached);", "return false;", "tracked"),
+    "unreached-is-not-told": (
+        "region.c", "return t != NULL && !oh_load_relaxed(&t->reached);", "return false;", "tracked",
+    ),
 }  # fmt: skip
 
 
@@ -136,7 +141,18 @@ def broken(name: str, folder: Path) -> None:
 
 def compiled(folder: Path, source: Path) -> list[str | Path]:
     include = [f"-I{folder}/core", f"-I{allocator.HOME}/include"]
-    return [CC, *allocator.FLAGS, "-Wno-unused", "-O1", "-DOH_DEBUG=1", *include, "-c", source, "-o", f"{source.stem}.o"]
+    return [
+        CC,
+        *allocator.FLAGS,
+        "-Wno-unused",
+        "-O1",
+        "-DOH_DEBUG=1",
+        *include,
+        "-c",
+        source,
+        "-o",
+        f"{source.stem}.o",
+    ]
 
 
 @cache
