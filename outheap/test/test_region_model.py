@@ -18,24 +18,18 @@ each time some program must lose something, or a region that nobody uses must st
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from testing import allocator, steps
-from testing.programs import CC
-from testing.run import BUILD
+from testing import models
 
 pytestmark = pytest.mark.outheap
 
-CORE = allocator.HOME / "runtime/core"
-STEP = allocator.HOME / "test/model/region_step.c"
-BROKEN_FILES = ("region.c", "pointer.c", "api.c")  # compiled for each way to break them; region_step.c has region.c
+PROGRAM = "region_step"
+CHANGED = ("pointer.c", "api.c")  # by breakages, beside region.c, which the program includes
 
 WHITE, GREY, BLACK = "white", "grey", "black"
 ABSENT, YOUNG, OLD = "absent", "young", "old"
@@ -128,57 +122,14 @@ BREAKAGES = {
 # --- the code ---
 
 
-def broken(name: str, folder: Path) -> None:
-    """A copy of the core with this breakage, or with none."""
-    shutil.copytree(CORE, folder / "core")
-    if name:
-        file, old, new, _ = BREAKAGES[name]
-        source = folder / "core" / file
-        text = source.read_text()
-        assert text.count(old) == 1, (name, old)
-        source.write_text(text.replace(old, new))
-
-
-def compiled(folder: Path, source: Path) -> list[str | Path]:
-    include = [f"-I{folder}/core", f"-I{allocator.HOME}/include"]
-    return [
-        CC,
-        *allocator.FLAGS,
-        "-Wno-unused",
-        "-O1",
-        "-DOH_DEBUG=1",
-        *include,
-        "-c",
-        source,
-        "-o",
-        f"{source.stem}.o",
-    ]
-
-
-@cache
-def built(name: str) -> Path:
-    """The program of region_step.c."""
-    base, folder = built("") if name else None, BUILD / "outheap" / f"region-step-{name or 'sound'}"
-
-    def build() -> None:
-        broken(name, folder)
-        core = folder / "core"
-        own = [core / f for f in BROKEN_FILES[1:]] if base else [f for f in core.glob("*.c") if f.name != "region.c"]
-        steps.commands([compiled(folder, f) for f in [*own, STEP]], folder)
-        objects = {f"{f.stem}.o": f.with_suffix(".o").name for f in [*own, STEP]}
-        others = [f for f in base.glob("*.o") if f.name not in objects] if base else []
-        steps.command([CC, *objects, *others, "-pthread", "-o", "step"], folder)
-
-    files = [*CORE.glob("*.[ch]"), STEP, *(allocator.HOME / "include").glob("*.h")]
-    return steps.step(folder, files, [CC, name, BREAKAGES.get(name)], build)
-
-
 class Code:
     """Steps of the code, which says the same each time that it is asked."""
 
-    def __init__(self, breakage: str = "") -> None:
+    def __init__(self, name: str = "sound") -> None:
+        breakage = models.Breakage(*BREAKAGES[name][:3]) if name in BREAKAGES else None
+        folder = models.build(PROGRAM, CHANGED, name, breakage)
         self.program = subprocess.Popen(
-            [built(breakage) / "step"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+            [folder / PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
         self.known: dict[str, list[int]] = {}
 
@@ -424,7 +375,7 @@ def ring_ends(world: World, late: bool) -> bool:
 
 @pytest.fixture
 def code(request: pytest.FixtureRequest) -> Iterator[Code]:
-    it = Code(getattr(request, "param", ""))
+    it = Code(getattr(request, "param", "sound"))
     yield it
     it.close()
 
