@@ -212,7 +212,7 @@ let interrupted () =
   let finalised = ref 0 and inside = ref false and raised = ref 0 in
   let watch () = Gc.finalise (fun _ -> incr finalised; if sum 200 <> 20100. then fail "wrong sum") (ref 0) in
   Sys.set_signal Sys.sigalrm (Sys.Signal_handle (fun _ -> ignore (sum 100); raise Exit));
-  let n = scale 1000 in
+  let n = scale 200 in
   while !raised < n || !finalised = 0 do
     inside := false;
     try
