@@ -200,7 +200,7 @@ def compare(path: Path, most: int, keys: int, seed: int, steps: int) -> None:
 def test_answers(store, program, tmp_path):
     with server(program, store, tmp_path) as path:
         for n in range(3):
-            compare(path, UNBOUND, (20, 300, 3000)[n], SEED + n, 5000)
+            compare(path, UNBOUND, (20, 300, 3000)[n], SEED + n, 3000)
             Client(path).ask(b"FLUSHALL")
 
 
@@ -208,7 +208,7 @@ def test_answers(store, program, tmp_path):
 @pytest.mark.parametrize("store", BOUND)
 def test_answers_with_a_bound(store, most, program, tmp_path):
     with server(program, store, tmp_path, most) as path:
-        compare(path, most, 100, SEED, 10_000)
+        compare(path, most, 100, SEED, 5000)
 
 
 def test_many_entries_that_are_replaced(program, tmp_path):

@@ -114,11 +114,12 @@ let peaks ?(resident_kb = resident_kb) ?(every = 1) ~first ~others ~kb what step
   Printf.printf "%s: %d KB more\n%!" what grown;
   if grown > kb && not (is_sanitized ()) then fail "%s: %d KB more" what grown
 
-(* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all. Each test runs in a process of its
-   own. *)
-let main tests =
+(* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all, and says which are slow. Each test
+   runs in a process of its own. *)
+let main ?(slow = []) tests =
   match Sys.argv with
-  | [| _; "--list" |] -> List.iter (fun (name, _) -> print_endline name) tests
+  | [| _; "--list" |] ->
+      List.iter (fun (name, _) -> print_endline (if List.mem name slow then name ^ " slow" else name)) tests
   | [| _; name |] -> (
       match List.assoc_opt name tests with
       | None ->

@@ -124,9 +124,10 @@ let player ~shared seed steps =
 
 let steps = scale 300_000
 
-let model ~domains ~threads () =
+(* One in `part` of the steps. Domains wait for one another, and take long. *)
+let model ~part ~domains ~threads () =
   if domains > 1 && not Par.multicore then skip "one domain";
-  let rounds = if domains > 1 then 4 else 1 and each = steps / threads / if domains > 1 then 12 else 1 in
+  let rounds = if domains > 1 then 4 else 1 and each = steps / part / threads / if domains > 1 then 12 else 1 in
   let shared = Array.init 4 (fun i -> new_set (100 + i)) in
   for round = 1 to rounds do
     (* what they made in the shared ones stays *)
@@ -631,14 +632,16 @@ let misuses =
     ("delete-twice", delete_twice, [ "boxroot_storage_delete"; "deleted"; "storage.c:106" ]) ]
 
 let () =
-  main
+  main ~slow:[ "model-domains-long"; "model-both-long" ]
     ([ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped);
        ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
        ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
        ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
        ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);
        ("at-the-end", at_the_end); ("after-the-end", after_the_end); ("forked", forked); ("torn-down", torn_down);
-       ("c++", cplusplus); ("model", model ~domains:1 ~threads:1);
-       ("model-threads", model ~domains:1 ~threads:3); ("model-domains", model ~domains:3 ~threads:1);
-       ("model-both", model ~domains:2 ~threads:2) ]
+       ("c++", cplusplus); ("model", model ~part:1 ~domains:1 ~threads:1);
+       ("model-threads", model ~part:1 ~domains:1 ~threads:3); ("model-domains", model ~part:4 ~domains:3 ~threads:1);
+       ("model-both", model ~part:4 ~domains:2 ~threads:2);
+       ("model-domains-long", model ~part:1 ~domains:3 ~threads:1);
+       ("model-both-long", model ~part:1 ~domains:2 ~threads:2) ]
      @ Process.misuse_tests misuses)
