@@ -16,9 +16,11 @@ import time
 from collections import OrderedDict
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from runner.compiler import BUILT, ROOT, Compiler
+from runner.suites.outheap import programs
 from runner.suites.outheap.programs import Builder
 from runner.suites.outheap.runtimes import BASE, RIVALS, Runtimes
 
@@ -327,6 +329,27 @@ def test_redis_benchmark(program, tmp_path):
         assert done.returncode == 0 and done.stdout.count("\n") == 5, done.stdout + done.stderr
         assert "rror" not in done.stdout and "WARNING" not in done.stderr
         assert Client(path).ask(b"DBSIZE") == 500
+
+
+def test_a_library_that_comes_later(tmp_path, monkeypatch):
+    """All is compiled again, with its header; once."""
+    compiled = []
+
+    def run_tool(command, folder):
+        compiled.append("-c" in command)
+        if "-o" in command:
+            Path(command[command.index("-o") + 1]).touch()
+
+    monkeypatch.setattr(programs, "run_tool", run_tool)
+    compiler = SimpleNamespace(cc="cc", ocamlopt="ocamlopt", where=tmp_path, ocaml5=True)
+    runtimes = SimpleNamespace(link_flags=lambda _: [], digest=lambda _: b"", environment=lambda _: {})
+    found = []
+    for links in ([], [], ["-cclib", "-llmdb"], ["-cclib", "-llmdb"]):
+        monkeypatch.setattr(Builder, "_lmdb", lambda *_, links=links: links)
+        Builder(compiler, runtimes, tmp_path).program("cache", RIVALS[BASE])
+        found.append(any(compiled))
+        compiled.clear()
+    assert found == [True, False, True, False]
 
 
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.9 %": 0.999, "99.99 %": 0.9999, "longest": 1.0}

@@ -60,7 +60,9 @@ def test_every_implementation_gives_the_same_results(workload, implementation, b
     ("file", "right", "wrong", "workload", "message"),
     [
         ("c/calls_stubs.c", "return x + 1", "return x + 2", "calls", "write_float: wrong result"),
-        pytest.param("c/calls_stubs.c", "f == g", "f != g", "calls", "read_closure: wrong result", marks=pytest.mark.slow),
+        pytest.param(
+            "c/calls_stubs.c", "f == g", "f != g", "calls", "read_closure: wrong result", marks=pytest.mark.slow
+        ),
         ("c/conversion_stubs.c", "caml_copy_double(from->weight)", "caml_copy_double(0)", "conversion", "records of 1"),
     ],
 )

@@ -329,8 +329,8 @@ def build(compiler: Compiler, flavour: Flavour) -> Path:
 
 
 def tests_of(compiler: Compiler, flavour: Flavour) -> list[tuple[str, str, list[str]]]:
-    """(program, test, words about it) of a flavour, by the programs' own lists: those of its folder if it has them, else
-    of one that is alike."""
+    """(program, test, words about it) of a flavour, by the programs' own lists: those of its folder if it has them,
+    else of one that is alike."""
     names = [*programs_of(compiler, flavour), *embedded_of(compiler, flavour)]
     found = []
     for name in (n for n in names if n not in ALONE):
