@@ -652,7 +652,7 @@ let model_domains ~part () = if Par.multicore then model ~part ~domains:3 ~threa
 let () =
   main ~slow:[ "model-domains-long" ]
     ([ ("model", model ~part:1 ~domains:1 ~threads:1); ("model-threads", model ~part:1 ~domains:1 ~threads:4);
-       ("model-domains", model_domains ~part:4); ("model-domains-long", model_domains ~part:1);
+       ("model-domains", model_domains ~part:8); ("model-domains-long", model_domains ~part:1);
        ("cycles", cycles); ("basics", basics); ("places", places); ("chains", chains); ("infix", infix);
        ("finalisers", finalisers); ("in-the-middle", in_the_middle); ("lazies", lazies); ("memory", memory);
        ("large", large); ("no-memory", no_memory); ("shared", shared); ("ending-domains", ending_domains);

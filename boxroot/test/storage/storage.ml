@@ -640,8 +640,8 @@ let () =
        ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);
        ("at-the-end", at_the_end); ("after-the-end", after_the_end); ("forked", forked); ("torn-down", torn_down);
        ("c++", cplusplus); ("model", model ~part:1 ~domains:1 ~threads:1);
-       ("model-threads", model ~part:1 ~domains:1 ~threads:3); ("model-domains", model ~part:4 ~domains:3 ~threads:1);
-       ("model-both", model ~part:4 ~domains:2 ~threads:2);
+       ("model-threads", model ~part:1 ~domains:1 ~threads:3); ("model-domains", model ~part:10 ~domains:3 ~threads:1);
+       ("model-both", model ~part:10 ~domains:2 ~threads:2);
        ("model-domains-long", model ~part:1 ~domains:3 ~threads:1);
        ("model-both-long", model ~part:1 ~domains:2 ~threads:2) ]
      @ Process.misuse_tests misuses)

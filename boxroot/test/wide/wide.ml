@@ -393,8 +393,8 @@ let () =
        ("moved-while-marking", moved_while_marking); ("memory", memory); ("cost", cost); ("together", together);
        ("no-memory", no_memory); ("ended-domains", ended_domains); ("finalisers", finalisers); ("forked", forked);
        ("torn-down", torn_down); ("c++", cplusplus); ("model", model ~part:1 ~domains:1 ~threads:1);
-       ("model-threads", model ~part:1 ~domains:1 ~threads:3); ("model-domains", model ~part:4 ~domains:3 ~threads:1);
-       ("model-both", model ~part:4 ~domains:2 ~threads:2);
+       ("model-threads", model ~part:1 ~domains:1 ~threads:3); ("model-domains", model ~part:10 ~domains:3 ~threads:1);
+       ("model-both", model ~part:10 ~domains:2 ~threads:2);
        ("model-domains-long", model ~part:1 ~domains:3 ~threads:1);
        ("model-both-long", model ~part:1 ~domains:2 ~threads:2) ]
      @ Process.misuse_tests misuses)
