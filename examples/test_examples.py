@@ -83,15 +83,14 @@ def test_regions(compiler: Compiler, place: Path, variant: bool) -> None:
 
 
 @BOTH_RUNTIMES
-@pytest.mark.parametrize("images", ["on", "off"])
-def test_coq_images(compiler: Compiler, place: Path, variant: bool, images: str) -> None:
+def test_coq_images(compiler: Compiler, place: Path, variant: bool) -> None:
     """With a stand-in for Coq."""
     for file in (place / "test").iterdir():
         shutil.copy(file, place)
     with_regions(compiler, place, variant, "objFile.ml", "vo_image.ml", "vo_image_test.ml")
-    settings = {"COQ_IMAGES": "no"} if images == "off" else {}
-    outcome = run(["./program", images], place, place / "log", 120, settings)
-    assert outcome.passed, outcome.tail()
+    for images, settings in (("on", {}), ("off", {"COQ_IMAGES": "no"})):
+        outcome = run(["./program", images], place, place / "log", 120, settings)
+        assert outcome.passed, outcome.tail()
 
 
 @BOTH_RUNTIMES

@@ -24,15 +24,19 @@ FILES = ["Makefile", "pyproject.toml", "dune", "dune-project", "boxroot.opam", "
 FILES += ["boxroot.opam.template", "outheap.opam.template"]
 
 
+def environment(changes):
+    """The environment with changes (None: unset)."""
+    found = {k: v for k, v in os.environ.items() if k not in ("CC", "CXX", "BUILD", "OCAML")} | changes
+    return {k: str(v) for k, v in found.items() if v is not None}
+
+
 def run(*command, cwd=ROOT, timeout=900, **env):
-    """Runs a command with changes to the environment (None: unset); its output has both streams. The limit ends what
-    would never end: a busy machine does not come near it."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("CC", "CXX", "BUILD", "OCAML")} | env
-    environment = {k: str(v) for k, v in environment.items() if v is not None}
+    """Runs a command with changes to the environment; its output has both streams. The limit ends what would never end:
+    a busy machine does not come near it."""
     done = subprocess.run(
         [str(c) for c in command],
         cwd=cwd,
-        env=environment,
+        env=environment(env),
         timeout=timeout,
         text=True,
         stdin=subprocess.DEVNULL,
@@ -40,6 +44,27 @@ def run(*command, cwd=ROOT, timeout=900, **env):
         stderr=subprocess.STDOUT,
     )
     return done.returncode, done.stdout
+
+
+def run_until_told(line, event, *command, times=1, cwd=ROOT, **env):
+    """The same for a command that goes on until the file `event` is there (or for minutes): it comes when so many lines
+    like `line` have been read."""
+    process = subprocess.Popen(
+        [str(c) for c in command],
+        cwd=cwd,
+        env=environment(env),
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    out = ""
+    for said in process.stdout:
+        out += said
+        if len(re.findall(line, out, re.M)) == times:
+            event.touch()
+    assert event.exists(), out
+    return process.wait(), out
 
 
 def offline():
@@ -279,23 +304,27 @@ def test_a_command_that_is_there_needs_nothing(no_install):
 
 # --- what takes minutes ---
 
-SLOW = """set -euo pipefail
+UNTIL = "for _ in $(seq 2000); do [ ! -e {event} ] || break; sleep 0.05; done"
+SLOW = (
+    """set -euo pipefail
 . tools/lib.sh
-cache={cache}
-work() {{ for n in 1 2 3 4 5; do echo "line $n"; sleep 0.5; done; return 7; }}
+work() {{ for n in 1 2 3; do echo "line $n"; done; """
+    + UNTIL
+    + """; return 7; }}
 printf 'kept\\n' >{log}
 code=0; watched 'building something' {log} 10 work || code=$?
 echo "ended with $code"
 """
+)
 
 
 def test_a_command_that_takes_long_is_watched(tmp_path):
-    log = tmp_path / "log"
-    code, out = run("bash", "-c", SLOW.format(cache=tmp_path, log=log), "tools/slow", BOXROOT_PROGRESS="1")
+    log, event = tmp_path / "log", tmp_path / "event"
+    script = SLOW.format(event=event, log=log)
+    line = r"^slow: building something: \d+ min \d\d s, about 40 % done$"
+    code, out = run_until_told(line, event, "bash", "-c", script, "tools/slow", times=2, BOXROOT_PROGRESS="0.2")
     assert code == 0 and out.splitlines()[-1] == "ended with 7", out
-    said = [line for line in out.splitlines() if line.startswith("slow: building something: 0 min 0")]
-    assert len(said) >= 2 and re.search(r", about [34]0 % done$", said[0]), out
-    assert log.read_text().splitlines() == ["kept", *(f"line {n}" for n in range(1, 6))]
+    assert log.read_text().splitlines() == ["kept", *(f"line {n}" for n in range(1, 4))]
 
 
 def test_nothing_is_said_of_what_takes_no_time(tmp_path):
@@ -304,38 +333,39 @@ def test_nothing_is_said_of_what_takes_no_time(tmp_path):
 
 
 def test_a_lock_that_another_process_holds_is_told(tmp_path):
-    lock, held = tmp_path / "lock", tmp_path / "held"
-    holder = subprocess.Popen(["flock", lock, "sh", "-c", f"touch {held}; sleep 3"])
+    lock, held, event = tmp_path / "lock", tmp_path / "held", tmp_path / "event"
+    holder = subprocess.Popen(["flock", lock, "sh", "-c", f"touch {held}; {UNTIL.format(event=event)}"])
     while not held.exists():
         assert holder.poll() is None
     script = '. tools/lib.sh; locked 9 "$1" "it is being built"; echo mine'
-    code, out = run("bash", "-c", script, "tools/waiting", lock, BOXROOT_PROGRESS="1")
+    line = r"^waiting: waiting: it is being built: \d+ min"
+    code, out = run_until_told(line, event, "bash", "-c", script, "tools/waiting", lock, BOXROOT_PROGRESS="0.2")
     holder.wait()
     lines = out.splitlines()
     assert code == 0 and lines[0] == "waiting: waiting for another process: it is being built", out
-    assert lines[1].startswith("waiting: waiting: it is being built: 0 min 0") and lines[-1] == "mine", out
+    assert re.search(line, lines[1]) and lines[-1] == "mine", out
 
 
 def test_the_lines_end_with_the_script(tmp_path):
     """Also when it is killed: who reads them would wait for ever."""
-    script = '. tools/lib.sh; watched "going on" /dev/null 0 sleep 4'
     program = subprocess.Popen(
-        ["bash", "-c", script, "tools/killed"],
+        ["bash", "-c", '. tools/lib.sh; watched "going on" /dev/null 0 cat', "tools/killed"],
         cwd=ROOT,
-        env=os.environ | {"BOXROOT_PROGRESS": "1"},
+        env=os.environ | {"BOXROOT_PROGRESS": "0.2"},
+        stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
     assert "killed: going on: " in program.stderr.readline()
     program.kill()
     program.wait()
-    left = program.stderr.read()  # until nobody holds the other end
-    assert left.count("going on") <= 2, left
+    program.stderr.read()  # until nobody holds the other end
+    program.stdin.close()  # which ends cat
 
 
-MAKE = """#!/bin/sh
+MAKE = f"""#!/bin/sh
 case "$*" in *install*) exit 0;; esac
-for n in 1 2 3; do echo "line"; sleep 1; done; exit 1
+echo line; {UNTIL}; exit 1
 """
 
 
@@ -348,12 +378,14 @@ def test_building_a_compiler_says_how_far_it_is(tmp_path):
     (source / "configure").chmod(0o755)
     make = tmp_path / "fake/make"
     make.parent.mkdir()
-    make.write_text(MAKE)
+    event = tmp_path / "event"
+    make.write_text(MAKE.format(event=event))
     make.chmod(0o755)
     path = f"{make.parent}:{os.environ['PATH']}"
-    code, out = run("tools/toolchain", "5.3.0", BOXROOT_CACHE=tmp_path / "cache", BOXROOT_PROGRESS="1", PATH=path)
+    line = r"^toolchain: building OCaml 5\.3\.0: \d+ min \d\d s, about 0 % done$"
+    where = {"BOXROOT_CACHE": tmp_path / "cache", "BOXROOT_PROGRESS": "0.2", "PATH": path}
+    code, out = run_until_told(line, event, "tools/toolchain", "5.3.0", **where)
     assert code == 1 and "the build failed: line" in out, out
-    assert re.search(r"^toolchain: building OCaml 5\.3\.0: 0 min 0\d s, about 0 % done$", out, re.M), out
 
 
 # --- the compiler at hand ---
@@ -471,10 +503,12 @@ def test_clean_removes_nothing_outside_the_tree(tmp_path):
 
 # --- runs of tests ---
 
-TESTS = """import time
+TESTS = """import pathlib, time
 def test_quick(): pass
-def test_slow(): time.sleep(4)
-def test_wrong(): assert time.sleep(1)
+def test_slow():
+    for _ in range(2000):
+        pathlib.Path("{event}").exists() or time.sleep(0.05)
+def test_wrong(): assert not 1
 """
 
 
@@ -483,14 +517,14 @@ def test_a_run_of_tests_says_how_far_it_is(tmp_path, prefix, workers):
     folder = tree(tmp_path / "tree")
     shutil.copy(ROOT / "conftest.py", folder)
     (folder / "docs").mkdir()
-    (folder / "docs/test_short.py").write_text(TESTS)
+    event = tmp_path / "event"
+    (folder / "docs/test_short.py").write_text(TESTS.format(event=event))
     words = ["-m", "pytest", "-q", "-n", workers, "docs/test_short.py"]
     inherited = dict.fromkeys(n for n in os.environ if n.startswith(("PYTEST_", "BOXROOT_TEST_")))
     where = {"OCAML": prefix, "BUILD": tmp_path / "b", "BOXROOT_PROGRESS": "0.5"}
-    code, out = run(sys.executable, *words, cwd=folder, **{**inherited, **where})
+    line = r"^\d of 3 tests have run(, 1 failed)?; running: \S+::test_slow \(\d+ s\)"
+    code, out = run_until_told(line, event, sys.executable, *words, cwd=folder, **{**inherited, **where})
     assert code == 1 and out.splitlines()[-1] == "2 passed, 1 failed", out
-    running = r"^\d of 3 tests have run(, 1 failed)?; running: \S+::test_slow \(\d+ s\)"
-    assert re.search(running, out, re.M), out
 
 
 # --- the installed outheap-build ---

@@ -16,9 +16,11 @@ import time
 from collections import OrderedDict
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from runner.compiler import BUILT, ROOT, Compiler
+from runner.suites.outheap import programs
 from runner.suites.outheap.programs import Builder
 from runner.suites.outheap.runtimes import BASE, RIVALS, Runtimes
 
@@ -112,13 +114,13 @@ def server(program: Path, store: str, folder: Path, most: int = UNBOUND):
         command = [program, "serve", store, str(most), path, folder]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
-        for _ in range(400):
+        while True:
             try:
                 Client(path).close()
                 break
             except OSError:
                 assert child.poll() is None, child.stderr.read()
-                time.sleep(0.05)
+                time.sleep(0.01)
         yield path
         child.send_signal(signal.SIGTERM)
         assert child.wait(60) == 0, child.stderr.read()
@@ -200,7 +202,7 @@ def compare(path: Path, most: int, keys: int, seed: int, steps: int) -> None:
 def test_answers(store, program, tmp_path):
     with server(program, store, tmp_path) as path:
         for n in range(3):
-            compare(path, UNBOUND, (20, 300, 3000)[n], SEED + n, 5000)
+            compare(path, UNBOUND, (20, 300, 3000)[n], SEED + n, 3000)
             Client(path).ask(b"FLUSHALL")
 
 
@@ -208,7 +210,7 @@ def test_answers(store, program, tmp_path):
 @pytest.mark.parametrize("store", BOUND)
 def test_answers_with_a_bound(store, most, program, tmp_path):
     with server(program, store, tmp_path, most) as path:
-        compare(path, most, 100, SEED, 10_000)
+        compare(path, most, 100, SEED, 5000)
 
 
 def test_many_entries_that_are_replaced(program, tmp_path):
@@ -329,6 +331,27 @@ def test_redis_benchmark(program, tmp_path):
         assert Client(path).ask(b"DBSIZE") == 500
 
 
+def test_a_library_that_comes_later(tmp_path, monkeypatch):
+    """All is compiled again, with its header; once."""
+    compiled = []
+
+    def run_tool(command, folder):
+        compiled.append("-c" in command)
+        if "-o" in command:
+            Path(command[command.index("-o") + 1]).touch()
+
+    monkeypatch.setattr(programs, "run_tool", run_tool)
+    compiler = SimpleNamespace(cc="cc", ocamlopt="ocamlopt", where=tmp_path, ocaml5=True)
+    runtimes = SimpleNamespace(link_flags=lambda _: [], digest=lambda _: b"", environment=lambda _: {})
+    found = []
+    for links in ([], [], ["-cclib", "-llmdb"], ["-cclib", "-llmdb"]):
+        monkeypatch.setattr(Builder, "_lmdb", lambda *_, links=links: links)
+        Builder(compiler, runtimes, tmp_path).program("cache", RIVALS[BASE])
+        found.append(any(compiled))
+        compiled.clear()
+    assert found == [True, False, True, False]
+
+
 SHARES = {"50 %": 0.5, "99 %": 0.99, "99.9 %": 0.999, "99.99 %": 0.9999, "longest": 1.0}
 
 
@@ -382,26 +405,20 @@ def test_times_in_the_server(program, tmp_path):
         times = latencies(other)
         assert times["handled"]["longest"] >= 100e6 and times["service"]["longest"] >= 100e6
         assert times["service"]["count"] == times["handled"]["count"] == 61
-        assert times["service"]["50 %"] >= 100e6 > times["handled"]["50 %"]
+        assert times["service"]["50 %"] >= 100e6 and times["service"]["50 %"] > times["handled"]["50 %"]
         assert isinstance(other.ask(b"DEBUG", b"SLEEP", b"x"), ValueError)
 
 
 def test_a_pause_counts_for_all_that_it_holds_up(program, tmp_path):
-    """The client sends when a request is due, and counts from then."""
+    """The client sends when a request is due, and counts from then; the server, from when it reads it."""
     with server(program, "owned", tmp_path) as path:
-        command = [program, "rate", path, "1000", "2000", "3"]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        other = Client(path)
-        while other.ask(b"DBSIZE") < 1000:
-            time.sleep(0.01)
-        time.sleep(0.5)
-        assert other.ask(b"DEBUG", b"SLEEP", b"2") == b"OK"
-        text, _ = child.communicate(timeout=120)
-    assert child.returncode == 0
-    figures = {line.split("\t")[0]: float(line.split("\t")[1]) for line in text.splitlines()}
-    # More than half of 6,000 requests were due in that time; of a client with 16 that waits, 16 would be late.
-    assert figures["latency, 50 %"] >= 300 and figures["latency, longest"] >= 1990
-    assert figures["handled, longest"] >= 2000 and figures["service, 50 %"] < 300
+        command = [program, "rate", path, "1000", "2000", "1.2", "1"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=600)
+    assert done.returncode == 0
+    figures = {line.split("\t")[0]: float(line.split("\t")[1]) for line in done.stdout.splitlines()}
+    # Of 2,400 requests 1,600 were due in the first 0.8 seconds; of a client with 16 that waits, 16 would be late.
+    assert figures["latency, 50 %"] >= 200 and figures["latency, longest"] >= 990
+    assert figures["handled, longest"] >= 1000 and figures["service, 50 %"] < figures["latency, 50 %"]
 
 
 def test_a_server_without_a_table(program, tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from testing import matrix, programs, steps, variants
-from testing.boxroot import case_of, model_cases
+from testing.boxroot import model_cases, program_cases
 from testing.cases import Case, broken, check
 from testing.flavours import BOXROOT
 
@@ -23,9 +23,7 @@ def _cases(config: pytest.Config) -> list[Case]:
         except steps.BuildFailed as error:
             cases.append(broken("boxroot", f"{compiler.name}-{flavour.name}", error))
             continue
-        cases += [
-            case_of(config, compiler, flavour, f"{program}/{test}", [f"./{program}", test]) for program, test in found
-        ]
+        cases += program_cases(config, compiler, flavour, found)
     return cases
 
 
@@ -62,12 +60,13 @@ def _on_variant(config: pytest.Config) -> list[Case]:
                 found = programs.tests_of(compiler, flavour)
             except steps.BuildFailed:
                 continue  # the same failure as of the stock runtime
-            here = [
-                case_of(config, linked, flavour, f"{program}/{test}", [f"./{program}", test])
-                for program, test in found
+            some = [
+                (program, test, words)
+                for program, test, words in found
                 if program in ("unit", "single", "embed")
                 or (program in ("regress", "weak", "ephemeral") and not test.startswith("n"))
             ]
+            here = program_cases(config, linked, flavour, some)
             cases += here
             if compiler.version >= "5.4":
                 cases += _with_threads([*model, *(here if config.getoption("everything") else [])])

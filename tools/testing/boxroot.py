@@ -11,10 +11,12 @@ from testing.compilers import Compiler
 from testing.flavours import Flavour, environment
 
 LIMIT, RANDOM_LIMIT = 240, 120
+SCALE, STEPS = 30, 3000  # at most, of a run of one compiler
 
 
 def settings_of(config: pytest.Config, compiler: Compiler, flavour: Flavour, name: str) -> dict[str, str]:
-    scale = 100 if config.getoption("full") else flavour.scale
+    most = 100 if config.getoption("everything") else SCALE
+    scale = 100 if config.getoption("full") else min(flavour.scale, most)
     runparam = ["b", *([flavour.runparam] if flavour.runparam else [])]
     if name.startswith("embed/") and flavour.name.endswith("tiny"):
         runparam.append("c=1")
@@ -29,7 +31,13 @@ def settings_of(config: pytest.Config, compiler: Compiler, flavour: Flavour, nam
 
 
 def case_of(
-    config: pytest.Config, compiler: Compiler, flavour: Flavour, name: str, command: list[str], random: bool = False
+    config: pytest.Config,
+    compiler: Compiler,
+    flavour: Flavour,
+    name: str,
+    command: list[str],
+    random: bool = False,
+    slow: bool = False,
 ) -> Case:
     return Case(
         "boxroot",
@@ -40,7 +48,18 @@ def case_of(
         lambda: programs.build(compiler, flavour),
         settings_of(config, compiler, flavour, name),
         random,
+        slow,
     )
+
+
+def program_cases(
+    config: pytest.Config, compiler: Compiler, flavour: Flavour, found: list[tuple[str, str, list[str]]]
+) -> list[Case]:
+    """Of tests that the programs list."""
+    return [
+        case_of(config, compiler, flavour, f"{program}/{test}", [f"./{program}", test], slow="slow" in words)
+        for program, test, words in found
+    ]
 
 
 def model_commands(compiler: Compiler, flavour: Flavour, seed: int, steps: int) -> dict[str, list[str]]:
@@ -67,6 +86,7 @@ def model_commands(compiler: Compiler, flavour: Flavour, seed: int, steps: int) 
 
 
 def model_cases(config: pytest.Config, compiler: Compiler, flavour: Flavour, seed: int) -> list[Case]:
-    steps = flavour.steps * (5 if config.getoption("full") else 1)
+    steps = flavour.steps if config.getoption("everything") else min(flavour.steps, STEPS)
+    steps *= 5 if config.getoption("full") else 1
     commands = model_commands(compiler, flavour, seed, steps)
     return [case_of(config, compiler, flavour, name, command, random=True) for name, command in commands.items()]

@@ -328,14 +328,14 @@ def build(compiler: Compiler, flavour: Flavour) -> Path:
     return FlavourBuild(compiler, flavour).run()
 
 
-def tests_of(compiler: Compiler, flavour: Flavour) -> list[tuple[str, str]]:
-    """(program, test) of a flavour, by the programs' own lists: those of its folder if it has them, else of one that is
-    alike."""
+def tests_of(compiler: Compiler, flavour: Flavour) -> list[tuple[str, str, list[str]]]:
+    """(program, test, words about it) of a flavour, by the programs' own lists: those of its folder if it has them,
+    else of one that is alike."""
     names = [*programs_of(compiler, flavour), *embedded_of(compiler, flavour)]
     found = []
     for name in (n for n in names if n not in ALONE):
         alike = BOXROOT["checked" if name in PROGRAMS and PROGRAMS[name].checked else "release"]
-        found += [(name, test) for test in list_of(build(stock(compiler), alike) / name)]
+        found += [(name, *case) for case in words_of(build(stock(compiler), alike) / name).items()]
     return found
 
 

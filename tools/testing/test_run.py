@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-import time
+import signal
 from pathlib import Path
 
 import pytest
@@ -20,16 +20,15 @@ def loads(monkeypatch: pytest.MonkeyPatch, each: float) -> None:
 
 def test_a_quiet_machine_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loads(monkeypatch, 0.3)
-    start = time.monotonic()
     outcome = run.run(["sleep", "60"], tmp_path, tmp_path / "log", 0.2)
     assert outcome.late and not outcome.passed and outcome.why == "not done after 0.2 s"
-    assert time.monotonic() - start < 30
+    assert outcome.code == -signal.SIGKILL
 
 
 def test_a_busy_machine_has_more_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     loads(monkeypatch, 1e9)
     monkeypatch.setattr(run, "MOST", 1000.0)
-    outcome = run.run(["sleep", "1"], tmp_path, tmp_path / "log", 0.1)
+    outcome = run.run(["sleep", "0.3"], tmp_path, tmp_path / "log", 0.1)
     assert outcome.passed, outcome.why
 
 

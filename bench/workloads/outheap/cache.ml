@@ -4,12 +4,13 @@
                                                  folder)
    cache measure ENTRIES REQUESTS [RATE [SECONDS]]   the store: BENCH_LINEAR=linear (owned), bigarray, lmdb, redis,
                                                      none; or hashtbl
-   cache rate SOCKET ENTRIES RATE SECONDS   the latency of a server that runs, after all entries have been written
+   cache rate SOCKET ENTRIES RATE SECONDS [PAUSE]   the latency of a server that runs, after all entries have been
+                                                    written; it sleeps for so many seconds when the first requests come
    cache histogram   of the numbers of the input, one a line: what Cache_histogram says of them *)
 let usage () =
   Bench.fail
     "cache serve STORE MOST SOCKET|PORT [FOLDER], cache measure ENTRIES REQUESTS [RATE [SECONDS]], cache rate SOCKET \
-     ENTRIES RATE SECONDS, or cache histogram"
+     ENTRIES RATE SECONDS [PAUSE], or cache histogram"
 
 let serve () =
   let name = Bench.argument 2 ~default:"" and most = Bench.int_argument 3 ~default:0 in
@@ -131,10 +132,10 @@ let of_server path =
   | _ -> ()
 
 (* Requests at a rate for so many seconds; all entries are there. *)
-let at_rate path ~entries ~rate ~seconds =
+let at_rate path ~pause ~entries ~rate ~seconds =
   ignore (Cache_load.ask path [ "CONFIG"; "RESETSTAT" ]);
   let requests = max 1 (int_of_float (rate *. seconds)) in
-  let latencies, late = Cache_load.at_rate path ~entries ~requests ~rate ~connections:16 in
+  let latencies, late = Cache_load.at_rate path ~pause ~entries ~requests ~rate ~connections:16 in
   milliseconds "latency, " latencies;
   Bench.metric "the client was late, 99.9 %" (float (H.at late 0.999) /. 1e6) "ms";
   Bench.metric "the client was late, longest" (float (H.at late 1.) /. 1e6) "ms";
@@ -146,7 +147,7 @@ let rate () =
   let entries = Bench.int_argument 3 ~default:0 in
   if entries < 1 || number 4 <= 0. then usage ();
   ignore (Cache_load.fill path ~entries);
-  ignore (at_rate path ~entries ~rate:(number 4) ~seconds:(number 5))
+  ignore (at_rate path ~pause:(number 6) ~entries ~rate:(number 4) ~seconds:(number 5))
 
 let histogram () =
   let h = H.create () in
@@ -172,7 +173,7 @@ let measure () =
   redis_benchmark s ~entries ~requests ~pipeline:1;
   ignore (Cache_load.fill s.path ~entries);
   let before = processor_time s in
-  let requests = at_rate s.path ~entries ~rate ~seconds in
+  let requests = at_rate s.path ~pause:0. ~entries ~rate ~seconds in
   Bench.metric "processor time, each" ((processor_time s -. before) *. 1e6 /. float requests) "us";
   memory s "resident: under load" "VmRSS:";
   memory s "peak resident" "VmHWM:";

@@ -105,8 +105,9 @@ let fill path ~entries =
   !longest
 
 (* [requests] at [rate] for each second, over some connections in turn; half of them read, half replace, of keys at
-   random. In nanoseconds: the latencies, and how late the client was to send. *)
-let at_rate path ~entries ~requests ~rate ~connections =
+   random. When the first have been sent the server is told to sleep for [pause] seconds. In nanoseconds: the latencies,
+   and how late the client was to send. *)
+let at_rate path ~pause ~entries ~requests ~rate ~connections =
   let latencies = H.create () and late = H.create () in
   let all = Array.init connections (fun n -> { (connect path) with next = n }) in
   let by_fd = Hashtbl.create 64 in
@@ -120,7 +121,8 @@ let at_rate path ~entries ~requests ~rate ~connections =
   let key_of i = scattered i mod entries and reads i = scattered (i + 77_777) land 1 = 0 in
   let start = Cache_server.now () + 10_000_000 and distance = 1e9 /. rate in
   let due i = start + int_of_float (float i *. distance) in
-  let sent = ref 0 and answered = ref 0 in
+  let sent = ref 0 and answered = ref 0 and paused = ref (pause <= 0.) in
+  let other = connect path in
   while !answered < requests do
     let now = Cache_server.now () in
     while !sent < requests && due !sent <= now do
@@ -130,6 +132,11 @@ let at_rate path ~entries ~requests ~rate ~connections =
       incr sent
     done;
     Array.iter send all;
+    if !sent > 0 && not !paused then begin
+      R.command other.requests [ "DEBUG"; "SLEEP"; string_of_float pause ];
+      send other;
+      paused := true
+    end;
     let n = Poll.wait poll events 0 in
     for e = 0 to n - 1 do
       let c = Hashtbl.find by_fd (events.(e) lsr 2) in
@@ -148,6 +155,7 @@ let at_rate path ~entries ~requests ~rate ~connections =
     done
   done;
   Array.iter (fun c -> Unix.close c.fd) all;
+  Unix.close other.fd;
   (latencies, late)
 
 (* The reply to one request. *)

@@ -16,10 +16,10 @@ embedded() { # embedded CC FILE.so FLAGS…
   run "$cc" -shared complete.o -o "$out" $native
 }
 tls_bytes() { printf '%d' "$(readelf -lW "$1" | awk '$1 == "TLS" {print $6}')"; }
-loads() { timeout 60 "$@" >out 2>&1 || fail "$*: exit code $?: $(cat out)"; }
+loads() { "$@" >out 2>&1 || fail "$*: exit code $?: $(cat out)"; }
 # the loader says that there is no room
 refused() {
-  if timeout 60 "$@" >out 2>&1; then fail "$* loads"; fi
+  if "$@" >out 2>&1; then fail "$* loads"; fi
   grep 'static TLS' out || fail "$*: $(cat out)"
 }
 

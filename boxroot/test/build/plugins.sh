@@ -27,7 +27,7 @@ plug-in-loaded-late)
     for first in other deletion thread backup; do
       case $flags$first in -DBOXROOT_DEBUG=1deletion) continue;; esac # has no inline path
       for program in ./late ./late-linked; do
-        FIRST=$first timeout 60 $program $scenario $how ./late.cmxs >out 2>&1 ||
+        FIRST=$first $program $scenario $how ./late.cmxs >out 2>&1 ||
           fail "$program $flags $scenario $how $first: exit code $?: $(tail -3 out)"
       done
     done; done; done
@@ -45,7 +45,7 @@ plug-in-loaded-again)
     run cc -shared plugin.o lib.o -o plugin.so
     for scenario in again wrapped-0 wrapped-1 wrapped-2 exits; do
       case $v$flags$scenario in 5*CONSERVATIVE=1wrapped-1) continue;; esac # has no such hook
-      MALLOC_ARENA_MAX=1 timeout 60 ./reload $scenario ./plugin.so >out 2>&1 ||
+      MALLOC_ARENA_MAX=1 ./reload $scenario ./plugin.so >out 2>&1 ||
         fail "$flags $scenario: exit code $?: $(tail -3 out)"
       echo "  $flags $scenario: $(tail -1 out)"
     done
@@ -72,9 +72,9 @@ leaks-of-plug-ins)
     -cclib -lstdc++ -o linked
   for command in ./program ./linked './without ./together.cmxs' './with ./apart.cmxs' \
     './without ./library.cmxs ./apart.cmxs'; do
-    BOXROOT_LEAKS=1 timeout 60 $command >out 2>&1 || fail "$command: exit code $?: $(tail -3 out)"
+    BOXROOT_LEAKS=1 $command >out 2>&1 || fail "$command: exit code $?: $(tail -3 out)"
     if grep boxroot: out; then fail "$command: roots that ended at the exit are reported"; fi
-    LEAK=1 BOXROOT_LEAKS=1 timeout 60 $command >out 2>&1 || fail "$command: exit code $?: $(tail -3 out)"
+    LEAK=1 BOXROOT_LEAKS=1 $command >out 2>&1 || fail "$command: exit code $?: $(tail -3 out)"
     grep '1 root is live at exit' out || fail "$command: no report: $(cat out)"
   done;;
 esac

@@ -26,7 +26,7 @@ link-styles-*)
     if grep -i warning linked.txt | grep -v 'statically linked applications'; then
       fail "$what: warnings of the linker"; fi
     # shellcheck disable=SC2086
-    timeout 60 ./model --seed 4 --steps 1500 $players >out 2>&1 || fail "$what: exit code $?: $(tail -3 out)"
+    ./model --seed 4 --steps 1500 $players >out 2>&1 || fail "$what: exit code $?: $(tail -3 out)"
     echo "  $what: $cc ${flags[*]} $*"
   }
   cc=${name#link-styles-}

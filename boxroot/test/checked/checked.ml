@@ -238,7 +238,7 @@ let used_again () =
       done;
       let more = pools_in_use () - start in
       if more > (2 * quarantine () / pool_capacity ()) + 200 then
-        miss "%d pools more after %d creations and deletions" more rounds)
+        fail "%d pools more after %d creations and deletions" more rounds)
     [ delete; delete_nolock ]
 
 (* Its value is let go, in each way of deletion, whether the root was old or young, and also in the middle of
@@ -291,7 +291,7 @@ let across_domains () =
     if round = 10 then peak := pools_in_use ()
   done;
   Gc.full_major ();
-  if pools_in_use () > (3 * !peak) + 200 then miss "pools in use grew from %d to %d" !peak (pools_in_use ())
+  if pools_in_use () > (3 * !peak) + 200 then fail "pools in use grew from %d to %d" !peak (pools_in_use ())
 
 let torn_down_and_set_up () =
   for round = 1 to 20 do

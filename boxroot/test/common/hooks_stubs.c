@@ -347,7 +347,6 @@ value h_were_read(value roots)
 #define ARMED 1      /* marking has been asked for */
 #define WAITING 2    /* domain 0 is where it will be asked for its roots; another one runs OCaml code already */
 #define ENDED 3      /* that one has ended, for the library */
-#define GIVEN_UP 4   /* none has, for long */
 static int other_end = IDLE; /* (atomic) */
 static scan_roots_hook after_waiting;
 static caml_timing_hook before_other_end;
@@ -359,9 +358,7 @@ static void wait_before_scan(scanning_action a, scanning_action_flags f, void *d
   if (a == &caml_darken && s->id == 0 &&
       __atomic_compare_exchange_n(&other_end, &armed, WAITING, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     struct timespec pause = { 0, 1000000 };
-    for (int i = 0; i < 60000 && __atomic_load_n(&other_end, __ATOMIC_SEQ_CST) == WAITING; i++) nanosleep(&pause, NULL);
-    int waiting = WAITING;
-    __atomic_compare_exchange_n(&other_end, &waiting, GIVEN_UP, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&other_end, __ATOMIC_SEQ_CST) == WAITING) nanosleep(&pause, NULL);
   }
   if (after_waiting != NULL) after_waiting(a, f, d, s);
 }

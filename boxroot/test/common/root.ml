@@ -60,18 +60,12 @@ let not_setup = 0
 let running = 1
 let tore_down = 2
 
-let ending code fmt =
+let fail fmt =
   Printf.ksprintf
     (fun s ->
       prerr_endline ("FAILED: " ^ s);
-      exit_now code)
+      exit_now 1)
     fmt
-
-let fail fmt = ending 1 fmt
-
-(* What was measured is above its bound. Where the machine may be the reason, the program is run again
-   (tools/testing/run.py). *)
-let miss fmt = ending 76 fmt
 
 let skip why =
   print_endline ("skipped: " ^ why);
@@ -105,7 +99,7 @@ let rises ~steps ~kb what step =
   collect ();
   let resident = resident_kb () - resident and heap = heap_kb () - heap in
   Printf.printf "%s: %d KB more, of the heap %d\n%!" what resident heap;
-  if (resident > kb || heap > kb) && not (is_sanitized ()) then miss "%s: %d KB more, of the heap %d" what resident heap
+  if (resident > kb || heap > kb) && not (is_sanitized ()) then fail "%s: %d KB more, of the heap %d" what resident heap
 
 (* The same where it rises and falls between two cycles of the collector: peaks are compared, of the first steps, and of
    the others. One step of `every` is looked at. *)
@@ -118,13 +112,14 @@ let peaks ?(resident_kb = resident_kb) ?(every = 1) ~first ~others ~kb what step
   steps others;
   let grown = !peak - before in
   Printf.printf "%s: %d KB more\n%!" what grown;
-  if grown > kb && not (is_sanitized ()) then miss "%s: %d KB more" what grown
+  if grown > kb && not (is_sanitized ()) then fail "%s: %d KB more" what grown
 
-(* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all. Each test runs in a process of its
-   own. *)
-let main tests =
+(* Main program of a set of tests: PROGRAM NAME runs one, PROGRAM --list names all, and says which are slow. Each test
+   runs in a process of its own. *)
+let main ?(slow = []) tests =
   match Sys.argv with
-  | [| _; "--list" |] -> List.iter (fun (name, _) -> print_endline name) tests
+  | [| _; "--list" |] ->
+      List.iter (fun (name, _) -> print_endline (if List.mem name slow then name ^ " slow" else name)) tests
   | [| _; name |] -> (
       match List.assoc_opt name tests with
       | None ->

@@ -159,9 +159,10 @@ let player ~alone seed steps =
 
 let steps = scale 150_000
 
-let model ~domains ~threads () =
+(* One in `part` of the steps. Domains wait for one another, and take long. *)
+let model ~part ~domains ~threads () =
   if domains > 1 && Values.loses_arrays then skip "only the first domain makes ephemeral roots";
-  let each = steps / threads / if domains > 1 then 4 else 1 in
+  let each = steps / part / threads / if domains > 1 then 4 else 1 in
   Players.all ~domains ~threads (fun n -> player ~alone:(domains = 1 && threads = 1) (Players.seed + n) each)
 
 (* --- what ephemeral roots are for --------------------------------------------------------------------------------- *)
@@ -646,10 +647,12 @@ let misuses =
     ("root", use_root, [ "boxroot_ephemeral_get: no ephemeral root"; "eph.c:107" ]);
     ("delete-null", delete_null, [ "boxroot_ephemeral_delete"; "eph.c:108" ]) ]
 
+let model_domains ~part () = if Par.multicore then model ~part ~domains:3 ~threads:2 () else skip "one domain"
+
 let () =
-  main
-    ([ ("model", model ~domains:1 ~threads:1); ("model-threads", model ~domains:1 ~threads:4);
-       ("model-domains", fun () -> if Par.multicore then model ~domains:3 ~threads:2 () else skip "one domain");
+  main ~slow:[ "model-domains-long" ]
+    ([ ("model", model ~part:1 ~domains:1 ~threads:1); ("model-threads", model ~part:1 ~domains:1 ~threads:4);
+       ("model-domains", model_domains ~part:8); ("model-domains-long", model_domains ~part:1);
        ("cycles", cycles); ("basics", basics); ("places", places); ("chains", chains); ("infix", infix);
        ("finalisers", finalisers); ("in-the-middle", in_the_middle); ("lazies", lazies); ("memory", memory);
        ("large", large); ("no-memory", no_memory); ("shared", shared); ("ending-domains", ending_domains);

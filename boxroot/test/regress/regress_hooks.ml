@@ -36,9 +36,18 @@ let hooks_replaced_under_sleeper () =
   Hooks.take 0;
   let first = make 10 in
   let result = ref [||] in
-  let t = Thread.create (fun () -> nap 20_000; result := make 100; nap 10; delete_all (make 100)) () in
-  nap 1000;
+  let input, output = Unix.pipe () and there = ref false in
+  let sleeps () =
+    there := true;
+    ignore (Unix.read input (Bytes.create 1) 0 1);
+    result := make 100;
+    nap 10;
+    delete_all (make 100)
+  in
+  let t = Thread.create sleeps () in
+  while not !there do Thread.yield () done;
   Hooks.replace_blocking 0;
+  ignore (Unix.write output (Bytes.create 1) 0 1);
   Thread.join t;
   Gc.minor ();
   check "of a thread that slept" !result;

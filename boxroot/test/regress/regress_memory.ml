@@ -196,7 +196,7 @@ let reuse () =
     fail "%d pools instead of %d for the same number of roots" (pools_in_use ()) start;
   (* in the checked build each pool in use has an account of seven times its size, which stays *)
   if not (is_sanitized () || is_checked ()) && resident_kb () > start_kb + (pools * 16 * 5 / 4) + 3000 then
-    miss "resident memory grew from %d to %d KB for the same number of roots" start_kb (resident_kb ());
+    fail "resident memory grew from %d to %d KB for the same number of roots" start_kb (resident_kb ());
   Array.iteri (fun i r -> if get r <> i then fail "root %d changed" i) roots
 
 (* The same between two minor collections, in two waves, at several points of the cycle: pools that have lost most of
@@ -222,7 +222,7 @@ let reuse_in_two_waves () =
       done
     done
   done;
-  if used () > start + (pools * 5 / 4) then miss "%d pools more for the same number of roots as %d held"
+  if used () > start + (pools * 5 / 4) then fail "%d pools more for the same number of roots as %d held"
     (used () - start) pools
 
 (* Roots go through one domain's hands to another's: created here, deleted there. *)
@@ -242,7 +242,7 @@ let reuse_after_remote_deletion () =
     if round = 4 then peak := max (pools_in_use ()) (n / pool_capacity ())
   done;
   if (not (is_rival ())) && pools_in_use () > (!peak * 3 / 2) + 4 then
-    miss "pools in use grew from %d to %d" !peak (pools_in_use ())
+    fail "pools in use grew from %d to %d" !peak (pools_in_use ())
 
 let give_back way () =
   if is_sanitized () then skip "under a sanitizer";
@@ -260,7 +260,7 @@ let give_back way () =
   cycles 25;
   let after = resident_kb () in
   if after - start > (full - start) / 4 then
-    miss "resident memory was %d KB, %d KB with %d roots, and still is %d KB without" start full n after;
+    fail "resident memory was %d KB, %d KB with %d roots, and still is %d KB without" start full n after;
   (* and the library goes on *)
   let roots = make 1000 in
   Gc.full_major ();
@@ -285,6 +285,6 @@ let give_back_ended_domain () =
   delete_all roots;
   cycles 25;
   if resident_kb () - start > (full - start) / 3 then
-    miss "resident memory was %d KB, %d KB with %d roots of an ended domain, and still is %d KB without" start full n
+    fail "resident memory was %d KB, %d KB with %d roots of an ended domain, and still is %d KB without" start full n
       (resident_kb ());
   delete in_main

@@ -28,7 +28,7 @@ let in_bounds what roots ~times pools =
   Printf.printf "%s: %d pools for %d roots, which fill %d\n" what pools (Array.length roots)
     (Array.length roots / pool_capacity ());
   if pools > bound roots times then
-    miss "%s: %d roots take %d pools, more than %d" what (Array.length roots) pools (bound roots times)
+    fail "%s: %d roots take %d pools, more than %d" what (Array.length roots) pools (bound roots times)
 
 let unshared () = if is_conservative () then skip "pools stay with the domain that adopted them"
 
@@ -50,7 +50,7 @@ let domains_replace ~main ~cycles () =
   check "replaced by domains" roots;
   in_bounds "replaced by domains" roots ~times:3 !most;
   if !most > !early + (!early / 5) + 2 then
-    miss "%d pools for the first half of the domains, and %d for the second" !early !most;
+    fail "%d pools for the first half of the domains, and %d for the second" !early !most;
   delete_all roots
 
 (* The same, several domains at a time: each has its share of the roots. *)

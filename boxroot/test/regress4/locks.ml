@@ -237,9 +237,9 @@ let yields () =
   expect_no_lock ();
   ignore (eperm_thread none)
 
-let yielding_until stop =
+let yielding_until ?(before = ignore) stop =
   let rec go () = if not (Atomic.get stop) then (delete_all (make 100); Thread.yield (); go ()) in
-  Thread.create go ()
+  Thread.create (fun () -> before (); go ()) ()
 
 (* After a yield the inline paths come back. *)
 let yields_cost () =
@@ -260,10 +260,17 @@ let yields_cost () =
 
 let yields_and_fork () =
   let stop = Atomic.make false in
-  let other = yielding_until stop in
   (* The runtime's threads allocate when they start, and AddressSanitizer's allocator is not prepared for a fork beside
-     that: a child would wait for a lock for ever. *)
-  Thread.delay 0.1;
+     that: a child would wait for a lock for ever. That they have started is seen when this thread goes on beside one
+     that does not yield: the thread of ticks has interrupted it. *)
+  let there = Atomic.make false and interrupted = Atomic.make false in
+  let spin () =
+    Atomic.set there true;
+    while not (Atomic.get interrupted) do ignore (Sys.opaque_identity (ref 0)) done
+  in
+  let other = yielding_until ~before:spin stop in
+  while not (Atomic.get there) do Thread.yield () done;
+  Atomic.set interrupted true;
   let kept = make 1000 in
   for _ = 1 to scale 50 do
     Thread.yield ();

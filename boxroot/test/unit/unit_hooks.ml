@@ -66,7 +66,7 @@ let hooks_while_attaching () =
   if is_rival () then skip "0.4.0 leaves its hook in place at teardown";
   if is_tsan () then skip "the test looks at the hook without ordering";
   ignore (make 10);
-  Hooks.call_while_attaching (scale 2_000_000)
+  Hooks.call_while_attaching (scale 500_000)
 
 let teardown_under_other_hooks () =
   (* ours cannot be taken out from below; they must do nothing, and not be installed a second time on top of

@@ -41,13 +41,14 @@ let first_is_a_thread_of_c () =
 
 let threads_before_first_use () =
   (* threads that wait, run and sleep while the library is being set up *)
-  let go = Atomic.make false and bad = Atomic.make 0 in
+  let go = Atomic.make false and begun = Atomic.make 0 and bad = Atomic.make 0 in
   let worker i () =
     while not (Atomic.get go) do
       if i land 1 = 0 then Thread.yield () else nap 100
     done;
     let mine = ref [||] in
-    for _ = 1 to 10 do
+    for turn = 1 to 10 do
+      if turn = 2 then Atomic.incr begun;
       delete_all !mine;
       mine := make 50;
       if i land 2 = 0 then nap 10 else Thread.yield ();
@@ -60,7 +61,7 @@ let threads_before_first_use () =
   Thread.yield ();
   let mine = make 10 in
   Atomic.set go true;
-  nap 1000;
+  while Atomic.get begun < 6 do nap 100 done;
   ignore (eperm_blocking none);
   ignore (eperm_thread none);
   List.iter Thread.join ts;
@@ -88,22 +89,11 @@ let in_child f =
          prerr_endline ("in the child: " ^ Printexc.to_string e);
          exit_now 1);
       exit_now 0
-  | pid ->
-      let deadline = Unix.gettimeofday () +. 200. in
-      let rec wait () =
-        match Unix.waitpid [ Unix.WNOHANG ] pid with
-        | 0, _ ->
-            if Unix.gettimeofday () > deadline then begin
-              Unix.kill pid Sys.sigkill;
-              fail "a forked process hangs"
-            end;
-            Unix.sleepf 0.002;
-            wait ()
-        | _, Unix.WEXITED 0 -> ()
-        | _, Unix.WEXITED n -> fail "a forked process ended with code %d" n
-        | _, (Unix.WSIGNALED n | Unix.WSTOPPED n) -> fail "a forked process ended with signal %d" n
-      in
-      wait ()
+  | pid -> (
+      match snd (Unix.waitpid [] pid) with
+      | Unix.WEXITED 0 -> ()
+      | Unix.WEXITED n -> fail "a forked process ended with code %d" n
+      | Unix.WSIGNALED n | Unix.WSTOPPED n -> fail "a forked process ended with signal %d" n)
 
 let fork () =
   let roots = make 3000 in

@@ -47,7 +47,9 @@ def check(i: Implementation, compiler: Compiler, seeds=SEEDS) -> Outcome:
         return Outcome(i.name, None, "the collector of OCaml 4.14 visits all roots at once anyhow")
     try:
         program = build.program(PROGRAM, i, compiler)
-    except (BuildError, fetch.FetchError) as error:
+    except fetch.FetchError as error:
+        return Outcome(i.name, None, str(error)[:500])
+    except BuildError as error:
         return Outcome(i.name, False, f"was not built: {str(error)[:500]}")
     wrong = [w for seed in seeds if (w := run(program, seed, STEPS))]
     if i.rootless:

@@ -126,8 +126,11 @@ class Builder:
             ml[-1:-1] = [own / "hashcons_rivals.ml", own / "hashcons_steps.ml"]
         if name == "cache":
             ml[-1:-1] = [own / f"cache_{part}.ml" for part in CACHE_MODULES]
+        # before anything is compiled: what is not there is installed, and the program differs
+        links = self._lmdb(rival) if name == "cache" else []
         headers = [header / "outheap.h", *(h for i in includes[1::2] for h in sorted(i.glob("*.h")))]
-        inputs = hashlib.sha256(b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])).digest()
+        read = b"".join(p.read_bytes() for p in [*ml, *c, *headers, Path(generate.__file__)])
+        inputs = hashlib.sha256(read + repr(links).encode()).digest()
         stamp = folder / "objects.stamp"
         modules = [name_of(p) for p in ml]
         if name == "marking":
@@ -153,7 +156,6 @@ class Builder:
         # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker
         # look for it.
         counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
-        links = self._lmdb(rival) if name == "cache" else []
         command = [self.compiler.ocamlopt, *OCAML_FLAGS, *libraries, *objects, *links, *flags, *counting]
         if name == "dictionary":
             environment["WORDNET"] = str(fetch.wordnet(BUILT / "downloads"))
