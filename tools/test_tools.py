@@ -284,22 +284,75 @@ def test_a_compiler_that_is_not_there_is_named(tmp_path, prefix, no_install, tar
 # --- installing ---
 
 
-def test_installing_is_announced(no_install):
+LISTED = """# a comment
+command base sh cat
+command no-such-command some-package
+command neither not-there|instead and-more
+header no-such-header.h some-package-dev
+"""
+
+
+@pytest.fixture
+def need(no_install, tmp_path):
+    """tools/need with a list of its own; what apt-get was called with."""
     path, calls = no_install
-    code, out = run("tools/need", "no-such-command", "some-package", PATH=path)
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    for name in ("need", "progress.sh"):
+        shutil.copy(ROOT / "tools" / name, folder)
+    (folder / "needs.txt").write_text(LISTED)
+    inside = {"PATH": path, "BOXROOT_LINKS": ""}
+    return lambda *words, **more: run(folder / "need", *words, **inside, **more), calls
+
+
+def test_installing_is_announced(need):
+    call, calls = need
+    code, out = call("no-such-command")
     assert code == 1 and "Running: " in out and "apt-get install --no-install-recommends some-package" in out, out
     assert "some-package" in calls.read_text()
 
 
-def test_installing_can_be_forbidden(no_install):
-    path, calls = no_install
-    code, out = run("tools/need", "no-such-command", "some-package", PATH=path, BOXROOT_INSTALL="no")
+def test_a_header_is_installed(need):
+    call, calls = need
+    code, out = call("-h", "no-such-header.h")
+    assert code == 1 and "some-package-dev" in calls.read_text(), out
+
+
+def test_of_two_packages_the_one_that_the_archive_has(need):
+    call, calls = need
+    code, out = call("neither")
+    assert code == 1 and "update" in calls.read_text() and "install instead and-more (the name in Debian)" in out, out
+
+
+def test_installing_can_be_forbidden(need):
+    call, calls = need
+    code, out = call("no-such-command", BOXROOT_INSTALL="no")
     assert code == 1 and "install some-package" in out and not calls.exists(), out
 
 
-def test_a_command_that_is_there_needs_nothing(no_install):
-    path, calls = no_install
-    assert run("tools/need", "sh", "some-package", PATH=path) == (0, "") and not calls.exists()
+def test_a_command_that_is_there_needs_nothing(need):
+    call, calls = need
+    assert call("sh") == (0, "") and not calls.exists()
+
+
+def test_what_is_not_in_the_list_is_an_error(need):
+    call, calls = need
+    code, out = call("ls")
+    assert code == 2 and "ls is not in tools/needs.txt" in out and not calls.exists(), out
+
+
+def test_a_path_has_what_is_listed_and_nothing_else(need, tmp_path):
+    call, _ = need
+    assert call("--path", tmp_path / "path", CC="cc", CXX="c++")[0] == 0
+    assert {p.name for p in (tmp_path / "path").iterdir()} == {"sh", "cat", "cc", "c++"}
+
+
+def test_tests_have_no_other_commands():
+    """And what is missing there cannot be called: this run's own PATH."""
+    assert os.environ["PATH"] == os.environ["BOXROOT_LINKS"]
+    listed = (ROOT / "tools/needs.txt").read_text().split()
+    assert {p.name for p in Path(os.environ["PATH"]).iterdir()} <= {*listed, "cc", "c++"}
+    assert shutil.which("vi") is None and shutil.which("sh")
 
 
 # --- what takes minutes ---
