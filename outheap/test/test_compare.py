@@ -124,7 +124,7 @@ def test_resident_memory_over_time(tmp_path: Path) -> None:
     assert float(means[0].split()[0]) > float(means[1].split()[0]) and float(means[2]) < 1
     assert "intervals of resident memory: 3 rounds" in outcome.text
     bars = dict(re.findall(r"^(stock|variant) +([▁▂▃▄▅▆▇█][▁▂▃▄▅▆▇█ ]*)$", outcome.text, re.M))
-    assert bars["stock"][-1] > bars["variant"].rstrip()[-1]
+    assert bars["stock"].rstrip()[-1] > bars["variant"].rstrip()[-1]
     text = page.read_text()
     html.parser.HTMLParser().feed(text)
     assert text.count("<polyline") == 2

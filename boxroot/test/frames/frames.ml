@@ -215,14 +215,17 @@ let interrupted () =
   Sys.set_signal Sys.sigalrm (Sys.Signal_handle (fun _ -> ignore (sum 100); raise Exit));
   let n = scale 200 in
   while !raised < n || !finalised = 0 do
-    inside := false;
-    try
-      let it_value = 0.0001 *. float (1 + (!raised mod 10)) in
-      ignore (Unix.setitimer Unix.ITIMER_REAL { it_interval = 0.; it_value });
-      ignore (deep 20 70 (fun () ->
-        inside := true;
-        while true do watch (); ignore (Sys.opaque_identity (text 0)) done))
-    with Exit -> if !inside then incr raised
+    frame 3 0 (fun f ->
+      let locals = List.init 100 (fun i -> add f (text i)) in
+      inside := false;
+      (try
+         let it_value = 0.0001 *. float (1 + (!raised mod 10)) in
+         ignore (Unix.setitimer Unix.ITIMER_REAL { it_interval = 0.; it_value });
+         ignore (deep 20 70 (fun () ->
+           inside := true;
+           while true do watch (); ignore (Sys.opaque_identity (text 0)) done))
+       with Exit -> if !inside then incr raised);
+      List.iteri (fun i l -> if get l <> text i then fail "local %d" i) locals)
   done;
   Printf.printf "%d finalisers\n" !finalised
 
