@@ -31,8 +31,23 @@ pub fn is_young<T>(_: &Runtime, v: Value<'_, T>) -> bool {
     unsafe { testing_is_young(v.raw()) }
 }
 
-/// Nothing: a program that calls it contains the OCaml program.
-pub fn link() {}
+/// What the first thread says at the end of `on_first_thread`.
+pub const FIRST: &str = "done on the first thread";
+
+/// Runs `f` on the program's first thread, when that has left `main`: the harness of the tests runs them on others.
+pub fn on_first_thread(f: fn()) {
+    extern "C" {
+        fn atexit(f: extern "C" fn()) -> i32;
+    }
+    static LAST: OnceLock<fn()> = OnceLock::new();
+    extern "C" fn run() {
+        LAST.get().expect("a function")();
+        println!("{FIRST}");
+    }
+    LAST.set(f).expect("one function");
+    // SAFETY: what it calls is there until the end. A panic ends the process.
+    assert_eq!(unsafe { atexit(run) }, 0);
+}
 
 /// Starts OCaml, the first time, on a thread of its own that stays. The calling thread does not hold the lock.
 pub fn ocaml() {
