@@ -39,12 +39,11 @@ class Program:
     def __init__(self, compiler: Compiler, name: str, *words: str, more: dict[str, str] | None = None) -> None:
         self.shop = Shop(compiler)
         self.folder = self.shop.folder / "exports" / name
-        target = self.shop.folder / ("exports-target" if not words else f"exports-target-{name}")
-        self.shop.cargo("build", "-p", PACKAGE, *words, cwd=RUST, target=target, more=more)
+        self.shop.cargo("build", "-p", PACKAGE, *words, cwd=RUST, more=more)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         profile = "release" if "--release" in words else "debug"
-        shutil.copy(target / profile / "libexports.a", self.folder)
+        shutil.copy(self.shop.target / profile / "libexports.a", self.folder)
         for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot.ml*")]:
             shutil.copy(file, self.folder)
         domains = self.folder / ("domains5.ml" if compiler.major >= 5 else "domains4.ml")
@@ -265,7 +264,8 @@ def test_macros_in_editions_and_renamed(compiler: Compiler, edition: str, name: 
     )
     text = CLIENT.replace("ATTRIBUTE", f"#[{name}::export(CRATE)]").replace("CRATE", f"crate = ::{name}")
     (folder / "src/lib.rs").write_text(text.replace("NAME", name))
-    shop.run([CARGO, "clippy", "--offline"], folder, target=shop.folder / "clients-of-macros/target")
+    shop.pin(folder)
+    shop.run([CARGO, "clippy", "--offline"], folder, target=shop.target)
 
 
 def many(folder: Path, count: int) -> None:
@@ -292,9 +292,9 @@ def test_two_hundred_exports(compiler: Compiler) -> None:
     folder = shop.folder / "two-hundred"
     shutil.rmtree(folder, ignore_errors=True)
     many(folder, 200)
-    target = shop.folder / "clients-of-macros/target"
-    shop.run([CARGO, "build", "--offline"], folder, target=target)
-    shutil.copy(target / "debug/libexports.a", folder)
+    shop.pin(folder)
+    shop.run([CARGO, "build", "--offline"], folder, target=shop.target)
+    shutil.copy(shop.target / "debug/libexports.a", folder)
     shutil.copy(SOURCES / "generate.ml", folder)
     shop.run([compiler.ocamlopt, "generate.ml", "libexports.a", *LINK, "-o", "generate"], folder)
     (folder / "exports.ml").write_text(shop.run(["./generate", "ml"], folder))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Calls of OCaml functions, and their exceptions.
 
+use crate::process::alone;
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::error::Error;
@@ -72,16 +73,19 @@ fn the_same_exception_is_raised_again() {
 
 #[test]
 fn deep_recursion_overflows_the_stack_with_an_exception() {
-    // With OCaml 5 the stack is OCaml's own, with OCaml 4 the thread's.
-    attached(|rt| {
-        let deep = ocaml::deep(rt);
-        assert_eq!(deep.call(rt, (1000,)).unwrap().value().to_isize(), 1000);
-        let kept = rt.string("kept").root();
-        for _ in 0..3 {
-            assert!(deep.call(rt, (1_000_000_000,)).unwrap_err().is(rt, "Stack_overflow"));
-            rt.minor_gc();
-            assert_eq!(kept.get(rt).to_str(), Ok("kept"));
-        }
+    // With OCaml 5 the stack is OCaml's own, with OCaml 4 the thread's. Its usual limit is a gigabyte.
+    alone(deep_recursion_overflows_the_stack_with_an_exception, || {
+        attached(|rt| {
+            ocaml::stack_limit(rt).call(rt, (1 << 20,)).unwrap();
+            let deep = ocaml::deep(rt);
+            assert_eq!(deep.call(rt, (1000,)).unwrap().value().to_isize(), 1000);
+            let kept = rt.string("kept").root();
+            for _ in 0..3 {
+                assert!(deep.call(rt, (1_000_000_000,)).unwrap_err().is(rt, "Stack_overflow"));
+                rt.minor_gc();
+                assert_eq!(kept.get(rt).to_str(), Ok("kept"));
+            }
+        })
     })
 }
 

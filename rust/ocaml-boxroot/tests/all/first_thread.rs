@@ -33,6 +33,7 @@ fn an_overflow_on_the_first_thread_is_an_exception() {
     first(an_overflow_on_the_first_thread_is_an_exception, || {
         let _ocaml = start(&StartOptions::default()).unwrap();
         attach(|rt| {
+            testing::stack_limit(rt).call(rt, (1 << 20,)).unwrap();
             overflow(rt).unwrap_err();
             // Below frames of Rust that OCaml has called.
             let n = testing::on_rust(|rt, _| {

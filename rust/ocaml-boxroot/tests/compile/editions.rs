@@ -109,7 +109,8 @@ fn derives_in_every_edition() {
             .add(&format!("{edition}/Cargo.toml"), &project::manifest(&format!("edition-{edition}"), edition, "oxr"));
         project.add(&format!("{edition}/src/lib.rs"), SOURCE);
     }
-    project.add("Cargo.toml", &format!("[workspace]\nmembers = {editions:?}\nresolver = \"2\"\n"));
+    let workspace = format!("[workspace]\nmembers = {editions:?}\nresolver = \"2\"\n{}", project::PROFILE);
+    project.add("Cargo.toml", &workspace);
     let has_clippy = project.cargo(&["clippy", "--version"]).status.success();
     let output = project.cargo(&[if has_clippy { "clippy" } else { "check" }, "--offline", "--color=never"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -84,7 +84,8 @@ fn cargo(project: &Project, words: &[&str]) -> String {
 
 fn project(name: &str) -> Project {
     let project = project::empty(name);
-    project.add("Cargo.toml", &(project::manifest(name, "2021", "ocaml-boxroot") + "[workspace]\n"));
+    let manifest = project::manifest(name, "2021", "ocaml-boxroot");
+    project.add("Cargo.toml", &format!("{manifest}[workspace]\n{}", project::PROFILE));
     project
 }
 

@@ -7,6 +7,9 @@ use std::process::{Command, Output};
 
 pub struct Project(PathBuf);
 
+/// The profile of this workspace: what is compiled for both is compiled once.
+pub const PROFILE: &str = "[profile.dev]\ndebug = \"line-tables-only\"\n";
+
 /// One with no files but the versions that this workspace has locked.
 pub fn empty(name: &str) -> Project {
     let project = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
