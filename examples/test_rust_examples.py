@@ -228,8 +228,7 @@ def test_rust_readme(compiler: Compiler, pytestconfig: pytest.Config) -> None:
     assert "all events were handled" in said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dune", "cargo"])
+@pytest.mark.parametrize("kind", [pytest.param("dune", marks=pytest.mark.slow), "cargo"])
 def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) -> None:
     """`cargo ocaml-boxroot new` writes the example's files; with another name they build, and their tests pass."""
     if kind == "dune" and not may_use_dune(pytestconfig):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ PACKAGE = "ocaml-boxroot-testing-exports"
 FILES = ("exports.mli", "exports.ml", "ocaml_boxroot.mli", "ocaml_boxroot.ml", "host.ml", "exports_imports.ml")
 TEST = (*FILES, "check.ml", "exceptions.ml", "blocking.c", "domains.ml", "test.ml")
 QUIET = {"RUST_BACKTRACE": "0"}
-EVERY_VERSION = ("test_native", "test_bytecode")
+EVERY_VERSION = ("test_native", "test_native_with", "test_bytecode")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -71,12 +72,22 @@ class Program:
         return outcome.text
 
 
-def test_native(compiler: Compiler) -> None:
+@cache
+def native(compiler: Compiler) -> Program:
     program = Program(compiler, "native")
     program.link("test", *TEST)
-    program.run("test")
-    program.run("test", OCAMLRUNPARAM="s=4k")
-    program.run("test", RUST_BACKTRACE="1")
+    return program
+
+
+def test_native(compiler: Compiler) -> None:
+    native(compiler).run("test")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["OCAMLRUNPARAM=s=4k", "RUST_BACKTRACE=1"])
+def test_native_with(compiler: Compiler, setting: str) -> None:
+    name, _, value = setting.partition("=")
+    native(compiler).run("test", **{name: value})
 
 
 def test_bytecode(compiler: Compiler) -> None:
@@ -102,9 +113,7 @@ def test_debug_runtime_over_the_checked_build(compiler: Compiler) -> None:
 
 
 def test_a_panic_in_a_noalloc_function_ends_the_process(compiler: Compiler) -> None:
-    program = Program(compiler, "noalloc")
-    program.link("test", *TEST)
-    said = program.fails("test", "noalloc")
+    said = native(compiler).fails("test", "noalloc")
     assert "panic in the function `explode_noalloc`, which is noalloc and cannot raise" in said, said
 
 
