@@ -63,6 +63,11 @@ def test_safe_layer_with_dynamic_thread_local_words(shop: Shop) -> None:
 
 
 @pytest.mark.slow
+def test_safe_layer_on_the_first_thread(shop: Shop) -> None:
+    shop.cargo("test", "-p", "ocaml-boxroot-testing", cwd=RUST)
+
+
+@pytest.mark.slow
 def test_safe_layer_in_a_program_without_systhreads(shop: Shop) -> None:
     shop.cargo("test", "-p", "ocaml-boxroot-testing-alone", cwd=RUST)
 

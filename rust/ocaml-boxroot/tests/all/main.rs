@@ -17,7 +17,6 @@ mod exceptions;
 #[cfg(feature = "checked")]
 mod exhausted;
 mod finalisers;
-mod first_thread;
 mod inline;
 mod interrupts;
 mod large;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-//! The life of a program, on its first thread. A process of its own, since OCaml starts and ends once.
+//! The life of a program. A process of its own, since OCaml starts and ends once.
 
-use crate::process::first;
+use crate::process::alone;
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing as testing;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -10,7 +10,7 @@ static AT_EXIT: AtomicBool = AtomicBool::new(false);
 
 #[test]
 fn the_life_of_a_program() {
-    first(the_life_of_a_program, life)
+    alone(the_life_of_a_program, life)
 }
 
 fn life() {

@@ -31,23 +31,12 @@ pub fn is_young<T>(_: &Runtime, v: Value<'_, T>) -> bool {
     unsafe { testing_is_young(v.raw()) }
 }
 
-/// What the first thread says at the end of `on_first_thread`.
-pub const FIRST: &str = "done on the first thread";
-
-/// Runs `f` on the program's first thread, when that has left `main`: the harness of the tests runs them on others.
-pub fn on_first_thread(f: fn()) {
-    extern "C" {
-        fn atexit(f: extern "C" fn()) -> i32;
-    }
-    static LAST: OnceLock<fn()> = OnceLock::new();
-    extern "C" fn run() {
-        LAST.get().expect("a function")();
-        println!("{FIRST}");
-    }
-    LAST.set(f).expect("one function");
-    // SAFETY: what it calls is there until the end. A panic ends the process.
-    assert_eq!(unsafe { atexit(run) }, 0);
+extern "C" {
+    fn caml_startup_exn(arguments: *const *const std::ffi::c_char) -> isize;
 }
+/// Linkers look at each archive once: the start of OCaml, which `start` calls, is taken with the rest of the runtime.
+#[used]
+static START: unsafe extern "C" fn(*const *const std::ffi::c_char) -> isize = caml_startup_exn;
 
 /// Starts OCaml, the first time, on a thread of its own that stays. The calling thread does not hold the lock.
 pub fn ocaml() {
