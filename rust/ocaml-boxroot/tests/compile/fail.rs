@@ -4,8 +4,8 @@
 //! The files in ../compile_fail/ hold cases, each in a section:
 //!
 //! ```text
-//! //# NAME CODE[+CODE] [TEXT]   the error codes (`-`: an error without one), and a part of the message
-//!                               where the message is ours
+//! //# NAME CODE[+CODE][|…] [TEXT]   the error codes (`-`: an error without one; `|`: what they are differs by the
+//!                                   version of the compiler), and a part of the message where the message is ours
 //! …
 //!     line                  //~ this line is in the failing program only
 //!     //+ line              this line is in the twin only
@@ -34,8 +34,8 @@ struct Case {
 
 impl Case {
     fn has_codes(&self, errors: &[(String, String)]) -> bool {
-        let codes: BTreeSet<&str> = self.code.split('+').collect();
-        codes == errors.iter().map(|(code, _)| code.as_str()).collect()
+        let found: BTreeSet<&str> = errors.iter().map(|(code, _)| code.as_str()).collect();
+        self.code.split('|').any(|codes| codes.split('+').collect::<BTreeSet<_>>() == found)
     }
 }
 
@@ -154,7 +154,8 @@ fn what_must_not_compile_when_code_is_generated() {
         let functions: String = lengths.iter().map(|n| make(*n)).collect();
         project.add("src/lib.rs", &format!("{HEAD}{NAMES}{functions}"));
         let log = cargo(&project, &["build", "--lib"]);
-        assert_eq!(log.contains("error[E0080]: evaluation panicked: a wide root has 1 to 64 values"), fails, "{log}");
+        let refused = log.lines().any(|l| l.contains("error[E0080]: ") && l.contains("a wide root has 1 to 64 values"));
+        assert_eq!(refused, fails, "{log}");
         assert_eq!(log.contains("Finished"), !fails, "{log}");
     }
 }
