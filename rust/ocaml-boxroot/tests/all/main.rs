@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The tests that run OCaml. They share one runtime, as the libraries of a program do; what changes it for all, or counts
-//! in all of it, has a process of its own (`process::alone`).
+//! The tests that run OCaml. They share one runtime, as the libraries of a program do. A test that changes the runtime
+//! for all, or counts in all of it, has a process of its own (`process::alone`).
 #![forbid(unsafe_code)]
 
 mod backtraces;
