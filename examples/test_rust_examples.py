@@ -43,13 +43,12 @@ class Example:
         self.shop = Shop(compiler)
         self.folder = self.shop.folder / "examples" / name
         shutil.rmtree(self.folder, ignore_errors=True)
-        ignored = shutil.ignore_patterns("target", "_build", "Cargo.lock")
-        shutil.copytree(HOME / name, self.folder, ignore=ignored)
+        shutil.copytree(HOME / name, self.folder, ignore=shutil.ignore_patterns("target", "_build"))
         for file in (self.folder / ".cargo/config.toml", self.folder / "Cargo.toml"):
             if file.exists():
                 file.write_text(re.sub(r"\.\./\.\./rust", f"{ROOT}/rust", file.read_text()))
-        self.target = self.shop.folder / "examples-target"
-        self.shop.online("fetch", cwd=self.folder)
+        self.target = self.shop.target
+        self.shop.online("fetch", "--locked", cwd=self.folder)
 
     def try_dune(self, *words: str, **more: str) -> Outcome:
         # dune's cache knows nothing of the crates outside of the folder.
@@ -217,20 +216,19 @@ def test_rust_readme(compiler: Compiler, pytestconfig: pytest.Config) -> None:
     folder = shop.folder / "examples/readme"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    target = shop.folder / "examples-target"
-    path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(target)}
+    path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(shop.target)}
     shop.run([CARGO, "ocaml-boxroot", "new", "events"], folder, more=path)
     text = (ROOT / "rust/ocaml-boxroot/README.md").read_text()
     blocks = dict(re.findall(r"^```(rust|ocaml)\n(.*?)^```$", text, re.M | re.S))
     (folder / "events/src/lib.rs").write_text(blocks["rust"])
     (folder / "events/test.ml").write_text(blocks["ocaml"])
+    shop.pin(folder / "events")
     shop.online("fetch", cwd=folder / "events")
     said = shop.run([dune(), "test", "--root", "."], folder / "events", more=path | {"DUNE_CACHE": "disabled"})
     assert "all events were handled" in said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dune", "cargo"])
+@pytest.mark.parametrize("kind", [pytest.param("dune", marks=pytest.mark.slow), "cargo"])
 def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) -> None:
     """`cargo ocaml-boxroot new` writes the example's files; with another name they build, and their tests pass."""
     if kind == "dune" and not may_use_dune(pytestconfig):
@@ -239,8 +237,7 @@ def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) ->
     folder = shop.folder / "examples" / f"new-{kind}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    target = shop.folder / "examples-target"
-    path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(target)}
+    path = {"PATH": f"{command_of(shop)}:{shop.settings['PATH']}", "CARGO_TARGET_DIR": str(shop.target)}
     example = HOME / f"rust-new-{kind}"
     for name in ("my_binding", "hello-world"):
         told = shop.run([CARGO, "ocaml-boxroot", "new", name, f"--{kind}"], folder, more=path)
@@ -248,11 +245,13 @@ def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) ->
     again = shop.try_run([CARGO, "ocaml-boxroot", "new", "hello-world", f"--{kind}"], folder, more=path)
     assert again.code == 2 and "there is something at hello-world already" in again.text, again.text
     listed = subprocess.run(["git", "ls-files"], cwd=example, capture_output=True, text=True, check=True).stdout.split()
+    listed.remove("Cargo.lock")  # the project gets its own
     files = [file for file in (folder / "my_binding").rglob("*") if file.is_file()]
     assert {str(file.relative_to(folder / "my_binding")) for file in files} == set(listed)
     assert all(lines(folder / "my_binding" / file) == lines(example / file) for file in listed)
     project = folder / "hello-world"
     assert (project / "README.md").read_text().startswith("# hello-world\n")
+    shop.pin(project)
     shop.online("fetch", cwd=project)
     if kind == "cargo":
         # The OCaml side of the new name is what its library writes.

@@ -3,17 +3,18 @@
 
 let () =
   (* A hundred tasks at once, on three threads; none of them waits in a thread. *)
-  let start = Unix.gettimeofday () in
   let promises =
     List.init 100 (fun i ->
         let promise, resolve = Promise.create () in
         Tasks.shout (Printf.sprintf "word %d" i) 50 resolve;
         promise)
   in
+  while Tasks.sleepers () < 100 do Thread.yield () done;
   Gc.compact ();
+  Tasks.pass 49;
+  assert (Tasks.sleepers () = 100);
+  Tasks.pass 1;
   List.iteri (fun i p -> assert (Promise.await p = Printf.sprintf "WORD %d" i)) promises;
-  let time = Unix.gettimeofday () -. start in
-  assert (time < 4.0);
   (* Values of a type that Rust does not know, through tasks that hold them across pauses. *)
   let promise, resolve = Promise.create () in
   let seen = ref [] in
@@ -21,6 +22,6 @@ let () =
       seen := x :: !seen;
       if x = [ Some 10. ] then raise Exit (* printed by Rust; the task goes on *)
       else if x = [ Some 19. ] then resolve (List.length !seen));
-  for _ = 1 to 20 do Gc.full_major (); Thread.yield () done;
+  while not (Promise.is_completed promise) do Tasks.pass 1; Gc.full_major (); Thread.yield () done;
   assert (Promise.await promise = 20);
-  Printf.printf "100 tasks of 50 ms, and 20 callbacks: %.0f ms\n" (1000. *. time)
+  print_endline "100 tasks of 50 ms, and 20 callbacks"

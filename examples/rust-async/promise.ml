@@ -13,6 +13,12 @@ let create () =
   in
   (p, resolve)
 
+let is_completed p =
+  Mutex.lock p.lock;
+  let answer = Option.is_some p.value in
+  Mutex.unlock p.lock;
+  answer
+
 let await p =
   Mutex.lock p.lock;
   let rec wait () =

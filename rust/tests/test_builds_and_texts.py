@@ -72,10 +72,11 @@ class Project:
 
     def __init__(self, compiler: Compiler, name: str, files: dict[str, str]) -> None:
         self.shop = Shop(compiler)
-        self.target = self.shop.folder / "programs-target"
+        self.target = self.shop.target
         self.folder = self.shop.folder / "programs" / name
         shutil.rmtree(self.folder, ignore_errors=True)
         self.put({"Cargo.toml": MANIFEST.replace("NAME", name)} | files)
+        self.shop.pin(self.folder)
         self.name = name
 
     def put(self, files: dict[str, str]) -> None:

@@ -118,7 +118,7 @@ def libraries(shop: Shop, folder: Path) -> None:
     for file in MODULES.glob("ocaml_boxroot.ml*"):
         shutil.copy(file, folder)
     (folder / "user.ml").write_text(USER)
-    target = shop.folder / "clients-of-macros/target"
+    target = shop.target
     for name in ("one", "two"):
         source = folder / f"{name}-crate"
         (source / "src").mkdir(parents=True)
@@ -127,6 +127,7 @@ def libraries(shop: Shop, folder: Path) -> None:
             f'[package]\nname = "{name}"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["staticlib"]\n'
             f'[dependencies]\nocaml-boxroot = {{ path = "{ROOT / "rust/ocaml-boxroot"}" }}\n[workspace]\n'
         )
+        shop.pin(source)
         shop.run([CARGO, "build", "--offline"], source, target=target)
         shutil.copy(target / f"debug/lib{name}.a", folder)
         (folder / "text.ml").write_text(

@@ -105,11 +105,11 @@ def test_package(shop: Shop) -> None:
     assert {name.removeprefix("vendor/") for name in listed if name.startswith("vendor/")} == ours
     shop.cargo("package", "--allow-dirty")  # builds what it packed
     version = tomllib.loads((CRATE / "Cargo.toml").read_text())["package"]["version"]
-    packed = shop.folder / f"crate/package/ocaml-boxroot-sys-{version}"
+    packed = shop.target / f"package/ocaml-boxroot-sys-{version}"
     files = [f for f in packed.rglob("*") if "target" not in f.relative_to(packed).parts]
     assert not [f for f in files if f.is_symlink()]
     assert not [f for f in files if f.suffix in (".rs", ".toml", ".c", ".h") and str(ROOT) in f.read_text()]
-    shop.cargo("test", "--features", RUNTIME, cwd=packed, target=shop.folder / "packaged")
+    shop.cargo("test", "--features", RUNTIME, cwd=packed)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ PACKAGE = "ocaml-boxroot-testing-exports"
 FILES = ("exports.mli", "exports.ml", "ocaml_boxroot.mli", "ocaml_boxroot.ml", "host.ml", "exports_imports.ml")
 TEST = (*FILES, "check.ml", "exceptions.ml", "blocking.c", "domains.ml", "test.ml")
 QUIET = {"RUST_BACKTRACE": "0"}
-EVERY_VERSION = ("test_native", "test_bytecode")
+EVERY_VERSION = ("test_native", "test_native_with", "test_bytecode")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -39,12 +40,11 @@ class Program:
     def __init__(self, compiler: Compiler, name: str, *words: str, more: dict[str, str] | None = None) -> None:
         self.shop = Shop(compiler)
         self.folder = self.shop.folder / "exports" / name
-        target = self.shop.folder / ("exports-target" if not words else f"exports-target-{name}")
-        self.shop.cargo("build", "-p", PACKAGE, *words, cwd=RUST, target=target, more=more)
+        self.shop.cargo("build", "-p", PACKAGE, *words, cwd=RUST, more=more)
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         profile = "release" if "--release" in words else "debug"
-        shutil.copy(target / profile / "libexports.a", self.folder)
+        shutil.copy(self.shop.target / profile / "libexports.a", self.folder)
         for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot.ml*")]:
             shutil.copy(file, self.folder)
         domains = self.folder / ("domains5.ml" if compiler.major >= 5 else "domains4.ml")
@@ -72,12 +72,22 @@ class Program:
         return outcome.text
 
 
-def test_native(compiler: Compiler) -> None:
+@cache
+def native(compiler: Compiler) -> Program:
     program = Program(compiler, "native")
     program.link("test", *TEST)
-    program.run("test")
-    program.run("test", OCAMLRUNPARAM="s=4k")
-    program.run("test", RUST_BACKTRACE="1")
+    return program
+
+
+def test_native(compiler: Compiler) -> None:
+    native(compiler).run("test")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["OCAMLRUNPARAM=s=4k", "RUST_BACKTRACE=1"])
+def test_native_with(compiler: Compiler, setting: str) -> None:
+    name, _, value = setting.partition("=")
+    native(compiler).run("test", **{name: value})
 
 
 def test_bytecode(compiler: Compiler) -> None:
@@ -103,9 +113,7 @@ def test_debug_runtime_over_the_checked_build(compiler: Compiler) -> None:
 
 
 def test_a_panic_in_a_noalloc_function_ends_the_process(compiler: Compiler) -> None:
-    program = Program(compiler, "noalloc")
-    program.link("test", *TEST)
-    said = program.fails("test", "noalloc")
+    said = native(compiler).fails("test", "noalloc")
     assert "panic in the function `explode_noalloc`, which is noalloc and cannot raise" in said, said
 
 
@@ -265,7 +273,8 @@ def test_macros_in_editions_and_renamed(compiler: Compiler, edition: str, name: 
     )
     text = CLIENT.replace("ATTRIBUTE", f"#[{name}::export(CRATE)]").replace("CRATE", f"crate = ::{name}")
     (folder / "src/lib.rs").write_text(text.replace("NAME", name))
-    shop.run([CARGO, "clippy", "--offline"], folder, target=shop.folder / "clients-of-macros/target")
+    shop.pin(folder)
+    shop.run([CARGO, "clippy", "--offline"], folder, target=shop.target)
 
 
 def many(folder: Path, count: int) -> None:
@@ -292,9 +301,9 @@ def test_two_hundred_exports(compiler: Compiler) -> None:
     folder = shop.folder / "two-hundred"
     shutil.rmtree(folder, ignore_errors=True)
     many(folder, 200)
-    target = shop.folder / "clients-of-macros/target"
-    shop.run([CARGO, "build", "--offline"], folder, target=target)
-    shutil.copy(target / "debug/libexports.a", folder)
+    shop.pin(folder)
+    shop.run([CARGO, "build", "--offline"], folder, target=shop.target)
+    shutil.copy(shop.target / "debug/libexports.a", folder)
     shutil.copy(SOURCES / "generate.ml", folder)
     shop.run([compiler.ocamlopt, "generate.ml", "libexports.a", *LINK, "-o", "generate"], folder)
     (folder / "exports.ml").write_text(shop.run(["./generate", "ml"], folder))

@@ -25,37 +25,37 @@ def shop(compiler: Compiler) -> Shop:
     return Shop(compiler)
 
 
-def _test(shop: Shop, *words: str, target: str = "crate", **more: str) -> None:
-    shop.cargo("test", *words, cwd=RUST, target=shop.folder / target, more=more)
+def _test(shop: Shop, *words: str, **more: str) -> None:
+    shop.cargo("test", "-p", "ocaml-boxroot", *words, cwd=RUST, more=more)
 
 
 def test_safe_layer(shop: Shop) -> None:
     """Also what must not compile, and the examples of the documentation."""
-    _test(shop, "-p", "ocaml-boxroot", "-p", "ocaml-boxroot-derive")
+    _test(shop, "-p", "ocaml-boxroot-derive")
 
 
 @pytest.mark.slow
 def test_safe_layer_with_a_small_minor_heap(shop: Shop) -> None:
-    _test(shop, "-p", "ocaml-boxroot", "--test", "*", "--", "--skip", "what_must_not_compile", OCAMLRUNPARAM=SMALL)
+    _test(shop, "--test", "all", OCAMLRUNPARAM=SMALL)
 
 
 @pytest.mark.everything
 def test_safe_layer_optimised(shop: Shop) -> None:
-    words = ["-p", "ocaml-boxroot", "--release", "--test", "*", "--", "--skip", "what_must_not_compile"]
-    _test(shop, *words, OCAMLRUNPARAM=SMALL)
+    _test(shop, "--release", "--test", "all", OCAMLRUNPARAM=SMALL)
 
 
 @pytest.mark.everything
 def test_safe_layer_under_the_debug_runtime_over_the_checked_build(shop: Shop) -> None:
-    words = ["-p", "ocaml-boxroot", "--features", "checked", "--test", "*", "--", "--skip", "what_must_not_compile"]
-    _test(shop, *words, target="safe-debug", OCAMLRUNPARAM=f"{SMALL},V=1,v=0", OCAML_RUNTIME_VARIANT="d")
+    words = ["--features", "checked", "--test", "all"]
+    _test(shop, *words, OCAMLRUNPARAM=f"{SMALL},V=1,v=0", OCAML_RUNTIME_VARIANT="d")
 
 
 @pytest.mark.everything
 def test_safe_layer_with_dynamic_thread_local_words(shop: Shop) -> None:
-    words = ["-p", "ocaml-boxroot", "--features", "dynamic-tls", "--test", "roots", "--test", "runtime"]
-    _test(shop, *words, target="safe-dynamic", OCAMLRUNPARAM=SMALL)
-    glue = sorted((shop.folder / "safe-dynamic").glob("debug/build/ocaml-boxroot-*/out/*-all.o"))
+    target = shop.folder / "safe-dynamic"
+    words = ["-p", "ocaml-boxroot", "--features", "dynamic-tls", "--test", "all", "--", "roots::", "runtime::"]
+    shop.cargo("test", *words, cwd=RUST, target=target, more={"OCAMLRUNPARAM": SMALL})
+    glue = sorted(target.glob("debug/build/ocaml-boxroot-*/out/*-all.o"))
     assert glue
     for file in glue:
         relocations = shop.run(["readelf", "-rW", str(file)], shop.folder)
@@ -63,8 +63,13 @@ def test_safe_layer_with_dynamic_thread_local_words(shop: Shop) -> None:
 
 
 @pytest.mark.slow
+def test_safe_layer_on_the_first_thread(shop: Shop) -> None:
+    shop.cargo("test", "-p", "ocaml-boxroot-testing", cwd=RUST)
+
+
+@pytest.mark.slow
 def test_safe_layer_in_a_program_without_systhreads(shop: Shop) -> None:
-    _test(shop, "-p", "ocaml-boxroot-testing-alone", target="safe-alone")
+    shop.cargo("test", "-p", "ocaml-boxroot-testing-alone", cwd=RUST)
 
 
 def test_safe_layer_without_the_standard_library(shop: Shop) -> None:

@@ -31,13 +31,11 @@ def _build(compiler: Compiler, build: str) -> Path:
     """The folder of the program."""
     words, more, profile = BUILDS[build]
     shop = Shop(compiler)
-    target, folder = shop.folder / f"stress-{build}-target", shop.folder / f"stress-{build}"
+    folder = shop.folder / f"stress-{build}"
     with locked(shop.folder / f"stress-{build}.lock"):
-        shop.cargo(
-            "build", "-p", "ocaml-boxroot-testing", "--bin", "stress", *words, cwd=RUST, target=target, more=more
-        )
+        shop.cargo("build", "-p", "ocaml-boxroot-testing", "--bin", "stress", *words, cwd=RUST, more=more)
         (folder / "logs").mkdir(parents=True, exist_ok=True)
-        new, old = target / profile / "stress", folder / "stress"
+        new, old = shop.target / profile / "stress", folder / "stress"
         if not old.exists() or old.stat().st_mtime_ns != new.stat().st_mtime_ns:
             shutil.copy2(new, folder / "new")
             (folder / "new").replace(old)

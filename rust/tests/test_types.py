@@ -58,7 +58,7 @@ class Library:
     def __init__(self, compiler: Compiler, name: str, text: str, more: str = "") -> None:
         self.shop = Shop(compiler)
         self.folder = self.shop.folder / "types" / name
-        self.target = self.shop.folder / "clients-of-macros/target"
+        self.target = self.shop.target
         self.put(self.folder, text, MANIFEST.replace("MORE", more))
 
     def put(self, folder: Path, text: str, manifest: str) -> None:
@@ -66,7 +66,7 @@ class Library:
         (folder / "src").mkdir(parents=True)
         (folder / "src/lib.rs").write_text(text)
         (folder / "Cargo.toml").write_text(manifest)
-        shutil.copy(RUST / "Cargo.lock", folder)
+        self.shop.pin(folder)
 
     def build(self) -> Outcome:
         return self.shop.try_run([CARGO, "build", "--offline"], self.folder, self.target)

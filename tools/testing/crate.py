@@ -25,10 +25,12 @@ CLIENTS = ROOT / "rust/tests/clients"
 BUILD = OUT / "rust"
 RUNTIME = "link-ocaml-runtime-and-dummy-program"
 CARGO = shutil.which("cargo") or str(Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin/cargo")
-OLDEST = 80  # of Rust 1.x
-PUBLISHED = {"ocaml-interop": "0.12", "ocaml": "1.3"}
+OLDEST = 85  # of Rust 1.x, as the manifests say
+PUBLISHED = {"ocaml-interop": "interop", "ocaml": "ocaml"}  # by the lock file of which client
 COPIED = ("ocaml-interop", "ocaml", "clients/interop", "clients/interop-driver", "clients/ocaml")
 LIMIT = 900
+# What is compiled here is compiled once: with places for backtraces, as rust/Cargo.toml says for its own packages.
+CHEAP = {"CARGO_PROFILE_DEV_DEBUG": "line-tables-only", "CARGO_INCREMENTAL": "0"}
 # Settings of cargo that `cargo vendor` advises.
 VENDORED = '[source.crates-io]\nreplace-with = "vendored"\n[source.vendored]\ndirectory = "vendor"\n'
 
@@ -55,7 +57,7 @@ class Shop:
 
     def __post_init__(self) -> None:
         cargo_bin = str(Path(CARGO).parent)
-        self.settings = self.compiler.settings | {"CARGO_TERM_COLOR": "never"}
+        self.settings = self.compiler.settings | CHEAP | {"CARGO_TERM_COLOR": "never"}
         self.settings["PATH"] += f":{cargo_bin}"
         (self.folder / "log").mkdir(parents=True, exist_ok=True)
         self.fetch_all()
@@ -63,6 +65,11 @@ class Shop:
     @property
     def folder(self) -> Path:
         return BUILD / self.compiler.name
+
+    @property
+    def target(self) -> Path:
+        """Where cargo compiles for all that is built for this compiler: what several depend on, once."""
+        return self.folder / "target"
 
     def try_run(
         self,
@@ -91,7 +98,11 @@ class Shop:
     def cargo(
         self, *words: str, cwd: Path = CRATE, target: Path | None = None, more: dict[str, str] | None = None
     ) -> str:
-        return self.run([CARGO, *words], cwd, target or self.folder / "crate", more)
+        return self.run([CARGO, words[0], "--locked", *words[1:]], cwd, target or self.target, more)
+
+    def pin(self, project: Path) -> None:
+        """A project that a test has written depends on what the workspace's lock file names."""
+        shutil.copy(RUST / "Cargo.lock", project)
 
     def online(self, *words: str, cwd: Path) -> str:
         """With the network, or with what was fetched earlier."""
@@ -103,37 +114,25 @@ class Shop:
         they find, whichever comes first."""
         stamp = BUILD / "fetched"
         with locked(BUILD / "fetch.lock"):
-            manifests = [RUST / "Cargo.toml", *RUST.glob("*/Cargo.toml"), *RUST.glob("tests/*/Cargo.toml")]
-            wanted = digest(manifests, [CARGO, os.environ.get("CARGO_HOME")])
+            wanted = digest([RUST / "Cargo.lock"], [CARGO, os.environ.get("CARGO_HOME")])
             if not stamp.exists() or stamp.read_text() != wanted:
-                self.online("fetch", cwd=RUST)
+                self.online("fetch", "--locked", cwd=RUST)
                 stamp.write_text(wanted)
 
     # --- clients
 
     def fetched(self) -> dict[str, Path]:
-        """Sources of the published crates, as cargo unpacks them."""
-        folder = BUILD / "fetch"
+        """Sources of the published crates that the clients' lock files name, as cargo unpacks them."""
+        found = {}
         with locked(BUILD / "fetch.lock"):
-            (folder / "src").mkdir(parents=True, exist_ok=True)
-            (folder / "src/lib.rs").touch()
-            wanted = "".join(f'{name} = "{version}"\n' for name, version in PUBLISHED.items())
-            (folder / "Cargo.toml").write_text(
-                f'[package]\nname = "fetch"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{wanted}[workspace]\n'
-            )
-            self.online("fetch", cwd=folder)
-            done = subprocess.run(
-                [CARGO, "metadata", "--format-version", "1", "--offline"],
-                cwd=folder,
-                env=environment(self.settings),
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-        packages = json.loads(done.stdout)["packages"]
-        return {
-            name: Path(next(p["manifest_path"] for p in packages if p["name"] == name)).parent for name in PUBLISHED
-        }
+            for name, client in PUBLISHED.items():
+                self.online("fetch", "--locked", cwd=CLIENTS / client)
+                words = [CARGO, "metadata", "--format-version", "1", "--offline", "--locked"]
+                settings = environment(self.settings)
+                done = subprocess.run(words, cwd=CLIENTS / client, env=settings, capture_output=True, check=True)
+                packages = json.loads(done.stdout)["packages"]
+                found[name] = Path(next(p["manifest_path"] for p in packages if p["name"] == name)).parent
+        return found
 
     def lay_out(self, kind: str) -> Path:
         """Copies of crates and clients, over the published ocaml-boxroot-sys, over ours, or over its checked build."""
@@ -152,9 +151,9 @@ class Shop:
             text += "" if "workspace" in tomllib.loads(text) else "\n[workspace]\n"
             text += "" if kind == "published" else f'\n[patch.crates-io]\nocaml-boxroot-sys = {{ path = "{CRATE}" }}\n'
             manifest.write_text(text)
-            # A crate comes with the lock file of its release, which names 0.4.0.
-            precise = ["--precise", "0.4.0"] if kind == "published" else []
-            self.online("update", "ocaml-boxroot-sys", *precise, cwd=folder / name)
+            # Each comes with a lock file, which names 0.4.0; nothing else changes in it.
+            if kind != "published":
+                self.online("update", "ocaml-boxroot-sys", cwd=folder / name)
             used = self.cargo("tree", "-i", "ocaml-boxroot-sys", cwd=folder / name).splitlines()
             expected = " v0.4.0" if kind == "published" else f"({CRATE})"
             assert any(line.startswith("ocaml-boxroot-sys") and expected in line for line in used), (

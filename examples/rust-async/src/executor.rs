@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-//! A small executor: some threads that poll tasks, and one that wakes sleepers. It knows nothing of OCaml.
+//! A small executor: some threads that poll tasks, and a clock that the program drives. It knows nothing of OCaml.
 use std::collections::{BinaryHeap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const THREADS: usize = 3;
 
@@ -55,7 +55,7 @@ pub fn spawn(work: impl Future<Output = ()> + Send + 'static) {
 }
 
 /// When a sleeper is to be woken; the earliest is the greatest.
-struct Alarm(Instant, Waker);
+struct Alarm(Duration, Waker);
 impl PartialEq for Alarm {
     fn eq(&self, other: &Alarm) -> bool {
         self.0 == other.0
@@ -74,51 +74,42 @@ impl Ord for Alarm {
 }
 
 struct Clock {
-    alarms: Mutex<BinaryHeap<Alarm>>,
-    changed: Condvar,
+    now: Duration,
+    alarms: BinaryHeap<Alarm>,
 }
 
-static CLOCK: LazyLock<Clock> = LazyLock::new(|| {
-    std::thread::spawn(ring);
-    Clock { alarms: Mutex::default(), changed: Condvar::new() }
-});
+static CLOCK: Mutex<Clock> = Mutex::new(Clock { now: Duration::ZERO, alarms: BinaryHeap::new() });
 
-fn ring() {
-    let mut alarms = CLOCK.alarms.lock().unwrap();
-    loop {
-        let now = Instant::now();
-        alarms = match alarms.peek() {
-            None => CLOCK.changed.wait(alarms).unwrap(),
-            Some(Alarm(when, _)) if *when > now => {
-                let time = *when - now;
-                CLOCK.changed.wait_timeout(alarms, time).unwrap().0
-            }
-            Some(_) => {
-                let alarm = alarms.pop();
-                drop(alarms);
-                alarm.into_iter().for_each(|Alarm(_, waker)| waker.wake());
-                CLOCK.alarms.lock().unwrap()
-            }
-        };
+/// Lets time pass: wakes the sleepers whose time is over.
+pub fn pass(time: Duration) {
+    let mut clock = CLOCK.lock().unwrap();
+    clock.now += time;
+    while clock.alarms.peek().is_some_and(|Alarm(when, _)| *when <= clock.now) {
+        clock.alarms.pop().into_iter().for_each(|Alarm(_, waker)| waker.wake());
     }
 }
 
+/// How many tasks sleep.
+pub fn sleepers() -> usize {
+    CLOCK.lock().unwrap().alarms.len()
+}
+
 /// Completes when the time is over.
-pub struct Sleep(Instant);
+pub struct Sleep(Duration);
 
 impl Future for Sleep {
     type Output = ();
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if Instant::now() >= self.0 {
+        let mut clock = CLOCK.lock().unwrap();
+        if clock.now >= self.0 {
             return Poll::Ready(());
         }
-        CLOCK.alarms.lock().unwrap().push(Alarm(self.0, context.waker().clone()));
-        CLOCK.changed.notify_one();
+        clock.alarms.push(Alarm(self.0, context.waker().clone()));
         Poll::Pending
     }
 }
 
 /// Waits without a thread.
 pub fn sleep(time: Duration) -> Sleep {
-    Sleep(Instant::now() + time)
+    Sleep(CLOCK.lock().unwrap().now + time)
 }

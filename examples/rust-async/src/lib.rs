@@ -5,7 +5,7 @@
 
 mod executor;
 
-use executor::{sleep, spawn};
+use executor::{sleep, spawn, Sleep};
 use ocaml_boxroot::*;
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ fn complete(call: impl FnOnce(&mut Runtime) -> Result<(), Exception>) {
     }
 }
 
-/// The word in capitals, some time later.
-async fn capitals(word: Root<Str>, time: Duration) -> Option<Root<Str>> {
-    sleep(time).await;
+/// The word in capitals, after a pause.
+async fn capitals(word: Root<Str>, pause: Sleep) -> Option<Root<Str>> {
+    pause.await;
     attach(|rt| {
         let capitals = String::from_utf8_lossy(word.get(rt).as_bytes()).to_uppercase();
         rt.string(capitals).root()
@@ -33,8 +33,9 @@ async fn capitals(word: Root<Str>, time: Duration) -> Option<Root<Str>> {
 #[export]
 fn shout(rt: &mut Runtime, word: Root<Str>, time: u32, resolve: Root<Fun<(Str,), Unit>>) {
     let _ = rt;
+    let pause = sleep(Duration::from_millis(time.into()));
     spawn(async move {
-        if let Some(word) = capitals(word, Duration::from_millis(time.into())).await {
+        if let Some(word) = capitals(word, pause).await {
             complete(|rt| resolve.call(rt, (&word,)).map(drop));
         }
     });
@@ -53,8 +54,20 @@ fn relay<A>(rt: &mut Runtime, values: ValueRef<'_, List<A>>, resolve: Root<Fun<(
     });
 }
 
+/// Lets so many milliseconds pass.
+#[export]
+fn pass(time: u32) {
+    executor::pass(Duration::from_millis(time.into()));
+}
+
+/// How many tasks wait for time to pass.
+#[export]
+fn sleepers() -> usize {
+    executor::sleepers()
+}
+
 library! {
     /// Asynchronous tasks.
     name = "tasks",
-    exports = [shout, relay],
+    exports = [shout, relay, pass, sleepers],
 }

@@ -97,7 +97,7 @@ impl Module {
                 #functions
                 #[doc(hidden)]
                 #[allow(dead_code)]
-                pub const __OCAML_IMPORTS: &[#krate::export::Import] = &[#(#entries),*];
+                pub static __OCAML_IMPORTS: &[#krate::export::Import] = &[#(#entries),*];
             }
         }
     }

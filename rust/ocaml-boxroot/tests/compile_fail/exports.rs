@@ -170,7 +170,7 @@ impl<'a> FromOCaml<'a> for Some_<Any> {
 #[export]
 fn f<A>(x: Some_<A>) {} //~
 //+ fn f(x: Some_<Any>) {}
-//# parameters_have_no_name_for_others E0425
+//# parameters_have_no_name_for_others E0425|E0412
 #[export]
 fn f(x: Root<Var<0>>) {} //~
 //+ fn f(x: Root<Int>) {}

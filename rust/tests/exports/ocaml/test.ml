@@ -243,6 +243,7 @@ let threads () =
       true)
 
 let () =
+  if Array.length Sys.argv > 1 && Sys.argv.(1) = "noalloc" then ignore (explode_noalloc 3);
   arguments ();
   errors ();
   nested ();
@@ -251,5 +252,4 @@ let () =
   Exceptions.run ();
   Domains.run (fun () -> arguments (); errors (); Exceptions.run ());
   Exceptions.traced ();
-  if Array.length Sys.argv > 1 && Sys.argv.(1) = "noalloc" then ignore (explode_noalloc 3);
   finish ()

@@ -31,8 +31,12 @@ pub fn is_young<T>(_: &Runtime, v: Value<'_, T>) -> bool {
     unsafe { testing_is_young(v.raw()) }
 }
 
-/// Nothing: a program that calls it contains the OCaml program.
-pub fn link() {}
+extern "C" {
+    fn caml_startup_exn(arguments: *const *const std::ffi::c_char) -> isize;
+}
+/// Linkers look at each archive once: the start of OCaml, which `start` calls, is taken with the rest of the runtime.
+#[used]
+static START: unsafe extern "C" fn(*const *const std::ffi::c_char) -> isize = caml_startup_exn;
 
 /// Starts OCaml, the first time, on a thread of its own that stays. The calling thread does not hold the lock.
 pub fn ocaml() {

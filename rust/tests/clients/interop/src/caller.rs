@@ -2,6 +2,7 @@
 //! The externals that testing/ocaml-caller/ocaml_rust_caller.ml of the package `ocaml-interop` declares and checks.
 
 use ocaml_interop::*;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 
 #[export]
@@ -97,15 +98,42 @@ fn rust_make_error(cr: &mut OCamlRuntime, s: OCaml<String>) -> OCaml<Result<OCam
     Err::<i64, String>(s.to_rust()).to_ocaml(cr)
 }
 
+/// Milliseconds: sleeping makes them pass, and nothing else.
+static NOW: AtomicI64 = AtomicI64::new(0);
+static SLEEPS: AtomicBool = AtomicBool::new(false);
+
 #[export]
-fn rust_sleep_releasing(cr: &mut OCamlRuntime, ms: OCaml<OCamlInt>) {
-    let ms = Duration::from_millis(ms.to_rust::<i64>() as u64);
-    cr.releasing_runtime(|| std::thread::sleep(ms));
+fn rust_clock_now(cr: &mut OCamlRuntime, unit: OCaml<()>) -> OCaml<OCamlFloat> {
+    let now = NOW.load(SeqCst) as f64 / 1000.0;
+    SLEEPS.store(false, SeqCst);
+    now.to_ocaml(cr)
 }
 
 #[export]
+fn rust_sleep_has_begun(cr: &mut OCamlRuntime, unit: OCaml<()>) -> OCaml<bool> {
+    SLEEPS.load(SeqCst).to_ocaml(cr)
+}
+
+/// Sleeps until another thread has looked at the clock.
+#[export]
+fn rust_sleep_releasing(cr: &mut OCamlRuntime, ms: OCaml<OCamlInt>) {
+    let ms = ms.to_rust::<i64>();
+    SLEEPS.store(true, SeqCst);
+    cr.releasing_runtime(|| {
+        while SLEEPS.load(SeqCst) {
+            std::thread::yield_now();
+        }
+        NOW.fetch_add(ms, SeqCst);
+    });
+}
+
+/// Sleeps for a while, in which other threads could look at the clock if they had the lock.
+#[export]
 fn rust_sleep(cr: &mut OCamlRuntime, ms: OCaml<OCamlInt>) {
-    std::thread::sleep(Duration::from_millis(ms.to_rust::<i64>() as u64));
+    let ms = ms.to_rust::<i64>();
+    SLEEPS.store(true, SeqCst);
+    std::thread::sleep(Duration::from_millis(ms as u64));
+    NOW.fetch_add(ms, SeqCst);
 }
 
 /// The OCaml types have two more constructors, which cannot be unpacked.

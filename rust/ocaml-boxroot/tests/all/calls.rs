@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//! Calls of OCaml functions, and their exceptions.
+
+use crate::process::alone;
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::error::Error;
+
+fn twice<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Fun<(Int,), Int>>,
+    x: ValueRef<'_, Int>,
+) -> Result<Fresh<'a, Int>, Exception> {
+    let y = f.call(rt, (x,))?.root();
+    f.call(rt, (&y,))
+}
+
+#[test]
+fn every_number_of_arguments() {
+    attached(|rt| {
+        let succ = ocaml::succ(rt);
+        assert_eq!(twice(rt, &succ, &int(40)).unwrap().value().to_isize(), 42);
+        assert_eq!(ocaml::greet(rt).call(rt, ("you", 3)).unwrap().value().to_str(), Ok("you 3"));
+        assert_eq!(ocaml::add3(rt).call(rt, (1, &int(2), int(3))).unwrap().value().to_isize(), 6);
+        assert_eq!(ocaml::add5(rt).call(rt, (1, 2, 3, 4, 5)).unwrap().value().to_isize(), 54321);
+        let s = rt.string("h").root();
+        let long = "b".repeat(5000);
+        let all = ocaml::concat8(rt).call(rt, ("a", &*long, "c", "d", "e", "f", "g", &s)).unwrap();
+        assert_eq!(all.value().to_str().unwrap(), format!("a{long}cdefgh"));
+    })
+}
+
+#[test]
+fn exceptions_are_errors() {
+    fn outer(rt: &mut Runtime) -> Result<isize, Box<dyn Error + Send + Sync>> {
+        let (succ, fail) = (ocaml::succ(rt), ocaml::raise_failure(rt));
+        let n = succ.call(rt, (1,))?.value().to_isize();
+        fail.call(rt, ("on purpose",))?;
+        Ok(n)
+    }
+    attached(|rt| {
+        let error = outer(rt).unwrap_err();
+        assert_eq!(error.to_string(), r#"Failure("on purpose")"#);
+        let error = error.downcast::<Exception>().unwrap();
+        rt.full_major().unwrap();
+        assert!(error.is(rt, "Failure") && !error.is(rt, "Not_found"));
+        let payload = error.value(rt).unwrap().erase().field(1).unwrap();
+        assert_eq!(payload.kind(), Kind::String { len: 10 });
+
+        let texts = [ocaml::raise_not_found(rt), ocaml::raise_custom(rt), ocaml::raise_assert(rt)]
+            .map(|f| f.call(rt, ((),)).unwrap_err().to_string());
+        assert_eq!(texts[0], "Not_found");
+        assert_eq!(texts[1], r#"Program.Custom(3, "x", _)"#);
+        assert!(texts[2].starts_with(r#"Assert_failure("program.ml", "#), "{}", texts[2]);
+    });
+    // Without the lock, on another thread.
+    let error = attached(|rt| ocaml::raise_not_found(rt).call(rt, ((),)).unwrap_err());
+    assert_eq!(std::thread::spawn(move || error.to_string()).join().unwrap(), "Not_found");
+}
+
+#[test]
+fn the_same_exception_is_raised_again() {
+    attached(|rt| {
+        let reraise = ocaml::reraise(rt);
+        let first = ocaml::raise_custom(rt).call(rt, ((),)).unwrap_err().into_root(rt).unwrap();
+        rt.minor_gc();
+        let second = reraise.call(rt, (&first,)).unwrap_err();
+        assert!(second.value(rt).unwrap().same(first.get(rt)));
+        let fresh = second.fresh(rt).unwrap();
+        assert!(fresh.value().same(first.get(fresh.rt())));
+    })
+}
+
+#[test]
+fn deep_recursion_overflows_the_stack_with_an_exception() {
+    // With OCaml 5 the stack is OCaml's own, with OCaml 4 the thread's. Its usual limit is a gigabyte.
+    alone(deep_recursion_overflows_the_stack_with_an_exception, || {
+        attached(|rt| {
+            ocaml::stack_limit(rt).call(rt, (1 << 20,)).unwrap();
+            let deep = ocaml::deep(rt);
+            assert_eq!(deep.call(rt, (1000,)).unwrap().value().to_isize(), 1000);
+            let kept = rt.string("kept").root();
+            for _ in 0..3 {
+                assert!(deep.call(rt, (1_000_000_000,)).unwrap_err().is(rt, "Stack_overflow"));
+                rt.minor_gc();
+                assert_eq!(kept.get(rt).to_str(), Ok("kept"));
+            }
+        })
+    })
+}
+
+#[test]
+fn calls_back_and_forth() {
+    // OCaml → Rust → OCaml → Rust …, with a collection, a frame and a root at every level.
+    attached(|rt| {
+        let deepest = ocaml::on_rust(|rt, _| {
+            rt.full_major().unwrap();
+            assert_eq!(attach(|_| ()).unwrap_err(), AttachError::Nested, "in a function called by OCaml");
+            7
+        });
+        let mut next = deepest;
+        for level in 0..20 {
+            let callee = next;
+            next = ocaml::on_rust(move |rt, _| {
+                rt.frame(|rt, [slot]| {
+                    let kept = slot.set(rt.string(level.to_string()));
+                    let root = rt.string("root").root();
+                    let n = ocaml::call_rust(rt).call(rt, (callee,)).unwrap().value().to_isize();
+                    rt.minor_gc();
+                    assert_eq!(kept.get(rt).to_str(), Ok(&*level.to_string()));
+                    assert_eq!(root.get(rt).to_str(), Ok("root"));
+                    n + 1
+                })
+            });
+        }
+        assert_eq!(ocaml::call_rust(rt).call(rt, (next,)).unwrap().value().to_isize(), 27);
+    })
+}
+
+#[test]
+fn names() {
+    attached(|rt| {
+        assert!(rt.named("no such name").is_none());
+        assert!(rt.named("zero \0 inside").is_none());
+        assert_eq!(rt.named("succ").unwrap().kind(), ocaml::succ(rt).get(rt).erase().kind());
+    })
+}
+
+/// What was read by name lives on when the name is given to another value.
+#[test]
+fn names_that_are_registered_again() {
+    attached(|rt| {
+        let register = ocaml::register(rt);
+        let first = rt.boxed(std::sync::Mutex::new(String::from("first"))).root();
+        register.call(rt, ("a name", first.erase())).unwrap();
+        let root = rt.named("a name").unwrap().downcast::<Boxed<std::sync::Mutex<String>>>().unwrap().root(rt);
+        drop(first);
+        let payload = root.payload(rt);
+        let other = rt.string("other").root();
+        register.call(rt, ("a name", other.erase())).unwrap();
+        rt.full_major().unwrap();
+        assert_eq!(*payload.lock().unwrap(), "first");
+        assert_eq!(rt.named("a name").unwrap().kind(), Kind::String { len: 5 });
+    })
+}

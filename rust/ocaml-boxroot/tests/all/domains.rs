@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//! Domains that Rust starts.
+
+use crate::process::alone;
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::sync::Arc;
+
+/// Whether this OCaml has domains.
+fn domains(rt: &mut Runtime) -> bool {
+    match rt.spawn_domain(|_| ()) {
+        Ok(handle) => {
+            handle.join(rt).unwrap();
+            true
+        }
+        Err(SpawnError::NoDomains) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn domains_share_roots() {
+    attached(|rt| {
+        if !domains(rt) {
+            return;
+        }
+        let roots: Arc<Vec<Root<Str>>> = Arc::new((0..100).map(|i| rt.string(i.to_string()).root()).collect());
+        let handles: Vec<_> = (0..3)
+            .map(|d| {
+                let roots = roots.clone();
+                rt.spawn_domain(move |rt| {
+                    let mut made = Vec::new();
+                    for i in 0..300 {
+                        let root = &roots[(i * 7 + d) % 100];
+                        assert_eq!(root.get(rt).to_str(), Ok(&*((i * 7 + d) % 100).to_string()));
+                        made.push(root.dup(rt));
+                        if i % 100 == d {
+                            rt.full_major().unwrap();
+                        }
+                        rt.build(100, |n| n.string("garbage")).discard();
+                    }
+                    made
+                })
+                .unwrap()
+            })
+            .collect();
+        let made: Vec<Vec<Root<Str>>> = handles.into_iter().map(|h| h.join(rt).unwrap()).collect();
+        rt.full_major().unwrap();
+        // Roots outlive the domains that made them.
+        for (d, roots) in made.iter().enumerate() {
+            for (i, root) in roots.iter().enumerate() {
+                assert_eq!(root.get(rt).to_str(), Ok(&*((i * 7 + d) % 100).to_string()));
+            }
+        }
+    })
+}
+
+#[test]
+fn panics_come_out_of_join() {
+    attached(|rt| {
+        if !domains(rt) {
+            return;
+        }
+        for i in 0..5 {
+            let handle = rt.spawn_domain(move |rt| {
+                let _kept = rt.string("dropped").root();
+                std::panic::resume_unwind(Box::new(i))
+            });
+            let handle: DomainHandle<()> = handle.unwrap();
+            match handle.join(rt) {
+                Err(JoinError::Panicked(payload)) => assert_eq!(payload.downcast_ref(), Some(&i)),
+                other => panic!("{other:?}"),
+            }
+        }
+    })
+}
+
+#[test]
+fn a_domain_releases_attaches_and_calls() {
+    attached(|rt| {
+        if !domains(rt) {
+            return;
+        }
+        let n = ocaml::on_rust(|rt, _| {
+            rt.minor_gc();
+            9
+        });
+        let handle = rt.spawn_domain(move |rt| {
+            assert_eq!(attach(|_| ()).unwrap_err(), AttachError::Nested);
+            let kept = rt.string("kept").root();
+            rt.release(|| attach(|rt| rt.full_major().unwrap()).unwrap());
+            assert_eq!(kept.get(rt).to_str(), Ok("kept"));
+            rt.frame(|rt, [slot]| {
+                let slot = slot.set(rt.string("slot"));
+                rt.full_major().unwrap();
+                assert_eq!(slot.get(rt).to_str(), Ok("slot"));
+            });
+            ocaml::call_rust(rt).call(rt, (n,)).unwrap().value().to_isize()
+        });
+        assert_eq!(handle.unwrap().join(rt).unwrap(), 9);
+    })
+}
+
+#[test]
+fn more_domains_than_there_can_be() {
+    alone(more_domains_than_there_can_be, || {
+        attached(|rt| {
+            if !domains(rt) {
+                return;
+            }
+            let (stop, stopped) = std::sync::mpsc::channel::<()>();
+            let stopped = Arc::new(std::sync::Mutex::new(stopped));
+            let mut handles = Vec::new();
+            let error = loop {
+                let stopped = stopped.clone();
+                match rt.spawn_domain(move |rt| rt.release(|| drop(stopped.lock().map(|s| s.recv())))) {
+                    Ok(handle) => handles.push(handle),
+                    Err(error) => break error,
+                }
+                assert!(handles.len() < 1000);
+            };
+            assert!(matches!(error, SpawnError::Exception(_)), "{error}");
+            drop(stop);
+            for handle in handles {
+                handle.join(rt).unwrap();
+            }
+            assert!(domains(rt), "there is room again");
+        })
+    })
+}

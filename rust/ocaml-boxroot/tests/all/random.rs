@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model. `SEED=N` repeats
+//! one, `ROUNDS=N` says how many.
+
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::{Arc, Mutex};
+
+type Entry = List<(Int, Str)>;
+
+struct Mix(u64);
+impl Mix {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % n
+    }
+}
+
+/// What a list should hold: its numbers; each goes with its text.
+type Model = Vec<i32>;
+
+fn text(n: i32) -> String {
+    "x".repeat(n as usize % 40) + &n.to_string()
+}
+
+fn check(rt: &Runtime, list: ValueRef<'_, Entry>, model: &Model) {
+    let mut rest = list.get(rt);
+    for n in model {
+        let (pair, tail) = rest.uncons().expect("as long as the model");
+        assert_eq!((pair.first().to_isize(), pair.second().to_str()), (*n as isize, Ok(&*text(*n))));
+        rest = tail;
+    }
+    assert!(rest.uncons().is_none());
+}
+
+fn build<'a>(
+    rt: &'a mut Runtime,
+    mix: &mut Mix,
+    model: &mut Model,
+    tail: Option<ValueRef<'_, Entry>>,
+) -> Fresh<'a, Entry> {
+    let new: Model = (0..mix.below(30)).map(|_| mix.below(10_000) as i32).collect();
+    let words = mix.below(3) * mix.below(400);
+    model.splice(0..0, new.iter().copied());
+    rt.build(words, |n| {
+        let tail = tail.map_or(n.nil(), |tail| tail.get(n));
+        new.iter().rev().fold(tail, |tail, i| n.cons(n.pair(n.int(*i), n.string(text(*i))), tail))
+    })
+}
+
+#[derive(Default)]
+struct World {
+    roots: Vec<(Root<Entry>, Model)>,
+    steps: usize,
+}
+
+fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<'_, Entry>, Model)], depth: usize) {
+    world.steps += 1;
+    for (place, model) in locals.iter().rev().take(2) {
+        check(rt, place, model);
+    }
+    let any = |mix: &mut Mix, world: &World| mix.below(world.roots.len().max(1));
+    match mix.below(15) {
+        0..=2 => {
+            let mut model = Vec::new();
+            let root = build(rt, mix, &mut model, None).root();
+            world.roots.push((root, model));
+        }
+        3 => {
+            let i = any(mix, world);
+            if let Some((root, model)) = world.roots.get(i) {
+                let mut model = model.clone();
+                let longer = build(rt, mix, &mut model, Some(root)).root();
+                world.roots.push((longer, model));
+            }
+        }
+        4 => {
+            let i = any(mix, world);
+            if let Some((root, model)) = world.roots.get_mut(i) {
+                let mut new = Vec::new();
+                root.set(build(rt, mix, &mut new, None));
+                *model = new;
+            }
+        }
+        5 | 6 if world.roots.len() > 20 => {
+            let i = any(mix, world);
+            let (root, model) = world.roots.swap_remove(i);
+            check(rt, &root, &model);
+            match mix.below(3) {
+                0 => root.end(rt),
+                1 => drop(root),
+                _ => drop(std::thread::spawn(|| drop(root)).join()),
+            }
+        }
+        7 => match mix.below(20) {
+            0 => rt.full_major().unwrap(),
+            1 => rt.compact().unwrap(),
+            2..10 => rt.minor_gc(),
+            _ => rt.poll().unwrap(),
+        },
+        8 => {
+            let i = any(mix, world);
+            let identity = ocaml::identity(rt);
+            if let Some((root, model)) = world.roots.get(i) {
+                let same = identity.call(rt, (root.erase(),)).unwrap();
+                assert!(same.value().same(root.get(same.rt())));
+                check(same.rt(), root, model);
+            }
+            ocaml::garbage(rt).call(rt, (mix.below(200) as i32,)).unwrap().discard();
+        }
+        9 => drop(ocaml::raise_failure(rt).call(rt, ("on purpose",)).unwrap_err()),
+        10 if depth < 6 => {
+            let steps = mix.below(12);
+            rt.frame(|rt, [a, b]| {
+                let mut model = Vec::new();
+                let a = a.set(build(rt, mix, &mut model, None));
+                let mut longer = model.clone();
+                let b = b.set(build(rt, mix, &mut longer, Some(a)));
+                let mut inner = locals.to_vec();
+                inner.extend([(a, model), (b, longer)]);
+                for _ in 0..steps {
+                    step(rt, mix, world, &inner, depth + 1);
+                }
+            });
+        }
+        11 if depth < 6 => {
+            // A panic at some position of the steps inside.
+            let steps = mix.below(12);
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                rt.frame(|rt, [a]| {
+                    let mut model = Vec::new();
+                    let a = a.set(build(rt, mix, &mut model, None));
+                    for _ in 0..steps {
+                        step(rt, mix, world, &[(a, model.clone())], depth + 1);
+                    }
+                    rt.build(mix.below(300), |n| -> Value<'_, Str> {
+                        let _lost = n.string("lost");
+                        std::panic::resume_unwind(Box::new("on purpose"))
+                    });
+                })
+            }));
+            assert_eq!(caught.unwrap_err().downcast_ref(), Some(&"on purpose"));
+        }
+        12 if depth < 4 => {
+            let steps = mix.below(8);
+            rt.release(|| attach(|rt| (0..steps).for_each(|_| step(rt, mix, world, locals, depth + 1)))).unwrap();
+        }
+        13 => {
+            if let Some((place, model)) = locals.last() {
+                world.roots.push((place.get(rt).root(rt), model.clone()));
+            }
+        }
+        14 if depth < 6 => {
+            let (steps, count) = (mix.below(12), mix.below(90));
+            rt.locals(|rt, own| {
+                let mut inner = locals.to_vec();
+                for i in 0..=count {
+                    let mut model = Vec::new();
+                    inner.push((own.set(build(rt, mix, &mut model, None)), model));
+                    if i % (count / steps.max(1) + 1) == 0 {
+                        step(rt, mix, world, &inner, depth + 1);
+                    }
+                }
+                inner.iter().for_each(|(place, model)| check(rt, place, model));
+            });
+        }
+        _ => (),
+    }
+}
+
+fn run(seed: u64) {
+    let mut mix = Mix(seed);
+    let mut world = World::default();
+    attached(|rt| {
+        while world.steps < 400 {
+            step(rt, &mut mix, &mut world, &[], 0);
+        }
+        rt.full_major().unwrap();
+        for (root, model) in &world.roots {
+            check(rt, root, model);
+        }
+    });
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+#[test]
+fn random_programs() {
+    if let Some(seed) = number("SEED") {
+        return run(seed);
+    }
+    let first =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_007;
+    let failed = Arc::new(Mutex::new(Vec::new()));
+    let threads: Vec<_> = (0..3)
+        .map(|t| {
+            let failed = failed.clone();
+            std::thread::spawn(move || {
+                for round in 0..number("ROUNDS").unwrap_or(20) {
+                    let seed = first + round * 3 + t;
+                    if catch_unwind(|| run(seed)).is_err() {
+                        failed.lock().unwrap().push(seed);
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    let failed = failed.lock().unwrap();
+    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+}

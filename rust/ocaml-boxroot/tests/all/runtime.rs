@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+//! Attaching, releasing, waiting, deferring.
+
+use crate::process::alone;
+use ocaml_boxroot::*;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{mpsc, Arc, Mutex, OnceLock, RwLock};
+use std::thread;
+
+#[test]
+fn nested_attach_is_an_error() {
+    attached(|rt| {
+        assert_eq!(attach(|_| ()), Err(AttachError::Nested));
+        rt.release(|| attach(|_| assert_eq!(attach(|_| ()), Err(AttachError::Nested))).unwrap());
+        assert_eq!(attach(|_| ()), Err(AttachError::Nested));
+        rt.minor_gc();
+    });
+    attach(|_| ()).unwrap();
+}
+
+#[test]
+fn starting_again_is_an_error() {
+    ocaml::ocaml();
+    assert_eq!(start(&StartOptions::default()).unwrap_err(), StartError::AlreadyStarted);
+    attached(|_| assert_eq!(start(&StartOptions::default()).unwrap_err(), StartError::AlreadyStarted));
+}
+
+#[test]
+fn panics_restore_everything() {
+    for _ in 0..50 {
+        let caught = catch_unwind(|| attached(|_| std::panic::resume_unwind(Box::new(1))));
+        assert!(caught.is_err());
+        attached(|rt| {
+            let kept = rt.string("kept").root();
+            let caught = catch_unwind(AssertUnwindSafe(|| rt.release(|| std::panic::resume_unwind(Box::new(2)))));
+            assert!(caught.is_err());
+            rt.minor_gc();
+            assert_eq!(kept.get(rt).to_str(), Ok("kept"));
+            let caught =
+                catch_unwind(AssertUnwindSafe(|| rt.release(|| attach(|_| std::panic::resume_unwind(Box::new(3))))));
+            assert!(caught.is_err());
+            rt.minor_gc();
+        });
+    }
+}
+
+#[test]
+fn threads_share_roots() {
+    let roots: Arc<Vec<Root<Str>>> =
+        Arc::new(attached(|rt| (0..100).map(|i| rt.string(i.to_string()).root()).collect()));
+    let threads: Vec<_> = (0..4)
+        .map(|t| {
+            let roots = roots.clone();
+            thread::spawn(move || {
+                for i in 0..200 {
+                    attached(|rt| {
+                        let root = &roots[(i * 7 + t) % 100];
+                        let text = root.get(rt).to_str().unwrap().to_owned();
+                        let copy = rt.string(text).root();
+                        if i % 50 == t {
+                            rt.full_major().unwrap();
+                        }
+                        assert_eq!(copy.get(rt).to_str(), root.get(rt).to_str());
+                    })
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+/// Each would hang if the lock were not released while waiting.
+#[test]
+fn waiting_releases_the_lock() {
+    fn other(f: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
+        thread::spawn(f)
+    }
+    let mutex = Arc::new(Mutex::new(0));
+    let (held, is_held) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let theirs = mutex.clone();
+    let holder = other(move || {
+        let mut guard = theirs.lock().unwrap();
+        held.send(()).unwrap();
+        may_go.recv().unwrap();
+        attached(|rt| rt.minor_gc());
+        *guard = 1;
+    });
+    is_held.recv().unwrap();
+    attached(|rt| {
+        go.send(()).unwrap();
+        assert_eq!(*rt.lock(&mutex).unwrap(), 1);
+        rt.join(holder).unwrap();
+        assert_eq!(rt.join(thread::spawn(|| attached(|_| 5))).unwrap(), 5);
+        assert_eq!(*rt.lock(&mutex).unwrap(), 1);
+
+        let (sender, receiver) = mpsc::channel();
+        let t = other(move || sender.send(attached(|rt| rt.string("sent").root())).unwrap());
+        assert_eq!(rt.recv(&receiver).unwrap().get(rt).to_str(), Ok("sent"));
+        rt.join(t).unwrap();
+        assert!(rt.recv(&receiver).is_err(), "no sender is left");
+
+        let lock = RwLock::new(1);
+        *rt.write(&lock).unwrap() += 1;
+        assert_eq!(*rt.read(&lock).unwrap(), 2);
+    });
+    // Threads initialise one cell, whose closure needs OCaml.
+    static CELL: OnceLock<Root<Str>> = OnceLock::new();
+    static READY: AtomicUsize = AtomicUsize::new(0);
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            thread::spawn(|| {
+                attached(|rt| {
+                    READY.fetch_add(1, SeqCst);
+                    let root = rt.once(&CELL, |rt| {
+                        // The others have the lock in turn, and wait for the cell.
+                        rt.release(|| {
+                            while READY.load(SeqCst) < 4 {
+                                thread::yield_now();
+                            }
+                        });
+                        rt.full_major().unwrap();
+                        rt.string("once").root()
+                    });
+                    assert_eq!(root.get(rt).to_str(), Ok("once"));
+                })
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|t| t.join().unwrap());
+}
+
+#[test]
+fn a_panic_while_a_cell_is_made() {
+    static CELL: OnceLock<i32> = OnceLock::new();
+    attached(|rt| {
+        assert!(catch_unwind(AssertUnwindSafe(|| rt.once(&CELL, |_| std::panic::resume_unwind(Box::new(1))))).is_err());
+        rt.minor_gc();
+        assert_eq!(rt.once(&CELL, |rt| rt.string("x").value().as_bytes().len() as i32), &1);
+    })
+}
+
+#[test]
+fn deferred_closures_run_with_the_capability() {
+    struct Session(Option<Root<Fun<(Int,), Int>>>, i32);
+    impl Drop for Session {
+        fn drop(&mut self) {
+            if let Some(f) = self.0.take() {
+                let n = self.1;
+                defer(move |rt| drop(f.call(rt, (n,))));
+            }
+        }
+    }
+    static CLOSED: AtomicUsize = AtomicUsize::new(0);
+    let n = ocaml::on_rust(|_, _| CLOSED.fetch_add(1, SeqCst) as isize);
+    attached(|rt| {
+        drop(Session(Some(ocaml::call_rust(rt)), n));
+        rt.poll().unwrap();
+    });
+    let session = attached(|rt| Session(Some(ocaml::call_rust(rt)), n));
+    drop(session);
+    attached(|_| ());
+    // Another test's thread may have taken it.
+    while CLOSED.load(SeqCst) < 2 {
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn an_ocaml_thread_calls_rust() {
+    attached(|rt| {
+        let n = ocaml::on_rust(|rt, _| {
+            rt.release(|| attach(|rt| rt.minor_gc()).unwrap());
+            rt.string("x").value().as_bytes().len() as isize
+        });
+        ocaml::thread(rt).call(rt, (n,)).unwrap();
+        // A Rust thread may call OCaml threads, too.
+        let t = thread::spawn(move || attached(|rt| ocaml::thread(rt).call(rt, (n,)).map(drop)).unwrap());
+        rt.join(t).unwrap();
+    })
+}
+
+#[test]
+fn finalisers_run_when_polled() {
+    alone(finalisers_run_when_polled, || {
+        static RUN: AtomicBool = AtomicBool::new(false);
+        attached(|rt| {
+            let n = ocaml::on_rust(|rt, _| {
+                assert_eq!(attach(|_| ()).unwrap_err(), AttachError::Nested, "in a finaliser");
+                rt.minor_gc();
+                RUN.store(true, SeqCst);
+                0
+            });
+            ocaml::finalise(rt).call(rt, (n,)).unwrap();
+            rt.full_major().unwrap();
+            rt.poll().unwrap();
+            assert!(RUN.load(SeqCst));
+        })
+    })
+}
+
+/// C code opened the blocking section: nobody here knows how to close it.
+#[test]
+fn a_blocking_section_of_others_is_not_entered() {
+    ocaml::in_blocking_section_of_c(|n| {
+        let answer = attach(|_| ());
+        match n {
+            0 => assert_eq!(answer, Err(AttachError::Nested), "this library holds the lock further up"),
+            _ => assert_eq!(answer, Err(AttachError::NotRegistered), "OCaml knows the thread"),
+        }
+        // Roots need no lock.
+        n + 1
+    });
+    attached(|rt| {
+        let blocking = ocaml::in_blocking_section(rt);
+        assert_eq!(blocking.call(rt, (0,)).unwrap().value().to_isize(), 1);
+        rt.minor_gc();
+        let n = ocaml::on_rust(|rt, _| {
+            let n = ocaml::in_blocking_section(rt).call(rt, (0,)).unwrap().value().to_isize();
+            rt.full_major().unwrap();
+            n
+        });
+        assert_eq!(ocaml::call_rust(rt).call(rt, (n,)).unwrap().value().to_isize(), 1);
+        // On a thread of OCaml's own, no function of this library is below.
+        assert_eq!(ocaml::blocking_on_a_thread(rt).call(rt, (1,)).unwrap().value().to_isize(), 2);
+    });
+    attach(|rt| rt.minor_gc()).unwrap();
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//! OCaml's stack has no room left when Rust calls OCaml. A process of its own, since it makes the stack small.
+
+use crate::process::alone;
+use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+const LEVELS: usize = 2000;
+static ENTERED: AtomicUsize = AtomicUsize::new(0);
+static LEFT: AtomicUsize = AtomicUsize::new(0);
+static OVERFLOWS: AtomicUsize = AtomicUsize::new(0);
+
+/// Must be dropped, whatever fails.
+struct Guard;
+impl Drop for Guard {
+    fn drop(&mut self) {
+        LEFT.fetch_add(1, SeqCst);
+    }
+}
+
+#[test]
+fn an_overflow_skips_no_rust_frame() {
+    alone(an_overflow_skips_no_rust_frame, || {
+        if !ocaml::OCAML5 {
+            return;
+        }
+        let thread = std::thread::Builder::new().stack_size(256 << 20).spawn(|| {
+            attached(|rt| {
+                let mut next = ocaml::on_rust(|_, _| 0);
+                for _ in 0..LEVELS {
+                    let callee = next;
+                    next = ocaml::on_rust(move |rt, _| {
+                        let _guard = Guard;
+                        ENTERED.fetch_add(1, SeqCst);
+                        match ocaml::call_rust(rt).call(rt, (callee,)) {
+                            Ok(n) => n.value().to_isize() + 1,
+                            Err(error) => {
+                                assert!(error.is(rt, "Stack_overflow"));
+                                OVERFLOWS.fetch_add(1, SeqCst);
+                                0
+                            }
+                        }
+                    });
+                }
+                ocaml::stack_limit(rt).call(rt, (4096,)).unwrap();
+                let levels = ocaml::call_rust(rt).call(rt, (next,)).unwrap().value().to_isize();
+                rt.full_major().unwrap();
+                levels
+            })
+        });
+        let levels = thread.unwrap().join().unwrap() as usize;
+        assert!(levels < LEVELS, "the stack overflows");
+        assert_eq!(OVERFLOWS.load(SeqCst), 1);
+        assert_eq!((ENTERED.load(SeqCst), LEFT.load(SeqCst)), (levels + 1, levels + 1));
+    })
+}

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+//! What must compile, and what must not. Nothing here runs OCaml.
+#![forbid(unsafe_code)]
+
+mod editions;
+mod fail;
+mod project;
