@@ -22,11 +22,13 @@ from testing.compilers import Compiler
 from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
+CLOCK = [ROOT / "outheap/test/memory" / name for name in ("clock.ml", "clock_stubs.c")]
 SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c", "collapse.h", "limited.ml")]
 ORDINARY = [ROOT / "outheap/test/memory" / name for name in ("ordinary.ml", "ordinary_stubs.c")]
 LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "outheap.mli", "outheap.ml")]
-# Pauses are as long as a busy machine makes them: here they do not decide.
-FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
+# The programs drive the time. Pauses are as long as a busy machine makes them: here they do not decide.
+STEP = "debug.clock=step"
+FOLLOW = f"{STEP},memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
@@ -78,18 +80,18 @@ def program(compiler: Compiler, flavour: str) -> Path:
     library = variants.library(compiler, flavour)
 
     def build() -> None:
-        for file in (*SOURCES, *ORDINARY, *LIBRARY):
+        for file in (*CLOCK, *SOURCES, *ORDINARY, *LIBRARY):
             shutil.copy(file, folder)
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries]
-        parts = ["unix.cmxa", "threads.cmxa"]
-        steps.command([compiler.ocamlopt, *linked, *parts, "follow.ml", "follow_stubs.c", "-o", "follow"], folder)
+        parts = ["unix.cmxa", "threads.cmxa", *(file.name for file in CLOCK)]
+        steps.command([compiler.ocamlopt, "-g", *linked, *parts, "follow.ml", "follow_stubs.c", "-o", "follow"], folder)
         names = [file.name for file in ORDINARY]
         steps.command([compiler.ocamlopt, "-g", *linked, *parts, *names, "-o", "ordinary"], folder)
         parts += [*(file.name for file in LIBRARY), "limited.ml"]
         include = ["-ccopt", f"-I{ROOT}/outheap/include"]
         steps.command([compiler.ocamlopt, "-g", *linked, *include, *parts, "-o", "limited"], folder)
 
-    sources = [*SOURCES, *ORDINARY, *LIBRARY, ROOT / "outheap/include/outheap.h"]
+    sources = [*CLOCK, *SOURCES, *ORDINARY, *LIBRARY, ROOT / "outheap/include/outheap.h"]
     return steps.step(folder, sources, [compiler.prefix, flavour, (library / "built").read_text()], build)
 
 
