@@ -27,7 +27,7 @@
 
 let kind = Sys.argv.(1)
 let percent = int_of_string Sys.argv.(2)
-let entries = if kind = "sparse" || kind = "running" || kind = "domains" then 1_500_000 else 700_000
+let entries = if kind = "sparse" || kind = "running" then 1_300_000 else 600_000
 
 let resident () =
   let ic = open_in "/proc/self/statm" in
@@ -83,7 +83,7 @@ let measure () =
   let read, write = Unix.pipe () in
   let wait () = ignore (Unix.read read (Bytes.create 1) 0 1) in
   let threads = if kind = "threads" then List.init 3 (fun _ -> Thread.create wait ()) else [] in
-  if kind = "work" || kind = "running" then work 12. else Clock.idle 4.;
+  if kind = "work" || kind = "running" then work 8. else Clock.idle 4.;
   Unix.close write;
   List.iter Thread.join threads;
   let later = resident () in
@@ -126,13 +126,13 @@ let domains () =
   expect_fall "domains" full later
 
 let blinking () =
-  let n = 300_000 in
+  let n = 100_000 in
   let work meet seed () =
     let st = Random.State.make [| seed |] in
     let held = Array.init n (fun i -> ref (string_of_int i)) in
     List.iter
       (fun barrier ->
-        for _ = 1 to 30_000 do
+        for _ = 1 to 10_000 do
           let i = Random.State.int st n in
           held.(i) <- ref (string_of_int i)
         done;
@@ -146,7 +146,7 @@ let blinking () =
     Array.iteri (fun i r -> if !r <> string_of_int i then failwith "another value") held
   in
   for _ = 1 to 3 do
-    let meet = List.init 12 (fun _ -> Barrier.make 3) in
+    let meet = List.init 8 (fun _ -> Barrier.make 3) in
     let others = List.init 2 (fun i -> Domain.spawn (work meet i)) in
     work meet 2 ();
     List.iter Domain.join others;
@@ -165,8 +165,8 @@ let[@inline never] make_graph n =
 
 (* What the marker has used for it goes back, too. *)
 let graph () =
-  let root = ref (Some (make_graph 2_000_000)) in
-  for _ = 1 to 3 do Gc.full_major () done;
+  let root = ref (Some (make_graph 1_000_000)) in
+  Gc.full_major ();
   let full = resident () in
   ignore (Sys.opaque_identity !root);
   root := None;
@@ -234,19 +234,21 @@ let ticking () =
   done;
   expect_fall "ticking" full (resident ())
 
-external stop_while_it_asks : unit -> bool = "follow_stop_while_it_asks"
+type stopped = Missed | Stopped | Asks
+external stop_while_it_asks : unit -> stopped = "follow_stop_while_it_asks"
 
-(* It is ended from another thread, which looks whether it asks, as soon as it does: in a large heap it asks often. *)
 let stopped () =
-  build ();
   let over = Barrier.make 2 in
   let other = Domain.spawn (fun () -> build (); Barrier.reach over) in
-  table := Hashtbl.create 1;
-  Clock.settle ();
-  let asks = stop_while_it_asks () in
+  let rec stop () =
+    build ();
+    table := Hashtbl.create 1;
+    Clock.settle ();
+    match stop_while_it_asks () with Missed -> stop () | Stopped -> () | Asks -> failwith "it asks for ever"
+  in
+  stop ();
   Barrier.reach over;
-  Domain.join other;
-  if asks then failwith "it asks for ever"
+  Domain.join other
 
 external collapse : unit -> int = "follow_collapse"
 
@@ -290,9 +292,9 @@ external forks_left : unit -> int = "follow_forks_left"
 
 (* The keeper collects in each pause. Forks come from a thread that never has the domain's lock. *)
 let forking () =
-  let n = 1_500_000 in
+  let n = 600_000 in
   let held = Array.init n (fun i -> ref i) in
-  fork_beside 400;
+  fork_beside 300;
   while forks_left () > 0 do
     for i = 0 to 20_000 do held.(i * 71 mod n) <- ref (i * 71 mod n) done;
     Clock.pass 0.03 0.
