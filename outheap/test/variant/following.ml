@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Memory that goes back by itself, with memory.idle=200ms: OCaml 5. From 5.3 on the keeper collects an idle program. The
-   time is this program's (clock.ml). *)
+(* Memory that goes back by itself, with memory.idle=200ms: OCaml 5. From 5.3 on the keeper collects an idle program.
+   The time is this program's (clock.ml). *)
 external counted : int -> Obj.t = "variant_counted"
 external finalised : unit -> int = "variant_finalised"
 external elsewhere : unit -> int = "variant_elsewhere"
