@@ -126,8 +126,8 @@ let domains () =
   expect_fall "domains" full later
 
 let blinking () =
-  let n = 100_000 in
-  let work meet seed () =
+  let n = 150_000 in
+  let work meet over seed () =
     let st = Random.State.make [| seed |] in
     let held = Array.init n (fun i -> ref (string_of_int i)) in
     List.iter
@@ -143,12 +143,14 @@ let blinking () =
         Clock.pass (0.04 +. (0.01 *. float (Random.State.int st 15))) 0.;
         for i = 0 to 99 do if i land 7 = 0 then ignore (Weak.get weak i) done)
       meet;
+    if seed = 2 then Clock.idle 0.1; (* the others wait *)
+    Barrier.reach over;
     Array.iteri (fun i r -> if !r <> string_of_int i then failwith "another value") held
   in
   for _ = 1 to 3 do
-    let meet = List.init 8 (fun _ -> Barrier.make 3) in
-    let others = List.init 2 (fun i -> Domain.spawn (work meet i)) in
-    work meet 2 ();
+    let meet = List.init 8 (fun _ -> Barrier.make 3) and over = Barrier.make 3 in
+    let others = List.init 2 (fun i -> Domain.spawn (work meet over i)) in
+    work meet over 2 ();
     List.iter Domain.join others;
     Clock.pass 0.1 0.
   done
@@ -165,7 +167,7 @@ let[@inline never] make_graph n =
 
 (* What the marker has used for it goes back, too. *)
 let graph () =
-  let root = ref (Some (make_graph 1_000_000)) in
+  let root = ref (Some (make_graph 1_400_000)) in
   Gc.full_major ();
   let full = resident () in
   ignore (Sys.opaque_identity !root);
