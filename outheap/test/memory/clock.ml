@@ -13,9 +13,6 @@ external settle : unit -> unit = "clock_settle"
 external start : unit -> unit = "clock_start"
 external stop : unit -> unit = "clock_stop"
 
-(* Is there a clock to drive? The stock runtime has none. *)
-external is_driven : unit -> bool = "clock_is_driven"
-
 let idle seconds = settle (); pass seconds 0.
 
 (* Does `f` every fiftieth of a second, and the processor does nothing else. *)

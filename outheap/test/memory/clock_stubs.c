@@ -20,8 +20,6 @@
 
 __attribute__((weak)) bool oh_clock_advance(uint64_t nanoseconds, uint64_t used); /* of the runtime */
 
-value clock_is_driven(value unit) { return (void)unit, Val_bool(oh_clock_advance != NULL && oh_clock_advance(0, 0)); }
-
 value clock_pass(value seconds, value used)
 {
   uint64_t all = (uint64_t)(Double_val(seconds) * 1e9), busy = (uint64_t)(Double_val(used) * 1e9);
