@@ -78,6 +78,8 @@ let until what f =
   let late = Unix.gettimeofday () +. 240. in
   while not (f ()) do if Unix.gettimeofday () > late then fail "%s: not in four minutes" what done
 
+let has_marked () = Array.exists (fun (s : Outheap.helper_span) -> s.marks) (Outheap.helper_spans ())
+
 let random n = Random.State.make [| (if Array.length Sys.argv > 2 then int_of_string Sys.argv.(2) else 1); n |]
 
 (* --- parts -------------------------------------------------------------------------------------------------------- *)
@@ -171,6 +173,7 @@ let early () =
 (* Several threads end it at once, one without the runtime lock: for each of them it has ended when it returns. *)
 let twice () =
   let r = random 4 and h = heap 60_000 in
+  until "twice" (fun () -> step r h 100; has_marked ());
   arm ~when_:work (Random.State.int r 20);
   until "twice" (fun () -> step r h 100; holding ());
   stop_elsewhere ();
@@ -191,7 +194,7 @@ let twice () =
 let everywhere () =
   let r = random 5 and h = heap 60_000 in
   let ended = ref false in
-  until "everywhere" (fun () -> step r h 1_000; helper_lives ());
+  until "everywhere" (fun () -> step r h 1_000; has_marked ());
   Gc.finalise (fun _ -> Outheap.stop_helper (); ended := true) (ref 0);
   until "everywhere" (fun () -> step r h 1_000; !ended);
   if helper_lives () then fail "everywhere: it lives";
