@@ -22,11 +22,13 @@ from testing.compilers import Compiler
 from testing.programs import words_of
 from testing.run import BUILD, ROOT, run
 
+CLOCK = [ROOT / "outheap/test/memory" / name for name in ("clock.ml", "clock_stubs.c")]
 SOURCES = [ROOT / "outheap/test/memory" / name for name in ("follow.ml", "follow_stubs.c", "collapse.h", "limited.ml")]
 ORDINARY = [ROOT / "outheap/test/memory" / name for name in ("ordinary.ml", "ordinary_stubs.c")]
 LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "outheap.mli", "outheap.ml")]
-# Pauses are as long as a busy machine makes them: here they do not decide.
-FOLLOW = "memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
+# The programs drive the time. Pauses are as long as a busy machine makes them: here they do not decide.
+STEP = "debug.clock=step"
+FOLLOW = f"{STEP},memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
@@ -78,18 +80,18 @@ def program(compiler: Compiler, flavour: str) -> Path:
     library = variants.library(compiler, flavour)
 
     def build() -> None:
-        for file in (*SOURCES, *ORDINARY, *LIBRARY):
+        for file in (*CLOCK, *SOURCES, *ORDINARY, *LIBRARY):
             shutil.copy(file, folder)
         linked = ["-I", library, "-runtime-variant", variants.SUFFIX[flavour], *compiler.libraries]
-        parts = ["unix.cmxa", "threads.cmxa"]
-        steps.command([compiler.ocamlopt, *linked, *parts, "follow.ml", "follow_stubs.c", "-o", "follow"], folder)
+        parts = ["unix.cmxa", "threads.cmxa", *(file.name for file in CLOCK)]
+        steps.command([compiler.ocamlopt, "-g", *linked, *parts, "follow.ml", "follow_stubs.c", "-o", "follow"], folder)
         names = [file.name for file in ORDINARY]
         steps.command([compiler.ocamlopt, "-g", *linked, *parts, *names, "-o", "ordinary"], folder)
-        parts += [*(file.name for file in LIBRARY), "limited.ml"]
+        parts = ["unix.cmxa", "threads.cmxa", *(file.name for file in LIBRARY), "limited.ml"]
         include = ["-ccopt", f"-I{ROOT}/outheap/include"]
         steps.command([compiler.ocamlopt, "-g", *linked, *include, *parts, "-o", "limited"], folder)
 
-    sources = [*SOURCES, *ORDINARY, *LIBRARY, ROOT / "outheap/include/outheap.h"]
+    sources = [*CLOCK, *SOURCES, *ORDINARY, *LIBRARY, ROOT / "outheap/include/outheap.h"]
     return steps.step(folder, sources, [compiler.prefix, flavour, (library / "built").read_text()], build)
 
 
@@ -131,7 +133,7 @@ def test_programs_that_know_nothing_of_it(
         pytest.skip("with --everything")
     folder = program(compiler, flavour)
     log = folder / f"logs/ordinary-{ordinary}.log"
-    outcome = run(["./ordinary", ordinary], folder, log, 240, {"OCAMLRUNPARAM": "v=0,b"})
+    outcome = run(["./ordinary", ordinary], folder, log, 240, {"OUTHEAP": STEP, "OCAMLRUNPARAM": "v=0,b"})
     assert outcome.passed, outcome.tail()
 
 
@@ -159,7 +161,7 @@ def test_child_of_clone_beside_the_helper(compiler: Compiler, flavour: str) -> N
     if compiler.version < NO_HELPER:
         pytest.skip("no helper with this version")
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": "helper=on,memory=stock", "OCAMLRUNPARAM": "v=0,b"}
+    settings = {"OUTHEAP": f"{STEP},helper=on,memory=stock", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./ordinary", "cloned-in-peace"], folder, folder / "logs/cloned-helper.log", 60, settings)
     assert outcome.passed, outcome.tail()
 
@@ -184,7 +186,7 @@ def test_max_overhead_is_read(compiler: Compiler, flavour: str, variables: dict[
 def test_memory_stays_without_it(compiler: Compiler, flavour: str) -> None:
     """The control."""
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": "memory=stock", "OCAMLRUNPARAM": "v=0,b"}
+    settings = {"OUTHEAP": f"{STEP},memory=stock", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./follow", "idle", "-70"], folder, folder / "logs/stock.log", 120, settings)
     assert outcome.passed, outcome.tail()
 
@@ -327,7 +329,7 @@ def test_floor(compiler: Compiler, flavour: str, floor: str) -> None:
 def test_forks_beside_the_keeper(compiler: Compiler, flavour: str) -> None:
     """Locks are taken in one order by a fork, and by the keeper, which has the domain's."""
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": BOTH.replace("20ms", "5ms"), "OCAMLRUNPARAM": "v=0,b"}
+    settings = {"OUTHEAP": f"{STEP},{BOTH.replace('20ms', '5ms')}", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./follow", "forking", "0"], folder, folder / "logs/forking.log", 120, settings)
     assert outcome.passed, outcome.tail()
 
@@ -336,7 +338,7 @@ def test_forks_beside_the_keeper(compiler: Compiler, flavour: str) -> None:
 def test_domains_that_are_idle_in_turn(compiler: Compiler, flavour: str, setting: str) -> None:
     """The keeper asks their backup threads for slices, and they come back at any moment."""
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": f"{setting},stats=1", "OCAMLRUNPARAM": "v=0,b,s=32k"}
+    settings = {"OUTHEAP": f"{STEP},{setting},stats=1", "OCAMLRUNPARAM": "v=0,b,s=32k"}
     log = folder / f"logs/blinking-{setting[-2:]}.log"
     outcome = run(["./follow", "blinking", "0"], folder, log, 240, settings)
     assert outcome.passed, outcome.tail()

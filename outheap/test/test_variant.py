@@ -16,6 +16,7 @@ from testing.run import BUILD, ROOT, run
 
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/variant"
+CLOCK = [HOME / "test/memory" / name for name in ("clock.ml", "clock_stubs.c")]
 LIMIT = 600
 STOCK = "stock"  # for the list of parts alone
 SETTINGS = (
@@ -57,9 +58,11 @@ def program(compiler: Compiler, flavour: str) -> Path:
     folder = BUILD / f"{compiler.name}+outheap" / f"program-{flavour}"
     library = None if flavour == STOCK else variants.library(compiler, flavour)
     files = [f for part in ("test/variant", "lib/outheap", "include") for f in (HOME / part).rglob("*") if f.is_file()]
+    files += CLOCK
 
     def build() -> None:
         for file in [
+            *CLOCK,
             *SOURCES.glob("*.ml"),
             *SOURCES.glob("*.c"),
             *HOME.glob("lib/outheap/outheap*.ml*"),
@@ -84,6 +87,8 @@ def program(compiler: Compiler, flavour: str) -> Path:
                 f"-I {HOME}/include",
                 "outheap_stubs.c",
                 "variant_stubs.c",
+                "clock_stubs.c",
+                "clock.ml",
                 "outheap.mli",
                 "outheap.ml",
                 "shared.ml",
@@ -141,9 +146,9 @@ def _parts(compiler: Compiler, flavour: str) -> list[Case]:
         if flavour != "bytecode" or part not in ("adaptive-refused", "adaptive-tries-in-domains")
     ]
     if five:
-        quick = {"OUTHEAP": "memory=follow,memory.idle=200ms", "OCAMLRUNPARAM": "v=0"}
+        quick = {"OUTHEAP": "debug.clock=step,memory=follow,memory.idle=200ms", "OCAMLRUNPARAM": "v=0"}
         cases += [(part, ["./program", part], quick) for part in FOLLOWING]
-        more = quick | {"OUTHEAP": "memory=follow,memory.idle=200ms,debug.compact=1"}
+        more = quick | {"OUTHEAP": f"{quick['OUTHEAP']},debug.compact=1"}
         if not (flavour == "debug" and compiler.faulty_debug_account):
             cases += [(f"compacting, {part}", ["./program", part], more) for part in FOLLOWING_COMPACTING]
         if not (flavour == "debug" and compiler.faulty_debug_account):

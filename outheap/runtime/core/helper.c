@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #endif
 #include "helper.h"
+#include "clock.h"
 #include "os.h"
 #include "settings.h"
 #include <errno.h>
@@ -133,8 +134,8 @@ void oh_helper_join(pthread_t thread, long const *number)
   pthread_join(thread, NULL);
 #ifdef __linux__
   int error = errno;
-  for (uint64_t until = oh_os_now() + GONE; *number != 0 && syscall(SYS_tgkill, getpid(), *number, 0) == 0;) {
-    if (oh_os_now() > until) break;
+  for (uint64_t until = oh_clock_of_machine() + GONE; *number != 0 && syscall(SYS_tgkill, getpid(), *number, 0) == 0;) {
+    if (oh_clock_of_machine() > until) break;
     sched_yield();
   }
   if (*number != 0) getpriority(PRIO_PGRP, 0);

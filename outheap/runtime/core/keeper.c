@@ -4,16 +4,14 @@
 #endif
 #include "keeper.h"
 #include "block.h"
+#include "clock.h"
 #include "follow.h"
 #include "helper.h"
 #include "os.h"
 #include "pool.h"
 #include "settings.h"
 #include "space.h"
-#include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <time.h>
 
 #define PAUSE ((uint64_t)500000) /* nanoseconds between two slices, in which the program gets its lock back */
 #define QUIET 5                  /* looks without anything new, after which it sleeps */
@@ -27,7 +25,8 @@
      runs: there is a thread, which `owner` has started;   oh_keeper_rests <=> it sleeps, or !runs and !stopped.
    In a child of which the C library knows nothing (clone) `runs` may hold without the thread. */
 static pthread_mutex_t work = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t called, ended = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static struct oh_clock_sleeper sleeper = { .lock = &mutex };
 static bool runs, stopped, joins; /* joins: somebody waits for the end of the thread */
 static pthread_t thread;
 static long number; /* of the thread, which writes it */
@@ -57,21 +56,11 @@ void oh_keeper_trim(void)
   (void)oh_fetch_add_relaxed(&oh_follow_counters.purged, oh_pool_trim(1) + oh_block_trim());
 }
 
-static struct timespec later(uint64_t nanoseconds)
-{
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  nanoseconds += (uint64_t)t.tv_nsec;
-  t.tv_sec += (time_t)(nanoseconds / 1000000000);
-  t.tv_nsec = (long)(nanoseconds % 1000000000);
-  return t;
-}
-
 /* With `mutex`: waits for so long. */
 static void wait_for(uint64_t nanoseconds)
 {
-  struct timespec until = later(nanoseconds);
-  while (!stopped && pthread_cond_timedwait(&called, &mutex, &until) == 0) {}
+  uint64_t until = oh_clock_now() + nanoseconds;
+  while (!stopped && oh_clock_sleep(&sleeper, until)) {}
 }
 
 /* With `mutex`: sleeps until somebody calls. Where idle programs are collected it wakes now and then all the same,
@@ -80,29 +69,18 @@ static void wait_for(uint64_t nanoseconds)
 static bool rest(void)
 {
   uint64_t most = oh_settings.idle * REST > REST_LEAST ? oh_settings.idle * REST : REST_LEAST;
-  struct timespec until = later(most);
-  bool late = false, looks = oh_settings.idle != 0 && oh_keeper_collect != NULL;
+  bool looks = oh_settings.idle != 0 && oh_keeper_collect != NULL;
+  uint64_t until = looks ? oh_clock_now() + most : OH_CLOCK_NEVER;
   oh_store_relaxed(&oh_keeper_rests, true);
-  while (!stopped && !late && oh_load_relaxed(&oh_keeper_rests))
-    if (looks) late = pthread_cond_timedwait(&called, &mutex, &until) == ETIMEDOUT;
-    else pthread_cond_wait(&called, &mutex);
+  while (!stopped && oh_load_relaxed(&oh_keeper_rests) && oh_clock_sleep(&sleeper, until)) {}
   bool was_called = !oh_load_relaxed(&oh_keeper_rests);
   oh_store_relaxed(&oh_keeper_rests, false);
   return was_called;
 }
 
-/* Of all threads: how far the program has come. */
-static uint64_t processor_time(void)
-{
-  struct timespec t;
-  return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) != 0 ? 0 : (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 uint64_t oh_keeper_others(void)
 {
-  struct timespec t;
-  uint64_t own = 0, all = processor_time();
-  if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0) own = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+  uint64_t all = oh_clock_used(), own = oh_clock_used_here();
   return all > own ? all - own : 0;
 }
 
@@ -111,7 +89,7 @@ static bool is_time(uint64_t now)
 {
   static uint64_t looked, worked;
   if (now - looked < OH_KEEPER_TICK - OH_KEEPER_TICK / 16) return false;
-  uint64_t work = processor_time();
+  uint64_t work = oh_clock_used();
   if (work - worked < WORK && now - looked < WAIT) return false;
   looked = now;
   worked = work;
@@ -128,12 +106,13 @@ static void *keep(void *unused)
   pthread_mutex_lock(&mutex);
   while (!stopped) {
     if (found == OH_KEEPER_WORKING) wait_for(PAUSE);
+    else if (found == OH_KEEPER_ASKING) oh_clock_await(&sleeper, PAUSE);
     else if (quiet < QUIET) wait_for(tick);
     else if (rest()) quiet = 0;
     if (stopped) break;
     pthread_mutex_unlock(&mutex);
     pthread_mutex_lock(&work);
-    uint64_t now = oh_os_now();
+    uint64_t now = oh_clock_now();
     size_t bytes = 0;
     bool looks = is_time(now);
     if (looks) bytes = give_back();
@@ -146,6 +125,7 @@ static void *keep(void *unused)
     else quiet += looks;
   }
   if (oh_keeper_collect != NULL) (void)oh_keeper_collect(0);
+  oh_clock_leave(&sleeper);
   pthread_mutex_unlock(&mutex);
   return unused;
 }
@@ -158,21 +138,20 @@ void oh_keeper_rouse(void)
   if (stopped) oh_store_relaxed(&oh_keeper_rests, false);
   else if (runs) {
     oh_store_relaxed(&oh_keeper_rests, false);
-    pthread_cond_signal(&called);
+    oh_clock_call(&sleeper);
   }
   else {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&called, &attributes);
-    pthread_condattr_destroy(&attributes);
+    oh_clock_enter(&sleeper);
     oh_store_relaxed(&oh_keeper_rests, false);
     runs = oh_helper_thread(&thread, keep);
     if (runs) {
       oh_store_relaxed(&owner, oh_os_process());
       delay(true);
     }
-    else stopped = true;
+    else {
+      oh_clock_leave(&sleeper);
+      stopped = true;
+    }
   }
   pthread_mutex_unlock(&mutex);
 }
@@ -189,7 +168,7 @@ void oh_keeper_stop(void)
   oh_store_relaxed(&oh_keeper_rests, false);
   if (join) {
     joins = true;
-    pthread_cond_signal(&called);
+    oh_clock_call(&sleeper);
     pthread_mutex_unlock(&mutex);
     oh_helper_join(thread, &number);
     delay(false);

@@ -21,6 +21,7 @@
 enum oh_keeper_found {
   OH_KEEPER_ACTIVE,  /* the program runs, or has just run */
   OH_KEEPER_WORKING, /* it is idle, and there is more to do */
+  OH_KEEPER_ASKING,  /* the same, and other threads are doing it */
   OH_KEEPER_DONE     /* there is nothing to do until it runs again */
 };
 

@@ -286,24 +286,6 @@ size_t oh_os_page_size(void)
   return p;
 }
 
-uint64_t oh_os_now(void)
-{
-  struct timespec now = { 0, 0 };
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-uint64_t oh_os_used(void)
-{
-  struct timespec now = { 0, 0 };
-#ifdef __wasm__
-  clock_gettime(CLOCK_MONOTONIC, &now); /* there is no other */
-#else
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-#endif
-  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 size_t oh_os_peak(void)
 {
 #ifdef __linux__

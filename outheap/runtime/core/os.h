@@ -47,9 +47,6 @@ bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end);
 
 /* The size of a system page in bytes. */
 size_t oh_os_page_size(void);
-/* Nanoseconds of a clock that never goes back; of processor time that the process has used (cost: a system call). */
-uint64_t oh_os_now(void);
-uint64_t oh_os_used(void);
 /* The most bytes that the process ever had in memory, files too; 0: not known. Cost: a system call. */
 size_t oh_os_peak(void);
 /* The number of this process, and of its parent; those of wasm have none. */

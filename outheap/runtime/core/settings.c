@@ -222,6 +222,12 @@ static bool read_helper(char const *text)
   return oh_settings.helper = helper, true;
 }
 
+static bool read_clock(char const *text)
+{
+  if (!is(text, "machine") && !is(text, "step")) return false;
+  return oh_settings.steps = *text == 's', true;
+}
+
 static bool read_marking(char const *text)
 {
   if (!is(text, "range") && !is(text, "table")) return false;
@@ -269,6 +275,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
     is(value, "off") || is(value, "report")) \
   S("debug.slices", "slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
   S("debug.marking", "marking", "range or table", read_marking(value)) \
+  S("debug.clock", "", "machine or step", read_clock(value)) \
   S("debug.compact", "", "0 or 1", read_bool(value, &oh_settings.compact)) \
   S("debug.stack", "", SIZE, read_size(value, &oh_settings.helper_stack)) \
   S("debug.base", "base", "a hexadecimal address", read_number(value, 16, &oh_settings.base))

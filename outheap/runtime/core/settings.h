@@ -61,6 +61,8 @@
                                 process dies (default: report with a debug runtime, else off)
      debug.slices=1             with the variant _outheap_count: what each slice of marking saw goes where statistics go
      debug.marking=range|table  OCaml 5: how the marking loop looks at words (default range: see table.h)
+     debug.clock=machine|step   with `step` a test of this library drives the time by which memory goes back (default
+                                machine; clock.h)
      debug.compact=1            OCaml 5.2 and later: every cycle of the collector ends with a compaction; and
                                 an idle program is collected however long that took last time
      debug.stack=SIZE           how long the helper's mark stack may become before it rests for a cycle (default: an
@@ -115,6 +117,7 @@ struct oh_settings {
   size_t floor_percent, floor_most; /* of what is available, and bytes at most; 0: no share */
   struct oh_settings_limit limit;
   bool follow, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
+  bool steps;                     /* debug.clock=step */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;
   bool hugetlb;

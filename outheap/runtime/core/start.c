@@ -5,6 +5,7 @@
 #include "start.h"
 #include "address_space.h"
 #include "block.h"
+#include "clock.h"
 #include "follow.h"
 #include "header.h"
 #include "helper.h"
@@ -43,12 +44,14 @@ static void before(void)
   oh_reserve_lock();
   oh_ranges_lock();
   oh_metadata_lock();
+  oh_clock_lock();
   oh_follow_fork();
   oh_space_fork();
 }
 
 static void release(bool in_child)
 {
+  oh_clock_unlock();
   oh_metadata_unlock();
   oh_ranges_unlock();
   oh_reserve_unlock();
@@ -70,6 +73,7 @@ static void after(void)
 static void after_in_child(void)
 {
   oh_space_forked();
+  oh_clock_forked();
   release(true);
   oh_follow_forked();
   oh_limit_forked();
@@ -106,6 +110,7 @@ static void start(void)
   if (!prepared) prepare_for_fork();
   prepared = true;
   oh_settings_read(environment("OUTHEAP"));
+  if (oh_settings.steps) oh_clock_step();
   unsigned asked = (oh_settings.thp_asked ? 1u << OH_NOTICE_HUGE : 0) |
                    (oh_settings.hugetlb ? 1u << OH_NOTICE_HUGETLB : 0);
   oh_notice_show(oh_settings.warn ? ~0u : asked);

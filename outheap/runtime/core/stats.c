@@ -5,6 +5,7 @@
 #include "stats.h"
 #include "address_space.h"
 #include "block.h"
+#include "clock.h"
 #include "follow.h"
 #include "helper.h"
 #include "limit.h"
@@ -26,7 +27,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* --- counters of the marking loop --------------------------------------------------------------------------------- */
@@ -264,14 +264,8 @@ void oh_stats_slice(int descriptor)
 
 static bool watching;
 static sem_t wanted;
-static struct timespec began;
-
-static double seconds_since(struct timespec const *t)
-{
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)(now.tv_sec - t->tv_sec) + (double)(now.tv_nsec - t->tv_nsec) / 1e9;
-}
+static struct oh_clock_sleeper sleeper = { .posted = &wanted };
+static uint64_t began;
 
 static void on_signal(int number)
 {
@@ -284,13 +278,8 @@ static void on_signal(int number)
 /* True: it was asked for; false: the interval is over. */
 static bool wait_for_request(void)
 {
-  struct timespec until;
-  clock_gettime(CLOCK_REALTIME, &until); /* which sem_timedwait counts by: if it is set, one interval is wrong */
-  until.tv_sec += (time_t)oh_settings.stats_every;
-  int done;
-  do done = oh_settings.stats_every != 0 ? sem_timedwait(&wanted, &until) : sem_wait(&wanted);
-  while (done != 0 && errno == EINTR);
-  if (done != 0) return false;
+  size_t every = oh_settings.stats_every;
+  if (!oh_clock_sleep(&sleeper, every != 0 ? oh_clock_now() + every * 1000000000 : OH_CLOCK_NEVER)) return false;
   while (sem_trywait(&wanted) == 0) {} /* several signals, one answer */
   return true;
 }
@@ -300,7 +289,8 @@ static void *watch(void *unused)
   for (;;) {
     char title[100];
     char const *why = wait_for_request() ? "on a signal" : "at an interval";
-    snprintf(title, sizeof title, "statistics %s: process %ld, %.1f s", why, (long)getpid(), seconds_since(&began));
+    snprintf(title, sizeof title, "statistics %s: process %ld, %.1f s", why, (long)getpid(),
+             (double)(oh_clock_now() - began) / 1e9);
     oh_stats_print(oh_watch_output(), title);
   }
   return unused;
@@ -318,11 +308,15 @@ static void start_thread(void)
     size_t stack = STACK + oh_os_thread_local();
     pthread_attr_setstacksize(&attributes, stack > (size_t)PTHREAD_STACK_MIN ? stack : (size_t)PTHREAD_STACK_MIN);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
+    oh_clock_enter(&sleeper);
     done = pthread_create(&thread, &attributes, watch, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
   }
-  if (!done) oh_log("OUTHEAP: no thread for statistics");
+  if (!done) {
+    oh_clock_leave(&sleeper);
+    oh_log("OUTHEAP: no thread for statistics");
+  }
 }
 
 /* Where statistics go. A program may close all descriptors, as daemons do, and get the same number for a file of its
@@ -404,7 +398,7 @@ static void open_output(char const *name)
 
 void oh_watch_start(void)
 {
-  clock_gettime(CLOCK_MONOTONIC, &began);
+  began = oh_clock_now();
   if (oh_settings.stats_to[0] != 0) open_output(oh_settings.stats_to);
   watching = oh_settings.stats_signal != 0 || oh_settings.stats_every != 0;
   if (!watching) return;

@@ -59,16 +59,23 @@ type tree = Leaf | Node of tree * int * tree
 
 let rec tree depth = if depth = 0 then Leaf else Node (tree (depth - 1), depth, tree (depth - 1))
 
+let helper_lives () =
+  let name task =
+    try In_channel.with_open_bin (Printf.sprintf "/proc/self/task/%s/comm" task) In_channel.input_all
+    with Sys_error _ -> ""
+  in
+  Array.exists (fun task -> name task = "outheap-helper\n") (Sys.readdir "/proc/self/task")
+
 let helped () =
   E.start ();
   let cursor = E.create_cursor None in
   let from = Outheap.helper_spans () in
   check "nothing was done" (from = [||]);
   let alarm = Outheap_events.start () in
-  let began = Unix.gettimeofday () and all = ref [] in
+  let all = ref [] in
   let kept = Array.init 16 (fun _ -> tree 13) in
   let some marks = List.exists (fun ((s : Outheap.helper_span), _) -> s.marks = marks) !all in
-  let enough () = (not Outheap.available) || (some true && some false) || Unix.gettimeofday () > began +. 10. in
+  let enough () = (some true && some false) || not (helper_lives ()) in
   let rec go i =
     kept.(i mod 16) <- tree 13;
     if i mod 64 = 0 then Gc.full_major ();

@@ -81,7 +81,6 @@ let each_once (what, always, during) =
   ignore (opaque held)
 
 let crowded () =
-  quadratic ();
   let fresh round i = 10_000 + (1000 * round) + i in
   let some t n round = for i = 1 to n do add t 1 (fresh round i) done in
   let others t n round = for i = 1 to n do add t (fresh round i) i done in

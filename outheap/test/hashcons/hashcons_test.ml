@@ -27,6 +27,9 @@ let long =
     ("domains-long", fun () -> Hashcons_limits.domains 10);
   ]
 
+(* What it says is about time: it decides nothing. *)
+let timing = [ ("crowded-time", Hashcons_crowd.quadratic) ]
+
 (* Needs a limit on memory. *)
 let asked = [ ("little", Hashcons_limits.little) ]
 
@@ -34,11 +37,12 @@ let () =
   (match List.tl (Array.to_list Sys.argv) with
   | [ "--list" ] ->
       List.iter (fun (name, _) -> print_endline name) parts;
-      List.iter (fun (name, _) -> print_endline (name ^ " long")) long
+      List.iter (fun (name, _) -> print_endline (name ^ " long")) long;
+      List.iter (fun (name, _) -> print_endline (name ^ " timing")) timing
   | names ->
       List.iter
         (fun name ->
-          match List.assoc_opt name (parts @ long @ asked) with
+          match List.assoc_opt name (parts @ long @ timing @ asked) with
           | Some f -> f ()
           | None -> Printf.printf "no part %s\n" name; incr failures)
         names);

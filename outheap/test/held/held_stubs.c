@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Makes the helper's thread stop where it is worst, as a signal SIGSTOP for it alone would: with a lock, or with pools
    or entries in hand. The functions for mutexes and threads below take the place of libc's in this program, and call
-   them. Also: a thread without the runtime lock that ends the helper; phases of the collector; waits of a thread. */
+   them. Also: a thread without the runtime lock that ends the helper; phases of the collector. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,8 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* When the helper has taken a lock; has left one, with work in hand; has taken one within another, to note what it has
@@ -33,8 +32,7 @@
 enum { NEVER, LOCK, WORK, NESTED };
 static atomic_int kind, count, held;
 static _Thread_local int depth; /* locks */
-static atomic_bool holding;
-static atomic_long milliseconds;
+static atomic_bool holding, released, waits; /* waits: it is also released when the first thread sleeps */
 
 static bool is_helper(void)
 {
@@ -43,15 +41,25 @@ static bool is_helper(void)
          && strcmp(name, "outheap-helper") == 0;
 }
 
+static bool sleeps(long task)
+{
+  char name[64], text[256] = "";
+  snprintf(name, sizeof name, "/proc/self/task/%ld/stat", task);
+  int file = open(name, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  ssize_t n = read(file, text, sizeof text - 1);
+  close(file);
+  char const *state = n > 0 ? strrchr(text, ')') : NULL;
+  return state != NULL && strncmp(state, ") S", 3) == 0;
+}
+
 static void hold(bool locked)
 {
   int now = atomic_load_explicit(&kind, memory_order_relaxed);
   if (now == NEVER || (now == WORK) == locked || (now == NESTED && depth < 2) || !is_helper()) return;
   if (atomic_fetch_sub(&count, 1) != 0) return;
-  long ms = atomic_load(&milliseconds);
-  struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
   atomic_store(&holding, true);
-  while (nanosleep(&t, &t) != 0) {}
+  while (!atomic_load(&released) && !(atomic_load(&waits) && sleeps(getpid()))) usleep(200);
   atomic_store(&kind, NEVER);
   atomic_fetch_add(&held, 1);
   atomic_store(&holding, false);
@@ -90,51 +98,22 @@ int pthread_create(pthread_t *thread, pthread_attr_t const *attributes, void *(*
   return next(thread, attributes, function, argument);
 }
 
-/* When that happens for the n-th time from now on, the helper sleeps for so long. */
-value held_arm(value when, value n, value ms)
+/* When that happens for the n-th time from now on, the helper stands still until it is released. */
+value held_arm(value when, value n)
 {
-  atomic_store(&milliseconds, Long_val(ms));
+  atomic_store(&released, false);
+  atomic_store(&waits, false);
   atomic_store(&count, Int_val(n));
   atomic_store(&kind, Int_val(when));
   return Val_unit;
 }
+value held_release(value unit) { return atomic_store(&released, true), unit; }
+value held_release_when_waiting(value unit) { return atomic_store(&waits, true), unit; }
 
 value held_holding(value unit) { return (void)unit, Val_bool(atomic_load(&holding)); }
 value held_armed(value unit) { return (void)unit, Val_bool(atomic_load(&kind) != NEVER || atomic_load(&holding)); }
 value held_count(value unit) { return (void)unit, Val_int(atomic_load(&held)); }
 value held_fail(value unit) { return atomic_store(&fails, true), unit; }
-
-/* How often this thread has waited, and nanoseconds that it had a processor for. */
-value held_waits(value unit)
-{
-  struct rusage r;
-  (void)unit;
-  getrusage(RUSAGE_THREAD, &r);
-  return Val_long(r.ru_nvcsw);
-}
-
-value held_processor(value unit)
-{
-  struct timespec t;
-  (void)unit;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return Val_long(t.tv_sec * 1000000000 + t.tv_nsec);
-}
-
-/* Nanoseconds that it waited for a processor; 0 where the system does not tell. One thread asks. */
-value held_delayed(value unit)
-{
-  static int file = -2;
-  char text[64];
-  unsigned long long waited = 0;
-  (void)unit;
-  if (file == -2) file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
-  ssize_t n = file < 0 ? -1 : pread(file, text, sizeof text - 1, 0);
-  if (n < 0) return Val_long(0);
-  text[n] = 0;
-  if (sscanf(text, "%*u %llu", &waited) != 1) waited = 0;
-  return Val_long(waited);
-}
 
 /* 0 before marking, then as Phase_sweep_and_mark_main, … */
 value held_phase(value unit)
@@ -153,9 +132,11 @@ value held_marked(value unit) { return (void)unit, Val_bool(Caml_state->marking_
 
 /* A thread that OCaml does not know. */
 static pthread_t thread;
+static atomic_long task;
 
 static void *stop(void *unused)
 {
+  atomic_store(&task, (long)syscall(SYS_gettid));
   outheap_stop_helper();
   return unused;
 }
@@ -164,6 +145,7 @@ value held_stop_elsewhere(value unit)
   if (pthread_create(&thread, NULL, stop, NULL) != 0) abort();
   return unit;
 }
+value held_sleeps_elsewhere(value unit) { return (void)unit, Val_bool(sleeps(atomic_load(&task))); }
 value held_join(value unit)
 {
   pthread_join(thread, NULL);

@@ -138,7 +138,7 @@ let threads () =
   in
   let some = List.init 4 (fun k -> Thread.create body k) in
   let r = random 43 in
-  rounds (fun _ -> litter r 20_000; Unix.sleepf 0.001);
+  rounds (fun _ -> litter r 20_000; Thread.yield ());
   stop := true;
   List.iter Thread.join some
 

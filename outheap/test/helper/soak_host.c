@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loads the plug-in that its argument names, runs OCaml in it, shuts it down and unloads it, again and again. */
+#include "soak_threads.h"
 #include <dlfcn.h>
-#include <stdio.h>
-#include <unistd.h>
 
 int main(int argc, char **argv)
 {
@@ -16,7 +15,7 @@ int main(int argc, char **argv)
     }
     if (embed(2 + i)) return 1;
     if (dlclose(plugin)) return 1;
-    usleep(50000); /* a thread that is left would run in memory that is gone */
+    if (!is_alone()) return 1; /* a thread that is left would run in memory that is gone */
   }
   puts("ok plugin");
   return 0;

@@ -561,8 +561,7 @@ let interrupts () =
   Sys.set_signal Sys.sigalrm (Sys.Signal_handle handle);
   ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = 0.0003; it_value = 0.0003 });
   let t = ref (T.create ()) and l = ref (N.create ()) and stopped = ref 0 in
-  let until = Unix.gettimeofday () +. 1. in
-  while Unix.gettimeofday () < until do
+  while !stopped < 500 do
     try
       armed := true;
       for _ = 1 to 50 do
@@ -582,7 +581,6 @@ let interrupts () =
       (match N.length !l with _ -> () | exception L.Moved -> l := N.create ())
   done;
   ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = 0.; it_value = 0. });
-  check "there were signals" (!stopped > 10);
   T.borrow !t (fun view -> ignore (Linear_maps.height Fun.id min_int max_int view));
   check "list" (N.borrow !l List.length = N.length !l);
   let t' = !t and l' = !l in

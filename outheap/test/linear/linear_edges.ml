@@ -106,7 +106,7 @@ let of_callbacks () =
 
 (* Where the program's functions are not called: by a timer, so by chance. [step] changes the container; [again] says
    that it can be used, and fills it. *)
-let by_chance what step again =
+let by_chance step again =
   let armed = ref false in
   let handle _ =
     if !armed then begin
@@ -116,12 +116,8 @@ let by_chance what step again =
   in
   let old = Sys.signal Sys.sigalrm (Sys.Signal_handle handle) in
   ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = 0.0002; it_value = 0.0002 });
-  let began = Unix.gettimeofday () and stopped = ref 0 in
-  let goes_on () =
-    let took = Unix.gettimeofday () -. began in
-    took < 0.5 || (!stopped <= 5 && took < 60.)
-  in
-  while goes_on () do
+  let stopped = ref 0 in
+  while !stopped < 300 do
     try
       armed := true;
       for _ = 1 to 1000 do step () done;
@@ -129,20 +125,19 @@ let by_chance what step again =
     with Exit -> incr stopped; again ()
   done;
   ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = 0.; it_value = 0. });
-  Sys.set_signal Sys.sigalrm old;
-  check (what ^ ": there were signals") (!stopped > 5)
+  Sys.set_signal Sys.sigalrm old
 
 let of_a_timer () =
   let q = Line.create () in
   let fill () = for n = Line.length q + 1 to 20 do Line.push (word n) q done in
   fill ();
-  by_chance "queue"
+  by_chance
     (fun () -> match Line.pop q with Some w -> Line.push w q | None -> ())
     (fun () -> match fill () with () -> () | exception L.Borrowed -> check "the queue can be used" false);
   (match Line.close q with () -> () | exception L.Borrowed -> ());
   no_text_is_left "queue";
   let l = ref (Words.of_list (words 20)) in
-  by_chance "list"
+  by_chance
     (fun () -> match Words.uncons !l with Some (w, rest) -> l := rest; l := Words.cons w !l | None -> ())
     (fun () ->
       match Words.length !l with
@@ -151,7 +146,7 @@ let of_a_timer () =
   usable "the list can be used" (fun () -> Words.close !l);
   no_text_is_left "list";
   let t = Index.create ~most:20 ~evicted:(fun _ _ -> ()) () and n = ref 0 in
-  by_chance "table"
+  by_chance
     (fun () ->
       incr n;
       let w = if !n land 7 = 0 then long (!n land 63) else word (!n land 63) in
@@ -169,7 +164,7 @@ let of_a_timer () =
   in
   let t = Index.create ~most:20 ~evicted () and n = ref 0 and added = ref 0 and counted = ref 0 in
   let count () = counted := !n; incr added in
-  by_chance "evicted"
+  by_chance
     (fun () ->
       incr n;
       let w = word !n in

@@ -195,10 +195,7 @@ let refused_at_once () =
     Counts.update ours
       (fun v ->
         let holders = List.init 6 (fun k -> Thread.create (hold (1000 + k)) ()) in
-        let until = Unix.gettimeofday () +. 30. in
-        while Atomic.get inside = 0 && Unix.gettimeofday () < until do Thread.delay 0.001 done;
-        Thread.delay 0.02;
-        check "others have parts" (Atomic.get inside > 0);
+        while Atomic.get inside = 0 do Thread.delay 0.001 done;
         raises "inside of update" L.Borrowed (fun () -> Counts.save numbers ~path:"nowhere/at/all" t);
         Atomic.set released true;
         Some (List.length holders + Option.value v ~default:0))
@@ -221,12 +218,12 @@ let of_a_table_meanwhile file =
     done
   in
   let join = List.init 2 (fun id -> start (write id)) in
-  let saved = ref 0 and until = Unix.gettimeofday () +. 20. in
-  while !saved < 60 && Unix.gettimeofday () < until do
+  let saved = ref 0 in
+  while !saved < 30 do
     let path = file ("of a table " ^ string_of_int !saved) in
     match W.save schema ~path t with
     | exception L.Borrowed -> Thread.yield ()
-    | Error e -> check (R.error_to_string e) false
+    | Error e -> check (R.error_to_string e) false; saved := 30
     | Ok () ->
         incr saved;
         let i = unwrap "map" (W.Image.map schema ~path ~verify:`Full ()) in
@@ -236,7 +233,6 @@ let of_a_table_meanwhile file =
   done;
   Atomic.set over true;
   List.iter (fun join -> join ()) join;
-  check "some were saved" (!saved > 0);
   whole "table" (W.check_table t);
   W.close t
 

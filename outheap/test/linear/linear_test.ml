@@ -38,6 +38,9 @@ let long =
     ("tables-long", fun () -> Linear_tables.tables 80_000);
   ]
 
+(* What it says is about time: it decides nothing. *)
+let timing = [ ("large-time", fun () -> Linear_chains.large_time 1_000_000) ]
+
 (* Need a limit on memory, or on the size of files. *)
 let asked = [ ("little", Linear_contracts.little); ("limited", Linear_saving.limited) ]
 
@@ -45,11 +48,12 @@ let () =
   (match List.tl (Array.to_list Sys.argv) with
   | [ "--list" ] ->
       List.iter (fun (name, _) -> print_endline name) parts;
-      List.iter (fun (name, _) -> print_endline (name ^ " long")) long
+      List.iter (fun (name, _) -> print_endline (name ^ " long")) long;
+      List.iter (fun (name, _) -> print_endline (name ^ " timing")) timing
   | names ->
       List.iter
         (fun name ->
-          match List.assoc_opt name (parts @ long @ asked) with
+          match List.assoc_opt name (parts @ long @ timing @ asked) with
           | Some f -> f ()
           | None -> Printf.printf "no part %s\n" name; incr failures)
         names);

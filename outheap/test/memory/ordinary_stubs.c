@@ -14,25 +14,22 @@
 #include <caml/threads.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Threads have this in their stacks: nearly as much as those of the runtime's own threads have. */
 static __thread char volatile large[125 << 10];
 
-static void sleep_for(double seconds)
-{
-  struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-  while (nanosleep(&t, &t) != 0) {}
-}
+bool oh_clock_advance(uint64_t nanoseconds, uint64_t used); /* of the runtime: clock.ml */
 
 /* A child that shares nothing, and that the C library knows nothing of, ends. Result: its status; that of SIGALRM if
-   it has not ended after some seconds. */
+   it has not ended after a minute. */
 value ordinary_clone(value unit)
 {
   int status = -1;
@@ -41,7 +38,7 @@ value ordinary_clone(value unit)
   fflush(NULL);
   pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
   if (child == 0) {
-    alarm(3);
+    alarm(60);
     exit(0);
   }
   while (waitpid(child, &status, 0) < 0) {}
@@ -53,7 +50,7 @@ value ordinary_shutdown(value unit)
 {
   (void)unit;
   caml_shutdown();
-  sleep_for(2.5);
+  oh_clock_advance(2500000000, 0);
   _exit(0);
 }
 
@@ -113,12 +110,12 @@ value ordinary_outside(value n)
 
 static int volatile calls;
 
-/* OCaml learns of it, it calls a function, and so on. */
+/* OCaml learns of it, it calls a function, and so on. Now and then the program is idle for seconds meanwhile. */
 static void *visit(void *unused)
 {
   value const *function = caml_named_value("visit");
   for (int i = 0; i < 40; i++) {
-    sleep_for(0.1);
+    oh_clock_advance(i % 8 == 0 ? 3000000000 : 100000000, 0);
     if (!caml_c_thread_register()) abort();
     caml_acquire_runtime_system();
     if (caml_callback(*function, Val_int(i)) == Val_int(i + 1)) calls++;

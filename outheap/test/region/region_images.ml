@@ -323,13 +323,16 @@ let modes () =
   let large = List.init 2_000_000 (fun i -> i) in
   for i = 1 to 3 do
     flush_all ();
-    match Unix.fork () with
+    let begins, begin_ = Unix.pipe () in
+    (match Unix.fork () with
     | 0 ->
-        while true do ignore (save ints ~path large) done
+        while true do ignore (Unix.write_substring begin_ "x" 0 1); ignore (save ints ~path large) done
     | pid ->
-        Unix.sleepf (0.06 *. float i);
+        for _ = 1 to i do ignore (Unix.read begins (Bytes.create 1) 0 1) done;
         Unix.kill pid Sys.sigkill;
-        ignore (Unix.waitpid [] pid)
+        ignore (Unix.waitpid [] pid));
+    Unix.close begins;
+    Unix.close begin_
   done;
   check "and nothing of what was killed" (List.length (left ()) = 6)
 

@@ -121,17 +121,19 @@ let unseen () =
       [ 0; 1 ];
     (* The second process does not outlive a program that ends early. *)
     subreaper true;
-    let child () = Unix.sleepf 0.05; Unix.kill (Unix.getpid ()) Sys.sigkill; 0 in
+    let child () =
+      while seconds false = 0 do () done;
+      Unix.kill (Unix.getpid ()) Sys.sigkill;
+      0 in
     let s = in_child (fun () ->
         let other = Region_domains.spawn child in
         while true do ignore (copy v) done;
         other ()) in
     check ("killed: " ^ status s) (s = WSIGNALED Sys.sigkill);
-    let rec none_left n = match Unix.waitpid [ WNOHANG ] (-1) with
-      | exception Unix.Unix_error (ECHILD, _, _) -> ()
-      | _ when n = 0 -> check "it lives on" false
-      | _ -> Unix.sleepf 0.01; none_left (n - 1) in
-    none_left 3000;
+    let rec none_left () = match Unix.waitpid [] (-1) with
+      | exception Unix.Unix_error (ECHILD, _, _) -> () (* for ever, if it lives on *)
+      | _ -> none_left () in
+    none_left ();
     subreaper false);
   signals := 0;
   if usual = 1 then (

@@ -45,6 +45,9 @@ let slow =
 let long =
   [ ("damaged-long", fun () -> damaged 100_000); ("domains-long", fun () -> domains 2500); ("million", million) ]
 
+(* What they say is about time: they decide nothing. *)
+let timing = [ ("questions-time", questions_time) ]
+
 (* These need a limit on memory, or fail on purpose. *)
 let asked = [ ("little", little); ("dropped-little", dropped_little); ("race", race) ]
 
@@ -53,7 +56,7 @@ let () =
   | [ "--list" ] ->
       List.iter
         (fun (word, some) -> List.iter (fun (name, _) -> print_endline (name ^ word)) some)
-        [ ("", parts); (" slow", slow); (" long", long) ]
+        [ ("", parts); (" slow", slow); (" long", long); (" timing", timing) ]
   | [ "relocated"; path; seed ] -> relocated path (int_of_string seed)
   | [ "write-to-region" ] -> write_to_region ()
   | [ "read-of-revoked" ] -> read_of_revoked ()
@@ -61,7 +64,7 @@ let () =
   | names ->
       List.iter
         (fun name ->
-          match List.assoc_opt name (parts @ slow @ long @ asked) with
+          match List.assoc_opt name (parts @ slow @ long @ timing @ asked) with
           | Some f -> f ()
           | None -> Printf.printf "no part %s\n" name; incr failures)
         names);

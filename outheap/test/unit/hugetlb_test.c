@@ -231,7 +231,7 @@ static pid_t forks_then;
 static void kill_parent(void)
 {
   if (getppid() != forks_then || kill(forks_then, SIGKILL) != 0) _exit(5);
-  for (int i = 0; i < 10000 && getppid() == forks_then; i++) usleep(1000);
+  while (getppid() == forks_then) usleep(1000);
 }
 static int told[2];
 static void forsaken(void)

@@ -172,6 +172,10 @@ static void settings(void)
   EXPECT(s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,
          "operation");
   EXPECT(!s.thp_asked && read_list("thp.pools=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
+  EXPECT(!s.steps && read_list("debug.clock=step")[0] == 0 && oh_settings.steps, "driven time");
+  EXPECT(read_list("debug.clock=machine")[0] == 0 && !oh_settings.steps, "the machine's");
+  EXPECT(strstr(read_list("debug.clock=slow"), "ignored: debug.clock=slow (debug.clock is machine or step)") != NULL &&
+           !oh_settings.steps, "no such clock");
   EXPECT(read_list("stats.signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
   read_list("thp.from=1T,keep=17,keep.share=3k");
   EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.huge.keep == 17 && oh_settings.small.keep_share == 3072,

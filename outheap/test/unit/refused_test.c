@@ -198,11 +198,11 @@ static void no_madvise(void)
   EXPECT(try_times(text, "no huge pages") == 1, "%s", text);
 }
 
-/* Are there so many keepers, at the latest in ten seconds? By their name: a sanitizer has threads of its own; a thread
+/* Are there so many keepers, at the latest in a minute? By their name: a sanitizer has threads of its own; a thread
    names itself after it was started, and is listed for a moment after it was joined. */
 static bool keepers(unsigned wanted)
 {
-  for (int tries = 0; tries < 10000; tries++, usleep(1000)) {
+  for (int tries = 0; tries < 60000; tries++, usleep(1000)) {
     unsigned n = 0;
     DIR *tasks = opendir("/proc/self/task");
     for (struct dirent *d; tasks != NULL && (d = readdir(tasks)) != NULL;) {

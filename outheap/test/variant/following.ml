@@ -1,5 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Memory that goes back by itself, with memory.idle=200ms: OCaml 5. From 5.3 on the keeper collects an idle program. *)
+(* Memory that goes back by itself, with memory.idle=200ms: OCaml 5. From 5.3 on the keeper collects an idle program.
+   The time is this program's (clock.ml). *)
 external counted : int -> Obj.t = "variant_counted"
 external finalised : unit -> int = "variant_finalised"
 external elsewhere : unit -> int = "variant_elsewhere"
@@ -7,7 +8,7 @@ external elsewhere : unit -> int = "variant_elsewhere"
 let expect what condition = if not condition then failwith what
 let collects_idle = Scanf.sscanf Sys.ocaml_version "%d.%d" (fun major minor -> (major, minor) >= (5, 3))
 let table : (int, string) Hashtbl.t ref = ref (Hashtbl.create 1)
-let entries = 600_000
+let entries = 500_000
 
 let build () =
   let t = Hashtbl.create entries in
@@ -22,16 +23,12 @@ let resident () =
   close_in file;
   pages * 4096
 
-(* Until it is so, for half a minute. Each look ends what is idle. *)
-let eventually condition =
-  let rec wait n = Unix.sleepf 1.5; condition () || (n > 0 && wait (n - 1)) in
-  wait 20
-
 let falls what =
   build ();
   let full = resident () in
   drop ();
-  if collects_idle then expect what (eventually (fun () -> resident () < full / 2))
+  Clock.idle 15.; (* the keeper may sleep for five, and then look three times, each after three, until it is sure *)
+  if collects_idle then expect what (resident () < full / 2)
 
 (* Twice, and with a working heap in between. *)
 let idle () =
@@ -59,13 +56,13 @@ let finalisers () =
 (* Also in children, and while the keeper is at work. *)
 let forks () =
   build ();
-  for i = 1 to 20 do
+  for i = 1 to 12 do
     drop ();
     if i mod 4 = 0 then build ();
-    Unix.sleepf (0.05 *. float (i mod 5));
+    Clock.idle (0.05 *. float (i mod 5));
     match Unix.fork () with
     | 0 ->
-      (try if i mod 10 = 0 then falls "in a child" else Work.run 1
+      (try if i mod 6 = 0 then falls "in a child" else Work.run 1
        with e -> prerr_endline (Printexc.to_string e); Unix._exit 1);
       Unix._exit 0
     | child -> expect "child" (snd (Unix.waitpid [] child) = WEXITED 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "hooks.h"
+#include "clock.h"
 #include "helper.h"
 #include "limit.h"
 #include "block.h"
-#include "os.h"
 #include "outheap.h"
 #include "prelude.h"
 #include "ranges.h"
@@ -107,12 +107,12 @@ static uint64_t slice_began;
 
 void oh_hooks_begin_slice(void)
 {
-  if (oh_hooks_slice_took != NULL) slice_began = oh_os_used();
+  if (oh_hooks_slice_took != NULL) slice_began = oh_clock_used();
 }
 
 void oh_hooks_end_slice(void)
 {
-  if (oh_hooks_slice_took != NULL && slice_began != 0) oh_hooks_slice_took(oh_os_used() - slice_began);
+  if (oh_hooks_slice_took != NULL && slice_began != 0) oh_hooks_slice_took(oh_clock_used() - slice_began);
   slice_began = 0;
 }
 

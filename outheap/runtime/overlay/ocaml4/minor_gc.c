@@ -9,8 +9,8 @@
            emptied it, in the way in which Gc.set changes it. */
 #include "prelude.h"
 #include "hooks.h"
+#include "clock.h"
 #include "minor.h"
-#include "os.h"
 #include "settings.h"
 #include "space.h"
 #include <caml/signals.h>
@@ -61,7 +61,7 @@ static void begin_minor(void)
   remembered = IS_FULL(Caml_state->ref_table) || IS_FULL(Caml_state->ephe_ref_table)
                || IS_FULL(Caml_state->custom_table);
   oh_hooks_slice_took = slice_took;
-  oh_minor_begin(&policy, oh_os_used());
+  oh_minor_begin(&policy, oh_clock_used());
 }
 
 static void end_minor(void)
@@ -72,7 +72,7 @@ static void end_minor(void)
   struct oh_minor_collection c = {
     .words = Caml_state->minor_heap_wsz, .allocated = allocated, .promoted = (size_t)(promoted_now - promoted),
     .major = (size_t)(major_now - major), .remembered = remembered, .alone = true,
-    .used = oh_os_used()
+    .used = oh_clock_used()
   };
   oh_minor_end(&policy, &c);
   promoted = promoted_now;

@@ -9,10 +9,10 @@
 #include "prelude.h"
 #include "hooks.h"
 #include "base.h"
+#include "clock.h"
 #include "following.h"
 #include "helper.h"
 #include "keeper.h"
-#include "os.h"
 #include "minor_size.h"
 #include "settings.h"
 #include <caml/version.h>

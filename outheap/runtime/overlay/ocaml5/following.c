@@ -2,9 +2,9 @@
 #include "prelude.h"
 #include "following.h"
 #include "base.h"
+#include "clock.h"
 #include "keeper.h"
 #include "limit.h"
-#include "os.h"
 #include "pool.h"
 #include "settings.h"
 #include <caml/domain.h>
@@ -85,7 +85,7 @@ void oh_following_slice_begin(caml_domain_state *d)
   oh_following_say_free(d, d->shared_heap);
   if (!oh_settings.follow && oh_settings.floor == 0 && oh_limit_bytes == 0) return;
   struct record *r = record(d);
-  uint64_t now = oh_os_now(), since = now - r->last;
+  uint64_t now = oh_clock_now(), since = now - r->last;
   if (oh_limit_bytes != 0 && !oh_following_away()) {
     size_t allocated = Bsize_wsize((size_t)d->allocated_words), free = oh_following_free(d->shared_heap);
     d->extra_heap_resources += oh_limit_due((unsigned)d->id, allocated, free, now);
@@ -108,7 +108,7 @@ void oh_following_slice_end(caml_domain_state *d)
   struct record *r = record(d);
   oh_following_say_free(d, d->shared_heap);
   if (r->began == 0) return;
-  uint64_t now = oh_os_now();
+  uint64_t now = oh_clock_now();
   oh_follow_slice(now - r->began);
   if (oh_limit_bytes != 0) oh_limit_slice((unsigned)d->id, now, now - r->began);
   r->began = 0;
@@ -136,7 +136,7 @@ void oh_following_turn(uintnat swept)
   oh_following_part = 0;
   struct oh_follow_heap heap = {.swept = swept * sizeof(value)};
   survey_all(&heap);
-  uint64_t now = oh_os_now();
+  uint64_t now = oh_clock_now();
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
   bool idle = oh_following_away() || oh_load_relaxed(&oh_following_asks);
   oh_following_part = oh_follow_cycle(&heap, now, idle && !oh_load_relaxed(&oh_following_ticks));

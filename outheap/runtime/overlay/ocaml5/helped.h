@@ -68,7 +68,7 @@ static void oh_helped_turn(void)
     use = bytes >= OH_HELPING_HEAP && oh_helper_processors() > (uintnat)atomic_load(&caml_num_domains_running);
   if (!use) oh_store_relaxed(&oh_helping.resumes, 0);
   else if (oh_helping.resumes != 0) {
-    if (oh_helping_clock(CLOCK_MONOTONIC) < oh_helping.resumes) use = false;
+    if (oh_clock_now() < oh_helping.resumes) use = false;
     else oh_store_relaxed(&oh_helping.resumes, 0);
   }
   if (use && !oh_helping.runs) {
@@ -205,7 +205,7 @@ static uintnat oh_helped_percent(uintnat percent)
 /* Under the lock: is a pause over? Then it takes part in the rest of the cycle. */
 static void oh_helped_resume(void)
 {
-  if (oh_helping.resumes == 0 || oh_helping_clock(CLOCK_MONOTONIC) < oh_helping.resumes) return;
+  if (oh_helping.resumes == 0 || oh_clock_now() < oh_helping.resumes) return;
   oh_store_relaxed(&oh_helping.resumes, 0);
   oh_store_relaxed(&oh_helping.used,
                    oh_helping.runs && oh_helper_processors() > (uintnat)atomic_load(&caml_num_domains_running));
@@ -265,7 +265,7 @@ static void oh_helped_slice(caml_domain_state *d, int mode)
     }
     else if (!d->marking_done) return;
     if (!complete) return;
-    uint64_t now = oh_helping_clock(CLOCK_MONOTONIC);
+    uint64_t now = oh_clock_of_machine();
     if (until == 0) until = now + OH_HELPING_WAIT;
     if (now >= until) return;
     sched_yield();

@@ -15,11 +15,11 @@
 #ifndef OH_HELPING_H
 #define OH_HELPING_H
 
+#include "clock.h"
 #include "helper.h"
 #include "os.h"
 #include "settings.h"
 #include "sweeping.h"
-#include <time.h>
 
 /* --- its state ---------------------------------------------------------------------------------------------------- */
 
@@ -120,13 +120,6 @@ static bool oh_helping_grow(void **at, uintnat *size, uintnat count, uintnat mor
   *at = new;
   *size = wanted;
   return true;
-}
-
-static uint64_t oh_helping_clock(clockid_t clock)
-{
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static bool oh_helping_has_room(void)
@@ -257,7 +250,7 @@ static void oh_helping_note(struct oh_helping_span *s, uint64_t now)
 static void oh_helping_work(struct oh_helping_span *s)
 {
   bool marks = !oh_sweeping_waits();
-  if (marks != s->marks && s->work != 0) oh_helping_note(s, oh_helping_clock(CLOCK_MONOTONIC));
+  if (marks != s->marks && s->work != 0) oh_helping_note(s, oh_clock_now());
   s->marks = marks;
   if (!marks) {
     s->work += oh_helping_sweep_batch();
@@ -276,7 +269,7 @@ struct oh_helping_times { uint64_t wall, cpu; };
 
 static struct oh_helping_times oh_helping_now(void)
 {
-  return (struct oh_helping_times){ oh_helping_clock(CLOCK_MONOTONIC), oh_helping_clock(CLOCK_THREAD_CPUTIME_ID) };
+  return (struct oh_helping_times){ oh_clock_now(), oh_clock_used_here() };
 }
 
 /* Adds the time from `from` to `now` to a window. If that is over, a new one begins. Did the helper have less than 5/8

@@ -166,7 +166,7 @@ static enum oh_keeper_found oh_idling_collect_one(dom_internal *d, uint64_t now)
   oh_following_set_away(true);
   oh_following_idle_slice();
   oh_following_set_away(false);
-  uint64_t then = oh_os_now();
+  uint64_t then = oh_clock_now();
   oh_idling.cost += then - now;
   l = oh_idling_look_at(d);
   oh_idling.trace = l.trace;
@@ -236,7 +236,7 @@ static void oh_idling_stop(uint64_t now)
 static enum oh_keeper_found oh_idling_collect_several(uint64_t now)
 {
   struct oh_idling_look l;
-  if (!caml_plat_try_lock(&all_domains_lock)) return oh_idling.collecting ? OH_KEEPER_WORKING : OH_KEEPER_ACTIVE;
+  if (!caml_plat_try_lock(&all_domains_lock)) return oh_idling.collecting ? OH_KEEPER_ASKING : OH_KEEPER_ACTIVE;
   enum oh_idling_state state = oh_idling_look_at_all(&l);
   enum oh_keeper_found found = OH_KEEPER_WORKING;
   if (state == OH_IDLING_STILL) {
@@ -257,7 +257,7 @@ static enum oh_keeper_found oh_idling_collect_several(uint64_t now)
     found = OH_KEEPER_ACTIVE;
   }
   caml_plat_unlock(&all_domains_lock);
-  return found;
+  return found == OH_KEEPER_WORKING ? OH_KEEPER_ASKING : found;
 }
 
 /* --- the keeper calls --------------------------------------------------------------------------------------------- */

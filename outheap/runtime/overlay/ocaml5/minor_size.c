@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "minor_size.h"
 #include "base.h"
-#include "os.h"
+#include "clock.h"
 #include "minor.h"
 #include "settings.h"
 
@@ -35,7 +35,7 @@ void oh_minor_size_is(caml_domain_state *d, uintnat words)
 uintnat oh_minor_size_memory(caml_domain_state *d) { return domains == NULL ? 0 : domains[d->id].words; }
 
 /* What the policy calls used. */
-static uint64_t used(bool alone) { return alone ? oh_os_used() : oh_os_now(); }
+static uint64_t used(bool alone) { return alone ? oh_clock_used() : oh_clock_now(); }
 
 static struct domain *record(caml_domain_state *d)
 {

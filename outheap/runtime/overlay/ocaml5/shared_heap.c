@@ -18,6 +18,7 @@
            first.
    OCaml 5.1 keeps free pools in a list of its own, and maps several at a time (shared_heap.edits: one). */
 #include "prelude.h"
+#include "clock.h"
 #include <caml/addrmap.h>
 #include <caml/custom.h>
 #include <caml/roots.h>
@@ -27,7 +28,6 @@
 #include "limit.h"
 #include "helper.h"
 #include "keeper.h"
-#include "os.h"
 #include "pool.h"
 #include "settings.h"
 #include "sweeping.h"
@@ -230,7 +230,7 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
 {
   double part = oh_load_relaxed(&oh_following_is_forced) ? 0 : oh_following_part;
   bool first = participants[0] == domain;
-  uint64_t began = oh_os_now();
+  uint64_t began = oh_clock_now();
   if (first) begin_emptied();
   order_pools(domain->shared_heap, part == 0 ? 1 : part);
   oh_shared_heap_stock_compact(domain, participating, participants);
@@ -242,7 +242,7 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
   }
   else {
     oh_pool_unpin(); /* the keeper gives the memory back */
-    uint64_t now = oh_os_now();
+    uint64_t now = oh_clock_now();
     oh_follow_compacted(now, now - began);
     if (oh_limit_bytes != 0) oh_limit_compacted(now, now - began);
   }
