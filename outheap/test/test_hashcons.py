@@ -162,6 +162,8 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
             600,
             lambda: program(compiler, flavour),
             environment,
+            slow="slow" in listed.get(name, ()),
+            timing="timing" in listed.get(name, ()),
         )
         for name, (command, environment) in commands.items()
     ]

@@ -144,6 +144,7 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
             lambda: program(compiler, flavour),
             settings[name],
             slow=flavour in ("debug", STOCK) and "slow" in listed.get(name, ()),
+            timing="timing" in listed.get(name, ()),
         )
         for name, command in commands.items()
     ]
