@@ -14,7 +14,7 @@ import pytest
 from testing import flaky, matrix, spent, steps
 from testing.cases import label_of, without_group
 from testing.progress import Progress
-from testing.run import LINKS, ROOT
+from testing.run import LINKS, OUT, ROOT
 
 OPTIONS = {
     "--ocaml": {
@@ -49,6 +49,7 @@ MARKS = (
     "slow",
     "timing",  # the clock decides
 )
+SECONDS = OUT / "log/seconds"  # what each test used
 progress = Progress()
 used = spent.Spent()
 begun = spent.used()  # by this worker, when its present test began
@@ -175,7 +176,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     progress.failed += report.failed
     if seconds := getattr(report, "seconds_used", 0.0):
-        used.add(spent.group_of(label_of(report.nodeid), report.nodeid), seconds)
+        used.add(spent.group_of(label_of(report.nodeid), report.nodeid), label_of(report.nodeid), seconds)
 
 
 class Verdict:
@@ -219,6 +220,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.line("")
         for line in used.lines(spent.budgets()):
             terminalreporter.line(line)
+    SECONDS.parent.mkdir(parents=True, exist_ok=True)
+    SECONDS.write_text("".join(f"{seconds:8.2f}  {label}\n" for label, seconds in used.longest()))
     if config.getoption("record_budgets"):
         used.record()
     session = terminalreporter._session

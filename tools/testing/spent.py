@@ -51,12 +51,17 @@ def group_of(label: str, nodeid: str) -> str:
 class Spent:
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, int] = field(default_factory=dict)
+    each: dict[str, float] = field(default_factory=dict)
     total: float = 0.0  # of all workers, with what is no test's
     pieces: list[float] = field(default_factory=list)
 
-    def add(self, group: str, seconds: float) -> None:
+    def add(self, group: str, test: str, seconds: float) -> None:
         self.seconds[group] = self.seconds.get(group, 0.0) + seconds
         self.tests[group] = self.tests.get(group, 0) + 1
+        self.each[test] = self.each.get(test, 0.0) + seconds
+
+    def longest(self) -> list[tuple[str, float]]:
+        return sorted(self.each.items(), key=lambda item: -item[1])
 
     @property
     def elsewhere(self) -> float:

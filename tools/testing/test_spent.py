@@ -18,7 +18,7 @@ BUDGETS = spent.Budgets(work=0.01, elsewhere=10.0, groups={"a/test_a.py": 20.0, 
 def used(piece: float, **seconds: float) -> spent.Spent:
     found = spent.Spent(pieces=[piece])
     for name, each in seconds.items():
-        found.add(f"{name}/test_{name}.py", each)
+        found.add(f"{name}/test_{name}.py", name, each)
     return found
 
 
