@@ -77,9 +77,9 @@ def test_programs_over_the_archives(compiler: Compiler) -> None:
     command = folder / "command"
     shutil.copytree(found["cargo-ocaml-boxroot"], command)
     (command / "Cargo.lock").unlink(missing_ok=True)
-    shop.cargo("build", "--offline", cwd=command, target=target, more=more)
+    shop.run([CARGO, "build", "--offline"], command, target, more)
     new = [target / "debug/cargo-ocaml-boxroot", "new", "trial", "--cargo", "--registry"]
     shop.run(new, folder, more=more)
-    said = shop.cargo("test", "--offline", cwd=folder / "trial", target=target, more=more)
+    said = shop.run([CARGO, "test", "--offline"], folder / "trial", target, more)
     assert "1 passed" in said and str(RUST) not in said, said
     assert not (home / "registry/src").exists()
