@@ -102,6 +102,8 @@ class Budgets:
         slower = max(1.0, spent.piece / self.work)
         found = []
         for group, seconds in sorted(spent.seconds.items()):
+            if not self.groups:  # none was recorded
+                break
             budget = self.groups.get(group, 0.0)
             if seconds > (budget * SLACK + SECONDS_MORE) * slower:
                 found.append(
