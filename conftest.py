@@ -97,6 +97,8 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     lines = [f"OCaml: {names}; seed {matrix.seed()}: --seed repeats the random tests"]
     if is_plain(config):
         known = spent.budgets()
+        if not known.groups:
+            return lines
         minutes = known.total / steps.JOBS / 60 * max(1.0, used.piece / known.work)
         lines.append(f"about {minutes:.0f} minutes with {steps.JOBS} processors, less where programs are built already")
     return lines
