@@ -48,7 +48,8 @@ int main(int argc, char **argv)
 {
   (void)argv;
   int failed = soak_embed(argc + 7);
-  failed |= !is_alone();
+  /* Up to OCaml 5.3 the runtime says nothing of its end, and threads end with the process. */
+  if (OCAML_VERSION >= 50400) failed |= !is_alone();
   if (!failed) puts("ok embed");
   return failed;
 }

@@ -83,7 +83,7 @@ let measure () =
   let read, write = Unix.pipe () in
   let wait () = ignore (Unix.read read (Bytes.create 1) 0 1) in
   let threads = if kind = "threads" then List.init 3 (fun _ -> Thread.create wait ()) else [] in
-  if kind = "work" || kind = "running" then work 8. else Clock.idle 4.;
+  if kind = "work" || kind = "running" then work 16. else Clock.idle 4.;
   Unix.close write;
   List.iter Thread.join threads;
   let later = resident () in
