@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Generator
 
 import pytest
-from testing import flaky, matrix, spent, steps
+from testing import flaky, matrix, slow, spent, steps
 from testing.cases import label_of, without_group
 from testing.progress import Progress
 from testing.run import LINKS, OUT, ROOT
@@ -50,9 +50,11 @@ MARKS = (
     "timing",  # the clock decides
 )
 SECONDS = OUT / "log/seconds"  # what each test used
+COMPLETE = (5, 5)  # since which version of OCaml there is nothing that others test and it does not
 progress = Progress()
 used = spent.Spent()
 begun = spent.used()  # by this worker, when its present test began
+slow_of_nothing = set(slow.patterns())  # patterns of slow.txt that no test has
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -106,7 +108,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker("dune" if item.path.name == "test_dune.py" else item.nodeid.split("/")[0])
-    item.extra_keyword_matches.add(label_of(item.nodeid))
+    label = label_of(item.nodeid)
+    item.extra_keyword_matches.add(label)
+    if found := slow.matching(label):
+        item.add_marker("slow")
+        slow_of_nothing.difference_update(found)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -159,12 +165,14 @@ def pytest_runtest_setup() -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     if not is_controller(session.config):
-        session.config.workeroutput["seconds_used"] = spent.used()
+        session.config.workeroutput |= {"seconds_used": spent.used(), "slow_of_nothing": sorted(slow_of_nothing)}
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: object, error: object) -> None:
-    used.total += getattr(node, "workeroutput", {}).get("seconds_used", 0.0)
+    told = getattr(node, "workeroutput", {})
+    used.total += told.get("seconds_used", 0.0)
+    slow_of_nothing.intersection_update(told.get("slow_of_nothing", slow_of_nothing))
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
@@ -190,6 +198,8 @@ class Verdict:
         self.flaky = {label_of(r.nodeid): r for r in stats.get("rerun", []) if label_of(r.nodeid) in self.passed}
         self.again = flaky.again(set(self.flaky), self.passed - set(self.flaky))
         self.outgrown = spent.budgets().outgrown(used) if is_plain(config) else []
+        complete = is_plain(config) and all(compiler.release >= COMPLETE for compiler in matrix.compilers())
+        self.unused = sorted(slow_of_nothing) if complete else []
         self.skipped = Counter(
             (r.longrepr[2] if isinstance(r.longrepr, tuple) else str(r.longrepr)).removeprefix("Skipped: ")
             for r in stats.get("skipped", [])
@@ -197,13 +207,14 @@ class Verdict:
 
     @property
     def failures(self) -> int:
-        return len(self.failed) + len(self.again) + len(self.outgrown)
+        return len(self.failed) + len(self.again) + len(self.outgrown) + len(self.unused)
 
     def lines(self) -> list[str]:
         lines = [f"skipped {n:4}: {reason}" for reason, n in self.skipped.most_common()]
         for label, report in self.flaky.items():
             lines += ["", f"flaky: {label} failed once and passed once", *report.longreprtext.splitlines()[-15:]]
         lines += [f"failed: {label} is flaky in two runs in a row" for label in sorted(self.again)]
+        lines += [f"failed: tools/testing/slow.txt: no test has the name {pattern}" for pattern in self.unused]
         return lines + [f"failed: {what}" for what in self.outgrown]
 
 

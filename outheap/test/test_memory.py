@@ -49,7 +49,7 @@ LIMITED = {
     "closed": (100, -105),
     "pressure": (100, 0),
 }
-# Programs without any setting, with the first version that they are for; those of SLOWER with --everything.
+# Programs without any setting, with the first version that they are for.
 PROGRAMS = {
     "forked": "5.1",
     "parent": "5.1",
@@ -69,7 +69,6 @@ PROGRAMS = {
     "forks": "5.1",
     "privileges": "5.1",
 }
-SLOWER = ("exceptions", "fibers", "visits", "questions", "forks", "privileges")
 NO_COMPACTION = "5.2"  # versions before this one have none
 NO_IDLE = "5.3"  # versions before this one do not collect idle programs
 NO_HELPER = "5.4"
@@ -123,14 +122,10 @@ def test_memory_follows(compiler: Compiler, flavour: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("ordinary", PROGRAMS)
-def test_programs_that_know_nothing_of_it(
-    compiler: Compiler, flavour: str, ordinary: str, request: pytest.FixtureRequest
-) -> None:
+def test_programs_that_know_nothing_of_it(compiler: Compiler, flavour: str, ordinary: str) -> None:
     """They behave as with the stock runtime."""
     if compiler.version < PROGRAMS[ordinary]:
         pytest.skip("the stock runtime of this version cannot do it")
-    if ordinary in SLOWER and not request.config.getoption("everything"):
-        pytest.skip("with --everything")
     folder = program(compiler, flavour)
     log = folder / f"logs/ordinary-{ordinary}.log"
     outcome = run(["./ordinary", ordinary], folder, log, 240, {"OUTHEAP": STEP, "OCAMLRUNPARAM": "v=0,b"})

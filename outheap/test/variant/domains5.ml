@@ -4,12 +4,12 @@ let expect what condition = if not condition then failwith what
 let size () = (Gc.get ()).minor_heap_size
 let set words = Gc.set { (Gc.get ()) with minor_heap_size = words }
 
-(* Two rounds: with more domains than processors most of the time goes to the runtime's barriers. *)
+(* Two rounds, of few blocks: with more domains than processors most of the time goes to the runtime's barriers. *)
 let churn () =
   for round = 1 to 2 do
-    let domains = List.init 3 (fun i -> Domain.spawn (fun () -> Work.run ((round * 10) + i))) in
+    let domains = List.init 3 (fun i -> Domain.spawn (fun () -> Work.run_little ((round * 10) + i))) in
     Gc.set { (Gc.get ()) with minor_heap_size = 81_920 * round };
-    Work.run round;
+    Work.run_little round;
     List.iter Domain.join domains
   done
 
