@@ -223,7 +223,7 @@ verdict: Verdict | None = None
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     global verdict
-    if config.getoption("collectonly"):
+    if config.getoption("collectonly") or not is_controller(config):
         return
     used.total = used.total or spent.used()  # of this process, if it has no workers
     verdict = Verdict(config, terminalreporter.stats)

@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(autouse=True)
 def commands() -> None:
     for command in ("opam", "rsync", "unzip", "patch", "curl", "git"):
-        need(command, command)
+        need(command)
 
 
 @cache

@@ -29,9 +29,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("compiler", groups)
 
 
-def need(command: str, package: str) -> None:
+def need(command: str) -> None:
     """A command that comes from the system's package manager."""
-    done = subprocess.run([ROOT / "tools/need", command, package], capture_output=True, text=True, check=False)
+    done = subprocess.run([ROOT / "tools/need", command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         pytest.skip(done.stderr.strip().splitlines()[-1])
 
@@ -102,7 +102,7 @@ def test_what_is_installed(prefix: Path) -> None:
 
 @pytest.mark.parametrize("library", ["archive", "shared"])
 def test_cmake(compiler: Compiler, prefix: Path, project: Path, library: str) -> None:
-    need("cmake", "cmake")
+    need("cmake")
     shared = "ON" if library == "shared" else "OFF"
     flags = ["-DCMAKE_CXX_FLAGS=-Wall -Wextra -Werror", f"-DCMAKE_CXX_COMPILER={CXX}", f"-DSHARED_BOXROOT={shared}"]
     configure = ["cmake", "-S", ".", "-B", "build", f"-DCMAKE_PREFIX_PATH={prefix}", *flags]
@@ -116,7 +116,7 @@ def test_cmake(compiler: Compiler, prefix: Path, project: Path, library: str) ->
 
 def test_cmake_refuses_another_ocaml(compiler: Compiler, prefix: Path, project: Path) -> None:
     """An ocamlopt of another version, in PATH or given; and a version of Boxroot that is not compatible."""
-    need("cmake", "cmake")
+    need("cmake")
     path_of_another = another(project)
     other = project / "other/ocamlopt"
     words = ["cmake", "-S", ".", f"-DCMAKE_PREFIX_PATH={prefix}"]
@@ -138,7 +138,7 @@ def test_cmake_refuses_another_ocaml(compiler: Compiler, prefix: Path, project: 
 
 @pytest.mark.parametrize("library", ["boxroot", "boxroot-shared"])
 def test_pkg_config(compiler: Compiler, prefix: Path, project: Path, library: str) -> None:
-    need("pkg-config", "pkg-config")
+    need("pkg-config")
 
     def ask(*words: str) -> str:
         return call(project, "pkg-config", *words, library, PKG_CONFIG_PATH=prefix / "lib/pkgconfig").strip()
@@ -164,9 +164,9 @@ def test_pkg_config(compiler: Compiler, prefix: Path, project: Path, library: st
 
 def test_meson(compiler: Compiler, prefix: Path, project: Path) -> None:
     """By the file of pkg-config; another ocamlopt in PATH is refused."""
-    need("meson", "meson")
-    need("ninja", "ninja-build")
-    need("pkg-config", "pkg-config")
+    need("meson")
+    need("ninja")
+    need("pkg-config")
     where = {"PKG_CONFIG_PATH": prefix / "lib/pkgconfig", "CXX": CXX}
     words = ["meson", "setup", "--werror", "-Dwarning_level=2", "-Dbuildtype=release"]
     call(project, *words, "build", PATH=compiler.settings["PATH"], **where)

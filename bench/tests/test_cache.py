@@ -105,11 +105,11 @@ def server(program: Path, store: str, folder: Path, most: int = UNBOUND):
     path = folder / "socket"
     path.unlink(missing_ok=True)
     if store == "redis":
-        if not needed("redis-server", "redis-server"):
+        if not needed("redis-server"):
             pytest.skip("redis-server is missing (Debian: redis-server)")
         command = ["redis-server", "--port", "0", "--unixsocket", path, "--save", "", "--dir", folder]
     else:
-        if store == "lmdb" and not needed("-h", "lmdb.h", "liblmdb-dev"):
+        if store == "lmdb" and not needed("-h", "lmdb.h"):
             pytest.skip("lmdb.h is missing (Debian: liblmdb-dev)")
         command = [program, "serve", store, str(most), path, folder]
     child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -321,7 +321,7 @@ def test_more_connections_than_select_can_watch(program, tmp_path):
 
 
 def test_redis_benchmark(program, tmp_path):
-    if not needed("redis-benchmark", "redis-tools"):
+    if not needed("redis-benchmark"):
         pytest.skip("redis-benchmark is missing (Debian: redis-tools)")
     with server(program, "owned", tmp_path, 500) as path:
         command = ["redis-benchmark", "-s", path, "-n", "5000", "-c", "20", "-P", "16", "-r", "1000", "--csv"]
@@ -433,11 +433,11 @@ def test_a_server_without_a_table(program, tmp_path):
 @pytest.mark.parametrize("store", (*STORES, NO_TABLE))
 def test_measure(store, program):
     """The measurement as such, small."""
-    if not needed("redis-benchmark", "redis-tools"):
+    if not needed("redis-benchmark"):
         pytest.skip("redis-benchmark is missing (Debian: redis-tools)")
     if store == "redis" and not shutil.which("redis-server"):
         pytest.skip("redis-server is missing (Debian: redis-server)")
-    if store == "lmdb" and not needed("-h", "lmdb.h", "liblmdb-dev"):
+    if store == "lmdb" and not needed("-h", "lmdb.h"):
         pytest.skip("lmdb.h is missing (Debian: liblmdb-dev)")
     environment = {**os.environ, "BENCH_LINEAR": "linear" if store == "owned" else store}
     command = [program, "measure", "3000", "4000", "5000", "1"]
