@@ -51,9 +51,10 @@ MARKS = (
 )
 SECONDS = OUT / "log/seconds"  # what each test used
 COMPLETE = (5, 5)  # since which version of OCaml there is nothing that others test and it does not
+STARTED = time.time()
 progress = Progress()
 used = spent.Spent()
-begun = spent.used()  # by this worker, when its present test began
+begun = spent.used_by_tests()  # by this worker, when its present test began
 slow_of_nothing = set(slow.patterns())  # patterns of slow.txt that no test has
 
 
@@ -154,13 +155,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     global begun
     report = yield
     if report.when == "teardown":
-        report.seconds_used, begun = spent.used() - begun, spent.used()
+        report.seconds_used, begun = spent.used_by_tests() - begun, spent.used_by_tests()
     return report
 
 
 def pytest_runtest_setup() -> None:
     global begun
-    begun = spent.used()
+    begun = spent.used_by_tests()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
@@ -237,6 +238,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     SECONDS.write_text("".join(f"{seconds:8.2f}  {label}\n" for label, seconds in used.longest()))
     if config.getoption("record_budgets"):
         used.record()
+        spent.record_minutes("test", (time.time() - STARTED) / 60)
     session = terminalreporter._session
     if config.getoption("timing"):
         session.exitstatus = 0

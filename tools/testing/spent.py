@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Processor time: what each group of tests has used, and what it may use. A group is a file of tests, and for the C
-library one of its flavours. budgets.toml has what `make test` used on the machine that recorded it, and how long a
-fixed piece of work took there; on another machine, or a busy one, that work says by how much everything is slower."""
+"""Processor time: what each group of tests has used, and what it may use. A group is a file of tests; for the C library
+one of its flavours; all tests in Rust, which share what cargo builds. budgets.toml has what `make test` used on the
+machine that recorded it, and how long a fixed piece of work took there; on another machine, or a busy one, that work
+says by how much everything is slower."""
 
 from __future__ import annotations
 
@@ -9,10 +10,13 @@ import resource
 import statistics
 import time
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 BUDGETS = Path(__file__).with_name("budgets.toml")
+MINUTES = Path(__file__).with_name("minutes.toml")  # how long runs took: that the documents say so is tested
 SLACK = 1.5  # times its budget, and so many seconds more, that a group may use
 SECONDS_MORE = 3.0
 TEXT = """\
@@ -31,6 +35,28 @@ def used() -> float:
     return sum(r.ru_utime + r.ru_stime for r in of)
 
 
+_built = 0.0
+_building = False
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """What is used inside is no test's: whichever comes first builds what others use too."""
+    global _built, _building
+    if _building:
+        yield
+        return
+    begin, _building = used(), True
+    try:
+        yield
+    finally:
+        _built, _building = _built + used() - begin, False
+
+
+def used_by_tests() -> float:
+    return used() - _built
+
+
 def work() -> float:
     """Seconds that a fixed piece of work takes now."""
     begin = time.thread_time()
@@ -42,9 +68,16 @@ def work() -> float:
 
 def group_of(label: str, nodeid: str) -> str:
     path = nodeid.partition("::")[0]
+    if path.startswith("rust/"):
+        return "rust"
     if path.endswith("boxroot/test/test_programs.py"):
         return f"{path} {label.partition(']')[0].rpartition('-')[2]}"
     return path
+
+
+def record_minutes(what: str, minutes: float) -> None:
+    lines = [line for line in MINUTES.read_text().splitlines() if not line.startswith(f"{what} =")]
+    MINUTES.write_text("\n".join([*lines, f"{what} = {minutes:.1f}"]) + "\n")
 
 
 @dataclass
@@ -83,6 +116,7 @@ class Spent:
         return [*found, last]
 
     def record(self) -> None:
+        """The budgets of all groups, from a run that had everything to build."""
         text = TEXT.format(work=self.piece, elsewhere=self.elsewhere)
         BUDGETS.write_text(text + "".join(f'"{g}" = {s:.1f}\n' for g, s in sorted(self.seconds.items())))
 

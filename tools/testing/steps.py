@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from testing import spent
 from testing.run import MOST, environment
 
 JOBS = int(os.environ.get("JOBS") or os.cpu_count() or 2)
@@ -53,7 +54,8 @@ def step(folder: Path, files: Iterable[Path], words: Iterable[object], build: Ca
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            build()
+            with spent.building():
+                build()
         except BuildFailed as error:
             failed.write_text(f"{this_run}{error}")
             raise

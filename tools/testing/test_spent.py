@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from testing import flaky, spent
+from testing import flaky, spent, steps
 from testing.run import ROOT
 
 BUDGETS = spent.Budgets(work=0.01, elsewhere=10.0, groups={"a/test_a.py": 20.0, "b/test_b.py": 2.0})
@@ -41,7 +43,23 @@ def test_a_new_group_needs_a_budget() -> None:
 def test_a_group_is_a_file_or_a_flavour() -> None:
     node = "boxroot/test/test_programs.py::test_program[5.4.1-tiny unit/basics]"
     assert spent.group_of("boxroot[5.4.1-tiny] unit/basics", node) == "boxroot/test/test_programs.py tiny"
+    assert spent.group_of("rust[5.4.1] native", "rust/tests/test_exports.py::test_native[5.4.1]") == "rust"
     assert spent.group_of("docs[C++] section", "docs/test_start.py::test_section[C++]") == "docs/test_start.py"
+
+
+def test_what_is_built_is_no_test_s(tmp_path: Path) -> None:
+    """Also where one build is part of another."""
+
+    def work() -> None:
+        until = spent.used() + 0.2
+        while spent.used() < until:
+            pass
+
+    before, before_tests = spent.used(), spent.used_by_tests()
+    inner = lambda: steps.step(tmp_path / "inner", [], [], work)
+    steps.step(tmp_path / "outer", [], [], lambda: (inner(), work()))
+    assert spent.used() - before >= 0.4
+    assert spent.used_by_tests() - before_tests < 0.2
 
 
 def test_budgets_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,6 +68,24 @@ def test_budgets_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found.total = 17.0
     found.record()
     assert spent.budgets() == spent.Budgets(0.01, 10.0, {"a/test_a.py": 3.0, "b/test_b.py": 4.0})
+
+
+FROM_NOTHING = r"(\d+) minutes\s+(?:#\s+)?from nothing"
+
+
+@pytest.mark.parametrize(
+    ("what", "texts"),
+    [
+        ("test", {"Makefile": r"^test: .*?(\d+) minutes", "CONTRIBUTING.md": r"make test .*\n.*?(\d+) minutes"}),
+        ("ci", dict.fromkeys((".ci/run", "CONTRIBUTING.md", "docs/internals/testing.md"), FROM_NOTHING)),
+    ],
+)
+def test_texts_say_how_long_runs_take(what: str, texts: dict[str, str]) -> None:
+    """All the same, and what the last recorded run took, rounded up, or up to a third more."""
+    took = tomllib.loads(spent.MINUTES.read_text())[what]
+    for name, pattern in texts.items():
+        (said,) = re.findall(pattern, (ROOT / name).read_text(), re.MULTILINE)
+        assert took <= int(said) <= took * 4 / 3, f"{name} says {said} minutes, the last recorded run took {took}"
 
 
 def test_what_is_flaky_twice_in_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
