@@ -34,9 +34,10 @@ class Steps:
         self.ended, self.thread, self.bar = threading.Event(), None, None
         if quiet:
             return
-        if self.out.isatty():
+        console = Console(file=self.out)
+        if console.is_terminal and not console.is_dumb_terminal:
             columns = BarColumn(30), TaskProgressColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
-            self.bar = Progress(*columns, console=Console(file=self.out), transient=True)
+            self.bar = Progress(*columns, console=console, transient=True)
             self.bar.add_task("", total=self.weight)
         else:
             self.thread = threading.Thread(target=self._lines, daemon=True)

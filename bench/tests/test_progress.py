@@ -25,7 +25,9 @@ def often(monkeypatch):
 
 def until(out, pattern, times=1):
     """Waits for lines: a busy machine may take its time."""
+    end = time.monotonic() + 120
     while len(re.findall(pattern, out.getvalue())) < times:
+        assert time.monotonic() < end, f"no {pattern!r} in {out.getvalue()!r}"
         time.sleep(0.01)
 
 
@@ -57,7 +59,16 @@ def test_measuring_says_what_and_how_far(monkeypatch):
     measure.measure_all(jobs(), 2, run, lambda _: None, set())
 
 
-def test_a_terminal_has_a_bar_and_no_lines():
+def test_a_terminal_that_moves_no_cursor_has_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "dumb")
+    out = Terminal()
+    with Steps("building", 3, out=out) as steps:
+        steps.start("one")
+        until(out, "building, 1 of 3: one .*\n")
+
+
+def test_a_terminal_has_a_bar_and_no_lines(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
     out = Terminal()
     with Steps("building", 2, out=out) as steps:
         steps.start("one")
