@@ -16,6 +16,8 @@ pub struct StaticLibrary {
 
 /// How rustc says what a static library needs.
 const NEEDS: &str = "native-static-libs: ";
+/// What it says before that; older versions begin with a capital.
+const BEFORE_NEEDS: &str = "link against the following native artifacts";
 
 impl StaticLibrary {
     /// Builds it, with these options of cargo; its messages go to standard error.
@@ -58,7 +60,7 @@ impl StaticLibrary {
                 let text = message["message"]["message"].as_str().unwrap_or_default();
                 if let Some(needs) = text.strip_prefix(NEEDS) {
                     self.needs = needs.split_whitespace().map(String::from).collect();
-                } else if !text.starts_with("link against the following native artifacts") {
+                } else if !text.to_ascii_lowercase().starts_with(BEFORE_NEEDS) {
                     eprint!("{}", message["message"]["rendered"].as_str().unwrap_or_default());
                 }
             }
