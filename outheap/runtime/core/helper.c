@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #endif
 
-#define STACK ((size_t)128 << 10) /* beside thread-local variables */
+#define STACK ((size_t)1 << 20) /* beside thread-local variables; the program's hooks run on it, too */
 
 struct oh_helper_counters oh_helper_counters;
 struct oh_helper_fork const *oh_helper_forks;
