@@ -269,15 +269,7 @@ static unsigned take_key(weak_pool *p)
 
 static boxroot_weak create(value v)
 {
-  if (!bxr_api_is_ready()) return NULL;
-  if (BXR_UNLIKELY(bxr_runtime_is_lazy(v))) {
-    bxr_api_fail_lazy();
-    return NULL;
-  }
-  if (BXR_UNLIKELY(!bxr_runtime_keeps_weak_arrays())) {
-    bxr_api_fail_not_first();
-    return NULL;
-  }
+  if (!bxr_api_may_hold_weakly(v)) return NULL;
   weak_home *home = &homes[bxr_runtime_domain()];
   if (BXR_UNLIKELY(home->number != bxr_runtime_domain_number())) take_over(home);
   weak_pool *p = home->lists[WITH_ROOM];

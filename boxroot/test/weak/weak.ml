@@ -511,6 +511,30 @@ let at_shutdown () =
   let w = create v in
   at_exit (fun () -> if get w <> Some (text 1) then fail "dead"; delete w; keep (create v))
 
+external user : 'a -> Obj.t = "w_user"
+external say_at_exit : unit -> unit = "w_say_at_exit"
+
+let users = 300
+let kept = ref []
+
+let do_keep_users () =
+  say_at_exit ();
+  kept := List.init users (fun i -> user (text i));
+  collect ()
+
+(* A shutdown finalises all that is left in the heap ("c" in OCAMLRUNPARAM); from OCaml 5.0 to 5.3 nothing. *)
+let finalisers_at_shutdown () =
+  let parameters = Option.value (Sys.getenv_opt "OCAMLRUNPARAM") ~default:"" in
+  let ended, said = Process.run_self ~environment:[ "OCAMLRUNPARAM=" ^ parameters ^ ",c" ] "do-keep-users" in
+  let finalised, refused =
+    match Scanf.sscanf Sys.ocaml_version "%d.%d" (fun major minor -> (major, minor)) with
+    | 4, _ -> (users, 0)
+    | 5, (0 | 1 | 2 | 3) -> (0, 0)
+    | _ -> (users, 2 * users)
+  in
+  if ended <> Unix.WEXITED 0 || said <> Printf.sprintf "%d finalised, %d refused\n" finalised refused then
+    fail "it ended otherwise: %s" said
+
 (* --- misuse ------------------------------------------------------------------------------------------------------- *)
 
 external use_after_delete : 'a -> 'a = "w_use_after_delete"
@@ -551,5 +575,7 @@ let () =
        ("ending-domains", ending_domains); ("c++", cplusplus);
        ("destructors", destructors_of_threads);
        ("forked", forked); ("finaliser-deletes", finaliser_deletes);
-       ("torn-down", torn_down); ("at-shutdown", at_shutdown) ]
+       ("torn-down", torn_down); ("at-shutdown", at_shutdown);
+       ("finalisers-at-shutdown", finalisers_at_shutdown) ]
+     @ (if Process.is_rerun then [ ("do-keep-users", do_keep_users) ] else [])
      @ Process.misuse_tests misuses)
