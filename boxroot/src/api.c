@@ -506,6 +506,7 @@ void boxroot_teardown(void)
   for (int s = BOXROOT_RUNNING; !bxr_cas_seq_cst(&library_status, &s, BOXROOT_TORE_DOWN);)
     if (s != BOXROOT_RUNNING) return;
   release_when_unloaded = release_all;
+  bxr_leaks_teardown();
   void (*first)(void) = bxr_load_relaxed(&first_at_teardown);
   if (first != NULL) first();
   bxr_runtime_detach();
@@ -525,7 +526,6 @@ void boxroot_teardown(void)
   }
   dissolve_orphans();
   bxr_record_tear_down();
-  bxr_leaks_teardown();
   bxr_quarantine_reset();
   bxr_account_reset();
 }
