@@ -158,8 +158,8 @@ void boxroot_get_stats(boxroot_statistics *out) BXR_LINK_NAME(get_stats);
 /* boxroot_print_stats(): the same, in words, on the standard output. */
 void boxroot_print_stats(void) BXR_LINK_NAME(print_stats);
 
-/* boxroot_report_roots(): the number of live roots. In the checked build (BOXROOT_DEBUG); it also prints on the
-   standard error output where they were created, the most frequent place first. A release build does not record
+/* boxroot_report_roots(): the number of live roots, with weak ones. In the checked build (BOXROOT_DEBUG) it also prints
+   on the standard error output where they were created, the most frequent place first. A release build does not record
    this, since that would slow down creation and deletion: it prints nothing, and the result is UINT64_MAX. With
    BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the program exits (after C++ objects with
    static storage duration have ended their roots, in the program and, with glibc, in all shared objects; an object with

@@ -41,7 +41,9 @@ int boxroot_status(void)
 
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
-typedef enum { NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, WIDTH, OTHER_COPY } failure;
+typedef enum {
+  NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, SHUT_DOWN, WIDTH, OTHER_COPY
+} failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
 /* Sets errno and what boxroot_error_string says to this thread. The result is false. */
@@ -60,8 +62,6 @@ static bool fail(failure reason)
 
 void bxr_api_fail_no_memory(void) { (void)fail(NO_MEMORY); }
 void bxr_api_fail_closed(void) { (void)fail(CLOSED); }
-void bxr_api_fail_lazy(void) { (void)fail(LAZY); }
-void bxr_api_fail_not_first(void) { (void)fail(NOT_FIRST); }
 void bxr_api_fail_width(void) { (void)fail(WIDTH); }
 
 char const *boxroot_error_string(void)
@@ -84,6 +84,9 @@ char const *boxroot_error_string(void)
 #endif
     return "before OCaml 5.5, boxroot_weak_create and boxroot_ephemeral_create must be called on the first domain: the "
            "runtime loses the weak arrays and ephemerons of domains that end";
+  case SHUT_DOWN:
+    return "boxroot_weak_create or boxroot_ephemeral_create was called by a finaliser that OCaml's shutdown runs at "
+           "its end";
   default: return "no call of this thread has failed";
   }
 }
@@ -133,6 +136,14 @@ static bool is_ready(void)
 }
 
 bool bxr_api_is_ready(void) { return is_ready(); }
+
+bool bxr_api_may_hold_weakly(value v)
+{
+  if (!is_ready()) return false;
+  if (BXR_UNLIKELY(bxr_runtime_is_lazy(v))) return fail(LAZY);
+  if (BXR_UNLIKELY(!bxr_runtime_keeps_weak_arrays())) return fail(NOT_FIRST);
+  return !BXR_UNLIKELY(bxr_runtime_weak_arrays_are_over()) || fail(SHUT_DOWN);
+}
 
 /* --- creation ----------------------------------------------------------------------------------------------------- */
 
@@ -495,6 +506,7 @@ void boxroot_teardown(void)
   for (int s = BOXROOT_RUNNING; !bxr_cas_seq_cst(&library_status, &s, BOXROOT_TORE_DOWN);)
     if (s != BOXROOT_RUNNING) return;
   release_when_unloaded = release_all;
+  bxr_leaks_teardown();
   void (*first)(void) = bxr_load_relaxed(&first_at_teardown);
   if (first != NULL) first();
   bxr_runtime_detach();
@@ -514,7 +526,6 @@ void boxroot_teardown(void)
   }
   dissolve_orphans();
   bxr_record_tear_down();
-  bxr_leaks_teardown();
   bxr_quarantine_reset();
   bxr_account_reset();
 }

@@ -12,16 +12,16 @@ BXR_INTERNAL bool bxr_api_is_torn_down(void);
    a lock. If not, errno and the reason are set. */
 BXR_INTERNAL bool bxr_api_is_ready(void);
 
+/* The same for a function that makes a weak root of v, or an ephemeral one with this key. */
+BXR_INTERNAL bool bxr_api_may_hold_weakly(value v);
+
 /* From now on boxroot_teardown calls f first; there is one such function. */
 BXR_INTERNAL void bxr_api_at_teardown(void (*f)(void));
 
 /* Sets errno, and what boxroot_error_string says to this thread: ENOMEM; EPERM, since a frame is closed; EINVAL, since
-   the value of a weak root, or the key of an ephemeral one, is lazy, or a wide root was to have no slot, or too many;
-   ENOTSUP, since a weak or ephemeral root was to be made on a domain that may end, before OCaml 5.5. */
+   a wide root was to have no slot, or too many. */
 BXR_INTERNAL void bxr_api_fail_no_memory(void);
 BXR_INTERNAL void bxr_api_fail_closed(void);
-BXR_INTERNAL void bxr_api_fail_lazy(void);
-BXR_INTERNAL void bxr_api_fail_not_first(void);
 BXR_INTERNAL void bxr_api_fail_width(void);
 
 /* Creates a root in d, a record of the current domain, whose storage has not changed. NULL: errno and the reason are

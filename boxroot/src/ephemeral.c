@@ -15,15 +15,7 @@ static boxroot root_of(boxroot_ephemeral e) { return (boxroot)e; }
 
 static boxroot_ephemeral ephemeral_create(value key, value data)
 {
-  if (!bxr_api_is_ready()) return NULL;
-  if (BXR_UNLIKELY(bxr_runtime_is_lazy(key))) {
-    bxr_api_fail_lazy();
-    return NULL;
-  }
-  if (BXR_UNLIKELY(!bxr_runtime_keeps_weak_arrays())) {
-    bxr_api_fail_not_first();
-    return NULL;
-  }
+  if (!bxr_api_may_hold_weakly(key)) return NULL;
   value ephemeron = bxr_runtime_ephemeron(key);
   if (BXR_UNLIKELY(ephemeron == 0)) {
     bxr_api_fail_no_memory();

@@ -174,6 +174,10 @@ BXR_INTERNAL bool bxr_runtime_is_lazy(value v);
    !BXR_KNOWN_WEAK. */
 BXR_INTERNAL bool bxr_runtime_keeps_weak_arrays(void);
 
+/* Whether OCaml's shutdown has freed what it needs to make weak arrays; the finalisers of what is left in the heap
+   still run (since OCaml 5.4). */
+BXR_INTERNAL bool bxr_runtime_weak_arrays_are_over(void);
+
 /* Lets key i of the array hold v. Does not run the GC. Not beside another domain that does the same, or that has the
    array in its care. */
 BXR_INTERNAL void bxr_runtime_weak_set(value array, size_t i, value v);

@@ -57,7 +57,8 @@ typedef struct weak_pool {
   uint8_t list;
 #if BOXROOT_DEBUG
   uint64_t magic;
-  uint8_t state[KEYS]; /* (atomic) */
+  struct weak_pool *older; /* of all pools */
+  uint8_t state[KEYS];     /* (atomic) */
   bxr_site created[KEYS], deleted[KEYS];
 #endif
 } weak_pool;
@@ -73,6 +74,9 @@ struct weak_home {
 
 static weak_home homes[BXR_MAX_DOMAINS];
 static weak_pool *void_pools; /* (atomic) */
+#if BOXROOT_DEBUG
+static weak_pool *all_pools; /* (atomic); their memory is kept */
+#endif
 
 static weak_pool *pool_of(boxroot_weak w) { return (weak_pool *)((uintptr_t)w & ~(uintptr_t)(ALIGNMENT - 1)); }
 static unsigned key_of_weak(boxroot_weak w) { return (unsigned)((uintptr_t)w & (ALIGNMENT - 1)) - 1; }
@@ -119,9 +123,29 @@ static weak_pool *memory_for_pool(weak_home *home)
   if (home->memory == NULL && bxr_load_relaxed(&void_pools) != NULL)
     home->memory = bxr_exchange_acq_rel(&void_pools, (weak_pool *)NULL);
   weak_pool *p = home->memory;
-  if (p == NULL) return aligned_alloc(ALIGNMENT, (sizeof(weak_pool) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-  home->memory = p->next;
+  if (p != NULL) {
+    home->memory = p->next;
+    return p;
+  }
+  p = aligned_alloc(ALIGNMENT, (sizeof(weak_pool) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+#if BOXROOT_DEBUG
+  if (p == NULL) return NULL;
+  *p = (weak_pool){ .older = bxr_load_relaxed(&all_pools) };
+  while (!bxr_cas_acq_rel(&all_pools, &p->older, p)) continue;
+#endif
   return p;
+}
+
+static boxroot create_array(value array)
+{
+#if BOXROOT_DEBUG
+  bxr_site outer = bxr_account_enter(BXR_SITE_OWN);
+  boxroot r = bxr_create_slow(array);
+  bxr_account_leave(outer);
+  return r;
+#else
+  return bxr_create_slow(array);
+#endif
 }
 
 static void delete_array(boxroot r)
@@ -137,16 +161,20 @@ static weak_pool *make_pool(weak_home *home)
 {
   value array = bxr_runtime_weak_array(KEYS);
   if (array == 0) return NULL;
-  boxroot r = bxr_create_slow(array);
+  boxroot r = create_array(array);
   if (r == NULL) return NULL;
   weak_pool *p = memory_for_pool(home);
   if (p == NULL) {
     delete_array(r);
     return NULL;
   }
+#if BOXROOT_DEBUG
+  weak_pool *older = p->older;
+#endif
   *p = (weak_pool){ .array = r, .home = home, .list = WITH_ROOM };
   for (unsigned i = 0; i < KEYS; i++) p->free[i / 64] |= (uint64_t)1 << (i % 64);
 #if BOXROOT_DEBUG
+  p->older = older;
   p->magic = (uintptr_t)p ^ BXR_DELETED_WORD;
 #endif
   home->empty++;
@@ -253,6 +281,23 @@ __attribute__((destructor(101))) static void when_weak_unloaded(void)
   void_pools = NULL;
 }
 
+#if BOXROOT_DEBUG
+enum { KEY_FREE, KEY_LIVE, KEY_DELETED };
+
+/* The weak roots that are live, for reports (bxr_account_include). */
+static size_t list_live(bxr_site_count *sites, size_t most)
+{
+  size_t n = 0;
+  for (weak_pool *p = bxr_load_acquire(&all_pools); p != NULL; p = bxr_load_relaxed(&p->older))
+    for (unsigned key = 0; key < KEYS && bxr_load_relaxed(&p->array) != NULL; key++) {
+      if (bxr_load_acquire(&p->state[key]) != KEY_LIVE) continue;
+      if (n < most) sites[n] = (bxr_site_count){ p->created[key], 1 };
+      n++;
+    }
+  return n;
+}
+#endif
+
 /* --- the functions of weak.h -------------------------------------------------------------------------------------- */
 
 static unsigned take_key(weak_pool *p)
@@ -269,20 +314,15 @@ static unsigned take_key(weak_pool *p)
 
 static boxroot_weak create(value v)
 {
-  if (!bxr_api_is_ready()) return NULL;
-  if (BXR_UNLIKELY(bxr_runtime_is_lazy(v))) {
-    bxr_api_fail_lazy();
-    return NULL;
-  }
-  if (BXR_UNLIKELY(!bxr_runtime_keeps_weak_arrays())) {
-    bxr_api_fail_not_first();
-    return NULL;
-  }
+  if (!bxr_api_may_hold_weakly(v)) return NULL;
   weak_home *home = &homes[bxr_runtime_domain()];
   if (BXR_UNLIKELY(home->number != bxr_runtime_domain_number())) take_over(home);
   weak_pool *p = home->lists[WITH_ROOM];
   if (BXR_UNLIKELY(p == NULL)) {
     bxr_api_at_teardown(tear_down);
+#if BOXROOT_DEBUG
+    bxr_account_include(list_live);
+#endif
     drain(home);
     p = home->lists[WITH_ROOM];
     if (p == NULL) p = make_pool(home);
@@ -326,8 +366,6 @@ boxroot boxroot_weak_upgrade(boxroot_weak w)
 }
 #else
 /* --- the checked build -------------------------------------------------------------------------------------------- */
-
-enum { KEY_FREE, KEY_LIVE, KEY_DELETED };
 
 /* Faults unless w is live. `what` was given it at `here`. The result is false after a teardown. */
 static bool check(boxroot_weak w, char const *what, bxr_site here)

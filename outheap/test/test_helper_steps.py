@@ -53,6 +53,9 @@ BREAKAGES = {
         "if (oh_helping.inbox_count != 0) oh_helping_take_inbox();",
     ),
     "what-is-spilt-is-lost": Breakage("helping.h", "  oh_helping.inbox_count = n;\n}", "}"),
+    "what-it-does-is-asked-again": Breakage(
+        "helping.h", "bool marks = task == OH_HELPING_MARKS;", "bool marks = !oh_sweeping_waits();",
+    ),
     "not-busy-while-it-marks": Breakage("helping.h", "  oh_helping.busy = true;", ""),
 }  # fmt: skip
 

@@ -67,6 +67,7 @@ PROGRAMS = {
     "visits": "5.1",
     "questions": "5.3",
     "forks": "5.1",
+    "wrapped": "5.3",
     "privileges": "5.1",
 }
 NO_COMPACTION = "5.2"  # versions before this one have none

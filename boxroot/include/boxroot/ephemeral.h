@@ -39,8 +39,9 @@ typedef struct boxroot_ephemeral_private *boxroot_ephemeral;
 
 /* boxroot_ephemeral_create(key, data): a new ephemeral root; the caller owns it.
    Needs the domain lock. Never runs the GC, so key and data stay valid. Sets the library up at its first use.
-   Failure: NULL, with the reasons of boxroot_create, or errno == EINVAL: the key is a lazy value; or errno ==
-   ENOTSUP: on a domain but the first, before OCaml 5.5; with a version of OCaml that was not tested.
+   Failure: NULL, with the reasons of boxroot_create; with EPERM also in a finaliser of what OCaml's shutdown finds in
+   the heap at its end (since OCaml 5.4); or errno == EINVAL: the key is a lazy value; or errno == ENOTSUP: on a domain
+   but the first, before OCaml 5.5; with a version of OCaml that was not tested.
    Cost: constant: a root, and four words of the major heap. If key or data is young, the next minor collection looks at
    the ephemeral root, and very many (some 15,000 with the usual minor heap) bring it about; young data is promoted if
    its key lives (OCaml 5: in any case). Otherwise minor collections look at the root alone. In each major cycle the

@@ -33,8 +33,9 @@ typedef struct boxroot_weak_private *boxroot_weak;
 
 /* boxroot_weak_create(v): a new weak root that holds v; the caller owns it.
    Needs the domain lock. Never runs the GC, so v stays valid. Sets the library up at its first use.
-   Failure: NULL, with the reasons of boxroot_create, or errno == EINVAL: v is a lazy value; or errno ==
-   ENOTSUP: on a domain but the first, before OCaml 5.5; with a version of OCaml that was not tested.
+   Failure: NULL, with the reasons of boxroot_create; with EPERM also in a finaliser of what OCaml's shutdown finds in
+   the heap at its end (since OCaml 5.4); or errno == EINVAL: v is a lazy value; or errno == ENOTSUP: on a domain but
+   the first, before OCaml 5.5; with a version of OCaml that was not tested.
    Cost: constant; a call, 15 to 35 nanoseconds. One in 254 makes an array of as many in the major heap. If v is young,
    the next minor collection looks at the weak root, and very many (some 30,000 with the usual minor heap) bring it
    about. Otherwise minor collections do not know of weak roots; the collector looks at each once in a major cycle, in

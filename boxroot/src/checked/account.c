@@ -18,6 +18,7 @@ extern int backtrace(void **, int) __attribute__((weak)); /* not in every C libr
 static int current_calls(void **addresses, int most) { return backtrace == NULL ? 0 : backtrace(addresses, most); }
 
 static bool is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
+static bool is_own(bxr_site s) { return s.line == BXR_SITE_OWN.line; }
 
 /* A site that several threads may read and write at the same time. A reader that races with a writer may get parts of
    two sites. */
@@ -56,14 +57,9 @@ char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT])
   return text;
 }
 
-typedef struct counted_site {
-  bxr_site site;
-  uint64_t count;
-} counted_site;
-
 static int by_site(void const *first, void const *second)
 {
-  bxr_site a = ((counted_site const *)first)->site, b = ((counted_site const *)second)->site;
+  bxr_site a = ((bxr_site_count const *)first)->site, b = ((bxr_site_count const *)second)->site;
   if (a.file != NULL && b.file != NULL) {
     int files = a.file == b.file ? 0 : strcmp(a.file, b.file);
     return files != 0 ? files : (a.line > b.line) - (a.line < b.line);
@@ -74,22 +70,22 @@ static int by_site(void const *first, void const *second)
 
 static int by_count(void const *first, void const *second)
 {
-  uint64_t a = ((counted_site const *)first)->count, b = ((counted_site const *)second)->count;
+  uint64_t a = ((bxr_site_count const *)first)->count, b = ((bxr_site_count const *)second)->count;
   return a != b ? (a < b) - (a > b) : by_site(first, second);
 }
 
 /* Prints the n sites on the standard error output, a line each: how often, `what`, where; the most frequent first. Two
    are the same when file (its name: each object has a constant of its own) and line are, or the address. Sorts them,
    and merges those that are the same. */
-static void print_sites(counted_site *sites, size_t n, char const *what)
+static void print_sites(bxr_site_count *sites, size_t n, char const *what)
 {
-  qsort(sites, n, sizeof(counted_site), by_site);
+  qsort(sites, n, sizeof(bxr_site_count), by_site);
   size_t different = 0;
   for (size_t i = 0; i < n; i++)
     if (different > 0 && by_site(&sites[different - 1], &sites[i]) == 0)
       sites[different - 1].count += sites[i].count;
     else sites[different++] = sites[i];
-  qsort(sites, different, sizeof(counted_site), by_count);
+  qsort(sites, different, sizeof(bxr_site_count), by_count);
   for (size_t i = 0; i < different; i++) {
     char text[BXR_SITE_TEXT];
     bxr_site_text(sites[i].site, text);
@@ -291,11 +287,11 @@ void bxr_account_create(boxroot r)
   uint32_t state = bxr_load_acquire(&c->state);
   if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN)
     bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
+  if (!is_own(current_call)) bxr_add_relaxed(&live_roots, 1);
   store_site(&c->created, current_call);
   store_site(&c->deleted, (bxr_site){ 0 });
   record_calls(r, c, CREATED, current_call);
   bxr_store_release(&c->state, BXR_SLOT_LIVE);
-  bxr_add_relaxed(&live_roots, 1);
 }
 
 static void end_root(boxroot r, record *c, char const *what, bxr_site here)
@@ -308,7 +304,7 @@ static void end_root(boxroot r, record *c, char const *what, bxr_site here)
   }
   store_site(&c->deleted, here);
   record_calls(r, c, DELETED, here);
-  bxr_add_relaxed(&live_roots, -1);
+  if (!is_own(load_site(&c->created))) bxr_add_relaxed(&live_roots, -1);
 }
 
 void bxr_account_delete(boxroot r, char const *what, bxr_site here) { end_root(r, find_record(r), what, here); }
@@ -381,16 +377,27 @@ bool bxr_account_is_torn_down(boxroot r)
 
 /* --- live roots --------------------------------------------------------------------------------------------------- */
 
-uint64_t bxr_account_live(void) { return bxr_load_relaxed(&live_roots); }
+static size_t (*included)(bxr_site_count *sites, size_t most); /* (atomic) */
+void bxr_account_include(size_t (*list)(bxr_site_count *sites, size_t most)) { bxr_store_relaxed(&included, list); }
+
+static size_t list_included(bxr_site_count *sites, size_t most)
+{
+  size_t (*list)(bxr_site_count *, size_t) = bxr_load_relaxed(&included);
+  return list == NULL ? 0 : list(sites, most);
+}
+
+uint64_t bxr_account_live(void) { return bxr_load_relaxed(&live_roots) + list_included(NULL, 0); }
 
 /* The sites where at most `most` of the live roots were created. The result is how many. */
-static size_t live_sites(counted_site *sites, size_t most)
+static size_t live_sites(bxr_site_count *sites, size_t most)
 {
   size_t n = 0;
   for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
     for (record *c = a->records; c < a->records + RECORDS && n < most; c++)
-      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE) sites[n++] = (counted_site){ load_site(&c->created), 1 };
-  return n;
+      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE && !is_own(load_site(&c->created)))
+        sites[n++] = (bxr_site_count){ load_site(&c->created), 1 };
+  size_t more = list_included(sites + n, most - n);
+  return more < most - n ? n + more : most;
 }
 
 /* --- the quarantine ----------------------------------------------------------------------------------------------- */
@@ -456,7 +463,7 @@ void bxr_leaks_report(char const *when)
 {
   uint64_t live = bxr_account_live();
   fprintf(stderr, "boxroot: %llu root%s live%s\n", (unsigned long long)live, live == 1 ? " is" : "s are", when);
-  counted_site *sites = live == 0 ? NULL : malloc(live * sizeof(counted_site));
+  bxr_site_count *sites = live == 0 ? NULL : malloc(live * sizeof(bxr_site_count));
   if (sites == NULL) return;
   print_sites(sites, live_sites(sites, live), "created at");
   free(sites);

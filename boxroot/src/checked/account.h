@@ -37,6 +37,15 @@ typedef struct bxr_site {
   int line;
 } bxr_site;
 
+/* How many roots were created there. */
+typedef struct bxr_site_count {
+  bxr_site site;
+  uint64_t count;
+} bxr_site_count;
+
+/* The site of roots that the library makes for itself: they are not among those that are live. */
+#define BXR_SITE_OWN ((bxr_site){ .line = -1 })
+
 /* Writes the site in words to `text`, which is returned. */
 enum { BXR_SITE_TEXT = 400 };
 BXR_INTERNAL char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
@@ -97,8 +106,12 @@ BXR_INTERNAL void bxr_account_release(void);
 /* Whether r was live when the library was torn down, and its slot has not been used since. */
 BXR_INTERNAL bool bxr_account_is_torn_down(boxroot r);
 
-/* The number of live slots. */
+/* The number of live roots of the program. */
 BXR_INTERNAL uint64_t bxr_account_live(void);
+
+/* From now on the live roots of the program are also those that `list` finds, in no slots of their own: its result is
+   how many, and it writes where at most `most` of them were created. There is one such function. */
+BXR_INTERNAL void bxr_account_include(size_t (*list)(bxr_site_count *sites, size_t most));
 
 /* --- the quarantine ----------------------------------------------------------------------------------------------- */
 

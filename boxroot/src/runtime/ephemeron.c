@@ -58,6 +58,16 @@ bool bxr_runtime_keeps_weak_arrays(void)
   return !BXR_OCAML5 || OCAML_VERSION >= 50500 || bxr_runtime_domain() == 0;
 }
 
+/* What the runtime keeps of weak arrays goes just before the mark stack does; a domain that runs has one. */
+bool bxr_runtime_weak_arrays_are_over(void)
+{
+#if BXR_OCAML5
+  return Caml_state->mark_stack == NULL;
+#else
+  return false;
+#endif
+}
+
 /* Only a young value is more than a store: the next minor collection must know of the key. The array has no data, to
    which a key that dies would matter. Release: the block is filled before another domain finds it. */
 void bxr_runtime_weak_set(value array, size_t i, value v)
@@ -81,6 +91,7 @@ static bool may_be_dead(void)
 /* A value that was alive when marking started by way of weak arrays only is not marked unless it is found. */
 static void keep_for_this_cycle(value v)
 {
+  if (BXR_UNLIKELY(bxr_runtime_weak_arrays_are_over())) return; /* nothing is marked any more */
 #if !BXR_OCAML5
   if (caml_gc_phase == Phase_mark) caml_darken(v, NULL);
 #elif !BOXROOT_CONSERVATIVE
@@ -164,6 +175,7 @@ bool bxr_runtime_is_ephemeron(value v)
 #else /* nothing of the runtime is relied on, and nothing is made */
 
 bool bxr_runtime_keeps_weak_arrays(void) { return false; }
+bool bxr_runtime_weak_arrays_are_over(void) { return false; }
 value bxr_runtime_weak_array(size_t n) { (void)n; return 0; }
 void bxr_runtime_weak_set(value array, size_t i, value v) { (void)array; (void)i; (void)v; }
 bool bxr_runtime_weak_get(value array, size_t i, value *v) { (void)array; (void)i; (void)v; return false; }

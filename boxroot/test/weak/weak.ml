@@ -511,6 +511,56 @@ let at_shutdown () =
   let w = create v in
   at_exit (fun () -> if get w <> Some (text 1) then fail "dead"; delete w; keep (create v))
 
+external user : 'a -> Obj.t = "w_user"
+external say_at_exit : unit -> unit = "w_say_at_exit"
+
+let users = 300
+let kept = ref []
+
+let do_keep_users () =
+  say_at_exit ();
+  kept := List.init users (fun i -> user (text i));
+  collect ()
+
+(* A shutdown finalises all that is left in the heap ("c" in OCAMLRUNPARAM); from OCaml 5.0 to 5.3 nothing. *)
+let finalisers_at_shutdown () =
+  let parameters = Option.value (Sys.getenv_opt "OCAMLRUNPARAM") ~default:"" in
+  let ended, said = Process.run_self ~environment:[ "OCAMLRUNPARAM=" ^ parameters ^ ",c" ] "do-keep-users" in
+  let finalised, refused =
+    match Scanf.sscanf Sys.ocaml_version "%d.%d" (fun major minor -> (major, minor)) with
+    | 4, _ -> (users, 0)
+    | 5, (0 | 1 | 2 | 3) -> (0, 0)
+    | _ -> (users, 2 * users)
+  in
+  if ended <> Unix.WEXITED 0 || said <> Printf.sprintf "%d finalised, %d refused\n" finalised refused then
+    fail "it ended otherwise: %s" said
+
+(* --- reports of the checked build --------------------------------------------------------------------------------- *)
+
+let do_leave leave () =
+  let v = text 0 in
+  let all = Array.init 600 (fun _ -> create v) in
+  delete_elsewhere (Array.sub all leave (600 - leave));
+  collect ();
+  keep v
+
+(* The arrays, which the library's own roots hold, are not reported; what is left of the program's weak roots is. *)
+let reported () =
+  if not (Root.is_checked ()) then skip "for the checked build";
+  let said name = snd (Process.run_self ~environment:[ "BOXROOT_LEAKS=1" ] name) in
+  let expect name parts =
+    List.iter (fun part ->
+      if not (Process.contains (said name) part) then fail "%s: expected \"%s\" in: %s" name part (said name)) parts
+  in
+  if said "do-leave-0" <> "" then fail "%s" (said "do-leave-0");
+  expect "do-leave-300" [ "boxroot: 300 roots are live at exit\nboxroot:   300 created at "; "weak_stubs.c:" ];
+  expect "do-leave-1-and-tear-down" [ "boxroot: 1 root is live at teardown\nboxroot:   1 created at " ];
+  if Process.contains (said "do-leave-1-and-tear-down") "at exit" then fail "a void root is reported"
+
+let leave_doers =
+  [ ("do-leave-0", do_leave 0); ("do-leave-300", do_leave 300);
+    ("do-leave-1-and-tear-down", fun () -> do_leave 1 (); Root.teardown ()) ]
+
 (* --- misuse ------------------------------------------------------------------------------------------------------- *)
 
 external use_after_delete : 'a -> 'a = "w_use_after_delete"
@@ -551,5 +601,7 @@ let () =
        ("ending-domains", ending_domains); ("c++", cplusplus);
        ("destructors", destructors_of_threads);
        ("forked", forked); ("finaliser-deletes", finaliser_deletes);
-       ("torn-down", torn_down); ("at-shutdown", at_shutdown) ]
+       ("torn-down", torn_down); ("at-shutdown", at_shutdown);
+       ("finalisers-at-shutdown", finalisers_at_shutdown); ("reported", reported) ]
+     @ (if Process.is_rerun then ("do-keep-users", do_keep_users) :: leave_doers else [])
      @ Process.misuse_tests misuses)

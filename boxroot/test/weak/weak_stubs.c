@@ -3,7 +3,11 @@
    a closure of OCaml. */
 #include "../common/check.h"
 
+#include <boxroot/ephemeral.h>
+#include <boxroot/frame.h>
+#include <boxroot/storage.h>
 #include <boxroot/weak.h>
+#include <boxroot/wide.h>
 #include <sys/wait.h>
 
 static boxroot_weak weak_of_val(value w) { return (boxroot_weak)Long_val(w); }
@@ -149,6 +153,70 @@ value w_leave_to_destructor(value w)
   return Val_unit;
 }
 value w_destructors(value unit) { (void)unit; return Val_long(__atomic_load_n(&ended, __ATOMIC_RELAXED)); }
+
+/* --- finalisers that OCaml's shutdown runs, with roots of all kinds ----------------------------------------------- */
+
+typedef struct user {
+  boxroot root;
+  boxroot_weak weak;
+  boxroot_ephemeral ephemeral;
+} user;
+
+static long users_finalised, refused;
+
+static void weak_is_refused(void)
+{
+  CHECK(errno == EPERM && strstr(boxroot_error_string(), "shutdown") != NULL, "errno is %d: %s", errno,
+        boxroot_error_string());
+  refused++;
+}
+
+static void finalise_user(value v)
+{
+  user *u = *(user **)Data_custom_val(v);
+  value found, two[2] = { Val_int(1), Val_int(2) };
+  (void)boxroot_weak_get(u->weak, &found);
+  (void)boxroot_ephemeral_get(u->ephemeral, &found);
+  boxroot_weak w = boxroot_weak_create(Val_int(1));
+  if (w != NULL) boxroot_weak_delete(w);
+  else weak_is_refused();
+  boxroot_ephemeral e = boxroot_ephemeral_create(Val_int(1), Val_int(2));
+  if (e != NULL) boxroot_ephemeral_delete(e);
+  else weak_is_refused();
+  boxroot_wide wide = boxroot_wide_create(2, two);
+  CHECK(wide != NULL && boxroot_wide_modify(&wide, 1, Val_int(3)), "wide root: %s", boxroot_error_string());
+  boxroot_wide_delete(wide);
+  boxroot_storage s = boxroot_storage_create("finaliser");
+  CHECK(s != NULL && boxroot_storage_add(s, Val_int(1)) != NULL, "storage: %s", boxroot_error_string());
+  boxroot_storage_delete(s);
+  BOXROOT_FRAME(f, 1);
+  for (int i = 0; i < 100; i++) CHECK(boxroot_local_create(&f, Val_int(i)) != NULL, "local %d", i);
+  CHECK(boxroot_modify(&u->root, Val_int(1)), "modified: %s", boxroot_error_string());
+  boxroot_delete(u->root);
+  boxroot_weak_delete(u->weak);
+  boxroot_ephemeral_delete(u->ephemeral);
+  free(u);
+  users_finalised++;
+}
+static struct custom_operations user_operations = { "boxroot.test.user", finalise_user, custom_compare_default,
+                                                    custom_hash_default, custom_serialize_default,
+                                                    custom_deserialize_default, custom_compare_ext_default,
+                                                    custom_fixed_length_default };
+value w_user(value held)
+{
+  CAMLparam1(held);
+  user *u = calloc(1, sizeof(user));
+  CHECK(u != NULL, "no memory");
+  CAMLlocal1(v);
+  v = caml_alloc_custom(&user_operations, sizeof(user *), 0, 1);
+  *(user **)Data_custom_val(v) = u;
+  *u = (user){ boxroot_create(held), boxroot_weak_create(held), boxroot_ephemeral_create(held, held) };
+  CHECK(u->root != NULL && u->weak != NULL && u->ephemeral != NULL, "no root: %s", boxroot_error_string());
+  CAMLreturn(v);
+}
+
+static void say_what_users_did(void) { printf("%ld finalised, %ld refused\n", users_finalised, refused); }
+value w_say_at_exit(value unit) { atexit(say_what_users_did); return unit; }
 
 /* --- misuse: what the checked build finds ------------------------------------------------------------------------- */
 

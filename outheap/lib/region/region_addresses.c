@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000
@@ -29,15 +32,23 @@ static size_t cursor; /* extents are taken upwards from here, so that addresses 
 enum { MAX_SPARES = 64 };
 static struct outheap_region_addresses spares[MAX_SPARES];
 
-bool outheap_region_addresses_fixed(void)
+static bool fixed;
+
+/* A fact of the process: is its first stack near the top? Threads, and programs that switch stacks, can have stacks
+   anywhere. */
+__attribute__((constructor)) static void find_whether_fixed(void)
 {
-#ifdef SANITIZED
-  return false;
+#ifndef SANITIZED
+#ifdef __linux__
+  uintptr_t stack = getauxval(AT_RANDOM); /* the system has put these bytes there */
 #else
-  int here;
-  return (uintptr_t)&here >> 46 != 0; /* the stack is near the top */
+  uintptr_t stack = (uintptr_t)&stack;
+#endif
+  fixed = stack >> 46 != 0;
 #endif
 }
+
+bool outheap_region_addresses_fixed(void) { return fixed; }
 
 static bool is_fixed(char const *base)
 {

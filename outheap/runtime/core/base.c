@@ -9,15 +9,17 @@
 
 /* --- messages ----------------------------------------------------------------------------------------------------- */
 
-void oh_log_write(int descriptor, char const *text, size_t length)
+int oh_log_write(int descriptor, char const *text, size_t length)
 {
-  int error = errno;
-  for (size_t done = 0; done < length;) {
+  int error = errno, why = 0;
+  for (size_t done = 0; done < length && why == 0;) {
     ssize_t k = write(descriptor, text + done, length - done);
-    if (k <= 0 && errno != EINTR) break;
     if (k > 0) done += (size_t)k;
+    else if (k == 0) why = EIO;
+    else if (errno != EINTR) why = errno;
   }
   errno = error;
+  return why;
 }
 
 static void print(char const *format, va_list args)
@@ -27,7 +29,7 @@ static void print(char const *format, va_list args)
   int m = vsnprintf(text + n, sizeof text - n - 1, format, args);
   n += m < 0 ? 0 : m < (int)sizeof text - n - 1 ? m : (int)sizeof text - n - 2;
   text[n++] = '\n';
-  oh_log_write(STDERR_FILENO, text, (size_t)n);
+  (void)oh_log_write(STDERR_FILENO, text, (size_t)n);
 }
 
 void oh_log(char const *format, ...)

@@ -109,8 +109,8 @@ _Static_assert(OH_ADDRESS_BITS > OH_CHUNK_LOG && OH_ADDRESS_BITS <= 57, "width o
 /* Prints "outheap: ", the message and a newline. Keeps errno. */
 __attribute__((format(printf, 1, 2))) void oh_log(char const *format, ...);
 
-/* Writes a text as a whole, as far as the descriptor takes it. Keeps errno. */
-void oh_log_write(int descriptor, char const *text, size_t length);
+/* Writes a text as a whole, as far as the descriptor takes it. Result: 0, or why it takes no more. Keeps errno. */
+int oh_log_write(int descriptor, char const *text, size_t length);
 
 /* The same as oh_log, and aborts. */
 __attribute__((noreturn, format(printf, 1, 2))) void oh_log_abort(char const *format, ...);

@@ -105,7 +105,7 @@ void oh_hugetlb_copied(void)
 {
   int error = errno;
   /* Before the other end is closed: the parent may have been killed, and a pipe without a reader ends who writes. */
-  if (ends[1] >= 0) oh_log_write(ends[1], "", 1);
+  if (ends[1] >= 0) (void)oh_log_write(ends[1], "", 1);
   close_end(0);
   close_end(1);
   errno = error;

@@ -166,6 +166,16 @@ static size_t add(char *text, size_t used, size_t room, char const *format, ...)
   return n < 0 ? used : (size_t)n < room - used ? used + (size_t)n : room - 1;
 }
 
+/* Where they are lost, that is said once. Nothing is said of a descriptor that the program has closed: the standard
+   error output may be the program's own file by then. */
+static void put(int descriptor, char const *text, size_t length)
+{
+  static bool said;
+  int why = oh_log_write(descriptor, text, length);
+  if (why == 0 || why == EBADF || __atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) return;
+  oh_log("OUTHEAP: statistics are lost: %s", strerror(why));
+}
+
 static size_t add_usage(char *text, size_t used, size_t room)
 {
 #define NAME(name, kind, thp) [OH_SPACE_##name] = #name,
@@ -235,7 +245,7 @@ void oh_stats_print(int descriptor, char const *title)
 #undef LIMIT
   }
   used = add_usage(text, used, sizeof text);
-  oh_log_write(descriptor, text, used);
+  put(descriptor, text, used);
 }
 
 static size_t since(size_t const *counter, size_t *last)
@@ -254,8 +264,7 @@ void oh_stats_slice(int descriptor)
          lines = since(&oh_mark_counters.lines_saved, &last.lines_saved);
   char text[128];
   if (seen == 0) return;
-  oh_log_write(descriptor, text,
-               add(text, 0, sizeof text, "outheap: slice %zu %zu %zu %zu\n", seen, values, foreign, lines));
+  put(descriptor, text, add(text, 0, sizeof text, "outheap: slice %zu %zu %zu %zu\n", seen, values, foreign, lines));
 }
 
 /* --- statistics while the program runs ---------------------------------------------------------------------------- */

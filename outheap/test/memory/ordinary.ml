@@ -391,11 +391,33 @@ let privileges () =
   dropped ();
   if Unix.getuid () = 0 then succeeds "without privileges" (in_child give_up)
 
+external wrap_sections : unit -> unit = "ordinary_wrap_sections"
+external sections : unit -> int = "ordinary_sections"
+
+(* A child's library wraps the hook of blocking sections, and is called in all of them, also in a child's child. *)
+let wrapped () =
+  let enters what =
+    let before = sections () in
+    for _ = 1 to 3 do Unix.sleepf 0.001 done;
+    expect what (sections () >= before + 3)
+  in
+  let child () =
+    wrap_sections ();
+    enters "a child's sections";
+    dropped ();
+    Clock.idle 0.3;
+    succeeds "a child's child" (in_child (fun () -> enters "those of its child"));
+    enters "the child's later ones"
+  in
+  dropped ();
+  Clock.idle 0.3;
+  succeeds "a child" (in_child child)
+
 let parts =
   [ "forked", forked; "parent", parent; "falls", falls; "cloned", cloned;
     "cloned-in-peace", cloned_in_peace; "left", left; "signals", signals;
     "exceptions", exceptions; "fibers", fibers; "weak", weak; "roots", roots; "visits", visits;
-    "questions", questions; "forks", forks; "exits", exits;
+    "questions", questions; "forks", forks; "wrapped", wrapped; "exits", exits;
     "domains", domains; "privileges", privileges ]
 
 let () =

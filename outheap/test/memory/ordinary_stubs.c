@@ -54,6 +54,24 @@ value ordinary_shutdown(value unit)
   _exit(0);
 }
 
+/* --- a library that wraps the hook of blocking sections ----------------------------------------------------------- */
+
+CAMLextern void (*caml_enter_blocking_section_hook)(void);
+static void (*enter_before)(void);
+static long sections;
+static void count_section(void)
+{
+  sections++;
+  enter_before();
+}
+value ordinary_wrap_sections(value unit)
+{
+  enter_before = caml_enter_blocking_section_hook;
+  caml_enter_blocking_section_hook = count_section;
+  return unit;
+}
+value ordinary_sections(value unit) { return (void)unit, Val_long(sections); }
+
 /* --- blocks and roots --------------------------------------------------------------------------------------------- */
 
 static intnat made, finalised;

@@ -59,18 +59,20 @@ static void mark_stack_push_range(struct mark_stack *s, value_ptr start, value_p
 static intnat oh_mark_loop_helping(struct mark_stack *s, intnat budget);
 static void oh_helped_begin(caml_domain_state *d);
 
-/* Pools are swept already: sweep_queue.h has tests of its own. */
+/* Pools are swept already, but for those that wait now and then, until somebody takes them: sweep_queue.h has tests of
+   its own. */
 #define OH_SWEEPING_H
 #define OH_HELPER 1
 enum { OH_SWEEPING_ALL = -1 };
 static bool yes(void) { return true; }
-static bool no(void) { return false; }
+static unsigned below(unsigned n);
+static bool now_and_then(void) { return below(4) == 0; }
 #define oh_sweeping_hand_over(heap) ((void)(heap))
 #define oh_sweeping_is_handed(heap) ((void)(heap), false)
 #define oh_sweeping_collect(heap, most) ((void)(heap), (void)(most), 0)
 #define oh_sweeping_take(heap, most) ((void)(heap), (void)(most), false)
 #define oh_sweeping_ends(heap) ((void)(heap), true)
-#define oh_sweeping_waits no
+#define oh_sweeping_waits now_and_then
 #define oh_sweeping_is_idle yes
 #define oh_sweeping_batch() 0
 #define oh_sweeping_lock() ((void)0)
@@ -178,6 +180,7 @@ static intnat mark(intnat budget)
 static intnat oh_mark_loop_helping(struct mark_stack *s, intnat budget)
 {
   in_helper = true;
+  OH_CHECK(oh_helping.counted);
   for (unsigned most = below(3); s->count != 0 && most != 0; most--) {
     mark_entry e = s->stack[--s->count];
     OH_CHECK(!is_pool((uintptr_t)e.start));
@@ -203,7 +206,7 @@ static void help(void)
 {
   static struct oh_helping_span span;
   if (in_helper || pthread_mutex_trylock(&oh_helping.lock) != 0) return;
-  if (oh_helping.runs && oh_helping_may_work()) oh_helping_work(&span);
+  if (oh_helping.runs) (void)oh_helping_work(&span);
   if (oh_helping.used && below(30) == 0) oh_helping_judge(true, 0); /* it goes on at once, or with the next cycle */
   pthread_mutex_unlock(&oh_helping.lock);
 }

@@ -7,6 +7,7 @@ external life : 'a -> string = "region_c_life"
 external images : 'a -> string -> string = "region_c_images"
 external errors : 'a -> string -> string = "region_c_errors"
 external tracked : 'a -> string = "region_c_tracked"
+external below : 'a -> string = "region_c_below"
 
 let calls () =
   let path = Filename.temp_file "region" ".image" in
@@ -17,6 +18,7 @@ let calls () =
     expect "images" (images value path);
     expect "errors" (errors (opaque (fun x -> x + List.length value)) path);
     expect "tracked" (tracked (Array.make 100 []));
+    expect "below" (below value);
     majors 2
   done;
   Sys.remove path;

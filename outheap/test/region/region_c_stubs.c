@@ -7,6 +7,8 @@
 #include <outheap_region.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 static char wrong[256]; /* the first expectation that failed */
 
@@ -168,6 +170,42 @@ value region_c_tracked(value array)
   outheap_region_release(r.region);
   CAMLreturn(result());
 }
+
+/* Copies a value on a stack at low addresses, as the static data of a program that is not position-independent are. */
+#if defined MAP_32BIT && !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+static ucontext_t above, below;
+static value *copied;
+static struct outheap_region_root copy;
+
+static void copy_below(void)
+{
+  struct outheap_region_error e;
+  EXPECT(outheap_region_copy(*copied, 0, &copy, &e));
+}
+
+value region_c_below(value v)
+{
+  CAMLparam1(v);
+  enum { STACK = 1 << 20 };
+  struct outheap_region_root here;
+  struct outheap_region_error e;
+  void *stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+  EXPECT(stack != MAP_FAILED && getcontext(&below) == 0 && outheap_region_copy(v, 0, &here, &e));
+  below.uc_stack.ss_sp = stack;
+  below.uc_stack.ss_size = STACK;
+  below.uc_link = &above;
+  copied = &v;
+  makecontext(&below, copy_below, 0);
+  EXPECT(swapcontext(&above, &below) == 0);
+  EXPECT(outheap_region_get(&copy) >> 44 == outheap_region_get(&here) >> 44);
+  outheap_region_release(copy.region);
+  outheap_region_release(here.region);
+  munmap(stack, STACK);
+  CAMLreturn(result());
+}
+#else
+value region_c_below(value v) { (void)v; return result(); }
+#endif
 
 /* The text of an error of that kind, and the length that a buffer of one byte was said to need. */
 value region_c_text(value kind)

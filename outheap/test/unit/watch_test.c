@@ -267,6 +267,21 @@ static void to_pipes(void)
   unlink(path);
 }
 
+/* A file that takes nothing more: said once. */
+static void print_twice(void)
+{
+  begin();
+  print();
+  print();
+}
+static void to_a_full_device(void)
+{
+  if (access("/dev/full", W_OK) != 0) return;
+  char const *text = try_said("stats.to=/dev/full", print_twice);
+  char const *said = "outheap: OUTHEAP: statistics are lost: No space left on device\n";
+  EXPECT(strcmp(text, said) == 0, "%s", text);
+}
+
 /* What marking saw since the last time. */
 static void slices(void)
 {
@@ -313,6 +328,7 @@ int main(int argc, char **argv)
   TRY(no_faults);
   TRY(on_lost_descriptors);
   TRY(to_pipes);
+  TRY(to_a_full_device);
   TRY(slices);
   TRY(usage);
   return try_end();

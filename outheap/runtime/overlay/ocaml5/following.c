@@ -29,14 +29,16 @@ static void (*survey)(struct oh_follow_heap *);
 
 /* In a child of a fork: the hook of blocking sections is ours until the first of them, so the others cost nothing. What
    the child has by then is one thread; if it starts others before, they find the hook as it was, or one that does what
-   it did. A child that is forked in between inherits all of that. */
+   it did. A child that is forked in between inherits all of that. A hook that has wrapped ours stays, and leads to ours
+   for ever: then ours is not put in place again. */
 static void (*enter)(void);
-static bool awaits;
+static bool awaits, wrapped;
 
 static void enter_first(void)
 {
+  void (*ours)(void) = enter_first;
   if (__atomic_exchange_n(&awaits, false, __ATOMIC_SEQ_CST)) {
-    __atomic_store_n(&caml_enter_blocking_section_hook, enter, __ATOMIC_SEQ_CST);
+    if (!oh_cas_seq_cst(&caml_enter_blocking_section_hook, &ours, enter)) oh_store_relaxed(&wrapped, true);
     oh_keeper_wake();
   }
   enter();
@@ -45,7 +47,7 @@ static void enter_first(void)
 static void await_section(void)
 {
   awaits = true;
-  if (caml_enter_blocking_section_hook == enter_first) return;
+  if (wrapped || caml_enter_blocking_section_hook == enter_first) return;
   enter = caml_enter_blocking_section_hook;
   caml_enter_blocking_section_hook = enter_first;
 }

@@ -185,7 +185,8 @@ static void oh_helped_take_deferred(caml_domain_state *d)
 static void oh_helped_wake(void)
 {
   if (pthread_mutex_trylock(&oh_helping.lock) != 0) return;
-  if (!oh_helping.busy && !oh_helping.sweeps && oh_helping_may_work()) pthread_cond_signal(&oh_helping.work);
+  if (!oh_helping.busy && !oh_helping.sweeps && oh_helping_next() != OH_HELPING_RESTS)
+    pthread_cond_signal(&oh_helping.work);
   pthread_mutex_unlock(&oh_helping.lock);
 }
 

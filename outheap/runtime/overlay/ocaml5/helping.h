@@ -226,14 +226,15 @@ static uintnat oh_helping_sweep_batch(void)
   return pools;
 }
 
-static bool oh_helping_may_mark(void)
-{
-  return !oh_table_reporting() && (oh_helping.stack.count != 0 || oh_helping.inbox_count != 0);
-}
+/* Sweeping is first: allocation waits for it, and marking does not count before (oh_helped_look). */
+enum oh_helping_task { OH_HELPING_RESTS, OH_HELPING_SWEEPS, OH_HELPING_MARKS };
 
-static bool oh_helping_may_work(void)
+static enum oh_helping_task oh_helping_next(void)
 {
-  return oh_helping.used && oh_helping.forks == 0 && (oh_sweeping_waits() || oh_helping_may_mark());
+  if (!oh_helping.used || oh_helping.forks != 0) return OH_HELPING_RESTS;
+  if (oh_sweeping_waits()) return OH_HELPING_SWEEPS;
+  bool marks = !oh_table_reporting() && (oh_helping.stack.count != 0 || oh_helping.inbox_count != 0);
+  return marks ? OH_HELPING_MARKS : OH_HELPING_RESTS;
 }
 
 /* What it has done since when it last waited, or had something else to do: oh_helper_note. */
@@ -246,15 +247,17 @@ static void oh_helping_note(struct oh_helping_span *s, uint64_t now)
   s->work = 0;
 }
 
-/* Sweeping is first: allocation waits for it, and marking does not count before (oh_helped_look). */
-static void oh_helping_work(struct oh_helping_span *s)
+/* Domains take queued pools back at any time, so the task is asked for once. False: there is none. */
+static bool oh_helping_work(struct oh_helping_span *s)
 {
-  bool marks = !oh_sweeping_waits();
+  enum oh_helping_task task = oh_helping_next();
+  if (task == OH_HELPING_RESTS) return false;
+  bool marks = task == OH_HELPING_MARKS;
   if (marks != s->marks && s->work != 0) oh_helping_note(s, oh_clock_now());
   s->marks = marks;
   if (!marks) {
     s->work += oh_helping_sweep_batch();
-    return;
+    return true;
   }
   if (oh_helping.stack.count == 0) oh_helping_take_inbox();
   if (oh_load_relaxed(&oh_helping.wanted)) {
@@ -262,6 +265,7 @@ static void oh_helping_work(struct oh_helping_span *s)
     oh_helping_spill();
   }
   s->work += oh_helping_mark_batch();
+  return true;
 }
 
 /* Time at work: by the clock, and of a processor. */
@@ -311,15 +315,14 @@ static void *oh_helping_run(void *unused)
   oh_helping.number = oh_helper_name("outheap-helper");
   pthread_mutex_lock(&oh_helping.lock);
   for (;;) {
-    while (!oh_helping.quits && !oh_helping_may_work()) {
+    while (!oh_helping.quits && oh_helping_next() == OH_HELPING_RESTS) {
       oh_helping_note(&span, now.wall);
       if (!oh_helping_shrink()) pthread_cond_wait(&oh_helping.work, &oh_helping.lock);
     }
     if (oh_helping.quits) break;
     struct oh_helping_times began = oh_helping_now();
     if (span.work == 0) span.began = began.wall;
-    for (unsigned i = 0; i < OH_HELPING_BATCHES && !oh_helping.quits && oh_helping_may_work(); i++)
-      oh_helping_work(&span);
+    for (unsigned i = 0; i < OH_HELPING_BATCHES && !oh_helping.quits && oh_helping_work(&span); i++) continue;
     now = oh_helping_now();
     oh_helping_watch(&window, began, now);
   }
