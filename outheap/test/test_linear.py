@@ -131,6 +131,13 @@ MUTATIONS = {
     ),
     "takings-are-not-counted": ("linear_pool.c", "before % OUTHEAP_LINEAR_TAKINGS", "before % 1", ("tokens",)),
     "takings-are-not-undone": ("outheap_linear.ml", "          Raw.untake token;\n", "", ("tokens",)),
+    "any-type-is-ordinary": (
+        "outheap_linear.ml",
+        "if not (Raw.is_ordinary T.example) then",
+        "if false then",
+        ("cells",),
+    ),
+    "exceptions-are-ordinary": ("outheap_linear_stubs.c", "Tag_val(f) == Object_tag", "false", ("cells",)),
     "cells-change-constructor": ("outheap_linear_stubs.c", "why = OTHER_SHAPE;", "why = DONE;", ("cells",)),
     "red-roots": ("outheap_linear.ml", "            paint root black\n", "            ()\n", ("maps", "orders")),
     "no-balance-after-removal": (

@@ -36,6 +36,7 @@ module Raw = struct
   external untake : int -> unit = "outheap_linear_ml_untake" [@@noalloc]
   external put : int -> int -> 'a -> Obj.t = "outheap_linear_ml_put" [@@noalloc]
   external drop : int -> int -> int = "outheap_linear_ml_drop" [@@noalloc]
+  external is_ordinary : 'a -> bool = "outheap_linear_ml_is_ordinary" [@@noalloc]
   external texts : unit -> int = "outheap_linear_ml_texts" [@@noalloc]
   external text_new : string -> cell = "outheap_linear_ml_text_new" [@@noalloc]
   external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
@@ -1706,8 +1707,19 @@ module Cells = struct
 
   let fields taken = taken.fields
 
+  module type TYPE = sig
+    type t
+
+    val example : t
+  end
+
   module Make (T : TYPE) () = struct
     type token = int
+
+    (* Cells that are written again must keep their constructor: it is the tag, which is that of the pool. *)
+    let () =
+      if not (Raw.is_ordinary T.example) then
+        invalid_arg "Outheap_linear.Cells.Make: the example may be of a polymorphic variant or an extensible type"
 
     let group = Raw.group ()
 

@@ -478,16 +478,31 @@ end
     Tokens have numbers, 2^18 of them for the cells of a page of 2 MiB: an older one may be taken for a new one. A
     pointer to a cell that was taken leads, after [put], to the cell that came into its place, which is the same value.
 
+    Polymorphic variants and extensible types (such as [exn]) are refused: their blocks do not tell a constructor from
+    a field, and one could become another under a stale pointer. So a type comes with an example that shows that it is
+    none of these; see {!TYPE}.
+
     {b Not checked}: the type must have no mutable fields, since what is stored there is not seen by the collector; and
-    no constructors with types that occur in their fields only (existential ones), since a stale cell may be read while
-    it changes. *)
+    no constructors with types that occur in their fields only (existential ones, and first-class modules), since a
+    stale cell may be read while it changes. *)
 module Cells : sig
+  module type TYPE = sig
+    type t
+
+    val example : t
+    (** A block that no polymorphic variant can have: of a constructor that is not the first of those with arguments,
+        or with another number of fields than two, or with a first field that is a block, or an integer beyond 31 bits.
+        For [Nil | Cons of int * t] it is [Cons (max_int, Nil)]. Where there is none, as for a pair of a [bool] and
+        something else, change the order of the fields. It is looked at once. *)
+  end
+
   type 'a taken
   (** A cell that was taken. *)
 
   val fields : 'a taken -> 'a
   (** A copy, in the heap, of the block that the cell had. *)
 
+  (** @raise Invalid_argument if the example shows nothing. *)
   module Make (T : TYPE) () : sig
     type token
 

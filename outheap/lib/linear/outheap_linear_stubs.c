@@ -344,6 +344,23 @@ value outheap_linear_ml_next(value g, value p)
   return next == NULL ? Val_long(0) : immediate_of(next);
 }
 
+/* An extensible type, such as exn: its blocks begin with their constructor, a block of this tag. */
+static bool is_extensible(value v)
+{
+  value f = Field(v, 0);
+  return Tag_val(v) == 0 && Is_block(f) && outheap_region_marker_is_value((uintptr_t)f) && Tag_val(f) == Object_tag;
+}
+
+/* Is this a block that a polymorphic variant or an extensible type cannot have? The first has the hash of its
+   constructor, a number of 31 bits, and one argument. */
+value outheap_linear_ml_is_ordinary(value v)
+{
+  intnat most = (intnat)1 << 30;
+  if (!Is_block(v) || Wosize_val(v) == 0 || Tag_val(v) >= OUTHEAP_REGION_SPECIAL || is_extensible(v)) return Val_false;
+  return Val_bool(Tag_val(v) != 0 || Wosize_val(v) != 2 || Is_block(Field(v, 0)) || Long_val(Field(v, 0)) < -most ||
+                  Long_val(Field(v, 0)) >= most);
+}
+
 /* Can this block be copied into a cell? Blocks of ordinary constructors, tuples and records, whose fields are plain, or
    cells of this group that are in use. */
 static intnat refusal(group *g, value v)

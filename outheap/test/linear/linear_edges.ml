@@ -355,7 +355,7 @@ let memory () =
 
 type term = Nil | Pair of term * term | Three of int * int * int
 
-module C = L.Cells.Make (struct type t = term end) ()
+module C = L.Cells.Make (struct type t = term let example = Three (1, 2, 3) end) ()
 
 (* A token is used once, whatever becomes of its cell. *)
 let tokens () =
