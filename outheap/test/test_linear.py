@@ -22,7 +22,7 @@ SANITIZERS = "-fsanitize=address,undefined"
 # the stack ends.
 WITHOUT = {
     SANITIZED: ("poisoned", "memory"),
-    THREADS: ("poisoned", "memory", "forks", "interrupts", "lists", "stopped", "signals", "depths"),
+    THREADS: ("poisoned", "memory", "forks", "interrupts", "lists", "stopped", "signals", "rights", "depths"),
 }
 MODULES = (
     "domains",
@@ -38,6 +38,7 @@ MODULES = (
     "images",
     "saving",
     "edges",
+    "rights",
     "test",
 )
 LIBRARIES = ("outheap_region", "outheap_linear")
@@ -52,6 +53,12 @@ MUTATIONS = {
         ("owners",),
     ),
     "borrows-do-not-count": ("outheap_linear_stubs.c", "busy, busy + 2);", "busy, busy);", ("owners",)),
+    "rights-are-made-late": (
+        "outheap_linear.ml",
+        "let[@inline] done_ o next =\n  consume o;\n  next",
+        "let[@inline] done_ o next =\n  consume o;\n  ignore next;\n  right_of o",
+        ("rights",),
+    ),
     "exceptions-leave-it-busy": ("outheap_linear.ml", "let failed o e =\n  kept o;", "let failed o e =", ("lists",)),
     "anything-is-plain": ("outheap_linear_stubs.c", "Hd_val(v)));", "Hd_val(v)) || true);", ("contents",)),
     "regions-are-constants": ("outheap_linear_stubs.c", "Val_bool(is_held((uintptr_t)v))", "Val_true", ("contents",)),

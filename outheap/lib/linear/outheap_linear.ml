@@ -251,9 +251,14 @@ let[@inline] change r =
 let[@inline] right_of o : right = { owner = o; version = o.version }
 let[@inline] consume o = end_change o 1
 
-let[@inline] done_ o =
+(* The right that a change of [r] leads to, valid when [r] is consumed. It is made before the change: between what
+   changes and what is returned nothing is allocated and no signal handled, so that a handler that raises cannot come
+   between a right that was consumed and the program that gets the new one. *)
+let[@inline] next r : right = Sys.opaque_identity { owner = r.owner; version = r.version + 1 }
+
+let[@inline] done_ o next =
   consume o;
-  right_of o
+  next
 
 (* The right stays valid. *)
 let[@inline] kept o = end_change o 0
@@ -415,27 +420,30 @@ module List = struct
     type t = right
 
     let cons v r =
+      let next = next r in
       let o = change r in
       match cell (store v) o.root with
       | c ->
           o.root <- c;
           o.size <- o.size + 1;
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     let uncons r =
+      let next = next r in
       let o = change r in
       if Raw.is_none o.root then begin
         kept o;
         None
       end
       else
-        match get (head o.root) with
+        match Some (get (head o.root), next) with
         | result ->
             let v = head o.root in
             drop_first o;
             free v;
-            Some (result, done_ o)
+            consume o;
+            result
         | exception e -> failed o e
 
     let of_list l =
@@ -445,9 +453,10 @@ module List = struct
       r
 
     let rev r =
+      let next = next r in
       let o = change r in
       o.root <- Raw.reverse o.root Raw.none;
-      done_ o
+      done_ o next
 
     (* Moves the cells of [o'] out of it. *)
     let[@inline] take_all o' =
@@ -457,26 +466,29 @@ module List = struct
       c
 
     let append r r' =
+      let next = next r in
       let o = change r in
       match change r' with
       | o' ->
           o.size <- o.size + o'.size;
           if Raw.is_none o.root then o.root <- take_all o' else Raw.set (Raw.last o.root) 1 (take_all o');
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     let rev_append r r' =
+      let next = next r in
       let o = change r in
       match change r' with
       | o' ->
           o.size <- o.size + o'.size;
           o.root <- Raw.reverse o.root (take_all o');
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     (* Functions that are made here are made where exceptions end the change: memory for them may be taken in a signal
        handler's turn. *)
     let map f r =
+      let next = next r in
       let o = change r in
       match
         let rec go c =
@@ -490,10 +502,11 @@ module List = struct
         in
         go o.root
       with
-      | () -> done_ o
+      | () -> done_ o next
       | exception e -> failed o e
 
     let filter p r =
+      let next = next r in
       let o = change r in
       match
         (* [before] is the cell in front of [c], which stays; none at the beginning. *)
@@ -511,7 +524,7 @@ module List = struct
         in
         go Raw.none o.root
       with
-      | () -> done_ o
+      | () -> done_ o next
       | exception e -> failed o e
 
     (* Moves contents, not cells, which stay in the order of their addresses as far as they were. Up to [seen], which
@@ -519,6 +532,7 @@ module List = struct
        [last]: the cell before [free]. *)
     let partition p r =
       let others = create () in
+      let result = Sys.opaque_identity (next r, others) in
       let aside : int array ref = ref [||] in
       let o = change r in
       let o' = others.owner in
@@ -548,7 +562,8 @@ module List = struct
           o'.size <- !number;
           o.size <- o.size - !number;
           if Raw.is_none !last then o.root <- Raw.none else set_tail !last Raw.none;
-          (done_ o, others)
+          consume o;
+          result
       | exception e ->
           Raw.write_back !free !aside !number;
           failed o e
@@ -590,6 +605,7 @@ module List = struct
           done
         end
       in
+      let next = next r in
       let o = change r in
       match
         let result : int array = Array.make o.size 0 in
@@ -599,7 +615,7 @@ module List = struct
       with
       | result ->
           Raw.write_back o.root result o.size;
-          done_ o
+          done_ o next
       | exception e -> failed o e
   end
 end
@@ -903,6 +919,7 @@ module Map = struct
       () (* so that this is no tail call of an unknown function, before which signals are handled *)
 
     let add k v r =
+      let next = next r in
       let o = change r in
       match insert o k v o.root with
       | root ->
@@ -911,7 +928,7 @@ module Map = struct
             o.root <- root;
             paint root black
           end;
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     (* Below, [o.flag] says that the tree that a function returns has one black cell less on its paths than before. *)
@@ -1065,18 +1082,19 @@ module Map = struct
         end
 
     let remove k r =
+      let next = next r in
       let o = change r in
       match remove_from o k o.root with
       | root ->
           o.root <- root; (* black, as before: its colour was passed on *)
           let c = o.left in
           o.left <- Raw.none;
-          if Raw.is_none c then done_ o
+          if Raw.is_none c then done_ o next
           else begin
             o.size <- o.size - 1;
             consume o;
             free_cell c;
-            right_of o
+            next
           end
       | exception e -> failed o e
   end

@@ -32,9 +32,10 @@
 
     A container may be handed to another domain. Two that use one at the same time are told so: one of them gets
     {!Borrowed}, unless both read. Containers of one functor share a pool, from several domains too. If a
-    signal handler raises in the middle of an operation, the container is as it was, or as it is after that; or it was
-    consumed and its right is lost; then it is freed by its finaliser. [close] and [clear] are done first. In bytecode
-    elements may be lost there, and the container may count as borrowed for ever.
+    signal handler raises in the middle of an operation, it is as if a function of the caller had raised: the right that
+    the operation was given stays valid. No signal is handled between the change of a container and the return of its
+    new right. [close] and [clear] are done first. In bytecode a right or elements may be lost there, and the container
+    may count as borrowed for ever.
 
     It works with the stock runtime too, and with OCaml 4.14; with the runtime variant [_outheap] memory goes back to
     the system. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
