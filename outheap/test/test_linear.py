@@ -189,6 +189,8 @@ MUTATIONS = {
     ),
     "images-lose-chains": ("outheap_linear.ml", "add_chain (next c)\n", "ignore add_chain\n", ("images",)),
     "other-hashes-are-mapped": ("outheap_linear.ml", "if hash = hash_of_key key then", "if true then", ("damaged",)),
+    "any-image-is-a-table": ("outheap_linear.ml", "if is_image (Obj.repr i) then", "if true then", ("damaged",)),
+    "poison-leaves-texts": ("linear_pool.c", "Abstract_tag)", "String_tag)", ("poisoned",)),
     "parts-are-saved-without-locks": (
         "outheap_linear.ml",
         "            lock_take (Array.unsafe_get locks i);\n            taken := i + 1",

@@ -203,6 +203,14 @@ module Text = struct
   let get (s : stored) : string = if Obj.is_int s then Long.get (Obj.obj s) else Raw.text_copy (Obj.obj s)
   let free (s : stored) = if Obj.is_int s then Long.free (Obj.obj s) else Raw.text_free (Obj.magic s : Raw.cell)
   let storage = { plain = false; store; get; peek; free }
+
+  (* For the program, whose text may be stale: poison takes the tag of strings away. *)
+  let there (s : stored) =
+    if Obj.is_block s && Raw.tag (Obj.magic s : Raw.cell) <> Obj.string_tag then raise Moved;
+    s
+
+  let get s = get (there s)
+  let peek s = peek (there s)
   let live () = Group.sum (Raw.texts ()) Raw.used
   let memory () = Group.sum (Raw.texts ()) Raw.bytes
   let trim () = Group.sum (Raw.texts ()) Raw.trim
@@ -1671,6 +1679,15 @@ module Table = struct
 
       let region = Outheap_region.region
 
+      let has_tag_0 v = Obj.is_block v && Raw.tag (Obj.magic v : Raw.cell) = 0
+      let is_record v ~fields = has_tag_0 v && Obj.size v = fields
+
+      (* Another value may have been saved with this schema. *)
+      let is_image v =
+        is_record v ~fields:3 && has_tag_0 (Obj.field v 0) && Obj.is_int (Obj.field v 1) && Obj.is_int (Obj.field v 2)
+
+      let is_link c = is_record c ~fields:4 && Obj.is_int (Obj.field c 2)
+
       (* The first element, if there is one. *)
       let first i =
         let rec go n = if n = Array.length i.chains then End else match i.chains.(n) with End -> go (n + 1) | c -> c in
@@ -1684,6 +1701,7 @@ module Table = struct
         else
           match first i with
           | End -> if i.elements = 0 then "" else "no table: the number of elements"
+          | Link _ as c when not (is_link (Obj.repr c)) -> "no table: the first element"
           | Link { key; hash; _ } ->
               if hash = hash_of_key key then "" else "a key has another hash than in the program that saved it"
 
@@ -1691,7 +1709,8 @@ module Table = struct
         match Outheap_region.map schema ~path ?verify () with
         | Error _ as e -> e
         | Ok root -> (
-            match wrong (Outheap_region.get root) with
+            let i = Outheap_region.get root in
+            match if is_image (Obj.repr i) then wrong i else "no table: another value" with
             | "" -> Ok root
             | what -> Error (Outheap_region.Damaged { file = path; what }))
 

@@ -97,7 +97,7 @@ module Text : sig
   include STORED with type t = string
 
   val get : stored -> string
-  (** A copy. @raise Moved if it is stale, and was a long one; so does [peek]. *)
+  (** A copy. @raise Moved if it is stale, and was a long one or {!poison} was on; so does [peek]. *)
 
   val peek : stored -> string
   (** The string itself, without a copy: borrowed, as what it was found in. When it is stale, its contents and length
@@ -118,7 +118,8 @@ val hold : 'a Outheap_region.root -> unit
 
 val poison : bool -> unit
 (** While this is on, cells that are freed are overwritten with pointers to memory that cannot be read: to find borrows
-    that are used too late. Cost: a write of each freed cell. *)
+    that are used too late. Of a text that was freed, {!Text.get} and {!Text.peek} raise {!Moved} until its cell is used
+    again. Cost: a write of each freed cell. *)
 
 (** {1 Lists} *)
 
@@ -432,8 +433,8 @@ module Table : sig
         unit ->
         (t, Outheap_region.error) result
       (** As {!Outheap_region.map}: a file that is no image, of another schema, or damaged is refused; that its data are
-          as they were written is checked with [`Full] alone, which reads all of it. [Damaged] as well if the first key
-          has another hash than in the program that saved it. *)
+          as they were written is checked with [`Full] alone, which reads all of it. [Damaged] as well if the image is
+          none of a table, or the first key has another hash than in the program that saved it. *)
 
       val length : t -> int
 

@@ -363,7 +363,26 @@ let poisoned () =
         N.close l;
         List.length (opaque view))
   in
-  check "reading a freed cell ends the process" (match child with Unix.WSIGNALED _ -> true | _ -> false)
+  check "reading a freed cell ends the process" (match child with Unix.WSIGNALED _ -> true | _ -> false);
+  (* A string is no pointer: it is found when it is asked for, whatever its length. *)
+  let module S = Lists.Make (L.Text) () in
+  let texts = List.map (fun n -> String.make n 't') [ 0; 1; 7; 8; 60; 495; 496; 1000 ] in
+  L.poison true;
+  let l = S.of_list texts and kept = S.of_list texts in
+  let stale = S.borrow l (List.map Fun.id) in
+  S.close l;
+  List.iter
+    (fun s ->
+      raises "a text that has gone, borrowed" L.Moved (fun () -> L.Text.peek s);
+      raises "a text that has gone" L.Moved (fun () -> L.Text.get s))
+    stale;
+  check "those that are there" (S.borrow kept (List.map L.Text.peek) = texts && S.to_list kept = texts);
+  let l = S.of_list texts in
+  check "cells that are used again" (S.borrow l (List.map L.Text.peek) = texts && S.to_list l = texts);
+  L.poison false;
+  List.iter S.close [ l; kept ];
+  check "no text is left" (L.Text.live () = 0);
+  whole "texts" (L.Text.check ())
 
 (* --- memory ------------------------------------------------------------------------------------------------------- *)
 
