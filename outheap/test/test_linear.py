@@ -203,6 +203,7 @@ MUTATIONS = {
         "",
         ("saved-meanwhile",),
     ),
+    "tables-begin-large": ("outheap_linear.ml", "max least (2 * i) else", "segment else", ("not-cells",)),
     "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),
 }
 

@@ -42,7 +42,7 @@ module Raw = struct
   external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
   external text_copy : string -> string = "outheap_linear_ml_text_copy"
   (* [first]: the first ones of a table. *)
-  external buckets_new : int -> first:bool -> int = "outheap_linear_ml_buckets_new" [@@noalloc]
+  external buckets_grow : int -> words:int -> first:bool -> int = "outheap_linear_ml_buckets_grow" [@@noalloc]
   external buckets_free : int -> first:bool -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
   external array_at : int -> int array = "%int_as_pointer"
 
@@ -1119,8 +1119,9 @@ end
 
 module Table = struct
   (* Chains of cells, by linear hashing: with each new cell beyond one for each bucket, one bucket is divided in two.
-     Buckets are words outside the heap, in segments. There are [half] of them to 2 * [half]; bucket n was divided off
-     from bucket n - [half]. *)
+     Buckets are words outside the heap, in segments, of which the first one begins small, and doubles. There are [half]
+     of them to 2 * [half]; bucket n was divided off from bucket n - [half]. *)
+  let least = 8
   let segment_bits = 12
   let segment = 1 lsl segment_bits
 
@@ -1144,15 +1145,18 @@ module Table = struct
   (* Makes room for bucket [i], the next one. *)
   let has_room b i =
     let s = i lsr segment_bits in
-    if i land (segment - 1) <> 0 then true
+    let doubles = i < segment && i land (i - 1) = 0 in
+    if i land (segment - 1) <> 0 && not doubles then true
     else begin
       if s >= Array.length b.segments then begin
         let more = Array.make ((2 * s) + 4) 0 in
         Array.blit b.segments 0 more 0 (Array.length b.segments);
         b.segments <- more
       end;
-      if b.segments.(s) = 0 then b.segments.(s) <- Raw.buckets_new segment ~first:(s = 0);
-      b.segments.(s) <> 0
+      let words = if doubles then max least (2 * i) else segment in
+      let segment = Raw.buckets_grow b.segments.(s) ~words ~first:(s = 0) in
+      if segment <> 0 then b.segments.(s) <- segment;
+      segment <> 0
     end
 
   let mix hash = (hash * 0x1E3779B97F4A7C15) lsr 17
@@ -1224,7 +1228,6 @@ module Table = struct
       done
 
     let finaliser = forgotten free_all
-    let least = 8
 
     let create ?(most = max_int) ?evicted () : t =
       if most < 1 then invalid_arg "Outheap_linear.Table.create: room for no element";
@@ -1232,7 +1235,6 @@ module Table = struct
       let pool = if most = max_int then free_pool else bound_pool in
       let o = owner_with (Obj.repr { b; most; pool; evicted }) finaliser in
       if not (has_room b 0) then raise Out_of_memory;
-      for i = 0 to least - 1 do set_bucket b i Raw.none done;
       b.count <- least;
       o
 

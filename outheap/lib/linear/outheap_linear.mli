@@ -366,7 +366,7 @@ module Table : sig
         remove it elsewhere.
 
         After [fork], a part that another thread was using is locked for ever in the child process; one that the thread
-        was using which has forked is not. A part takes 32 KB at least. *)
+        was using which has forked is not. A part without elements takes less than 1 KB. *)
     module Sharded : sig
       type t
 

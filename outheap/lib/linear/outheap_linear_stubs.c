@@ -491,50 +491,58 @@ value outheap_linear_ml_text_copy(value cell)
 }
 
 /* --- buckets ---------------------------------------------------------------------------------------------------------
-   Arrays of words outside the heap, for tables. */
+   Arrays of words outside the heap, for tables. The word in front says how many there are. */
 
-/* Tables that have buckets, and those of which the collector's pace knows, as it does of cells: a table with few
-   elements that is forgotten has more memory in its first buckets. The other buckets are as many as elements. With the
-   common lock. */
-static struct { size_t used, paced; } tables;
+/* Words of the first buckets of all tables, and those of which the collector's pace knows, as it does of cells: a table
+   that has few elements any more, and is forgotten, has more memory there. The other buckets are as many as elements.
+   With the common lock. */
+static struct { size_t used, paced; } first_words;
 
-enum { TOLD = 64 /* at a time */, FOR_NOTHING = 256 };
+enum { TOLD = 1 << 18 /* at a time */, FOR_NOTHING = 1 << 20 };
 
-static void count_table(void)
+static void count_words(size_t words)
 {
   size_t made = 0, most = 0;
   outheap_linear_lock_take();
-  if (++tables.used - tables.paced >= TOLD) {
-    made = tables.used - tables.paced;
-    most = FOR_NOTHING + tables.used / 4;
-    tables.paced = tables.used;
+  first_words.used += words;
+  if (first_words.used - first_words.paced >= TOLD) {
+    made = first_words.used - first_words.paced;
+    most = FOR_NOTHING + first_words.used / 4;
+    first_words.paced = first_words.used;
   }
   outheap_linear_lock_give();
   if (made != 0) outheap_region_pace(made, most);
 }
 
-static void discount_table(void)
+static void discount_words(size_t words)
 {
   outheap_linear_lock_take();
-  if (--tables.used < tables.paced) tables.paced = tables.used;
+  first_words.used -= words;
+  if (first_words.used < first_words.paced) first_words.paced = first_words.used;
   outheap_linear_lock_give();
 }
 
-/* Its address as an immediate; 0: there is no memory. `first`: of a table. */
-value outheap_linear_ml_buckets_new(value words, value first)
+static size_t *in_front(value buckets) { return (size_t *)(buckets & ~(value)1) - 1; }
+
+/* These buckets, or none (0), with so many words, elsewhere: the address as an immediate. 0: there is no memory, and
+   they are what they were. `first`: of a table. */
+value outheap_linear_ml_buckets_grow(value buckets, value words, value first)
 {
-  value *p = malloc((size_t)Long_val(words) * sizeof *p);
-  if (p == NULL) return Val_long(0);
-  for (intnat i = 0; i < Long_val(words); i++) p[i] = Val_long(0); /* for the barrier, in bytecode */
-  if (Bool_val(first)) count_table();
-  return immediate_of(p);
+  size_t *old = buckets == Val_long(0) ? NULL : in_front(buckets);
+  size_t had = old == NULL ? 0 : *old, n = (size_t)Long_val(words);
+  size_t *new = realloc(old, (n + 1) * sizeof *new);
+  if (new == NULL) return Val_long(0);
+  *new = n;
+  for (size_t i = had; i < n; i++) ((value *)new)[1 + i] = Val_long(0); /* for the barrier, in bytecode */
+  if (Bool_val(first)) count_words(n - had);
+  return immediate_of(new + 1);
 }
 
 value outheap_linear_ml_buckets_free(value buckets, value first)
 {
   if (buckets == Val_long(0)) return Val_unit;
-  free((void *)(buckets & ~(value)1));
-  if (Bool_val(first)) discount_table();
+  if (Bool_val(first)) discount_words(*in_front(buckets));
+  free(in_front(buckets));
   return Val_unit;
 }
 
