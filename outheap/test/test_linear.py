@@ -22,7 +22,7 @@ SANITIZERS = "-fsanitize=address,undefined"
 # the stack ends.
 WITHOUT = {
     SANITIZED: ("poisoned", "memory"),
-    THREADS: ("poisoned", "memory", "forks", "interrupts", "lists", "stopped", "signals", "depths"),
+    THREADS: ("poisoned", "memory", "forks", "interrupts", "lists", "stopped", "signals", "rights", "depths"),
 }
 MODULES = (
     "domains",
@@ -38,6 +38,7 @@ MODULES = (
     "images",
     "saving",
     "edges",
+    "rights",
     "test",
 )
 LIBRARIES = ("outheap_region", "outheap_linear")
@@ -52,6 +53,12 @@ MUTATIONS = {
         ("owners",),
     ),
     "borrows-do-not-count": ("outheap_linear_stubs.c", "busy, busy + 2);", "busy, busy);", ("owners",)),
+    "rights-are-made-late": (
+        "outheap_linear.ml",
+        "let[@inline] done_ o next =\n  consume o;\n  next",
+        "let[@inline] done_ o next =\n  consume o;\n  ignore next;\n  right_of o",
+        ("rights",),
+    ),
     "exceptions-leave-it-busy": ("outheap_linear.ml", "let failed o e =\n  kept o;", "let failed o e =", ("lists",)),
     "anything-is-plain": ("outheap_linear_stubs.c", "Hd_val(v)));", "Hd_val(v)) || true);", ("contents",)),
     "regions-are-constants": ("outheap_linear_stubs.c", "Val_bool(is_held((uintptr_t)v))", "Val_true", ("contents",)),
@@ -131,6 +138,13 @@ MUTATIONS = {
     ),
     "takings-are-not-counted": ("linear_pool.c", "before % OUTHEAP_LINEAR_TAKINGS", "before % 1", ("tokens",)),
     "takings-are-not-undone": ("outheap_linear.ml", "          Raw.untake token;\n", "", ("tokens",)),
+    "any-type-is-ordinary": (
+        "outheap_linear.ml",
+        "if not (Raw.is_ordinary T.example) then",
+        "if false then",
+        ("cells",),
+    ),
+    "exceptions-are-ordinary": ("outheap_linear_stubs.c", "Tag_val(f) == Object_tag", "false", ("cells",)),
     "cells-change-constructor": ("outheap_linear_stubs.c", "why = OTHER_SHAPE;", "why = DONE;", ("cells",)),
     "red-roots": ("outheap_linear.ml", "            paint root black\n", "            ()\n", ("maps", "orders")),
     "no-balance-after-removal": (
@@ -175,6 +189,8 @@ MUTATIONS = {
     ),
     "images-lose-chains": ("outheap_linear.ml", "add_chain (next c)\n", "ignore add_chain\n", ("images",)),
     "other-hashes-are-mapped": ("outheap_linear.ml", "if hash = hash_of_key key then", "if true then", ("damaged",)),
+    "any-image-is-a-table": ("outheap_linear.ml", "if is_image (Obj.repr i) then", "if true then", ("damaged",)),
+    "poison-leaves-texts": ("linear_pool.c", "Abstract_tag)", "String_tag)", ("poisoned",)),
     "parts-are-saved-without-locks": (
         "outheap_linear.ml",
         "            lock_take (Array.unsafe_get locks i);\n            taken := i + 1",
@@ -187,6 +203,7 @@ MUTATIONS = {
         "",
         ("saved-meanwhile",),
     ),
+    "tables-begin-large": ("outheap_linear.ml", "max least (2 * i) else", "segment else", ("not-cells",)),
     "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),
 }
 

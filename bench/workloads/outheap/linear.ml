@@ -280,6 +280,8 @@ module C =
   Outheap_linear.Cells.Make
     (struct
       type t = numbers
+
+      let example = Cons (max_int, Nil)
     end)
     ()
 

@@ -403,8 +403,13 @@ static void free_cell(pool *p, value cell)
 {
   page *g = page_of(cell);
   uint32_t i = number_of(p, g, cell);
-  if (__atomic_load_n(&poison, __ATOMIC_ACQUIRE))
+  if (__atomic_load_n(&poison, __ATOMIC_ACQUIRE)) {
     for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad_word();
+    /* Nobody follows what a string has; it loses its tag. Relaxed: as in take_cell. */
+    if (p->group == &outheap_linear_texts)
+      __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(Wosize_val(cell), Abstract_tag),
+                       __ATOMIC_RELAXED);
+  }
   if (--p->used < p->paced) p->paced = p->used;
   if (--g->used == 0) {
     g->free = 0;

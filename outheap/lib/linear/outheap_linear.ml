@@ -36,12 +36,13 @@ module Raw = struct
   external untake : int -> unit = "outheap_linear_ml_untake" [@@noalloc]
   external put : int -> int -> 'a -> Obj.t = "outheap_linear_ml_put" [@@noalloc]
   external drop : int -> int -> int = "outheap_linear_ml_drop" [@@noalloc]
+  external is_ordinary : 'a -> bool = "outheap_linear_ml_is_ordinary" [@@noalloc]
   external texts : unit -> int = "outheap_linear_ml_texts" [@@noalloc]
   external text_new : string -> cell = "outheap_linear_ml_text_new" [@@noalloc]
   external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
   external text_copy : string -> string = "outheap_linear_ml_text_copy"
   (* [first]: the first ones of a table. *)
-  external buckets_new : int -> first:bool -> int = "outheap_linear_ml_buckets_new" [@@noalloc]
+  external buckets_grow : int -> words:int -> first:bool -> int = "outheap_linear_ml_buckets_grow" [@@noalloc]
   external buckets_free : int -> first:bool -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
   external array_at : int -> int array = "%int_as_pointer"
 
@@ -202,6 +203,14 @@ module Text = struct
   let get (s : stored) : string = if Obj.is_int s then Long.get (Obj.obj s) else Raw.text_copy (Obj.obj s)
   let free (s : stored) = if Obj.is_int s then Long.free (Obj.obj s) else Raw.text_free (Obj.magic s : Raw.cell)
   let storage = { plain = false; store; get; peek; free }
+
+  (* For the program, whose text may be stale: poison takes the tag of strings away. *)
+  let there (s : stored) =
+    if Obj.is_block s && Raw.tag (Obj.magic s : Raw.cell) <> Obj.string_tag then raise Moved;
+    s
+
+  let get s = get (there s)
+  let peek s = peek (there s)
   let live () = Group.sum (Raw.texts ()) Raw.used
   let memory () = Group.sum (Raw.texts ()) Raw.bytes
   let trim () = Group.sum (Raw.texts ()) Raw.trim
@@ -250,9 +259,14 @@ let[@inline] change r =
 let[@inline] right_of o : right = { owner = o; version = o.version }
 let[@inline] consume o = end_change o 1
 
-let[@inline] done_ o =
+(* The right that a change of [r] leads to, valid when [r] is consumed. It is made before the change: between what
+   changes and what is returned nothing is allocated and no signal handled, so that a handler that raises cannot come
+   between a right that was consumed and the program that gets the new one. *)
+let[@inline] next r : right = Sys.opaque_identity { owner = r.owner; version = r.version + 1 }
+
+let[@inline] done_ o next =
   consume o;
-  right_of o
+  next
 
 (* The right stays valid. *)
 let[@inline] kept o = end_change o 0
@@ -414,27 +428,30 @@ module List = struct
     type t = right
 
     let cons v r =
+      let next = next r in
       let o = change r in
       match cell (store v) o.root with
       | c ->
           o.root <- c;
           o.size <- o.size + 1;
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     let uncons r =
+      let next = next r in
       let o = change r in
       if Raw.is_none o.root then begin
         kept o;
         None
       end
       else
-        match get (head o.root) with
+        match Some (get (head o.root), next) with
         | result ->
             let v = head o.root in
             drop_first o;
             free v;
-            Some (result, done_ o)
+            consume o;
+            result
         | exception e -> failed o e
 
     let of_list l =
@@ -444,9 +461,10 @@ module List = struct
       r
 
     let rev r =
+      let next = next r in
       let o = change r in
       o.root <- Raw.reverse o.root Raw.none;
-      done_ o
+      done_ o next
 
     (* Moves the cells of [o'] out of it. *)
     let[@inline] take_all o' =
@@ -456,26 +474,29 @@ module List = struct
       c
 
     let append r r' =
+      let next = next r in
       let o = change r in
       match change r' with
       | o' ->
           o.size <- o.size + o'.size;
           if Raw.is_none o.root then o.root <- take_all o' else Raw.set (Raw.last o.root) 1 (take_all o');
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     let rev_append r r' =
+      let next = next r in
       let o = change r in
       match change r' with
       | o' ->
           o.size <- o.size + o'.size;
           o.root <- Raw.reverse o.root (take_all o');
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     (* Functions that are made here are made where exceptions end the change: memory for them may be taken in a signal
        handler's turn. *)
     let map f r =
+      let next = next r in
       let o = change r in
       match
         let rec go c =
@@ -489,10 +510,11 @@ module List = struct
         in
         go o.root
       with
-      | () -> done_ o
+      | () -> done_ o next
       | exception e -> failed o e
 
     let filter p r =
+      let next = next r in
       let o = change r in
       match
         (* [before] is the cell in front of [c], which stays; none at the beginning. *)
@@ -510,7 +532,7 @@ module List = struct
         in
         go Raw.none o.root
       with
-      | () -> done_ o
+      | () -> done_ o next
       | exception e -> failed o e
 
     (* Moves contents, not cells, which stay in the order of their addresses as far as they were. Up to [seen], which
@@ -518,6 +540,7 @@ module List = struct
        [last]: the cell before [free]. *)
     let partition p r =
       let others = create () in
+      let result = Sys.opaque_identity (next r, others) in
       let aside : int array ref = ref [||] in
       let o = change r in
       let o' = others.owner in
@@ -547,7 +570,8 @@ module List = struct
           o'.size <- !number;
           o.size <- o.size - !number;
           if Raw.is_none !last then o.root <- Raw.none else set_tail !last Raw.none;
-          (done_ o, others)
+          consume o;
+          result
       | exception e ->
           Raw.write_back !free !aside !number;
           failed o e
@@ -589,6 +613,7 @@ module List = struct
           done
         end
       in
+      let next = next r in
       let o = change r in
       match
         let result : int array = Array.make o.size 0 in
@@ -598,7 +623,7 @@ module List = struct
       with
       | result ->
           Raw.write_back o.root result o.size;
-          done_ o
+          done_ o next
       | exception e -> failed o e
   end
 end
@@ -902,6 +927,7 @@ module Map = struct
       () (* so that this is no tail call of an unknown function, before which signals are handled *)
 
     let add k v r =
+      let next = next r in
       let o = change r in
       match insert o k v o.root with
       | root ->
@@ -910,7 +936,7 @@ module Map = struct
             o.root <- root;
             paint root black
           end;
-          done_ o
+          done_ o next
       | exception e -> failed o e
 
     (* Below, [o.flag] says that the tree that a function returns has one black cell less on its paths than before. *)
@@ -1064,18 +1090,19 @@ module Map = struct
         end
 
     let remove k r =
+      let next = next r in
       let o = change r in
       match remove_from o k o.root with
       | root ->
           o.root <- root; (* black, as before: its colour was passed on *)
           let c = o.left in
           o.left <- Raw.none;
-          if Raw.is_none c then done_ o
+          if Raw.is_none c then done_ o next
           else begin
             o.size <- o.size - 1;
             consume o;
             free_cell c;
-            right_of o
+            next
           end
       | exception e -> failed o e
   end
@@ -1092,8 +1119,9 @@ end
 
 module Table = struct
   (* Chains of cells, by linear hashing: with each new cell beyond one for each bucket, one bucket is divided in two.
-     Buckets are words outside the heap, in segments. There are [half] of them to 2 * [half]; bucket n was divided off
-     from bucket n - [half]. *)
+     Buckets are words outside the heap, in segments, of which the first one begins small, and doubles. There are [half]
+     of them to 2 * [half]; bucket n was divided off from bucket n - [half]. *)
+  let least = 8
   let segment_bits = 12
   let segment = 1 lsl segment_bits
 
@@ -1117,15 +1145,18 @@ module Table = struct
   (* Makes room for bucket [i], the next one. *)
   let has_room b i =
     let s = i lsr segment_bits in
-    if i land (segment - 1) <> 0 then true
+    let doubles = i < segment && i land (i - 1) = 0 in
+    if i land (segment - 1) <> 0 && not doubles then true
     else begin
       if s >= Array.length b.segments then begin
         let more = Array.make ((2 * s) + 4) 0 in
         Array.blit b.segments 0 more 0 (Array.length b.segments);
         b.segments <- more
       end;
-      if b.segments.(s) = 0 then b.segments.(s) <- Raw.buckets_new segment ~first:(s = 0);
-      b.segments.(s) <> 0
+      let words = if doubles then max least (2 * i) else segment in
+      let segment = Raw.buckets_grow b.segments.(s) ~words ~first:(s = 0) in
+      if segment <> 0 then b.segments.(s) <- segment;
+      segment <> 0
     end
 
   let mix hash = (hash * 0x1E3779B97F4A7C15) lsr 17
@@ -1197,7 +1228,6 @@ module Table = struct
       done
 
     let finaliser = forgotten free_all
-    let least = 8
 
     let create ?(most = max_int) ?evicted () : t =
       if most < 1 then invalid_arg "Outheap_linear.Table.create: room for no element";
@@ -1205,7 +1235,6 @@ module Table = struct
       let pool = if most = max_int then free_pool else bound_pool in
       let o = owner_with (Obj.repr { b; most; pool; evicted }) finaliser in
       if not (has_room b 0) then raise Out_of_memory;
-      for i = 0 to least - 1 do set_bucket b i Raw.none done;
       b.count <- least;
       o
 
@@ -1652,6 +1681,15 @@ module Table = struct
 
       let region = Outheap_region.region
 
+      let has_tag_0 v = Obj.is_block v && Raw.tag (Obj.magic v : Raw.cell) = 0
+      let is_record v ~fields = has_tag_0 v && Obj.size v = fields
+
+      (* Another value may have been saved with this schema. *)
+      let is_image v =
+        is_record v ~fields:3 && has_tag_0 (Obj.field v 0) && Obj.is_int (Obj.field v 1) && Obj.is_int (Obj.field v 2)
+
+      let is_link c = is_record c ~fields:4 && Obj.is_int (Obj.field c 2)
+
       (* The first element, if there is one. *)
       let first i =
         let rec go n = if n = Array.length i.chains then End else match i.chains.(n) with End -> go (n + 1) | c -> c in
@@ -1665,6 +1703,7 @@ module Table = struct
         else
           match first i with
           | End -> if i.elements = 0 then "" else "no table: the number of elements"
+          | Link _ as c when not (is_link (Obj.repr c)) -> "no table: the first element"
           | Link { key; hash; _ } ->
               if hash = hash_of_key key then "" else "a key has another hash than in the program that saved it"
 
@@ -1672,7 +1711,8 @@ module Table = struct
         match Outheap_region.map schema ~path ?verify () with
         | Error _ as e -> e
         | Ok root -> (
-            match wrong (Outheap_region.get root) with
+            let i = Outheap_region.get root in
+            match if is_image (Obj.repr i) then wrong i else "no table: another value" with
             | "" -> Ok root
             | what -> Error (Outheap_region.Damaged { file = path; what }))
 
@@ -1706,8 +1746,19 @@ module Cells = struct
 
   let fields taken = taken.fields
 
+  module type TYPE = sig
+    type t
+
+    val example : t
+  end
+
   module Make (T : TYPE) () = struct
     type token = int
+
+    (* Cells that are written again must keep their constructor: it is the tag, which is that of the pool. *)
+    let () =
+      if not (Raw.is_ordinary T.example) then
+        invalid_arg "Outheap_linear.Cells.Make: the example may be of a polymorphic variant or an extensible type"
 
     let group = Raw.group ()
 

@@ -32,9 +32,10 @@
 
     A container may be handed to another domain. Two that use one at the same time are told so: one of them gets
     {!Borrowed}, unless both read. Containers of one functor share a pool, from several domains too. If a
-    signal handler raises in the middle of an operation, the container is as it was, or as it is after that; or it was
-    consumed and its right is lost; then it is freed by its finaliser. [close] and [clear] are done first. In bytecode
-    elements may be lost there, and the container may count as borrowed for ever.
+    signal handler raises in the middle of an operation, it is as if a function of the caller had raised: the right that
+    the operation was given stays valid. No signal is handled between the change of a container and the return of its
+    new right. [close] and [clear] are done first. In bytecode a right or elements may be lost there, and the container
+    may count as borrowed for ever.
 
     It works with the stock runtime too, and with OCaml 4.14; with the runtime variant [_outheap] memory goes back to
     the system. [docs/guide/linear.md] has the rest, and says when a container of the heap is better.
@@ -96,7 +97,7 @@ module Text : sig
   include STORED with type t = string
 
   val get : stored -> string
-  (** A copy. @raise Moved if it is stale, and was a long one; so does [peek]. *)
+  (** A copy. @raise Moved if it is stale, and was a long one or {!poison} was on; so does [peek]. *)
 
   val peek : stored -> string
   (** The string itself, without a copy: borrowed, as what it was found in. When it is stale, its contents and length
@@ -117,7 +118,8 @@ val hold : 'a Outheap_region.root -> unit
 
 val poison : bool -> unit
 (** While this is on, cells that are freed are overwritten with pointers to memory that cannot be read: to find borrows
-    that are used too late. Cost: a write of each freed cell. *)
+    that are used too late. Of a text that was freed, {!Text.get} and {!Text.peek} raise {!Moved} until its cell is used
+    again. Cost: a write of each freed cell. *)
 
 (** {1 Lists} *)
 
@@ -364,7 +366,7 @@ module Table : sig
         remove it elsewhere.
 
         After [fork], a part that another thread was using is locked for ever in the child process; one that the thread
-        was using which has forked is not. A part takes 32 KB at least. *)
+        was using which has forked is not. A part without elements takes less than 1 KB. *)
     module Sharded : sig
       type t
 
@@ -431,8 +433,8 @@ module Table : sig
         unit ->
         (t, Outheap_region.error) result
       (** As {!Outheap_region.map}: a file that is no image, of another schema, or damaged is refused; that its data are
-          as they were written is checked with [`Full] alone, which reads all of it. [Damaged] as well if the first key
-          has another hash than in the program that saved it. *)
+          as they were written is checked with [`Full] alone, which reads all of it. [Damaged] as well if the image is
+          none of a table, or the first key has another hash than in the program that saved it. *)
 
       val length : t -> int
 
@@ -478,16 +480,31 @@ end
     Tokens have numbers, 2^18 of them for the cells of a page of 2 MiB: an older one may be taken for a new one. A
     pointer to a cell that was taken leads, after [put], to the cell that came into its place, which is the same value.
 
+    Polymorphic variants and extensible types (such as [exn]) are refused: their blocks do not tell a constructor from
+    a field, and one could become another under a stale pointer. So a type comes with an example that shows that it is
+    none of these; see {!TYPE}.
+
     {b Not checked}: the type must have no mutable fields, since what is stored there is not seen by the collector; and
-    no constructors with types that occur in their fields only (existential ones), since a stale cell may be read while
-    it changes. *)
+    no constructors with types that occur in their fields only (existential ones, and first-class modules), since a
+    stale cell may be read while it changes. *)
 module Cells : sig
+  module type TYPE = sig
+    type t
+
+    val example : t
+    (** A block that no polymorphic variant can have: of a constructor that is not the first of those with arguments,
+        or with another number of fields than two, or with a first field that is a block, or an integer beyond 31 bits.
+        For [Nil | Cons of int * t] it is [Cons (max_int, Nil)]. Where there is none, as for a pair of a [bool] and
+        something else, change the order of the fields. It is looked at once. *)
+  end
+
   type 'a taken
   (** A cell that was taken. *)
 
   val fields : 'a taken -> 'a
   (** A copy, in the heap, of the block that the cell had. *)
 
+  (** @raise Invalid_argument if the example shows nothing. *)
   module Make (T : TYPE) () : sig
     type token
 

@@ -344,6 +344,23 @@ value outheap_linear_ml_next(value g, value p)
   return next == NULL ? Val_long(0) : immediate_of(next);
 }
 
+/* An extensible type, such as exn: its blocks begin with their constructor, a block of this tag. */
+static bool is_extensible(value v)
+{
+  value f = Field(v, 0);
+  return Tag_val(v) == 0 && Is_block(f) && outheap_region_marker_is_value((uintptr_t)f) && Tag_val(f) == Object_tag;
+}
+
+/* Is this a block that a polymorphic variant or an extensible type cannot have? The first has the hash of its
+   constructor, a number of 31 bits, and one argument. */
+value outheap_linear_ml_is_ordinary(value v)
+{
+  intnat most = (intnat)1 << 30;
+  if (!Is_block(v) || Wosize_val(v) == 0 || Tag_val(v) >= OUTHEAP_REGION_SPECIAL || is_extensible(v)) return Val_false;
+  return Val_bool(Tag_val(v) != 0 || Wosize_val(v) != 2 || Is_block(Field(v, 0)) || Long_val(Field(v, 0)) < -most ||
+                  Long_val(Field(v, 0)) >= most);
+}
+
 /* Can this block be copied into a cell? Blocks of ordinary constructors, tuples and records, whose fields are plain, or
    cells of this group that are in use. */
 static intnat refusal(group *g, value v)
@@ -474,50 +491,58 @@ value outheap_linear_ml_text_copy(value cell)
 }
 
 /* --- buckets ---------------------------------------------------------------------------------------------------------
-   Arrays of words outside the heap, for tables. */
+   Arrays of words outside the heap, for tables. The word in front says how many there are. */
 
-/* Tables that have buckets, and those of which the collector's pace knows, as it does of cells: a table with few
-   elements that is forgotten has more memory in its first buckets. The other buckets are as many as elements. With the
-   common lock. */
-static struct { size_t used, paced; } tables;
+/* Words of the first buckets of all tables, and those of which the collector's pace knows, as it does of cells: a table
+   that has few elements any more, and is forgotten, has more memory there. The other buckets are as many as elements.
+   With the common lock. */
+static struct { size_t used, paced; } first_words;
 
-enum { TOLD = 64 /* at a time */, FOR_NOTHING = 256 };
+enum { TOLD = 1 << 18 /* at a time */, FOR_NOTHING = 1 << 20 };
 
-static void count_table(void)
+static void count_words(size_t words)
 {
   size_t made = 0, most = 0;
   outheap_linear_lock_take();
-  if (++tables.used - tables.paced >= TOLD) {
-    made = tables.used - tables.paced;
-    most = FOR_NOTHING + tables.used / 4;
-    tables.paced = tables.used;
+  first_words.used += words;
+  if (first_words.used - first_words.paced >= TOLD) {
+    made = first_words.used - first_words.paced;
+    most = FOR_NOTHING + first_words.used / 4;
+    first_words.paced = first_words.used;
   }
   outheap_linear_lock_give();
   if (made != 0) outheap_region_pace(made, most);
 }
 
-static void discount_table(void)
+static void discount_words(size_t words)
 {
   outheap_linear_lock_take();
-  if (--tables.used < tables.paced) tables.paced = tables.used;
+  first_words.used -= words;
+  if (first_words.used < first_words.paced) first_words.paced = first_words.used;
   outheap_linear_lock_give();
 }
 
-/* Its address as an immediate; 0: there is no memory. `first`: of a table. */
-value outheap_linear_ml_buckets_new(value words, value first)
+static size_t *in_front(value buckets) { return (size_t *)(buckets & ~(value)1) - 1; }
+
+/* These buckets, or none (0), with so many words, elsewhere: the address as an immediate. 0: there is no memory, and
+   they are what they were. `first`: of a table. */
+value outheap_linear_ml_buckets_grow(value buckets, value words, value first)
 {
-  value *p = malloc((size_t)Long_val(words) * sizeof *p);
-  if (p == NULL) return Val_long(0);
-  for (intnat i = 0; i < Long_val(words); i++) p[i] = Val_long(0); /* for the barrier, in bytecode */
-  if (Bool_val(first)) count_table();
-  return immediate_of(p);
+  size_t *old = buckets == Val_long(0) ? NULL : in_front(buckets);
+  size_t had = old == NULL ? 0 : *old, n = (size_t)Long_val(words);
+  size_t *new = realloc(old, (n + 1) * sizeof *new);
+  if (new == NULL) return Val_long(0);
+  *new = n;
+  for (size_t i = had; i < n; i++) ((value *)new)[1 + i] = Val_long(0); /* for the barrier, in bytecode */
+  if (Bool_val(first)) count_words(n - had);
+  return immediate_of(new + 1);
 }
 
 value outheap_linear_ml_buckets_free(value buckets, value first)
 {
   if (buckets == Val_long(0)) return Val_unit;
-  free((void *)(buckets & ~(value)1));
-  if (Bool_val(first)) discount_table();
+  if (Bool_val(first)) discount_words(*in_front(buckets));
+  free(in_front(buckets));
   return Val_unit;
 }
 

@@ -109,7 +109,7 @@ bool outheap_region_contains(outheap_region, value v);
 
 /* --- images ------------------------------------------------------------------------------------------------------- */
 
-/* Writes a value to a file. `name` is that of the schema, at most 127 bytes; `needs` are `count` regions that were
+/* Writes a value to a file. `name` is that of the schema, 1 to 127 bytes; `needs` are `count` regions that were
    mapped from images. Options: MAX_SHARING, EXCLUSIVE. Cost: that of a copy and of writing the file. */
 bool outheap_region_save(value v, char const *path, char const *name, int64_t version, unsigned options,
                          outheap_region const *needs, size_t count, struct outheap_region_error *error);

@@ -93,7 +93,11 @@ let delete region =
 
 type 'a schema = { name : string; version : int }
 
-let schema ~name ~version = { name; version }
+let schema ~name ~version =
+  let length = String.length name in
+  if length < 1 || length > 127 || String.contains name '\000' then
+    invalid_arg "Outheap_region.schema: a name has 1 to 127 bytes, none of them zero";
+  { name; version }
 
 external save_value : t array -> string * int -> string -> int -> 'a -> (unit, error) result
   = "outheap_region_ml_save"

@@ -145,7 +145,7 @@ type 'a schema
     the type, as with [Marshal]. *)
 
 val schema : name:string -> version:int -> 'a schema
-(** [name]: at most 127 bytes, none of them zero. *)
+(** [name]: 1 to 127 bytes, none of them zero. @raise Invalid_argument for another name. *)
 
 val save :
   ?sharing:[ `Keep | `Max ] ->
@@ -198,8 +198,8 @@ val map_part :
   offset:int ->
   unit ->
   ('a root, error) result
-(** The same for an image that is a part of a larger file, and begins at a multiple of 64 KiB.
-    @raise Invalid_argument for another offset. *)
+(** The same for an image that is a part of a larger file, and begins at a multiple of 64 KiB. [Damaged] if the file
+    ends before it. @raise Invalid_argument for another offset. *)
 
 (** {1 Questions} *)
 

@@ -209,9 +209,7 @@ static char *text_of(value s, error *e)
 static char *names_of(value name, value path, char **schema, error *e)
 {
   *schema = NULL;
-  if (!caml_string_is_c_safe(name))
-    outheap_region_error_is(e, OUTHEAP_REGION_UNSUPPORTED, "a schema's name has at most 127 bytes, none of them zero");
-  else if (!caml_string_is_c_safe(path)) {
+  if (!caml_string_is_c_safe(path)) {
     outheap_region_error_system(e, "open", ENOENT);
     snprintf(e->file, sizeof e->file, "%s", String_val(path)); /* up to the zero */
   }

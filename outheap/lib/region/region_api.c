@@ -210,12 +210,14 @@ bool outheap_region_revoke(outheap_region r, error *e)
 static bool schema_of(char const *name, int64_t version, struct outheap_region_image_schema *s, error *e)
 {
   memset(s, 0, sizeof *s);
-  if (strlen(name) >= sizeof s->name)
-    return unsupported(e, "a schema's name has at most 127 bytes, none of them zero");
+  if (name[0] == 0 || strlen(name) >= sizeof s->name)
+    return unsupported(e, "a schema's name has 1 to 127 bytes, none of them zero");
   strcpy(s->name, name);
   s->version = (uint64_t)version;
   return true;
 }
+
+static bool is_path(char const *path, error *e) { return path[0] != 0 || unsupported(e, "the path is empty"); }
 
 static bool pin(record *r, error *e)
 {
@@ -247,7 +249,7 @@ static bool save(value v, char const *path, char const *name, int64_t version, u
   clear(e);
   record **list = malloc((count + 1) * sizeof *list);
   if (list == NULL) outheap_region_error_is(e, OUTHEAP_REGION_NO_MEMORY, NULL);
-  bool done = list != NULL && schema_of(name, version, &s, e);
+  bool done = list != NULL && is_path(path, e) && schema_of(name, version, &s, e);
   for (; done && pinned < count; pinned += done) done = pin(list[pinned] = needs[pinned], e);
   if (done)
     do {
@@ -272,7 +274,7 @@ static bool map(char const *path, char const *name, int64_t version, int64_t off
   bool track = options & OUTHEAP_REGION_TRACK;
   clear(e);
   if (offset >= 0 && (offset & 0xffff) != 0) return unsupported(e, "an offset that is no multiple of 64 KiB");
-  if (!schema_of(name, version, &s, e) || (track && !can_track(e))) return false;
+  if (!is_path(path, e) || !schema_of(name, version, &s, e) || (track && !can_track(e))) return false;
   record *r;
   struct room made = { 0 };
   do {

@@ -192,14 +192,13 @@ static bool look_at_target(struct writing *w, struct target *t, char const *path
   char const *slash = strrchr(path, '/');
   size_t length = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);
   *t = (struct target){ .path = path };
-  if (path[0] != 0 && lstat(path, &t->before) == 0) {
+  if (lstat(path, &t->before) == 0) {
     t->exists = S_ISREG(t->before.st_mode);
     if (!t->exists && !S_ISLNK(t->before.st_mode))
       return outheap_region_error_is(&w->copy.error, OUTHEAP_REGION_UNSUPPORTED,
                                      "the path is that of a folder, device, pipe or socket");
   }
-  else if (path[0] == 0 || errno != ENOENT)
-    return outheap_region_error_system(&w->copy.error, "open", path[0] == 0 ? ENOENT : errno);
+  else if (errno != ENOENT) return outheap_region_error_system(&w->copy.error, "open", errno);
   t->folder = malloc(length + 1);
   t->temporary = malloc(length + 64);
   if (t->folder == NULL || t->temporary == NULL)

@@ -196,6 +196,9 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
   x->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (x->file < 0 || fstat(x->file, &s) != 0) return outheap_region_error_system(x->e, "open", errno);
   if (!S_ISREG(s.st_mode) || s.st_size < START) return damaged(x, "not an image: no file of at least 4096 bytes");
+  uint64_t room = (uint64_t)s.st_size < x->offset ? 0 : (uint64_t)s.st_size - x->offset;
+  if (room < START)
+    return damaged(x, "not an image: the file ends before the offset, or less than 4096 bytes after it");
   int e = read_whole(x->file, page, sizeof page, x->offset);
   if (e != 0) return outheap_region_error_system(x->e, "read", e);
   memcpy(h, page, sizeof *h);
@@ -221,7 +224,6 @@ static bool read_header(struct reading *x, char const *path, struct outheap_regi
       h->tail != OUTHEAP_REGION_ROUND(h->used, (uint64_t)START) || h->file != h->tail + outheap_region_image_tail(h) ||
       h->base != outheap_region_image_base_of(h->digest, h->used) || memchr(h->schema, 0, sizeof h->schema) == NULL)
     return damaged(x, "the header");
-  uint64_t room = (uint64_t)s.st_size < x->offset ? 0 : (uint64_t)s.st_size - x->offset;
   if (x->part ? room < h->file : room != h->file) return damaged(x, "its length: truncated, or something was added");
   if (strcmp(h->schema, schema->name) != 0 || h->version != schema->version) {
     outheap_region_error_is(x->e, OUTHEAP_REGION_OTHER_SCHEMA, NULL);

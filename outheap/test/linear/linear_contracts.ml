@@ -363,7 +363,26 @@ let poisoned () =
         N.close l;
         List.length (opaque view))
   in
-  check "reading a freed cell ends the process" (match child with Unix.WSIGNALED _ -> true | _ -> false)
+  check "reading a freed cell ends the process" (match child with Unix.WSIGNALED _ -> true | _ -> false);
+  (* A string is no pointer: it is found when it is asked for, whatever its length. *)
+  let module S = Lists.Make (L.Text) () in
+  let texts = List.map (fun n -> String.make n 't') [ 0; 1; 7; 8; 60; 495; 496; 1000 ] in
+  L.poison true;
+  let l = S.of_list texts and kept = S.of_list texts in
+  let stale = S.borrow l (List.map Fun.id) in
+  S.close l;
+  List.iter
+    (fun s ->
+      raises "a text that has gone, borrowed" L.Moved (fun () -> L.Text.peek s);
+      raises "a text that has gone" L.Moved (fun () -> L.Text.get s))
+    stale;
+  check "those that are there" (S.borrow kept (List.map L.Text.peek) = texts && S.to_list kept = texts);
+  let l = S.of_list texts in
+  check "cells that are used again" (S.borrow l (List.map L.Text.peek) = texts && S.to_list l = texts);
+  L.poison false;
+  List.iter S.close [ l; kept ];
+  check "no text is left" (L.Text.live () = 0);
+  whole "texts" (L.Text.check ())
 
 (* --- memory ------------------------------------------------------------------------------------------------------- *)
 
@@ -447,10 +466,50 @@ type term = Nil | Leaf of int | Pair of term * term | Three of int * term * int
 
 module Term = struct
   type t = term
+
+  let example = Three (1, Nil, 2)
 end
 
 module C = L.Cells.Make (Term) ()
 module D = L.Cells.Make (Term) ()
+
+(* Types whose constructors could take each other's place in a cell, and such as look like them. *)
+let kinds_of_types () =
+  let module Of (T : L.Cells.TYPE) = struct
+    let make () =
+      let module M = L.Cells.Make (T) () in
+      M.live ()
+  end in
+  let n = opaque 5 in
+  let word = String.make n 'a' in
+  let module Variant = Of (struct type t = [ `Number of int | `Word of string ] let example = `Word word end) in
+  refused "a polymorphic variant" Variant.make;
+  let module Constant = Of (struct type t = [ `Number of int | `None ] let example = `None end) in
+  refused "a constant one" Constant.make;
+  let module Boxed = struct type t = Boxed of [ `Number of int | `Word of string ] [@@unboxed] end in
+  let module Unboxed = Of (struct type t = Boxed.t let example = Boxed.Boxed (`Number max_int) end) in
+  refused "one in a constructor that is not there" Unboxed.make;
+  let module Late = Of (struct type t = [ `Number of int ] Lazy.t let example = lazy (`Number n) end) in
+  refused "one that is computed later" Late.make;
+  let module Exception = Of (struct type t = exn let example = Failure word end) in
+  refused "an exception" Exception.make;
+  let module Wide = Of (struct type t = exn let example = Unix.Unix_error (Unix.EINTR, word, word) end) in
+  refused "an exception of several arguments" Wide.make;
+  let module First = Of (struct type t = int * string let example = (1 lsl 30 - 1, word) end) in
+  refused "a pair whose number could be a hash" First.make;
+  let module Least = Of (struct type t = int * string let example = (-1 lsl 30, word) end) in
+  refused "one with the least hash" Least.make;
+  let good what make = check (what ^ " is accepted") (make () = 0) in
+  let module Large = Of (struct type t = int * string let example = (1 lsl 30, word) end) in
+  good "a pair whose number is no hash" Large.make;
+  let module Small = Of (struct type t = int * string let example = (-1 lsl 30 - 1, word) end) in
+  good "one with a small number" Small.make;
+  let module Pairs = Of (struct type t = string * int let example = (word, 1) end) in
+  good "a pair that begins with a block" Pairs.make;
+  let module Second = Of (struct type t = (int, int * string) Either.t let example = Either.Right (1, word) end) in
+  good "a second constructor" Second.make;
+  let module Triple = Of (struct type t = int * int * int let example = (n, n, n) end) in
+  good "three fields" Triple.make
 
 let cells () =
   let n = opaque 5 in
@@ -528,7 +587,8 @@ let cells () =
         C.drop (C.token c)
   in
   drop t;
-  check "nothing is left" (C.live () = 0)
+  check "nothing is left" (C.live () = 0);
+  kinds_of_types ()
 
 (* What the runtime does with what is borrowed. *)
 let values () =

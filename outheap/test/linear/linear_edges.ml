@@ -287,7 +287,21 @@ let depths () =
 
 module Table = L.Table.Make (Ints_hashed) (Ints) ()
 
-(* Buckets are no cells: forgotten tables with few elements do not pile up either. *)
+(* A table with few elements takes little. *)
+let small_tables () =
+  let before = Linear_contracts.resident () in
+  let make n =
+    let t = Table.create () in
+    for k = 1 to 3 do Table.replace k n t done;
+    t
+  in
+  let all = Array.init 10_000 make in
+  let bytes = (Linear_contracts.resident () - before) / Array.length all in
+  check (Printf.sprintf "a table of three elements: %d bytes" bytes) (bytes < 2048);
+  Array.iteri (fun n t -> check "an element" (Table.find 2 t = Some n)) all;
+  Array.iter Table.close all
+
+(* Buckets are no cells: forgotten tables that have none do not pile up either. *)
 let forgotten_tables () =
   let old = Array.make 200_000 (ref 0) in
   for i = 0 to Array.length old - 1 do old.(i) <- ref i done;
@@ -297,8 +311,13 @@ let forgotten_tables () =
     let t = Table.create () in
     Table.replace i i t
   done;
+  for _ = 1 to if Sys.backend_type = Sys.Native then 8_000 else 400 do
+    let t = Table.create () in
+    for n = 1 to 2_100 do Table.replace n n t done;
+    Table.clear t
+  done;
   let tables = Linear_contracts.resident () in
-  check (Printf.sprintf "forgotten tables: %d MB" ((tables - before) asr 20)) (tables - before < 200 lsl 20);
+  check (Printf.sprintf "forgotten tables: %d MB" ((tables - before) asr 20)) (tables - before < 180 lsl 20);
   for i = 1 to 2_000 do
     let t = Table.Sharded.create () in
     Table.Sharded.replace i i t
@@ -348,6 +367,7 @@ let trimmed () =
     [ 1; 1000; 300_000 ]
 
 let memory () =
+  small_tables ();
   forgotten_tables ();
   trimmed ()
 
@@ -355,7 +375,7 @@ let memory () =
 
 type term = Nil | Pair of term * term | Three of int * int * int
 
-module C = L.Cells.Make (struct type t = term end) ()
+module C = L.Cells.Make (struct type t = term let example = Three (1, 2, 3) end) ()
 
 (* A token is used once, whatever becomes of its cell. *)
 let tokens () =

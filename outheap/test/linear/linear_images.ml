@@ -106,6 +106,25 @@ let damaged () =
       refuses "a longer file" (map ~verify:`Header (write "longer" (image ^ String.make 4096 '\000')));
       refuses "another version" (W.Image.map (R.schema ~name:"words" ~version:2) ~path ());
       refuses "another name" (W.Image.map (R.schema ~name:"birds" ~version:1) ~path ());
+      let another what v =
+        let path = file "another" in
+        unwrap "save" (R.save (R.schema ~name:"words" ~version:1) ~path (Obj.repr v));
+        refuses (what ^ " of that schema") (map path);
+        Sys.remove path
+      in
+      another "a number" 5;
+      another "a text" "text";
+      another "a float" 1.5;
+      another "a list" [ 1; 2; 3 ];
+      another "three numbers" (1, 8, 3);
+      another "three floats" [| 8.; 8.; 8. |];
+      another "an empty array, and numbers" ([||], 8, 0);
+      another "no numbers" (Array.make 8 0, "8", "0");
+      another "floats in the place of chains" (Array.make 8 1., 8, 1);
+      another "a text in the place of chains" (String.make 71 'c', 8, 1);
+      another "other chains" (Array.make 8 (Some 3), 8, 1);
+      another "chains of texts" (Array.make 8 (String.make 31 'c'), 8, 1);
+      another "no hash" (Array.make 8 ("key", "value", "hash", 0), 8, 1);
       refuses "other hashes" (Other.Image.map (R.schema ~name:"words" ~version:1) ~path ());
       for n = 1 to 40 do
         let at = if n <= 10 then below 4096 else below size in

@@ -199,6 +199,8 @@ module C =
   L.Cells.Make
     (struct
       type t = term
+
+      let example = Pair (Leaf 1, Leaf 2)
     end)
     ()
 

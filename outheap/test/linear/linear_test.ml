@@ -27,6 +27,7 @@ let parts =
     ("elsewhere", Linear_images.mapped_elsewhere); ("saved", Linear_saving.saved);
     ("saved-meanwhile", Linear_saving.meanwhile);
     ("signals", Linear_edges.signals); ("depths", Linear_edges.depths); ("not-cells", Linear_edges.memory);
+    ("rights", Linear_rights.rights);
     ("tokens", Linear_edges.cells); ("asked", Linear_edges.asked); ("held-kinds", Linear_edges.regions);
   ]
 

@@ -129,6 +129,7 @@ value region_c_errors(value f, value path)
   memset(name, 'x', sizeof name - 1);
   name[sizeof name - 1] = 0;
   EXPECT(!outheap_region_save(Val_unit, file, name, 1, 0, NULL, 0, &e) && e.kind == OUTHEAP_REGION_UNSUPPORTED);
+  EXPECT(!outheap_region_save(Val_unit, file, "", 1, 0, NULL, 0, &e) && e.kind == OUTHEAP_REGION_UNSUPPORTED);
   EXPECT(!outheap_region_save(Val_unit, "/no/such/folder", "c", 1, 0, NULL, 0, &e) && e.kind == OUTHEAP_REGION_SYSTEM);
   EXPECT(!outheap_region_copy(v, OUTHEAP_REGION_MAX_SHARING | OUTHEAP_REGION_TRACK, &r, &e) &&
          e.kind == OUTHEAP_REGION_UNSUPPORTED);

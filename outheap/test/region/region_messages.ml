@@ -68,6 +68,12 @@ let files () =
       check "file" (file = path)
   | r -> check (show r) false);
   says "no file" "/nowhere/x: open: No such file or directory" (map written ~path:"/nowhere/x" ());
+  says "an empty path" "the path is empty" (map written ~path:"" ());
+  says "an empty path, to save" "the path is empty" (save written ~path:"" [ 1 ]);
+  let ended = ": damaged: not an image: the file ends before the offset, or less than 4096 bytes after it" in
+  List.iter
+    (fun offset -> says "a part behind the end" (path ^ ended) (map_part written ~path ~offset ()))
+    [ 1 lsl 16; 1 lsl 40; max_int land lnot 0xffff ];
   says "a path with a zero" "/tmp/x: open: No such file or directory" (map written ~path:"/tmp/x\000y" ());
   says "no folder" "/nowhere/x: open: No such file or directory" (save written ~path:"/nowhere/x" [ 1 ]);
   let long = String.make 300 'x' in
@@ -116,9 +122,15 @@ let uses () =
     ok "revoke" (revoke (region r));
     says "again" "the region was deleted or revoked before" (revoke (region r)))
 
+let names () =
+  let is_good name = match schema ~name ~version:1 with _ -> true | exception Invalid_argument _ -> false in
+  List.iter (fun name -> check "a good name" (is_good name)) [ "a"; "a b\n"; "\xff"; String.make 127 'n' ];
+  List.iter (fun name -> check "a bad name" (not (is_good name))) [ ""; "\000"; "a\000"; String.make 128 'n' ]
+
 let messages () =
   same_in_c ();
   fields ();
   files ();
   missing ();
+  names ();
   uses ()
