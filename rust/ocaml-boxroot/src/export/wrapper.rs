@@ -367,6 +367,12 @@ fn build(rt: &mut Runtime, words: usize, f: impl FnOnce(&Nursery) -> Result<Valu
     }
 }
 
+/// One of the constructors of `Ocaml_boxroot`.
+fn constructor(rt: &Runtime, which: glue::Part) -> Option<Value<'_, Any>> {
+    // SAFETY: any type will do.
+    unsafe { rt.sealed(which) }
+}
+
 fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
     let message = error.to_string();
     let mut causes: Vec<String> = Vec::new();
@@ -375,7 +381,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
         causes.push(cause.to_string());
         source = cause.source();
     }
-    if rt.named("ocaml_boxroot.error").is_none() {
+    if constructor(rt, glue::ERROR).is_none() {
         let mut text = message;
         for cause in causes {
             text = alloc::format!("{text}: {cause}");
@@ -391,7 +397,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
         }
         let message = n.try_string(&message)?;
         let mut block = n.unshared(0, 3).map_err(|_| AllocError { words: 3 })?;
-        block.set(0, n.named("ocaml_boxroot.error").unwrap_or(Value::UNIT.erase()));
+        block.set(0, constructor(n, glue::ERROR).unwrap_or(Value::UNIT.erase()));
         block.set(1, message);
         block.set(2, list);
         Ok(block.share())
@@ -402,7 +408,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
 fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
     let made = catch_panic(|| {
         enter(lock, |rt| {
-            if rt.named("ocaml_boxroot.panic").is_none() {
+            if constructor(rt, glue::PANIC).is_none() {
                 let text = if panic.file.is_empty() {
                     alloc::format!("Rust panic: {}", panic.message)
                 } else {
@@ -416,7 +422,7 @@ fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
                 let (message, file) = (n.try_string(&panic.message)?, n.try_string(&panic.file)?);
                 let backtrace = n.try_string(&panic.backtrace)?;
                 let mut block = n.unshared(0, 5).map_err(|_| AllocError { words: 5 })?;
-                block.set(0, n.named("ocaml_boxroot.panic").unwrap_or(Value::UNIT.erase()));
+                block.set(0, constructor(n, glue::PANIC).unwrap_or(Value::UNIT.erase()));
                 block.set(1, message);
                 block.set(2, file);
                 block.set(3, int(panic.line as i32));

@@ -101,6 +101,19 @@ fn a_domain_releases_attaches_and_calls() {
     })
 }
 
+/// What OCaml passes to the function that runs jobs, if it is none.
+#[test]
+fn jobs_are_made_by_rust() {
+    attached(|rt| {
+        let run = ocaml::run_job(rt);
+        let string = rt.string("no job").root();
+        let boxed = rt.boxed(7).root();
+        for other in [int(12345).root(rt).erase(), string.erase(), boxed.erase(), run.erase()] {
+            run.call(rt, (other,)).unwrap();
+        }
+    })
+}
+
 #[test]
 fn more_domains_than_there_can_be() {
     alone(more_domains_than_there_can_be, || {
