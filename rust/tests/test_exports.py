@@ -45,7 +45,7 @@ class Program:
         self.folder.mkdir(parents=True)
         profile = "release" if "--release" in words else "debug"
         shutil.copy(self.shop.target / profile / "libexports.a", self.folder)
-        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot.ml*")]:
+        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot*")]:
             shutil.copy(file, self.folder)
         domains = self.folder / ("domains5.ml" if compiler.major >= 5 else "domains4.ml")
         shutil.copy(domains, self.folder / "domains.ml")
@@ -171,12 +171,16 @@ def test_what_does_not_belong_together_is_refused(compiler: Compiler) -> None:
 
 
 def test_imports_that_ocaml_refuses(compiler: Compiler) -> None:
-    """The OCaml compiler sees that a function has another type, or is not polymorphic."""
+    """The OCaml compiler sees that a function has another type, is not polymorphic, or gives a value any type."""
     program = Program(compiler, "typed")
     host = (program.folder / "host.ml").read_text()
     for pattern, replacement in (
         ("add a b = a + b", "add a b = a +. b"),
         ("identity x = x", "identity x = x + 1"),
+        ("identity x = x", "module O = Obj\nlet identity = O.magic"),
+        ("counter () = 42", "counter () = input_value stdin"),
+        ("fail text : unit", "fail text"),
+        ("pair x y = (x, y)", "pair x _ = (x, Obj.magic x)"),
         ("exception Closed", "exception Closed of int"),
         ("Refused of string * float", "Refused of string * int"),
         ("Pair of (int * bool)", "Pair of int * bool"),
@@ -194,6 +198,7 @@ def test_imports_that_are_registered_again(compiler: Compiler) -> None:
     for file, pattern, replacement in (
         ("host.ml", "let add a b = a + b", "let hook = ref ignore\nlet add a b = !hook (); a + b"),
         ("exports_imports.ml", "let () =\n  register_", "let register_again () =\n  register_"),
+        ("exports_imports.ml", "end : sig end)", "end)"),
     ):
         text = (program.folder / file).read_text()
         assert text.count(pattern) == 1
@@ -210,6 +215,18 @@ def test_imports_that_are_registered_again(compiler: Compiler) -> None:
     """)
     program.link("main", *FILES, "main.ml", flags=("-w", "-a"))
     program.run("main")
+
+
+def test_what_is_internal_is_hidden(compiler: Compiler) -> None:
+    program, files = native(compiler), FILES
+    internal = ["Exports.check_", "Exports.exceptions_", "Exports_imports.register_", "Ocaml_boxroot.seal"]
+    if compiler.major >= 5:
+        internal += ["Ocaml_boxroot_domains.run", "Ocaml_boxroot_domains.seal"]
+        files += ("ocaml_boxroot_domains.ml",)
+    for path in internal:
+        (program.folder / "user.ml").write_text(f"let _ = {path}\n")
+        with pytest.raises(pytest.fail.Exception, match=f"Unbound value {path}"):
+            program.link("user", *files, "user.ml")
 
 
 def test_exceptions_whose_arguments_are_in_other_places(compiler: Compiler) -> None:

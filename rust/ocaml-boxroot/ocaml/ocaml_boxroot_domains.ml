@@ -9,6 +9,6 @@ include (struct
   external seal : int -> 'a -> 'b = "ocaml_boxroot_seal"
 
   let spawn job = Stdlib.Domain.spawn (fun () -> run job)
-  let () =
-    Stdlib.Callback.register "ocaml_boxroot.domains" (seal 1 (spawn, (Stdlib.Domain.join : unit Stdlib.Domain.t -> unit)))
+  let join : unit Stdlib.Domain.t -> unit = Stdlib.Domain.join
+  let () = Stdlib.Callback.register "ocaml_boxroot.domains" (seal 1 (spawn, join))
 end : sig end)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The functions of glue/. None but `obx_raise`, `obx_refuse_data` and `obx_seal` raises. What each needs, and whether it may run
-//! the collector, is said there.
+//! The functions of glue/. None but `obx_raise`, `obx_refuse_data` and `obx_seal` raises. What each needs, and whether
+//! it may run the collector, is said there.
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 

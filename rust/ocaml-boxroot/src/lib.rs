@@ -314,7 +314,8 @@ pub use ocaml_boxroot_derive::export;
 /// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
 /// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
 /// a function that was not registered is an exception, `Failure`. Functions whose type promises what they do not keep
-/// (`Obj.magic`, `Array.unsafe_get`) are refused. `crate = ::name;` in front says what this crate is called.
+/// (`Obj.magic`, `Array.unsafe_get`) are refused, and so is each one whose result can be of any type, whatever its
+/// arguments: give it a type in OCaml. `crate = ::name;` in front says what this crate is called.
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
