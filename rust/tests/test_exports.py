@@ -294,6 +294,37 @@ def test_macros_in_editions_and_renamed(compiler: Compiler, edition: str, name: 
     shop.run([CARGO, "clippy", "--offline"], folder, target=shop.target)
 
 
+def test_names_of_the_c_library(compiler: Compiler) -> None:
+    """A crate and a function whose names make one of libc's take nobody's place."""
+    shop = Shop(compiler)
+    folder = shop.folder / "clock"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/lib.rs").write_text("""
+#![forbid(unsafe_code)]
+use ocaml_boxroot::*;
+#[export]
+fn gettime() -> isize { 7 }
+library! { name = "clock", exports = [gettime] }
+""")
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "clock"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["staticlib"]\n'
+        f'[dependencies]\nocaml-boxroot = {{ path = "{RUST / "ocaml-boxroot"}" }}\n[workspace]\n'
+    )
+    shop.pin(folder)
+    shop.run([CARGO, "build", "--offline"], folder, target=shop.target)
+    shutil.copy(shop.target / "debug/libclock.a", folder)
+    text = 'external text : string -> string = "clock_ocaml_text"\nlet () = print_string (text Sys.argv.(1))\n'
+    (folder / "text.ml").write_text(text)
+    shop.run([compiler.ocamlopt, "text.ml", "libclock.a", *LINK, "-o", "text"], folder)
+    (folder / "clock.ml").write_text(shop.run(["./text", "ml"], folder))
+    main = "let () = assert (Clock.gettime () = 7 && Unix.gettimeofday () > 1e9)\n"
+    (folder / "main.ml").write_text(main)
+    words = [compiler.ocamlopt, *compiler.libraries, "unix.cmxa", "clock.ml", "main.ml", "libclock.a", *LINK]
+    shop.run([*words, "-o", "main"], folder)
+    shop.run(["./main"], folder)
+
+
 def many(folder: Path, count: int) -> None:
     functions = [
         f"#[export]\npub fn f{i}(rt: &mut Runtime, a: ValueRef<'_, Str>, n: isize) -> String {{\n"

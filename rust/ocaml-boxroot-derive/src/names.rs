@@ -4,9 +4,12 @@ use crate::casing::{refuse_constructor, refuse_value};
 use syn::parse::ParseStream;
 use syn::{Error, LitStr, Path, Result};
 
-/// What stands in front of the C names of a crate.
-pub fn crate_prefix() -> String {
-    std::env::var("CARGO_CRATE_NAME").unwrap_or_else(|_| "rust".into())
+/// The C name of a function of this name in OCaml, perhaps a method of a type: one that nothing else has. (In one
+/// crate the Rust compiler sees to that.)
+pub fn symbol(owner: Option<&str>, name: &str) -> String {
+    let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_else(|_| "rust".into());
+    let owner = owner.map(|ty| ty.to_lowercase() + "__").unwrap_or_default();
+    format!("ocaml_export_{krate}__{owner}{}", name.replace('\'', "_prime"))
 }
 
 /// Behind `crate =`: the name of a crate. A module would not do: it could have other items of the same names, which the

@@ -272,7 +272,11 @@ fn f() {
     let _ = Import::new("Host", "f", (&[], describe_type::<i32>, 0), &CELL); //~
     //+ let _ = &CELL;
 }
-//# names_of_the_runtime_are_taken - names that begin like this are those of OCaml's runtime
-#[export(symbol = "caml_alloc")] //~
-//+ #[export(symbol = "my_alloc")]
+//# names_in_c_are_promises - another function of this name would be replaced
+#[export(symbol = "malloc")] //~
+//+ #[export(name = "malloc")]
+fn f(x: isize) {}
+//# names_in_c_are_unsafe - usage of an `unsafe` block
+#[export(unsafe(symbol = "malloc"))] //~
+//+ #[export]
 fn f(x: isize) {}

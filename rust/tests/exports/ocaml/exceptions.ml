@@ -118,8 +118,10 @@ let traced () =
   Printexc.record_backtrace false;
   test "not recorded" (fun () -> backtrace raise_it = (None, [||]))
 
-external inner : (int[@untagged]) -> string -> string = "exports_inner_bytecode" "exports_inner"
-external innermost : (int[@untagged]) -> int = "exports_innermost_bytecode" "exports_innermost"
+external inner : (int[@untagged]) -> string -> string
+  = "ocaml_export_exports__inner_bytecode" "ocaml_export_exports__inner"
+external innermost : (int[@untagged]) -> int
+  = "ocaml_export_exports__innermost_bytecode" "ocaml_export_exports__innermost"
 external blocking : unit -> int = "test_blocking"
 
 let others () =
