@@ -109,13 +109,20 @@ impl fmt::Display for SpawnError {
         }
     }
 }
-impl std::error::Error for SpawnError {}
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SpawnError::Exception(error) => Some(error),
+            SpawnError::NoDomains => None,
+        }
+    }
+}
 
 /// Why a domain has no result.
 #[non_exhaustive]
 pub enum JoinError {
-    /// Its closure panicked with this payload.
-    Panicked(Box<dyn Payload + Send>),
+    /// Its closure panicked with this payload. (In a mutex, since threads may share the error.)
+    Panicked(Mutex<Box<dyn Payload + Send>>),
     /// OCaml raised an exception while waiting.
     Exception(Exception),
     /// Its closure could not run: no memory for roots.
@@ -136,7 +143,14 @@ impl fmt::Display for JoinError {
         }
     }
 }
-impl std::error::Error for JoinError {}
+impl std::error::Error for JoinError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            JoinError::Exception(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// A domain that runs a closure of ours. Dropping it lets the domain run on.
 #[derive(Debug)]
@@ -239,7 +253,7 @@ impl<R> DomainHandle<R> {
         let result = self.packet.result.lock().ok().and_then(|mut result| result.take());
         match result {
             Some(Ok(result)) => Ok(result),
-            Some(Err(payload)) => Err(JoinError::Panicked(payload)),
+            Some(Err(payload)) => Err(JoinError::Panicked(Mutex::new(payload))),
             None => Err(JoinError::Attach(AttachError::OutOfMemory)),
         }
     }

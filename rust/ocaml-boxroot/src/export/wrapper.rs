@@ -7,8 +7,7 @@
 use crate::exception::{self, types::raw_of_known};
 use crate::runtime::{catch_panic, is_deferred, run_deferred, with_lock_held, Panic, PanicPayload};
 use crate::{
-    block_words, glue, int, string_words, AllocError, Any, ConvertError, Exception, List, Nursery, Runtime, Str, Value,
-    ValueCell,
+    block_words, glue, int, string_words, AllocError, Any, ConvertError, List, Nursery, Runtime, Str, Value, ValueCell,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -222,9 +221,9 @@ enum Kind {
     Memory,
 }
 
-/// An error that an exported function may return. An [`Exception`] is raised again, the physically same value; one of a
-/// type that is an exception of OCaml ([`OCamlException`](crate::OCamlException)) is raised as that, also in a box;
-/// others become `Rust_error`.
+/// An error that an exported function may return. An [`Exception`](crate::Exception) is raised again, the physically
+/// same value; one of a type that is an exception of OCaml ([`OCamlException`](crate::OCamlException)) is raised as
+/// that, also in a box; the same if it is a source of the error. Others become `Rust_error`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be raised as an OCaml exception",
     note = "the error of an exported function is an `Exception`, or converts to `Box<dyn Error + Send + Sync>`: any \
@@ -294,20 +293,24 @@ impl Raise {
 
     fn value(self, rt: &mut Runtime) -> Raised {
         match *self.0 {
-            Kind::Error(error) => match error.downcast::<Exception>() {
-                Ok(exception) => match exception.kept(rt) {
-                    Some(kept) => Raised(kept.raw()),
-                    None => out_of_memory(),
-                },
-                Err(error) => match raw_of_known(rt, &*error) {
-                    Some(Ok(raw)) => Raised(raw),
-                    Some(Err(ConvertError::Alloc(_) | ConvertError::Root(_))) => out_of_memory(),
-                    Some(Err(why)) => {
-                        builtin_with(rt, glue::INVALID_ARGUMENT, &alloc::format!("the exception for `{error}`: {why}"))
+            Kind::Error(error) => {
+                let mut next: Option<&(dyn Error + 'static)> = Some(&*error);
+                while let Some(cause) = next {
+                    if let Some(exception) = cause.downcast_ref::<exception::Source>() {
+                        return exception.kept(rt).map_or_else(out_of_memory, |kept| Raised(kept.raw()));
                     }
-                    None => rust_error(rt, &*error),
-                },
-            },
+                    match raw_of_known(rt, cause) {
+                        Some(Ok(raw)) => return Raised(raw),
+                        Some(Err(ConvertError::Alloc(_) | ConvertError::Root(_))) => return out_of_memory(),
+                        Some(Err(why)) => {
+                            let text = alloc::format!("the exception for `{cause}`: {why}");
+                            return builtin_with(rt, glue::INVALID_ARGUMENT, &text);
+                        }
+                        None => next = cause.source(),
+                    }
+                }
+                rust_error(rt, &*error)
+            }
             Kind::Argument(_, ConvertError::Alloc(_)) | Kind::Result(ConvertError::Alloc(_)) | Kind::Memory => {
                 out_of_memory()
             }

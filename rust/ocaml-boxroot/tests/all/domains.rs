@@ -68,7 +68,7 @@ fn panics_come_out_of_join() {
             });
             let handle: DomainHandle<()> = handle.unwrap();
             match handle.join(rt) {
-                Err(JoinError::Panicked(payload)) => assert_eq!(payload.downcast_ref(), Some(&i)),
+                Err(JoinError::Panicked(payload)) => assert_eq!(payload.into_inner().unwrap().downcast_ref(), Some(&i)),
                 other => panic!("{other:?}"),
             }
         }
@@ -99,6 +99,13 @@ fn a_domain_releases_attaches_and_calls() {
         });
         assert_eq!(handle.unwrap().join(rt).unwrap(), 9);
     })
+}
+
+#[test]
+fn errors_of_domains_are_shared() {
+    fn shared<E: std::error::Error + Send + Sync + 'static>() {}
+    shared::<JoinError>();
+    shared::<SpawnError>();
 }
 
 /// What OCaml passes to the function that runs jobs, if it is none.

@@ -35,6 +35,16 @@ let raised () =
     each 7 (Host.Refused ("no", 2.5))
   done
 
+exception Inside of int ref
+
+let wrapped () =
+  let inside = Inside (ref 1) in
+  for depth = 0 to 3 do
+    raises "inside another error" (( == ) inside) (fun () -> wrapped (fun () -> raise inside) depth false);
+    raises "hidden by another error" (( == ) inside) (fun () -> wrapped (fun () -> raise inside) depth true);
+    raises "an error inside" (( = ) (Parse_error ("inside", 4))) (fun () -> wrapped ignore depth false)
+  done
+
 let recognised () =
   let is text e = equal text text (fun () -> classify (fun () -> raise e)) in
   is {|ParseError("a", -5)|} (Parse_error ("a", -5));
@@ -145,4 +155,5 @@ let others () =
 let run () =
   raised ();
   recognised ();
+  wrapped ();
   others ()
