@@ -45,7 +45,7 @@ class Program:
         self.folder.mkdir(parents=True)
         profile = "release" if "--release" in words else "debug"
         shutil.copy(self.shop.target / profile / "libexports.a", self.folder)
-        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot.ml*")]:
+        for file in [*SOURCES.glob("*.ml"), *SOURCES.glob("*.c"), *MODULES.glob("ocaml_boxroot*")]:
             shutil.copy(file, self.folder)
         domains = self.folder / ("domains5.ml" if compiler.major >= 5 else "domains4.ml")
         shutil.copy(domains, self.folder / "domains.ml")
@@ -171,12 +171,16 @@ def test_what_does_not_belong_together_is_refused(compiler: Compiler) -> None:
 
 
 def test_imports_that_ocaml_refuses(compiler: Compiler) -> None:
-    """The OCaml compiler sees that a function has another type, or is not polymorphic."""
+    """The OCaml compiler sees that a function has another type, is not polymorphic, or gives a value any type."""
     program = Program(compiler, "typed")
     host = (program.folder / "host.ml").read_text()
     for pattern, replacement in (
         ("add a b = a + b", "add a b = a +. b"),
         ("identity x = x", "identity x = x + 1"),
+        ("identity x = x", "module O = Obj\nlet identity = O.magic"),
+        ("counter () = 42", "counter () = input_value stdin"),
+        ("fail text : unit", "fail text"),
+        ("pair x y = (x, y)", "pair x _ = (x, Obj.magic x)"),
         ("exception Closed", "exception Closed of int"),
         ("Refused of string * float", "Refused of string * int"),
         ("Pair of (int * bool)", "Pair of int * bool"),
@@ -194,6 +198,7 @@ def test_imports_that_are_registered_again(compiler: Compiler) -> None:
     for file, pattern, replacement in (
         ("host.ml", "let add a b = a + b", "let hook = ref ignore\nlet add a b = !hook (); a + b"),
         ("exports_imports.ml", "let () =\n  register_", "let register_again () =\n  register_"),
+        ("exports_imports.ml", "end : sig end)", "end)"),
     ):
         text = (program.folder / file).read_text()
         assert text.count(pattern) == 1
@@ -210,6 +215,18 @@ def test_imports_that_are_registered_again(compiler: Compiler) -> None:
     """)
     program.link("main", *FILES, "main.ml", flags=("-w", "-a"))
     program.run("main")
+
+
+def test_what_is_internal_is_hidden(compiler: Compiler) -> None:
+    program, files = native(compiler), FILES
+    internal = ["Exports.check_", "Exports.exceptions_", "Exports_imports.register_", "Ocaml_boxroot.seal"]
+    if compiler.major >= 5:
+        internal += ["Ocaml_boxroot_domains.run", "Ocaml_boxroot_domains.seal"]
+        files += ("ocaml_boxroot_domains.ml",)
+    for path in internal:
+        (program.folder / "user.ml").write_text(f"let _ = {path}\n")
+        with pytest.raises(pytest.fail.Exception, match=f"Unbound value {path}"):
+            program.link("user", *files, "user.ml")
 
 
 def test_exceptions_whose_arguments_are_in_other_places(compiler: Compiler) -> None:
@@ -275,6 +292,35 @@ def test_macros_in_editions_and_renamed(compiler: Compiler, edition: str, name: 
     (folder / "src/lib.rs").write_text(text.replace("NAME", name))
     shop.pin(folder)
     shop.run([CARGO, "clippy", "--offline"], folder, target=shop.target)
+
+
+def test_names_of_the_c_library(compiler: Compiler) -> None:
+    """A crate and a function whose names make one of libc's take nobody's place."""
+    shop = Shop(compiler)
+    folder = shop.folder / "clock"
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "src").mkdir(parents=True)
+    (folder / "src/lib.rs").write_text("""
+#![forbid(unsafe_code)]
+use ocaml_boxroot::*;
+#[export]
+fn gettime() -> bool { std::time::SystemTime::now() > std::time::UNIX_EPOCH }
+library! { name = "clock", exports = [gettime] }
+""")
+    (folder / "Cargo.toml").write_text(
+        '[package]\nname = "clock"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["staticlib"]\n'
+        f'[dependencies]\nocaml-boxroot = {{ path = "{RUST / "ocaml-boxroot"}" }}\n[workspace]\n'
+    )
+    shop.pin(folder)
+    shop.run([CARGO, "build", "--offline"], folder, target=shop.target)
+    shutil.copy(shop.target / "debug/libclock.a", folder)
+    text = 'external text : string -> string = "clock_ocaml_text"\nlet () = print_string (text Sys.argv.(1))\n'
+    (folder / "text.ml").write_text(text)
+    shop.run([compiler.ocamlopt, "text.ml", "libclock.a", *LINK, "-o", "text"], folder)
+    (folder / "clock.ml").write_text(shop.run(["./text", "ml"], folder))
+    (folder / "main.ml").write_text("let () = assert (Clock.gettime ())\n")
+    shop.run([compiler.ocamlopt, "clock.ml", "main.ml", "libclock.a", *LINK, "-o", "main"], folder)
+    shop.run(["./main"], folder)
 
 
 def many(folder: Path, count: int) -> None:

@@ -8,12 +8,12 @@ type expr =
   | Sum of expr * expr
   | Product of expr * expr
 
-external variable : string -> float = "formula_variable"
+external variable : string -> float = "ocaml_export_formula__variable"
 
 external check_ : (string * string) array -> unit = "formula_ocaml_check"
 
 let () =
   check_ [|
     ("the type `expr`", "expr =\n  | Number of float\n  | Variable of string\n  | Sum of expr * expr\n  | Product of expr * expr");
-    ("the function `variable`", "external variable : string -> float = \"formula_variable\"");
+    ("the function `variable`", "external variable : string -> float = \"ocaml_export_formula__variable\"");
   |]

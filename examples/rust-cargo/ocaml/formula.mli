@@ -11,6 +11,6 @@ type expr =
   | Product of expr * expr
 (** A formula, as OCaml's parser returns it. *)
 
-external variable : string -> float = "formula_variable"
+external variable : string -> float = "ocaml_export_formula__variable"
 (** The value of a variable: in this program, of the environment. *)
 

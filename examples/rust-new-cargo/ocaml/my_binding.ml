@@ -7,12 +7,12 @@ type entry = {
   times : int;  (** How often. *)
 }
 
-external is_ignored : string -> bool = "my_binding_is_ignored"
+external is_ignored : string -> bool = "ocaml_export_my_binding__is_ignored"
 
 external check_ : (string * string) array -> unit = "my_binding_ocaml_check"
 
 let () =
   check_ [|
     ("the type `entry`", "entry = {\n  word : string;  (** The word. *)\n  times : int;  (** How often. *)\n}");
-    ("the function `is_ignored`", "external is_ignored : string -> bool = \"my_binding_is_ignored\"");
+    ("the function `is_ignored`", "external is_ignored : string -> bool = \"ocaml_export_my_binding__is_ignored\"");
   |]

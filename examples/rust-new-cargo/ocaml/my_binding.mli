@@ -10,6 +10,6 @@ type entry = {
 }
 (** A word, and how often it occurs. *)
 
-external is_ignored : string -> bool = "my_binding_is_ignored"
+external is_ignored : string -> bool = "ocaml_export_my_binding__is_ignored"
 (** Words that are not counted: what OCaml asks Rust. *)
 

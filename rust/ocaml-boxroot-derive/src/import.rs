@@ -135,6 +135,11 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
         types.push(&typed.ty);
     }
     let result = result_type(sig.ident.span(), sig.output.as_ref())?;
+    let free = |name: &&Ident| result.mentions(name) && !types.iter().any(|ty| ty.mentions(name));
+    if let Some(name) = sig.generics.type_params().map(|parameter| &parameter.ident).find(free) {
+        let message = "no argument has this type, so OCaml would give the result any type, which Rust would believe";
+        return Err(Error::new(name.span(), message));
+    }
     let api = quote!(#krate::export);
     let ident = &sig.ident;
     let (generics, bounds) = (&sig.generics.params, &sig.generics.where_clause);

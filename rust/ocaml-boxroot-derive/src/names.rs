@@ -4,9 +4,12 @@ use crate::casing::{refuse_constructor, refuse_value};
 use syn::parse::ParseStream;
 use syn::{Error, LitStr, Path, Result};
 
-/// What stands in front of the C names of a crate.
-pub fn crate_prefix() -> String {
-    std::env::var("CARGO_CRATE_NAME").unwrap_or_else(|_| "rust".into())
+/// The C name of a function of this name in OCaml, perhaps a method of a type: one that nothing else has. (In one
+/// crate the Rust compiler sees to that.)
+pub fn symbol(owner: Option<&str>, name: &str) -> String {
+    let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_else(|_| "rust".into());
+    let owner = owner.map(|ty| ty.to_lowercase() + "__").unwrap_or_default();
+    format!("ocaml_export_{krate}__{owner}{}", name.replace('\'', "_prime"))
 }
 
 /// Behind `crate =`: the name of a crate. A module would not do: it could have other items of the same names, which the
@@ -41,9 +44,13 @@ pub fn refuse_import(module: &str, name: &str) -> Option<String> {
     if !good || name.contains("(*") || name.contains("*)") {
         return Some(format!("`{name}` is not the name of a function of OCaml"));
     }
-    let last = module.rsplit('.').next().unwrap_or(module);
-    let any = module.split('.').any(|part| part == "Obj" || part.starts_with("Camlinternal"))
+    // `Stdlib__Obj` is another name of `Stdlib.Obj`.
+    let parts: Vec<&str> = module.split('.').flat_map(|part| part.split("__")).collect();
+    let last = parts.last().copied().unwrap_or_default();
+    let any = parts.iter().any(|part| *part == "Obj" || part.starts_with("Camlinternal"))
         || name.starts_with("unsafe_")
+        // The runtime believes what is registered under the names that it asks for.
+        || last == "Callback"
         || (last == "Marshal" && name.starts_with("from_"))
         || (last == "Stdlib" && name == "input_value");
     any.then(|| {

@@ -5,5 +5,6 @@
 #include "alloc.c"
 #include "bigarray.c"
 #include "call.c"
+#include "sealed.c"
 #include "exception.c"
 #include "cell.c"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the safe layer needs of the OCaml runtime beyond plain calls: macros, versions, and words of the domain's state.
-   No function of these files raises but obx_raise and obx_refuse_data, and none that the Rust side calls with
+   No function of these files raises but obx_raise, obx_refuse_data and obx_seal, and none that the Rust side calls with
    `&Runtime` runs the collector. Their names get the crate's version behind them (build.rs), so that the copies of two
    versions in one program do not mix; two copies of one version are one where the linker sees both. */
 #ifndef OBX_H

@@ -13,6 +13,8 @@ let text = function
   | Rust_error { message; causes } -> Some (Stdlib.String.concat ": " (("Rust error" :: message :: causes)))
   | _ -> None
 
+external seal : int -> 'a -> 'b = "ocaml_boxroot_seal"
+
 let constructor e = Stdlib.Obj.Extension_constructor.of_val e
 
 let slots raw =
@@ -30,8 +32,7 @@ let slots raw =
 let () =
   Stdlib.Printexc.register_printer text;
   let panic = Rust_panic { message = ""; file = ""; line = 0; backtrace = "" } in
-  Stdlib.Callback.register "ocaml_boxroot.panic" (constructor panic);
-  Stdlib.Callback.register "ocaml_boxroot.error" (constructor (Rust_error { message = ""; causes = [] }));
-  Stdlib.Callback.register "ocaml_boxroot.print" Stdlib.Printexc.to_string;
-  Stdlib.Callback.register "ocaml_boxroot.backtrace" Stdlib.Printexc.raw_backtrace_to_string;
-  Stdlib.Callback.register "ocaml_boxroot.backtrace_slots" slots
+  let error = Rust_error { message = ""; causes = [] } in
+  let print = Stdlib.Printexc.to_string and backtrace = Stdlib.Printexc.raw_backtrace_to_string in
+  Stdlib.Callback.register "ocaml_boxroot.exceptions"
+    (seal 0 (constructor panic, constructor error, print, backtrace, slots))

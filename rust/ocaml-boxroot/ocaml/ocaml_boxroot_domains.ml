@@ -1,9 +1,14 @@
 (* SPDX-License-Identifier: MIT *)
 (* What Runtime::spawn_domain and DomainHandle::join call. OCaml 5. *)
 
-(* A job is the address of a closure in Rust; it is run once. *)
-external run : int -> unit = "ocaml_boxroot_run_job"
+include (struct
+  (* A job is a block that Rust made; it is run once. *)
+  type job
 
-let () =
-  Stdlib.Callback.register "ocaml_boxroot.spawn_domain" (fun job -> Stdlib.Domain.spawn (fun () -> run job));
-  Stdlib.Callback.register "ocaml_boxroot.join_domain" (Stdlib.Domain.join : unit Stdlib.Domain.t -> unit)
+  external run : job -> unit = "ocaml_boxroot_run_job"
+  external seal : int -> 'a -> 'b = "ocaml_boxroot_seal"
+
+  let spawn job = Stdlib.Domain.spawn (fun () -> run job)
+  let join : unit Stdlib.Domain.t -> unit = Stdlib.Domain.join
+  let () = Stdlib.Callback.register "ocaml_boxroot.domains" (seal 1 (spawn, join))
+end : sig end)

@@ -9,6 +9,7 @@ use crate::{
 use alloc::ffi::CString;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ffi::c_int;
 use core::marker::PhantomData;
 
 /// What can be passed to an OCaml function for an argument of type `T`: a place (`&root`, `&immediate`, a slot), a
@@ -174,6 +175,28 @@ impl Runtime {
         // SAFETY: registered values are roots; it is copied, so that registering another one later does no harm.
         (raw != 0).then(|| unsafe { Value::from_raw(raw) })
     }
+
+    /// A part of what an OCaml module of this crate handed over; `None` in a program without the module. Whatever the
+    /// program registers under names, this is what the module has (SEALED).
+    ///
+    /// # Safety
+    /// The module has a value of that type there.
+    pub(crate) unsafe fn sealed<T>(&self, (kind, i): glue::Part) -> Option<Value<'_, T>> {
+        // SAFETY: LOCK.
+        let contents = unsafe { glue::obx_sealed(kind) };
+        // SAFETY: SEALED; by the caller.
+        (contents != 0).then(|| unsafe { Value::<Any>::from_raw(contents).part(i) })
+    }
+}
+
+/// What OCaml modules of this crate call to hand something over: a block that nothing else makes.
+///
+/// # Safety
+/// The caller is such a module, and passes what `glue::Part` says.
+#[no_mangle]
+unsafe extern "C" fn ocaml_boxroot_seal(kind: isize, contents: isize) -> isize {
+    // SAFETY: by the caller. It may raise: there is nothing to drop.
+    unsafe { glue::obx_seal((kind >> 1) as c_int, contents) }
 }
 
 impl Runtime {
@@ -238,8 +261,8 @@ impl Exception {
     /// program without the module `Ocaml_boxroot`, and when memory is short, it is [`text`](Exception::text).
     pub fn printed(&self, rt: &mut Runtime) -> String {
         let exn = |rt: &Runtime| Some(self.value(rt)?.raw());
-        // SAFETY: Ocaml_boxroot registers Printexc.to_string, of type `exn -> string`.
-        let text: Option<Vec<u8>> = exn(rt).and_then(|exn| unsafe { ask(rt, "ocaml_boxroot.print", exn) });
+        // SAFETY: Printexc.to_string, of type `exn -> string`.
+        let text: Option<Vec<u8>> = exn(rt).and_then(|exn| unsafe { ask(rt, glue::PRINT, exn) });
         match text {
             Some(text) => String::from_utf8_lossy(&text).into_owned(),
             None => self.text(rt),
@@ -250,8 +273,8 @@ impl Exception {
     /// not raised but made; and in a program without the module `Ocaml_boxroot`.
     pub fn backtrace(&self, rt: &mut Runtime) -> Option<String> {
         let trace = self.parts(rt)?.1?.raw();
-        // SAFETY: Ocaml_boxroot registers Printexc.raw_backtrace_to_string; TRACED.
-        let text: Vec<u8> = unsafe { ask(rt, "ocaml_boxroot.backtrace", trace) }?;
+        // SAFETY: Printexc.raw_backtrace_to_string; TRACED.
+        let text: Vec<u8> = unsafe { ask(rt, glue::BACKTRACE, trace) }?;
         Some(String::from_utf8_lossy(&text).into_owned())
     }
 
@@ -261,9 +284,8 @@ impl Exception {
         let trace = self.parts(rt).and_then(|(_, trace)| Some(trace?.raw()));
         type Slot = (Vec<u8>, usize, usize, usize, Option<Vec<u8>>, bool, bool);
         let slots: Option<List<Slot>> =
-            // SAFETY: Ocaml_boxroot registers a function of that type, which takes what OCaml calls a raw backtrace;
-            // TRACED.
-            trace.and_then(|trace| unsafe { ask(rt, "ocaml_boxroot.backtrace_slots", trace) });
+            // SAFETY: a function of that type, which takes what OCaml calls a raw backtrace; TRACED.
+            trace.and_then(|trace| unsafe { ask(rt, glue::BACKTRACE_SLOTS, trace) });
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let slots = slots.map_or_else(Vec::new, |list| list.0).into_iter();
         slots
@@ -280,12 +302,13 @@ impl Exception {
     }
 }
 
-/// The result of the function with this name. `None` if there is none, or it raises.
+/// The result of a function of `Ocaml_boxroot`. `None` in a program without that module, or if it raises.
 ///
 /// # Safety
 /// The function takes an argument of the type of `argument`, a valid value, and returns one of the type of `R`.
-unsafe fn ask<R: for<'x> FromOCaml<'x>>(rt: &mut Runtime, function: &str, argument: isize) -> Option<R> {
-    let function = rt.named(function)?.raw();
+unsafe fn ask<R: for<'x> FromOCaml<'x>>(rt: &mut Runtime, function: glue::Part, argument: isize) -> Option<R> {
+    // SAFETY: by the caller.
+    let function = unsafe { rt.sealed::<Any>(function) }?.raw();
     rt.with_places([function, argument], |rt, [function, argument]| {
         // SAFETY: by the caller.
         let function = unsafe { function.cast::<Fun<(Any,), Any>>() };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The functions of glue/. None but `obx_raise` and `obx_refuse_data` raises. What each needs, and whether it may run
-//! the collector, is said there.
+//! The functions of glue/. None but `obx_raise`, `obx_refuse_data` and `obx_seal` raises. What each needs, and whether
+//! it may run the collector, is said there.
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::NonNull;
 
@@ -65,6 +65,21 @@ pub const END_OF_FILE: c_int = 4;
 pub const DIVISION_BY_ZERO: c_int = 5;
 pub const NOT_FOUND: c_int = 6;
 pub const STACK_OVERFLOW: c_int = 8;
+
+/// A part of what an OCaml module of this crate hands over: the kind of the block, as in `glue/sealed.c`, and the place
+/// in the module's tuple.
+pub type Part = (c_int, usize);
+/// The constructors `Rust_panic` and `Rust_error`, and functions of `Printexc`.
+pub const PANIC: Part = (0, 0);
+pub const ERROR: Part = (0, 1);
+pub const PRINT: Part = (0, 2);
+pub const BACKTRACE: Part = (0, 3);
+pub const BACKTRACE_SLOTS: Part = (0, 4);
+/// Functions of `Ocaml_boxroot_domains`.
+#[cfg(feature = "std")]
+pub const SPAWN: Part = (1, 0);
+#[cfg(feature = "std")]
+pub const JOIN: Part = (1, 1);
 
 /// The words in a piece of the minor heap that a nursery reserves.
 pub const PIECE: usize = 257;
@@ -131,6 +146,14 @@ glue_functions! {
     fn obx_call3(closure: isize, a: isize, b: isize, c: isize) -> isize;
     fn obx_call_more(closure: isize, count: usize, arguments: *mut isize) -> isize;
     pub fn obx_named(name: *const c_char) -> isize;
+    pub fn obx_seal(kind: c_int, contents: isize) -> isize;
+    pub fn obx_sealed(kind: c_int) -> isize;
+    #[cfg(feature = "std")]
+    pub fn obx_job(run: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> isize;
+    #[cfg(feature = "std")]
+    pub fn obx_take_job(job: isize) -> *mut c_void;
+    #[cfg(feature = "std")]
+    pub fn obx_run_job(job: isize) -> bool;
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_traced(exn: isize) -> isize;
     pub fn obx_raise(exn: isize) -> !;

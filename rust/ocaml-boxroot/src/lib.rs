@@ -276,12 +276,12 @@ pub use glue::refuse_after;
 ///
 /// In front of an `impl` block without trait, all its functions are exported; `&self` is a [`Boxed`] value.
 ///
-/// Options: `name = "…"`, in OCaml; `symbol = "…"`, in C (else the crate's name, the type's in an `impl`, and the
-/// function's), a name that nothing else in the process has; `noalloc`, for a function that neither allocates nor
-/// raises: arguments and result are numbers that need no test, `bool` or [`Value`], and a panic ends the process with a
-/// message; `unsafe(static)`: type parameters may be `'static`, and you promise that values which came in one call do
-/// not go out as those of another one; `crate = ::name`, where this crate has another name. In an `impl`,
-/// `#[export(…)]` in front of a function gives its options.
+/// Options: `name = "…"`, in OCaml; `noalloc`, for a function that neither allocates nor raises: arguments and result
+/// are numbers that need no test, `bool` or [`Value`], and a panic ends the process with a message;
+/// `unsafe(symbol = "…")`, the name in C (else `ocaml_export_CRATE__NAME`, with the type's name in an `impl`), and you
+/// promise that nothing else in the process has it; `unsafe(static)`: type parameters may be `'static`, and you promise
+/// that values which came in one call do not go out as those of another one; `crate = ::name`, where this crate has
+/// another name. In an `impl`, `#[export(…)]` in front of a function gives its options.
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
@@ -314,7 +314,8 @@ pub use ocaml_boxroot_derive::export;
 /// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
 /// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
 /// a function that was not registered is an exception, `Failure`. Functions whose type promises what they do not keep
-/// (`Obj.magic`, `Array.unsafe_get`) are refused. `crate = ::name;` in front says what this crate is called.
+/// (`Obj.magic`, `Array.unsafe_get`) are refused, and so is each one whose result can be of any type, whatever its
+/// arguments: give it a type in OCaml. `crate = ::name;` in front says what this crate is called.
 ///
 /// ```
 /// # #![forbid(unsafe_code)]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Domains, and waiting for other threads with the domain lock released.
 use crate::runtime::with_lock_held;
-use crate::{glue, Any, AttachError, Exception, Fun, Int, Root, Runtime, Unit, Value};
+use crate::{glue, Any, AttachError, Exception, Fresh, Fun, Root, Runtime, Unit};
+use core::ffi::c_void;
 use std::any::Any as Payload;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -108,13 +109,20 @@ impl fmt::Display for SpawnError {
         }
     }
 }
-impl std::error::Error for SpawnError {}
+impl std::error::Error for SpawnError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SpawnError::Exception(error) => Some(error),
+            SpawnError::NoDomains => None,
+        }
+    }
+}
 
 /// Why a domain has no result.
 #[non_exhaustive]
 pub enum JoinError {
-    /// Its closure panicked with this payload.
-    Panicked(Box<dyn Payload + Send>),
+    /// Its closure panicked with this payload. (In a mutex, since threads may share the error.)
+    Panicked(Mutex<Box<dyn Payload + Send>>),
     /// OCaml raised an exception while waiting.
     Exception(Exception),
     /// Its closure could not run: no memory for roots.
@@ -135,7 +143,14 @@ impl fmt::Display for JoinError {
         }
     }
 }
-impl std::error::Error for JoinError {}
+impl std::error::Error for JoinError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            JoinError::Exception(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// A domain that runs a closure of ours. Dropping it lets the domain run on.
 #[derive(Debug)]
@@ -170,21 +185,28 @@ impl<R: Send> Job for Packet<R> {
     }
 }
 
-/// What OCaml hands to the new domain: the address of a box, as an immediate.
+/// What a job's block holds: the address of this box.
 type Parcel = Box<Arc<dyn Job>>;
 
-/// Called by the new domain.
+/// Called by the new domain. Another value than a job, or a job that was run already, does nothing.
 ///
 /// # Safety
-/// `job` comes from `spawn_domain`, once; this thread holds the domain lock and has no usable Runtime.
+/// This thread holds the domain lock and has no usable Runtime; a valid value.
 #[no_mangle]
 unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
+    // SAFETY: by the caller.
+    unsafe { glue::obx_run_job(job) };
+    1
+}
+
+/// # Safety
+/// The parcel of a job that was taken just now; this thread holds the domain lock and has no usable Runtime.
+unsafe extern "C" fn run(parcel: *mut c_void) {
     // SAFETY: by the caller; no panic leaves Job::run.
     unsafe {
-        let parcel: Parcel = Box::from_raw((job & !1) as *mut Arc<dyn Job>);
+        let parcel: Parcel = Box::from_raw(parcel.cast());
         with_lock_held(|rt| parcel.run(rt));
     }
-    1
 }
 
 impl Runtime {
@@ -195,20 +217,25 @@ impl Runtime {
         &mut self,
         f: impl FnOnce(&mut Runtime) -> R + Send + 'static,
     ) -> Result<DomainHandle<R>, SpawnError> {
-        let Some(spawn) = self.named("ocaml_boxroot.spawn_domain") else { return Err(SpawnError::NoDomains) };
-        // SAFETY: Ocaml_boxroot_domains registers it with this type.
-        let spawn = unsafe { spawn.cast::<Fun<(Int,), Any>>() }.root(self);
+        // SAFETY: a function of that type.
+        let spawn = unsafe { self.sealed::<Fun<(Any,), Any>>(glue::SPAWN) };
+        let Some(spawn) = spawn.map(|spawn| spawn.root(self)) else { return Err(SpawnError::NoDomains) };
         let packet =
             Arc::new(Packet { closure: Mutex::new(Some(Box::new(f) as Closure<R>)), result: Mutex::new(None) });
         let parcel: Parcel = Box::new(packet.clone());
-        let address = Box::into_raw(parcel);
-        // SAFETY: an immediate, since the box is aligned.
-        let job: Value<'static, Int> = unsafe { Value::from_raw(address as isize | 1) };
-        match spawn.call(self, (job,)) {
+        // SAFETY: LOCK. What `run` takes.
+        let job = unsafe { glue::obx_job(run, Box::into_raw(parcel).cast()) };
+        // SAFETY: the result of the call just now.
+        let job = unsafe { Fresh::<Any>::new(self, job) }.root();
+        match spawn.call(self, (&job,)) {
             Ok(domain) => Ok(DomainHandle { domain: domain.root(), packet }),
             Err(error) => {
-                // SAFETY: no domain was started, so nobody else takes the parcel.
-                drop(unsafe { Box::from_raw(address) });
+                // SAFETY: LOCK.
+                let parcel = unsafe { glue::obx_take_job(job.get(self).raw()) };
+                if !parcel.is_null() {
+                    // SAFETY: no domain took it.
+                    drop::<Parcel>(unsafe { Box::from_raw(parcel.cast()) });
+                }
                 Err(SpawnError::Exception(error))
             }
         }
@@ -218,15 +245,15 @@ impl Runtime {
 impl<R> DomainHandle<R> {
     /// Waits for the domain to end, with the lock released. The result of its closure, or what it panicked with.
     pub fn join(self, rt: &mut Runtime) -> Result<R, JoinError> {
-        if let Some(join) = rt.named("ocaml_boxroot.join_domain") {
-            // SAFETY: Ocaml_boxroot_domains registers it with this type.
-            let join = unsafe { join.cast::<Fun<(Any,), Unit>>() }.root(rt);
+        // SAFETY: a function of that type, for what the other one returned.
+        if let Some(join) = unsafe { rt.sealed::<Fun<(Any,), Unit>>(glue::JOIN) } {
+            let join = join.root(rt);
             join.call(rt, (&self.domain,)).map_err(JoinError::Exception)?;
         }
         let result = self.packet.result.lock().ok().and_then(|mut result| result.take());
         match result {
             Some(Ok(result)) => Ok(result),
-            Some(Err(payload)) => Err(JoinError::Panicked(payload)),
+            Some(Err(payload)) => Err(JoinError::Panicked(Mutex::new(payload))),
             None => Err(JoinError::Attach(AttachError::OutOfMemory)),
         }
     }

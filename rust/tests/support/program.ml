@@ -3,6 +3,7 @@
 
 external rust : int -> int = "testing_rust"
 external custom : int -> 'custom = "testing_custom"
+external run_job : 'a -> unit = "ocaml_boxroot_run_job"
 external in_blocking_section : int -> int = "testing_in_blocking_section"
 
 exception Custom of int * string * int list
@@ -60,6 +61,7 @@ let () =
       Obj.repr (if Sys.opaque_identity true then odd else even));
   r "forcing" (fun n -> let l = lazy (rust n) in Callback.register "the lazy" l; Lazy.force l);
   r "register" (fun (name : string) (v : Obj.t) -> Callback.register name v);
+  r "run_job" run_job;
   r "lazy" (fun n -> lazy (n + 1));
   r "force" (fun l -> Lazy.force l);
   r "atomic" (fun n -> Atomic.make n);

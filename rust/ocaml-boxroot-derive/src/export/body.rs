@@ -78,8 +78,8 @@ impl Export {
                     let payload = &argument.payload;
                     let read = match (argument.generic, self.mixing) {
                         (false, _) => quote!(payload_arg),
-                        (true, None) => quote!(payload_arg_generic),
-                        (true, Some(_)) => quote!(payload_arg_static),
+                        (true, false) => quote!(payload_arg_generic),
+                        (true, true) => quote!(payload_arg_static),
                     };
                     good(span, quote_spanned!(span=> #api::#read::<#payload>(rt, &places[#place], #i)), quote!())
                 }

@@ -17,8 +17,10 @@ pub struct Export {
     /// Of a function that is generic for OCaml: the type parameters. What is made for it is as generic, so that no
     /// implementation is used that is for one type.
     pub parameters: Vec<Ident>,
-    /// `unsafe(static)`, where it stands.
-    pub mixing: Option<Span>,
+    /// `unsafe(static)`
+    pub mixing: bool,
+    /// Where `unsafe` stands.
+    pub promise: Option<Span>,
     pub kind: Kind,
     /// The first argument is `&self`.
     pub receiver: bool,
@@ -81,7 +83,7 @@ impl Export {
             Some(ty) => ty.stripped(self_ty),
         };
         let parameters: Vec<Ident> = sig.generics.type_params().map(|parameter| parameter.ident.clone()).collect();
-        if let (None, Some(bound)) = (options.mixing, statics(&sig.generics)) {
+        if let (false, Some(bound)) = (options.mixing, statics(&sig.generics)) {
             let message =
                 "with `'static`, values of one call could be given out as those of another, whose types OCaml \
                            may know to be different. For payloads, write `TypeVar` in place of `'static`, and \
@@ -89,11 +91,8 @@ impl Export {
             return Err(Error::new_spanned(bound, message));
         }
         let plain_name = ident_text(ident);
-        let prefix = names::crate_prefix();
-        let symbol = options.symbol.map(|text| text.value()).unwrap_or_else(|| match owner {
-            Some((_, ty)) => format!("{prefix}_{}_{plain_name}", ty.to_lowercase()),
-            None => format!("{prefix}_{plain_name}"),
-        });
+        let name = options.name.map_or_else(|| casing::field_name(&plain_name), |text| text.value());
+        let symbol = options.symbol.map_or_else(|| names::symbol(owner.map(|(_, ty)| ty), &name), |text| text.value());
         Ok(Export {
             krate,
             function: match owner {
@@ -108,13 +107,14 @@ impl Export {
             },
             parameters,
             mixing: options.mixing,
+            promise: options.promise,
             kind,
             receiver,
             noalloc: options.noalloc,
             result_plain: is_plain(&result),
             arguments,
             result,
-            name: options.name.map_or_else(|| casing::field_name(&plain_name), |text| text.value()),
+            name,
             symbol,
             doc: documentation(&function.attributes),
         })
@@ -135,7 +135,7 @@ impl Export {
     /// `<A: TypeVar, B: TypeVar>`, of what is compiled.
     pub fn variables(&self) -> TokenStream {
         let krate = &self.krate;
-        let more = self.mixing.map(|_| quote!(+ 'static));
+        let more = self.mixing.then(|| quote!(+ 'static));
         self.generics(|_| quote!(#krate::TypeVar #more))
     }
 

@@ -5,14 +5,16 @@ use quote::{quote, ToTokens};
 use syn::parse::{Parse, ParseStream};
 use syn::{parenthesized, Error, Ident, LitStr, Path, Result, Token};
 
-/// `#[export(name = "…", symbol = "…", noalloc, unsafe(static), crate = path)]`
+/// `#[export(name = "…", noalloc, unsafe(symbol = "…"), unsafe(static), crate = path)]`
 #[derive(Default)]
 pub struct Options {
     pub name: Option<LitStr>,
     pub symbol: Option<LitStr>,
     pub noalloc: bool,
-    /// Of `unsafe(static)`: type parameters may be `'static`.
-    pub mixing: Option<Span>,
+    /// With `unsafe(static)`: type parameters may be `'static`.
+    pub mixing: bool,
+    /// Where `unsafe` stands.
+    pub promise: Option<Span>,
     pub krate: Option<Path>,
 }
 
@@ -35,29 +37,30 @@ impl Parse for Options {
                 let word = input.parse::<Token![unsafe]>()?;
                 let list;
                 parenthesized!(list in input);
-                list.parse::<Token![static]>()?;
-                options.mixing = Some(word.span);
+                if list.peek(Token![static]) {
+                    list.parse::<Token![static]>()?;
+                    options.mixing = true;
+                } else {
+                    let key: Ident = list.parse()?;
+                    if key != "symbol" {
+                        return Err(Error::new(key.span(), "this is `static` or `symbol = …`"));
+                    }
+                    options.symbol = Some(name(&list, "")?);
+                }
+                options.promise = Some(word.span);
             } else {
                 let key: Ident = input.parse()?;
                 if key == "noalloc" {
                     options.noalloc = true;
-                } else if key == "name" || key == "symbol" {
-                    input.parse::<Token![=]>()?;
-                    let text: LitStr = input.parse()?;
-                    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || (c == '\'' && key == "name");
-                    // As far as they can be known.
-                    let others = ["caml_", "boxroot", "bxr_", "obx_", "outheap"];
-                    if key == "symbol" && others.iter().any(|other| text.value().starts_with(other)) {
-                        let message = "names that begin like this are those of OCaml's runtime and of this library";
-                        return Err(Error::new(text.span(), message));
-                    }
-                    if text.value().is_empty() || !text.value().chars().all(legal) {
-                        return Err(Error::new(text.span(), "not a name"));
-                    }
-                    *(if key == "name" { &mut options.name } else { &mut options.symbol }) = Some(text);
+                } else if key == "name" {
+                    options.name = Some(name(input, "'")?);
+                } else if key == "symbol" {
+                    let message = "another function of this name would be replaced, if it is one of the C library or \
+                                   of another crate: write `unsafe(symbol = …)`";
+                    return Err(Error::new(key.span(), message));
                 } else {
-                    let message =
-                        "an option of `export` is `name = …`, `symbol = …`, `noalloc`, `unsafe(static)` or `crate = …`";
+                    let message = "an option of `export` is `name = …`, `noalloc`, `unsafe(symbol = …)`, \
+                                   `unsafe(static)` or `crate = …`";
                     return Err(Error::new(key.span(), message));
                 }
             }
@@ -66,5 +69,16 @@ impl Parse for Options {
             }
         }
         Ok(options)
+    }
+}
+
+/// Behind a key: the name, in which these characters may be too.
+fn name(input: ParseStream, more: &str) -> Result<LitStr> {
+    input.parse::<Token![=]>()?;
+    let text: LitStr = input.parse()?;
+    let legal = |c: char| c.is_ascii_alphanumeric() || c == '_' || more.contains(c);
+    match !text.value().is_empty() && text.value().chars().all(legal) {
+        true => Ok(text),
+        false => Err(Error::new(text.span(), "not a name")),
     }
 }

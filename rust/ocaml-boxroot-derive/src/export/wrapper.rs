@@ -125,7 +125,7 @@ impl Export {
         let (wrapper, bytecode) = self.wrappers(&api);
         let body = self.body(&api);
         // So that `#![forbid(unsafe_code)]` sees it.
-        let promise = self.mixing.map(|span| quote_spanned!(span=> const _: () = unsafe {};));
+        let promise = self.promise.map(|span| quote_spanned!(span=> const _: () = unsafe {};));
         quote! {{
             #promise
             #body

@@ -27,10 +27,14 @@ use core::fmt;
 /// *Where it was raised*: [`backtrace`](Exception::backtrace), [`backtrace_slots`](Exception::backtrace_slots). Raised
 /// again by Rust, an exception goes on with its backtrace in native code (with OCaml 5: on x86-64 Linux only). In
 /// bytecode, and with OCaml 5 elsewhere, OCaml begins a new one, with the call of the Rust function.
-// `None` when memory was too short. A box, so that results of calls stay small.
 pub struct Exception {
-    kept: Option<Box<Kept>>,
+    kept: Source,
 }
+
+/// The exception as its own source. Boxes of other crates, and errors that stand for others (`anyhow`, `transparent`),
+/// hide the error in them, and show its source: there the exception is found again.
+// `None` when memory was too short. A box, so that results of calls stay small.
+pub(crate) struct Source(Option<Box<Kept>>);
 
 // TRACED: the root holds an exception, or a block with that tag, which no exception has: the exception, and what OCaml
 // calls a raw backtrace.
@@ -64,11 +68,11 @@ fn caught(rt: &mut Runtime, exn: isize) -> Exception {
 impl Exception {
     /// Makes a root for `kept`, which TRACED describes.
     fn keep(rt: &Runtime, kept: Value<'_, Any>) -> Exception {
-        let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: None } };
+        let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: Source(None) } };
         let mut kept = Box::new(Kept { root, summary: Summary::new() });
         let Kept { root, summary } = &mut *kept;
         visit_parts(parts_of(root.get(rt)).0, summary);
-        Exception { kept: Some(kept) }
+        Exception { kept: Source(Some(kept)) }
     }
 
     /// The exception as a Rust error. It has no backtrace.
@@ -79,7 +83,7 @@ impl Exception {
 
     /// The exception with its backtrace, to be raised.
     pub(crate) fn kept<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Any>> {
-        self.kept.as_ref().map(|kept| kept.root.get(rt))
+        self.kept.kept(rt)
     }
 
     /// The exception and its backtrace.
@@ -92,7 +96,7 @@ impl Exception {
     #[cold]
     pub fn of_conversion(rt: &mut Runtime, error: ConvertError) -> Exception {
         if matches!(error, ConvertError::Alloc(_) | ConvertError::Root(_)) {
-            return Exception { kept: None };
+            return Exception { kept: Source(None) };
         }
         let text = alloc::format!("{error}");
         let exn = rt.try_build::<Exn, AllocError>(string_words(text.len()) + 3, |n| {
@@ -102,7 +106,7 @@ impl Exception {
         });
         match exn {
             Ok(exn) => Exception::new(exn.rt(), exn.value()),
-            Err(_) => Exception { kept: None },
+            Err(_) => Exception { kept: Source(None) },
         }
     }
 
@@ -117,7 +121,7 @@ impl Exception {
         match trace {
             Some(_) => Root::try_new(rt, exn).ok(),
             // SAFETY: TRACED: the root holds the exception itself.
-            None => self.kept.map(|kept| unsafe { kept.root.into_typed() }),
+            None => self.kept.0.map(|kept| unsafe { kept.root.into_typed() }),
         }
     }
 
@@ -378,7 +382,7 @@ pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
 /// it, while another lock is held (as `println!` holds one), in a finaliser, after OCaml's end.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kept {
+        match &self.kept.0 {
             Some(kept) => f.write_str(&kept.summary.text()),
             None => f.write_str("Out_of_memory"),
         }
@@ -391,7 +395,29 @@ impl fmt::Debug for Exception {
     }
 }
 
-impl core::error::Error for Exception {}
+impl core::error::Error for Exception {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.kept)
+    }
+}
+
+impl Source {
+    /// The exception with its backtrace, to be raised.
+    pub(crate) fn kept<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Any>> {
+        self.0.as_ref().map(|kept| kept.root.get(rt))
+    }
+}
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an exception of OCaml")
+    }
+}
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl core::error::Error for Source {}
 
 // --- exceptions of the runtime
 

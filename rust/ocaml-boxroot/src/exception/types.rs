@@ -183,7 +183,7 @@ type Raised = Option<Result<isize, ConvertError>>;
 #[derive(Debug, Clone, Copy)]
 pub struct ExceptionType {
     constructors: fn() -> &'static [Constructor],
-    raise: fn(&mut Runtime, &(dyn Error + Send + Sync + 'static)) -> Raised,
+    raise: fn(&mut Runtime, &(dyn Error + 'static)) -> Raised,
 }
 
 impl ExceptionType {
@@ -201,7 +201,7 @@ pub(crate) fn constructors(types: &'static [ExceptionType]) -> impl Iterator<Ite
 
 /// The exception for `error`, if it is of one of the types that are known: those of OCaml, and those of libraries
 /// whose OCaml side has registered them. Valid until the next thing that may run the collector.
-pub(crate) fn raw_of_known(rt: &mut Runtime, error: &(dyn Error + Send + Sync + 'static)) -> Raised {
+pub(crate) fn raw_of_known(rt: &mut Runtime, error: &(dyn Error + 'static)) -> Raised {
     BUILTIN.iter().chain(known()).find_map(|t| (t.raise)(rt, error))
 }
 

@@ -207,14 +207,10 @@ impl Import {
         Import { module, name, types, cell }
     }
 
-    /// Its type in OCaml, with its variables: `'a. 'a -> 'a`.
-    pub(super) fn describe(&self, to: &mut Definitions) -> String {
+    pub(super) fn describe(&self, to: &mut Definitions) -> ImportText {
         let (arguments, result, variables) = self.types;
+        let variables: Vec<String> = (0..variables).map(|n| variable(n.into())).collect();
         let mut text = String::new();
-        for n in 0..variables {
-            text += &variable(n.into());
-            text += if n + 1 == variables { ". " } else { " " };
-        }
         if arguments.is_empty() {
             text += "unit -> ";
         }
@@ -222,7 +218,32 @@ impl Import {
             text += &describe(to);
             text += " -> ";
         }
-        text + &result(to)
+        let quantified = if variables.is_empty() { "" } else { ". " };
+        let ty = alloc::format!("{}{quantified}{text}{}", variables.join(" "), result(to));
+        ImportText { ty, arguments: text, variables }
+    }
+}
+
+/// What the OCaml text says of an imported function.
+#[derive(Debug)]
+pub(super) struct ImportText {
+    /// Its type, with its variables: `'a. 'a -> 'a`.
+    pub ty: String,
+    /// The types of its arguments, in front of the result: `'a -> `.
+    arguments: String,
+    variables: Vec<String>,
+}
+
+impl ImportText {
+    /// An expression of OCaml. Its type has a free variable if the result of `function` can be of any type, whatever
+    /// the arguments. (Those whose type is a variable are units here.)
+    pub fn probe(&self, function: &str) -> String {
+        let function = alloc::format!("({function} : {}_)", self.arguments);
+        if self.variables.is_empty() {
+            return alloc::format!("Stdlib.ref {function}");
+        }
+        let parameters: String = self.variables.iter().map(|name| alloc::format!(" (_ : {name})")).collect();
+        alloc::format!("Stdlib.ref (fun{parameters} -> {function} : {}_)", "unit -> ".repeat(self.variables.len()))
     }
 }
 

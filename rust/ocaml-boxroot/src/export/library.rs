@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! The OCaml text of a library, and the check that a text belongs to the library.
-use super::declare::{ExceptionText, Export, Import};
+use super::declare::{ExceptionText, Export, Import, ImportText};
 use super::wrapper::{read, Lock, Places, Raise, Words};
 use crate::describe::{self, variable};
 use crate::exception::types::{add_known, constructors, ExceptionType};
@@ -31,6 +31,12 @@ const OURS: [(&str, &str); 3] = [
     ("ocaml_boxroot_domains.ml", if cfg!(ocaml5) { include_str!("../../ocaml/ocaml_boxroot_domains.ml") } else { "" }),
 ];
 
+/// What the OCaml text says of [`ImportText::probe`].
+const PROBES: &str = "
+(* OCaml refuses this module if a function's result has any type that one asks for, as with Obj.magic: Rust would
+   believe it. Such a function can be imported from a module of your own, with the type that its results have. *)
+";
+
 /// A line of the OCaml text on which both sides must agree: what it is about, and the line.
 type Line = (String, String);
 
@@ -38,7 +44,7 @@ type Line = (String, String);
 struct Texts {
     definitions: Definitions,
     exports: Vec<String>,
-    imports: Vec<String>,
+    imports: Vec<ImportText>,
     /// Declared by the text.
     exceptions: Vec<ExceptionText>,
     /// Declared by other modules of OCaml.
@@ -171,10 +177,18 @@ impl Library {
             "imports" => {
                 let mut rows = Vec::new();
                 out += &alloc::format!("open! {} [@@warning \"-66\"]\n\n", capitalised(self.name));
-                for (i, (import, ty)) in self.imports().zip(&texts.imports).enumerate() {
-                    out += &alloc::format!("let import_{i} : {ty} = {}.{}\n", import.module, import.name);
-                    let name = alloc::format!("{}.{}", import.module, import.name);
+                // All is internal.
+                out += "include (struct\n\n";
+                let mut probes = String::new();
+                for (i, (import, text)) in self.imports().zip(&texts.imports).enumerate() {
+                    let (name, ty) = (alloc::format!("{}.{}", import.module, import.name), &text.ty);
+                    out += &alloc::format!("let import_{i} : {ty} = {name}\n");
+                    probes += &alloc::format!("  let _{i} = {}\n", text.probe(&name));
                     rows.push(alloc::format!("{}, {}, Stdlib.Obj.repr import_{i}", quoted(&name), quoted(ty)));
+                }
+                if !probes.is_empty() {
+                    out += PROBES;
+                    out += &alloc::format!("module type Results = module type of struct\n{probes}end\n");
                 }
                 for (i, text) in texts.foreign.iter().enumerate() {
                     let (parameters, body) = text.function();
@@ -184,6 +198,7 @@ impl Library {
                 }
                 out.push('\n');
                 out += &self.table("register", "(string * string * Stdlib.Obj.t) array -> unit", rows.into_iter());
+                out += "\nend : sig end)\n";
             }
             _ => return Err(alloc::format!("no file `{which}`: ask for `files`, or for one that it lists")),
         }
@@ -233,7 +248,8 @@ impl Library {
         let texts = self.texts()?;
         let file = alloc::format!("{}_imports.ml", self.name);
         let advice = alloc::format!("{file} and the Rust library do not belong together: write {file} again");
-        let mut missing: Vec<(&Import, String)> = self.imports().zip(texts.imports).collect();
+        let types = texts.imports.into_iter().map(|text| text.ty);
+        let mut missing: Vec<(&Import, String)> = self.imports().zip(types).collect();
         let mut foreign = texts.foreign;
         for row in rows(table) {
             let (Some(name), Some(ty), Ok(function)) = (string(row, 0), string(row, 1), row.field(2)) else {

@@ -7,8 +7,7 @@
 use crate::exception::{self, types::raw_of_known};
 use crate::runtime::{catch_panic, is_deferred, run_deferred, with_lock_held, Panic, PanicPayload};
 use crate::{
-    block_words, glue, int, string_words, AllocError, Any, ConvertError, Exception, List, Nursery, Runtime, Str, Value,
-    ValueCell,
+    block_words, glue, int, string_words, AllocError, Any, ConvertError, List, Nursery, Runtime, Str, Value, ValueCell,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -222,9 +221,9 @@ enum Kind {
     Memory,
 }
 
-/// An error that an exported function may return. An [`Exception`] is raised again, the physically same value; one of a
-/// type that is an exception of OCaml ([`OCamlException`](crate::OCamlException)) is raised as that, also in a box;
-/// others become `Rust_error`.
+/// An error that an exported function may return. An [`Exception`](crate::Exception) is raised again, the physically
+/// same value; one of a type that is an exception of OCaml ([`OCamlException`](crate::OCamlException)) is raised as
+/// that, also in a box; the same if it is a source of the error. Others become `Rust_error`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be raised as an OCaml exception",
     note = "the error of an exported function is an `Exception`, or converts to `Box<dyn Error + Send + Sync>`: any \
@@ -294,20 +293,24 @@ impl Raise {
 
     fn value(self, rt: &mut Runtime) -> Raised {
         match *self.0 {
-            Kind::Error(error) => match error.downcast::<Exception>() {
-                Ok(exception) => match exception.kept(rt) {
-                    Some(kept) => Raised(kept.raw()),
-                    None => out_of_memory(),
-                },
-                Err(error) => match raw_of_known(rt, &*error) {
-                    Some(Ok(raw)) => Raised(raw),
-                    Some(Err(ConvertError::Alloc(_) | ConvertError::Root(_))) => out_of_memory(),
-                    Some(Err(why)) => {
-                        builtin_with(rt, glue::INVALID_ARGUMENT, &alloc::format!("the exception for `{error}`: {why}"))
+            Kind::Error(error) => {
+                let mut next: Option<&(dyn Error + 'static)> = Some(&*error);
+                while let Some(cause) = next {
+                    if let Some(exception) = cause.downcast_ref::<exception::Source>() {
+                        return exception.kept(rt).map_or_else(out_of_memory, |kept| Raised(kept.raw()));
                     }
-                    None => rust_error(rt, &*error),
-                },
-            },
+                    match raw_of_known(rt, cause) {
+                        Some(Ok(raw)) => return Raised(raw),
+                        Some(Err(ConvertError::Alloc(_) | ConvertError::Root(_))) => return out_of_memory(),
+                        Some(Err(why)) => {
+                            let text = alloc::format!("the exception for `{cause}`: {why}");
+                            return builtin_with(rt, glue::INVALID_ARGUMENT, &text);
+                        }
+                        None => next = cause.source(),
+                    }
+                }
+                rust_error(rt, &*error)
+            }
             Kind::Argument(_, ConvertError::Alloc(_)) | Kind::Result(ConvertError::Alloc(_)) | Kind::Memory => {
                 out_of_memory()
             }
@@ -367,6 +370,12 @@ fn build(rt: &mut Runtime, words: usize, f: impl FnOnce(&Nursery) -> Result<Valu
     }
 }
 
+/// One of the constructors of `Ocaml_boxroot`.
+fn constructor(rt: &Runtime, which: glue::Part) -> Option<Value<'_, Any>> {
+    // SAFETY: any type will do.
+    unsafe { rt.sealed(which) }
+}
+
 fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
     let message = error.to_string();
     let mut causes: Vec<String> = Vec::new();
@@ -375,7 +384,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
         causes.push(cause.to_string());
         source = cause.source();
     }
-    if rt.named("ocaml_boxroot.error").is_none() {
+    if constructor(rt, glue::ERROR).is_none() {
         let mut text = message;
         for cause in causes {
             text = alloc::format!("{text}: {cause}");
@@ -391,7 +400,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
         }
         let message = n.try_string(&message)?;
         let mut block = n.unshared(0, 3).map_err(|_| AllocError { words: 3 })?;
-        block.set(0, n.named("ocaml_boxroot.error").unwrap_or(Value::UNIT.erase()));
+        block.set(0, constructor(n, glue::ERROR).unwrap_or(Value::UNIT.erase()));
         block.set(1, message);
         block.set(2, list);
         Ok(block.share())
@@ -402,7 +411,7 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
 fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
     let made = catch_panic(|| {
         enter(lock, |rt| {
-            if rt.named("ocaml_boxroot.panic").is_none() {
+            if constructor(rt, glue::PANIC).is_none() {
                 let text = if panic.file.is_empty() {
                     alloc::format!("Rust panic: {}", panic.message)
                 } else {
@@ -416,7 +425,7 @@ fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
                 let (message, file) = (n.try_string(&panic.message)?, n.try_string(&panic.file)?);
                 let backtrace = n.try_string(&panic.backtrace)?;
                 let mut block = n.unshared(0, 5).map_err(|_| AllocError { words: 5 })?;
-                block.set(0, n.named("ocaml_boxroot.panic").unwrap_or(Value::UNIT.erase()));
+                block.set(0, constructor(n, glue::PANIC).unwrap_or(Value::UNIT.erase()));
                 block.set(1, message);
                 block.set(2, file);
                 block.set(3, int(panic.line as i32));

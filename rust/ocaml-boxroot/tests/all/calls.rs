@@ -143,3 +143,35 @@ fn names_that_are_registered_again() {
         assert_eq!(rt.named("a name").unwrap().kind(), Kind::String { len: 5 });
     })
 }
+
+/// A Rust value with the name of one of the library's own blocks.
+struct Named<const DOMAINS: bool>;
+impl<const DOMAINS: bool> CustomOps for Named<DOMAINS> {
+    const MARSHAL: Option<Marshal<Self>> = Some(Marshal {
+        name: if DOMAINS { c"ocaml_boxroot.domains" } else { c"ocaml_boxroot.exceptions" },
+        write: |_, _| (),
+        read: |_| None,
+    });
+}
+
+#[test]
+fn what_is_registered_in_place_of_the_librarys_own_is_not_believed() {
+    alone(what_is_registered_in_place_of_the_librarys_own_is_not_believed, || {
+        attached(|rt| {
+            let register = ocaml::register(rt);
+            let tuple = rt.alloc(&(1i32, 2i32, 3i32, 4i32, 5i32)).unwrap().root();
+            let domains = rt.boxed_custom(Named::<true>).root();
+            let exceptions = rt.boxed_custom(Named::<false>).root();
+            let number = int(1000).root(rt);
+            for other in [number.erase(), tuple.erase(), domains.erase(), exceptions.erase()] {
+                for name in ["exceptions", "domains", "print", "error", "panic", "spawn_domain", "join_domain"] {
+                    register.call(rt, (&*format!("ocaml_boxroot.{name}"), other)).unwrap();
+                }
+                let error = ocaml::raise_printed(rt).call(rt, ((),)).map(drop).unwrap_err();
+                let text = error.text(rt);
+                assert_eq!((error.printed(rt), error.backtrace(rt)), (text, None));
+                assert!(matches!(rt.spawn_domain(|_| ()), Err(SpawnError::NoDomains)));
+            }
+        })
+    })
+}

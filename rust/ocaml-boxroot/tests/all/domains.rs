@@ -68,7 +68,7 @@ fn panics_come_out_of_join() {
             });
             let handle: DomainHandle<()> = handle.unwrap();
             match handle.join(rt) {
-                Err(JoinError::Panicked(payload)) => assert_eq!(payload.downcast_ref(), Some(&i)),
+                Err(JoinError::Panicked(payload)) => assert_eq!(payload.into_inner().unwrap().downcast_ref(), Some(&i)),
                 other => panic!("{other:?}"),
             }
         }
@@ -98,6 +98,26 @@ fn a_domain_releases_attaches_and_calls() {
             ocaml::call_rust(rt).call(rt, (n,)).unwrap().value().to_isize()
         });
         assert_eq!(handle.unwrap().join(rt).unwrap(), 9);
+    })
+}
+
+#[test]
+fn errors_of_domains_are_shared() {
+    fn shared<E: std::error::Error + Send + Sync + 'static>() {}
+    shared::<JoinError>();
+    shared::<SpawnError>();
+}
+
+/// What OCaml passes to the function that runs jobs, if it is none.
+#[test]
+fn jobs_are_made_by_rust() {
+    attached(|rt| {
+        let run = ocaml::run_job(rt);
+        let string = rt.string("no job").root();
+        let boxed = rt.boxed(7).root();
+        for other in [int(12345).root(rt).erase(), string.erase(), boxed.erase(), run.erase()] {
+            run.call(rt, (other,)).unwrap();
+        }
     })
 }
 

@@ -220,7 +220,25 @@ import! {
 import! {
     mod host = "Stdlib.Obj"; //~
     //+ mod host = "Host";
-    fn magic<A, B>(x: Root<A>) -> Result<Root<B>, Exception>;
+    fn magic<A>(x: Root<A>) -> Result<Root<Str>, Exception>;
+}
+//# imports_by_another_name - takes any value for one of any type
+import! {
+    mod host = "Stdlib__Marshal"; //~
+    //+ mod host = "Host";
+    fn from_string(s: &[u8], at: isize) -> Result<Root<Str>, Exception>;
+}
+//# imports_that_replace_named_values - takes any value for one of any type
+import! {
+    mod host = "Stdlib.Callback"; //~
+    //+ mod host = "Host";
+    fn register<A>(name: &str, x: ValueRef<'_, A>) -> Result<(), Exception>;
+}
+//# imports_of_results_of_any_type - no argument has this type
+import! {
+    mod host = "Host";
+    fn f<A, B>(x: Root<A>) -> Result<Root<List<B>>, Exception>; //~
+    //+ fn f<A, B>(x: Root<B>) -> Result<Root<List<B>>, Exception>;
 }
 //# imports_that_check_no_bounds - takes any value for one of any type
 import! {
@@ -254,7 +272,11 @@ fn f() {
     let _ = Import::new("Host", "f", (&[], describe_type::<i32>, 0), &CELL); //~
     //+ let _ = &CELL;
 }
-//# names_of_the_runtime_are_taken - names that begin like this are those of OCaml's runtime
-#[export(symbol = "caml_alloc")] //~
-//+ #[export(symbol = "my_alloc")]
+//# names_in_c_are_promises - another function of this name would be replaced
+#[export(symbol = "malloc")] //~
+//+ #[export(name = "malloc")]
+fn f(x: isize) {}
+//# names_in_c_are_unsafe - usage of an `unsafe` block
+#[export(unsafe(symbol = "malloc"))] //~
+//+ #[export]
 fn f(x: isize) {}

@@ -5,14 +5,14 @@
 #include <caml/signals.h>
 
 /* As OCaml calls it. */
-value exports_attached(value unit);
+value ocaml_export_exports__attached(value unit);
 
 value test_blocking(value unit)
 {
   value answer;
   (void)unit;
   caml_enter_blocking_section();
-  answer = exports_attached(Val_unit);
+  answer = ocaml_export_exports__attached(Val_unit);
   caml_leave_blocking_section();
   return answer;
 }

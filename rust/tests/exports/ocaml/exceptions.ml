@@ -35,6 +35,16 @@ let raised () =
     each 7 (Host.Refused ("no", 2.5))
   done
 
+exception Inside of int ref
+
+let wrapped () =
+  let inside = Inside (ref 1) in
+  for depth = 0 to 3 do
+    raises "inside another error" (( == ) inside) (fun () -> wrapped (fun () -> raise inside) depth false);
+    raises "hidden by another error" (( == ) inside) (fun () -> wrapped (fun () -> raise inside) depth true);
+    raises "an error inside" (( = ) (Parse_error ("inside", 4))) (fun () -> wrapped ignore depth false)
+  done
+
 let recognised () =
   let is text e = equal text text (fun () -> classify (fun () -> raise e)) in
   is {|ParseError("a", -5)|} (Parse_error ("a", -5));
@@ -118,8 +128,10 @@ let traced () =
   Printexc.record_backtrace false;
   test "not recorded" (fun () -> backtrace raise_it = (None, [||]))
 
-external inner : (int[@untagged]) -> string -> string = "exports_inner_bytecode" "exports_inner"
-external innermost : (int[@untagged]) -> int = "exports_innermost_bytecode" "exports_innermost"
+external inner : (int[@untagged]) -> string -> string
+  = "ocaml_export_exports__inner_bytecode" "ocaml_export_exports__inner"
+external innermost : (int[@untagged]) -> int
+  = "ocaml_export_exports__innermost_bytecode" "ocaml_export_exports__innermost"
 external blocking : unit -> int = "test_blocking"
 
 let others () =
@@ -143,4 +155,5 @@ let others () =
 let run () =
   raised ();
   recognised ();
+  wrapped ();
   others ()

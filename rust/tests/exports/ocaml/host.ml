@@ -7,7 +7,7 @@ exception Pair of (int * bool)
 exception Located of { file : string; line : int }
 
 let add a b = a + b
-let fail text = failwith text
+let fail text : unit = failwith text
 let identity x = x
 let pair x y = (x, y)
 let counter () = 42

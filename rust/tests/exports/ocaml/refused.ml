@@ -4,14 +4,18 @@
 
 open Check
 
-external refuse : (int[@untagged]) -> unit = "exports_refuse_bytecode" "exports_refuse"
-external long_error : (int[@untagged]) -> unit = "exports_long_error_bytecode" "exports_long_error"
-external long_panic : (int[@untagged]) -> unit = "exports_long_panic_bytecode" "exports_long_panic"
-external long_exception : (int[@untagged]) -> unit = "exports_long_exception_bytecode" "exports_long_exception"
+external refuse : (int[@untagged]) -> unit
+  = "ocaml_export_exports__refuse_bytecode" "ocaml_export_exports__refuse"
+external long_error : (int[@untagged]) -> unit
+  = "ocaml_export_exports__long_error_bytecode" "ocaml_export_exports__long_error"
+external long_panic : (int[@untagged]) -> unit
+  = "ocaml_export_exports__long_panic_bytecode" "ocaml_export_exports__long_panic"
+external long_exception : (int[@untagged]) -> unit
+  = "ocaml_export_exports__long_exception_bytecode" "ocaml_export_exports__long_exception"
 external long_result : (int[@untagged]) -> string * float array * string list
-  = "exports_long_result_bytecode" "exports_long_result"
+  = "ocaml_export_exports__long_result_bytecode" "ocaml_export_exports__long_result"
 external long_argument : (string -> int) -> (int[@untagged]) -> int
-  = "exports_long_argument_bytecode" "exports_long_argument"
+  = "ocaml_export_exports__long_argument_bytecode" "ocaml_export_exports__long_argument"
 
 (* How often [f] failed before it did [what]. *)
 let each name what expected f =

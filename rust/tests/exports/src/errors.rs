@@ -138,6 +138,45 @@ pub fn pass_through<A>(rt: &mut Runtime, f: ValueRef<'_, Fun<(Unit,), A>>) -> Re
     }
 }
 
+/// An error with another inside: as its source, or (`hidden`) standing for it, so that its source is that of the other.
+#[derive(Debug)]
+struct Around {
+    inner: Box<dyn Error + Send + Sync>,
+    hidden: bool,
+}
+impl fmt::Display for Around {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("around")
+    }
+}
+impl Error for Around {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        if self.hidden {
+            self.inner.source()
+        } else {
+            Some(&*self.inner)
+        }
+    }
+}
+
+/// What `f` raises, or else an error that is an exception, inside `depth` other errors.
+#[export]
+pub fn wrapped(
+    rt: &mut Runtime,
+    f: ValueRef<'_, Fun<(Unit,), Unit>>,
+    depth: usize,
+    hidden: bool,
+) -> Result<(), Box<dyn Error + Send + Sync>> {
+    let mut error: Box<dyn Error + Send + Sync> = match f.call(rt, ((),)).map(drop) {
+        Ok(()) => Box::new(ParseError("inside".into(), 4)),
+        Err(error) => Box::new(error),
+    };
+    for _ in 0..depth {
+        error = Box::new(Around { inner: error, hidden });
+    }
+    Err(error)
+}
+
 /// The backtrace of what `f` raises.
 #[export]
 pub fn backtrace(rt: &mut Runtime, f: ValueRef<'_, Fun<(Unit,), Unit>>) -> (Option<String>, Vec<usize>) {

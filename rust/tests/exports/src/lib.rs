@@ -102,7 +102,7 @@ library! {
         kinds::later_count, kinds::length_noalloc, kinds::explode_noalloc, kinds::spawn, kinds::end_, kinds::released,
         kinds::borrowed, kinds::huge,
         errors::parse_line, errors::fail_with, errors::classify, errors::exception_of, errors::pass_through,
-        errors::backtrace,
+        errors::backtrace, errors::wrapped,
         names::words, names::lock, names::rt, names::places, names::result, names::x0, names::a0, names::w0,
         names::body, names::native, names::describe, names::held, names::attached, names::outer,
         nested::frame, nested::dropped, nested::import_add, nested::import_fail, nested::import_identity,

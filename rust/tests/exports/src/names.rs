@@ -27,9 +27,9 @@ pub fn attached() -> isize {
 /// An export in the body of a function, and one below it.
 #[export]
 pub fn outer() -> usize {
-    #[export(symbol = "exports_inner")]
+    #[export]
     fn inner(words: isize, result: &str) -> String {
-        #[export(symbol = "exports_innermost", noalloc)]
+        #[export(noalloc)]
         fn innermost(words: isize) -> isize {
             words + 1
         }

@@ -116,6 +116,7 @@ functions! {
     continuation: (Unit) -> Any;
     forcing: (Int) -> Int;
     register: (Str, Any) -> Unit;
+    run_job: (Any) -> Unit;
     lazy: (Int) -> Any;
     force: (Any) -> Any;
     atomic: (Int) -> Atomic<Int>;

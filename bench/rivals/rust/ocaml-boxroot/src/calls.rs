@@ -4,57 +4,57 @@ use std::hint::black_box;
 
 type Function = Fun<(Int,), Int>;
 
-#[export(symbol = "none_int", noalloc)]
+#[export(unsafe(symbol = "none_int"), noalloc)]
 fn none_int(a: isize, b: isize) -> isize {
     a.wrapping_add(b)
 }
 
-#[export(symbol = "none_float", noalloc)]
+#[export(unsafe(symbol = "none_float"), noalloc)]
 fn none_float(a: f64, b: f64) -> f64 {
     a + b
 }
 
-#[export(symbol = "read_int")]
+#[export(unsafe(symbol = "read_int"))]
 fn read_int(_rt: &Runtime, n: isize) -> isize {
     n + 1
 }
 
-#[export(symbol = "read_float")]
+#[export(unsafe(symbol = "read_float"))]
 fn read_float(_rt: &Runtime, x: f64) -> bool {
     x > 0.0
 }
 
-#[export(symbol = "read_string")]
+#[export(unsafe(symbol = "read_string"))]
 fn read_string(_rt: &Runtime, s: Value<'_, Str>) -> isize {
     s.as_bytes().len() as isize
 }
 
-#[export(symbol = "read_closure")]
+#[export(unsafe(symbol = "read_closure"))]
 fn read_closure(_rt: &Runtime, f: Value<'_, Function>, g: Value<'_, Function>) -> bool {
     f.same(g)
 }
 
-#[export(symbol = "write_int")]
+#[export(unsafe(symbol = "write_int"))]
 fn write_int(_rt: &mut Runtime, n: isize) -> isize {
     n + 1
 }
 
-#[export(symbol = "write_float")]
+#[export(unsafe(symbol = "write_float"))]
 fn write_float(_rt: &mut Runtime, x: f64) -> f64 {
     x + 1.0
 }
 
-#[export(symbol = "write_string")]
+#[export(unsafe(symbol = "write_string"))]
 fn write_string(rt: &mut Runtime, s: ValueRef<'_, Str>) -> isize {
     s.get(rt).as_bytes().len() as isize
 }
 
-#[export(symbol = "write_closure")]
+#[export(unsafe(symbol = "write_closure"))]
 fn write_closure<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Function>, n: isize) -> Result<Fresh<'a, Int>, Exception> {
     f.call(rt, (n,))
 }
 
-#[export(symbol = "call_many")]
+#[export(unsafe(symbol = "call_many"))]
 fn call_many(rt: &mut Runtime, f: ValueRef<'_, Function>, n: isize) -> Result<isize, Exception> {
     let mut x = 0;
     for _ in 0..n {
@@ -63,14 +63,14 @@ fn call_many(rt: &mut Runtime, f: ValueRef<'_, Function>, n: isize) -> Result<is
     Ok(x)
 }
 
-#[export(symbol = "release_many")]
+#[export(unsafe(symbol = "release_many"))]
 fn release_many(rt: &mut Runtime, n: isize) {
     for _ in 0..n {
         rt.release(|| black_box(()));
     }
 }
 
-#[export(symbol = "attach_many")]
+#[export(unsafe(symbol = "attach_many"))]
 fn attach_many(rt: &mut Runtime, n: isize) -> Result<(), AttachError> {
     rt.release(|| (0..n).try_for_each(|_| attach(|_| black_box(()))))
 }

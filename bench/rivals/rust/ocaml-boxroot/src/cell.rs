@@ -8,12 +8,12 @@ ocaml_abstract! {
     Owned<A> = "cell";
 }
 
-#[export(symbol = "owned_create")]
+#[export(unsafe(symbol = "owned_create"))]
 pub fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Owned<A>>> {
     rt.inline_generic(Owned(v))
 }
 
-#[export(symbol = "owned_get")]
+#[export(unsafe(symbol = "owned_get"))]
 pub fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Owned<A>>>) -> Value<'a, A> {
     cell.payload_generic(rt).0.get(rt)
 }

@@ -30,74 +30,74 @@ fn keep_list<T>(kept: &Mutex<List<T>>, list: List<T>) -> usize {
     n
 }
 
-#[export(symbol = "read_list_int")]
+#[export(unsafe(symbol = "read_list_int"))]
 fn read_list_int(v: List<i64>) -> usize {
     keep_list(&INT_LIST, v)
 }
 
-#[export(symbol = "read_list_float")]
+#[export(unsafe(symbol = "read_list_float"))]
 fn read_list_float(v: List<f64>) -> usize {
     keep_list(&FLOAT_LIST, v)
 }
 
-#[export(symbol = "read_list_string")]
+#[export(unsafe(symbol = "read_list_string"))]
 fn read_list_string(v: List<String>) -> usize {
     keep_list(&STRING_LIST, v)
 }
 
-#[export(symbol = "read_array_int")]
+#[export(unsafe(symbol = "read_array_int"))]
 fn read_array_int(v: Vec<i64>) -> usize {
     keep(&INTS, v)
 }
 
-#[export(symbol = "read_array_float")]
+#[export(unsafe(symbol = "read_array_float"))]
 fn read_array_float(v: Vec<f64>) -> usize {
     keep(&FLOATS, v)
 }
 
-#[export(symbol = "read_array_string")]
+#[export(unsafe(symbol = "read_array_string"))]
 fn read_array_string(v: Vec<String>) -> usize {
     keep(&STRINGS, v)
 }
 
-#[export(symbol = "read_records")]
+#[export(unsafe(symbol = "read_records"))]
 fn read_records(v: Vec<Record>) -> usize {
     keep(&RECORDS, v)
 }
 
 type Made<'a, T> = Result<Fresh<'a, T>, ConvertError>;
 
-#[export(symbol = "make_list_int")]
+#[export(unsafe(symbol = "make_list_int"))]
 fn make_list_int(rt: &mut Runtime) -> Made<'_, List<Int>> {
     rt.alloc(&*INT_LIST.lock().unwrap())
 }
 
-#[export(symbol = "make_list_float")]
+#[export(unsafe(symbol = "make_list_float"))]
 fn make_list_float(rt: &mut Runtime) -> Made<'_, List<Float>> {
     rt.alloc(&*FLOAT_LIST.lock().unwrap())
 }
 
-#[export(symbol = "make_list_string")]
+#[export(unsafe(symbol = "make_list_string"))]
 fn make_list_string(rt: &mut Runtime) -> Made<'_, List<Str>> {
     rt.alloc(&*STRING_LIST.lock().unwrap())
 }
 
-#[export(symbol = "make_array_int")]
+#[export(unsafe(symbol = "make_array_int"))]
 fn make_array_int(rt: &mut Runtime) -> Made<'_, Array<Int>> {
     rt.alloc(&*INTS.lock().unwrap())
 }
 
-#[export(symbol = "make_array_float")]
+#[export(unsafe(symbol = "make_array_float"))]
 fn make_array_float(rt: &mut Runtime) -> Made<'_, Array<Float>> {
     rt.alloc(&*FLOATS.lock().unwrap())
 }
 
-#[export(symbol = "make_array_string")]
+#[export(unsafe(symbol = "make_array_string"))]
 fn make_array_string(rt: &mut Runtime) -> Made<'_, Array<Str>> {
     rt.alloc(&*STRINGS.lock().unwrap())
 }
 
-#[export(symbol = "make_records")]
+#[export(unsafe(symbol = "make_records"))]
 fn make_records(rt: &mut Runtime) -> Made<'_, Array<Record>> {
     rt.alloc(&*RECORDS.lock().unwrap())
 }

@@ -7,7 +7,7 @@ fn same(x: Value<'_, Float>, y: Value<'_, Float>) -> bool {
 }
 
 /// A loop, as C compilers make one of the recursion in C.
-#[export(symbol = "fixpoint")]
+#[export(unsafe(symbol = "fixpoint"))]
 fn fixpoint<'a>(
     rt: &'a mut Runtime,
     f: Root<Fun<(Float,), Float>>,

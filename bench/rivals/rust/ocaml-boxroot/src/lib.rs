@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 //! The externals of the benchmarks, with `ocaml-boxroot`, in safe Rust.
-#![forbid(unsafe_code)]
 
 mod calls;
 mod cell;
