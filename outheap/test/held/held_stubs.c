@@ -87,14 +87,14 @@ int pthread_mutex_unlock(pthread_mutex_t *m)
   return error;
 }
 
-/* Threads of the variant have a small stack: 128 KiB beside thread-local variables. */
+/* Threads of the variant have a small stack: 1 MiB beside thread-local variables. */
 static atomic_bool fails;
 int pthread_create(pthread_t *thread, pthread_attr_t const *attributes, void *(*function)(void *), void *argument)
 {
   size_t stack = 0;
   NEXT(pthread_create);
   if (attributes != NULL) pthread_attr_getstacksize(attributes, &stack);
-  if (stack != 0 && stack < 1 << 20 && atomic_load(&fails)) return EAGAIN;
+  if (stack != 0 && stack < 2 << 20 && atomic_load(&fails)) return EAGAIN;
   return next(thread, attributes, function, argument);
 }
 
