@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The tests that `make test` leaves out because others show the same in less time: patterns in slow.txt, beside the
-word `slow` where a case is defined. CI runs them where their product was changed; `make test-all` runs them all."""
+word `slow` where a case is defined. They run in `make test-all`."""
 
 from __future__ import annotations
 
