@@ -1119,8 +1119,9 @@ end
 
 module Table = struct
   (* Chains of cells, by linear hashing: with each new cell beyond one for each bucket, one bucket is divided in two.
-     Buckets are words outside the heap, in segments, of which the first one begins small, and doubles. There are [half]
-     of them to 2 * [half]; bucket n was divided off from bucket n - [half]. *)
+     Buckets are words outside the heap, in segments. The first segment has room for [least] buckets at first, and
+     doubles until it is as large as the others. There are [half] buckets to 2 * [half]; bucket n was divided off from
+     bucket n - [half]. *)
   let least = 8
   let segment_bits = 12
   let segment = 1 lsl segment_bits

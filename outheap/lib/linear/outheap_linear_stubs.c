@@ -493,9 +493,9 @@ value outheap_linear_ml_text_copy(value cell)
 /* --- buckets ---------------------------------------------------------------------------------------------------------
    Arrays of words outside the heap, for tables. The word in front says how many there are. */
 
-/* Words of the first buckets of all tables, and those of which the collector's pace knows, as it does of cells: a table
-   that has few elements any more, and is forgotten, has more memory there. The other buckets are as many as elements.
-   With the common lock. */
+/* The words of the first segments of all tables, and how many of them the collector's pace knows. A table that was
+   large and has few elements still has its first segment, so the number of its elements does not tell the pace what a
+   forgotten table holds. Invariant: paced <= used. With the common lock. */
 static struct { size_t used, paced; } first_words;
 
 enum { TOLD = 1 << 18 /* at a time */, FOR_NOTHING = 1 << 20 };

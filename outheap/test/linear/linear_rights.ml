@@ -55,7 +55,7 @@ module Operations (X : Linear_chains.CONTENTS) () = struct
     List.iteri (fun n k -> if n land 1 = 0 then t := M.add k k !t) elements;
     !t
 
-  (* What an operation needs is made before a signal can come. *)
+  (* Arguments of an operation are made here, outside the part that signals interrupt. *)
   let on_lists =
     let plainly f () = f in
     let with_an_element f () = f (any ()) in
