@@ -125,6 +125,22 @@ def waited(process: subprocess.Popen, limit: float) -> int | None:
             pass
 
 
+def threads_of(group: int) -> list[str]:
+    """What each thread of a process group is at: its state, the kernel's function that it waits in, the processor time
+    that it has used, in ticks."""
+    found = []
+    for stat in sorted(Path("/proc").glob("[0-9]*/task/[0-9]*/stat")):
+        try:
+            name, _, rest = stat.read_text().partition("(")[2].rpartition(")")
+            fields = rest.split()
+            if int(fields[2]) == group:
+                at = stat.with_name("wchan").read_text()
+                found.append(f"{stat.parent.name} {name}: {fields[0]} {at}, {int(fields[11]) + int(fields[12])} ticks")
+        except OSError:
+            pass  # it has ended
+    return found
+
+
 def run(
     command: Sequence[str | Path], folder: Path, log: Path, limit: float, settings: Mapping[str, str] | None = None
 ) -> Outcome:
@@ -152,6 +168,8 @@ def run(
             code = waited(process, limit)
             outcome.late = code is None
             outcome.code = outcome.code if code is None else code
+            if outcome.late:
+                out.write("\n".join(["", *threads_of(process.pid), ""]).encode())
         finally:
             try:
                 os.killpg(process.pid, signal.SIGKILL)

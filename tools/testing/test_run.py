@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def test_a_quiet_machine_has_the_limit(monkeypatch: pytest.MonkeyPatch, tmp_path
     outcome = run.run(["sleep", "60"], tmp_path, tmp_path / "log", 0.2)
     assert outcome.late and not outcome.passed and outcome.why == "not done after 0.2 s"
     assert outcome.code == -signal.SIGKILL
+    assert re.search(r"^\d+ sleep: S .*, \d+ ticks$", outcome.text, re.M), outcome.text
 
 
 def test_a_busy_machine_has_more_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

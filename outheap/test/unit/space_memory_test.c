@@ -10,6 +10,8 @@
 #include "space_memory.h"
 #include "start.h"
 #include "try_page.h"
+#include <fcntl.h>
+#include <sched.h>
 
 /* Growth continues where the space ends, and counts what is free there. */
 static void contiguous(void)
@@ -208,11 +210,13 @@ static void trim_beside_others(void)
 
 /* What oh_space_trim holds just now is waited for, when there is nothing else. */
 static pthread_t waiting;
-static FILE *state; /* of that thread. Atomic */
+static int state = -1; /* the file that says what that thread does; -1: it has not begun. Atomic */
 static void *take_one(void *unused)
 {
   (void)unused;
-  __atomic_store_n(&state, fopen("/proc/thread-self/stat", "r"), __ATOMIC_SEQ_CST);
+  int fd = open("/proc/thread-self/stat", O_RDONLY | O_CLOEXEC);
+  EXPECT(fd >= 0, "%d", errno);
+  __atomic_store_n(&state, fd, __ATOMIC_SEQ_CST);
   return oh_space_alloc(OH_SPACE_MARKED, 8 * OH_PAGE, true, NULL);
 }
 static void start_waiting(void)
@@ -220,14 +224,17 @@ static void start_waiting(void)
   oh_os_purging = NULL;
   oh_os_fail_after = -1;
   EXPECT(pthread_create(&waiting, NULL, take_one, NULL) == 0, "thread");
-  char is = 0;
-  while (is != 'S') {
-    FILE *f = __atomic_load_n(&state, __ATOMIC_SEQ_CST);
-    if (f != NULL) rewind(f);
-    if (f == NULL || fscanf(f, "%*d (%*[^)]) %c", &is) != 1) is = 0;
-    if (is != 'S') usleep(1000);
+  /* By pread: stdio keeps what it has read once, also across rewind, so a thread that ran at the first look would run
+     for ever. */
+  for (char is = 0, text[64]; is != 'S'; sched_yield()) {
+    int fd = __atomic_load_n(&state, __ATOMIC_SEQ_CST);
+    if (fd < 0) continue;
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    EXPECT(n > 0, "it did not wait");
+    text[n] = '\0';
+    EXPECT(sscanf(text, "%*d (%*[^)]) %c", &is) == 1, "%s", text);
   }
-  fclose(state);
+  close(state);
 }
 static void held_by_trim(void)
 {
