@@ -24,7 +24,10 @@ let heap () =
   require "a fresh block is young, or nothing is known" (Outheap.classify (Obj.repr (ref 1)) = expected);
   let s = Outheap.statistics () in
   require "statistics are zero with the stock runtime" (Outheap.available = (s.committed > 0));
-  ignore (Outheap.trim ())
+  ignore (Outheap.trim ());
+  let before = Outheap.set_opaque true in
+  require "it says what was set, and the stock runtime knows nothing of it"
+    (Outheap.set_opaque before = Outheap.available && Outheap.set_opaque before = before)
 
 (* --- regions --- *)
 
@@ -70,7 +73,15 @@ let ancient () =
   let a = Ancient.mark (words 100) in
   let v = Ancient.follow a in
   require "a marked value can be followed" (same v (words 100) && Ancient.is_ancient v);
-  Ancient.delete a
+  Ancient.delete a;
+  let path = Filename.temp_file "outheap" ".ancient" in
+  Fun.protect ~finally:(fun () -> Sys.remove path) @@ fun () ->
+  let md = Ancient.attach (Unix.openfile path [ Unix.O_RDWR ] 0o600) 0n in
+  let shared, small = Ancient.share_info md 1 (String.make 100 'x') in
+  let _, large = Ancient.share_info md 2 (String.make 1000 'x') in
+  require "sizes of what is shared are in bytes" (small.i_size >= 112 && large.i_size - small.i_size = 904);
+  require "it can be followed, and got" (Ancient.follow shared = Ancient.follow (Ancient.get md 1));
+  Ancient.detach md
 
 (* --- hash-consing --- *)
 

@@ -160,6 +160,34 @@ let sets () =
     (match S.find_first is_even a with
     | t -> check "first" (S.for_all (fun u -> u.tag >= t.tag) yes && S.find_last is_even a == S.max_elt yes)
     | exception Not_found -> check "none" (S.is_empty yes && S.find_any_opt is_even a = None));
+    let inorder = S.elements a in
+    let first = function [] -> None | t :: _ -> Some t in
+    let last l = first (List.rev l) in
+    let found find = match find a with t -> Some t | exception Not_found -> None in
+    List.iter
+      (fun (what, got, optional, expected) -> check what (found got = expected && optional a = expected))
+      [
+        ("min", S.min_elt, S.min_elt_opt, first inorder); ("max", S.max_elt, S.max_elt_opt, last inorder);
+        ("first even", S.find_first is_even, S.find_first_opt is_even, first (S.elements yes));
+        ("last even", S.find_last is_even, S.find_last_opt is_even, last (S.elements yes));
+      ];
+    let one_of s = function None -> S.is_empty s | Some t -> S.mem t s in
+    List.iter
+      (fun (what, got, s) -> check what (one_of s got))
+      [
+        ("choose", found S.choose, a); ("choose_opt", S.choose_opt a, a);
+        ("any", found (S.find_any is_even), yes); ("any_opt", S.find_any_opt is_even a, yes);
+      ];
+    List.iter
+      (fun i ->
+        let mine = if List.mem i la then Some (leaf i) else None in
+        check "find" (S.find_opt (leaf i) a = mine && found (S.find (leaf i)) = mine))
+      lb;
+    check "seq" (List.of_seq (S.to_seq a) = inorder && S.equal (S.of_seq (List.to_seq (List.map leaf la))) a);
+    check "add_seq" (S.equal (S.add_seq (S.to_seq a) b) (S.union a b));
+    let halved t = if is_even t then Some (leaf (number t / 2)) else None in
+    check "filter_map"
+      (numbers (S.filter_map halved a) = List.sort_uniq compare (List.map (fun i -> i / 2) (List.filter even la)));
     let with_one = if la = [] then a else S.add (leaf 1) a in
     check "bind" (S.equal (S.bind (fun t -> S.add (leaf 1) (S.singleton t)) a) with_one);
     check "map" (numbers (S.map (fun _ -> leaf 3) a) = if la = [] then [] else [ 3 ]);
