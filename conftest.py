@@ -196,8 +196,9 @@ class Verdict:
     def __init__(self, config: pytest.Config, stats: dict[str, list]) -> None:
         self.passed = {label_of(r.nodeid) for r in stats.get("passed", [])}
         self.failed = {label_of(r.nodeid) for r in (*stats.get("failed", []), *stats.get("error", []))}
-        self.flaky = {label_of(r.nodeid): r for r in stats.get("rerun", []) if label_of(r.nodeid) in self.passed}
-        self.again = flaky.again(set(self.flaky), self.passed - set(self.flaky))
+        self.first = {label_of(r.nodeid): r for r in stats.get("rerun", [])}
+        self.flaky = set(self.first) & self.passed
+        self.again = flaky.again(self.flaky, self.passed - self.flaky)
         self.outgrown = spent.budgets().outgrown(used) if is_plain(config) else []
         complete = is_plain(config) and all(compiler.release >= COMPLETE for compiler in matrix.compilers())
         self.unused = sorted(slow_of_nothing) if complete else []
@@ -212,8 +213,9 @@ class Verdict:
 
     def lines(self) -> list[str]:
         lines = [f"skipped {n:4}: {reason}" for reason, n in self.skipped.most_common()]
-        for label, report in self.flaky.items():
-            lines += ["", f"flaky: {label} failed once and passed once", *report.longreprtext.splitlines()[-15:]]
+        for label, report in self.first.items():
+            how = f"flaky: {label} failed once and passed once" if label in self.flaky else f"{label} failed first so:"
+            lines += ["", how, *report.longreprtext.splitlines()[-15:]]
         lines += [f"failed: {label} is flaky in two runs in a row" for label in sorted(self.again)]
         lines += [f"failed: tools/testing/slow.txt: no test has the name {pattern}" for pattern in self.unused]
         return lines + [f"failed: {what}" for what in self.outgrown]

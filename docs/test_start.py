@@ -67,7 +67,6 @@ def environment(tmp_path_factory):
         "boxroot": str(folder / "clone"),
         "prefix": str(folder / "prefix"),
         "OCAMLPATH": str(folder / "prefix/lib"),
-        "OPAMROOT": str(folder / "opam"),
     }
     ignored = shutil.ignore_patterns("_build", "target", ".git", "results")
     shutil.copytree(ROOT, folder / "clone", symlinks=True, ignore=ignored)
@@ -139,6 +138,7 @@ def test_section(environment, section, tmp_path):
         if not shutil.which(needed, path=variables["PATH"]):
             pytest.skip(f"no {needed} here")
     if section == OPAM:
+        variables["OPAMROOT"] = str(tmp_path / "opam")
         make_switch(tmp_path, variables)
         folder = tmp_path / "program"
         folder.mkdir()

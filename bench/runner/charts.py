@@ -79,8 +79,10 @@ def panel(results: Results, suite: Suite, workload: Workload, case: str, metric:
     winners: list[str] = []  # the best, and those after it that cannot be told from it
     for name in decided if len(decided) > 1 and decided[0] == ranked[0] else []:
         ratio = results.ratio(*key, name, winners[0]) if winners else None
-        if ratio and ratio.value > 1 + SAME and (ratio.low is None or ratio.low > 1):
-            break
+        if ratio and ratio.value > 1 + SAME:
+            one, best = results.of(*key, name), results.of(*key, winners[0])
+            if ratio.low > 1 if ratio.low is not None else all(one[r] > best[r] for r in one.keys() & best.keys()):
+                break
         winners.append(name)
 
     main = [m for i, m in medians.items() if kinds[i] in ("ours", "base", "floor")] or list(medians.values())
@@ -386,16 +388,21 @@ PICTURE_WIDTH, LABELS, FIGURES, LINE = 860, 420, 46, 21
 LEAST, SAME = 0.04, 0.005  # the left end of the scale; differences that are none
 
 
-def shade(ratio: Ratio) -> str:
-    """Who is better, where that is beyond doubt; one round decides nothing."""
-    return "open" if not ratio.sure or abs(ratio.value - 1) < SAME else "win" if ratio.value < 1 else "lose"
+def ends(ratio: Ratio) -> tuple[float, float, float]:
+    return ratio.value, ratio.low or ratio.value, ratio.high or ratio.value
+
+
+def shade(row: Row) -> str:
+    """Who is better, where that is beyond doubt."""
+    value = row.ratio.value
+    return "open" if not row.sure or abs(value - 1) < SAME else "win" if value < 1 else "lose"
 
 
 def picture(some_rows: list[Row], cases: dict[str, list[str]], suite: Suite, plain: set[str]) -> str:
     """Ratios of the headline figures, in a logarithmic scale. `some_rows`: those of the table beside it. `cases`: of
     each workload, in their order. `plain`: suffixes of labels of other builds, which are left out."""
     of = {(r.workload, r.case, r.metric): r for r in some_rows}
-    rows: list[tuple[str, str, Ratio | None]] = []
+    rows: list[tuple[str, Row | None]] = []
     for title, workloads in suite.groups.items():
         some = []
         for workload, metric in suite.headlines:
@@ -407,10 +414,10 @@ def picture(some_rows: list[Row], cases: dict[str, list[str]], suite: Suite, pla
                     and not row.lost_values
                     and case.split(", ")[-1] not in plain
                 ):
-                    some.append(("row", row.name, row.ratio))
+                    some.append((row.name, row))
         if some:
-            rows += [("group", title, None), *some]
-    values = [v for _, _, r in rows if r for v in (r.value, r.low or r.value, r.high or r.value) if v > 0]
+            rows += [(title, None), *some]
+    values = [v for _, row in rows if row for v in ends(row.ratio) if v > 0]
     low, high = max(LEAST, min([*values, 0.5])), max([*values, 2])
     x0, x1 = LABELS, PICTURE_WIDTH - FIGURES - 8
 
@@ -423,7 +430,7 @@ def picture(some_rows: list[Row], cases: dict[str, list[str]], suite: Suite, pla
         f'width="{PICTURE_WIDTH}" height="{height}" role="img" '
         f'aria-label="Ratios to {escape(suite.base_title)}">',
         f"<style>{STYLE}</style>",
-        '<text class="small" x="8" y="16">grey: not decided, as after one round</text>',
+        '<text class="small" x="8" y="16">grey: undecided</text>',
         f'<text class="small" x="{x(1) - 8:.1f}" y="16" text-anchor="end">← {escape(suite.title)} better</text>',
         f'<text class="small" x="{x(1) + 8:.1f}" y="16">worse →</text>',
     ]
@@ -434,12 +441,12 @@ def picture(some_rows: list[Row], cases: dict[str, list[str]], suite: Suite, pla
                 f'y1="24" y2="{height - 22}"/>'
             )
             out.append(f'<text class="small" x="{x(tick):.1f}" y="{height - 7}" text-anchor="middle">{tick:g}</text>')
-    for n, (_, label, ratio) in enumerate(rows):
+    for n, (label, row) in enumerate(rows):
         y = 40 + LINE * n
-        if ratio is None:
+        if row is None:
             out.append(f'<text class="title" x="8" y="{y + 4}">{escape(label)}</text>')
             continue
-        cls = shade(ratio)
+        cls, ratio = shade(row), row.ratio
         out.append(f'<text x="{LABELS - 12}" y="{y + 4}" text-anchor="end">{escape(label)}</text>')
         if ratio.value < low:
             out.append(f'<path class="{cls}" d="M{x(low) - 2:.1f} {y}l9 -4.5v9z"/>')

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .compiler import ROOT
 from .model import Suite
-from .results import BadFolder, Run, folder_of, ratio_of, read_run, run_paths
+from .results import BadFolder, Run, folder_of, ratio_of_runs, read_run, run_paths
 from .suites import SUITES
 from .text import interval, number, times
 
@@ -58,7 +58,7 @@ def table(old: Run, new: Run, suite: Suite) -> list[list[str]]:
             for metric in (m for m in new.results.metrics(workload.name, case) if workload.compared(m)):
                 key = workload.name, case, metric
                 mine = suite.ours_of(workload.name)
-                ratio = ratio_of(new.results.of(*key, mine), old.results.of(*key, mine))
+                ratio = ratio_of_runs(new.results.of(*key, mine), old.results.of(*key, mine))
                 if ratio is None:
                     continue
                 beside = [run.results.ratio(*key, mine, suite.base_of(workload.name)) for run in (old, new)]

@@ -294,6 +294,7 @@ def page(runs: list[tuple[Suite, Run]]) -> str:
         first=first_plots(runs),
         sections=sections,
         caveats=caveats,
+        intervals=text.INTERVALS,
         suites=list({s.suite.name: s.suite for s in sections}.values()),
     )
     return "\n".join(line.rstrip() for line in html.splitlines() if line.strip()) + "\n"

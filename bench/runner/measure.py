@@ -11,14 +11,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from compare.intervals import ENOUGH
+
 from .model import Absence, Job
 from .progress import Steps
 from .results import SERIES_FIELDS, Figure
 
 # What a round of a job is worth, in seconds for which it is run: a first round most, since it fills a cell; then the
-# next two of the main columns, since an interval needs them.
+# others of the main columns that an interval needs.
 FIRST, SURE, MAIN = 24.0, 8.0, 3.0
-SURE_ROUNDS = 3
+SURE_ROUNDS = ENOUGH
 
 
 def one_line(text: str) -> str:

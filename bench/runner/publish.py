@@ -18,7 +18,7 @@ from .model import Suite
 from .results import BadFolder, Run, pack, read_run, run_paths
 from .rows import HEADER, Row, chosen_rows, groups, numbers, rows
 from .suites import SUITES
-from .text import interval, markdown_table, number, times
+from .text import INTERVALS, interval, markdown_table, number, times
 
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")  # of the tables in README.md
@@ -108,23 +108,21 @@ def front(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
 
 
 def best_and_worst(chosen: list[tuple[Row, Run]], suite: Suite, marks: dict[str, str]) -> list[str]:
-    """What each side wins beyond doubt, the largest differences first; by the wall clock where there are both."""
+    """What each side wins, the largest differences first; by the wall clock where there are both."""
     header = ["", suite.title, suite.base_title, "ratio", "95 %", "rounds", "run"]
     out: list[str] = []
     twice = {(row.workload, row.case, row.metric + PROCESSOR_TIME) for row, _ in chosen}
-    sure = [
-        (row, run)
-        for row, run in chosen
-        if row.ratio.sure and not row.lost_values and (row.workload, row.case, row.metric) not in twice
+    some = [
+        (row, run) for row, run in chosen if not row.lost_values and (row.workload, row.case, row.metric) not in twice
     ]
-    lost = [pair for pair in sure if pair[0].ratio.value > 1]
-    won = [pair for pair in reversed(sure) if pair[0].ratio.value < 1]
-    for title, some in ((f"Where {suite.base_words} is better", lost), (f"Where {suite.title} is better", won)):
-        out += [f"## {title}: {len(some)} rows beyond doubt", ""]
-        if some:
-            body = [[*row.cells()[:6], marks[headline.source(run)]] for row, run in some[:MOST_ROWS]]
+    lost = [pair for pair in some if pair[0].ratio.value > 1]
+    won = [pair for pair in reversed(some) if pair[0].ratio.value < 1]
+    for title, part in ((f"Where {suite.base_words} is better", lost), (f"Where {suite.title} is better", won)):
+        out += [f"## {title}: {len(part)} rows, {sum(row.sure for row, _ in part)} beyond doubt", ""]
+        if part:
+            body = [[*row.cells()[:6], marks[headline.source(run)]] for row, run in part[:MOST_ROWS]]
             out += [*markdown_table(header, body), ""]
-        if len(some) > MOST_ROWS:
+        if len(part) > MOST_ROWS:
             out += [f"The {MOST_ROWS} greatest differences; the report has the others.", ""]
     return out
 
@@ -179,7 +177,7 @@ def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str
     body = []
     for run in runs:
         f, all_rows = run.facts, rows(run.results, suite)
-        sure = [r.ratio.value for r in all_rows if r.ratio.sure and not r.lost_values]
+        sure = [r.ratio.value for r in all_rows if r.sure and not r.lost_values]
         warnings = f" ({'; '.join(found)})" if (found := machine.warnings(f)) else ""
         body.append(
             [
@@ -218,9 +216,7 @@ def document(runs: list[Run], suite: Suite, root: Path) -> str:
     if used:
         out += [f"Measured {headline.sources(marks, used)}", ""]
     out += [
-        "A row has the medians over the rounds of one run, and their ratio: below 1, "
-        f"{suite.title} is better; bold, {suite.base_words} is. The range is a 95 % bootstrap interval of that ratio "
-        "over the rounds. *Beyond doubt* means that it excludes 1; another machine can still differ. Rows that are "
+        f"A ratio below 1: {suite.title} is better; bold: {suite.base_words} is. {INTERVALS} Rows that are "
         "not here, other rivals, floors, distributions and what was not measured are in the report, which `make bench` "
         "writes of a run of yours and `tools/bench --report` of all that is recorded; medians and intervals of all "
         "rows are in `bench/results/summary.csv`. What each workload measures: `bench/README.md`.",

@@ -8,21 +8,20 @@ import csv
 import io
 import json
 import lzma
+import math
 import shutil
 import tarfile
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
-from functools import cache
 from pathlib import Path
 from statistics import median
 
-import numpy as np
+from compare.intervals import WANTED, coverage, median_interval
 
 from .model import Absence
 
-RESAMPLES, CONFIDENCE = 2000, 95
+EXACT = ("instructions", "calls")  # units of what repeats exactly: one round says all
 
 
 @dataclass(frozen=True)
@@ -38,53 +37,67 @@ class Figure:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Of the medians over the rounds. `low`, `high`: its bootstrap interval, where both sides have two rounds or
-    more."""
+    """Ours to the base's. `low`, `high`: the interval, which holds the true ratio with 95 % at least; None with too few
+    rounds to say. `p`: how often equal programs would differ so much or more in the sign test; 1 where nothing was
+    tested."""
 
     value: float
     low: float | None
     high: float | None
     rounds: int
+    p: float = 1.0
 
     @property
     def sure(self) -> bool:
-        """The interval does not contain 1."""
+        """The interval does not contain 1. For one ratio; of many, see `beyond_doubt`."""
         return self.low is not None and self.high is not None and (self.low > 1 or self.high < 1)
 
 
-@cache
-def bootstrap(ours: tuple[float, ...], theirs: tuple[float, ...]) -> tuple[float, float] | None:
-    """The interval of the ratio of medians when rounds are drawn again, the same ones for both sides when they are as
-    many. The seed comes from the data: the same data give the same interval."""
-    if min(len(ours), len(theirs)) < 2:
-        return None
-    draw = np.random.default_rng(zlib.crc32(repr((ours, theirs)).encode()))
-    a, b = np.array(ours), np.array(theirs)
-    i = draw.integers(len(a), size=(RESAMPLES, len(a)))
-    j = i if len(a) == len(b) else draw.integers(len(b), size=(RESAMPLES, len(b)))
-    below = np.median(b[j], axis=1)
-    ratios = np.maximum(np.median(a[i], axis=1), 0.0)[below > 0] / below[below > 0]
-    if not len(ratios):
-        return None
-    tail = (100 - CONFIDENCE) / 2
-    low, high = np.percentile(ratios, [tail, 100 - tail])
-    return float(low), float(high)
+def quotient(ours: float, theirs: float) -> float:
+    """Memory can shrink: where the base is not positive, the sign of the figures decides."""
+    return max(ours, 0.0) / theirs if theirs > 0 else 1.0 if ours <= theirs else math.inf
+
+
+def sign_test(ratios: list[float]) -> float:
+    """How often throws of a coin are as uneven as the signs of these, or more so. Ties say nothing."""
+    below, above = sum(r < 1 for r in ratios), sum(r > 1 for r in ratios)
+    return min(1.0, 1 - coverage(below + above, min(below, above) + 1)) if below + above else 1.0
+
+
+def exactly(ours: dict[int, float], theirs: dict[int, float]) -> Ratio:
+    value = quotient(median(ours.values()), median(theirs.values()))
+    return Ratio(value, value, value, min(len(ours), len(theirs)), 0.0 if value != 1 else 1.0)
 
 
 def ratio_of(ours: dict[int, float], theirs: dict[int, float]) -> Ratio | None:
-    """Memory can shrink: where the base is not positive, the sign of the figures decides."""
-    if not ours or not theirs:
+    """Of one run: the median of the rounds' ratios, so that what drifts on the machine cancels."""
+    ratios = [quotient(ours[r], theirs[r]) for r in sorted(ours.keys() & theirs.keys())]
+    if not ratios:
         return None
-    a, b = median(ours.values()), median(theirs.values())
-    value = max(a, 0.0) / b if b > 0 else 1.0 if a <= b else float("inf")
-    common = sorted(ours.keys() & theirs.keys())
-    pairs = common if len(common) > 1 else None
-    x = tuple(ours[r] for r in pairs) if pairs else tuple(ours.values())
-    y = tuple(theirs[r] for r in pairs) if pairs else tuple(theirs.values())
-    interval = bootstrap(x, y) if b > 0 else None
-    # Both sides over all their rounds make the ratio; the interval is that of the rounds they share, and contains it.
-    low, high = (min(interval[0], value), max(interval[1], value)) if interval else (None, None)
-    return Ratio(value, low, high, min(len(ours), len(theirs)))
+    between = median_interval(ratios)
+    low, high = (between.low, between.high) if between.decides else (None, None)
+    return Ratio(median(ratios), low, high, len(ratios), sign_test(ratios))
+
+
+def ratio_of_runs(new: dict[int, float], old: dict[int, float]) -> Ratio | None:
+    """Of two runs, whose rounds have nothing in common: both medians lie in intervals of 97.5 %, so their ratio lies
+    between the quotients of the ends with 95 %."""
+    if not new or not old:
+        return None
+    value, rounds = quotient(median(new.values()), median(old.values())), min(len(new), len(old))
+    a, b = (median_interval(list(side.values()), (1 + WANTED) / 2) for side in (new, old))
+    if min(a.coverage, b.coverage) < (1 + WANTED) / 2 or b.low <= 0:
+        return Ratio(value, None, None, rounds)
+    return Ratio(value, a.low / b.high, a.high / b.low, rounds)
+
+
+def beyond_doubt(ratios: Sequence[Ratio]) -> list[bool]:
+    """Which of the ratios on one page are not 1. One in twenty of equal pairs would be found different by its own
+    interval; here one in twenty at most, in the mean, of those that are called different are not (Benjamini and
+    Hochberg, 1995)."""
+    ordered = sorted(r.p for r in ratios)
+    bound = max((p for n, p in enumerate(ordered, 1) if p <= n / len(ordered) * (1 - WANTED)), default=-1.0)
+    return [r.sure and r.p <= bound for r in ratios]
 
 
 class Results:
@@ -129,7 +142,9 @@ class Results:
         return median(values.values()) if values else None
 
     def ratio(self, workload: str, case: str, metric: str, implementation: str, base: str) -> Ratio | None:
-        return ratio_of(self.of(workload, case, metric, implementation), self.of(workload, case, metric, base))
+        both = self.of(workload, case, metric, implementation), self.of(workload, case, metric, base)
+        exact = self.units.get((workload, case, metric)) in EXACT and all(both)
+        return exactly(*both) if exact else ratio_of(*both)
 
 
 FIELDS = [f.name for f in fields(Figure)]

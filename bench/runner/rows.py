@@ -4,11 +4,11 @@ left."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import machine
 from .model import Suite
-from .results import Ratio, Results, Run
+from .results import Ratio, Results, Run, beyond_doubt
 from .text import interval, number, times
 from .verdicts import Distance, distance
 
@@ -29,6 +29,7 @@ class Row:
     others: tuple[tuple[str, float], ...]
     lost_values: bool
     base: str = ""  # what it is compared with, where that is not the suite's
+    sure: bool = False  # beyond doubt, among all rows that it is shown with
 
     @property
     def name(self) -> str:
@@ -48,6 +49,12 @@ class Row:
             left,
             ", ".join(f"{name} {number(value)}" for name, value in self.others),
         ]
+
+
+def judged(some: list[Row]) -> list[Row]:
+    """The greatest ratio first, and which are beyond doubt."""
+    ordered = sorted(some, key=lambda row: -row.ratio.value)
+    return [replace(row, sure=sure) for row, sure in zip(ordered, beyond_doubt([r.ratio for r in ordered]))]
 
 
 def rows(results: Results, suite: Suite) -> list[Row]:
@@ -79,7 +86,7 @@ def rows(results: Results, suite: Suite) -> list[Row]:
                         base if base != suite.base else "",
                     )
                 )
-    return sorted(out, key=lambda row: -row.ratio.value)
+    return judged(out)
 
 
 def chosen_rows(runs: list[Run], suite: Suite) -> list[tuple[Row, Run]]:
@@ -94,7 +101,7 @@ def chosen_rows(runs: list[Run], suite: Suite) -> list[tuple[Row, Run]]:
         for row in rows(run.results, suite):
             if row.name not in chosen or rank(row, run) > rank(*chosen[row.name]):
                 chosen[row.name] = row, run
-    return sorted(chosen.values(), key=lambda pair: -pair[0].ratio.value)
+    return [(row, chosen[row.name][1]) for row in judged([row for row, _ in chosen.values()])]
 
 
 def numbers(some: list[Row]) -> str:
@@ -124,7 +131,7 @@ def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
     for title, workloads in suite.groups.items():
         having = [r for r in all_rows if r.workload in workloads and not r.lost_values]
         if having:
-            sure = [r.ratio.value for r in having if r.ratio.sure]
+            sure = [r.ratio.value for r in having if r.sure]
             won, lost = sum(v < 1 for v in sure), sum(v > 1 for v in sure)
             out.append(Group(title, len(having), won, lost, numbers(having)))
     return out

@@ -5,9 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compare.intervals import ENOUGH
+
 from .model import Suite, Workload
 from .results import Ratio, Results
 
+INTERVALS = (
+    "A row has the medians over the rounds of one run, and the median of the rounds' ratios. Its 95 % interval lies "
+    f"between two of these ratios, chosen by their order. Fewer than {ENOUGH} rounds give no such interval: these rows "
+    "are undecided. Instruction counts repeat exactly. A row is beyond doubt where its interval excludes 1 and its "
+    "sign test holds among all rows of the page: in the mean, at most one in twenty of such rows is wrong (Benjamini "
+    "and Hochberg). Another machine can still differ."
+)
 MOST_CASES = 6  # of one workload with a table each; more are rows of one table for each metric
 
 
@@ -23,9 +32,9 @@ def times(x: float) -> str:
 
 
 def interval(ratio: Ratio) -> str:
-    return (
-        f"{times(ratio.low)}–{times(ratio.high)}" if ratio.low is not None and ratio.high is not None else "one round"
-    )
+    if ratio.low is None or ratio.high is None:
+        return "undecided"
+    return f"{times(ratio.low)}–{times(ratio.high)}" if ratio.low < ratio.high else "exact"
 
 
 def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, implementation: str) -> str:

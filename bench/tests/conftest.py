@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(Path(__file__).resolve().parent.parent), str(Path(__file__).resolve().parent)]
 ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / folder) for folder in ("bench", "bench/tests", "outheap/tool")]
 
 
 @pytest.fixture(scope="session")

@@ -13,8 +13,8 @@ from runner.suites import SUITES
 
 SUITE = SUITES["boxroot"]
 ALL = [
-    *figures("pair", "create+delete, batch 1", [1, 1, 2], [2, 2, 2]),
-    *figures("pair", "create+delete, batch 10", [3, 4, 5], [2, 2, 2]),
+    *figures("pair", "create+delete, batch 1", [1, 1, 2] * 3, [2, 2, 2] * 3),
+    *figures("pair", "create+delete, batch 10", [3, 4, 5] * 3, [2, 2, 2] * 3),
     *figures("release", "resident: compacted once", [5], [0]),
     *figures("release", "resident: all deleted, compacted", [-1], [0]),
     *figures("crowd", "values lost", [0], [7], "16 domains"),
@@ -76,7 +76,7 @@ def test_every_figure_of_which_less_is_better():
 
 def test_ratio_of_medians():
     r = row("batch 10")
-    assert (r.ours, r.theirs, r.ratio.value, r.ratio.rounds) == (4, 2, 2, 3)
+    assert (r.ours, r.theirs, r.ratio.value, r.ratio.rounds) == (4, 2, 2, 9)
     assert r.ratio.sure and r.ratio.low >= 1.5 and r.ratio.high <= 2.5
 
 
@@ -107,11 +107,14 @@ def test_rewrites_the_blocks_and_nothing_else(root: Path):
 
 
 def test_pages_are_short_and_have_losses_first(root: Path):
-    many = [f for n in range(99) for f in figures("pair", f"create+delete, batch {n}", [n + 1] * 3, [50] * 3)]
+    many = [f for n in range(99) for f in figures("pair", f"create+delete, batch {n}", [n + 1] * 9, [50] * 9)]
     write_run(root, "boxroot", many, {})
     publish.command(check=False, root=root)
     text = (root / "docs" / "measured" / "boxroot.md").read_text()
-    lost, won = text.index("## Where 0.4.0 is better: 49 rows"), text.index("## Where Boxroot is better: 49 rows")
+    lost, won = (
+        text.index("## Where 0.4.0 is better: 49 rows, 49 beyond doubt"),
+        text.index("## Where Boxroot is better: 49 rows, 49 beyond doubt"),
+    )
     assert lost < won and text.count("\n") <= 150
     assert "| pair: create+delete, batch 98 | 99 ns | 50 | **1.98** |" in text[lost:won]
     assert "| pair: create+delete, batch 0 | 1 ns | 50 | 0.02 |" in text[won:]
@@ -132,7 +135,7 @@ def test_the_summary_has_all_rows(root: Path):
     publish.command(check=False, root=root)
     lines = (root / publish.SUMMARY).read_text().splitlines()
     assert len(lines) == 1 + len(ROWS) + 1
-    assert 'boxroot/5.4.1/amd-epyc-2,pair,,"create+delete, batch 10",ns,4,2,2.00,1.50–2.50,3' in lines
+    assert 'boxroot/5.4.1/amd-epyc-2,pair,,"create+delete, batch 10",ns,4,2,2.00,1.50–2.50,9' in lines
 
 
 def test_publishing_packs_what_was_recorded(root: Path):
@@ -200,15 +203,15 @@ def test_bases_of_workloads(root: Path):
     """Two of ours: calls beside C, with the others in the row; a build, for which there is no C."""
     names = ("ocaml-boxroot", "c")
     some = [
-        *figures("calls", "read, int", [3, 3], [2, 2], names=names),
-        *figures("calls", "read, int", [6, 6], [40, 40], names=("ocaml-interop", "ocaml")),
-        *figures("clean build", "time", [1, 1], [4, 4], names=("ocaml-boxroot", "ocaml-interop"), unit="s"),
+        *figures("calls", "read, int", [3] * 9, [2] * 9, names=names),
+        *figures("calls", "read, int", [6] * 9, [40] * 9, names=("ocaml-interop", "ocaml")),
+        *figures("clean build", "time", [1] * 9, [4] * 9, names=("ocaml-boxroot", "ocaml-interop"), unit="s"),
     ]
     write_run(root, "rust", some, FACTS)
     publish.command(check=False, root=root)
     document = (root / "docs" / "measured" / "rust.md").read_text()
-    assert "| Calls and the lock | 1 | 0 | 1 | 0 | 2 |" in document
-    assert "| Building | 1 | 1 | 0 | 0 | 2 |" in document
+    assert "| Calls and the lock | 1 | 0 | 1 | 0 | 9 |" in document
+    assert "| Building | 1 | 1 | 0 | 0 | 9 |" in document
     assert "| calls: read, int | 3 ns | 2 | **1.50** |" in document
     assert "| clean build: time, beside ocaml-interop | 1 s | 4 | 0.25 |" in document
     assert publish.command(check=True, root=root) == 0
@@ -248,8 +251,8 @@ def test_readme_takes_each_row_from_the_run_with_most_rounds(root: Path):
 
 def test_the_picture_has_the_figures_of_the_table(root: Path):
     names = ("outheap", "stock")
-    more = figures("ocamlopt", "processor time", [4, 4, 4], [2, 2, 2], "1", names=names)
-    more += figures("coq", "processor time", [1, 1, 1], [2, 2, 2], "2", names=names)
+    more = figures("ocamlopt", "processor time", [4] * 9, [2] * 9, "1", names=names)
+    more += figures("coq", "processor time", [1] * 9, [2] * 9, "2", names=names)
     once = figures("ocamlopt", "processor time", [3], [2], "1", names=names)
     once += figures("marking", "major GC, median", [1], [4], "3", names=names)
     write_run(root, "outheap", once, FACTS)

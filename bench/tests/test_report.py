@@ -10,13 +10,14 @@ from runner import charts, compare, html, publish
 from runner.main import write_report
 from runner.options import parse
 from runner.results import SERIES_FIELDS, Results, read_run
+from runner.rows import rows
 from runner.suites import SUITES
 from runner.suites.outheap import execute
 
 SUITE = SUITES["boxroot"]
 INTEL = {"processor": "Intel(R) Xeon(R) Processor @ 2.80GHz"}
 ALL = [
-    *figures("perm_count", "time", [1.0, 1.1, 1.0], [2.0, 2.1, 2.0], "n=10", unit="s"),
+    *figures("perm_count", "time", [1.0, 1.1, 1.0] * 3, [2.0, 2.1, 2.0] * 3, "n=10", unit="s"),
     *figures("perm_count", "time", [0.8, 0.8, 0.8], [70.0], "n=10", names=("ocaml", "global"), unit="s"),
     *(
         f
@@ -121,11 +122,11 @@ def test_one_round_decides_nothing(tmp_path):
         *figures("perm_count", "time", [1.0], [2.0], "n=10", unit="s"),
         *figures("perm_count", "time", [3.0], [], "n=10", names=("global", ""), unit="s"),
     ]
-    assert charts.shade(Results(one).ratio("perm_count", "n=10", "time", "boxroot", "boxroot-0.4.0")) == "open"
+    assert [charts.shade(row) for row in rows(Results(one), SUITE)] == ["open"]
     run = read_run(write_run(tmp_path, "boxroot", one, {}))
     text = html.page([(SUITE, run)])
     assert not re.search(r'class="(win|lose)"', text) and 'class="star"' not in text.partition("<main>")[2]
-    assert '<td class="open"><b>0.50</b></td><td class="dim">one round</td>' in text and "1 rounds" not in text
+    assert '<td class="open"><b>0.50</b></td><td class="dim">undecided</td>' in text and "1 rounds" not in text
 
 
 def test_who_was_measured_once_takes_no_star_and_gives_none():
@@ -159,7 +160,7 @@ def test_a_tie_has_two_winners():
 
 def test_compare_finds_what_became_slower(tmp_path, capsys):
     old = write_run(tmp_path / "old", "boxroot", ALL, {})
-    slower = [*figures("perm_count", "time", [3.0, 3.3, 3.0], [2.0, 2.1, 2.0], "n=10", unit="s")]
+    slower = [*figures("perm_count", "time", [3.0, 3.3, 3.0] * 3, [2.0, 2.1, 2.0] * 3, "n=10", unit="s")]
     new = write_run(tmp_path / "new", "boxroot", slower, {})
     assert compare.command(str(old), str(new)) == 0
     out = capsys.readouterr().out

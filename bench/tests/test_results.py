@@ -2,23 +2,28 @@
 """Ratios, their intervals, distances, and files of figures."""
 
 import math
+import random
 
 import pytest
+from compare.intervals import ENOUGH
 from helpers import FACTS, figures, write_run
 from runner.machine import short_name, warnings
 from runner.model import Absence
 from runner.results import (
     BadFolder,
+    Ratio,
     RawFile,
     Results,
-    bootstrap,
+    beyond_doubt,
     pack,
     ratio_of,
+    ratio_of_runs,
     read_figures,
     read_run,
     run_paths,
     write_absent,
 )
+from runner.text import interval
 from runner.verdicts import Verdict, distance
 
 
@@ -28,8 +33,8 @@ def rounds(*values: float) -> dict[int, float]:
 
 def test_ratio_of_medians_over_all_rounds():
     assert ratio_of(rounds(1, 1, 9), rounds(2, 2, 2)).value == 0.5
-    assert ratio_of(rounds(1), rounds(2)).low is None
-    assert ratio_of({}, rounds(2)) is None
+    assert ratio_of({}, rounds(2)) is None and ratio_of({1: 1.0}, {2: 1.0}) is None
+    assert ratio_of({0: 1.0, 1: 9.0}, {0: 2.0}) == ratio_of(rounds(1), rounds(2))
 
 
 def test_memory_that_shrinks():
@@ -38,23 +43,54 @@ def test_memory_that_shrinks():
     assert ratio_of(rounds(-1, -1), rounds(4, 4)).value == 0.0
 
 
-def test_the_interval_is_that_of_the_data_and_repeats():
-    ours, theirs = (1.0, 1.1, 0.9, 1.05, 1.0), (2.0, 2.2, 1.9, 2.0, 2.1)
-    low, high = bootstrap(ours, theirs)
-    assert low < 0.5 < high and high - low < 0.2
-    bootstrap.cache_clear()
-    assert bootstrap(ours, theirs) == (low, high)
+def test_few_rounds_decide_nothing():
+    few = ratio_of(rounds(*[1] * (ENOUGH - 1)), rounds(*[2] * (ENOUGH - 1)))
+    assert few.low is None and not few.sure and interval(few) == "undecided"
+    assert ratio_of(rounds(*[1] * ENOUGH), rounds(*[2] * ENOUGH)).sure
+
+
+def test_equal_programs_are_seldom_found_different():
+    """The interval of one pair excludes 1 in at most 5 % of runs, and that of a row of a page in as many pages."""
+    draw = random.Random(1)
+    noise = lambda n: rounds(*(draw.lognormvariate(0, 0.1) for _ in range(n)))  # noqa: E731
+    pages = [[ratio_of(noise(9), noise(9)) for _ in range(100)] for _ in range(100)]
+    singly, together = (
+        sum(map(found, pages)) for found in (lambda p: sum(r.sure for r in p), lambda p: any(beyond_doubt(p)))
+    )
+    assert 200 < singly < 500 and together <= 8, (singly, together)
+
+
+def test_differences_of_a_page_are_found():
+    lower, equal = ratio_of(rounds(*[1] * 9), rounds(*[2] * 9)), ratio_of(rounds(*[1, 3] * 5), rounds(*[2] * 10))
+    assert beyond_doubt([lower] * 10 + [equal] * 90) == [True] * 10 + [False] * 90
+    assert beyond_doubt([lower] + [equal] * 200) == [False] * 201  # one in 512, by chance, among 201
+    assert beyond_doubt([]) == []
+
+
+def test_what_repeats_exactly_needs_one_round():
+    def of(unit: str) -> Ratio:
+        some = figures("pair", "delete", [90], [100], unit=unit)
+        return Results(some).ratio("pair", "", "delete", "boxroot", "boxroot-0.4.0")
+
+    assert of("instructions").sure and interval(of("instructions")) == "exact"
+    assert not of("ns").sure
+
+
+def test_runs_of_different_days_are_not_paired():
+    r = ratio_of_runs(rounds(*range(11, 19)), rounds(*range(21, 29)))
+    assert r.value == 14.5 / 24.5 and (r.low, r.high) == (11 / 28, 18 / 21)
+    assert ratio_of_runs(rounds(*[1] * 6), rounds(*[2] * 9)).low is None and ratio_of_runs({}, rounds(1)) is None
 
 
 def test_drift_that_both_share_does_not_widen_the_interval():
-    drift = [1, 2, 3, 4, 5]
+    drift = [1, 2, 3, 4, 5, 6]
     r = ratio_of(rounds(*drift), rounds(*(2 * d for d in drift)))
     assert (r.low, r.value, r.high) == (0.5, 0.5, 0.5)
 
 
 def test_noise_is_not_beyond_doubt():
     assert not ratio_of(rounds(1, 3, 2), rounds(2, 2, 2)).sure
-    assert ratio_of(rounds(1, 1.1, 1.2), rounds(2, 2.1, 2)).sure
+    assert not ratio_of(rounds(*range(1, 9)), rounds(*range(8, 0, -1))).sure
 
 
 @pytest.mark.parametrize(

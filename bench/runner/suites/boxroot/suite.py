@@ -83,9 +83,7 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
 
 
 CAVEATS = """\
-* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over
-  the rounds. On a shared machine, differences of a few percent between single runs mean nothing, in either
-  direction.
+* On a shared machine, differences of a few percent between single runs mean nothing, in either direction.
 * "Processor time" is that of the process (of the thread, for pauses): it leaves out what other programs do, not
   what they do to caches.
 * `gc`, `ocaml`, `ocaml_ref`, `ocaml_list` and `ocaml_array` hold values where the GC finds them by itself. Foreign

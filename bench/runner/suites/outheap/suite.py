@@ -100,9 +100,7 @@ def prepare(options, compiler: Compiler, prefix, say) -> Plan:
 
 
 CAVEATS = """\
-* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over
-  the rounds. On a shared machine, differences of a few percent between single runs mean nothing, in either
-  direction.
+* On a shared machine, differences of a few percent between single runs mean nothing, in either direction.
 * All programs of a row are the same objects linked with different runtimes. Where code is placed in memory differs
   nevertheless, and can by itself make a difference of a few percent in either direction.
 * The heap of `marking` is made by C code straight in the major heap, so that all runtimes get the same requests in

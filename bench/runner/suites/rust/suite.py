@@ -57,9 +57,7 @@ def prepare(options, compiler: Compiler, prefix: Path, say) -> Plan:
 
 
 CAVEATS = """\
-* A ratio is that of the medians over the rounds of one run. The range behind it is a 95 % bootstrap interval over
-  the rounds. On a shared machine, differences of a few percent between single runs mean nothing, in either
-  direction.
+* On a shared machine, differences of a few percent between single runs mean nothing, in either direction.
 * Each program checks the results of all functions that it measures, with every implementation, before it measures.
 * C code is compiled with the flags that OCaml reports; the same library inside the crate with those that cargo's
   release profile gives (-O3). Rust is compiled by cargo's release profile, as it is by default.
