@@ -13,6 +13,7 @@ from collections.abc import Generator
 import pytest
 from testing import flaky, matrix, slow, spent, steps
 from testing.cases import label_of, without_group
+from testing.compilers import NO_DUNE
 from testing.progress import Progress
 from testing.run import LINKS, OUT, ROOT
 
@@ -238,7 +239,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
             terminalreporter.line(line)
     SECONDS.parent.mkdir(parents=True, exist_ok=True)
     SECONDS.write_text("".join(f"{seconds:8.2f}  {label}\n" for label, seconds in used.longest()))
-    if config.getoption("record_budgets"):
+    if config.getoption("record_budgets") and NO_DUNE in verdict.skipped:
+        terminalreporter.line("nothing is recorded: tests with dune were skipped, and use time where it is")
+    elif config.getoption("record_budgets"):
         used.record()
         spent.record_minutes("test", (time.time() - STARTED) / 60)
     session = terminalreporter._session

@@ -13,6 +13,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from testing.compilers import NO_DUNE
 
 ROOT = Path(__file__).resolve().parent.parent
 BLOCK = re.compile(r"^```(\S+)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
@@ -59,7 +60,7 @@ def environment(tmp_path_factory):
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
     dune = shutil.which("dune") or (cached.exists() and str(cached))
     if not dune:
-        pytest.skip("no dune here; make test-all builds it")
+        pytest.skip(NO_DUNE)
     folder = tmp_path_factory.mktemp("start")
     cargo = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin"
     variables = {k: v for k, v in os.environ.items() if k not in OURS} | {

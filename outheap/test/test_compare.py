@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from testing import matrix, steps, variants
-from testing.compilers import Compiler
+from testing.compilers import NO_DUNE, Compiler
 from testing.run import BUILD, ROOT, Outcome, run
 
 TOOL = ROOT / "outheap/tool/outheap-compare"
@@ -367,7 +367,7 @@ def test_dune_builds_in_folders_of_its_own(compiler: Compiler) -> None:
     cached = Path(os.environ.get("BOXROOT_CACHE") or Path.home() / ".cache/boxroot") / "dune/bin/dune"
     dune = shutil.which("dune") or (cached.exists() and cached)
     if not dune:
-        pytest.skip("no dune here")
+        pytest.skip(NO_DUNE)
     folder, library = prepared(compiler, "dune"), variants.library(compiler, "release")
     (folder / "dune-project").write_text("(lang dune 3.0)\n")
     (folder / "dune").write_text("(executable (name prog))\n")
