@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from html import escape
 from itertools import count, zip_longest
 from pathlib import Path
-from statistics import geometric_mean
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -22,7 +21,6 @@ from .verdicts import Verdict, distance
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 MOST_FIRST = 10  # plots that the report opens with
-GRID = "pacing"
 OTHER_BUILDS = {b.label for b in BUILDS.values() if b.label}
 
 
@@ -71,7 +69,6 @@ class Section:
     sections: list[tuple[str, list[Block]]]
     time: list[charts.Curves]
     verdicts: list[Verdict]
-    grid: list[list[str]]
     coverage: Coverage
     rounds: str
 
@@ -172,28 +169,11 @@ def coverage(run: Run, suite: Suite) -> Coverage:
     return Coverage(names, out, [(mark, why) for why, mark in marks.items()])
 
 
-def grid(run: Run, suite: Suite) -> list[list[str]]:
-    """Of a run over a grid of settings: of each figure, the ratios over all of them."""
-    table, cases = [], run.results.cases(GRID) if run.facts["mode"] == "grid" else []
-    for metric in run.results.metrics(GRID, cases[0]) if cases else []:
-        ratios = {
-            c: r.value
-            for c in cases
-            if (r := run.results.ratio(GRID, c, metric, suite.ours, suite.base)) and 0 < r.value < float("inf")
-        }
-        if ratios and suite.workloads[GRID].shown(metric):
-            worst = max(ratios, key=lambda c: ratios[c])
-            middle, least, most = geometric_mean(ratios.values()), min(ratios.values()), ratios[worst]
-            table.append([metric, *map(text.times, (middle, least, most)), worst])
-    return table
-
-
 def first_plots(runs: list[tuple[Suite, Run]]) -> list[First]:
     """The rows of README.md that these runs have, of each of its tables in turn; or else the first workloads."""
     by_suite: dict[str, list[Run]] = {}
     for suite, run in runs:
-        if run.facts["mode"] != "grid":
-            by_suite.setdefault(suite.name, []).append(run)
+        by_suite.setdefault(suite.name, []).append(run)
     suites = {suite.name: suite for suite, _ in runs}
     tables = [(name, t) for name, some in by_suite.items() for t in headline.read(ROOT, name, some, strict=False)]
     turns = zip_longest(*([(name, t.title, line) for line in t.lines] for name, t in tables))
@@ -257,8 +237,7 @@ def section(suite: Suite, run: Run, taken: Taken) -> Section:
         [r for r in all_rows if r.ratio.value <= 1],
         blocks(run, suite, prefix, taken.anchors),
         charts.over_time(run, suite),
-        suite.check(run.results, run.version) if run.facts["mode"] != "grid" else [],
-        grid(run, suite),
+        suite.check(run.results, run.version),
         coverage(run, suite),
         rounds_of(run),
     )

@@ -16,7 +16,7 @@ from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
 from .measure import measure_all, run_job, schedule
 from .model import Job, Plan, Suite
 from .options import chosen, parse
-from .results import BadFolder, RawFile, archive_of, pack, read_run, run_paths, write_absent, write_facts
+from .results import BadFolder, RawFile, pack, read_run, run_paths, write_absent, write_facts
 from .suites import SUITES
 from .suites.boxroot import functional
 
@@ -42,27 +42,15 @@ def find_prefix(wanted: str | None) -> Path:
 
 
 def output_folder(options: Namespace, suite: Suite, version: str, facts: dict[str, str]) -> Path:
-    name = machine.short_name(facts) + ("-grid" if options.mode == "grid" else "")
-    return options.out or (publish.RESULTS if options.record else MADE_HERE) / suite.name / version / name
+    above = publish.RESULTS if options.record else MADE_HERE
+    return options.out or above / suite.name / version / machine.short_name(facts)
 
 
-def begin(out: Path, options: Namespace, facts: dict[str, str]) -> set[tuple] | None:
-    """What of the run is there already; None: all. Without --resume the folder is emptied of an earlier one."""
-    if options.resume and archive_of(out).exists() and not out.exists():
-        return None
+def begin(out: Path) -> None:
+    """Empties the folder of an earlier run."""
     out.mkdir(parents=True, exist_ok=True)
-    if options.resume and (out / "raw.csv").exists():
-        before = read_run(out)
-        if differing := [k for k in ("commit", "mode", "OCaml", "processor") if before.facts.get(k) != facts[k]]:
-            raise Refused(f"--resume: {out} is of another {' and another '.join(differing)}")
-        if before.facts.get("complete") != "no":
-            return None
-        facts["resumed"] = facts["date"]
-        facts["date"] = before.facts["date"]
-        return {(f.round, f.workload, f.case, f.implementation) for f in before.results.figures}
     for name in ("raw.csv", "absent.csv", "series.csv"):
         (out / name).unlink(missing_ok=True)
-    return set()
 
 
 def estimate(suite: Suite, jobs: list[Job], rounds: dict[Job, int]) -> None:
@@ -97,10 +85,7 @@ def measure(options: Namespace, suite: Suite) -> int:
 
     out = output_folder(options, suite, compiler.version, facts)
     facts |= plan.facts
-    done = begin(out, options, facts)
-    if done is None:
-        say(f"{os.path.relpath(out)}: that run has ended; nothing to resume")
-        return 0
+    begin(out)
     write_facts(out / "facts.json", {**facts, "complete": "no"})
     raw, others = RawFile(out / "raw.csv"), machine.Others()
 
@@ -110,7 +95,7 @@ def measure(options: Namespace, suite: Suite) -> int:
         )
 
     try:
-        outcome = measure_all(plan.jobs, rounds, run, raw.append, done, budget, main_columns)
+        outcome = measure_all(plan.jobs, rounds, run, raw.append, budget, main_columns)
     finally:
         raw.close()
     write_absent(out / "absent.csv", [*plan.absent, *outcome.absent])
@@ -128,10 +113,7 @@ def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, st
     print(f"OCaml {run.version}, commit {run.facts['commit']}. Medians; ratios to {suite.base_title}.")
     print(text.terminal(run.results, suite, shutil.get_terminal_size((160, 40)).columns))
     checked = suite.check(run.results, run.version)
-    if options.mode != "grid":
-        print(
-            "\nTargets:", *verdicts.lines(checked, suite.unmeasured(run.results, run.version)), sep="\n  ", flush=True
-        )
+    print("\nTargets:", *verdicts.lines(checked, suite.unmeasured(run.results, run.version)), sep="\n  ", flush=True)
     for warning in machine.warnings(run.facts):
         say(f"not for the record: {warning}")
     say(f"figures: {os.path.relpath(out)}")
@@ -186,5 +168,5 @@ def main() -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
-        say("\ninterrupted; --resume goes on with this run")
+        say("\ninterrupted")
         return 130

@@ -124,17 +124,15 @@ def measure_all(
     rounds: int,
     run: Callable[[Job, int], list[Figure]],
     keep: Callable[[list[Figure]], None],
-    done: set[tuple],
     seconds: float = float("inf"),
     main: tuple[str, ...] = (),
     quiet: bool = False,
 ) -> Outcome:
     """Rounds over all jobs. Within a round the implementations of a case follow each other, in turn forwards and
-    backwards. `done`: (round, workload, case, implementation) that need not be measured again. What fits into the
-    seconds is planned again before each round, with what the jobs really took."""
+    backwards. What fits into the seconds is planned again before each round, with what the jobs really took."""
     outcome, failed = Outcome([], []), set()
     cost = {j: j.case.seconds for j in jobs}
-    have = {j: sum((n, *j.key) in done for n in range(rounds)) for j in jobs}
+    have = dict.fromkeys(jobs, 0)
     groups, end = by_case(jobs), time.monotonic() + seconds
     with Steps("measuring", len(jobs), quiet=quiet) as steps:
         for n in range(rounds):
@@ -150,7 +148,7 @@ def measure_all(
                 j
                 for group in groups
                 for j in (group if n % 2 == 0 else reversed(group))
-                if j not in failed and planned[j] > have[j] and (n, *j.key) not in done
+                if j not in failed and planned[j] > have[j]
             ]
             runs = {j: planned[j] - have[j] for j in planned if planned[j] > have[j]}
             steps.plan(sum(runs.values()), sum(cost[j] * times for j, times in runs.items()))

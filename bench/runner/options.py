@@ -75,13 +75,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         const="full",
         help="for the record: more sizes, rivals and repeats; hours without --budget",
     )
-    mode.add_argument(
-        "--grid",
-        dest="mode",
-        action="store_const",
-        const="grid",
-        help="Boxroot: the GC's pace over a grid of settings; half an hour",
-    )
     choice.add_argument(
         "--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)"
     )
@@ -129,10 +122,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     result.add_argument(
         "--anyway", action="store_true", help="record nevertheless; the results say why they should not be"
     )
-    result.add_argument("--resume", action="store_true", help="go on with the run that was interrupted in that folder")
     options = p.parse_args(arguments)
     if options.check and not options.publish:
         p.error("--check goes with --publish")
-    if options.mode == "grid" and options.suite != "boxroot":
-        p.error("--grid is Boxroot's")
     return options

@@ -83,12 +83,8 @@ def warned(run: Run) -> list[str]:
     return [f"**Not a run for the record:** {'; '.join(found)}.", ""] if found else []
 
 
-def not_grids(runs: list[Run]) -> list[Run]:
-    return [r for r in runs if r.facts["mode"] != "grid"]
-
-
 def newest(runs: list[Run]) -> list[Run]:
-    return headline.newest(not_grids(runs))
+    return headline.newest(runs)
 
 
 # --- README.md --------------------------------------------------------------------------------------------------------
@@ -96,7 +92,7 @@ def newest(runs: list[Run]) -> list[Run]:
 
 def front(of_suites: dict[str, list[Run]], root: Path) -> list[str]:
     """The tables of README.md."""
-    tables = [table for name, runs in of_suites.items() for table in headline.read(root, name, not_grids(runs))]
+    tables = [table for name, runs in of_suites.items() for table in headline.read(root, name, runs)]
     if not tables:
         return []
     pages = ", ".join(f"[{SUITES[n].title}]({MEASURED}/{n}.md)" for n, runs in of_suites.items() if runs)
@@ -138,12 +134,12 @@ def by_subject(chosen: list[tuple[Row, Run]], suite: Suite) -> list[str]:
 def later(runs: list[Run], suite: Suite) -> list[str]:
     """Versions that are newer than the one of the tables, and recorded in part: their rows beside its."""
     whole, out = newest(runs), []
-    versions = {r.version: headline.version_number(r) for r in not_grids(runs)}
+    versions = {r.version: headline.version_number(r) for r in runs}
     before = {row.name: row for row, _ in chosen_rows(whole, suite)}
     for version in sorted(versions, key=lambda v: versions[v]):
         if versions[version] <= headline.version_number(whole[0]):
             continue
-        some = [run for run in not_grids(runs) if run.version == version]
+        some = [run for run in runs if run.version == version]
         both = [(row, before[row.name]) for row, _ in chosen_rows(some, suite) if row.name in before]
         old = whole[0].version
         where = ", ".join(sorted({run.facts["processor"] for run in some}))
@@ -196,7 +192,7 @@ def runs_table(runs: list[Run], suite: Suite, marks: dict[str, str]) -> list[str
 
 def document(runs: list[Run], suite: Suite, root: Path) -> str:
     chosen = chosen_rows(newest(runs), suite)
-    tables = headline.read(root, suite.name, not_grids(runs))
+    tables = headline.read(root, suite.name, runs)
     found = html.curve(newest(runs), suite)
     used = [line.run for table in tables for line in table.lines] + [run for _, run in chosen]
     used += [found[1]] if found else []
@@ -239,7 +235,7 @@ def summary(of_suites: dict[str, list[Run]]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["run", "workload", "case", "metric", "unit", "ours", "base", "ratio", "95 %", "rounds"])
     for name, runs in of_suites.items():
-        for run in not_grids(runs):
+        for run in runs:
             for r in rows(run.results, SUITES[name]):
                 between = interval(r.ratio) if r.ratio.low is not None else ""
                 figures = (number(r.ours), number(r.theirs), times(r.ratio.value), between, r.ratio.rounds)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Which rounds are run: within a budget, after a failure, after an interruption. And how a program's output is read."""
 
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
-from helpers import FACTS, figures, write_raw
-from runner.main import Refused, begin
+from helpers import figures, write_raw
+from runner.main import begin
 from runner.measure import measure_all, run_job, schedule
 from runner.model import Case, Job, Workload
-from runner.results import Figure, pack, write_facts
+from runner.results import Figure
 
 
 def job(name: str, implementation: str = "boxroot", seconds: float = 1.0, once: bool = False) -> Job:
@@ -67,22 +66,15 @@ def test_every_case_has_its_main_columns_first():
 def test_rounds_alternate_in_order():
     jobs = [job("a", "x"), job("a", "y")]
     ran, run = recorder()
-    measure_all(jobs, 2, run, lambda _: None, set(), quiet=True)
+    measure_all(jobs, 2, run, lambda _: None, quiet=True)
     assert ran == [(0, "a", "x"), (0, "a", "y"), (1, "a", "y"), (1, "a", "x")]
-
-
-def test_what_was_measured_before_is_not_measured_again():
-    jobs = [job("a", "x"), job("b", "x")]
-    ran, run = recorder()
-    measure_all(jobs, 2, run, lambda _: None, {(0, "a", "", "x"), (0, "b", "", "x"), (1, "a", "", "x")}, quiet=True)
-    assert ran == [(1, "b", "x")]
 
 
 def test_a_failure_is_kept_and_not_repeated():
     jobs = [job("a", "bad"), job("a", "good")]
     ran, run = recorder(fails=("bad",))
     kept: list[Figure] = []
-    outcome = measure_all(jobs, 3, run, kept.extend, set(), quiet=True)
+    outcome = measure_all(jobs, 3, run, kept.extend, quiet=True)
     assert [r for r in ran if r[2] == "bad"] == [(0, "a", "bad")]
     assert len(kept) == 3 and outcome.absent[0].why == "failed: exit code 1: bad"
 
@@ -90,43 +82,21 @@ def test_a_failure_is_kept_and_not_repeated():
 def test_what_did_not_fit_says_so():
     jobs = [job("a", seconds=100)]
     ran, run = recorder()
-    outcome = measure_all(jobs, 5, run, lambda _: None, set(), 60, quiet=True)
+    outcome = measure_all(jobs, 5, run, lambda _: None, 60, quiet=True)
     assert ran == [] and "did not fit" in outcome.absent[0].why
 
 
 def test_what_turns_out_quick_gets_more_rounds():
     jobs = [job("a", seconds=40)]  # by the table; really nothing
     ran, run = recorder()
-    measure_all(jobs, 5, run, lambda _: None, set(), 60, quiet=True)
+    measure_all(jobs, 5, run, lambda _: None, 60, quiet=True)
     assert len(ran) == 5
 
 
-def test_resuming(tmp_path):
-    facts = {**FACTS, "date": "now"}
-    resume, again = Namespace(resume=True), Namespace(resume=False)
-    assert begin(tmp_path, resume, dict(facts)) == set()
+def test_a_run_begins_anew(tmp_path):
     write_raw(tmp_path / "raw.csv", figures("pair", "create", [1, 1], [2]))
-    write_facts(tmp_path / "facts.json", {**facts, "complete": "no"})
-    assert begin(tmp_path, resume, dict(facts)) == {
-        (0, "pair", "", "boxroot"),
-        (1, "pair", "", "boxroot"),
-        (0, "pair", "", "boxroot-0.4.0"),
-    }
-    with pytest.raises(Refused, match="another commit"):
-        begin(tmp_path, resume, {**facts, "commit": "other"})
-    write_facts(tmp_path / "facts.json", facts)  # it ended
-    assert begin(tmp_path, resume, dict(facts)) is None
-    assert begin(tmp_path, again, dict(facts)) == set() and not (tmp_path / "raw.csv").exists()
-
-
-def test_a_recorded_run_is_not_resumed(tmp_path):
-    folder = tmp_path / "amd-epyc-2"
-    folder.mkdir()
-    write_raw(folder / "raw.csv", figures("pair", "create", [1], [2]))
-    write_facts(folder / "facts.json", FACTS)
-    pack(folder)
-    assert begin(folder, Namespace(resume=True), dict(FACTS)) is None and not folder.exists()
-    assert begin(folder, Namespace(resume=False), dict(FACTS)) == set()
+    begin(tmp_path)
+    assert not (tmp_path / "raw.csv").exists()
 
 
 def script(folder: Path, text: str) -> Path:

@@ -269,12 +269,6 @@ def test_the_picture_has_the_figures_of_the_table(root: Path):
     ]
 
 
-def test_a_grid_is_no_picture(root: Path):
-    write_run(root, "boxroot", ALL, {"mode": "grid", "date": "tomorrow"})
-    publish.command(check=False, root=root)
-    assert not (root / "docs/measured/boxroot.svg").exists()
-
-
 def test_readme_shows_the_newest_of_runs_with_as_many_rounds(root: Path):
     names = ("outheap", "stock")
     for name, date, processor in (

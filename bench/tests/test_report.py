@@ -175,7 +175,7 @@ def test_compare_of_nothing_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--check"], ["--budget", "-1"], ["--grid", "--suite", "outheap"], ["--suite", "coq"], ["--record", "--out", "x"]],
+    [["--check"], ["--budget", "-1"], ["--suite", "coq"], ["--record", "--out", "x"]],
 )
 def test_bad_options_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as stop:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ....model import Case, Workload
 from ..implementations import OURS, RIVAL
-from .cases import BOTH, FULL, GRID, ONE_THREAD, QUICK
+from .cases import BOTH, FULL, ONE_THREAD, QUICK
 
 
 def pacing(roots: int, immediates: int, window: int, overhead: int, millions: int, **options) -> Case:
@@ -93,23 +93,6 @@ WORKLOADS = (
                     seconds=4,
                 )
                 for share, window in ((0, 20_000), (0, 600_000), (50, 600_000), (100, 600_000))
-            ),
-            *(
-                pacing(
-                    roots,
-                    share,
-                    window,
-                    overhead,
-                    100,
-                    modes=GRID,
-                    implementations=(OURS, RIVAL, "ocaml_array"),
-                    seconds=2,
-                    timeout=300,
-                )
-                for roots in (100_000, 1_000_000, 5_000_000)
-                for window in (20_000, 600_000, 6_000_000)
-                for overhead in (40, 120, 240)
-                for share in (0, 50, 100)
             ),
         ),
         modules=("slots",),
