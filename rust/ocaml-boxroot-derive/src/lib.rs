@@ -49,8 +49,8 @@ use proc_macro::TokenStream;
 /// | `crate = ::name` | type | the name of `ocaml_boxroot` among the dependencies, if it has another one |
 ///
 /// Names are those of Rust, in OCaml's style: `HttpRequest` is `http_request`. Keywords and names of predefined types
-/// get an underscore: `r#type` is `type_`. Letters outside of ASCII, which OCaml had not in names before 5.3, are written
-/// as numbers: `größe` is `gru00f6u00dfe`.
+/// get an underscore: `r#type` is `type_`. Letters outside of ASCII, which OCaml had not before 5.3, are written as
+/// numbers: `größe` is `gru00f6u00dfe`.
 #[proc_macro_derive(OCamlType, attributes(ocaml))]
 pub fn ocaml_type(input: TokenStream) -> TokenStream {
     shape::expand(input, conversions::describe::describe)
