@@ -113,6 +113,86 @@ def test_rust_dune_in_a_sandbox(compiler: Compiler) -> None:
     assert example.run(example.folder / "_build/default/test.exe") == DUNE_SAYS
 
 
+ARCHIVED = """
+use ocaml_boxroot::*;
+import! {
+    mod helper = "Helper";
+    pub fn twice(n: isize) -> Result<isize, Exception>;
+}
+type Error = Box<dyn std::error::Error + Send + Sync>;
+#[export]
+fn four(rt: &mut Runtime) -> Result<isize, Exception> { helper::twice(rt, 2) }
+#[export]
+fn fails() -> Result<isize, Error> { Err("no".into()) }
+#[export]
+fn domain(rt: &mut Runtime) -> Result<isize, Error> {
+    let domain = rt.spawn_domain(|_| 42)?;
+    Ok(domain.join(rt).map_err(|e| e.to_string())?)
+}
+library! { name = "my_binding", exports = [four, fails, domain], imports = [helper] }
+"""
+OF_ARCHIVED = """
+let say f = print_endline (match f () with n -> string_of_int n | exception e -> Printexc.to_string e)
+let () = My_binding.(say four; say fails; say domain)
+"""
+
+
+@pytest.mark.slow
+def test_rust_dune_library_is_whole(compiler: Compiler) -> None:
+    """A library is an archive, of which OCaml drops modules that no other one names. What is lost then is said."""
+    example = Example(compiler, "rust-new-dune")
+    (example.folder / "src/lib.rs").write_text(ARCHIVED)
+    (example.folder / "helper.ml").write_text("let twice n = 2 * n\n")
+    (example.folder / "test.ml").write_text(OF_ARCHIVED)
+    rules = (example.folder / "dune").read_text()
+    for old, new in (
+        ("my_binding.ml my_binding.mli", "my_binding.ml my_binding.mli my_binding_imports.ml"),
+        ("(modules my_binding", "(modules helper my_binding_imports my_binding"),
+    ):
+        assert rules.count(old) == 1
+        rules = rules.replace(old, new)
+    (example.folder / "dune").write_text(rules)
+    example.dune("build", "./test.exe")
+    domain = "42" if compiler.major >= 5 else "Rust error: no domains: this is OCaml 4"
+    said = example.run(example.folder / "_build/default/test.exe").splitlines()
+    assert said == ["4", "Rust error: no", domain], said
+    assert rules.count(" (library_flags -linkall)") == 1
+    (example.folder / "dune").write_text(rules.replace(" (library_flags -linkall)", " "))
+    example.dune("build", "./test.exe")
+    said = example.run(example.folder / "_build/default/test.exe").splitlines()
+    assert "Helper.twice is not registered" in said[0] and "(library_flags -linkall)" in said[0], said
+    assert said[1:] == ["Rust error: no", domain], said
+
+
+@pytest.mark.slow
+def test_rust_dune_wherever_cargo_writes(compiler: Compiler, tmp_path: Path) -> None:
+    """The library is the one that cargo has just built, for a named target too; the project is in a folder of another
+    one, and dune builds elsewhere."""
+    example = Example(compiler, "rust-new-dune")
+    outer, test = example.folder / "outer", "./inner/test.exe"
+    inner = outer / "inner"
+    files = list(example.folder.iterdir())
+    inner.mkdir(parents=True)
+    for file in files:
+        file.rename(inner / file.name)
+    (inner / "dune-project").rename(outer / "dune-project")
+    example.folder = outer
+    host = re.search(r"^host: (.*)$", example.run("rustc", "-vV"), re.M)
+    assert host is not None
+    source = (inner / "src/lib.rs").read_text()
+    for where, greeting, more in (
+        ("_build", "Hello", {}),
+        ("_build", "Welcome", {"CARGO_BUILD_TARGET": host[1]}),
+        (str(tmp_path / "a build"), "Good day", {"CARGO_TARGET_DIR": ""}),
+    ):
+        (inner / "src/lib.rs").write_text(source.replace("Hello", greeting))
+        text = (HOME / "rust-new-dune/test.ml").read_text()
+        (inner / "test.ml").write_text(text.replace("Hello", greeting))
+        example.dune("build", "--build-dir", where, test, **more)
+        assert example.run(outer / where / "default" / test) == DUNE_SAYS
+    assert (tmp_path / "a build/.cargo/release/libmy_binding.a").exists()
+
+
 @pytest.mark.everything
 def test_rust_dune_with_vendored_crates(compiler: Compiler) -> None:
     """Nothing but the project's files, as in a sandbox of opam."""
@@ -257,7 +337,11 @@ def test_rust_new(compiler: Compiler, kind: str, pytestconfig: pytest.Config) ->
         # The OCaml side of the new name is what its library writes.
         generate = ("ocaml-boxroot", "generate", "--offline", "--bare", "--check", "--out", "ocaml")
         shop.run([CARGO, *generate], project, more=path)
-        assert "1 passed" in shop.run([CARGO, "test", "--offline"], project, more=path)
+        # More tests, on threads of their own.
+        test = project / "tests/counter.rs"
+        begin, body = test.read_text().split("#[test]\nfn words_are_counted")
+        test.write_text(begin + "".join(f"#[test]\nfn words_{n}{body}" for n in range(9)))
+        assert "9 passed" in shop.run([CARGO, "test", "--offline"], project, more=path)
     else:
         said = shop.run([dune(), "test", "--root", "."], project, more=path | {"DUNE_CACHE": "disabled"})
         assert "hello_world: all tests passed" in said

@@ -4,5 +4,6 @@
 fn main() {
     ocaml_boxroot_build::Build::new()
         .files(["ocaml/my_binding.ml", "ocaml/counter.ml", "ocaml/my_binding_imports.ml"])
+        .package("threads") // so that any thread of Rust can use OCaml
         .compile("my_binding");
 }

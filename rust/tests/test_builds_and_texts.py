@@ -158,6 +158,11 @@ def test_messages(compiler: Compiler) -> None:
         assert message in said, said
         assert where in said or "named" in message or "c.txt" in message or "nowhere" in message, said
     project.prints("done", "file a.ml", "variant d", OCAMLRUNPARAM="v=0")
+    # A variant that is elsewhere, as Outheap's is.
+    elsewhere = project.folder / "else where"
+    elsewhere.mkdir()
+    shutil.copy(compiler.where / "libasmrund.a", elsewhere / "libasmrun_mine.a")
+    project.prints("done", "file a.ml", "flag -I", f"flag {elsewhere}", "variant _mine", OCAMLRUNPARAM="v=0")
 
 
 OCAMLFIND = """#!/bin/sh
@@ -335,13 +340,11 @@ def test_generate(compiler: Compiler) -> None:
     assert "\n-external add : (int [@untagged]) -> (int [@untagged]) -> int" in said, said
     assert "\n+external add : (int [@untagged]) -> (float [@unboxed]) -> int" in said, said
     assert "+++ ocaml/adding_imports.ml" in said, said
-    code, said = library.generate("--domains")
+    code, said = library.generate()
     assert code == 0, said
     second = library.files()
-    assert set(second) == {*first, "adding_imports.ml", "ocaml_boxroot_domains.ml"}
+    assert set(second) == {*first, "adding_imports.ml"}
     assert {name for name in first if second[name] != first[name]} == {"adding.ml", "adding.mli"}
-    domains = (library.folder / "ocaml/ocaml_boxroot_domains.ml").read_text()
-    assert ("Domain.spawn" in domains) == (compiler.major >= 5)
     shutil.rmtree(library.folder / "ocaml")
     assert library.generate("--bare", "--all-features")[0] == 0
     assert set(library.files()) == {"adding.ml", "adding.mli", "adding_imports.ml"}

@@ -384,6 +384,78 @@ let () =
   assert (match call 'x' with _ -> false | exception Types.Failed { why = "x"; at } -> Stdlib.Obj.obj at = 1);
   print_endline "types: ok"
 """
+# Functions with names that the macros and the OCaml text use too; letters that OCaml has not; conditions; bounds.
+NAMES = """
+use std::fmt::Debug;
+#[derive(OCamlType, ToOCaml, FromOCaml)]
+pub struct Größe { naïve: isize }
+#[derive(OCamlType, ToOCaml, FromOCaml)]
+pub enum Été { Ärger, 数(isize) }
+#[derive(OCamlType, ToOCaml, FromOCaml)]
+pub struct Pair<A: Clone, B = isize> where A: Debug + PartialEq, B: Copy { a: Vec<A>, b: Option<B> }
+#[export]
+fn größe(x: Größe) -> Été { Été::数(x.naïve) }
+#[export]
+fn pair(x: Pair<String>) -> Pair<f64, bool> { Pair { a: vec![x.a.len() as f64], b: Some(x.b == Some(1)) } }
+#[export]
+fn check_(n: isize) -> isize { n + 1 }
+#[export]
+fn exceptions_(n: isize) -> isize { n + 2 }
+#[export]
+fn __ocaml_body(n: isize) -> isize { n + 3 }
+#[export]
+fn __ocaml_native(n: f64) -> f64 { n + 4.0 }
+#[export]
+fn __ocaml_slots(_rt: &mut Runtime, n: String) -> usize { n.len() }
+struct Own(isize);
+ocaml_abstract! { Own = "own"; }
+#[export]
+impl Own {
+    fn make(rt: &mut Runtime, n: isize) -> Fresh<'_, Boxed<Own>> { rt.boxed(Own(n)) }
+    #[cfg(any())]
+    fn absent(&self) -> Nothing { self.0 }
+    #[cfg(all())]
+    fn number(&self) -> isize { self.0 }
+}
+import! {
+    #[cfg(all())]
+    mod text = "String";
+    #[cfg(any())]
+    pub fn absent(x: Nothing) -> Result<Nothing, Exception>;
+    #[cfg(all())]
+    pub fn length(s: &str) -> Result<isize, Exception>;
+    #[cfg(any())]
+    mod none = "None";
+}
+#[derive(Debug, OCamlException)]
+struct Failed;
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str("failed") }
+}
+impl std::error::Error for Failed {}
+library! {
+    name = "types",
+    exports = [größe, pair, check_, exceptions_, __ocaml_body, __ocaml_native, __ocaml_slots, Own::make,
+        #[cfg(any())] Own::absent, #[cfg(all())] Own::number],
+    imports = [#[cfg(any())] none, text],
+    exceptions = [Failed, #[cfg(any())] Absent],
+}
+"""
+OF_NAMES = """
+let () =
+  assert (Types.gru00f6u00dfe { nau00efve = 7 } = U6570 7);
+  assert (Types.pair { a = [| "x" |]; b = Some 1 } = { a = [| 1. |]; b = Some true });
+  assert (Types.check_ 1 = 2 && Types.exceptions_ 1 = 3 && Types.__ocaml_body 1 = 4 && Types.__ocaml_native 1. = 5.);
+  assert (Types.__ocaml_slots "four" = 4);
+  assert (Types.number (Types.make 8) = 8);
+  print_endline "types: ok"
+"""
+
+
+def test_names_and_conditions(compiler: Compiler) -> None:
+    Library(compiler, "names", HEAD + NAMES).built().generate().runs(OF_NAMES, flags=DEV)
+
+
 # Modules of the project, none of which has what OCaml's module of that name has.
 OWN = [
     "array",
@@ -411,7 +483,4 @@ def test_the_text_in_a_strict_project(compiler: Compiler) -> None:
     own = [f"{name}.ml" for name in OWN]
     for file in own:
         (library.folder / file).write_text("type mine\nlet mine = ()\n")
-    shutil.copy(MODULES / "ocaml_boxroot_domains.ml", library.folder)
     library.runs(OF_STRICT, *own, flags=DEV)
-    if compiler.major >= 5:
-        library.shop.run([compiler.ocamlopt, *DEV, "-c", *own, "ocaml_boxroot_domains.ml"], library.folder)

@@ -9,6 +9,11 @@ type entry = {
 
 external is_ignored : string -> bool = "ocaml_export_my_binding__is_ignored"
 
+(* So that a program which uses this module contains the exceptions of Rust. *)
+let () = Stdlib.ignore (Stdlib.Sys.opaque_identity [%extension_constructor Ocaml_boxroot.Rust_error])
+
+include (struct
+
 external check_ : (string * string) array -> unit = "my_binding_ocaml_check"
 
 let () =
@@ -16,3 +21,5 @@ let () =
     ("the type `entry`", "entry = {\n  word : string;  (** The word. *)\n  times : int;  (** How often. *)\n}");
     ("the function `is_ignored`", "external is_ignored : string -> bool = \"ocaml_export_my_binding__is_ignored\"");
   |]
+
+end : sig end)

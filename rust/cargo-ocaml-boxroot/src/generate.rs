@@ -38,8 +38,9 @@ impl Generate {
             let list = program.text("files")?;
             let domains = self.domains.then_some("ocaml_boxroot_domains.ml");
             let wanted = |file: &&str| !(self.bare && file.starts_with("ocaml_boxroot."));
-            for file in list.lines().filter(wanted).chain(domains) {
-                if !self.file(file, &program.text(file)?)? {
+            let texts = list.lines().filter(wanted).chain(domains).map(|file| Ok((file, program.text(file)?)));
+            for (file, text) in texts.collect::<Result<Vec<_>, String>>()? {
+                if !self.file(file, &text)? {
                     outcome = Outcome::Differ;
                 }
             }

@@ -35,7 +35,7 @@ functions, and ocaml_boxroot.ml and .mli. NAME is that of `library!`. Only files
     --out FOLDER            where the files are (default: the current folder)
     --check                 write nothing; print how the files differ, and end with exit code 1 if they do
     --bare                  without ocaml_boxroot.ml and .mli, which ocaml-boxroot-build adds to Rust programs
-    --domains               also ocaml_boxroot_domains.ml, for Runtime::spawn_domain; the file is empty with OCaml 4
+    --domains               also ocaml_boxroot_domains.ml, which is empty: older rules of dune name it
 
 Options for cargo: -p, --package SPEC; --manifest-path FILE; --features LIST; --all-features; --no-default-features;
 --release; --profile NAME; --target-dir FOLDER; --offline; --locked; --frozen; --config KEY=VALUE.

@@ -13,8 +13,8 @@ const MODULES: &str = "DEP_OCAML_BOXROOT_SAFE_MODULES";
 
 /// The OCaml part of a Rust program: its files and libraries.
 ///
-/// Beside the files given here it has the modules `Ocaml_boxroot` (the exceptions that Rust raises) and, with OCaml 5,
-/// `Ocaml_boxroot_domains` (for `Runtime::spawn_domain`), where the package depends on `ocaml-boxroot`.
+/// Beside the files given here it has the module `Ocaml_boxroot` (the exceptions that Rust raises), where the package
+/// depends on `ocaml-boxroot`.
 #[derive(Debug, Clone, Default)]
 pub struct Build {
     files: Vec<PathBuf>,
@@ -70,7 +70,8 @@ impl Build {
     }
 
     /// Takes another variant of OCaml's runtime: `d` for the debug runtime. (Default: the position-independent one, if
-    /// there is one.)
+    /// there is one.) It is looked for beside the compiler's own, and in folders given by `flag("-I").flag(FOLDER)`:
+    /// there, `_outheap_pic` is what `outheap-build --flavours pic` wrote.
     pub fn runtime_variant(&mut self, variant: impl Into<String>) -> &mut Build {
         self.runtime_variant = Some(variant.into());
         self
@@ -152,7 +153,7 @@ impl Build {
             fs::remove_dir_all(&folder).map_err(io)?;
         }
         fs::create_dir_all(&folder).map_err(io)?;
-        let mut files = support(compiler, &folder)?;
+        let mut files = support(&folder)?;
         files.extend(self.order(compiler)?);
         let mut modules = Vec::new();
         let mut known = BTreeSet::new();
@@ -211,11 +212,17 @@ impl Build {
 
     fn variant(&self, compiler: &Compiler) -> Result<Option<String>, Error> {
         let file = |variant: &str| compiler.library().join(format!("libasmrun{variant}.a"));
+        let mut folders = self.flags.windows(2).filter(|pair| pair[0] == "-I").map(|pair| Path::new(&pair[1]));
         match &self.runtime_variant {
             Some(variant) if file(variant).is_file() => Ok(Some(variant.clone())),
+            Some(variant) if folders.any(|folder| folder.join(format!("libasmrun{variant}.a")).is_file()) => {
+                Ok(Some(variant.clone()))
+            }
             Some(variant) => {
                 let file = file(variant);
-                Err(compiler.lacks(&format!("the runtime variant `{variant}`: there is no {}", file.display())))
+                let where_else = "nor is there one in a folder given by `-I`";
+                let file = file.display();
+                Err(compiler.lacks(&format!("the runtime variant `{variant}`: there is no {file}, {where_else}")))
             }
             None if file("_pic").is_file() => Ok(Some("_pic".into())),
             None if file("").is_file() => Ok(None),
@@ -225,17 +232,13 @@ impl Build {
 }
 
 /// The OCaml modules of ocaml-boxroot that the program needs, copied to `folder`.
-fn support(compiler: &Compiler, folder: &Path) -> Result<Vec<PathBuf>, Error> {
+fn support(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     let Some(from) = std::env::var_os(MODULES).map(PathBuf::from) else { return Ok(Vec::new()) };
-    let mut names = vec!["ocaml_boxroot.mli", "ocaml_boxroot.ml"];
-    if compiler.version().0 >= 5 {
-        names.push("ocaml_boxroot_domains.ml");
-    }
     let copy = |name: &str| {
         let to = folder.join(name);
         fs::copy(from.join(name), &to).map(|_| to).map_err(|error| {
             Error(format!("cannot copy {} to {}: {error}", from.join(name).display(), folder.display()))
         })
     };
-    names.into_iter().map(copy).collect()
+    ["ocaml_boxroot.mli", "ocaml_boxroot.ml"].into_iter().map(copy).collect()
 }

@@ -15,7 +15,7 @@ pub fn type_name(rust: &str) -> String {
         }
         name.extend(c.to_lowercase());
     }
-    escape(name, |name| KEYWORDS.contains(&name) || TYPES.contains(&name))
+    escape(ascii(&name), |name| KEYWORDS.contains(&name) || TYPES.contains(&name))
 }
 
 /// The name of a field or a function: `r#` goes, and a keyword of OCaml gets an underscore.
@@ -23,12 +23,12 @@ pub fn field_name(rust: &str) -> String {
     let name = plain(rust);
     let mut chars = name.chars();
     let first = chars.next().map(|c| c.to_lowercase().to_string()).unwrap_or_default();
-    escape(first + chars.as_str(), |name| KEYWORDS.contains(&name))
+    escape(ascii(&(first + chars.as_str())), |name| KEYWORDS.contains(&name))
 }
 
 /// The name of a constructor.
 pub fn constructor_name(rust: &str) -> String {
-    let name = plain(rust).trim_start_matches('_');
+    let name = ascii(plain(rust).trim_start_matches('_'));
     let mut chars = name.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
     first + chars.as_str()
@@ -66,6 +66,12 @@ pub fn hash(name: &str) -> i32 {
 
 fn is_ident(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '\''
+}
+
+/// Other letters by their numbers: few versions of OCaml have any in names, and those have few.
+pub fn ascii(name: &str) -> String {
+    let letter = |c: char| if c.is_ascii() { c.to_string() } else { format!("u{:04x}", c as u32) };
+    name.chars().map(letter).collect()
 }
 
 fn plain(rust: &str) -> &str {
@@ -182,6 +188,9 @@ mod tests {
         let names = ["point", "http_request", "http_request", "vec3_d", "type_", "list_", "snake_case", "a"];
         assert_eq!(types.map(type_name), names);
         assert_eq!(["r#type", "val", "X", "_x"].map(field_name), ["type_", "val_", "x", "_x"]);
+        assert_eq!(["Größe", "Ümlaut", "數"].map(type_name), ["gru00f6u00dfe", "u00fcmlaut", "u6578"]);
+        assert_eq!(["naïve", "Über"].map(field_name), ["nau00efve", "u00fcber"]);
+        assert_eq!(["Über", "_数"].map(constructor_name), ["U00dcber", "U6570"]);
         assert_eq!(["Leaf", "leaf", "_Leaf"].map(constructor_name), ["Leaf"; 3]);
         assert!(refuse_value("x y", false).is_some() && refuse_value("list", false).is_none());
         assert!(refuse_constructor("x").is_some() && refuse_constructor("Über").is_some());

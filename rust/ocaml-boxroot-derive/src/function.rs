@@ -93,6 +93,9 @@ impl Parse for Signature {
         let mut inputs = Vec::new();
         while !list.is_empty() {
             let attributes = list.call(Attribute::parse_outer)?;
+            if let Some(condition) = attributes.iter().find(|attribute| attribute.path().is_ident("cfg")) {
+                refuse(Error::new_spanned(condition, "put `#[cfg]` on two functions, with and without this parameter"));
+            }
             if list.peek(Token![...]) {
                 refuse(list.error("OCaml passes a fixed number of arguments"));
                 list.parse::<TokenStream>()?;
@@ -102,7 +105,6 @@ impl Parse for Signature {
             if !list.is_empty() {
                 list.parse::<Token![,]>()?;
             }
-            drop(attributes);
         }
         let output = match input.parse::<Option<Token![->]>>()? {
             Some(_) => Some(input.parse::<Ty>()?),

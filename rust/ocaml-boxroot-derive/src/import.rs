@@ -2,7 +2,7 @@
 //! `import!`: OCaml functions as Rust functions.
 use crate::casing;
 use crate::function::{Function, Input, Signature};
-use crate::text::{documentation_tokens, ident_text};
+use crate::text::{conditions, documentation_tokens, ident_text};
 use crate::ty::Ty;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned, ToTokens};
@@ -170,9 +170,12 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
         docs.extend(quote!(#[doc = #text]));
     }
     let parameters = types.iter().zip(&names_).map(|(ty, name)| quote!(#name: #ty));
-    let cell = format_ident!("__OCAML_IMPORT_{}", ident_text(ident).to_uppercase());
+    let cell = format_ident!("__OCAML_IMPORT_{}", ident_text(ident));
+    let conditions = conditions(&function.attributes);
     let path = format!("{module}.{name}");
     let code = quote! {
+        #conditions
+        #[allow(non_upper_case_globals)]
         static #cell: #api::ImportCell = #api::ImportCell::new(#path);
         #docs
         #vis fn #ident<'ocaml_runtime #generics>(
@@ -194,7 +197,7 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
     };
     let described = inferred.iter().map(|ty| quote_spanned!(ty.span()=> #api::describe_type::<#ty>));
     let described_result = quote_spanned!(result.span()=> #api::describe_type::<#result_inferred>);
-    let entry = quote! {{
+    let entry = quote! {#conditions {
         #variables
         const TYPES: #api::ImportTypes = (&[#(#described),*], #described_result, #count);
         unsafe { #api::Import::new(#module, #name, TYPES, &#cell) }

@@ -33,8 +33,9 @@ use proc_macro::TokenStream;
 /// | `struct Handler<A> { run: Root<Fun<(A,), Unit>> }` | `type 'a handler = { run : 'a -> unit }` |
 ///
 /// A record whose fields are all floats is flat, as in OCaml; also if they are unboxed types or aliases. Fields may
-/// refer to the type itself, by `Box`, `Vec` and the like. Parameters with bounds have no counterpart: put the bounds
-/// on implementations. Documentation comments are carried over.
+/// refer to the type itself, by `Box`, `Vec` and the like. Parameters with bounds have no counterpart: beside
+/// lifetimes, `Clone`, `Copy`, `Debug`, `PartialEq`, `Eq`, `PartialOrd`, `Ord`, `Hash`, `Send` and `Sync` may stand;
+/// put other bounds on implementations. Documentation comments are carried over.
 ///
 /// Attributes, in `#[ocaml(…)]`:
 ///
@@ -48,7 +49,8 @@ use proc_macro::TokenStream;
 /// | `crate = ::name` | type | the name of `ocaml_boxroot` among the dependencies, if it has another one |
 ///
 /// Names are those of Rust, in OCaml's style: `HttpRequest` is `http_request`. Keywords and names of predefined types
-/// get an underscore: `r#type` is `type_`.
+/// get an underscore: `r#type` is `type_`. Letters outside of ASCII, which OCaml had not before 5.3, are written as
+/// numbers: `größe` is `gru00f6u00dfe`.
 #[proc_macro_derive(OCamlType, attributes(ocaml))]
 pub fn ocaml_type(input: TokenStream) -> TokenStream {
     shape::expand(input, conversions::describe::describe)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! `library!`: the list of what a library exports and imports, and the C functions that its OCaml text calls.
+use crate::text::conditions;
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned, ToTokens};
 use syn::parse::{Parse, ParseStream};
@@ -9,10 +10,26 @@ use syn::{bracketed, Attribute, Error, Ident, LitStr, Path, Result, Token};
 struct Library {
     attributes: Vec<Attribute>,
     name: LitStr,
-    exports: Vec<Path>,
-    imports: Vec<Path>,
-    exceptions: Vec<Path>,
+    exports: Vec<Listed>,
+    imports: Vec<Listed>,
+    exceptions: Vec<Listed>,
     krate: Option<Path>,
+}
+
+/// What a list has, with the conditions in front of it.
+struct Listed {
+    conditions: TokenStream,
+    path: Path,
+}
+
+impl Parse for Listed {
+    fn parse(input: ParseStream) -> Result<Self> {
+        let attributes = input.call(Attribute::parse_outer)?;
+        if let Some(other) = attributes.iter().find(|attribute| !attribute.path().is_ident("cfg")) {
+            return Err(Error::new_spanned(other, "the attribute of a list is `cfg`"));
+        }
+        Ok(Listed { conditions: conditions(&attributes), path: input.call(Path::parse_mod_style)? })
+    }
 }
 
 impl Parse for Library {
@@ -53,10 +70,10 @@ impl Parse for Library {
     }
 }
 
-fn paths(input: ParseStream) -> Result<Vec<Path>> {
+fn paths(input: ParseStream) -> Result<Vec<Listed>> {
     let list;
     bracketed!(list in input);
-    Ok(Punctuated::<Path, Token![,]>::parse_terminated_with(&list, Path::parse_mod_style)?.into_iter().collect())
+    Ok(Punctuated::<Listed, Token![,]>::parse_terminated(&list)?.into_iter().collect())
 }
 
 pub fn expand(input: TokenStream) -> TokenStream {
@@ -68,17 +85,18 @@ pub fn expand(input: TokenStream) -> TokenStream {
     let api = quote!(#krate::export);
     let name = library.name.value();
     let doc = crate::text::documentation(&library.attributes);
-    let exports = library.exports.into_iter().map(|mut path| {
+    let exports = library.exports.into_iter().map(|Listed { conditions, mut path }| {
         if let Some(last) = path.segments.last_mut() {
             last.ident =
                 format_ident!("__ocaml_export_{}", crate::text::ident_text(&last.ident), span = last.ident.span());
         }
-        path
+        quote!(#conditions #path)
     });
-    let imports = library.imports;
-    let declared = library.exceptions.iter().map(|path| {
+    let imports = library.imports.iter().map(|Listed { conditions, path }| quote!(#conditions #path::__OCAML_IMPORTS));
+    let declared = library.exceptions.iter().map(|Listed { conditions, path }| {
         let span = path.segments.last().map_or_else(Span::call_site, |last| last.ident.span());
-        quote_spanned!(Span::call_site().located_at(span)=> #api::ExceptionType::of::<#path>())
+        let listed = quote_spanned!(Span::call_site().located_at(span)=> #api::ExceptionType::of::<#path>());
+        quote!(#conditions #listed)
     });
     let [text, check, register, exceptions] =
         ["text", "check", "register", "exceptions"].map(|function| format!("{name}_ocaml_{function}"));
@@ -109,7 +127,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
                 name: #name,
                 doc: #doc,
                 exports: &[#(#exports),*],
-                imports: &[#(#imports::__OCAML_IMPORTS),*],
+                imports: &[#(#imports),*],
                 exceptions: &[#(#declared),*],
             };
             #text

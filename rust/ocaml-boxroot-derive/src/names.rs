@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //! Names: of this library's crate, in C, and of what OCaml has.
-use crate::casing::{refuse_constructor, refuse_value};
+use crate::casing::{ascii, refuse_constructor, refuse_value};
 use syn::parse::ParseStream;
 use syn::{Error, LitStr, Path, Result};
 
 /// The C name of a function of this name in OCaml, perhaps a method of a type: one that nothing else has. (In one
 /// crate the Rust compiler sees to that.)
 pub fn symbol(owner: Option<&str>, name: &str) -> String {
-    let krate = std::env::var("CARGO_CRATE_NAME").unwrap_or_else(|_| "rust".into());
-    let owner = owner.map(|ty| ty.to_lowercase() + "__").unwrap_or_default();
+    let krate = ascii(&std::env::var("CARGO_CRATE_NAME").unwrap_or_else(|_| "rust".into()));
+    let owner = owner.map(|ty| ascii(&ty.to_lowercase()) + "__").unwrap_or_default();
     format!("ocaml_export_{krate}__{owner}{}", name.replace('\'', "_prime"))
 }
 

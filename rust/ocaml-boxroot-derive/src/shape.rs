@@ -7,13 +7,15 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Expr, ExprLit, Fields, GenericParam, Generics, Ident, Lifetime, Lit, LitStr,
-    Member, Path, Token,
+    Member, Path, Token, TypeParamBound, WherePredicate,
 };
 
 /// The input of a derive.
 pub struct Shape {
     pub ident: Ident,
     pub generics: Generics,
+    /// What the generics ask of type parameters.
+    bounds: Vec<(Ident, Path)>,
     pub krate: TokenStream,
     pub name: String,
     pub doc: String,
@@ -209,14 +211,15 @@ impl Shape {
                 return Err(Error::new(span, "only a struct with one field can be unboxed"));
             }
         }
-        unbounded(&input.generics)?;
+        let mut generics = input.generics;
+        let bounds = plain_bounds(&mut generics)?;
         let (mut descriptors, mut elements) = (options.descriptors, Vec::new());
         for ident in &descriptors {
-            if !input.generics.type_params().any(|parameter| parameter.ident == *ident) {
+            if !generics.type_params().any(|parameter| parameter.ident == *ident) {
                 return Err(Error::new_spanned(ident, format!("`{ident}` is not a type parameter")));
             }
         }
-        for parameter in input.generics.type_params() {
+        for parameter in generics.type_params() {
             let uses = uses(kind.fields().map(|field| &field.ty), &parameter.ident, &input.ident);
             if uses.element {
                 elements.push(parameter.ident.clone());
@@ -227,9 +230,62 @@ impl Shape {
         }
         let krate = options.krate.map_or_else(|| quote!(::ocaml_boxroot), |path| path.into_token_stream());
         let unboxed = options.unboxed.is_some();
-        let (ident, generics, doc) = (input.ident, input.generics, options.doc);
-        Ok(Shape { ident, generics, krate, name, doc, unboxed, descriptors, elements, kind })
+        let (ident, doc) = (input.ident, options.doc);
+        Ok(Shape { ident, generics, bounds, krate, name, doc, unboxed, descriptors, elements, kind })
     }
+}
+
+/// Traits that lead to no other types, and that all types of OCaml have; the first ones are derived.
+const DERIVED: usize = 8;
+const PLAIN_TRAITS: [&str; 12] = [
+    "::core::clone::Clone",
+    "::core::marker::Copy",
+    "::core::fmt::Debug",
+    "::core::cmp::PartialEq",
+    "::core::cmp::Eq",
+    "::core::cmp::PartialOrd",
+    "::core::cmp::Ord",
+    "::core::hash::Hash",
+    "::core::marker::Send",
+    "::core::marker::Sync",
+    "::core::marker::Unpin",
+    "::core::marker::Sized",
+];
+
+/// What is asked of type parameters. The traits get their full names, so that what is derived has no other trait of the
+/// same name. Other bounds are refused, as in [`unbounded`].
+fn plain_bounds(generics: &mut Generics) -> syn::Result<Vec<(Ident, Path)>> {
+    let names: Vec<Ident> = generics.type_params().map(|parameter| parameter.ident.clone()).collect();
+    let in_front = generics.params.iter_mut().filter_map(|parameter| match parameter {
+        GenericParam::Type(parameter) => Some((Some(parameter.ident.clone()), &mut parameter.bounds)),
+        _ => None,
+    });
+    let predicates = generics.where_clause.iter_mut().flat_map(|clause| &mut clause.predicates);
+    let behind = predicates.filter_map(|predicate| match predicate {
+        WherePredicate::Type(predicate) => {
+            let ty = predicate.bounded_ty.to_token_stream().to_string();
+            Some((names.iter().find(|name| **name == ty).cloned(), &mut predicate.bounds))
+        }
+        _ => None,
+    });
+    let mut found = Vec::new();
+    for (parameter, bounds) in in_front.chain(behind) {
+        for bound in bounds.iter_mut().filter(|bound| !matches!(bound, TypeParamBound::Lifetime(_))) {
+            let written = bound.to_token_stream().to_string();
+            let last = written.rsplit("::").next().unwrap_or_default().trim();
+            let plain = PLAIN_TRAITS.iter().find(|plain| plain.rsplit("::").next() == Some(last));
+            let (Some(plain), Some(parameter)) = (plain, &parameter) else {
+                let message =
+                    "a type parameter has no bound but lifetimes and traits such as `Clone` and `Debug`; put \
+                               the bound on implementations";
+                return Err(Error::new_spanned(bound, message));
+            };
+            let path: Path = syn::parse_str(plain)?;
+            found.push((parameter.clone(), path.clone()));
+            *bound = syn::parse_quote!(#path);
+        }
+    }
+    Ok(found)
 }
 
 /// Types of OCaml have parameters without conditions. A trait may say for each type what it belongs to, another one for
@@ -396,6 +452,13 @@ impl Shape {
             if !self.descriptors.contains(parameter) {
                 clause.predicates.push(syn::parse_quote!(#parameter: #bounds));
             }
+            // Its type in OCaml is a parameter, too.
+            for (_, path) in self.bounds.iter().filter(|(of, _)| of == parameter && !bounds.is_empty()) {
+                let krate = &self.krate;
+                if !self.descriptors.contains(parameter) {
+                    clause.predicates.push(syn::parse_quote!(<#parameter as #krate::Typed>::Type: #path));
+                }
+            }
             if self.elements.contains(parameter) && !bounds.is_empty() {
                 let krate = &self.krate;
                 clause.predicates.push(syn::parse_quote!(#parameter: #krate::Element));
@@ -422,9 +485,14 @@ impl Shape {
         let krate = &self.krate;
         let names = self.type_parameters();
         let numbers = (0..names.len() as u8).map(proc_macro2::Literal::u8_unsuffixed);
+        let traits = PLAIN_TRAITS[..DERIVED].iter().filter_map(|path| syn::parse_str::<Path>(path).ok());
+        let derive = match self.bounds.is_empty() {
+            true => quote!(),
+            false => quote!(#[derive(#(#traits),*)]),
+        };
         match names.is_empty() {
             true => quote!(),
-            false => quote!(#krate::__type_variables! { #(#names #numbers)* }),
+            false => quote!(#krate::__type_variables! { #(#derive #names #numbers)* }),
         }
     }
 

@@ -25,6 +25,11 @@ pub fn documentation(attributes: &[syn::Attribute]) -> String {
     text
 }
 
+/// The conditions (`cfg`) of an item, for what is made beside it.
+pub fn conditions(attributes: &[syn::Attribute]) -> TokenStream {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).map(|attribute| quote!(#attribute)).collect()
+}
+
 /// The documentation, for the item that is made.
 pub fn documentation_tokens(attributes: &[&syn::Attribute]) -> TokenStream {
     attributes.iter().map(|attribute| quote!(#attribute)).collect()

@@ -84,6 +84,9 @@ fn is(tree: Option<&TokenTree>, c: char) -> bool {
     matches!(tree, Some(TokenTree::Punct(punct)) if punct.as_char() == c)
 }
 
+/// The parameters of these are types of OCaml.
+const KEEPING: &[&str] = &["Root", "ValueRef", "ValueCell", "Fun", "Boxed"];
+
 impl Ty {
     pub fn span(&self) -> Span {
         self.0.span()
@@ -187,6 +190,29 @@ impl Ty {
     /// `'_` becomes this lifetime.
     pub fn with_lifetime(&self, lifetime: &str) -> Ty {
         Ty(replace(self.0.clone(), &|name| (name == "_").then_some(lifetime), &|_| None))
+    }
+
+    /// Whether a reference or a `Value` is a part of it, as in `Option<&str>`; those in types of OCaml's, behind `Root`
+    /// and the like, do not count.
+    pub fn borrows_inside(&self) -> bool {
+        let slice = self.reference().and_then(|(_, behind)| behind.slice());
+        match &bare(self.0.clone())[..] {
+            _ if slice.is_some() => slice.is_some_and(|elements| elements.borrows()),
+            [TokenTree::Group(tuple)] if tuple.delimiter() == Delimiter::Parenthesis => {
+                let list = |input: ParseStream| input.parse_terminated(Ty::parse, Token![,]);
+                let parts = syn::parse::Parser::parse2(list, tuple.stream());
+                parts.is_ok_and(|parts| parts.iter().any(Ty::borrows))
+            }
+            _ => {
+                let kept = self.last_segment().is_none_or(|name| KEEPING.contains(&&*name));
+                !kept && self.arguments().iter().any(Ty::borrows)
+            }
+        }
+    }
+
+    fn borrows(&self) -> bool {
+        let value = self.last_segment().is_some_and(|name| name == "Value");
+        value || self.reference().is_some() || self.borrows_inside()
     }
 
     /// An `impl Trait`.

@@ -12,8 +12,8 @@
 /* As in src/glue.rs, which has what is in each. Another layout needs another name. */
 enum { EXCEPTIONS, DOMAINS, JOB };
 static struct custom_operations const kinds[] = {
-    [EXCEPTIONS] = {.identifier = "ocaml_boxroot.exceptions"}, /* of the module Ocaml_boxroot */
-    [DOMAINS] = {.identifier = "ocaml_boxroot.domains"},       /* of Ocaml_boxroot_domains */
+    [EXCEPTIONS] = {.identifier = "ocaml_boxroot.exceptions"},
+    [DOMAINS] = {.identifier = "ocaml_boxroot.domains"},
     [JOB] = {.identifier = "ocaml_boxroot.job"},
 };
 struct job {

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* The exceptions of Rust. Programs without this module get Failure with the same text. And what Rust asks Printexc
-   about exceptions of OCaml. *)
+(* The exceptions of Rust. Programs without this module get Failure with the same text. And what Rust asks of OCaml:
+   what Printexc knows of exceptions, and domains. *)
 
 exception Rust_panic of { message : string; file : string; line : int; backtrace : string }
 exception Rust_error of { message : string; causes : string list }
@@ -19,15 +19,37 @@ let constructor e = Stdlib.Obj.Extension_constructor.of_val e
 
 let slots raw =
   let slot s =
-    let open Stdlib.Printexc in
-    let place (l : location) =
-      (l.filename, l.line_number, l.start_char, l.end_char, Slot.name s, Slot.is_raise s, Slot.is_inline s)
+    let place (l : Stdlib.Printexc.location) =
+      let name = Stdlib.Printexc.Slot.name s in
+      let is_raise = Stdlib.Printexc.Slot.is_raise s and is_inline = Stdlib.Printexc.Slot.is_inline s in
+      (l.filename, l.line_number, l.start_char, l.end_char, name, is_raise, is_inline)
     in
-    Stdlib.Option.map place (Slot.location s)
+    Stdlib.Option.map place (Stdlib.Printexc.Slot.location s)
   in
   match Stdlib.Printexc.backtrace_slots raw with
   | None -> []
   | Some slots -> Stdlib.List.filter_map slot (Stdlib.Array.to_list slots)
+
+(* A job is a block that Rust made; it is run once. *)
+type job
+
+external run : job -> unit = "ocaml_boxroot_run_job"
+
+(* For OCaml 4, where Stdlib has no Domain that hides this one. *)
+module Absent = struct
+  [@@@warning "-32-60"]
+
+  module Domain = struct
+    let spawn job = job ()
+    let join () = ()
+  end
+end
+
+let spawn, join =
+  let open! Absent in
+  let open! Stdlib in
+  ((fun job -> Domain.spawn (fun () -> run job)), fun domain : unit -> Domain.join domain)
+[@@warning "-66"]
 
 let () =
   Stdlib.Printexc.register_printer text;
@@ -35,4 +57,5 @@ let () =
   let error = Rust_error { message = ""; causes = [] } in
   let print = Stdlib.Printexc.to_string and backtrace = Stdlib.Printexc.raw_backtrace_to_string in
   Stdlib.Callback.register "ocaml_boxroot.exceptions"
-    (seal 0 (constructor panic, constructor error, print, backtrace, slots))
+    (seal 0 (constructor panic, constructor error, print, backtrace, slots));
+  Stdlib.Callback.register "ocaml_boxroot.domains" (seal 1 (spawn, join))

@@ -199,6 +199,17 @@ unsafe extern "C" fn ocaml_boxroot_seal(kind: isize, contents: isize) -> isize {
     unsafe { glue::obx_seal((kind >> 1) as c_int, contents) }
 }
 
+/// Called by the new domain of `spawn_domain`. Another value than a job, or a job that was run already, does nothing.
+///
+/// # Safety
+/// This thread holds the domain lock and has no usable Runtime; a valid value.
+#[no_mangle]
+unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
+    // SAFETY: by the caller.
+    unsafe { glue::obx_run_job(job) };
+    1
+}
+
 impl Runtime {
     /// Runs what is due: signal handlers, finalisers, other threads' turns, closures of [`defer`](crate::defer). An
     /// error is the exception that one of them raised; what is due after it stays so.

@@ -223,7 +223,8 @@ fn rows(to: &mut Definitions, rows: &[Row]) -> String {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __type_variables {
-    ($($name:ident $n:literal)*) => {$(
+    ($($(#[$derive:meta])? $name:ident $n:literal)*) => {$(
+        $(#[$derive])?
         #[allow(dead_code, non_camel_case_types)]
         enum $name {}
         // SAFETY: a variable is never known to be `float`. It has no values.

@@ -311,7 +311,10 @@ impl fmt::Display for AttachError {
             AttachError::Nested => "this thread holds OCaml's lock already",
             AttachError::NotStarted => "OCaml is not started",
             AttachError::ShutDown => "OCaml was shut down",
-            AttachError::NoThreads => "the program contains no OCaml systhreads, so that only one thread can use OCaml",
+            AttachError::NoThreads => {
+                "only the thread that started OCaml can use it, since the program does not contain OCaml's threads: \
+                 link them, with `(libraries threads.posix)` in dune, `.package(\"threads\")` in a build script"
+            }
             AttachError::NotRegistered => "OCaml could not register this thread",
             AttachError::OutOfMemory => "no memory for OCaml roots",
         })

@@ -75,7 +75,7 @@ pub const ERROR: Part = (0, 1);
 pub const PRINT: Part = (0, 2);
 pub const BACKTRACE: Part = (0, 3);
 pub const BACKTRACE_SLOTS: Part = (0, 4);
-/// Functions of `Ocaml_boxroot_domains`.
+/// `Domain.spawn`, for a job, and `Domain.join`.
 #[cfg(feature = "std")]
 pub const SPAWN: Part = (1, 0);
 #[cfg(feature = "std")]
@@ -152,7 +152,6 @@ glue_functions! {
     pub fn obx_job(run: unsafe extern "C" fn(*mut c_void), data: *mut c_void) -> isize;
     #[cfg(feature = "std")]
     pub fn obx_take_job(job: isize) -> *mut c_void;
-    #[cfg(feature = "std")]
     pub fn obx_run_job(job: isize) -> bool;
     pub fn obx_builtin(which: c_int) -> isize;
     pub fn obx_traced(exn: isize) -> isize;

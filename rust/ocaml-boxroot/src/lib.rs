@@ -340,11 +340,10 @@ pub use ocaml_boxroot_derive::import;
 ///
 /// It adds four C functions to the library. `NAME_ocaml_text`, of type `string -> string` in OCaml, is the text of a
 /// file of the OCaml side: `NAME.ml`, `NAME.mli`, `NAME_imports.ml`, which registers what Rust imports, and the modules
-/// of this crate, `ocaml_boxroot.ml`, `ocaml_boxroot.mli` and `ocaml_boxroot_domains.ml` (empty with OCaml 4); for
-/// `"files"` it lists those that are needed. So a program that contains the library can write its OCaml side: `cargo
-/// ocaml-boxroot generate` makes one, and a rule of dune can. `NAME_ocaml_check`, `NAME_ocaml_exceptions` and
-/// `NAME_ocaml_register` are called by these files when the program starts: if they were not written from this library,
-/// as it is, they raise `Failure`, which says what differs.
+/// of this crate, `ocaml_boxroot.ml` and `ocaml_boxroot.mli`; for `"files"` it lists those that are needed. So a
+/// program that contains the library can write its OCaml side: `cargo ocaml-boxroot generate` makes one, and a rule of
+/// dune can. `NAME_ocaml_check`, `NAME_ocaml_exceptions` and `NAME_ocaml_register` are called by these files when the
+/// program starts: if they were not written from this library, as it is, they raise `Failure`, which says what differs.
 pub use ocaml_boxroot_derive::library;
 pub use ocaml_boxroot_derive::{FromOCaml, OCamlException, OCamlType, ToOCaml};
 pub use runtime::{attach, defer, enter, Runtime};

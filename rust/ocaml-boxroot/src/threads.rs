@@ -93,7 +93,8 @@ fn ready<G>(result: TryLockResult<G>) -> Option<LockResult<G>> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The program lacks the OCaml module `Ocaml_boxroot_domains`, or this is OCaml 4.
+    /// This is OCaml 4, or the program lacks the OCaml module `Ocaml_boxroot`, which the text of
+    /// [`library!`](crate::library) refers to.
     NoDomains,
     /// OCaml raised an exception: there are too many domains, or memory is short.
     Exception(Exception),
@@ -103,7 +104,8 @@ impl fmt::Display for SpawnError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SpawnError::NoDomains => {
-                f.write_str("no domains: OCaml 4, or the module Ocaml_boxroot_domains is not linked")
+                let why = if cfg!(ocaml5) { "the OCaml module Ocaml_boxroot is not linked" } else { "this is OCaml 4" };
+                write!(f, "no domains: {why}")
             }
             SpawnError::Exception(error) => write!(f, "the domain could not be started: {error}"),
         }
@@ -188,17 +190,6 @@ impl<R: Send> Job for Packet<R> {
 /// What a job's block holds: the address of this box.
 type Parcel = Box<Arc<dyn Job>>;
 
-/// Called by the new domain. Another value than a job, or a job that was run already, does nothing.
-///
-/// # Safety
-/// This thread holds the domain lock and has no usable Runtime; a valid value.
-#[no_mangle]
-unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
-    // SAFETY: by the caller.
-    unsafe { glue::obx_run_job(job) };
-    1
-}
-
 /// # Safety
 /// The parcel of a job that was taken just now; this thread holds the domain lock and has no usable Runtime.
 unsafe extern "C" fn run(parcel: *mut c_void) {
@@ -218,7 +209,7 @@ impl Runtime {
         f: impl FnOnce(&mut Runtime) -> R + Send + 'static,
     ) -> Result<DomainHandle<R>, SpawnError> {
         // SAFETY: a function of that type.
-        let spawn = unsafe { self.sealed::<Fun<(Any,), Any>>(glue::SPAWN) };
+        let spawn = unsafe { self.sealed::<Fun<(Any,), Any>>(glue::SPAWN) }.filter(|_| cfg!(ocaml5));
         let Some(spawn) = spawn.map(|spawn| spawn.root(self)) else { return Err(SpawnError::NoDomains) };
         let packet =
             Arc::new(Packet { closure: Mutex::new(Some(Box::new(f) as Closure<R>)), result: Mutex::new(None) });

@@ -10,7 +10,7 @@ use core::marker::PhantomData;
 macro_rules! descriptors {
     ($($(#[$doc:meta])* $name:ident $(<$($p:ident),+>)?;)*) => {$(
         $(#[$doc])*
-        #[derive(Debug)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $name $(<$($p),+>)? { _none: core::convert::Infallible, $(_of: PhantomData<($(fn($p) -> $p,)+)>,)? }
     )*}
 }

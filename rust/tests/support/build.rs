@@ -28,11 +28,8 @@ fn main() {
     if !["4.", "5.0.", "5.1."].iter().any(|old| version.starts_with(old)) {
         println!("cargo:rustc-cfg=float16");
     }
-    if version.starts_with('4') {
-        std::fs::write(out.join("ocaml_boxroot_domains.ml"), "").expect("write to OUT_DIR");
-    } else {
+    if !version.starts_with('4') {
         println!("cargo:rustc-cfg=ocaml5");
-        copy("../../ocaml-boxroot/ocaml/ocaml_boxroot_domains.ml", &out);
     }
     println!("cargo:rerun-if-changed=effects5.ml");
     match version.starts_with('4') {
@@ -42,7 +39,7 @@ fn main() {
     copy("../../ocaml-boxroot/ocaml/ocaml_boxroot.ml", &out);
     copy("program.ml", &out);
     copy("own.ml", &out);
-    let sources = ["ocaml_boxroot.ml", "ocaml_boxroot_domains.ml", "effects5.ml", "own.ml", "program.ml"];
+    let sources = ["ocaml_boxroot.ml", "effects5.ml", "own.ml", "program.ml"];
     run(Command::new(&compiler)
         .current_dir(&out)
         .args(["-g", "-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"])

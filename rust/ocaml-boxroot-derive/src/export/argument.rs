@@ -45,6 +45,12 @@ impl Argument {
                            that are not rooted: write `ValueRef<'_, T>` or `Root<T>` in place of `Value<'_, T>`";
             return Err(ty.error(message));
         }
+        if kind == Kind::Write && ty.borrows_inside() {
+            let message = "this function takes `&mut Runtime`, so it may run the collector, which moves what is \
+                           borrowed here: write `String` for `&str`, `Vec<u8>` for `&[u8]`, `Root<T>` for \
+                           `Value<'_, T>`, or `ValueRef<'_, T>` for the whole";
+            return Err(ty.error(message));
+        }
         let plain = is_plain(&ty);
         let (mut owned, mut payload) = (None, None);
         if let Some((mutable, behind)) = ty.reference() {

@@ -55,6 +55,7 @@ impl Export {
             .collect();
         let native = self.result_native(api);
         let way = self.way();
+        let [body, slots_function, total] = ["body", "slots", "total"].map(|part| self.part(part));
         let (mut lets, mut passed, mut words, mut slots) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut next = 0usize;
         for (i, argument) in self.arguments.iter().enumerate() {
@@ -129,27 +130,27 @@ impl Export {
         if self.noalloc {
             let asserts = self.arguments.iter().map(|a| {
                 let ty = &a.ty;
-                quote_spanned!(ty.span()=> __ocaml_total::<#ty>();)
+                quote_spanned!(ty.span()=> #total::<#ty>();)
             });
-            let total = quote_spanned!(result_span=> #api::TotalResult::total(result));
+            let finish = quote_spanned!(result_span=> #api::TotalResult::total(result));
             let work = match way {
-                Way::Pure => quote!(#bind_words let lock = &*lock; #(#lets)* let result: #ty = #call; #total),
+                Way::Pure => quote!(#bind_words let lock = &*lock; #(#lets)* let result: #ty = #call; #finish),
                 _ => quote! {
                     #api::read_total(lock, words, |rt, places| {
                         let _ = places;
                         #(#lets)*
                         let result: #ty = #call;
-                        #total
+                        #finish
                     })
                 },
             };
             return quote! {
                 #[inline(always)]
-                fn __ocaml_body #variables(
+                fn #body #variables(
                     lock: &mut #api::Lock, words: #api::Words<#count>, #(#plain_names: #plain_types),*
                 ) -> #native {
                     #[allow(dead_code)]
-                    fn __ocaml_total<T: #api::Total>() {}
+                    fn #total<T: #api::Total>() {}
                     #(#asserts)*
                     #work
                 }
@@ -182,7 +183,7 @@ impl Export {
                 let any = if empty { quote!(false) } else { quote!(#(#slots)||*) };
                 quote! {
                     #[inline(always)]
-                    fn __ocaml_slots #variables() -> bool {
+                    fn #slots_function #variables() -> bool {
                         #any
                     }
                 }
@@ -192,7 +193,7 @@ impl Export {
         quote! {
             #slots
             #[inline(always)]
-            fn __ocaml_body #variables(
+            fn #body #variables(
                 #parameters, (#(#plain_names,)*): (#(#plain_types,)*)
             ) -> ::core::result::Result<#native, #api::Raise> {
                 #[allow(unused_imports)]

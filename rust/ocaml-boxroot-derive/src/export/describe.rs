@@ -42,21 +42,22 @@ impl Export {
         if self.result_plain && self.parameters.is_empty() {
             return (quote!(), quote!(#api::Types::Table(&[#(#arguments),*], #result)));
         }
+        let describe = self.part("describe");
         let generics = self.generics(|name| quote!(#krate::OCamlType + #krate::Typed<Type = #name> + #krate::Element));
         let function = quote! {
-            fn __ocaml_describe #generics(to: &mut #krate::Definitions) -> #api::Signature {
+            fn #describe #generics(to: &mut #krate::Definitions) -> #api::Signature {
                 #splits
                 #api::signature(to, &[#(#arguments),*], #result)
             }
         };
         if self.parameters.is_empty() {
-            return (function, quote!(#api::Types::Function(__ocaml_describe)));
+            return (function, quote!(#api::Types::Function(#describe)));
         }
         let names: Vec<_> = (0..self.parameters.len()).map(|i| format_ident!("Variable{i}")).collect();
         let numbers = (0..self.parameters.len() as u8).map(proc_macro2::Literal::u8_unsuffixed);
         let types = quote! {{
             #krate::__type_variables! { #(#names #numbers)* }
-            #api::Types::Function(__ocaml_describe::<#(#names),*>)
+            #api::Types::Function(#describe::<#(#names),*>)
         }};
         (function, types)
     }

@@ -7,13 +7,15 @@ use crate::text::{documentation, ident_text};
 use crate::ty::Ty;
 use crate::{casing, names};
 use proc_macro2::{Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, Ident, Result};
 
 /// A function with the attribute.
 pub struct Export {
     pub krate: TokenStream,
     pub function: TokenStream,
+    /// Its name in Rust.
+    plain_name: String,
     /// Of a function that is generic for OCaml: the type parameters. What is made for it is as generic, so that no
     /// implementation is used that is for one type.
     pub parameters: Vec<Ident>,
@@ -114,10 +116,16 @@ impl Export {
             result_plain: is_plain(&result),
             arguments,
             result,
+            plain_name,
             name,
             symbol,
             doc: documentation(&function.attributes),
         })
+    }
+
+    /// The name of a function that is made for this one, which the wrapper must not take for it.
+    pub fn part(&self, part: &str) -> Ident {
+        format_ident!("__ocaml_{part}_of_{}", self.plain_name)
     }
 
     /// `<A: …, B: …>`, with these bounds.

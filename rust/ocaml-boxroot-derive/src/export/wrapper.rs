@@ -4,7 +4,7 @@ use super::argument::{is_unboxed, is_unboxed_result};
 use super::body::Way;
 use super::exported::Export;
 use crate::function::Function;
-use crate::text::ident_text;
+use crate::text::{conditions, ident_text};
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::Ident;
@@ -28,6 +28,8 @@ impl Export {
         let (names, types) = self.natives(api);
         let native = self.result_native(api);
         let (symbol, erased) = (&self.symbol, self.erased());
+        let [body, slots, native_function, bytecode_function] =
+            ["body", "slots", "native", "bytecode"].map(|part| self.part(part));
         let passed: Vec<&Ident> =
             names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, _)| name).collect();
         let words: Vec<&Ident> =
@@ -37,15 +39,15 @@ impl Export {
             // The closure is safe code of ours; `body` holds what is the user's.
             quote! {
                 let words = unsafe { #api::Words::new([#(#words),*]) };
-                unsafe { #api::noalloc(#name, move |lock| __ocaml_body #erased(lock, words #(, #passed)*)) }
+                unsafe { #api::noalloc(#name, move |lock| #body #erased(lock, words #(, #passed)*)) }
             }
         } else {
             let arguments = quote!([#(#words),*], (#(#passed,)*));
             match self.way() {
-                Way::Pure => quote!(unsafe { #api::call(#arguments, __ocaml_body #erased) }),
-                Way::Read => quote!(unsafe { #api::call_read(#arguments, __ocaml_body #erased) }),
+                Way::Pure => quote!(unsafe { #api::call(#arguments, #body #erased) }),
+                Way::Read => quote!(unsafe { #api::call_read(#arguments, #body #erased) }),
                 Way::Write => quote!(unsafe {
-                    #api::call_write(#arguments, __ocaml_slots #erased(), __ocaml_body #erased)
+                    #api::call_write(#arguments, #slots #erased(), #body #erased)
                 }),
             }
         };
@@ -58,9 +60,9 @@ impl Export {
             let boxed = match self.result_plain {
                 true => {
                     let ty = &self.result;
-                    quote!(unsafe { <#ty as #api::PlainResult>::boxed(__ocaml_native(#(#names),*)) })
+                    quote!(unsafe { <#ty as #api::PlainResult>::boxed(#native_function(#(#names),*)) })
                 }
-                false => quote!(unsafe { __ocaml_native(#(#names),*) }),
+                false => quote!(unsafe { #native_function(#(#names),*) }),
             };
             let unboxed = names.iter().zip(&self.arguments).filter(|(_, a)| a.plain).map(|(name, a)| {
                 let ty = &a.ty;
@@ -69,7 +71,7 @@ impl Export {
             if self.arguments.len() > 5 {
                 quote! {
                     #[export_name = #bytecode_symbol]
-                    unsafe extern "C" fn __ocaml_bytecode(arguments: *const isize, _count: i32) -> isize {
+                    unsafe extern "C" fn #bytecode_function(arguments: *const isize, _count: i32) -> isize {
                         let [#(#names),*] = unsafe { #api::Words::of_bytecode(arguments) };
                         #(#unboxed)*
                         #boxed
@@ -78,12 +80,12 @@ impl Export {
             } else if names.is_empty() {
                 quote! {
                     #[export_name = #bytecode_symbol]
-                    unsafe extern "C" fn __ocaml_bytecode(_unit: isize) -> isize { #boxed }
+                    unsafe extern "C" fn #bytecode_function(_unit: isize) -> isize { #boxed }
                 }
             } else {
                 quote! {
                     #[export_name = #bytecode_symbol]
-                    unsafe extern "C" fn __ocaml_bytecode(#(#names: isize),*) -> isize {
+                    unsafe extern "C" fn #bytecode_function(#(#names: isize),*) -> isize {
                         #(#unboxed)*
                         #boxed
                     }
@@ -96,7 +98,7 @@ impl Export {
         };
         let code = quote! {
             #[export_name = #symbol]
-            unsafe extern "C" fn __ocaml_native(#(#names: #types),*) -> #native {
+            unsafe extern "C" fn #native_function(#(#names: #types),*) -> #native {
                 #work
             }
             #bytecode
@@ -110,7 +112,9 @@ impl Export {
     pub fn item(&self, function: &Function) -> TokenStream {
         let (krate, vis, tokens) = (&self.krate, &function.vis, self.tokens());
         let name = format_ident!("__ocaml_export_{}", ident_text(&function.signature.ident));
+        let conditions = conditions(&function.attributes);
         quote! {
+            #conditions
             #[doc(hidden)]
             #[allow(non_upper_case_globals, non_camel_case_types, dead_code, unused_unsafe)]
             #[allow(clippy::all, clippy::pedantic)]

@@ -286,8 +286,12 @@ impl ImportCell {
     #[cold]
     #[inline(never)]
     fn missing(&self, rt: &mut Runtime) -> Exception {
-        let text =
-            alloc::format!("the OCaml function {} is not registered: link the module that imports it", self.name);
+        let text = alloc::format!(
+            "the OCaml function {} is not registered: the module NAME_imports is not linked. OCaml drops modules of an \
+             archive that no other one names: link it with the option -linkall; in a library of dune, write \
+             (library_flags -linkall)",
+            self.name
+        );
         exception::failure(rt, &text)
     }
 }

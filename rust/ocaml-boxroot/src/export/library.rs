@@ -24,12 +24,23 @@ pub struct Library {
     pub exceptions: &'static [ExceptionType],
 }
 
-/// The OCaml modules of this crate, by their files. With OCaml 4 there are no domains.
+/// The OCaml module of this crate, by its files. Another one, for domains, is empty: rules of dune still ask for it.
 const OURS: [(&str, &str); 3] = [
     ("ocaml_boxroot.ml", include_str!("../../ocaml/ocaml_boxroot.ml")),
     ("ocaml_boxroot.mli", include_str!("../../ocaml/ocaml_boxroot.mli")),
-    ("ocaml_boxroot_domains.ml", if cfg!(ocaml5) { include_str!("../../ocaml/ocaml_boxroot_domains.ml") } else { "" }),
+    ("ocaml_boxroot_domains.ml", ""),
 ];
+
+/// Refers to the module of this crate: of an archive, OCaml links what is referred to.
+const LINKED: &str = "\
+(* So that a program which uses this module contains the exceptions of Rust. *)
+let () = Stdlib.ignore (Stdlib.Sys.opaque_identity [%extension_constructor Ocaml_boxroot.Rust_error])
+
+";
+
+/// Around what is internal. Functions of the user's may have the same names.
+const INTERNAL: &str = "include (struct\n\n";
+const INTERNAL_END: &str = "\nend : sig end)\n";
 
 /// What the OCaml text says of [`ImportText::probe`].
 const PROBES: &str = "
@@ -109,7 +120,7 @@ impl Library {
             _ if name == "files" => {
                 let imports = self.imports().next().map(|_| alloc::format!("{}_imports.ml\n", self.name));
                 let imports = imports.unwrap_or_default();
-                Ok(alloc::format!("{0}.mli\n{0}.ml\n{imports}{1}\n{2}\n", self.name, OURS[1].0, OURS[0].0))
+                Ok(alloc::format!("{1}\n{2}\n{0}.mli\n{0}.ml\n{imports}", self.name, OURS[1].0, OURS[0].0))
             }
             _ => self.text(name),
         }
@@ -157,6 +168,8 @@ impl Library {
                     out.push('\n');
                 }
                 if !interface {
+                    out += LINKED;
+                    out += INTERNAL;
                     out += &self.table(
                         "check",
                         "(string * string) array -> unit",
@@ -172,13 +185,13 @@ impl Library {
                         let ty = "(string * Stdlib.Obj.t) array -> unit";
                         out += &self.table("exceptions", ty, texts.exceptions.iter().map(row));
                     }
+                    out += INTERNAL_END;
                 }
             }
             "imports" => {
                 let mut rows = Vec::new();
                 out += &alloc::format!("open! {} [@@warning \"-66\"]\n\n", capitalised(self.name));
-                // All is internal.
-                out += "include (struct\n\n";
+                out += INTERNAL;
                 let mut probes = String::new();
                 for (i, (import, text)) in self.imports().zip(&texts.imports).enumerate() {
                     let (name, ty) = (alloc::format!("{}.{}", import.module, import.name), &text.ty);
@@ -198,7 +211,7 @@ impl Library {
                 }
                 out.push('\n');
                 out += &self.table("register", "(string * string * Stdlib.Obj.t) array -> unit", rows.into_iter());
-                out += "\nend : sig end)\n";
+                out += INTERNAL_END;
             }
             _ => return Err(alloc::format!("no file `{which}`: ask for `files`, or for one that it lists")),
         }

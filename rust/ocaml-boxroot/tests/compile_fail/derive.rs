@@ -136,6 +136,11 @@ trait Other {}
 #[derive(OCamlType)]
 struct S<A: Belongs> { x: Root<A> } //~
 //+ struct S<A> { x: Root<A> }
+//# traits_of_parameters_are_the_standard_librarys E0277
+trait Clone { type To; }
+#[derive(OCamlType)]
+struct S<A: Clone> { x: Root<A> } //~
+//+ struct S<A: std::clone::Clone> { x: Root<A> }
 //# parameters_have_no_traits_elsewhere - a type parameter has no bound but lifetimes
 struct W<A>(A);
 #[derive(OCamlType)]

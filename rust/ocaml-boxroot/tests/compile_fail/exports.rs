@@ -11,6 +11,27 @@ fn f(rt: &mut Runtime, s: Text<'_>) {}
 #[export]
 fn f(rt: &mut Runtime, s: std::borrow::Cow<'_, str>) {} //~
 //+ fn f(rt: &Runtime, s: std::borrow::Cow<'_, str>) {}
+//# borrowed_parts_where_the_collector_may_run - write `String` for `&str`
+#[export]
+fn f(rt: &mut Runtime, s: Option<&str>) {} //~
+//+ fn f(rt: &mut Runtime, s: Option<String>) {}
+//# borrowed_elements_where_the_collector_may_run - write `String` for `&str`
+#[export]
+fn f(rt: &mut Runtime, s: &[(isize, Vec<&[u8]>)]) {} //~
+//+ fn f(rt: &mut Runtime, s: &[(isize, Vec<Root<Fun<(Str,), Unit>>>)]) {}
+//# unrooted_parts_where_the_collector_may_run - `Root<T>` for `Value<'_, T>`
+#[export]
+fn f(rt: &mut Runtime, s: (isize, Value<'_, Str>)) {} //~
+//+ fn f(rt: &Runtime, s: (isize, Value<'_, Str>)) {}
+//# parameters_with_conditions - put `#[cfg]` on two functions
+#[export]
+fn f(#[cfg(unix)] x: isize) {} //~
+//+ fn f(x: isize) {}
+//# attributes_in_lists - the attribute of a list is `cfg`
+#[export]
+fn f() {}
+library! { name = "listed", exports = [#[inline] f] } //~
+//+ library! { name = "listed", exports = [#[cfg(unix)] f] }
 //# arguments_that_ocaml_does_not_have E0277 cannot be an argument of an exported function
 #[export]
 fn f(x: std::time::Instant) {} //~
