@@ -149,7 +149,9 @@ void obx_detach(int how)
 {
   give_up_lock();
   state = how == ATTACHED ? RELEASED : UNKNOWN;
-  if (how == ATTACHED_REGISTERED) caml_c_thread_unregister();
+  if (how != ATTACHED_REGISTERED) return;
+  caml_c_thread_unregister();
+  obx_stack_restore();
 }
 
 /* The record of the domain whose lock this thread holds, NULL when memory is short or after a teardown. The last one is
@@ -181,7 +183,9 @@ int obx_attach(boxroot_domain *domain)
     if (!atomic_load(&threads_running)) return NO_THREADS;
     /* 0 for a thread that OCaml knows already, too: it holds the lock, or it is in a blocking section that somebody
        else has opened, and how to close that one is not known. */
+    obx_stack_remember();
     if (!caml_c_thread_register()) return NOT_REGISTERED;
+    obx_stack_keep();
     how = ATTACHED_REGISTERED;
   }
   take_lock_back();
@@ -195,12 +199,7 @@ int obx_attach(boxroot_domain *domain)
 /* After OCaml's start-up, with the lock: sets the roots up. Then obx_release gives the lock up for the first time. */
 bool obx_started(void)
 {
-#if !OCAML5
-  /* OCaml 4 finds overflows of the stack by a signal handler, which its start-up removes again at the end, together
-     with the thread's signal stack: one that is called later would end the process. Threads of Rust have signal
-     stacks. */
-  caml_init_signals();
-#endif
+  obx_stack_started();
   state = HELD;
   return boxroot_setup();
 }
