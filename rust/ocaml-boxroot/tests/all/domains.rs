@@ -55,6 +55,46 @@ fn domains_share_roots() {
     })
 }
 
+/// Threads and domains add to a table, read it, and call what is in it, while all of them collect.
+#[test]
+fn domains_share_locked_data() {
+    static TABLE: Locked<Vec<Root<Fun<(Int,), Int>>>> = Locked::new(Vec::new());
+    static CALLS: Locked<usize> = Locked::new(0);
+    const ROUNDS: usize = 400;
+    fn work(rt: &mut Runtime, first: usize) {
+        let succ = ocaml::succ(rt);
+        for i in first..first + ROUNDS {
+            let f = succ.dup(rt);
+            TABLE.with(rt, |_, table| {
+                table.truncate(20);
+                table.push(f);
+            });
+            let f = TABLE.with(rt, |rt, table| table[i % table.len()].dup(rt));
+            assert_eq!(f.call(rt, (i as i32,)).unwrap().value().to_isize(), i as isize + 1);
+            CALLS.with(rt, |_, calls| *calls += 1);
+            match i % 50 {
+                0 => rt.full_major().unwrap(),
+                7 | 21 => rt.minor_gc(),
+                _ => rt.poll().unwrap(),
+            }
+        }
+    }
+    attached(|rt| {
+        // Two threads in the first domain, and in each of three others the domain's own.
+        let threads: Vec<_> = (0..2).map(|n| std::thread::spawn(move || attached(|rt| work(rt, n)))).collect();
+        let domains = if domains(rt) { 3 } else { 0 };
+        let handles: Vec<_> = (0..domains).map(|n| rt.spawn_domain(move |rt| work(rt, n)).unwrap()).collect();
+        for handle in handles {
+            handle.join(rt).unwrap();
+        }
+        for thread in threads {
+            rt.join(thread).unwrap();
+        }
+        assert_eq!(CALLS.with(rt, |_, calls| *calls), (domains + 2) * ROUNDS);
+        TABLE.with(rt, |_, table| table.clear());
+    })
+}
+
 #[test]
 fn panics_come_out_of_join() {
     attached(|rt| {
