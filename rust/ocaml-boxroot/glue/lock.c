@@ -2,6 +2,7 @@
 /* OCaml's lock: who holds it, taking it, giving it up. */
 #include "obx.h"
 #include <caml/callback.h>
+#include <caml/domain.h>
 #include <caml/memory.h>
 #include <caml/signals.h>
 #include <stdatomic.h>
@@ -42,12 +43,41 @@ bool obx_running(void)
 
 void obx_close(void) { atomic_store(&closed, true); }
 
+#if OCAML5 && OCAML_VERSION < 50200
+/* Before 5.2 a thread that is being registered allocates with the state of the thread that ran last; preempted there, it
+   would take that state, and the stack, for its own. */
+static _Thread_local bool registering;
+static void (*runtimes_preemption)(void);
+static void preempt(void)
+{
+  if (!registering) runtimes_preemption();
+}
+static void hook_preemption(void)
+{
+  if (caml_domain_external_interrupt_hook == preempt) return;
+  runtimes_preemption = caml_domain_external_interrupt_hook;
+  caml_domain_external_interrupt_hook = preempt;
+}
+static int register_thread(void)
+{
+  registering = true;
+  int registered = caml_c_thread_register();
+  registering = false;
+  return registered;
+}
+#else
+static void hook_preemption(void) {}
+static int register_thread(void) { return caml_c_thread_register(); }
+#endif
+
 /* With the lock. The Thread module registers this name when it is initialised. */
 static void look_for_threads(void)
 {
   if (!atomic_load_explicit(&threads_running, memory_order_relaxed) && caml_c_thread_register != NULL &&
-      caml_named_value("Thread.at_shutdown") != NULL)
+      caml_named_value("Thread.at_shutdown") != NULL) {
+    hook_preemption();
     atomic_store(&threads_running, true);
+  }
 }
 
 #if !OCAML5
@@ -184,7 +214,7 @@ int obx_attach(boxroot_domain *domain)
     /* 0 for a thread that OCaml knows already, too: it holds the lock, or it is in a blocking section that somebody
        else has opened, and how to close that one is not known. */
     obx_stack_remember();
-    if (!caml_c_thread_register()) return NOT_REGISTERED;
+    if (!register_thread()) return NOT_REGISTERED;
     obx_stack_keep();
     how = ATTACHED_REGISTERED;
   }
