@@ -268,7 +268,7 @@ fn a_panic_in_what_was_deferred_is_nobody_elses() {
     })
 }
 
-/// A panic of theirs would end the process.
+/// They have nothing to do with what fails there, and the panic hook cannot be installed.
 #[test]
 fn what_was_deferred_does_not_run_while_a_thread_unwinds() {
     alone(what_was_deferred_does_not_run_while_a_thread_unwinds, || {

@@ -1,4 +1,4 @@
-//# two_at_once E0501
+//# two_at_once E0500+E0501
 fn f(rt: &mut Runtime, a: &Locked<i32>, b: &Locked<i32>) {
     a.with(rt, |_, a| b.with(rt, |_, b| *a += *b)); //~
     //+ let b = b.with(rt, |_, b| *b); a.with(rt, |_, a| *a += b);
@@ -18,7 +18,7 @@ fn f(rt: &mut Runtime, n: &Locked<i32>) {
     n.with(rt, |rt, n| rt.release(|| *n += 1)); //~
     //+ n.with(rt, |rt, n| *n += 1);
 }
-//# the_outer_runtime_inside E0501
+//# the_outer_runtime_inside E0500+E0501
 fn f(rt: &mut Runtime, n: &Locked<i32>) {
     n.with(rt, |_, n| rt.minor_gc()); //~
     //+ n.with(rt, |_, n| ()); rt.minor_gc();
@@ -44,5 +44,5 @@ fn f(rt: &mut Runtime, words: &Locked<Vec<Root<Str>>>) {
     //+ let first = words.with(rt, |rt, words| words[0].dup(rt));
 }
 //# data_of_one_thread E0277
-static S: Locked<std::rc::Rc<i32>> = todo!(); //~
-//+ static S: Locked<std::sync::Arc<i32>> = todo!();
+static S: Locked<Option<std::rc::Rc<i32>>> = Locked::new(None); //~
+//+ static S: Locked<Option<std::sync::Arc<i32>>> = Locked::new(None);
