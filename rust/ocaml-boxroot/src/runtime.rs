@@ -393,7 +393,7 @@ fn run_all(rt: &mut Runtime) {
 }
 
 /// Runs a job, which is no concern of the code that happens to run it: nor is its panic.
-fn contain(job: impl FnOnce()) {
+pub(crate) fn contain(job: impl FnOnce()) {
     if let Err(panic) = catch_panic(job) {
         panic.describe();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Domains, and waiting for other threads with the domain lock released.
-use crate::runtime::with_lock_held;
+use crate::runtime::{contain, with_lock_held};
 use crate::{glue, Any, AttachError, Exception, Fresh, Fun, Root, Runtime, Unit};
 use core::ffi::c_void;
 use std::any::Any as Payload;
@@ -321,11 +321,13 @@ unsafe extern "C" fn ocaml_boxroot_run_job(job: isize) -> isize {
 /// # Safety
 /// The parcel of a job that was taken just now; this thread holds the domain lock and has no usable Runtime.
 unsafe extern "C" fn run(parcel: *mut c_void) {
-    // SAFETY: by the caller; no panic leaves Job::run.
-    unsafe {
-        let parcel: Parcel = Box::from_raw(parcel.cast());
-        with_lock_held(|rt| parcel.run(rt));
-    }
+    // SAFETY: by the caller.
+    let parcel: Parcel = unsafe { Box::from_raw(parcel.cast()) };
+    // Where nobody has the handle any more the result is dropped here, and that may panic.
+    contain(move || {
+        // SAFETY: by the caller.
+        unsafe { with_lock_held(|rt| parcel.run(rt)) };
+    });
 }
 
 impl Runtime {

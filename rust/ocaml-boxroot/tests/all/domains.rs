@@ -4,6 +4,7 @@
 use crate::process::alone;
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// Whether this OCaml has domains.
@@ -60,7 +61,7 @@ fn domains_share_roots() {
 fn domains_share_locked_data() {
     static TABLE: Locked<Vec<Root<Fun<(Int,), Int>>>> = Locked::new(Vec::new());
     static CALLS: Locked<usize> = Locked::new(0);
-    const ROUNDS: usize = 400;
+    const ROUNDS: usize = 200;
     fn work(rt: &mut Runtime, first: usize) {
         let succ = ocaml::succ(rt);
         for i in first..first + ROUNDS {
@@ -112,6 +113,38 @@ fn panics_come_out_of_join() {
                 other => panic!("{other:?}"),
             }
         }
+    })
+}
+
+/// Nobody has the handle: the domain drops its result.
+#[test]
+fn a_result_that_panics_when_its_domain_drops_it() {
+    alone(a_result_that_panics_when_its_domain_drops_it, || {
+        static DROPPED: AtomicBool = AtomicBool::new(false);
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                DROPPED.store(true, SeqCst);
+                panic!("on purpose");
+            }
+        }
+        attached(|rt| {
+            if !domains(rt) {
+                return;
+            }
+            let (go, may_go) = std::sync::mpsc::channel::<()>();
+            drop(rt.spawn_domain(move |rt| {
+                rt.recv(&may_go).unwrap();
+                Bomb
+            }));
+            go.send(()).unwrap();
+            while !DROPPED.load(SeqCst) {
+                rt.release(std::thread::yield_now);
+            }
+            // It ends as others do.
+            assert!(domains(rt));
+            rt.full_major().unwrap();
+        })
     })
 }
 
