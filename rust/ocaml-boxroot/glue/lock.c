@@ -44,8 +44,8 @@ bool obx_running(void)
 void obx_close(void) { atomic_store(&closed, true); }
 
 #if OCAML5 && OCAML_VERSION < 50200
-/* Before 5.2 a thread that is being registered allocates with the state of the thread that ran last; preempted there, it
-   would take that state, and the stack, for its own. */
+/* Before 5.2 a thread that is being registered allocates with the state of the thread that ran last. If it is preempted
+   there, it takes that state, and the stack in it, for its own. */
 static _Thread_local bool registering;
 static void (*runtimes_preemption)(void);
 static void preempt(void)

@@ -34,7 +34,9 @@ let beat n =
     for _ = 1 to 500 do x := !x * 48271 mod 2147483647 done;
     !x
   in
-  let rec nest n = if n = 0 then spin 0 else handle (fun () -> let a = spin n in a lxor nest (n - 1) lxor spin (n + 1)) in
+  let rec nest n =
+    if n = 0 then spin 0 else handle (fun () -> let a = spin n in a lxor nest (n - 1) lxor spin (n + 1))
+  in
   let expected = nest 40 in
   Sys.set_signal Sys.sigalrm (Sys.Signal_handle (fun _ -> Atomic.decr left));
   timer 0.0003;
