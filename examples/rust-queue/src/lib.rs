@@ -5,7 +5,6 @@
 use ocaml_boxroot::*;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-use std::sync::Mutex;
 
 /// A value and its priority. The root keeps the value alive, and is dropped with the entry.
 struct Entry<A> {
@@ -31,7 +30,7 @@ impl<A> PartialEq for Entry<A> {
 impl<A> Eq for Entry<A> {}
 
 /// OCaml owns it, and any domain may use it.
-struct Queue<A>(Mutex<BinaryHeap<Entry<A>>>);
+struct Queue<A>(Locked<BinaryHeap<Entry<A>>>);
 
 ocaml_abstract! {
     /// A queue from which the value with the highest priority comes first.
@@ -41,25 +40,25 @@ ocaml_abstract! {
 /// An empty queue.
 #[export]
 fn create<A: TypeVar>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
-    rt.boxed_generic(Queue(Mutex::default()))
+    rt.boxed_generic(Queue(Locked::default()))
 }
 
 /// Adds a value with a priority.
 #[export]
-fn push<A: TypeVar>(_rt: &Runtime, queue: &Queue<A>, priority: isize, value: Root<A>) {
-    queue.0.lock().unwrap().push(Entry { priority, value });
+fn push<A: TypeVar>(rt: &mut Runtime, queue: &Queue<A>, priority: isize, value: Root<A>) {
+    queue.0.with(rt, |_, heap| heap.push(Entry { priority, value }));
 }
 
 /// Takes the value with the highest priority.
 #[export]
-fn pop<A: TypeVar>(_rt: &Runtime, queue: &Queue<A>) -> Option<Root<A>> {
-    queue.0.lock().unwrap().pop().map(|entry| entry.value)
+fn pop<A: TypeVar>(rt: &mut Runtime, queue: &Queue<A>) -> Option<Root<A>> {
+    queue.0.with(rt, |_, heap| heap.pop()).map(|entry| entry.value)
 }
 
 /// How many values there are.
 #[export]
-fn length<A: TypeVar>(_rt: &Runtime, queue: &Queue<A>) -> usize {
-    queue.0.lock().unwrap().len()
+fn length<A: TypeVar>(rt: &mut Runtime, queue: &Queue<A>) -> usize {
+    queue.0.with(rt, |_, heap| heap.len())
 }
 
 library! {

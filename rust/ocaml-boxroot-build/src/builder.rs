@@ -103,7 +103,8 @@ impl Build {
         let out = out.ok_or_else(|| Error("OUT_DIR is not set: this is to be called by a build script".into()))?;
         let compiler = Compiler::find()?;
         println!("cargo:rerun-if-changed={}", compiler.library().join("caml/version.h").display());
-        let libraries = Libraries::find(&compiler, &self.packages)?;
+        let mut libraries = Libraries::find(&compiler, &self.packages)?;
+        libraries.add_runtime(&compiler.run(compiler.command().args(["-config-var", "native_c_libraries"]))?);
         let object = self.object(&compiler, &libraries, &out, name)?;
         cc::Build::new().cargo_metadata(false).object(&object).try_compile(name).map_err(|error| {
             let object = object.display();
@@ -117,10 +118,6 @@ impl Build {
         }
         for directive in &libraries.directives {
             println!("cargo:{directive}");
-        }
-        let runtime = compiler.run(compiler.command().args(["-config-var", "native_c_libraries"]))?;
-        for library in runtime.split_whitespace().filter_map(|word| word.strip_prefix("-l")) {
-            println!("cargo:rustc-link-lib={library}");
         }
         Ok(())
     }

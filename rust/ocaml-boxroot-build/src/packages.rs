@@ -61,21 +61,32 @@ impl Libraries {
                 None => word.into(),
             };
             let file = places.iter().map(|place| place.join(&file)).find(|path| path.is_file());
-            let directive = match (file, word.strip_prefix("-l"), word.strip_prefix("-L")) {
-                (Some(file), ..) => {
-                    if !self.stubs.contains(&file) {
-                        self.stubs.push(file);
-                    }
-                    continue;
-                }
-                (None, Some(name), _) => format!("rustc-link-lib={name}"),
-                (None, None, Some(place)) => format!("rustc-link-search=native={place}"),
-                _ if word == "-framework" => format!("rustc-link-lib=framework={}", words.next().unwrap_or_default()),
-                _ => format!("rustc-link-arg={word}"),
-            };
-            if !self.directives.contains(&directive) {
-                self.directives.push(directive);
+            match file {
+                Some(file) if self.stubs.contains(&file) => (),
+                Some(file) => self.stubs.push(file),
+                None => self.tell_cargo(word, &mut words),
             }
+        }
+    }
+
+    /// What OCaml's runtime asks of the linker: libraries of the system.
+    pub fn add_runtime(&mut self, words: &str) {
+        let mut words = words.split_whitespace();
+        while let Some(word) = words.next() {
+            self.tell_cargo(word, &mut words);
+        }
+    }
+
+    /// Passes a word of a linker's command line on, with the words that belong to it.
+    fn tell_cargo<'a>(&mut self, word: &str, rest: &mut impl Iterator<Item = &'a str>) {
+        let directive = match (word.strip_prefix("-l"), word.strip_prefix("-L")) {
+            (Some(name), _) => format!("rustc-link-lib={name}"),
+            (_, Some(place)) => format!("rustc-link-search=native={place}"),
+            _ if word == "-framework" => format!("rustc-link-lib=framework={}", rest.next().unwrap_or_default()),
+            _ => format!("rustc-link-arg={word}"),
+        };
+        if !self.directives.contains(&directive) {
+            self.directives.push(directive);
         }
     }
 
@@ -156,6 +167,9 @@ fn c_parts_of_archives() {
     found.add_c("-lstubs -lz more.o -L/opt/lib -framework Cocoa -Wl,-x -lz -lstubs", vec![place.clone()]);
     std::fs::remove_dir_all(&place).unwrap();
     assert_eq!(found.stubs, [place.join("libstubs.a"), place.join("more.o")]);
-    let directives = ["lib=z", "search=native=/opt/lib", "lib=framework=Cocoa", "arg=-Wl,-x"];
-    assert_eq!(found.directives, directives.map(|end| format!("rustc-link-{end}")));
+    found.add_runtime("-L/opt/zstd -lzstd -lz -pthread");
+    let of_archive = ["lib=z", "search=native=/opt/lib", "lib=framework=Cocoa", "arg=-Wl,-x"];
+    let of_runtime = ["search=native=/opt/zstd", "lib=zstd", "arg=-pthread"];
+    let all = of_archive.iter().chain(&of_runtime).map(|end| format!("rustc-link-{end}"));
+    assert_eq!(found.directives, all.collect::<Vec<_>>());
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The glue as one compilation unit. */
+#include "stack.c"
 #include "lock.c"
 #include "collect.c"
 #include "alloc.c"

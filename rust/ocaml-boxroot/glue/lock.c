@@ -2,6 +2,7 @@
 /* OCaml's lock: who holds it, taking it, giving it up. */
 #include "obx.h"
 #include <caml/callback.h>
+#include <caml/domain.h>
 #include <caml/memory.h>
 #include <caml/signals.h>
 #include <stdatomic.h>
@@ -42,12 +43,41 @@ bool obx_running(void)
 
 void obx_close(void) { atomic_store(&closed, true); }
 
+#if OCAML5 && OCAML_VERSION < 50200
+/* Before 5.2 a thread that is being registered allocates with the state of the thread that ran last. If it is preempted
+   there, it takes that state, and the stack in it, for its own. */
+static _Thread_local bool registering;
+static void (*runtimes_preemption)(void);
+static void preempt(void)
+{
+  if (!registering) runtimes_preemption();
+}
+static void hook_preemption(void)
+{
+  if (caml_domain_external_interrupt_hook == preempt) return;
+  runtimes_preemption = caml_domain_external_interrupt_hook;
+  caml_domain_external_interrupt_hook = preempt;
+}
+static int register_thread(void)
+{
+  registering = true;
+  int registered = caml_c_thread_register();
+  registering = false;
+  return registered;
+}
+#else
+static void hook_preemption(void) {}
+static int register_thread(void) { return caml_c_thread_register(); }
+#endif
+
 /* With the lock. The Thread module registers this name when it is initialised. */
 static void look_for_threads(void)
 {
   if (!atomic_load_explicit(&threads_running, memory_order_relaxed) && caml_c_thread_register != NULL &&
-      caml_named_value("Thread.at_shutdown") != NULL)
+      caml_named_value("Thread.at_shutdown") != NULL) {
+    hook_preemption();
     atomic_store(&threads_running, true);
+  }
 }
 
 #if !OCAML5
@@ -149,7 +179,9 @@ void obx_detach(int how)
 {
   give_up_lock();
   state = how == ATTACHED ? RELEASED : UNKNOWN;
-  if (how == ATTACHED_REGISTERED) caml_c_thread_unregister();
+  if (how != ATTACHED_REGISTERED) return;
+  caml_c_thread_unregister();
+  obx_stack_restore();
 }
 
 /* The record of the domain whose lock this thread holds, NULL when memory is short or after a teardown. The last one is
@@ -181,7 +213,9 @@ int obx_attach(boxroot_domain *domain)
     if (!atomic_load(&threads_running)) return NO_THREADS;
     /* 0 for a thread that OCaml knows already, too: it holds the lock, or it is in a blocking section that somebody
        else has opened, and how to close that one is not known. */
-    if (!caml_c_thread_register()) return NOT_REGISTERED;
+    obx_stack_remember();
+    if (!register_thread()) return NOT_REGISTERED;
+    obx_stack_keep();
     how = ATTACHED_REGISTERED;
   }
   take_lock_back();
@@ -195,12 +229,7 @@ int obx_attach(boxroot_domain *domain)
 /* After OCaml's start-up, with the lock: sets the roots up. Then obx_release gives the lock up for the first time. */
 bool obx_started(void)
 {
-#if !OCAML5
-  /* OCaml 4 finds overflows of the stack by a signal handler, which its start-up removes again at the end, together
-     with the thread's signal stack: one that is called later would end the process. Threads of Rust have signal
-     stacks. */
-  caml_init_signals();
-#endif
+  obx_stack_started();
   state = HELD;
   return boxroot_setup();
 }

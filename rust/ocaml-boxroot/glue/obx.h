@@ -18,6 +18,12 @@
 
 #define OCAML5 (OCAML_VERSION >= 50000)
 
+/* stack.c */
+void obx_stack_remember(void);
+void obx_stack_keep(void);
+void obx_stack_restore(void);
+void obx_stack_started(void);
+
 /* exception.c */
 bool obx_is_native(void);
 value obx_builtin(int which);

@@ -99,7 +99,7 @@ impl<A, R> ValueCell<Fun<A, R>> {
         // SAFETY: LOCK, TYPED.
         let result = match unsafe { args.call(self, nursery) } {
             Ok(result) => exception::check(rt, result)?,
-            Err(error) => return Err(Exception::of_conversion(rt, error)),
+            Err(error) => return Err(error.into()),
         };
         // SAFETY: the result of the call just now; TYPED.
         Ok(unsafe { Fresh::new(rt, result) })

@@ -53,7 +53,7 @@ pub struct RootsBlock {
 }
 
 /// `HELD` in glue/lock.c: the state of a thread that holds the lock by way of this crate.
-#[cfg(feature = "std")]
+#[cfg(all(not(ocaml5), feature = "std"))]
 pub const HELD: c_int = 1;
 
 /// As in `caml/fail.h`, for `obx_builtin`.
@@ -122,6 +122,8 @@ glue_functions! {
     pub fn obx_running() -> bool;
     #[cfg(feature = "start")]
     pub fn obx_close();
+    #[cfg(feature = "start")]
+    pub fn obx_stack_starting();
     #[cfg(feature = "start")]
     pub fn obx_started() -> bool;
 

@@ -350,7 +350,7 @@ pub use runtime::{attach, defer, enter, Runtime};
 #[cfg(feature = "start")]
 pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};
 #[cfg(feature = "std")]
-pub use threads::{DomainHandle, JoinError, SpawnError};
+pub use threads::{DomainHandle, JoinError, Locked, RecvError, SpawnError};
 pub use types::{
     Any, Array, Atomic, Bool, Bytes, Char, Exn, Float, FloatArray, Fun, Int, Int32, Int64, Lazy, List, Nativeint,
     OCamlAbstract, OCamlGeneric, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,

@@ -297,8 +297,8 @@ const FIRST: *mut Node = core::ptr::without_provenance_mut(1);
 /// Runs `f` with the capability later, on any thread: at the next [`attach`](crate::attach), [`poll`](Runtime::poll) or
 /// call from OCaml of a function that takes `&mut Runtime`. For destructors, which never have the capability. It takes
 /// no lock, and so may be called anywhere, also inside the collector. The closures run in the order in which they were
-/// given, each once; one that panics leaves the others for the next time. What is deferred when the program ends does
-/// not run.
+/// given, each once. A panic in one ends that one alone: whoever happens to run it does not see it, and Rust's panic
+/// hook has told it. While a thread unwinds it runs none. What is deferred when the program ends does not run.
 pub fn defer(f: impl FnOnce(&mut Runtime) + Send + 'static) {
     push(Job::Run(Box::new(f)));
 }
@@ -322,7 +322,7 @@ fn push(job: Job) {
     }
 }
 
-/// The jobs taken, oldest first. What is left when a job panics goes back.
+/// The jobs taken, oldest first. What is left goes back when a job panics without the standard library.
 struct Taken(*mut Node);
 impl Drop for Taken {
     fn drop(&mut self) {
@@ -359,6 +359,10 @@ pub(crate) fn run_deferred(rt: &mut Runtime) {
 
 #[cold]
 fn run_all(rt: &mut Runtime) {
+    // The hook cannot be installed now.
+    if is_unwinding() {
+        return;
+    }
     let mut node = STACK.swap(null_mut(), Acquire);
     let mut taken = Taken(null_mut());
     while !node.is_null() && node != FIRST {
@@ -376,15 +380,22 @@ fn run_all(rt: &mut Runtime) {
             // The lock is released once for drops that follow one another: another thread may keep it for its turn.
             next = rt.release(|| {
                 while let Some(Job::Drop(what)) = next {
-                    drop(what);
+                    contain(|| drop(what));
                     next = taken.next();
                 }
                 next
             });
         }
         if let Some(Job::Run(f)) = next {
-            f(rt);
+            contain(|| f(rt));
         }
+    }
+}
+
+/// Runs a job, which is no concern of the code that happens to run it: nor is its panic.
+pub(crate) fn contain(job: impl FnOnce()) {
+    if let Err(panic) = catch_panic(job) {
+        panic.describe();
     }
 }
 
@@ -464,13 +475,19 @@ mod with_std {
         let _ = LAST.try_with(|last| last.try_borrow_mut().map(|mut last| *last = Some(panic)));
     }
 
-    /// Records the place of each panic from now on; the hook that was there runs afterwards.
+    /// Whether this thread unwinds.
+    pub(crate) fn is_unwinding() -> bool {
+        std::thread::panicking()
+    }
+
+    /// Records the place of each panic from now on; the hook that was there runs afterwards. Not while this thread
+    /// unwinds.
     pub(crate) fn hook_panics() {
         static HOOKED: Once = Once::new();
+        if is_unwinding() {
+            return;
+        }
         HOOKED.call_once(|| {
-            if std::thread::panicking() {
-                return;
-            }
             let earlier = take_hook();
             set_hook(Box::new(move |info| {
                 record(info);
@@ -480,7 +497,7 @@ mod with_std {
     }
 }
 #[cfg(feature = "std")]
-pub(crate) use with_std::{catch_panic, hook_panics, PanicPayload};
+pub(crate) use with_std::{catch_panic, hook_panics, is_unwinding, PanicPayload};
 
 /// Without the standard library a panic ends the process, as the crate's user decides in the panic handler.
 #[cfg(not(feature = "std"))]
@@ -501,7 +518,11 @@ mod without_std {
         Ok(f())
     }
 
+    pub(crate) fn is_unwinding() -> bool {
+        false
+    }
+
     pub(crate) fn hook_panics() {}
 }
 #[cfg(not(feature = "std"))]
-pub(crate) use without_std::{catch_panic, hook_panics, PanicPayload};
+pub(crate) use without_std::{catch_panic, hook_panics, is_unwinding, PanicPayload};

@@ -64,7 +64,14 @@ impl fmt::Display for ShutdownError {
         }
     }
 }
-impl std::error::Error for ShutdownError {}
+impl std::error::Error for ShutdownError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ShutdownError::Attach(error) => Some(error),
+            ShutdownError::Exception(error) => Some(error),
+        }
+    }
+}
 
 /// The started OCaml. Dropping it does nothing.
 #[derive(Debug)]
@@ -100,7 +107,10 @@ pub fn start(options: &StartOptions) -> Result<Ocaml, StartError> {
     let mut pointers: Vec<*const c_char> = arguments.into_iter().map(|a| a.into_raw().cast_const()).collect();
     pointers.push(core::ptr::null());
     // SAFETY: for the first time; the arguments are leaked. An exception is returned, not raised.
-    let result = unsafe { caml_startup_exn(pointers.leak().as_ptr()) };
+    let result = unsafe {
+        glue::obx_stack_starting();
+        caml_startup_exn(pointers.leak().as_ptr())
+    };
     // SAFETY: this thread holds the lock since, and there is no Runtime.
     let outcome = unsafe {
         let outcome = glue::obx_started()

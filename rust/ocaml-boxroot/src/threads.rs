@@ -1,21 +1,91 @@
 // SPDX-License-Identifier: MIT
 //! Domains, and waiting for other threads with the domain lock released.
-use crate::runtime::with_lock_held;
+use crate::runtime::{contain, with_lock_held};
 use crate::{glue, Any, AttachError, Exception, Fresh, Fun, Root, Runtime, Unit};
 use core::ffi::c_void;
 use std::any::Any as Payload;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::mpsc::{Receiver, RecvError, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{
     Arc, LockResult, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
     TryLockResult,
 };
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Data that threads and domains share, such as roots: a mutex that cannot deadlock with the domain lock.
+///
+/// [`with`](Locked::with) is the only way to the data. It takes the capability, and lends `&Runtime` for the time of
+/// the closure: so whoever has the data holds the domain lock too, and can neither release it, nor call OCaml, nor
+/// collect, nor have a second `Locked` at the same time. Whoever waits for the data has released the domain lock.
+///
+/// ```
+/// # use ocaml_boxroot::*;
+/// static WORDS: Locked<Vec<Root<Str>>> = Locked::new(Vec::new());
+///
+/// fn remember(rt: &mut Runtime, word: Root<Str>) {
+///     WORDS.with(rt, |_, words| words.push(word));
+/// }
+/// fn longest(rt: &mut Runtime) -> Option<Root<Str>> {
+///     WORDS.with(rt, |rt, words| Some(words.iter().max_by_key(|word| word.get(rt).as_bytes().len())?.dup(rt)))
+/// }
+/// ```
+#[derive(Default)]
+pub struct Locked<T: ?Sized>(Mutex<T>);
+
+impl<T> Locked<T> {
+    /// Data to share.
+    pub const fn new(data: T) -> Self {
+        Locked(Mutex::new(data))
+    }
+
+    /// The data, which are shared no more. It panics where [`with`](Locked::with) does.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(|_| poisoned())
+    }
+}
+
+impl<T: ?Sized> Locked<T> {
+    /// Runs `f` with the data, which nobody else has meanwhile. Where another domain has them, the domain lock is
+    /// released while this waits.
+    ///
+    /// A panic in `f` leaves the data *poisoned*, perhaps half changed: the next call panics, until
+    /// [`clear_poison`](Locked::clear_poison).
+    pub fn with<R>(&self, rt: &mut Runtime, f: impl FnOnce(&Runtime, &mut T) -> R) -> R {
+        let mut data = rt.lock(&self.0).unwrap_or_else(|_| poisoned());
+        f(rt, &mut data)
+    }
+
+    /// Whether a panic has left the data poisoned.
+    pub fn is_poisoned(&self) -> bool {
+        self.0.is_poisoned()
+    }
+
+    /// Takes the data for sound.
+    pub fn clear_poison(&self) {
+        self.0.clear_poison()
+    }
+}
+
+#[cold]
+fn poisoned() -> ! {
+    panic!("a panic has left the data half changed")
+}
+
+impl<T: ?Sized> fmt::Debug for Locked<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Locked")
+    }
+}
 
 impl Runtime {
-    /// Locks a Rust mutex; the domain lock is released while it is waited for. An error if it is poisoned, as in Rust.
-    /// Where nobody has the mutex, it costs what it costs in Rust.
+    /// Locks a mutex of Rust's that other code has; for your own data [`Locked`] is safer. The domain lock is released
+    /// while this waits. An error if it is poisoned, as in Rust. Where nobody has the mutex, it costs what it costs in
+    /// Rust.
+    ///
+    /// While you hold the mutex, do not let the domain lock go: neither release it, nor call OCaml or collect. A thread
+    /// that waits for the mutex with the domain lock, by `Mutex::lock`, would wait for you, and you for it.
     ///
     /// ```
     /// # use ocaml_boxroot::*;
@@ -26,57 +96,106 @@ impl Runtime {
     /// }
     /// ```
     pub fn lock<'m, T: ?Sized>(&mut self, mutex: &'m Mutex<T>) -> LockResult<MutexGuard<'m, T>> {
-        ready(mutex.try_lock()).unwrap_or_else(|| self.release(|| mutex.lock()))
+        self.take(|| ready(mutex.try_lock()), || drop(mutex.lock()))
     }
 
-    /// Locks for reading; the domain lock is released while it is waited for.
+    /// Locks for reading, as [`lock`](Runtime::lock) does.
     pub fn read<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockReadGuard<'m, T>> {
-        ready(lock.try_read()).unwrap_or_else(|| self.release(|| lock.read()))
+        self.take(|| ready(lock.try_read()), || drop(lock.read()))
     }
 
-    /// Locks for writing; the domain lock is released while it is waited for.
+    /// Locks for writing, as [`lock`](Runtime::lock) does.
     pub fn write<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockWriteGuard<'m, T>> {
-        ready(lock.try_write()).unwrap_or_else(|| self.release(|| lock.write()))
+        self.take(|| ready(lock.try_write()), || drop(lock.write()))
     }
 
-    /// Waits for a thread to end, with the domain lock released. An error is what the thread panicked with.
-    pub fn join<T>(&mut self, thread: JoinHandle<T>) -> std::thread::Result<T> {
-        self.release(|| thread.join())
-    }
-
-    /// The next message; the domain lock is released while it is waited for. An error when no sender is left.
-    pub fn recv<T>(&mut self, receiver: &Receiver<T>) -> Result<T, RecvError> {
-        match receiver.try_recv() {
-            Ok(message) => Ok(message),
-            Err(TryRecvError::Disconnected) => Err(RecvError),
-            Err(TryRecvError::Empty) => self.release(|| receiver.recv()),
-        }
-    }
-
-    /// The value of the cell, made by `f` if there is none, with the lock; the domain lock is released while another
-    /// thread makes it. `f` must not use the same cell.
-    pub fn once<'c, T>(&mut self, cell: &'c OnceLock<T>, f: impl FnOnce(&mut Runtime) -> T) -> &'c T {
-        struct ReleaseAgain;
-        impl Drop for ReleaseAgain {
-            fn drop(&mut self) {
-                // SAFETY: this thread took the lock back. The thread stays one that released it, whatever the result.
-                unsafe { glue::obx_release() };
+    /// What `attempt` gets. It is made with the domain lock, and `wait`, which ends when another attempt is worth
+    /// while, without it. So nobody waits for the domain lock with the other lock in hand: a thread that holds the
+    /// domain lock may be waiting for that one.
+    fn take<G>(&mut self, attempt: impl Fn() -> Option<G>, wait: impl Fn()) -> G {
+        loop {
+            if let Some(guard) = attempt() {
+                return guard;
             }
+            self.release(&wait);
         }
+    }
+
+    /// Waits for a thread to end, with the domain lock released; OCaml's signal handlers run meanwhile. When one of
+    /// them raises, that is the error, and the thread runs on, detached.
+    pub fn join<T>(&mut self, thread: JoinHandle<T>) -> Result<T, JoinError> {
+        self.wait(|time| {
+            if !thread.is_finished() {
+                std::thread::sleep(time);
+            }
+            thread.is_finished().then_some(())
+        })
+        .map_err(JoinError::Exception)?;
+        self.release(|| thread.join()).map_err(|payload| JoinError::Panicked(Mutex::new(payload)))
+    }
+
+    /// The next message; the domain lock is released while it is waited for, and OCaml's signal handlers run.
+    pub fn recv<T>(&mut self, receiver: &Receiver<T>) -> Result<T, RecvError> {
+        if let Ok(message) = receiver.try_recv() {
+            return Ok(message);
+        }
+        let result = self.wait(|time| match receiver.recv_timeout(time) {
+            Ok(message) => Some(Ok(message)),
+            Err(RecvTimeoutError::Disconnected) => Some(Err(RecvError::Disconnected)),
+            Err(RecvTimeoutError::Timeout) => None,
+        });
+        result.unwrap_or_else(|exception| Err(RecvError::Exception(exception)))
+    }
+
+    /// Calls `look` with the domain lock released until it finds something; it may wait for the time that it is given.
+    /// In between, what is due in OCaml runs: an exception ends it. Rust's own waiting cannot be interrupted, so this
+    /// wakes up by itself, the more seldom the longer it takes.
+    fn wait<R>(&mut self, look: impl Fn(Duration) -> Option<R>) -> Result<R, Exception> {
+        let mut time = Duration::from_micros(20);
+        loop {
+            if let Some(result) = self.release(|| look(time)) {
+                return Ok(result);
+            }
+            self.poll()?;
+            time = (time * 2).min(Duration::from_millis(20));
+        }
+    }
+
+    /// The value of the cell, made by `f` if there is none. Threads that find it empty at the same time run `f` each,
+    /// and all get the value that is made first: none of them waits for another one's `f`.
+    pub fn once<'c, T>(&mut self, cell: &'c OnceLock<T>, f: impl FnOnce(&mut Runtime) -> T) -> &'c T {
         if let Some(value) = cell.get() {
             return value;
         }
-        let record = self.domain().as_ptr();
-        self.release(|| {
-            cell.get_or_init(|| {
-                // SAFETY: this thread released the lock (in `release`), and is to come back.
-                unsafe { glue::obx_reacquire(glue::HELD) };
-                let _release = ReleaseAgain;
-                // SAFETY: the lock of the same domain, until the end of `f`; the other Runtime is borrowed by `release`
-                // (LOCK).
-                f(unsafe { Runtime::at(record) })
-            })
-        })
+        let value = f(self);
+        self.release(|| cell.get_or_init(|| value))
+    }
+}
+
+/// Why there is no message.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecvError {
+    /// No sender is left.
+    Disconnected,
+    /// A signal handler of OCaml's raised this exception.
+    Exception(Exception),
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecvError::Disconnected => f.write_str("no sender is left"),
+            RecvError::Exception(error) => write!(f, "waiting for a message raised {error}"),
+        }
+    }
+}
+impl std::error::Error for RecvError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            RecvError::Exception(error) => Some(error),
+            RecvError::Disconnected => None,
+        }
     }
 }
 
@@ -120,7 +239,7 @@ impl std::error::Error for SpawnError {
     }
 }
 
-/// Why a domain has no result.
+/// Why a domain, or a thread, has no result.
 #[non_exhaustive]
 pub enum JoinError {
     /// Its closure panicked with this payload. (In a mutex, since threads may share the error.)
@@ -139,8 +258,8 @@ impl fmt::Debug for JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            JoinError::Panicked(_) => f.write_str("the domain's closure panicked"),
-            JoinError::Exception(error) => write!(f, "waiting for a domain raised {error}"),
+            JoinError::Panicked(_) => f.write_str("the closure panicked"),
+            JoinError::Exception(error) => write!(f, "waiting for its end raised {error}"),
             JoinError::Attach(error) => write!(f, "the domain's closure could not run: {error}"),
         }
     }
@@ -193,11 +312,13 @@ type Parcel = Box<Arc<dyn Job>>;
 /// # Safety
 /// The parcel of a job that was taken just now; this thread holds the domain lock and has no usable Runtime.
 unsafe extern "C" fn run(parcel: *mut c_void) {
-    // SAFETY: by the caller; no panic leaves Job::run.
-    unsafe {
-        let parcel: Parcel = Box::from_raw(parcel.cast());
-        with_lock_held(|rt| parcel.run(rt));
-    }
+    // SAFETY: by the caller.
+    let parcel: Parcel = unsafe { Box::from_raw(parcel.cast()) };
+    // Where nobody has the handle any more the result is dropped here, and that may panic.
+    contain(move || {
+        // SAFETY: by the caller.
+        unsafe { with_lock_held(|rt| parcel.run(rt)) };
+    });
 }
 
 impl Runtime {

@@ -24,7 +24,30 @@ let continuation () =
         | Ask -> Some (fun (k : (a, _) Effect.Deep.continuation) -> Obj.repr k)
         | _ -> None) }
 
+(* So many signals come while the smallest fibers are busy. A handler that ran on a fiber's stack would overwrite what
+   lies below it. *)
+let beat n =
+  let left = Atomic.make n in
+  let timer s = ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = s; it_value = s }) in
+  let spin seed =
+    let x = ref (seed + 1) in
+    for _ = 1 to 500 do x := !x * 48271 mod 2147483647 done;
+    !x
+  in
+  let rec nest n =
+    if n = 0 then spin 0 else handle (fun () -> let a = spin n in a lxor nest (n - 1) lxor spin (n + 1))
+  in
+  let expected = nest 40 in
+  Sys.set_signal Sys.sigalrm (Sys.Signal_handle (fun _ -> Atomic.decr left));
+  timer 0.0003;
+  while Atomic.get left > 0 do
+    if nest 40 <> expected then failwith "a fiber was overwritten";
+    Gc.minor ()
+  done;
+  timer 0.
+
 let () =
+  Callback.register "beat" beat;
   Callback.register "continuation" continuation;
   Callback.register "perform" perform;
   (* The handler is above the frames of Rust: they hide it. *)

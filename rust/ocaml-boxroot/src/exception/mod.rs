@@ -4,7 +4,7 @@ pub(crate) mod types;
 
 use crate::{
     block_words, glue, string_words, AllocError, Any, ConvertError, Element, Exn, Fresh, FromOCaml, Kind, Nursery,
-    Root, Runtime, Str, ToOCaml, Typed, Value,
+    Root, Runtime, ShapeError, Str, ToOCaml, Typed, Value,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -38,10 +38,14 @@ pub(crate) struct Source(Option<Box<Kept>>);
 
 // TRACED: the root holds an exception, or a block with that tag, which no exception has: the exception, and what OCaml
 // calls a raw backtrace.
-struct Kept {
-    root: Root<Any>,
-    /// What `Display` prints, which reads nothing of the heap.
-    summary: Summary,
+enum Kept {
+    Raised {
+        root: Root<Any>,
+        /// What `Display` prints, which reads nothing of the heap.
+        summary: Summary,
+    },
+    /// `Invalid_argument`, which is made when it is asked for: until then nobody needs the lock.
+    Refused(ConvertError),
 }
 
 /// As in glue/exception.c.
@@ -69,9 +73,10 @@ impl Exception {
     /// Makes a root for `kept`, which TRACED describes.
     fn keep(rt: &Runtime, kept: Value<'_, Any>) -> Exception {
         let Ok(root) = Root::try_new(rt, kept) else { return Exception { kept: Source(None) } };
-        let mut kept = Box::new(Kept { root, summary: Summary::new() });
-        let Kept { root, summary } = &mut *kept;
-        visit_parts(parts_of(root.get(rt)).0, summary);
+        let mut kept = Box::new(Kept::Raised { root, summary: Summary::new() });
+        if let Kept::Raised { root, summary } = &mut *kept {
+            visit_parts(parts_of(root.get(rt)).0, summary);
+        }
         Exception { kept: Source(Some(kept)) }
     }
 
@@ -91,26 +96,8 @@ impl Exception {
         self.kept(rt).map(parts_of)
     }
 
-    /// What a function of OCaml would raise for an argument like the one that could not be converted:
-    /// `Invalid_argument`, or `Out_of_memory`.
-    #[cold]
-    pub fn of_conversion(rt: &mut Runtime, error: ConvertError) -> Exception {
-        if matches!(error, ConvertError::Alloc(_) | ConvertError::Root(_)) {
-            return Exception { kept: Source(None) };
-        }
-        let text = alloc::format!("{error}");
-        let exn = rt.try_build::<Exn, AllocError>(string_words(text.len()) + 3, |n| {
-            let text = n.try_string(text)?;
-            // SAFETY: an exception with one argument is a block of its constructor, which is static, and that.
-            n.filled(0, [unsafe { glue::obx_builtin(glue::INVALID_ARGUMENT) }, text.raw()])
-        });
-        match exn {
-            Ok(exn) => Exception::new(exn.rt(), exn.value()),
-            Err(_) => Exception { kept: Source(None) },
-        }
-    }
-
-    /// The exception as a value, the same that was raised. `None` when memory was too short to keep it.
+    /// The exception as a value, the same that was raised; one that stands for a [`ConvertError`] is made anew each
+    /// time. `None` when memory was too short to keep it.
     pub fn value<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Exn>> {
         self.parts(rt).map(|(exn, _)| exn)
     }
@@ -118,10 +105,10 @@ impl Exception {
     /// The root that keeps the exception, which leaves its backtrace behind.
     pub fn into_root(self, rt: &Runtime) -> Option<Root<Exn>> {
         let (exn, trace) = self.parts(rt)?;
-        match trace {
-            Some(_) => Root::try_new(rt, exn).ok(),
+        match (trace, *self.kept.0?) {
             // SAFETY: TRACED: the root holds the exception itself.
-            None => self.kept.0.map(|kept| unsafe { kept.root.into_typed() }),
+            (None, Kept::Raised { root, .. }) => Some(unsafe { root.into_typed() }),
+            _ => Root::try_new(rt, exn).ok(),
         }
     }
 
@@ -382,8 +369,9 @@ pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
 /// it, while another lock is held (as `println!` holds one), in a finaliser, after OCaml's end.
 impl fmt::Display for Exception {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.kept.0 {
-            Some(kept) => f.write_str(&kept.summary.text()),
+        match self.kept.0.as_deref() {
+            Some(Kept::Raised { summary, .. }) => f.write_str(&summary.text()),
+            Some(Kept::Refused(error)) => write!(f, "Invalid_argument({:?})", alloc::format!("{error}")),
             None => f.write_str("Out_of_memory"),
         }
     }
@@ -404,7 +392,32 @@ impl core::error::Error for Exception {
 impl Source {
     /// The exception with its backtrace, to be raised.
     pub(crate) fn kept<'r>(&self, rt: &'r Runtime) -> Option<Value<'r, Any>> {
-        self.0.as_ref().map(|kept| kept.root.get(rt))
+        match self.0.as_deref()? {
+            Kept::Raised { root, .. } => Some(root.get(rt)),
+            Kept::Refused(error) => refused(rt, error),
+        }
+    }
+}
+
+/// `Invalid_argument`, with the error's text. Nothing is collected. `None` when memory is short.
+fn refused<'r>(rt: &'r Runtime, error: &ConvertError) -> Option<Value<'r, Any>> {
+    let nursery = Nursery::in_major_heap(rt);
+    let text = nursery.try_string(alloc::format!("{error}")).ok()?;
+    // SAFETY: LOCK. An exception with one argument is a block of its constructor, which is static, and that.
+    let constructor = unsafe { glue::obx_builtin(glue::INVALID_ARGUMENT) };
+    let exn: Value<'_, Any> = nursery.filled(0, [constructor, text.raw()]).ok()?;
+    // SAFETY: LIVE: nothing is collected while `rt` is borrowed.
+    Some(unsafe { Value::from_raw(exn.raw()) })
+}
+
+/// What a function of OCaml raises for an argument like the one that could not be converted: `Invalid_argument`, or
+/// `Out_of_memory`.
+impl From<ConvertError> for Exception {
+    #[cold]
+    fn from(error: ConvertError) -> Exception {
+        use ConvertError::{Alloc, Root, Shape};
+        let short = matches!(error, Alloc(_) | Root(_) | Shape(ShapeError::Alloc(_)));
+        Exception { kept: Source((!short).then(|| Box::new(Kept::Refused(error)))) }
     }
 }
 impl fmt::Display for Source {

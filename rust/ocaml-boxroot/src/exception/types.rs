@@ -169,7 +169,7 @@ impl Exception {
         match raw(rt, error) {
             // SAFETY: valid until something is collected.
             Some(Ok(raw)) => Exception::new(rt, unsafe { Value::from_raw(raw) }),
-            Some(Err(error)) => Exception::of_conversion(rt, error),
+            Some(Err(error)) => error.into(),
             None => failure(rt, &alloc::format!("{error}")),
         }
     }

@@ -97,6 +97,16 @@ impl Nursery {
             // SAFETY: LOCK.
             unsafe { glue::obx_reserve(words, &mut r) };
         }
+        Nursery::at(rt, r)
+    }
+
+    /// For few blocks that are made without `&mut Runtime`: all are in the major heap.
+    pub(crate) fn in_major_heap(rt: &Runtime) -> Nursery {
+        Nursery::at(rt, Reserve { at: null_mut(), piece_end: null_mut(), end: null_mut(), color: 0, surplus: 0 })
+    }
+
+    #[inline]
+    fn at(rt: *const Runtime, r: Reserve) -> Nursery {
         Nursery {
             at: Cell::new(r.at),
             piece_end: Cell::new(r.piece_end),

@@ -4,6 +4,7 @@
 use crate::process::alone;
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 
 /// Whether this OCaml has domains.
@@ -55,6 +56,46 @@ fn domains_share_roots() {
     })
 }
 
+/// Threads and domains add to a table, read it, and call what is in it, while all of them collect.
+#[test]
+fn domains_share_locked_data() {
+    static TABLE: Locked<Vec<Root<Fun<(Int,), Int>>>> = Locked::new(Vec::new());
+    static CALLS: Locked<usize> = Locked::new(0);
+    const ROUNDS: usize = 200;
+    fn work(rt: &mut Runtime, first: usize) {
+        let succ = ocaml::succ(rt);
+        for i in first..first + ROUNDS {
+            let f = succ.dup(rt);
+            TABLE.with(rt, |_, table| {
+                table.truncate(20);
+                table.push(f);
+            });
+            let f = TABLE.with(rt, |rt, table| table[i % table.len()].dup(rt));
+            assert_eq!(f.call(rt, (i as i32,)).unwrap().value().to_isize(), i as isize + 1);
+            CALLS.with(rt, |_, calls| *calls += 1);
+            match i % 50 {
+                0 => rt.full_major().unwrap(),
+                7 | 21 => rt.minor_gc(),
+                _ => rt.poll().unwrap(),
+            }
+        }
+    }
+    attached(|rt| {
+        // Two threads in the first domain, and in each of three others the domain's own.
+        let threads: Vec<_> = (0..2).map(|n| std::thread::spawn(move || attached(|rt| work(rt, n)))).collect();
+        let domains = if domains(rt) { 3 } else { 0 };
+        let handles: Vec<_> = (0..domains).map(|n| rt.spawn_domain(move |rt| work(rt, n)).unwrap()).collect();
+        for handle in handles {
+            handle.join(rt).unwrap();
+        }
+        for thread in threads {
+            rt.join(thread).unwrap();
+        }
+        assert_eq!(CALLS.with(rt, |_, calls| *calls), (domains + 2) * ROUNDS);
+        TABLE.with(rt, |_, table| table.clear());
+    })
+}
+
 #[test]
 fn panics_come_out_of_join() {
     attached(|rt| {
@@ -72,6 +113,38 @@ fn panics_come_out_of_join() {
                 other => panic!("{other:?}"),
             }
         }
+    })
+}
+
+/// Nobody has the handle: the domain drops its result.
+#[test]
+fn a_result_that_panics_when_its_domain_drops_it() {
+    alone(a_result_that_panics_when_its_domain_drops_it, || {
+        static DROPPED: AtomicBool = AtomicBool::new(false);
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                DROPPED.store(true, SeqCst);
+                panic!("on purpose");
+            }
+        }
+        attached(|rt| {
+            if !domains(rt) {
+                return;
+            }
+            let (go, may_go) = std::sync::mpsc::channel::<()>();
+            drop(rt.spawn_domain(move |rt| {
+                rt.recv(&may_go).unwrap();
+                Bomb
+            }));
+            go.send(()).unwrap();
+            while !DROPPED.load(SeqCst) {
+                rt.release(std::thread::yield_now);
+            }
+            // It ends as others do.
+            assert!(domains(rt));
+            rt.full_major().unwrap();
+        })
     })
 }
 

@@ -136,3 +136,50 @@ fn effects_do_not_cross_frames_of_rust() {
     });
     assert_eq!(LEFT.load(SeqCst), before + 2);
 }
+
+/// An error of a conversion is an exception without the lock, and made when it is asked for.
+#[test]
+fn an_error_of_a_conversion_is_an_exception() {
+    fn fails(error: ConvertError) -> Result<(), Exception> {
+        Err(error)?
+    }
+    let range = ConvertError::Range { target: "i8" };
+    let error = fails(range.clone()).unwrap_err();
+    let text = "the number does not fit in i8";
+    assert_eq!(error.to_string(), format!("Invalid_argument({text:?})"));
+    let error = attached(|rt| {
+        assert_eq!((error.text(rt), error.printed(rt)), (error.to_string(), error.to_string()));
+        assert!(error.is(rt, "Invalid_argument") && error.matches::<InvalidArgument>(rt));
+        for _ in 0..10_000 {
+            assert_eq!(error.to_rust(rt), Some(Ok(InvalidArgument(text.into()))));
+        }
+        rt.full_major().unwrap();
+        assert_eq!(error.backtrace(rt), None);
+        let fresh = error.fresh(rt).unwrap().root();
+        let root = error.into_root(rt).unwrap();
+        rt.full_major().unwrap();
+        for exn in [fresh, root] {
+            assert_eq!(Exception::new(rt, exn.get(rt)).to_rust(rt), Some(Ok(InvalidArgument(text.into()))));
+        }
+        let raised = ocaml::reraise(rt).call(rt, (&Exception::from(range),)).map(drop).unwrap_err();
+        assert_eq!(raised.to_rust(rt), Some(Ok(InvalidArgument(text.into()))));
+        fails(RootError::OutOfMemory.into()).unwrap_err()
+    });
+    assert_eq!(error.to_string(), "Out_of_memory");
+}
+
+/// Errors can be shared, and lead to the exception that caused them.
+#[test]
+fn errors_have_sources() {
+    fn source(error: &(impl std::error::Error + Send + Sync + 'static)) -> String {
+        error.source().map(|source| source.to_string()).unwrap_or_default()
+    }
+    let error = || Exception::from(ConvertError::Range { target: "i8" });
+    let text = error().to_string();
+    assert_eq!(source(&ShutdownError::Exception(error())), text);
+    assert_eq!(source(&ShutdownError::Attach(AttachError::Nested)), AttachError::Nested.to_string());
+    assert_eq!(source(&JoinError::Exception(error())), text);
+    assert_eq!(source(&RecvError::Exception(error())), text);
+    assert_eq!(source(&SpawnError::Exception(error())), text);
+    assert_eq!(source(&RecvError::Disconnected), "");
+}

@@ -71,6 +71,76 @@ fn threads_share_roots() {
     threads.into_iter().for_each(|t| t.join().unwrap());
 }
 
+/// With the domain lock, this thread waits for a mutex as Rust does; another thread waits for it through the runtime,
+/// and must not have it while it waits for the domain lock.
+#[test]
+fn a_mutex_is_not_held_while_the_domain_lock_is_waited_for() {
+    let mutex = Arc::new(Mutex::new(0));
+    let held = mutex.lock().unwrap();
+    let theirs = mutex.clone();
+    let (here, is_here) = mpsc::channel();
+    let other = thread::spawn(move || {
+        attached(|rt| {
+            here.send(()).unwrap();
+            *rt.lock(&theirs).unwrap() += 1;
+        })
+    });
+    is_here.recv().unwrap();
+    attached(|_| {
+        drop(held);
+        for _ in 0..1000 {
+            thread::yield_now();
+            *mutex.lock().unwrap() += 1;
+        }
+    });
+    other.join().unwrap();
+    assert_eq!(*mutex.lock().unwrap(), 1001);
+}
+
+#[test]
+fn a_cell_does_not_wait_for_what_another_thread_makes() {
+    static CELL: OnceLock<i32> = OnceLock::new();
+    let (inside, is_inside) = mpsc::channel();
+    let (go, may_go) = mpsc::channel();
+    let other = thread::spawn(move || {
+        attached(|rt| {
+            *rt.once(&CELL, |rt| {
+                inside.send(()).unwrap();
+                rt.release(|| may_go.recv()).unwrap();
+                1
+            })
+        })
+    });
+    is_inside.recv().unwrap();
+    attached(|_| assert_eq!(CELL.get_or_init(|| 2), &2));
+    go.send(()).unwrap();
+    assert_eq!(other.join().unwrap(), 2);
+}
+
+#[test]
+fn locked_data() {
+    attached(|rt| {
+        let mut words = Locked::new(vec![rt.string("first").root()]);
+        let second = rt.string("second").root();
+        words.with(rt, |_, words| words.push(second));
+        rt.full_major().unwrap();
+        let last = words.with(rt, |rt, words| words.pop().map(|word| word.dup(rt))).unwrap();
+        assert_eq!(last.get(rt).to_str(), Ok("second"));
+        let caught = catch_unwind(AssertUnwindSafe(|| words.with(rt, |_, _| std::panic::resume_unwind(Box::new(1)))));
+        assert!(caught.is_err() && words.is_poisoned());
+        // The domain lock is as before.
+        rt.minor_gc();
+        let caught = catch_unwind(AssertUnwindSafe(|| words.with(rt, |_, words| words.len()))).unwrap_err();
+        assert_eq!(caught.downcast_ref(), Some(&"a panic has left the data half changed"));
+        words.clear_poison();
+        assert_eq!(words.with(rt, |_, words| words.len()), 1);
+        words = Locked::default();
+        assert_eq!(words.into_inner().len(), 0);
+        let numbers: &Locked<[i32]> = &Locked::new([1, 2, 3]);
+        assert_eq!(numbers.with(rt, |_, numbers| numbers.len()), 3);
+    })
+}
+
 /// Each would hang if the lock were not released while waiting.
 #[test]
 fn waiting_releases_the_lock() {
@@ -166,6 +236,59 @@ fn deferred_closures_run_with_the_capability() {
     while CLOSED.load(SeqCst) < 2 {
         thread::yield_now();
     }
+}
+
+#[test]
+fn a_panic_in_what_was_deferred_is_nobody_elses() {
+    alone(a_panic_in_what_was_deferred_is_nobody_elses, || {
+        static RUN: AtomicUsize = AtomicUsize::new(0);
+        struct Bomb;
+        impl Drop for Bomb {
+            fn drop(&mut self) {
+                RUN.fetch_add(1, SeqCst);
+                panic!("on purpose, in a drop");
+            }
+        }
+        impl CustomOps for Bomb {
+            const DEFER_DROP: bool = true;
+        }
+        attached(|rt| {
+            defer(|_| panic!("on purpose"));
+            defer(|_| {
+                RUN.fetch_add(1, SeqCst);
+            });
+            rt.poll().unwrap();
+            assert_eq!(RUN.load(SeqCst), 1, "those behind it run");
+            for _ in 0..3 {
+                rt.boxed_custom(Bomb).discard();
+            }
+            rt.full_major().unwrap();
+        });
+        attached(|_| assert_eq!(RUN.load(SeqCst), 4));
+    })
+}
+
+/// They have nothing to do with what fails there, and the panic hook cannot be installed.
+#[test]
+fn what_was_deferred_does_not_run_while_a_thread_unwinds() {
+    alone(what_was_deferred_does_not_run_while_a_thread_unwinds, || {
+        static RUN: AtomicBool = AtomicBool::new(false);
+        struct Attaches;
+        impl Drop for Attaches {
+            fn drop(&mut self) {
+                attach(|rt| rt.minor_gc()).unwrap();
+                assert!(!RUN.load(SeqCst));
+            }
+        }
+        ocaml::ocaml();
+        defer(|_| RUN.store(true, SeqCst));
+        let caught = catch_unwind(|| {
+            let _attaches = Attaches;
+            panic!("on purpose")
+        });
+        assert!(caught.is_err());
+        attached(|_| assert!(RUN.load(SeqCst)));
+    })
 }
 
 #[test]

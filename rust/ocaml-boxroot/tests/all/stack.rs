@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! OCaml's stack has no room left when Rust calls OCaml. A process of its own, since it makes the stack small.
 
-use crate::process::alone;
+use crate::process::{again, alone, told};
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
@@ -53,4 +53,29 @@ fn an_overflow_skips_no_rust_frame() {
         assert_eq!(OVERFLOWS.load(SeqCst), 1);
         assert_eq!((ENTERED.load(SeqCst), LEFT.load(SeqCst)), (levels + 1, levels + 1));
     })
+}
+
+fn down(n: usize) -> usize {
+    let here = std::hint::black_box([n; 64]);
+    here[n % 64].wrapping_add(if n == usize::MAX { 0 } else { down(n + 1) })
+}
+
+#[test]
+fn an_overflow_of_rust_after_attach() {
+    if let Some(what) = told(an_overflow_of_rust_after_attach) {
+        match &*what {
+            "inside" => attached(|_| println!("{}", down(0))),
+            _ => attached(|_| ()),
+        }
+        println!("{}", down(0));
+    }
+}
+
+#[test]
+fn an_overflow_of_rust_is_told() {
+    for what in ["inside", "afterwards"] {
+        let output = again(an_overflow_of_rust_after_attach, what);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("has overflowed its stack"), "{what}: {}\n{errors}", output.status);
+    }
 }

@@ -102,6 +102,7 @@ functions! {
     reraise: (Exn) -> Unit;
     same_exn: (Fun<(Unit,), Unit>, Exn) -> Bool;
     deep: (Int) -> Int;
+    beat: (Int) -> Unit;
     call_rust: (Int) -> Int;
     catch_rust: (Int) -> Int;
     catch_from_c: (Unit) -> Bool;
@@ -211,6 +212,30 @@ pub fn in_blocking_section_of_c(f: impl FnMut(isize) -> isize + Send + 'static) 
 extern "C" fn testing_unlocked(n: isize) -> isize {
     let call = || UNLOCKED.lock().unwrap().as_mut().map_or(-2, |f| f(n));
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(-3)
+}
+
+extern "C" {
+    fn testing_signal();
+    fn testing_signal_stack() -> usize;
+    fn testing_no_signal_stack();
+}
+
+/// The signal of [`raise_on_signal`] comes to this thread.
+pub fn signal() {
+    // SAFETY: the function needs nothing.
+    unsafe { testing_signal() }
+}
+
+/// The address of the stack on which this thread's signal handlers run, if it is another than the thread's own.
+pub fn signal_stack() -> Option<usize> {
+    // SAFETY: the function needs nothing.
+    Some(unsafe { testing_signal_stack() }).filter(|stack| *stack != 0)
+}
+
+/// Makes this thread one without a signal stack.
+pub fn no_signal_stack() {
+    // SAFETY: no handler runs on it now. Whoever made it frees it.
+    unsafe { testing_no_signal_stack() }
 }
 
 #[repr(C)]

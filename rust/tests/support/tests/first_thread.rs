@@ -29,8 +29,13 @@ fn overflow(rt: &mut Runtime) -> Result<isize, Exception> {
 }
 
 fn main() {
+    let before = testing::signal_stack().expect("a program of Rust's");
     let _ocaml = start(&StartOptions::default()).unwrap();
+    assert_eq!(testing::signal_stack(), Some(before), "Rust's is put back");
     attach(|rt| {
+        if testing::OCAML5 {
+            testing::beat(rt).call(rt, (2000,)).unwrap();
+        }
         testing::stack_limit(rt).call(rt, (1 << 20,)).unwrap();
         overflow(rt).unwrap_err();
         // Below frames of Rust that OCaml has called.
