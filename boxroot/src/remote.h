@@ -46,6 +46,18 @@ static inline bool bxr_remote_delete_in_batch(bxr_domain *me, boxroot r)
 /* Records the batch of `me`. Needs its lock. */
 BXR_INTERNAL void bxr_remote_flush(bxr_domain *me);
 
+/* The pools of which other domains have deletions in their batches. What was deleted before the call by any of them is in
+   a batch of a pool that is named here, or recorded; so of a pool that has no root which could still be deleted, and is
+   not named, nothing more is recorded. `n` is larger than there is room if they are too many. Cost: a look at each
+   domain that there ever was at a time. */
+enum { BXR_MOST_BATCHES = 32 };
+typedef struct bxr_batches {
+  unsigned n;
+  bxr_pool *pools[BXR_MOST_BATCHES];
+} bxr_batches;
+BXR_INTERNAL void bxr_remote_list_batches(bxr_batches *out);
+BXR_INTERNAL bool bxr_batches_may_have(bxr_batches const *b, bxr_pool *p);
+
 /* Passes the pools on the pending list of d on to the homes that they now have. */
 BXR_INTERNAL void bxr_remote_forward(bxr_domain *d);
 

@@ -50,8 +50,9 @@ static void storage_delete(boxroot_storage s)
 {
   void *self = bxr_api_is_torn_down() ? NULL : bxr_runtime_self();
   bxr_domain *d = self == NULL ? NULL : bxr_load_relaxed(&storage_of(s)->records[bxr_runtime_domain()]);
-  bxr_storage_die(storage_of(s));
-  if (d != NULL && bxr_domain_is(d, self)) bxr_record_catch_up(d);
+  if (d != NULL && !bxr_domain_is(d, self)) d = NULL;
+  bxr_storage_die(storage_of(s), d);
+  if (d != NULL) bxr_record_end(d);
 }
 
 static size_t roots_of(bxr_domain *d)
