@@ -34,6 +34,24 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
   ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
 }
 
+/* --- the version of the runtime ----------------------------------------------------------------------------------- */
+
+/* The runtime has no word that says of which version it is. These names came with a release, in files that every program
+   is linked with. */
+#define RUNTIME_NAME(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) name) __attribute__((weak))
+extern int since_5_3 RUNTIME_NAME("caml_enter_global_barrier"); /* 5.1 has it not; of 5.2 it is not known */
+extern int since_5_4 RUNTIME_NAME("caml_stat_memdup");
+extern int since_5_5 RUNTIME_NAME("caml_stat_calloc");
+
+/* `there` says whether the runtime has a name that versions up to `without` have not, and those from `with` on have. */
+static bool fits(bool there, int without, int with) { return there ? OCAML_VERSION > without : OCAML_VERSION < with; }
+
+bool bxr_runtime_is_ours(void)
+{
+  return OCAML_VERSION >= 50600 || (fits(&since_5_3 != NULL, 50199, 50300) && fits(&since_5_4 != NULL, 50399, 50400) &&
+                                    fits(&since_5_5 != NULL, 50499, 50500));
+}
+
 /* --- the thread of a domain that ends ----------------------------------------------------------------------------- */
 
 /* The runtime releases the domain lock at the end of a domain, but leaves
