@@ -75,7 +75,8 @@ char const *boxroot_error_string(void)
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
   case OTHER_COPY: return "a root in a storage of another copy of the library was to be modified";
   case OTHER_OCAML:
-    return "the library was compiled for OCaml " OCAML_VERSION_STRING ", and is linked with the runtime of another version";
+    return "the library was compiled for OCaml " OCAML_VERSION_STRING
+           ", and is linked with the runtime of another version";
   case WIDTH: return "boxroot_wide_create was called for no slot, or for more than BOXROOT_WIDEST";
   case LAZY:
     return "boxroot_weak_create, or boxroot_ephemeral_create for a key, was called with a lazy value, which the "

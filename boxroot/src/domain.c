@@ -112,7 +112,7 @@ bxr_pool *bxr_idle_obtain(bxr_domain *d)
     bxr_store_seq_cst(&p->home, d);
   }
   bxr_pool_reset(p);
-  p->storage = d->name;
+  bxr_store_relaxed(&p->storage, d->name);
   p->wider = d->wider;
   bxr_count(&d->count.pools_in_use, 1);
   if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);

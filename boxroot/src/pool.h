@@ -70,7 +70,7 @@ typedef struct bxr_pool {
   bool freed_is_exact : 1;       /* `freed` counts all free slots */
   bool other_marker : 1;         /* the marker of a domain that ended in mid-cycle may still read the pool */
   bool darkened : 1;             /* all values it had in the snapshot are marked: no deletion barrier is needed */
-  uint64_t storage;              /* the name of the storage that its roots are in; 0: none (records.h) */
+  uint64_t storage;              /* the name of the storage of its roots; 0: none (records.h) (atomic) */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
   uintptr_t slots[];

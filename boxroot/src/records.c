@@ -302,7 +302,7 @@ static bool is_read_no_more(bxr_domain *d, bxr_pool *p, bxr_batches const *batch
 static void release(bxr_domain *d, bxr_pool *p)
 {
   bxr_pool_reset(p);
-  p->storage = d->name;
+  bxr_store_relaxed(&p->storage, d->name);
   bxr_idle_release(d, p);
 }
 
@@ -346,7 +346,7 @@ void bxr_record_catch_up(bxr_domain *d)
   bxr_idle_release_empty(d);
   d->name = bxr_load_acquire(&d->storage->name);
   for (bxr_pool *p = d->lists[BXR_LIST_IDLE], *end = p; p != NULL; p = p->next == end ? NULL : p->next)
-    p->storage = d->name;
+    bxr_store_relaxed(&p->storage, d->name);
   bxr_batches batches;
   bxr_remote_list_batches(&batches);
   clear_list(d, BXR_LIST_YOUNG_FULL, &batches); /* where those go that may hold young values, and wait */

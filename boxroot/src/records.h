@@ -63,8 +63,8 @@ static inline bxr_storage *bxr_storage_wide_if_there(uint8_t wider)
 /* The storage of that name; NULL if there is none. Cost: a look at each storage. */
 BXR_INTERNAL bxr_storage *bxr_storage_find(uint64_t name);
 
-/* The storage gets another name, or dies; then `mine`, if it is not NULL, is one of its records whose end the caller will
-   see to by bxr_record_end. Needs s alive, and that no thread uses it. */
+/* The storage gets another name, or dies; then `mine` is the one of its records, if any, whose end the caller will see
+   to by bxr_record_end. Needs s alive, and that no thread uses it. */
 BXR_INTERNAL void bxr_storage_rename(bxr_storage *s);
 BXR_INTERNAL void bxr_storage_die(bxr_storage *s, bxr_domain *mine);
 

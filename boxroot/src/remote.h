@@ -46,10 +46,10 @@ static inline bool bxr_remote_delete_in_batch(bxr_domain *me, boxroot r)
 /* Records the batch of `me`. Needs its lock. */
 BXR_INTERNAL void bxr_remote_flush(bxr_domain *me);
 
-/* The pools of which other domains have deletions in their batches. What was deleted before the call by any of them is in
-   a batch of a pool that is named here, or recorded; so of a pool that has no root which could still be deleted, and is
-   not named, nothing more is recorded. `n` is larger than there is room if they are too many. Cost: a look at each
-   domain that there ever was at a time. */
+/* The pools of which domains have deletions in their batches; none where there is one domain. A deletion that happened
+   before the call is in a batch of such a pool, or recorded. So nothing more is recorded for a pool that is not named
+   and has no roots. They are too many if n > BXR_MOST_BATCHES. Cost: a look at each identity of a domain that
+   was in use. */
 enum { BXR_MOST_BATCHES = 32 };
 typedef struct bxr_batches {
   unsigned n;

@@ -36,7 +36,7 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
 
 /* --- the version of the runtime ----------------------------------------------------------------------------------- */
 
-/* The runtime has no word that says of which version it is. These names came with a release, in files that every program
+/* The runtime does not say of which version it is. Each of these names came with a release, in files that every program
    is linked with. */
 #define RUNTIME_NAME(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) name) __attribute__((weak))
 extern int since_5_3 RUNTIME_NAME("caml_enter_global_barrier"); /* 5.1 has it not; of 5.2 it is not known */

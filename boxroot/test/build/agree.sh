@@ -132,7 +132,7 @@ unknown-version)
   known='caml_scan_roots_hook caml_domain_terminated_hook caml_domain_is_terminating'
   known+=' caml_num_domains_running caml_minor_heaps_start caml_minor_heaps_end caml_state'
   known+=' caml_locale caml_ml_domain_id' # weak: the library does without them
-  known+=' caml_enter_global_barrier caml_stat_memdup caml_stat_calloc' # weak: whether they are there is all that counts
+  known+=' caml_enter_global_barrier caml_stat_memdup caml_stat_calloc' # weak: only whether they are there counts
   # Another number of this release, the one before all that are known, and two after them: of these the library uses no
   # weak arrays, of that one it does, by what these headers have.
   minor=${v#5.}; minor=${minor%%.*}

@@ -7,8 +7,8 @@ late() {
   side late a "$@" # late-lib.o, late-stubs.o
   run cc -O2 -g -fPIC "$@" -c "$test/build/late_stubs.c" -I"$include" -I"$where" -o late-acts.o
   cp "$test/build"/late*.ml .
-  run "$prefix/bin/ocamlopt.opt" -g $dyn $(threads 'unix.cmxa threads.cmxa') dynlink.cmxa -linkall late_hook.ml late.ml \
-    late-host.o -o late
+  run "$prefix/bin/ocamlopt.opt" -g $dyn $(threads 'unix.cmxa threads.cmxa') dynlink.cmxa -linkall late_hook.ml \
+    late.ml late-host.o -o late
   plugin late.cmxs late_side.ml late-{lib,stubs,acts}.o
   # the same with the library in the program, but unused until then
   sed 's/Dynlink.loadfile .*/()/' late.ml >late_main.ml

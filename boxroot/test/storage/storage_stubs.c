@@ -41,6 +41,7 @@ value s_count(value s) { return Val_long((intnat)boxroot_storage_count(storage_o
 value s_name(value s) { return caml_copy_string(boxroot_storage_name(storage_of_val(s))); }
 value s_error(value unit) { (void)unit; return caml_copy_string(boxroot_error_string()); }
 
+value s_report(value unit) { (void)unit; return Val_long((intnat)boxroot_report_roots()); }
 value s_wide(value v, value w)
 {
   value vs[2] = { v, w };
