@@ -295,7 +295,7 @@ void bxr_cleared_put(bxr_domain *d, bxr_pool *p)
 /* The batches were listed before: what is in none of them is pending by now. */
 static bool is_read_no_more(bxr_domain *d, bxr_pool *p, bxr_batches const *batches)
 {
-  return !bxr_batches_may_have(batches, p) && bxr_load_relaxed(&p->pending_groups) == 0 &&
+  return !bxr_remote_batches_may_have(batches, p) && bxr_load_relaxed(&p->pending_groups) == 0 &&
          !bxr_barrier_awaits_marker(d, p) && bxr_account_free_all(p->slots, p->head.active);
 }
 

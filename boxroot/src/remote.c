@@ -93,7 +93,7 @@ void bxr_remote_list_batches(bxr_batches *out)
   }
 }
 
-bool bxr_batches_may_have(bxr_batches const *b, bxr_pool *p)
+bool bxr_remote_batches_may_have(bxr_batches const *b, bxr_pool *p)
 {
   for (unsigned i = 0; i < b->n && b->n <= BXR_MOST_BATCHES; i++)
     if (b->pools[i] == p) return true;

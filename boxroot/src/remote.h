@@ -56,7 +56,7 @@ typedef struct bxr_batches {
   bxr_pool *pools[BXR_MOST_BATCHES];
 } bxr_batches;
 BXR_INTERNAL void bxr_remote_list_batches(bxr_batches *out);
-BXR_INTERNAL bool bxr_batches_may_have(bxr_batches const *b, bxr_pool *p);
+BXR_INTERNAL bool bxr_remote_batches_may_have(bxr_batches const *b, bxr_pool *p);
 
 /* Passes the pools on the pending list of d on to the homes that they now have. */
 BXR_INTERNAL void bxr_remote_forward(bxr_domain *d);

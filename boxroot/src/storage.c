@@ -7,6 +7,7 @@
 #include <boxroot/storage.h>
 #include "checked/account.h"
 #include "depot.h"
+#include "orphans.h"
 #include "records.h"
 
 static bxr_storage *storage_of(boxroot_storage s) { return (bxr_storage *)s; }
@@ -102,7 +103,14 @@ static void check_storage(boxroot_storage s, char const *what, bxr_site here)
 static void account_for(bxr_storage *s, bxr_site here)
 {
   uint64_t name = bxr_load_acquire(&s->name);
+  bool has_lock = !bxr_api_is_torn_down() && bxr_runtime_self() != NULL;
+  bxr_domain *d = has_lock ? bxr_load_relaxed(&s->records[bxr_runtime_domain()]) : NULL;
   bxr_pool *p;
+  for (int list = BXR_LIST_YOUNG_AVAIL; d != NULL && d->name == name && list < BXR_LISTS_OF_ROOTS; list++)
+    if ((p = d->lists[list]) != NULL) do bxr_account_delete_all(p->slots, p->head.active, here);
+    while ((p = p->next) != d->lists[list]);
+  uint32_t mine = d != NULL ? 1 : 0;
+  if (bxr_load_acquire(&s->domains) == mine && !bxr_orphans_exist(true)) return;
   for (uint64_t i = 0; bxr_depot_look(i, &p); i++)
     if (p != NULL && bxr_load_relaxed(&p->storage) == name) bxr_account_delete_all(p->slots, BXR_CAPACITY, here);
 }
