@@ -117,7 +117,8 @@ BXR_INLINE void boxroot_delete_in(boxroot_domain d, boxroot r) BXR_LINK_NAME(del
    library assumes that the first call has the lock where it cannot find out.
    Needs the domain lock. True also when the library is running already. After boxroot_teardown it starts the library
    again.
-   Failure: false with errno == EPERM. */
+   Failure: false with errno == EPERM; or with errno == ENOTSUP, as then for every function that sets the library up:
+   the library was compiled for another minor version of OCaml 5 than the runtime that it is linked with. */
 bool boxroot_setup(void) BXR_LINK_NAME(setup);
 
 /* boxroot_teardown(): returns the memory of roots to the system (all but a page for each pool) and removes the

@@ -42,7 +42,7 @@ int boxroot_status(void)
 bool bxr_api_is_torn_down(void) { return bxr_load_acquire(&library_status) == BOXROOT_TORE_DOWN; }
 
 typedef enum {
-  NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, SHUT_DOWN, WIDTH, OTHER_COPY
+  NO_FAILURE, NO_LOCK, NO_MEMORY, TORE_DOWN, CLOSED, LAZY, NOT_FIRST, SHUT_DOWN, WIDTH, OTHER_COPY, OTHER_OCAML
 } failure;
 static BXR_THREAD_LOCAL failure last_failure BXR_TLS_MODEL;
 
@@ -54,6 +54,7 @@ static bool fail(failure reason)
   case NO_MEMORY: errno = ENOMEM; break;
   case LAZY:
   case WIDTH: errno = EINVAL; break;
+  case OTHER_OCAML:
   case NOT_FIRST: errno = ENOTSUP; break;
   default: errno = EPERM;
   }
@@ -73,6 +74,9 @@ char const *boxroot_error_string(void)
   case TORE_DOWN: return "boxroot_teardown has been called, and boxroot_setup has not been called since";
   case CLOSED: return "boxroot_local_create was called with a frame that is closed";
   case OTHER_COPY: return "a root in a storage of another copy of the library was to be modified";
+  case OTHER_OCAML:
+    return "the library was compiled for OCaml " OCAML_VERSION_STRING
+           ", and is linked with the runtime of another version";
   case WIDTH: return "boxroot_wide_create was called for no slot, or for more than BOXROOT_WIDEST";
   case LAZY:
     return "boxroot_weak_create, or boxroot_ephemeral_create for a key, was called with a lazy value, which the "
@@ -113,6 +117,7 @@ static bool start_library(void)
 
 static bool set_up(void)
 {
+  if (!bxr_runtime_is_ours()) return fail(OTHER_OCAML);
 #if BOXROOT_THREAD_UNSAFE
   bxr_only_domain = Caml_state;
 #endif

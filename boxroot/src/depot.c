@@ -103,6 +103,17 @@ bool bxr_depot_has(bxr_pool *p)
   return l != NULL && bxr_load_acquire(&l->segment[s->number % LEAF]) == s;
 }
 
+bool bxr_depot_look(uint64_t i, bxr_pool **p)
+{
+  uint64_t number = i / 64;
+  if (number >= bxr_load_acquire(&reserved_segments)) return false;
+  leaf *l = bxr_load_acquire(&directory[number / LEAF]);
+  bxr_segment *s = l == NULL ? NULL : bxr_load_acquire(&l->segment[number % LEAF]);
+  bool is_out = s != NULL && i % 64 != 0 && (bxr_load_relaxed(&s->unused) >> (i % 64) & 1) == 0;
+  *p = is_out ? bxr_segment_pool(s, i % 64) : NULL;
+  return true;
+}
+
 bxr_pool *bxr_depot_claim(void)
 {
   bxr_pool *p = claim_reserved();

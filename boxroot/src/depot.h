@@ -32,6 +32,9 @@ BXR_INTERNAL void bxr_depot_release(void);
 /* Whether p is of this depot, and not of another copy of the library. Cost: three loads. */
 BXR_INTERNAL bool bxr_depot_has(bxr_pool *p);
 
+/* Pool i of all that there is address space for, unless it is in the depot; then NULL. False: there are no more. */
+BXR_INTERNAL bool bxr_depot_look(uint64_t i, bxr_pool **p);
+
 /* Address space reserved so far, in bytes. */
 BXR_INTERNAL uint64_t bxr_depot_reserved_bytes(void);
 

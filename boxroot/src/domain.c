@@ -3,6 +3,7 @@
 #include "depot.h"
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
+BXR_INTERNAL_DATA_HERE unsigned bxr_domains_end;
 
 void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
@@ -16,16 +17,25 @@ void bxr_domain_offer(bxr_domain *d)
   bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_no_pool : d->head.source;
 }
 
+/* d, the first record of this domain, is about to be used. */
+static void raise_end(bxr_domain *d)
+{
+  unsigned id = (unsigned)(d - bxr_domains), end = bxr_load_relaxed(&bxr_domains_end);
+  while (end <= id && !bxr_cas_acq_rel(&bxr_domains_end, &end, id + 1)) {}
+}
+
 void bxr_domain_prepare(bxr_domain *d)
 {
   if (bxr_domain_is(d, bxr_self())) return;
+  bxr_domain *first = &bxr_domains[bxr_runtime_domain()];
   BXR_ASSERT(d->count.pools_in_use == 0 && d->idle == 0);
   bxr_domain_set_current(d, NULL);
   d->marking = d->scanning = false;
   d->refills = d->refills_before = 0;
   d->chain_end = NULL;
   d->chain_pools = d->pushed = 0;
-  d->strays = bxr_runtime_strays_here();
+  d->strays = d == first ? bxr_runtime_strays_here() : first->strays;
+  if (d == first) raise_end(d);
   if (d->cycle == 0) d->cycle = 1;
   bxr_store_relaxed(&d->head.state, bxr_self());
 }
@@ -102,7 +112,7 @@ bxr_pool *bxr_idle_obtain(bxr_domain *d)
     bxr_store_seq_cst(&p->home, d);
   }
   bxr_pool_reset(p);
-  p->storage = d->name;
+  bxr_store_relaxed(&p->storage, d->name);
   p->wider = d->wider;
   bxr_count(&d->count.pools_in_use, 1);
   if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);

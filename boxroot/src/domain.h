@@ -45,7 +45,7 @@ typedef struct bxr_domain {
   bxr_pool *pending;          /* pools with pending deletions (atomic) */
   bxr_pool *to_drain;         /* of these, those that were taken off that list and whose turn is still to come */
   bxr_queue waiting;          /* and those that the marker is to read first */
-  uintptr_t batch_group;      /* deletions are collected here: the address of the first of 64 slots, or 0, */
+  uintptr_t batch_group;      /* deletions are collected here: the address of the first of 64 slots, or 0 (atomic), */
   uint64_t batch_bits;        /* and the bits of those that are deleted */
   bxr_pool *chain_end;        /* the last pool of the chain that the marker has, or NULL */
   uint64_t pushed;            /* entries put on the mark stack since it was last emptied, about */
@@ -60,13 +60,17 @@ typedef struct bxr_domain {
   uint64_t surplus;           /* of these, how many are still to be purged */
   bxr_counters count;
   struct bxr_storage *storage; /* whose roots the record has; NULL: those in no storage */
-  uint32_t name;               /* of the storage when the record last looked; 0: none */
+  uint64_t name;               /* of the storage when the record last looked; 0: none */
   uint8_t wider;               /* of its pools */
   struct bxr_domain *also;     /* the domain's next record */
+  struct bxr_domain *before;   /* and the one that this is the next of */
+  uint64_t storages;           /* records after the first, whose words these are: how many there are, */
+  uint64_t died;               /* and about how many have a storage that others let die meanwhile (atomic) */
   struct bxr_domain *next;     /* of all records that storages ever had, or of those that are not in use */
 } __attribute__((aligned(128))) bxr_domain;
 
 BXR_INTERNAL_DATA bxr_domain bxr_domains[BXR_MAX_DOMAINS];
+BXR_INTERNAL_DATA unsigned bxr_domains_end; /* those from here on have never been in use (atomic) */
 
 /* The record of the current domain, made ready for use. Needs the domain lock. */
 BXR_INTERNAL bxr_domain *bxr_domain_here(void);

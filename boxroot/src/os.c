@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "os.h"
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -205,6 +206,23 @@ unsigned long bxr_thread_count(void)
   return p == NULL ? 0 : strtoul(p, NULL, 10);
 }
 
+unsigned bxr_thread_list(long *ids, unsigned most)
+{
+  int error = errno;
+  unsigned n = 0;
+  DIR *tasks = opendir("/proc/self/task");
+  struct dirent *d;
+  while (tasks != NULL && n <= most && (d = readdir(tasks)) != NULL) {
+    long id = strtol(d->d_name, NULL, 10);
+    if (id == 0) continue; /* . and .. */
+    if (n < most) ids[n] = id;
+    n++;
+  }
+  if (tasks != NULL) closedir(tasks);
+  errno = error;
+  return n == 0 ? most + 1 : n;
+}
+
 void bxr_thread_await_progress(long thread, bool const *ended)
 {
   enum { BRIEFLY = 40, PROGRESS = 100000 /* ns */, PAUSE = 50000 /* ns */ };
@@ -229,6 +247,7 @@ void bxr_thread_await_progress(long thread, bool const *ended)
 bxr_thread_answer bxr_thread_stack_has(void const *p) { (void)p; return BXR_THREAD_UNKNOWN; }
 long bxr_thread_id(void) { return 0; }
 unsigned long bxr_thread_count(void) { return 0; }
+unsigned bxr_thread_list(long *ids, unsigned most) { (void)ids; return most + 1; }
 bool bxr_thread_is_there(long thread) { (void)thread; return true; }
 bool bxr_thread_is_first(void) { return false; }
 

@@ -50,6 +50,10 @@ BXR_INTERNAL bool bxr_thread_is_there(long thread);
 /* The number of threads of this process; 0 where it is not known. */
 BXR_INTERNAL unsigned long bxr_thread_count(void);
 
+/* Stores the names of the threads of this process to ids[0] .. ids[most - 1]. The result is how many they are; more
+   than `most` if they are too many, or not known. */
+BXR_INTERNAL unsigned bxr_thread_list(long *ids, unsigned most);
+
 /* Waits until a thread of this process is past the instructions at which it was when the call began, at most a few tens
    of them. It is when it has used 0.1 ms of processor time since, or sleeps in the kernel, or does not exist any more,
    or has set *ended (atomic). Gives up after a second, or, where the system does not tell about threads, after 20 ms.

@@ -14,7 +14,7 @@ void bxr_pool_format(bxr_pool *p)
   p->list = BXR_LIST_NONE;
   p->freed_is_exact = true;
   p->other_marker = p->darkened = false;
-  p->storage = 0;
+  bxr_store_relaxed(&p->storage, (uint64_t)0);
   p->wider = 0;
   p->pending_next = NULL;
   bxr_store_relaxed(&p->pending_groups, (uint64_t)0);

@@ -23,8 +23,7 @@
      roots of a pool have wider + 1 adjacent slots, the first one at a multiple of that from slots[0]: all are live, or
      all on the free list, where they follow each other; active is a multiple of wider + 1; only the first slot is known
      to those who record deletions, and to the account of the checked build;
-     freed_is_exact => length(free list) + (capacity - active) = freed; but `freed` of a pool that was cleared is the
-     number of minor collections that it waits for;
+     freed_is_exact => length(free list) + (capacity - active) = freed;
      `list` says which list of the domain the pool is on; LIST_*_FULL => the free list is empty and active = capacity;
      LIST_OLD_ROOMY => freed_is_exact and freed >= BXR_ROOMY_LEAST_FREE;
      free_owner == state of the domain => the pool is on a list, needs no deletion barrier, and is not being scanned;
@@ -63,15 +62,15 @@ typedef struct bxr_pool {
       struct bxr_pool *pending_next; /* on the list of pools with pending deletions */
     };
   };
-  uint32_t marker_limit;         /* the marker reads the slots below it, which block_header covers; then the link */
   uint32_t snapshot_cycle;       /* the domain's cycle in whose snapshot the pool is; 0: none. If other_marker: the
                                     low bits of bxr_runtime_cycle() */
-  uint8_t list;
+  uint16_t marker_limit;         /* the marker reads the slots below it, which block_header covers; then the link */
   uint8_t wider;                 /* slots of a root beside the first one (boxroot/wide.h) */
+  uint8_t list : 4;
   bool freed_is_exact : 1;       /* `freed` counts all free slots */
   bool other_marker : 1;         /* the marker of a domain that ended in mid-cycle may still read the pool */
   bool darkened : 1;             /* all values it had in the snapshot are marked: no deletion barrier is needed */
-  uint32_t storage;              /* the name of the storage that its roots are in; 0: none (records.h) */
+  uint64_t storage;              /* the name of the storage of its roots; 0: none (records.h) (atomic) */
   uint64_t pending_groups;       /* bit g: the g-th word of the bitmap of pending deletions is not zero (atomic) */
   uintptr_t block_header;
   uintptr_t slots[];
@@ -90,6 +89,7 @@ _Static_assert(offsetof(bxr_pool, slots) == offsetof(bxr_pool, block_header) + s
                "the block header precedes field 0");
 _Static_assert(BOXROOT_POOL_LOG_SIZE >= 12 && BOXROOT_POOL_LOG_SIZE <= 15, "pool size out of range");
 _Static_assert(BOXROOT_POOL_CAPACITY >= 1, "pools must hold a root");
+_Static_assert(BXR_POOL_SLOTS <= UINT16_MAX, "marker_limit holds a number of slots");
 
 /* Formats zeroed or stale memory as an empty pool that has no owner. Touches the header only. */
 BXR_INTERNAL void bxr_pool_format(bxr_pool *p);

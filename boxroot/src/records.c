@@ -9,14 +9,15 @@
 /* --- storages ----------------------------------------------------------------------------------------------------- */
 
 static bxr_storage *storages; /* only added to (atomic) */
-static uint32_t last_name;    /* (atomic) */
+static uint64_t last_name;    /* (atomic) */
 
-static uint32_t new_name(void)
+#ifndef BXR_NAMES_STEP /* tests of storages that are cleared 2^32 times define it */
+#define BXR_NAMES_STEP 1
+#endif
+
+static uint64_t new_name(void)
 {
-  uint32_t name;
-  do name = bxr_fetch_add_acq_rel(&last_name, (uint32_t)1) + 1;
-  while (name == 0);
-  return name;
+  return bxr_fetch_add_acq_rel(&last_name, (uint64_t)BXR_NAMES_STEP) + BXR_NAMES_STEP;
 }
 
 static bxr_storage *dead; /* those that have died, and have no records left, linked by next_dead (atomic) */
@@ -65,7 +66,7 @@ bxr_storage *bxr_storage_new(char const *text, uint8_t wider)
   return s;
 }
 
-bxr_storage *bxr_storage_find(uint32_t name)
+bxr_storage *bxr_storage_find(uint64_t name)
 {
   if (name == 0) return NULL;
   for (bxr_storage *s = bxr_load_acquire(&storages); s != NULL; s = bxr_load_acquire(&s->next))
@@ -77,7 +78,7 @@ bxr_storage *bxr_storage_find(uint32_t name)
    when it makes a root, and does not do that now; its collections may store the same word meanwhile. A thread without
    the lock may be so slow that the record is another storage's by then: the next root there takes the slow path, which
    puts its pool back. */
-static void rename_to(bxr_storage *s, uint32_t name)
+static void rename_to(bxr_storage *s, uint64_t name)
 {
   bxr_store_seq_cst(&s->name, name);
   for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
@@ -103,10 +104,14 @@ static void one_less(bxr_storage *s)
     make_available(s);
 }
 
-void bxr_storage_die(bxr_storage *s)
+void bxr_storage_die(bxr_storage *s, bxr_domain *mine)
 {
   (void)bxr_fetch_add_acq_rel(&s->domains, (uint32_t)1);
   rename_to(s, 0);
+  for (uint32_t id = 0; id < bxr_load_acquire(&s->records_end); id++) {
+    bxr_domain *d = bxr_load_relaxed(&s->records[id]);
+    if (d != NULL && d != mine) bxr_add_relaxed(&bxr_domains[id].died, 1);
+  }
   one_less(s);
 }
 
@@ -120,7 +125,7 @@ bxr_storage *bxr_storage_wide(uint8_t wider)
   if (fresh == NULL) return NULL;
   while (there == NULL)
     if (bxr_cas_acq_rel(&bxr_storage_wides[wider], &there, fresh)) return fresh;
-  bxr_storage_die(fresh); /* another thread was faster */
+  bxr_storage_die(fresh, NULL); /* another thread was faster */
   return bxr_load_acquire(&bxr_storage_wides[wider]);
 }
 
@@ -178,20 +183,10 @@ static void join(bxr_domain *first, bxr_storage *s, bxr_domain *d)
   while (end <= id && !bxr_cas_acq_rel(&s->records_end, &end, id + 1)) {}
   bxr_store_release(&s->records[id], d);
   d->also = first->also;
+  d->before = first;
+  if (first->also != NULL) first->also->before = d;
   first->also = d;
-}
-
-bxr_domain *bxr_record_here(bxr_storage *s)
-{
-  bxr_domain *first = bxr_domain_here(), *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
-  if (BXR_UNLIKELY(d == NULL)) {
-    d = pop_record(&free_records);
-    if (d == NULL) d = make_record();
-    if (d == NULL) return NULL;
-    join(first, s, d);
-  }
-  bxr_record_catch_up(d);
-  return d;
+  first->storages++;
 }
 
 /* d is no longer the record of a domain. */
@@ -203,25 +198,62 @@ static void forget(bxr_domain *d)
   bxr_domain_set_current(d, NULL);
   bxr_store_relaxed(&d->storage, (bxr_storage *)NULL);
   d->name = 0;
-  d->also = NULL;
+  d->also = d->before = NULL;
   bxr_store_relaxed(&d->count.roots_last_cycle, (uint64_t)0);
   bxr_store_relaxed(&d->head.state, BXR_NOBODY);
   one_less(s);
 }
 
+/* A pool whose slots are being visited is on no list, but in use. */
+static void retire_if_done(bxr_domain *first, bxr_domain *d)
+{
+  bool current = d->name != 0 && bxr_load_relaxed(&d->storage->records[first - bxr_domains]) == d;
+  if (current || d->scanning || d->count.pools_in_use != 0 || bxr_domain_has_pending(d)) return;
+  (void)bxr_idle_give(d, d->idle, 0);
+  d->before->also = d->also;
+  if (d->also != NULL) d->also->before = d->before;
+  first->storages--;
+  forget(d);
+  push_record(&free_records, d, d);
+}
+
 void bxr_record_retire_all(bxr_domain *first)
 {
-  for (bxr_domain **link = &first->also, *d; (d = *link) != NULL;) {
-    bool current = d->name != 0 && bxr_load_relaxed(&d->storage->records[first - bxr_domains]) == d;
-    if (current || d->count.pools_in_use != 0 || bxr_domain_has_pending(d)) {
-      link = &d->also;
-      continue;
-    }
-    (void)bxr_idle_give(d, d->idle, 0);
-    *link = d->also;
-    forget(d);
-    push_record(&free_records, d, d);
+  bxr_store_relaxed(&first->died, (uint64_t)0);
+  for (bxr_domain *d = first->also, *next; d != NULL; d = next) {
+    next = d->also;
+    retire_if_done(first, d);
   }
+}
+
+void bxr_record_end(bxr_domain *d)
+{
+  bxr_record_catch_up(d);
+  retire_if_done(&bxr_domains[bxr_runtime_domain()], d);
+}
+
+/* Half of the records are looked at in vain at most. */
+static void retire_dead(bxr_domain *first)
+{
+  enum { FEW = 16 };
+  uint64_t died = bxr_load_relaxed(&first->died);
+  if (died < FEW || died < first->storages / 2) return;
+  for (bxr_domain *d = first->also; d != NULL; d = d->also) bxr_record_catch_up(d);
+  bxr_record_retire_all(first);
+}
+
+bxr_domain *bxr_record_here(bxr_storage *s)
+{
+  bxr_domain *first = bxr_domain_here(), *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
+  if (BXR_UNLIKELY(d == NULL)) {
+    retire_dead(first);
+    d = pop_record(&free_records);
+    if (d == NULL) d = make_record();
+    if (d == NULL) return NULL;
+    join(first, s, d);
+  }
+  bxr_record_catch_up(d);
+  return d;
 }
 
 void bxr_record_leave(bxr_domain *d, bool orphans)
@@ -231,7 +263,7 @@ void bxr_record_leave(bxr_domain *d, bool orphans)
   push_record(orphans ? &left_records : &free_records, d, d);
 }
 
-bxr_domain *bxr_record_for_orphan(bxr_domain *d, uint32_t name)
+bxr_domain *bxr_record_for_orphan(bxr_domain *d, uint64_t name)
 {
   bxr_storage *s = bxr_storage_find(name);
   if (s == NULL) return d;
@@ -252,28 +284,25 @@ void bxr_record_no_more_orphans(void)
 
 /* --- what was cleared --------------------------------------------------------------------------------------------- */
 
-/* So many minor collections have to be over: none if no other domain can have a batch. */
-static uint32_t collections_to_wait(void) { return bxr_runtime_is_only_domain() ? 0 : 2; }
-
 void bxr_cleared_put(bxr_domain *d, bxr_pool *p)
 {
   bool young = bxr_pool_is_young(p);
   p->freed_is_exact = false;
-  p->head.freed = collections_to_wait();
   bxr_list_move(d, p, young ? BXR_LIST_YOUNG_FULL : BXR_LIST_CLEARED, false);
   bxr_owners_publish(d, p);
 }
 
-static bool is_read_no_more(bxr_domain *d, bxr_pool *p)
+/* The batches were listed before: what is in none of them is pending by now. */
+static bool is_read_no_more(bxr_domain *d, bxr_pool *p, bxr_batches const *batches)
 {
-  return p->head.freed == 0 && bxr_load_relaxed(&p->pending_groups) == 0 && !bxr_barrier_awaits_marker(d, p) &&
-         bxr_account_free_all(p->slots, p->head.active);
+  return !bxr_remote_batches_may_have(batches, p) && bxr_load_relaxed(&p->pending_groups) == 0 &&
+         !bxr_barrier_awaits_marker(d, p) && bxr_account_free_all(p->slots, p->head.active);
 }
 
 static void release(bxr_domain *d, bxr_pool *p)
 {
   bxr_pool_reset(p);
-  p->storage = d->name;
+  bxr_store_relaxed(&p->storage, d->name);
   bxr_idle_release(d, p);
 }
 
@@ -281,16 +310,17 @@ void bxr_cleared_release(bxr_domain *d)
 {
   bxr_pool *p = d->lists[BXR_LIST_CLEARED];
   if (p == NULL) return;
+  bxr_batches batches;
+  bxr_remote_list_batches(&batches);
   for (bool last = false; !last;) {
     bxr_pool *next = p->next;
     last = next == d->lists[BXR_LIST_CLEARED];
-    if (p->head.freed != 0) p->head.freed--;
-    if (is_read_no_more(d, p)) release(d, p);
+    if (is_read_no_more(d, p, &batches)) release(d, p);
     p = next;
   }
 }
 
-static void clear_list(bxr_domain *d, int list)
+static void clear_list(bxr_domain *d, int list, bxr_batches const *batches)
 {
   bxr_pool *p = d->lists[list];
   if (p == NULL) return;
@@ -298,8 +328,7 @@ static void clear_list(bxr_domain *d, int list)
     bxr_pool *next = p->next;
     last = next == d->lists[list];
     p->freed_is_exact = false;
-    p->head.freed = collections_to_wait();
-    if (is_read_no_more(d, p)) release(d, p);
+    if (is_read_no_more(d, p, batches)) release(d, p);
     else if (list != BXR_LIST_YOUNG_FULL) bxr_cleared_put(d, p);
     else bxr_owners_publish(d, p);
     p = next;
@@ -317,10 +346,12 @@ void bxr_record_catch_up(bxr_domain *d)
   bxr_idle_release_empty(d);
   d->name = bxr_load_acquire(&d->storage->name);
   for (bxr_pool *p = d->lists[BXR_LIST_IDLE], *end = p; p != NULL; p = p->next == end ? NULL : p->next)
-    p->storage = d->name;
-  clear_list(d, BXR_LIST_YOUNG_FULL); /* where those go that may hold young values, and wait */
+    bxr_store_relaxed(&p->storage, d->name);
+  bxr_batches batches;
+  bxr_remote_list_batches(&batches);
+  clear_list(d, BXR_LIST_YOUNG_FULL, &batches); /* where those go that may hold young values, and wait */
   for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++)
-    if (list != BXR_LIST_YOUNG_FULL) clear_list(d, list);
+    if (list != BXR_LIST_YOUNG_FULL) clear_list(d, list, &batches);
 }
 
 /* --- teardown and unloading --------------------------------------------------------------------------------------- */

@@ -8,10 +8,14 @@
 
    A pool that was cleared keeps its values as long as somebody may read them. It stays
    - on LIST_YOUNG_FULL until the next minor collection, if it may hold young values and a marker may read it later;
-   - then on LIST_CLEARED, until the marker has finished, and until two minor collections are over: another domain may
-     have deletions of its roots in a batch, which the first of them records, and which have to find the pool as it was.
-   Nothing visits its slots meanwhile but a marker that has them in its snapshot. Then it is an idle pool as any other.
-   Idea: names in place of visits, as generations of slots make stale handles of arenas harmless.
+   - then on LIST_CLEARED, until the marker has finished, and no other domain has deletions of its roots in a batch: the
+     next minor collection records these, and they have to find the pool as it was.
+   Nothing visits its slots meanwhile but a marker that has them in its snapshot. Then it is an idle pool as any other;
+   most are at once. Idea: names in place of visits, as generations of slots make stale handles of arenas harmless.
+
+   A record whose storage has died, and whose pools nobody reads any more, serves another storage. The domain that lets
+   the storage die sees to that at once, if it can. Otherwise it is left for the domain's next minor collection, or for
+   when the domain needs a record and half of those that it has are such.
 
    Memory of records and storages is used again for others, and never freed while the library is in use: a thread that
    deletes a root may look at the record of a domain that has ended meanwhile (remote.c).
@@ -33,7 +37,7 @@ enum { BXR_STORAGE_NAME = 48 };
 
 typedef struct bxr_storage {
   struct bxr_storage *next; /* of all there ever were (atomic) */
-  uint32_t name;            /* (atomic) */
+  uint64_t name;            /* (atomic) */
   uint32_t domains;         /* (atomic) */
   uint32_t records_end;     /* records[id] == NULL for id >= records_end (atomic) */
   struct bxr_storage *next_dead; /* of those that can be used again */
@@ -57,11 +61,12 @@ static inline bxr_storage *bxr_storage_wide_if_there(uint8_t wider)
 }
 
 /* The storage of that name; NULL if there is none. Cost: a look at each storage. */
-BXR_INTERNAL bxr_storage *bxr_storage_find(uint32_t name);
+BXR_INTERNAL bxr_storage *bxr_storage_find(uint64_t name);
 
-/* The storage gets another name, or dies. Needs s alive, and that no thread uses it. */
+/* The storage gets another name, or dies; then `mine` is the one of its records, if any, whose end the caller will see
+   to by bxr_record_end. Needs s alive, and that no thread uses it. */
 BXR_INTERNAL void bxr_storage_rename(bxr_storage *s);
-BXR_INTERNAL void bxr_storage_die(bxr_storage *s);
+BXR_INTERNAL void bxr_storage_die(bxr_storage *s, bxr_domain *mine);
 
 /* All records that storages ever had. They stay. */
 BXR_INTERNAL bxr_domain *bxr_record_all(void);
@@ -74,6 +79,10 @@ BXR_INTERNAL bxr_domain *bxr_record_here(bxr_storage *s);
    on no list then. Needs the lock of d, or the world stopped. Cost: a step per pool if it was. */
 BXR_INTERNAL void bxr_record_catch_up(bxr_domain *d);
 
+/* The storage of d, a record of the current domain, has died: drops its roots, and takes d from the domain if it has no
+   pools then. Needs the lock of d. Cost: a step per pool. */
+BXR_INTERNAL void bxr_record_end(bxr_domain *d);
+
 /* After a minor collection: takes those of d's pools that were cleared, and that nobody may read any more, out of
    use. */
 BXR_INTERNAL void bxr_cleared_release(bxr_domain *d);
@@ -82,7 +91,8 @@ BXR_INTERNAL void bxr_cleared_release(bxr_domain *d);
 BXR_INTERNAL void bxr_cleared_put(bxr_domain *d, bxr_pool *p);
 
 /* Takes those records of storages from the domain whose first record is `first` that have no pools, and will have none:
-   the storage has died, or the domain has another record for it. Needs the world stopped. Cost: a step per record. */
+   the storage has died, or the domain has another record for it. Needs the lock of that domain. Cost: a step per
+   record. */
 BXR_INTERNAL void bxr_record_retire_all(bxr_domain *first);
 
 /* --- for orphans.c ------------------------------------------------------------------------------------------------ */
@@ -93,7 +103,7 @@ BXR_INTERNAL void bxr_record_leave(bxr_domain *d, bool orphans);
 
 /* The record of the domain whose first record is d for an orphaned pool of the storage of that name, or d if there is
    none any more. Needs the world stopped. The record is one that an ended domain has left. */
-BXR_INTERNAL bxr_domain *bxr_record_for_orphan(bxr_domain *d, uint32_t name);
+BXR_INTERNAL bxr_domain *bxr_record_for_orphan(bxr_domain *d, uint64_t name);
 
 /* There are no orphans. */
 BXR_INTERNAL void bxr_record_no_more_orphans(void);

@@ -68,7 +68,7 @@ void bxr_remote_delete_batched(bxr_domain *me, boxroot r)
 {
   if (bxr_remote_delete_in_batch(me, r)) return;
   bxr_remote_flush(me);
-  me->batch_group = (uintptr_t)r & ~(uintptr_t)(64 * sizeof(uintptr_t) - 1);
+  bxr_store_release(&me->batch_group, (uintptr_t)r & ~(uintptr_t)(64 * sizeof(uintptr_t) - 1));
   me->batch_bits = (uint64_t)1 << (index_of(r) % 64);
 }
 
@@ -78,7 +78,26 @@ void bxr_remote_flush(bxr_domain *me)
   boxroot r = (boxroot)me->batch_group;
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
   set_bits(p, &bxr_segment_pending_words(p)[index_of(r) / 64], me->batch_bits);
-  me->batch_group = 0;
+  bxr_store_release(&me->batch_group, (uintptr_t)0);
+}
+
+void bxr_remote_list_batches(bxr_batches *out)
+{
+  out->n = 0;
+  if (bxr_runtime_is_only_domain()) return;
+  for (unsigned id = 0; id < bxr_load_relaxed(&bxr_domains_end) && out->n <= BXR_MOST_BATCHES; id++) {
+    uintptr_t group = bxr_load_acquire(&bxr_domains[id].batch_group);
+    if (group == 0) continue;
+    if (out->n < BXR_MOST_BATCHES) out->pools[out->n] = (bxr_pool *)bxr_pool_of(group);
+    out->n++;
+  }
+}
+
+bool bxr_remote_batches_may_have(bxr_batches const *b, bxr_pool *p)
+{
+  for (unsigned i = 0; i < b->n && b->n <= BXR_MOST_BATCHES; i++)
+    if (b->pools[i] == p) return true;
+  return b->n > BXR_MOST_BATCHES;
 }
 
 void bxr_remote_discard(bxr_pool *p)

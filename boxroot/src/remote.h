@@ -46,6 +46,18 @@ static inline bool bxr_remote_delete_in_batch(bxr_domain *me, boxroot r)
 /* Records the batch of `me`. Needs its lock. */
 BXR_INTERNAL void bxr_remote_flush(bxr_domain *me);
 
+/* The pools of which domains have deletions in their batches; none where there is one domain. A deletion that happened
+   before the call is in a batch of such a pool, or recorded. So nothing more is recorded for a pool that is not named
+   and has no roots. They are too many if n > BXR_MOST_BATCHES. Cost: a look at each identity of a domain that
+   was in use. */
+enum { BXR_MOST_BATCHES = 32 };
+typedef struct bxr_batches {
+  unsigned n;
+  bxr_pool *pools[BXR_MOST_BATCHES];
+} bxr_batches;
+BXR_INTERNAL void bxr_remote_list_batches(bxr_batches *out);
+BXR_INTERNAL bool bxr_remote_batches_may_have(bxr_batches const *b, bxr_pool *p);
+
 /* Passes the pools on the pending list of d on to the homes that they now have. */
 BXR_INTERNAL void bxr_remote_forward(bxr_domain *d);
 

@@ -307,6 +307,7 @@ static void end_domain(void)
   }
   if (!only) {
     first->also = NULL;
+    first->storages = 0;
     bxr_orphans_add_domain(first);
   } else if (bxr_load_relaxed(&first->head.state) != BXR_NOBODY) bxr_supply_retire(first);
 }

@@ -7,8 +7,8 @@ static uintptr_t *link_of(bxr_pool *p) { return &p->slots[p->marker_limit]; }
 static void add_to_chain(bxr_domain *d, bxr_pool *p, bxr_pool *first)
 {
   uint32_t active = p->head.active;
-  p->marker_limit =
-    active + BXR_ALLOCATABLE_WHILE_MARKING < BXR_CAPACITY ? active + BXR_ALLOCATABLE_WHILE_MARKING : BXR_CAPACITY;
+  uint32_t limit = active + BXR_ALLOCATABLE_WHILE_MARKING;
+  p->marker_limit = (uint16_t)(limit < BXR_CAPACITY ? limit : BXR_CAPACITY);
   for (uint32_t i = active; i < p->marker_limit; i++) p->slots[i] = BXR_FREE_END;
   *link_of(p) = first == NULL ? BXR_FREE_END : (uintptr_t)first->slots;
   p->block_header = bxr_runtime_block_header(p->marker_limit + 1);

@@ -6,6 +6,8 @@
 #include "api.h"
 #include <boxroot/storage.h>
 #include "checked/account.h"
+#include "depot.h"
+#include "orphans.h"
 #include "records.h"
 
 static bxr_storage *storage_of(boxroot_storage s) { return (bxr_storage *)s; }
@@ -50,8 +52,9 @@ static void storage_delete(boxroot_storage s)
 {
   void *self = bxr_api_is_torn_down() ? NULL : bxr_runtime_self();
   bxr_domain *d = self == NULL ? NULL : bxr_load_relaxed(&storage_of(s)->records[bxr_runtime_domain()]);
-  bxr_storage_die(storage_of(s));
-  if (d != NULL && bxr_domain_is(d, self)) bxr_record_catch_up(d);
+  if (d != NULL && !bxr_domain_is(d, self)) d = NULL;
+  bxr_storage_die(storage_of(s), d);
+  if (d != NULL) bxr_record_end(d);
 }
 
 static size_t roots_of(bxr_domain *d)
@@ -96,18 +99,20 @@ static void check_storage(boxroot_storage s, char const *what, bxr_site here)
               bxr_site_text(here, text));
 }
 
-/* The account of each root that this domain has made in s says that it was deleted. That of other roots learns it when
-   memory is given back. */
+/* The account of each root in s says that it was deleted, whatever domain made it. */
 static void account_for(bxr_storage *s, bxr_site here)
 {
-  if (bxr_api_is_torn_down() || bxr_runtime_self() == NULL) return;
-  bxr_domain *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
-  if (d == NULL || d->name != bxr_load_acquire(&s->name)) return;
-  for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
-    bxr_pool *p = d->lists[list];
-    if (p != NULL) do bxr_account_delete_all(p->slots, p->head.active, here);
+  uint64_t name = bxr_load_acquire(&s->name);
+  bool has_lock = !bxr_api_is_torn_down() && bxr_runtime_self() != NULL;
+  bxr_domain *d = has_lock ? bxr_load_relaxed(&s->records[bxr_runtime_domain()]) : NULL;
+  bxr_pool *p;
+  for (int list = BXR_LIST_YOUNG_AVAIL; d != NULL && d->name == name && list < BXR_LISTS_OF_ROOTS; list++)
+    if ((p = d->lists[list]) != NULL) do bxr_account_delete_all(p->slots, p->head.active, here);
     while ((p = p->next) != d->lists[list]);
-  }
+  uint32_t mine = d != NULL ? 1 : 0;
+  if (bxr_load_acquire(&s->domains) == mine && !bxr_orphans_exist(true)) return;
+  for (uint64_t i = 0; bxr_depot_look(i, &p); i++)
+    if (p != NULL && bxr_load_relaxed(&p->storage) == name) bxr_account_delete_all(p->slots, BXR_CAPACITY, here);
 }
 
 static boxroot checked_storage_add(boxroot_storage s, value v, bxr_site here)

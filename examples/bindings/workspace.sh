@@ -14,9 +14,15 @@ binding() {
 }
 
 step() { # step WHAT COMMAND…
-  local what=$1; shift
+  local what=$1 from; shift
+  : >>"$log"; from=$(($(wc -c <"$log") + 1)) # earlier steps wrote what comes before
   watched "$(basename "$example"): $what" "$log" 0 "$@" </dev/null ||
-    die 1 "$what failed at \`$*\`: $(grep -m1 -E 'Error|FAILED|error:' "$log" || tail -1 "$log") (log: $log)"
+    die 1 "$what failed at \`$*\`: $(reason "$from") (log: $log)"
+}
+
+reason() { # reason FROM: the first line that says what failed, in the log from this byte on, or the last one
+  local said; said=$(tail -c +"$1" "$log")
+  grep -m1 -E '^(Error|FAILED|Fatal error)|(^|: )(fatal )?error: ' <<<"$said" || tail -1 <<<"$said"
 }
 
 # sources SUITE PACKAGE [PATTERN…]: the upstream sources, or what of them matches, in $result/source/PACKAGE; their

@@ -16,6 +16,7 @@ fn main() {
     }
     println!("cargo:rustc-check-cfg=cfg(boxroot_thread_words, values(none(), \"ocaml4\", \"ocaml5\"))");
     if !bundle && !link_runtime {
+        println!("cargo:rustc-env=BOXROOT_OCAML=not_known"); // for names that are not used then
         return;
     }
     for name in lookup::VARIABLES {
@@ -27,6 +28,7 @@ fn main() {
         fail("cannot find OCaml", &format!("{}\n    - {}", e, other))
     });
     println!("cargo:rerun-if-changed={}", ocaml.library.join("caml/version.h").display());
+    println!("cargo:rustc-env=BOXROOT_OCAML={}", ocaml.version);
     warn_about_other_switch(&ocaml);
 
     if bundle {

@@ -81,13 +81,20 @@ def _boxroot(name: str, *switches: str, base: tuple[str, ...] = OPTIMISED, **res
 
 
 SLOW = {"scale": 20, "steps": 1000}
+QUICK_NAMES = ("-DBXR_NAMES_STEP=0x10000000",)  # names of storages pass 2^32 soon
 DEBUG_HEAP = {"runtime": "d", "runparam": "s=4k,V=1,v=0"}  # the heap is verified in each cycle
 
 BOXROOT = _table(
     Flavour("release", scale=100, steps=6000),
-    _boxroot("tiny", "POOL_CAPACITY=4", runparam="s=4k"),
+    _boxroot("tiny", "POOL_CAPACITY=4", base=(*OPTIMISED, *QUICK_NAMES), runparam="s=4k"),
     _boxroot("checked", "DEBUG=1", scale=20),
-    _boxroot("checked-tiny", "DEBUG=1", "QUARANTINE=8", "POOL_CAPACITY=4", **DEBUG_HEAP, **SLOW),
+    _boxroot(
+        "checked-tiny",
+        *("DEBUG=1", "QUARANTINE=8", "POOL_CAPACITY=4"),
+        base=(*OPTIMISED, *QUICK_NAMES),
+        **DEBUG_HEAP,
+        **SLOW,
+    ),
     Flavour("asan", UNOPTIMISED + ASAN, runparam="s=16k", **SLOW),
     Flavour("tsan", UNOPTIMISED + TSAN, runparam="s=32k", ocaml5=True, **SLOW),
     _boxroot("force-remote", "FORCE_REMOTE=1", runparam="s=32k"),

@@ -451,8 +451,8 @@ public:
   }
 
 #if BOXROOT_HPP_EXCEPTIONS
-  /* The same, from as many values as the braces have: wide w{on_read, on_write}. Throws as the constructor of root
-     does, and std::system_error with EINVAL if there are none, or too many. */
+  /* The same, from as many values as the braces have: wide w{on_read, on_write}; wide w{} is empty. Throws as the
+     constructor of root does, and std::system_error with EINVAL if there are too many, or none in a list of values. */
   wide(std::initializer_list<value> vs BOXROOT_HPP_AND_HERE) : slots_(BOXROOT_HPP_WIDE_CREATE(vs.size(), vs.begin()))
   {
     if (slots_ == nullptr) detail::fail();

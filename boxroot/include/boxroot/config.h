@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Compile-time switches. The defaults are for users; the others are for experiments and tests. A program and the
-   library it links must be compiled with the same switches, or else they do not link (BXR_AGREEMENT below). */
+   library it links must be compiled with the same switches, and for the same version of OCaml, or else they do not link
+   (BXR_AGREEMENT below). */
 #ifndef BOXROOT_CONFIG_H
 #define BOXROOT_CONFIG_H
 
@@ -147,11 +148,12 @@
 /* The names that linkers see begin with the version of the layout, so that two versions in one process, or 0.4.0 beside
    this one, never bind to each other. BXR_LAYOUT changes when a structure or an inline path does.
 
-   A program and its library must agree on the switches that follow. If they do not, they do not link, and the linker's
-   message says why: what inline functions use has names that end in BXR_AGREEMENT (BXR_AGREED_NAME). The public
-   functions have short names with the default switches, for other languages, and such names otherwise (BXR_LINK_NAME);
-   so a library with default switches and one without can be in the same process. The switches must be plain numbers.
-   None of this costs anything at run time. */
+   A program and its library must agree on the switches that follow, and on the version of OCaml. If they do not, they
+   do not link, and the linker's message says why: what inline functions use has names that end in BXR_AGREEMENT and the
+   version (BXR_AGREED_NAME). The public functions have short names with the default switches, for other languages, and
+   names that end in BXR_AGREEMENT otherwise (BXR_LINK_NAME); so a library with default switches and one without can be
+   in the same process. The switches must be plain numbers. None of this costs anything at run time. Whether the runtime
+   is of that version, too, the library sees when it is set up. */
 #define BXR_LAYOUT v5
 #define BXR_STRING_(a) #a
 #define BXR_STRING(a) BXR_STRING_(a)
@@ -183,6 +185,6 @@
 #endif
 #define BXR_NAME_PREFIX BXR_STRING(__USER_LABEL_PREFIX__) "boxroot_" BXR_STRING(BXR_LAYOUT) "_"
 #define BXR_LINK_NAME(name) __asm__(BXR_NAME_PREFIX #name BXR_UNLESS_DEFAULT)
-#define BXR_AGREED_NAME(name) __asm__(BXR_NAME_PREFIX #name BXR_AGREEMENT)
+#define BXR_AGREED_NAME(name) __asm__(BXR_NAME_PREFIX #name BXR_AGREEMENT "__OCAML_" BXR_STRING(OCAML_VERSION))
 
 #endif

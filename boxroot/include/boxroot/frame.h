@@ -184,7 +184,8 @@ void bxr_frame_shrink(bxr_frame_head *h) BXR_AGREED_NAME(frame_shrink);
 BXR_FRAME_INLINE boxroot_frame bxr_frame_open(bxr_frame_head *h, value *slots, size_t n)
 {
   boxroot_frame f;
-  for (size_t i = 0; i < n; i++) slots[i] = Val_unit;
+  size_t i; /* -std=gnu89 has no declarations in `for` */
+  for (i = 0; i < n; i++) slots[i] = Val_unit;
   h->tables = 0;
   h->block.next = bxr_local_roots;
   h->block.nitems = (intnat)n;

@@ -9,9 +9,12 @@
 
    A root in a storage is a root: boxroot_get, boxroot_modify and boxroot_delete do with it what they do with others, at
    the same cost, and boxroot_modify keeps it in its storage. A storage has pools of its own, so that the roots of a
-   library, a connection or a plug-in can be dropped, and counted, without visiting each. It takes some 5 KB, and at
-   least a pool (16 KB of address space, of which as much is touched as is used) for each domain that makes roots in it.
-   Each minor collection of such a domain looks at the storage, for a tenth of a microsecond: thousands are fine.
+   library, a connection or a plug-in can be dropped, and counted, without visiting each. It takes 32 KB of address
+   space, of which 4 KB are touched (OCaml 4.14: 4 KB), and for each domain that makes roots in it 1 KB and at least a
+   pool (16 KB of address space, of which as much is touched as is used). A storage that is deleted leaves all that to
+   the next one: at once if the thread that deletes it has the lock, and no other domain has used it. Then a session
+   that creates a storage, one root to 50, and deletes the storage takes half a microsecond and no further memory. Each
+   minor collection of a domain with roots in a storage looks at that, for a tenth of a microsecond: thousands are fine.
 
    Copies of the library: as for roots (boxroot.h); but a storage belongs to the copy that made it. Where the names of
    two copies are separate, the other one may read and delete a root in it, while boxroot_modify can fail with EPERM. */
@@ -52,8 +55,8 @@ boxroot_domain boxroot_storage_here(boxroot_storage s) BXR_LINK_NAME(storage_her
    lock. boxroot_storage_delete needs none, but if it is not held the domains find out, and give memory back, when they
    next collect; as other domains always do. They never run the GC.
    Failure: clear: false, with the reasons of boxroot_setup; nothing was dropped. delete: none.
-   Cost: a step for each domain that has used s, and for each pool of this domain; if deletions are pending, also for
-   each of them. Values that a marker has yet to read live until it has finished, as after boxroot_delete.
+   Cost: a step for each domain, and for each pool of this domain; if deletions are pending, also for each of them.
+   Values that a marker has yet to read live until it has finished, as after boxroot_delete.
    After boxroot_teardown, which drops all roots, a storage can still be deleted, and used again after boxroot_setup. */
 bool boxroot_storage_clear(boxroot_storage s) BXR_LINK_NAME(storage_clear);
 void boxroot_storage_delete(boxroot_storage s) BXR_LINK_NAME(storage_delete);

@@ -189,6 +189,7 @@ uint64_t bxr_runtime_domain_number(void) { return 1; }
 bool bxr_runtime_may_end_unseen(void) { return bxr_runtime_origin_is_ocaml(); }
 bxr_runtime_strays bxr_runtime_strays_here(void) { return BXR_RUNTIME_NO_STRAYS; }
 bool bxr_runtime_is_only_domain(void) { return true; }
+bool bxr_runtime_is_ours(void) { return true; } /* with OCaml 5's the library does not link */
 bool bxr_runtime_is_terminating(void) { return false; }
 bool bxr_runtime_marking_done(void) { return true; }
 bool bxr_runtime_marking_has_started(void) { return false; }

@@ -34,6 +34,24 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
   ((scanning_action)visitor->action)(visitor->data, v, (volatile value *)slot);
 }
 
+/* --- the version of the runtime ----------------------------------------------------------------------------------- */
+
+/* The runtime does not say of which version it is. Each of these names came with a release, in files that every program
+   is linked with. */
+#define RUNTIME_NAME(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) name) __attribute__((weak))
+extern int since_5_3 RUNTIME_NAME("caml_enter_global_barrier"); /* 5.1 has it not; of 5.2 it is not known */
+extern int since_5_4 RUNTIME_NAME("caml_stat_memdup");
+extern int since_5_5 RUNTIME_NAME("caml_stat_calloc");
+
+/* `there` says whether the runtime has a name that versions up to `without` have not, and those from `with` on have. */
+static bool fits(bool there, int without, int with) { return there ? OCAML_VERSION > without : OCAML_VERSION < with; }
+
+bool bxr_runtime_is_ours(void)
+{
+  return OCAML_VERSION >= 50600 || (fits(&since_5_3 != NULL, 50199, 50300) && fits(&since_5_4 != NULL, 50399, 50400) &&
+                                    fits(&since_5_5 != NULL, 50499, 50500));
+}
+
 /* --- the thread of a domain that ends ----------------------------------------------------------------------------- */
 
 /* The runtime releases the domain lock at the end of a domain, but leaves
@@ -43,8 +61,9 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
    The hook that arranges this is in place before OCaml starts, if the library is in the program then. A library that
    is loaded later puts it in place at its first use; a domain that ended before leaves a *stray*: a thread that takes
    itself for one of the domain that has its record now. Slow paths recognise a stray by what the runtime takes away
-   from its threads at their end, and reset its pointer. Inline paths cannot, so a domain whose record was used before
-   keeps its pools closed for them while there may be strays (bxr_runtime_strays_here). */
+   from its threads at their end; a thread that came after the hook is none. They leave its pointer alone: another
+   library may have taken the same from a thread that holds the lock. Inline paths cannot ask, so a domain whose record
+   was used before keeps its pools closed for them while there may be strays (bxr_runtime_strays_here). */
 
 /* With glibc, destructors registered by __cxa_thread_atexit_impl (as those of C++ and Rust are) run before those of
    POSIX keys, and the last registered first. Elsewhere a POSIX key is used, whose destructor usually runs before those
@@ -58,6 +77,9 @@ static BXR_THREAD_LOCAL int terminating_id BXR_TLS_MODEL; /* unique_id of the do
 
 /* A watch begins when the hook is put in place and ends when it is removed. Watches are numbered from 1. */
 static unsigned watch, watches; /* the present watch, or 0 (atomic); how many there were */
+enum { MOST_OLD = 256 };
+static long old_threads[MOST_OLD]; /* the threads that there were when it began (atomic), */
+static unsigned old_thread_count;  /* and how many; more than MOST_OLD: all may be (atomic) */
 static bool strays = true; /* a thread may be running, for all we know, whose domain ended outside a watch (atomic) */
 static BXR_THREAD_LOCAL unsigned seen BXR_TLS_MODEL; /* the watch in which this thread was found with a domain */
 
@@ -94,7 +116,7 @@ static __attribute__((noinline)) void *self_if_current(void *self)
 
 /* The runtime's backup thread acts for a domain that waits outside OCaml, and can run finalisers. It is the one that
    gets no signals, not even those of its own faults; but up to OCaml 5.2 the threads of ended domains may get none
-   either. Then such a thread keeps its pointer, and counts as one without the lock. */
+   either. Then such a thread counts as one without the lock. */
 #define BACKUP_IS_KNOWN (OCAML_VERSION >= 50300)
 static bool is_backup_thread(void)
 {
@@ -114,13 +136,25 @@ static bool has_frames(caml_domain_state *state)
 #endif
 }
 
+/* Whether this thread was there when the present watch began, or may have been. */
+static bool is_old_thread(void)
+{
+  unsigned n = bxr_load_acquire(&watch) == 0 ? MOST_OLD + 1 : bxr_load_relaxed(&old_thread_count);
+  if (n > MOST_OLD) return true;
+  long id = bxr_thread_id();
+  for (unsigned i = 0; i < n; i++)
+    if (bxr_load_relaxed(&old_threads[i]) == id) return true;
+  return false;
+}
+
 /* A domain's own thread has an alternate stack for signals, which the runtime takes away when the domain has ended; so
-   have the other threads of OCaml. Without it, this can be the thread of an ended domain. Domain 0 does not end, and
-   the thread on which a C program started it may be without. */
-static bool has_left(caml_domain_state *state)
+   have the other threads of OCaml, unless another library takes it away. An old thread without it can be that of an
+   ended domain. Domain 0 does not end. */
+static bool may_have_left(caml_domain_state *state)
 {
   stack_t s;
-  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0 && !has_frames(state);
+  return state->id != 0 && sigaltstack(NULL, &s) == 0 && (s.ss_flags & SS_DISABLE) != 0 && !has_frames(state) &&
+         is_old_thread();
 }
 
 /* A domain that is about to end may have passed the point where it would have called the hook, so its thread is asked
@@ -129,11 +163,7 @@ static __attribute__((noinline)) void *self_unless_stray(void *self)
 {
   unsigned now = bxr_load_relaxed(&watch);
   if (now != 0 && seen == now) return self;
-  if (has_left(self)) {
-    bool backup = is_backup_thread();
-    if (!backup) reset_caml_state(NULL);
-    if (!backup || !BACKUP_IS_KNOWN) return NULL;
-  }
+  if (may_have_left(self) && (!BACKUP_IS_KNOWN || !is_backup_thread())) return NULL;
   if (now != 0 && !caml_domain_is_terminating()) seen = now;
   return self;
 }
@@ -185,7 +215,11 @@ static bool there_may_be_strays(void)
 static void begin_watch(bool strays_now)
 {
   if (__cxa_thread_atexit_impl == NULL) prepare_for_ends();
-  bxr_store_relaxed(&watch, ++watches);
+  long there[MOST_OLD];
+  unsigned n = strays_now ? bxr_thread_list(there, MOST_OLD) : 0;
+  for (unsigned i = 0; i < n && i < MOST_OLD; i++) bxr_store_relaxed(&old_threads[i], there[i]);
+  bxr_store_relaxed(&old_thread_count, n);
+  bxr_store_release(&watch, ++watches);
   bxr_store_relaxed(&strays, strays_now);
 }
 

@@ -1,7 +1,41 @@
 # Checks of program and library that do not agree, versions of OCaml that are not known. Read by `check`, which has the
 # names and functions that are used here. shellcheck shell=bash disable=SC2034,SC2086,SC2154
 
+ocaml_number() { sed -n 's/^#define OCAML_VERSION //p' "$where/caml/version.h"; }
+other_ocaml() { # fake/caml: the headers of this OCaml under the number of another release, of the same generation
+  local other=50401
+  case $v in 4*) other=41402;; 5.4*) other=50502;; esac
+  mkdir -p fake; cp -R "$where/caml" fake/caml
+  sed -E -i.bak "s/^(#define OCAML_VERSION) .*/\\1 $other/" fake/caml/version.h
+}
+
 case $name in
+other-runtime)
+  # program and library were compiled for one OCaml and are linked with the runtime of another: no root is made
+  case $v in 4*) skip 'OCaml 4.14 is the only one of its kind';; esac
+  other_ocaml
+  cat >use.c <<'C'
+#include <boxroot.h>
+#include <errno.h>
+#include <stdio.h>
+value try(value v);
+value try(value v)
+{
+  errno = 0;
+  if (boxroot_setup() || errno != ENOTSUP || boxroot_create(v) != NULL || errno != ENOTSUP) puts("works");
+  if (boxroot_status() != BOXROOT_NOT_SETUP) puts("is set up");
+  puts(boxroot_error_string());
+  return Val_unit;
+}
+C
+  echo 'external f : string -> unit = "try"  let () = f "x"' >main.ml
+  for flags in '' -DBOXROOT_DEBUG=1; do
+    for f in "$src/all.c" use.c; do
+      run cc -O2 -DBOXROOT_CONSERVATIVE=1 $flags -c $f -I"$PWD/fake" -I"$include" -I"$where"; done
+    run "$prefix/bin/ocamlopt.opt" main.ml use.o all.o -o main
+    said=$(./main); [[ $said == *compiled\ for\ OCaml* && $said != *works* && $said != *set\ up* ]] || fail "$said"
+  done;;
+
 mismatch-is-a-link-error)
   # The linker names the mistake, for every switch that program and library must agree on. What it says of the runtime,
   # which is not linked here, does not count.
@@ -62,6 +96,10 @@ C
   library unsafe.o -DBOXROOT_THREAD_UNSAFE=1
   agree unsafe.o cc -O2 -DBOXROOT_THREAD_UNSAFE=1
   differ THREAD_UNSAFE_0 unsafe.o cc -O2; differ THREAD_UNSAFE_1 release.o cc -O2 -DBOXROOT_THREAD_UNSAFE=1
+  # the version of OCaml: that of the headers for the program, another for the library
+  other_ocaml
+  run cc -O2 -DBOXROOT_CONSERVATIVE=1 -c "$src/all.c" -I"$PWD/fake" -I"$include" -I"$where" -o other.o
+  for o in -O2 -O0; do differ "OCAML_$(ocaml_number)" other.o cc $o; done
   # What is a matter of the library alone.
   for d in BOXROOT_CONSERVATIVE=1 BOXROOT_STW_SCAN=1 BOXROOT_PACING=0 BOXROOT_TLS_DYNAMIC=1 BOXROOT_QUARANTINE=8; do
     library other.o -D$d; agree other.o cc -O2; agree release.o cc -O2 -D$d
@@ -94,6 +132,7 @@ unknown-version)
   known='caml_scan_roots_hook caml_domain_terminated_hook caml_domain_is_terminating'
   known+=' caml_num_domains_running caml_minor_heaps_start caml_minor_heaps_end caml_state'
   known+=' caml_locale caml_ml_domain_id' # weak: the library does without them
+  known+=' caml_enter_global_barrier caml_stat_memdup caml_stat_calloc' # weak: only whether they are there counts
   # Another number of this release, the one before all that are known, and two after them: of these the library uses no
   # weak arrays, of that one it does, by what these headers have.
   minor=${v#5.}; minor=${minor%%.*}
@@ -122,7 +161,7 @@ unknown-version)
   done
   # a program that knows nothing of it; the library says it in its statistics
   version "${own%:*}" "${own#*:}" ''; cc=cc; lib || fail "$(cat messages)"
-  par; stubs -std=gnu11
+  par; stubs -std=gnu11 -I"$PWD/fake"
   run "$prefix/bin/ocamlopt.opt" $(threads 'unix.cmxa threads.cmxa') root.ml par.ml hooks.ml \
     $unit_ml out.o root_stubs.o hooks_stubs.o unit_stubs.o compat_040.o -o unit
   for t in basics modification teardown-then-setup first-is-a-domain passed-between-domains statistics-printed; do

@@ -103,7 +103,12 @@ old-inline)
     'boxroot_delete(r); r = boxroot_create_in(d, v); boxroot_delete_in(d, r); return x; }' >user.c
   echo 'external f : string -> string = "f" external g : string -> string = "g"
     let () = assert (f "f" = "f" && g "g" = "g")' >main.ml
+  printf '#include <boxroot/%s.h>\n' frame weak ephemeral storage wide >others.c
+  printf '%s\n' 'value f(value v);' 'value f(value v) { BOXROOT_FRAME(f, 3);' \
+    'return boxroot_local_get(boxroot_local_create(&f, v)); }' >>others.c
   for cc in $(c_compilers); do for o in -O0 -O2 '-O2 -DBOXROOT_DEBUG=1'; do
+    for std in -std=gnu89 '-std=gnu11 -fgnu89-inline'; do
+      run "$cc" $std $o -Wall -Werror -fsyntax-only others.c -isystem "$where" -I"$include"; done
     run "$cc" -std=gnu11 $o -c "$src/all.c" -I"$where" -I"$include" -o lib.o
     run "$cc" -std=gnu11 -fgnu89-inline $o -c "$src/all.c" -I"$where" -I"$include" -o lib-89.o
     for std in -std=gnu89 '-std=gnu11 -fgnu89-inline' -std=gnu11; do

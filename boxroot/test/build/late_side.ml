@@ -1,7 +1,8 @@
 (* SPDX-License-Identifier: MIT *)
 (* The plug-in of late.ml. FIRST=thread: the first use of the library is that of the thread whose domain has ended. Then
    a domain with the same identity makes roots, which the thread deletes while the domain goes on. FIRST=deletion: they
-   are few, so that the thread's first deletion finds their pool open, unless the library keeps it closed. *)
+   are few, so that the thread's first deletion finds their pool open, unless the library keeps it closed.
+   FIRST=registered: a thread of C that comes later, and is registered with a domain, uses the library too. *)
 
 external setup : unit -> bool = "a_setup"
 external status : unit -> int = "a_status"
@@ -69,8 +70,18 @@ let by_the_backup_thread () =
   if finalised () < 2 * n then fail "blocks were not finalised";
   Printf.printf "%d of %d finalised by the backup thread\n" early (2 * n)
 
+external registered : int -> int = "late_registered"
+
+let by_a_registered_thread () =
+  if not (setup ()) then fail "set-up";
+  let wrong = Domain.join (Domain.spawn (fun () -> registered (Domain.self () :> int))) in
+  if wrong > 0 then fail (string_of_int wrong ^ " failures on a thread of C with the lock");
+  act [||];
+  if acted true > 0 then fail "creation succeeded on the thread of a domain that has ended"
+
 let () =
   !Late_hook.before_use ();
+  if Sys.getenv_opt "FIRST" = Some "registered" then by_a_registered_thread () else
   if Sys.getenv_opt "FIRST" = Some "backup" then begin
     by_the_backup_thread ();
     act [||];

@@ -114,6 +114,41 @@ value late_sleep(value unit)
 value late_sleeps(value unit) { (void)unit; return Val_bool(atomic_load(&sleeps)); }
 value late_go_on(value unit) { atomic_store(&goes_on, 1); return unit; }
 
+#if OCAML_VERSION >= 50500
+/* A thread of C is registered with the domain of that number, loses its alternate stack, as other libraries do it, and
+   uses the library with the lock. The result is what failed. */
+#include <caml/threads.h>
+#include <signal.h>
+static uintnat its_domain;
+static int wrong;
+static void *work_in_domain(void *unused)
+{
+  if (!caml_c_thread_register_in_domain(its_domain)) abort();
+  if (sigaltstack(&(stack_t){ .ss_flags = SS_DISABLE }, NULL) != 0) abort();
+  for (int i = 0; i < 1000; i++) {
+    caml_leave_blocking_section();
+    boxroot r = boxroot_create(Val_int(i));
+    if (r == NULL || boxroot_get(r) != Val_int(i) || !boxroot_modify(&r, Val_int(i + 1))) wrong++;
+    if (r != NULL) boxroot_delete(r);
+    caml_enter_blocking_section();
+  }
+  caml_c_thread_unregister();
+  return unused;
+}
+value late_registered(value domain)
+{
+  pthread_t t;
+  its_domain = (uintnat)Long_val(domain);
+  caml_enter_blocking_section();
+  if (pthread_create(&t, NULL, work_in_domain, NULL) != 0) abort();
+  pthread_join(t, NULL);
+  caml_leave_blocking_section();
+  return Val_int(wrong);
+}
+#else
+value late_registered(value domain) { (void)domain; return Val_int(0); }
+#endif
+
 value late_acted(value waits)
 {
   if (Bool_val(waits)) {

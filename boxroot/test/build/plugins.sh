@@ -7,13 +7,13 @@ late() {
   side late a "$@" # late-lib.o, late-stubs.o
   run cc -O2 -g -fPIC "$@" -c "$test/build/late_stubs.c" -I"$include" -I"$where" -o late-acts.o
   cp "$test/build"/late*.ml .
-  run "$prefix/bin/ocamlopt.opt" -g $dyn -I +unix unix.cmxa dynlink.cmxa -linkall late_hook.ml late.ml late-host.o \
-    -o late
+  run "$prefix/bin/ocamlopt.opt" -g $dyn $(threads 'unix.cmxa threads.cmxa') dynlink.cmxa -linkall late_hook.ml \
+    late.ml late-host.o -o late
   plugin late.cmxs late_side.ml late-{lib,stubs,acts}.o
   # the same with the library in the program, but unused until then
   sed 's/Dynlink.loadfile .*/()/' late.ml >late_main.ml
-  run "$prefix/bin/ocamlopt.opt" -g -I +unix unix.cmxa -linkall late_hook.ml late_main.ml late_side.ml \
-    late-{host,lib,stubs,acts}.o -o late-linked
+  run "$prefix/bin/ocamlopt.opt" -g $(threads 'unix.cmxa threads.cmxa') -linkall late_hook.ml late_main.ml \
+    late_side.ml late-{host,lib,stubs,acts}.o -o late-linked
 }
 
 case $name in
@@ -24,7 +24,7 @@ plug-in-loaded-late)
   for flags in '' -DBOXROOT_DEBUG=1 -DBOXROOT_CONSERVATIVE=1; do
     late $flags
     for scenario in ended-before ends-before-use ends-after-load; do for how in 0 1; do
-    for first in other deletion thread backup; do
+    for first in other deletion thread backup registered; do
       case $flags$first in -DBOXROOT_DEBUG=1deletion) continue;; esac # has no inline path
       for program in ./late ./late-linked; do
         FIRST=$first $program $scenario $how ./late.cmxs >out 2>&1 ||

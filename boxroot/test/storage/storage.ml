@@ -15,6 +15,10 @@ external create_in : handle -> 'a -> Root.t = "s_create_in"
 external raw_clear : storage -> bool = "s_clear"
 external delete : storage -> unit = "s_delete"
 external delete_elsewhere : storage -> unit = "s_delete_elsewhere"
+external report : unit -> int = "s_report"
+external wide : 'a -> 'a -> Root.t = "s_wide"
+external wide_get : Root.t -> int -> 'a = "s_wide_get"
+external wide_delete : Root.t -> unit = "s_wide_delete"
 external count : storage -> int = "s_count"
 external name : storage -> string = "s_name"
 external error : unit -> string = "s_error"
@@ -267,6 +271,93 @@ let memory () =
         delete t
       end);
   delete s
+
+(* The checked build counts no root that was dropped, whatever domain made it. *)
+let reported () =
+  if not (is_checked ()) then skip "about the checked build";
+  let s = create "" in
+  let fill () = for i = 1 to 100 do keep (add s i) done in
+  let step = Atomic.make 0 in
+  fill ();
+  if Par.multicore then begin
+    Par.join (Par.spawn fill);
+    let other = Par.spawn (fun () ->
+      fill ();
+      Atomic.set step 1;
+      while Atomic.get step = 1 do Par.relax () done)
+    in
+    while Atomic.get step = 0 do Par.relax () done;
+    if report () <> 300 then fail "%d roots" (report ());
+    clear s;
+    if report () <> 0 then fail "%d roots are left" (report ());
+    Atomic.set step 2;
+    Par.join other
+  end;
+  fill ();
+  delete s;
+  if report () <> 0 then fail "%d roots are left at the end" (report ())
+
+(* Memory of short sessions serves the next ones, though the collector does not run. *)
+let sessions () =
+  let use s i = for j = 1 to 1 + (i mod 50) do keep (add s j) done in
+  let each what n ends =
+    peaks ~first:5 ~others:95 ~kb:3000 what (fun _ -> for i = 1 to n / 100 do
+      let s = create "" in
+      use s i;
+      ends s
+    done)
+  in
+  each "deleted" (scale 20_000) delete;
+  each "deleted without the lock" (scale 2_000) delete_elsewhere;
+  let kept = create "" in
+  each "cleared" (scale 20_000) (fun s -> delete s; use kept 7; clear kept);
+  if Par.multicore then begin
+    (* another domain has deleted a root, which it has not recorded yet, *)
+    let turn = Atomic.make 0 and pool = Array.init 5 (fun _ -> add kept 0) and some = Array.make 20 0 in
+    let other = Par.spawn (fun () ->
+      Root.delete pool.(0);
+      Atomic.set turn 1;
+      while Atomic.get turn <> 3 do
+        if Atomic.get turn = 2 then begin Array.iteri (fun i s -> use s i) some; Atomic.set turn 1 end;
+        Par.relax ()
+      done)
+    in
+    let await () = while Atomic.get turn <> 1 do Par.relax () done in
+    await ();
+    each "beside another domain" (scale 20_000) delete;
+    each "cleared beside another domain" (scale 20_000) (fun s -> delete s; use kept 7; clear kept);
+    (* and makes roots in storages that this one deletes *)
+    peaks ~first:5 ~others:100 ~kb:3000 "of another domain" (fun _ ->
+      for i = 0 to 19 do some.(i) <- create "" done;
+      Atomic.set turn 2;
+      await ();
+      Array.iter delete some);
+    Atomic.set turn 3;
+    Par.join other
+  end;
+  delete kept
+
+(* No storage has the name of another, however often storages are cleared. Pools of domains that have ended find their
+   storage by its name; those of wide roots are such, too. *)
+let names () =
+  if not Par.multicore then skip "one domain";
+  let n = 20 in
+  let wides = Array.init n (fun i -> wide (text i) (text (-i))) in
+  let storages = Array.init n (fun _ -> let s = create "" in clear s; s) in
+  let roots = Array.make_matrix n n none in
+  Par.join (Par.spawn (fun () ->
+    Array.iteri (fun i s -> for j = 0 to n - 1 do roots.(i).(j) <- add s (text (i + j)) done) storages));
+  collect ();
+  let more = Array.init (n * n) (fun i -> wide (text i) (text (-i))) in
+  collect ();
+  let check i r = if wide_get r 0 <> text i || wide_get r 1 <> text (-i) then fail "wide root %d" i in
+  Array.iteri check wides;
+  Array.iteri check more;
+  Array.iteri (fun i -> Array.iteri (fun j r -> if Root.get r <> text (i + j) then fail "root %d of %d" j i)) roots;
+  Array.iteri (fun i s -> if count s <> n then fail "%d roots in storage %d" (count s) i) storages;
+  Array.iter delete storages;
+  Array.iter wide_delete wides;
+  Array.iter wide_delete more
 
 (* The cost of dropping is that of pools, not of roots: none of them is written to. *)
 let cost () =
@@ -635,6 +726,7 @@ let () =
   main ~slow:[ "model-domains-long"; "model-both-long" ]
     ([ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped);
        ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
+       ("sessions", sessions); ("reported", reported); ("names", names);
        ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
        ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
        ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);

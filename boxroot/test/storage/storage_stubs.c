@@ -3,6 +3,7 @@
 #include "../common/check.h"
 
 #include <boxroot/storage.h>
+#include <boxroot/wide.h>
 #include <time.h>
 
 static boxroot_storage storage_of_val(value s) { return (boxroot_storage)Long_val(s); }
@@ -39,6 +40,17 @@ value s_delete(value s) { boxroot_storage_delete(storage_of_val(s)); return Val_
 value s_count(value s) { return Val_long((intnat)boxroot_storage_count(storage_of_val(s))); }
 value s_name(value s) { return caml_copy_string(boxroot_storage_name(storage_of_val(s))); }
 value s_error(value unit) { (void)unit; return caml_copy_string(boxroot_error_string()); }
+
+value s_report(value unit) { (void)unit; return Val_long((intnat)boxroot_report_roots()); }
+value s_wide(value v, value w)
+{
+  value vs[2] = { v, w };
+  boxroot_wide r = boxroot_wide_create(2, vs);
+  CHECK(r != NULL, "no wide root: %s", boxroot_error_string());
+  return val_of_root((boxroot)r);
+}
+value s_wide_get(value r, value i) { return boxroot_wide_get((boxroot_wide)root_of_val(r), (size_t)Long_val(i)); }
+value s_wide_delete(value r) { boxroot_wide_delete((boxroot_wide)root_of_val(r)); return Val_unit; }
 
 static void *delete_it(void *s)
 {

@@ -35,6 +35,8 @@ extern "C" value w_cxx(value number, value check)
     x = std::move(z);
     x.reset(wide{Val_int(3), Val_int(4)}.release());
     if (!x || x.get(1) != Val_int(4)) wrong++;
+    wide braces{};
+    if (braces) wrong++;
     std::vector<value> many(65, Val_int(0));
     if (wide::try_create(65, many.data()) || errno != EINVAL) wrong++;
     try {

@@ -29,7 +29,8 @@ macro_rules! agreed {
             "boxroot_v5_",
             $name,
             "__program_and_library_must_agree_on__BOXROOT_DEBUG_0__POOL_LOG_SIZE_14__POOL_CAPACITY_1000000",
-            "__FORCE_REMOTE_0__THREAD_UNSAFE_0"
+            "__FORCE_REMOTE_0__THREAD_UNSAFE_0__OCAML_",
+            env!("BOXROOT_OCAML")
         )
     };
 }

@@ -111,7 +111,7 @@ fn macros() -> [(String, String); 3] {
     let mut found = text.split("concat!(").skip(1).map(|piece| {
         let (before, behind) = piece.split_once(')').unwrap().0.split_once("$name").unwrap();
         let strings = |s: &str| s.split('"').skip(1).step_by(2).collect::<String>();
-        (strings(before), strings(behind))
+        (strings(before), strings(behind).replace("BOXROOT_OCAML", &ocaml().version.to_string()))
     });
     let all = [found.next().unwrap(), found.next().unwrap(), found.next().unwrap()];
     let places = ["#[cfg(not(feature = \"checked\"))]", "#[cfg(feature = \"checked\")]", "macro_rules! agreed"];
