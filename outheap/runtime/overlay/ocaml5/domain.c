@@ -17,8 +17,12 @@
 #include "settings.h"
 #include <caml/version.h>
 
+static unsigned numbers; /* of domains: those from here on were never in use */
+
 static void *commit_minor_heap(void *start, uintnat bytes)
 {
+  unsigned id = (unsigned)Caml_state->id, n = oh_load_relaxed(&numbers);
+  while (n <= id && !oh_cas_seq_cst(&numbers, &n, id + 1)) {}
   void *result = oh_hooks_commit_minor_heap(start, bytes);
   if (result != NULL) oh_minor_size_is(Caml_state, Wsize_bsize(bytes));
   return result;
@@ -80,9 +84,9 @@ static bool resize_minor_heap(asize_t words, bool keep)
 /* All domains are stopped. */
 static void survey(struct oh_follow_heap *all)
 {
-  for (uintnat i = 0; i < DOMAINS; i++) {
+  for (unsigned i = 0, n = oh_load_relaxed(&numbers); i < n; i++) {
     if (!all_domains[i].interruptor.running) {
-      oh_follow_set_free((unsigned)i, 0);
+      oh_follow_set_free(i, 0);
       continue;
     }
     struct caml_heap_state *heap = all_domains[i].state->shared_heap;
