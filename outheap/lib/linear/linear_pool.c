@@ -178,11 +178,10 @@ static void unlink_page(pool *p, page *g)
 static page *new_page(pool *p)
 {
   page *g = (page *)map_page();
-  if (g == NULL) return NULL;
+  if (g == NULL || !outheap_region_marker_note_cells(g)) return NULL;
   advise(p, g);
   g->pool = p;
   p->pages++;
-  outheap_region_marker_note_cells(g);
   return g;
 }
 

@@ -27,6 +27,10 @@ _Static_assert(sizeof(value) == 8, "regions need 64 bits");
 #define OUTHEAP_REGION_WORD sizeof(value)
 /* The unit in which the runtime variant classifies addresses (outheap_marker.h). */
 #define OUTHEAP_REGION_CHUNK ((size_t)1 << 28)
+/* Addresses have so many bits, which is what systems give at most to those who do not ask for more: Linux on arm64; on
+   x86-64 it is one less. What is told by its address has a bit or an entry for each unit of these. */
+#define OUTHEAP_REGION_ADDRESS_BITS 48
+#define OUTHEAP_REGION_ADDRESSES ((uintptr_t)1 << OUTHEAP_REGION_ADDRESS_BITS)
 #define OUTHEAP_REGION_ROUND(x, unit) (((x) + (unit) - 1) & ~((__typeof__(x))(unit) - 1))
 
 /* The header of a block that the collector neither marks nor moves. */

@@ -239,8 +239,32 @@ static void anywhere(void)
   EXPECT(chosen > 20, "%u", chosen);
 }
 #endif
+/* A thread whose stack lies far below the first one starts the library. */
+static void *start_here(void *unused)
+{
+  oh_start();
+  return unused;
+}
+static void low_stack(void)
+{
+  size_t bytes = 4 * M;
+  void *low = mmap((void *)((uintptr_t)1 << 28), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  EXPECT(low != MAP_FAILED && pthread_attr_init(&attributes) == 0, "memory");
+  EXPECT(pthread_attr_setstack(&attributes, low, bytes) == 0, "stack");
+  EXPECT(pthread_create(&thread, &attributes, start_here, NULL) == 0 && pthread_join(thread, NULL) == 0, "thread");
+  int here;
+  unsigned bits = 64 - (unsigned)__builtin_clzll((uintptr_t)&here);
+  if (bits > OH_ADDRESS_BITS) bits = OH_ADDRESS_BITS;
+  EXPECT(oh_zone_part_size() == (uintptr_t)1 << (bits - 6), "%zx", oh_zone_part_size());
+}
+
 static void places(void)
 {
+#ifdef __linux__
+  if (!TRY_SANITIZED) in_child(NULL, low_stack);
+#endif
 #if OH_TAINT
   in_child("base=ffffffffffffffff", anywhere);
   in_child(NULL, anywhere);
