@@ -13,6 +13,7 @@
 #include "following.h"
 #include "helper.h"
 #include "keeper.h"
+#include "limit.h"
 #include "minor_size.h"
 #include "settings.h"
 #include <caml/version.h>
@@ -33,6 +34,7 @@ static void decommit_minor_heap(void *start, uintnat bytes)
   uintnat memory = Bsize_wsize(oh_minor_size_memory(Caml_state));
   oh_minor_size_is(Caml_state, 0);
   oh_follow_set_free((unsigned)Caml_state->id, 0); /* a domain that ends leaves its pools; another says it anew */
+  oh_limit_leave((unsigned)Caml_state->id);
   oh_hooks_purge_minor_heap(start, bytes > memory ? bytes : memory);
 }
 
