@@ -17,7 +17,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 #include <sys/mman.h>
 #include <time.h>
 
@@ -49,6 +53,16 @@ static inline bool outheap_region_block_is_black(header_t h) { return (~h & OUTH
 #define Cont_tag 256 /* OCaml 4.14 has none of these two */
 #define Forcing_tag 256
 #endif
+
+/* The settings in the variable OUTHEAP, as the runtime variant takes them: none in a program with more rights than its
+   caller. NULL: there are none. */
+static inline char const *outheap_region_settings(void)
+{
+#ifdef __linux__
+  if (getauxval(AT_SECURE) != 0) return NULL;
+#endif
+  return getenv("OUTHEAP");
+}
 
 /* The monotonic clock, in nanoseconds. */
 static inline uint64_t outheap_region_now(void)
