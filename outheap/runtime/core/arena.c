@@ -12,7 +12,7 @@
 #define PAGE_INSIDE_FROM (OH_PAGE - OH_ARENA_PAYLOAD)
 #define STEP_MOST ((size_t)32 << 20) /* bytes that the arena takes at once for small blocks */
 #define KEPT (OH_ARENA_PURGED | OH_ARENA_OLD)
-#define CLASSES (OH_ARENA_ROWS * OH_ARENA_COLUMNS)
+#define CLASSES OH_ARENA_CLASSES
 
 oh_pagemap oh_arena_pages;
 

@@ -19,7 +19,8 @@
 #define OH_ARENAS 0 /* as many as processors */
 #endif
 #define ARENAS_MOST 8
-#define ARENA(i) { .lock = PTHREAD_MUTEX_INITIALIZER, .number = i }
+static struct oh_arena_block *lists[ARENAS_MOST][OH_ARENA_CLASSES];
+#define ARENA(i) { .lock = PTHREAD_MUTEX_INITIALIZER, .number = i, .list = lists[i] }
 static struct oh_arena arenas[ARENAS_MOST] = {
   ARENA(0), ARENA(1), ARENA(2), ARENA(3), ARENA(4), ARENA(5), ARENA(6), ARENA(7)
 };

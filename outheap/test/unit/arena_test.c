@@ -5,32 +5,25 @@
 #include "space.h"
 #include "start.h"
 #include "try_child.h"
-#include <stddef.h>
 #if defined __GLIBC__ && __has_include(<sys/single_threaded.h>)
 #include <sys/single_threaded.h>
 #endif
 
-#define AT offsetof(struct oh_arena, list)
-#define HALF (OH_ARENA_ROWS / 2 * OH_ARENA_COLUMNS)
-
-/* An arena of which the lists of the upper half of the classes cannot be read. It may take any number that the process
-   does not use. */
-static struct oh_arena *half_an_arena(void)
+/* An arena of which the lists of the larger classes cannot be read. It may take any number that the process does not
+   use. */
+static struct oh_arena *part_of_an_arena(void)
 {
-  size_t alignment = _Alignof(struct oh_arena), lists = AT + HALF * sizeof(void *);
-  size_t grain = oh_os_page_size(), part = OH_ROUND_UP(lists + alignment, grain);
-  char *map = mmap(NULL, 2 * OH_ROUND_UP(sizeof(struct oh_arena), grain) + part, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  EXPECT(map != MAP_FAILED, "no memory");
-  struct oh_arena *a = (struct oh_arena *)(map + OH_ROUND_DOWN(part - lists, alignment));
-  a->number = 7;
-  EXPECT(mprotect(map + part, grain, PROT_NONE) == 0, "%d", errno);
-  return a;
+  static struct oh_arena a = { .lock = PTHREAD_MUTEX_INITIALIZER, .number = 7 };
+  size_t grain = oh_os_page_size(), half = OH_ARENA_CLASSES / 2 * sizeof *a.list, part = OH_ROUND_UP(half, grain);
+  char *map = mmap(NULL, 2 * part, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT(map != MAP_FAILED && mprotect(map + part, part, PROT_NONE) == 0, "%d", errno);
+  a.list = (struct oh_arena_block **)(map + part - half);
+  return &a;
 }
 
 static void take_and_age(void)
 {
-  struct oh_arena *a = half_an_arena();
+  struct oh_arena *a = part_of_an_arena();
   oh_start();
   struct oh_arena_run run = { oh_space_alloc(OH_SPACE_BLOCKS, 2 * OH_PAGE, true, NULL), 2 * OH_PAGE };
   EXPECT(run.start != NULL && oh_arena_ensure_pages((uintptr_t)run.start, run.bytes), "no memory");
