@@ -271,7 +271,7 @@ void oh_stats_slice(int descriptor)
 /* --- statistics while the program runs ---------------------------------------------------------------------------- */
 
 static bool watching;
-static enum { NONE, RUNS, ENDS } state; /* of the thread; atomic */
+static enum state { NONE, RUNS, ENDS } state; /* of the thread; atomic */
 static pthread_t thread;
 static long number; /* of the thread, which writes it */
 static long owner;  /* the process that has started it */
@@ -327,7 +327,7 @@ static void start_thread(void)
    nothing (clone) has no such thread. */
 void oh_watch_stop(void)
 {
-  int runs = RUNS;
+  enum state runs = RUNS;
   watching = false;
   if (owner != oh_os_process()) return;
   if (__atomic_compare_exchange_n(&state, &runs, ENDS, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {

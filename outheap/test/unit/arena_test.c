@@ -39,10 +39,13 @@ static void take_and_age(void)
 /* In a heap with few free blocks a cycle costs as little as these. */
 static void empty_classes(void) { in_child(NULL, take_and_age); }
 
+/* The only thread of a process waits for no lock, where the C library tells that it is. */
 static void allocate_locked(void)
 {
   oh_start();
-  alarm(60); /* what waits here waits for ever */
+#if defined __GLIBC__ && __has_include(<sys/single_threaded.h>)
+  if (!__libc_single_threaded) return;
+  alarm(60);                          /* what waits here waits for ever */
   oh_block_free(oh_block_alloc(100)); /* the pages of the arena are there */
   oh_block_lock();
   char *p = oh_block_alloc(5000), *q = oh_block_alloc(100);
@@ -51,17 +54,9 @@ static void allocate_locked(void)
   oh_block_free(q);
   oh_block_unlock();
   oh_block_validate();
-}
-
-/* The only thread of a process waits for none. */
-static void alone(void)
-{
-#if defined __GLIBC__ && __has_include(<sys/single_threaded.h>)
-  if (__libc_single_threaded) in_child(NULL, allocate_locked);
-#else
-  (void)allocate_locked;
 #endif
 }
+static void alone(void) { in_child(NULL, allocate_locked); }
 
 int main(int argc, char **argv)
 {
