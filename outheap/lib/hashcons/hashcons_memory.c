@@ -21,7 +21,7 @@ enum {
 
 struct outheap_hashcons_reach outheap_hashcons_reach;
 struct outheap_hashcons_memory outheap_hashcons_memory;
-uint16_t outheap_hashcons_memory_numbers[1 << 20];
+uint16_t outheap_hashcons_memory_numbers[OUTHEAP_REGION_ADDRESSES / OUTHEAP_REGION_CHUNK];
 static struct outheap_hashcons_memory *const memory = &outheap_hashcons_memory;
 
 static uint8_t size_of_words[LARGEST + 1];
@@ -112,7 +112,7 @@ static chunk *new_chunk(void)
   outheap_marker_use_map(a.base, a.bytes, outheap_hashcons_reach.current);
   c->base = a.base;
   memory->chunk[memory->chunks++] = c;
-  __atomic_store_n(&outheap_hashcons_memory_numbers[(uintptr_t)a.base >> 28], (uint16_t)memory->chunks,
+  __atomic_store_n(&outheap_hashcons_memory_numbers[(uintptr_t)a.base / OUTHEAP_REGION_CHUNK], (uint16_t)memory->chunks,
                    __ATOMIC_RELAXED);
   return c;
 }

@@ -157,18 +157,21 @@ struct outheap_hashcons_memory {
   size_t dirty;                /* pages */
 };
 extern struct outheap_hashcons_memory outheap_hashcons_memory;
-extern uint16_t outheap_hashcons_memory_numbers[1 << 20]; /* of each chunk of the address space: 1 + ours, or 0 */
+/* Of each chunk of the address space: 1 + ours, or 0. */
+extern uint16_t outheap_hashcons_memory_numbers[OUTHEAP_REGION_ADDRESSES / OUTHEAP_REGION_CHUNK];
 
 /* Does this address, any 64-bit pattern, belong to a chunk of cells? A caller without the lock may ask about a value
    that it holds. */
 static inline bool outheap_hashcons_memory_has(uintptr_t a)
 {
-  return a >> 48 == 0 && __atomic_load_n(&outheap_hashcons_memory_numbers[a >> 28], __ATOMIC_RELAXED) != 0;
+  return a < OUTHEAP_REGION_ADDRESSES &&
+         __atomic_load_n(&outheap_hashcons_memory_numbers[a / OUTHEAP_REGION_CHUNK], __ATOMIC_RELAXED) != 0;
 }
 
 static inline struct outheap_hashcons_page *outheap_hashcons_memory_page(uintptr_t a)
 {
-  struct outheap_hashcons_chunk *c = outheap_hashcons_memory.chunk[outheap_hashcons_memory_numbers[a >> 28] - 1];
+  uint16_t number = outheap_hashcons_memory_numbers[a / OUTHEAP_REGION_CHUNK];
+  struct outheap_hashcons_chunk *c = outheap_hashcons_memory.chunk[number - 1];
   return &c->page[(a - (uintptr_t)c->base - OUTHEAP_HASHCONS_MAPS) / OUTHEAP_HASHCONS_PAGE];
 }
 

@@ -17,7 +17,7 @@ static intnat epochs;          /* that were given */
 
 static inline uint64_t mix(value hkey) { return (uint64_t)hkey * 0x9e3779b97f4a7c15u; }
 static inline size_t home(table const *t, uint64_t mixed) { return mixed >> (64 - t->log); }
-static inline uint64_t sign(uint64_t mixed) { return (mixed >> 8 & 0xffff) << 48; }
+static inline uint64_t sign(uint64_t mixed) { return (mixed >> 8) << OUTHEAP_REGION_ADDRESS_BITS; }
 
 static inline uint64_t hash_of(cell *c) { return mix((value)c[OUTHEAP_HASHCONS_HKEY]); }
 
@@ -49,7 +49,7 @@ static inline cell *find_from(table const *t, value hkey, uint64_t signature, si
   size_t mask = SLOTS(t) - 1;
   for (uint64_t slot; (slot = t->slots[*i]) != 0;) {
     *i = (*i + 1) & mask;
-    if ((slot ^ signature) >> 48 != 0 || slot == TOMBSTONE) continue;
+    if ((slot ^ signature) >> OUTHEAP_REGION_ADDRESS_BITS != 0 || slot == TOMBSTONE) continue;
     cell *c = outheap_hashcons_table_cell_of(slot);
     if ((value)c[OUTHEAP_HASHCONS_HKEY] == hkey && !outheap_hashcons_mark_is_dead(c)) return c;
   }

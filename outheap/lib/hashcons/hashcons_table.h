@@ -33,7 +33,7 @@ extern struct outheap_hashcons_table *outheap_hashcons_table_all;
 
 static inline outheap_hashcons_cell *outheap_hashcons_table_cell_of(uint64_t slot)
 {
-  return (outheap_hashcons_cell *)(uintptr_t)(slot & (((uint64_t)1 << 48) - 1));
+  return (outheap_hashcons_cell *)(uintptr_t)(slot & (OUTHEAP_REGION_ADDRESSES - 1));
 }
 static inline bool outheap_hashcons_table_holds(uint64_t slot) { return slot > 1; }
 

@@ -110,7 +110,7 @@ static void advise(pool *p, page *g)
   static int wanted = -1; /* atomic: whoever asks first finds the same */
   int is_wanted = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
   if (is_wanted < 0) {
-    char const *settings = getenv("OUTHEAP");
+    char const *settings = outheap_region_settings();
     is_wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
     __atomic_store_n(&wanted, is_wanted, __ATOMIC_RELAXED);
   }
@@ -178,11 +178,10 @@ static void unlink_page(pool *p, page *g)
 static page *new_page(pool *p)
 {
   page *g = (page *)map_page();
-  if (g == NULL) return NULL;
+  if (g == NULL || !outheap_region_marker_note_cells(g)) return NULL;
   advise(p, g);
   g->pool = p;
   p->pages++;
-  outheap_region_marker_note_cells(g);
   return g;
 }
 

@@ -44,7 +44,7 @@ enum outheap_linear_links { OUTHEAP_LINEAR_BESIDE, OUTHEAP_LINEAR_WITHIN };
 #define OUTHEAP_LINEAR_LIVE 0xFFFFFFFFu
 #define OUTHEAP_LINEAR_BUSY 0xFFFFFFFEu
 #define OUTHEAP_LINEAR_TAKEN 0x80000000u
-#define OUTHEAP_LINEAR_TAKINGS ((uint32_t)1 << 18) /* numbers of takings; after so many of a page they come again */
+#define OUTHEAP_LINEAR_TAKINGS ((uint32_t)1 << 17) /* numbers of takings; after so many of a page they come again */
 
 enum outheap_linear_list { OUTHEAP_LINEAR_FULL, OUTHEAP_LINEAR_ROOM, OUTHEAP_LINEAR_EMPTY, OUTHEAP_LINEAR_CURRENT };
 

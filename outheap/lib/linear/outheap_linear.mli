@@ -477,7 +477,7 @@ end
 
     Each use is checked: a cell is taken once, a token is used once ({!Moved}); what is no cell of this functor, and
     fields that a cell cannot have, are refused ([Invalid_argument]). Cells that nobody takes stay; [live] counts them.
-    Tokens have numbers, 2^18 of them for the cells of a page of 2 MiB: an older one may be taken for a new one. A
+    Tokens have numbers, 2^17 of them for the cells of a page of 2 MiB: an older one may be taken for a new one. A
     pointer to a cell that was taken leads, after [put], to the cell that came into its place, which is the same value.
 
     Polymorphic variants and extensible types (such as [exn]) are refused: their blocks do not tell a constructor from

@@ -408,8 +408,9 @@ value outheap_linear_ml_make(value g, value v)
   return cell;
 }
 
-/* A token is the address of a cell, in words, and the number of the taking. */
-#define ADDRESS_BITS 44
+/* A token is the address of a cell, in words, and the number of the taking; it is not negative. */
+#define ADDRESS_BITS (OUTHEAP_REGION_ADDRESS_BITS - 3)
+_Static_assert(((uint64_t)OUTHEAP_LINEAR_TAKINGS - 1) << ADDRESS_BITS >> 62 == 0, "a token is a number of OCaml's");
 
 static value token_of(value cell, uint32_t taking)
 {

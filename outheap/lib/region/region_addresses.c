@@ -55,7 +55,7 @@ static bool is_fixed(char const *base)
   return outheap_region_addresses_fixed() && (uintptr_t)base - BEGIN < CHUNKS * CHUNK;
 }
 
-#define CHUNK_NUMBERS ((uintptr_t)1 << 20) /* of chunks in 2^48 bytes of addresses */
+#define CHUNK_NUMBERS (OUTHEAP_REGION_ADDRESSES / CHUNK)
 static unsigned char elsewhere[CHUNK_NUMBERS / 8]; /* a bit for each chunk of such extents */
 
 static void set_elsewhere(char const *from, char const *to, bool ours)
@@ -115,8 +115,9 @@ static bool take_elsewhere(struct outheap_region_addresses *a, size_t least, siz
   if (most > MAX_ELSEWHERE && least <= MAX_ELSEWHERE) most = MAX_ELSEWHERE;
   for (size_t bytes = most;; bytes = bytes / 2 > least ? OUTHEAP_REGION_ROUND(bytes / 2, CHUNK) : least) {
     char *p = mmap(NULL, bytes + CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p != MAP_FAILED) {
-      char *base = (char *)OUTHEAP_REGION_ROUND((uintptr_t)p, CHUNK);
+    char *base = (char *)OUTHEAP_REGION_ROUND((uintptr_t)p, CHUNK);
+    if (p != MAP_FAILED && (uintptr_t)base + bytes > OUTHEAP_REGION_ADDRESSES) munmap(p, bytes + CHUNK);
+    else if (p != MAP_FAILED) {
       if (base != p) munmap(p, (size_t)(base - p));
       if (base != p + CHUNK) munmap(base + bytes, (size_t)(p + CHUNK - base));
       *a = (struct outheap_region_addresses){ base, bytes };

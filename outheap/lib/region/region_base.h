@@ -17,7 +17,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 #include <sys/mman.h>
 #include <time.h>
 
@@ -27,6 +31,10 @@ _Static_assert(sizeof(value) == 8, "regions need 64 bits");
 #define OUTHEAP_REGION_WORD sizeof(value)
 /* The unit in which the runtime variant classifies addresses (outheap_marker.h). */
 #define OUTHEAP_REGION_CHUNK ((size_t)1 << 28)
+/* Addresses have so many bits, which is what systems give at most to those who do not ask for more: Linux on arm64; on
+   x86-64 it is one less. What is told by its address has a bit or an entry for each unit of these. */
+#define OUTHEAP_REGION_ADDRESS_BITS 48
+#define OUTHEAP_REGION_ADDRESSES ((uintptr_t)1 << OUTHEAP_REGION_ADDRESS_BITS)
 #define OUTHEAP_REGION_ROUND(x, unit) (((x) + (unit) - 1) & ~((__typeof__(x))(unit) - 1))
 
 /* The header of a block that the collector neither marks nor moves. */
@@ -45,6 +53,16 @@ static inline bool outheap_region_block_is_black(header_t h) { return (~h & OUTH
 #define Cont_tag 256 /* OCaml 4.14 has none of these two */
 #define Forcing_tag 256
 #endif
+
+/* The settings in the variable OUTHEAP, as the runtime variant takes them: none in a program with more rights than its
+   caller. NULL: there are none. */
+static inline char const *outheap_region_settings(void)
+{
+#ifdef __linux__
+  if (getauxval(AT_SECURE) != 0) return NULL;
+#endif
+  return getenv("OUTHEAP");
+}
 
 /* The monotonic clock, in nanoseconds. */
 static inline uint64_t outheap_region_now(void)

@@ -417,12 +417,6 @@ void outheap_region_record_read_stats(struct outheap_region_record_stats *s)
 
 /* --- faults ------------------------------------------------------------------------------------------------------- */
 
-#ifdef __GLIBC__
-#define environment secure_getenv
-#else
-#define environment getenv
-#endif
-
 static struct sigaction before;
 
 /* The handler runs on a small stack, of which the processor's registers may have taken most; so it does without the C
@@ -511,7 +505,7 @@ static bool wanted(char const *list)
 
 void outheap_region_fault_start(void)
 {
-  if (!wanted(environment("OUTHEAP")) || sigaction(SIGSEGV, NULL, &before) != 0) return;
+  if (!wanted(outheap_region_settings()) || sigaction(SIGSEGV, NULL, &before) != 0) return;
   struct sigaction new = before;
   new.sa_sigaction = handle;
   new.sa_flags = (new.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;

@@ -153,21 +153,23 @@ bool outheap_region_marker_is_value(uintptr_t pointer)
   return k == OUTHEAP_MAJOR || k == OUTHEAP_YOUNG || k == OUTHEAP_VALUES;
 }
 
-#define ADDRESSES ((uintptr_t)1 << 47)
-static uint8_t cells[ADDRESSES / OUTHEAP_REGION_CELLS / 8]; /* a bit for each page; few are touched */
+/* A bit for each page; few are touched. */
+static uint8_t cells[OUTHEAP_REGION_ADDRESSES / OUTHEAP_REGION_CELLS / 8];
 
 /* Relaxed, both: other pages of the same byte may be noted at the same time; and whoever has an address of a cell has
    it from somebody who came to it after this. */
-void outheap_region_marker_note_cells(void const *page)
+bool outheap_region_marker_note_cells(void const *page)
 {
   uintptr_t n = (uintptr_t)page / OUTHEAP_REGION_CELLS;
+  if ((uintptr_t)page >= OUTHEAP_REGION_ADDRESSES) return false;
   __atomic_fetch_or(&cells[n / 8], (uint8_t)(1u << n % 8), __ATOMIC_RELAXED);
+  return true;
 }
 
 bool outheap_region_marker_has_cells(uintptr_t address)
 {
   uintptr_t n = address / OUTHEAP_REGION_CELLS;
-  return address < ADDRESSES && (__atomic_load_n(&cells[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
+  return address < OUTHEAP_REGION_ADDRESSES && (__atomic_load_n(&cells[n / 8], __ATOMIC_RELAXED) >> n % 8 & 1) != 0;
 }
 
 /* The colour alone does not tell: blocks of regions and owned cells are black as well, and on OCaml 4.14 so are marked

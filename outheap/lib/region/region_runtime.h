@@ -52,9 +52,10 @@ bool outheap_region_marker_hasten(char *base);
 void outheap_region_marker_untrack(char *base);
 
 /* From now on this page of owned cells (linear_pool.h) holds values that come and go, and are black like static data:
-   OUTHEAP_REGION_CELLS bytes, aligned. For ever: pages of cells are not given to anybody else. */
+   OUTHEAP_REGION_CELLS bytes, aligned. For ever: pages of cells are not given to anybody else. False: its address is
+   beyond OUTHEAP_REGION_ADDRESSES. */
 #define OUTHEAP_REGION_CELLS ((size_t)1 << 21)
-void outheap_region_marker_note_cells(void const *page);
+bool outheap_region_marker_note_cells(void const *page);
 /* Does this address lie in such a page? Lock-free. */
 bool outheap_region_marker_has_cells(uintptr_t address);
 

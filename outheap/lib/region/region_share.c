@@ -11,13 +11,13 @@ typedef struct outheap_region_copy copy;
    comes from the system, as that of vectors does (region_base.h).
 
    A slot is 0, or has the address of a block in words, and above it as many bits of the block's hash as there is room
-   for: nearly all blocks that are not equal are told apart without a look at them. Addresses have 48 bits, which is
-   what systems give to those who do not ask for more. */
+   for: nearly all blocks that are not equal are told apart without a look at them. */
 
 /* size: a power of two; 4 * count <= 3 * size. All is 0 if it was not made. */
 struct set { uint64_t *slot; size_t size, count; };
 
-#define ADDRESS_BITS 45
+#define ADDRESS_BITS (OUTHEAP_REGION_ADDRESS_BITS - 3)
+_Static_assert(WORD == 8, "addresses in words have three bits less");
 
 static inline header_t *set_header(value v) { return (header_t *)v - 1; }
 

@@ -3,6 +3,9 @@
 #include "extents.h"
 #include <errno.h>
 #include <pthread.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 /* --- the zone ----------------------------------------------------------------------------------------------------- */
 
@@ -16,11 +19,16 @@
 
 static uintptr_t start, part;
 
-/* The width of this process's address space, or of the table if that is less. The stack is near the top. */
+/* The width of this process's address space, or of the table if that is less. The first stack is near the top; those
+   of threads, one of which may be the caller, can be anywhere. */
 static unsigned width(void)
 {
-  int here;
-  unsigned bits = 64 - (unsigned)__builtin_clzll((uintptr_t)&here);
+  uintptr_t stack = 0;
+#ifdef __linux__
+  stack = getauxval(AT_RANDOM); /* the system has put these bytes there */
+#endif
+  if (stack == 0) stack = (uintptr_t)&stack;
+  unsigned bits = 64 - (unsigned)__builtin_clzll(stack);
   return bits < OH_ADDRESS_BITS ? bits : OH_ADDRESS_BITS;
 }
 

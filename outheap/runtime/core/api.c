@@ -278,6 +278,7 @@ void outheap_stop_helper(void)
 {
   oh_keeper_stop();
   oh_helper_end();
+  oh_watch_stop();
 }
 
 size_t outheap_helper_spans(struct outheap_helper_span *spans, size_t most) { return oh_helper_take(spans, most); }

@@ -12,6 +12,7 @@
 #define PAGE_INSIDE_FROM (OH_PAGE - OH_ARENA_PAYLOAD)
 #define STEP_MOST ((size_t)32 << 20) /* bytes that the arena takes at once for small blocks */
 #define KEPT (OH_ARENA_PURGED | OH_ARENA_OLD)
+#define CLASSES OH_ARENA_CLASSES
 
 oh_pagemap oh_arena_pages;
 
@@ -120,23 +121,31 @@ static void withdraw(struct oh_arena *a, struct oh_arena_block *b)
   }
 }
 
+/* The first class from `c` on that has blocks, or CLASSES. */
+static unsigned next_class(struct oh_arena const *a, unsigned c)
+{
+  unsigned row = c / OH_ARENA_COLUMNS;
+  if (row == OH_ARENA_ROWS) return CLASSES;
+  uint32_t columns = a->columns[row] & ~(uint32_t)0 << c % OH_ARENA_COLUMNS;
+  if (columns == 0) {
+    uint64_t rows = a->rows & ~(uint64_t)1 << row;
+    if (rows == 0) return CLASSES;
+    row = (unsigned)__builtin_ctzll(rows);
+    columns = a->columns[row];
+  }
+  return row * OH_ARENA_COLUMNS + (unsigned)__builtin_ctz(columns);
+}
+
 /* First a few of the request's own class, so that a size that is freed and allocated repeatedly finds its old block;
    then the next class that is not empty, where all blocks are large enough. */
 static struct oh_arena_block *find(struct oh_arena *a, size_t size)
 {
-  unsigned c = oh_arena_class_of(size), row = c / OH_ARENA_COLUMNS, n = 0;
+  unsigned c = oh_arena_class_of(size), n = 0;
   struct oh_arena_block *own = a->list[c];
   for (; own != NULL && n < OWN_CLASS_MOST; own = own->next, n++)
     if (size_of(own) >= size) return own;
-  uint32_t columns = a->columns[row] & (~(uint32_t)1 << c % OH_ARENA_COLUMNS);
-  if (columns == 0) {
-    uint64_t rows = a->rows & (~(uint64_t)1 << row);
-    if (rows != 0) {
-      row = (unsigned)__builtin_ctzll(rows);
-      columns = a->columns[row];
-    }
-  }
-  if (columns != 0) return a->list[row * OH_ARENA_COLUMNS + (unsigned)__builtin_ctz(columns)];
+  c = next_class(a, c + 1);
+  if (c != CLASSES) return a->list[c];
   for (; own != NULL && n < OWN_CLASS_MOST_AT_LAST; own = own->next, n++)
     if (size_of(own) >= size) return own;
   return NULL;
@@ -236,14 +245,14 @@ struct oh_arena_run oh_arena_free(struct oh_arena *a, struct oh_arena_block *b) 
 
 void oh_arena_age(struct oh_arena *a)
 {
-  for (unsigned i = oh_arena_class_of(PURGE_FROM); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
+  for (unsigned i = oh_arena_class_of(PURGE_FROM); (i = next_class(a, i)) != CLASSES; i++)
     for (struct oh_arena_block *b = a->list[i]; b != NULL; b = b->next) {
       size_t size = size_of(b), flags = flags_of(b), bytes = oh_arena_inner(b, size).bytes;
       if ((flags & KEPT) != 0 || bytes < PURGE_FROM) continue;
       set_head(a, b, size, flags | OH_ARENA_OLD);
       a->old += bytes;
     }
-  a->oldest = a->old != 0 ? OH_ARENA_ROWS * OH_ARENA_COLUMNS : 0;
+  a->oldest = a->old != 0 ? CLASSES : 0;
 }
 
 /* Old blocks are in the classes below `oldest`: new ones come about only when a rest of one stays, which is smaller. */
@@ -303,7 +312,7 @@ struct oh_arena_block *oh_arena_extend(struct oh_arena *a, struct oh_arena_run r
 size_t oh_arena_trim(struct oh_arena *a)
 {
   size_t bytes = 0;
-  for (unsigned i = oh_arena_class_of(PURGE_FROM); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
+  for (unsigned i = oh_arena_class_of(PURGE_FROM); (i = next_class(a, i)) != CLASSES; i++)
     for (struct oh_arena_block *b = a->list[i], *next; b != NULL; b = next) {
       next = b->next; /* new blocks are inserted before */
       if (oh_arena_idle_in(b, size_of(b)) == 0) continue;
@@ -312,7 +321,7 @@ size_t oh_arena_trim(struct oh_arena *a)
       if (run.bytes != 0) oh_space_free(OH_SPACE_BLOCKS, run.start, run.bytes);
     }
   if (OH_SBRK) return bytes; /* parts of pages cannot be given back */
-  for (unsigned i = oh_arena_class_of(PURGE_FROM); i < OH_ARENA_ROWS * OH_ARENA_COLUMNS; i++)
+  for (unsigned i = oh_arena_class_of(PURGE_FROM); (i = next_class(a, i)) != CLASSES; i++)
     for (struct oh_arena_block *b = a->list[i]; b != NULL; b = b->next) {
       struct oh_arena_run in = oh_arena_inner(b, size_of(b));
       if (in.bytes < PURGE_FROM || (flags_of(b) & OH_ARENA_PURGED) != 0) continue;
@@ -375,7 +384,7 @@ static void check_lists(struct oh_arena const *a, struct seen const *seen)
 {
   size_t free = 0, bytes = 0, idle = 0, purged = 0, edges = 0, old = 0;
   for (unsigned row = 0; row < OH_ARENA_ROWS; row++) OH_CHECK((a->rows >> row & 1) == (a->columns[row] != 0));
-  for (unsigned c = 0; c < OH_ARENA_ROWS * OH_ARENA_COLUMNS; c++) {
+  for (unsigned c = 0; c < CLASSES; c++) {
     struct oh_arena_block *prev = NULL;
     bool any = a->columns[c / OH_ARENA_COLUMNS] >> c % OH_ARENA_COLUMNS & 1;
     OH_CHECK(any == (a->list[c] != NULL));

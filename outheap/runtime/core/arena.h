@@ -33,6 +33,7 @@
 #endif
 #define OH_ARENA_COLUMNS 32 /* classes for each power of two: a class's sizes differ by less than 1/32 */
 #define OH_ARENA_ROWS 40
+#define OH_ARENA_CLASSES (OH_ARENA_ROWS * OH_ARENA_COLUMNS)
 
 enum {
   OH_ARENA_FREE = 1,
@@ -62,7 +63,7 @@ struct oh_arena {
   unsigned oldest;      /* they are in classes below this one */
   uint64_t rows;        /* bit r  <=>  columns[r] != 0 */
   uint32_t columns[OH_ARENA_ROWS];
-  struct oh_arena_block *list[OH_ARENA_ROWS * OH_ARENA_COLUMNS];
+  struct oh_arena_block **list; /* of OH_ARENA_CLASSES, zeroes at first: memory of which few pages are touched */
 } __attribute__((aligned(128)));
 
 struct oh_arena_run { char *start; size_t bytes; };

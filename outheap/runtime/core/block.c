@@ -5,6 +5,12 @@
 #include "space.h"
 #include <errno.h>
 #include <unistd.h>
+#if defined __GLIBC__ && __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define ALONE __libc_single_threaded
+#else
+#define ALONE false /* the C library does not tell */
+#endif
 
 /* Arenas. A thread stays with the arena that it used last until it finds its lock taken, and then moves on to the next
    one. So the number of arenas in use follows contention, not the number of threads, and a program with one thread uses
@@ -13,7 +19,8 @@
 #define OH_ARENAS 0 /* as many as processors */
 #endif
 #define ARENAS_MOST 8
-#define ARENA(i) { .lock = PTHREAD_MUTEX_INITIALIZER, .number = i }
+static struct oh_arena_block *lists[ARENAS_MOST][OH_ARENA_CLASSES];
+#define ARENA(i) { .lock = PTHREAD_MUTEX_INITIALIZER, .number = i, .list = lists[i] }
 static struct oh_arena arenas[ARENAS_MOST] = {
   ARENA(0), ARENA(1), ARENA(2), ARENA(3), ARENA(4), ARENA(5), ARENA(6), ARENA(7)
 };
@@ -34,10 +41,25 @@ static unsigned arenas_wanted(void)
   return n;
 }
 
-static struct oh_arena *lock_one(void)
+/* The only thread of a process takes no lock to allocate and to free: that is half of what these cost. Nothing in
+   between can start another thread. Result: was it taken? */
+static bool enter(struct oh_arena *a)
+{
+  if (ALONE) return false;
+  lock(a);
+  return true;
+}
+
+static void leave(struct oh_arena *a, bool entered)
+{
+  if (entered) unlock(a);
+}
+
+static struct oh_arena *enter_one(bool *entered)
 {
   struct oh_arena *a = &arenas[preferred];
-  if (pthread_mutex_trylock(&a->lock) == 0) return a;
+  *entered = !ALONE;
+  if (ALONE || pthread_mutex_trylock(&a->lock) == 0) return a;
   preferred = (preferred + 1) % arenas_wanted();
   lock(&arenas[preferred]);
   return &arenas[preferred];
@@ -105,10 +127,11 @@ void *oh_block_alloc(size_t bytes)
   struct oh_arena_block *b = NULL;
   if (bytes < OH_ARENA_LIMIT) {
     size_t size = oh_arena_size_for(bytes);
-    struct oh_arena *a = lock_one();
+    bool entered;
+    struct oh_arena *a = enter_one(&entered);
     b = oh_arena_alloc(a, size);
     size_t step = b == NULL ? oh_arena_step(a) : 0;
-    unlock(a);
+    leave(a, entered);
     if (b == NULL) b = take_new(a, size, step);
     else if (oh_space_split(OH_SPACE_BLOCKS) != 0) fill(b);
   }
@@ -125,9 +148,9 @@ void oh_block_free(void *block)
   struct oh_arena_block *b = block_of(block);
   oh_arena_check_block(b);
   struct oh_arena *a = &arenas[oh_arena_head(b) >> OH_ARENA_NUMBER_SHIFT];
-  lock(a);
+  bool entered = enter(a);
   struct oh_arena_run run = oh_arena_free(a, b);
-  unlock(a);
+  leave(a, entered);
   if (run.bytes != 0) oh_space_free(OH_SPACE_BLOCKS, run.start, run.bytes);
 }
 
@@ -161,11 +184,11 @@ void oh_block_age(void)
   static unsigned cycles;
   bool mark = oh_fetch_add_relaxed(&cycles, 1) % 2 == 0;
   size_t old = 0, allowance = oh_space_age(OH_SPACE_BLOCKS);
-  for (int i = 0; i < ARENAS_MOST; i++) {
-    lock(&arenas[i]);
+  for (unsigned i = 0; i < arenas_wanted(); i++) {
+    bool entered = enter(&arenas[i]);
     if (mark) oh_arena_age(&arenas[i]);
     old += arenas[i].old;
-    unlock(&arenas[i]);
+    leave(&arenas[i], entered);
   }
   oh_store_relaxed(&oh_block_old, mark || old < allowance ? 0 : old - allowance);
 }

@@ -7,12 +7,10 @@
 #include "os.h"
 #include "settings.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #ifdef __linux__
@@ -153,65 +151,92 @@ void oh_helper_refuse(void)
   oh_log("OUTHEAP: helper is not available for this version of OCaml, this processor, or this flavour");
 }
 
-/* The beginning of a small file, as a string. */
-static bool read_file(char const *name, char *text, size_t room)
+#ifdef OH_FAULTS
+char const *oh_helper_system = "";
+#else
+#define oh_helper_system ""
+#endif
+
+#define PATH_ROOM 4097 /* of a path in /proc/self/cgroup, with its end */
+
+static FILE *open_file(char const *folder, char const *path, char const *file)
 {
-  int error = errno, file = open(name, O_RDONLY | O_CLOEXEC);
-  ssize_t n = -1;
-  if (file >= 0) {
-    n = read(file, text, room - 1);
-    close(file);
+  char name[PATH_ROOM + 1200];
+  int n = snprintf(name, sizeof name, "%s%s%s%s", oh_helper_system, folder, path, file);
+  return n < 0 || (size_t)n >= sizeof name ? NULL : fopen(name, "re");
+}
+
+/* The number in such a file, or the first two; true: it has so many. */
+static bool read_numbers(char const *folder, char const *path, char const *file, int count, long numbers[2])
+{
+  FILE *f = open_file(folder, path, file);
+  if (f == NULL) return false;
+  bool good = fscanf(f, "%ld %ld", &numbers[0], &numbers[1]) >= count;
+  fclose(f);
+  return good;
+}
+
+/* Processors of a group's quota, rounded up; 0: it has none. */
+static unsigned quota(bool second, char const *path)
+{
+  static char const folder[] = "/sys/fs/cgroup/cpu";
+  long numbers[2], period[2];
+  if (second) {
+    if (!read_numbers("/sys/fs/cgroup", path, "/cpu.max", 2, numbers)) return 0;
   }
-  errno = error;
-  if (n < 0) return false;
-  text[n] = 0;
-  return true;
+  else {
+    if (!read_numbers(folder, path, "/cpu.cfs_quota_us", 1, numbers)) return 0;
+    if (!read_numbers(folder, path, "/cpu.cfs_period_us", 1, period)) return 0;
+    numbers[1] = period[0];
+  }
+  if (numbers[0] <= 0 || numbers[1] <= 0) return 0;
+  return (unsigned)((numbers[0] - 1) / numbers[1] + 1);
 }
 
-/* Processors of a quota, rounded up; 0: none. */
-static unsigned quota(long allowed, long period)
+/* Is `cpu` one of these names, between which there are commas? */
+static bool has_cpu(char const *names)
 {
-  return allowed > 0 && period > 0 ? (unsigned)((allowed + period - 1) / period) : 0;
+  for (;; names++) {
+    size_t length = strcspn(names, ",");
+    if (length == 3 && strncmp(names, "cpu", 3) == 0) return true;
+    names += length;
+    if (*names == 0) return false;
+  }
 }
 
-/* The control group of this process, as /proc/self/cgroup names it: of the second version, and of the first one's
-   controller `cpu`. In a container both are mostly the root. */
+/* The least quota of the group of a line of /proc/self/cgroup, and of all groups above: NUMBER:CONTROLLERS:PATH. It
+   counts if it is of the second version, which names no controllers, or of the first one's `cpu`. */
+static unsigned quota_of_line(char *line)
+{
+  unsigned least = 0;
+  char *names = strchr(line, ':'), *path = names == NULL ? NULL : strchr(names + 1, ':');
+  if (path == NULL) return 0;
+  *path++ = 0;
+  bool second = *++names == 0;
+  if (!second && !has_cpu(names)) return 0;
+  for (;;) {
+    unsigned n = quota(second, path);
+    if (n != 0 && (least == 0 || n < least)) least = n;
+    char *last = strrchr(path, '/');
+    if (last == NULL) return least;
+    *last = 0;
+  }
+}
+
+/* Processors that this process's control groups allow; 0: any number. In a container the groups are mostly the root. */
 static unsigned group_quota(void)
 {
-  char groups[2048], name[2300], text[64], more[64];
+  char line[PATH_ROOM + 256];
   unsigned least = 0;
-  if (!read_file("/proc/self/cgroup", groups, sizeof groups)) return 0;
-  char *save;
-  for (char *line = strtok_r(groups, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save)) {
-    char *controllers = strchr(line, ':'), *path = controllers == NULL ? NULL : strchr(controllers + 1, ':');
-    if (path == NULL) continue;
-    *path++ = 0;
-    controllers++;
-    bool second = *controllers == 0;
-    if (!second && strcmp(controllers, "cpu") != 0 && strncmp(controllers, "cpu,", 4) != 0
-        && strstr(controllers, ",cpu") == NULL)
-      continue;
-    /* The limits of all groups above hold, too. */
-    for (;;) {
-      unsigned n = 0;
-      if (second) {
-        snprintf(name, sizeof name, "/sys/fs/cgroup%s/cpu.max", path);
-        long allowed, period;
-        if (read_file(name, text, sizeof text) && sscanf(text, "%ld %ld", &allowed, &period) == 2)
-          n = quota(allowed, period);
-      }
-      else {
-        snprintf(name, sizeof name, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", path);
-        bool has = read_file(name, text, sizeof text);
-        snprintf(name, sizeof name, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", path);
-        if (has && read_file(name, more, sizeof more)) n = quota(atol(text), atol(more));
-      }
-      if (n != 0 && (least == 0 || n < least)) least = n;
-      char *last = strrchr(path, '/');
-      if (last == NULL) break;
-      *last = 0;
-    }
+  int error = errno;
+  FILE *f = open_file("/proc/self/cgroup", "", "");
+  while (f != NULL && fgets(line, sizeof line, f) != NULL) {
+    line[strcspn(line, "\n")] = 0;
+    unsigned n = quota_of_line(line);
+    if (n != 0 && (least == 0 || n < least)) least = n;
   }
+  if (f != NULL) fclose(f);
+  errno = error;
   return least;
 }
 

@@ -419,6 +419,12 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
   struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
   size_t limit = oh_limit_bytes;
   uint64_t past = oh_load_relaxed(&looked);
+  if (s->began == 0) { /* a new domain: what was allocated before is not its share */
+    s->seen = oh_load_relaxed(&grown);
+    s->seen_taken = oh_load_relaxed(&taken);
+    s->spent = 0;
+    s->began = now;
+  }
   account(s, (intptr_t)free);
   (void)oh_fetch_add_relaxed(&since, allocated);
   (void)oh_fetch_add_relaxed(&grown, allocated);
@@ -443,6 +449,8 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
   if (most < SLICE_MOST || cost == 0) most = SLICE_MOST;
   return share < most ? share : most;
 }
+
+void oh_limit_leave(unsigned slot) { slots[slot % OH_LIMIT_SLOTS].began = 0; }
 
 void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
 {

@@ -64,6 +64,9 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now);
 /* And ends: it took so long. */
 void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds);
 
+/* The domain ends: the next one with its number begins anew. */
+void oh_limit_leave(unsigned slot);
+
 /* A cycle has ended, all domains are stopped; `free`: in the pools of all. Is the heap to be compacted for the sake of
    the limit? `took`: nanoseconds of the last compaction. */
 bool oh_limit_cycle(size_t live, size_t free, uint64_t now);

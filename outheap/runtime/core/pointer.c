@@ -20,8 +20,14 @@ static size_t found, period;
 static size_t inside;           /* threads that are using a sampler; counted once for each nested call */
 static _Thread_local size_t inside_here __attribute__((tls_model("initial-exec"))); /* of these, in this thread */
 
+_Thread_local void (*oh_report_defer)(uintptr_t) __attribute__((tls_model("initial-exec")));
+
 void oh_report_pointer(uintptr_t address)
 {
+  if (oh_report_defer != NULL) {
+    oh_report_defer(address);
+    return;
+  }
   size_t n = oh_fetch_add_relaxed(&found, 1) + 1, every = oh_load_relaxed(&period);
   if (every == 0 || n % every != 0) return;
   oh_fetch_add_seq_cst(&inside, 1);

@@ -55,6 +55,10 @@ size_t oh_report_set(size_t every, void (*sample)(void const *pointer, void cons
 /* A sampler that prints. */
 void oh_report_print(void const *pointer, void const *data);
 
+/* A thread that is no domain's, in which no sampler may run, has its pointers passed to this function instead; a
+   domain that gets them from it asks about them anew. NULL in all other threads. */
+extern _Thread_local void (*oh_report_defer)(uintptr_t address);
+
 /* Counts a pointer to foreign memory, and passes every nth to the sampler. Any thread; takes no lock. */
 void oh_report_pointer(uintptr_t address);
 

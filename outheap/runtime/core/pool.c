@@ -323,8 +323,8 @@ void oh_pool_count(struct oh_pool_counters *result)
   result->pools = pools;
   result->pages = pages;
   result->resident_free = 0;
-  for (unsigned f = 1; f < PIECES; f++)
-    for (struct page *p = buckets[f]; p != NULL; p = p->next)
+  for (uint64_t full = vacant; full != 0; full &= full - 1)
+    for (struct page *p = buckets[__builtin_ctzll(full) + 1]; p != NULL; p = p->next)
       result->resident_free += (size_t)popcount(p->touched & ~p->used) << OH_POOL_LOG;
   pthread_mutex_unlock(&mutex);
 }

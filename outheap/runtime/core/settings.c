@@ -135,7 +135,7 @@ static bool read_minor(char *text, char const **why)
   return good;
 }
 
-/* A number and a unit. */
+/* A number of at most seven digits, and a unit. */
 static bool read_time(char const *text, uint64_t *result)
 {
   static struct { char const *name; uint64_t nanoseconds; } const units[] = {
@@ -256,11 +256,14 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("slack", "", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
   S("opaque", "", "0 or 1", read_bool(value, &oh_settings.opaque)) \
   S("minor", "", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
-  S("minor.pause", "pause", "a time, such as 5ms, 500us or 1s", read_time(value, &oh_settings.pause)) \
+  S("minor.pause", "pause", "a time from 1us to 9999999s, such as 5ms", \
+    read_time(value, &oh_settings.pause)) \
   S("memory", "", "follow, small or stock", read_memory(value)) \
-  S("memory.pause", "", "a time, such as 10ms", read_time(value, &oh_settings.compact_pause)) \
-  S("memory.idle", "", "a time, such as 2s, or off", read_idle(value)) \
-  S("memory.idle.pause", "", "a time, such as 30ms", read_time(value, &oh_settings.idle_pause)) \
+  S("memory.pause", "", "a time from 1us to 9999999s, such as 10ms", \
+    read_time(value, &oh_settings.compact_pause)) \
+  S("memory.idle", "", "a time from 1us to 9999999s, such as 2s, or off", read_idle(value)) \
+  S("memory.idle.pause", "", "a time from 1us to 9999999s, such as 30ms", \
+    read_time(value, &oh_settings.idle_pause)) \
   S("memory.floor", "", "a number of bytes, such as 64M, a share such as 5%, or auto", read_floor(value)) \
   S("limit", "", "a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or cgroup", \
     read_limit(value)) \

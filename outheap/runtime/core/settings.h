@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, when the
-   library starts. A name may have a group before it, and a dot between. A SIZE is in bytes, or has a suffix K (or k),
-   M, G, T.
+   library starts; not in a program with more rights than its caller, which says so. A name may have a group before it,
+   and a dot between. A SIZE is in bytes, or has a suffix K (or k), M, G, T. A TIME has at most seven digits and a unit,
+   us, ms or s.
 
      thp=off|advise|always      huge pages for OCaml's heap (default advise); thp.young=, thp.pools=, thp.blocks= for a
                                 part of it
@@ -50,7 +51,7 @@
                                 huge pages (base.h); these refusals are counted in any case
      stats=1                    prints statistics at exit
      stats.signal=SIGNAL        prints them when the process gets this signal (USR1, USR2, HUP, URG, WINCH, or a number)
-     stats.every=SECONDS        prints them at intervals
+     stats.every=SECONDS        prints them at intervals; both until outheap_stop_helper
      stats.to=FILE|fd:N         where to: appended to a file, or written to a descriptor (default: standard error)
 
    To find faults, and for experiments:

@@ -19,6 +19,9 @@
 #include "stats.h"
 #include <pthread.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 /* --- fork --------------------------------------------------------------------------------------------------------- */
 
@@ -91,11 +94,18 @@ static void prepare_for_fork(void)
 
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
-#ifdef __GLIBC__
-#define environment secure_getenv
-#else
-#define environment getenv
+/* A program with more rights than its caller takes no settings from it. */
+static char const *settings_of_caller(void)
+{
+  char const *list = getenv("OUTHEAP");
+#ifdef __linux__
+  if (list != NULL && getauxval(AT_SECURE) != 0) {
+    oh_log("OUTHEAP is ignored: this program has more rights than its caller (setuid, setgid, capabilities)");
+    return NULL;
+  }
 #endif
+  return list;
+}
 
 static void finish(void)
 {
@@ -109,7 +119,7 @@ static void start(void)
   static bool prepared;
   if (!prepared) prepare_for_fork();
   prepared = true;
-  oh_settings_read(environment("OUTHEAP"));
+  oh_settings_read(settings_of_caller());
   if (oh_settings.steps) oh_clock_step();
   unsigned asked = (oh_settings.thp_asked ? 1u << OH_NOTICE_HUGE : 0) |
                    (oh_settings.hugetlb ? 1u << OH_NOTICE_HUGETLB : 0);

@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -269,9 +270,11 @@ void oh_stats_slice(int descriptor)
 
 /* --- statistics while the program runs ---------------------------------------------------------------------------- */
 
-#define STACK (128 << 10)
-
 static bool watching;
+static enum state { NONE, RUNS, ENDS } state; /* of the thread; atomic */
+static pthread_t thread;
+static long number; /* of the thread, which writes it */
+static long owner;  /* the process that has started it */
 static sem_t wanted;
 static struct oh_clock_sleeper sleeper = { .posted = &wanted };
 static uint64_t began;
@@ -295,37 +298,44 @@ static bool wait_for_request(void)
 
 static void *watch(void *unused)
 {
+  number = oh_helper_name("outheap-stats");
   for (;;) {
     char title[100];
     char const *why = wait_for_request() ? "on a signal" : "at an interval";
+    if (oh_load_acquire(&state) == ENDS) break;
     snprintf(title, sizeof title, "statistics %s: process %ld, %.1f s", why, (long)getpid(),
              (double)(oh_clock_now() - began) / 1e9);
     oh_stats_print(oh_watch_output(), title);
   }
+  oh_clock_leave(&sleeper);
   return unused;
 }
 
 static void start_thread(void)
 {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  sigset_t all, before;
-  sigfillset(&all);
-  bool done = !OH_SBRK && sem_init(&wanted, 0, 0) == 0 && pthread_attr_init(&attributes) == 0;
-  if (done) {
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    size_t stack = STACK + oh_os_thread_local();
-    pthread_attr_setstacksize(&attributes, stack > (size_t)PTHREAD_STACK_MIN ? stack : (size_t)PTHREAD_STACK_MIN);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
-    oh_clock_enter(&sleeper);
-    done = pthread_create(&thread, &attributes, watch, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
+  bool done = sem_init(&wanted, 0, 0) == 0;
+  oh_clock_enter(&sleeper);
+  owner = oh_os_process();
+  oh_store_release(&state, RUNS);
+  if (done && oh_helper_thread(&thread, watch)) return;
+  oh_store_release(&state, NONE);
+  oh_clock_leave(&sleeper);
+  oh_log("OUTHEAP: no thread for statistics");
+}
+
+/* Of several threads that stop it one joins it, and the others wait for that. A child of which the C library knows
+   nothing (clone) has no such thread. */
+void oh_watch_stop(void)
+{
+  enum state runs = RUNS;
+  watching = false;
+  if (owner != oh_os_process()) return;
+  if (__atomic_compare_exchange_n(&state, &runs, ENDS, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    sem_post(&wanted);
+    if (!oh_helper_is_missing(thread)) oh_helper_join(thread, &number);
+    oh_store_release(&state, NONE);
   }
-  if (!done) {
-    oh_clock_leave(&sleeper);
-    oh_log("OUTHEAP: no thread for statistics");
-  }
+  while (oh_load_acquire(&state) == ENDS) sched_yield();
 }
 
 /* Where statistics go. A program may close all descriptors, as daemons do, and get the same number for a file of its
@@ -441,5 +451,6 @@ int oh_watch_output(void)
 void oh_watch_forked(void)
 {
   __atomic_store_n(&opens, false, __ATOMIC_RELAXED);
+  state = NONE;
   if (watching) start_thread();
 }

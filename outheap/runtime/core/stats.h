@@ -66,6 +66,10 @@ void oh_watch_start(void);
    descriptor, and opened something else by the same number: then the file is opened again. -1: nowhere. Any thread. */
 int oh_watch_output(void);
 
+/* Ends the thread for the rest of the process: no more statistics on a signal or at intervals. Any thread. It waits for
+   statistics that are being printed. */
+void oh_watch_stop(void);
+
 /* For start.c, in the child. */
 void oh_watch_forked(void);
 

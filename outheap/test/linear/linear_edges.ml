@@ -6,6 +6,7 @@ module R = Outheap_region
 
 (* A signal comes now; OCaml handles it when it next looks. *)
 external signal : unit -> unit = "linear_test_signal" [@@noalloc]
+external high : unit -> bool = "linear_test_high" [@@noalloc]
 
 (* --- signals ------------------------------------------------------------------------------------------------------ *)
 
@@ -369,7 +370,8 @@ let trimmed () =
 let memory () =
   small_tables ();
   forgotten_tables ();
-  trimmed ()
+  trimmed ();
+  check "pages of cells at the highest addresses" (high ())
 
 (* --- cells -------------------------------------------------------------------------------------------------------- *)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define CAML_INTERNALS
 #include "collapse.h"
+#include "region_runtime.h"
 #include <caml/alloc.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
@@ -32,6 +33,16 @@ value linear_test_foreign(value unit)
 value linear_test_beside(value v, value bytes) { return v + Long_val(bytes); }
 
 value linear_test_custom(value n) { return caml_copy_int64(Long_val(n)); }
+
+/* Pages of cells at the addresses that Linux gives on arm64, and beyond. No memory is there. */
+value linear_test_high(value unit)
+{
+  char *high = (char *)OUTHEAP_REGION_ADDRESSES - 2 * OUTHEAP_REGION_CELLS;
+  bool good = outheap_region_marker_note_cells(high) && outheap_region_marker_has_cells((uintptr_t)high + 8)
+              && !outheap_region_marker_has_cells((uintptr_t)high + OUTHEAP_REGION_CELLS)
+              && !outheap_region_marker_note_cells((char *)OUTHEAP_REGION_ADDRESSES);
+  return (void)unit, Val_bool(good);
+}
 
 /* A signal comes, whose OCaml handler has not run when this returns. */
 value linear_test_signal(value unit)

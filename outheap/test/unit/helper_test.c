@@ -8,6 +8,7 @@
 #include "outheap.h"
 #include "try.h"
 #include <sched.h>
+#include <sys/stat.h>
 
 /* --- stretches of work -------------------------------------------------------------------------------------------- */
 
@@ -162,6 +163,66 @@ static void the_system_forgets_it(void)
   }
 }
 
+/* --- processors --------------------------------------------------------------------------------------------------- */
+
+static char root[] = "/tmp/helper-test-XXXXXX";
+
+static void put(char const *name, char const *text)
+{
+  char path[300];
+  snprintf(path, sizeof path, "%s%s", root, name);
+  for (char *p = path + 1; (p = strchr(p, '/')) != NULL; p++) {
+    *p = 0;
+    (void)mkdir(path, 0777);
+    *p = '/';
+  }
+  FILE *file = fopen(path, "w");
+  EXPECT(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0, "%s", path);
+}
+
+/* How many there are, in a child: it asks once. */
+static unsigned processors(void)
+{
+  int status;
+  pid_t child = fork();
+  if (child == 0) _exit((int)oh_helper_processors());
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status), "child");
+  return (unsigned)WEXITSTATUS(status);
+}
+
+/* Of which groups the quotas count; with one processor all is one. */
+static void quotas(void)
+{
+  char long_path[4096 + 64] = "", command[100];
+  EXPECT(mkdtemp(root) != NULL, "no folder");
+  oh_helper_system = root;
+  unsigned all = processors();
+  put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "50000\n");
+  put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");
+  put("/proc/self/cgroup", "7:memory,cpuset:/x\n6:blkio,cpuacct:/x\n5:cpus:/x\n");
+  EXPECT(processors() == all, "controllers with other names");
+  static char const *const names[] = { "cpu", "cpu,cpuacct", "cpuacct,cpu", "cpuset,cpu,cpuacct" };
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    snprintf(long_path, sizeof long_path, "4:%s:/x\n", names[i]);
+    put("/proc/self/cgroup", long_path);
+    EXPECT(processors() == 1, "%s", names[i]);
+  }
+  put("/proc/self/cgroup", "4:cpu:/x/y/z\n");
+  EXPECT(processors() == 1, "of a group around it");
+  /* The line that counts comes after all that others have to say. */
+  strcpy(long_path, "9:memory:/");
+  memset(long_path + strlen(long_path), 'p', 4000);
+  strcat(long_path, "\n0::/y\n");
+  put("/proc/self/cgroup", long_path);
+  EXPECT(processors() == all, "no quota");
+  put("/sys/fs/cgroup/y/cpu.max", "max 100000\n");
+  EXPECT(processors() == all, "no quota either");
+  put("/sys/fs/cgroup/y/cpu.max", "100000 100000\n");
+  EXPECT(processors() == 1, "behind a long line");
+  snprintf(command, sizeof command, "rm -rf %s", root);
+  EXPECT(system(command) == 0, "%s", command);
+}
+
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
@@ -169,5 +230,6 @@ int main(int argc, char **argv)
   TRY(the_last_ones_are_kept);
   TRY(it_ends_for_good);
   TRY(the_system_forgets_it);
+  TRY(quotas);
   return try_end();
 }

@@ -378,6 +378,22 @@ static void share_of_time(void)
   end();
 }
 
+/* A domain that begins late is not charged for what others have allocated before; nor is one that takes the number of
+   another. */
+static void late_domains(void)
+{
+  begin();
+  limit_of("limit=256M");
+  for (int i = 0; i < 100; i++) (void)due(200 * M, 10 * M, 0);
+  double first = oh_limit_due(9, M, 0, now);
+  EXPECT(first > 0 && first < 2.0 / 56, "%f", first);
+  for (int i = 0; i < 100; i++) (void)due(200 * M, 10 * M, 0);
+  oh_limit_leave(9);
+  double second = oh_limit_due(9, M, 0, now);
+  EXPECT(second > 0 && second < 2.0 / 56, "%f", second);
+  end();
+}
+
 static void ends_of_cycles(void)
 {
   begin();
@@ -413,6 +429,7 @@ int main(int argc, char **argv)
   TRY(unopened);
   TRY(moved);
   TRY(share_of_time);
+  TRY(late_domains);
   TRY(ends_of_cycles);
   TRY(blind); /* which leaves free memory */
   return try_end();

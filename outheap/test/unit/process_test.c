@@ -15,6 +15,9 @@
 #include "space.h"
 #include "try_child.h"
 #include <sys/resource.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 
 /* --- limits ------------------------------------------------------------------------------------------------------ */
 
@@ -239,8 +242,32 @@ static void anywhere(void)
   EXPECT(chosen > 20, "%u", chosen);
 }
 #endif
+/* A thread whose stack lies far below the first one starts the library. */
+static void *start_here(void *unused)
+{
+  oh_start();
+  return unused;
+}
+static void low_stack(void)
+{
+  size_t bytes = 4 * M;
+  void *low = mmap((void *)((uintptr_t)1 << 28), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  EXPECT(low != MAP_FAILED && pthread_attr_init(&attributes) == 0, "memory");
+  EXPECT(pthread_attr_setstack(&attributes, low, bytes) == 0, "stack");
+  EXPECT(pthread_create(&thread, &attributes, start_here, NULL) == 0 && pthread_join(thread, NULL) == 0, "thread");
+  int here;
+  unsigned bits = 64 - (unsigned)__builtin_clzll((uintptr_t)&here);
+  if (bits > OH_ADDRESS_BITS) bits = OH_ADDRESS_BITS;
+  EXPECT(oh_zone_part_size() == (uintptr_t)1 << (bits - 6), "%zx", oh_zone_part_size());
+}
+
 static void places(void)
 {
+#ifdef __linux__
+  if (!TRY_SANITIZED) in_child(NULL, low_stack);
+#endif
 #if OH_TAINT
   in_child("base=ffffffffffffffff", anywhere);
   in_child(NULL, anywhere);
@@ -251,11 +278,50 @@ static void places(void)
   in_child(NULL, in_the_way);
 }
 
+/* --- rights ------------------------------------------------------------------------------------------------------ */
+
+/* A copy of this program that runs as another user than its caller. */
+#ifdef __linux__
+static char copy[] = "/tmp/outheap-rights-XXXXXX";
+
+static void run_copy(void)
+{
+  execl(copy, copy, "--with-rights", (char *)NULL);
+  _exit(1);
+}
+static int with_rights(void)
+{
+  oh_start();
+  if (getauxval(AT_SECURE) == 0) fputs("no rights in this folder", stderr);
+  else EXPECT(!oh_settings.opaque, "its caller has changed a setting");
+  return 0;
+}
+static void rights(void)
+{
+  char command[200];
+  if (geteuid() != 0 || TRY_SANITIZED) return;
+  int file = mkstemp(copy);
+  EXPECT(file >= 0 && close(file) == 0, "no file");
+  snprintf(command, sizeof command, "cp /proc/%ld/exe %s && chown 1:1 %s && chmod 4755 %s", (long)getpid(), copy, copy,
+           copy);
+  EXPECT(system(command) == 0, "%s", command);
+  char const *said = try_said("opaque=1", run_copy);
+  EXPECT(try_times(said, "OUTHEAP is ignored") == 1 || strcmp(said, "no rights in this folder") == 0, "%s", said);
+  unlink(copy);
+}
+#endif
+
 int main(int argc, char **argv)
 {
+#ifdef __linux__
+  if (argc == 2 && strcmp(argv[1], "--with-rights") == 0) return with_rights();
+#endif
   try_start(argc, argv);
   TRY(limits);
   TRY(forks);
   TRY(places);
+#ifdef __linux__
+  TRY(rights);
+#endif
   return try_end();
 }

@@ -318,6 +318,21 @@ static void reports(void)
   outheap_free(OUTHEAP_MAJOR, heap, OH_PAGE);
 }
 
+/* A thread in which no sampler may run passes on what it finds; it counts where it is asked about again. */
+static uintptr_t deferred;
+static void defer(uintptr_t address) { deferred = address; }
+static void deferred_reports(void)
+{
+  uintptr_t far = FAR(60);
+  size_t before = sampled;
+  outheap_report(1, sample, &sampled);
+  oh_report_defer = defer;
+  EXPECT(!oh_pointer_is_markable(far + 16) && deferred == far + 16, "%zx", deferred);
+  EXPECT(sampled == before && oh_report_count() == 0, "%zu samples", sampled);
+  oh_report_defer = NULL;
+  EXPECT(!oh_pointer_is_markable(deferred) && sampled == before + 1 && outheap_report(0, NULL, NULL) == 1, "later");
+}
+
 /* The sampler's data are the caller's again when the report has ended. */
 static void touch(void const *pointer, void const *data)
 {
@@ -357,6 +372,7 @@ int main(int argc, char **argv)
   TRY(tainted);
 #if OH_TAINT
   TRY(reports);
+  TRY(deferred_reports);
   TRY(report_threads);
   TRY(at_once);
   TRY(between);

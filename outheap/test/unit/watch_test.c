@@ -128,6 +128,30 @@ static void not_asked(void)
     EXPECT(threads() == before + (oh_settings.stats_signal != 0), "%d threads", threads());
   EXPECT(sigaction(SIGUSR2, NULL, &action) == 0 && action.sa_handler == SIG_DFL, "no handler");
 }
+/* The thread ends with the others that the library has, and no child gets one. */
+static void *stop(void *unused)
+{
+  outheap_stop_helper();
+  return unused;
+}
+static void stopped_here(void)
+{
+  int before = threads(), status = 0;
+  oh_start();
+  EXPECT(threads() == before + 1, "%d threads", threads());
+  try_threads(4, stop);
+  EXPECT(threads() == before, "%d threads", threads());
+  stop(NULL);
+  raise(SIGUSR1);
+  pid_t child = fork();
+  if (child == 0) _exit(threads() != before);
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "child: %d", status);
+}
+static void stopped(void)
+{
+  if (!TRY_SANITIZED) in_child("stats.signal=USR1,stats.every=1000", stopped_here);
+}
+
 static void quiet(void)
 {
   EXPECT(try_said(NULL, not_asked)[0] == 0, "nothing to say");
@@ -324,6 +348,7 @@ int main(int argc, char **argv)
   TRY(on_a_signal);
   TRY(at_intervals);
   TRY(on_a_descriptor);
+  TRY(stopped);
   TRY(quiet);
   TRY(no_faults);
   TRY(on_lost_descriptors);

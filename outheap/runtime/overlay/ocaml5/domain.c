@@ -13,12 +13,17 @@
 #include "following.h"
 #include "helper.h"
 #include "keeper.h"
+#include "limit.h"
 #include "minor_size.h"
 #include "settings.h"
 #include <caml/version.h>
 
+static unsigned numbers; /* of domains: those from here on were never in use */
+
 static void *commit_minor_heap(void *start, uintnat bytes)
 {
+  unsigned id = (unsigned)Caml_state->id, n = oh_load_relaxed(&numbers);
+  while (n <= id && !oh_cas_seq_cst(&numbers, &n, id + 1)) {}
   void *result = oh_hooks_commit_minor_heap(start, bytes);
   if (result != NULL) oh_minor_size_is(Caml_state, Wsize_bsize(bytes));
   return result;
@@ -29,6 +34,7 @@ static void decommit_minor_heap(void *start, uintnat bytes)
   uintnat memory = Bsize_wsize(oh_minor_size_memory(Caml_state));
   oh_minor_size_is(Caml_state, 0);
   oh_follow_set_free((unsigned)Caml_state->id, 0); /* a domain that ends leaves its pools; another says it anew */
+  oh_limit_leave((unsigned)Caml_state->id);
   oh_hooks_purge_minor_heap(start, bytes > memory ? bytes : memory);
 }
 
@@ -80,9 +86,9 @@ static bool resize_minor_heap(asize_t words, bool keep)
 /* All domains are stopped. */
 static void survey(struct oh_follow_heap *all)
 {
-  for (uintnat i = 0; i < DOMAINS; i++) {
+  for (unsigned i = 0, n = oh_load_relaxed(&numbers); i < n; i++) {
     if (!all_domains[i].interruptor.running) {
-      oh_follow_set_free((unsigned)i, 0);
+      oh_follow_set_free(i, 0);
       continue;
     }
     struct caml_heap_state *heap = all_domains[i].state->shared_heap;

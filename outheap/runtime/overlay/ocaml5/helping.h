@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "helper.h"
 #include "os.h"
+#include "pointer.h"
 #include "settings.h"
 #include "sweeping.h"
 
@@ -91,6 +92,9 @@ static void oh_mark_loop_defer(value v)
   CAMLassert(oh_helping.own.count < oh_helping.own.size);
   oh_helping.own.at[oh_helping.own.count++] = v;
 }
+
+/* The report began in the middle of a batch. */
+static void oh_helping_report(uintptr_t v) { oh_mark_loop_defer((value)v); }
 
 /* Is this a pointer to a region? Then it is dealt with. While all domains are stopped, a library may give up tracked
    memory, and memory with cells; the helper is not stopped then, and must not touch either. */
@@ -313,6 +317,7 @@ static void *oh_helping_run(void *unused)
   struct oh_helping_times now = { 0, 0 };
   struct oh_helping_span span = { 0, 0, false };
   oh_helping.number = oh_helper_name("outheap-helper");
+  oh_report_defer = oh_helping_report;
   pthread_mutex_lock(&oh_helping.lock);
   for (;;) {
     while (!oh_helping.quits && oh_helping_next() == OH_HELPING_RESTS) {

@@ -38,7 +38,7 @@ struct oh_sweeping_queue {
   unsigned first;   /* lists before this one are empty */
   unsigned in_hand; /* pools */
   size_t back;      /* pools */
-  struct oh_sweeping_list swept[OH_SWEEPING_LISTS], empty, left;
+  struct oh_sweeping_list swept[OH_SWEEPING_LISTS], left[NUM_SIZECLASSES], empty;
   struct heap_stats stats; /* what the owner has to add, */
   uintnat swept_words, work;
 };
@@ -159,7 +159,7 @@ void oh_sweeping_hand_over(struct caml_heap_state *heap)
   oh_sweeping_unlock();
 }
 
-/* Under the lock. Result: the work. */
+/* Under the lock: whole lists, however long. Result: the work. */
 static uintnat oh_sweeping_collect_locked(struct oh_sweeping_queue *q)
 {
   struct caml_heap_state *heap = q->heap;
@@ -168,15 +168,9 @@ static uintnat oh_sweeping_collect_locked(struct oh_sweeping_queue *q)
   for (unsigned s = 0; s < NUM_SIZECLASSES; s++) {
     oh_sweeping_move(&q->swept[s], &heap->avail_pools[s]);
     oh_sweeping_move(&q->swept[s + NUM_SIZECLASSES], &heap->full_pools[s]);
+    oh_sweeping_move(&q->left[s], &heap->unswept_avail_pools[s]);
   }
   oh_sweeping_move(&q->empty, &q->emptied);
-  while (q->left.first != NULL) {
-    pool *p = q->left.first;
-    q->left.first = p->next;
-    p->next = heap->unswept_avail_pools[p->sz];
-    heap->unswept_avail_pools[p->sz] = p;
-  }
-  q->left.last = NULL;
   heap->next_to_sweep = 0;
   heap->stats.pool_live_blocks += q->stats.pool_live_blocks;
   heap->stats.pool_live_words += q->stats.pool_live_words;
@@ -331,7 +325,7 @@ static struct oh_sweeping_list *oh_sweeping_one(struct oh_sweeping_queue *q, poo
   bool full = hands->full_pools[sz] == p;
   hands->avail_pools[sz] = hands->full_pools[sz] = NULL;
   p->owner = owner;
-  if (oh_sweeping_left) return &q->left;
+  if (oh_sweeping_left) return &q->left[sz];
   *work += done;
   if (oh_sweeping_emptied != NULL) return &q->empty;
   return &q->swept[full ? sz + NUM_SIZECLASSES : sz];
