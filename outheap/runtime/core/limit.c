@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "limit.h"
 #include "block.h"
+#include "clock.h"
 #include "os.h"
 #include "pool.h"
 #include "settings.h"
@@ -31,6 +32,7 @@ static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
 #ifdef OH_FAULTS
 char const *oh_limit_system = "";
 size_t oh_limit_peak;
+void (*oh_limit_malloc)(void);
 #endif
 
 static int open_file(char const *name)
@@ -79,6 +81,7 @@ static bool read_file(char const *name, char *text, size_t room)
 #define FILE_FROM 200
 static struct { int file; long process; dev_t device; ino_t inode; } statm = { .file = -1 };
 static bool opening;
+static bool trims; /* does somebody trim malloc? */
 
 static bool is_ours(int file)
 {
@@ -143,7 +146,8 @@ static bool read_statm(char *text, size_t room)
 
 void oh_limit_forked(void)
 {
-  __atomic_clear(&opening, __ATOMIC_RELEASE); /* who had set it is not here */
+  __atomic_clear(&opening, __ATOMIC_RELEASE); /* who had set these is not here */
+  __atomic_clear(&trims, __ATOMIC_RELEASE);
   if (oh_limit_bytes != 0) open_statm_anew();
 }
 
@@ -228,6 +232,40 @@ size_t oh_limit_used(void)
   size_t free;
   return used_with(count_heap(&free));
 }
+
+/* --- what malloc keeps -------------------------------------------------------------------------------------------- */
+
+#define USELESS_MOST 10 /* times that the wait doubles */
+
+static void trim_malloc(void)
+{
+#ifdef OH_FAULTS
+  if (oh_limit_malloc != NULL) return oh_limit_malloc();
+#endif
+  oh_os_trim_malloc();
+}
+
+size_t oh_limit_trim_malloc(bool asked)
+{
+  static uint64_t next;
+  static unsigned useless;
+  if (__atomic_test_and_set(&trims, __ATOMIC_ACQUIRE)) return 0;
+  uint64_t began = oh_clock_now();
+  size_t given = 0;
+  if (asked || began >= next) {
+    size_t all = oh_limit_used();
+    trim_malloc();
+    size_t left = oh_limit_used();
+    uint64_t now = oh_clock_now();
+    given = all > left ? all - left : 0;
+    useless = given >= M ? 0 : useless + (useless < USELESS_MOST);
+    next = now + ((now - began) * OH_LIMIT_MALLOC << useless);
+  }
+  __atomic_clear(&trims, __ATOMIC_RELEASE);
+  return given;
+}
+
+/* --- which limit -------------------------------------------------------------------------------------------------- */
 
 /* A number in such a file; SIZE_MAX: none, which version 1 of control groups says by a number beyond all memory. */
 static size_t read_limit(char const *folder, char const *path, size_t length, char const *file)
@@ -493,7 +531,13 @@ void oh_limit_compacted(uint64_t now, uint64_t nanoseconds)
 bool oh_limit_wants_memory(void)
 {
   static bool said;
-  size_t limit = oh_limit_bytes, all = oh_load_relaxed(&used), need = needed();
+  size_t limit = oh_limit_bytes, all = oh_load_relaxed(&used);
+  if (all > limit / 10 * 9) {
+    (void)oh_limit_trim_malloc(false);
+    look();
+    all = oh_load_relaxed(&used);
+  }
+  size_t need = needed();
   if (!said && need > limit) {
     said = true;
     oh_log("OUTHEAP: %zu MB are in use, more than limit=%zuM; the program goes on", need / M, limit / M);

@@ -26,6 +26,7 @@
 #define OH_LIMIT_SLOTS 128
 #define OH_LIMIT_FROM 2  /* one part in so many of the limit, below which nothing happens */
 #define OH_LIMIT_SHARE 2 /* one part in so many of the time */
+#define OH_LIMIT_MALLOC 50
 
 /* Read by anyone, relaxed. */
 struct oh_limit_counters {
@@ -53,6 +54,11 @@ void oh_limit_refuse(void);
    and a lock for each part of the heap. */
 size_t oh_limit_used(void);
 
+/* malloc gives back what it keeps. How much that is nobody tells beforehand, so each time is measured: one part in
+   OH_LIMIT_MALLOC of the time is spent on it at most, and less after those that gave back next to nothing; or as the
+   program has asked for it. Any thread. Result: bytes. */
+size_t oh_limit_trim_malloc(bool asked);
+
 /* In the child, after a fork. */
 void oh_limit_forked(void);
 
@@ -71,13 +77,16 @@ bool oh_limit_cycle(size_t live, size_t free, uint64_t now);
 void oh_limit_moved(size_t free);
 void oh_limit_compacted(uint64_t now, uint64_t nanoseconds);
 
-/* After that, when all run again: is free memory to go back now? Also says once that the limit does not hold. */
+/* After that, when all run again: what malloc keeps goes back near the limit. Result: is free memory of the heap to go
+   back, too? Also says once that the limit does not hold. */
 bool oh_limit_wants_memory(void);
 
 /* Tests: in place of the root of the file system, where the system's files are; with it, the peak of the process. */
 #ifdef OH_FAULTS
 extern char const *oh_limit_system;
 extern size_t oh_limit_peak;
+/* In place of oh_os_trim_malloc. NULL: that. */
+extern void (*oh_limit_malloc)(void);
 #endif
 
 #endif
