@@ -15,12 +15,14 @@
    too short for cycles by time. So one that has used less than a fiftieth of a processor, over three times memory.idle,
    is collected as an idle one, though it runs in between: each slice is one that the domain could do itself at that
    point. That comes once in a minute at most, rarer when it is of no use, and leaves what is free to the keeper's other
-   rules, since the program may need it again, unless it is silent for memory.idle then. It ends when the program needs more of the processor.
+   rules, since the program may need it again, unless it is silent for memory.idle then. It ends when the program needs
+   more of the processor.
 
    *How often.* A silence is collected once. It is collected after memory.idle if the last collection is longer ago than
    OH_FOLLOW_SHARE times what that cost, or four times that if it was of no use. Otherwise the silence itself must show
-   that it is worth it, by lasting for half as long again, and for OH_IDLING_SILENCE times that cost. So what was dropped
-   last goes back soon, whatever came before, and a program that is never silent for so long pays OH_FOLLOW_SHARE.
+   that it is worth it, by lasting for half as long again, and for OH_IDLING_SILENCE times that cost. So what was
+   dropped last goes back soon, whatever came before, and a program that is never silent for so long pays
+   OH_FOLLOW_SHARE.
 
    All of this is the keeper's, but for `oh_following_asks`. */
 #ifndef OH_IDLING_H
