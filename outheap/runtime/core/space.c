@@ -9,7 +9,7 @@
 #define PROBE_FROM (OH_CHUNK * 16) /* from this size on the system is asked before address space is reserved */
 #define GROW_ATTEMPTS_MOST 64
 /* Of an area that grows only the end can be given back, at once (os_sbrk.c). */
-#define TRIM_STEP (OH_SBRK ? OH_ADDRESS_LIMIT : 8 * OH_PAGE)
+#define TRIM_STEP (OH_SBRK ? OH_ADDRESS_LIMIT : 4 * OH_PAGE)
 
 typedef struct oh_space_state space;
 

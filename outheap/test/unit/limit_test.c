@@ -379,6 +379,27 @@ static void share_of_time(void)
   end();
 }
 
+/* Below a control group's limit a margin is left, as large as it was seen to be too small. Large blocks ask before. */
+static void margin(void)
+{
+  begin();
+  limit_of("limit=380M");
+  EXPECT(oh_limit_is_large(6 * M) && !oh_limit_is_large(5 * M), "a 64th");
+  use(365 * M);
+  EXPECT(!oh_limit_exceeds(9, 10 * M, now) && oh_limit_exceeds(9, 20 * M, now), "none below a soft one");
+  put("/proc/self/cgroup", "0::/\n");
+  put("/sys/fs/cgroup/memory.max", "%zu\n", 400 * M);
+  limit_of("limit=cgroup");
+  use(340 * M);
+  EXPECT(!oh_limit_exceeds(9, 10 * M, now) && oh_limit_exceeds(9, 20 * M, now), "a 16th");
+  (void)due(396 * M, M, 0);
+  use(330 * M);
+  EXPECT(!oh_limit_exceeds(9, 9 * M, now) && oh_limit_exceeds(9, 13 * M, now), "40 MB more than 356 were used");
+  for (int i = 0; i < 100; i++) (void)oh_limit_cycle(300 * M, 0, now);
+  EXPECT(!oh_limit_exceeds(9, 20 * M, now), "which is forgotten");
+  end();
+}
+
 static void ends_of_cycles(void)
 {
   begin();
@@ -453,6 +474,7 @@ int main(int argc, char **argv)
   TRY(unopened);
   TRY(moved);
   TRY(share_of_time);
+  TRY(margin);
   TRY(ends_of_cycles);
   TRY(blind); /* which leaves free memory */
   return try_end();

@@ -117,6 +117,26 @@ void oh_following_slice_end(caml_domain_state *d)
   r->began = 0;
 }
 
+#if OCAML_VERSION >= 50200
+#define finish_cycle() caml_finish_major_cycle(0)
+#else
+#define finish_cycle() caml_finish_major_cycle()
+#endif
+
+/* What has died may need three cycles to be freed. */
+void oh_following_make_room(size_t words)
+{
+  unsigned slot = (unsigned)Caml_state->id;
+  if (!oh_limit_is_large(Bsize_wsize(words))) return;
+  for (int i = 0; i < 3; i++) {
+    uint64_t now = oh_clock_now();
+    if (!oh_limit_exceeds(slot, Bsize_wsize(words), now)) return;
+    finish_cycle();
+    uint64_t then = oh_clock_now();
+    oh_limit_slice(slot, then, then - now);
+  }
+}
+
 /* What is free is in pools that are in use: it counts nowhere else. */
 static void survey_all(struct oh_follow_heap *heap)
 {
