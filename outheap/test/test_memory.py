@@ -32,8 +32,8 @@ FOLLOW = f"{STEP},memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.p
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
-KINDS += ("orphan", "ticking")
-SLOW = ("work", "running", "later", "lent")
+KINDS += ("orphan", "ticking", "silences")
+SLOW = ("work", "running", "later", "lent", "silences")
 # Megabytes that a program may use, or how many it needs at least without a limit (-).
 LIMITED = {
     "churn": (100, -105),
@@ -283,17 +283,18 @@ def _group_with_limit(megabytes: int) -> Iterator[Path]:
         _remove(group)
 
 
-def test_limit_of_a_control_group(compiler: Compiler, flavour: str) -> None:
+@pytest.mark.parametrize(("limited", "megabytes"), [("churn", 100), ("blocks", 60)])
+def test_limit_of_a_control_group(compiler: Compiler, flavour: str, limited: str, megabytes: int) -> None:
     """The kernel kills the program that needs more, and with `limit=cgroup` it does with less."""
     folder = program(compiler, flavour)
 
     def ends(setting: str) -> int:
-        start = f"echo $$ > {group}/cgroup.procs && exec ./limited churn 0"
+        start = f"echo $$ > {group}/cgroup.procs && exec ./limited {limited} 0"
         settings = {"OUTHEAP": setting, "OCAMLRUNPARAM": "v=0,b"}
-        log = folder / f"logs/group-{setting.partition('=')[0]}.log"
+        log = folder / f"logs/group-{limited}-{setting.partition('=')[0]}.log"
         return run(["sh", "-c", start], folder, log, 240, settings).code
 
-    with _group_with_limit(100) as group:
+    with _group_with_limit(megabytes) as group:
         assert ends("limit=cgroup") == 0
         if "SwapTotal:              0 kB" in Path("/proc/meminfo").read_text():  # the control
             assert ends("memory=stock") == -signal.SIGKILL

@@ -7,6 +7,7 @@
 #include "clock.h"
 #include "follow.h"
 #include "helper.h"
+#include "limit.h"
 #include "os.h"
 #include "pool.h"
 #include "settings.h"
@@ -17,11 +18,9 @@
 #define QUIET 5                  /* looks without anything new, after which it sleeps */
 #define WORK (OH_KEEPER_TICK / 2) /* nanoseconds of processor time between two looks, */
 #define WAIT (3 * OH_KEEPER_TICK) /* unless so many have passed */
-#define REST 15                  /* times memory.idle that it sleeps at most, where idle programs are collected; */
-#define REST_LEAST (5 * OH_KEEPER_TICK) /* but so long at least */
 
-/* `work` is held while it is at work, so that a fork, or the end, waits for that; `mutex` protects the rest. A thread
-   that has both took `work` first.
+/* `work` is held while it collects, so that a fork, or the end, waits for that; `mutex` protects the rest. A thread
+   that has both took `work` first. While memory goes back it has neither: others come in between two steps (space.h).
      runs: there is a thread, which `owner` has started;   oh_keeper_rests <=> it sleeps, or !runs and !stopped.
    In a child of which the C library knows nothing (clone) `runs` may hold without the thread. */
 static pthread_mutex_t work = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -51,9 +50,17 @@ static size_t give_back(void)
   return bytes;
 }
 
-void oh_keeper_trim(void)
+static bool trims; /* the keeper's own */
+
+void oh_keeper_trim(void) { trims = true; }
+
+static void trim(void)
 {
-  (void)oh_fetch_add_relaxed(&oh_follow_counters.purged, oh_pool_trim(1) + oh_block_trim());
+  if (!trims) return;
+  trims = false;
+  size_t bytes = oh_pool_trim(1) + oh_block_trim();
+  if (!oh_space_is_over()) bytes += oh_limit_trim_malloc(false);
+  (void)oh_fetch_add_relaxed(&oh_follow_counters.purged, bytes);
 }
 
 /* With `mutex`: waits for so long. */
@@ -68,7 +75,7 @@ static void wait_for(uint64_t nanoseconds)
    called? */
 static bool rest(void)
 {
-  uint64_t most = oh_settings.idle * REST > REST_LEAST ? oh_settings.idle * REST : REST_LEAST;
+  uint64_t most = oh_settings.idle > OH_KEEPER_TICK ? oh_settings.idle : OH_KEEPER_TICK;
   bool looks = oh_settings.idle != 0 && oh_keeper_collect != NULL;
   uint64_t until = looks ? oh_clock_now() + most : OH_CLOCK_NEVER;
   oh_store_relaxed(&oh_keeper_rests, true);
@@ -103,6 +110,7 @@ static void *keep(void *unused)
   unsigned quiet = 0;
   enum oh_keeper_found found = OH_KEEPER_ACTIVE;
   number = oh_helper_name("outheap-keeper");
+  oh_space_ends = &stopped;
   pthread_mutex_lock(&mutex);
   while (!stopped) {
     if (found == OH_KEEPER_WORKING) wait_for(PAUSE);
@@ -111,15 +119,16 @@ static void *keep(void *unused)
     else if (rest()) quiet = 0;
     if (stopped) break;
     pthread_mutex_unlock(&mutex);
-    pthread_mutex_lock(&work);
     uint64_t now = oh_clock_now();
     size_t bytes = 0;
     bool looks = is_time(now);
     if (looks) bytes = give_back();
     bool heard = oh_load_relaxed(&oh_keeper_heard);
     oh_store_relaxed(&oh_keeper_heard, false);
+    pthread_mutex_lock(&work);
     found = oh_settings.idle != 0 && oh_keeper_collect != NULL ? oh_keeper_collect(now) : OH_KEEPER_DONE;
     pthread_mutex_unlock(&work);
+    trim();
     pthread_mutex_lock(&mutex);
     if (heard || bytes != 0 || found != OH_KEEPER_DONE) quiet = 0;
     else quiet += looks;
@@ -163,7 +172,7 @@ void oh_keeper_stop(void)
   if (is_inherited()) return;
   pthread_mutex_lock(&mutex);
   bool join = runs && !oh_helper_is_missing(thread);
-  stopped = true;
+  oh_store_relaxed(&stopped, true);
   runs = false;
   oh_store_relaxed(&oh_keeper_rests, false);
   if (join) {

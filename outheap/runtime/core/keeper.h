@@ -3,13 +3,13 @@
    lets a program which is idle be collected. It exists in processes with a heap from OH_FOLLOW_LEAST on, and blocks all
    signals.
 
-   It wakes every OH_KEEPER_TICK, and sleeps when nothing has happened for a while, but for a look once in 15 times
-   memory.idle. It looks around when the program has
-   worked for half of one meanwhile, or three have passed: what matters is how far the program has come, which on a busy
-   machine takes longer. What has not been needed
-   since the last look but one goes back: whole large pages, except for `keep` or `keep.share` of each space, and parts
-   of large pages that are mostly free, or in small pages. Before there is a keeper, and without it, memory goes back as
-   space_memory.h says; with it, the space of pools gives back nothing at once. */
+   It wakes every OH_KEEPER_TICK. When nothing has happened for a while it sleeps, but for a look once in memory.idle,
+   if that is longer: a program may drop much without a slice. It gives back when the program has worked for half of a
+   tick meanwhile, or three have passed: what matters is how far the program has come, which on a busy machine takes
+   longer. What has not been needed since the last look but one goes back: whole large pages, except for `keep` or
+   `keep.share` of each space, and parts of large pages that are mostly free, or in small pages. Before there is a
+   keeper, and without it, memory goes back as space_memory.h says; with it, the space of pools gives back nothing at
+   once. */
 #ifndef OH_KEEPER_H
 #define OH_KEEPER_H
 
@@ -37,7 +37,7 @@ extern void (*oh_keeper_await)(void);
 /* Nanoseconds of processor time that all other threads have used, for oh_keeper_collect. */
 uint64_t oh_keeper_others(void);
 
-/* Gives back all memory that is free, for oh_keeper_collect. */
+/* For oh_keeper_collect: once that has returned, all memory that is free goes back, malloc's too. */
 void oh_keeper_trim(void);
 
 /* The program runs: called in each slice of the collector, by any thread. The first call starts the thread. */
@@ -51,7 +51,7 @@ static inline void oh_keeper_wake(void)
 }
 
 /* Ends it for the rest of the process; when this returns there is no such thread, whoever else ends it. Any thread.
-   Cost: it may wait for a slice. */
+   Cost: it may wait for a slice, or for a step in which memory goes back. */
 void oh_keeper_stop(void);
 
 /* For start.c. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "limit.h"
 #include "block.h"
+#include "clock.h"
 #include "os.h"
 #include "pool.h"
 #include "settings.h"
@@ -31,6 +32,7 @@ static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
 #ifdef OH_FAULTS
 char const *oh_limit_system = "";
 size_t oh_limit_peak;
+void (*oh_limit_malloc)(void);
 #endif
 
 static int open_file(char const *name)
@@ -79,6 +81,7 @@ static bool read_file(char const *name, char *text, size_t room)
 #define FILE_FROM 200
 static struct { int file; long process; dev_t device; ino_t inode; } statm = { .file = -1 };
 static bool opening;
+static bool trims; /* does somebody trim malloc? */
 
 static bool is_ours(int file)
 {
@@ -143,7 +146,8 @@ static bool read_statm(char *text, size_t room)
 
 void oh_limit_forked(void)
 {
-  __atomic_clear(&opening, __ATOMIC_RELEASE); /* who had set it is not here */
+  __atomic_clear(&opening, __ATOMIC_RELEASE); /* who had set these is not here */
+  __atomic_clear(&trims, __ATOMIC_RELEASE);
   if (oh_limit_bytes != 0) open_statm_anew();
 }
 
@@ -229,6 +233,40 @@ size_t oh_limit_used(void)
   return used_with(count_heap(&free));
 }
 
+/* --- what malloc keeps -------------------------------------------------------------------------------------------- */
+
+#define USELESS_MOST 10 /* times that the wait doubles */
+
+static void trim_malloc(void)
+{
+#ifdef OH_FAULTS
+  if (oh_limit_malloc != NULL) return oh_limit_malloc();
+#endif
+  oh_os_trim_malloc();
+}
+
+size_t oh_limit_trim_malloc(bool asked)
+{
+  static uint64_t next;
+  static unsigned useless;
+  if (__atomic_test_and_set(&trims, __ATOMIC_ACQUIRE)) return 0;
+  uint64_t began = oh_clock_now();
+  size_t given = 0;
+  if (asked || began >= next) {
+    size_t all = oh_limit_used();
+    trim_malloc();
+    size_t left = oh_limit_used();
+    uint64_t now = oh_clock_now();
+    given = all > left ? all - left : 0;
+    useless = given >= M ? 0 : useless + (useless < USELESS_MOST);
+    next = now + ((now - began) * OH_LIMIT_MALLOC << useless);
+  }
+  __atomic_clear(&trims, __ATOMIC_RELEASE);
+  return given;
+}
+
+/* --- which limit -------------------------------------------------------------------------------------------------- */
+
 /* A number in such a file; SIZE_MAX: none, which version 1 of control groups says by a number beyond all memory. */
 static size_t read_limit(char const *folder, char const *path, size_t length, char const *file)
 {
@@ -282,6 +320,11 @@ static size_t cgroup_limit(void)
   return least;
 }
 
+static size_t margin; /* of a hard limit, else 0. Read relaxed */
+
+/* Up to which memory is to be used. */
+static size_t goal(void) { return oh_limit_bytes - oh_load_relaxed(&margin); }
+
 static size_t physical(void)
 {
   long pages = sysconf(_SC_PHYS_PAGES);
@@ -326,6 +369,7 @@ static void find_limit(struct oh_settings_limit const *s)
     size_t least = group < all ? group : all;
     oh_limit_bytes = least == SIZE_MAX ? 0 : least / 100 * s->bytes;
   }
+  margin = s->kind == OH_SETTINGS_LIMIT_CGROUP ? oh_limit_bytes / OH_LIMIT_MARGIN : 0;
   if (oh_limit_bytes != 0) return;
   close_statm();
   oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
@@ -395,6 +439,22 @@ static void account(struct slot *s, intptr_t free)
 
 /* --- what is due -------------------------------------------------------------------------------------------------- */
 
+/* Is what was kept free of a hard limit in use? */
+static bool is_urgent(void) { return oh_load_relaxed(&margin) != 0 && oh_load_relaxed(&used) > goal(); }
+
+/* It becomes as large as it was too small, and by and by smaller again. */
+static void widen_margin(size_t now_used)
+{
+  size_t over = now_used > goal() ? now_used - goal() : 0, most = oh_limit_bytes / OH_LIMIT_MARGIN_MOST;
+  if (over > oh_load_relaxed(&margin)) oh_store_relaxed(&margin, over < most ? over : most);
+}
+
+static void narrow_margin(void)
+{
+  size_t least = oh_limit_bytes / OH_LIMIT_MARGIN, now = oh_load_relaxed(&margin);
+  if (now > least) oh_store_relaxed(&margin, now - (now - least) / 16);
+}
+
 static bool may_spend(struct slot *s, uint64_t now)
 {
   uint64_t elapsed = now - s->began;
@@ -403,13 +463,14 @@ static bool may_spend(struct slot *s, uint64_t now)
     s->spent = s->spent * (WINDOW / 2 >> 10) / (elapsed >> 10);
     elapsed = WINDOW / 2;
   }
-  return elapsed < LOOK || s->spent <= elapsed / OH_LIMIT_SHARE;
+  uint64_t most = is_urgent() ? elapsed * OH_LIMIT_SHARE_HARD : elapsed / OH_LIMIT_SHARE;
+  return elapsed < LOOK || s->spent <= most;
 }
 
 /* Of what was counted since the slot has seen it, to the room that is left when `need` is not. */
 static double share_of(size_t const *counter, size_t *seen, size_t need)
 {
-  size_t limit = oh_limit_bytes, least = limit / 256, now = oh_load_relaxed(counter), more = now - *seen;
+  size_t limit = goal(), least = limit / 256, now = oh_load_relaxed(counter), more = now - *seen;
   *seen = now;
   return (double)more * oh_limit_ahead / (double)(need + least < limit ? limit - need : least);
 }
@@ -417,7 +478,6 @@ static double share_of(size_t const *counter, size_t *seen, size_t need)
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
 {
   struct slot *s = &slots[slot % OH_LIMIT_SLOTS];
-  size_t limit = oh_limit_bytes;
   uint64_t past = oh_load_relaxed(&looked);
   if (s->began == 0) { /* a new domain: what was allocated before is not its share */
     s->seen = oh_load_relaxed(&grown);
@@ -435,6 +495,7 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
     size_t growth = now_used > last ? now_used - last : 0;
     (void)oh_fetch_add_relaxed(&taken, growth);
     if (growth > heap) (void)oh_fetch_add_relaxed(&grown, growth - heap);
+    if (oh_load_relaxed(&margin) != 0) widen_margin(now_used);
     oh_store_relaxed(&before, now_used);
     oh_store_relaxed(&since, (size_t)0);
   }
@@ -442,15 +503,29 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
   size_t all = oh_load_relaxed(&used), again = oh_load_relaxed(&unused), resident = all > again ? all - again : 0;
   double share = share_of(&grown, &s->seen, needed()), by_growth = share_of(&taken, &s->seen_taken, resident);
   if (by_growth > share) share = by_growth;
-  if (resident < limit / OH_LIMIT_FROM || share == 0) return 0;
+  if (resident < goal() / OH_LIMIT_FROM || share == 0) return 0;
   if (!may_spend(s, now)) return count(&oh_limit_counters.held), 0;
   count(&oh_limit_counters.hurried);
   double cost = (double)oh_load_relaxed(&last_cycle), most = cost < SLICE_TIME ? 1 : SLICE_TIME / cost;
-  if (most < SLICE_MOST || cost == 0) most = SLICE_MOST;
+  if (oh_load_relaxed(&margin) != 0) most = 1;
+  else if (most < SLICE_MOST || cost == 0) most = SLICE_MOST;
   return share < most ? share : most;
 }
 
 void oh_limit_leave(unsigned slot) { slots[slot % OH_LIMIT_SLOTS].began = 0; }
+
+bool oh_limit_exceeds(unsigned slot, size_t bytes, uint64_t now)
+{
+  size_t most = goal();
+  look();
+  if (oh_load_relaxed(&used) + bytes <= most) return false;
+  (void)oh_pool_trim(1);
+  (void)oh_block_trim();
+  look();
+  if (oh_load_relaxed(&used) + bytes <= most) return false;
+  if (may_spend(&slots[slot % OH_LIMIT_SLOTS], now)) return true;
+  return count(&oh_limit_counters.held), false;
+}
 
 void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
 {
@@ -476,9 +551,10 @@ bool oh_limit_cycle(size_t live, size_t free, uint64_t now)
   oh_store_relaxed(&last_cycle, oh_load_relaxed(&cycle));
   oh_store_relaxed(&cycle, (uint64_t)0);
   look();
-  size_t all = oh_load_relaxed(&used), limit = oh_limit_bytes;
-  if (all > limit) count(&oh_limit_counters.exceeded);
-  if (all < limit / 10 * 9) return false;
+  if (oh_load_relaxed(&margin) != 0) narrow_margin();
+  size_t all = oh_load_relaxed(&used);
+  if (all > oh_limit_bytes) count(&oh_limit_counters.exceeded);
+  if (all < goal() / 10 * 9) return false;
   if (free < 4 * M || free < live / 16) return false;
   if (compacted != 0 && now - compacted < took * OH_LIMIT_SHARE) return false;
   return true;
@@ -501,10 +577,16 @@ void oh_limit_compacted(uint64_t now, uint64_t nanoseconds)
 bool oh_limit_wants_memory(void)
 {
   static bool said;
-  size_t limit = oh_limit_bytes, all = oh_load_relaxed(&used), need = needed();
+  size_t limit = oh_limit_bytes, all = oh_load_relaxed(&used);
+  if (all > goal() / 10 * 9) {
+    (void)oh_limit_trim_malloc(false);
+    look();
+    all = oh_load_relaxed(&used);
+  }
+  size_t need = needed();
   if (!said && need > limit) {
     said = true;
     oh_log("OUTHEAP: %zu MB are in use, more than limit=%zuM; the program goes on", need / M, limit / M);
   }
-  return all > limit / 50 * 49 && oh_load_relaxed(&unused) >= M;
+  return all > goal() / 50 * 49 && oh_load_relaxed(&unused) >= M;
 }

@@ -16,6 +16,13 @@
    collector does without it comes on top. When live data need more than the limit, the program goes on, and says so
    once.
 
+   *A control group's limit* is hard: beyond it the system ends the process. So a margin is left below it, one part in
+   OH_LIMIT_MARGIN at least, and what was seen to be used beyond that; in the margin a domain spends
+   OH_LIMIT_SHARE_HARD of its time. A slice does all that is due: many domains allocate much between two of its.
+
+   *Large blocks* would be there before the next slice. So before one is allocated that would pass the limit, free
+   memory goes back, and whole cycles are done, as far as the share of time allows.
+
    One thread at a time calls each of these functions for a slot, which is a domain, or it is said otherwise. */
 #ifndef OH_LIMIT_H
 #define OH_LIMIT_H
@@ -26,6 +33,11 @@
 #define OH_LIMIT_SLOTS 128
 #define OH_LIMIT_FROM 2  /* one part in so many of the limit, below which nothing happens */
 #define OH_LIMIT_SHARE 2 /* one part in so many of the time */
+#define OH_LIMIT_SHARE_HARD 15 / 16
+#define OH_LIMIT_MARGIN 16
+#define OH_LIMIT_MARGIN_MOST 4
+#define OH_LIMIT_LARGE 64 /* one part in so many of the limit is a large block */
+#define OH_LIMIT_MALLOC 50
 
 /* Read by anyone, relaxed. */
 struct oh_limit_counters {
@@ -53,6 +65,11 @@ void oh_limit_refuse(void);
    and a lock for each part of the heap. */
 size_t oh_limit_used(void);
 
+/* malloc gives back what it keeps. How much that is nobody tells beforehand, so each time is measured: one part in
+   OH_LIMIT_MALLOC of the time is spent on it at most, and less after those that gave back next to nothing; or as the
+   program has asked for it. Any thread. Result: bytes. */
+size_t oh_limit_trim_malloc(bool asked);
+
 /* In the child, after a fork. */
 void oh_limit_forked(void);
 
@@ -60,6 +77,14 @@ void oh_limit_forked(void);
    the share of a cycle that is due, for what all domains have allocated. Cost: every two milliseconds that of
    oh_limit_used. */
 double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now);
+
+/* So much is about to be allocated in one block. Is a cycle to end first? Gives free memory back if that is not enough
+   room. Cost: that of oh_limit_used, and more near the limit; none for smaller blocks. */
+bool oh_limit_exceeds(unsigned slot, size_t bytes, uint64_t now);
+static inline bool oh_limit_is_large(size_t bytes)
+{
+  return oh_limit_bytes != 0 && bytes >= oh_limit_bytes / OH_LIMIT_LARGE;
+}
 
 /* And ends: it took so long. */
 void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds);
@@ -74,13 +99,16 @@ bool oh_limit_cycle(size_t live, size_t free, uint64_t now);
 void oh_limit_moved(size_t free);
 void oh_limit_compacted(uint64_t now, uint64_t nanoseconds);
 
-/* After that, when all run again: is free memory to go back now? Also says once that the limit does not hold. */
+/* After that, when all run again: what malloc keeps goes back near the limit. Result: is free memory of the heap to go
+   back, too? Also says once that the limit does not hold. */
 bool oh_limit_wants_memory(void);
 
 /* Tests: in place of the root of the file system, where the system's files are; with it, the peak of the process. */
 #ifdef OH_FAULTS
 extern char const *oh_limit_system;
 extern size_t oh_limit_peak;
+/* In place of oh_os_trim_malloc. NULL: that. */
+extern void (*oh_limit_malloc)(void);
 #endif
 
 #endif

@@ -278,6 +278,17 @@ bool oh_os_is_strict(void)
   return k == 2 || forced_strict();
 }
 
+#if !OH_SBRK
+int malloc_trim(size_t) __attribute__((weak)); /* of glibc */
+#endif
+
+void oh_os_trim_malloc(void)
+{
+#if !OH_SBRK
+  if (malloc_trim != NULL) (void)malloc_trim(0);
+#endif
+}
+
 size_t oh_os_page_size(void)
 {
   static size_t page;

@@ -45,6 +45,10 @@ uintptr_t oh_os_map(size_t bytes);
    as it is loaded. False if there is none. */
 bool oh_os_image(uintptr_t address, uintptr_t *begin, uintptr_t *end);
 
+/* malloc gives back what it keeps, where the C library has a function for that. Cost: a system call for each piece,
+   with a lock of malloc's. */
+void oh_os_trim_malloc(void);
+
 /* The size of a system page in bytes. */
 size_t oh_os_page_size(void);
 /* The most bytes that the process ever had in memory, files too; 0: not known. Cost: a system call. */

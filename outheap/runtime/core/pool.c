@@ -165,7 +165,7 @@ unsigned oh_pool_pins(void const *pool)
 /* --- trim ------------------------------------------------------------------------------------------------------------
    */
 
-#define BATCH_MOST 64 /* pages that are purged at a time */
+#define BATCH_MOST 16 /* pages that are purged at a time */
 
 /* Gives the memory of held pieces back, run by run, without the lock. Pieces smaller than the system's pages count when
    they fill one together. Result: bytes; the pieces that were purged are cleared in `*touched`. */
@@ -237,7 +237,7 @@ static size_t purge_parts(bool decay)
   uint64_t touched[BATCH_MOST];
   char *bases[BATCH_MOST];
   size_t number = ++trims, n, bytes = 0;
-  while ((n = hold(number, decay, batch)) != 0) {
+  while (!oh_space_is_over() && (n = hold(number, decay, batch)) != 0) {
     pthread_mutex_unlock(&mutex); /* system calls: others may allocate and free meanwhile */
     for (size_t i = 0; i < n; i++) {
       touched[i] = ALL;

@@ -3,12 +3,13 @@
 #include "hugetlb.h"
 #include "space_memory.h"
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 
 #define PROBE_FROM (OH_CHUNK * 16) /* from this size on the system is asked before address space is reserved */
 #define GROW_ATTEMPTS_MOST 64
 /* Of an area that grows only the end can be given back, at once (os_sbrk.c). */
-#define TRIM_STEP (OH_SBRK ? OH_ADDRESS_LIMIT : 32 * OH_PAGE)
+#define TRIM_STEP (OH_SBRK ? OH_ADDRESS_LIMIT : 4 * OH_PAGE)
 
 typedef struct oh_space_state space;
 
@@ -387,45 +388,70 @@ void oh_space_unite(enum oh_space_id id, void *start, size_t bytes)
   unlock_space(s);
 }
 
-/* In steps, so that others need not wait for the system. */
-size_t oh_space_trim(enum oh_space_id id)
+_Thread_local bool const *oh_space_ends;
+
+static void lock_trim(space *s)
 {
-  struct oh_space_memory_run r;
-  uintptr_t top = UINTPTR_MAX;
-  size_t bytes = 0;
-  pthread_mutex_lock(&oh_space_states[id].trim);
-  space *s = lock_space(id);
-  while (oh_space_memory_hold(s, top, TRIM_STEP, &r)) {
-    unlock_space(s);
-    enum oh_space_memory_given given = oh_space_memory_give_back(r);
-    s = lock_space(id);
-    bytes += oh_space_memory_release(s, r, given);
-    top = r.base;
-  }
-  unlock_space(s);
-  pthread_mutex_unlock(&s->trim);
-  return bytes;
+  if (pthread_mutex_trylock(&s->trim) == 0) return;
+  (void)oh_fetch_add_relaxed(&s->waiting, 1);
+  pthread_mutex_lock(&s->trim);
+  (void)oh_fetch_add_relaxed(&s->waiting, (size_t)-1);
 }
 
+/* Between two steps, with `trim`. This thread does not count as one that waits: of two trims the second goes to its
+   end, and then the first finds nothing. */
+static void let_others_in(space *s)
+{
+  if (oh_load_relaxed(&s->waiting) == 0) return;
+  pthread_mutex_unlock(&s->trim);
+  while (oh_load_relaxed(&s->waiting) != 0) sched_yield();
+  pthread_mutex_lock(&s->trim);
+}
+
+/* Purges so many bytes of dirty memory, from the highest address on, in steps, so that others need not wait for the
+   system. With `trim`. Result: the bytes that have gone back. */
+static size_t purge_in_steps(space *s, size_t bytes)
+{
+  enum oh_space_id id = oh_space_state_id(s);
+  uintptr_t top = UINTPTR_MAX;
+  size_t given = 0;
+  while (bytes != 0 && !oh_space_is_over()) {
+    struct oh_space_memory_run r;
+    lock_space(id);
+    bool found = oh_space_memory_hold(s, top, bytes < TRIM_STEP ? bytes : TRIM_STEP, &r);
+    unlock_space(s);
+    if (!found) break;
+    enum oh_space_memory_given how = oh_space_memory_give_back(r);
+    lock_space(id);
+    given += oh_space_memory_release(s, r, how);
+    unlock_space(s);
+    bytes -= r.bytes;
+    top = r.base;
+    let_others_in(s);
+  }
+  return given;
+}
+
+size_t oh_space_trim(enum oh_space_id id)
+{
+  space *s = &oh_space_states[id];
+  lock_trim(s);
+  size_t given = purge_in_steps(s, OH_ROUND_DOWN(SIZE_MAX, OH_PAGE));
+  pthread_mutex_unlock(&s->trim);
+  return given;
+}
+
+/* What is left when it ends early stays until it is free again: there is no keeper then. */
 size_t oh_space_decay(enum oh_space_id id)
 {
-  struct oh_space_memory_run r;
-  uintptr_t top = UINTPTR_MAX;
-  size_t done = 0, held = 0;
-  pthread_mutex_lock(&oh_space_states[id].trim);
-  space *s = lock_space(id);
+  space *s = &oh_space_states[id];
+  lock_trim(s);
+  lock_space(id);
   size_t bytes = oh_space_memory_decay(s);
-  while (held < bytes && oh_space_memory_hold(s, top, bytes - held < TRIM_STEP ? bytes - held : TRIM_STEP, &r)) {
-    unlock_space(s);
-    enum oh_space_memory_given given = oh_space_memory_give_back(r);
-    s = lock_space(id);
-    done += oh_space_memory_release(s, r, given);
-    held += r.bytes;
-    top = r.base;
-  }
   unlock_space(s);
+  size_t given = purge_in_steps(s, bytes);
   pthread_mutex_unlock(&s->trim);
-  return done;
+  return given;
 }
 
 void oh_space_delay(enum oh_space_id id, bool delayed)
@@ -459,6 +485,7 @@ void oh_space_fork_done(void)
 
 void oh_space_forked(void)
 {
+  for (int i = 0; i < OH_SPACES; i++) oh_store_relaxed(&oh_space_states[i].waiting, (size_t)0); /* they are not here */
   if (oh_space_memory_hugetlb() == 0) return;
   for (int i = 0; i < OH_SPACES; i++)
     for (struct oh_space_state_piece *p = oh_space_states[i].pieces; p != NULL; p = p->next)
@@ -505,7 +532,7 @@ void oh_space_validate(void)
 void oh_space_lock_all(void)
 {
   for (int i = 0; i < OH_SPACES; i++) {
-    pthread_mutex_lock(&oh_space_states[i].trim);
+    lock_trim(&oh_space_states[i]);
     pthread_mutex_lock(&oh_space_states[i].lock);
   }
 }

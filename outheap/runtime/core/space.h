@@ -5,7 +5,8 @@
    (but for large pages that are split), and memory is committed from low addresses upwards. Nothing is ever unmapped:
    free memory is purged (returned to the system by madvise), and stays committed.
 
-   Locks: one for each space, which is not held while oh_space_purge and oh_space_trim give memory back. */
+   Locks: one for each space, which is not held while oh_space_purge and oh_space_trim give memory back. A trim lets
+   those who wait for it in between two steps: a fork, another trim. */
 #ifndef OH_SPACE_H
 #define OH_SPACE_H
 
@@ -62,6 +63,10 @@ void oh_space_unite(enum oh_space_id, void *start, size_t bytes);
    steps, without a lock during system calls. Result: bytes. With `delayed`, nothing goes back before that. */
 size_t oh_space_decay(enum oh_space_id);
 void oh_space_delay(enum oh_space_id, bool delayed);
+
+/* When this becomes true, the thread's trims and decays end after the step that they are in. NULL: they do not. */
+extern _Thread_local bool const *oh_space_ends __attribute__((tls_model("initial-exec")));
+static inline bool oh_space_is_over(void) { return oh_space_ends != NULL && oh_load_relaxed(oh_space_ends); }
 
 /* A cycle of the collector has ended: after some without an end of the space's epoch, that ends (space_memory.h).
    Result: how many bytes may be free and resident elsewhere, so that the allowance is kept. */

@@ -31,6 +31,7 @@ struct oh_space_state_range { struct oh_space_state_range *next; uintptr_t base;
 
 struct oh_space_state {
   pthread_mutex_t trim; /* of oh_space_trim; taken before `lock` */
+  size_t waiting;       /* threads that wait for `trim`. Atomic */
   pthread_mutex_t lock;
   struct oh_extents free;
   struct oh_space_state_piece *pieces, *spare;

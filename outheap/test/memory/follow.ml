@@ -15,6 +15,7 @@
        ticking   the program wakes several times in a second, and does next to nothing then
        graph     idle, after a graph in random order, of which many blocks wait in the mark stack at a time
        later     the program is idle for long, then drops the table without a slice, and is idle again
+       silences  the same after silences in which it is collected, and keeps everything
        lent      a parent that only waits for a child, for long, and then does nothing
        stopped   the keeper is ended while it asks the backup threads of domains for slices
        split     of much data, in pools and in large blocks, every eighth stretch survives; khugepaged is at work; then
@@ -182,8 +183,18 @@ let later () =
   Clock.idle 25.;
   let full = resident () in
   table := Sys.opaque_identity (Hashtbl.create 1);
-  Clock.idle 15.;
+  Clock.idle 3.;
   expect_fall "later" full (resident ())
+
+(* Each collection uses a processor all the time, and is of no use. *)
+let silences () =
+  let silence () = Clock.settle (); Clock.pass 3. 3. in
+  build ();
+  for _ = 1 to 3 do ignore (Sys.opaque_identity (ref 0)); silence () done;
+  let full = resident () in
+  table := Sys.opaque_identity (Hashtbl.create 1);
+  silence ();
+  expect_fall "silences" full (resident ())
 
 (* What the child may share is not written to as long as it is there. *)
 let lent () =
@@ -309,6 +320,7 @@ let () =
   else if kind = "blinking" then blinking ()
   else if kind = "graph" then graph ()
   else if kind = "later" then later ()
+  else if kind = "silences" then silences ()
   else if kind = "lent" then lent ()
   else if kind = "orphan" then orphan ()
   else if kind = "ticking" then ticking ()

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The soft limit on memory, beside a system that a folder of files pretends. */
 #include "limit.h"
+#include "clock.h"
 #include "pool.h"
 #include "settings.h"
 #include "try.h"
@@ -394,6 +395,27 @@ static void late_domains(void)
   end();
 }
 
+/* Below a control group's limit a margin is left, as large as it was seen to be too small. Large blocks ask before. */
+static void margin(void)
+{
+  begin();
+  limit_of("limit=380M");
+  EXPECT(oh_limit_is_large(6 * M) && !oh_limit_is_large(5 * M), "a 64th");
+  use(365 * M);
+  EXPECT(!oh_limit_exceeds(9, 10 * M, now) && oh_limit_exceeds(9, 20 * M, now), "none below a soft one");
+  put("/proc/self/cgroup", "0::/\n");
+  put("/sys/fs/cgroup/memory.max", "%zu\n", 400 * M);
+  limit_of("limit=cgroup");
+  use(340 * M);
+  EXPECT(!oh_limit_exceeds(9, 10 * M, now) && oh_limit_exceeds(9, 20 * M, now), "a 16th");
+  (void)due(396 * M, M, 0);
+  use(330 * M);
+  EXPECT(!oh_limit_exceeds(9, 9 * M, now) && oh_limit_exceeds(9, 13 * M, now), "40 MB more than 356 were used");
+  for (int i = 0; i < 100; i++) (void)oh_limit_cycle(300 * M, 0, now);
+  EXPECT(!oh_limit_exceeds(9, 20 * M, now), "which is forgotten");
+  end();
+}
+
 static void ends_of_cycles(void)
 {
   begin();
@@ -416,9 +438,48 @@ static void ends_of_cycles(void)
   end();
 }
 
+/* What malloc keeps goes back near the limit, and when asked for; after a time that was of no use it is left alone. */
+static unsigned trims;
+static size_t stays;
+static void trim_malloc(void)
+{
+  trims++;
+  use(stays);
+  oh_clock_advance(10 * MS, 0); /* it takes so long */
+}
+static void of_malloc(void)
+{
+  oh_clock_step();
+  begin();
+  quiet();
+  limit_of("limit=256M");
+  oh_limit_malloc = trim_malloc;
+  use(200 * M);
+  oh_limit_cycle(100 * M, 0, now);
+  EXPECT(!oh_limit_wants_memory() && trims == 0, "there is room");
+  use(250 * M);
+  stays = 120 * M;
+  oh_limit_cycle(100 * M, 0, now);
+  EXPECT(!oh_limit_wants_memory() && trims == 1 && oh_limit_used() == 120 * M, "it gave back: %u", trims);
+  double share = due(120 * M, M, 0);
+  EXPECT(share == 0, "there is room again: %f", share);
+  use(stays = 250 * M);
+  EXPECT(oh_limit_trim_malloc(false) == 0 && trims == 1, "too soon");
+  EXPECT(oh_limit_trim_malloc(true) == 0 && trims == 2, "asked for");
+  oh_clock_advance(10 * MS * OH_LIMIT_MALLOC, 0);
+  EXPECT(oh_limit_trim_malloc(false) == 0 && trims == 2, "it was of no use");
+  oh_clock_advance(10 * MS * OH_LIMIT_MALLOC, 0);
+  stays = 150 * M;
+  EXPECT(oh_limit_trim_malloc(false) == 100 * M && trims == 3, "now it is: %u", trims);
+  oh_limit_malloc = NULL;
+  end();
+}
+static void what_malloc_keeps(void) { in_child(NULL, of_malloc); }
+
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
+  TRY(what_malloc_keeps); /* first: nothing has been trimmed yet */
   TRY(settings);
   TRY(groups);
   TRY(old_groups);
@@ -430,6 +491,7 @@ int main(int argc, char **argv)
   TRY(moved);
   TRY(share_of_time);
   TRY(late_domains);
+  TRY(margin);
   TRY(ends_of_cycles);
   TRY(blind); /* which leaves free memory */
   return try_end();

@@ -251,6 +251,57 @@ static void held_by_trim(void)
   oh_space_validate();
 }
 
+/* A fork that begins to wait during a step comes in after it: it takes these locks. */
+static unsigned steps_done, steps_before;
+static void *come_in(void *unused)
+{
+  oh_space_lock_all();
+  steps_before = steps_done;
+  oh_space_unlock_all();
+  return unused;
+}
+static void wait_beside(void)
+{
+  if (steps_done++ != 0) return;
+  EXPECT(pthread_create(&waiting, NULL, come_in, NULL) == 0, "thread");
+  while (oh_load_relaxed(&oh_space_states[OH_SPACE_MARKED].waiting) == 0) sched_yield();
+}
+static bool ends;
+static void end_it(void) { ends = true; }
+static void steps_of_trim(void)
+{
+  enum { PAGES = 64 };
+  size_t keep = oh_settings.small.keep;
+  oh_settings.small.keep = PAGES * OH_PAGE;
+  for (int i = 0; i < 2; i++) {
+    char *p = oh_space_alloc(OH_SPACE_MARKED, PAGES * OH_PAGE, true, NULL);
+    EXPECT(p != NULL, "take");
+    oh_space_free(OH_SPACE_MARKED, p, PAGES * OH_PAGE);
+    size_t dirty = dirty_pages();
+    oh_os_purging = i == 0 ? wait_beside : end_it;
+    if (i == 1) oh_space_ends = &ends;
+    size_t bytes = oh_space_trim(OH_SPACE_MARKED);
+    oh_os_purging = NULL;
+    oh_space_ends = NULL;
+    if (i == 0) EXPECT(pthread_join(waiting, NULL) == 0 && steps_before == 1 && steps_done > 4, "%u", steps_before);
+    if (i == 1) EXPECT(bytes != 0 && bytes < dirty * OH_PAGE / 4, "it ends after a step: %zu of %zu", bytes, dirty);
+  }
+  oh_space_trim(OH_SPACE_MARKED);
+  EXPECT(dirty_pages() == 0, "the rest");
+  oh_settings.small.keep = keep;
+}
+
+/* Who waits while another thread forks is not in the child. */
+static void nobody_waits_in_a_child(void)
+{
+  int status;
+  oh_store_relaxed(&oh_space_states[OH_SPACE_MARKED].waiting, (size_t)1);
+  pid_t child = fork();
+  if (child == 0) _exit(oh_space_states[OH_SPACE_MARKED].waiting == 0 ? 0 : 1);
+  oh_store_relaxed(&oh_space_states[OH_SPACE_MARKED].waiting, (size_t)0);
+  EXPECT(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%x", status);
+}
+
 /* When nothing can be made accessible any more, what is accessible and free is found, though it is not the best fit. */
 static void last_resort(void)
 {
@@ -341,6 +392,8 @@ int main(int argc, char **argv)
   TRY(epochs);
   TRY(trim_beside_others);
   TRY(held_by_trim);
+  if (!OH_SBRK) TRY(steps_of_trim);
+  TRY(nobody_waits_in_a_child);
   TRY(last_resort);
   return try_end();
 }

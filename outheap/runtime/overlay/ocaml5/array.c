@@ -3,7 +3,12 @@
 
    Stock   reads the header of an array's first element: is it a float?
    Here    an opaque foreign pointer is no float.
-   Also    Array.fill has a barrier of its own: see memory.c. */
+   Also    Array.fill has a barrier of its own: see memory.c. Before a large array is allocated there is room for it, if
+           memory is limited; its arguments are roots there. */
 #include "prelude.h"
+#include <caml/memory.h>
+#include "following.h"
+
+#define caml_alloc_shr(words, tag) (oh_following_make_room(words), (caml_alloc_shr)(words, tag))
 
 #include <array.c>

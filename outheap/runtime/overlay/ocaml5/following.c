@@ -18,7 +18,7 @@
 #define RECORDS 128
 #define DUE_MOST 1000000000 /* nanoseconds that count as running time between two slices */
 #define IDLE_SLICE 2000000  /* nanoseconds that a slice takes which the keeper has asked for */
-static struct record { uint64_t last, began; } records[RECORDS];
+static struct record { uint64_t last, began, used; } records[RECORDS];
 
 double oh_following_part;
 bool oh_following_is_forced;
@@ -94,6 +94,7 @@ void oh_following_slice_begin(caml_domain_state *d)
   }
   if (caml_heap_size(d->shared_heap) < oh_settings.floor) forget_allocated(d);
   r->began = now;
+  r->used = oh_clock_used_here();
   r->last = now;
   if (!oh_settings.follow || oh_following_away()) return;
   size_t bytes = caml_heap_size(d->shared_heap);
@@ -111,9 +112,29 @@ void oh_following_slice_end(caml_domain_state *d)
   oh_following_say_free(d, d->shared_heap);
   if (r->began == 0) return;
   uint64_t now = oh_clock_now();
-  oh_follow_slice(now - r->began);
+  oh_follow_slice(oh_clock_used_here() - r->used);
   if (oh_limit_bytes != 0) oh_limit_slice((unsigned)d->id, now, now - r->began);
   r->began = 0;
+}
+
+#if OCAML_VERSION >= 50200
+#define finish_cycle() caml_finish_major_cycle(0)
+#else
+#define finish_cycle() caml_finish_major_cycle()
+#endif
+
+/* What has died may need three cycles to be freed. */
+void oh_following_make_room(size_t words)
+{
+  unsigned slot = (unsigned)Caml_state->id;
+  if (!oh_limit_is_large(Bsize_wsize(words))) return;
+  for (int i = 0; i < 3; i++) {
+    uint64_t now = oh_clock_now();
+    if (!oh_limit_exceeds(slot, Bsize_wsize(words), now)) return;
+    finish_cycle();
+    uint64_t then = oh_clock_now();
+    oh_limit_slice(slot, then, then - now);
+  }
 }
 
 /* What is free is in pools that are in use: it counts nowhere else. */

@@ -53,6 +53,10 @@ static inline void oh_following_say_free(caml_domain_state *d, struct caml_heap_
 void oh_following_slice_begin(caml_domain_state *);
 void oh_following_slice_end(caml_domain_state *);
 
+/* A block of so many words is about to be allocated, where a collection may run: if it is large for the limit, garbage
+   is collected first. No function of OCaml's is called. */
+void oh_following_make_room(size_t words);
+
 /* A cycle has ended, all domains are stopped. `swept`: words that it has freed. */
 void oh_following_turn(uintnat swept);
 

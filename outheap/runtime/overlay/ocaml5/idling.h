@@ -15,13 +15,21 @@
    too short for cycles by time. So one that has used less than a fiftieth of a processor, over three times memory.idle,
    is collected as an idle one, though it runs in between: each slice is one that the domain could do itself at that
    point. That comes once in a minute at most, rarer when it is of no use, and leaves what is free to the keeper's other
-   rules, since the program may need it again. It ends when the program needs more of the processor.
+   rules, since the program may need it again, unless it is silent for memory.idle then. It ends when the program needs
+   more of the processor.
+
+   *How often.* A silence is collected once. It is collected after memory.idle if the last collection is longer ago than
+   OH_FOLLOW_SHARE times what that cost, or four times that if it was of no use. Otherwise the silence itself must show
+   that it is worth it, by lasting for half as long again, and for OH_IDLING_SILENCE times that cost. So what was
+   dropped last goes back soon, whatever came before, and a program that is never silent for so long pays
+   OH_FOLLOW_SHARE.
 
    All of this is the keeper's, but for `oh_following_asks`. */
 #ifndef OH_IDLING_H
 #define OH_IDLING_H
 
 #define OH_IDLING_CYCLES 3 /* the one that runs; one that finds what is garbage; one that frees it */
+#define OH_IDLING_SILENCE 2
 #define OH_IDLING_CALM 3   /* times memory.idle, after which it is known whether a program is calm */
 #define OH_IDLING_CALM_SHARE 50 /* one part in so many of a processor: such a program uses less, */
 #define OH_IDLING_CALM_LEAST ((uint64_t)20000000) /* or so many nanoseconds while it is collected */
@@ -35,11 +43,13 @@ struct oh_idling_look { uint64_t trace; size_t heap; uintnat cycles; };
 static struct {
   uint64_t trace;       /* of the last look */
   uint64_t since, next; /* when it was seen to be idle; when to collect again */
-  uint64_t began, cost; /* this collection; nanoseconds of it, with one domain */
+  uint64_t used, cost;  /* processor time of the process when this collection began; of the last one, nanoseconds */
   uint64_t asked;       /* when all domains were last seen to have answered */
   size_t before;        /* bytes, when it began */
   uintnat until;        /* cycles */
   bool collecting, done;
+  bool collected;       /* in this silence */
+  bool keeps;           /* was it collected while it ran now and then, and what is free was left to it? */
 } oh_idling;
 
 static struct {
@@ -85,6 +95,14 @@ static void oh_idling_add(struct oh_idling_look *l, dom_internal *d)
   l->heap += caml_heap_size(state->shared_heap);
 }
 
+/* Has the program been idle for long enough? */
+static bool oh_idling_is_time(uint64_t now)
+{
+  uint64_t silent = now - oh_idling.since, idle = oh_settings.idle, enough = oh_idling.cost * OH_IDLING_SILENCE;
+  if (now >= oh_idling.next) return silent >= idle;
+  return !oh_idling.collected && silent >= idle + idle / 2 && silent >= enough;
+}
+
 /* It is not being collected: is it to be? */
 static enum oh_keeper_found oh_idling_decide(struct oh_idling_look const *l, uint64_t now)
 {
@@ -92,19 +110,24 @@ static enum oh_keeper_found oh_idling_decide(struct oh_idling_look const *l, uin
   if (ran) {
     oh_idling.trace = l->trace;
     oh_idling.since = now;
-    oh_idling.done = false;
+    oh_idling.done = oh_idling.collected = false;
     if (!calm || now < oh_idling_calm.next || l->heap < OH_FOLLOW_LEAST || oh_follow_may_share())
       return OH_KEEPER_ACTIVE;
     oh_idling_calm_begin(now);
   }
   else {
+    if (oh_idling.keeps) { /* it is silent after all */
+      if (now - oh_idling.since < oh_settings.idle) return OH_KEEPER_ACTIVE;
+      oh_idling.keeps = false;
+      oh_keeper_trim();
+    }
     if (oh_idling.done || l->heap < OH_FOLLOW_LEAST || oh_follow_may_share()) return OH_KEEPER_DONE;
-    if (now - oh_idling.since < oh_settings.idle || now < oh_idling.next) return OH_KEEPER_ACTIVE;
+    if (!oh_idling_is_time(now)) return OH_KEEPER_ACTIVE;
   }
   oh_store_relaxed(&oh_following_ticks, ran);
   oh_idling.collecting = true;
-  oh_idling.began = oh_idling.asked = now;
-  oh_idling.cost = 0;
+  oh_idling.asked = now;
+  oh_idling.used = oh_clock_used();
   oh_idling.before = l->heap;
   oh_idling.until = l->cycles + OH_IDLING_CYCLES;
   return OH_KEEPER_WORKING;
@@ -115,12 +138,15 @@ static enum oh_keeper_found oh_idling_end(struct oh_idling_look const *l, uint64
 {
   bool useful = l->heap < oh_idling.before - oh_idling.before / 20;
   oh_idling.collecting = false;
+  oh_idling.collected = true;
+  oh_idling.cost = oh_clock_used() - oh_idling.used;
   oh_idling.trace = l->trace;
   oh_idling.done = !(useful && oh_follow_more());
   uint64_t rest = oh_idling.cost * OH_FOLLOW_SHARE * (useful ? 1 : 4);
   oh_follow_idle();
   oh_idling.next = oh_settings.compact ? 0 : now + rest;
   if (!oh_load_relaxed(&oh_following_ticks)) return OH_KEEPER_DONE;
+  oh_idling.keeps = true;
   oh_idling_calm.useless = useful ? 0 : oh_idling_calm.useless + (oh_idling_calm.useless < OH_IDLING_CALM_USELESS);
   uint64_t least = OH_IDLING_CALM_REST << oh_idling_calm.useless;
   oh_idling_calm.next = oh_settings.compact ? 0 : now + (rest > least ? rest : least);
@@ -166,11 +192,9 @@ static enum oh_keeper_found oh_idling_collect_one(dom_internal *d, uint64_t now)
   oh_following_set_away(true);
   oh_following_idle_slice();
   oh_following_set_away(false);
-  uint64_t then = oh_clock_now();
-  oh_idling.cost += then - now;
   l = oh_idling_look_at(d);
   oh_idling.trace = l.trace;
-  return l.cycles < oh_idling.until ? OH_KEEPER_WORKING : oh_idling_end(&l, then);
+  return l.cycles < oh_idling.until ? OH_KEEPER_WORKING : oh_idling_end(&l, oh_clock_now());
 }
 
 /* --- several domains ---------------------------------------------------------------------------------------------- */
@@ -242,10 +266,7 @@ static enum oh_keeper_found oh_idling_collect_several(uint64_t now)
   if (state == OH_IDLING_STILL) {
     oh_idling.asked = now;
     if (!oh_idling.collecting) found = oh_idling_decide(&l, now);
-    else if (l.cycles >= oh_idling.until) {
-      oh_idling.cost = now - oh_idling.began;
-      found = oh_idling_end(&l, now);
-    }
+    else if (l.cycles >= oh_idling.until) found = oh_idling_end(&l, now);
     if (found == OH_KEEPER_WORKING) {
       oh_store_relaxed(&oh_following_asks, true);
       oh_idling_ask();

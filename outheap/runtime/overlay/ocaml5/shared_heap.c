@@ -239,6 +239,7 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
   if (part == 0) {
     oh_pool_trim(1);
     oh_block_trim();
+    (void)oh_limit_trim_malloc(true);
   }
   else {
     oh_pool_unpin(); /* the keeper gives the memory back */
