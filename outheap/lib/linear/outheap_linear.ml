@@ -27,6 +27,7 @@ module Raw = struct
   external used : pool -> int = "outheap_linear_ml_used" [@@noalloc]
   external bytes : pool -> int = "outheap_linear_ml_bytes" [@@noalloc]
   external trim : pool -> int = "outheap_linear_ml_trim" [@@noalloc]
+  external thin : pool -> bool = "outheap_linear_ml_thin" [@@noalloc]
   external poison : bool -> unit = "outheap_linear_ml_poison" [@@noalloc]
   external check : pool -> string = "outheap_linear_ml_check"
   external group : unit -> int = "outheap_linear_ml_group"
@@ -42,7 +43,7 @@ module Raw = struct
   external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
   external text_copy : string -> string = "outheap_linear_ml_text_copy"
   (* [first]: the first ones of a table. *)
-  external buckets_grow : int -> words:int -> first:bool -> int = "outheap_linear_ml_buckets_grow" [@@noalloc]
+  external buckets_resize : int -> words:int -> first:bool -> int = "outheap_linear_ml_buckets_resize" [@@noalloc]
   external buckets_free : int -> first:bool -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
   external array_at : int -> int array = "%int_as_pointer"
 
@@ -183,6 +184,15 @@ module Group = struct
     go (Raw.next group 0)
 end
 
+(* Moves what is in thin pages together, and gives back the pages that this leaves. *)
+let gather ~thin ~move trim =
+  match if thin then move () with
+  | () -> trim ()
+  | exception e ->
+      let trace = Printexc.get_raw_backtrace () in
+      ignore (trim ());
+      Printexc.raise_with_backtrace e trace
+
 module Text = struct
   type t = string
 
@@ -213,8 +223,19 @@ module Text = struct
   let peek s = peek (there s)
   let live () = Group.sum (Raw.texts ()) Raw.used
   let memory () = Group.sum (Raw.texts ()) Raw.bytes
-  let trim () = Group.sum (Raw.texts ()) Raw.trim
   let check () = Group.check (Raw.texts ())
+
+  (* What moves the texts of the containers of each functor. *)
+  let movers : (unit -> unit) list Atomic.t = Atomic.make []
+
+  let rec moved_by f =
+    let before = Atomic.get movers in
+    if not (Atomic.compare_and_set movers before (f :: before)) then moved_by f
+
+  let trim () =
+    let thin = Group.sum (Raw.texts ()) (fun p -> Bool.to_int (Raw.thin p)) > 0 in
+    let move () = Stdlib.List.iter (fun move -> move ()) (Atomic.get movers) in
+    gather ~thin ~move (fun () -> Group.sum (Raw.texts ()) Raw.trim)
 end
 
 (* --- owners ------------------------------------------------------------------------------------------------------- *)
@@ -223,7 +244,7 @@ end
    [left], between functions of this module. In whole states [size] cells lead from [root]. [more] is a block that
    cannot be marshalled, copied or compared, or begins with one, and so an owner cannot be; each has its own, since what
    is the same is not compared, and it comes first, so that nothing else is looked at before. The stubs know where the
-   next two fields are. *)
+   fields are. *)
 type owner = {
   more : Obj.t;
   mutable busy : int;
@@ -324,13 +345,66 @@ let rec forgotten free owner =
   | () -> if begin_change owner owner.version = 0 then finish free 1 owner else Gc.finalise (forgotten free) owner
   | exception Stack_overflow -> Gc.finalise (forgotten free) owner
 
+(* All owners of a functor, so that what they own can be moved. Each chunk has as many places as those before it
+   together; one that is full is left out when all its owners are forgotten. [used] and [filled] count places. *)
+module Owners = struct
+  type chunk = { owners : owner Weak.t; used : int Atomic.t; filled : int Atomic.t }
+  type t = { chunks : chunk list Atomic.t; kind : int }
+
+  external move_from : owner -> int -> int -> int = "outheap_linear_ml_move" [@@noalloc]
+
+  let chain = 0
+  let tree = 1
+  let table = 2
+  let least = 16
+
+  (* Who has seen that a place is used sees what its owner had then. *)
+  let all_of_chunk f { owners; used; _ } =
+    for i = 0 to min (Weak.length owners) (Atomic.get used) - 1 do Option.iter f (Weak.get owners i) done
+
+  let move t =
+    let rec move_all from o = if from >= 0 then move_all (move_from o t.kind from) o in
+    Stdlib.List.iter (all_of_chunk (move_all 0)) (Atomic.get t.chunks)
+
+  let create kind ~plain =
+    let t = { chunks = Atomic.make []; kind } in
+    if not plain then Text.moved_by (fun () -> move t);
+    t
+
+  let is_needed { owners; filled; _ } =
+    let rec go i = i < Weak.length owners && (Weak.check owners i || go (i + 1)) in
+    Atomic.get filled < Weak.length owners || go 0
+
+  let rec add t owner =
+    let chunks = Atomic.get t.chunks in
+    match chunks with
+    | { owners; used; filled } :: _ when Atomic.get used < Weak.length owners ->
+        let i = Atomic.fetch_and_add used 1 in
+        if i < Weak.length owners then begin
+          Weak.set owners i (Some owner);
+          Atomic.incr filled
+        end
+        else add t owner
+    | _ ->
+        let chunks' = Stdlib.List.filter is_needed chunks in
+        let places = Stdlib.List.fold_left (fun n c -> n + Weak.length c.owners) 0 chunks' in
+        let chunk = { owners = Weak.create (max least places); used = Atomic.make 0; filled = Atomic.make 0 } in
+        ignore (Atomic.compare_and_set t.chunks chunks (chunk :: chunks'));
+        add t owner
+
+  let trim t pool = gather ~thin:(Raw.thin pool) ~move:(fun () -> move t) (fun () -> Raw.trim pool)
+end
+
 let owner_with more free =
   let none = Raw.none in
   let owner = { more; busy = 0; version = 0; root = none; last = none; left = none; size = 0; flag = false } in
   Gc.finalise free owner;
   owner
 
-let owner_of free = right_of (owner_with (mark ()) free)
+let owner_of owners free =
+  let owner = owner_with (mark ()) free in
+  Owners.add owners owner;
+  right_of owner
 
 (* What several domains and threads use in turn. A thread that waits lets others of its domain run. The first two return
    0 when the lock was taken. *)
@@ -399,7 +473,8 @@ module Chain (X : STORED) () = struct
       done
 
   let finaliser = forgotten free_all
-  let create () = owner_of finaliser
+  let owners = Owners.create Owners.chain ~plain
+  let create () = owner_of owners finaliser
   let length = length
   let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
 
@@ -416,9 +491,8 @@ module Chain (X : STORED) () = struct
   let to_list r = List.rev (fold (fun acc v -> v :: acc) [] r)
   let live () = Raw.used pool
   let memory () = Raw.bytes pool
-  let trim () = Raw.trim pool
+  let trim () = Owners.trim owners pool
   let check () = Raw.check pool
-
 end
 
 module List = struct
@@ -543,7 +617,7 @@ module List = struct
       let result = Sys.opaque_identity (next r, others) in
       let aside : int array ref = ref [||] in
       let o = change r in
-      let o' = others.owner in
+      let o' = change others in
       let seen = ref o.root and free = ref o.root and last = ref Raw.none and number = ref 0 in
       match
         aside := Array.make o.size 0;
@@ -570,10 +644,12 @@ module List = struct
           o'.size <- !number;
           o.size <- o.size - !number;
           if Raw.is_none !last then o.root <- Raw.none else set_tail !last Raw.none;
+          kept o';
           consume o;
           result
       | exception e ->
           Raw.write_back !free !aside !number;
+          kept o';
           failed o e
 
     (* Merge sort of the contents, which the cells get back in their order. *)
@@ -761,7 +837,8 @@ module Map = struct
       end
 
     let finaliser = forgotten free_all
-    let create () : t = owner_of finaliser
+    let owners = Owners.create Owners.tree ~plain
+    let create () : t = owner_of owners finaliser
     let length = length
     let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
 
@@ -771,7 +848,7 @@ module Map = struct
 
     let live () = Raw.used pool
     let memory () = Raw.bytes pool
-    let trim () = Raw.trim pool
+    let trim () = Owners.trim owners pool
     let check () = Raw.check pool
 
     (* The cell with this key, or none. *)
@@ -1126,6 +1203,7 @@ module Table = struct
   let segment_bits = 12
   let segment = 1 lsl segment_bits
 
+  (* The stubs know where these fields are, and those of [data] below. *)
   type buckets = {
     mark : Obj.t;
     mutable segments : int array; (* addresses, as immediates *)
@@ -1155,10 +1233,12 @@ module Table = struct
         b.segments <- more
       end;
       let words = if doubles then max least (2 * i) else segment in
-      let segment = Raw.buckets_grow b.segments.(s) ~words ~first:(s = 0) in
+      let segment = Raw.buckets_resize b.segments.(s) ~words ~first:(s = 0) in
       if segment <> 0 then b.segments.(s) <- segment;
       segment <> 0
     end
+
+  external shrink : buckets -> int -> int -> int -> unit = "outheap_linear_ml_buckets_shrink" [@@noalloc]
 
   let mix hash = (hash * 0x1E3779B97F4A7C15) lsr 17
 
@@ -1229,6 +1309,7 @@ module Table = struct
       done
 
     let finaliser = forgotten free_all
+    let owners = Owners.create Owners.table ~plain
 
     let create ?(most = max_int) ?evicted () : t =
       if most < 1 then invalid_arg "Outheap_linear.Table.create: room for no element";
@@ -1237,6 +1318,7 @@ module Table = struct
       let o = owner_with (Obj.repr { b; most; pool; evicted }) finaliser in
       if not (has_room b 0) then raise Out_of_memory;
       b.count <- least;
+      Owners.add owners o;
       o
 
     (* Tables are not consumed, but for [close]: [version] is 0 until then. *)
@@ -1421,6 +1503,7 @@ module Table = struct
             detach d.b c;
             if is_bound d then unlink o c;
             o.size <- o.size - 1;
+            shrink d.b o.size least 4;
             free_cell d c
           end;
           kept o
@@ -1462,14 +1545,15 @@ module Table = struct
             end
           in
           go (bucket b i)
-        done
+        done;
+        shrink b o.size least b.count
       with
       | () -> kept o
       | exception e -> failed o e
 
     let live () = Raw.used free_pool + Raw.used bound_pool
     let memory () = Raw.bytes free_pool + Raw.bytes bound_pool
-    let trim () = Raw.trim free_pool + Raw.trim bound_pool
+    let trim () = Owners.trim owners free_pool + Owners.trim owners bound_pool
     let check () = Raw.check free_pool ^ Raw.check bound_pool
 
     (* Every equation of a table; the first that does not hold. *)
