@@ -40,6 +40,7 @@ MODULES = (
     "edges",
     "rights",
     "compacted",
+    "operations",
     "test",
 )
 LIBRARIES = ("outheap_region", "outheap_linear")
@@ -219,6 +220,12 @@ MUTATIONS = {
     "neighbours-keep-their-pointers": ("linear_move.c", "if (!bound) continue;", "continue;", ("compacted",)),
     "queues-end-where-they-did": ("linear_move.c", "if (o->last == before) o->last = *place;", "", ("compacted",)),
     "tables-stay-large": ("outheap_linear.ml", "            shrink d.b o.size least 4;\n", "", ("compacted",)),
+    "poison-is-no-value": (
+        "linear_pool.c",
+        "char *p = map_page(); /* where",
+        "char *p = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* where",
+        ("poisoned",),
+    ),
     "tables-begin-large": ("outheap_linear.ml", "max least (2 * i) else", "segment else", ("not-cells",)),
     "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),
 }

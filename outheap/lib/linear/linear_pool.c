@@ -391,8 +391,8 @@ static value freed_cell(pool *p, mlsize_t words, tag_t tag)
 void outheap_linear_poison_set(bool on)
 {
   if (on && bad_word() == 0) {
-    char *p = mmap(NULL, KEPT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return;
+    char *p = map_page(); /* where values are, for compare and hash follow no other pointer */
+    if (p == NULL || mprotect(p, PAGE, PROT_NONE) != 0) return;
     __atomic_store_n(&bad, (value)(p + 64), __ATOMIC_RELAXED);
   }
   __atomic_store_n(&poison, on, __ATOMIC_RELEASE); /* whoever sees it sees `bad` */

@@ -238,6 +238,62 @@ module Text = struct
     gather ~thin ~move (fun () -> Group.sum (Raw.texts ()) Raw.trim)
 end
 
+module type CODE = sig
+  type t
+
+  val encode : t -> string
+  val decode : string -> t
+end
+
+module Coded (C : CODE) = struct
+  type t = C.t
+  type stored = Text.stored
+
+  let text = Text.storage
+  let get s = C.decode (Text.get s)
+  let read s = C.decode (text.get s)
+  let storage = { plain = false; store = (fun v -> text.store (C.encode v)); get = read; peek = read; free = text.free }
+end
+
+(* Texts of eight bytes, read without a copy. *)
+module Eight (N : sig
+  type t
+
+  val bits : t -> int64
+  val of_bits : int64 -> t
+end) =
+struct
+  type t = N.t
+  type stored = Text.stored
+
+  let text = Text.storage
+
+  let store n =
+    let b = Bytes.create 8 in
+    Bytes.set_int64_ne b 0 (N.bits n);
+    text.store (Bytes.unsafe_to_string b)
+
+  let read s = N.of_bits (String.get_int64_ne (text.peek s) 0)
+
+  (* Where a stale one was, there may be a shorter text by now. *)
+  let get s = if String.length (Text.peek s) < 8 then raise Moved else read s
+  let storage = { plain = false; store; get = read; peek = read; free = text.free }
+end
+
+module Float = Eight (struct
+  type t = float
+
+  let bits = Int64.bits_of_float
+  let of_bits = Int64.float_of_bits
+end)
+
+module Int64 = Eight (struct
+  type t = int64
+
+  let bits n = n
+  let of_bits n = n
+end)
+
 (* --- owners ------------------------------------------------------------------------------------------------------- *)
 
 (* What is owned. [busy]: the number of borrows; -1 while it is changed. [root] and [last] are cells, or none, and so is
@@ -345,11 +401,11 @@ let rec forgotten free owner =
   | () -> if begin_change owner owner.version = 0 then finish free 1 owner else Gc.finalise (forgotten free) owner
   | exception Stack_overflow -> Gc.finalise (forgotten free) owner
 
-(* All owners of a functor, so that what they own can be moved. Each chunk has as many places as those before it
-   together; one that is full is left out when all its owners are forgotten. [used] and [filled] count places. *)
+(* All owners of a functor, so that what they own can be moved. When there are twice as many as were left before, those
+   that were forgotten are left out. *)
 module Owners = struct
-  type chunk = { owners : owner Weak.t; used : int Atomic.t; filled : int Atomic.t }
-  type t = { chunks : chunk list Atomic.t; kind : int }
+  type known = { owners : owner Weak.t list; count : int; most : int }
+  type t = { known : known Atomic.t; kind : int }
 
   external move_from : owner -> int -> int -> int = "outheap_linear_ml_move" [@@noalloc]
 
@@ -358,39 +414,29 @@ module Owners = struct
   let table = 2
   let least = 16
 
-  (* Who has seen that a place is used sees what its owner had then. *)
-  let all_of_chunk f { owners; used; _ } =
-    for i = 0 to min (Weak.length owners) (Atomic.get used) - 1 do Option.iter f (Weak.get owners i) done
-
   let move t =
     let rec move_all from o = if from >= 0 then move_all (move_from o t.kind from) o in
-    Stdlib.List.iter (all_of_chunk (move_all 0)) (Atomic.get t.chunks)
+    Stdlib.List.iter (fun w -> Option.iter (move_all 0) (Weak.get w 0)) (Atomic.get t.known).owners
 
   let create kind ~plain =
-    let t = { chunks = Atomic.make []; kind } in
+    let t = { known = Atomic.make { owners = []; count = 0; most = least }; kind } in
     if not plain then Text.moved_by (fun () -> move t);
     t
 
-  let is_needed { owners; filled; _ } =
-    let rec go i = i < Weak.length owners && (Weak.check owners i || go (i + 1)) in
-    Atomic.get filled < Weak.length owners || go 0
+  let without_forgotten k =
+    let owners = Stdlib.List.filter (fun w -> Weak.check w 0) k.owners in
+    let count = Stdlib.List.length owners in
+    { owners; count; most = max least (2 * count) }
 
-  let rec add t owner =
-    let chunks = Atomic.get t.chunks in
-    match chunks with
-    | { owners; used; filled } :: _ when Atomic.get used < Weak.length owners ->
-        let i = Atomic.fetch_and_add used 1 in
-        if i < Weak.length owners then begin
-          Weak.set owners i (Some owner);
-          Atomic.incr filled
-        end
-        else add t owner
-    | _ ->
-        let chunks' = Stdlib.List.filter is_needed chunks in
-        let places = Stdlib.List.fold_left (fun n c -> n + Weak.length c.owners) 0 chunks' in
-        let chunk = { owners = Weak.create (max least places); used = Atomic.make 0; filled = Atomic.make 0 } in
-        ignore (Atomic.compare_and_set t.chunks chunks (chunk :: chunks'));
-        add t owner
+  let add t owner =
+    let w = Weak.create 1 in
+    Weak.set w 0 (Some owner);
+    let rec add_to before =
+      let k = if before.count < before.most then before else without_forgotten before in
+      let after = { k with owners = w :: k.owners; count = k.count + 1 } in
+      if not (Atomic.compare_and_set t.known before after) then add_to (Atomic.get t.known)
+    in
+    add_to (Atomic.get t.known)
 
   let trim t pool = gather ~thin:(Raw.thin pool) ~move:(fun () -> move t) (fun () -> Raw.trim pool)
 end
@@ -488,7 +534,22 @@ module Chain (X : STORED) () = struct
         go acc o.root)
 
   let iter f r = fold (fun () v -> f v) () r
+  let iteri f r = ignore (fold (fun i v -> f i v; i + 1) 0 r)
+
+  let find p r =
+    borrowing r (fun o ->
+        let rec go c =
+          if Raw.is_none c then None
+          else
+            let v = get (head c) in
+            if p v then Some v else go (tail c)
+        in
+        go o.root)
+
+  let exists p r = Option.is_some (find p r)
+  let for_all p r = not (exists (fun v -> not (p v)) r)
   let to_list r = List.rev (fold (fun acc v -> v :: acc) [] r)
+  let to_seq r = List.to_seq (to_list r)
   let live () = Raw.used pool
   let memory () = Raw.bytes pool
   let trim () = Owners.trim owners pool
@@ -533,6 +594,8 @@ module List = struct
       let rec add r = function [] -> r | v :: rest -> add (cons v r) rest in
       let r = add r (List.rev l) in
       r
+
+    let of_seq s = of_list (Stdlib.List.of_seq s)
 
     let rev r =
       let next = next r in
@@ -746,6 +809,11 @@ module Queue = struct
           result
       | exception e -> read_fails o e
 
+    let of_seq s =
+      let r = create () in
+      Seq.iter (fun v -> push v r) s;
+      r
+
     let transfer r r' =
       let o = change r in
       match change r' with
@@ -759,6 +827,10 @@ module Queue = struct
           clear o;
           kept o;
           kept o'
+
+    let clear r =
+      room ();
+      finish free_all 0 (change r)
   end
 end
 
@@ -885,6 +957,22 @@ module Map = struct
           go o.root acc)
 
     let iter f r = fold (fun k v () -> f k v) r ()
+
+    let to_seq r = Stdlib.List.(to_seq (rev (fold (fun k v l -> (k, v) :: l) r [])))
+
+    let fold_range ?from ?upto f r acc =
+      borrowing r (fun o ->
+          let rec go c acc =
+            if Raw.is_none c then acc
+            else
+              let here = key_at (key c) in
+              let after = match from with None -> true | Some k -> K.compare k here <= 0
+              and before = match upto with None -> true | Some k -> K.compare k here >= 0 in
+              let acc = if after then go (left c) acc else acc in
+              let acc = if after && before then f (key_of (key c)) (data_of (data c)) acc else acc in
+              if before then go (right c) acc else acc
+          in
+          go o.root acc)
 
     let rec least c = if Raw.is_none (left c) then c else least (left c)
     let rec greatest c = if Raw.is_none (right c) then c else greatest (right c)
@@ -1182,6 +1270,67 @@ module Map = struct
             next
           end
       | exception e -> failed o e
+
+    let pop_min r =
+      let next = next r in
+      let o = change r in
+      if Raw.is_none o.root then begin
+        kept o;
+        None
+      end
+      else
+        match
+          let result = Some (binding (least o.root), next) in
+          o.left <- remove_least o o.root;
+          result
+        with
+        | result ->
+            o.root <- o.left;
+            let c = o.last in
+            o.left <- Raw.none;
+            o.last <- Raw.none;
+            o.size <- o.size - 1;
+            consume o;
+            free_cell c;
+            result
+        | exception e -> failed o e
+
+    let update k f r = match f (find k r) with Some v -> add k v r | None -> remove k r
+    let of_seq s = Seq.fold_left (fun r (k, v) -> add k v r) (create ()) s
+  end
+end
+
+module Set = struct
+  module Make (K : KEY) () = struct
+    module M =
+      Map.Make
+        (K)
+        (Plain (struct
+          type t = unit
+        end))
+        ()
+
+    type t = M.t
+    type elt = K.t
+
+    let create = M.create
+    let length = M.length
+    let add k r = M.add k () r
+    let remove = M.remove
+    let mem = M.mem
+    let min_elt r = Option.map fst (M.min_binding r)
+    let max_elt r = Option.map fst (M.max_binding r)
+    let pop_min r = match M.pop_min r with Some ((k, ()), r) -> Some (k, r) | None -> None
+    let fold f r acc = M.fold (fun k () acc -> f k acc) r acc
+    let fold_range ?from ?upto f r acc = M.fold_range ?from ?upto (fun k () acc -> f k acc) r acc
+    let iter f r = M.iter (fun k () -> f k) r
+    let to_seq r = Seq.map fst (M.to_seq r)
+    let of_seq s = Seq.fold_left (fun r k -> add k r) (create ()) s
+    let close = M.close
+    let live = M.live
+    let memory = M.memory
+    let trim = M.trim
+    let check = M.check
   end
 end
 
@@ -1342,6 +1491,16 @@ module Table = struct
       room ();
       change o;
       finish empty 0 o
+
+    let empty_and_shrink o =
+      let b = (data o).b in
+      empty o;
+      shrink b 0 least b.count
+
+    let reset o =
+      room ();
+      change o;
+      finish empty_and_shrink 0 o
 
     let rec search wanted hash c =
       if Raw.is_none c || (hash_of c = hash && K.equal wanted (k.peek (key c))) then c else search wanted hash (next c)
@@ -1509,11 +1668,17 @@ module Table = struct
           kept o
       | exception e -> failed o e
 
+    let update_hashed hash wanted f o =
+      match f (look_hashed hash wanted o) with
+      | Some value -> replace_hashed hash wanted value o
+      | None -> remove_hashed hash wanted o
+
     let hash_of_key wanted = mix (K.hash wanted)
     let replace wanted value o = replace_hashed (hash_of_key wanted) wanted value o
     let find wanted o = find_hashed (hash_of_key wanted) wanted o
     let mem wanted o = mem_hashed (hash_of_key wanted) wanted o
     let remove wanted o = remove_hashed (hash_of_key wanted) wanted o
+    let update wanted f o = update_hashed (hash_of_key wanted) wanted f o
 
     let fold f o acc =
       borrowing (right o) (fun o ->
@@ -1525,6 +1690,12 @@ module Table = struct
           all 0 acc)
 
     let iter f o = fold (fun a z () -> f a z) o ()
+    let to_seq o = Stdlib.List.to_seq (fold (fun a z l -> (a, z) :: l) o [])
+
+    let of_seq s =
+      let o = create () in
+      Seq.iter (fun (a, z) -> replace a z o) s;
+      o
 
     let filter p o =
       change o;
@@ -1713,10 +1884,7 @@ module Table = struct
 
       let update wanted f t =
         let hash = hash_of_key wanted in
-        evicting t (shard t hash) (fun s ->
-            match f (look_hashed hash wanted s.table) with
-            | Some value -> replace_hashed hash wanted value s.table
-            | None -> remove_hashed hash wanted s.table)
+        evicting t (shard t hash) (fun s -> update_hashed hash wanted f s.table)
 
       let length t = Array.fold_left (fun n s -> n + length s.table) 0 t.shards
       let fold f t acc = Array.fold_left (fun acc s -> locked s (fun s -> fold f s.table acc)) acc t.shards
