@@ -39,6 +39,8 @@ MODULES = (
     "saving",
     "edges",
     "rights",
+    "compacted",
+    "operations",
     "test",
 )
 LIBRARIES = ("outheap_region", "outheap_linear")
@@ -98,8 +100,8 @@ MUTATIONS = {
     "stale-slots-are-read": ("outheap_linear.ml", "if v == nothing then raise Moved else", "", ("endings",)),
     "owners-are-compared": (
         "outheap_linear.ml",
-        "(owner_with (mark ()) free)",
-        "(owner_with (Obj.repr 0) free)",
+        "owner_with (mark ()) free in",
+        "owner_with (Obj.repr 0) free in",
         ("endings",),
     ),
     "elements-are-counted-before": (
@@ -202,6 +204,27 @@ MUTATIONS = {
         "if Array.exists lock_is_ours locks then raise Borrowed;",
         "",
         ("saved-meanwhile",),
+    ),
+    "cells-do-not-move": (
+        "linear_pool.c",
+        "bool leaves = g->list == OUTHEAP_LINEAR_ASIDE;",
+        "bool leaves = false;",
+        ("compacted",),
+    ),
+    "borrowed-cells-move": (
+        "outheap_linear_stubs.c",
+        "if (*busy_of(owner) != free) return Val_long(-1);",
+        "if (false) return Val_long(-1);",
+        ("compacted",),
+    ),
+    "neighbours-keep-their-pointers": ("linear_move.c", "if (!bound) continue;", "continue;", ("compacted",)),
+    "queues-end-where-they-did": ("linear_move.c", "if (o->last == before) o->last = *place;", "", ("compacted",)),
+    "tables-stay-large": ("outheap_linear.ml", "            shrink d.b o.size least 4;\n", "", ("compacted",)),
+    "poison-is-no-value": (
+        "linear_pool.c",
+        "char *p = map_page(); /* where",
+        "char *p = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* where",
+        ("poisoned",),
     ),
     "tables-begin-large": ("outheap_linear.ml", "max least (2 * i) else", "segment else", ("not-cells",)),
     "buckets-are-not-divided": ("outheap_linear_stubs.c", "== Long_val(n) ?", "== -1 ?", ("tables",)),

@@ -390,8 +390,8 @@ static value freed_cell(pool *p, mlsize_t words, tag_t tag)
 void outheap_linear_poison_set(bool on)
 {
   if (on && bad_word() == 0) {
-    char *p = mmap(NULL, KEPT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) return;
+    char *p = map_page(); /* where values are, for compare and hash follow no other pointer */
+    if (p == NULL || mprotect(p, PAGE, PROT_NONE) != 0) return;
     __atomic_store_n(&bad, (value)(p + 64), __ATOMIC_RELAXED);
   }
   __atomic_store_n(&poison, on, __ATOMIC_RELEASE); /* whoever sees it sees `bad` */
@@ -415,10 +415,11 @@ static void free_cell(pool *p, value cell)
     begun_set(g, 0);
     if (p->links == OUTHEAP_LINEAR_BESIDE) state_set(g, i, 0);
     if (g->list == OUTHEAP_LINEAR_CURRENT) return;
+    bool aside = g->list == OUTHEAP_LINEAR_ASIDE; /* a trim is on its way, and counts what it gives back */
     unlink_page(p, g);
     link_page(p, g, OUTHEAP_LINEAR_EMPTY);
     p->empty++;
-    if (p->empty > 1 + p->pages / 8) purge(g); /* the others are kept for what comes next */
+    if (!aside && p->empty > 1 + p->pages / 8) purge(g); /* the others are kept for what comes next */
     return;
   }
   link_set(p, g, i, g->free);
@@ -497,10 +498,60 @@ static size_t asked(pool *p, size_t const *what)
 size_t outheap_linear_pool_used(pool *p) { return asked(p, &p->used); }
 size_t outheap_linear_pool_bytes(pool *p) { return asked(p, &p->pages) * PAGE; }
 
+static bool is_thin(pool *p, page *g) { return 2 * g->used <= p->cells; }
+
+bool outheap_linear_pool_thin(pool *p)
+{
+  size_t thin = 0, used = 0, room = 0;
+  if (!can_purge()) return false;
+  bool entered = enter(&p->lock);
+  page *current = p->current;
+  if (current != NULL && current->used != 0) { /* it is one of the others now */
+    p->current = NULL;
+    link_page(p, current, current->used == p->cells ? OUTHEAP_LINEAR_FULL : OUTHEAP_LINEAR_ROOM);
+  }
+  for (page *g = p->lists[OUTHEAP_LINEAR_ROOM]; g != NULL; g = g->next)
+    if (is_thin(p, g)) {
+      thin++;
+      used += g->used;
+    }
+    else room += p->cells - g->used;
+  size_t needed = used <= room ? 0 : (used - room + p->cells - 1) / p->cells;
+  for (page *g = p->lists[OUTHEAP_LINEAR_ROOM], *next; g != NULL && thin > needed; g = next) {
+    next = g->next;
+    if (!is_thin(p, g)) continue;
+    unlink_page(p, g);
+    link_page(p, g, OUTHEAP_LINEAR_ASIDE);
+  }
+  bool found = p->lists[OUTHEAP_LINEAR_ASIDE] != NULL;
+  leave(&p->lock, entered);
+  return found;
+}
+
+value outheap_linear_cell_move(value cell)
+{
+  page *g = page_of(cell);
+  pool *p = g->pool;
+  bool entered = enter(&p->lock);
+  bool leaves = g->list == OUTHEAP_LINEAR_ASIDE;
+  if (leaves && ((p->current != NULL && p->current->used != p->cells) || change_page(p))) {
+    value to = take_cell(p, p->current, Wosize_val(cell), Tag_val(cell));
+    memcpy((void *)to, (void *)cell, Bosize_val(cell));
+    free_cell(p, cell);
+    cell = to;
+  }
+  leave(&p->lock, entered);
+  return cell;
+}
+
 size_t outheap_linear_pool_trim(pool *p)
 {
   size_t bytes = 0;
   bool entered = enter(&p->lock);
+  for (page *g; (g = p->lists[OUTHEAP_LINEAR_ASIDE]) != NULL;) {
+    unlink_page(p, g);
+    link_page(p, g, OUTHEAP_LINEAR_ROOM);
+  }
   page *current = p->current;
   if (current != NULL && current->used == 0 && can_purge()) {
     p->current = NULL;
@@ -524,7 +575,8 @@ static char const *check_page(pool *p, page *g, enum outheap_linear_list list)
   if (g->split && (!g->huge || list != OUTHEAP_LINEAR_EMPTY)) return "split page in use";
   if (g->used != in_use || g->used + chain != g->begun || g->begun > p->cells) return "count of a page";
   if (list == OUTHEAP_LINEAR_EMPTY && g->used != 0) return "empty page in use";
-  if (list == OUTHEAP_LINEAR_ROOM && g->used == p->cells) return "full page with room";
+  if (list != OUTHEAP_LINEAR_CURRENT && list != OUTHEAP_LINEAR_FULL && g->used == p->cells)
+    return "full page with room";
   if (list == OUTHEAP_LINEAR_FULL && g->used != p->cells) return "page with room that is full";
   return NULL;
 }
@@ -539,7 +591,7 @@ char const *outheap_linear_pool_check(pool *p)
     used += p->current->used;
     pages++;
   }
-  for (enum outheap_linear_list list = OUTHEAP_LINEAR_FULL; list <= OUTHEAP_LINEAR_EMPTY; list++)
+  for (enum outheap_linear_list list = OUTHEAP_LINEAR_FULL; list <= OUTHEAP_LINEAR_ASIDE; list++)
     for (page *g = p->lists[list]; g != NULL && wrong == NULL; g = g->next) {
       wrong = check_page(p, g, list);
       used += g->used;

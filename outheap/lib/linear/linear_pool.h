@@ -46,7 +46,13 @@ enum outheap_linear_links { OUTHEAP_LINEAR_BESIDE, OUTHEAP_LINEAR_WITHIN };
 #define OUTHEAP_LINEAR_TAKEN 0x80000000u
 #define OUTHEAP_LINEAR_TAKINGS ((uint32_t)1 << 17) /* numbers of takings; after so many of a page they come again */
 
-enum outheap_linear_list { OUTHEAP_LINEAR_FULL, OUTHEAP_LINEAR_ROOM, OUTHEAP_LINEAR_EMPTY, OUTHEAP_LINEAR_CURRENT };
+enum outheap_linear_list {
+  OUTHEAP_LINEAR_FULL,
+  OUTHEAP_LINEAR_ROOM,
+  OUTHEAP_LINEAR_EMPTY,
+  OUTHEAP_LINEAR_ASIDE, /* few cells are in use, which are to move; no cell is taken here */
+  OUTHEAP_LINEAR_CURRENT
+};
 
 /* used + length of the chain of free cells = begun <= cells of a page of this pool
    list == EMPTY implies used == 0; list == FULL equals used == cells, but for the current page */
@@ -74,7 +80,7 @@ struct outheap_linear_pool {
   uint32_t cells;      /* of a page */
   uint32_t first;      /* where the first one begins */
   uint64_t reciprocal; /* offset / bytes = offset * reciprocal >> 40 */
-  struct outheap_linear_page *current, *lists[3];
+  struct outheap_linear_page *current, *lists[4];
   size_t used, paced, pages, empty;
   struct outheap_linear_group *group; /* or NULL */
   struct outheap_linear_pool *next;   /* of its group */
@@ -122,8 +128,16 @@ size_t outheap_linear_pool_bytes(struct outheap_linear_pool *);
 /* From now on the fields of freed cells are overwritten with pointers to memory that cannot be read. */
 void outheap_linear_poison_set(bool);
 
-/* Gives memory back: the pages of a pool without a cell in use, all of them. Returns bytes. With the stock runtime,
-   whose collector looks at headers, nothing is given back. */
+/* Sets pages aside of which half or less is in use, if their cells fit into fewer pages. Are there such pages? With the
+   stock runtime there are none. Cost: linear in the pages. */
+bool outheap_linear_pool_thin(struct outheap_linear_pool *);
+
+/* Moves a cell out of a page that is set aside: its new place, or the old one if it stays. Of a cell that is owned, by
+   one pointer that is known. */
+value outheap_linear_cell_move(value cell);
+
+/* Gives memory back: the pages of a pool without a cell in use, all of them. Returns bytes. Pages that are still set
+   aside are used again. With the stock runtime, whose collector looks at headers, nothing is given back. */
 size_t outheap_linear_pool_trim(struct outheap_linear_pool *);
 
 /* Checks the invariants; NULL, or which one does not hold. Cost: linear in the pool. */

@@ -27,6 +27,7 @@ module Raw = struct
   external used : pool -> int = "outheap_linear_ml_used" [@@noalloc]
   external bytes : pool -> int = "outheap_linear_ml_bytes" [@@noalloc]
   external trim : pool -> int = "outheap_linear_ml_trim" [@@noalloc]
+  external thin : pool -> bool = "outheap_linear_ml_thin" [@@noalloc]
   external poison : bool -> unit = "outheap_linear_ml_poison" [@@noalloc]
   external check : pool -> string = "outheap_linear_ml_check"
   external group : unit -> int = "outheap_linear_ml_group"
@@ -42,7 +43,7 @@ module Raw = struct
   external text_free : cell -> unit = "outheap_linear_ml_text_free" [@@noalloc]
   external text_copy : string -> string = "outheap_linear_ml_text_copy"
   (* [first]: the first ones of a table. *)
-  external buckets_grow : int -> words:int -> first:bool -> int = "outheap_linear_ml_buckets_grow" [@@noalloc]
+  external buckets_resize : int -> words:int -> first:bool -> int = "outheap_linear_ml_buckets_resize" [@@noalloc]
   external buckets_free : int -> first:bool -> unit = "outheap_linear_ml_buckets_free" [@@noalloc]
   external array_at : int -> int array = "%int_as_pointer"
 
@@ -183,6 +184,15 @@ module Group = struct
     go (Raw.next group 0)
 end
 
+(* Moves what is in thin pages together, and gives back the pages that this leaves. *)
+let gather ~thin ~move trim =
+  match if thin then move () with
+  | () -> trim ()
+  | exception e ->
+      let trace = Printexc.get_raw_backtrace () in
+      ignore (trim ());
+      Printexc.raise_with_backtrace e trace
+
 module Text = struct
   type t = string
 
@@ -213,9 +223,76 @@ module Text = struct
   let peek s = peek (there s)
   let live () = Group.sum (Raw.texts ()) Raw.used
   let memory () = Group.sum (Raw.texts ()) Raw.bytes
-  let trim () = Group.sum (Raw.texts ()) Raw.trim
   let check () = Group.check (Raw.texts ())
+
+  (* What moves the texts of the containers of each functor. *)
+  let movers : (unit -> unit) list Atomic.t = Atomic.make []
+
+  let rec moved_by f =
+    let before = Atomic.get movers in
+    if not (Atomic.compare_and_set movers before (f :: before)) then moved_by f
+
+  let trim () =
+    let thin = Group.sum (Raw.texts ()) (fun p -> Bool.to_int (Raw.thin p)) > 0 in
+    let move () = Stdlib.List.iter (fun move -> move ()) (Atomic.get movers) in
+    gather ~thin ~move (fun () -> Group.sum (Raw.texts ()) Raw.trim)
 end
+
+module type CODE = sig
+  type t
+
+  val encode : t -> string
+  val decode : string -> t
+end
+
+module Coded (C : CODE) = struct
+  type t = C.t
+  type stored = Text.stored
+
+  let text = Text.storage
+  let get s = C.decode (Text.get s)
+  let read s = C.decode (text.get s)
+  let storage = { plain = false; store = (fun v -> text.store (C.encode v)); get = read; peek = read; free = text.free }
+end
+
+(* Texts of eight bytes, read without a copy. *)
+module Eight (N : sig
+  type t
+
+  val bits : t -> int64
+  val of_bits : int64 -> t
+end) =
+struct
+  type t = N.t
+  type stored = Text.stored
+
+  let text = Text.storage
+
+  let store n =
+    let b = Bytes.create 8 in
+    Bytes.set_int64_ne b 0 (N.bits n);
+    text.store (Bytes.unsafe_to_string b)
+
+  let read s = N.of_bits (String.get_int64_ne (text.peek s) 0)
+
+  (* Where a stale one was, there may be a shorter text by now. *)
+  let get s = if String.length (Text.peek s) < 8 then raise Moved else read s
+  let storage = { plain = false; store; get = read; peek = read; free = text.free }
+end
+
+module Float = Eight (struct
+  type t = float
+
+  let bits = Int64.bits_of_float
+  let of_bits = Int64.float_of_bits
+end)
+
+module Int64 = Eight (struct
+  type t = int64
+
+  let bits n = n
+  let of_bits n = n
+end)
 
 (* --- owners ------------------------------------------------------------------------------------------------------- *)
 
@@ -223,7 +300,7 @@ end
    [left], between functions of this module. In whole states [size] cells lead from [root]. [more] is a block that
    cannot be marshalled, copied or compared, or begins with one, and so an owner cannot be; each has its own, since what
    is the same is not compared, and it comes first, so that nothing else is looked at before. The stubs know where the
-   next two fields are. *)
+   fields are. *)
 type owner = {
   more : Obj.t;
   mutable busy : int;
@@ -324,13 +401,56 @@ let rec forgotten free owner =
   | () -> if begin_change owner owner.version = 0 then finish free 1 owner else Gc.finalise (forgotten free) owner
   | exception Stack_overflow -> Gc.finalise (forgotten free) owner
 
+(* All owners of a functor, so that what they own can be moved. When there are twice as many as were left before, those
+   that were forgotten are left out. *)
+module Owners = struct
+  type known = { owners : owner Weak.t list; count : int; most : int }
+  type t = { known : known Atomic.t; kind : int }
+
+  external move_from : owner -> int -> int -> int = "outheap_linear_ml_move" [@@noalloc]
+
+  let chain = 0
+  let tree = 1
+  let table = 2
+  let least = 16
+
+  let move t =
+    let rec move_all from o = if from >= 0 then move_all (move_from o t.kind from) o in
+    Stdlib.List.iter (fun w -> Option.iter (move_all 0) (Weak.get w 0)) (Atomic.get t.known).owners
+
+  let create kind ~plain =
+    let t = { known = Atomic.make { owners = []; count = 0; most = least }; kind } in
+    if not plain then Text.moved_by (fun () -> move t);
+    t
+
+  let without_forgotten k =
+    let owners = Stdlib.List.filter (fun w -> Weak.check w 0) k.owners in
+    let count = Stdlib.List.length owners in
+    { owners; count; most = max least (2 * count) }
+
+  let add t owner =
+    let w = Weak.create 1 in
+    Weak.set w 0 (Some owner);
+    let rec add_to before =
+      let k = if before.count < before.most then before else without_forgotten before in
+      let after = { k with owners = w :: k.owners; count = k.count + 1 } in
+      if not (Atomic.compare_and_set t.known before after) then add_to (Atomic.get t.known)
+    in
+    add_to (Atomic.get t.known)
+
+  let trim t pool = gather ~thin:(Raw.thin pool) ~move:(fun () -> move t) (fun () -> Raw.trim pool)
+end
+
 let owner_with more free =
   let none = Raw.none in
   let owner = { more; busy = 0; version = 0; root = none; last = none; left = none; size = 0; flag = false } in
   Gc.finalise free owner;
   owner
 
-let owner_of free = right_of (owner_with (mark ()) free)
+let owner_of owners free =
+  let owner = owner_with (mark ()) free in
+  Owners.add owners owner;
+  right_of owner
 
 (* What several domains and threads use in turn. A thread that waits lets others of its domain run. The first two return
    0 when the lock was taken. *)
@@ -399,7 +519,8 @@ module Chain (X : STORED) () = struct
       done
 
   let finaliser = forgotten free_all
-  let create () = owner_of finaliser
+  let owners = Owners.create Owners.chain ~plain
+  let create () = owner_of owners finaliser
   let length = length
   let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
 
@@ -413,12 +534,26 @@ module Chain (X : STORED) () = struct
         go acc o.root)
 
   let iter f r = fold (fun () v -> f v) () r
+  let iteri f r = ignore (fold (fun i v -> f i v; i + 1) 0 r)
+
+  let find p r =
+    borrowing r (fun o ->
+        let rec go c =
+          if Raw.is_none c then None
+          else
+            let v = get (head c) in
+            if p v then Some v else go (tail c)
+        in
+        go o.root)
+
+  let exists p r = Option.is_some (find p r)
+  let for_all p r = not (exists (fun v -> not (p v)) r)
   let to_list r = List.rev (fold (fun acc v -> v :: acc) [] r)
+  let to_seq r = List.to_seq (to_list r)
   let live () = Raw.used pool
   let memory () = Raw.bytes pool
-  let trim () = Raw.trim pool
+  let trim () = Owners.trim owners pool
   let check () = Raw.check pool
-
 end
 
 module List = struct
@@ -459,6 +594,8 @@ module List = struct
       let rec add r = function [] -> r | v :: rest -> add (cons v r) rest in
       let r = add r (List.rev l) in
       r
+
+    let of_seq s = of_list (Stdlib.List.of_seq s)
 
     let rev r =
       let next = next r in
@@ -543,7 +680,7 @@ module List = struct
       let result = Sys.opaque_identity (next r, others) in
       let aside : int array ref = ref [||] in
       let o = change r in
-      let o' = others.owner in
+      let o' = change others in
       let seen = ref o.root and free = ref o.root and last = ref Raw.none and number = ref 0 in
       match
         aside := Array.make o.size 0;
@@ -570,10 +707,12 @@ module List = struct
           o'.size <- !number;
           o.size <- o.size - !number;
           if Raw.is_none !last then o.root <- Raw.none else set_tail !last Raw.none;
+          kept o';
           consume o;
           result
       | exception e ->
           Raw.write_back !free !aside !number;
+          kept o';
           failed o e
 
     (* Merge sort of the contents, which the cells get back in their order. *)
@@ -670,6 +809,11 @@ module Queue = struct
           result
       | exception e -> read_fails o e
 
+    let of_seq s =
+      let r = create () in
+      Seq.iter (fun v -> push v r) s;
+      r
+
     let transfer r r' =
       let o = change r in
       match change r' with
@@ -683,6 +827,10 @@ module Queue = struct
           clear o;
           kept o;
           kept o'
+
+    let clear r =
+      room ();
+      finish free_all 0 (change r)
   end
 end
 
@@ -761,7 +909,8 @@ module Map = struct
       end
 
     let finaliser = forgotten free_all
-    let create () : t = owner_of finaliser
+    let owners = Owners.create Owners.tree ~plain
+    let create () : t = owner_of owners finaliser
     let length = length
     let borrow r (f : view -> 'a) = borrowing r (fun o -> f (Raw.to_view o.root))
 
@@ -771,7 +920,7 @@ module Map = struct
 
     let live () = Raw.used pool
     let memory () = Raw.bytes pool
-    let trim () = Raw.trim pool
+    let trim () = Owners.trim owners pool
     let check () = Raw.check pool
 
     (* The cell with this key, or none. *)
@@ -808,6 +957,22 @@ module Map = struct
           go o.root acc)
 
     let iter f r = fold (fun k v () -> f k v) r ()
+
+    let to_seq r = Stdlib.List.(to_seq (rev (fold (fun k v l -> (k, v) :: l) r [])))
+
+    let fold_range ?from ?upto f r acc =
+      borrowing r (fun o ->
+          let rec go c acc =
+            if Raw.is_none c then acc
+            else
+              let here = key_at (key c) in
+              let after = match from with None -> true | Some k -> K.compare k here <= 0
+              and before = match upto with None -> true | Some k -> K.compare k here >= 0 in
+              let acc = if after then go (left c) acc else acc in
+              let acc = if after && before then f (key_of (key c)) (data_of (data c)) acc else acc in
+              if before then go (right c) acc else acc
+          in
+          go o.root acc)
 
     let rec least c = if Raw.is_none (left c) then c else least (left c)
     let rec greatest c = if Raw.is_none (right c) then c else greatest (right c)
@@ -1105,6 +1270,67 @@ module Map = struct
             next
           end
       | exception e -> failed o e
+
+    let pop_min r =
+      let next = next r in
+      let o = change r in
+      if Raw.is_none o.root then begin
+        kept o;
+        None
+      end
+      else
+        match
+          let result = Some (binding (least o.root), next) in
+          o.left <- remove_least o o.root;
+          result
+        with
+        | result ->
+            o.root <- o.left;
+            let c = o.last in
+            o.left <- Raw.none;
+            o.last <- Raw.none;
+            o.size <- o.size - 1;
+            consume o;
+            free_cell c;
+            result
+        | exception e -> failed o e
+
+    let update k f r = match f (find k r) with Some v -> add k v r | None -> remove k r
+    let of_seq s = Seq.fold_left (fun r (k, v) -> add k v r) (create ()) s
+  end
+end
+
+module Set = struct
+  module Make (K : KEY) () = struct
+    module M =
+      Map.Make
+        (K)
+        (Plain (struct
+          type t = unit
+        end))
+        ()
+
+    type t = M.t
+    type elt = K.t
+
+    let create = M.create
+    let length = M.length
+    let add k r = M.add k () r
+    let remove = M.remove
+    let mem = M.mem
+    let min_elt r = Option.map fst (M.min_binding r)
+    let max_elt r = Option.map fst (M.max_binding r)
+    let pop_min r = match M.pop_min r with Some ((k, ()), r) -> Some (k, r) | None -> None
+    let fold f r acc = M.fold (fun k () acc -> f k acc) r acc
+    let fold_range ?from ?upto f r acc = M.fold_range ?from ?upto (fun k () acc -> f k acc) r acc
+    let iter f r = M.iter (fun k () -> f k) r
+    let to_seq r = Seq.map fst (M.to_seq r)
+    let of_seq s = Seq.fold_left (fun r k -> add k r) (create ()) s
+    let close = M.close
+    let live = M.live
+    let memory = M.memory
+    let trim = M.trim
+    let check = M.check
   end
 end
 
@@ -1126,6 +1352,7 @@ module Table = struct
   let segment_bits = 12
   let segment = 1 lsl segment_bits
 
+  (* The stubs know where these fields are, and those of [data] below. *)
   type buckets = {
     mark : Obj.t;
     mutable segments : int array; (* addresses, as immediates *)
@@ -1155,10 +1382,12 @@ module Table = struct
         b.segments <- more
       end;
       let words = if doubles then max least (2 * i) else segment in
-      let segment = Raw.buckets_grow b.segments.(s) ~words ~first:(s = 0) in
+      let segment = Raw.buckets_resize b.segments.(s) ~words ~first:(s = 0) in
       if segment <> 0 then b.segments.(s) <- segment;
       segment <> 0
     end
+
+  external shrink : buckets -> int -> int -> int -> unit = "outheap_linear_ml_buckets_shrink" [@@noalloc]
 
   let mix hash = (hash * 0x1E3779B97F4A7C15) lsr 17
 
@@ -1229,6 +1458,7 @@ module Table = struct
       done
 
     let finaliser = forgotten free_all
+    let owners = Owners.create Owners.table ~plain
 
     let create ?(most = max_int) ?evicted () : t =
       if most < 1 then invalid_arg "Outheap_linear.Table.create: room for no element";
@@ -1237,6 +1467,7 @@ module Table = struct
       let o = owner_with (Obj.repr { b; most; pool; evicted }) finaliser in
       if not (has_room b 0) then raise Out_of_memory;
       b.count <- least;
+      Owners.add owners o;
       o
 
     (* Tables are not consumed, but for [close]: [version] is 0 until then. *)
@@ -1260,6 +1491,16 @@ module Table = struct
       room ();
       change o;
       finish empty 0 o
+
+    let empty_and_shrink o =
+      let b = (data o).b in
+      empty o;
+      shrink b 0 least b.count
+
+    let reset o =
+      room ();
+      change o;
+      finish empty_and_shrink 0 o
 
     let rec search wanted hash c =
       if Raw.is_none c || (hash_of c = hash && K.equal wanted (k.peek (key c))) then c else search wanted hash (next c)
@@ -1421,16 +1662,23 @@ module Table = struct
             detach d.b c;
             if is_bound d then unlink o c;
             o.size <- o.size - 1;
+            shrink d.b o.size least 4;
             free_cell d c
           end;
           kept o
       | exception e -> failed o e
+
+    let update_hashed hash wanted f o =
+      match f (look_hashed hash wanted o) with
+      | Some value -> replace_hashed hash wanted value o
+      | None -> remove_hashed hash wanted o
 
     let hash_of_key wanted = mix (K.hash wanted)
     let replace wanted value o = replace_hashed (hash_of_key wanted) wanted value o
     let find wanted o = find_hashed (hash_of_key wanted) wanted o
     let mem wanted o = mem_hashed (hash_of_key wanted) wanted o
     let remove wanted o = remove_hashed (hash_of_key wanted) wanted o
+    let update wanted f o = update_hashed (hash_of_key wanted) wanted f o
 
     let fold f o acc =
       borrowing (right o) (fun o ->
@@ -1442,6 +1690,12 @@ module Table = struct
           all 0 acc)
 
     let iter f o = fold (fun a z () -> f a z) o ()
+    let to_seq o = Stdlib.List.to_seq (fold (fun a z l -> (a, z) :: l) o [])
+
+    let of_seq s =
+      let o = create () in
+      Seq.iter (fun (a, z) -> replace a z o) s;
+      o
 
     let filter p o =
       change o;
@@ -1462,14 +1716,15 @@ module Table = struct
             end
           in
           go (bucket b i)
-        done
+        done;
+        shrink b o.size least b.count
       with
       | () -> kept o
       | exception e -> failed o e
 
     let live () = Raw.used free_pool + Raw.used bound_pool
     let memory () = Raw.bytes free_pool + Raw.bytes bound_pool
-    let trim () = Raw.trim free_pool + Raw.trim bound_pool
+    let trim () = Owners.trim owners free_pool + Owners.trim owners bound_pool
     let check () = Raw.check free_pool ^ Raw.check bound_pool
 
     (* Every equation of a table; the first that does not hold. *)
@@ -1629,10 +1884,7 @@ module Table = struct
 
       let update wanted f t =
         let hash = hash_of_key wanted in
-        evicting t (shard t hash) (fun s ->
-            match f (look_hashed hash wanted s.table) with
-            | Some value -> replace_hashed hash wanted value s.table
-            | None -> remove_hashed hash wanted s.table)
+        evicting t (shard t hash) (fun s -> update_hashed hash wanted f s.table)
 
       let length t = Array.fold_left (fun n s -> n + length s.table) 0 t.shards
       let fold f t acc = Array.fold_left (fun acc s -> locked s (fun s -> fold f s.table acc)) acc t.shards

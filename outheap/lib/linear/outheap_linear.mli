@@ -24,7 +24,10 @@
     {2 What is not}
     A borrow, or a part of one, that is kept after the function has returned is {e stale}. Its memory stays the pool's,
     so it is of its type: it may have other contents by then, and after {!Map.Make.trim} and the like reading it ends
-    the process. It is never a value of another type, nor does it hurt the collector. {!poison} finds such uses.
+    the process ([compare], [=] and [Hashtbl.hash] need not: they find an empty block). It is never a value of another
+    type, nor does it hurt the collector. {!poison} finds such uses.
+
+    What is borrowed is no value of the heap: [Gc.finalise] and weak pointers do not tell when a cell is freed.
 
     A function of the program that performs an effect while an operation runs must be resumed in the end, or
     discontinued: a fiber that is dropped in the middle leaves its container borrowed, and what is borrowed is not
@@ -105,11 +108,43 @@ module Text : sig
 
   val live : unit -> int
   val memory : unit -> int
+
   val trim : unit -> int
+  (** As that of lists, for the texts of all containers. *)
 
   (**/**)
 
   val check : unit -> string
+end
+
+(** Values of any type, as texts: composite keys, for instance. *)
+module type CODE = sig
+  type t
+
+  val encode : t -> string
+  val decode : string -> t
+  (** Of what [encode] returned. *)
+end
+
+module Coded (C : CODE) : sig
+  include STORED with type t = C.t
+
+  val get : stored -> t
+  (** Here and below: @raise Moved as {!Text.get} does. *)
+end
+
+(** Floating-point and 64-bit numbers, with all their bits. A number takes 24 bytes beside its cell; what returns one
+    allocates it. *)
+module Float : sig
+  include STORED with type t = float
+
+  val get : stored -> t
+end
+
+module Int64 : sig
+  include STORED with type t = int64
+
+  val get : stored -> t
 end
 
 val hold : 'a Outheap_region.root -> unit
@@ -118,8 +153,8 @@ val hold : 'a Outheap_region.root -> unit
 
 val poison : bool -> unit
 (** While this is on, cells that are freed are overwritten with pointers to memory that cannot be read: to find borrows
-    that are used too late. Of a text that was freed, {!Text.get} and {!Text.peek} raise {!Moved} until its cell is used
-    again. Cost: a write of each freed cell. *)
+    that are used too late, by [compare], [=], [Hashtbl.hash] and [Marshal] too. Of a text that was freed, {!Text.get}
+    and {!Text.peek} raise {!Moved} until its cell is used again. Cost: a write of each freed cell. *)
 
 (** {1 Lists} *)
 
@@ -144,6 +179,7 @@ module List : sig
     (** The first element and the rest; [None] if the list is empty, which stays valid then. *)
 
     val of_list : X.t list -> t
+    val of_seq : X.t Seq.t -> t
 
     val rev : t -> t
     (** In place; no allocation for the elements. This and the next two, and parts of [sort], run for some ns for each
@@ -174,11 +210,21 @@ module List : sig
     val iter : (X.t -> unit) -> t -> unit
     (** Borrows. *)
 
+    val iteri : (int -> X.t -> unit) -> t -> unit
     val fold : ('a -> X.t -> 'a) -> 'a -> t -> 'a
-    (** Borrows. *)
+    (** Borrows, and so do the next three. *)
+
+    val find : (X.t -> bool) -> t -> X.t option
+    (** The first for which the function says so. *)
+
+    val exists : (X.t -> bool) -> t -> bool
+    val for_all : (X.t -> bool) -> t -> bool
 
     val to_list : t -> X.t list
     (** A copy in the heap. *)
+
+    val to_seq : t -> X.t Seq.t
+    (** As [to_list]: what the list has now. So it is with all [to_seq] below. *)
 
     val borrow : t -> (view -> 'a) -> 'a
     (** Calls the function with the list itself, without a copy. Borrows may be nested. *)
@@ -193,8 +239,11 @@ module List : sig
     (** Bytes of address space of its pool, a multiple of 2 MiB. *)
 
     val trim : unit -> int
-    (** Gives the pages without cells in use back to the system, with the runtime variant. Result: bytes. Some go back
-        by themselves. *)
+    (** Gives memory back to the system, with the runtime variant: where half of a page or less is in use, cells move
+        together, and then all pages without cells in use go back. Result: bytes. Containers that are borrowed, or in
+        use further down the stack, stay where they are; another domain that begins to use one waits. Cost: if there are
+        such pages, some ns for each element of all lists of this functor, without a point where the domain would take
+        part in a collection of the others. Some pages go back by themselves. *)
 
     (**/**)
 
@@ -216,6 +265,8 @@ module Queue : sig
     val push : X.t -> t -> unit
     (** At the end. Constant time. @raise Out_of_memory if there is none. *)
 
+    val of_seq : X.t Seq.t -> t
+
     val pop : t -> X.t option
     (** The first. Constant time. *)
 
@@ -225,8 +276,17 @@ module Queue : sig
     (** [transfer q q'] moves all elements of [q] to the end of [q']. Constant time. *)
 
     val iter : (X.t -> unit) -> t -> unit
+    val iteri : (int -> X.t -> unit) -> t -> unit
     val fold : ('a -> X.t -> 'a) -> 'a -> t -> 'a
+    val find : (X.t -> bool) -> t -> X.t option
+    val exists : (X.t -> bool) -> t -> bool
+    val for_all : (X.t -> bool) -> t -> bool
     val to_list : t -> X.t list
+    val to_seq : t -> X.t Seq.t
+
+    val clear : t -> unit
+    (** Empties it. Linear. *)
+
     val borrow : t -> (view -> 'a) -> 'a
 
     val close : t -> unit
@@ -272,10 +332,21 @@ module Map : sig
     val remove : key -> t -> t
     (** Nothing happens if the key is not there. Logarithmic. *)
 
+    val update : key -> (V.t option -> V.t option) -> t -> t
+    (** Gives what the key has to the function, and the key what that returns; [None] is no element. *)
+
     val find : key -> t -> V.t option
     val mem : key -> t -> bool
     val min_binding : t -> (key * V.t) option
     val max_binding : t -> (key * V.t) option
+
+    val pop_min : t -> ((key * V.t) * t) option
+    (** The least, and the rest; [None] if the map is empty, which stays valid then. Logarithmic. *)
+
+    val of_seq : (key * V.t) Seq.t -> t
+
+    val to_seq : t -> (key * V.t) Seq.t
+    (** In ascending order. *)
 
     val iter : (key -> V.t -> unit) -> t -> unit
     (** In ascending order. Borrows. *)
@@ -283,7 +354,43 @@ module Map : sig
     val fold : (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
     (** In ascending order. Borrows. *)
 
+    val fold_range : ?from:key -> ?upto:key -> (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+    (** Of the keys from one to the other, both included: without [from] from the least, without [upto] to the greatest.
+        Borrows. Cost: that of [find], and of the elements in between. *)
+
     val borrow : t -> (view -> 'a) -> 'a
+    val close : t -> unit
+    val live : unit -> int
+    val memory : unit -> int
+    val trim : unit -> int
+
+    (**/**)
+
+    val check : unit -> string
+  end
+end
+
+(** {1 Sets}
+
+    Maps without contents: each operation is that of a map. *)
+module Set : sig
+  module Make (K : KEY) () : sig
+    type t
+    type elt = K.t
+
+    val create : unit -> t
+    val length : t -> int
+    val add : elt -> t -> t
+    val remove : elt -> t -> t
+    val mem : elt -> t -> bool
+    val min_elt : t -> elt option
+    val max_elt : t -> elt option
+    val pop_min : t -> (elt * t) option
+    val iter : (elt -> unit) -> t -> unit
+    val fold : (elt -> 'a -> 'a) -> t -> 'a -> 'a
+    val fold_range : ?from:elt -> ?upto:elt -> (elt -> 'a -> 'a) -> t -> 'a -> 'a
+    val of_seq : elt Seq.t -> t
+    val to_seq : t -> elt Seq.t
     val close : t -> unit
     val live : unit -> int
     val memory : unit -> int
@@ -326,7 +433,18 @@ module Table : sig
 
     val find : key -> t -> V.t option
     val mem : key -> t -> bool
+
     val remove : key -> t -> unit
+    (** A table of which much was removed, here or by [filter], has fewer buckets: four for each element at most. *)
+
+    val update : key -> (V.t option -> V.t option) -> t -> unit
+    (** Gives what the key has to the function, which may use the table, and the key what that returns; [None] is no
+        element. *)
+
+    val of_seq : (key * V.t) Seq.t -> t
+    (** The last one counts where keys are equal. *)
+
+    val to_seq : t -> (key * V.t) Seq.t
 
     val iter : (key -> V.t -> unit) -> t -> unit
     (** In no particular order. Borrows. *)
@@ -338,6 +456,9 @@ module Table : sig
 
     val clear : t -> unit
     (** Empties the table; its buckets stay. *)
+
+    val reset : t -> unit
+    (** Empties the table, which is as small as a new one then. *)
 
     val close : t -> unit
     (** Frees it; it cannot be used any more ({!Moved}). *)
@@ -527,7 +648,9 @@ module Cells : sig
 
     val live : unit -> int
     val memory : unit -> int
+
     val trim : unit -> int
+    (** As that of lists, but cells stay where they are: who owns them is not known. *)
 
     (**/**)
 

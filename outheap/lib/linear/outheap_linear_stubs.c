@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The primitives of the module Outheap_linear. Those for which it says [@@noalloc] there do not run the collector. A
    pool is an address that is passed as an immediate: its lowest bit is set. */
-#include "linear_pool.h"
+#include "linear_move.h"
 #include "region_addresses.h"
 #include "region_runtime.h"
 #include <caml/alloc.h>
@@ -142,6 +142,7 @@ value outheap_linear_ml_is_plain(value v)
 
 value outheap_linear_ml_used(value p) { return Val_long(outheap_linear_pool_used(pool_of(p))); }
 value outheap_linear_ml_bytes(value p) { return Val_long(outheap_linear_pool_bytes(pool_of(p))); }
+value outheap_linear_ml_thin(value p) { return Val_bool(outheap_linear_pool_thin(pool_of(p))); }
 value outheap_linear_ml_trim(value p) { return Val_long(outheap_linear_pool_trim(pool_of(p))); }
 
 value outheap_linear_ml_poison(value on)
@@ -158,9 +159,11 @@ value outheap_linear_ml_check(value p)
 
 /* --- owners ----------------------------------------------------------------------------------------------------------
    The second and third field of an owner: borrows, or -1, and the version. One thread changes an owner at a time, or
-   several read. */
+   several read. While its cells move, nothing else runs in that domain, and others wait. */
 
 enum { VALID, CONSUMED, IN_USE };
+
+#define MOVING Val_long(-2)
 
 static value *busy_of(value owner) { return (value *)owner + 1; }
 static value *version_of(value owner) { return (value *)owner + 2; }
@@ -179,8 +182,12 @@ static value begin(value owner, value version, value from, value to)
     *busy_of(owner) = to;
     return Val_long(VALID);
   }
-  if (!__atomic_compare_exchange_n(busy_of(owner), &from, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-    return refused(owner, version);
+  value seen = from;
+  while (!__atomic_compare_exchange_n(busy_of(owner), &seen, to, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+    if (seen != MOVING) return refused(owner, version);
+    sched_yield();
+    seen = from;
+  }
   if (__atomic_load_n(version_of(owner), __ATOMIC_RELAXED) == version) return Val_long(VALID);
   __atomic_fetch_sub(busy_of(owner), to - from, __ATOMIC_RELEASE);
   return Val_long(CONSUMED);
@@ -203,7 +210,8 @@ value outheap_linear_ml_begin_reading(value owner, value version)
 {
   for (;;) {
     value busy = __atomic_load_n(busy_of(owner), __ATOMIC_RELAXED);
-    if (busy < Val_long(0)) return refused(owner, version);
+    if (busy < Val_long(0) && busy != MOVING) return refused(owner, version);
+    if (busy == MOVING) busy = Val_long(0); /* when that is over */
     value why = begin(owner, version, busy, busy + 2);
     if (why != Val_long(IN_USE)) return why; /* otherwise others began or ended */
   }
@@ -214,6 +222,22 @@ value outheap_linear_ml_end_reading(value owner)
   if (outheap_linear_alone()) *busy_of(owner) -= 2;
   else __atomic_fetch_sub(busy_of(owner), 2, __ATOMIC_RELEASE); /* what was read is not read later */
   return Val_unit;
+}
+
+/* See outheap_linear_move. A container that is in use is passed over. */
+value outheap_linear_ml_move(value owner, value kind, value from)
+{
+  value free = Val_long(0);
+  if (outheap_linear_alone()) {
+    if (*busy_of(owner) != free) return Val_long(-1);
+    *busy_of(owner) = MOVING;
+  }
+  else if (!__atomic_compare_exchange_n(busy_of(owner), &free, MOVING, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    return Val_long(-1);
+  intnat next = outheap_linear_move((struct outheap_linear_owner *)owner, (enum outheap_linear_kind)Long_val(kind),
+                                    Long_val(from));
+  __atomic_store_n(busy_of(owner), Val_long(0), __ATOMIC_RELEASE); /* what was moved is seen by the next one */
+  return Val_long(next);
 }
 
 /* A block that cannot be marshalled or copied. */
@@ -525,9 +549,9 @@ static void discount_words(size_t words)
 
 static size_t *in_front(value buckets) { return (size_t *)(buckets & ~(value)1) - 1; }
 
-/* These buckets, or none (0), with so many words, elsewhere: the address as an immediate. 0: there is no memory, and
-   they are what they were. `first`: of a table. */
-value outheap_linear_ml_buckets_grow(value buckets, value words, value first)
+/* These buckets, or none (0), with more words or fewer, elsewhere: the address as an immediate. 0: there is no memory,
+   and they are what they were. `first`: of a table. */
+value outheap_linear_ml_buckets_resize(value buckets, value words, value first)
 {
   size_t *old = buckets == Val_long(0) ? NULL : in_front(buckets);
   size_t had = old == NULL ? 0 : *old, n = (size_t)Long_val(words);
@@ -535,7 +559,8 @@ value outheap_linear_ml_buckets_grow(value buckets, value words, value first)
   if (new == NULL) return Val_long(0);
   *new = n;
   for (size_t i = had; i < n; i++) ((value *)new)[1 + i] = Val_long(0); /* for the barrier, in bytecode */
-  if (Bool_val(first)) count_words(n - had);
+  if (Bool_val(first) && n > had) count_words(n - had);
+  else if (Bool_val(first)) discount_words(had - n);
   return immediate_of(new + 1);
 }
 
@@ -560,6 +585,38 @@ value outheap_linear_ml_divide(value from, value into, value mask, value n)
   }
   *place = stay;
   *(value *)(into & ~(value)1) = go;
+  return Val_unit;
+}
+
+/* The last bucket goes into the one that it was divided from, and what no bucket is in any more is freed. */
+static void unite_last(struct outheap_linear_buckets *b)
+{
+  intnat last = Long_val(b->count) - 1, half = Long_val(b->half);
+  if (last < half) half /= 2;
+  value *from = outheap_linear_bucket(b, last), *into = outheap_linear_bucket(b, last - half);
+  while (Is_block(*into)) into = (value *)*into + 2;
+  *into = *from;
+  *from = Val_long(0);
+  b->count = Val_long(last);
+  b->half = Val_long(half);
+  value *segment = (value *)b->segments + last / OUTHEAP_LINEAR_SEGMENT;
+  if (last % OUTHEAP_LINEAR_SEGMENT == 0) {
+    outheap_linear_ml_buckets_free(*segment, Val_false);
+    *segment = Val_long(0);
+  }
+  else if (last < OUTHEAP_LINEAR_SEGMENT && (last & (last - 1)) == 0) {
+    value fewer = outheap_linear_ml_buckets_resize(*segment, Val_long(last), Val_true);
+    if (fewer != Val_long(0)) *segment = fewer;
+  }
+}
+
+/* Makes the buckets fewer, by `most` at most, while there are more than four for each of `size` elements, and more than
+   `least`. */
+value outheap_linear_ml_buckets_shrink(value buckets, value size, value least, value most)
+{
+  struct outheap_linear_buckets *b = (struct outheap_linear_buckets *)buckets;
+  for (intnat i = Long_val(most); i > 0 && Long_val(b->count) > 4 * Long_val(size) && b->count > least; i--)
+    unite_last(b);
   return Val_unit;
 }
 

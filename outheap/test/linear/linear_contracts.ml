@@ -355,15 +355,24 @@ let stale () =
   check "stale" (Array.length kept = 20)
 
 let poisoned () =
-  let child =
-    in_child (fun () ->
-        L.poison true;
-        let l = N.of_list [ 1; 2; 3 ] in
-        let view = N.borrow l Fun.id in
-        N.close l;
-        List.length (opaque view))
-  in
-  check "reading a freed cell ends the process" (match child with Unix.WSIGNALED _ -> true | _ -> false);
+  List.iter
+    (fun (what, read) ->
+      let child =
+        in_child (fun () ->
+            L.poison true;
+            let l = N.of_list [ 1; 2; 3 ] in
+            let view = N.borrow l Fun.id in
+            N.close l;
+            ignore (opaque (read (opaque view)));
+            0)
+      in
+      let ended = match child with Unix.WSIGNALED _ -> true | _ -> false in
+      check (what ^ " of a freed cell ends the process") ended)
+    [
+      ("reading", List.length); ("a comparison", compare [ 1; 2; 3 ]);
+      ("equality", fun l -> Bool.to_int (l = [ 1; 2 ])); ("the hash", Hashtbl.hash);
+      ("marshalling", fun l -> String.length (Marshal.to_string l []));
+    ];
   (* A string is no pointer: it is found when it is asked for, whatever its length. *)
   let module S = Lists.Make (L.Text) () in
   let texts = List.map (fun n -> String.make n 't') [ 0; 1; 7; 8; 60; 495; 496; 1000 ] in

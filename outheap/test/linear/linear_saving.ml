@@ -181,27 +181,34 @@ let of_one_moment id find =
   !good && !falls <= 1
 
 (* A thread with a part is refused at once, though others have parts that [save] would wait for, and they may wait for
-   this one. *)
+   this one. A thread that has called [save] and is not back after the others have yielded to it so often waits for one
+   of them: they give up their parts, and say so. Each of these keys has a part of its own, some before the others'. *)
 let refused_at_once () =
   let t = Counts.create ~shards:64 () in
   let one ours =
-    let inside = Atomic.make 0 and released = Atomic.make false in
+    let inside = Atomic.make 0 and calls = Atomic.make false and back = Atomic.make false in
     let hold k () =
       Counts.update k (fun v ->
           Atomic.incr inside;
-          while not (Atomic.get released) do Thread.delay 0.001 done;
+          while not (Atomic.get calls) do Thread.delay 0.001 done;
+          let yields = ref 0 in
+          while not (Atomic.get back || !yields = 10_000) do Thread.yield (); incr yields done;
+          check "refused before it waits" (Atomic.get back);
           v) t
     in
+    let holders = ref [] in
     Counts.update ours
       (fun v ->
-        let holders = List.init 6 (fun k -> Thread.create (hold (1000 + k)) ()) in
-        while Atomic.get inside = 0 do Thread.delay 0.001 done;
+        holders := List.init 4 (fun k -> Thread.create (hold (1000 + k)) ());
+        while Atomic.get inside < 4 do Thread.delay 0.001 done;
+        Atomic.set calls true;
         raises "inside of update" L.Borrowed (fun () -> Counts.save numbers ~path:"nowhere/at/all" t);
-        Atomic.set released true;
-        Some (List.length holders + Option.value v ~default:0))
-      t
+        Atomic.set back true;
+        v)
+      t;
+    List.iter Thread.join !holders
   in
-  List.iter one [ 1; 2; 3; 4; 5 ];
+  List.iter one [ 1; 2; 5; 7; 8 ];
   Counts.close t
 
 (* A table that others change, in turn with its being saved: each file is whole, though many calls be refused. *)

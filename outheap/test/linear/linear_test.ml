@@ -16,6 +16,7 @@ let parts =
     ("rooted", Linear_contracts.rooted); ("forgotten", Linear_contracts.forgotten);
     ("stale", Linear_contracts.stale); ("poisoned", Linear_contracts.poisoned);
     ("memory", Linear_contracts.memory); ("failing", Linear_contracts.failing);
+    ("compacted", Linear_compacted.compacted); ("operations", Linear_operations.operations);
     ("forks", Linear_contracts.forks); ("cells", Linear_contracts.cells);
     ("values", Linear_contracts.values); ("interrupts", Linear_contracts.interrupts);
     ("domains", Linear_shared.domains); ("ended", Linear_shared.ended);
