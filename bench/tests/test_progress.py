@@ -56,7 +56,7 @@ def test_measuring_says_what_and_how_far(monkeypatch):
         until(said, rf"measuring, {at} of 4: round {n + 1}, perm_count .*{job.implementation}")
         return figures("perm_count", "time", [1], [])
 
-    measure.measure_all(jobs(), 2, run, lambda _: None, set())
+    measure.measure_all(jobs(), 2, run, lambda _: None)
 
 
 def test_a_terminal_that_moves_no_cursor_has_lines(monkeypatch):
@@ -86,7 +86,7 @@ def test_quiet_says_nothing(capfd):
             until(beside, "beside, 1 to do", 4)
         return []
 
-    measure.measure_all(jobs(), 1, run, lambda _: None, set(), quiet=True)
+    measure.measure_all(jobs(), 1, run, lambda _: None, quiet=True)
     assert capfd.readouterr() == ("", "")
 
 

@@ -319,8 +319,10 @@ library! { name = "clock", exports = [gettime] }
     (folder / "text.ml").write_text(text)
     shop.run([compiler.ocamlopt, "text.ml", "libclock.a", *LINK, "-o", "text"], folder)
     (folder / "clock.ml").write_text(shop.run(["./text", "ml"], folder))
+    for file in MODULES.glob("ocaml_boxroot*"):
+        shutil.copy(file, folder)
     (folder / "main.ml").write_text("let () = assert (Clock.gettime ())\n")
-    shop.run([compiler.ocamlopt, "clock.ml", "main.ml", "libclock.a", *LINK, "-o", "main"], folder)
+    shop.run([compiler.ocamlopt, *OURS, "clock.ml", "main.ml", "libclock.a", *LINK, "-o", "main"], folder)
     shop.run(["./main"], folder)
 
 
@@ -354,7 +356,9 @@ def test_two_hundred_exports(compiler: Compiler) -> None:
     shutil.copy(SOURCES / "generate.ml", folder)
     shop.run([compiler.ocamlopt, "generate.ml", "libexports.a", *LINK, "-o", "generate"], folder)
     (folder / "exports.ml").write_text(shop.run(["./generate", "ml"], folder))
+    for file in MODULES.glob("ocaml_boxroot*"):
+        shutil.copy(file, folder)
     calls = "".join(f'  assert (Exports.f{i} "x" 1 = "x {i + 1}");\n' for i in range(200))
     (folder / "main.ml").write_text(f"let () =\n{calls}  print_endline \"two hundred: ok\"\n")
-    shop.run([compiler.ocamlopt, "exports.ml", "main.ml", "libexports.a", *LINK, "-o", "main"], folder)
+    shop.run([compiler.ocamlopt, *OURS, "exports.ml", "main.ml", "libexports.a", *LINK, "-o", "main"], folder)
     assert "two hundred: ok" in shop.run(["./main"], folder)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
 #define CAML_INTERNALS
 #include "collapse.h"
 #include "region_runtime.h"

@@ -59,7 +59,8 @@ fn domains_share_roots() {
 /// Threads and domains add to a table, read it, and call what is in it, while all of them collect.
 #[test]
 fn domains_share_locked_data() {
-    static TABLE: Locked<Vec<Root<Fun<(Int,), Int>>>> = Locked::new(Vec::new());
+    type Function = Root<Fun<(Int,), Int>>;
+    static TABLE: Locked<Vec<Function>> = Locked::new(Vec::new());
     static CALLS: Locked<usize> = Locked::new(0);
     const ROUNDS: usize = 200;
     fn work(rt: &mut Runtime, first: usize) {
