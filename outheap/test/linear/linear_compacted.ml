@@ -1,6 +1,14 @@
 (* SPDX-License-Identifier: MIT *)
 (* Containers of which most was removed: what is left moves together when they are trimmed, and the rest goes back. *)
 open Linear_checks
+
+(* In bytecode of OCaml 4.14 the stack is too small for Stdlib's. *)
+module List = struct
+  include List
+
+  let map f l = rev (rev_map f l)
+end
+
 module Words = Lists.Make (L.Text) ()
 module Line = L.Queue.Make (L.Text) ()
 
