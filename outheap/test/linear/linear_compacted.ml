@@ -40,17 +40,22 @@ let filled n =
   let all = List.map word (numbers n) in
   let l = Words.of_list all and q = Line.create () and t = Index.create () in
   let m = List.fold_left (fun m w -> Book.add w w m) (Book.create ()) all in
-  List.iter (fun w -> Line.push w q) all;
   List.iteri (fun i w -> Index.replace w (word (i + 1)) t) all;
   let of_word w = int_of_string (String.trim w) in
   let l = Words.filter (fun w -> stays (of_word w)) l in
   let m = List.fold_left (fun m i -> if stays i then m else Book.remove (word i) m) m (numbers n) in
   List.iter (fun i -> if not (stays i) then Index.remove (word i) t) (numbers n);
-  (* Of a queue what goes is what came first: half of it leads the others. *)
-  for _ = 1 to n do
-    let w = Option.get (Line.pop q) in
-    if stays (of_word w) then Line.push w q
-  done;
+  (* What goes are the cells of another queue. The last one is alone in its page of 2 MB, so it moves. *)
+  let other = Line.create () in
+  let fill_pages () = for _ = 1 to 100_000 do Line.push "" other done in
+  let last = List.fold_left max 0 (left n) in
+  List.iteri
+    (fun i w ->
+      if i = last then fill_pages ();
+      Line.push w (if stays i then q else other);
+      if i = last then fill_pages ())
+    all;
+  Line.close other;
   (l, q, m, t)
 
 let same what n (l, q, m, t) =
