@@ -46,10 +46,10 @@ static inline bool bxr_remote_delete_in_batch(bxr_domain *me, boxroot r)
 /* Records the batch of `me`. Needs its lock. */
 BXR_INTERNAL void bxr_remote_flush(bxr_domain *me);
 
-/* The pools of which domains have deletions in their batches; none where there is one domain. A deletion that happened
-   before the call is in a batch of such a pool, or recorded. So nothing more is recorded for a pool that is not named
-   and has no roots. They are too many if n > BXR_MOST_BATCHES. Cost: a look at each identity of a domain that
-   was in use. */
+/* Lists the pools for which some domain has deletions in its batch. The list is empty where there is one domain, and
+   incomplete if n > BXR_MOST_BATCHES. A deletion that happened before the call is in the batch of a listed pool, or
+   recorded already. So for a pool that has no roots and is not listed, nothing more will be recorded. Cost: a look at
+   each identity that a domain has had. */
 enum { BXR_MOST_BATCHES = 32 };
 typedef struct bxr_batches {
   unsigned n;

@@ -46,8 +46,8 @@ typedef struct bxr_callbacks {
   void (*advance_marking)(unsigned id, double share, uint64_t pushes, bool drained);
 } bxr_callbacks;
 
-/* Whether the runtime is of the version of OCaml that the library was compiled for, as far as can be told: its minor
-   number counts, from OCaml 5.1 on. Needs no lock. */
+/* False if the runtime is seen to be of another minor version of OCaml 5 than the library was compiled for. It cannot
+   tell 5.2 from its neighbours. Needs no lock. */
 BXR_INTERNAL bool bxr_runtime_is_ours(void);
 
 /* Installs the hooks, or removes them (those that another library has wrapped become inert instead). attach needs the

@@ -9,12 +9,14 @@
 
    A root in a storage is a root: boxroot_get, boxroot_modify and boxroot_delete do with it what they do with others, at
    the same cost, and boxroot_modify keeps it in its storage. A storage has pools of its own, so that the roots of a
-   library, a connection or a plug-in can be dropped, and counted, without visiting each. It takes 32 KB of address
-   space, of which 4 KB are touched (OCaml 4.14: 4 KB), and for each domain that makes roots in it 1 KB and at least a
-   pool (16 KB of address space, of which as much is touched as is used). A storage that is deleted leaves all that to
-   the next one: at once if the thread that deletes it has the lock, and no other domain has used it. Then a session
-   that creates a storage, one root to 50, and deletes the storage takes half a microsecond and no further memory. Each
-   minor collection of a domain with roots in a storage looks at that, for a tenth of a microsecond: thousands are fine.
+   library, a connection or a plug-in can be dropped, and counted, without visiting each.
+
+   Memory. A storage reserves 32 KB of address space and touches 4 KB (OCaml 4.14: 4 KB in all). For each domain that
+   makes roots in it come 1 KB and at least one pool: 16 KB of address space, touched as far as it is used. The next
+   storage uses this memory again: at once if the thread that deletes the storage has the lock and no other domain has
+   used it. Then a session that creates a storage, makes up to 50 roots in it and deletes it takes no further memory.
+   Its time is 0.3 to 0.6 microseconds (AMD EPYC, OCaml 5.5.2). Each minor collection of a domain with roots in a
+   storage looks at that storage, for a tenth of a microsecond: thousands are fine.
 
    Copies of the library: as for roots (boxroot.h); but a storage belongs to the copy that made it. Where the names of
    two copies are separate, the other one may read and delete a root in it, while boxroot_modify can fail with EPERM. */

@@ -36,8 +36,7 @@ void bxr_runtime_visit(bxr_visitor const *visitor, value v, uintptr_t *slot)
 
 /* --- the version of the runtime ----------------------------------------------------------------------------------- */
 
-/* The runtime does not say of which version it is. Each of these names came with a release, in files that every program
-   is linked with. */
+/* The runtime does not say its version. A release brought each of these names, in files that every program links. */
 #define RUNTIME_NAME(name) __asm__(BXR_STRING(__USER_LABEL_PREFIX__) name) __attribute__((weak))
 extern int since_5_3 RUNTIME_NAME("caml_enter_global_barrier"); /* 5.1 has it not; of 5.2 it is not known */
 extern int since_5_4 RUNTIME_NAME("caml_stat_memdup");
@@ -136,7 +135,7 @@ static bool has_frames(caml_domain_state *state)
 #endif
 }
 
-/* Whether this thread was there when the present watch began, or may have been. */
+/* True unless this thread began after the present watch. */
 static bool is_old_thread(void)
 {
   unsigned n = bxr_load_acquire(&watch) == 0 ? MOST_OLD + 1 : bxr_load_relaxed(&old_thread_count);

@@ -190,7 +190,7 @@ let refused_at_once () =
     let hold k () =
       Counts.update k (fun v ->
           Atomic.incr inside;
-          while not (Atomic.get calls) do Thread.delay 0.001 done;
+          while not (Atomic.get calls) do Thread.yield () done;
           let yields = ref 0 in
           while not (Atomic.get back || !yields = 10_000) do Thread.yield (); incr yields done;
           check "refused before it waits" (Atomic.get back);
@@ -200,7 +200,7 @@ let refused_at_once () =
     Counts.update ours
       (fun v ->
         holders := List.init 4 (fun k -> Thread.create (hold (1000 + k)) ());
-        while Atomic.get inside < 4 do Thread.delay 0.001 done;
+        while Atomic.get inside < 4 do Thread.yield () done;
         Atomic.set calls true;
         raises "inside of update" L.Borrowed (fun () -> Counts.save numbers ~path:"nowhere/at/all" t);
         Atomic.set back true;
