@@ -22,7 +22,7 @@
 #include <caml/memory.h>
 
 /* boxroot_frame: an open frame; &f may be passed to functions, which may make locals in it. It must not be copied.
-   boxroot_local: a local, valid until its frame is closed; never NULL but for a failure. */
+   boxroot_local: a local, valid until its frame is closed; NULL only on failure. */
 typedef struct boxroot_frame boxroot_frame;
 typedef struct boxroot_local_private *boxroot_local;
 #ifdef __cplusplus

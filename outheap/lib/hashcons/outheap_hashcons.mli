@@ -16,7 +16,7 @@
     - [equal] must compare with [==] only what is hash-consed itself (and immediates), as is usual; strings and the like
       by their contents;
     - a node must not be written to;
-    - a node cannot refer to functions and objects (but for static ones), exceptions' constructors, lazy values,
+    - a node cannot refer to functions and objects (except static ones), exceptions' constructors, lazy values,
       channels, mutexes, bigarrays, and foreign pointers: [hashcons] raises [Invalid_argument], with the path of fields.
       A node refers to the heap through a root (Boxroot), whose address it holds as a [nativeint].
 
@@ -141,7 +141,7 @@ module Hmap : sig
   val fold : ('a key -> 'b -> 'c -> 'c) -> ('a, 'b) t -> 'c -> 'c
 end
 
-(** As [Set.S] of the standard library, but for what is said below. A function that finds nothing raises [Not_found]. *)
+(** As [Set.S] of the standard library, with the exceptions below. A function that finds nothing raises [Not_found]. *)
 module Hset : sig
   type 'a t
   type 'a elt = 'a hash_consed
