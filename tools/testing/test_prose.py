@@ -19,6 +19,7 @@ FOUND = [("1", "What"), ("1", "of which"), ("1", "has a list of its own")]
 
 
 @pytest.mark.lint
+@pytest.mark.slow
 @pytest.mark.parametrize("name, text", [("page.md", BAD), ("code.h", f"/* {BAD}*/\nint of_which; // of which\n"),
                                         ("code.mli", f"(** {BAD}*)\nval f : int (* of *)\n")])  # fmt: skip
 def test_sentences(name: str, text: str, tmp_path: Path) -> None:
