@@ -21,7 +21,8 @@ FOUND = [("1", "What"), ("1", "of which"), ("1", "has a list of its own")]
 @pytest.mark.lint
 @pytest.mark.slow
 @pytest.mark.parametrize("name, text", [("page.md", BAD), ("code.h", f"/* {BAD}*/\nint of_which; // of which\n"),
-                                        ("code.mli", f"(** {BAD}*)\nval f : int (* of *)\n")])  # fmt: skip
+                                        ("code.mli", f"(** {BAD}*)\nval f : int (* of *)\n")],
+                         ids=("page", "header", "interface"))  # fmt: skip
 def test_sentences(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     done = subprocess.run([ROOT / "tools/prose", tmp_path / name], capture_output=True, text=True)
