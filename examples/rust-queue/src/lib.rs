@@ -39,8 +39,8 @@ ocaml_abstract! {
 
 /// An empty queue.
 #[export]
-fn create<A: TypeVar>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
-    rt.boxed_generic(Queue(Locked::default()))
+fn create<A: TypeVar>(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Queue<A>>> {
+    rt.boxed_erased(Queue(Locked::default()))
 }
 
 /// Adds a value with a priority.

@@ -158,7 +158,7 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
             quote!((#(#names_,)*)),
         ),
     };
-    let fresh = result.last_segment().is_some_and(|name| name == "Fresh");
+    let fresh = result.last_segment().is_some_and(|name| name == "ValueGuard");
     let result_inferred = result.stripped(None);
     let convert = match fresh {
         true => quote!(::core::result::Result::Ok(result)),

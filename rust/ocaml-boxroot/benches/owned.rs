@@ -18,8 +18,8 @@ impl CustomOps for Later {
     const DEFER_DROP: bool = true;
 }
 
-fn let_go<T>(v: Fresh<'_, T>) {
-    black_box(v).discard();
+fn let_go<T>(v: ValueGuard<'_, T>) {
+    black_box(v).into_rt();
 }
 
 /// Does something so many times.
@@ -91,7 +91,7 @@ fn main() {
             rt,
             100_000,
             [&mut |_, _| assert_eq!(black_box(&plain).iter().sum::<f64>(), 100_000.0), &mut |rt, _| {
-                assert_eq!(array.racy(rt).iter().map(Racy::get).sum::<f64>(), 100_000.0)
+                assert_eq!(array.as_cells(rt).iter().map(RelaxedCell::get).sum::<f64>(), 100_000.0)
             }],
         );
         show(["sum of a slice, each element", "sum of a bigarray"], times);

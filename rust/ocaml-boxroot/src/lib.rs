@@ -11,7 +11,7 @@
 //! | [`Ephemeral`] | a value kept alive as long as another one lives |
 //! | [`WideRoot`] | several values with one owner, of one word |
 //! | [`Storage`] | roots that are dropped together |
-//! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
+//! | [`ValueGuard`] | a value just made, and the `&mut Runtime` it was made with |
 //! | [`Boxed`] | a Rust value that OCaml owns |
 //! | [`Inline`] | the same without a box: it moves with its block |
 //! | [`Bigarray`] | numbers outside OCaml's heap, shared with OCaml |
@@ -23,7 +23,7 @@
 //! ```
 //! use ocaml_boxroot::*;
 //! type Step = Fun<(Int,), Int>;
-//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<Step>, x: ValueRef<Int>) -> Result<Fresh<'a, Int>, Exception> {
+//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<Step>, x: ValueRef<Int>) -> Result<ValueGuard<'a, Int>, Exception> {
 //!     let y = f.call(rt, (x,))?.root();
 //!     f.call(rt, (&y,))
 //! }
@@ -172,7 +172,7 @@ pub mod export {
     };
     pub use library::{check, text, Library, Table};
     pub use pass::{
-        finish, finish_pure, payload_arg, payload_arg_generic, payload_arg_static, pure_arg, read_arg, write_arg,
+        finish, finish_pure, payload_arg, payload_arg_erased, payload_arg_static, pure_arg, read_arg, write_arg,
         Convert, Pending, ReadArg, Returned, Split, WriteArg,
     };
     pub use plain::{
@@ -222,8 +222,8 @@ pub use call::{Arg, Args, BacktraceSlot, Delayed};
 #[doc(hidden)]
 pub use convert::Flat;
 pub use convert::{FromAny, FromOCaml, ToOCaml};
-pub use data::bigarray::element::{BigarrayElement, Complex, Int63, Racy, F16};
-pub use data::bigarray::make::Shape;
+pub use data::bigarray::element::{BigarrayElement, Complex, Int63, RelaxedCell, F16};
+pub use data::bigarray::make::BigarrayShape;
 pub use data::bigarray::{
     AnyDim, Array0, Array1, Array2, Array3, Bigarray, BigarrayView, CLayout, Dim, Dimensions, FortranLayout, Genarray,
     Layout,
@@ -258,7 +258,7 @@ pub use glue::refuse_after;
 ///
 /// With `&mut Runtime` a [`Value`] is refused, since a collection would invalidate it. The places of [`ValueRef`]s are
 /// local roots during the call. Rust types are those with [`FromOCaml`]. An argument that cannot be converted raises
-/// `Invalid_argument`, which says which it is. Results are [`Fresh`], [`Value`], [`ValueRef`], [`Root`], options of
+/// `Invalid_argument`, which says which it is. Results are [`ValueGuard`], [`Value`], [`ValueRef`], [`Root`], options of
 /// these, types with [`ToOCaml`], and `Result`s.
 ///
 /// *Errors.* `Err` raises: an [`Exception`] is raised again, the same value; an error whose type is an
@@ -298,7 +298,7 @@ pub use glue::refuse_after;
 ///     rt: &'a mut Runtime,
 ///     f: ValueRef<'_, Fun<(A,), B>>,
 ///     x: ValueRef<'_, A>,
-/// ) -> Result<Fresh<'a, B>, Exception> {
+/// ) -> Result<ValueGuard<'a, B>, Exception> {
 ///     f.call(rt, (x,))
 /// }
 ///
@@ -310,7 +310,7 @@ pub use ocaml_boxroot_derive::export;
 ///
 /// Each `mod NAME = "Module";` begins a Rust module, with the functions of that OCaml module; `#[name = "…"]` gives a
 /// function's name in OCaml where it is another one. Arguments are what can be passed in a call, the result is
-/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`Fresh`]. The functions get the runtime as
+/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`ValueGuard`]. The functions get the runtime as
 /// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
 /// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
 /// a function that was not registered is an exception, `Failure`. Functions whose type promises what they do not keep
@@ -324,7 +324,7 @@ pub use ocaml_boxroot_derive::export;
 ///     /// OCaml's own.
 ///     mod string = "String";
 ///     pub fn uppercase_ascii(s: &str) -> Result<String, Exception>;
-///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<Fresh<'_, Str>, Exception>;
+///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<ValueGuard<'_, Str>, Exception>;
 /// }
 /// fn shout(rt: &mut Runtime, s: &str) -> Result<String, Exception> {
 ///     string::uppercase_ascii(rt, s)
@@ -353,13 +353,13 @@ pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};
 pub use threads::{DomainHandle, JoinError, Locked, RecvError, SpawnError};
 pub use types::{
     Any, Array, Atomic, Bool, Bytes, Char, Exn, Float, FloatArray, Fun, Int, Int32, Int64, Lazy, List, Nativeint,
-    OCamlAbstract, OCamlGeneric, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,
+    OCamlAbstract, OCamlErasable, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,
 };
 pub use value::ephemeral::Ephemeral;
 pub use value::local::{Locals, Slot};
-pub use value::nursery::{block_words, string_words, Nursery, ValueUnshared};
-pub use value::root::{Fresh, Root};
+pub use value::nursery::{block_words, string_words, BlockBuilder, Nursery};
+pub use value::root::{Root, ValueGuard};
 pub use value::storage::{Storage, StorageKey, StorageRoot};
 pub use value::weak::Weak;
 pub use value::wide::{WideRoot, WideSlot, WideSlots, WideValues};
-pub use value::{Downcast, Kind, Value, ValueCell, ValueExn, ValueRef};
+pub use value::{Downcast, Value, ValueCell, ValueExn, ValueKind, ValueRef};

@@ -56,7 +56,7 @@ impl Runtime {
     /// ```
     /// # use ocaml_boxroot::*;
     /// fn checksum(rt: &mut Runtime, data: ValueRef<'_, Array1<u8>>) -> u64 {
-    ///     let bytes = data.racy(rt);
+    ///     let bytes = data.as_cells(rt);
     ///     rt.release(|| bytes.iter().map(|byte| u64::from(byte.get())).sum())
     /// }
     /// ```

@@ -206,12 +206,12 @@ for_tuples! { tuples }
 /// struct Cell<A>(Root<A>);
 /// ocaml_abstract! { Cell<A> = "cell"; }
 /// #[export]
-/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Boxed<Cell<A>>> {
-///     rt.boxed_generic(Cell(v))
+/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Boxed<Cell<A>>> {
+///     rt.boxed_erased(Cell(v))
 /// }
 /// #[export]
 /// fn get<A: TypeVar>(rt: &Runtime, cell: &Cell<A>) -> Root<A> {
-///     cell.0.dup(rt)
+///     cell.0.clone_ref(rt)
 /// }
 /// # library! { name = "cells", exports = [create, get] }
 /// ```
@@ -254,7 +254,7 @@ impl Element for Erased {}
 ///
 /// A generic Rust type is as many types at run time as it has instances, and each value belongs to one of them.
 /// Exported functions that are generic for OCaml make and take values of one more, by
-/// [`boxed_generic`](crate::Runtime::boxed_generic): no value belongs to both kinds.
+/// [`boxed_erased`](crate::Runtime::boxed_erased): no value belongs to both kinds.
 ///
 /// # Safety
 /// `PARAMETERS` are the descriptions of all type parameters of `Self`, so that OCaml takes values of different
@@ -278,7 +278,7 @@ pub unsafe trait OCamlAbstract {
 }
 
 /// A Rust type with parameters that OCaml owns, where the parameters are those of an exported function: see
-/// [`boxed_generic`](crate::Runtime::boxed_generic). It is implemented by [`ocaml_abstract!`](crate::ocaml_abstract).
+/// [`boxed_erased`](crate::Runtime::boxed_erased). It is implemented by [`ocaml_abstract!`](crate::ocaml_abstract).
 ///
 /// # Safety
 /// `Self` is `Whole` where all parameters are what exported functions are compiled for.
@@ -286,29 +286,29 @@ pub unsafe trait OCamlAbstract {
     message = "`{Self}` is no type of `ocaml_abstract!` whose parameters are those of an exported function",
     note = "the parameters have the bound `TypeVar`, and nothing else; other payloads are made by `boxed`"
 )]
-pub unsafe trait OCamlGeneric: OCamlAbstract {
+pub unsafe trait OCamlErasable: OCamlAbstract {
     /// The type for which the code is compiled.
     #[doc(hidden)]
     type Whole: Send + Sync + 'static;
 }
 
-/// What values of `boxed_generic` and `inline_generic` are at run time: of a type that nobody else can name, so that
+/// What values of `boxed_erased` and `inline_erased` are at run time: of a type that nobody else can name, so that
 /// they cannot be asked for with types that they may not have.
-// GENERIC: E is the `Whole` of some OCamlGeneric.
+// GENERIC: E is the `Whole` of some OCamlErasable.
 #[repr(transparent)]
-pub(crate) struct Generic<E>(E);
+pub(crate) struct ErasedPayload<E>(E);
 
-impl<E> Generic<E> {
-    pub(crate) fn new<T: OCamlGeneric<Whole = E>>(t: T) -> Self {
+impl<E> ErasedPayload<E> {
+    pub(crate) fn new<T: OCamlErasable<Whole = E>>(t: T) -> Self {
         const {
             assert!(size_of::<T>() == size_of::<E>() && align_of::<T>() == align_of::<E>());
         }
         let t = core::mem::ManuallyDrop::new(t);
         // SAFETY: GENERIC: T is E.
-        Generic(unsafe { core::mem::transmute_copy::<T, E>(&t) })
+        ErasedPayload(unsafe { core::mem::transmute_copy::<T, E>(&t) })
     }
 
-    pub(crate) fn get<T: OCamlGeneric<Whole = E>>(&self) -> &T {
+    pub(crate) fn get<T: OCamlErasable<Whole = E>>(&self) -> &T {
         // SAFETY: GENERIC: T is E.
         unsafe { &*core::ptr::from_ref(&self.0).cast() }
     }
@@ -349,13 +349,13 @@ macro_rules! ocaml_abstract {
     )*};
 }
 
-/// `OCamlGeneric` for a type with parameters.
+/// `OCamlErasable` for a type with parameters.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ocaml_generic {
     ($t:ident $($p:ident)+) => {
         // SAFETY: the parameters are type variables, all of which are `Erased`.
-        unsafe impl<$($p: $crate::TypeVar),+> $crate::OCamlGeneric for $t<$($p),+> {
+        unsafe impl<$($p: $crate::TypeVar),+> $crate::OCamlErasable for $t<$($p),+> {
             type Whole = $t<$($crate::__ocaml_erased!($p)),+>;
         }
     };

@@ -2,11 +2,11 @@
 //! Rust values that OCaml owns: in a box, or inside a block.
 use crate::data::payload::{self, Custom, Header, Identity, Payload, Plain, Type, VTable};
 use crate::glue::{self, FixedLength, Operations};
-use crate::types::{describe_abstract, Generic};
+use crate::types::{describe_abstract, ErasedPayload};
 use crate::value::{sealed, CUSTOM};
 use crate::{
-    Any, CustomOps, Definitions, Downcast, Element, Fresh, OCamlAbstract, OCamlGeneric, OCamlType, Runtime, ShapeError,
-    Typed, Value, ValueCell,
+    Any, CustomOps, Definitions, Downcast, Element, OCamlAbstract, OCamlErasable, OCamlType, Runtime, ShapeError,
+    Typed, Value, ValueCell, ValueGuard,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -24,7 +24,7 @@ use core::marker::PhantomData;
 /// # use ocaml_boxroot::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// struct Counter(AtomicUsize);
-/// fn create(rt: &mut Runtime) -> Fresh<'_, Boxed<Counter>> {
+/// fn create(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Counter>> {
 ///     rt.boxed(Counter(AtomicUsize::new(0)))
 /// }
 /// fn next(rt: &mut Runtime, c: ValueRef<'_, Boxed<Counter>>) -> usize {
@@ -72,14 +72,14 @@ impl Runtime {
     /// the box's size; [`boxed_custom`](Runtime::boxed_custom) can tell it more. Aborts when memory is short, as `Box`
     /// does.
     #[inline]
-    pub fn boxed<T: Send + Sync + 'static>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
+    pub fn boxed<T: Send + Sync + 'static>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
         self.own(t, Plain::<T>::TABLE, &payload::OPERATIONS[0], 0)
     }
 
     /// Makes OCaml the owner of `t`, with the operations of [`CustomOps`]. Cost and failures as for
     /// [`boxed`](Runtime::boxed); the first value of a type that can be marshalled also registers it.
     #[inline]
-    pub fn boxed_custom<T: CustomOps>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
+    pub fn boxed_custom<T: CustomOps>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
         let memory = t.memory();
         let usual = &payload::OPERATIONS[Custom::<T>::OPERATIONS];
         #[cfg(feature = "std")]
@@ -91,10 +91,10 @@ impl Runtime {
 
     /// As [`boxed`](Runtime::boxed), in an exported function whose type parameters the payload's type has. Such a
     /// payload can be lent by exported functions with type parameters only, or by
-    /// [`payload_generic`](Value::payload_generic): see [`TypeVar`](crate::TypeVar).
+    /// [`payload_erased`](Value::payload_erased): see [`TypeVar`](crate::TypeVar).
     #[inline]
-    pub fn boxed_generic<T: OCamlGeneric>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
-        let boxed = self.boxed(Generic::new(t));
+    pub fn boxed_erased<T: OCamlErasable>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
+        let boxed = self.boxed(ErasedPayload::new(t));
         // SAFETY: TYPED: GENERIC.
         unsafe { boxed.cast() }
     }
@@ -106,13 +106,13 @@ impl Runtime {
         table: &'static VTable,
         operations: &'static Operations,
         memory: usize,
-    ) -> Fresh<'_, Boxed<T>> {
+    ) -> ValueGuard<'_, Boxed<T>> {
         let payload = Box::into_raw(Box::new(Payload { header: Header { table }, value: t }));
         let bytes = memory.saturating_add(size_of::<Payload<T>>());
         // SAFETY: LOCK; PAYLOAD: the box is given to the block, whose finaliser knows its type by the table.
         unsafe {
             let block = payload::alloc(operations, payload.cast(), bytes);
-            Fresh::new(self, block)
+            ValueGuard::from_raw(self, block)
         }
     }
 }
@@ -122,9 +122,9 @@ impl<'a, T: 'static> Value<'a, Boxed<T>> {
     #[inline]
     pub fn payload(self, rt: &Runtime) -> &'a T {
         let _ = rt;
-        match self.erase().payload_of::<T>() {
+        match self.into_any().payload_of::<T>() {
             Some(t) => t,
-            None => wrong(error::<T>(self.erase())),
+            None => wrong(error::<T>(self.into_any())),
         }
     }
 
@@ -132,43 +132,43 @@ impl<'a, T: 'static> Value<'a, Boxed<T>> {
     #[inline]
     pub fn try_payload(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
         let _ = rt;
-        self.erase().payload_of::<T>().ok_or_else(|| error::<T>(self.erase()))
+        self.into_any().payload_of::<T>().ok_or_else(|| error::<T>(self.into_any()))
     }
 }
 
-impl<'a, T: OCamlGeneric> Value<'a, Boxed<T>> {
-    /// As [`payload`](Value::payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+impl<'a, T: OCamlErasable> Value<'a, Boxed<T>> {
+    /// As [`payload`](Value::payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn payload_generic(self, rt: &Runtime) -> &'a T {
+    pub fn payload_erased(self, rt: &Runtime) -> &'a T {
         let _ = rt;
-        match self.erase().payload_of::<Generic<T::Whole>>() {
+        match self.into_any().payload_of::<ErasedPayload<T::Whole>>() {
             Some(t) => t.get(),
-            None => wrong(error::<Generic<T::Whole>>(self.erase())),
+            None => wrong(error::<ErasedPayload<T::Whole>>(self.into_any())),
         }
     }
 
-    /// As [`try_payload`](Value::try_payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    /// As [`try_payload`](Value::try_payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn try_payload_generic(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
+    pub fn try_payload_erased(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
         let _ = rt;
-        let payload = self.erase().payload_of::<Generic<T::Whole>>();
-        payload.map(Generic::get).ok_or_else(|| error::<Generic<T::Whole>>(self.erase()))
+        let payload = self.into_any().payload_of::<ErasedPayload<T::Whole>>();
+        payload.map(ErasedPayload::get).ok_or_else(|| error::<ErasedPayload<T::Whole>>(self.into_any()))
     }
 }
 
-impl<T: OCamlGeneric> ValueCell<Boxed<T>> {
-    /// As [`payload`](ValueCell::payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+impl<T: OCamlErasable> ValueCell<Boxed<T>> {
+    /// As [`payload`](ValueCell::payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn payload_generic<'x>(&'x self, rt: &Runtime) -> &'x T {
+    pub fn payload_erased<'x>(&'x self, rt: &Runtime) -> &'x T {
         // SAFETY: KEPT.
-        unsafe { &*core::ptr::from_ref(self.get(rt).payload_generic(rt)) }
+        unsafe { &*core::ptr::from_ref(self.get(rt).payload_erased(rt)) }
     }
 
-    /// As [`try_payload`](ValueCell::try_payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    /// As [`try_payload`](ValueCell::try_payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn try_payload_generic<'x>(&'x self, rt: &Runtime) -> Result<&'x T, ShapeError> {
+    pub fn try_payload_erased<'x>(&'x self, rt: &Runtime) -> Result<&'x T, ShapeError> {
         // SAFETY: KEPT.
-        self.get(rt).try_payload_generic(rt).map(|t| unsafe { &*core::ptr::from_ref(t) })
+        self.get(rt).try_payload_erased(rt).map(|t| unsafe { &*core::ptr::from_ref(t) })
     }
 }
 
@@ -241,12 +241,12 @@ impl<T: 'static> sealed::Downcast for Boxed<T> {
 /// struct Cell<A>(Root<A>);
 /// ocaml_abstract! { Cell<A> = "cell"; }
 /// #[export]
-/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Cell<A>>> {
-///     rt.inline_generic(Cell(v))
+/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Inline<Cell<A>>> {
+///     rt.inline_erased(Cell(v))
 /// }
 /// #[export]
 /// fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Cell<A>>>) -> Value<'a, A> {
-///     cell.payload_generic(rt).0.get(rt)
+///     cell.payload_erased(rt).0.get(rt)
 /// }
 /// ```
 ///
@@ -345,7 +345,7 @@ fn inline_type_name(v: Value<'_, Any>) -> Option<&'static str> {
 impl Runtime {
     /// Makes a block that contains `t`, of at most 2000 bytes. Takes OCaml's memory only.
     #[inline]
-    pub fn inline<T: Send + Sync + 'static>(&mut self, t: T) -> Fresh<'_, Inline<T>> {
+    pub fn inline<T: Send + Sync + 'static>(&mut self, t: T) -> ValueGuard<'_, Inline<T>> {
         const {
             assert!(size_of::<T>() <= 2000, "a value inside a block has at most 2000 bytes: use `boxed`");
             assert!(align_of::<T>() <= 8, "a value inside a block is aligned on 8 bytes: use `boxed`");
@@ -355,7 +355,7 @@ impl Runtime {
         unsafe {
             let block = glue::caml_alloc_custom(operations.cast(), size_of::<T>(), 0, 1);
             value::<T>(block).write(t);
-            Fresh::new(self, block)
+            ValueGuard::from_raw(self, block)
         }
     }
 }
@@ -364,37 +364,37 @@ impl Runtime {
     /// As [`inline`](Runtime::inline), in an exported function whose type parameters the value's type has: see
     /// [`TypeVar`](crate::TypeVar).
     #[inline]
-    pub fn inline_generic<T: OCamlGeneric>(&mut self, t: T) -> Fresh<'_, Inline<T>> {
-        let block = self.inline(Generic::new(t));
+    pub fn inline_erased<T: OCamlErasable>(&mut self, t: T) -> ValueGuard<'_, Inline<T>> {
+        let block = self.inline(ErasedPayload::new(t));
         // SAFETY: TYPED: GENERIC.
         unsafe { block.cast() }
     }
 }
 
-impl<'a, T: OCamlGeneric> Value<'a, Inline<T>> {
-    /// As [`payload`](Value::payload), of what [`inline_generic`](Runtime::inline_generic) has made.
+impl<'a, T: OCamlErasable> Value<'a, Inline<T>> {
+    /// As [`payload`](Value::payload), of what [`inline_erased`](Runtime::inline_erased) has made.
     #[inline]
-    pub fn payload_generic(self, rt: &Runtime) -> &'a T {
-        match self.try_payload_generic(rt) {
+    pub fn payload_erased(self, rt: &Runtime) -> &'a T {
+        match self.try_payload_erased(rt) {
             Ok(t) => t,
             Err(error) => wrong(error),
         }
     }
 
-    /// As [`try_payload`](Value::try_payload), of what [`inline_generic`](Runtime::inline_generic) has made.
+    /// As [`try_payload`](Value::try_payload), of what [`inline_erased`](Runtime::inline_erased) has made.
     #[inline]
-    pub fn try_payload_generic(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
+    pub fn try_payload_erased(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
         // SAFETY: the same block; its type is looked at.
-        let whole: Value<'a, Inline<Generic<T::Whole>>> = unsafe { self.cast() };
-        whole.try_payload(rt).map(Generic::get)
+        let whole: Value<'a, Inline<ErasedPayload<T::Whole>>> = unsafe { self.cast() };
+        whole.try_payload(rt).map(ErasedPayload::get)
     }
 }
 
-impl<T: OCamlGeneric> ValueCell<Inline<T>> {
-    /// As [`payload`](ValueCell::payload), of what [`inline_generic`](Runtime::inline_generic) has made.
+impl<T: OCamlErasable> ValueCell<Inline<T>> {
+    /// As [`payload`](ValueCell::payload), of what [`inline_erased`](Runtime::inline_erased) has made.
     #[inline]
-    pub fn payload_generic<'r>(&self, rt: &'r Runtime) -> &'r T {
-        self.get(rt).payload_generic(rt)
+    pub fn payload_erased<'r>(&self, rt: &'r Runtime) -> &'r T {
+        self.get(rt).payload_erased(rt)
     }
 }
 
@@ -416,7 +416,7 @@ impl<'a, T: Send + Sync + 'static> Value<'a, Inline<T>> {
         let own = self.header().is_some_and(|(tag, _)| tag == CUSTOM)
             && core::ptr::eq(unsafe { *(self.raw() as *const *const Table) }, Of::<T>::TABLE);
         if !own {
-            check_inline::<T>(self.erase())?;
+            check_inline::<T>(self.into_any())?;
         }
         // SAFETY: INLINE: its type is T; LIVE: nothing moves it during 'a.
         Ok(unsafe { &*value::<T>(self.raw()) })

@@ -39,7 +39,7 @@ use core::ptr::NonNull;
 ///     const COMPARE: Option<fn(&Self, &Self) -> std::cmp::Ordering> = Some(Ord::cmp);
 ///     const HASH: Option<fn(&Self) -> u32> = Some(|v| v.0 ^ v.1.rotate_left(16));
 /// }
-/// fn create(rt: &mut Runtime) -> Fresh<'_, Boxed<Version>> {
+/// fn create(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Version>> {
 ///     rt.boxed_custom(Version(5, 4))
 /// }
 /// ```

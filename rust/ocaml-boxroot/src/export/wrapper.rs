@@ -399,11 +399,11 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
             list = n.cons(n.try_string(cause)?, list);
         }
         let message = n.try_string(&message)?;
-        let mut block = n.unshared(0, 3).map_err(|_| AllocError { words: 3 })?;
-        block.set(0, constructor(n, glue::ERROR).unwrap_or(Value::UNIT.erase()));
+        let mut block = n.block_builder(0, 3).map_err(|_| AllocError { words: 3 })?;
+        block.set(0, constructor(n, glue::ERROR).unwrap_or(Value::UNIT.into_any()));
         block.set(1, message);
         block.set(2, list);
-        Ok(block.share())
+        Ok(block.finish())
     })
 }
 
@@ -424,13 +424,13 @@ fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
             build(rt, words, |n| {
                 let (message, file) = (n.try_string(&panic.message)?, n.try_string(&panic.file)?);
                 let backtrace = n.try_string(&panic.backtrace)?;
-                let mut block = n.unshared(0, 5).map_err(|_| AllocError { words: 5 })?;
-                block.set(0, constructor(n, glue::PANIC).unwrap_or(Value::UNIT.erase()));
+                let mut block = n.block_builder(0, 5).map_err(|_| AllocError { words: 5 })?;
+                block.set(0, constructor(n, glue::PANIC).unwrap_or(Value::UNIT.into_any()));
                 block.set(1, message);
                 block.set(2, file);
                 block.set(3, int(panic.line as i32));
                 block.set(4, backtrace);
-                Ok(block.share())
+                Ok(block.finish())
             })
         })
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Several values with one owner.
 use super::root::fail;
-use crate::{Fresh, RootError, Runtime, Value, ValueCell, ValueRef};
+use crate::{RootError, Runtime, Value, ValueCell, ValueGuard, ValueRef};
 use core::marker::PhantomData;
 use core::ops::Deref;
 use ocaml_boxroot_sys::{self as sys, BoxRootWide};
@@ -86,7 +86,7 @@ impl<S> WideRoot<S> {
     }
 
     /// Another wide root that holds the same values. Panics as [`new`](WideRoot::new) does.
-    pub fn dup(&self, rt: &Runtime) -> WideRoot<S>
+    pub fn clone_ref(&self, rt: &Runtime) -> WideRoot<S>
     where
         S: WideSlots,
     {
@@ -123,18 +123,18 @@ impl<S> WideRoot<S> {
 
     /// Makes value `I` of a tuple `v`. Panics as [`new`](WideRoot::new) does.
     #[inline]
-    pub fn assign<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>)
+    pub fn set_value<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>)
     where
         S: WideSlot<I>,
     {
-        if let Err(error) = self.try_assign::<I>(rt, v) {
+        if let Err(error) = self.try_set_value::<I>(rt, v) {
             fail(error)
         }
     }
 
     /// Makes value `I` of a tuple `v`; on an error nothing has changed.
     #[inline]
-    pub fn try_assign<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>) -> Result<(), RootError>
+    pub fn try_set_value<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>) -> Result<(), RootError>
     where
         S: WideSlot<I>,
     {
@@ -144,11 +144,11 @@ impl<S> WideRoot<S> {
 
     /// Makes value `I` of a tuple the value just made. Panics as [`new`](WideRoot::new) does.
     #[inline]
-    pub fn set<const I: usize>(&mut self, v: Fresh<'_, S::Type>) -> ValueRef<'_, S::Type>
+    pub fn set<const I: usize>(&mut self, v: ValueGuard<'_, S::Type>) -> ValueRef<'_, S::Type>
     where
         S: WideSlot<I>,
     {
-        self.assign::<I>(v.rt(), v.value());
+        self.set_value::<I>(v.rt(), v.value());
         self.place::<I>()
     }
 
@@ -159,7 +159,7 @@ impl<S> WideRoot<S> {
         S: WideSlot<I>,
     {
         let old = self.place::<I>().get(rt);
-        self.assign::<I>(rt, v);
+        self.set_value::<I>(rt, v);
         old
     }
 
@@ -190,15 +190,15 @@ impl<S> WideRoot<S> {
 impl<T, const N: usize> WideRoot<[T; N]> {
     /// Makes value `i` `v`. Panics as [`new`](WideRoot::new) does, too.
     #[inline]
-    pub fn assign_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) {
-        if let Err(error) = self.try_assign_at(rt, i, v) {
+    pub fn set_value_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) {
+        if let Err(error) = self.try_set_value_at(rt, i, v) {
             fail(error)
         }
     }
 
     /// Makes value `i` `v`; on an error nothing has changed.
     #[inline]
-    pub fn try_assign_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) -> Result<(), RootError> {
+    pub fn try_set_value_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) -> Result<(), RootError> {
         assert!(i < N, "value {i} of a wide root with {N}");
         // SAFETY: just tested.
         unsafe { self.modify(rt, i, v.raw()) }
@@ -206,8 +206,8 @@ impl<T, const N: usize> WideRoot<[T; N]> {
 
     /// Makes value `i` the value just made. Panics as [`new`](WideRoot::new) does, too.
     #[inline]
-    pub fn set_at(&mut self, i: usize, v: Fresh<'_, T>) -> ValueRef<'_, T> {
-        self.assign_at(v.rt(), i, v.value());
+    pub fn set_at(&mut self, i: usize, v: ValueGuard<'_, T>) -> ValueRef<'_, T> {
+        self.set_value_at(v.rt(), i, v.value());
         &self[i]
     }
 
@@ -215,7 +215,7 @@ impl<T, const N: usize> WideRoot<[T; N]> {
     #[inline]
     pub fn replace_at<'a>(&mut self, rt: &'a Runtime, i: usize, v: Value<'_, T>) -> Value<'a, T> {
         let old = self[i].get(rt);
-        self.assign_at(rt, i, v);
+        self.set_value_at(rt, i, v);
         old
     }
 }

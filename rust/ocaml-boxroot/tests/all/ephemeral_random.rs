@@ -76,7 +76,7 @@ fn run(seed: u64) {
                     return (number, key);
                 }
                 let root = rt.string(roots.len().to_string()).root();
-                roots.push(Some(root.dup(rt)));
+                roots.push(Some(root.clone_ref(rt)));
                 (roots.len() - 1, root)
             };
             match mix.below(16) {
@@ -131,7 +131,7 @@ fn run(seed: u64) {
                     0 => rt.compact().unwrap(),
                     _ => rt.minor_gc(),
                 },
-                14 => ocaml::garbage(rt).call(rt, (step as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                14 => ocaml::garbage(rt).call(rt, (step as i32 % 500,)).unwrap().into_rt().poll().unwrap(),
                 _ => compare(rt, &roots, &mut all, false),
             }
         }

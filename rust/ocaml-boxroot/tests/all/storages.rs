@@ -13,7 +13,7 @@ fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
 }
 
 fn fill<'s>(rt: &mut Runtime, storage: &'s Storage, numbers: std::ops::Range<usize>) -> Vec<StorageRoot<'s, Str>> {
-    numbers.map(|i| storage.root_fresh(rt.string(i.to_string()))).collect()
+    numbers.map(|i| storage.root(rt.string(i.to_string()))).collect()
 }
 
 fn check(rt: &Runtime, roots: &[StorageRoot<'_, Str>], numbers: std::ops::Range<usize>) {
@@ -28,8 +28,8 @@ fn watch(rt: &mut Runtime, storage: &Storage, count: usize) -> Vec<Weak<Str>> {
     (0..count)
         .map(|i| {
             let v = rt.string(i.to_string());
-            storage.root(v.rt(), v.value()).keep();
-            v.value().weak(v.rt()).unwrap()
+            storage.root_value(v.rt(), v.value()).into_ref();
+            v.value().downgrade(v.rt()).unwrap()
         })
         .collect()
 }
@@ -106,7 +106,7 @@ fn roots_that_change_and_end() {
                 0 => assert_eq!(root.set(rt.string((i + 7).to_string())).get(rt).to_str(), Ok(&*(i + 7).to_string())),
                 1 => {
                     let v = rt.string((i + 7).to_string());
-                    root.assign(v.rt(), v.value());
+                    root.set_value(v.rt(), v.value());
                 }
                 _ => (),
             }
@@ -120,7 +120,7 @@ fn roots_that_change_and_end() {
             assert_eq!(text(rt, &root), number.to_string());
             match i % 4 {
                 0 => root.delete(),
-                1 => root.end(rt),
+                1 => root.drop_ref(rt),
                 _ => (), // it stays
             }
         }
@@ -130,7 +130,8 @@ fn roots_that_change_and_end() {
         // In the checked build what was deleted lately is still there, so that its use is found.
         let counts = |n, exact| n == exact || (cfg!(feature = "checked") && n > exact);
         assert!(counts(storage.count(rt), 1500));
-        let kept = fill(rt, &storage, 0..100).into_iter().map(StorageRoot::keep).collect::<Vec<ValueRef<'_, Str>>>();
+        let kept =
+            fill(rt, &storage, 0..100).into_iter().map(StorageRoot::into_ref).collect::<Vec<ValueRef<'_, Str>>>();
         rt.compact().unwrap();
         kept.iter().enumerate().for_each(|(i, place)| assert_eq!(text(rt, place), i.to_string()));
         assert!(counts(storage.count(rt), 1600));
@@ -154,7 +155,7 @@ fn keys_are_tested() {
         root.set(rt.string("b again"));
         rt.minor_gc();
         assert_eq!(text(rt, &root), "b again");
-        root.end(rt);
+        root.drop_ref(rt);
         one.clear(rt);
         assert!(one.get(&a).is_none());
         let d = insert(rt, &one, "d"); // perhaps where the first one was
@@ -365,7 +366,7 @@ fn run(seed: u64) {
                         assert_eq!(text(rt, &root), n.to_string());
                         match mix.below(4) {
                             0 => root.delete(),
-                            1 | 2 => root.end(rt),
+                            1 | 2 => root.drop_ref(rt),
                             _ => p.lost += 1,
                         }
                     }
@@ -383,7 +384,7 @@ fn run(seed: u64) {
                     }
                     rt.minor_gc();
                     assert!(roots.iter().all(|root| text(rt, root) == "changed"));
-                    roots.into_iter().for_each(|root| root.end(rt));
+                    roots.into_iter().for_each(|root| root.drop_ref(rt));
                 }
                 11 => {
                     p.storage.clear(rt);
@@ -405,7 +406,7 @@ fn run(seed: u64) {
                     1 => rt.compact().unwrap(),
                     _ => rt.minor_gc(),
                 },
-                14 => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                14 => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().into_rt().poll().unwrap(),
                 _ => assert!(p.storage.count(rt) >= p.keys.len() + p.lost),
             }
         }

@@ -12,7 +12,7 @@ fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
 /// A wide root of the texts of `first`, `first + 1`, … Its values are young.
 fn numbers<const N: usize>(rt: &mut Runtime, first: usize) -> WideRoot<[Str; N]> {
     rt.locals(|rt, locals| {
-        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.set(rt.string((first + i).to_string())));
+        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.root(rt.string((first + i).to_string())));
         WideRoot::new(rt, places.map(|place| place.get(rt)))
     })
 }
@@ -75,18 +75,18 @@ impl Wide {
         let v = rt.string(number.to_string());
         each!(self, root => { root.set_at(i, v); }, root => match i {
             0 => _ = root.set::<0>(v),
-            1 => root.assign::<1>(v.rt(), v.value()),
+            1 => root.set_value::<1>(v.rt(), v.value()),
             _ => _ = root.replace::<2>(v.rt(), int(number as i32)),
         })
     }
 
-    fn dup(&self, rt: &Runtime) -> Wide {
+    fn clone_ref(&self, rt: &Runtime) -> Wide {
         match self {
-            Wide::One(root) => Wide::One(root.dup(rt)),
-            Wide::Three(root) => Wide::Three(root.dup(rt)),
-            Wide::Ten(root) => Wide::Ten(root.dup(rt)),
-            Wide::Most(root) => Wide::Most(root.dup(rt)),
-            Wide::Tuple(root) => Wide::Tuple(root.dup(rt)),
+            Wide::One(root) => Wide::One(root.clone_ref(rt)),
+            Wide::Three(root) => Wide::Three(root.clone_ref(rt)),
+            Wide::Ten(root) => Wide::Ten(root.clone_ref(rt)),
+            Wide::Most(root) => Wide::Most(root.clone_ref(rt)),
+            Wide::Tuple(root) => Wide::Tuple(root.clone_ref(rt)),
         }
     }
 }
@@ -123,7 +123,7 @@ fn run(seed: u64) {
                 }
                 10 if !live.is_empty() => {
                     let (wide, model) = &live[mix.below(live.len())];
-                    let copy = (wide.dup(rt), model.clone());
+                    let copy = (wide.clone_ref(rt), model.clone());
                     live.push(copy);
                 }
                 11 | 12 => live.iter().for_each(|(wide, model)| assert_eq!(wide.read(rt), *model)),
@@ -132,7 +132,7 @@ fn run(seed: u64) {
                     1 => rt.compact().unwrap(),
                     _ => rt.minor_gc(),
                 },
-                _ => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                _ => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().into_rt().poll().unwrap(),
             }
         }
         rt.full_major().unwrap();

@@ -64,7 +64,7 @@ macro_rules! functions {
     ($($name:ident : ($($a:ty),+) -> $r:ty;)*) => {$(
         /// The function of program.ml with this name.
         pub fn $name(rt: &Runtime) -> Root<Fun<($($a,)+), $r>> {
-            let v = rt.named(stringify!($name)).expect(stringify!($name));
+            let v = rt.named_value(stringify!($name)).expect(stringify!($name));
             // SAFETY: program.ml registers it with this type.
             unsafe { v.cast() }.root(rt)
         }
@@ -146,7 +146,7 @@ macro_rules! samples {
     ($($name:ident: $t:ty;)*) => {$(
         /// The value of program.ml with this name.
         pub fn $name(rt: &Runtime) -> Value<'_, $t> {
-            let v = rt.named(stringify!($name)).expect(stringify!($name));
+            let v = rt.named_value(stringify!($name)).expect(stringify!($name));
             // SAFETY: program.ml registers it with this type.
             unsafe { v.cast() }
         }
