@@ -218,7 +218,9 @@ pub struct Cell<A>(Mutex<Root<A>>);
 ocaml_abstract! { Cell<A> = "cell"; }
 
 #[export]
-fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Boxed<Cell<A>>> { rt.boxed_erased(Cell(v.into())) }
+fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Boxed<Cell<A>>> {
+    rt.boxed_erased(Cell(v.into()))
+}
 #[export]
 fn get<A: TypeVar>(rt: &Runtime, cell: &Cell<A>) -> Root<A> { cell.0.lock().unwrap().clone_ref(rt) }
 #[export]

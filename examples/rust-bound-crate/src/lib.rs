@@ -5,12 +5,12 @@
 
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use flate2::Compression;
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 use std::fmt;
 use std::io::{self, Read};
 
 /// Bytes outside OCaml's heap.
-type Data = Array1<u8>;
+type Data = ocaml::Array1<u8>;
 
 /// How hard to try.
 #[derive(OCamlType, FromOCaml)]
@@ -48,7 +48,7 @@ struct Compressed {
 }
 
 /// Reads a bigarray: byte by byte, since other threads may write it meanwhile.
-struct Bytes<'a>(&'a [RelaxedCell<u8>]);
+struct Bytes<'a>(&'a [ocaml::RelaxedCell<u8>]);
 
 impl Read for Bytes<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {

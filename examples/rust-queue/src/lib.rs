@@ -2,7 +2,7 @@
 //! A priority queue of OCaml values: an abstract type `'a queue` of OCaml over Rust's `BinaryHeap`.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
+use ocaml_boxroot::prelude::*;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 

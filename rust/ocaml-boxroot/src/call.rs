@@ -88,8 +88,11 @@ impl<A, R> ValueCell<Fun<A, R>> {
     /// that cannot be converted is an `Invalid_argument`, as if the function had raised it, or `Out_of_memory`.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn greet<'a>(rt: &'a mut Runtime, f: &Root<Fun<(Str, Int), Str>>) -> Result<ValueGuard<'a, Str>, Exception> {
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn greet<'a>(
+    ///     rt: &'a mut Runtime,
+    ///     f: &Root<Fun<(Str, Int), Str>>,
+    /// ) -> Result<ValueGuard<'a, Str>, ocaml::Exception> {
     ///     f.call(rt, ("world", 3))
     /// }
     /// ```
@@ -113,7 +116,7 @@ impl<A, R> ValueCell<Fun<A, R>> {
 /// [`defer`](crate::defer), which cannot have values of its type parameters.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// /// Calls `f` on a thread of its own.
 /// #[export]
 /// fn elsewhere<A>(rt: &mut Runtime, f: Root<Fun<(A,), Unit>>, x: Root<A>) {

@@ -21,9 +21,13 @@
 //! argument or a local slot all pass; a value that a collection would invalidate does not compile.
 //!
 //! ```
-//! use ocaml_boxroot::*;
+//! use ocaml_boxroot::{self as ocaml, prelude::*};
 //! type Step = Fun<(Int,), Int>;
-//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<Step>, x: ValueRef<Int>) -> Result<ValueGuard<'a, Int>, Exception> {
+//! fn twice<'a>(
+//!     rt: &'a mut Runtime,
+//!     f: ValueRef<Step>,
+//!     x: ValueRef<Int>,
+//! ) -> Result<ValueGuard<'a, Int>, ocaml::Exception> {
 //!     let y = f.call(rt, (x,))?.root();
 //!     f.call(rt, (&y,))
 //! }
@@ -53,9 +57,9 @@
 //! [`Nursery::list`].
 //!
 //! ```
-//! # use ocaml_boxroot::*;
-//! fn longest<'a>(rt: &'a mut Runtime, f: &Root<Fun<(List<Str>,), (Int, Str)>>) -> Option<String> {
-//!     let answer = f.call(rt, (List(vec!["a", "bc"]),)).ok()?;
+//! # use ocaml_boxroot::{self as ocaml, prelude::*};
+//! fn longest<'a>(rt: &'a mut Runtime, f: &Root<Fun<(ocaml::List<Str>,), (Int, Str)>>) -> Option<String> {
+//!     let answer = f.call(rt, (ocaml::List(vec!["a", "bc"]),)).ok()?;
 //!     let (length, word): (usize, &str) = answer.to_rust().ok()?;
 //!     (length == word.len()).then(|| word.to_owned())
 //! }
@@ -65,7 +69,7 @@
 //! [`OCamlType`](macro@OCamlType):
 //!
 //! ```
-//! # use ocaml_boxroot::*;
+//! # use ocaml_boxroot::{self as ocaml, prelude::*};
 //! #[derive(OCamlType, ToOCaml, FromOCaml)]
 //! struct Entry {
 //!     word: String,
@@ -73,8 +77,8 @@
 //!     count: i64,
 //! }
 //!
-//! let mut definitions = Definitions::new();
-//! assert_eq!(<Vec<Entry> as Typed>::Type::describe(&mut definitions), "entry array");
+//! let mut definitions = ocaml::Definitions::new();
+//! assert_eq!(<Vec<Entry> as ocaml::Typed>::Type::describe(&mut definitions), "entry array");
 //! assert_eq!(definitions.text(), "type entry = {\n  word : string;\n  mutable count : int;\n}\n\n");
 //! ```
 //!
@@ -84,7 +88,7 @@
 //! raised again. Errors of Rust can be exceptions of their own, with types that both compilers check:
 //!
 //! ```
-//! # use ocaml_boxroot::*;
+//! # use ocaml_boxroot::{self as ocaml, prelude::*};
 //! /// `exception ParseError of string * int` in OCaml.
 //! #[derive(Debug, OCamlException)]
 //! struct ParseError(String, usize);
@@ -100,7 +104,7 @@
 //!     text.trim().parse().map_err(|_| ParseError(text.into(), 1))
 //! }
 //! #[export]
-//! fn or_zero(rt: &mut Runtime, f: ValueRef<Fun<(Unit,), Int>>) -> Result<isize, Exception> {
+//! fn or_zero(rt: &mut Runtime, f: ValueRef<Fun<(Unit,), Int>>) -> Result<isize, ocaml::Exception> {
 //!     match f.call(rt, ((),)).map(|n| n.value().to_isize()) {
 //!         Err(error) if error.matches::<ParseError>(rt) => Ok(0),
 //!         result => result,
@@ -183,6 +187,18 @@ pub mod export {
     };
 }
 
+/// What nearly every file needs, by `use ocaml_boxroot::{self as ocaml, prelude::*};`. Names that other crates have too
+/// are left to their path: `ocaml::Value`, `ocaml::Exception`, `ocaml::List`.
+pub mod prelude {
+    #[cfg(feature = "std")]
+    pub use crate::Locked;
+    pub use crate::{
+        attach, import, int, library, ocaml_abstract, Bool, Boxed, Float, FromOCaml, Fun, Int, OCamlException,
+        OCamlType, Root, Runtime, Str, ToOCaml, TypeVar, Unit, ValueGuard, ValueRef,
+    };
+    pub use ocaml_boxroot_derive::export; // not the module of this name
+}
+
 /// The exceptions of OCaml itself as Rust errors: an [`Exception`] can be asked for them, and an exported function that
 /// fails with one raises it. Others of the standard library are declared by a type that derives
 /// [`OCamlException`](macro@crate::OCamlException) with `#[ocaml(module = "…")]`.
@@ -258,8 +274,8 @@ pub use glue::refuse_after;
 ///
 /// With `&mut Runtime` a [`Value`] is refused, since a collection would invalidate it. The places of [`ValueRef`]s are
 /// local roots during the call. Rust types are those with [`FromOCaml`]. An argument that cannot be converted raises
-/// `Invalid_argument`, which says which it is. Results are [`ValueGuard`], [`Value`], [`ValueRef`], [`Root`], options of
-/// these, types with [`ToOCaml`], and `Result`s.
+/// `Invalid_argument`, which says which it is. Results are a [`ValueGuard`], [`Value`], [`ValueRef`], [`Root`], options
+/// of these, types with [`ToOCaml`], and `Result`s.
 ///
 /// *Errors.* `Err` raises: an [`Exception`] is raised again, the same value; an error whose type is an
 /// [`OCamlException`](macro@OCamlException) is that exception, also in a box; any other error that converts to `Box<dyn
@@ -285,7 +301,7 @@ pub use glue::refuse_after;
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
-/// use ocaml_boxroot::*;
+/// use ocaml_boxroot::{self as ocaml, prelude::*};
 ///
 /// /// How many words.
 /// #[export]
@@ -298,7 +314,7 @@ pub use glue::refuse_after;
 ///     rt: &'a mut Runtime,
 ///     f: ValueRef<'_, Fun<(A,), B>>,
 ///     x: ValueRef<'_, A>,
-/// ) -> Result<ValueGuard<'a, B>, Exception> {
+/// ) -> Result<ValueGuard<'a, B>, ocaml::Exception> {
 ///     f.call(rt, (x,))
 /// }
 ///
@@ -310,8 +326,8 @@ pub use ocaml_boxroot_derive::export;
 ///
 /// Each `mod NAME = "Module";` begins a Rust module, with the functions of that OCaml module; `#[name = "…"]` gives a
 /// function's name in OCaml where it is another one. Arguments are what can be passed in a call, the result is
-/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`ValueGuard`]. The functions get the runtime as
-/// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
+/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`ValueGuard`]. The functions get the runtime
+/// as their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
 /// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
 /// a function that was not registered is an exception, `Failure`. Functions whose type promises what they do not keep
 /// (`Obj.magic`, `Array.unsafe_get`) are refused, and so is each one whose result can be of any type, whatever its
@@ -319,14 +335,14 @@ pub use ocaml_boxroot_derive::export;
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// import! {
 ///     /// OCaml's own.
 ///     mod string = "String";
-///     pub fn uppercase_ascii(s: &str) -> Result<String, Exception>;
-///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<ValueGuard<'_, Str>, Exception>;
+///     pub fn uppercase_ascii(s: &str) -> Result<String, ocaml::Exception>;
+///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<ValueGuard<'_, Str>, ocaml::Exception>;
 /// }
-/// fn shout(rt: &mut Runtime, s: &str) -> Result<String, Exception> {
+/// fn shout(rt: &mut Runtime, s: &str) -> Result<String, ocaml::Exception> {
 ///     string::uppercase_ascii(rt, s)
 /// }
 /// library! { name = "shouting", imports = [string] }

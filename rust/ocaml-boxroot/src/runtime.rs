@@ -54,8 +54,8 @@ impl Runtime {
     /// else wants the lock. Signal handlers do not run here: see [`poll`](Runtime::poll).
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn checksum(rt: &mut Runtime, data: ValueRef<'_, Array1<u8>>) -> u64 {
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn checksum(rt: &mut Runtime, data: ValueRef<'_, ocaml::Array1<u8>>) -> u64 {
     ///     let bytes = data.as_cells(rt);
     ///     rt.release(|| bytes.iter().map(|byte| u64::from(byte.get())).sum())
     /// }
@@ -236,8 +236,8 @@ impl Last {
 /// not know is registered and unregistered each time, which takes longer.
 ///
 /// ```no_run
-/// # use ocaml_boxroot::*;
-/// fn length(text: &Root<Str>) -> Result<usize, AttachError> {
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
+/// fn length(text: &Root<Str>) -> Result<usize, ocaml::AttachError> {
 ///     attach(|rt| text.get(rt).as_bytes().len())
 /// }
 /// ```

@@ -86,9 +86,9 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 /// exception that a module raises is an error, and OCaml cannot be used then.
 ///
 /// ```no_run
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// fn main() -> Result<(), Box<dyn std::error::Error>> {
-///     let ocaml = start(&StartOptions::default())?;
+///     let ocaml = ocaml::start(&ocaml::StartOptions::default())?;
 ///     let size = attach(|rt| rt.string("hello").value().as_bytes().len())?;
 ///     println!("{size}");
 ///     Ok(ocaml.shutdown()?)

@@ -21,7 +21,7 @@ use std::time::Duration;
 /// collect, nor have a second `Locked` at the same time. Whoever waits for the data has released the domain lock.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// static WORDS: Locked<Vec<Root<Str>>> = Locked::new(Vec::new());
 ///
 /// fn remember(rt: &mut Runtime, word: Root<Str>) {
@@ -88,7 +88,7 @@ impl Runtime {
     /// that waits for the mutex with the domain lock, by `Mutex::lock`, would wait for you, and you for it.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
+    /// # use ocaml_boxroot::prelude::*;
     /// use std::sync::Mutex;
     /// fn remember(rt: &mut Runtime, table: &Mutex<Vec<Root<Str>>>, word: ValueRef<'_, Str>) {
     ///     let mut table = rt.lock_mutex(table).unwrap();
@@ -99,12 +99,12 @@ impl Runtime {
         self.take(|| ready(mutex.try_lock()), || drop(mutex.lock()))
     }
 
-    /// Locks for reading, as [`lock`](Runtime::lock_mutex) does.
+    /// Locks for reading, as [`lock_mutex`](Runtime::lock_mutex) does.
     pub fn read_rwlock<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockReadGuard<'m, T>> {
         self.take(|| ready(lock.try_read()), || drop(lock.read()))
     }
 
-    /// Locks for writing, as [`lock`](Runtime::lock_mutex) does.
+    /// Locks for writing, as [`lock_mutex`](Runtime::lock_mutex) does.
     pub fn write_rwlock<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockWriteGuard<'m, T>> {
         self.take(|| ready(lock.try_write()), || drop(lock.write()))
     }

@@ -202,7 +202,7 @@ for_tuples! { tuples }
 /// OCaml, another one in each call.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// struct Cell<A>(Root<A>);
 /// ocaml_abstract! { Cell<A> = "cell"; }
 /// #[export]
@@ -294,7 +294,7 @@ pub unsafe trait OCamlErasable: OCamlAbstract {
 
 /// What values of `boxed_erased` and `inline_erased` are at run time: of a type that nobody else can name, so that
 /// they cannot be asked for with types that they may not have.
-// GENERIC: E is the `Whole` of some OCamlErasable.
+// ERASED: E is the `Whole` of some OCamlErasable.
 #[repr(transparent)]
 pub(crate) struct ErasedPayload<E>(E);
 
@@ -304,12 +304,12 @@ impl<E> ErasedPayload<E> {
             assert!(size_of::<T>() == size_of::<E>() && align_of::<T>() == align_of::<E>());
         }
         let t = core::mem::ManuallyDrop::new(t);
-        // SAFETY: GENERIC: T is E.
+        // SAFETY: ERASED: T is E.
         ErasedPayload(unsafe { core::mem::transmute_copy::<T, E>(&t) })
     }
 
     pub(crate) fn get<T: OCamlErasable<Whole = E>>(&self) -> &T {
-        // SAFETY: GENERIC: T is E.
+        // SAFETY: ERASED: T is E.
         unsafe { &*core::ptr::from_ref(&self.0).cast() }
     }
 }
@@ -319,7 +319,7 @@ impl<E> ErasedPayload<E> {
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// struct Counter(std::sync::atomic::AtomicUsize);
 /// struct Queue<A>(std::sync::Mutex<Vec<Root<A>>>);
 /// ocaml_abstract! {
@@ -327,7 +327,8 @@ impl<E> ErasedPayload<E> {
 ///     /// First in, first out.
 ///     Queue<A> = "queue";
 /// }
-/// assert_eq!(<Boxed<Queue<List<Int>>> as OCamlType>::describe(&mut Definitions::new()), "int list queue");
+/// type Jobs = Boxed<Queue<ocaml::List<Int>>>;
+/// assert_eq!(Jobs::describe(&mut ocaml::Definitions::new()), "int list queue");
 /// ```
 #[macro_export]
 macro_rules! ocaml_abstract {
@@ -345,14 +346,14 @@ macro_rules! ocaml_abstract {
                 &SITE
             }
         }
-        $($crate::__ocaml_generic! { $t $($p)+ })?
+        $($crate::__ocaml_erasable! { $t $($p)+ })?
     )*};
 }
 
 /// `OCamlErasable` for a type with parameters.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __ocaml_generic {
+macro_rules! __ocaml_erasable {
     ($t:ident $($p:ident)+) => {
         // SAFETY: the parameters are type variables, all of which are `Erased`.
         unsafe impl<$($p: $crate::TypeVar),+> $crate::OCamlErasable for $t<$($p),+> {

@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 /// The reference does not end with the next collection: it lasts as long as the place that holds the block.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// struct Counter(AtomicUsize);
 /// fn create(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Counter>> {
@@ -95,7 +95,7 @@ impl Runtime {
     #[inline]
     pub fn boxed_erased<T: OCamlErasable>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
         let boxed = self.boxed(ErasedPayload::new(t));
-        // SAFETY: TYPED: GENERIC.
+        // SAFETY: TYPED: ERASED.
         unsafe { boxed.cast() }
     }
 
@@ -237,15 +237,15 @@ impl<T: 'static> sealed::Downcast for Boxed<T> {
 /// next thing that may run the collector. For small values such as a root:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// struct Cell<A>(Root<A>);
 /// ocaml_abstract! { Cell<A> = "cell"; }
 /// #[export]
-/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Inline<Cell<A>>> {
+/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, ocaml::Inline<Cell<A>>> {
 ///     rt.inline_erased(Cell(v))
 /// }
 /// #[export]
-/// fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Cell<A>>>) -> Value<'a, A> {
+/// fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: ocaml::Value<'a, ocaml::Inline<Cell<A>>>) -> ocaml::Value<'a, A> {
 ///     cell.payload_erased(rt).0.get(rt)
 /// }
 /// ```
@@ -366,7 +366,7 @@ impl Runtime {
     #[inline]
     pub fn inline_erased<T: OCamlErasable>(&mut self, t: T) -> ValueGuard<'_, Inline<T>> {
         let block = self.inline(ErasedPayload::new(t));
-        // SAFETY: TYPED: GENERIC.
+        // SAFETY: TYPED: ERASED.
         unsafe { block.cast() }
     }
 }

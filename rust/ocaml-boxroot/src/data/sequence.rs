@@ -323,8 +323,8 @@ impl<T> ValueCell<List<T>> {
     /// may allocate. Without allocation, [`iter`](Value::iter) needs none.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn run(rt: &mut Runtime, tasks: ValueRef<'_, List<Fun<(Unit,), Unit>>>) -> Result<(), Exception> {
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn run(rt: &mut Runtime, tasks: ValueRef<'_, ocaml::List<Fun<(Unit,), Unit>>>) -> Result<(), ocaml::Exception> {
     ///     tasks.try_for_each(rt, |rt, task| task.call(rt, ((),)).map(drop))
     /// }
     /// ```

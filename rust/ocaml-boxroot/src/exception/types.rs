@@ -142,7 +142,7 @@ impl Exception {
     /// by identity, as OCaml does, not by name. An error if its arguments cannot be converted.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
+    /// # use ocaml_boxroot::prelude::*;
     /// use ocaml_boxroot::exceptions::Failure;
     /// fn message(rt: &mut Runtime, f: &Root<Fun<(Unit,), Unit>>) -> Option<String> {
     ///     match f.call(rt, ((),)).map(drop).err()?.to_rust(rt) {

@@ -163,8 +163,8 @@ pub fn signature(to: &mut Definitions, arguments: &[Describe], result: Describe)
 /// What has a type in OCaml.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of an exported function",
-    note = "return a `ValueGuard`, a `Value`, a `ValueRef`, a `Root`, a type that implements `ToOCaml`, or a `Result` of \
-            one of these"
+    note = "return a `ValueGuard`, a `Value`, a `ValueRef`, a `Root`, a type that implements `ToOCaml`, or a \
+            `Result` of one of these"
 )]
 pub trait Described {
     /// The type in OCaml.

@@ -27,7 +27,7 @@ impl<'f> Slot<'f> {
         self.root_value(v.rt(), v.value())
     }
 
-    /// Keeps the value for the rest of the frame, with the capability back for as long as it was lent.
+    /// Keeps the value for the rest of the frame, and gives the runtime back for as long as it was lent.
     #[inline]
     pub fn root_and_rt<'a, T>(self, v: ValueGuard<'a, T>) -> (ValueRef<'f, T>, &'a mut Runtime) {
         (self.root_value(v.rt(), v.value()), v.into_rt())
@@ -80,7 +80,7 @@ impl Runtime {
     /// What `f` returns may borrow the runtime, so a value made last needs no root:
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
+    /// # use ocaml_boxroot::prelude::*;
     /// fn hello(rt: &mut Runtime) -> ValueGuard<'_, (Str, Str)> {
     ///     rt.frame(|rt, [a, b]| {
     ///         let a = a.root(rt.string("hello"));
@@ -332,8 +332,8 @@ impl Runtime {
     /// hand values to it:
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn words<'f>(rt: &mut Runtime, text: &str, locals: &'f Locals) -> Vec<ValueRef<'f, Str>> {
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn words<'f>(rt: &mut Runtime, text: &str, locals: &'f ocaml::Locals) -> Vec<ValueRef<'f, Str>> {
     ///     text.split(' ').map(|word| locals.root(rt.string(word))).collect()
     /// }
     /// fn last(rt: &mut Runtime, text: &str) -> Option<Root<Str>> {

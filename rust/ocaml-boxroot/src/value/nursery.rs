@@ -44,9 +44,9 @@ impl Runtime {
     /// leave a sound heap.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn numbered<'a>(rt: &'a mut Runtime, words: &[&str]) -> ValueGuard<'a, List<(Int, Str)>> {
-    ///     let size = words.iter().map(|word| 2 * block_words(2) + string_words(word.len())).sum();
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn numbered<'a>(rt: &'a mut Runtime, words: &[&str]) -> ValueGuard<'a, ocaml::List<(Int, Str)>> {
+    ///     let size = words.iter().map(|word| 2 * ocaml::block_words(2) + ocaml::string_words(word.len())).sum();
     ///     rt.build(size, |n| {
     ///         let pairs = words.iter().enumerate().rev();
     ///         pairs.fold(n.nil(), |list, (i, word)| n.cons(n.pair(n.int(i as i32), n.string(word)), list))
@@ -252,7 +252,7 @@ impl Nursery {
             return Err(ShapeError::Bounds { index: 0, len: 0 });
         }
         let block = self.scanned(tag, size).map_err(ShapeError::Alloc)?;
-        // SAFETY: a new block of so many fields, all units (UNSHARED afterwards).
+        // SAFETY: a new block of so many fields, all units (BUILDING afterwards).
         Ok(unsafe { BlockBuilder::new(block.fields, size, block.young) })
     }
 }
@@ -420,7 +420,7 @@ impl Drop for Row<'_> {
 
 /// A block under construction: nobody else can read it. It is linear, and complete at any time: fields that were not
 /// set hold units. [`finish`](BlockBuilder::finish) makes it a value.
-// UNSHARED: the block is new and scanned, of `len` fields that are valid values; no other reference to it exists; 'n as
+// BUILDING: the block is new and scanned, of `len` fields that are valid values; no other reference to it exists; 'n as
 // in Nursery.
 #[must_use = "a block that is not finished is lost"]
 pub struct BlockBuilder<'n> {
@@ -432,7 +432,7 @@ pub struct BlockBuilder<'n> {
 
 impl<'n> BlockBuilder<'n> {
     /// # Safety
-    /// UNSHARED. `young`: the block is in the minor heap.
+    /// BUILDING. `young`: the block is in the minor heap.
     pub(crate) unsafe fn new(fields: *mut isize, len: usize, young: bool) -> Self {
         BlockBuilder { fields, len, young, _marker: PhantomData }
     }
@@ -450,7 +450,7 @@ impl<'n> BlockBuilder<'n> {
     /// Sets a field. Panics when there is no such field.
     pub fn set<T>(&mut self, i: usize, v: Value<'n, T>) {
         assert!(i < self.len, "field {i} of a block of {} fields", self.len);
-        // SAFETY: UNSHARED. The collector need not know of fields in the minor heap; of others caml_modify tells it.
+        // SAFETY: BUILDING. The collector need not know of fields in the minor heap; of others caml_modify tells it.
         unsafe {
             let field = self.fields.add(i);
             if self.young {
@@ -464,13 +464,13 @@ impl<'n> BlockBuilder<'n> {
     /// The field as it is now. Panics when there is no such field.
     pub fn get(&self, i: usize) -> Value<'n, Any> {
         assert!(i < self.len, "field {i} of a block of {} fields", self.len);
-        // SAFETY: UNSHARED: all fields are valid values.
+        // SAFETY: BUILDING: all fields are valid values.
         unsafe { Value::from_raw(self.fields.add(i).read()) }
     }
 
     /// The finished block.
     pub fn finish(self) -> Value<'n, Any> {
-        // SAFETY: UNSHARED: it is a complete block, alive during 'n.
+        // SAFETY: BUILDING: it is a complete block, alive during 'n.
         unsafe { Value::from_raw(self.fields as isize) }
     }
 }

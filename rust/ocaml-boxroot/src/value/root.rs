@@ -11,7 +11,8 @@ use ocaml_boxroot_sys::{self as sys, BoxRoot};
 ///
 /// It may be dropped anywhere: on another domain, in a thread that OCaml does not know, without the lock, during a
 /// panic, in a finaliser inside the collector, in a thread-local's destructor, after its domain's end, after shutdown.
-/// There is no `Clone`, since another root needs the lock: see [`clone_ref`](Root::clone_ref), or share one in an `Arc`.
+/// There is no `Clone`, since another root needs the lock: call [`clone_ref`](Root::clone_ref), or share one in an
+/// `Arc`.
 ///
 /// Passed by reference it is a [`ValueRef`](crate::ValueRef): `&root`.
 // OWNED: the root is live, nobody else deletes or modifies it, and it holds a value of the type that T describes.
@@ -154,10 +155,10 @@ impl<T> Value<'_, T> {
 
 /// A value just made, with the `&mut Runtime` that made it.
 ///
-/// As long as you keep it, [`rt`](ValueGuard::rt) gives read access, and nothing can be collected. Taking the capability
-/// back, by [`root_and_rt`](ValueGuard::root_and_rt), [`into_rt`](ValueGuard::into_rt) or dropping it, ends every view of the value. So
-/// one branch can return the value without a root while the other goes on allocating, and a caller pays for a root only
-/// where it keeps the value.
+/// As long as you keep it, [`rt`](ValueGuard::rt) gives read access, and nothing can be collected. Taking the runtime
+/// back, by [`root_and_rt`](ValueGuard::root_and_rt), [`into_rt`](ValueGuard::into_rt) or dropping it, ends every view
+/// of the value. So one branch can return the value without a root while the other goes on allocating, and a caller
+/// pays for a root only where it keeps the value.
 // OWNER: it holds the only usable reference to the Runtime, so the value stays valid until it is taken apart.
 pub struct ValueGuard<'a, T = Any> {
     rt: &'a mut Runtime,

@@ -15,10 +15,10 @@ use ocaml_boxroot_sys::{self as sys, BoxRoot, BoxRootStorage};
 /// compiler refuses to clear or drop that while one can be used:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// fn total(rt: &mut Runtime, text: &str) -> usize {
-///     let mut storage = Storage::new(rt, "words");
-///     let words: Vec<StorageRoot<Str>> = text.split(' ').map(|word| storage.root(rt.string(word))).collect();
+///     let mut storage = ocaml::Storage::new(rt, "words");
+///     let words: Vec<ocaml::StorageRoot<Str>> = text.split(' ').map(|word| storage.root(rt.string(word))).collect();
 ///     rt.minor_gc();
 ///     let total = words.iter().map(|word| word.get(rt).as_bytes().len()).sum();
 ///     storage.clear(rt); // `words` cannot be used any more
@@ -98,7 +98,7 @@ impl Storage {
         }
     }
 
-    /// A root in this storage that holds `v`, or an error where [`root`](Storage::root) panics.
+    /// A root in this storage that holds `v`, or an error where [`root_value`](Storage::root_value) panics.
     #[inline]
     pub fn try_root_value<T>(&self, rt: &Runtime, v: Value<'_, T>) -> Result<StorageRoot<'_, T>, RootError> {
         let _ = rt;
@@ -109,14 +109,14 @@ impl Storage {
         }
     }
 
-    /// A root in this storage that holds the value just made. Panics as [`root`](Storage::root) does.
+    /// A root in this storage that holds the value just made. Panics as [`root_value`](Storage::root_value) does.
     #[inline]
     pub fn root<T>(&self, v: ValueGuard<'_, T>) -> StorageRoot<'_, T> {
         self.root_value(v.rt(), v.value())
     }
 
     /// A root in this storage that holds `v`, by a key, which does not borrow the storage. Panics as
-    /// [`root`](Storage::root) does.
+    /// [`root_value`](Storage::root_value) does.
     #[inline]
     pub fn insert<T>(&self, rt: &Runtime, v: Value<'_, T>) -> StorageKey<T> {
         match self.try_insert(rt, v) {
@@ -125,7 +125,7 @@ impl Storage {
         }
     }
 
-    /// A root in this storage that holds `v`, by a key, or an error where [`root`](Storage::root) panics.
+    /// A root in this storage that holds `v`, by a key, or an error where [`root_value`](Storage::root_value) panics.
     #[inline]
     pub fn try_insert<T>(&self, rt: &Runtime, v: Value<'_, T>) -> Result<StorageKey<T>, RootError> {
         // TICKET holds of the key: HELD, and the root is of this generation.
@@ -301,21 +301,21 @@ impl<T> core::fmt::Debug for StorageRoot<'_, T> {
 /// `Send + Sync` for every `T`; no other key stands for the same root.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// # use std::collections::HashMap;
 /// struct Session {
-///     storage: Storage,
-///     handlers: HashMap<String, StorageKey<Fun<(Str,), Unit>>>,
+///     storage: ocaml::Storage,
+///     handlers: HashMap<String, ocaml::StorageKey<Fun<(Str,), Unit>>>,
 /// }
 ///
 /// impl Session {
-///     fn on(&mut self, rt: &Runtime, event: &str, handler: Value<'_, Fun<(Str,), Unit>>) {
+///     fn on(&mut self, rt: &Runtime, event: &str, handler: ocaml::Value<'_, Fun<(Str,), Unit>>) {
 ///         let key = self.storage.insert(rt, handler);
 ///         if let Some(old) = self.handlers.insert(event.to_owned(), key) {
 ///             self.storage.take(old).unwrap().drop_ref(rt);
 ///         }
 ///     }
-///     fn fire(&self, rt: &mut Runtime, event: &str, text: &str) -> Result<(), Exception> {
+///     fn fire(&self, rt: &mut Runtime, event: &str, text: &str) -> Result<(), ocaml::Exception> {
 ///         match self.handlers.get(event).and_then(|key| self.storage.get(key)) {
 ///             Some(handler) => handler.call(rt, (text,)).map(drop),
 ///             None => Ok(()),

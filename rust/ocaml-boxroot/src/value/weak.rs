@@ -12,7 +12,7 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWeak};
 /// [`Ephemeral`](crate::Ephemeral) root keeps it as long as another one lives.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// fn found(rt: &mut Runtime) {
 ///     let text = rt.string("text").root();
 ///     let weak = text.get(rt).downgrade(rt).unwrap();

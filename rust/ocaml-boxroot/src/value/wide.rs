@@ -11,16 +11,16 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWide};
 /// every `S`; it may be dropped anywhere, as a [`Root`](crate::Root) may.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// type Handler = Fun<(Str,), Unit>;
 ///
 /// struct Connection {
-///     handlers: WideRoot<(Handler, Handler, Str)>, // one word
+///     handlers: ocaml::WideRoot<(Handler, Handler, Str)>, // one word
 /// }
 ///
 /// #[export]
 /// fn connect(rt: &mut Runtime, on_read: ValueRef<Handler>, on_close: ValueRef<Handler>, name: ValueRef<Str>) {
-///     let handlers = WideRoot::new(rt, (on_read.get(rt), on_close.get(rt), name.get(rt)));
+///     let handlers = ocaml::WideRoot::new(rt, (on_read.get(rt), on_close.get(rt), name.get(rt)));
 ///     let mut connection = Connection { handlers };
 ///     let (on_read, _, name) = connection.handlers.places();
 ///     let _ = on_read.call(rt, (name,));
@@ -33,8 +33,8 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWide};
 /// The values of an array are a slice of places, with indices that are tested as those of slices are:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
-/// fn longest(rt: &Runtime, words: &WideRoot<[Str; 3]>) -> usize {
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
+/// fn longest(rt: &Runtime, words: &ocaml::WideRoot<[Str; 3]>) -> usize {
 ///     words.iter().map(|word| word.get(rt).as_bytes().len()).max().unwrap().max(words[0].get(rt).as_bytes().len())
 /// }
 /// ```
@@ -269,7 +269,7 @@ pub trait WideSlots: sealed::Slots {
 /// That the values of a [`WideRoot`] are a tuple with one of number `I`.
 #[diagnostic::on_unimplemented(
     message = "there is no value {I} in a wide root of `{Self}`",
-    note = "those of an array are reached by an index: `root[i]`, `assign_at(rt, i, v)`"
+    note = "those of an array are reached by an index: `root[i]`, `set_value_at(rt, i, v)`"
 )]
 pub trait WideSlot<const I: usize>: WideSlots {
     /// Its type.

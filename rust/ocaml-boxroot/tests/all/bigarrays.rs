@@ -384,7 +384,7 @@ fn domains_share_bigarrays() {
 }
 
 #[test]
-fn bytes_are_racy() {
+fn bytes_are_read_in_place() {
     attached(|rt| {
         let make = own::own_bytes(rt);
         let bytes = make.call(rt, ("zwölf",)).unwrap().root();

@@ -90,7 +90,7 @@ fn f(rt: &mut Runtime, pair: &Root<(Boxed<u64>, Int)>) {
     //+ println!("nothing");
     println!("{x}");
 }
-//# of_fresh_values_end_with_them E0505
+//# of_guards_end_with_them E0505
 fn f(rt: &mut Runtime) {
     let v = rt.boxed(1_u64);
     let x = v.payload(v.rt());

@@ -98,7 +98,7 @@ fn f(rt: &mut Runtime) {
         Ok::<_, ShapeError>(block.finish())
     });
 }
-//# a_block_is_shared_once E0382
+//# a_block_is_finished_once E0382
 fn f(rt: &mut Runtime) {
     let _ = rt.try_build(8, |n| {
         let mut block = n.block_builder(0, 2)?;

@@ -50,7 +50,11 @@ fn write_string(rt: &mut Runtime, s: ValueRef<'_, Str>) -> isize {
 }
 
 #[export(unsafe(symbol = "write_closure"))]
-fn write_closure<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Function>, n: isize) -> Result<ValueGuard<'a, Int>, Exception> {
+fn write_closure<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Function>,
+    n: isize,
+) -> Result<ValueGuard<'a, Int>, Exception> {
     f.call(rt, (n,))
 }
 

@@ -21,17 +21,17 @@ use core::marker::PhantomData;
 /// reads and writes [`RelaxedCell`] elements, in place, also with the lock released:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
-/// fn sum(rt: &mut Runtime, a: ValueRef<'_, Array1<f64>>) -> f64 {
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
+/// fn sum(rt: &mut Runtime, a: ValueRef<'_, ocaml::Array1<f64>>) -> f64 {
 ///     let elements = a.as_cells(rt);
 ///     rt.release(|| elements.iter().map(|x| x.get()).sum())
 /// }
-/// fn squares(rt: &mut Runtime) -> ValueGuard<'_, Array1<f64>> {
+/// fn squares(rt: &mut Runtime) -> ValueGuard<'_, ocaml::Array1<f64>> {
 ///     rt.bigarray_from_vec((0..100).map(|i| f64::from(i * i)).collect(), [100])
 /// }
 /// ```
 ///
-/// The elements last as long as the place that holds the bigarray, like a [`Boxed`](crate::Boxed) payload. ValueKind, layout
+/// The elements last as long as the place that holds the bigarray, like a [`Boxed`](crate::Boxed) payload. Kind, layout
 /// and dimensions are checked at each access: a block that is something else (which only wrong OCaml declarations or an
 /// unsafe cast can bring) is an error.
 ///
