@@ -97,7 +97,7 @@ fn f(rt: &Runtime, rw: &mut Runtime) {
 //# waiting_needs_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime, m: &std::sync::Mutex<()>) {
     drop(rt.lock_mutex(m)); //~
-    //+ drop(rw.lock(m));
+    //+ drop(rw.lock_mutex(m));
 }
 //# domains_need_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime) {

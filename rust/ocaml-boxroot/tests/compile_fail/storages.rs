@@ -110,8 +110,8 @@ fn f(rt: &Runtime) {
 }
 //# roots_are_made_with_the_lock E0061
 fn f(rt: &Runtime, s: &Storage, v: Value<'_, Str>) {
-    let r = s.root(v); //~
-    //+ let r = s.root(rt, v);
+    let r = s.root_value(v); //~
+    //+ let r = s.root_value(rt, v);
 }
 //# is_cleared_with_the_lock E0061
 fn f(rt: &Runtime, s: &mut Storage) {
