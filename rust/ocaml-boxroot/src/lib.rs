@@ -125,7 +125,6 @@
 //! called from it, outside blocking sections ("runtime lock" in OCaml 4.14).
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_op_in_unsafe_fn, missing_docs)]
-#![warn(clippy::undocumented_unsafe_blocks)]
 
 extern crate alloc;
 
