@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::bench::compare;
 use ocaml_boxroot_testing::{self as ocaml, attached, c};
 use std::hint::black_box;
-use std::time::Instant;
 
 type Step = Fun<(Float,), Float>;
 
@@ -57,25 +57,6 @@ fn fixpoint_slots<'a>(
 
 fn consume(x: f64) {
     black_box(x);
-}
-
-/// Does something so many times.
-type Run<'a> = &'a mut dyn FnMut(&mut Runtime, usize);
-
-/// Nanoseconds of each, alternating; medians.
-fn compare<const N: usize>(rt: &mut Runtime, count: usize, mut run: [Run<'_>; N]) -> [f64; N] {
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..31 {
-        for (times, run) in times.iter_mut().zip(&mut run) {
-            let start = Instant::now();
-            run(rt, count);
-            times.push(start.elapsed().as_nanos() as f64 / count as f64);
-        }
-    }
-    times.map(|mut t| {
-        t.sort_by(f64::total_cmp);
-        t[t.len() / 2]
-    })
 }
 
 fn main() {

@@ -5,9 +5,9 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::attached;
+use ocaml_boxroot_testing::bench::compare;
 use ocaml_boxroot_testing::own::c;
 use std::hint::black_box;
-use std::time::Instant;
 
 struct Operated(u64);
 impl CustomOps for Operated {
@@ -20,25 +20,6 @@ impl CustomOps for Later {
 
 fn let_go<T>(v: ValueGuard<'_, T>) {
     black_box(v).into_rt();
-}
-
-/// Does something so many times.
-type Run<'a> = &'a mut dyn FnMut(&mut Runtime, usize);
-
-/// Nanoseconds of each, alternating; medians.
-fn compare<const N: usize>(rt: &mut Runtime, count: usize, mut run: [Run<'_>; N]) -> [f64; N] {
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..31 {
-        for (times, run) in times.iter_mut().zip(&mut run) {
-            let start = Instant::now();
-            run(rt, count);
-            times.push(start.elapsed().as_nanos() as f64 / count as f64);
-        }
-    }
-    times.map(|mut t| {
-        t.sort_by(f64::total_cmp);
-        t[t.len() / 2]
-    })
 }
 
 fn show<const N: usize>(names: [&str; N], times: [f64; N]) {

@@ -134,6 +134,7 @@ mod data {
     pub(crate) mod bigarray;
     pub(crate) mod block;
     pub(crate) mod boxed;
+    pub(crate) mod inline;
     #[cfg(feature = "std")]
     pub(crate) mod marshal;
     pub(crate) mod number;
@@ -147,6 +148,7 @@ mod describe;
 mod error;
 mod exception;
 mod glue;
+mod panics;
 mod runtime;
 #[cfg(feature = "start")]
 mod start;
@@ -244,7 +246,8 @@ pub use data::bigarray::{
     Layout,
 };
 pub use data::block::{AtomicCell, MutCell};
-pub use data::boxed::{Boxed, Inline};
+pub use data::boxed::Boxed;
+pub use data::inline::Inline;
 pub use data::number::int;
 pub use data::payload::CustomOps;
 #[cfg(feature = "std")]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Domains, and waiting for other threads with the domain lock released.
-use crate::runtime::{contain, with_lock_held};
+use crate::panics::contain;
+use crate::runtime::with_lock_held;
 use crate::{glue, Any, AttachError, Exception, Fun, Root, Runtime, Unit, ValueGuard};
 use core::ffi::c_void;
 use std::any::Any as Payload;

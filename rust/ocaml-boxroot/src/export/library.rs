@@ -4,7 +4,7 @@ use super::declare::{ExceptionText, Export, Import, ImportText};
 use super::wrapper::{read, Lock, Places, Raise, Words};
 use crate::describe::{self, variable};
 use crate::exception::types::{add_known, constructors, ExceptionType};
-use crate::runtime::hook_panics;
+use crate::panics::hook_panics;
 use crate::{Any, Definition, Definitions, Runtime, Value, ValueKind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

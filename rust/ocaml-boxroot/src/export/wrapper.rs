@@ -5,7 +5,8 @@
 //! A wrapper is a C function whose frame has nothing to drop. It calls [`run`], which catches panics; all that needs
 //! dropping is dropped inside. What comes out is the result, or an exception that the wrapper raises as its last act.
 use crate::exception::{self, types::raw_of_known};
-use crate::runtime::{catch_panic, is_deferred, run_deferred, with_lock_held, Panic, PanicPayload};
+use crate::panics::{catch_panic, Panic, PanicPayload};
+use crate::runtime::{is_deferred, run_deferred, with_lock_held};
 use crate::{
     block_words, glue, int, string_words, AllocError, Any, ConvertError, List, Nursery, Runtime, Str, Value, ValueCell,
 };

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model. `SEED=N` repeats
-//! one, `ROUNDS=N` says how many.
+//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model.
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::random::{self, Mix};
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Mutex};
 
 type Entry = List<(Int, Str)>;
-
-struct Mix(u64);
-impl Mix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
-}
 
 /// What a list should hold: its numbers; each goes with its text.
 type Model = Vec<i32>;
@@ -183,32 +174,7 @@ fn run(seed: u64) {
     });
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn random_programs() {
-    if let Some(seed) = number("SEED") {
-        return run(seed);
-    }
-    let first =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_007;
-    let failed = Arc::new(Mutex::new(Vec::new()));
-    let threads: Vec<_> = (0..3)
-        .map(|t| {
-            let failed = failed.clone();
-            std::thread::spawn(move || {
-                for round in 0..number("ROUNDS").unwrap_or(20) {
-                    let seed = first + round * 3 + t;
-                    if catch_unwind(|| run(seed)).is_err() {
-                        failed.lock().unwrap().push(seed);
-                    }
-                }
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|t| t.join().unwrap());
-    let failed = failed.lock().unwrap();
-    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+    random::programs(20, run);
 }

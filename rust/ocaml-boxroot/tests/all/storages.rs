@@ -3,10 +3,11 @@
 
 use crate::process::alone;
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::random::{self, Mix};
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::mem::{forget, size_of};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
     place.get(rt).to_str().unwrap()
@@ -194,18 +195,7 @@ fn dropped_anywhere() {
         ended(weak);
         // Inside the collector.
         let (storage, weak) = make(700);
-        let place = Arc::new(Mutex::new(Some(storage)));
-        let theirs = place.clone();
-        ocaml::in_collector(move |_| drop(theirs.lock().unwrap().take()));
-        attached(|rt| {
-            let custom = ocaml::custom(rt);
-            for i in 0..10 {
-                custom.call(rt, (i,)).unwrap();
-            }
-            rt.full_major().unwrap();
-            rt.full_major().unwrap();
-        });
-        assert!(place.lock().unwrap().is_none());
+        ocaml::drop_in_collector(vec![storage]);
         ended(weak);
     })
 }
@@ -322,14 +312,6 @@ fn shared_by_domains() {
 
 // --- a random program
 
-struct Mix(u64);
-impl Mix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
-}
-
 /// A storage, and what it should hold.
 struct Place {
     storage: Storage,
@@ -421,22 +403,5 @@ fn run(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-    if let Some(seed) = number("SEED") {
-        return run(seed);
-    }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let first = now.as_nanos() as u64 % 1_000_000_007;
-    let failed: Vec<u64> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|t| {
-                scope.spawn(move || {
-                    let seeds = (0..number("ROUNDS").unwrap_or(5)).map(|round| first + round * 3 + t);
-                    seeds.filter(|seed| catch_unwind(|| run(*seed)).is_err()).collect::<Vec<u64>>()
-                })
-            })
-            .collect();
-        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
-    });
-    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+    random::programs(5, run);
 }

@@ -5,7 +5,7 @@ use crate::process::alone;
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::mem::size_of;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 #[test]
 fn words() {
@@ -72,17 +72,7 @@ fn dropped_anywhere() {
             panic!("on purpose");
         }))
         .is_err());
-        let weak = Arc::new(Mutex::new(make()));
-        let theirs = weak.clone();
-        ocaml::in_collector(move |_| theirs.lock().unwrap().clear());
-        attached(|rt| {
-            let custom = ocaml::custom(rt);
-            for i in 0..10 {
-                custom.call(rt, (i,)).unwrap();
-            }
-            rt.full_major().unwrap();
-        });
-        assert!(weak.lock().unwrap().is_empty());
+        ocaml::drop_in_collector(make());
         attached(|rt| assert!(make_one(rt, &kept).is_alive(rt)));
     })
 }

@@ -8,22 +8,12 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing as ocaml;
+use ocaml_boxroot_testing::random::Mix;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, OnceLock};
-
-struct Mix(u64);
-impl Mix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        self.0 >> 20
-    }
-    fn below(&mut self, n: usize) -> usize {
-        self.next() as usize % n
-    }
-}
 
 #[derive(Debug, PartialEq, OCamlType, ToOCaml, FromOCaml)]
 struct Sample {
@@ -198,7 +188,7 @@ impl World {
 }
 
 fn make(rt: &mut Runtime, mix: &mut Mix) -> Kept {
-    let n = mix.next() % 1_000_000;
+    let n = mix.word() % 1_000_000;
     match mix.below(16) {
         12 => {
             let root = rt.locals(|rt, locals| {
@@ -309,17 +299,17 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
         12 => match world.take(mix) {
             // A root as an output, and a field that changes.
             Some(Kept::Sample(mut root, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 root.set(rt.alloc(&sample(n)).unwrap());
                 world.put(mix, Kept::Sample(root, n));
             }
             Some(Kept::Stored(mut stored, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 stored.0.as_mut().unwrap().set(rt.alloc(&sample(n)).unwrap());
                 world.put(mix, Kept::Stored(stored, n));
             }
             Some(Kept::Wide(mut root, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 (0..3).for_each(|i| _ = root.set_at(i, rt.alloc(&sample(n)).unwrap()));
                 world.put(mix, Kept::Wide(root, n));
             }
@@ -335,7 +325,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
                 world.put(mix, Kept::Ephemeral(e, root, n));
             }
             Some(Kept::Cell(root, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 let (new, rt) = rt.alloc(&sample(n)).unwrap().freeze();
                 root.get(rt).contents().set(rt, new);
                 world.put(mix, Kept::Cell(root, n));
@@ -345,7 +335,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
         },
         13 | 14 => collect(rt, mix),
         15 if depth < 5 => {
-            let n = mix.next() % 1_000_000;
+            let n = mix.word() % 1_000_000;
             let count = mix.below(10);
             rt.frame(|rt, [a, b]| {
                 let a = a.root(rt.alloc(&sample(n)).unwrap());
@@ -372,7 +362,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
             }
         }
         19 if depth < 5 => {
-            let n = mix.next() % 1_000_000;
+            let n = mix.word() % 1_000_000;
             let (count, places) = (mix.below(4), mix.below(25));
             rt.locals(|rt, locals| {
                 let places: Vec<_> = (0..places).map(|_| locals.root(rt.alloc(&sample(n)).unwrap())).collect();
@@ -411,7 +401,7 @@ fn domains(world: &Arc<World>, seed: u64, together: usize, count: usize) {
         left -= now;
         attach(|rt| {
             let mut spawn = |_| {
-                let (world, mut mix) = (world.clone(), Mix(mix.next()));
+                let (world, mut mix) = (world.clone(), Mix(mix.word()));
                 rt.spawn_domain(move |rt| steps(rt, &mut mix, &world, now)).unwrap()
             };
             let handles: Vec<_> = (0..together).map(&mut spawn).collect();
