@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
 pytestmark = [pytest.mark.everything, pytest.mark.xdist_group("site")]  # built in one folder
 PAGES = ("index.html", "docs/start/c.html", "docs/guide/operating.html", "docs/reference/c/boxroot.h.html",
-         "docs/reference/ocaml/Outheap_region.html", "rust/ocaml-boxroot/guide/rooting.html", "docs/internals/invariants.html",
-         "docs/decisions/0004-deletions-wait-for-the-marker.html")  # fmt: skip
+         "docs/reference/ocaml/Outheap_region.html", "rust/ocaml-boxroot/guide/rooting.html",
+         "docs/internals/invariants.html", "docs/decisions/0004-deletions-wait-for-the-marker.html")  # fmt: skip
 
 # Loads each page in a frame of the given width, and says how much wider its contents are, and the least contrast of
 # text to its background; then searches.
