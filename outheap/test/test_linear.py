@@ -41,6 +41,7 @@ MODULES = (
     "rights",
     "compacted",
     "operations",
+    "unions",
     "test",
 )
 
@@ -169,6 +170,15 @@ MUTATIONS = {
         "c",
         ("maps", "orders"),
     ),
+    "trees-lean": (
+        "outheap_linear__map.ml",
+        "if side = left then balance_left c b' else balance_right c b'",
+        "(set c side b'; c)",
+        ("unions",),
+    ),
+    "unions-want-stack": ("outheap_linear__map.ml", "room_for (length r + length r');", "", ("depths",)),
+    "any-image-is-a-map": ("outheap_linear__image.ml", "if not (is_map (Obj.repr i)) then", "if false then", ("images",)),
+    "the-rest-is-dropped": ("outheap_linear__map.ml", "o.root <- join_two o o.root r;", "", ("unions",)),
     "fields-are-not-copied": ("outheap_linear__cells.ml", "{ fields = copy v;", "{ fields = v;", ("cells",)),
     "texts-are-not-copied": ("outheap_linear__contents.ml", "Raw.text_copy (Obj.obj s)", "(Obj.obj s)", ("texts",)),
     "use-does-not-count": ("outheap_linear__table.ml", "          touch o c;\n", "", ("tables",)),

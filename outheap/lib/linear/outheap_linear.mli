@@ -343,6 +343,17 @@ module Map : sig
     val pop_min : t -> ((key * V.t) * t) option
     (** The least, and the rest; [None] if the map is empty, which stays valid then. Logarithmic. *)
 
+    val split : key -> t -> t * V.t option * t
+    (** The elements before the key, what it has, and the elements after it. When [compare] raises an exception, the map
+        is as it was. Cost: logarithmic, about 1 µs for the second map's finaliser, and some ns for each element of the
+        smaller part, which are counted. *)
+
+    val union : (key -> V.t -> V.t -> V.t option) -> t -> t -> t
+    (** The elements of both, which are consumed. What a key has that is in both, if anything, is what the function
+        makes of it; it is called in no particular order. When it or [compare] raises an exception, both maps stay
+        valid, and each element is in one of them: some of the second map's may be in the first. Cost: with [m] elements
+        in the smaller map and [n] in the other, [m] times the logarithm of [n / m + 1]; nothing is allocated. *)
+
     val of_seq : (key * V.t) Seq.t -> t
 
     val to_seq : t -> (key * V.t) Seq.t
@@ -360,6 +371,43 @@ module Map : sig
 
     val borrow : t -> (view -> 'a) -> 'a
     val close : t -> unit
+
+    type image
+    (** What the file of a saved map holds: for its schema, whose version changes when the types of keys or values do, or
+        [compare]. *)
+
+    val save : image Outheap_region.schema -> path:string -> t -> (unit, Outheap_region.error) result
+    (** As {!Outheap_region.save}, which says what it refuses: functions, for instance. Borrows. Takes two words of the
+        heap for each element, until it is done; texts are copied once, into the file. *)
+
+    (** A map in a file, which processes map as an image of a region ({!Outheap_region}): nothing is loaded, and they
+        share its pages. It is read-only. *)
+    module Image : sig
+      type t
+      (** Mapped as long as this, or any value from it, is reachable. Any number of domains may read it at once. *)
+
+      val map :
+        image Outheap_region.schema ->
+        path:string ->
+        ?verify:[ `Header | `Full ] ->
+        unit ->
+        (t, Outheap_region.error) result
+      (** As {!Outheap_region.map}. [Damaged] as well if the image is none of a map, or its keys have another order than
+          in the program that saved it: the first and the last one are compared. *)
+
+      val length : t -> int
+
+      val find : key -> t -> V.t option
+      (** The value itself, which lies in the region: a program that writes to it dies. Logarithmic. Here and below:
+          @raise Outheap_region.Deleted if the region was deleted or revoked. *)
+
+      val mem : key -> t -> bool
+      val fold : (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+      val fold_range : ?from:key -> ?upto:key -> (key -> V.t -> 'a -> 'a) -> t -> 'a -> 'a
+      val iter : (key -> V.t -> unit) -> t -> unit
+      val region : t -> Outheap_region.t
+    end
+
     val live : unit -> int
     val memory : unit -> int
     val trim : unit -> int
@@ -386,6 +434,8 @@ module Set : sig
     val min_elt : t -> elt option
     val max_elt : t -> elt option
     val pop_min : t -> (elt * t) option
+    val split : elt -> t -> t * bool * t
+    val union : t -> t -> t
     val iter : (elt -> unit) -> t -> unit
     val fold : (elt -> 'a -> 'a) -> t -> 'a -> 'a
     val fold_range : ?from:elt -> ?upto:elt -> (elt -> 'a -> 'a) -> t -> 'a -> 'a
@@ -426,6 +476,9 @@ module Table : sig
         @raise Invalid_argument if [most] < 1. @raise Out_of_memory if there is none. *)
 
     val length : t -> int
+
+    val evictions : t -> int
+    (** How many elements were taken out to make room, ever. *)
 
     val replace : key -> V.t -> t -> unit
     (** Adds an element, or replaces what the key had. When it raises [Out_of_memory], or what [equal] raises, the table
@@ -500,7 +553,9 @@ module Table : sig
           @raise Invalid_argument if [shards] is out of range, or [most] < 1. @raise Out_of_memory if there is none. *)
 
       val length : t -> int
-      (** While others change the table, some number that it had, or nearly. *)
+      (** While others change the table, some number that it had, or nearly; so it is with the next. *)
+
+      val evictions : t -> int
 
       val replace : key -> V.t -> t -> unit
       val find : key -> t -> V.t option

@@ -1,6 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* Images of tables: buckets and chains as in a table, of values of the heap, or of strings in cells: a region has
-   copies of them. *)
+(* Images of tables and maps, of values of the heap, or of strings in cells: a region has copies of them. *)
 open Outheap_linear__owner
 module Raw = Outheap_linear__raw
 module Contents = Outheap_linear__contents
@@ -17,6 +16,38 @@ let map_checked schema ~path ?verify wrong =
       match wrong (Outheap_region.get root) with
       | "" -> Ok root
       | what -> Error (Outheap_region.Damaged { file = path; what }))
+
+(* --- maps: in ascending order ------------------------------------------------------------------------------------- *)
+
+type ('k, 'v) map = { keys : 'k array; values : 'v array }
+
+let is_array v = has_tag_0 v || (Obj.is_block v && Raw.byte (Obj.magic v : Raw.cell) (-8) = '\254')
+
+let is_map v =
+  is_record v ~fields:2
+  && is_array (Obj.field v 0)
+  && is_array (Obj.field v 1)
+  && Obj.size (Obj.field v 0) = Obj.size (Obj.field v 1)
+
+(* A program whose keys have another order would find nothing. *)
+let wrong_map compare i =
+  if not (is_map (Obj.repr i)) then "no map: another value"
+  else
+    let n = Array.length i.keys in
+    if n < 2 || compare i.keys.(0) i.keys.(n - 1) < 0 then ""
+    else "keys have another order than in the program that saved it"
+
+(* How many keys come before this one. *)
+let place compare k i =
+  let rec go from upto =
+    if from = upto then from
+    else
+      let middle = (from + upto) / 2 in
+      if compare k i.keys.(middle) > 0 then go (middle + 1) upto else go from middle
+  in
+  go 0 (Array.length i.keys)
+
+(* --- tables: buckets and chains as in a table --------------------------------------------------------------------- *)
 
 type ('k, 'v) chain = End | Link of { key : 'k; value : 'v; hash : int; next : ('k, 'v) chain }
 type ('k, 'v) table = { chains : ('k, 'v) chain array; halved : int; elements : int }

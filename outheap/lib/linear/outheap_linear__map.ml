@@ -5,6 +5,7 @@
 open Outheap_linear__owner
 module Raw = Outheap_linear__raw
 module Contents = Outheap_linear__contents
+module Images = Outheap_linear__image
 
 module type STORED = Contents.STORED
 
@@ -161,6 +162,60 @@ let remove_root o c =
     paint m (colour c);
     if o.flag then right_is_short o m else m
   end
+
+(* --- whole trees -------------------------------------------------------------------------------------------------- *)
+
+let[@inline] blacken c = if not (Raw.is_none c) then paint c black
+
+(* The number of black cells on each path. *)
+let rec height c =
+  if Raw.is_none c then 0
+  else
+    let h = height (get c left) in
+    if colour c = black then h + 1 else h
+
+(* [c], which has the height [h], with [m] and [b] beyond it on this side: [b] has the height [hb], at most [h]. The
+   result may be red with a red branch. *)
+let rec graft side c h m b hb =
+  if is_red c then begin
+    set c side (graft side (get c side) h m b hb);
+    c
+  end
+  else if h = hb then begin
+    set m side b;
+    set m (other side) c;
+    paint m red;
+    m
+  end
+  else
+    let b' = graft side (get c side) (h - 1) m b hb in
+    if side = left then balance_left c b' else balance_right c b'
+
+(* The tree of [l], the cell [m], and [r], in this order; the root may be red. *)
+let join l m r =
+  blacken l;
+  blacken r;
+  let hl = height l and hr = height r in
+  if hl >= hr then graft right l hl m r hr else graft left r hr m l hl
+
+let join_two o l r =
+  if Raw.is_none r then l
+  else begin
+    blacken r;
+    let r = remove_least o r in
+    let m = o.last in
+    o.last <- Raw.none;
+    join l m r
+  end
+
+(* The number of cells; that of [l], of [whole] in [l] and [r] together, in time for the smaller one. *)
+external size_of : Raw.cell -> int = "outheap_linear_ml_tree_size" [@@noalloc]
+external size_of_first : Raw.cell -> Raw.cell -> whole:int -> int = "outheap_linear_ml_tree_size_of_first" [@@noalloc]
+
+(* Room on the stack for functions that take trees of so many cells apart, and cannot be left half done. *)
+let room_for size =
+  let rec bits n = if n = 0 then 0 else 1 + bits (n / 2) in
+  room ~frames:(64 * (1 + bits size)) ()
 
 module Make (K : KEY) (V : STORED) () = struct
   type t = right
@@ -375,8 +430,188 @@ module Make (K : KEY) (V : STORED) () = struct
           result
       | exception e -> failed o e
 
+  (* The part of [c] that comes before the key; [o.left] becomes the cell with this key, or none, and [o.last] the part
+     that comes after it. *)
+  let rec split_at o k c =
+    if Raw.is_none c then begin
+      o.left <- c;
+      o.last <- c;
+      c
+    end
+    else
+      let order = K.compare k (key_at (key c)) in
+      if order = 0 then begin
+        o.left <- c;
+        o.last <- get c right;
+        get c left
+      end
+      else if order < 0 then begin
+        let before = split_at o k (get c left) in
+        o.last <- join o.last c (get c right);
+        before
+      end
+      else
+        let rest = split_at o k (get c right) in
+        join (get c left) c rest
+
+  let split k r =
+    let others = create () in
+    let next = next r in
+    room_for (length r);
+    let o = change r in
+    let o' = change others in
+    let found = ref Raw.none in
+    match
+      found := search k o.root;
+      let value = if Raw.is_none !found then None else Some (data_of (data !found)) in
+      let result = Sys.opaque_identity (next, value, others) in
+      o.root <- split_at o k o.root;
+      result
+    with
+    | result ->
+        (* Of an order that is none another cell may be found by now, which stays. *)
+        let goes = o.left == !found && not (Raw.is_none o.left) in
+        if not (goes || Raw.is_none o.left) then o.last <- join Raw.none o.left o.last;
+        let c = o.left and whole = if goes then o.size - 1 else o.size in
+        o'.root <- o.last;
+        o.left <- Raw.none;
+        o.last <- Raw.none;
+        blacken o.root;
+        blacken o'.root;
+        o.size <- size_of_first o.root o'.root ~whole;
+        o'.size <- whole - o.size;
+        kept o';
+        consume o;
+        if goes then free_cell c;
+        result
+    | exception e ->
+        kept o';
+        failed o e
+
+  (* [u] gets what the function makes of its data and that of [m]. [o.flag] becomes whether that is nothing. *)
+  let merge f o m u =
+    match f (key_of (key u)) (data_of (data m)) (data_of (data u)) with
+    | None -> o.flag <- true
+    | Some value ->
+        let before : V.stored = data u in
+        set_data u (v.store value);
+        o.flag <- false;
+        v.free before
+
+  (* [t], of [o], and [u], of [o'], as one tree; elements that this takes are subtracted from the size of [o']. When a
+     function raises an exception, what is left of them is the root of each. *)
+  let rec unite f o o' t u =
+    if Raw.is_none u then t
+    else if Raw.is_none t then u
+    else
+      match split_at o (key_at (key u)) t with
+      | exception e ->
+          o.root <- t;
+          o'.root <- u;
+          raise e
+      | l -> (
+          let m = o.left and r = o.last in
+          o.left <- Raw.none;
+          o.last <- Raw.none;
+          match if not (Raw.is_none m) then merge f o m u with
+          | exception e ->
+              o.root <- join l m r;
+              o'.root <- u;
+              raise e
+          | () -> (
+              let goes = (not (Raw.is_none m)) && o.flag in
+              let ul = get u left and ur = get u right in
+              if not (Raw.is_none m) then begin
+                o'.size <- (o'.size - if goes then 2 else 1);
+                free_cell m;
+                if goes then free_cell u
+              end;
+              match unite f o o' l ul with
+              | exception e ->
+                  o.root <- join_two o o.root r;
+                  o'.root <- (if goes then join_two o o'.root ur else join o'.root u ur);
+                  raise e
+              | l -> (
+                  match unite f o o' r ur with
+                  | exception e ->
+                      o.root <- (if goes then join_two o l o.root else join l u o.root);
+                      raise e
+                  | r -> if goes then join_two o l r else join l u r)))
+
+  let union f r r' =
+    let next = next r in
+    room_for (length r + length r');
+    let o = change r in
+    match change r' with
+    | exception e -> failed o e
+    | o' -> (
+        match unite f o o' o.root o'.root with
+        | root ->
+            o.root <- root;
+            blacken root;
+            o.size <- o.size + o'.size;
+            clear o';
+            consume o';
+            done_ o next
+        | exception e ->
+            blacken o.root;
+            blacken o'.root;
+            o.size <- size_of o.root;
+            o'.size <- size_of o'.root;
+            kept o';
+            failed o e)
+
   let update k f r = match f (find k r) with Some v -> add k v r | None -> remove k r
   let of_seq s = Seq.fold_left (fun r (k, v) -> add k v r) (create ()) s
+
+  type image = (K.t, V.t) Images.map
+
+  let save schema ~path r =
+    borrowing r (fun o ->
+        let image =
+          if Raw.is_none o.root then { Images.keys = [||]; values = [||] }
+          else
+            let c = outermost left o.root in
+            { keys = Array.make o.size (k.peek (key c)); values = Array.make o.size (v.peek (data c)) }
+        in
+        let rec fill i c =
+          if Raw.is_none c then i
+          else begin
+            let i = fill i (get c left) in
+            image.keys.(i) <- k.peek (key c);
+            image.values.(i) <- v.peek (data c);
+            fill (i + 1) (get c right)
+          end
+        in
+        ignore (fill 0 o.root);
+        Outheap_region.save schema ~path image)
+
+  module Image = struct
+    type t = image Outheap_region.root
+
+    let region = Outheap_region.region
+    let map schema ~path ?verify () = Images.map_checked schema ~path ?verify (Images.wrong_map K.compare)
+    let length t = Array.length (Outheap_region.get t).Images.keys
+
+    let find k t =
+      let i = Outheap_region.get t in
+      let n = Images.place K.compare k i in
+      if n < Array.length i.keys && K.compare k i.keys.(n) = 0 then Some i.values.(n) else None
+
+    let mem k t = Option.is_some (find k t)
+
+    let fold_range ?from ?upto f t acc =
+      let i = Outheap_region.get t in
+      let first = match from with None -> 0 | Some k -> Images.place K.compare k i in
+      let within n =
+        n < Array.length i.keys && match upto with None -> true | Some k -> K.compare k i.keys.(n) >= 0
+      in
+      let rec go n acc = if within n then go (n + 1) (f i.keys.(n) i.values.(n) acc) else acc in
+      go first acc
+
+    let fold f t acc = fold_range f t acc
+    let iter f t = fold (fun k v () -> f k v) t ()
+  end
 end
 
 module Unit = Contents.Plain (struct
@@ -392,6 +627,8 @@ module Set (K : KEY) () = struct
   let add k r = M.add k () r
   let min_elt r = Option.map fst (M.min_binding r)
   let max_elt r = Option.map fst (M.max_binding r)
+  let split k r = match M.split k r with l, found, r -> (l, Option.is_some found, r)
+  let union r r' = M.union (fun _ () () -> Some ()) r r'
   let pop_min r = match M.pop_min r with Some ((k, ()), r) -> Some (k, r) | None -> None
   let fold f r acc = M.fold (fun k () acc -> f k acc) r acc
   let fold_range ?from ?upto f r acc = M.fold_range ?from ?upto (fun k () acc -> f k acc) r acc

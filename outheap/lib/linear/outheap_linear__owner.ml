@@ -59,9 +59,9 @@ let failed o e =
   Printexc.raise_with_backtrace e trace
 
 (* Raises [Stack_overflow] if there is no room for what [finish] calls, which cannot be left half done. *)
-let[@inline never] room () =
+let[@inline never] room ?(frames = 32) () =
   let rec go n = if n = 0 then 0 else 1 + go (n - 1) in
-  ignore (Sys.opaque_identity (go 32))
+  ignore (Sys.opaque_identity (go frames))
 
 (* Ends a change by [free], which can be stopped in the middle, by a signal handler that raises, and goes on when it is
    called again. The exception passes when all is done. *)

@@ -72,6 +72,27 @@ value outheap_linear_ml_last(value l)
   return l;
 }
 
+/* The number of cells of a tree; some number beyond `most` if there are more. */
+static intnat size_of(value tree, intnat most)
+{
+  intnat n = 0;
+  for (; Is_block(tree) && n <= most; tree = Field(tree, 3)) n += 1 + size_of(Field(tree, 0), most - n);
+  return n;
+}
+
+value outheap_linear_ml_tree_size(value tree) { return Val_long(size_of(tree, Max_long)); }
+
+/* That of `l`, of `whole` in `l` and `r`, in time for the smaller one. */
+value outheap_linear_ml_tree_size_of_first(value l, value r, value whole)
+{
+  for (intnat most = 64;; most *= 2) {
+    intnat n = size_of(l, most);
+    if (n <= most) return Val_long(n);
+    n = size_of(r, most);
+    if (n <= most) return Val_long(Long_val(whole) - n);
+  }
+}
+
 /* Contents of a chain, one after the other, to and from an array, of what is not in the heap: to one as long as the
    chain, and the first `count` from one. */
 value outheap_linear_ml_read_out(value l, value array)

@@ -262,6 +262,47 @@ module Ends (K : Linear_chains.CONTENTS) (V : Linear_chains.CONTENTS) () = struc
                 M.borrow !m (fun view -> ignore (Linear_maps.height number min_int max_int view));
                 M.close !m
             | exception L.Moved -> collect ()));
+    let even_and_odd () =
+      let fill t n = M.add (K.make n) (V.make n) t in
+      let all = List.init 60 Fun.id in
+      let t = List.fold_left fill (M.create ()) all in
+      (t, List.fold_left fill (M.create ()) (List.map (( * ) 3) all))
+    in
+    let sound t =
+      M.borrow t (fun view ->
+          let n = ref 0 in
+          let number s = incr n; K.number (K.get s) in
+          ignore (Linear_maps.height number min_int max_int view);
+          check "its length" (!n = M.length t))
+    in
+    each "map, union" (fun what at_the_end ->
+        let t, t' = even_and_odd () in
+        let t = ref t in
+        at_the_end (fun () -> t := M.union (fun _ a _ -> Some a) !t t');
+        usable what (fun () ->
+            match M.length !t with
+            | n -> (
+                sound !t;
+                M.close !t;
+                match M.length t' with
+                | n' -> sound t'; check (what ^ ": all of them") (n + n' >= 100 && n + n' <= 120); M.close t'
+                | exception L.Moved -> check (what ^ ": all of them") (n = 100))
+            | exception L.Moved -> collect ()));
+    each "map, split" (fun what at_the_end ->
+        let t, t' = even_and_odd () and key = K.make 30 in
+        let parts = ref None in
+        M.close t';
+        at_the_end (fun () -> parts := Some (M.split key t));
+        usable what (fun () ->
+            match (!parts, M.length t) with
+            | _, n -> sound t; check (what ^ ": all of them") (n = 60); M.close t
+            | exception L.Moved -> (
+                match !parts with
+                | Some (l, _, r) ->
+                    sound l; sound r;
+                    check (what ^ ": in parts") (M.length l = 30 && M.length r = 29);
+                    M.close l; M.close r
+                | None -> collect ())));
     each "queue, pop" (fun what at_the_end ->
         let q = Q.create () in
         for n = 1 to size do Q.push (V.make n) q done;

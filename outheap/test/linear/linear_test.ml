@@ -8,6 +8,7 @@ let parts =
     ("queues", fun () -> Linear_chains.queues 20_000);
     ("large", fun () -> Linear_chains.large 1_000_000);
     ("maps", fun () -> Linear_maps.maps 10_000);
+    ("unions", fun () -> Linear_unions.unions 400);
     ("tables", fun () -> Linear_tables.tables 8_000); ("texts", Linear_tables.texts);
     ("keys", Linear_tables.keys); ("reentrant", Linear_tables.reentrant);
     ("cache", fun () -> Linear_tables.cache 100_000);
