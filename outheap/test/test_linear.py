@@ -21,8 +21,8 @@ SANITIZERS = "-fsanitize=address,undefined"
 # (OCaml 5.5.2) where functions that a list calls raise exceptions (`lists`), where handlers of signals do, and where
 # the stack ends.
 WITHOUT = {
-    SANITIZED: ("poisoned", "memory"),
-    THREADS: ("poisoned", "memory", "forks", "interrupts", "lists", "stopped", "signals", "rights", "depths"),
+    SANITIZED: ("poisoned", "memory", "privileged"),
+    THREADS: ("poisoned", "memory", "privileged", "forks", "interrupts", "lists", "stopped", "signals", "rights", "depths"),
 }
 MODULES = (
     "domains",
@@ -31,17 +31,22 @@ MODULES = (
     "maps",
     "tables",
     "contracts",
+    "types",
     "shared",
     "endings",
+    "stopped",
     "sharded",
     "threads",
     "images",
     "saving",
+    "signals",
+    "depths",
     "edges",
     "rights",
     "compacted",
     "operations",
     "unions",
+    "settings",
     "test",
 )
 

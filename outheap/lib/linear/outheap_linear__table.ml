@@ -252,9 +252,17 @@ module Make (K : HASHED) (V : Contents.STORED) () = struct
     borrowing (right o) (fun o ->
         let b = (data o).b in
         let rec chain c acc =
-          if Raw.is_none c then acc else chain (next c) (f (key_of (key c)) (value_of (contents c)) acc)
+          if Raw.is_none c then acc
+          else
+            let acc = if plain then f (key c) (contents c) acc else f (key_of (key c)) (value_of (contents c)) acc in
+            chain (next c) acc
         in
-        let rec all i acc = if i = b.count then acc else all (i + 1) (chain (bucket b i) acc) in
+        let rec all i acc =
+          if i = b.count then acc
+          else
+            let c = bucket b i in
+            all (i + 1) (if Raw.is_none c then acc else chain c acc)
+        in
         all 0 acc)
 
   let iter f o = fold (fun a z () -> f a z) o ()
