@@ -22,7 +22,18 @@ SANITIZERS = "-fsanitize=address,undefined"
 # the stack ends.
 WITHOUT = {
     SANITIZED: ("poisoned", "memory", "privileged"),
-    THREADS: ("poisoned", "memory", "privileged", "forks", "interrupts", "lists", "stopped", "signals", "rights", "depths"),
+    THREADS: (
+        "poisoned",
+        "memory",
+        "privileged",
+        "forks",
+        "interrupts",
+        "lists",
+        "stopped",
+        "signals",
+        "rights",
+        "depths",
+    ),
 }
 MODULES = (
     "domains",
@@ -176,13 +187,18 @@ MUTATIONS = {
         ("maps", "orders"),
     ),
     "trees-lean": (
-        "outheap_linear__map.ml",
+        "outheap_linear__tree.ml",
         "if side = left then balance_left c b' else balance_right c b'",
         "(set c side b'; c)",
         ("unions",),
     ),
     "unions-want-stack": ("outheap_linear__map.ml", "room_for (length r + length r');", "", ("depths",)),
-    "any-image-is-a-map": ("outheap_linear__image.ml", "if not (is_map (Obj.repr i)) then", "if false then", ("images",)),
+    "any-image-is-a-map": (
+        "outheap_linear__image.ml",
+        "if not (is_map (Obj.repr i)) then",
+        "if false then",
+        ("images",),
+    ),
     "the-rest-is-dropped": ("outheap_linear__map.ml", "o.root <- join_two o o.root r;", "", ("unions",)),
     "fields-are-not-copied": ("outheap_linear__cells.ml", "{ fields = copy v;", "{ fields = v;", ("cells",)),
     "texts-are-not-copied": ("outheap_linear__contents.ml", "Raw.text_copy (Obj.obj s)", "(Obj.obj s)", ("texts",)),

@@ -23,7 +23,8 @@ value outheap_linear_ml_group(value unit)
 /* The pool after `p`, the first one after 0; 0: there is none. */
 value outheap_linear_ml_next(value g, value p)
 {
-  pool *next = p == Val_long(0) ? __atomic_load_n(&group_of(g)->pools, __ATOMIC_ACQUIRE) : ((pool *)outheap_linear_address(p))->next;
+  pool *before = outheap_linear_address(p);
+  pool *next = before == NULL ? __atomic_load_n(&group_of(g)->pools, __ATOMIC_ACQUIRE) : before->next;
   return next == NULL ? Val_long(0) : outheap_linear_immediate(next);
 }
 

@@ -265,7 +265,8 @@ static void free_cell(pool *p, value cell)
     unlink_page(p, g);
     link_page(p, g, OUTHEAP_LINEAR_EMPTY);
     p->empty++;
-    if (!aside && p->empty > 1 + p->pages / 8) outheap_linear_page_purge(g); /* the others are kept for what comes next */
+    /* The others are kept for what comes next. */
+    if (!aside && p->empty > 1 + p->pages / 8) outheap_linear_page_purge(g);
     return;
   }
   link_set(p, g, i, g->free);

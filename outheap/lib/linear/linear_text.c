@@ -33,7 +33,8 @@ static pool *text_pool(unsigned part, mlsize_t fields)
   /* Acquire: what was written to a pool before it was put there is seen. */
   pool *p = __atomic_load_n(&text_pools[part][fields], __ATOMIC_ACQUIRE);
   if (p != NULL) return p;
-  p = outheap_linear_group_pool(&outheap_linear_texts, fields, (uint64_t)part << 32 | outheap_linear_shape(fields, String_tag));
+  uint64_t shape = (uint64_t)part << 32 | outheap_linear_shape(fields, String_tag);
+  p = outheap_linear_group_pool(&outheap_linear_texts, fields, shape);
   if (p != NULL) __atomic_store_n(&text_pools[part][fields], p, __ATOMIC_RELEASE);
   return p;
 }

@@ -10,7 +10,7 @@ let poison = Outheap_linear__raw.poison
 module List = Outheap_linear__chain.List
 module Queue = Outheap_linear__chain.Queue
 
-type ('k, 'v) tree = ('k, 'v) Outheap_linear__map.tree =
+type ('k, 'v) tree = ('k, 'v) Outheap_linear__tree.tree =
   | Empty
   | Red of ('k, 'v) tree * 'k * 'v * ('k, 'v) tree
   | Black of ('k, 'v) tree * 'k * 'v * ('k, 'v) tree

@@ -391,8 +391,8 @@ module Map : sig
     (** Frees it. Linear. *)
 
     type image
-    (** What the file of a saved map holds: for its schema, whose version changes when the types of keys or values do, or
-        [compare]. *)
+    (** What the file of a saved map holds: for its schema, whose version changes when the types of keys or values do,
+        or [compare]. *)
 
     val save : image Outheap_region.schema -> path:string -> t -> (unit, Outheap_region.error) result
     (** As {!Outheap_region.save}, which says what it refuses: functions, for instance. Borrows. Takes two words of the
@@ -497,8 +497,8 @@ module Table : sig
     val create : ?most:int -> ?evicted:(key -> V.t -> unit) -> unit -> t
     (** An empty table. With [most], it has so many elements at most: adding one more takes the one out that was not
         used for longest, and then calls [evicted] with it, which may use the table. [replace] and [find] count as use;
-        so [find] changes such a table, and raises {!Borrowed} while it is borrowed ([mem] does not). Cost: about 1 µs, for a
-        finaliser.
+        so [find] changes such a table, and raises {!Borrowed} while it is borrowed ([mem] does not). Cost: about 1 µs,
+        for a finaliser.
         @raise Invalid_argument if [most] < 1. @raise Out_of_memory if there is none. *)
 
     val length : t -> int

@@ -103,7 +103,9 @@ let length r =
    that another domain runs, is left for when it is forgotten again; so it is where the stack ends. *)
 let rec forgotten free owner =
   match room () with
-  | () -> if begin_change owner owner.version = 0 then finish free ~consumed:true owner else Gc.finalise (forgotten free) owner
+  | () ->
+      if begin_change owner owner.version = 0 then finish free ~consumed:true owner
+      else Gc.finalise (forgotten free) owner
   | exception Stack_overflow -> Gc.finalise (forgotten free) owner
 
 (* All owners of a functor, so that what they own can be moved. When there are twice as many as were left before, those

@@ -31,7 +31,8 @@ value outheap_linear_ml_pool(value fields, value within)
 /* `shape`: fields * 256 + tag. Returns 0 (an immediate) if there is no memory. */
 value outheap_linear_ml_new(value p, value shape)
 {
-  value cell = outheap_linear_cell_new(pool_of(p), (mlsize_t)Long_val(shape) >> 8, (tag_t)(Long_val(shape) & 255), true);
+  intnat s = Long_val(shape);
+  value cell = outheap_linear_cell_new(pool_of(p), (mlsize_t)s >> 8, (tag_t)(s & 255), true);
   return cell == 0 ? Val_long(0) : cell;
 }
 

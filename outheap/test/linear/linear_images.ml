@@ -271,7 +271,8 @@ module Of_maps (K : Linear_chains.CONTENTS) (V : Linear_chains.CONTENTS) () = st
     for _ = 1 to 30 do
       let bound () = if below 4 = 0 then None else Some (below ((2 * size) + 4)) in
       let from = bound () and upto = bound () in
-      let inside (k, _) = Option.fold ~none:true ~some:(( >= ) k) from && Option.fold ~none:true ~some:(( <= ) k) upto in
+      let within bound holds k = Option.fold ~none:true ~some:(holds k) bound in
+      let inside (k, _) = within from ( >= ) k && within upto ( <= ) k in
       let found = contents (I.fold_range ?from:(Option.map K.make from) ?upto:(Option.map K.make upto)) i in
       check "a range" (found = List.filter inside wanted)
     done;

@@ -30,7 +30,8 @@ let parts =
     ("saved-meanwhile", Linear_saving.meanwhile);
     ("signals", Linear_signals.signals); ("depths", Linear_depths.depths); ("not-cells", Linear_edges.memory);
     ("rights", Linear_rights.rights);
-    ("tokens", Linear_edges.cells); ("privileged", Linear_settings.privileged); ("asked", Linear_edges.asked); ("held-kinds", Linear_edges.regions);
+    ("tokens", Linear_edges.cells); ("asked", Linear_edges.asked); ("held-kinds", Linear_edges.regions);
+    ("privileged", Linear_settings.privileged);
   ]
 
 (* For runs of everything. *)

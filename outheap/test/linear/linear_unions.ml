@@ -46,7 +46,8 @@ module Model (K : Linear_chains.CONTENTS) (V : Linear_chains.CONTENTS) () = stru
         sound t';
         let a = seen t and b = seen t' in
         check "lengths" (List.length a = T.length t && List.length b = T.length t');
-        let in_one k v = List.mem (k, v) a <> List.mem (k, v) b and nowhere k = not (List.mem_assoc k a || List.mem_assoc k b) in
+        let in_one k v = List.mem (k, v) a <> List.mem (k, v) b in
+        let nowhere k = not (List.mem_assoc k a || List.mem_assoc k b) in
         let each k v v' =
           (match (v, v') with
           | Some v, Some v' ->
