@@ -296,45 +296,44 @@ module Make (K : KEY) (V : STORED) () = struct
         o.flag <- false;
         v.free before
 
-  (* [t], of [o], and [u], of [o'], as one tree; elements that this takes are subtracted from the size of [o']. When a
-     function raises an exception, what is left of them is the root of each. *)
-  let rec unite f o o' t u =
+  (* The trees of both as one; elements that this takes are subtracted from the size of [o']. When a function raises an
+     exception, what is left of the trees is there; so it is at each call, before which signals may be handled. *)
+  let rec unite f o o' =
+    let t = o.root and u = o'.root in
     if Raw.is_none u then t
     else if Raw.is_none t then u
     else
-      match split_at o (key_at (key u)) t with
+      let l = split_at o (key_at (key u)) t in
+      let m = o.left and r = o.last in
+      o.left <- Raw.none;
+      o.last <- Raw.none;
+      match if not (Raw.is_none m) then merge f o m u with
       | exception e ->
-          o.root <- t;
-          o'.root <- u;
+          o.root <- (if Raw.is_none m then join_two o l r else join l m r);
           raise e
-      | l -> (
-          let m = o.left and r = o.last in
-          o.left <- Raw.none;
-          o.last <- Raw.none;
-          match if not (Raw.is_none m) then merge f o m u with
+      | () -> (
+          let goes = (not (Raw.is_none m)) && o.flag in
+          let ur = get u right in
+          o.root <- l;
+          o'.root <- get u left;
+          if not (Raw.is_none m) then begin
+            o'.size <- (o'.size - if goes then 2 else 1);
+            free_cell m;
+            if goes then free_cell u
+          end;
+          match unite f o o' with
           | exception e ->
-              o.root <- join l m r;
-              o'.root <- u;
+              o.root <- join_two o o.root r;
+              o'.root <- (if goes then join_two o o'.root ur else join o'.root u ur);
               raise e
-          | () -> (
-              let goes = (not (Raw.is_none m)) && o.flag in
-              let ul = get u left and ur = get u right in
-              if not (Raw.is_none m) then begin
-                o'.size <- (o'.size - if goes then 2 else 1);
-                free_cell m;
-                if goes then free_cell u
-              end;
-              match unite f o o' l ul with
+          | l -> (
+              o.root <- r;
+              o'.root <- ur;
+              match unite f o o' with
               | exception e ->
-                  o.root <- join_two o o.root r;
-                  o'.root <- (if goes then join_two o o'.root ur else join o'.root u ur);
+                  o.root <- (if goes then join_two o l o.root else join l u o.root);
                   raise e
-              | l -> (
-                  match unite f o o' r ur with
-                  | exception e ->
-                      o.root <- (if goes then join_two o l o.root else join l u o.root);
-                      raise e
-                  | r -> if goes then join_two o l r else join l u r)))
+              | r -> if goes then join_two o l r else join l u r))
 
   let union f r r' =
     let next = next r in
@@ -343,7 +342,7 @@ module Make (K : KEY) (V : STORED) () = struct
     match change r' with
     | exception e -> failed o e
     | o' -> (
-        match unite f o o' o.root o'.root with
+        match unite f o o' with
         | root ->
             o.root <- root;
             blacken root;
