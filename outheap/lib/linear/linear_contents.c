@@ -42,7 +42,6 @@ value outheap_linear_ml_hold(value v)
   return Val_true;
 }
 
-
 bool outheap_linear_contents_plain(value v)
 {
   if (!Is_block(v)) return true;

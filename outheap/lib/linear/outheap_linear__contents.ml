@@ -102,7 +102,7 @@ module Rooted (T : TYPE) () = struct
     let v = Array.unsafe_get chunk (n land (size - 1)) in
     if v == nothing then raise Raw.Moved else Obj.obj v
 
-  (* Of a number that was given out. *)
+  (* Of a number that was given out, as those in cells were. *)
   let peek n = value_in (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) n
 
   (* Chunks stay, so the slot of a stale number is there, too; a value that is none of [t] never leaves it. The
@@ -119,9 +119,8 @@ module Rooted (T : TYPE) () = struct
     Array.unsafe_set (Array.unsafe_get (Atomic.get chunks) (n lsr bits)) (n land (size - 1)) nothing;
     Raw.slot_give numbers n
 
-  let storage = { plain = false; store; get; peek; free }
+  let storage = { plain = false; store; get = peek; peek; free }
 end
-
 
 module Text = struct
   type t = string

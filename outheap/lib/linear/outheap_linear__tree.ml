@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Red-black trees. Equations: no red cell has a red branch; on every path from the root to a leaf there are equally many
-   black cells; the root is black. No function of the program is called here, and nothing is allocated. *)
+(* Red-black trees. Equations: no red cell has a red branch; on every path from the root to a leaf there are equally
+   many black cells; the root is black. No function of the program is called here, and nothing is allocated. *)
 open Outheap_linear__owner
 module Raw = Outheap_linear__raw
 
