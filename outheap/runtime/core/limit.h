@@ -103,9 +103,8 @@ void oh_limit_compacted(uint64_t now, uint64_t nanoseconds);
    back, too? Also says once that the limit does not hold. */
 bool oh_limit_wants_memory(void);
 
-/* Tests: in place of the root of the file system, where the system's files are; with it, the peak of the process. */
+/* Tests: the peak of the process, with files in place of the system's (proc.h). */
 #ifdef OH_FAULTS
-extern char const *oh_limit_system;
 extern size_t oh_limit_peak;
 /* In place of oh_os_trim_malloc. NULL: that. */
 extern void (*oh_limit_malloc)(void);

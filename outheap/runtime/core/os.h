@@ -51,6 +51,8 @@ void oh_os_trim_malloc(void);
 
 /* The size of a system page in bytes. */
 size_t oh_os_page_size(void);
+/* All memory of the machine; SIZE_MAX: not known. */
+size_t oh_os_physical(void);
 /* The most bytes that the process ever had in memory, files too; 0: not known. Cost: a system call. */
 size_t oh_os_peak(void);
 /* The number of this process, and of its parent; those of wasm have none. */
