@@ -222,7 +222,7 @@ static struct slot {
   size_t seen, seen_taken;
   unsigned turn;
   uint64_t began, spent;
-} slots[OH_LIMIT_SLOTS];
+} slots[OH_LIMIT_SLOTS], everyone; /* the last: whole cycles, in which all are stopped */
 static intptr_t free_in_pools;
 static unsigned turn;
 
@@ -251,8 +251,8 @@ static void account(struct slot *s, intptr_t free)
 
 /* --- what is due -------------------------------------------------------------------------------------------------- */
 
-/* Is what was kept free of a hard limit in use? */
-static bool is_urgent(void) { return oh_load_relaxed(&margin) != 0 && oh_load_relaxed(&used) > goal(); }
+/* Will what was kept free of a hard limit be in use when so much more is allocated? */
+static bool is_urgent(size_t bytes) { return oh_load_relaxed(&margin) != 0 && oh_load_relaxed(&used) + bytes > goal(); }
 
 /* It becomes as large as it was too small, and by and by smaller again. */
 static void widen_margin(size_t now_used)
@@ -267,16 +267,18 @@ static void narrow_margin(void)
   if (now > least) oh_store_relaxed(&margin, now - (now - least) / 16);
 }
 
-static bool may_spend(struct slot *s, uint64_t now)
+/* More than one thread may do this for `everyone`: a mixture is a guess as good as either. */
+static bool may_spend(struct slot *s, uint64_t now, size_t bytes)
 {
-  uint64_t elapsed = now - s->began;
+  uint64_t elapsed = now - oh_load_relaxed(&s->began), spent = oh_load_relaxed(&s->spent);
   if (elapsed > WINDOW) { /* a moment long ago counts for half */
-    s->began = now - WINDOW / 2;
-    s->spent = s->spent * (WINDOW / 2 >> 10) / (elapsed >> 10);
+    oh_store_relaxed(&s->began, now - WINDOW / 2);
+    spent = spent * (WINDOW / 2 >> 10) / (elapsed >> 10);
+    oh_store_relaxed(&s->spent, spent);
     elapsed = WINDOW / 2;
   }
-  uint64_t most = is_urgent() ? elapsed * OH_LIMIT_SHARE_HARD : elapsed / OH_LIMIT_SHARE;
-  return elapsed < LOOK || s->spent <= most;
+  uint64_t most = is_urgent(bytes) ? elapsed * OH_LIMIT_SHARE_HARD : elapsed / OH_LIMIT_SHARE;
+  return elapsed < LOOK || spent <= most;
 }
 
 /* Of what was counted since the slot has seen it, to the room that is left when `need` is not. */
@@ -316,7 +318,7 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
   double share = share_of(&grown, &s->seen, needed()), by_growth = share_of(&taken, &s->seen_taken, resident);
   if (by_growth > share) share = by_growth;
   if (resident < goal() / OH_LIMIT_FROM || share == 0) return 0;
-  if (!may_spend(s, now)) return count(&oh_limit_counters.held), 0;
+  if (!may_spend(s, now, 0)) return count(&oh_limit_counters.held), 0;
   count(&oh_limit_counters.hurried);
   double cost = (double)oh_load_relaxed(&last_cycle), most = cost < SLICE_TIME ? 1 : SLICE_TIME / cost;
   if (oh_load_relaxed(&margin) != 0) most = 1;
@@ -335,7 +337,7 @@ bool oh_limit_exceeds(unsigned slot, size_t bytes, uint64_t now)
   (void)oh_block_trim();
   look();
   if (oh_load_relaxed(&used) + bytes <= most) return false;
-  if (may_spend(&slots[slot % OH_LIMIT_SLOTS], now)) return true;
+  if (may_spend(&slots[slot % OH_LIMIT_SLOTS], now, bytes) && may_spend(&everyone, now, bytes)) return true;
   return count(&oh_limit_counters.held), false;
 }
 
@@ -346,6 +348,14 @@ void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
   s->spent += nanoseconds;
   (void)oh_fetch_add_relaxed(&cycle, nanoseconds);
 }
+
+void oh_limit_stopped(unsigned slot, uint64_t now, uint64_t nanoseconds)
+{
+  oh_limit_slice(slot, now, nanoseconds);
+  (void)oh_fetch_add_relaxed(&everyone.spent, nanoseconds);
+}
+
+bool oh_limit_is_passed(void) { return oh_load_relaxed(&used) > goal(); }
 
 /* --- the end of a cycle ------------------------------------------------------------------------------------------- */
 

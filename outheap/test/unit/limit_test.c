@@ -419,6 +419,26 @@ static void margin(void)
   end();
 }
 
+/* Several domains end cycles when the limit is passed; for that all have one share of time in common. */
+static void passed(void)
+{
+  begin();
+  limit_of("limit=256M");
+  (void)due(200 * M, M, 0);
+  EXPECT(!oh_limit_is_passed(), "there is room");
+  (void)due(260 * M, M, 0);
+  now += 2000 * MS;
+  EXPECT(oh_limit_is_passed() && oh_limit_exceeds(20, 0, now), "there is none");
+  now += 100 * MS;
+  oh_limit_stopped(20, now, 100 * MS);
+  EXPECT(oh_limit_exceeds(21, 0, now), "a sixth of the time");
+  oh_limit_stopped(20, now, 300 * MS);
+  EXPECT(!oh_limit_exceeds(21, 0, now), "another domain was stopped, too");
+  now += 500 * MS;
+  EXPECT(oh_limit_exceeds(21, 0, now), "a third");
+  end();
+}
+
 static void ends_of_cycles(void)
 {
   begin();
@@ -495,6 +515,7 @@ int main(int argc, char **argv)
   TRY(share_of_time);
   TRY(late_domains);
   TRY(margin);
+  TRY(passed);
   TRY(ends_of_cycles);
   TRY(blind); /* which leaves free memory */
   return try_end();
