@@ -73,7 +73,7 @@ static bool each_line(char const *name, char *line, size_t room, void (*function
 
 /* The program may close any descriptor, and have the number for a file of its own. So it is looked at before each use,
    and one that is not this file is left alone. What a child has from its parent tells about the parent. Its number is
-   high, as programs expect the low ones in order. A descriptor of /proc would do more, and would lead out of a new root.
+   high, as programs expect the low ones in order. A descriptor of /proc would do more, and lead out of a new root.
 
    Changed by who has set `opening`, with `file` written last. A reader that sees a mixture of two states finds that
    they do not fit together, and does not read. */

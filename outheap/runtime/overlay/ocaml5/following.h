@@ -54,8 +54,8 @@ static inline void oh_following_say_free(caml_domain_state *d, struct caml_heap_
 void oh_following_slice_begin(caml_domain_state *);
 void oh_following_slice_end(caml_domain_state *);
 
-/* So many bytes are about to be allocated at once, where a collection may run: if that is much for the limit, garbage is
-   collected first. No function of OCaml's is called. */
+/* So many bytes are about to be allocated at once, where a collection may run: if that is much for the limit, garbage
+   is collected first. No function of OCaml's is called. */
 void oh_following_collect_for(size_t bytes);
 static inline void oh_following_make_room(size_t bytes)
 {
