@@ -32,8 +32,8 @@ FOLLOW = f"{STEP},memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.p
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
-KINDS += ("orphan", "ticking", "silences")
-SLOW = ("work", "running", "later", "lent", "silences")
+KINDS += ("orphan", "ticking", "starved", "silences")
+SLOW = ("work", "running", "later", "lent", "starved", "silences")
 # Megabytes that a program may use, or how many it needs at least without a limit (-).
 LIMITED = {
     "churn": (100, -105),

@@ -96,7 +96,7 @@ void oh_following_slice_begin(caml_domain_state *d)
     r->last = 0;
     return;
   }
-  uint64_t now = oh_clock_now(), since = r->last == 0 ? 0 : now - r->last;
+  uint64_t now = oh_clock_now(), last = r->last, since = now - last;
   if (oh_limit_bytes != 0 && !away) {
     size_t allocated = Bsize_wsize((size_t)d->allocated_words), free = oh_following_free(d->shared_heap);
     d->extra_heap_resources += oh_limit_due((unsigned)d->id, allocated, free, now);
@@ -105,7 +105,7 @@ void oh_following_slice_begin(caml_domain_state *d)
   r->began = now;
   r->used = oh_clock_used_here();
   r->last = now;
-  if (!by_time || away || asked || since == 0) return;
+  if (!by_time || away || asked || last == 0) return;
   oh_keeper_wake();
   d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes, domains());
 }
