@@ -246,6 +246,21 @@ static void others(void)
   end();
 }
 
+/* What is free in pools, but of other sizes, is of no use: the process grows all the same. */
+static void growth(void)
+{
+  begin();
+  limit_of("limit=256M");
+  oh_limit_cycle(60 * M, 0, now);
+  due(200 * M, 0, 0);
+  due(200 * M, 0, 140 * M);
+  double share = due(200 * M, 4 * M, 140 * M);
+  EXPECT(share > 4.0 / 200 && share < 6.0 / 190, "there is room: %f", share);
+  share = due(204 * M, 4 * M, 140 * M);
+  EXPECT(share > 4.0 / 52 && share < 6.0 / 52, "it is not used: %f", share);
+  end();
+}
+
 /* The descriptor that the limit keeps: the file that pretends to be the system's; -1: there is none. */
 static int kept(void)
 {
@@ -509,6 +524,7 @@ int main(int argc, char **argv)
   TRY(floors);
   TRY(pace);
   TRY(others);
+  TRY(growth);
   TRY(said_once);
   TRY(unopened);
   TRY(moved);

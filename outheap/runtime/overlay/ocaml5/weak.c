@@ -6,8 +6,8 @@
            never copied.
            A tracked region that marking has not reached is dead, as a block is that is not marked: keys that lead there
            are cleared.
-   Also    the value that marks an empty field is a static one of this unit, which is declared. A large array asks for room
-           first, if memory is limited (following.h). */
+   Also    the value that marks an empty field is a static one of this unit, which is declared.
+           A large array asks for room first, if memory is limited (following.h). */
 #include "prelude.h"
 #include "following.h"
 #include "weak.h"
