@@ -21,25 +21,25 @@ ROUNDS = 4  # on a busy machine a race can be missed for eight seconds
 # A file, texts of it and what takes their places; the flavour, and the parts of the program that should notice.
 BREAKAGES = {
     "markers-are-not-counted": (
-        "helped.h", {"if (!oh_helping.counted) {\n    oh_store_relaxed(": "if (false) {\n    oh_store_relaxed("},
+        "helper_domain.h", {"if (!oh_helper.counted) {\n    oh_store_relaxed(": "if (false) {\n    oh_store_relaxed("},
         "release", "graph lists",
     ),
     "marking-ends-while-the-helper-marks": (
-        "helped.h", {"if (!oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0 && ":
-                      "if (oh_helping.stack.count == 0 && oh_helping.inbox_count == 0 && "},
+        "helper_domain.h", {"if (!oh_helper_thread_marks() && oh_helper.stack.count == 0 && oh_helper.inbox_count == 0\n":
+                             "if (oh_helper.stack.count == 0 && oh_helper.inbox_count == 0\n"},
         "release", "collections graph lists",
     ),
     "a-domain-takes-few-entries-in-a-slice": (
-        "helped.h", {"= available ? OH_HELPING_GIVEN : 16 * OH_HELPING_GIVEN;": "= OH_HELPING_GIVEN;",
+        "helper_domain.h", {"= available ? OH_HELPER_GIVEN : 16 * OH_HELPER_GIVEN;": "= OH_HELPER_GIVEN;",
                       "    if (budget <= 0 || !d->marking_done || ": "    if (budget <= INTPTR_MAX || "},
         "release", "window",
     ),
     "helper-marks-continuations": (
-        "mark_loop.h", {"if (helper) oh_mark_loop_defer(block);": "if (false) oh_mark_loop_defer(block);"},
+        "helper_thread.h", {".continuation = oh_helper_thread_defer,": ".continuation = caml_darken_cont,"},
         "release", "fibers",
     ),
     "finalisers-in-the-helper": (
-        "sweep_queue.h", {"if (heap != &oh_sweeping_hands) return false;": "if (true) return false;"},
+        "sweep_queue.h", {"if (heap != &oh_sweeping_helper_heap) return false;": "if (true) return false;"},
         "release", "customs custom finalisers",
     ),
     "swept-while-pools-are-not-collected": (
@@ -64,11 +64,11 @@ BREAKAGES = {
 
 # It judges each batch, always finds that it had too little of a processor, and soon goes on.
 RESTLESS = {
-    "OH_HELPING_WINDOW = 20000000,": "OH_HELPING_WINDOW = 1000,",
-    "OH_HELPING_PAUSE = 100000000,": "OH_HELPING_PAUSE = 20000,",
-    "OH_HELPING_PAUSE_LOG_MOST = 5,": "OH_HELPING_PAUSE_LOG_MOST = 1,",
-    "  if (oh_settings.helper == OH_SETTINGS_HELPER_AUTO)\n    oh_helping_judge(window->cpu < window->wall / 8 * 5, ":
-    "    oh_helping_judge(true, ",
+    "OH_HELPER_WINDOW = 20000000,": "OH_HELPER_WINDOW = 1000,",
+    "OH_HELPER_PAUSE = 100000000,": "OH_HELPER_PAUSE = 20000,",
+    "OH_HELPER_PAUSE_LOG_MOST = 5,": "OH_HELPER_PAUSE_LOG_MOST = 1,",
+    "  if (oh_settings.helper == OH_SETTINGS_HELPER_AUTO)\n    oh_helper_thread_judge(window->cpu < window->wall / 8 * 5, ":
+    "    oh_helper_thread_judge(true, ",
 }  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _parameters(flavour: str) -> str:
 
 
 def test_every_breakage_applies() -> None:
-    for name, (file, edits, *_) in (BREAKAGES | {"restless": ("helping.h", RESTLESS)}).items():
+    for name, (file, edits, *_) in (BREAKAGES | {"restless": ("helper_thread.h", RESTLESS)}).items():
         for old in edits:
             assert (HOME / OVERLAY / file).read_text().count(old) == 1, (name, old)
 
@@ -129,7 +129,7 @@ def test_breakage_is_noticed(compiler: Compiler, breakage: str) -> None:
 @pytest.mark.everything
 @pytest.mark.parametrize("flavour", ["release", "debug"])
 def test_pauses_are_not_noticed(compiler: Compiler, flavour: str) -> None:
-    folder = _built(compiler, f"restless-{flavour}", "helping.h", RESTLESS, flavour)
+    folder = _built(compiler, f"restless-{flavour}", "helper_thread.h", RESTLESS, flavour)
     settings = {"OUTHEAP": test_helper.SETTING + ",stats=1", "OCAMLRUNPARAM": _parameters(flavour)}
     pauses = 0
     for part, about in words_of(folder / "soak").items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the helper and the domains do with each other (outheap/runtime/overlay/ocaml5/helping.h, helped.h), one step at
+"""What the helper and the domains do with each other (outheap/runtime/overlay/ocaml5/helper_thread.h, helper_domain.h), one step at
 a time and in any order, in cycles of a small heap that model/helper_steps.c plays. The code is broken in one place at a
 time, which must be noticed: also where a program meets the race too rarely to wait for it."""
 
@@ -16,47 +16,47 @@ pytestmark = [pytest.mark.outheap, pytest.mark.random]
 
 PROGRAM = "helper_steps"
 CYCLES, LIMIT = 100_000, 120
-ENDED = "if (!oh_helping.busy && oh_helping.stack.count == 0 && oh_helping.inbox_count == 0 &&"
+ENDED = "if (!oh_helper_thread_marks() && oh_helper.stack.count == 0 && oh_helper.inbox_count == 0\n"
 BREAKAGES = {
     "markers-are-not-counted": Breakage(
-        "helped.h", "if (!oh_helping.counted) {\n    oh_store_relaxed(", "if (false) {\n    oh_store_relaxed(",
+        "helper_domain.h", "if (!oh_helper.counted) {\n    oh_store_relaxed(", "if (false) {\n    oh_store_relaxed(",
     ),
     "number-does-not-rise": Breakage(
-        "helped.h", "oh_store_relaxed(&oh_helping.counted, true);\n    atomic_fetch_add(&num_domains_to_mark, 1);",
-        "oh_store_relaxed(&oh_helping.counted, true);",
+        "helper_domain.h", "oh_store_relaxed(&oh_helper.counted, true);\n    atomic_fetch_add(&num_domains_to_mark, 1);",
+        "oh_store_relaxed(&oh_helper.counted, true);",
     ),
-    "marking-ends-while-it-marks": Breakage("helped.h", ENDED, ENDED.replace("!oh_helping.busy && ", "")),
-    "marking-ends-before-its-stack": Breakage("helped.h", ENDED, ENDED.replace("oh_helping.stack.count == 0 && ", "")),
-    "marking-ends-before-its-inbox": Breakage("helped.h", ENDED, ENDED.replace(" oh_helping.inbox_count == 0 &&", "")),
-    "no-next-round-of-ephemerons": Breakage("helped.h", "      ephe_next_cycle();\n", ""),
+    "marking-ends-while-it-marks": Breakage("helper_domain.h", ENDED, ENDED.replace("!oh_helper_thread_marks() && ", "")),
+    "marking-ends-before-its-stack": Breakage("helper_domain.h", ENDED, ENDED.replace("oh_helper.stack.count == 0 && ", "")),
+    "marking-ends-before-its-inbox": Breakage("helper_domain.h", ENDED, ENDED.replace(" && oh_helper.inbox_count == 0", "")),
+    "no-next-round-of-ephemerons": Breakage("helper_domain.h", "      ephe_next_cycle();\n", ""),
     "who-assists-is-not-counted": Breakage(
-        "helped.h", "  oh_helped_take_part(d);\n  oh_helper_count(&oh_helper_counters.given, n);", "",
+        "helper_domain.h", "  oh_helper_domain_take_part(d);\n  oh_helper_count(&oh_helper_counters.given, n);", "",
     ),
-    "counted-is-not-asked-again": Breakage("helped.h", "if (oh_helping.counted) { /* still", "if (true) { /* still"),
+    "counted-is-not-asked-again": Breakage("helper_domain.h", "if (oh_helper.counted) { /* still", "if (true) { /* still"),
     "pools-are-handed-over": Breakage(
-        "helped.h", "return (oh_page_bits((uintptr_t)e.start) & OH_PAGE_OWNER) == OH_SPACE_MARKED + 1", "return false",
+        "helper_domain.h", "return (oh_page_bits((uintptr_t)e.start) & OH_PAGE_OWNER) == OH_SPACE_MARKED + 1", "return false",
     ),
     "entries-are-lost-on-the-way": Breakage(
-        "helped.h", "  memmove(s->stack + kept, s->stack + n, (s->count - n) * sizeof(mark_entry));\n", "",
+        "helper_domain.h", "  memmove(s->stack + kept, s->stack + n, (s->count - n) * sizeof(mark_entry));\n", "",
     ),
-    "taken-from-a-stack-in-use": Breakage("helped.h", "if (*count == 0 && !oh_helping.busy) {", "if (*count == 0) {"),
+    "taken-from-a-stack-in-use": Breakage("helper_domain.h", "if (*count == 0 && !oh_helper_thread_marks()) {", "if (*count == 0) {"),
     "nobody-assists-who-must-end": Breakage(
-        "helped.h", "assists = complete || !available || behind, waits", "assists = behind, waits",
+        "helper_domain.h", "assists = complete || !available || behind, waits", "assists = behind, waits",
     ),
-    "what-was-deferred-is-lost": Breakage("helping.h", "    *all = *own;\n    *own = v;", "    *own = v;"),
-    "more-that-was-deferred-is-lost": Breakage("helping.h", "  all->count += own->count;\n", ""),
+    "what-was-deferred-is-lost": Breakage("helper_thread.h", "    *all = *own;\n    *own = v;", "    *own = v;"),
+    "more-that-was-deferred-is-lost": Breakage("helper_thread.h", "  all->count += own->count;\n", ""),
     "the-inbox-is-lost": Breakage(
-        "helping.h", "  oh_helping.stack.count = oh_helping.inbox_count;", "  oh_helping.stack.count = 0;",
+        "helper_thread.h", "  oh_helper.stack.count = oh_helper.inbox_count;", "  oh_helper.stack.count = 0;",
     ),
     "the-inbox-takes-the-stack's-place": Breakage(
-        "helping.h", "if (oh_helping.stack.count == 0) oh_helping_take_inbox();",
-        "if (oh_helping.inbox_count != 0) oh_helping_take_inbox();",
+        "helper_thread.h", "if (oh_helper.stack.count == 0) oh_helper_thread_take_inbox();",
+        "if (oh_helper.inbox_count != 0) oh_helper_thread_take_inbox();",
     ),
-    "what-is-spilt-is-lost": Breakage("helping.h", "  oh_helping.inbox_count = n;\n}", "}"),
+    "what-is-spilt-is-lost": Breakage("helper_thread.h", "  oh_helper.inbox_count = n;\n}", "}"),
     "what-it-does-is-asked-again": Breakage(
-        "helping.h", "bool marks = task == OH_HELPING_MARKS;", "bool marks = !oh_sweeping_waits();",
+        "helper_thread.h", "bool marks = task == OH_HELPER_MARKS;", "bool marks = !oh_sweeping_waits();",
     ),
-    "not-busy-while-it-marks": Breakage("helping.h", "  oh_helping.busy = true;", ""),
+    "not-busy-while-it-marks": Breakage("helper_thread.h", "return oh_helper.state == OH_HELPER_MARKS ||", "return"),
 }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The helper and what domains do with it (overlay/ocaml5/helping.h, helped.h), step by step on one thread, with the
+/* The helper and what domains do with it (overlay/ocaml5/helper_thread.h, helper_domain.h), step by step on one thread, with the
    runtime around them played here: a heap of a few blocks, two domains, phases, ephemerons, finalisers. Wherever the
    code holds no lock in the middle of something (while the helper marks; while a domain darkens what was deferred),
    others take steps at random. The code never ends a cycle with a block that can be reached and is not marked, and
@@ -15,6 +15,7 @@
 #include "page.h"
 #include "pointer.h"
 #include "region.h"
+#include "service.h"
 #include "settings.h"
 #include "space.h"
 #include "start.h"
@@ -56,8 +57,16 @@ static void ephe_next_cycle(void);
 static intnat mark(intnat budget);
 static void caml_darken(caml_domain_state *d, value v, void *unused);
 static void mark_stack_push_range(struct mark_stack *s, value_ptr start, value_ptr end);
-static intnat oh_mark_loop_helping(struct mark_stack *s, intnat budget);
-static void oh_helped_begin(caml_domain_state *d);
+static intnat mark_in_helper(struct mark_stack *s, intnat budget);
+struct oh_mark_loop_policy {
+  void (*continuation)(value v);
+  bool (*meets_region)(uintptr_t v);
+  void (*push)(struct mark_stack *stk, value_ptr start, value_ptr end);
+  void (*count)(uintnat blocks);
+};
+#define OH_MARK_LOOP_H
+#define oh_mark_loop_run(form, policy, stack, budget) ((void)(policy), mark_in_helper(stack, budget))
+static void oh_helper_domain_marking_begins(caml_domain_state *d);
 
 /* Pools are swept already, but for those that wait now and then, until somebody takes them: sweep_queue.h has tests of
    its own. */
@@ -88,15 +97,16 @@ static int tick(clockid_t clock, struct timespec *t)
   return 0;
 }
 #define clock_gettime tick
-static bool has_thread(pthread_t *thread, void *(*run)(void *)) { return *thread = pthread_self(), run != NULL; }
-#define oh_helper_thread has_thread
-#define oh_helper_join(thread, number) ((void)(thread), (void)(number))
+static bool has_thread(struct oh_service *s) { return s != NULL; }
+#define oh_service_start has_thread
+#define oh_service_end(service, ask) ((void)(service), (ask)())
+#define oh_service_forget(service) ((void)(service))
 
 /* A block that Boxroot would have, in memory that a library has handed to the marker. */
 static bool is_pool(uintptr_t address);
 #define oh_page_bits(address) ((uint8_t)(is_pool(address) ? OH_SPACE_MARKED + 1 : 0))
 
-#include "helped.h"
+#include "helper_domain.h"
 
 /* --- the heap ----------------------------------------------------------------------------------------------------- */
 
@@ -177,10 +187,10 @@ static intnat mark(intnat budget)
   return budget;
 }
 
-static intnat oh_mark_loop_helping(struct mark_stack *s, intnat budget)
+static intnat mark_in_helper(struct mark_stack *s, intnat budget)
 {
   in_helper = true;
-  OH_CHECK(oh_helping.counted);
+  OH_CHECK(oh_helper.counted);
   for (unsigned most = below(3); s->count != 0 && most != 0; most--) {
     mark_entry e = s->stack[--s->count];
     OH_CHECK(!is_pool((uintptr_t)e.start));
@@ -190,10 +200,10 @@ static intnat oh_mark_loop_helping(struct mark_stack *s, intnat budget)
       OH_CHECK(s->count == count); /* it is this thread's while it is busy */
       value v = *p;
       if (v == NOTHING || marked[number(v)]) continue;
-      if (is_continuation(v) || number(v) == POOL) oh_mark_loop_defer(v);
+      if (is_continuation(v) || number(v) == POOL) oh_helper_thread_defer(v);
       else {
         marked[number(v)] = true;
-        oh_mark_loop_push(s, (value_ptr)v, (value_ptr)v + FIELDS);
+        oh_helper_thread_push(s, (value_ptr)v, (value_ptr)v + FIELDS);
       }
     }
   }
@@ -204,11 +214,11 @@ static intnat oh_mark_loop_helping(struct mark_stack *s, intnat budget)
 
 static void help(void)
 {
-  static struct oh_helping_span span;
-  if (in_helper || pthread_mutex_trylock(&oh_helping.lock) != 0) return;
-  if (oh_helping.runs) (void)oh_helping_work(&span);
-  if (oh_helping.used && below(30) == 0) oh_helping_judge(true, 0); /* it goes on at once, or with the next cycle */
-  pthread_mutex_unlock(&oh_helping.lock);
+  static struct oh_helper_thread_span span;
+  if (in_helper || pthread_mutex_trylock(&oh_helper.lock) != 0) return;
+  if (oh_helper_thread_exists()) (void)oh_helper_thread_work(&span);
+  if (oh_helper.part == OH_HELPER_IN && below(30) == 0) oh_helper_thread_judge(true, 0); /* it goes on at once, or with the next cycle */
+  pthread_mutex_unlock(&oh_helper.lock);
 }
 
 static void look_at_ephemerons(unsigned d)
@@ -230,9 +240,9 @@ static void slice(unsigned d, int mode)
 {
   is_away[d] = true;
   Caml_state = &domains[d];
-  oh_helped_slice(Caml_state, mode);
+  oh_helper_domain_slice(Caml_state, mode);
   Caml_state = &domains[d];
-  intnat left = oh_helped_mark(mode == Slice_uninterruptible ? 100 : 1 + below(3), mode);
+  intnat left = oh_helper_domain_mark(mode == Slice_uninterruptible ? 100 : 1 + below(3), mode);
   if (left > 0 && mode != Slice_opportunistic) look_at_ephemerons(d);
   if (caml_gc_phase == Phase_mark_final && !finalised[d]) {
     finalised[d] = true;
@@ -269,11 +279,11 @@ static void mutate(unsigned d)
 
 static void fork_here(void)
 {
-  if (in_helper || pthread_mutex_trylock(&oh_helping.lock) != 0) return;
-  pthread_mutex_unlock(&oh_helping.lock);
-  oh_helping_before_fork();
-  if (below(2)) oh_helping_after_fork();
-  else oh_helping_in_child();
+  if (in_helper || pthread_mutex_trylock(&oh_helper.lock) != 0) return;
+  pthread_mutex_unlock(&oh_helper.lock);
+  oh_helper_thread_before_fork();
+  if (below(2)) oh_helper_thread_after_fork();
+  else oh_helper_thread_in_child();
 }
 
 static void any_step(void)
@@ -304,12 +314,12 @@ static void others(void)
 
 static void check(void)
 {
-  uintnat n = oh_helping.counted;
+  uintnat n = oh_helper.counted;
   for (unsigned d = 0; d < DOMAINS; d++) n += !domains[d].marking_done;
   OH_CHECK(atomic_load(&num_domains_to_mark) == n);
-  bool held = oh_helping.busy || oh_helping.inbox_count || oh_helping.stack.count || oh_helping.deferred.count
-              || oh_helping.own.count;
-  OH_CHECK(!held || oh_helping.counted);
+  bool held = oh_helper_thread_marks() || oh_helper.inbox_count || oh_helper.stack.count || oh_helper.deferred.count
+              || oh_helper.own.count;
+  OH_CHECK(!held || oh_helper.counted);
 }
 
 static void reach(bool *found, value v)
@@ -340,7 +350,7 @@ static void begin(void)
       darken(s, block(POOL));
     }
     for (unsigned r = 0; r < REGISTERS; r++) darken(s, registers[d][r]);
-    oh_helped_begin(s);
+    oh_helper_domain_marking_begins(s);
     is_away[d] = false;
     help();
   }
@@ -380,7 +390,7 @@ static void cycle(void)
   enum { FREE = 60, MOST = 400 }; /* steps at random, and in all: then the cycle cannot be ended */
   unsigned steps = 0;
   oh_settings.helper_stack = below(3) == 0 ? 2 * sizeof(mark_entry) : 0;
-  oh_helped_turn();
+  oh_helper_domain_between_cycles();
   begin();
   do {
     check();
