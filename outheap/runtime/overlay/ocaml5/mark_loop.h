@@ -69,7 +69,7 @@ struct oh_mark_loop_policy {
   /* Is this a pointer to a region? Then it is dealt with. NULL: as any other word is. */
   bool (*meets_region)(uintptr_t v);
   void (*push)(struct mark_stack *stk, value_ptr start, value_ptr end);
-  intnat (*track)(struct oh_track **hands); /* words of tracked regions, as oh_track_mark; NULL: are left alone */
+  intnat (*track)(struct oh_track **track); /* words of tracked regions, as oh_track_mark; NULL: are left alone */
   void (*count)(uintnat blocks);            /* that were marked */
 };
 
@@ -156,7 +156,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
 {
   value words[OH_MARK_LOOP_QUEUE];
   value const hot = (value)(words + 8);
-  struct oh_track *hands = NULL;
+  struct oh_track *track = NULL;
   uintnat begin = 0, end = 0, least = OH_MARK_LOOP_REFILL_UP_TO, blocks = 0;
   uintptr_t const base = oh_heap_range.base, half = oh_heap_range.size / 2;
   header_t const unmarked = caml_global_heap_state.UNMARKED, change = unmarked ^ caml_global_heap_state.MARKED;
@@ -214,8 +214,8 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
       from = e.start;
       now = e.end - e.start;
     }
-    else if (policy->track != NULL && __builtin_expect(hands != NULL || oh_track_is_waiting(), 0) && budget > 0) {
-      budget -= policy->track(&hands); /* it comes to the stack */
+    else if (policy->track != NULL && __builtin_expect(track != NULL || oh_track_is_waiting(), 0) && budget > 0) {
+      budget -= policy->track(&track); /* it comes to the stack */
       continue;
     }
     else if (least != 0) { /* there is nothing else to do: the rest of the queue */
@@ -271,7 +271,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
     }
   }
   CAMLassert(begin == end);
-  if (__builtin_expect(hands != NULL, 0)) oh_track_leave(hands);
+  if (__builtin_expect(track != NULL, 0)) oh_track_leave(track);
   policy->count(blocks);
   return budget;
 }
@@ -280,15 +280,15 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
 
 /* From OCaml 5.5 on darkening for a tracked region counts its own work, which is part of the
    result already. */
-static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **hands)
+static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **track)
 {
 #if OCAML_VERSION >= 50500
   uintnat counted = Caml_state->mark_work_done_between_slices;
-  intnat work = (intnat)oh_track_mark(hands);
+  intnat work = (intnat)oh_track_mark(track);
   Caml_state->mark_work_done_between_slices = counted;
   return work;
 #else
-  return (intnat)oh_track_mark(hands);
+  return (intnat)oh_track_mark(track);
 #endif
 }
 

@@ -313,17 +313,17 @@ static void oh_sweeping_give_up(struct caml_heap_state *heap, pool *p, unsigned 
 /* Where a pool goes that was swept. The sum of work counts it if it is not to be swept once more. */
 static struct oh_sweeping_list *oh_sweeping_one(struct oh_sweeping_queue *q, pool *p, uintnat *work)
 {
-  struct caml_heap_state *hands = &oh_sweeping_helper_heap;
+  struct caml_heap_state *heap = &oh_sweeping_helper_heap;
   caml_domain_state *owner = p->owner;
   unsigned sz = p->sz;
   pool *list = p;
   p->next = NULL;
-  p->owner = hands->owner = &oh_sweeping_no_owner;
+  p->owner = heap->owner = &oh_sweeping_no_owner;
   oh_sweeping_left = false;
   oh_sweeping_emptied = NULL;
-  uintnat done = (uintnat)pool_sweep(hands, &list, sz, 1);
-  bool full = hands->full_pools[sz] == p;
-  hands->avail_pools[sz] = hands->full_pools[sz] = NULL;
+  uintnat done = (uintnat)pool_sweep(heap, &list, sz, 1);
+  bool full = heap->full_pools[sz] == p;
+  heap->avail_pools[sz] = heap->full_pools[sz] = NULL;
   p->owner = owner;
   if (oh_sweeping_left) return &q->left[sz];
   *work += done;

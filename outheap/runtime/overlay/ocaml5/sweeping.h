@@ -22,7 +22,6 @@
 #define OH_SWEEPING_H
 
 #include "prelude.h"
-#include <caml/version.h>
 
 /* Is there a helper in this runtime? Where it is not: OCaml up to 5.3 has other counters. ARM64: see
    docs/internals/helper.md. The marker of the flavour that counts, and the one for comparison, are the runtime's. */
