@@ -3,11 +3,10 @@
 #define _GNU_SOURCE
 #endif
 #include "helper.h"
+#include "os.h"
+#include "proc.h"
 #include "settings.h"
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
-#include <stdio.h>
 #include <string.h>
 
 struct oh_helper_counters oh_helper_counters;
@@ -86,108 +85,15 @@ void oh_helper_refuse(void)
   oh_log("OUTHEAP: helper is not available for this version of OCaml, this processor, or this flavour");
 }
 
-#ifdef OH_FAULTS
-char const *oh_helper_system = "";
-#else
-#define oh_helper_system ""
-#endif
-
-#define PATH_ROOM 4097 /* of a path in /proc/self/cgroup, with its end */
-
-static FILE *open_file(char const *folder, char const *path, char const *file)
-{
-  char name[PATH_ROOM + 1200];
-  int n = snprintf(name, sizeof name, "%s%s%s%s", oh_helper_system, folder, path, file);
-  return n < 0 || (size_t)n >= sizeof name ? NULL : fopen(name, "re");
-}
-
-/* The number in such a file, or the first two; true: it has so many. */
-static bool read_numbers(char const *folder, char const *path, char const *file, int count, long numbers[2])
-{
-  FILE *f = open_file(folder, path, file);
-  if (f == NULL) return false;
-  bool good = fscanf(f, "%ld %ld", &numbers[0], &numbers[1]) >= count;
-  fclose(f);
-  return good;
-}
-
-/* Processors of a group's quota, rounded up; 0: it has none. */
-static unsigned quota(bool second, char const *path)
-{
-  static char const folder[] = "/sys/fs/cgroup/cpu";
-  long numbers[2], period[2];
-  if (second) {
-    if (!read_numbers("/sys/fs/cgroup", path, "/cpu.max", 2, numbers)) return 0;
-  }
-  else {
-    if (!read_numbers(folder, path, "/cpu.cfs_quota_us", 1, numbers)) return 0;
-    if (!read_numbers(folder, path, "/cpu.cfs_period_us", 1, period)) return 0;
-    numbers[1] = period[0];
-  }
-  if (numbers[0] <= 0 || numbers[1] <= 0) return 0;
-  return (unsigned)((numbers[0] - 1) / numbers[1] + 1);
-}
-
-/* Is `cpu` one of these names, between which there are commas? */
-static bool has_cpu(char const *names)
-{
-  for (;; names++) {
-    size_t length = strcspn(names, ",");
-    if (length == 3 && strncmp(names, "cpu", 3) == 0) return true;
-    names += length;
-    if (*names == 0) return false;
-  }
-}
-
-/* The least quota of the group of a line of /proc/self/cgroup, and of all groups above: NUMBER:CONTROLLERS:PATH. It
-   counts if it is of the second version, which names no controllers, or of the first one's `cpu`. */
-static unsigned quota_of_line(char *line)
-{
-  unsigned least = 0;
-  char *names = strchr(line, ':'), *path = names == NULL ? NULL : strchr(names + 1, ':');
-  if (path == NULL) return 0;
-  *path++ = 0;
-  bool second = *++names == 0;
-  if (!second && !has_cpu(names)) return 0;
-  for (;;) {
-    unsigned n = quota(second, path);
-    if (n != 0 && (least == 0 || n < least)) least = n;
-    char *last = strrchr(path, '/');
-    if (last == NULL) return least;
-    *last = 0;
-  }
-}
-
-/* Processors that this process's control groups allow; 0: any number. In a container the groups are mostly the root. */
-static unsigned group_quota(void)
-{
-  char line[PATH_ROOM + 256];
-  unsigned least = 0;
-  int error = errno;
-  FILE *f = open_file("/proc/self/cgroup", "", "");
-  while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-    line[strcspn(line, "\n")] = 0;
-    unsigned n = quota_of_line(line);
-    if (n != 0 && (least == 0 || n < least)) least = n;
-  }
-  if (f != NULL) fclose(f);
-  errno = error;
-  return least;
-}
-
 unsigned oh_helper_processors(void)
 {
   static unsigned limit;
   static bool known;
-  unsigned n = 1;
-#ifdef __linux__
-  cpu_set_t set[8]; /* 8,192, as many as Linux knows; it refuses room for fewer than the machine may have */
-  if (sched_getaffinity(0, sizeof set, set) == 0) n = (unsigned)CPU_COUNT_S(sizeof set, set);
-#endif
+  unsigned n = oh_os_processors();
   if (!known) {
-    limit = group_quota();
+    limit = oh_proc_group_processors();
     known = true;
   }
   if (limit != 0 && limit < n) n = limit;
-  return n < 1 ? 1 : n;
+  return n;
 }

@@ -58,9 +58,4 @@ void oh_helper_refuse(void);
    which is read once. At least 1. Cost: a system call. */
 unsigned oh_helper_processors(void);
 
-/* Tests: in place of the root of the file system, where the system's files are. */
-#ifdef OH_FAULTS
-extern char const *oh_helper_system;
-#endif
-
 #endif

@@ -2,6 +2,7 @@
 /* The helper's account of what it did, which several threads ask for, and its end, which may be asked for before it
    begins, from several threads. */
 #include "helper.h"
+#include "proc.h"
 #include "outheap.h"
 #include "try.h"
 #include <sched.h>
@@ -171,7 +172,7 @@ static void quotas(void)
 {
   char long_path[4096 + 64] = "", command[100];
   EXPECT(mkdtemp(root) != NULL, "no folder");
-  oh_helper_system = root;
+  oh_proc_system = root;
   unsigned all = processors();
   put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "50000\n");
   put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");

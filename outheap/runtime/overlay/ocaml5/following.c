@@ -123,18 +123,23 @@ void oh_following_slice_end(caml_domain_state *d)
 #define finish_cycle() caml_finish_major_cycle()
 #endif
 
-/* What has died may need three cycles to be freed. */
-void oh_following_make_room(size_t words)
+/* What has died may need three cycles to be freed; and finalisers may have given memory to malloc. */
+void oh_following_collect_for(size_t bytes)
 {
   unsigned slot = (unsigned)Caml_state->id;
-  if (!oh_limit_is_large(Bsize_wsize(words))) return;
   for (int i = 0; i < 3; i++) {
     uint64_t now = oh_clock_now();
-    if (!oh_limit_exceeds(slot, Bsize_wsize(words), now)) return;
+    if (!oh_limit_exceeds(slot, bytes, now)) return;
     finish_cycle();
+    (void)oh_limit_trim_malloc(true);
     uint64_t then = oh_clock_now();
-    oh_limit_slice(slot, then, then - now);
+    oh_limit_stopped(slot, then, then - now);
   }
+}
+
+void oh_following_sliced(void)
+{
+  if (oh_limit_bytes != 0 && oh_limit_is_passed() && domains() > 1 && !caml_bt_is_self()) oh_following_collect_for(0);
 }
 
 /* What is free is in pools that are in use: it counts nowhere else. */
