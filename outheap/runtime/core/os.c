@@ -330,7 +330,8 @@ uintptr_t oh_os_stack(void)
 #ifdef __linux__
   stack = getauxval(AT_RANDOM); /* the system has put these bytes there */
 #endif
-  return stack != 0 ? stack : (uintptr_t)&stack;
+  if (stack == 0) stack = (uintptr_t)&stack;
+  return stack;
 }
 
 #ifdef __wasm__

@@ -318,7 +318,7 @@ static uintnat oh_helper_thread_sweep_batch(void)
    (oh_helper_domain_look). */
 static enum oh_helper_state oh_helper_thread_next(void)
 {
-  if (oh_helper.part != OH_HELPER_IN || oh_helper.forks != 0) return OH_HELPER_RESTS;
+  if (oh_load_relaxed(&oh_helper.part) != OH_HELPER_IN || oh_helper.forks != 0) return OH_HELPER_RESTS;
   if (oh_sweeping_waits()) return OH_HELPER_SWEEPS;
   bool marks = !oh_table_reporting() && (oh_helper.stack.count != 0 || oh_helper.inbox_count != 0);
   return marks ? OH_HELPER_MARKS : OH_HELPER_RESTS;
