@@ -74,8 +74,8 @@ struct oh_mark_loop_policy {
 };
 
 /* Is this candidate a block of the heap? */
-OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, struct oh_mark_loop_policy const *policy,
-                                             value v)
+OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form,
+                                                  struct oh_mark_loop_policy const *policy, value v)
 {
   if (form == OH_MARK_LOOP_REPORT) return true;
   /* The range lies within the table. */
@@ -278,8 +278,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct 
 
 /* --- in a domain -------------------------------------------------------------------------------------------------- */
 
-/* From OCaml 5.5 on darkening for a tracked region counts its own work, which is part of the
-   result already. */
+/* From OCaml 5.5 on darkening for a tracked region counts its own work, which is part of the result already. */
 static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **track)
 {
 #if OCAML_VERSION >= 50500
