@@ -3,22 +3,11 @@
 #define _GNU_SOURCE
 #endif
 #include "helper.h"
-#include "clock.h"
 #include "os.h"
 #include "proc.h"
 #include "settings.h"
-#include <errno.h>
-#include <limits.h>
-#include <sched.h>
-#include <signal.h>
+#include <pthread.h>
 #include <string.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#endif
-
-#define STACK ((size_t)1 << 20) /* beside thread-local variables; the program's hooks run on it, too */
 
 struct oh_helper_counters oh_helper_counters;
 struct oh_helper_fork const *oh_helper_forks;
@@ -88,61 +77,6 @@ size_t oh_helper_take(struct outheap_helper_span *to, size_t most)
   return n;
 }
 
-bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
-{
-  size_t stack = STACK + oh_os_thread_local();
-  if (OH_SBRK) return false; /* libc's sbrk is for one thread: outheap_sbrk.h */
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  sigfillset(&all);
-  pthread_attr_setstacksize(&attributes, stack > (size_t)PTHREAD_STACK_MIN ? stack : (size_t)PTHREAD_STACK_MIN);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
-  bool done = pthread_create(thread, &attributes, function, NULL) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return done;
-}
-
-long oh_helper_name(char const *name)
-{
-#ifdef __linux__
-  pthread_setname_np(pthread_self(), name);
-  return (long)syscall(SYS_gettid);
-#else
-  return (void)name, 0;
-#endif
-}
-
-bool oh_helper_is_missing(pthread_t thread)
-{
-#ifdef __linux__
-  return pthread_kill(thread, 0) == ESRCH;
-#else
-  return (void)thread, false;
-#endif
-}
-
-#define GONE ((uint64_t)5000000000) /* nanoseconds: a number that still is there then is another thread's by now */
-
-/* Linux takes a thread's number away first and drops the thread's share of the process after that, both under one lock.
-   Whoever then reads something of a group of processes waits for that lock, and so for the rest. */
-void oh_helper_join(pthread_t thread, long const *number)
-{
-  pthread_join(thread, NULL);
-#ifdef __linux__
-  int error = errno;
-  for (uint64_t until = oh_clock_of_machine() + GONE; *number != 0 && syscall(SYS_tgkill, getpid(), *number, 0) == 0;) {
-    if (oh_clock_of_machine() > until) break;
-    sched_yield();
-  }
-  if (*number != 0) getpriority(PRIO_PGRP, 0);
-  errno = error;
-#else
-  (void)number;
-#endif
-}
-
 void oh_helper_refuse(void)
 {
   static bool told;
@@ -155,15 +89,11 @@ unsigned oh_helper_processors(void)
 {
   static unsigned limit;
   static bool known;
-  unsigned n = 1;
-#ifdef __linux__
-  cpu_set_t set[8]; /* 8,192, as many as Linux knows; it refuses room for fewer than the machine may have */
-  if (sched_getaffinity(0, sizeof set, set) == 0) n = (unsigned)CPU_COUNT_S(sizeof set, set);
-#endif
+  unsigned n = oh_os_processors();
   if (!known) {
     limit = oh_proc_group_processors();
     known = true;
   }
   if (limit != 0 && limit < n) n = limit;
-  return n < 1 ? 1 : n;
+  return n;
 }

@@ -8,6 +8,7 @@
 #include "proc.h"
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 #ifndef __wasm__
@@ -17,6 +18,7 @@
 #include <sys/wait.h>
 #endif
 #ifdef __linux__
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
 #endif
@@ -303,6 +305,33 @@ uintptr_t oh_os_random(void)
   struct timespec now = { 0, 0 };
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)getpid() << 20 ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
+}
+
+void oh_os_yield(void) { sched_yield(); }
+
+unsigned oh_os_processors(void)
+{
+#ifdef __linux__
+  cpu_set_t set[8]; /* 8,192, as many as Linux knows; it refuses room for fewer than the machine may have */
+  if (sched_getaffinity(0, sizeof set, set) == 0) return (unsigned)CPU_COUNT_S(sizeof set, set);
+#endif
+  return 1;
+}
+
+#ifdef __linux__
+bool oh_os_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
+#else
+bool oh_os_is_privileged(void) { return false; }
+#endif
+
+uintptr_t oh_os_stack(void)
+{
+  uintptr_t stack = 0;
+#ifdef __linux__
+  stack = getauxval(AT_RANDOM); /* the system has put these bytes there */
+#endif
+  if (stack == 0) stack = (uintptr_t)&stack;
+  return stack;
 }
 
 #ifdef __wasm__
