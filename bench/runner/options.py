@@ -4,23 +4,19 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
+
+from compare.intervals import ENOUGH
 
 SUITE_NAMES = ("boxroot", "outheap", "rust")
 
 
-def chosen(names: str | None, table: dict) -> set[str]:
+def chosen(names: str | None, table: Iterable[str]) -> set[str]:
     picked = set(names.split(",")) if names else set(table)
     if unknown := picked - set(table):
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; see --list")
     return picked
-
-
-def positive(text: str) -> float:
-    number = float(text)
-    if not number > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -37,7 +33,6 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="run the functional test of all implementations; exit code 1 when one fails it",
     )
-    act.add_argument("--estimate", action="store_true", help="print how long the run would take, by workload")
     act.add_argument(
         "--compare",
         nargs=2,
@@ -61,19 +56,27 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         action="store_true",
         help="with --publish: write nothing; exit code 1 when a file is not what it would write",
     )
+    what.add_argument(
+        "--release", action="store_true", help="with --check: also when figures are older than what they measure"
+    )
 
     choice = p.add_argument_group("what is measured")
     choice.add_argument("--suite", choices=SUITE_NAMES, default="boxroot", help="(default: boxroot)")
     mode = choice.add_mutually_exclusive_group()
     mode.add_argument(
-        "--quick", dest="mode", action="store_const", const="quick", default="quick", help="under ten minutes (default)"
+        "--quick",
+        dest="mode",
+        action="store_const",
+        const="quick",
+        default="quick",
+        help="small sizes, and the two that are compared (default)",
     )
     mode.add_argument(
         "--full",
         dest="mode",
         action="store_const",
         const="full",
-        help="for the record: more sizes, rivals and repeats; hours without --budget",
+        help="all sizes and rivals: hours",
     )
     choice.add_argument(
         "--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)"
@@ -81,7 +84,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     choice.add_argument(
         "--only",
         metavar="WORKLOADS",
-        help="comma-separated; see --list. Outheap: `words` and `system calls` belong to what they count",
+        help="comma-separated; see --list. What stands before a comma in names chooses all of them",
     )
     choice.add_argument("--impl", metavar="IMPLEMENTATIONS", help="comma-separated; see --list")
     choice.add_argument(
@@ -96,12 +99,11 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         metavar="DIR",
         help="Outheap: a folder with libasmrun_outheap*.a (default: they are built)",
     )
-    choice.add_argument("--rounds", type=int, help="repeats of everything, at most")
     choice.add_argument(
-        "--budget",
-        type=positive,
-        metavar="MINUTES",
-        help="of measuring: chooses the rounds, and leaves out what does not fit",
+        "--rounds",
+        type=int,
+        default=ENOUGH,
+        help=f"repeats of everything (default: {ENOUGH}; with fewer no row is decided)",
     )
     choice.add_argument("--build-only", action="store_true")
 

@@ -22,7 +22,8 @@ import pytest
 from runner.compiler import BUILT, ROOT, Compiler
 from runner.suites.outheap import programs
 from runner.suites.outheap.programs import Builder
-from runner.suites.outheap.runtimes import BASE, RIVALS, Runtimes
+from runner.suites.outheap.runtimes import Runtimes
+from runner.suites.outheap.suite import SUITE
 
 pytestmark = pytest.mark.xdist_group("cache")  # one process builds the server
 
@@ -47,7 +48,7 @@ def program() -> Path:
     compiler = Compiler(Path(prefix))
     folder = BUILT / "outheap" / compiler.version
     builder = Builder(compiler, Runtimes(compiler, Path(prefix), folder / "runtimes"), folder)
-    return Path(builder.program("cache", RIVALS[BASE]).command[0])
+    return Path(builder.program("cache", SUITE.implementations["stock"]).command[0])
 
 
 class Client:
@@ -346,7 +347,7 @@ def test_a_library_that_comes_later(tmp_path, monkeypatch):
     found = []
     for links in ([], [], ["-cclib", "-llmdb"], ["-cclib", "-llmdb"]):
         monkeypatch.setattr(Builder, "_lmdb", lambda *_, links=links: links)
-        Builder(compiler, runtimes, tmp_path).program("cache", RIVALS[BASE])
+        Builder(compiler, runtimes, tmp_path).program("cache", SUITE.implementations["stock"])
         found.append(any(compiled))
         compiled.clear()
     assert found == [True, False, True, False]
