@@ -23,7 +23,8 @@ OVER_REGIONS = {"hashcons": "hashcons", "linear": "linear", "cache": "linear"}  
 WITH_STEPS = ("young", "helper")
 WITH_UNIX = ("follow", "helper", "cache")
 WITH_EVENTS = ("helper",)  # with runtime_events, so of OCaml 5
-CACHE_MODULES = ("histogram", "resp", "stores", "server", "load")
+WITH_REDIS = ("dictionary", "cache")  # which speak its protocol
+CACHE_MODULES = ("histogram", "stores", "server", "load")
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -107,6 +108,8 @@ class Builder:
             ml[-1:-1] = [module / "outheap.mli", module / "outheap.ml", own / "lanes.ml"]
             c += [module / "outheap_stubs.c"]
             libraries += ["-I", "+runtime_events", "runtime_events.cmxa"]
+        if name in WITH_REDIS:
+            ml[-1:-1] = [own / "resp.ml"]
         if name in WITH_THEORIES:
             ml[-1:-1] = [own / "vo_files.ml"]
             environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))
