@@ -30,7 +30,7 @@ bench-regions: ## regions and hash-consing, beside the heap: an hour and a half
 	@tools/bench --suite outheap --full --only regions,theories,hashcons,crowded,dictionary,coq\ images
 bench-memory: ## memory that goes back without a call, beside the stock runtime: half an hour
 	@tools/bench --suite outheap --full --only follow
-bench-full: ; @tools/bench-full              ## for the record, all sizes and rivals, on 5.5.2 and 4.14.1: hours; ROUNDS=…
+bench-full: ; @tools/bench-full              ## for the record, all sizes and rivals, 5.5.2 and 4.14.1: hours; ROUNDS=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts

@@ -164,10 +164,9 @@ def distributions(results: Results, suite: Suite, workload: Workload) -> list[tu
             chart = curves(suite, workload.name, lines, f"percentile of {what}", "ms")
             chart["encoding"]["y"] |= {"scale": {"type": "log"}, "axis": {"values": [10.0**n for n in range(-6, 7)]}}
             ticks = [round(-math.log10(1 - p / 100), 5) for p in (50, 90, 99, 99.9, 99.99, 99.999) if p <= last]
-            chart["encoding"]["x"]["axis"] |= {
-                "values": [*ticks, round(most, 5)],
-                "labelExpr": f"datum.value > {most - 0.01:.2f} ? 'max' : format(100 - pow(10, 2 - datum.value), '.5~g')",
-            }
+            percent = "format(100 - pow(10, 2 - datum.value), '.5~g')"
+            label = f"datum.value > {most - 0.01:.2f} ? 'max' : {percent}"
+            chart["encoding"]["x"]["axis"] |= {"values": [*ticks, round(most, 5)], "labelExpr": label}
             out.append((case, chart))
     return out
 
