@@ -107,7 +107,12 @@ def check(suite: Suite, results: Results, version: str) -> list[Verdict]:
 
 
 def unmeasured(suite: Suite, results: Results, version: str) -> list[str]:
-    rows = [r for r, bound in targets(suite, version) if not any(of_target(r, bound, suite, results))]
+    """Of workloads that this run has."""
+    rows = [
+        row
+        for row, bound in targets(suite, version)
+        if results.cases(row["workload"]) and not any(of_target(row, bound, suite, results))
+    ]
     case = {id(r): "" if r["case"] == "*" else f" ({r['case']})" for r in rows}
     return list(dict.fromkeys(f"{r['workload']}{case[id(r)]}: {r['metric']}" for r in rows))
 

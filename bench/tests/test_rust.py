@@ -140,5 +140,7 @@ def test_directions_of_conversion_have_their_bounds():
 
 
 def test_what_is_missing_is_named():
-    assert "calls: lock released" in unmeasured(SUITE, Results([]), "5.4.1")
-    assert "client: time" not in unmeasured(SUITE, Results([]), "4.14.1")
+    some = Results([*beside("calls", "attached", 1, 1), *beside("perm_count", "time", 1, 1)])
+    assert "calls: lock released" in unmeasured(SUITE, some, "5.4.1")
+    assert unmeasured(SUITE, some, "5.4.1").count("perm_count: time") == 1  # beside the crates
+    assert not any("clean build" in name for name in unmeasured(SUITE, some, "5.4.1"))
