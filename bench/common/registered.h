@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A word that the runtime knows as a global root, as a generational one (GENERATIONAL), or not at all (UNREGISTERED). */
+/* A word that the runtime knows as a global root, as a generational one (GENERATIONAL), or not at all
+   (UNREGISTERED). */
 #ifndef BENCH_REGISTERED_H
 #define BENCH_REGISTERED_H
 

@@ -31,11 +31,7 @@ class Line:
     why: str
     row: Row
     values: tuple[float | None, ...]  # in the order of the columns, ours first
-
-    @property
-    def is_lost(self) -> bool:
-        """To any column."""
-        return any(value is not None and value < self.values[0] for value in self.values[1:])
+    is_lost: bool  # to any column that is not ours with another setting
 
 
 @dataclass(frozen=True)
@@ -58,8 +54,9 @@ def lines_of(run: Run, suite: Suite, table: dict) -> list[Line]:
         row = having.get(key)
         names = wanted.get("implementations", list(table["implementations"]))
         values = tuple(run.results.median(*key, name) if name else None for name in names)
-        if row and values[0] is not None and any(v is not None for v in values[1:]):
-            out.append(Line(wanted["what"], wanted["why"], row, values))
+        others = [v for name, v in zip(names[1:], values[1:]) if v is not None and name not in suite.effects.values()]
+        if row and values[0] is not None and others:
+            out.append(Line(wanted["what"], wanted["why"], row, values, min(others) < values[0]))
     return out
 
 
@@ -85,13 +82,15 @@ def read(root: Path, suite: Suite, runs: list[Run]) -> Table | None:
     return Table(chosen["title"], tuple(chosen["implementations"].values()), tuple(lines), run) if lines else None
 
 
-def cells(line: Line) -> list[str]:
-    return [line.what, *amounts(line.values, line.row.unit), line.why]
-
-
 def table_lines(table: Table) -> list[str]:
-    """What is better than all columns comes first."""
-    header = [table.title, *table.columns, "why it matters"]
+    """What is better than all columns comes first; without columns that were not measured."""
+    used = [n for n in range(len(table.columns)) if any(line.values[n] is not None for line in table.lines)]
+    header = [table.title, *(table.columns[n] for n in used), "why it matters"]
+
+    def cells(line: Line) -> list[str]:
+        figures = amounts(line.values, line.row.unit)
+        return [line.what, *(figures[n] for n in used), line.why]
+
     body = [cells(line) for line in table.lines if not line.is_lost]
     if lost := [cells(line) for line in table.lines if line.is_lost]:
         body += [["*where another is better:*", *[""] * (len(header) - 1)], *lost]
