@@ -50,6 +50,7 @@ class Workload:
     needs: str = ""  # a command that the program runs
     base: str = ""  # what is compared with, where it is not the suite's
     ours: str = ""  # what is compared, where it is not the suite's
+    also: tuple[str, ...] = ()  # measured in quick mode, too
 
     def shown(self, metric: str) -> bool:
         return not metric.startswith(("gc: ", DISTRIBUTION)) and metric not in self.hidden
@@ -185,7 +186,7 @@ class Suite:
         named = chosen(options.impl, self.implementations)
         jobs: dict[tuple, Job] = {}
         for w in (w for w in self.workloads.values() if w.name in wanted):
-            main = {self.ours_of(w.name), self.base_of(w.name), *self.effects.values(), *self.must_succeed}
+            main = {self.ours_of(w.name), self.base_of(w.name), *self.effects.values(), *self.must_succeed, *w.also}
             allowed = named if options.impl or options.mode == "full" else main
             for c in (c for c in w.cases if options.mode in c.modes and (options.case or "") in c.label):
                 for b in chosen(options.build, BUILDS) if options.build else c.builds:

@@ -12,7 +12,7 @@ from .model import Case, Suite, Workload
 
 BOTH = ("quick", "full")
 OF_CASES = ("label", "args", "with", "mode", "builds", "timeout", "once", "ocaml5_only", "gigabytes", "each", "by")
-OF_WORKLOADS = ("modules", "hidden", "context")
+OF_WORKLOADS = ("modules", "hidden", "context", "also")
 
 
 def expanded(words: list, sets: dict[str, list]) -> tuple:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 from helpers import figures, write_raw
-from runner import progress
+from runner import progress, tables
 from runner.main import begin
 from runner.measure import measure_all, run_job
 from runner.model import Case, Job, Workload
+from runner.options import parse
 from runner.results import Figure
+from runner.suites import SUITES
 
 
 def job(name: str, implementation: str = "boxroot", once: bool = False) -> Job:
@@ -59,6 +61,30 @@ def test_a_failure_is_kept_and_not_repeated():
     outcome = measure_all(jobs, 3, run, kept.extend)
     assert [r for r in ran if r[2] == "bad"] == [(0, "a", "bad")]
     assert len(kept) == 3 and outcome.absent[0].why == "failed: exit code 1: bad"
+
+
+def keys(*arguments: str) -> set[tuple[str, str, str]]:
+    options = parse(["--suite", "outheap", *arguments])
+    return {(j.workload.name, j.case.label, j.implementation) for j in SUITES["outheap"].jobs(options)}
+
+
+def test_quick_mode_has_what_is_compared_and_the_effects():
+    small = keys("--only", "ocamlopt")
+    assert {i for w, _, i in small if w == "ocamlopt"} == {"stock", "table", "outheap"}
+    assert {w for w, _, _ in small} == {"ocamlopt", "ocamlopt, words"}  # minor heaps: in full mode
+    assert ("ocamlopt", "66,000 lines", "jemalloc") in keys("--only", "ocamlopt", "--full")
+    assert keys("--only", "ocamlopt", "--impl", "jemalloc") == set()  # which quick mode has in no case
+
+
+def test_tables_repeat_cases_and_take_over_from_others():
+    case = {"each": ["$two"], "by": [["x"]], "label": "%0, %2", "args": "run %1 {text}", "with": ["b", "$all"]}
+    sets = {"two": [["one", "1"], ["two", "2"]], "all": ["c", "d"]}
+    assert [(c.label, c.args, c.implementations) for c in tables.cases_of(case, sets)] == [
+        (f"{word}, x", ("run", n, "{text}"), ("b", "c", "d")) for word, n in sets["two"]
+    ]
+    given = {"a": {"note": "n", "with": ["c"], "args": "1", "once": True}, "b": {"like": "a", "args": "2"}}
+    (found,) = tables.workload("b", given, sets, {}).cases
+    assert (found.args, found.implementations, found.once) == (("2",), ("c",), True)
 
 
 def test_a_run_begins_anew(tmp_path):
