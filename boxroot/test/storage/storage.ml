@@ -133,7 +133,7 @@ let () =
   main ~slow:[ "model-domains-long"; "model-both-long" ]
     ([ ("basics", basics); ("without-lock", without_lock); ("dropped", dropped);
        ("moved-while-marking", moved_while_marking); ("modified", modified); ("memory", memory); ("cost", cost);
-       ("sessions", sessions); ("reported", reported); ("names", names);
+       ("sessions", sessions); ("batches", batches); ("reported", reported); ("names", names);
        ("many", many); ("no-memory", no_memory); ("late-deletions", late_deletions);
        ("ended-domains", ended_domains); ("cleared-by-another", cleared_by_another); ("finalisers", finalisers);
        ("dropped-elsewhere", dropped_elsewhere); ("remembered-pool", remembered_pool);

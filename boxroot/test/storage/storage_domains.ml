@@ -4,6 +4,59 @@
 open Root
 open Storage_common
 
+(* Many domains have deleted roots that they have not recorded yet when the storages of these are cleared: the slots
+   serve no others before. *)
+let batches () =
+  if not Par.multicore then skip "one domain";
+  let domains = 40 and n = 4000 in
+  let s = create "" and round = ref 0 and busy = ref 0 in
+  let doomed = Array.make domains none in
+  let lock = Mutex.create () and changed = Condition.create () in
+  let locked f = Mutex.lock lock; f (); Mutex.unlock lock in
+  let rec work i past () =
+    let now = ref 0 in
+    locked (fun () -> while !round = past do Condition.wait changed lock done; now := !round);
+    if !now > 0 then begin
+      Root.delete doomed.(i);
+      locked (fun () -> decr busy; Condition.broadcast changed);
+      work i !now ()
+    end
+  in
+  let all = List.init domains (fun i -> Par.spawn (work i 0)) in
+  (* each deletes one of these roots *)
+  let delete_of roots =
+    for i = 0 to domains - 1 do doomed.(i) <- roots.(i * (Array.length roots / domains)) done;
+    locked (fun () ->
+        busy := domains;
+        incr round;
+        Condition.broadcast changed;
+        while !busy > 0 do Condition.wait changed lock done)
+  in
+  let check what roots = Array.iteri (fun i r -> if Root.get r <> text i then fail "%s: root %d" what i) roots in
+  for _ = 1 to scale 20 do
+    let roots = Array.init n (fun i -> add s (text i)) and others = Array.init domains (fun i -> add_here s (text i)) in
+    check "at first" roots;
+    delete_of (if !round land 1 = 0 then roots else others);
+    clear s;
+    let more = Array.init n (fun i -> add s (text i)) in
+    check "after the clear" more;
+    let kept = Array.init domains (fun i -> create_or_fail (text i)) in
+    delete_of kept; (* which records the deletions before *)
+    Gc.minor ();
+    let again = Array.init n (fun i -> add s (text i)) in
+    check "when they are recorded" more;
+    check "anew" again;
+    let cells = List.sort_uniq compare (Array.to_list more @ Array.to_list again) in
+    if List.length cells < 2 * n then fail "a slot was handed out twice";
+    clear s
+  done;
+  locked (fun () -> round := -1; Condition.broadcast changed);
+  List.iter Par.join all;
+  delete s;
+  for _ = 1 to 3 do Gc.full_major () done;
+  let left = pools_in_use () in
+  if left > 10 + (100 / pool_capacity ()) then fail "%d pools are in use at the end" left
+
 (* Deletions that another domain has collected and not recorded yet come after the storage was cleared, and find no root
    that is newer. *)
 let late_deletions () =
