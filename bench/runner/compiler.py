@@ -79,6 +79,12 @@ class Compiler:
         """The module Domains of this version."""
         return BENCH / "common" / ("domains_ocaml5.ml" if self.ocaml5 else "domains_ocaml4.ml")
 
+    def in_order(self, sources: Iterable[Path]) -> list[Path]:
+        """OCaml's, each after what it uses."""
+        command = [self.ocamlopt.with_name("ocamldep"), "-sort", *sorted(sources)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return [Path(name) for name in done.stdout.split()]
+
     def c_command(self, build: str = USERS) -> list[str]:
         """The C compiler with the flags of a build."""
         b = BUILDS[build]

@@ -122,7 +122,7 @@ class Builder:
             includes = ["-I", region]
         if name in OVER_REGIONS:
             parts = [ROOT / "outheap/lib" / part for part in ("region", OVER_REGIONS[name])]
-            ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
+            ml[-1:-1] = self.compiler.in_order(source for p in parts for source in p.glob("outheap_*.ml*"))
             c += [source for p in parts for source in sorted(p.glob("*.c"))]
             includes = [word for p in parts for word in ("-I", p)]
         if name == "hashcons":

@@ -2,7 +2,7 @@
 fn f(rt: &mut Runtime) {
     let y = rt.string("y");
     let v = y.value();
-    let rt = y.discard(); //~
+    let rt = y.into_rt(); //~
     //+ let rt = y.rt();
     let _ = v.to_str();
 }
@@ -10,7 +10,7 @@ fn f(rt: &mut Runtime) {
 fn f(rt: &mut Runtime) {
     let y = rt.string("y");
     let v = y.value();
-    let (root, rt) = y.root_rt(); //~
+    let (root, rt) = y.root_and_rt(); //~
     //+ let (root, rt) = (v.root(y.rt()), y.rt());
     let _ = v.to_str();
 }
@@ -27,7 +27,7 @@ fn g(rt: &Runtime, x: ValueRef<'_, Str>) {}
 fn f(rt: &mut Runtime) {
     let y = rt.string("y");
     let x: ValueRef<'_, Str> = &y;
-    let rt = y.discard(); //~
+    let rt = y.into_rt(); //~
     //+ let rt = y.rt();
     g(rt, x);
 }
@@ -48,30 +48,30 @@ fn f(rt: &mut Runtime, r: &Root<Str>) {
 fn f(rt: &mut Runtime) {
     let (v, ro) = rt.string("y").freeze();
     rt.minor_gc(); //~
-    //+ ro.named("x");
+    //+ ro.named_value("x");
     let _ = v.to_str();
 }
 //# frozen_runtimes_do_not_allocate E0596
 fn f(rt: &mut Runtime) {
     let (v, ro) = rt.string("y").freeze();
     ro.minor_gc(); //~
-    //+ ro.named("x");
+    //+ ro.named_value("x");
 }
 //# is_used_once E0382
 fn f(rt: &mut Runtime) {
     let y = rt.string("y");
     let r = y.root();
     let s = y.root(); //~
-    //+ let s = r.dup(rt);
+    //+ let s = r.clone_ref(rt);
 }
 //# going_on_needs_the_capability_back E0499
 type F = Fun<(Str,), Str>;
-fn g<'a>(rt: &'a mut Runtime, f: ValueRef<'_, F>, x: ValueRef<'_, Str>) -> Result<Fresh<'a, Str>, Exception> {
+fn g<'a>(rt: &'a mut Runtime, f: ValueRef<'_, F>, x: ValueRef<'_, Str>) -> Result<ValueGuard<'a, Str>, Exception> {
     let y = f.call(rt, (x,))?;
-    if y.value().same(x.get(y.rt())) {
+    if y.value().ptr_eq(x.get(y.rt())) {
         return Ok(y);
     }
-    let (y, back) = y.root_rt();
+    let (y, back) = y.root_and_rt();
     g(rt, f, &y) //~
     //+ g(back, f, &y)
 }
@@ -88,6 +88,6 @@ fn f(rt: &mut Runtime, g: &Root<Fun<(Str,), Str>>) -> Result<(), Exception> {
 }
 //# does_not_change_its_type E0133
 fn f(rt: &mut Runtime) {
-    let y: Fresh<'_, Int> = rt.string("y").cast(); //~
-    //+ let y: Fresh<'_, Any> = rt.string("y").erase();
+    let y: ValueGuard<'_, Int> = rt.string("y").cast(); //~
+    //+ let y: ValueGuard<'_, Any> = rt.string("y").into_any();
 }
