@@ -104,6 +104,15 @@ enum oh_settings_helper { OH_SETTINGS_HELPER_OFF, OH_SETTINGS_HELPER_AUTO, OH_SE
 /* Free memory that is kept: bytes; percent; percent. */
 struct oh_settings_free { size_t keep, keep_share, slack; };
 
+/* Of the flavour that checks (overlay/ocaml5-check). `every`: of so many places where C code may collect, one collects,
+   on average; `cycle`: of so many of these collections, one is a major cycle in which everything moves; 0: none. */
+struct oh_settings_check {
+  bool off, go;
+  size_t every, cycle, seed;
+  size_t ring;      /* bytes of addresses of each domain's minor heap */
+  char report[200]; /* a file; empty: standard error */
+};
+
 struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
   struct oh_settings_free small, huge; /* in spaces without and with huge pages */
@@ -117,6 +126,7 @@ struct oh_settings {
   size_t floor;                   /* bytes; oh_limit_start finds them if it is a share */
   size_t floor_percent, floor_most; /* of what is available, and bytes at most; 0: no share */
   struct oh_settings_limit limit;
+  struct oh_settings_check check;
   bool follow, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   bool steps;                     /* debug.clock=step */
   int stats_signal;   /* 0: none */
