@@ -24,7 +24,15 @@
 
 /* --- the stack ----------------------------------------------------------------------------------------------------- */
 
-static bool is_ocaml(void *pc) { return caml_find_code_fragment_by_pc(pc) != NULL; }
+bool oh_trap_places_is_ocaml(void const *pc) { return caml_find_code_fragment_by_pc((char *)pc) != NULL; }
+
+#ifdef NATIVE_CODE
+/* The code between OCaml and C. */
+extern char caml_system__code_begin, caml_system__code_end;
+static bool is_border(char const *pc) { return pc >= &caml_system__code_begin && pc < &caml_system__code_end; }
+#else
+static bool is_border(char const *pc) { return pc == NULL; }
+#endif
 
 /* frames[0, n) so far; `skip`: nothing is taken before this address. */
 struct walk { void **frames; int n, most; uintptr_t skip; };
@@ -37,7 +45,8 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
   w->skip = 0;
   if (w->n == w->most) return _URC_END_OF_STACK;
   w->frames[w->n++] = (void *)pc;
-  return is_ocaml((void *)pc) ? _URC_END_OF_STACK : _URC_NO_REASON;
+  bool calls_ocaml = w->n == 1 && is_border((void *)pc); /* caml_callback_asm */
+  return oh_trap_places_is_ocaml((void *)pc) && !calls_ocaml ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 int oh_trap_places_stack(void **frames, int most)
@@ -53,7 +62,8 @@ int oh_trap_places_stack(void **frames, int most)
 int oh_trap_places_stack_of_signal(void **frames, int most, uintptr_t interrupted)
 {
   struct walk w = { frames, 0, most, interrupted };
-  if (!is_ocaml((void *)interrupted)) _Unwind_Backtrace(step, &w);
+  bool in_ocaml = oh_trap_places_is_ocaml((void *)interrupted) && !is_border((void *)interrupted);
+  if (!in_ocaml) _Unwind_Backtrace(step, &w);
   if (w.n == 0) frames[w.n++] = (void *)interrupted;
   return w.n;
 }
@@ -120,14 +130,14 @@ static char const *name_of(char const *file)
   return slash == NULL ? file : slash + 1;
 }
 
-/* OCaml's names: camlModule.function_123 and camlModule__function_123. */
+/* Without what belongs to the trap. */
 static void put_line(char *line, int indent, char const *object)
 {
   char *inlined = strstr(line, "(inlined by) ");
   if (inlined != NULL) line = inlined + strlen("(inlined by) ");
   char *discriminator = strstr(line, " (discriminator");
   if (discriminator != NULL) *discriminator = 0;
-  oh_trap_put("%*s%s  [%s]\n", indent, "", line, object);
+  if (strncmp(line, "oh_trap_", 8) != 0) oh_trap_put("%*s%s  [%s]\n", indent, "", line, object);
 }
 
 /* Addresses that lie in the same file: one process for all. */
@@ -182,17 +192,9 @@ static void put_ocaml(int indent)
   }
 }
 
-#ifdef NATIVE_CODE
-/* The code between OCaml and C. */
-extern char caml_system__code_begin, caml_system__code_end;
-static bool is_border(char *pc) { return pc >= &caml_system__code_begin && pc < &caml_system__code_end; }
-#else
-static bool is_border(char *pc) { return pc == NULL; }
-#endif
-
 void oh_trap_places_code(void *const *frames, int n, bool exact, int indent)
 {
-  bool border = n > 0 && is_border(frames[n - 1]);
+  bool border = n > 1 && is_border(frames[n - 1]);
   int c = border ? n - 1 : n;
   for (int i = 0; i < c; i += put_of_one_file(frames + i, c - i, exact && i == 0, indent)) {}
 #ifdef NATIVE_CODE

@@ -7,7 +7,6 @@
 #include "trap_left.h"
 #include "trap_places.h"
 #include "trap_text.h"
-#include <caml/codefrag.h>
 #include <caml/custom.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -139,8 +138,7 @@ static uintptr_t block_around(uintptr_t at)
 {
   for (uintptr_t back = 1; back < 1024; back++) {
     header_t header = word(at - back * sizeof(value));
-    if (header != 0 && Wosize_hd(header) >= back && Wosize_hd(header) < (1 << 22) && Tag_hd(header) < No_scan_tag
-        && (header & 3) == 0)
+    if (header != 0 && Wosize_hd(header) >= back && Wosize_hd(header) < (1 << 22) && (header >> 8 & 3) != 3)
       return at - (back - 1) * sizeof(value);
   }
   return 0;
@@ -160,6 +158,10 @@ static void note_place(struct search *s, struct mapping const *m, uintptr_t at)
     char name[256], variable[280];
     if (!note(s, VARIABLE, 6)) return;
     oh_trap_places_variable(m->file, m->base, at, name, sizeof name);
+    if (strncmp(name, "oh_trap_", 8) == 0) {
+      s->found[VARIABLE]--;
+      return;
+    }
     snprintf(variable, sizeof variable, *name == 0 ? "a variable%s" : "the variable %s", name);
     char const *slash = strrchr(m->file, '/');
     oh_trap_put("  held by %s of %s\n", variable, slash == NULL ? m->file : slash + 1);
@@ -221,16 +223,19 @@ static void search_memory(struct search *s)
 
 /* --- what to do? --------------------------------------------------------------------------------------------------- */
 
-static char const *advice_for(struct search const *s, struct oh_trap_block const *block, uintptr_t at, bool in_ocaml)
+static char const *advice_for(struct search const *s, struct oh_trap_block const *block, bool in_ocaml)
 {
-  if (in_ocaml) return "OCaml's code uses what a collection has left: a stub that is [@@noalloc] allocates or collects, "
-                       "or an address was stored without caml_modify";
-  if (s->found[HEAP] != 0) return "store values in blocks that are not new by caml_modify or Store_field";
+  if (s->found[HEAP] != 0)
+    return "store values in blocks that are not new by caml_modify or Store_field; what C keeps in a custom block needs a "
+           "root of its own (boxroot_create)";
   if (s->found[VARIABLE] != 0)
     return "make the variable a root: boxroot_create, or caml_register_generational_global_root";
   if (s->found[MALLOC] != 0) return "values in memory of C need roots: boxroot_create, or caml_register_global_root";
-  if (block != NULL && Tag_hd(block->header) >= No_scan_tag && at != block->value)
-    return "a pointer into a block (String_val, Data_custom_val) ends at the next collection: take it again, or copy";
+  if (in_ocaml)
+    return "OCaml's code uses what a collection has left: a stub that is declared [@@noalloc] allocates or collects";
+  if (block != NULL && Tag_hd(block->header) >= No_scan_tag)
+    return "keep the value in a local root (CAMLparam, CAMLlocal) over everything that may collect, and take pointers "
+           "into it (String_val, Data_custom_val) anew after that";
   return "keep the value in a local root (CAMLparam, CAMLlocal) over everything that may collect";
 }
 
@@ -285,8 +290,8 @@ static void report_stale(struct fault *f, struct oh_trap_left const *left)
   }
   put_left(left);
   search(&s, f);
-  bool in_ocaml = f->depth > 0 && caml_find_code_fragment_by_pc(f->frames[0]) != NULL;
-  oh_trap_put("  advice: %s\n", advice_for(&s, known ? &block : NULL, at, in_ocaml));
+  bool in_ocaml = f->depth == 1 && oh_trap_places_is_ocaml(f->frames[0]);
+  oh_trap_put("  advice: %s\n", advice_for(&s, known ? &block : NULL, in_ocaml));
 }
 
 static void report_nowhere(struct fault *f, uintptr_t nowhere)
