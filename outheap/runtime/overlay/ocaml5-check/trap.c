@@ -126,6 +126,8 @@ bool oh_trap_cycle_is_due(void)
   return oh_cas_seq_cst(&cycle_at, &due, now + (cost > every ? cost : every));
 }
 
+static uintnat count_forced(void) { return oh_load_relaxed(&forced); }
+
 /* --- minor heaps --------------------------------------------------------------------------------------------------- */
 
 uintnat oh_trap_start(uintnat most, void (*moved)(caml_domain_state *))
@@ -142,7 +144,7 @@ uintnat oh_trap_start(uintnat most, void (*moved)(caml_domain_state *))
     protect((uintptr_t)page, (uintptr_t)page + OH_PAGE, PROT_NONE);
     oh_trap_nowhere_old = (uintptr_t)page + OH_PAGE / 2;
   }
-  oh_trap_report_start();
+  oh_trap_report_start(count_forced);
   return Wsize_bsize(OH_ROUND_UP(bytes, OH_PAGE));
 }
 

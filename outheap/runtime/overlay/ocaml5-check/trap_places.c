@@ -5,6 +5,7 @@
 #include <caml/backtrace.h>
 #include <caml/backtrace_prim.h>
 #include <caml/codefrag.h>
+#include <caml/interp.h>
 #include <caml/stack.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -30,8 +31,10 @@ bool oh_trap_places_is_ocaml(void const *pc) { return caml_find_code_fragment_by
 /* The code between OCaml and C. */
 extern char caml_system__code_begin, caml_system__code_end;
 static bool is_border(char const *pc) { return pc >= &caml_system__code_begin && pc < &caml_system__code_end; }
+#define INTERPRETER 0
 #else
 static bool is_border(char const *pc) { return pc == NULL; }
+#define INTERPRETER ((uintptr_t)&caml_bytecode_interpreter)
 #endif
 
 /* frames[0, n) so far; `skip`: nothing is taken before this address. */
@@ -43,7 +46,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context *context, void *data)
   uintptr_t pc = _Unwind_GetIP(context);
   if (w->skip != 0 && pc != w->skip) return _URC_NO_REASON;
   w->skip = 0;
-  if (w->n == w->most) return _URC_END_OF_STACK;
+  if (w->n == w->most || _Unwind_GetRegionStart(context) == INTERPRETER) return _URC_END_OF_STACK;
   w->frames[w->n++] = (void *)pc;
   bool calls_ocaml = w->n == 1 && is_border((void *)pc); /* caml_callback_asm */
   return oh_trap_places_is_ocaml((void *)pc) && !calls_ocaml ? _URC_END_OF_STACK : _URC_NO_REASON;

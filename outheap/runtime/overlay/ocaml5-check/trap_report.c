@@ -8,6 +8,7 @@
 #include "trap_places.h"
 #include "trap_text.h"
 #include <caml/custom.h>
+#include <caml/fiber.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -31,7 +32,11 @@ static unsigned reports;
 
 static bool begin_report(void)
 {
-  if (mine) return false;
+  if (mine) { /* the report itself has failed: what there is of it */
+    oh_trap_put("\n  (the report failed here)\n\n");
+    oh_trap_flush();
+    return false;
+  }
   pthread_mutex_lock(&reporting);
   return mine = true;
 }
@@ -111,7 +116,7 @@ enum holder { NOBODY, REGISTER, VARIABLE, HEAP, MALLOC, STACK, HOLDERS };
 
 /* [from, to): the words that are looked for. [own, own + OWN): the stack of the signal handler, with copies of all
    registers. */
-struct search { uintptr_t from, to, stack_pointer, own; unsigned found[HOLDERS]; };
+struct search { uintptr_t from, to, stack_pointer, own, ocaml_begin, ocaml_end; unsigned found[HOLDERS]; };
 #define OWN ((uintptr_t)32 << 10)
 
 static char report_stack[1 << 18];
@@ -170,6 +175,7 @@ static void note_place(struct search *s, struct mapping const *m, uintptr_t at)
     if (at >= s->stack_pointer && at < s->stack_pointer + 8192 && note(s, STACK, 3))
       oh_trap_put("  held by the stack, %ld bytes above the stack pointer\n", (long)(at - s->stack_pointer));
   }
+  else if (s->ocaml_begin <= at && at < s->ocaml_end) return; /* OCaml's own stack, with slots that are not in use */
   else if (note(s, MALLOC, 3))
     oh_trap_put("  held by %s at %p\n", m->is_stack ? "another stack" : "memory of malloc or mmap", (void *)at);
 }
@@ -266,6 +272,10 @@ static void search(struct search *s, struct fault const *f)
   s->stack_pointer = (uintptr_t)f->context->uc_mcontext.gregs[REG_RSP];
 #endif
   s->own = (uintptr_t)f->context - OWN / 2;
+  if (Caml_state_opt != NULL) {
+    s->ocaml_begin = (uintptr_t)Stack_base(Caml_state->current_stack);
+    s->ocaml_end = (uintptr_t)Stack_high(Caml_state->current_stack);
+  }
   search_registers(s, f->context);
   search_memory(s);
 }
@@ -394,8 +404,23 @@ void oh_trap_report_install(void)
   sigaction(SIGSEGV, &ours, NULL);
 }
 
-void oh_trap_report_start(void)
+static uintnat (*count_forced)(void);
+
+/* For outheap-check, which reads the file. */
+static void tell_end(void)
 {
+  if (oh_settings.check.report[0] == 0 || mine) return;
+  pthread_mutex_lock(&reporting);
+  oh_trap_put("outheap-check: the end, after %lu collections that were asked for, of %lu\n", (unsigned long)count_forced(),
+              (unsigned long)caml_minor_collections_count);
+  oh_trap_flush();
+  pthread_mutex_unlock(&reporting);
+}
+
+void oh_trap_report_start(uintnat (*forced)(void))
+{
+  count_forced = forced;
+  atexit(tell_end);
   oh_trap_places_start();
   oh_trap_report_install();
 }

@@ -9,8 +9,8 @@
 /* Where pointers in free or new blocks lead; 0 before oh_trap_start. */
 extern uintptr_t oh_trap_nowhere_old, oh_trap_nowhere_young;
 
-/* Once, before the first value. */
-void oh_trap_report_start(void);
+/* Once, before the first value. `forced`: how many collections the trap has asked for. */
+void oh_trap_report_start(uintnat (*forced)(void));
 
 /* Puts the handler of SIGSEGV in front of one that the runtime or the program has installed since. */
 void oh_trap_report_install(void);
