@@ -9,8 +9,8 @@
 #include <caml/globroots.h>
 #include <caml/skiplist.h>
 
-static void added(struct skiplist *list, struct skiplist *other, value *root);
-static void removed(struct skiplist *list, struct skiplist *other, value *root);
+static void oh_trap_added(struct skiplist *list, struct skiplist *other, value *root);
+static void oh_trap_removed(struct skiplist *list, struct skiplist *other, value *root);
 
 #include <globroots.c>
 
@@ -24,7 +24,7 @@ static bool is_registered(struct skiplist *list, struct skiplist *other, value *
   return found;
 }
 
-static void added(struct skiplist *list, struct skiplist *other, value *root)
+static void oh_trap_added(struct skiplist *list, struct skiplist *other, value *root)
 {
   if (oh_trap_on && iterating_roots == 0 && is_registered(list, other, root))
     oh_trap_report_fault("a global root was registered twice", root,
@@ -32,7 +32,7 @@ static void added(struct skiplist *list, struct skiplist *other, value *root)
 }
 
 /* Of a generational root: one that holds an immediate is on no list. */
-static void removed(struct skiplist *list, struct skiplist *other, value *root)
+static void oh_trap_removed(struct skiplist *list, struct skiplist *other, value *root)
 {
   if (oh_trap_on && !is_registered(list, other, root))
     oh_trap_report_fault("a global root was removed that is not registered", root,
