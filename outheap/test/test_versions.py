@@ -191,7 +191,7 @@ def test_a_variant_that_fails_is_not_installed(compiler: Compiler) -> None:
     for part in ("outheap/runtime", "outheap/include", "outheap/tool"):
         shutil.copytree(ROOT / part, base / part)
     loop = base / "outheap/runtime/overlay/ocaml5/mark_loop.h"
-    old = "if (!oh_mark_loop_is_markable(form, helper, block)) continue;"
+    old = "if (!oh_mark_loop_is_markable(form, policy, block)) continue;"
     assert old in loop.read_text()
     loop.write_text(loop.read_text().replace(old, ""))
     output = base / "library"

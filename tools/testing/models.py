@@ -50,7 +50,7 @@ def build(program: str, own: tuple[str, ...], name: str = "sound", breakage: Bre
         steps.command([CC, *checked.lflags, *objects, *checked.libraries, "-o", program], folder)
 
     files = [f for part in PARTS for f in (HOME / "runtime" / part).glob("*.[ch]")]
-    files += [main, *(HOME / "include").glob("*.h")]
+    files += [main, *main.parent.glob("*.h"), *(HOME / "include").glob("*.h")]
     return steps.step(folder, files, [CC, name, breakage], make)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What tools/layers finds in a crate of Rust: uses of higher modules, however they are written, and nothing else."""
+"""What tools/layers finds in a crate of Rust: uses of higher modules, however they are written, and nothing else. And of
+C: headers of the system's in other modules than those they are left to."""
 
 from __future__ import annotations
 
@@ -78,3 +79,14 @@ def test_layers_rust_upwards(tmp_path: Path, use: str) -> None:
 def test_layers_rust_findings(tmp_path: Path, files: dict[str, str], finding: str) -> None:
     code, said = layers(tmp_path, CRATE | files)
     assert code == 1 and finding in said, said
+
+
+def test_layers_headers_of_the_system(tmp_path: Path) -> None:
+    rules = "@prefix x_\n@text\n@system sys/* low\nlow\nhigh\n"
+    files = {"LAYERS": rules, "low.h": "#include <sys/stat.h>\n", "high.h": '#include "low.h"\n#include <errno.h>\n'}
+    code, said = layers(tmp_path, files)
+    assert code == 0, said
+    code, said = layers(tmp_path, {"high.h": "#include <sys/mman.h>\n"})
+    assert code == 1 and "high.h: includes sys/mman.h, which is left to low" in said, said
+    code, said = layers(tmp_path, {"LAYERS": rules.replace("* low", "* lower")})
+    assert code == 2 and "lower" in said, said

@@ -3,9 +3,6 @@
 #include "extents.h"
 #include <errno.h>
 #include <pthread.h>
-#ifdef __linux__
-#include <sys/auxv.h>
-#endif
 
 /* --- the zone ----------------------------------------------------------------------------------------------------- */
 
@@ -23,12 +20,7 @@ static uintptr_t start, part;
    of threads, one of which may be the caller, can be anywhere. */
 static unsigned width(void)
 {
-  uintptr_t stack = 0;
-#ifdef __linux__
-  stack = getauxval(AT_RANDOM); /* the system has put these bytes there */
-#endif
-  if (stack == 0) stack = (uintptr_t)&stack;
-  unsigned bits = 64 - (unsigned)__builtin_clzll(stack);
+  unsigned bits = 64 - (unsigned)__builtin_clzll(oh_os_stack());
   return bits < OH_ADDRESS_BITS ? bits : OH_ADDRESS_BITS;
 }
 

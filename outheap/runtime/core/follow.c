@@ -47,7 +47,7 @@ bool oh_follow_may_share(void)
 
 static uint64_t period = OH_FOLLOW_PERIOD;    /* read by slices, as the next three */
 static uint64_t cost;                         /* of the last cycle: nanoseconds in its slices, */
-static size_t cost_bytes;                     /* of a heap of so many bytes; 0: there was none */
+static size_t cost_bytes;                     /* of a heap of so many bytes; 0: there was none that counts */
 static bool urgent = true, was_by_time;       /* have cycles by time freed something? did the last one come by time? */
 static uint64_t spent, shares, running;       /* in this cycle: nanoseconds in slices; millionths of a cycle, by time;
                                                  nanoseconds of running time */
@@ -62,7 +62,8 @@ double oh_follow_share(uint64_t nanoseconds, size_t bytes)
   return nanoseconds < all ? (double)nanoseconds / (double)all : 1;
 }
 
-/* Nanoseconds that a cycle of such a heap may take: more than the last one, if the heap has grown. */
+/* Nanoseconds that a cycle of such a heap may take: more than the last one, if the heap has grown. What one of a small
+   heap takes is not measured (oh_follow_slice). */
 static uint64_t cost_of(size_t bytes)
 {
   size_t before = oh_load_relaxed(&cost_bytes);
@@ -117,7 +118,7 @@ static void end_cycle(struct oh_follow_heap const *h)
   oh_store_relaxed(&period, next);
   oh_store_relaxed(&saved, left < OH_FOLLOW_SAVED ? left : OH_FOLLOW_SAVED);
   oh_store_relaxed(&cost, took);
-  oh_store_relaxed(&cost_bytes, h->live + h->free);
+  oh_store_relaxed(&cost_bytes, h->live + h->free < OH_FOLLOW_LEAST ? 0 : h->live + h->free);
   oh_store_relaxed(&urgent, useless == 0);
   oh_store_relaxed(&was_by_time, by_time);
   oh_store_relaxed(&spent, (uint64_t)0);

@@ -73,7 +73,8 @@ double oh_follow_due(uint64_t nanoseconds, size_t bytes, size_t domains);
 /* The share of a cycle of such a heap that takes so long, as a guess: 0 to 1. Any thread. */
 double oh_follow_share(uint64_t nanoseconds, size_t bytes);
 
-/* A slice took so much processor time: on a busy machine a cycle is no dearer. Any domain. */
+/* A slice took so much processor time: on a busy machine a cycle is no dearer. In heaps from OH_FOLLOW_LEAST on. Any
+   domain. */
 void oh_follow_slice(uint64_t nanoseconds);
 
 /* A cycle has ended: which part of the pools with room is to be compacted now, from 0 (nothing) to 1. `idle`: for the

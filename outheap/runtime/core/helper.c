@@ -3,22 +3,11 @@
 #define _GNU_SOURCE
 #endif
 #include "helper.h"
-#include "clock.h"
 #include "os.h"
+#include "proc.h"
 #include "settings.h"
-#include <errno.h>
-#include <limits.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdio.h>
+#include <pthread.h>
 #include <string.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#endif
-
-#define STACK ((size_t)1 << 20) /* beside thread-local variables; the program's hooks run on it, too */
 
 struct oh_helper_counters oh_helper_counters;
 struct oh_helper_fork const *oh_helper_forks;
@@ -88,61 +77,6 @@ size_t oh_helper_take(struct outheap_helper_span *to, size_t most)
   return n;
 }
 
-bool oh_helper_thread(pthread_t *thread, void *(*function)(void *))
-{
-  size_t stack = STACK + oh_os_thread_local();
-  if (OH_SBRK) return false; /* libc's sbrk is for one thread: outheap_sbrk.h */
-  pthread_attr_t attributes;
-  sigset_t all, before;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  sigfillset(&all);
-  pthread_attr_setstacksize(&attributes, stack > (size_t)PTHREAD_STACK_MIN ? stack : (size_t)PTHREAD_STACK_MIN);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's */
-  bool done = pthread_create(thread, &attributes, function, NULL) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  pthread_attr_destroy(&attributes);
-  return done;
-}
-
-long oh_helper_name(char const *name)
-{
-#ifdef __linux__
-  pthread_setname_np(pthread_self(), name);
-  return (long)syscall(SYS_gettid);
-#else
-  return (void)name, 0;
-#endif
-}
-
-bool oh_helper_is_missing(pthread_t thread)
-{
-#ifdef __linux__
-  return pthread_kill(thread, 0) == ESRCH;
-#else
-  return (void)thread, false;
-#endif
-}
-
-#define GONE ((uint64_t)5000000000) /* nanoseconds: a number that still is there then is another thread's by now */
-
-/* Linux takes a thread's number away first and drops the thread's share of the process after that, both under one lock.
-   Whoever then reads something of a group of processes waits for that lock, and so for the rest. */
-void oh_helper_join(pthread_t thread, long const *number)
-{
-  pthread_join(thread, NULL);
-#ifdef __linux__
-  int error = errno;
-  for (uint64_t until = oh_clock_of_machine() + GONE; *number != 0 && syscall(SYS_tgkill, getpid(), *number, 0) == 0;) {
-    if (oh_clock_of_machine() > until) break;
-    sched_yield();
-  }
-  if (*number != 0) getpriority(PRIO_PGRP, 0);
-  errno = error;
-#else
-  (void)number;
-#endif
-}
-
 void oh_helper_refuse(void)
 {
   static bool told;
@@ -151,108 +85,15 @@ void oh_helper_refuse(void)
   oh_log("OUTHEAP: helper is not available for this version of OCaml, this processor, or this flavour");
 }
 
-#ifdef OH_FAULTS
-char const *oh_helper_system = "";
-#else
-#define oh_helper_system ""
-#endif
-
-#define PATH_ROOM 4097 /* of a path in /proc/self/cgroup, with its end */
-
-static FILE *open_file(char const *folder, char const *path, char const *file)
-{
-  char name[PATH_ROOM + 1200];
-  int n = snprintf(name, sizeof name, "%s%s%s%s", oh_helper_system, folder, path, file);
-  return n < 0 || (size_t)n >= sizeof name ? NULL : fopen(name, "re");
-}
-
-/* The number in such a file, or the first two; true: it has so many. */
-static bool read_numbers(char const *folder, char const *path, char const *file, int count, long numbers[2])
-{
-  FILE *f = open_file(folder, path, file);
-  if (f == NULL) return false;
-  bool good = fscanf(f, "%ld %ld", &numbers[0], &numbers[1]) >= count;
-  fclose(f);
-  return good;
-}
-
-/* Processors of a group's quota, rounded up; 0: it has none. */
-static unsigned quota(bool second, char const *path)
-{
-  static char const folder[] = "/sys/fs/cgroup/cpu";
-  long numbers[2], period[2];
-  if (second) {
-    if (!read_numbers("/sys/fs/cgroup", path, "/cpu.max", 2, numbers)) return 0;
-  }
-  else {
-    if (!read_numbers(folder, path, "/cpu.cfs_quota_us", 1, numbers)) return 0;
-    if (!read_numbers(folder, path, "/cpu.cfs_period_us", 1, period)) return 0;
-    numbers[1] = period[0];
-  }
-  if (numbers[0] <= 0 || numbers[1] <= 0) return 0;
-  return (unsigned)((numbers[0] - 1) / numbers[1] + 1);
-}
-
-/* Is `cpu` one of these names, between which there are commas? */
-static bool has_cpu(char const *names)
-{
-  for (;; names++) {
-    size_t length = strcspn(names, ",");
-    if (length == 3 && strncmp(names, "cpu", 3) == 0) return true;
-    names += length;
-    if (*names == 0) return false;
-  }
-}
-
-/* The least quota of the group of a line of /proc/self/cgroup, and of all groups above: NUMBER:CONTROLLERS:PATH. It
-   counts if it is of the second version, which names no controllers, or of the first one's `cpu`. */
-static unsigned quota_of_line(char *line)
-{
-  unsigned least = 0;
-  char *names = strchr(line, ':'), *path = names == NULL ? NULL : strchr(names + 1, ':');
-  if (path == NULL) return 0;
-  *path++ = 0;
-  bool second = *++names == 0;
-  if (!second && !has_cpu(names)) return 0;
-  for (;;) {
-    unsigned n = quota(second, path);
-    if (n != 0 && (least == 0 || n < least)) least = n;
-    char *last = strrchr(path, '/');
-    if (last == NULL) return least;
-    *last = 0;
-  }
-}
-
-/* Processors that this process's control groups allow; 0: any number. In a container the groups are mostly the root. */
-static unsigned group_quota(void)
-{
-  char line[PATH_ROOM + 256];
-  unsigned least = 0;
-  int error = errno;
-  FILE *f = open_file("/proc/self/cgroup", "", "");
-  while (f != NULL && fgets(line, sizeof line, f) != NULL) {
-    line[strcspn(line, "\n")] = 0;
-    unsigned n = quota_of_line(line);
-    if (n != 0 && (least == 0 || n < least)) least = n;
-  }
-  if (f != NULL) fclose(f);
-  errno = error;
-  return least;
-}
-
 unsigned oh_helper_processors(void)
 {
   static unsigned limit;
   static bool known;
-  unsigned n = 1;
-#ifdef __linux__
-  cpu_set_t set[8]; /* 8,192, as many as Linux knows; it refuses room for fewer than the machine may have */
-  if (sched_getaffinity(0, sizeof set, set) == 0) n = (unsigned)CPU_COUNT_S(sizeof set, set);
-#endif
+  unsigned n = oh_os_processors();
   if (!known) {
-    limit = group_quota();
+    limit = oh_proc_group_processors();
     known = true;
   }
   if (limit != 0 && limit < n) n = limit;
-  return n < 1 ? 1 : n;
+  return n;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The helper, a thread that marks beside the domains (setting `helper`): its thread, its counters, what it did when,
-   and how many processors the process may use. What it does is in overlay/ocaml5/helping.h. */
+   and how many processors the process may use. What it does is in overlay/ocaml5/helper_thread.h. */
 #ifndef OH_HELPER_H
 #define OH_HELPER_H
 
 #include "base.h"
 #include "outheap.h"
-#include <pthread.h>
 #include <stdbool.h>
 
 /* Written under the helper's lock or by its thread; read by anyone, relaxed. */
@@ -52,31 +51,11 @@ bool oh_helper_may_start(void (*stop)(void));
 struct oh_helper_fork { void (*before)(void), (*after)(void), (*in_child)(void); };
 extern struct oh_helper_fork const *oh_helper_forks;
 
-/* Starts a thread with all signals blocked. False: it cannot be had. */
-bool oh_helper_thread(pthread_t *thread, void *(*function)(void *));
-
-/* Names the calling thread, for those who look at the process. By itself: that of another one is a file to open.
-   Result: its number, or 0. */
-long oh_helper_name(char const *name);
-
-/* Waits for the end of such a thread, and until the system has forgotten it, which is a moment after its end as the C
-   library knows it: what wants a process with a single thread is not refused afterwards. `number`: what oh_helper_name
-   said in it. */
-void oh_helper_join(pthread_t thread, long const *number);
-
-/* Is there no such thread, in a child of which the C library knows nothing (clone)? */
-bool oh_helper_is_missing(pthread_t thread);
-
 /* Says once that this runtime has no helper, if the setting wants one. */
 void oh_helper_refuse(void);
 
 /* How many processors the process may use at once: the calling thread's affinity, and the quota of its control group,
    which is read once. At least 1. Cost: a system call. */
 unsigned oh_helper_processors(void);
-
-/* Tests: in place of the root of the file system, where the system's files are. */
-#ifdef OH_FAULTS
-extern char const *oh_helper_system;
-#endif
 
 #endif

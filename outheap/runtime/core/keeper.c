@@ -6,10 +6,9 @@
 #include "block.h"
 #include "clock.h"
 #include "follow.h"
-#include "helper.h"
 #include "limit.h"
-#include "os.h"
 #include "pool.h"
+#include "service.h"
 #include "settings.h"
 #include "space.h"
 #include <pthread.h>
@@ -21,22 +20,12 @@
 
 /* `work` is held while it collects, so that a fork, or the end, waits for that; `mutex` protects the rest. A thread
    that has both took `work` first. While memory goes back it has neither: others come in between two steps (space.h).
-     runs: there is a thread, which `owner` has started;   oh_keeper_rests <=> it sleeps, or !runs and !stopped.
-   In a child of which the C library knows nothing (clone) `runs` may hold without the thread. */
+     runs: there is a thread;   oh_keeper_rests <=> it sleeps, or !runs and !stopped. */
 static pthread_mutex_t work = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
 static struct oh_clock_sleeper sleeper = { .lock = &mutex };
-static bool runs, stopped, joins; /* joins: somebody waits for the end of the thread */
-static pthread_t thread;
-static long number; /* of the thread, which writes it */
-static long owner;  /* 0: none. Atomic */
-
-/* Such a child inherits the locks as they were. */
-static bool is_inherited(void)
-{
-  long p = oh_load_relaxed(&owner);
-  return p != 0 && p != oh_os_process();
-}
+static bool runs, stopped;
+static void keep(void);
+static struct oh_service service = OH_SERVICE("outheap-keeper", keep);
 
 enum oh_keeper_found (*oh_keeper_collect)(uint64_t now);
 void (*oh_keeper_await)(void);
@@ -103,13 +92,15 @@ static bool is_time(uint64_t now)
   return true;
 }
 
-static void *keep(void *unused)
+static void delay(bool delayed) { oh_space_delay(OH_SPACE_POOLS, delayed); }
+
+static void keep(void)
 {
   uint64_t tick = oh_settings.idle != 0 && oh_settings.idle / 2 < OH_KEEPER_TICK ? oh_settings.idle / 2 + 1
                                                                                   : OH_KEEPER_TICK;
   unsigned quiet = 0;
   enum oh_keeper_found found = OH_KEEPER_ACTIVE;
-  number = oh_helper_name("outheap-keeper");
+  delay(true);
   oh_space_ends = &stopped;
   pthread_mutex_lock(&mutex);
   while (!stopped) {
@@ -136,10 +127,8 @@ static void *keep(void *unused)
   if (oh_keeper_collect != NULL) (void)oh_keeper_collect(0);
   oh_clock_leave(&sleeper);
   pthread_mutex_unlock(&mutex);
-  return unused;
+  delay(false);
 }
-
-static void delay(bool delayed) { oh_space_delay(OH_SPACE_POOLS, delayed); }
 
 void oh_keeper_rouse(void)
 {
@@ -152,12 +141,8 @@ void oh_keeper_rouse(void)
   else {
     oh_clock_enter(&sleeper);
     oh_store_relaxed(&oh_keeper_rests, false);
-    runs = oh_helper_thread(&thread, keep);
-    if (runs) {
-      oh_store_relaxed(&owner, oh_os_process());
-      delay(true);
-    }
-    else {
+    runs = oh_service_start(&service);
+    if (!runs) {
       oh_clock_leave(&sleeper);
       stopped = true;
     }
@@ -165,29 +150,17 @@ void oh_keeper_rouse(void)
   pthread_mutex_unlock(&mutex);
 }
 
-/* Of several threads that stop it one joins its thread, and the others wait for that. A child with the same number as
-   its parent, in another space of these, is told by the thread that is missing. */
-void oh_keeper_stop(void)
+static void ask_to_end(void)
 {
-  if (is_inherited()) return;
   pthread_mutex_lock(&mutex);
-  bool join = runs && !oh_helper_is_missing(thread);
   oh_store_relaxed(&stopped, true);
-  runs = false;
   oh_store_relaxed(&oh_keeper_rests, false);
-  if (join) {
-    joins = true;
-    oh_clock_call(&sleeper);
-    pthread_mutex_unlock(&mutex);
-    oh_helper_join(thread, &number);
-    delay(false);
-    pthread_mutex_lock(&mutex);
-    joins = false;
-    pthread_cond_broadcast(&ended);
-  }
-  while (joins) pthread_cond_wait(&ended, &mutex);
+  if (runs) oh_clock_call(&sleeper);
+  runs = false;
   pthread_mutex_unlock(&mutex);
 }
+
+void oh_keeper_stop(void) { oh_service_end(&service, ask_to_end); }
 
 /* Before code of this library goes away: at exit, and with the shared object that it is part of. */
 static __attribute__((destructor)) void unload(void) { oh_keeper_stop(); }
@@ -206,10 +179,8 @@ void oh_keeper_unlock(void)
 
 void oh_keeper_forked(void)
 {
-  oh_store_relaxed(&owner, 0L);
-  if (!runs && !joins) return;
-  if (joins) pthread_cond_init(&ended, NULL);
-  runs = joins = false;
+  if (!oh_service_forget(&service)) return;
+  runs = false;
   oh_store_relaxed(&oh_keeper_rests, !stopped);
   delay(false);
   if (!stopped && oh_keeper_await != NULL) oh_keeper_await();

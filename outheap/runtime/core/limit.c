@@ -4,16 +4,10 @@
 #include "clock.h"
 #include "os.h"
 #include "pool.h"
+#include "proc.h"
 #include "settings.h"
 #include "space.h"
 #include "space_memory.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define M ((size_t)1 << 20)
 #define LOOK ((uint64_t)2000000) /* nanoseconds between two looks at what the process uses */
@@ -27,142 +21,29 @@ double oh_limit_ahead = 1.25;
 
 static void count(size_t *counter) { (void)oh_fetch_add_relaxed(counter, 1); }
 
-/* --- what the system says ----------------------------------------------------------------------------------------- */
+/* --- what is used ------------------------------------------------------------------------------------------------- */
 
 #ifdef OH_FAULTS
-char const *oh_limit_system = "";
 size_t oh_limit_peak;
 void (*oh_limit_malloc)(void);
 #endif
-
-static int open_file(char const *name)
-{
-#ifdef OH_FAULTS
-  char elsewhere[1200];
-  snprintf(elsewhere, sizeof elsewhere, "%s%s", oh_limit_system, name);
-  name = elsewhere;
-#endif
-  return open(name, O_RDONLY | O_CLOEXEC);
-}
-
-/* The beginning of a file, whatever was read of it before. False: it cannot be read. */
-static bool read_open(int file, char *text, size_t room)
-{
-  ssize_t n;
-  do n = pread(file, text, room - 1, 0);
-  while (n < 0 && errno == EINTR);
-  if (n < 0) return false;
-  text[n] = 0;
-  return true;
-}
-
-/* The same of a file of the system's. */
-static bool read_file(char const *name, char *text, size_t room)
-{
-  int error = errno, file = open_file(name);
-  bool good = file >= 0 && read_open(file, text, room);
-  if (file >= 0) close(file);
-  errno = error;
-  return good;
-}
-
-/* --- what is used ------------------------------------------------------------------------------------------------- */
-
-/* With a limit the file stays open, so that it can be read where it cannot be opened any more: the process has changed
-   its root, or all its descriptors are in use. A descriptor of /proc would do more, and would lead out of the new root.
-
-   The program may close any descriptor, and have the number for a file of its own. So it is looked at before each use,
-   and one that is not this file is left alone. What a child has from its parent tells about the parent. Its number is
-   high, as programs expect the low ones in order.
-
-   Changed by who has set `opening`, with `file` written last. A reader that sees a mixture of two states finds that
-   they do not fit together, and does not read. */
-#define STATM "/proc/self/statm"
-#define FILE_FROM 200
-static struct { int file; long process; dev_t device; ino_t inode; } statm = { .file = -1 };
-static bool opening;
 static bool trims; /* does somebody trim malloc? */
-
-static bool is_ours(int file)
-{
-  struct stat s;
-  return file >= 0 && fstat(file, &s) == 0 && s.st_dev == oh_load_relaxed(&statm.device)
-         && s.st_ino == oh_load_relaxed(&statm.inode);
-}
-
-static void open_statm(void)
-{
-  struct stat s;
-  int file = open_file(STATM);
-#ifdef F_DUPFD_CLOEXEC /* which wasm has not */
-  int high = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, FILE_FROM);
-  if (high >= 0) {
-    close(file);
-    file = high;
-  }
-#endif
-  if (file >= 0) {
-    s.st_dev = 0;
-    s.st_ino = 0;
-    (void)fstat(file, &s);
-    oh_store_relaxed(&statm.process, oh_os_process());
-    oh_store_relaxed(&statm.device, s.st_dev);
-    oh_store_relaxed(&statm.inode, s.st_ino);
-  }
-  oh_store_release(&statm.file, file);
-}
-
-/* While no other thread reads. */
-static void close_statm(void)
-{
-  int error = errno;
-  if (is_ours(statm.file)) close(statm.file);
-  statm.file = -1;
-  errno = error;
-}
-
-static void open_statm_anew(void)
-{
-  int error = errno;
-  close_statm();
-  open_statm();
-  errno = error;
-}
-
-static bool read_statm(char *text, size_t room)
-{
-  int error = errno, file = oh_load_acquire(&statm.file);
-  bool good = oh_load_relaxed(&statm.process) == oh_os_process() && is_ours(file) && read_open(file, text, room);
-  /* Not closed: a child that clone has made may share the descriptors of its parent. */
-  if (!good && oh_limit_bytes != 0 && !__atomic_test_and_set(&opening, __ATOMIC_ACQUIRE)) {
-    open_statm();
-    good = is_ours(statm.file) && read_open(statm.file, text, room);
-    __atomic_clear(&opening, __ATOMIC_RELEASE);
-  }
-  else if (!good) good = read_file(STATM, text, room);
-  errno = error;
-  return good;
-}
 
 void oh_limit_forked(void)
 {
-  __atomic_clear(&opening, __ATOMIC_RELEASE); /* who had set these is not here */
-  __atomic_clear(&trims, __ATOMIC_RELEASE);
-  if (oh_limit_bytes != 0) open_statm_anew();
+  __atomic_clear(&trims, __ATOMIC_RELEASE); /* who had set it is not here */
+  oh_proc_forked();
 }
 
 static size_t shared_last; /* bytes of files, and of memory that is shared, when that was read last */
 
-/* Resident pages, less those of files and of memory that is shared. 0: the system does not tell. */
+/* 0: the system does not tell. It does not count pages of its pool. */
 static size_t read_used(void)
 {
-  char text[128];
-  unsigned long long size, resident, shared;
-  if (!read_statm(text, sizeof text)) return 0;
-  if (sscanf(text, "%llu %llu %llu", &size, &resident, &shared) != 3) return 0;
-  oh_store_relaxed(&shared_last, (size_t)shared * oh_os_page_size());
-  size_t ordinary = resident > shared ? (size_t)(resident - shared) * oh_os_page_size() : 0;
-  return ordinary + oh_space_memory_hugetlb(); /* which the system does not count */
+  struct oh_proc_memory m;
+  if (!oh_proc_memory(&m)) return 0;
+  oh_store_relaxed(&shared_last, m.shared);
+  return m.own + oh_space_memory_hugetlb();
 }
 
 /* The heap: what may be resident of it, and how much of that is free and was not given back. */
@@ -194,7 +75,7 @@ static size_t peak_last; /* the peak at that time */
 static size_t peak(void)
 {
 #ifdef OH_FAULTS
-  if (*oh_limit_system != 0) return oh_limit_peak;
+  if (*oh_proc_system != 0) return oh_limit_peak;
 #endif
   return oh_os_peak();
 }
@@ -267,84 +148,15 @@ size_t oh_limit_trim_malloc(bool asked)
 
 /* --- which limit -------------------------------------------------------------------------------------------------- */
 
-/* A number in such a file; SIZE_MAX: none, which version 1 of control groups says by a number beyond all memory. */
-static size_t read_limit(char const *folder, char const *path, size_t length, char const *file)
-{
-  char name[1024], text[64];
-  int n = snprintf(name, sizeof name, "%s%.*s/%s", folder, (int)length, path, file);
-  if (n < 0 || (size_t)n >= sizeof name || !read_file(name, text, sizeof text)) return SIZE_MAX;
-  char *end;
-  unsigned long long bytes = strtoull(text, &end, 10);
-  return end == text || bytes >= 1ull << 60 ? SIZE_MAX : (size_t)bytes;
-}
-
-/* The least limit of a group and those around it. `path` begins with a slash; that a process sees its own group as the
-   root, as in most containers, is one of these. */
-static size_t least_limit(char const *folder, char const *path, char const *const files[])
-{
-  size_t least = SIZE_MAX, length = strlen(path);
-  for (;;) {
-    for (int i = 0; files[i] != NULL; i++) {
-      size_t bytes = read_limit(folder, path, length, files[i]);
-      if (bytes < least) least = bytes;
-    }
-    if (length == 0) return least;
-    do length--;
-    while (length > 0 && path[length] != '/');
-  }
-}
-
-/* SIZE_MAX: none. */
-static size_t cgroup_limit(void)
-{
-  static char const *const files2[] = { "memory.max", "memory.high", NULL };
-  static char const *const files1[] = { "memory.limit_in_bytes", "memory.soft_limit_in_bytes", NULL };
-  static char const folder2[] = "/sys/fs/cgroup", folder1[] = "/sys/fs/cgroup/memory";
-  static char text[4096]; /* at start, once */
-  size_t least = SIZE_MAX;
-  if (!read_file("/proc/self/cgroup", text, sizeof text)) return SIZE_MAX;
-  /* NUMBER:CONTROLLERS:PATH */
-  for (char *line = text; line != NULL && *line != 0;) {
-    char *next = strchr(line, '\n'), *names = strchr(line, ':');
-    if (next != NULL) *next++ = 0;
-    char *path = names == NULL ? NULL : strchr(names + 1, ':');
-    if (path != NULL && path[1] == '/') {
-      *path++ = 0;
-      size_t bytes = SIZE_MAX;
-      if (names[1] == 0) bytes = least_limit(folder2, path, files2);
-      else if (strstr(names + 1, "memory") != NULL) bytes = least_limit(folder1, path, files1);
-      if (bytes < least) least = bytes;
-    }
-    line = next;
-  }
-  return least;
-}
-
 static size_t margin; /* of a hard limit, else 0. Read relaxed */
 
 /* Up to which memory is to be used. */
 static size_t goal(void) { return oh_limit_bytes - oh_load_relaxed(&margin); }
 
-static size_t physical(void)
-{
-  long pages = sysconf(_SC_PHYS_PAGES);
-  return pages > 0 ? (size_t)pages * oh_os_page_size() : SIZE_MAX;
-}
-
-/* What the machine has left for another program, as the system guesses; SIZE_MAX: it does not say. */
-static size_t left_by_others(void)
-{
-  char text[512];
-  unsigned long long kilobytes;
-  if (!read_file("/proc/meminfo", text, sizeof text)) return SIZE_MAX;
-  char const *line = strstr(text, "MemAvailable:");
-  return line == NULL || sscanf(line, "MemAvailable: %llu kB", &kilobytes) != 1 ? SIZE_MAX : (size_t)kilobytes << 10;
-}
-
 static void find_floor(void)
 {
-  size_t all = left_by_others(), group = cgroup_limit();
-  if (all == SIZE_MAX) all = physical();
+  size_t all = oh_proc_available(), group = oh_proc_group_memory();
+  if (all == SIZE_MAX) all = oh_os_physical();
   if (group < all) all = group;
   if (oh_limit_bytes != 0 && oh_limit_bytes < all) all = oh_limit_bytes;
   if (all == SIZE_MAX) {
@@ -357,12 +169,12 @@ static void find_floor(void)
 
 static void find_limit(struct oh_settings_limit const *s)
 {
-  open_statm_anew();
+  oh_proc_keep();
   if (read_used() == 0) {
     oh_log("OUTHEAP: ignored: limit (the system does not tell how much memory the process uses)");
     return;
   }
-  size_t group = s->kind == OH_SETTINGS_LIMIT_BYTES ? SIZE_MAX : cgroup_limit(), all = physical();
+  size_t group = s->kind == OH_SETTINGS_LIMIT_BYTES ? SIZE_MAX : oh_proc_group_memory(), all = oh_os_physical();
   if (s->kind == OH_SETTINGS_LIMIT_BYTES) oh_limit_bytes = s->bytes;
   else if (s->kind == OH_SETTINGS_LIMIT_CGROUP) oh_limit_bytes = group >= all ? 0 : group / 20 * 19;
   else {
@@ -371,7 +183,7 @@ static void find_limit(struct oh_settings_limit const *s)
   }
   margin = s->kind == OH_SETTINGS_LIMIT_CGROUP ? oh_limit_bytes / OH_LIMIT_MARGIN : 0;
   if (oh_limit_bytes != 0) return;
-  close_statm();
+  oh_proc_release();
   oh_log("OUTHEAP: ignored: limit (no limit is set for this process's control group)");
 }
 
@@ -386,7 +198,7 @@ void oh_limit_refuse(void)
   if (oh_limit_bytes != 0) oh_log("OUTHEAP: limit is not available for this version of OCaml");
   if (oh_settings.floor != 0) oh_log("OUTHEAP: memory.floor is not available for this version of OCaml");
   oh_limit_bytes = oh_settings.floor = 0;
-  close_statm();
+  oh_proc_release();
 }
 
 /* --- how much room there is --------------------------------------------------------------------------------------- */
@@ -410,7 +222,7 @@ static struct slot {
   size_t seen, seen_taken;
   unsigned turn;
   uint64_t began, spent;
-} slots[OH_LIMIT_SLOTS];
+} slots[OH_LIMIT_SLOTS], everyone; /* the last: whole cycles, in which all are stopped */
 static intptr_t free_in_pools;
 static unsigned turn;
 
@@ -439,8 +251,8 @@ static void account(struct slot *s, intptr_t free)
 
 /* --- what is due -------------------------------------------------------------------------------------------------- */
 
-/* Is what was kept free of a hard limit in use? */
-static bool is_urgent(void) { return oh_load_relaxed(&margin) != 0 && oh_load_relaxed(&used) > goal(); }
+/* Will what was kept free of a hard limit be in use when so much more is allocated? */
+static bool is_urgent(size_t bytes) { return oh_load_relaxed(&margin) != 0 && oh_load_relaxed(&used) + bytes > goal(); }
 
 /* It becomes as large as it was too small, and by and by smaller again. */
 static void widen_margin(size_t now_used)
@@ -455,16 +267,18 @@ static void narrow_margin(void)
   if (now > least) oh_store_relaxed(&margin, now - (now - least) / 16);
 }
 
-static bool may_spend(struct slot *s, uint64_t now)
+/* More than one thread may do this for `everyone`: a mixture is a guess as good as either. */
+static bool may_spend(struct slot *s, uint64_t now, size_t bytes)
 {
-  uint64_t elapsed = now - s->began;
+  uint64_t elapsed = now - oh_load_relaxed(&s->began), spent = oh_load_relaxed(&s->spent);
   if (elapsed > WINDOW) { /* a moment long ago counts for half */
-    s->began = now - WINDOW / 2;
-    s->spent = s->spent * (WINDOW / 2 >> 10) / (elapsed >> 10);
+    oh_store_relaxed(&s->began, now - WINDOW / 2);
+    spent = spent * (WINDOW / 2 >> 10) / (elapsed >> 10);
+    oh_store_relaxed(&s->spent, spent);
     elapsed = WINDOW / 2;
   }
-  uint64_t most = is_urgent() ? elapsed * OH_LIMIT_SHARE_HARD : elapsed / OH_LIMIT_SHARE;
-  return elapsed < LOOK || s->spent <= most;
+  uint64_t most = is_urgent(bytes) ? elapsed * OH_LIMIT_SHARE_HARD : elapsed / OH_LIMIT_SHARE;
+  return elapsed < LOOK || spent <= most;
 }
 
 /* Of what was counted since the slot has seen it, to the room that is left when `need` is not. */
@@ -504,7 +318,7 @@ double oh_limit_due(unsigned slot, size_t allocated, size_t free, uint64_t now)
   double share = share_of(&grown, &s->seen, needed()), by_growth = share_of(&taken, &s->seen_taken, resident);
   if (by_growth > share) share = by_growth;
   if (resident < goal() / OH_LIMIT_FROM || share == 0) return 0;
-  if (!may_spend(s, now)) return count(&oh_limit_counters.held), 0;
+  if (!may_spend(s, now, 0)) return count(&oh_limit_counters.held), 0;
   count(&oh_limit_counters.hurried);
   double cost = (double)oh_load_relaxed(&last_cycle), most = cost < SLICE_TIME ? 1 : SLICE_TIME / cost;
   if (oh_load_relaxed(&margin) != 0) most = 1;
@@ -523,7 +337,7 @@ bool oh_limit_exceeds(unsigned slot, size_t bytes, uint64_t now)
   (void)oh_block_trim();
   look();
   if (oh_load_relaxed(&used) + bytes <= most) return false;
-  if (may_spend(&slots[slot % OH_LIMIT_SLOTS], now)) return true;
+  if (may_spend(&slots[slot % OH_LIMIT_SLOTS], now, bytes) && may_spend(&everyone, now, bytes)) return true;
   return count(&oh_limit_counters.held), false;
 }
 
@@ -534,6 +348,14 @@ void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds)
   s->spent += nanoseconds;
   (void)oh_fetch_add_relaxed(&cycle, nanoseconds);
 }
+
+void oh_limit_stopped(unsigned slot, uint64_t now, uint64_t nanoseconds)
+{
+  oh_limit_slice(slot, now, nanoseconds);
+  (void)oh_fetch_add_relaxed(&everyone.spent, nanoseconds);
+}
+
+bool oh_limit_is_passed(void) { return oh_load_relaxed(&used) > goal(); }
 
 /* --- the end of a cycle ------------------------------------------------------------------------------------------- */
 

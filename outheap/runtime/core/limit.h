@@ -21,7 +21,8 @@
    OH_LIMIT_SHARE_HARD of its time. A slice does all that is due: many domains allocate much between two of its.
 
    *Large blocks* would be there before the next slice. So before one is allocated that would pass the limit, free
-   memory goes back, and whole cycles are done, as far as the share of time allows.
+   memory goes back, and whole cycles are done, as far as the share of time allows. So are they with several domains
+   when the limit is passed; they have a share of all time in common.
 
    One thread at a time calls each of these functions for a slot, which is a domain, or it is said otherwise. */
 #ifndef OH_LIMIT_H
@@ -89,6 +90,13 @@ static inline bool oh_limit_is_large(size_t bytes)
 /* And ends: it took so long. */
 void oh_limit_slice(unsigned slot, uint64_t now, uint64_t nanoseconds);
 
+/* Has that looked at what is used, and found more than there should be? Then one of several domains ends the cycle,
+   if oh_limit_exceeds says so: slices of a share each come too late where the others go on meanwhile. Any thread. */
+bool oh_limit_is_passed(void);
+
+/* All domains were stopped for so long, by the slot's, to end cycles. */
+void oh_limit_stopped(unsigned slot, uint64_t now, uint64_t nanoseconds);
+
 /* The domain ends: the next one with its number begins anew. */
 void oh_limit_leave(unsigned slot);
 
@@ -103,9 +111,8 @@ void oh_limit_compacted(uint64_t now, uint64_t nanoseconds);
    back, too? Also says once that the limit does not hold. */
 bool oh_limit_wants_memory(void);
 
-/* Tests: in place of the root of the file system, where the system's files are; with it, the peak of the process. */
+/* Tests: the peak of the process, with files in place of the system's (proc.h). */
 #ifdef OH_FAULTS
-extern char const *oh_limit_system;
 extern size_t oh_limit_peak;
 /* In place of oh_os_trim_malloc. NULL: that. */
 extern void (*oh_limit_malloc)(void);

@@ -5,10 +5,10 @@
 #include "os.h"
 #include "base.h"
 #include "os_faults.h"
+#include "proc.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <string.h>
+#include <sched.h>
 #include <time.h>
 #include <unistd.h>
 #ifndef __wasm__
@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #endif
 #ifdef __linux__
+#include <sys/auxv.h>
 #include <sys/personality.h>
 #include <sys/syscall.h>
 #endif
@@ -165,25 +166,13 @@ bool oh_os_uncommit(void *start, size_t bytes)
 }
 
 #if defined MADV_HUGEPAGE && defined MADV_NOHUGEPAGE
-enum { MODE_UNREAD, MODE_NONE, MODE_ALWAYS, MODE_MADVISE, MODE_NEVER };
-
-static int read_huge_mode(void)
-{
-  char text[64];
-  int f = open("/sys/kernel/mm/transparent_hugepage/enabled", O_RDONLY | O_CLOEXEC);
-  ssize_t n = f < 0 ? -1 : read(f, text, sizeof text - 1);
-  if (f >= 0) close(f);
-  if (n <= 0) return MODE_NONE;
-  text[n] = 0;
-  return strstr(text, "[always]") ? MODE_ALWAYS : strstr(text, "[never]") ? MODE_NEVER : MODE_MADVISE;
-}
-
 bool oh_os_advise_huge(void *start, size_t bytes, bool wanted)
 {
-  static int mode;
-  int error = errno, m = oh_load_relaxed(&mode);
-  if (m == MODE_UNREAD) oh_store_relaxed(&mode, m = read_huge_mode());
-  bool advised = (wanted ? m != MODE_NONE && m != MODE_NEVER : m == MODE_ALWAYS) &&
+  static int known; /* 1 + the mode */
+  int error = errno, k = oh_load_relaxed(&known);
+  if (k == 0) oh_store_relaxed(&known, k = 1 + (int)oh_proc_thp());
+  enum oh_proc_thp m = (enum oh_proc_thp)(k - 1);
+  bool advised = (wanted ? m != OH_PROC_THP_NONE && m != OH_PROC_THP_NEVER : m == OH_PROC_THP_ALWAYS) &&
                  madvise(start, bytes, wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE) == 0;
   errno = error;
   return advised;
@@ -264,17 +253,8 @@ size_t oh_os_thread_local(void) { return 0; }
 bool oh_os_is_strict(void)
 {
   static int known; /* 0: not yet; 1: no; 2: yes */
-  int k = oh_load_relaxed(&known), error = errno;
-  if (k == 0) {
-    char mode = '0';
-    int f = open("/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-    if (f >= 0) {
-      if (read(f, &mode, 1) != 1) mode = '0';
-      close(f);
-    }
-    oh_store_relaxed(&known, k = mode == '2' ? 2 : 1);
-    errno = error;
-  }
+  int k = oh_load_relaxed(&known);
+  if (k == 0) oh_store_relaxed(&known, k = oh_proc_is_strict() ? 2 : 1);
   return k == 2 || forced_strict();
 }
 
@@ -295,6 +275,12 @@ size_t oh_os_page_size(void)
   size_t p = oh_load_relaxed(&page);
   if (p == 0) oh_store_relaxed(&page, p = (size_t)sysconf(_SC_PAGESIZE));
   return p;
+}
+
+size_t oh_os_physical(void)
+{
+  long pages = sysconf(_SC_PHYS_PAGES);
+  return pages > 0 ? (size_t)pages * oh_os_page_size() : SIZE_MAX;
 }
 
 size_t oh_os_peak(void)
@@ -319,6 +305,33 @@ uintptr_t oh_os_random(void)
   struct timespec now = { 0, 0 };
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (r ^ (uintptr_t)now.tv_nsec ^ (uintptr_t)getpid() << 20 ^ (uintptr_t)&r >> 4) * (uintptr_t)0x9E3779B97F4A7C15;
+}
+
+void oh_os_yield(void) { sched_yield(); }
+
+unsigned oh_os_processors(void)
+{
+#ifdef __linux__
+  cpu_set_t set[8]; /* 8,192, as many as Linux knows; it refuses room for fewer than the machine may have */
+  if (sched_getaffinity(0, sizeof set, set) == 0) return (unsigned)CPU_COUNT_S(sizeof set, set);
+#endif
+  return 1;
+}
+
+#ifdef __linux__
+bool oh_os_is_privileged(void) { return getauxval(AT_SECURE) != 0; }
+#else
+bool oh_os_is_privileged(void) { return false; }
+#endif
+
+uintptr_t oh_os_stack(void)
+{
+  uintptr_t stack = 0;
+#ifdef __linux__
+  stack = getauxval(AT_RANDOM); /* the system has put these bytes there */
+#endif
+  if (stack == 0) stack = (uintptr_t)&stack;
+  return stack;
 }
 
 #ifdef __wasm__

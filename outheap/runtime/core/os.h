@@ -51,6 +51,8 @@ void oh_os_trim_malloc(void);
 
 /* The size of a system page in bytes. */
 size_t oh_os_page_size(void);
+/* All memory of the machine; SIZE_MAX: not known. */
+size_t oh_os_physical(void);
 /* The most bytes that the process ever had in memory, files too; 0: not known. Cost: a system call. */
 size_t oh_os_peak(void);
 /* The number of this process, and of its parent; those of wasm have none. */
@@ -58,6 +60,14 @@ long oh_os_process(void);
 long oh_os_parent(void);
 /* Has this process children, also such as have ended and that nobody has waited for? Nothing is waited for. */
 bool oh_os_has_children(void);
+/* Has this program more rights than its caller (setuid, setgid, capabilities)? */
+bool oh_os_is_privileged(void);
+/* Lets other threads run. */
+void oh_os_yield(void);
+/* On how many processors the calling thread may run; at least 1. Cost: a system call. */
+unsigned oh_os_processors(void);
+/* An address in the process's first stack, or in the caller's where the system does not tell. */
+uintptr_t oh_os_stack(void);
 /* Bytes that each thread has of its own, in its stack: the thread-local variables of what is loaded. */
 size_t oh_os_thread_local(void);
 /* A number that differs between processes, unless the process runs without address space randomisation. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "pointer.h"
+#include "os.h"
 #include "ranges.h"
 #include <pthread.h>
-#include <sched.h>
 
 /* --- the report --------------------------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ size_t oh_report_set(size_t every, void (*sample)(void const *, void const *), v
   oh_store_relaxed(&period, every);
   oh_store_seq_cst(&current, next);
   /* No thread may still use the previous slot when it is written again, or when the caller's data are freed. */
-  while (oh_load_seq_cst(&inside) != inside_here) sched_yield();
+  while (oh_load_seq_cst(&inside) != inside_here) oh_os_yield();
   if (next != NULL) oh_store_seq_cst(&oh_table_report_flag, true);
   if ((next != NULL) != swept) oh_table_sweep(swept = next != NULL);
   pthread_mutex_unlock(&mutex);

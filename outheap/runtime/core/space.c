@@ -3,7 +3,6 @@
 #include "hugetlb.h"
 #include "space_memory.h"
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #define PROBE_FROM (OH_CHUNK * 16) /* from this size on the system is asked before address space is reserved */
@@ -404,7 +403,7 @@ static void let_others_in(space *s)
 {
   if (oh_load_relaxed(&s->waiting) == 0) return;
   pthread_mutex_unlock(&s->trim);
-  while (oh_load_relaxed(&s->waiting) != 0) sched_yield();
+  while (oh_load_relaxed(&s->waiting) != 0) oh_os_yield();
   pthread_mutex_lock(&s->trim);
 }
 

@@ -11,6 +11,7 @@
 #include "helper.h"
 #include "keeper.h"
 #include "limit.h"
+#include "os.h"
 #include "pointer.h"
 #include "pool.h"
 #include "ranges.h"
@@ -19,9 +20,6 @@
 #include "stats.h"
 #include <pthread.h>
 #include <stdlib.h>
-#ifdef __linux__
-#include <sys/auxv.h>
-#endif
 
 /* --- fork --------------------------------------------------------------------------------------------------------- */
 
@@ -98,12 +96,10 @@ static void prepare_for_fork(void)
 static char const *settings_of_caller(void)
 {
   char const *list = getenv("OUTHEAP");
-#ifdef __linux__
-  if (list != NULL && getauxval(AT_SECURE) != 0) {
+  if (list != NULL && oh_os_is_privileged()) {
     oh_log("OUTHEAP is ignored: this program has more rights than its caller (setuid, setgid, capabilities)");
     return NULL;
   }
-#endif
   return list;
 }
 

@@ -13,14 +13,15 @@
 #include "os.h"
 #include "pointer.h"
 #include "pool.h"
+#include "proc.h"
 #include "ranges.h"
+#include "service.h"
 #include "settings.h"
 #include "space.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -71,41 +72,24 @@ static bool has_kilobytes(char const *line, char const *name, size_t *bytes)
 }
 
 /* A line of smaps: the beginning of a mapping (`7f00-7f80 rw-p …`), or a property of the mapping before. */
-static void count_line(char const *line, struct oh_usage *all, struct oh_usage **here)
+struct count { struct oh_usage *all, *here; };
+static void count_line(char *line, void *data)
 {
+  struct count *c = data;
   size_t bytes;
-  if (has_kilobytes(line, "Rss:", &bytes)) (*here)->resident += bytes;
-  else if (has_kilobytes(line, "AnonHugePages:", &bytes)) (*here)->huge += bytes;
+  if (has_kilobytes(line, "Rss:", &bytes)) c->here->resident += bytes;
+  else if (has_kilobytes(line, "AnonHugePages:", &bytes)) c->here->huge += bytes;
   else if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
     uintptr_t begin = (uintptr_t)strtoull(line, NULL, 16);
     unsigned owner = OH_IS_BEYOND(begin) ? 0 : oh_page_bits(begin) & OH_PAGE_OWNER;
-    *here = &all[owner == 0 ? OH_SPACES : (int)owner - 1];
+    c->here = &c->all[owner == 0 ? OH_SPACES : (int)owner - 1];
   }
 }
 
 bool oh_usage_get(struct oh_usage result[OH_SPACES + 1])
 {
   memset(result, 0, (OH_SPACES + 1) * sizeof *result);
-  int error = errno, file = open("/proc/self/smaps", O_RDONLY | O_CLOEXEC);
-  if (file < 0) {
-    errno = error;
-    return false;
-  }
-  char text[4096], line[128];
-  struct oh_usage *here = &result[OH_SPACES];
-  size_t length = 0;
-  ssize_t n;
-  while ((n = read(file, text, sizeof text)) > 0 || (n < 0 && errno == EINTR))
-    for (ssize_t i = 0; i < n; i++)
-      if (text[i] == '\n') {
-        line[length] = 0;
-        count_line(line, result, &here);
-        length = 0;
-      }
-      else if (length < sizeof line - 1) line[length++] = text[i]; /* names of files are cut */
-  close(file);
-  errno = error;
-  return n == 0;
+  return oh_proc_mappings(count_line, &(struct count){ result, &result[OH_SPACES] });
 }
 
 /* --- all counters ------------------------------------------------------------------------------------------------- */
@@ -271,10 +255,7 @@ void oh_stats_slice(int descriptor)
 /* --- statistics while the program runs ---------------------------------------------------------------------------- */
 
 static bool watching;
-static enum state { NONE, RUNS, ENDS } state; /* of the thread; atomic */
-static pthread_t thread;
-static long number; /* of the thread, which writes it */
-static long owner;  /* the process that has started it */
+static bool ends; /* atomic */
 static sem_t wanted;
 static struct oh_clock_sleeper sleeper = { .posted = &wanted };
 static uint64_t began;
@@ -296,47 +277,39 @@ static bool wait_for_request(void)
   return true;
 }
 
-static void *watch(void *unused)
+static void watch(void)
 {
-  number = oh_helper_name("outheap-stats");
   for (;;) {
     char title[100];
     char const *why = wait_for_request() ? "on a signal" : "at an interval";
-    if (oh_load_acquire(&state) == ENDS) break;
+    if (oh_load_acquire(&ends)) break;
     snprintf(title, sizeof title, "statistics %s: process %ld, %.1f s", why, (long)getpid(),
              (double)(oh_clock_now() - began) / 1e9);
     oh_stats_print(oh_watch_output(), title);
   }
   oh_clock_leave(&sleeper);
-  return unused;
 }
+
+static struct oh_service service = OH_SERVICE("outheap-stats", watch);
 
 static void start_thread(void)
 {
   bool done = sem_init(&wanted, 0, 0) == 0;
   oh_clock_enter(&sleeper);
-  owner = oh_os_process();
-  oh_store_release(&state, RUNS);
-  if (done && oh_helper_thread(&thread, watch)) return;
-  oh_store_release(&state, NONE);
+  if (done && oh_service_start(&service)) return;
   oh_clock_leave(&sleeper);
   oh_log("OUTHEAP: no thread for statistics");
 }
 
-/* Of several threads that stop it one joins it, and the others wait for that. A child of which the C library knows
-   nothing (clone) has no such thread. */
-void oh_watch_stop(void)
+static void ask_to_end(void)
 {
-  enum state runs = RUNS;
+  if (!watching) return;
   watching = false;
-  if (owner != oh_os_process()) return;
-  if (__atomic_compare_exchange_n(&state, &runs, ENDS, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
-    sem_post(&wanted);
-    if (!oh_helper_is_missing(thread)) oh_helper_join(thread, &number);
-    oh_store_release(&state, NONE);
-  }
-  while (oh_load_acquire(&state) == ENDS) sched_yield();
+  oh_store_release(&ends, true);
+  sem_post(&wanted);
 }
+
+void oh_watch_stop(void) { oh_service_end(&service, ask_to_end); }
 
 /* Where statistics go. A program may close all descriptors, as daemons do, and get the same number for a file of its
    own: so it is told by its file, too. `opens` is set by the thread that opens the file again; a child that is made
@@ -451,6 +424,6 @@ int oh_watch_output(void)
 void oh_watch_forked(void)
 {
   __atomic_store_n(&opens, false, __ATOMIC_RELAXED);
-  state = NONE;
+  (void)oh_service_forget(&service);
   if (watching) start_thread();
 }

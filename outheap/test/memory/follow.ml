@@ -13,6 +13,7 @@
        forked    idle, in a child of a fork
        orphan    idle, as a daemon: its parent has loaded and dropped the table, and is gone; it does nothing but wait
        ticking   the program wakes several times in a second, and does next to nothing then
+       starved   the program works, and gets a twentieth of a processor
        graph     idle, after a graph in random order, of which many blocks wait in the mark stack at a time
        later     the program is idle for long, then drops the table without a slice, and is idle again
        silences  the same after silences in which it is collected, and keeps everything
@@ -247,6 +248,17 @@ let ticking () =
   done;
   expect_fall "ticking" full (resident ())
 
+(* The processor time of all of it is too little for two looks at what is free, and too much for an idle program. *)
+let starved () =
+  build ();
+  let full = resident () in
+  table := Sys.opaque_identity (Hashtbl.create 1);
+  for _ = 1 to 80 do
+    for _ = 1 to 400 do ignore (Sys.opaque_identity (List.init 1000 Fun.id)) done;
+    Clock.pass 0.2 0.01
+  done;
+  expect_fall "starved" full (resident ())
+
 type stopped = Missed | Stopped | Asks
 external stop_while_it_asks : unit -> stopped = "follow_stop_while_it_asks"
 
@@ -324,6 +336,7 @@ let () =
   else if kind = "lent" then lent ()
   else if kind = "orphan" then orphan ()
   else if kind = "ticking" then ticking ()
+  else if kind = "starved" then starved ()
   else if kind = "split" then split ()
   else if kind = "stopped" then stopped ()
   else if kind = "overhead" then overhead ()

@@ -9,7 +9,11 @@
        phases      data that are built and dropped
        beyond      live data need more than the limit
        pressure    a cache that drops entries when it is told to
+       arrays, strings, arrays-of-c   large ones, one after the other
+       grow        an array that grows
+       read        a large value is unmarshalled, again and again
        domains     as churn, in two domains (OCaml 5)
+       crowd       the same in 27
        threads     as churn, in three threads
        forks       as churn, and a child does the same
        rootless    as churn, after the process has changed its root, if it may
@@ -99,6 +103,48 @@ let blocks () =
     look ()
   done;
   Array.iter (fun a -> if a <> [||] && a.(0) <> a.(Array.length a - 1) then failwith "another block") keep
+
+(* Of 30 MB each, one that stays and one after the other that do not: there is no room for a third one. *)
+let large make first =
+  let held = make (30 * mb) 'a' in
+  for _ = 1 to 20 do
+    let one = make (30 * mb) 'b' in
+    look ();
+    if first (Sys.opaque_identity one) <> 'b' then failwith "another block"
+  done;
+  if first held <> 'a' then failwith "another block"
+
+let array_of_c n c =
+  let a = Bigarray.(Array1.create char c_layout n) in
+  Bigarray.Array1.fill a c;
+  a
+
+(* From 20 to 36 MB. Beside it and the one that it is copied from there is no room for what it was before. *)
+let grow () =
+  for _ = 1 to 4 do
+    let a = ref (Array.init (20 * mb / 8) Fun.id) in
+    while Array.length !a < 36 * mb / 8 do
+      let n = Array.length !a in
+      let next = Array.make (n + (2 * mb / 8)) n in
+      Array.blit !a 0 next 0 n;
+      a := next;
+      look ()
+    done;
+    Array.iteri (fun i x -> if x > i || x < i - (2 * mb / 8) then failwith "another element") !a
+  done
+
+let read () =
+  let text = Marshal.to_string (List.init 700_000 Fun.id) [] in
+  for _ = 1 to 12 do
+    let l : int list = Marshal.from_string text 0 in
+    look ();
+    if List.length l <> 700_000 then failwith "another list"
+  done
+
+let crowd () =
+  let all = List.init 26 (fun _ -> Domain.spawn (fun () -> churn ~rounds:3 5)) in
+  churn ~rounds:3 5;
+  List.iter Domain.join all
 
 let phases () =
   for _ = 1 to 6 do
@@ -240,6 +286,12 @@ let () =
     | "sizes" -> sizes ()
     | "bigarrays" -> bigarrays ()
     | "blocks" -> blocks ()
+    | "arrays" -> large (fun n c -> Array.make (n / 8) (float (Char.code c))) (fun a -> Char.chr (truncate a.(0)))
+    | "strings" -> large Bytes.make (fun s -> Bytes.get s 0)
+    | "arrays-of-c" -> large array_of_c (fun a -> a.{0})
+    | "grow" -> grow ()
+    | "read" -> read ()
+    | "crowd" -> crowd ()
     | "phases" -> phases ()
     | "beyond" -> churn ~rounds:3 60
     | "pressure" -> pressure ()

@@ -63,6 +63,8 @@ static void pace(void)
   EXPECT(near(period(), shortest), "%g", period());
   cycle(4 * M, DEAR);
   EXPECT(near(period(), (double)DEAR * OH_FOLLOW_SHARE), "a share of the time: %g", period());
+  double larger = 1e6 / oh_follow_due(MS, 192 * M, 1);
+  EXPECT(near(larger, 2 * (double)DEAR * OH_FOLLOW_SHARE), "of twice the 96 MiB that were left: %g", larger);
   /* One that came by allocation says nothing about use, but what it cost. */
   struct oh_follow_heap h = { .live = 100 * M };
   size_t before = oh_follow_counters.cycles;
@@ -120,6 +122,17 @@ static void savings(void)
   struct oh_follow_heap useless = { .live = 100 * M };
   (void)oh_follow_cycle(&useless, 0, false);
   EXPECT(near(period(), shortest * 2), "%g", period());
+}
+
+/* What a cycle costs in a small heap is not measured, and says nothing about a large one. */
+static void small_heaps(void)
+{
+  struct oh_follow_heap small = { .live = 8 * M, .swept = M }, large = { .live = 80 * M, .swept = 9 * M };
+  (void)oh_follow_cycle(&small, 0, false);
+  EXPECT(near(oh_follow_due(10 * MS, 300 * 1000000, 1), 10. / 15000), "a guess: 300 ms in 15 s");
+  oh_follow_slice(10 * MS);
+  (void)oh_follow_cycle(&large, 0, false);
+  EXPECT(near(oh_follow_due(10 * MS, 80 * M, 1), 1e7 / (double)OH_FOLLOW_PERIOD), "what the last one has cost");
 }
 
 /* A slice does no more because of time than what takes as long as a compaction may, nor than a share of the time since
@@ -390,6 +403,7 @@ static void spaces(void)
 
 static void the_pace(void) { in_child(NULL, pace); }
 static void what_a_slice_does(void) { in_child(NULL, slices); }
+static void of_small_heaps(void) { in_child(NULL, small_heaps); }
 static void what_is_saved(void) { in_child(NULL, savings); }
 static void when_to_compact(void) { in_child(NULL, compaction); }
 static void share_of_time(void) { in_child(NULL, share); }
@@ -405,6 +419,7 @@ int main(int argc, char **argv)
 {
   try_start(argc, argv);
   TRY(the_pace);
+  TRY(of_small_heaps);
   TRY(what_is_saved);
   TRY(what_a_slice_does);
   TRY(when_to_compact);

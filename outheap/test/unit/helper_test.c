@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The helper's account of what it did, which several threads ask for, and its end, which may be asked for before it
    begins, from several threads. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* for unshare */
-#endif
 #include "helper.h"
+#include "proc.h"
 #include "outheap.h"
 #include "try.h"
 #include <sched.h>
@@ -142,27 +140,6 @@ static void it_ends_for_good(void)
   }
 }
 
-static long number;
-static void *is_counted(void *unused)
-{
-  number = oh_helper_name("test");
-  return unused;
-}
-
-/* When its end has been waited for, the process has a single thread: what wants that is not refused. With pthread_join
-   alone it is, three times in 20,000; when only the thread's number is waited for, once in some 200,000 on a busy
-   machine. */
-static void the_system_forgets_it(void)
-{
-  if (TRY_SANITIZED || OH_SBRK || unshare(CLONE_VM) != 0) return; /* there are others, or it is not known */
-  for (int i = 0; i < 40000; i++) {
-    pthread_t thread;
-    EXPECT(oh_helper_thread(&thread, is_counted), "thread %d", i);
-    oh_helper_join(thread, &number);
-    EXPECT(number != 0 && unshare(CLONE_VM) == 0, "thread %d: %s", i, strerror(errno));
-  }
-}
-
 /* --- processors --------------------------------------------------------------------------------------------------- */
 
 static char root[] = "/tmp/helper-test-XXXXXX";
@@ -195,7 +172,7 @@ static void quotas(void)
 {
   char long_path[4096 + 64] = "", command[100];
   EXPECT(mkdtemp(root) != NULL, "no folder");
-  oh_helper_system = root;
+  oh_proc_system = root;
   unsigned all = processors();
   put("/sys/fs/cgroup/cpu/x/cpu.cfs_quota_us", "50000\n");
   put("/sys/fs/cgroup/cpu/x/cpu.cfs_period_us", "100000\n");
@@ -229,7 +206,6 @@ int main(int argc, char **argv)
   TRY(each_is_taken_once);
   TRY(the_last_ones_are_kept);
   TRY(it_ends_for_good);
-  TRY(the_system_forgets_it);
   TRY(quotas);
   return try_end();
 }

@@ -3,6 +3,7 @@
 #include "limit.h"
 #include "clock.h"
 #include "pool.h"
+#include "proc.h"
 #include "settings.h"
 #include "try.h"
 #include "try_child.h"
@@ -43,7 +44,7 @@ static void begin(void)
 {
   strcpy(root, "/tmp/limit-test-XXXXXX");
   EXPECT(mkdtemp(root) != NULL, "no folder");
-  oh_limit_system = root;
+  oh_proc_system = root;
   oh_limit_bytes = 0;
   oh_settings.limit = (struct oh_settings_limit){ 0 };
   use(10 * M);
@@ -54,7 +55,7 @@ static void end(void)
   char command[100];
   snprintf(command, sizeof command, "rm -rf %s", root);
   EXPECT(system(command) == 0, "%s", command);
-  oh_limit_system = "";
+  oh_proc_system = "";
 }
 
 static size_t limit_of(char const *setting)
@@ -140,6 +141,8 @@ static void old_groups(void)
   put("/proc/self/cgroup", "0::/%s\n", path);
   put("/sys/fs/cgroup/memory.max", "%zu\n", 100 * M);
   EXPECT(limit_of("limit=cgroup") == 95 * M, "a long path, around which there is one: %zu", oh_limit_bytes);
+  put("/proc/self/cgroup", "7:cpu:/%s\n6:pids:/%s\n5:memory_other:/\n4:memory:/docker/abc\n", path, path);
+  EXPECT(limit_of("limit=cgroup") == 38 * M, "the line comes late, behind a name like it: %zu", oh_limit_bytes);
   end();
 }
 
@@ -243,6 +246,21 @@ static void others(void)
   end();
 }
 
+/* What is free in pools, but of other sizes, is of no use: the process grows all the same. */
+static void growth(void)
+{
+  begin();
+  limit_of("limit=256M");
+  oh_limit_cycle(60 * M, 0, now);
+  due(200 * M, 0, 0);
+  due(200 * M, 0, 140 * M);
+  double share = due(200 * M, 4 * M, 140 * M);
+  EXPECT(share > 4.0 / 200 && share < 6.0 / 190, "there is room: %f", share);
+  share = due(204 * M, 4 * M, 140 * M);
+  EXPECT(share > 4.0 / 52 && share < 6.0 / 52, "it is not used: %f", share);
+  end();
+}
+
 /* The descriptor that the limit keeps: the file that pretends to be the system's; -1: there is none. */
 static int kept(void)
 {
@@ -262,7 +280,7 @@ static void unopened(void)
   limit_of("limit=256M");
   int file = kept();
   EXPECT(file >= 100 && (fcntl(file, F_GETFD) & FD_CLOEXEC) != 0, "it is kept, out of the way: %d", file);
-  oh_limit_system = "/nowhere";
+  oh_proc_system = "/nowhere";
   oh_limit_cycle(0, 0, now);
   for (size_t used = 100; used < 250; used += 50) {
     use(used * M);
@@ -300,7 +318,7 @@ static void blind(void)
   EXPECT(fcntl(other, F_GETFD) == 0, "what is not ours stays open");
   file = kept();
   close(file);
-  oh_limit_system = "/nowhere";
+  oh_proc_system = "/nowhere";
   EXPECT(oh_limit_used() == 200 * M, "%zu", oh_limit_used());
   oh_limit_cycle(0, 0, now);
   (void)due(200 * M, M, 0);
@@ -321,7 +339,7 @@ static void blind(void)
   oh_limit_peak = 240 * M + 100 * (size_t)sysconf(_SC_PAGESIZE);
   EXPECT(oh_limit_used() == 240 * M && oh_limit_used() == 240 * M, "%zu", oh_limit_used());
   use(30 * M);
-  oh_limit_system = root;
+  oh_proc_system = root;
   EXPECT(oh_limit_used() == 30 * M && kept() != -1, "the system tells again");
   oh_limit_peak = 0;
   end();
@@ -332,7 +350,7 @@ static void say_it_twice(void)
   begin();
   limit_of("limit=256M");
   close(kept());
-  oh_limit_system = "/nowhere";
+  oh_proc_system = "/nowhere";
   for (int i = 0; i < 3; i++) EXPECT(oh_limit_used() != 0, "it is not known");
   end();
 }
@@ -358,24 +376,43 @@ static void moved(void)
   end();
 }
 
+/* The part of its time that a domain spends, where each slice that is due takes 20 ms. */
+static double spent_with(size_t bytes)
+{
+  unsigned worked = 0;
+  for (int i = 0; i < 2000; i++)
+    if (due(bytes, M, 0) > 0) {
+      now += 20 * MS;
+      oh_limit_slice(0, now, 20 * MS);
+      worked++;
+    }
+  double spent = 20.0 * worked;
+  return spent / (spent + 5.0 * 2000);
+}
+
 static void share_of_time(void)
 {
   begin();
   limit_of("limit=256M");
   due(250 * M, M, 0);
   size_t held = oh_limit_counters.held;
-  unsigned worked = 0;
-  for (int i = 0; i < 2000; i++)
-    if (due(250 * M, M, 0) > 0) { /* which takes 20 ms */
-      now += 20 * MS;
-      oh_limit_slice(0, now, 20 * MS);
-      worked++;
-    }
-  double spent = 20.0 * worked, all = spent + 5.0 * 2000;
-  EXPECT(spent / all > 0.4 && spent / all < 0.55, "%.2f of the time", spent / all);
+  double share = spent_with(250 * M);
+  EXPECT(share > 0.4 && share < 0.55, "%.2f of the time", share);
   EXPECT(oh_limit_counters.held > held + 1000, "%zu", oh_limit_counters.held);
   /* Another domain has its own. */
   EXPECT(oh_limit_due(7, M, 0, now) > 0, "it has spent nothing");
+  end();
+}
+
+/* More, where what is kept free of a hard limit is in use. */
+static void share_of_time_when_urgent(void)
+{
+  begin();
+  put("/proc/self/cgroup", "0::/\n");
+  put("/sys/fs/cgroup/memory.max", "%zu\n", 400 * M);
+  limit_of("limit=cgroup");
+  double share = spent_with(396 * M);
+  EXPECT(share > 0.75, "%.2f of the time", share);
   end();
 }
 
@@ -413,6 +450,26 @@ static void margin(void)
   EXPECT(!oh_limit_exceeds(9, 9 * M, now) && oh_limit_exceeds(9, 13 * M, now), "40 MB more than 356 were used");
   for (int i = 0; i < 100; i++) (void)oh_limit_cycle(300 * M, 0, now);
   EXPECT(!oh_limit_exceeds(9, 20 * M, now), "which is forgotten");
+  end();
+}
+
+/* Several domains end cycles when the limit is passed; for that all have one share of time in common. */
+static void passed(void)
+{
+  begin();
+  limit_of("limit=256M");
+  (void)due(200 * M, M, 0);
+  EXPECT(!oh_limit_is_passed(), "there is room");
+  (void)due(260 * M, M, 0);
+  now += 2000 * MS;
+  EXPECT(oh_limit_is_passed() && oh_limit_exceeds(20, 0, now), "there is none");
+  now += 100 * MS;
+  oh_limit_stopped(20, now, 100 * MS);
+  EXPECT(oh_limit_exceeds(21, 0, now), "a sixth of the time");
+  oh_limit_stopped(20, now, 300 * MS);
+  EXPECT(!oh_limit_exceeds(21, 0, now), "another domain was stopped, too");
+  now += 500 * MS;
+  EXPECT(oh_limit_exceeds(21, 0, now), "a third");
   end();
 }
 
@@ -486,12 +543,15 @@ int main(int argc, char **argv)
   TRY(floors);
   TRY(pace);
   TRY(others);
+  TRY(growth);
   TRY(said_once);
   TRY(unopened);
   TRY(moved);
   TRY(share_of_time);
+  TRY(share_of_time_when_urgent);
   TRY(late_domains);
   TRY(margin);
+  TRY(passed);
   TRY(ends_of_cycles);
   TRY(blind); /* which leaves free memory */
   return try_end();

@@ -9,6 +9,6 @@
 #include <caml/memory.h>
 #include "following.h"
 
-#define caml_alloc_shr(words, tag) (oh_following_make_room(words), (caml_alloc_shr)(words, tag))
+#define caml_alloc_shr(words, tag) (oh_following_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
 
 #include <array.c>

@@ -4,7 +4,8 @@
    Stock   reserves one range of addresses for the minor heaps of as many domains as there may be.
    Here    the range is in chunks of its own, so that the table knows it, and the part of a domain is reserved when the
            domain gets its minor heap. With the setting minor=adaptive the parts are larger than minor heaps are at
-           first, and minor heaps grow and shrink in them (minor_size.h). */
+           first, and minor heaps grow and shrink in them (minor_size.h).
+   Also    after a slice of one of several domains, cycles end if memory is limited and more is used (following.h). */
 #define _GNU_SOURCE /* as the unit does, which would be too late */
 #include "prelude.h"
 #include "hooks.h"
@@ -42,6 +43,8 @@ static void decommit_minor_heap(void *start, uintnat bytes)
 #define caml_mem_unmap(start, bytes) oh_hooks_release_minor_heaps(start, bytes)
 #define caml_mem_commit(start, bytes) commit_minor_heap(start, bytes)
 #define caml_mem_decommit(start, bytes) decommit_minor_heap(start, bytes)
+
+#define caml_major_collection_slice(n) ((caml_major_collection_slice)(n), oh_following_sliced())
 
 static void prepare_minor_heaps(void);
 

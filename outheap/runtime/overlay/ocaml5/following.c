@@ -82,28 +82,32 @@ static size_t domains(void) { return atomic_load_relaxed(&caml_num_domains_runni
 /* Of one domain: the others' heaps may be as large. */
 static bool is_large(size_t bytes) { return bytes * domains() >= OH_FOLLOW_LEAST; }
 
+/* Clocks are read in heaps only in which time matters: where blocks die at once, slices come often. */
 void oh_following_slice_begin(caml_domain_state *d)
 {
-  oh_following_say_free(d, d->shared_heap);
-  if (!oh_settings.follow && oh_settings.floor == 0 && oh_limit_bytes == 0) return;
   struct record *r = record(d);
-  uint64_t now = oh_clock_now(), since = now - r->last;
-  if (oh_limit_bytes != 0 && !oh_following_away()) {
+  size_t bytes = caml_heap_size(d->shared_heap);
+  bool away = oh_following_away(), asked = oh_load_relaxed(&oh_following_asks) && caml_bt_is_self();
+  bool by_time = oh_settings.follow && is_large(bytes);
+  oh_following_say_free(d, d->shared_heap);
+  if (asked) d->extra_heap_resources += oh_follow_share(IDLE_SLICE, bytes);
+  if (!by_time && oh_limit_bytes == 0) {
+    if (bytes < oh_settings.floor) forget_allocated(d);
+    r->last = 0;
+    return;
+  }
+  uint64_t now = oh_clock_now(), last = r->last, since = now - last;
+  if (oh_limit_bytes != 0 && !away) {
     size_t allocated = Bsize_wsize((size_t)d->allocated_words), free = oh_following_free(d->shared_heap);
     d->extra_heap_resources += oh_limit_due((unsigned)d->id, allocated, free, now);
   }
-  if (caml_heap_size(d->shared_heap) < oh_settings.floor) forget_allocated(d);
+  if (bytes < oh_settings.floor) forget_allocated(d);
   r->began = now;
   r->used = oh_clock_used_here();
   r->last = now;
-  if (!oh_settings.follow || oh_following_away()) return;
-  size_t bytes = caml_heap_size(d->shared_heap);
-  if (oh_load_relaxed(&oh_following_asks) && caml_bt_is_self())
-    d->extra_heap_resources += oh_follow_share(IDLE_SLICE, bytes);
-  else if (since != now && is_large(bytes)) {
-    oh_keeper_wake();
-    d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes, domains());
-  }
+  if (!by_time || away || asked || last == 0) return;
+  oh_keeper_wake();
+  d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes, domains());
 }
 
 void oh_following_slice_end(caml_domain_state *d)
@@ -123,27 +127,34 @@ void oh_following_slice_end(caml_domain_state *d)
 #define finish_cycle() caml_finish_major_cycle()
 #endif
 
-/* What has died may need three cycles to be freed. */
-void oh_following_make_room(size_t words)
+/* What has died may need three cycles to be freed; and finalisers may have given memory to malloc. */
+void oh_following_collect_for(size_t bytes)
 {
   unsigned slot = (unsigned)Caml_state->id;
-  if (!oh_limit_is_large(Bsize_wsize(words))) return;
   for (int i = 0; i < 3; i++) {
     uint64_t now = oh_clock_now();
-    if (!oh_limit_exceeds(slot, Bsize_wsize(words), now)) return;
+    if (!oh_limit_exceeds(slot, bytes, now)) return;
     finish_cycle();
+    (void)oh_limit_trim_malloc(true);
     uint64_t then = oh_clock_now();
-    oh_limit_slice(slot, then, then - now);
+    oh_limit_stopped(slot, then, then - now);
   }
+}
+
+void oh_following_sliced(void)
+{
+  if (oh_limit_bytes != 0 && oh_limit_is_passed() && domains() > 1 && !caml_bt_is_self()) oh_following_collect_for(0);
 }
 
 /* What is free is in pools that are in use: it counts nowhere else. */
 static void survey_all(struct oh_follow_heap *heap)
 {
-  struct oh_pool_counters pool;
   survey(heap);
+#if OH_DEBUG
+  struct oh_pool_counters pool;
   oh_pool_count(&pool);
   OH_ASSERT(heap->free <= pool.pools * OH_POOL && oh_follow_free() == heap->free);
+#endif
 }
 
 void oh_following_moved(void)
@@ -159,7 +170,8 @@ void oh_following_turn(uintnat swept)
   oh_following_part = 0;
   struct oh_follow_heap heap = {.swept = swept * sizeof(value)};
   survey_all(&heap);
-  uint64_t now = oh_clock_now();
+  bool timed = oh_limit_bytes != 0 || heap.live + heap.free >= OH_FOLLOW_LEAST;
+  uint64_t now = timed ? oh_clock_now() : 0;
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
   bool idle = oh_following_away() || oh_load_relaxed(&oh_following_asks);
   oh_following_part = oh_follow_cycle(&heap, now, idle && !oh_load_relaxed(&oh_following_ticks));

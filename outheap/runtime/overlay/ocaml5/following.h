@@ -6,6 +6,7 @@
 
 #include "prelude.h"
 #include "follow.h"
+#include "limit.h"
 #include <stdbool.h>
 
 /* The part of the pools with room that is compacted at the end of this cycle; 0: none. Written while one domain acts
@@ -53,9 +54,16 @@ static inline void oh_following_say_free(caml_domain_state *d, struct caml_heap_
 void oh_following_slice_begin(caml_domain_state *);
 void oh_following_slice_end(caml_domain_state *);
 
-/* A block of so many words is about to be allocated, where a collection may run: if it is large for the limit, garbage
+/* So many bytes are about to be allocated at once, where a collection may run: if that is much for the limit, garbage
    is collected first. No function of OCaml's is called. */
-void oh_following_make_room(size_t words);
+void oh_following_collect_for(size_t bytes);
+static inline void oh_following_make_room(size_t bytes)
+{
+  if (oh_limit_is_large(bytes)) oh_following_collect_for(bytes);
+}
+
+/* A slice has ended that came by itself: whole cycles may come. */
+void oh_following_sliced(void);
 
 /* A cycle has ended, all domains are stopped. `swept`: words that it has freed. */
 void oh_following_turn(uintnat swept);

@@ -72,15 +72,15 @@ static void shrink_long_mark_stack(caml_domain_state *d);
 struct mark_stack;
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget);
 
-/* The helper (helping.h, helped.h), a thread that sweeps and marks. */
-static void oh_helped_turn(void);
-static void oh_helped_cycle(caml_domain_state *d);
-static void oh_helped_begin(caml_domain_state *d);
-static intnat oh_helped_sweep(intnat budget, int mode);
-static bool oh_helped_has_swept(int mode);
-static uintnat oh_helped_percent(uintnat percent) __attribute__((unused)); /* not with OCaml 5.1 and 5.3 */
-static void oh_helped_slice(caml_domain_state *d, int mode);
-static intnat oh_helped_mark(intnat budget, int mode);
+/* The helper (helper_thread.h, helper_domain.h), a thread that sweeps and marks. */
+static void oh_helper_domain_between_cycles(void);
+static void oh_helper_domain_cycle_begins(caml_domain_state *d);
+static void oh_helper_domain_marking_begins(caml_domain_state *d);
+static intnat oh_helper_domain_sweep(intnat budget, int mode);
+static bool oh_helper_domain_has_swept(int mode);
+static uintnat oh_helper_domain_percent(uintnat percent) __attribute__((unused)); /* not with OCaml 5.1 and 5.3 */
+static void oh_helper_domain_slice(caml_domain_state *d, int mode);
+static intnat oh_helper_domain_mark(intnat budget, int mode);
 
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
 static void turned(uintnat swept)
@@ -89,7 +89,7 @@ static void turned(uintnat swept)
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
-  oh_helped_turn();
+  oh_helper_domain_between_cycles();
   oh_following_turn(swept);
 }
 
@@ -154,7 +154,7 @@ static intnat oh_mark_loop(struct mark_stack *stk, intnat budget) { return do_so
 #endif
 #include "mark_loop.h"
 #endif
-#include "helped.h"
+#include "helper_domain.h"
 
 /* The stack is not empty then: when roots have been darkened, a domain with an empty one has nothing to mark. What is
    pushed is no work, and too long to be compressed when the stack is full. */

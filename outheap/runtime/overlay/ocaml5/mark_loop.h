@@ -33,7 +33,6 @@
 #define OH_MARK_LOOP_H
 
 #include "block.h"
-#include "helper.h"
 #include "pointer.h"
 #include <caml/version.h>
 
@@ -63,13 +62,20 @@ OH_MARK_LOOP_INLINE uintptr_t oh_mark_loop_is_candidate(enum oh_mark_loop_form f
   return OH_TAINT ? k <= OH_KIND_MAJOR : k == OH_KIND_MAJOR;
 }
 
-/* What the helper leaves to domains (helper.h): a continuation, or a pointer to a tracked region. */
-static void oh_mark_loop_defer(value v);
-static bool oh_mark_loop_meets_region(uintptr_t v);
-static void oh_mark_loop_push(struct mark_stack *stk, value_ptr start, value_ptr end);
+/* In what a domain's marker and the helper's thread, which has no Caml_state, are not the same. A constant, so that the
+   calls are direct. */
+struct oh_mark_loop_policy {
+  void (*continuation)(value v);
+  /* Is this a pointer to a region? Then it is dealt with. NULL: as any other word is. */
+  bool (*meets_region)(uintptr_t v);
+  void (*push)(struct mark_stack *stk, value_ptr start, value_ptr end);
+  intnat (*track)(struct oh_track **track); /* words of tracked regions, as oh_track_mark; NULL: are left alone */
+  void (*count)(uintnat blocks);            /* that were marked */
+};
 
 /* Is this candidate a block of the heap? */
-OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, bool helper, value v)
+OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form,
+                                                  struct oh_mark_loop_policy const *policy, value v)
 {
   if (form == OH_MARK_LOOP_REPORT) return true;
   /* The range lies within the table. */
@@ -77,7 +83,7 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_is_markable(enum oh_mark_loop_form form, b
     int8_t k = oh_load_relaxed(&oh_table[(uintptr_t)v >> OH_CHUNK_LOG]);
     if (__builtin_expect(k == OH_KIND_MAJOR, 1)) return true;
   }
-  if (helper && oh_mark_loop_meets_region((uintptr_t)v)) return false;
+  if (policy->meets_region != NULL && policy->meets_region((uintptr_t)v)) return false;
   return oh_pointer_is_markable_by((uintptr_t)v, OH_REGION_BY_BLOCK);
 }
 
@@ -132,11 +138,11 @@ OH_MARK_LOOP_INLINE bool oh_mark_loop_passes_group(enum oh_mark_loop_form form, 
 
 /* Marks a block with a tag between those of ordinary blocks and those without fields to look at. Result: how many of
    its fields are to be passed over, or -1: all. */
-static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd, bool helper)
+static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header_t hd,
+                                                             void (*continuation)(value v))
 {
   if (Tag_hd(hd) == Cont_tag) {
-    if (helper) oh_mark_loop_defer(block);
-    else caml_darken_cont(block);
+    continuation(block);
     return -1;
   }
   oh_mark_loop_mark(block, hd);
@@ -145,27 +151,12 @@ static __attribute__((noinline)) intnat oh_mark_loop_special(value block, header
   return Start_env_closinfo(Closinfo_val(block));
 }
 
-/* Words of tracked regions, as oh_track_mark. From OCaml 5.5 on darkening counts its own work, which is part of the
-   result already. */
-static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **hands)
-{
-#if OCAML_VERSION >= 50500
-  uintnat counted = Caml_state->mark_work_done_between_slices;
-  intnat work = (intnat)oh_track_mark(hands);
-  Caml_state->mark_work_done_between_slices = counted;
-  return work;
-#else
-  return (intnat)oh_track_mark(hands);
-#endif
-}
-
-/* `helper`: not in a domain, but in the helper's thread, which has no Caml_state. */
-OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool helper, struct mark_stack *stk,
-                                            intnat budget)
+OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, struct oh_mark_loop_policy const *policy,
+                                            struct mark_stack *stk, intnat budget)
 {
   value words[OH_MARK_LOOP_QUEUE];
   value const hot = (value)(words + 8);
-  struct oh_track *hands = NULL;
+  struct oh_track *track = NULL;
   uintnat begin = 0, end = 0, least = OH_MARK_LOOP_REFILL_UP_TO, blocks = 0;
   uintptr_t const base = oh_heap_range.base, half = oh_heap_range.size / 2;
   header_t const unmarked = caml_global_heap_state.UNMARKED, change = unmarked ^ caml_global_heap_state.MARKED;
@@ -177,7 +168,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool he
     if (end - begin > least) {
       block = words[OH_MARK_LOOP_AT(begin++)];
     visit:
-      if (!oh_mark_loop_is_markable(form, helper, block)) continue;
+      if (!oh_mark_loop_is_markable(form, policy, block)) continue;
       CAMLassert(Is_block(block) && block != Debug_free_major);
       CAML_TSAN_ANNOTATE_HAPPENS_AFTER(Hp_val(block));
       header_t hd = Hd_val(block);
@@ -208,7 +199,7 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool he
           budget -= Whsize_hd(hd);
           continue;
         }
-        intnat past = oh_mark_loop_special(block, hd, helper);
+        intnat past = oh_mark_loop_special(block, hd, policy->continuation);
         if (past < 0) {
           budget -= OCAML_VERSION < 50500 ? Wosize_hd(hd) : Whsize_hd(hd); /* a continuation */
           continue;
@@ -223,8 +214,8 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool he
       from = e.start;
       now = e.end - e.start;
     }
-    else if (!helper && __builtin_expect(hands != NULL || oh_track_is_waiting(), 0) && budget > 0) {
-      budget -= oh_mark_loop_track(&hands); /* it comes to the stack */
+    else if (policy->track != NULL && __builtin_expect(track != NULL || oh_track_is_waiting(), 0) && budget > 0) {
+      budget -= policy->track(&track); /* it comes to the stack */
       continue;
     }
     else if (least != 0) { /* there is nothing else to do: the rest of the queue */
@@ -273,42 +264,56 @@ OH_MARK_LOOP_INLINE intnat oh_mark_loop_run(enum oh_mark_loop_form form, bool he
     CAMLassert(end - begin <= OH_MARK_LOOP_QUEUE);
 
     if (__builtin_expect(rest != 0, 0)) {
-      if (helper) oh_mark_loop_push(stk, from, from + rest);
-      else mark_stack_push_range(stk, from, from + rest);
+      policy->push(stk, from, from + rest);
       __builtin_prefetch((void const *)(from + 1));
       /* The queue may have been about to run out, and there is work again. */
       if (end - begin > OH_MARK_LOOP_REFILL_UP_TO) least = OH_MARK_LOOP_REFILL_UP_TO;
     }
   }
   CAMLassert(begin == end);
-  if (__builtin_expect(hands != NULL, 0)) oh_track_leave(hands);
-  if (helper) oh_helper_count(&oh_helper_counters.blocks, blocks);
-  else Caml_state->stat_blocks_marked += blocks;
+  if (__builtin_expect(track != NULL, 0)) oh_track_leave(track);
+  policy->count(blocks);
   return budget;
 }
 
+/* --- in a domain -------------------------------------------------------------------------------------------------- */
+
+/* From OCaml 5.5 on darkening for a tracked region counts its own work, which is part of the result already. */
+static __attribute__((noinline)) intnat oh_mark_loop_track(struct oh_track **track)
+{
+#if OCAML_VERSION >= 50500
+  uintnat counted = Caml_state->mark_work_done_between_slices;
+  intnat work = (intnat)oh_track_mark(track);
+  Caml_state->mark_work_done_between_slices = counted;
+  return work;
+#else
+  return (intnat)oh_track_mark(track);
+#endif
+}
+
+static void oh_mark_loop_count(uintnat blocks) { Caml_state->stat_blocks_marked += blocks; }
+
+static struct oh_mark_loop_policy const oh_mark_loop_domain = {
+  .continuation = caml_darken_cont,
+  .push = mark_stack_push_range,
+  .track = oh_mark_loop_track,
+  .count = oh_mark_loop_count,
+};
+
 static __attribute__((noinline)) intnat oh_mark_loop_by_range(struct mark_stack *stk, intnat budget)
 {
-  return oh_mark_loop_run(OH_MARK_LOOP_RANGE, false, stk, budget);
+  return oh_mark_loop_run(OH_MARK_LOOP_RANGE, &oh_mark_loop_domain, stk, budget);
 }
 
 static __attribute__((noinline)) intnat oh_mark_loop_by_table(struct mark_stack *stk, intnat budget)
 {
-  return oh_mark_loop_run(OH_MARK_LOOP_TABLE, false, stk, budget);
+  return oh_mark_loop_run(OH_MARK_LOOP_TABLE, &oh_mark_loop_domain, stk, budget);
 }
 
 static __attribute__((noinline)) intnat oh_mark_loop_reporting(struct mark_stack *stk, intnat budget)
 {
-  return oh_mark_loop_run(OH_MARK_LOOP_REPORT, false, stk, budget);
+  return oh_mark_loop_run(OH_MARK_LOOP_REPORT, &oh_mark_loop_domain, stk, budget);
 }
-
-#if OH_HELPER
-static __attribute__((noinline)) intnat oh_mark_loop_helping(struct mark_stack *stk, intnat budget)
-{
-  return oh_heap_range_is_whole() ? oh_mark_loop_run(OH_MARK_LOOP_RANGE, true, stk, budget)
-                                  : oh_mark_loop_run(OH_MARK_LOOP_TABLE, true, stk, budget);
-}
-#endif
 
 /* Marks from the stack until `budget` words are done, or the stack is empty. Result: what is left of the budget. */
 static intnat oh_mark_loop(struct mark_stack *stk, intnat budget)

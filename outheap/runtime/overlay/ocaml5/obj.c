@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Obj.tag. The texts of two functions are changed by obj.edits.
+/* Obj.tag, and copies. The texts of two functions are changed by obj.edits.
 
    Stock   is 1002 for a pointer that is not aligned; otherwise it reads the header, through Hp_atomic_val, and takes
            the tag out of it by Tag_hd.
@@ -7,8 +7,10 @@
            which Tag_hd knows.
    Stock   in native code, Lazy.force calls the same function, and jumps through a table of 256 places by the result.
    Here    it gets the tag of an abstract block in place of 1001 and 1002: program.h. So do other callers of which the
-           code is not known to use the result as a number. C code and the interpreter compare it. */
+           code is not known to use the result as a number. C code and the interpreter compare it.
+   Also    a large copy asks for room first, if memory is limited (following.h). */
 #include "prelude.h"
+#include "following.h"
 
 #define NO_HEADER (~(header_t)0)
 static atomic_uintnat no_header = NO_HEADER;
@@ -30,5 +32,7 @@ static __attribute__((noinline, cold)) int tag_for_caller(int tag, void *code)
 #else
 #define for_caller(tag) (tag)
 #endif
+
+#define caml_alloc_shr(words, tag) (oh_following_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
 
 #include <obj.c>

@@ -31,6 +31,7 @@
 #include <caml/platform.h>
 #include <caml/shared_heap.h>
 #include <caml/domain.h>
+#include <caml/version.h>
 #include "header.h"
 #include "pointer.h"
 #include "ranges.h"

@@ -50,8 +50,8 @@ static struct {
 } oh_sweeping = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The helper's own. */
-static struct caml_heap_state oh_sweeping_hands;
-static caml_domain_state oh_sweeping_nobody; /* owner of what is in hand: swept_words is counted there */
+static struct caml_heap_state oh_sweeping_helper_heap;
+static caml_domain_state oh_sweeping_no_owner; /* owner of what is in hand: swept_words is counted there */
 static bool oh_sweeping_left;
 static pool *oh_sweeping_emptied;
 
@@ -299,31 +299,31 @@ static void oh_sweeping_drain(struct caml_heap_state *heap)
 /* In pool_sweep, before it calls the finaliser of a block: does the block stay, for its owner? */
 static bool oh_sweeping_leaves(struct caml_heap_state *heap)
 {
-  if (heap != &oh_sweeping_hands) return false;
+  if (heap != &oh_sweeping_helper_heap) return false;
   return oh_sweeping_left = true;
 }
 
 /* In pool_sweep, in the place of pool_release. */
 static void oh_sweeping_give_up(struct caml_heap_state *heap, pool *p, unsigned sz)
 {
-  if (heap == &oh_sweeping_hands) oh_sweeping_emptied = p;
+  if (heap == &oh_sweeping_helper_heap) oh_sweeping_emptied = p;
   else pool_release(heap, p, sz);
 }
 
 /* Where a pool goes that was swept. The sum of work counts it if it is not to be swept once more. */
 static struct oh_sweeping_list *oh_sweeping_one(struct oh_sweeping_queue *q, pool *p, uintnat *work)
 {
-  struct caml_heap_state *hands = &oh_sweeping_hands;
+  struct caml_heap_state *heap = &oh_sweeping_helper_heap;
   caml_domain_state *owner = p->owner;
   unsigned sz = p->sz;
   pool *list = p;
   p->next = NULL;
-  p->owner = hands->owner = &oh_sweeping_nobody;
+  p->owner = heap->owner = &oh_sweeping_no_owner;
   oh_sweeping_left = false;
   oh_sweeping_emptied = NULL;
-  uintnat done = (uintnat)pool_sweep(hands, &list, sz, 1);
-  bool full = hands->full_pools[sz] == p;
-  hands->avail_pools[sz] = hands->full_pools[sz] = NULL;
+  uintnat done = (uintnat)pool_sweep(heap, &list, sz, 1);
+  bool full = heap->full_pools[sz] == p;
+  heap->avail_pools[sz] = heap->full_pools[sz] = NULL;
   p->owner = owner;
   if (oh_sweeping_left) return &q->left[sz];
   *work += done;
@@ -345,22 +345,22 @@ unsigned oh_sweeping_batch(void)
   if (n != 0) q->in_hand += n;
   oh_sweeping_unlock();
   if (n == 0) return 0;
-  memset(&oh_sweeping_hands.stats, 0, sizeof oh_sweeping_hands.stats);
-  oh_sweeping_nobody.swept_words = 0;
+  memset(&oh_sweeping_helper_heap.stats, 0, sizeof oh_sweeping_helper_heap.stats);
+  oh_sweeping_no_owner.swept_words = 0;
   for (unsigned i = 0; i < n; i++) some[i].to = oh_sweeping_one(q, some[i].p, &work);
-  struct heap_stats const *s = &oh_sweeping_hands.stats;
+  struct heap_stats const *s = &oh_sweeping_helper_heap.stats;
   oh_sweeping_lock();
   for (unsigned i = 0; i < n; i++) oh_sweeping_push(some[i].to, some[i].p);
   q->stats.pool_live_blocks += s->pool_live_blocks;
   q->stats.pool_live_words += s->pool_live_words;
   q->stats.pool_frag_words += s->pool_frag_words;
-  q->swept_words += oh_sweeping_nobody.swept_words;
+  q->swept_words += oh_sweeping_no_owner.swept_words;
   q->work += work;
   q->in_hand -= n;
   q->back += n;
   oh_sweeping_unlock();
   oh_helper_count(&oh_helper_counters.pools, n);
-  oh_helper_count(&oh_helper_counters.swept, oh_sweeping_nobody.swept_words);
+  oh_helper_count(&oh_helper_counters.swept, oh_sweeping_no_owner.swept_words);
   return n;
 }
 #endif

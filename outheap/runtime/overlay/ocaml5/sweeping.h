@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools that the helper (helping.h) sweeps. When a cycle begins, each domain hands over the lists of its unswept
+/* Pools that the helper (helper_thread.h) sweeps. When a cycle begins, each domain hands over the lists of its unswept
    pools, as they are. The helper sweeps pools; their owner collects them, and may take unswept ones back at any time.
    So a pool of small blocks that was handed over is
 
@@ -22,7 +22,6 @@
 #define OH_SWEEPING_H
 
 #include "prelude.h"
-#include <caml/version.h>
 
 /* Is there a helper in this runtime? Where it is not: OCaml up to 5.3 has other counters. ARM64: see
    docs/internals/helper.md. The marker of the flavour that counts, and the one for comparison, are the runtime's. */
