@@ -153,7 +153,7 @@ def test_build(compiler: Compiler, tmp_path: Path) -> None:
     """A program that is built for it, and another variant, which says that it does not check."""
     for name in ("binding.ml", "binding_stubs.c"):
         shutil.copy(SOURCES / name, tmp_path)
-    ocamlopt = f"{compiler.command('ocamlopt')} -g -I +unix -I +threads unix.cmxa threads.cmxa"
+    ocamlopt = f"{compiler.ocamlopt} -g -I +unix -I +threads unix.cmxa threads.cmxa"
     build = f"{ocamlopt} binding.ml binding_stubs.c -o binding"
     library = variants.library(compiler, NATIVE)
     outcome = outheap_check(tmp_path, "--build", build, "--library", library, "./binding", "argument", **compiler.settings)

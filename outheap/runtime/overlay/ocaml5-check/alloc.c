@@ -17,4 +17,4 @@
   } while (0)
 #define caml_check_urgent_gc(v) (OH_TRAP_EVENT(ALLOC), (caml_check_urgent_gc)(v))
 
-#include <alloc.c>
+#include "../ocaml5/alloc.c"

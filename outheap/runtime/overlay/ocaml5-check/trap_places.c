@@ -27,6 +27,12 @@
 
 bool oh_trap_places_is_ocaml(void const *pc) { return caml_find_code_fragment_by_pc((char *)pc) != NULL; }
 
+bool oh_trap_places_is_libc(void const *pc)
+{
+  Dl_info info;
+  return dladdr(pc, &info) != 0 && info.dli_fname != NULL && strstr(info.dli_fname, "libc.") != NULL;
+}
+
 #ifdef NATIVE_CODE
 /* The code between OCaml and C. */
 extern char caml_system__code_begin, caml_system__code_end;

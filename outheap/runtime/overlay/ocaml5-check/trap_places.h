@@ -9,6 +9,9 @@
 /* Is this an address in compiled OCaml code, or in the code between OCaml and C? */
 bool oh_trap_places_is_ocaml(void const *pc);
 
+/* Is this an address in the C library? */
+bool oh_trap_places_is_libc(void const *pc);
+
 /* Before the first fault: what the unwinder loads at its first use. */
 void oh_trap_places_start(void);
 

@@ -95,6 +95,18 @@ static void put_content(uintptr_t at, header_t header)
   }
 }
 
+/* Where a block is at last, which may have moved again since. */
+static uintptr_t now_of(uintptr_t at)
+{
+  struct oh_trap_left left;
+  struct oh_trap_block block;
+  for (int moves = 0; moves < 32 && oh_trap_left_find(at, &left) && oh_trap_left_block(&left, at, &block); moves++) {
+    if (block.now == 0) break;
+    at = block.now;
+  }
+  return at;
+}
+
 static char const *const causes[] = {
   [OH_TRAP_RUNTIME] = "the runtime (the minor heap was full, or the program asked)", [OH_TRAP_ALLOC] = "an allocation",
   [OH_TRAP_CALLBACK] = "a callback", [OH_TRAP_RELEASE] = "the release of the domain lock",
@@ -249,21 +261,17 @@ static char const *advice_for(struct search const *s, struct oh_trap_block const
 
 struct fault { uintptr_t at, pc; bool write; void *frames[FRAMES]; int depth; ucontext_t *context; };
 
-/* Vector instructions begin before the pointer: a register that points just behind the address names the block. */
+#define VECTOR ((uintptr_t)64)
+
+/* The address that the program meant. Vector instructions of the C library (strlen, memcpy) begin at a multiple of their
+   size: what they mean is a string, or the like, that begins in their reach. */
 static uintptr_t pointer_of(struct fault const *f, struct oh_trap_left const *left)
 {
-#ifdef __x86_64__
-  uintptr_t best = f->at;
-  for (int i = 0; i < 15; i++) {
-    uintptr_t w = (uintptr_t)f->context->uc_mcontext.gregs[i];
-    if (w == f->at || w == f->at + sizeof(value)) return f->at; /* a field, or the header */
-    if (w > f->at && w < left->end && w < f->at + 64) best = w;
-  }
-  return best;
-#else
-  (void)left;
+  if (f->depth == 0 || !oh_trap_places_is_libc(f->frames[0])) return f->at;
+  struct oh_trap_block block;
+  for (uintptr_t at = f->at; at < f->at + VECTOR && at < left->end; at += sizeof(value))
+    if (oh_trap_left_block(left, at, &block) && Tag_hd(block.header) >= No_scan_tag) return at;
   return f->at;
-#endif
 }
 
 static void search(struct search *s, struct fault const *f)
@@ -291,8 +299,9 @@ static void report_stale(struct fault *f, struct oh_trap_left const *left)
   if (known) {
     oh_trap_put("  it was: %s, tag %d, %lu words", kind_of((int)Tag_hd(block.header)), (int)Tag_hd(block.header),
                 (unsigned long)Wosize_hd(block.header));
-    put_content(block.now != 0 ? block.now : block.value, block.header);
-    if (block.now != 0) oh_trap_put(", moved to %p", (void *)block.now);
+    uintptr_t now = block.now == 0 ? 0 : now_of(block.now);
+    put_content(now != 0 ? now : block.value, block.header);
+    if (now != 0) oh_trap_put(", moved to %p", (void *)now);
     else oh_trap_put(", dead: no root led to it");
     oh_trap_put("; used at byte %ld\n", (long)(at - block.value));
     s.from = block.value;
