@@ -56,6 +56,13 @@
 
    To find faults, and for experiments:
 
+     check=move:N|off           in the flavour that checks (overlay/ocaml5-check/trap.h): of N places where C code may
+                                collect, one does, on average (default move:2); or no checks
+     check.seed=N               which of them (default 1)
+     check.cycle=N              one of N of these collections is a major cycle (default 20; 0: none)
+     check.go=1                 the program goes on after a fault
+     check.report=FILE          reports are appended to FILE (default: standard error)
+     check.ring=SIZE            addresses of each domain's minor heap (default 1G)
      debug.report=N             report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
      debug.faults=off|report    with `report`, a write to a region or a read of a revoked one is reported before the
