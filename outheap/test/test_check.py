@@ -62,9 +62,8 @@ def programs(compiler: Compiler, flavour: str) -> Path:
     def build() -> None:
         for file in SOURCES.iterdir():
             shutil.copy(file, folder)
-        cc, where = compiler.ocamlopt, f"-I{compiler.where}"
-        steps.command(["cc", "-g", "-O1", "-c", "-Wall", "-Wextra", where, "binding_stubs.c"], folder, compiler.settings)
-        words = [cc] if flavour == NATIVE else [compiler.ocamlc, "-custom"]
+        steps.command(["cc", "-g", "-O1", "-c", f"-I{compiler.where}", "binding_stubs.c"], folder, compiler.settings)
+        words = [compiler.ocamlopt] if flavour == NATIVE else [compiler.ocamlc, "-custom"]
         kind = "cmxa" if flavour == NATIVE else "cma"
         for name in ("binding", "correct"):
             link = ["-I", library, "-runtime-variant", "_outheap_check", "-I", "+unix", "-I", "+threads"]
@@ -101,7 +100,8 @@ def test_fault(compiler: Compiler, flavour: str, fault: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("fault", ["old-text", "twice", "refused"])
 def test_no_fault_with_the_check_off(compiler: Compiler, fault: str, tmp_path: Path) -> None:
     folder = programs(compiler, NATIVE)
-    run(["./binding", fault], folder, tmp_path / "log", 60, {"OUTHEAP": f"check=off,check.report={tmp_path / 'report'}"})
+    settings = f"check=off,check.report={tmp_path / 'report'}"
+    run(["./binding", fault], folder, tmp_path / "log", 60, {"OUTHEAP": settings})
     assert "outheap-check: a" not in (tmp_path / "log").read_text()
     assert not (tmp_path / "report").exists()
 
@@ -116,7 +116,8 @@ def test_correct_code(compiler: Compiler, flavour: str) -> None:
 
 def test_small_ring(compiler: Compiler) -> None:
     """Minor heaps that begin again at the top, many times."""
-    outcome = outheap_check(programs(compiler, NATIVE), "--settings", "check.ring=4M", "--every", 1, "./correct", "sizes")
+    folder = programs(compiler, NATIVE)
+    outcome = outheap_check(folder, "--settings", "check.ring=4M", "--every", 1, "./correct", "sizes")
     assert outcome.passed, outcome.tail()
 
 
@@ -156,10 +157,12 @@ def test_build(compiler: Compiler, tmp_path: Path) -> None:
     ocamlopt = f"{compiler.ocamlopt} -g -I +unix -I +threads unix.cmxa threads.cmxa"
     build = f"{ocamlopt} binding.ml binding_stubs.c -o binding"
     library = variants.library(compiler, NATIVE)
-    outcome = outheap_check(tmp_path, "--build", build, "--library", library, "./binding", "argument", **compiler.settings)
+    words = ["--build", build, "--library", library, "./binding", "argument"]
+    outcome = outheap_check(tmp_path, *words, **compiler.settings)
     assert outcome.code == 1 and "b_argument at binding_stubs.c" in outcome.text, outcome.tail()
-    other = f"{ocamlopt} -I {variants.library(compiler, 'release')} -runtime-variant _outheap binding.ml binding_stubs.c"
-    steps.command([*other.split(), "-o", "plain"], tmp_path, compiler.settings)
+    other = f"{ocamlopt} -I {variants.library(compiler, 'release')} -runtime-variant _outheap"
+    words = [*other.split(), "binding.ml", "binding_stubs.c", "-o", "plain"]
+    steps.command(words, tmp_path, compiler.settings)
     outcome = run(["./plain", "right", "1"], tmp_path, tmp_path / "log", 60, {"OUTHEAP": "check=move"})
     assert outcome.passed and "has to be linked with -runtime-variant _outheap_check" in outcome.text, outcome.tail()
 

@@ -50,7 +50,8 @@ def library(options: argparse.Namespace, variant: str = "_outheap") -> Path:
     make = "run outheap-build (in a clone: make outheap), or name the folder with --library"
     if variant != "_outheap":
         make = f"run outheap-build --flavours '{options.flavours}', or name the folder with --library"
-    raise Wrong(f"no libraries of the variant {variant}{f' for OCaml {version}' * bool(version)} in {places[0]}: {make}", 2)
+    title = f"{variant}{f' for OCaml {version}' * bool(version)}"
+    raise Wrong(f"no libraries of the variant {title} in {places[0]}: {make}", 2)
 
 
 def is_bytecode(program: Path) -> bool:

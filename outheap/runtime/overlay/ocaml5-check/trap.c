@@ -30,7 +30,7 @@ struct ring {
   uintptr_t low;         /* how far the minor heap was used when the collection began; 0: none has begun */
   size_t since_slice;    /* bytes used since marking last had a reason */
   bool forced;           /* the trap has asked for the next collection, */
-  struct oh_trap_reason reason; /* for this reason */
+  struct oh_trap_left_reason reason; /* for this reason */
   uintnat reserved;      /* which range of addresses it belongs to */
 };
 static struct ring rings[DOMAINS_MOST];
@@ -78,7 +78,7 @@ static bool is_too_soon(void)
   return false;
 }
 
-void oh_trap_event(enum oh_trap_cause cause)
+void oh_trap_event(enum oh_trap_left_cause cause)
 {
   static __thread long countdown;
   caml_domain_state *d = Caml_state_opt;
@@ -105,7 +105,7 @@ void oh_trap_check_errno(int now)
 
 void oh_trap_fill(value *fields, size_t from, size_t to, bool old)
 {
-  value nowhere = (value)(old ? oh_trap_nowhere_old : oh_trap_nowhere_young);
+  value nowhere = (value)(old ? oh_trap_report_nowhere_old : oh_trap_report_nowhere_young);
   if (nowhere == 0) return;
   for (size_t i = from; i < to; i++) fields[i] = nowhere;
 }
@@ -142,7 +142,7 @@ uintnat oh_trap_start(uintnat most, void (*moved)(caml_domain_state *))
   char *page = oh_space_alloc(OH_SPACE_BLOCKS, OH_PAGE, false, NULL);
   if (page != NULL) {
     protect((uintptr_t)page, (uintptr_t)page + OH_PAGE, PROT_NONE);
-    oh_trap_nowhere_old = (uintptr_t)page + OH_PAGE / 2;
+    oh_trap_report_nowhere_old = (uintptr_t)page + OH_PAGE / 2;
   }
   oh_trap_report_start(count_forced);
   return Wsize_bsize(OH_ROUND_UP(bytes, OH_PAGE));
@@ -157,7 +157,7 @@ uintptr_t oh_trap_commit(int domain, uintptr_t begin, uintptr_t end, size_t byte
     if (!oh_space_commit(OH_SPACE_YOUNG, (void *)begin, end - begin)) return 0;
     protect(begin, end, PROT_NONE);
     *r = (struct ring){ .begin = begin, .end = end, .top = end, .purged = end, .reserved = reservations };
-    oh_trap_nowhere_young = begin + SMALL_PAGE / 2; /* the bottom page of a ring is never reached */
+    oh_trap_report_nowhere_young = begin + SMALL_PAGE / 2; /* the bottom page of a ring is never reached */
   }
   /* Below what was left; the bottom page stays inaccessible. */
   if (r->top - r->begin < bytes + 2 * SMALL_PAGE) {
@@ -216,7 +216,7 @@ void oh_trap_move(caml_domain_state *d)
     r->since_slice += used;
     struct oh_trap_left left = { .begin = end - used, .first = r->low, .end = end, .domain = d->id,
                                  .collection = (uintnat)caml_minor_collections_count, .reason = r->reason };
-    if (!r->forced) left.reason = (struct oh_trap_reason){ .cause = OH_TRAP_RUNTIME };
+    if (!r->forced) left.reason = (struct oh_trap_left_reason){ .cause = OH_TRAP_RUNTIME };
     oh_trap_left_add(&left);
     slide(r, used, size);
     d->young_end = d->young_ptr = (value *)r->top;

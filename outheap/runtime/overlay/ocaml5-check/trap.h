@@ -29,7 +29,7 @@ extern bool oh_trap_on;
 /* A place where a collection may happen. The caller holds the domain lock and, as for any allocation, has its values in
    roots. Asks for a minor collection, which the runtime's own test after it finds, once in a while: at random, with the
    mean of `check=move:N`. Cost: a decrement; a walk of the C stack and a minor collection where it asks. */
-void oh_trap_event(enum oh_trap_cause);
+void oh_trap_event(enum oh_trap_left_cause);
 #define OH_TRAP_EVENT(cause) ((void)(oh_trap_on ? (oh_trap_event(OH_TRAP_##cause), 0) : 0))
 
 /* errno before the domain lock was released, and when it is taken back: the kernel does not fault at a stale pointer,

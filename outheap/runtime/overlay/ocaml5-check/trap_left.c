@@ -45,7 +45,7 @@ static uintptr_t word(uintptr_t at)
 }
 
 /* A minor collection leaves header 0 and the new place in the first field of what it has moved. */
-static bool young_block(struct oh_trap_left const *left, uintptr_t address, struct oh_trap_block *result)
+static bool young_block(struct oh_trap_left const *left, uintptr_t address, struct oh_trap_left_block *result)
 {
   for (uintptr_t p = left->first; p < left->end;) {
     header_t header = word(p);
@@ -54,7 +54,7 @@ static bool young_block(struct oh_trap_left const *left, uintptr_t address, stru
     if (header == 0 || Wosize_hd(header) >= (left->end - p) / sizeof(value)) return false;
     uintptr_t next = p + Bhsize_hd(header);
     if (address < next) {
-      *result = (struct oh_trap_block){ p + sizeof(value), now, header };
+      *result = (struct oh_trap_left_block){ p + sizeof(value), now, header };
       return true;
     }
     p = next;
@@ -64,7 +64,7 @@ static bool young_block(struct oh_trap_left const *left, uintptr_t address, stru
 
 /* A compaction sets the status of what it has moved to that of marked blocks, which nothing else has then; other blocks
    of the pool were garbage, or free. */
-static bool old_block(struct oh_trap_left const *left, uintptr_t address, struct oh_trap_block *result)
+static bool old_block(struct oh_trap_left const *left, uintptr_t address, struct oh_trap_left_block *result)
 {
   if (address < left->first) return false;
   size_t bytes = left->block_words * sizeof(value);
@@ -73,11 +73,11 @@ static bool old_block(struct oh_trap_left const *left, uintptr_t address, struct
   uintptr_t first = word(block + sizeof(value));
   bool moved = Wosize_hd(header) != 0 && (first & 7) == 0 && first != 0
                && (word(first - sizeof(value)) & ~(header_t)HEADER_COLOR_MASK) == (header & ~(header_t)HEADER_COLOR_MASK);
-  *result = (struct oh_trap_block){ block + sizeof(value), moved ? first : 0, header };
+  *result = (struct oh_trap_left_block){ block + sizeof(value), moved ? first : 0, header };
   return true;
 }
 
-bool oh_trap_left_block(struct oh_trap_left const *left, uintptr_t address, struct oh_trap_block *result)
+bool oh_trap_left_block_at(struct oh_trap_left const *left, uintptr_t address, struct oh_trap_left_block *result)
 {
   return left->block_words == 0 ? young_block(left, address, result) : old_block(left, address, result);
 }

@@ -146,7 +146,7 @@ static void put_line(char *line, int indent, char const *object)
   if (inlined != NULL) line = inlined + strlen("(inlined by) ");
   char *discriminator = strstr(line, " (discriminator");
   if (discriminator != NULL) *discriminator = 0;
-  if (strncmp(line, "oh_trap_", 8) != 0) oh_trap_put("%*s%s  [%s]\n", indent, "", line, object);
+  if (strncmp(line, "oh_trap_", 8) != 0) oh_trap_text_put("%*s%s  [%s]\n", indent, "", line, object);
 }
 
 /* Addresses that lie in the same file: one process for all. */
@@ -158,7 +158,7 @@ static int put_of_one_file(void *const *frames, int n, bool exact, int indent)
   char const *symbol;
   char *words[FRAMES_MOST + 8] = { "addr2line", "-a", "-f", "-i", "-p", "-s", "-e", file };
   if (!object_of(frames[0], file, sizeof file, &base, &symbol)) {
-    oh_trap_put("%*s%p\n", indent, "", frames[0]);
+    oh_trap_text_put("%*s%p\n", indent, "", frames[0]);
     return 1;
   }
   int count = 0;
@@ -173,7 +173,7 @@ static int put_of_one_file(void *const *frames, int n, bool exact, int indent)
   if (!run(words, output, sizeof output) || *output == 0) {
     for (int i = 0; i < count; i++) {
       if (!object_of(frames[i], other, sizeof other, &other_base, &symbol)) symbol = NULL;
-      oh_trap_put("%*s%s  [%s+%s]\n", indent, "", symbol == NULL ? "?" : symbol, name_of(file), numbers[i]);
+      oh_trap_text_put("%*s%s  [%s+%s]\n", indent, "", symbol == NULL ? "?" : symbol, name_of(file), numbers[i]);
     }
     return count;
   }
@@ -196,7 +196,7 @@ static void put_ocaml(int indent)
     for (debuginfo d = caml_debuginfo_extract(slots[i]); d != NULL; d = caml_debuginfo_next(d)) {
       struct caml_loc_info place;
       caml_debuginfo_location(d, &place);
-      if (place.loc_valid) oh_trap_put("%*s%s at %s:%d  [OCaml]\n", indent, "", place.loc_defname, place.loc_filename, place.loc_start_lnum);
+      if (place.loc_valid) oh_trap_text_put("%*s%s at %s:%d  [OCaml]\n", indent, "", place.loc_defname, place.loc_filename, place.loc_start_lnum);
     }
   }
 }

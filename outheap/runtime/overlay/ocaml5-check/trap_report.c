@@ -23,7 +23,7 @@
 #define FRAMES 32
 #define REPORTS_MOST 100 /* with check.go=1 */
 
-uintptr_t oh_trap_nowhere_old, oh_trap_nowhere_young;
+uintptr_t oh_trap_report_nowhere_old, oh_trap_report_nowhere_young;
 
 /* One report at a time; a thread whose report faults ends without it. */
 static pthread_mutex_t reporting = PTHREAD_MUTEX_INITIALIZER;
@@ -33,8 +33,8 @@ static unsigned reports;
 static bool begin_report(void)
 {
   if (mine) { /* the report itself has failed: what there is of it */
-    oh_trap_put("\n  (the report failed here)\n\n");
-    oh_trap_flush();
+    oh_trap_text_put("\n  (the report failed here)\n\n");
+    oh_trap_text_flush();
     return false;
   }
   pthread_mutex_lock(&reporting);
@@ -43,8 +43,8 @@ static bool begin_report(void)
 
 static void end_report(void)
 {
-  oh_trap_put("\n");
-  oh_trap_flush();
+  oh_trap_text_put("\n");
+  oh_trap_text_flush();
   reports++;
   mine = false;
   pthread_mutex_unlock(&reporting);
@@ -83,15 +83,15 @@ static void put_content(uintptr_t at, header_t header)
     size_t all = Bosize_hd(header), n = all < sizeof s ? all : sizeof s;
     if (!oh_trap_left_peek(at, s, n)) return;
     if (n == all) n = all - 1 - (unsigned char)s[all - 1];
-    oh_trap_put(" \"");
-    for (size_t i = 0; i < n && i < sizeof s; i++) oh_trap_put("%c", s[i] >= ' ' && s[i] < 127 && s[i] != '"' ? s[i] : '.');
-    oh_trap_put(all > sizeof s ? "…\"" : "\"");
+    oh_trap_text_put(" \"");
+    for (size_t i = 0; i < n && i < sizeof s; i++) oh_trap_text_put("%c", s[i] >= ' ' && s[i] < 127 && s[i] != '"' ? s[i] : '.');
+    oh_trap_text_put(all > sizeof s ? "…\"" : "\"");
   }
   else if (Tag_hd(header) == Custom_tag) {
     uintptr_t operations = word(at), name = word(operations);
     if (operations == 0 || !oh_trap_left_peek(name, s, sizeof s)) return;
     s[sizeof s - 1] = 0;
-    oh_trap_put(" \"%s\"", s);
+    oh_trap_text_put(" \"%s\"", s);
   }
 }
 
@@ -99,8 +99,8 @@ static void put_content(uintptr_t at, header_t header)
 static uintptr_t now_of(uintptr_t at)
 {
   struct oh_trap_left left;
-  struct oh_trap_block block;
-  for (int moves = 0; moves < 32 && oh_trap_left_find(at, &left) && oh_trap_left_block(&left, at, &block); moves++) {
+  struct oh_trap_left_block block;
+  for (int moves = 0; moves < 32 && oh_trap_left_find(at, &left) && oh_trap_left_block_at(&left, at, &block); moves++) {
     if (block.now == 0) break;
     at = block.now;
   }
@@ -116,7 +116,7 @@ static char const *const causes[] = {
 static void put_left(struct oh_trap_left const *left)
 {
   uintnat ago = (uintnat)caml_minor_collections_count - left->collection;
-  oh_trap_put("  left at collection %lu (%lu since), domain %d, by %s: %s\n", (unsigned long)left->collection,
+  oh_trap_text_put("  left at collection %lu (%lu since), domain %d, by %s: %s\n", (unsigned long)left->collection,
               (unsigned long)ago, left->domain, left->block_words != 0 ? "compaction" : "a minor collection",
               causes[left->reason.cause]);
   oh_trap_places_code(left->reason.frames, left->reason.depth, false, 6);
@@ -144,7 +144,7 @@ static void search_registers(struct search *s, ucontext_t const *context)
                                        "rdx", "rax", "rcx" };
   for (int i = 0; i < 15; i++)
     if (is_wanted(s, (uintptr_t)context->uc_mcontext.gregs[i]) && note(s, REGISTER, 15))
-      oh_trap_put("  held by register %s\n", names[i]);
+      oh_trap_text_put("  held by register %s\n", names[i]);
 #else
   (void)context, (void)s;
 #endif
@@ -168,7 +168,7 @@ static void note_place(struct search *s, struct mapping const *m, uintptr_t at)
   if (oh_table_kind(at) == OH_KIND_MAJOR) {
     uintptr_t block = block_around(at);
     if (!note(s, HEAP, 3)) return;
-    oh_trap_put("  held by field %ld of the block %p of the major heap\n",
+    oh_trap_text_put("  held by field %ld of the block %p of the major heap\n",
                 block == 0 ? -1 : (long)((at - block) / sizeof(value)), (void *)block);
   }
   else if (m->is_file) {
@@ -181,15 +181,15 @@ static void note_place(struct search *s, struct mapping const *m, uintptr_t at)
     }
     snprintf(variable, sizeof variable, *name == 0 ? "a variable%s" : "the variable %s", name);
     char const *slash = strrchr(m->file, '/');
-    oh_trap_put("  held by %s of %s\n", variable, slash == NULL ? m->file : slash + 1);
+    oh_trap_text_put("  held by %s of %s\n", variable, slash == NULL ? m->file : slash + 1);
   }
   else if (s->stack_pointer >= m->begin && s->stack_pointer < m->end) {
     if (at >= s->stack_pointer && at < s->stack_pointer + 8192 && note(s, STACK, 3))
-      oh_trap_put("  held by the stack, %ld bytes above the stack pointer\n", (long)(at - s->stack_pointer));
+      oh_trap_text_put("  held by the stack, %ld bytes above the stack pointer\n", (long)(at - s->stack_pointer));
   }
   else if (s->ocaml_begin <= at && at < s->ocaml_end) return; /* OCaml's own stack, with slots that are not in use */
   else if (note(s, MALLOC, 3))
-    oh_trap_put("  held by %s at %p\n", m->is_stack ? "another stack" : "memory of malloc or mmap", (void *)at);
+    oh_trap_text_put("  held by %s at %p\n", m->is_stack ? "another stack" : "memory of malloc or mmap", (void *)at);
 }
 
 static void search_mapping(struct search *s, struct mapping const *m)
@@ -241,7 +241,7 @@ static void search_memory(struct search *s)
 
 /* --- what to do? --------------------------------------------------------------------------------------------------- */
 
-static char const *advice_for(struct search const *s, struct oh_trap_block const *block, bool in_ocaml)
+static char const *advice_for(struct search const *s, struct oh_trap_left_block const *block, bool in_ocaml)
 {
   if (s->found[HEAP] != 0)
     return "store values in blocks that are not new by caml_modify or Store_field; what C keeps in a custom block needs a "
@@ -268,9 +268,9 @@ struct fault { uintptr_t at, pc; bool write; void *frames[FRAMES]; int depth; uc
 static uintptr_t pointer_of(struct fault const *f, struct oh_trap_left const *left)
 {
   if (f->depth == 0 || !oh_trap_places_is_libc(f->frames[0])) return f->at;
-  struct oh_trap_block block;
+  struct oh_trap_left_block block;
   for (uintptr_t at = f->at; at < f->at + VECTOR && at < left->end; at += sizeof(value))
-    if (oh_trap_left_block(left, at, &block) && Tag_hd(block.header) >= No_scan_tag) return at;
+    if (oh_trap_left_block_at(left, at, &block) && Tag_hd(block.header) >= No_scan_tag) return at;
   return f->at;
 }
 
@@ -291,36 +291,36 @@ static void search(struct search *s, struct fault const *f)
 static void report_stale(struct fault *f, struct oh_trap_left const *left)
 {
   uintptr_t at = pointer_of(f, left);
-  struct oh_trap_block block;
-  bool known = oh_trap_left_block(left, at, &block);
-  oh_trap_put("outheap-check: a stale value was %s: %p\n", f->write ? "written to" : "read", (void *)f->at);
+  struct oh_trap_left_block block;
+  bool known = oh_trap_left_block_at(left, at, &block);
+  oh_trap_text_put("outheap-check: a stale value was %s: %p\n", f->write ? "written to" : "read", (void *)f->at);
   oh_trap_places_code(f->frames, f->depth, true, 4);
   struct search s = { .from = left->first, .to = left->end };
   if (known) {
-    oh_trap_put("  it was: %s, tag %d, %lu words", kind_of((int)Tag_hd(block.header)), (int)Tag_hd(block.header),
+    oh_trap_text_put("  it was: %s, tag %d, %lu words", kind_of((int)Tag_hd(block.header)), (int)Tag_hd(block.header),
                 (unsigned long)Wosize_hd(block.header));
     uintptr_t now = block.now == 0 ? 0 : now_of(block.now);
     put_content(now != 0 ? now : block.value, block.header);
-    if (now != 0) oh_trap_put(", moved to %p", (void *)now);
-    else oh_trap_put(", dead: no root led to it");
-    oh_trap_put("; used at byte %ld\n", (long)(at - block.value));
+    if (now != 0) oh_trap_text_put(", moved to %p", (void *)now);
+    else oh_trap_text_put(", dead: no root led to it");
+    oh_trap_text_put("; used at byte %ld\n", (long)(at - block.value));
     s.from = block.value;
     s.to = block.value + Bosize_hd(block.header);
   }
   put_left(left);
   search(&s, f);
   bool in_ocaml = f->depth == 1 && oh_trap_places_is_ocaml(f->frames[0]);
-  oh_trap_put("  advice: %s\n", advice_for(&s, known ? &block : NULL, in_ocaml));
+  oh_trap_text_put("  advice: %s\n", advice_for(&s, known ? &block : NULL, in_ocaml));
 }
 
 static void report_nowhere(struct fault *f, uintptr_t nowhere)
 {
-  oh_trap_put("outheap-check: a field was followed that is not initialised, or belongs to a free block: %p\n",
+  oh_trap_text_put("outheap-check: a field was followed that is not initialised, or belongs to a free block: %p\n",
               (void *)f->at);
   oh_trap_places_code(f->frames, f->depth, true, 4);
   struct search s = { .from = nowhere, .to = nowhere + 1 };
   search(&s, f);
-  oh_trap_put("  advice: write all fields of a new block before anything may collect (caml_initialize, or Field after "
+  oh_trap_text_put("  advice: write all fields of a new block before anything may collect (caml_initialize, or Field after "
               "caml_alloc_small); caml_alloc does so itself\n");
 }
 
@@ -328,16 +328,18 @@ static void report_nowhere(struct fault *f, uintptr_t nowhere)
 static bool report(struct fault *f)
 {
   struct oh_trap_left left;
-  bool old = f->at - (oh_trap_nowhere_old - SMALL_PAGE / 2) < SMALL_PAGE, young = f->at - (oh_trap_nowhere_young - SMALL_PAGE / 2) < SMALL_PAGE;
+  bool old = f->at - (oh_trap_report_nowhere_old - SMALL_PAGE / 2) < SMALL_PAGE;
+  bool young = f->at - (oh_trap_report_nowhere_young - SMALL_PAGE / 2) < SMALL_PAGE;
   bool ring = f->at >= caml_minor_heaps_start && f->at < caml_minor_heaps_end;
-  if (oh_trap_nowhere_old == 0 || (!old && !young && !ring && oh_table_kind(f->at) != OH_KIND_MAJOR)) return false;
+  bool ours = old || young || ring || oh_table_kind(f->at) == OH_KIND_MAJOR;
+  if (oh_trap_report_nowhere_old == 0 || !ours) return false;
   bool found = oh_trap_left_find(f->at, &left);
-  if (old || young) report_nowhere(f, old ? oh_trap_nowhere_old : oh_trap_nowhere_young);
+  if (old || young) report_nowhere(f, old ? oh_trap_report_nowhere_old : oh_trap_report_nowhere_young);
   else if (found) report_stale(f, &left);
   else if (ring) {
-    oh_trap_put("outheap-check: a stale value was %s: %p\n", f->write ? "written to" : "read", (void *)f->at);
+    oh_trap_text_put("outheap-check: a stale value was %s: %p\n", f->write ? "written to" : "read", (void *)f->at);
     oh_trap_places_code(f->frames, f->depth, true, 4);
-    oh_trap_put("  left too many collections ago to say more\n  advice: make what holds it a root\n");
+    oh_trap_text_put("  left too many collections ago to say more\n  advice: make what holds it a root\n");
   }
   else return false;
   return true;
@@ -420,9 +422,9 @@ static void tell_end(void)
 {
   if (oh_settings.check.report[0] == 0 || mine) return;
   pthread_mutex_lock(&reporting);
-  oh_trap_put("outheap-check: the end, after %lu collections that were asked for, of %lu\n", (unsigned long)count_forced(),
-              (unsigned long)caml_minor_collections_count);
-  oh_trap_flush();
+  oh_trap_text_put("outheap-check: the end, after %lu collections that were asked for, of %lu\n",
+                   (unsigned long)count_forced(), (unsigned long)caml_minor_collections_count);
+  oh_trap_text_flush();
   pthread_mutex_unlock(&reporting);
 }
 
@@ -434,16 +436,16 @@ void oh_trap_report_start(uintnat (*forced)(void))
   oh_trap_report_install();
 }
 
-/* --- other faults -------------------------------------------------------------------------------------------------- */
+/* --- other faults ------------------------------------------------------------------------------------------------- */
 
 void oh_trap_report_fault(char const *what, void const *address, char const *advice)
 {
   void *frames[FRAMES];
   if (!begin_report()) return;
   int depth = oh_trap_places_stack(frames, FRAMES);
-  oh_trap_put("outheap-check: %s: %p\n", what, address);
+  oh_trap_text_put("outheap-check: %s: %p\n", what, address);
   oh_trap_places_code(frames, depth, false, 4);
-  oh_trap_put("  advice: %s\n", advice);
+  oh_trap_text_put("  advice: %s\n", advice);
   end_report();
 }
 

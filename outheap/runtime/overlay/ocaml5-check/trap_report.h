@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /* Where pointers in free or new blocks lead; 0 before oh_trap_start. */
-extern uintptr_t oh_trap_nowhere_old, oh_trap_nowhere_young;
+extern uintptr_t oh_trap_report_nowhere_old, oh_trap_report_nowhere_young;
 
 /* Once, before the first value. `forced`: how many collections the trap has asked for. */
 void oh_trap_report_start(uintnat (*forced)(void));

@@ -11,7 +11,7 @@
 static char text[1 << 16];
 static size_t length;
 
-void oh_trap_put(char const *format, ...)
+void oh_trap_text_put(char const *format, ...)
 {
   va_list arguments;
   size_t room = sizeof text - length;
@@ -21,7 +21,7 @@ void oh_trap_put(char const *format, ...)
   if (n > 0) length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-void oh_trap_flush(void)
+void oh_trap_text_flush(void)
 {
   char const *name = oh_settings.check.report;
   int file = *name == 0 ? -1 : open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

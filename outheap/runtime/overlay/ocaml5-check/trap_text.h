@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /* Adds to the text; what does not fit is left out. */
-__attribute__((format(printf, 1, 2))) void oh_trap_put(char const *format, ...);
+__attribute__((format(printf, 1, 2))) void oh_trap_text_put(char const *format, ...);
 
 /* Writes the text to the file of check.report=, or to the standard error output, and begins the next one. */
-void oh_trap_flush(void);
+void oh_trap_text_flush(void);
 
 #endif
