@@ -257,14 +257,14 @@ static char const *advice_for(struct search const *s, struct oh_trap_left_block 
   return "keep the value in a local root (CAMLparam, CAMLlocal) over everything that may collect";
 }
 
-/* --- faults of memory ---------------------------------------------------------------------------------------------- */
+/* --- faults of memory --------------------------------------------------------------------------------------------- */
 
 struct fault { uintptr_t at, pc; bool write; void *frames[FRAMES]; int depth; ucontext_t *context; };
 
 #define VECTOR ((uintptr_t)64)
 
-/* The address that the program meant. Vector instructions of the C library (strlen, memcpy) begin at a multiple of their
-   size: what they mean is a string, or the like, that begins in their reach. */
+/* The address that the program meant. Vector instructions of the C library (strlen, memcpy) begin at a multiple of
+   their size: what they mean is a string, or the like, that begins in their reach. */
 static uintptr_t pointer_of(struct fault const *f, struct oh_trap_left const *left)
 {
   if (f->depth == 0 || !oh_trap_places_is_libc(f->frames[0])) return f->at;
@@ -320,8 +320,8 @@ static void report_nowhere(struct fault *f, uintptr_t nowhere)
   oh_trap_places_code(f->frames, f->depth, true, 4);
   struct search s = { .from = nowhere, .to = nowhere + 1 };
   search(&s, f);
-  oh_trap_text_put("  advice: write all fields of a new block before anything may collect (caml_initialize, or Field after "
-              "caml_alloc_small); caml_alloc does so itself\n");
+  oh_trap_text_put("  advice: write all fields of a new block before anything may collect (caml_initialize, or Field "
+                   "after caml_alloc_small); caml_alloc does so itself\n");
 }
 
 /* Is this a fault of the trap's? Then it is reported. */
