@@ -236,7 +236,8 @@ void oh_trap_places_variable(char const *file, uintptr_t base, uintptr_t address
     for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++) {
       ElfW(Sym) const *s = &symbols[k];
       if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) == STT_SECTION || ELF64_ST_TYPE(s->st_info) == STT_FILE) continue;
-      if (s->st_value > wanted || s->st_value < best || (s->st_size != 0 && wanted >= s->st_value + s->st_size)) continue;
+      bool ends_before = s->st_size != 0 && wanted >= s->st_value + s->st_size;
+      if (s->st_value > wanted || s->st_value < best || ends_before) continue;
       best = s->st_value;
       snprintf(name, most, "%s", names + s->st_name);
     }

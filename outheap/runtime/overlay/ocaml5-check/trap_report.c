@@ -50,7 +50,7 @@ static void end_report(void)
   pthread_mutex_unlock(&reporting);
 }
 
-/* --- what was it? -------------------------------------------------------------------------------------------------- */
+/* --- what was it? ------------------------------------------------------------------------------------------------ */
 
 static uintptr_t word(uintptr_t at)
 {
@@ -84,7 +84,10 @@ static void put_content(uintptr_t at, header_t header)
     if (!oh_trap_left_peek(at, s, n)) return;
     if (n == all) n = all - 1 - (unsigned char)s[all - 1];
     oh_trap_text_put(" \"");
-    for (size_t i = 0; i < n && i < sizeof s; i++) oh_trap_text_put("%c", s[i] >= ' ' && s[i] < 127 && s[i] != '"' ? s[i] : '.');
+    for (size_t i = 0; i < n && i < sizeof s; i++) {
+      bool shown = s[i] >= ' ' && s[i] < 127 && s[i] != '"';
+      oh_trap_text_put("%c", shown ? s[i] : '.');
+    }
     oh_trap_text_put(all > sizeof s ? "…\"" : "\"");
   }
   else if (Tag_hd(header) == Custom_tag) {
@@ -122,7 +125,7 @@ static void put_left(struct oh_trap_left const *left)
   oh_trap_places_code(left->reason.frames, left->reason.depth, false, 6);
 }
 
-/* --- who holds it? ------------------------------------------------------------------------------------------------- */
+/* --- who holds it? ----------------------------------------------------------------------------------------------- */
 
 enum holder { NOBODY, REGISTER, VARIABLE, HEAP, MALLOC, STACK, HOLDERS };
 
@@ -239,13 +242,13 @@ static void search_memory(struct search *s)
   }
 }
 
-/* --- what to do? --------------------------------------------------------------------------------------------------- */
+/* --- what to do? ------------------------------------------------------------------------------------------------- */
 
 static char const *advice_for(struct search const *s, struct oh_trap_left_block const *block, bool in_ocaml)
 {
   if (s->found[HEAP] != 0)
-    return "store values in blocks that are not new by caml_modify or Store_field; what C keeps in a custom block needs a "
-           "root of its own (boxroot_create)";
+    return "store values in blocks that are not new by caml_modify or Store_field; what C keeps in a custom block "
+           "needs a root of its own (boxroot_create)";
   if (s->found[VARIABLE] != 0)
     return "make the variable a root: boxroot_create, or caml_register_generational_global_root";
   if (s->found[MALLOC] != 0) return "values in memory of C need roots: boxroot_create, or caml_register_global_root";
