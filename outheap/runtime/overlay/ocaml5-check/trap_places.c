@@ -196,7 +196,9 @@ static void put_ocaml(int indent)
     for (debuginfo d = caml_debuginfo_extract(slots[i]); d != NULL; d = caml_debuginfo_next(d)) {
       struct caml_loc_info place;
       caml_debuginfo_location(d, &place);
-      if (place.loc_valid) oh_trap_text_put("%*s%s at %s:%d  [OCaml]\n", indent, "", place.loc_defname, place.loc_filename, place.loc_start_lnum);
+      if (!place.loc_valid) continue;
+      oh_trap_text_put("%*s%s at %s:%d  [OCaml]\n", indent, "", place.loc_defname, place.loc_filename,
+                       place.loc_start_lnum);
     }
   }
 }
@@ -213,7 +215,7 @@ void oh_trap_places_code(void *const *frames, int n, bool exact, int indent)
 #endif
 }
 
-/* --- variables ----------------------------------------------------------------------------------------------------- */
+/* --- variables ---------------------------------------------------------------------------------------------------- */
 
 void oh_trap_places_variable(char const *file, uintptr_t base, uintptr_t address, char *name, size_t most)
 {
@@ -235,7 +237,8 @@ void oh_trap_places_variable(char const *file, uintptr_t base, uintptr_t address
     char const *names = map + sections[sections[i].sh_link].sh_offset;
     for (size_t k = 0; k < sections[i].sh_size / sizeof *symbols; k++) {
       ElfW(Sym) const *s = &symbols[k];
-      if (s->st_shndx == SHN_UNDEF || ELF64_ST_TYPE(s->st_info) == STT_SECTION || ELF64_ST_TYPE(s->st_info) == STT_FILE) continue;
+      unsigned type = ELF64_ST_TYPE(s->st_info);
+      if (s->st_shndx == SHN_UNDEF || type == STT_SECTION || type == STT_FILE) continue;
       bool ends_before = s->st_size != 0 && wanted >= s->st_value + s->st_size;
       if (s->st_value > wanted || s->st_value < best || ends_before) continue;
       best = s->st_value;
