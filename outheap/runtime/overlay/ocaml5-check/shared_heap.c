@@ -23,7 +23,8 @@ static void renew_pools(struct caml_heap_state *heap);
 static void leave_pool(void *left)
 {
   pool *p = left;
-  if (oh_trap_on) oh_trap_leave_pool(p, wsize_sizeclass[p->sz], (size_t)((value *)POOL_FIRST_BLOCK(p, p->sz) - (value *)p));
+  size_t first = (size_t)((value *)POOL_FIRST_BLOCK(p, p->sz) - (value *)p);
+  if (oh_trap_on) oh_trap_leave_pool(p, wsize_sizeclass[p->sz], first);
   else oh_pool_free(p);
 }
 

@@ -47,7 +47,7 @@ static void protect(uintptr_t from, uintptr_t to, int access)
     caml_fatal_error("check=move: mprotect: %s (too many mappings? see vm.max_map_count)", strerror(errno));
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------ */
 
 /* How many events until the next collection: geometrically distributed, so that a value can live through some events
    and become stale at the next one. Each thread has its own numbers, from the seed. */
@@ -57,7 +57,10 @@ static long next_distance(void)
   static uint64_t threads;
   uint64_t every = oh_settings.check.every;
   if (every <= 1) return 1;
-  if (state == 0) state = (oh_settings.check.seed + 1) * 0x9e3779b97f4a7c15u + oh_fetch_add_relaxed(&threads, 1) * 2 + 1;
+  if (state == 0) {
+    uint64_t thread = oh_fetch_add_relaxed(&threads, 1);
+    state = (oh_settings.check.seed + 1) * 0x9e3779b97f4a7c15u + thread * 2 + 1;
+  }
   for (long n = 1;; n++) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -128,7 +131,7 @@ bool oh_trap_cycle_is_due(void)
 
 static uintnat count_forced(void) { return oh_load_relaxed(&forced); }
 
-/* --- minor heaps --------------------------------------------------------------------------------------------------- */
+/* --- minor heaps ------------------------------------------------------------------------------------------------- */
 
 uintnat oh_trap_start(uintnat most, void (*moved)(caml_domain_state *))
 {
@@ -193,7 +196,8 @@ static void slide(struct ring *r, size_t used, size_t size)
   }
   start -= used;
   if (start < r->open) {
-    uintptr_t open = start - r->begin < AHEAD + SMALL_PAGE ? r->begin + SMALL_PAGE : OH_ROUND_DOWN(start - AHEAD, SMALL_PAGE);
+    bool near = start - r->begin < AHEAD + SMALL_PAGE;
+    uintptr_t open = near ? r->begin + SMALL_PAGE : OH_ROUND_DOWN(start - AHEAD, SMALL_PAGE);
     protect(open, r->open, PROT_READ | PROT_WRITE);
     r->open = open;
   }
@@ -227,7 +231,7 @@ void oh_trap_move(caml_domain_state *d)
   r->forced = false;
 }
 
-/* --- the major heap ------------------------------------------------------------------------------------------------ */
+/* --- the major heap ---------------------------------------------------------------------------------------------- */
 
 void oh_trap_live_words(size_t words) { oh_store_relaxed(&live_words, words); }
 

@@ -40,7 +40,7 @@ void oh_trap_check_errno(int now);
 /* Fills fields [from, to) with a pointer to where nothing is: in a block that is not initialised, or free. */
 void oh_trap_fill(value *fields, size_t from, size_t to, bool old);
 
-/* --- the minor heap ------------------------------------------------------------------------------------------------ */
+/* --- the minor heap ---------------------------------------------------------------------------------------------- */
 
 /* Before the addresses of minor heaps are reserved. Result: how many words of them each domain gets. `moved`: tells the
    runtime that a domain's young_start and young_end have changed. */
@@ -63,7 +63,7 @@ bool oh_trap_is_forced(caml_domain_state *);
 /* Is it time for a major cycle in which everything moves? True once for each such time. */
 bool oh_trap_cycle_is_due(void);
 
-/* --- the major heap ------------------------------------------------------------------------------------------------ */
+/* --- the major heap ---------------------------------------------------------------------------------------------- */
 
 /* A pool that the heap gives up, with blocks of so many words. It stays inaccessible for a while. */
 void oh_trap_leave_pool(void *pool, size_t block_words, size_t first_word);

@@ -71,8 +71,9 @@ static bool old_block(struct oh_trap_left const *left, uintptr_t address, struct
   uintptr_t block = left->first + (address - left->first) / bytes * bytes;
   header_t header = word(block);
   uintptr_t first = word(block + sizeof(value));
+  header_t colours = HEADER_COLOR_MASK;
   bool moved = Wosize_hd(header) != 0 && (first & 7) == 0 && first != 0
-               && (word(first - sizeof(value)) & ~(header_t)HEADER_COLOR_MASK) == (header & ~(header_t)HEADER_COLOR_MASK);
+               && ((word(first - sizeof(value)) ^ header) & ~colours) == 0;
   *result = (struct oh_trap_left_block){ block + sizeof(value), moved ? first : 0, header };
   return true;
 }

@@ -23,7 +23,7 @@
 #define FRAMES_MOST 48
 #define LINES_MOST 16 /* of OCaml's stack */
 
-/* --- the stack ----------------------------------------------------------------------------------------------------- */
+/* --- the stack --------------------------------------------------------------------------------------------------- */
 
 bool oh_trap_places_is_ocaml(void const *pc) { return caml_find_code_fragment_by_pc((char *)pc) != NULL; }
 
@@ -83,7 +83,7 @@ void oh_trap_places_start(void)
   (void)oh_trap_places_stack(frames, 1);
 }
 
-/* --- code ---------------------------------------------------------------------------------------------------------- */
+/* --- code -------------------------------------------------------------------------------------------------------- */
 
 /* What a command prints, NUL-terminated. False: it cannot be run. The C library's fork would run handlers that wait for
    locks of the program; posix_spawn does not. */
@@ -164,7 +164,8 @@ static int put_of_one_file(void *const *frames, int n, bool exact, int indent)
   int count = 0;
   while (count < n && count < FRAMES_MOST - 8) {
     char const *unused;
-    if (count > 0 && (!object_of(frames[count], other, sizeof other, &other_base, &unused) || strcmp(file, other) != 0)) break;
+    bool known = count == 0 || object_of(frames[count], other, sizeof other, &other_base, &unused);
+    if (!known || (count > 0 && strcmp(file, other) != 0)) break;
     snprintf(numbers[count], sizeof *numbers, "0x%lx", (uintptr_t)frames[count] - base - (exact && count == 0 ? 0 : 1));
     words[8 + count] = numbers[count];
     count++;
