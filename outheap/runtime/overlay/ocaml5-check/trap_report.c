@@ -41,13 +41,18 @@ static bool begin_report(void)
   return mine = true;
 }
 
+static void leave_report(void)
+{
+  mine = false;
+  pthread_mutex_unlock(&reporting);
+}
+
 static void end_report(void)
 {
   oh_trap_text_put("\n");
   oh_trap_text_flush();
   reports++;
-  mine = false;
-  pthread_mutex_unlock(&reporting);
+  leave_report();
 }
 
 /* --- what was it? ------------------------------------------------------------------------------------------------ */
@@ -393,8 +398,7 @@ static void handler(int number, siginfo_t *info, void *context)
   f.depth = oh_trap_places_stack_of_signal(f.frames, FRAMES, pc);
   bool done = report_elsewhere(&f);
   if (!done) {
-    mine = false;
-    pthread_mutex_unlock(&reporting);
+    leave_report();
     pass_on(number, info, context);
   }
   else {
@@ -441,11 +445,27 @@ void oh_trap_report_start(uintnat (*forced)(void))
 
 /* --- other faults ------------------------------------------------------------------------------------------------- */
 
+/* A program that goes on comes to the same place again. */
+static bool is_new(char const *what, void *const *frames, int depth)
+{
+  static uintptr_t seen[REPORTS_MOST];
+  uintptr_t hash = (uintptr_t)what;
+  for (int i = 0; i < depth; i++) hash = hash * 31 + (uintptr_t)frames[i];
+  for (unsigned i = 0; i < reports && i < REPORTS_MOST; i++)
+    if (seen[i] == hash) return false;
+  if (reports < REPORTS_MOST) seen[reports] = hash;
+  return reports < REPORTS_MOST;
+}
+
 void oh_trap_report_fault(char const *what, void const *address, char const *advice)
 {
   void *frames[FRAMES];
   if (!begin_report()) return;
   int depth = oh_trap_places_stack(frames, FRAMES);
+  if (!is_new(what, frames, depth)) {
+    leave_report();
+    return;
+  }
   oh_trap_text_put("outheap-check: %s: %p\n", what, address);
   oh_trap_places_code(frames, depth, false, 4);
   oh_trap_text_put("  advice: %s\n", advice);
@@ -464,17 +484,26 @@ static bool are_on_one_stack(uintptr_t a, uintptr_t b)
   return known && a - (uintptr_t)begin < size && b - (uintptr_t)begin < size;
 }
 
+/* The first block of a list that lies above `here`, as those of functions that run do. What is below may have been
+   written over: NULL then. */
+static struct caml__roots_block *first_above(struct caml__roots_block *roots, uintptr_t here)
+{
+  for (int n = 0; n < 1000 && roots != NULL && are_on_one_stack((uintptr_t)roots, here); n++) {
+    if ((uintptr_t)roots >= here) return roots;
+    roots = roots->next;
+  }
+  return NULL;
+}
+
 void oh_trap_report_frames(caml_domain_state *d)
 {
-  static __thread struct caml__roots_block *last;
   struct caml__roots_block *roots = d->local_roots;
   uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-  if (roots == NULL || (uintptr_t)roots >= here || roots == last) return;
-  if (!are_on_one_stack((uintptr_t)roots, here)) return;
-  last = roots;
+  if (roots == NULL || (uintptr_t)roots >= here || !are_on_one_stack((uintptr_t)roots, here)) return;
   oh_trap_report_fault("a function has returned without giving up its local roots", roots,
                        "a function with CAMLparam or CAMLlocal returns by CAMLreturn; one of those called before this "
                        "place does not");
+  d->local_roots = first_above(roots, here); /* the collector would follow them for ever */
 }
 
 void oh_trap_report_refused(void)
