@@ -16,7 +16,7 @@ struct oh_settings oh_settings = {
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)8 << 20,
-  .follow = true,
+  .reclaim = true,
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,
@@ -167,7 +167,7 @@ static bool read_memory(char const *text)
   bool small = is(text, "small");
   if (!small && !is(text, "follow") && !is(text, "stock")) return false;
   oh_settings.frugal = small;
-  return oh_settings.follow = small || is(text, "follow"), true;
+  return oh_settings.reclaim = small || is(text, "follow"), true;
 }
 
 /* Bytes, of which there are as many as that, or a share from 1% to 100%. */

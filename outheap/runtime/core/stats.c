@@ -6,7 +6,7 @@
 #include "address_space.h"
 #include "block.h"
 #include "clock.h"
-#include "follow.h"
+#include "pace.h"
 #include "helper.h"
 #include "limit.h"
 #include "minor.h"
@@ -207,9 +207,9 @@ void oh_stats_print(int descriptor, char const *title)
     HELPER(microseconds);
 #undef HELPER
   }
-  if (oh_settings.follow) {
+  if (oh_settings.reclaim) {
 #define MEMORY(name) \
-  used = add(text, used, sizeof text, "outheap: memory." #name " %zu\n", oh_load_relaxed(&oh_follow_counters.name))
+  used = add(text, used, sizeof text, "outheap: memory." #name " %zu\n", oh_load_relaxed(&oh_pace_counters.name))
     MEMORY(cycles);
     MEMORY(compactions);
     MEMORY(refused);
@@ -218,7 +218,7 @@ void oh_stats_print(int descriptor, char const *title)
     MEMORY(asked);
     MEMORY(purged);
 #undef MEMORY
-    used = add(text, used, sizeof text, "outheap: memory.live %zu\n", oh_load_relaxed(&oh_follow_heap.live));
+    used = add(text, used, sizeof text, "outheap: memory.live %zu\n", oh_load_relaxed(&oh_pace_heap.live));
   }
   if (oh_limit_bytes != 0) {
 #define LIMIT(name) \
