@@ -70,9 +70,7 @@
                                 eighth of the heap, but at least 1M)
      debug.base=ADDRESS         where to place the heap (hexadecimal)
 
-   Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,
-   region-faults, slices, marking, base. An unknown name or a bad value is reported once on standard error, with what is
-   possible, and otherwise ignored. */
+   An unknown name or a bad value is reported once on standard error, with what is possible, and otherwise ignored. */
 #ifndef OH_SETTINGS_H
 #define OH_SETTINGS_H
 
