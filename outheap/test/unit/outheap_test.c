@@ -247,7 +247,7 @@ static void settings(void)
                         "%s%n=%s%n" };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char list[300];
-    snprintf(list, sizeof list, "keep=3M,%s,report=4", bad[i]);
+    snprintf(list, sizeof list, "keep=3M,%s,debug.report=4", bad[i]);
     char const *said = read_list(list);
     if (strcmp(bad[i], "reserve=99999999999999999") == 0) continue; /* a number */
     EXPECT(strncmp(said, "outheap: OUTHEAP: ignored: ", 27) == 0 &&

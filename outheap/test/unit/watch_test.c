@@ -89,7 +89,7 @@ static void at_intervals(void)
 {
   char list[200];
   new_file();
-  snprintf(list, sizeof list, "debug.clock=step,stats_every=1,stats.to=%s", path);
+  snprintf(list, sizeof list, "debug.clock=step,stats.every=1,stats.to=%s", path);
   in_child(list, waiting);
   unlink(path);
 }
