@@ -14,6 +14,7 @@
 #include "space.h"
 #include "start.h"
 #include "stats.h"
+#include "watch.h"
 #include <errno.h>
 
 /* --- outheap.h ---------------------------------------------------------------------------------------------------- */

@@ -18,6 +18,7 @@
 #include "settings.h"
 #include "space.h"
 #include "stats.h"
+#include "watch.h"
 #include <pthread.h>
 #include <stdlib.h>
 

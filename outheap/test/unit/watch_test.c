@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics on a signal and at intervals, and resident memory of each space. */
+#include "mark_counters.h"
 #include "stats.h"
+#include "usage.h"
+#include "watch.h"
 #include "clock.h"
 #include "outheap.h"
 #include "settings.h"

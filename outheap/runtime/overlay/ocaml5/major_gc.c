@@ -29,7 +29,7 @@
 #include "os.h"
 #include "pool.h"
 #include "region.h"
-#include "stats.h"
+#include "mark_counters.h"
 #include "sweeping.h"
 #include "tracked.h"
 #include "weak.h"
