@@ -24,13 +24,13 @@ fresh: ; @tools/fresh         ## this file's test and bench on a new Debian syst
 coverage: ; @tools/coverage   ## which lines of the C sources the tests reach
 demo: ; @tools/demo "$(OCAML)"               ## a short program that uses roots, with statistics
 bench: ; @tools/bench && tools/bench --suite rust       ## the quick benchmarks beside every rival: a table and a report
-bench-outheap: ; @tools/bench --suite outheap           ## the same for Outheap: marking, compaction, ocamlopt and Coq
-bench-regions: ## regions and hash-consing, beside the heap: 25 minutes
-	@tools/bench --suite outheap --full --only regions,theories,hashcons,crowded,dictionary,coq\ images \
-	  --rounds 5 --budget 30
-bench-memory: ## memory that goes back without a call, beside the stock runtime: ten minutes
-	@tools/bench --suite outheap --full --only follow --rounds 3 --budget 15
-bench-full: ; @tools/bench-full              ## for the record, on 5.4.1 and 4.14.1: 50 minutes of measuring; MINUTES=…
+bench-outheap: ## the same for Outheap: marking, compaction, ocamlopt and Coq
+	@tools/bench --suite outheap --only marking,structures,compaction,ocamlopt,coq
+bench-regions: ## regions and hash-consing, beside the heap: an hour and a half
+	@tools/bench --suite outheap --full --only regions,theories,hashcons,crowded,dictionary,coq\ images
+bench-memory: ## memory that goes back without a call, beside the stock runtime: half an hour
+	@tools/bench --suite outheap --full --only follow
+bench-full: ; @tools/bench-full              ## for the record, all sizes and rivals, 5.5.2 and 4.14.1: hours; ROUNDS=…
 stress: ; @tools/test --everything --stress $(SECONDS)   ## random tests with fresh seeds, in all flavours; SECONDS=3600
 docs: ; @tools/docs           ## the documents as a site with search, in _build/docs/site/
 lint: ; @tools/lint           ## warnings of every compiler, style, shell scripts

@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / "tools"
 pytestmark = [pytest.mark.everything, pytest.mark.xdist_group("site")]  # built in one folder
 PAGES = ("index.html", "docs/start/c.html", "docs/guide/operating.html", "docs/reference/c/boxroot.h.html",
-         "docs/reference/ocaml/Outheap_region.html", "docs/internals/invariants.html",
-         "docs/decisions/0004-deletions-wait-for-the-marker.html")  # fmt: skip
+         "docs/reference/ocaml/Outheap_region.html", "rust/ocaml-boxroot/guide/rooting.html",
+         "docs/internals/invariants.html", "docs/decisions/0004-deletions-wait-for-the-marker.html")  # fmt: skip
 
 # Loads each page in a frame of the given width, and says how much wider its contents are, and the least contrast of
 # text to its background; then searches.
@@ -125,11 +125,22 @@ def test_site_is_built_and_links_lead_somewhere(site: Path) -> None:
 
 
 def test_no_markup_is_left(site: Path) -> None:
-    for page in site.glob("docs/**/*.html"):
+    for page in [*site.glob("docs/**/*.html"), *site.glob("rust/**/*.html")]:
         article = re.search(r"<article.*</article>", page.read_text(), re.S)
         assert article and "```" not in article[0], page
         plain = re.sub(r"<(pre|code)\b.*?</\1>", "", article[0], flags=re.S)
         assert not re.search(r"\]\(|^\|", plain, re.M), page
+
+
+def test_the_guide_of_rust_is_read_without_rustdoc(site: Path) -> None:
+    front = (site / "index.html").read_text()
+    written = sorted((ROOT / "rust/ocaml-boxroot/guide").glob("*.md"))
+    assert len(written) > 5
+    for source in written:
+        name = f"rust/ocaml-boxroot/guide/{source.stem}.html"
+        article = re.search(r"<article.*</article>", (site / name).read_text(), re.S)
+        plain = re.sub(r"<[^>]*>", "", article[0])
+        assert name in front and not re.search(r"crate::|^# use", plain, re.M), name
 
 
 def test_reference_has_the_public_functions(site: Path) -> None:

@@ -188,12 +188,19 @@ def test_package_of_the_variant(shop: Workshop) -> None:
         shop.run(["./_build/default/main.exe"], user, expected)
 
 
+def prints_counters(text: str) -> None:
+    """Boxroot.print_stats: the counters of Boxroot.stats, between what OCaml code prints before and after."""
+    found = re.search(r"slow creations: (\d+)\nboxroot: pools.*create (\d+), .*dune-stubs: ok", text, re.S)
+    assert found and found[1] == found[2], text
+
+
 def test_native_program(used: Workshop) -> None:
-    used.run([used.built / "main.exe"], used.folder, "dune-stubs: ok")
+    prints_counters(used.run([used.built / "main.exe"], used.folder, "dune-stubs: ok"))
 
 
 def test_bytecode_program(used: Workshop) -> None:
-    used.run(["ocamlrun", used.built / "main.bc"], used.folder, "dune-stubs: ok", CAML_LD_LIBRARY_PATH=used.stublibs)
+    settings = {"CAML_LD_LIBRARY_PATH": used.stublibs}
+    prints_counters(used.run(["ocamlrun", used.built / "main.bc"], used.folder, "dune-stubs: ok", **settings))
 
 
 def test_self_contained_bytecode_program(used: Workshop) -> None:

@@ -8,9 +8,17 @@ jobs=${JOBS:-$(nproc 2>/dev/null || echo 2)}
 build=$here/_build
 if [ -n "${BUILD:-}" ]; then mkdir -p "$BUILD" && build=$(cd "$BUILD" && pwd) || exit 2; fi
 
-. "$tools/progress.sh"
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 die() { local code=$1; shift; say "$*"; exit "$code"; }
+# watched WHAT LOG COMMAND…: says what takes a while and where its output goes; that is added to LOG.
+watched() { local what=$1 log=$2; shift 2; say "$what (output: $log)"; "$@" >>"$log" 2>&1; }
+# locked FD FILE WHAT: holds the lock on FILE, which it opens as the descriptor FD (8 or 9), from now on; without flock,
+# nothing. WHAT: what whoever holds it is doing.
+locked() {
+  eval "exec $1>\"\$2\""
+  command -v flock >/dev/null || return 0
+  flock -n "$1" || { say "waiting for another process: $3"; flock "$1"; }
+}
 usage() { sed -n '2,/^[^#]/p' "$0" | sed '$d; s/^# \{0,1\}//'; }
 # need COMMAND…: installs the package of a command that is missing, if this user may. A compiler that the user chose is
 # not replaced.
@@ -81,7 +89,7 @@ apt_refresh() { # apt_refresh [deb|deb-src]: the lists of $suite
   mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial"
   printf '%s [signed-by=%s] %s %s main\n' "${1:-deb-src}" "$key" "$mirror" "$suite" >"$apt_dir/sources.list"
   : >"$apt_dir/update.log"
-  watched "reading the package lists of Debian's $suite" "$apt_dir/update.log" 0 apt_private apt-get update ||
+  watched "reading the package lists of Debian's $suite" "$apt_dir/update.log" apt_private apt-get update ||
     die 3 "cannot reach this machine's Debian mirror for the list of $suite: offline? See $apt_dir/update.log"
   touch "$apt_dir/refreshed"
 }

@@ -7,10 +7,8 @@
      bool look(observer o, value *v)          the value, if it is there
      void drop(observer o) */
 #include "checked_root.h"
-#include <caml/alloc.h>
-#include <pthread.h>
+#include "timed_thread.h"
 #include <stdbool.h>
-#include <time.h>
 
 static observer *observers;
 static long count;
@@ -86,22 +84,8 @@ value watcher_delete_all(value unit)
   return unit;
 }
 
-static void *deleting_thread(void *seconds)
-{
-  struct timespec start, end;
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  delete_all();
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  *(double *)seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) * 1e-9;
-  return NULL;
-}
-
 value watcher_delete_by_thread(value unit)
 {
   (void)unit;
-  double seconds;
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, deleting_thread, &seconds) != 0) abort();
-  pthread_join(thread, NULL);
-  return caml_copy_double(seconds);
+  return seconds_of_thread(delete_all);
 }

@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +72,12 @@ class Compiler:
 
     def _ask(self, *option: str) -> str:
         return subprocess.run([self.ocamlopt, *option], check=True, capture_output=True, text=True).stdout.strip()
+
+    def in_order(self, sources: Iterable[Path]) -> list[Path]:
+        """OCaml's, each after what it uses."""
+        command = [self.ocamlopt.with_name("ocamldep"), "-sort", *sorted(sources)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        return [Path(name) for name in done.stdout.split()]
 
     def c_command(self, build: str = USERS) -> list[str]:
         """The C compiler with the flags of a build."""

@@ -10,32 +10,28 @@ import subprocess
 import threading
 from pathlib import Path
 
-from .compiler import ROOT
-from .model import Absence, Job
+from .compiler import ROOT, BuildError
+from .model import Job, Plan
 
 PUBLISHED_CRATE, PUBLISHED_VERSION = "ocaml-boxroot-sys", "0.4.0"
-TEXT_PACKAGE, TEXT_FILE = (
-    "dict-foldoc",
-    "usr/share/dictd/foldoc.dict.dz",
-)  # a dictionary of computing, 5.6 MB of English
+TEXT_PACKAGE, TEXT_FILE = "dict-foldoc", "usr/share/dictd/foldoc.dict.dz"  # a dictionary of computing, 5.6 MB
 WORDNET_PACKAGE, WORDNET_FOLDER = "wordnet-base", "usr/share/wordnet"  # a database of English words, 30 MB
 COQ_PACKAGE, COQ_FOLDER = "libcoq-stdlib", "usr/lib/ocaml/coq"  # 583 compiled files, 56 MB
 FALLBACK_TEXT_BYTES = 5_000_000
 lock = threading.Lock()
 
 
-class FetchError(Exception):
+class FetchError(BuildError):
     pass
 
 
-def with_commands(jobs: list[Job], absent: list[Absence]) -> list[Job]:
+def with_commands(plan: Plan, jobs: list[Job]) -> list[Job]:
     """The jobs whose commands are there, or could be installed."""
-    for j in jobs:
-        if j.workload.needs and not shutil.which(j.workload.needs):
-            subprocess.run([ROOT / "tools" / "need", j.workload.needs], stdout=subprocess.DEVNULL)
-            if not shutil.which(j.workload.needs):
-                absent.append(Absence(*j.key, f"{j.workload.needs} is missing"))
-    return [j for j in jobs if not j.workload.needs or shutil.which(j.workload.needs)]
+    for command in dict.fromkeys(j.workload.needs for j in jobs if j.workload.needs):
+        subprocess.run([ROOT / "tools" / "need", command], stdout=subprocess.DEVNULL)
+        if not shutil.which(command):
+            jobs = plan.without(jobs, lambda j, c=command: j.workload.needs == c, f"{command} is missing")
+    return jobs
 
 
 def unpacked(cache: Path, package: str) -> Path:

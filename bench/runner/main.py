@@ -8,12 +8,11 @@ import shutil
 import subprocess
 import sys
 from argparse import Namespace
-from collections import defaultdict
 from pathlib import Path
 
-from . import compare, html, machine, publish, text, verdicts
+from . import compare, drawings, machine, publish, report, text, verdicts
 from .compiler import BUILDS, BUILT, ROOT, BuildError, Compiler
-from .measure import measure_all, run_job, schedule
+from .measure import measure_all, run_job
 from .model import Job, Plan, Suite
 from .options import chosen, parse
 from .results import BadFolder, RawFile, pack, read_run, run_paths, write_absent, write_facts
@@ -53,18 +52,6 @@ def begin(out: Path) -> None:
         (out / name).unlink(missing_ok=True)
 
 
-def estimate(suite: Suite, jobs: list[Job], rounds: dict[Job, int]) -> None:
-    spent: dict[str, float] = defaultdict(float)
-    for job in jobs:
-        spent[job.workload.name] += job.case.seconds * rounds[job]
-    for workload, seconds in sorted(spent.items(), key=lambda item: -item[1]):
-        per_job = [rounds[j] for j in jobs if j.workload.name == workload]
-        print(f"{seconds / 60:6.1f} min  {workload}, {min(per_job)} to {max(per_job)} rounds")
-    print(
-        f"{sum(spent.values()) / 60:6.1f} min  in all, {suite.title}; builds and the first run's downloads come on top"
-    )
-
-
 def measure(options: Namespace, suite: Suite) -> int:
     compiler = Compiler(find_prefix(options.ocaml))
     facts = machine.facts(compiler, options.mode)
@@ -75,11 +62,6 @@ def measure(options: Namespace, suite: Suite) -> int:
         f"{a.workload} with {a.implementation}: {a.why}" for a in plan.absent if "OCaml" not in a.why[:5]
     ):
         say(reason)
-    budget = (options.budget or suite.minutes[options.mode]) * 60
-    rounds, main_columns = options.rounds or suite.rounds[options.mode], (suite.ours, suite.base)
-    if options.estimate:
-        estimate(suite, plan.jobs, schedule(plan.jobs, rounds, budget, main_columns))
-        return 0
     if options.build_only or not plan.jobs:
         return 0 if plan.jobs else 1
 
@@ -95,7 +77,7 @@ def measure(options: Namespace, suite: Suite) -> int:
         )
 
     try:
-        outcome = measure_all(plan.jobs, rounds, run, raw.append, budget, main_columns)
+        outcome = measure_all(plan.jobs, options.rounds, run, raw.append)
     finally:
         raw.close()
     write_absent(out / "absent.csv", [*plan.absent, *outcome.absent])
@@ -112,8 +94,8 @@ def tell(options: Namespace, suite: Suite, out: Path, failed: list[tuple[Job, st
     run = read_run(out)
     print(f"OCaml {run.version}, commit {run.facts['commit']}. Medians; ratios to {suite.base_title}.")
     print(text.terminal(run.results, suite, shutil.get_terminal_size((160, 40)).columns))
-    checked = suite.check(run.results, run.version)
-    print("\nTargets:", *verdicts.lines(checked, suite.unmeasured(run.results, run.version)), sep="\n  ", flush=True)
+    checked, missing = (of(suite, run.results, run.version) for of in (verdicts.check, verdicts.unmeasured))
+    print("\nTargets:", *verdicts.lines(checked, missing), sep="\n  ", flush=True)
     for warning in machine.warnings(run.facts):
         say(f"not for the record: {warning}")
     say(f"figures: {os.path.relpath(out)}")
@@ -132,7 +114,7 @@ def write_report(folders: list[Path], path: Path) -> None:
         ((compare.suite_of(r), r) for r in runs), key=lambda p: (order.index(p[0]), publish.version_key(p[1]))
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(html.page(pairs))
+    path.write_text(report.page(pairs, drawings.with_library(drawings.LIBRARY)))
     say(f"report: {os.path.relpath(path)}")
 
 
@@ -150,7 +132,7 @@ def main() -> int:
             listing()
             return 0
         if options.publish:
-            return publish.command(options.check)
+            return publish.command(options.check, options.release)
         if options.report is not None:
             write_report(options.report or [publish.RESULTS], options.out or (REPORT if options.report else RECORDED))
             return 0

@@ -4,23 +4,50 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from pathlib import Path
 
+from compare.intervals import ENOUGH
+
 SUITE_NAMES = ("boxroot", "outheap", "rust")
+FLAGS = {
+    "what is done, instead of measuring": {
+        "--list": "list workloads, implementations and builds",
+        "--check-rivals": "run the functional test of all implementations; exit code 1 when one fails it",
+        "--publish": "write the figures in README.md and docs/, and the summary, from bench/results/",
+        "--check": "with --publish: write nothing; exit code 1 when a file is not what it would write",
+        "--release": "with --check: exit code 1 also when figures are older than the sources of what they measure",
+        "--build-only": "build what would be measured",
+    },
+    "what is measured": {"--full": "all sizes and rivals: hours (default: small sizes, the two that are compared)"},
+    "results": {
+        "--record": "put them into bench/results/, where --publish looks; refused on a busy machine or a dirty tree",
+        "--anyway": "record nevertheless; the results say why they should not be",
+    },
+}
+WORDS = {
+    "what is measured": {
+        "--ocaml": ("PREFIX|VERSION", "compiler to use (default: that of tools/toolchain --default)"),
+        "--only": ("WORKLOADS", "comma-separated; what stands before a comma in names chooses all of them"),
+        "--impl": ("IMPLEMENTATIONS", "comma-separated; see --list"),
+        "--build": ("BUILDS", "Boxroot: comma-separated; every case in these builds, instead of those that it names"),
+        "--case": ("TEXT", "only cases whose label contains TEXT"),
+    },
+}
+FOLDERS = {
+    "what is measured": {"--runtimes": "Outheap: a folder with libasmrun_outheap*.a (default: they are built)"},
+    "results": {
+        "--out": "folder of the raw figures (default: _build/bench/results/SUITE/VERSION/MACHINE), "
+        "with --report file of the report",
+    },
+}
 
 
-def chosen(names: str | None, table: dict) -> set[str]:
+def chosen(names: str | None, table: Iterable[str]) -> set[str]:
     picked = set(names.split(",")) if names else set(table)
     if unknown := picked - set(table):
         raise SystemExit(f"unknown: {', '.join(sorted(unknown))}; see --list")
     return picked
-
-
-def positive(text: str) -> float:
-    number = float(text)
-    if not number > 0:
-        raise argparse.ArgumentTypeError(f"{text} is not above 0")
-    return number
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -29,100 +56,28 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
         description="Benchmarks of Boxroot, Outheap and the safe Rust layer beside their rivals. "
         "How to read and extend them: bench/README.md.",
     )
-    what = p.add_argument_group("what is done, instead of measuring")
-    act = what.add_mutually_exclusive_group()
-    act.add_argument("--list", action="store_true", help="list workloads, implementations and builds")
-    act.add_argument(
-        "--check-rivals",
-        action="store_true",
-        help="run the functional test of all implementations; exit code 1 when one fails it",
-    )
-    act.add_argument("--estimate", action="store_true", help="print how long the run would take, by workload")
-    act.add_argument(
-        "--compare",
-        nargs=2,
-        metavar=("OLD", "NEW"),
-        help="compare two folders of results, two archives, or the committed results of two git commits",
-    )
-    act.add_argument(
-        "--publish",
-        action="store_true",
-        help="write the figures in README.md and docs/, and the summary, from bench/results/",
-    )
-    act.add_argument(
-        "--report",
-        nargs="*",
-        type=Path,
-        metavar="DIR",
-        help="make the report, with every figure, of the recorded runs, or of these (see --out)",
-    )
-    what.add_argument(
-        "--check",
-        action="store_true",
-        help="with --publish: write nothing; exit code 1 when a file is not what it would write",
-    )
-
-    choice = p.add_argument_group("what is measured")
+    groups = {title: p.add_argument_group(title) for title in FLAGS}
+    instead, choice, _ = groups.values()
+    for title, group in groups.items():
+        for name, words in FLAGS[title].items():
+            group.add_argument(name, action="store_true", help=words)
+        for name, (metavar, words) in WORDS.get(title, {}).items():
+            group.add_argument(name, metavar=metavar, help=words)
+        for name, words in FOLDERS.get(title, {}).items():
+            group.add_argument(name, metavar="DIR", type=Path, help=words)
+    compared = "compare two folders of results, two archives, or the committed results of two git commits"
+    instead.add_argument("--compare", nargs=2, metavar=("OLD", "NEW"), help=compared)
+    reported = "make the report, with every figure, of the recorded runs, or of these (see --out)"
+    instead.add_argument("--report", nargs="*", type=Path, metavar="DIR", help=reported)
     choice.add_argument("--suite", choices=SUITE_NAMES, default="boxroot", help="(default: boxroot)")
-    mode = choice.add_mutually_exclusive_group()
-    mode.add_argument(
-        "--quick", dest="mode", action="store_const", const="quick", default="quick", help="under ten minutes (default)"
-    )
-    mode.add_argument(
-        "--full",
-        dest="mode",
-        action="store_const",
-        const="full",
-        help="for the record: more sizes, rivals and repeats; hours without --budget",
-    )
-    choice.add_argument(
-        "--ocaml", metavar="PREFIX|VERSION", help="compiler to use (default: that of tools/toolchain --default)"
-    )
-    choice.add_argument(
-        "--only",
-        metavar="WORKLOADS",
-        help="comma-separated; see --list. Outheap: `words` and `system calls` belong to what they count",
-    )
-    choice.add_argument("--impl", metavar="IMPLEMENTATIONS", help="comma-separated; see --list")
-    choice.add_argument(
-        "--build",
-        metavar="BUILDS",
-        help="Boxroot: comma-separated; every case in these builds, instead of those that it names",
-    )
-    choice.add_argument("--case", metavar="TEXT", help="only cases whose label contains TEXT")
-    choice.add_argument(
-        "--runtimes",
-        type=Path,
-        metavar="DIR",
-        help="Outheap: a folder with libasmrun_outheap*.a (default: they are built)",
-    )
-    choice.add_argument("--rounds", type=int, help="repeats of everything, at most")
-    choice.add_argument(
-        "--budget",
-        type=positive,
-        metavar="MINUTES",
-        help="of measuring: chooses the rounds, and leaves out what does not fit",
-    )
-    choice.add_argument("--build-only", action="store_true")
-
-    result = p.add_argument_group("results")
-    where = result.add_mutually_exclusive_group()
-    where.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="folder of the raw figures (default: _build/bench/results/SUITE/VERSION/MACHINE), "
-        "with --report file of the report",
-    )
-    where.add_argument(
-        "--record",
-        action="store_true",
-        help="put them into bench/results/, where --publish looks; refused on a busy machine or a dirty tree",
-    )
-    result.add_argument(
-        "--anyway", action="store_true", help="record nevertheless; the results say why they should not be"
-    )
+    rounds = f"repeats of everything (default: {ENOUGH}; with fewer no row is decided)"
+    choice.add_argument("--rounds", type=int, default=ENOUGH, help=rounds)
     options = p.parse_args(arguments)
+    options.mode = "full" if options.full else "quick"
     if options.check and not options.publish:
         p.error("--check goes with --publish")
+    if options.record and options.out:
+        p.error("--record has a folder of its own")
+    if sum(map(bool, (options.list, options.check_rivals, options.publish, options.compare))) > 1:
+        p.error("one thing at a time")
     return options

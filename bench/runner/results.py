@@ -54,7 +54,8 @@ class Ratio:
 
 
 def quotient(ours: float, theirs: float) -> float:
-    """Memory can shrink: where the base is not positive, the sign of the figures decides."""
+    """Memory can shrink: where the base is not positive, the sign of the figures decides. Tables show infinity as
+    nothing."""
     return max(ours, 0.0) / theirs if theirs > 0 else 1.0 if ours <= theirs else math.inf
 
 
@@ -121,6 +122,10 @@ class Results:
             self._cases[f.workload][f.case] = None
             self._metrics[f.workload, f.case][f.metric] = None
             self._implementations[f.workload, f.case][f.implementation] = None
+
+    @property
+    def workloads(self) -> list[str]:
+        return list(self._cases)
 
     def cases(self, workload: str) -> list[str]:
         return list(self._cases.get(workload, ()))

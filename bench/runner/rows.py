@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rows of the published tables: one figure of ours beside that of the base, with what others have and how much is
-left."""
+"""Rows of the published tables: one figure of ours beside those of all that could take its place."""
 
 from __future__ import annotations
 
@@ -9,11 +8,19 @@ from dataclasses import dataclass, replace
 from . import machine
 from .model import Suite
 from .results import Ratio, Results, Run, beyond_doubt
-from .text import interval, number, times
-from .verdicts import Distance, distance
 
 LOST = "values lost"  # a metric of workloads that count what a rival failed to keep alive
-HEADER = ["", "ours", "base", "ratio", "95 %", "rounds", "distance to floor", "others"]
+CONTESTANTS = ("base", "rival")  # kinds; floors, baselines and variants cannot win
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Another implementation in a row; `ratio`: of ours to it."""
+
+    name: str
+    value: float
+    ratio: Ratio
+    sure: bool = False  # beyond doubt, among all ratios that are shown together
 
 
 @dataclass(frozen=True)
@@ -23,78 +30,71 @@ class Row:
     metric: str
     unit: str
     ours: float
-    theirs: float
-    ratio: Ratio
-    distance: Distance | None
-    others: tuple[tuple[str, float], ...]
+    others: tuple[Beside, ...]  # the base first, if it was measured
+    effects: tuple[float | None, ...]  # of each of the suite's effects, the ratio to the base
     lost_values: bool
-    base: str = ""  # what it is compared with, where that is not the suite's
-    sure: bool = False  # beyond doubt, among all rows that it is shown with
 
     @property
     def name(self) -> str:
         case, mark = f" ({self.case})" if self.case else "", " †" if self.lost_values else ""
-        against = f", beside {self.base}" if self.base else ""
-        return f"{self.workload}{case}: {self.metric}{against}{mark}"
+        return f"{self.workload}{case}: {self.metric}{mark}"
 
-    def cells(self) -> list[str]:
-        left = "" if not self.distance else "at the floor" if self.distance.at_floor else times(self.distance.value)
-        return [
-            self.name,
-            number(self.ours) + (f" {self.unit}" if self.unit else ""),
-            number(self.theirs),
-            f"**{times(self.ratio.value)}**" if self.ratio.value > 1 else times(self.ratio.value),
-            interval(self.ratio),
-            str(self.ratio.rounds),
-            left,
-            ", ".join(f"{name} {number(value)}" for name, value in self.others),
-        ]
+    @property
+    def best(self) -> Beside:
+        """Of the others."""
+        return max(self.others, key=lambda other: other.ratio.value)
+
+    @property
+    def verdict(self) -> str:
+        """lost: to any of the others, beyond doubt; won: against them all; else open"""
+        if any(o.sure and o.ratio.value > 1 for o in self.others):
+            return "lost"
+        return "won" if all(o.sure for o in self.others) else "open"
 
 
 def judged(some: list[Row]) -> list[Row]:
-    """The greatest ratio first, and which are beyond doubt."""
-    ordered = sorted(some, key=lambda row: -row.ratio.value)
-    return [replace(row, sure=sure) for row, sure in zip(ordered, beyond_doubt([r.ratio for r in ordered]))]
+    """What is furthest behind any other first; with what is beyond doubt among all ratios."""
+    found = iter(beyond_doubt([o.ratio for row in some for o in row.others]))
+    sure = [replace(row, others=tuple(replace(o, sure=next(found)) for o in row.others)) for row in some]
+    return sorted(sure, key=lambda row: -row.best.ratio.value)
 
 
 def rows(results: Results, suite: Suite) -> list[Row]:
-    """Every figure that both have and of which less is better, the greatest ratio first."""
+    """Every figure that ours and another have and of which less is better."""
     out = []
     for workload in suite.workloads.values():
-        floor, base = suite.floors.get(workload.name, ""), suite.base_of(workload.name)
-        mine = suite.ours_of(workload.name)
+        mine, base = suite.ours_of(workload.name), suite.base_of(workload.name)
+        names = [base, *(i for i in suite.implementations if i != base)]
+        others = [i for i in names if suite.kind_of(workload.name, i) in CONTESTANTS]
         for case in results.cases(workload.name):
-            for metric in results.metrics(workload.name, case):
+            for metric in filter(workload.compared, results.metrics(workload.name, case)):
                 key = workload.name, case, metric
-                ratio = results.ratio(*key, mine, base) if workload.compared(metric) else None
-                if ratio is None:
-                    continue
-                beside = dict.fromkeys((*([floor] if floor else []), *suite.beside, *workload.beside))
-                others = tuple(
-                    (i, value) for i in beside if i != base and (value := results.median(*key, i)) is not None
+                beside = tuple(
+                    Beside(i, results.median(*key, i) or 0.0, ratio)
+                    for i in others
+                    if (ratio := results.ratio(*key, mine, i)) is not None
                 )
-                out.append(
-                    Row(
-                        *key,
-                        results.units[key],
-                        results.median(*key, mine) or 0.0,
-                        results.median(*key, base) or 0.0,
-                        ratio,
-                        distance(results, *key, mine, base, floor),
-                        others,
-                        bool(results.median(workload.name, case, LOST, base)),
-                        base if base != suite.base else "",
+                if beside:
+                    effects = [results.ratio(*key, i, base) for i in suite.effects.values()]
+                    out.append(
+                        Row(
+                            *key,
+                            results.units[key],
+                            results.median(*key, mine) or 0.0,
+                            beside,
+                            tuple(r.value if r else None for r in effects),
+                            bool(results.median(workload.name, case, LOST, base)),
+                        )
                     )
-                )
     return judged(out)
 
 
 def chosen_rows(runs: list[Run], suite: Suite) -> list[tuple[Row, Run]]:
     """The rows of several runs, each from one for the record, if there is one; of those from that with most rounds of
-    it, and of these the newest; by ratio."""
+    it, and of these the newest."""
 
     def rank(row: Row, run: Run) -> tuple:
-        return machine.is_for_the_record(run.facts), row.ratio.rounds, run.facts["date"]
+        return machine.is_for_the_record(run.facts), row.others[0].ratio.rounds, run.facts["date"]
 
     chosen: dict[str, tuple[Row, Run]] = {}
     for run in runs:
@@ -106,8 +106,8 @@ def chosen_rows(runs: list[Run], suite: Suite) -> list[tuple[Row, Run]]:
 
 def numbers(some: list[Row]) -> str:
     """Of rounds."""
-    few, many = min(r.ratio.rounds for r in some), max(r.ratio.rounds for r in some)
-    return str(few) if few == many else f"{few} to {many}"
+    counts = [o.ratio.rounds for row in some for o in row.others]
+    return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Group:
 
     title: str
     rows: int
-    won: int  # beyond doubt
-    lost: int  # beyond doubt
+    won: int  # against all others
+    lost: int  # to any other
     rounds: str
 
     @property
@@ -131,7 +131,6 @@ def groups(all_rows: list[Row], suite: Suite) -> list[Group]:
     for title, workloads in suite.groups.items():
         having = [r for r in all_rows if r.workload in workloads and not r.lost_values]
         if having:
-            sure = [r.ratio.value for r in having if r.sure]
-            won, lost = sum(v < 1 for v in sure), sum(v > 1 for v in sure)
-            out.append(Group(title, len(having), won, lost, numbers(having)))
+            verdicts = [row.verdict for row in having]
+            out.append(Group(title, len(having), verdicts.count("won"), verdicts.count("lost"), numbers(having)))
     return out

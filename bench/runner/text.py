@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from compare.intervals import ENOUGH
 
@@ -13,11 +14,15 @@ from .results import Ratio, Results
 INTERVALS = (
     "A row has the medians over the rounds of one run, and the median of the rounds' ratios. Its 95 % interval lies "
     f"between two of these ratios, chosen by their order. Fewer than {ENOUGH} rounds give no such interval: these rows "
-    "are undecided. Instruction counts repeat exactly. A row is beyond doubt where its interval excludes 1 and its "
-    "sign test holds among all rows of the page: in the mean, at most one in twenty of such rows is wrong (Benjamini "
-    "and Hochberg). Another machine can still differ."
+    "are undecided. Instruction counts repeat exactly. A ratio is beyond doubt where its interval excludes 1 and its "
+    "sign test holds among all ratios of the page: on average, at most one in twenty of them is wrong (Benjamini and "
+    "Hochberg). Another machine can still differ."
 )
 MOST_CASES = 6  # of one workload with a table each; more are rows of one table for each metric
+
+
+SCALES = {"ns": ("us", 1000.0), "us": ("ms", 1000.0), "ms": ("s", 1000.0), "B": ("KB", 1000.0), "MB": ("GB", 1000.0)}
+SPELLED = {"us": "µs"}
 
 
 def number(x: float) -> str:
@@ -26,15 +31,27 @@ def number(x: float) -> str:
     return f"{x:.3g}" if abs(x) < 1000 else f"{x:.0f}"
 
 
+def amounts(values: Sequence[float | None], unit: str) -> list[str]:
+    """Figures of one row, in one unit: the largest in which each is 1 at least."""
+    least = min((v for v in values if v), default=0.0)
+    while least >= 1000 and unit in SCALES:
+        unit, by = SCALES[unit]
+        least, values = least / by, [v and v / by for v in values]
+    return ["" if v is None else f"{number(v)} {SPELLED.get(unit, unit)}".strip() for v in values]
+
+
 def times(x: float) -> str:
-    """A ratio. No more digits than mean something."""
-    return "–" if x == float("inf") else f"{x:.2f}" if x < 10 else f"{x:.1f}" if x < 100 else f"{x:.0f}"
+    """A ratio. No more digits than mean something; nothing where the base is nothing."""
+    if x == math.inf:
+        return ""
+    return f"{x:.0f}" if x >= 100 or x == 0 else f"{x:.1f}" if x >= 10 else f"{x:.2f}" if x >= 0.1 else f"{x:.1g}"
 
 
 def interval(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
         return "undecided"
-    return f"{times(ratio.low)}–{times(ratio.high)}" if ratio.low < ratio.high else "exact"
+    low, high = times(ratio.low), times(ratio.high)
+    return "exact" if ratio.low == ratio.high else f"{low}–{high}" if high else f"{low} or more"
 
 
 def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, implementation: str) -> str:
@@ -43,7 +60,7 @@ def cell(results: Results, suite: Suite, workload: str, case: str, metric: str, 
         return ""
     base = suite.base_of(workload)
     ratio = results.ratio(workload, case, metric, implementation, base) if implementation != base else None
-    return number(middle) + (f" {times(ratio.value)}x" if ratio and ratio.value < float("inf") else "")
+    return number(middle) + (f" {times(ratio.value)}x" if ratio and ratio.value < math.inf else "")
 
 
 def tables(results: Results, suite: Suite) -> Iterator[tuple[Workload, str, list[str], list[list[str]]]]:

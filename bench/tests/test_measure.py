@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: MIT
-"""Which rounds are run: within a budget, after a failure, after an interruption. And how a program's output is read."""
+"""Which rounds are run, what is said meanwhile, and how a program's output is read."""
 
+import re
 from pathlib import Path
 
 import pytest
 from helpers import figures, write_raw
+from runner import progress, tables
 from runner.main import begin
-from runner.measure import measure_all, run_job, schedule
+from runner.measure import measure_all, run_job
 from runner.model import Case, Job, Workload
+from runner.options import parse
 from runner.results import Figure
+from runner.suites import SUITES
 
 
-def job(name: str, implementation: str = "boxroot", seconds: float = 1.0, once: bool = False) -> Job:
-    return Job(Workload(name, "", ()), Case("", (), (implementation,), seconds=seconds, once=once), implementation)
+def job(name: str, implementation: str = "boxroot", once: bool = False) -> Job:
+    return Job(Workload(name, "", ()), Case("", (), (implementation,), once=once), implementation)
 
 
 def recorder(fails: tuple[str, ...] = ()):
@@ -27,46 +31,26 @@ def recorder(fails: tuple[str, ...] = ()):
     return ran, run
 
 
-def test_without_a_budget_every_round():
-    jobs = [job("a"), job("b", once=True)]
-    assert schedule(jobs, 5, float("inf")) == {jobs[0]: 5, jobs[1]: 1}
+def test_what_repeats_exactly_has_one_round():
+    ran, run = recorder()
+    measure_all([job("a"), job("b", once=True)], 3, run, lambda _: None)
+    assert [name for _, name, _ in ran] == ["a", "b", "a", "a"]
 
 
-def test_a_budget_is_kept_and_shared():
-    jobs = [job("short", seconds=1), job("long", seconds=20), job("too long", seconds=500)]
-    number = schedule(jobs, 7, 60)
-    assert sum(n * j.case.seconds for j, n in number.items()) <= 60
-    assert number[jobs[0]] == 7 and 1 <= number[jobs[1]] < 7 and number[jobs[2]] == 0
-
-
-def test_main_columns_get_more_rounds():
-    ours, other = job("a", "boxroot", 10), job("a", "global", 10)
-    number = schedule([other, ours], 9, 60, main=("boxroot",))
-    assert number[ours] > number[other] > 0
-
-
-def test_main_columns_have_an_interval_first():
-    ours, other = job("a", "boxroot", 10), job("a", "global", 10)
-    assert schedule([other, ours], 9, 45, main=("boxroot",)) == {ours: 3, other: 1}
-    assert schedule([other, ours], 9, 20, main=("boxroot",)) == {ours: 1, other: 1}
-
-
-def test_a_workload_has_main_columns_of_its_own():
-    case = Case("", (), ("boxroot", "global"), seconds=10)
-    ours, other = (Job(Workload("a", "", (), main=("global",)), case, i) for i in ("boxroot", "global"))
-    assert schedule([ours, other], 9, 45, main=("boxroot",)) == {ours: 1, other: 3}
-
-
-def test_every_case_has_its_main_columns_first():
-    costly, cheap = job("costly", "boxroot", 30), [job("cheap", f"rival {i}", 2) for i in range(9)]
-    number = schedule([*cheap, costly], 3, 40, main=("boxroot",))
-    assert number[costly] == 1
+def test_a_run_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    measure_all([job("a"), job("b")], 2, recorder()[1], lambda _: None)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 4 and re.match(r"measuring, 3 of 4: round 2, a boxroot; \d:\d\d gone", said[2])
+    monkeypatch.setattr(progress, "SECONDS", 1000.0)
+    measure_all([job("a"), job("b")], 2, recorder()[1], lambda _: None)
+    assert len(capsys.readouterr().err.splitlines()) == 1  # the first, and none within so many seconds
 
 
 def test_rounds_alternate_in_order():
     jobs = [job("a", "x"), job("a", "y")]
     ran, run = recorder()
-    measure_all(jobs, 2, run, lambda _: None, quiet=True)
+    measure_all(jobs, 2, run, lambda _: None)
     assert ran == [(0, "a", "x"), (0, "a", "y"), (1, "a", "y"), (1, "a", "x")]
 
 
@@ -74,23 +58,33 @@ def test_a_failure_is_kept_and_not_repeated():
     jobs = [job("a", "bad"), job("a", "good")]
     ran, run = recorder(fails=("bad",))
     kept: list[Figure] = []
-    outcome = measure_all(jobs, 3, run, kept.extend, quiet=True)
+    outcome = measure_all(jobs, 3, run, kept.extend)
     assert [r for r in ran if r[2] == "bad"] == [(0, "a", "bad")]
     assert len(kept) == 3 and outcome.absent[0].why == "failed: exit code 1: bad"
 
 
-def test_what_did_not_fit_says_so():
-    jobs = [job("a", seconds=100)]
-    ran, run = recorder()
-    outcome = measure_all(jobs, 5, run, lambda _: None, 60, quiet=True)
-    assert ran == [] and "did not fit" in outcome.absent[0].why
+def keys(*arguments: str) -> set[tuple[str, str, str]]:
+    options = parse(["--suite", "outheap", *arguments])
+    return {(j.workload.name, j.case.label, j.implementation) for j in SUITES["outheap"].jobs(options)}
 
 
-def test_what_turns_out_quick_gets_more_rounds():
-    jobs = [job("a", seconds=40)]  # by the table; really nothing
-    ran, run = recorder()
-    measure_all(jobs, 5, run, lambda _: None, 60, quiet=True)
-    assert len(ran) == 5
+def test_quick_mode_has_what_is_compared_and_the_effects():
+    small = keys("--only", "ocamlopt")
+    assert {i for w, _, i in small if w == "ocamlopt"} == {"stock", "table", "outheap"}
+    assert {w for w, _, _ in small} == {"ocamlopt", "ocamlopt, words"}  # minor heaps: in full mode
+    assert ("ocamlopt", "66,000 lines", "jemalloc") in keys("--only", "ocamlopt", "--full")
+    assert keys("--only", "ocamlopt", "--impl", "jemalloc") == set()  # which quick mode has in no case
+
+
+def test_tables_repeat_cases_and_take_over_from_others():
+    case = {"each": ["$two"], "by": [["x"]], "label": "%0, %2", "args": "run %1 {text}", "with": ["b", "$all"]}
+    sets = {"two": [["one", "1"], ["two", "2"]], "all": ["c", "d"]}
+    assert [(c.label, c.args, c.implementations) for c in tables.cases_of(case, sets)] == [
+        (f"{word}, x", ("run", n, "{text}"), ("b", "c", "d")) for word, n in sets["two"]
+    ]
+    given = {"a": {"note": "n", "with": ["c"], "args": "1", "once": True}, "b": {"like": "a", "args": "2"}}
+    (found,) = tables.workload("b", given, sets, {}).cases
+    assert (found.args, found.implementations, found.once) == (("2",), ("c",), True)
 
 
 def test_a_run_begins_anew(tmp_path):

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The report and the comparison."""
 
+import json
 import re
 from html.parser import HTMLParser
 
 import pytest
 from helpers import figures, write_run
-from runner import charts, compare, html, publish
+from runner import compare, drawings, publish, report
 from runner.main import write_report
 from runner.options import parse
 from runner.results import SERIES_FIELDS, Results, read_run
@@ -31,7 +32,7 @@ ALL = [
 
 
 class Balanced(HTMLParser):
-    VOID = {"meta", "line", "polyline", "link", "br", "path", "circle", "img"}
+    VOID = {"meta", "link", "br", "img", "rect", "input"}
 
     def __init__(self):
         super().__init__()
@@ -46,23 +47,40 @@ class Balanced(HTMLParser):
             assert self.open.pop() == tag
 
 
-@pytest.fixture
-def page(tmp_path):
-    return html.page([(SUITE, read_run(write_run(tmp_path, "boxroot", ALL, {})))])
-
-
-def test_the_page_is_whole_and_needs_nothing_else(page):
+def whole(text):
     parser = Balanced()
-    parser.feed(page)
-    assert parser.open == []
-    assert not re.search(r"(src|href)=\"(?!#)|url\(|@import|https?://(?!www\.w3\.org)", page)
+    parser.feed(text)
+    return parser.open == []
 
 
-def test_rivals_floors_and_curves_are_there(page):
-    assert page.index("<summary>What 0.4.0 wins: 1 of 2 rows") < page.index("<summary>Programs: perm_count</summary>")
-    assert '<span class="fl"' in page  # the floor's line
-    assert page.count("<polyline") == 2  # the distribution of pauses, ours and theirs
-    assert "<b>1.50</b>" in page  # what we lose
+def charts_of(text):
+    """The data of the drawings, and how often each is shown."""
+    data = json.loads(re.search(r"^const charts = (\[.*\]), config = ", text, re.M)[1])
+    assert sorted(map(int, re.findall(r'data-n="(\d+)"', text))) == list(range(len(data)))
+    return data
+
+
+@pytest.fixture
+def run(tmp_path):
+    return read_run(write_run(tmp_path, "boxroot", ALL, {}))
+
+
+def test_the_page_is_whole_and_needs_nothing_else(run):
+    text = report.page([(SUITE, run)], "const vegaEmbed = '</script>'")
+    assert whole(text.replace("<\\/script>", ""))
+    addresses = re.findall(r"https?://[^\"' ]*", text)
+    assert not re.search(r"(src|href)=\"(?!#)|url\(|@import", text) and set(addresses) == {
+        "https://vega.github.io/schema/vega-lite/v6.json"  # a name, which nobody fetches
+    }
+    marks = [next(iter(c.get("layer", [c])))["mark"]["type"] for c in charts_of(text)]
+    assert marks == ["bar", "bar", "bar", "line"] and 'type="search"' in text  # first of all once more, pause's metric
+
+
+def test_without_the_library_the_page_has_its_tables_and_says_so(run):
+    text = report.page([(SUITE, run)], None)
+    assert whole(text) and "The drawings are missing" in text and "data-n=" not in text
+    assert "<b>1.50</b>" in text  # what we lose
+    assert text.index("<summary>Where another is better: 1 of 2 rows") < text.index("<summary>Programs: perm_count</")
 
 
 def ids(text):
@@ -73,9 +91,9 @@ def test_no_two_parts_have_one_name(tmp_path):
     """Runs of two machines, of a part with the name of a workload, and of a folder without the name of a machine."""
     places = [("amd-epyc-2", {}), ("intel-xeon-2", INTEL), ("amd-epyc-2-pause", {}), ("elsewhere/a/b", {})]
     runs = [read_run(write_run(tmp_path, "boxroot", ALL, facts, name=name)) for name, facts in places]
-    text = html.page([(SUITE, run) for run in [*runs, runs[0]]])
+    text = report.page([(SUITE, run) for run in [*runs, runs[0]]], None)
     assert len(ids(text)) == len(set(ids(text))) == 5 * 3
-    links = re.findall(r'<a href="#([^"]*)">([^<]*)</a>', text)
+    links = re.findall(r'<a href="#([^"]*)">([^<]*)</a>', text.split("<nav>")[1].split("</nav>")[0])
     assert len(links) == len({title for _, title in links}) == 5 and {a for a, _ in links} <= set(ids(text))
     assert [title for _, title in links][:3] == [
         "Boxroot, OCaml 5.4.1, AMD EPYC (2 cores)",
@@ -88,33 +106,39 @@ def test_no_two_parts_have_one_name(tmp_path):
 def recorded(tmp_path_factory):
     """The report of all that is recorded."""
     path = tmp_path_factory.mktemp("report") / "recorded.html"
-    write_report([publish.RESULTS], path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawings, "with_library", lambda program: "library()")
+        write_report([publish.RESULTS], path)
     return path.read_text()
 
 
-def test_no_two_parts_of_the_recorded_report_have_one_name(recorded):
-    assert ids(recorded) and len(ids(recorded)) == len(set(ids(recorded)))
-    assert set(re.findall(r'href="#([^"]*)"', recorded)) <= set(ids(recorded))
-
-
-def test_the_report_opens_with_what_matters(recorded):
-    """At most ten plots, of each product; all others are folded."""
-    parser = Balanced()
-    parser.feed(recorded)
-    assert parser.open == []
+def test_the_report_of_all_that_is_recorded(recorded):
+    """It opens with at most ten plots, of each product; each workload has a link."""
+    assert whole(recorded) and len(ids(recorded)) == len(set(ids(recorded)))
+    links = set(re.findall(r'href="#([^"]*)"', recorded))
+    assert links == set(ids(recorded))
     before, after = recorded.split('<h2 class="all">')
-    assert 8 <= before.count('<div class="bars">') <= html.MOST_FIRST and "<details" not in before
+    assert 8 <= before.count("data-n=") <= report.MOST_FIRST and "<details" not in before
     assert all(f"{suite.title}, OCaml" in before for suite in SUITES.values())
+    assert len(charts_of(recorded)) > 300
     visible, folded = after, r"<details(?:(?!<details).)*?</details>"
     while re.search(folded, visible, re.S):
         visible = re.sub(folded, "", visible, flags=re.S)
-    assert 'class="bars"' not in visible and "<svg" not in visible and after.count('class="bars"') > 100
+    assert "data-n=" not in visible
 
 
 def test_a_report_of_one_workload_opens_with_it(tmp_path):
     run = read_run(write_run(tmp_path, "boxroot", figures("perm_count", "time", [1, 1], [2, 2], "n=10", unit="s"), {}))
-    before = html.page([(SUITE, run)]).split('<h2 class="all">')[0]
-    assert before.count('<div class="bars">') == 1 and "perm_count: time" in before
+    before = report.page([(SUITE, run)], "library()").split('<h2 class="all">')[0]
+    assert before.count("data-n=") == 1 and "perm_count: n=10" in before
+
+
+def bars(results, case="n=10"):
+    return drawings.bars(results, SUITE, SUITE.workloads["perm_count"], case, "time")["data"]["values"]
+
+
+def stars(some):
+    return [bar["name"] for bar in some if "★" in bar["label"]]
 
 
 def test_one_round_decides_nothing(tmp_path):
@@ -122,40 +146,44 @@ def test_one_round_decides_nothing(tmp_path):
         *figures("perm_count", "time", [1.0], [2.0], "n=10", unit="s"),
         *figures("perm_count", "time", [3.0], [], "n=10", names=("global", ""), unit="s"),
     ]
-    assert [charts.shade(row) for row in rows(Results(one), SUITE)] == ["open"]
-    run = read_run(write_run(tmp_path, "boxroot", one, {}))
-    text = html.page([(SUITE, run)])
-    assert not re.search(r'class="(win|lose)"', text) and 'class="star"' not in text.partition("<main>")[2]
-    assert '<td class="open"><b>0.50</b></td><td class="dim">undecided</td>' in text and "1 rounds" not in text
+    assert [row.verdict for row in rows(Results(one), SUITE)] == ["open"] and stars(bars(Results(one))) == []
+    text = report.page([(SUITE, read_run(write_run(tmp_path, "boxroot", one, {})))], None)
+    assert not re.search(r'class="(win|lose)"', text) and "1 rounds" not in text
+    assert '<td class="open"><b>0.50</b></td><td class="dim">undecided</td>' in text
 
 
 def test_who_was_measured_once_takes_no_star_and_gives_none():
-    panel = html.charts.panel(Results(ALL), SUITE, SUITE.workloads["perm_count"], "n=10", "time")
-    assert [b.name for b in panel.bars if b.best] == ["boxroot"]  # `global` has one round
+    assert stars(bars(Results(ALL))) == ["boxroot"]  # `global` has one round
     best = [*ALL, *figures("perm_count", "time", [0.5], [], "n=10", names=("dll", ""), unit="s")]
-    panel = html.charts.panel(Results(best), SUITE, SUITE.workloads["perm_count"], "n=10", "time")
-    assert [b.name for b in panel.bars if b.best] == []
+    assert stars(bars(Results(best))) == []
 
 
-def test_every_empty_cell_has_a_reason(tmp_path):
-    run = read_run(write_run(tmp_path, "boxroot", ALL, {}))
-    coverage = html.coverage(run, SUITE)
-    assert coverage.names == ["perm_count", "pause"]
-    assert all(why for _, cells in coverage.rows for _, why in cells)
+def test_every_empty_cell_has_a_reason(run):
+    coverage = report.coverage(run, SUITE)
+    assert coverage["names"] == ["perm_count", "pause"]
+    assert all(why for _, cells in coverage["rows"] for mark, why in cells if mark != "●")
+    assert ("boxroot", [("●", None), ("●", None)]) in coverage["rows"]
 
 
-def test_the_winner_is_no_baseline():
-    results = Results(ALL)
-    panel = html.charts.panel(results, SUITE, SUITE.workloads["perm_count"], "n=10", "time")
-    assert [b.name for b in panel.bars if b.best] == ["boxroot"]
-    assert panel.bars[0].name == "ocaml" and panel.bars[0].kind == "floor"
-    assert [b.name for b in panel.bars if b.cut] == ["global"]
+def test_bars_have_intervals_the_floor_and_an_end():
+    first, ours, base, longest = bars(Results(ALL))
+    assert (first["name"], first["colour"]) == ("ocaml", drawings.COLOURS["floor"])
+    assert [bar["floor"] for bar in (first, ours, base, longest)] == [0.8] * 4
+    assert (ours["low"], ours["high"]) == (1.0, 1.1) and "low" not in longest
+    assert longest["cut"] and longest["end"] == pytest.approx(drawings.CLIP * 2.0) and not base["cut"]
 
 
 def test_a_tie_has_two_winners():
     results = Results(figures("perm_count", "time", [1.0, 1.3, 1.1], [1.2, 1.0, 1.15]))
-    panel = html.charts.panel(results, SUITE, SUITE.workloads["perm_count"], "", "time")
-    assert sorted(b.name for b in panel.bars if b.best) == ["boxroot", "boxroot-0.4.0"]
+    assert sorted(stars(bars(results, ""))) == ["boxroot", "boxroot-0.4.0"]
+
+
+def test_percentiles_lie_on_an_axis_of_what_remains():
+    ((case, chart),) = drawings.distributions(Results(ALL), SUITE, SUITE.workloads["pause"])
+    points = [(v["name"], v["x"], v["y"]) for v in chart["data"]["values"]]
+    assert case == "5 M, shuffled" and chart["encoding"]["y"]["scale"] == {"type": "log"}
+    assert [x for _, x, _ in points[:3]] == [0.30103, 3.0, 4.0] and points[2] == ("boxroot", 4.0, 2.0)
+    assert chart["encoding"]["x"]["axis"]["values"] == [0.30103, 1.0, 2.0, 3.0, 4.0]
 
 
 def test_compare_finds_what_became_slower(tmp_path, capsys):
@@ -175,7 +203,7 @@ def test_compare_of_nothing_is_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--check"], ["--budget", "-1"], ["--suite", "coq"], ["--record", "--out", "x"]],
+    [["--check"], ["--rounds", "many"], ["--suite", "coq"], ["--record", "--out", "x"]],
 )
 def test_bad_options_are_refused(arguments, capsys):
     with pytest.raises(SystemExit) as stop:
@@ -192,7 +220,7 @@ def test_tables_name_only_what_exists():
             suite.ours,
             suite.base,
             *suite.floors.values(),
-            *suite.beside,
+            *suite.effects.values(),
             *suite.baselines,
             *suite.variants,
         } <= known
@@ -210,9 +238,9 @@ def test_what_marking_skipped_is_drawn_slice_by_slice(tmp_path):
     with (folder / "series.csv").open("w") as file:
         file.write(",".join(SERIES_FIELDS) + "\n")
         file.writelines(f'"ocamlopt, words",x,outheap-count,skipped % over slices,{x},{y}\n' for x, y in shares)
-    (curves,) = charts.over_time(read_run(folder), SUITES["outheap"])
-    assert (curves.x_title, curves.y_title) == ("slices", "%")
-    assert len(curves.curves[0].points.split()) == 150
+    (((_, case, _), chart),) = drawings.over_time(read_run(folder), SUITES["outheap"])
+    assert (case, chart["encoding"]["x"]["title"], chart["encoding"]["y"]["title"]) == ("x", "slices", "%")
+    assert len(chart["data"]["values"]) == 150
     assert execute.by_slice("nothing") == {"skipped % over slices": [], "saved lines over slices": []}
 
 
@@ -242,36 +270,16 @@ def with_lanes(tmp_path):
 
 def test_a_time_line_has_a_lane_for_each_kind_of_work(tmp_path):
     run, suite = with_lanes(tmp_path), SUITES["outheap"]
-    assert charts.over_time(run, suite) == []  # stretches are no curve
-    assert charts.time_lines(run, suite, suite.workloads["helper"]) == []
-    (drawn,) = charts.time_lines(run, suite, suite.workloads["helper lanes"])
-    assert [(name, kind, [lane.name for lane in lanes]) for name, kind, _, lanes in drawn.groups] == [
-        (name, kind, list(LANES[name])) for name, kind in (("stock", "base"), ("helper", "ours"))
-    ]
-    # All on one scale: 100 ms.
-    scale = (drawn.width - drawn.left - drawn.right) / 100
-    for name, _, _, lanes in drawn.groups:
-        for lane in lanes:
-            assert lane.stretches == [
-                (pytest.approx(drawn.left + x * scale), pytest.approx(length * scale))
-                for x, length in LANES[name][lane.name]
-            ]
-    below = [lane.y for _, _, _, lanes in drawn.groups for lane in lanes]
-    assert below == sorted(set(below)) and below[-1] + 9 < drawn.height - drawn.bottom
-    shades = {lane.name: lane.shade for _, _, _, lanes in drawn.groups for lane in lanes}
-    assert len(set(shades.values())) == len(shades) == 3
-    assert [text for _, text in drawn.ticks] == ["0", "20", "40", "60", "80", "100"]
-
-
-def test_time_lines_and_pauses_are_in_the_report(tmp_path):
-    run = with_lanes(tmp_path)
-    page = html.page([(SUITES["outheap"], run)])
-    parser = Balanced()
-    parser.feed(page)
-    assert parser.open == []
-    assert page.count('<figure class="lanes">') == 1 and page.count("h0.3v9") == 0
-    assert page.count('<path class="lane') == 4 and ">the helper marks</text>" in page
-    assert page.count("<polyline") == 2  # the distribution of steps, with the helper and without
+    assert drawings.over_time(run, suite) == []  # stretches are no curve
+    assert drawings.time_lines(run, suite, suite.workloads["helper"]) == []
+    ((case, chart),) = drawings.time_lines(run, suite, suite.workloads["helper lanes"])
+    found: dict = {}
+    for v in chart["data"]["values"]:
+        found.setdefault(v["name"], []).append((v["x"], v["x2"] - v["x"]))
+    assert case == "a graph"
+    assert found == {f"{name}: {lane}": stretches for name in LANES for lane, stretches in LANES[name].items()}
+    marks = [c.get("mark", {}).get("type") for c in charts_of(report.page([(suite, run)], "library()"))]
+    assert marks.count("line") == 1 and marks[-1] == "bar"  # the distribution of steps; the time line
 
 
 def test_lanes_of_a_program_go_to_the_series(tmp_path, monkeypatch):

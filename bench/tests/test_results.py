@@ -95,7 +95,7 @@ def test_noise_is_not_beyond_doubt():
 
 @pytest.mark.parametrize(
     ("ours", "theirs", "floor", "expected", "at_floor"),
-    [(3, 5, 1, 0.5, False), (1.01, 5, 1, 0.0025, True), (0.9, 5, 1, 0.0, True), (3, 1, 1, math.inf, False)],
+    [(3, 5, 1, 0.5, False), (1.01, 5, 1, 0.0025, True), (0.9, 5, 1, 0.0, True), (3, 1, 1, 3.0, False)],
 )
 def test_distance_to_the_floor(ours, theirs, floor, expected, at_floor):
     results = Results(
@@ -110,8 +110,8 @@ def test_distance_to_the_floor(ours, theirs, floor, expected, at_floor):
 
 
 def test_a_target_is_reached_at_the_floor():
-    assert Verdict("", 7.0, 1.0, at_floor=True).reached
-    assert not Verdict("", 1.01, 1.0).reached
+    assert Verdict("", "", "", "", 7.0, 1.0, at_floor=True).reached
+    assert not Verdict("", "", "", "", 1.01, 1.0).reached
 
 
 def test_figures_come_back_as_they_were_written(tmp_path):
@@ -119,7 +119,7 @@ def test_figures_come_back_as_they_were_written(tmp_path):
     raw = RawFile(tmp_path / "raw.csv")
     raw.append(written[:1])
     raw.close()
-    raw = RawFile(tmp_path / "raw.csv")  # as --resume does
+    raw = RawFile(tmp_path / "raw.csv")
     raw.append(written[1:])
     raw.close()
     with (tmp_path / "raw.csv").open(newline="") as file:

@@ -6,8 +6,9 @@ import subprocess
 import pytest
 from runner import fetch
 from runner.suites.boxroot import build, functional
-from runner.suites.boxroot.implementations import IMPLEMENTATIONS, Implementation
-from runner.suites.boxroot.workloads import WORKLOADS
+from runner.suites.boxroot.suite import SUITE, Implementation
+
+IMPLEMENTATIONS, WORKLOADS = SUITE.implementations, SUITE.workloads
 
 
 @pytest.mark.parametrize("name", IMPLEMENTATIONS)

@@ -10,9 +10,13 @@ from helpers import figures
 from runner.fetch import FetchError
 from runner.model import Job
 from runner.results import Results
-from runner.suites.rust import build, client, counts, targets
+from runner.suites.rust import build, client, counts
+from runner.suites.rust.names import BASE, INTEROP, OCAML, OURS
 from runner.suites.rust.suite import SUITE
-from runner.suites.rust.tables import BASE, CRATES, IMPLEMENTATIONS, INTEROP, OCAML, OURS, WORKLOADS
+from runner.verdicts import check, unmeasured
+
+IMPLEMENTATIONS, WORKLOADS = SUITE.implementations, SUITE.workloads
+CRATES = (OURS, INTEROP, OCAML)
 
 # Short, but with all that the programs check.
 RUNS = {
@@ -26,7 +30,7 @@ VALGRIND = shutil.which("valgrind")
 
 @pytest.fixture(scope="module")
 def builder(compiler, tmp_path_factory) -> build.Builder:
-    return build.Builder(compiler, tmp_path_factory.mktemp("rust"))
+    return build.Builder(compiler, tmp_path_factory.mktemp("rust"), IMPLEMENTATIONS)
 
 
 def program(builder: build.Builder, workload: str, implementation: str) -> Path:
@@ -72,7 +76,7 @@ def test_a_wrong_result_is_found(file, right, wrong, workload, message, compiler
     assert right in path.read_text()
     path.write_text(path.read_text().replace(right, wrong))
     monkeypatch.setattr(build, "RIVALS", tmp_path / "rivals")
-    done = run(program(build.Builder(compiler, tmp_path), workload, BASE), RUNS[workload])
+    done = run(program(build.Builder(compiler, tmp_path, IMPLEMENTATIONS), workload, BASE), RUNS[workload])
     assert done.returncode == 1 and message in done.stderr
 
 
@@ -109,33 +113,34 @@ def beside(workload: str, metric: str, ours: float, theirs: float, base: str = B
 
 
 def verdicts(*some, version="5.4.1"):
-    return {v.name: v for v in targets.check(Results([f for figures_ in some for f in figures_]), version)}
+    return {v.name: v for v in check(SUITE, Results([f for figures_ in some for f in figures_]), version)}
 
 
 def test_depths_are_averaged_and_one_has_its_own_bound():
     found = verdicts(*(beside("local_roots", f"N={n}", ours, 100) for n, ours in ((1, 108), (10, 100), (100, 120))))
-    assert found["local_roots, geometric mean"].figure == pytest.approx((1.08 * 1.2) ** (1 / 3))
-    assert not found["local_roots, geometric mean"].reached
-    assert [name for name in found if name.startswith("local_roots:")] == ["local_roots: N=1"]
-    assert found["local_roots: N=1"].reached
+    mean = found["local_roots: mean of N=*, beside c"]
+    assert mean.figure == pytest.approx((1.08 * 1.2) ** (1 / 3)) and not mean.reached
+    assert set(found) == {mean.name, "local_roots: N=1, beside c"} and found["local_roots: N=1, beside c"].reached
 
 
 def test_processor_time_is_no_time():
     times = [beside("clean build", m, 3, 2, INTEROP, "s") for m in ("time", "processor time")]
-    found = verdicts(*times, beside("clean build", "crates", 11, 13, INTEROP, ""))
-    assert [name for name in found if "clean build" in name] == [f"clean build, beside {INTEROP}: time"]
-    assert found["crates in a default build"].figure == 11 and not found["crates in a default build"].reached
+    found = verdicts(*times, beside("clean build", "crates", 11, 13, INTEROP, "crates"))
+    assert set(found) == {f"clean build: time, beside {INTEROP}", "clean build: crates, crates"}
+    assert found["clean build: crates, crates"].figure == 11 and not found["clean build: crates, crates"].reached
 
 
 def test_directions_of_conversion_have_their_bounds():
     some = [beside("conversion", f"int list {d} OCaml", 0.7, 1, r) for d in ("from", "to") for r in (INTEROP, OCAML)]
     found = verdicts(*some)
     assert {name: v.reached for name, v in found.items()} == {
-        f"conversion, beside {r}: int list {d} OCaml": d == "from" for r in (INTEROP, OCAML) for d in ("from", "to")
+        f"conversion: int list {d} OCaml, beside {r}": d == "from" for r in (INTEROP, OCAML) for d in ("from", "to")
     }
     assert not any(INTEROP in name for name in verdicts(*some, version="4.14.1"))
 
 
 def test_what_is_missing_is_named():
-    assert "lock: lock released" in targets.unmeasured(Results([]), "5.4.1")
-    assert not any(INTEROP in name for name in targets.unmeasured(Results([]), "4.14.1"))
+    some = Results([*beside("calls", "attached", 1, 1), *beside("perm_count", "time", 1, 1)])
+    assert "calls: lock released" in unmeasured(SUITE, some, "5.4.1")
+    assert unmeasured(SUITE, some, "5.4.1").count("perm_count: time") == 1  # beside the crates
+    assert not any("clean build" in name for name in unmeasured(SUITE, some, "5.4.1"))

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "checked_root.h"
-#include <caml/alloc.h>
+#include "timed_thread.h"
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
-#include <pthread.h>
-#include <time.h>
 
 static boxroot *roots;
 static long count;
@@ -47,23 +45,11 @@ value remote_delete_in_blocking_section(value unit)
   return unit;
 }
 
-static void *deleting_thread(void *seconds)
-{
-  struct timespec start, end;
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  delete_stride(0, 1);
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  *(double *)seconds = (end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec) * 1e-9;
-  return NULL;
-}
+static void delete_each(void) { delete_stride(0, 1); }
 
 /* The thread is unknown to OCaml; this one holds the domain lock meanwhile. */
 value remote_delete_by_thread(value unit)
 {
   (void)unit;
-  double seconds;
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, deleting_thread, &seconds) != 0) abort();
-  pthread_join(thread, NULL);
-  return caml_copy_double(seconds);
+  return seconds_of_thread(delete_each);
 }

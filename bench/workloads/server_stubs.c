@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* An event loop (epoll) and the server's side of the Redis protocol, for OCaml closures: RESP requests come in, each
    calls the closure of its command, and what that returns goes out. */
-#define _GNU_SOURCE /* accept4 */
+#define _GNU_SOURCE
 #include "checked_root.h"
 #include <caml/alloc.h>
 #include <caml/callback.h>
@@ -26,17 +26,14 @@ enum {
   MOST_PIECES = 64,
   LEAST_ROOM = 16384
 };
-#define MOST_BYTES (64L << 20) /* of one argument */
 
 typedef struct {
   int fd;
   boxroot session;
-  char *input;                /* bytes start to end are still to be read */
+  char *input; /* bytes start to end are still to be read */
   size_t start, end, size;
-  boxroot *replies;           /* a ring of those still to be sent */
-  size_t first, count, room;  /* room: a power of 2 */
-  size_t sent;                /* bytes of the first one that have been sent */
-  bool waits_to_send;
+  boxroot *replies; /* those still to be sent */
+  size_t count, room;
 } connection;
 
 typedef struct entry {
@@ -129,38 +126,21 @@ static boxroot closure_of(char const *name, size_t length)
 
 /* Connections. */
 
-static void watch(int fd, int operation, uint32_t what, void *owner)
+static void watch(int fd, void *owner)
 {
-  if (epoll_ctl(events, operation, fd, &(struct epoll_event){.events = what, .data.ptr = owner})) fail("epoll_ctl");
+  struct epoll_event e = {.events = EPOLLIN, .data.ptr = owner};
+  if (epoll_ctl(events, EPOLL_CTL_ADD, fd, &e)) fail("epoll_ctl");
 }
 
 static void add_reply(connection *c, value reply)
 {
-  if (c->count == c->room) {
-    size_t room = c->room ? 2 * c->room : 32;
-    boxroot *replies = checked(malloc(room * sizeof *replies));
-    for (size_t i = 0; i < c->count; i++) replies[i] = c->replies[(c->first + i) & (c->room - 1)];
-    free(c->replies);
-    c->replies = replies;
-    c->room = room;
-    c->first = 0;
-  }
-  c->replies[(c->first + c->count++) & (c->room - 1)] = checked_create(reply);
-}
-
-static boxroot *first_reply(connection *c) { return &c->replies[c->first]; }
-
-static void end_first_reply(connection *c)
-{
-  boxroot_delete(*first_reply(c));
-  c->first = (c->first + 1) & (c->room - 1);
-  c->count--;
-  c->sent = 0;
+  if (c->count == c->room) c->replies = checked(realloc(c->replies, (c->room = 2 * c->room + 32) * sizeof *c->replies));
+  c->replies[c->count++] = checked_create(reply);
 }
 
 static void end_connection(connection *c)
 {
-  while (c->count) end_first_reply(c);
+  while (c->count) boxroot_delete(c->replies[--c->count]);
   boxroot_delete(c->session);
   close(c->fd);
   free(c->input);
@@ -170,82 +150,71 @@ static void end_connection(connection *c)
 
 static void begin_connection(void)
 {
-  int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  int fd = accept(listener, NULL, NULL);
   if (fd < 0) fail("accept");
   connection *c = checked(calloc(1, sizeof *c));
   c->fd = fd;
   c->session = checked_create(caml_callback(boxroot_get(connect_closure), Val_unit));
-  watch(fd, EPOLL_CTL_ADD, EPOLLIN, c);
+  watch(fd, c);
 }
 
 /* Sends replies straight from OCaml's heap: nothing here runs the collector, so no string moves. False: the other side
    has gone. */
 static bool send_replies(connection *c)
 {
-  while (c->count) {
+  size_t first = 0, sent = 0; /* bytes of the first one */
+  bool good = true;
+  while (good && first < c->count) {
     struct iovec pieces[MOST_PIECES];
     int n = 0;
-    for (; n < MOST_PIECES && (size_t)n < c->count; n++) {
-      value text = boxroot_get(c->replies[(c->first + n) & (c->room - 1)]);
-      size_t skip = n == 0 ? c->sent : 0;
+    for (; n < MOST_PIECES && first + n < c->count; n++) {
+      value text = boxroot_get(c->replies[first + n]);
+      size_t skip = n == 0 ? sent : 0;
       pieces[n] = (struct iovec){(char *)String_val(text) + skip, caml_string_length(text) - skip};
     }
     ssize_t written = writev(c->fd, pieces, n);
-    if (written < 0 && errno != EAGAIN && errno != EINTR) return false;
-    bool waits = written < 0;
+    good = written >= 0 || errno == EINTR;
     for (int i = 0; i < n && written > 0; i++) {
-      if ((size_t)written < pieces[i].iov_len) {
-        c->sent += written;
+      size_t part = (size_t)written < pieces[i].iov_len ? (size_t)written : pieces[i].iov_len;
+      written -= part;
+      if (part < pieces[i].iov_len) {
+        sent = (i == 0 ? sent : 0) + part;
         break;
       }
-      written -= pieces[i].iov_len;
-      end_first_reply(c);
+      sent = 0;
+      first++;
     }
-    if (waits != c->waits_to_send) {
-      watch(c->fd, EPOLL_CTL_MOD, EPOLLIN | (waits ? EPOLLOUT : 0), c);
-      c->waits_to_send = waits;
-    }
-    if (waits) return true;
   }
+  while (c->count) boxroot_delete(c->replies[--c->count]);
+  return good;
+}
+
+/* A number after `mark`, and the end of its line: *at is after it. False: not all of it has come. */
+static bool read_number(connection const *c, size_t *at, char mark, long *number)
+{
+  char const *line = c->input + *at, *end = memchr(line, '\n', c->end - *at);
+  if (!end) return false;
+  if (*line != mark) fail("not the Redis protocol");
+  *number = strtol(line + 1, NULL, 10);
+  *at = end + 1 - c->input;
   return true;
 }
 
-/* A number after `mark`, and the end of its line. 1: *at is after it; 0: not all of it has come; -1: something else
-   has. */
-static int read_number(connection const *c, size_t *at, char mark, long most, long *number)
-{
-  char const *line = c->input + *at, *end = memchr(line, '\n', c->end - *at);
-  if (c->end > *at && *line != mark) return -1;
-  if (!end) return c->end - *at > 32 ? -1 : 0;
-  long n = 0;
-  for (char const *p = line + 1; p < end - 1; p++) {
-    if (*p < '0' || *p > '9' || n > most) return -1;
-    n = n * 10 + *p - '0';
-  }
-  if (end - line < 3 || end[-1] != '\r' || n > most) return -1;
-  *number = n;
-  *at = end + 1 - c->input;
-  return 1;
-}
-
-/* Reads one request, calls for it, and queues the reply. 1: done; 0: not all of it has come; -1: it is none. */
-static int serve_one(connection *c)
+/* Reads one request, calls for it, and queues the reply. False: not all of it has come. */
+static bool serve_one(connection *c)
 {
   CAMLparam0();
   CAMLlocal2(arguments, text);
   size_t at = c->start, starts[MOST_ARGUMENTS];
   long count, lengths[MOST_ARGUMENTS];
-  int state = read_number(c, &at, '*', MOST_ARGUMENTS, &count);
-  if (state == 1 && count == 0) state = -1;
-  for (long i = 0; i < count && state == 1; i++) {
-    state = read_number(c, &at, '$', MOST_BYTES, &lengths[i]);
-    if (state != 1) break;
+  if (!read_number(c, &at, '*', &count)) CAMLreturnT(bool, false);
+  if (count < 1 || count > MOST_ARGUMENTS) fail("not the Redis protocol");
+  for (long i = 0; i < count; i++) {
+    if (!read_number(c, &at, '$', &lengths[i])) CAMLreturnT(bool, false);
     starts[i] = at;
     at += lengths[i] + 2;
-    if (at > c->end) state = 0;
-    else if (memcmp(c->input + at - 2, "\r\n", 2)) state = -1;
+    if (at > c->end) CAMLreturnT(bool, false);
   }
-  if (state != 1) CAMLreturnT(int, state);
   arguments = caml_alloc(count, 0);
   for (long i = 0; i < count; i++) {
     text = caml_alloc_initialized_string(lengths[i], c->input + starts[i]);
@@ -256,26 +225,21 @@ static int serve_one(connection *c)
   requests++;
   if (closure) add_reply(c, caml_callback2(boxroot_get(closure), boxroot_get(c->session), arguments));
   else add_reply(c, caml_copy_string("-ERR unknown command\r\n"));
-  CAMLreturnT(int, 1);
+  CAMLreturnT(bool, true);
 }
 
 /* False: the connection has ended. */
 static bool receive(connection *c)
 {
-  if (c->start) {
-    memmove(c->input, c->input + c->start, c->end - c->start);
-    c->end -= c->start;
-    c->start = 0;
-  }
+  if (c->start) memmove(c->input, c->input + c->start, c->end - c->start);
+  c->end -= c->start;
+  c->start = 0;
   if (c->size - c->end < LEAST_ROOM) c->input = checked(realloc(c->input, c->size = 2 * c->size + LEAST_ROOM));
   ssize_t n = read(c->fd, c->input + c->end, c->size - c->end);
-  if (n < 0 && (errno == EAGAIN || errno == EINTR)) return true;
-  if (n <= 0) return false;
+  if (n <= 0) return n < 0 && errno == EINTR;
   c->end += n;
-  int state;
-  do state = serve_one(c);
-  while (state == 1);
-  return state == 0 && send_replies(c);
+  while (serve_one(c)) {}
+  return send_replies(c);
 }
 
 value server_listen(value unit)
@@ -283,22 +247,15 @@ value server_listen(value unit)
   (void)unit;
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   signal(SIGPIPE, SIG_IGN);
-  char const *place = getenv("TMPDIR");
-  int n = snprintf(socket_path, sizeof socket_path, "%s/bench-server-XXXXXX/socket", place && *place ? place : "/tmp");
-  if (n < 0 || (size_t)n >= sizeof socket_path) {
-    fprintf(stderr, "TMPDIR is too long for the path of a socket: %s\n", place);
-    exit(1);
-  }
-  char *last = strrchr(socket_path, '/');
-  *last = 0;
+  strcpy(socket_path, "/tmp/bench-server-XXXXXX");
   if (!mkdtemp(socket_path)) fail(socket_path);
-  *last = '/';
+  strcat(socket_path, "/socket");
   strcpy(address.sun_path, socket_path);
   listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (listener < 0 || bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 512))
     fail(socket_path);
   if ((events = epoll_create1(EPOLL_CLOEXEC)) < 0) fail("epoll_create1");
-  watch(listener, EPOLL_CTL_ADD, EPOLLIN, &listener);
+  watch(listener, &listener);
   return caml_copy_string(socket_path);
 }
 
@@ -329,7 +286,7 @@ value server_run(value words)
   CAMLparam1(words);
   int output;
   pid_t child = start(words, &output);
-  watch(output, EPOLL_CTL_ADD, EPOLLIN, &output);
+  watch(output, &output);
   char *text = NULL;
   size_t length = 0;
   for (bool runs = true; runs;) {
@@ -348,11 +305,7 @@ value server_run(value words)
         if (got > 0) length += got;
         else runs = false;
       } else {
-        connection *c = owner;
-        bool good = true;
-        if (happened[i].events & EPOLLOUT) good = send_replies(c);
-        if (good && happened[i].events & ~(uint32_t)EPOLLOUT) good = receive(c);
-        if (!good) end_connection(c);
+        if (!receive(owner)) end_connection(owner);
       }
     }
   }

@@ -62,7 +62,7 @@ BXR_INTERNAL __attribute__((noreturn, format(printf, 1, 2))) void bxr_fault(char
                and what it has of domains (records.h: who clears it has its roots to himself, and the domains find the
                new name by whatever told them that they may use it); in the checked build, the records of slots;
    acq_rel   - the bitmaps of pending deletions: the deleter's last use of a slot happens before its reuse by the owner;
-   seq_cst   - a pool's home and the list of pending pools of that home (remote.c). One side stores the home and takes
+   seq_cst   - a pool's home and the list of pending pools of that home (delete.c). One side stores the home and takes
                the list; the other adds to the list and reads the home again: at least one of them must see the other.
                The depot and the orphans use it too, where less would do but nothing would be gained. */
 #define bxr_store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)

@@ -136,11 +136,11 @@ static void disclaim(bxr_segment *s, uint64_t pools)
   if (pools != 0 && bxr_fetch_or_seq_cst(&s->unused, pools) == 0) offer(s);
 }
 
-/* The pools of the groups that are wholly in `pools`. The pools of a group share a page of the system. */
-static uint64_t whole_groups(uint64_t pools, unsigned group)
+/* The pools of those pages of the system that are wholly in `pools`; `per_page` of them share one. */
+static uint64_t whole_pages(uint64_t pools, unsigned per_page)
 {
-  uint64_t one = group >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << group) - 1, whole = 0;
-  for (unsigned i = 0; i < 64; i += group)
+  uint64_t one = per_page >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << per_page) - 1, whole = 0;
+  for (unsigned i = 0; i < 64; i += per_page)
     if ((pools >> i & one) == one) whole |= one << i;
   return whole;
 }
@@ -150,16 +150,16 @@ static uint64_t whole_groups(uint64_t pools, unsigned group)
 static void return_pools(bxr_segment *s, uint64_t pools)
 {
   size_t page = bxr_memory_page_size();
-  unsigned group = page <= BXR_POOL_SIZE ? 1 : page >= BXR_SEGMENT_SIZE ? 64 : (unsigned)(page / BXR_POOL_SIZE);
+  unsigned per_page = page <= BXR_POOL_SIZE ? 1 : page >= BXR_SEGMENT_SIZE ? 64 : (unsigned)(page / BXR_POOL_SIZE);
   uint64_t neighbours = 0;
-  if (group > 1) {
-    for (unsigned i = 0; i < 64; i += group) {
-      uint64_t all = group >= 64 ? ~(uint64_t)0 : (((uint64_t)1 << group) - 1) << i;
+  if (per_page > 1) {
+    for (unsigned i = 0; i < 64; i += per_page) {
+      uint64_t all = per_page >= 64 ? ~(uint64_t)0 : (((uint64_t)1 << per_page) - 1) << i;
       if ((pools & all) != 0) neighbours |= all & ~pools;
     }
     neighbours &= bxr_fetch_and_seq_cst(&s->unused, ~neighbours);
   }
-  uint64_t whole = group == 1 ? pools : whole_groups(pools | neighbours, group);
+  uint64_t whole = per_page == 1 ? pools : whole_pages(pools | neighbours, per_page);
   for (uint64_t m = whole; m != 0;) {
     unsigned from = (unsigned)__builtin_ctzll(m);
     unsigned length = ~(m >> from) == 0 ? 64 : (unsigned)__builtin_ctzll(~(m >> from));

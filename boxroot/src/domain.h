@@ -80,58 +80,43 @@ BXR_INTERNAL void bxr_domain_prepare(bxr_domain *d);
 
 static inline bool bxr_domain_is(bxr_domain *d, void *self) { return bxr_load_relaxed(&d->head.state) == self; }
 
-/* Whether p belongs to d. */
+/* What "needs the lock of d" says: this thread holds it, or acts for the domain of d while the world is stopped. And
+   "needs the domain lock": this thread holds some. */
+#define BXR_ASSERT_OWNER(d) BXR_ASSERT(bxr_domain_is((d), bxr_self()))
+#define BXR_ASSERT_LOCK() BXR_ASSERT(bxr_self() != NULL)
+
+/* The record that p belongs to, or NULL. */
+static inline bxr_domain *bxr_domain_of(bxr_pool *p) { return bxr_load_relaxed(&p->home); }
 static inline bool bxr_domain_owns(bxr_domain *d, bxr_pool *p) { return bxr_load_relaxed(&p->home) == d; }
 
 /* Whether the roots of p, a pool of d, were dropped with their storage. */
 static inline bool bxr_domain_has_cleared(bxr_domain *d, bxr_pool *p) { return p->storage != d->name; }
 
-/* Whether d has pools with pending deletions. Needs the lock of d; other threads may add one at any time. */
-static inline bool bxr_domain_has_pending(bxr_domain *d)
-{
-  return d->to_drain != NULL || d->waiting.first != NULL || bxr_load_relaxed(&d->pending) != NULL;
-}
+/* Whether the current domain, which is `self`, may touch the slots of a pool of d itself; d may be NULL. */
+BXR_INTERNAL bool bxr_domain_may_touch(bxr_domain *d, void *self);
 
 /* Lets the inline paths of this thread, which has the lock of d, make roots in the current pool; unless nothing tells
    when the thread ends. */
 BXR_INTERNAL void bxr_domain_offer(bxr_domain *d);
 
-/* Sets d->current; p may be NULL. bxr_owners_publish(d, p) has to follow. */
+/* Sets d->current; p may be NULL. bxr_owners_publish has to follow. */
 BXR_INTERNAL void bxr_domain_set_current(bxr_domain *d, bxr_pool *p);
+
+/* Makes p, which has a free slot, the current pool. There is none. */
+BXR_INTERNAL void bxr_domain_use(bxr_domain *d, bxr_pool *p, bxr_barrier b);
+
+/* Makes the current pool, if there is one, a pool like others: no root is made inline until another, or the same one,
+   is the current pool. Needs the lock of d. */
+BXR_INTERNAL void bxr_domain_retire(bxr_domain *d, bxr_barrier b);
 
 /* --- the deletion barrier ----------------------------------------------------------------------------------------- */
 
-/* Whether a marker may still read p: then its memory must stay, and its position in the chain. It may not between two
-   cycles, when the heap is verified or compacted: the old cycle's markers have finished, and those of the next have not
-   begun. A minor scan begins that time, and the start of the cycle ends it. */
-static inline bool bxr_barrier_awaits_marker(bxr_domain *d, bxr_pool *p)
-{
-  if (BOXROOT_STW_SCAN) return false; /* all roots are visited at once: no marker reads pools */
-  uintptr_t runtime_cycle = bxr_runtime_cycle();
-  if (p->other_marker) return p->snapshot_cycle == (uint32_t)runtime_cycle;
-  if (p->snapshot_cycle != d->cycle || d->runtime_cycle != runtime_cycle) return false;
-  if (d->marking && bxr_runtime_marking_done()) d->marking = false;
-  return d->marking;
-}
-
-/* Whether the old value of a slot of p must not be lost yet: p belongs to the snapshot of this cycle, and the marker
-   may not have read it. Either the slot keeps the value (the deletion is deferred), or the value is darkened first.
-   Idea: deletion barrier of snapshot-at-the-beginning marking. */
-static inline bool bxr_barrier_needed(bxr_domain *d, bxr_pool *p)
-{
-  return !p->darkened && bxr_barrier_awaits_marker(d, p);
-}
-
-/* Whether the marker of a domain that has ended may be reading p at this moment, on another thread. Then slots of p are
-   written only while the world is stopped: deletions wait, modifications go to another slot. So that marker sees no
-   value that was stored since the end of its domain, and the order in which stores become visible does not matter. */
-static inline bool bxr_barrier_other_marker(bxr_domain *d, bxr_pool *p)
-{
-  return p->other_marker && bxr_barrier_awaits_marker(d, p);
-}
+/* The barrier as it stands for d, which holds until the operation that asks is over. Needs the lock of d, or the world
+   stopped. */
+BXR_INTERNAL bxr_barrier bxr_domain_barrier(bxr_domain *d);
 
 /* The barrier for one slot: darkens its value. */
-static inline void bxr_barrier_darken(bxr_domain *d, uintptr_t old)
+static inline void bxr_domain_darken(bxr_domain *d, uintptr_t old)
 {
   if ((old & 1) == 0) bxr_runtime_darken((value)old);
   bxr_count(&d->count.barrier, 1);
@@ -150,23 +135,23 @@ BXR_INTERNAL void bxr_list_sort(bxr_domain *d, bxr_pool *p);
 BXR_INTERNAL void bxr_list_sort_some(bxr_domain *d, int pools);
 
 /* Slots of p were freed: moves p to a list of pools with room if it is not on one. */
-BXR_INTERNAL void bxr_list_after_free(bxr_domain *d, bxr_pool *p);
+BXR_INTERNAL void bxr_list_after_free(bxr_domain *d, bxr_pool *p, bxr_barrier b);
 
 /* Sets the words that the inline paths compare (free_owner, alloc_owner, store_owner), after p moved to another list or
    its need of a barrier changed. Pools on the full lists, in the snapshot, or being visited send every deletion to the
    slow path. */
-BXR_INTERNAL void bxr_owners_publish(bxr_domain *d, bxr_pool *p);
+BXR_INTERNAL void bxr_owners_publish(bxr_domain *d, bxr_pool *p, bxr_barrier b);
 
 /* --- idle pools --------------------------------------------------------------------------------------------------- */
 
 /* The idle pools of a domain have memory and are not in use.
 
-   bxr_idle_obtain returns a pool without roots, on no list: an idle one, or one from the depot. NULL and ENOMEM when
-   there is no memory. */
-BXR_INTERNAL bxr_pool *bxr_idle_obtain(bxr_domain *d);
+   bxr_idle_obtain returns a pool without roots that has free slots, on no list: an idle one, or one from the depot.
+   NULL and ENOMEM when there is no memory. */
+BXR_INTERNAL bxr_pool *bxr_idle_obtain(bxr_domain *d, bxr_barrier b);
 
 /* Takes an empty pool off its list and out of use. */
-BXR_INTERNAL void bxr_idle_release(bxr_domain *d, bxr_pool *p);
+BXR_INTERNAL void bxr_idle_release(bxr_domain *d, bxr_pool *p, bxr_barrier b);
 
 /* Takes all empty pools that no marker will read out of use, but for the current and the spare one. Cost: a look at
    each pool that has free slots, and at each of these slots once per use of the pool. */

@@ -4,6 +4,7 @@
 #include "api.h"
 #include "checked/account.h"
 #include "os.h"
+#include "status.h"
 #include <boxroot/frame.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,22 +23,22 @@ static size_t const words_of_block[BXR_FRAME_BLOCKS] = { 64, 512, 8192, 262144, 
 /* A table, and its cells. In the checked build two words of `cells` make a cell: the value, and the table's address
    plus one, which is odd, so that the runtime takes it for an immediate.
 
-   Invariant: a table on the list of its thread has an owner whose `tables` counts it, or whose frame has ended by an
+   Invariant: a table on the list of its thread has a frame that is open and counts it in `tables`, or has ended by an
    exception. */
 typedef struct table {
   struct table *next;
-  bxr_frame_head *owner;
+  bxr_frame_head *frame;
   size_t words;
 #if BOXROOT_DEBUG
-  uint64_t serial; /* the owner's, which tells it from later frames at the same address */
+  uint64_t serial; /* the frame's, which tells it from later frames at the same address */
   bxr_site opened, closed;
   bool is_closed;
 #endif
   value cells[];
 } table;
 
-/* What a thread has. `spare` are tables without owner: of the first size, in a release build; in the checked build all
-   that were given up last, the last one first. */
+/* What a thread has. `spare` are tables without a frame: of the first size, in a release build; in the checked build
+   all that were given up last, the last one first. */
 typedef struct {
   table *tables; /* of open frames, and of those that exceptions have ended; the youngest first */
   table *spare;
@@ -139,26 +140,26 @@ static void give_up(thread_tables *mine, table *t)
 #endif
 }
 
-/* Whether a frame is open at `owner`: its block is on the list of local roots. Its place in the stack does not tell: in
+/* Whether a frame is open at `frame`: its block is on the list of local roots. Its place in the stack does not tell: in
    one function, a frame that was opened later may be at a higher address. Cost: a look at each block of the list if it
    is not there; once for a frame that an exception has ended. */
-static bool frame_is_listed(bxr_frame_head *owner)
+static bool frame_is_listed(bxr_frame_head *frame)
 {
   struct caml__roots_block *b = bxr_local_roots;
-  while (b != NULL && b != &owner->block) b = b->next;
+  while (b != NULL && b != &frame->block) b = b->next;
   return b != NULL;
 }
 
 /* Gives up tables of frames that an exception has ended, as far as h can tell: those at the beginning of the list whose
-   owner was deeper in the stack than h, or, when h has none yet, at the same place. Those of frames further up, and
+   frame was deeper in the stack than h, or, when h has none yet, at the same place. Those of frames further up, and
    behind a table of such a frame, wait: there are never more of them than frames fit into the stack, since the next
    frame at such a place finds them. */
 static void reclaim(thread_tables *mine, bxr_frame_head *h)
 {
   bxr_frame_head *open = NULL; /* the last that was found open */
-  for (table **at = &mine->tables, *t; (t = *at) != NULL && (uintptr_t)t->owner <= (uintptr_t)h;) {
-    if (t->owner == h ? h->tables != 0 : t->owner == open || frame_is_listed(t->owner)) {
-      open = t->owner;
+  for (table **at = &mine->tables, *t; (t = *at) != NULL && (uintptr_t)t->frame <= (uintptr_t)h;) {
+    if (t->frame == h ? h->tables != 0 : t->frame == open || frame_is_listed(t->frame)) {
+      open = t->frame;
       at = &t->next;
     } else {
       *at = t->next;
@@ -172,10 +173,10 @@ static void reclaim(thread_tables *mine, bxr_frame_head *h)
 static void give_up_all(thread_tables *mine, bxr_frame_head *h)
 {
   int left = h->tables;
-  for (table **at = &mine->tables, *t; (t = *at) != NULL && (left > 0 || (uintptr_t)t->owner <= (uintptr_t)h);) {
-    if (t->owner == h || ((uintptr_t)t->owner < (uintptr_t)h && !frame_is_listed(t->owner))) {
+  for (table **at = &mine->tables, *t; (t = *at) != NULL && (left > 0 || (uintptr_t)t->frame <= (uintptr_t)h);) {
+    if (t->frame == h || ((uintptr_t)t->frame < (uintptr_t)h && !frame_is_listed(t->frame))) {
       *at = t->next;
-      left -= t->owner == h;
+      left -= t->frame == h;
       give_up(mine, t);
     } else {
       at = &t->next;
@@ -227,7 +228,7 @@ static table *grow(bxr_frame_head *h)
   table *t = new_table(mine, words);
   if (t == NULL) return NULL;
   for (size_t i = 0; i < words; i++) t->cells[i] = Val_unit;
-  t->owner = h;
+  t->frame = h;
   t->next = mine->tables;
   mine->tables = t;
   add_to_block(h, t);
@@ -247,8 +248,8 @@ bxr_frame_room bxr_frame_grow(bxr_frame_head *h)
 {
   table *t = h != NULL ? grow(h) : NULL;
   if (BXR_LIKELY(t != NULL)) return (bxr_frame_room){ t->cells, t->cells + t->words };
-  if (h == NULL) bxr_api_fail_closed();
-  else bxr_api_fail_no_memory();
+  if (h == NULL) bxr_fail(BXR_FAIL_CLOSED);
+  else bxr_fail(BXR_FAIL_NO_MEMORY);
   return (bxr_frame_room){ NULL, NULL };
 }
 
@@ -263,23 +264,24 @@ void bxr_frame_shrink(bxr_frame_head *h)
 
 static uint64_t frames_opened; /* (atomic) */
 
-static struct caml__roots_block *roots_here(char const *what, bxr_site here)
+/* This thread's list of local roots, in the public call that it is in. */
+static struct caml__roots_block *roots_here(void)
 {
 #if BXR_OCAML5 /* 4.14 does not tell */
   char text[BXR_SITE_TEXT];
   if (Caml_state_opt == NULL)
-    bxr_fault("%s: use without the domain lock: called at %s", what, bxr_site_text(here, text));
+    bxr_fault("%s: use without the domain lock: called at %s", bxr_site_function(), bxr_site_here(text));
 #endif
-  (void)what;
-  (void)here;
   return bxr_local_roots;
 }
 
 boxroot_frame bxr_frame_open(bxr_frame_head *h, value *slots, size_t n, char const *file, int line)
 {
+  bxr_called_from(file, line);
+  BXR_CALL_AS("BOXROOT_FRAME");
   (void)slots;
   (void)n;
-  h->block.next = roots_here("BOXROOT_FRAME", (bxr_site){ file, NULL, line });
+  h->block.next = roots_here();
   h->block.nitems = h->block.ntables = 0;
   h->serial = __atomic_add_fetch(&frames_opened, 1, __ATOMIC_RELAXED);
   h->file = file;
@@ -295,22 +297,23 @@ static bool frame_is_open(bxr_frame_head *h, uint64_t serial)
   return frame_is_listed(h) && h->serial == serial;
 }
 
-static __attribute__((noreturn)) void fault_closed(char const *what, bxr_site here, bxr_site opened, bxr_site closed)
+static __attribute__((noreturn)) void fault_closed(bxr_site opened, bxr_site closed)
 {
   char text[3][BXR_SITE_TEXT];
-  bool known = closed.file != NULL || closed.address != NULL;
-  bxr_fault("%s: use after close: called at %s; the frame was opened at %s, and %s%s", what,
-            bxr_site_text(here, text[0]), bxr_site_text(opened, text[1]), known ? "closed at " : "",
+  bool known = bxr_site_is_known(closed);
+  bxr_fault("%s: use after close: called at %s; the frame was opened at %s, and %s%s", bxr_site_function(),
+            bxr_site_here(text[0]), bxr_site_text(opened, text[1]), known ? "closed at " : "",
             known ? bxr_site_text(closed, text[2]) : "ended by an exception, or it is not of this thread");
 }
 
-void bxr_frame_close_at(boxroot_frame *f, char const *file, int line)
+void bxr_frame_close(boxroot_frame *f)
 {
+  BXR_CALL_AS("boxroot_frame_close");
   bxr_frame_head *h = f->head;
-  bxr_site here = { file, __builtin_return_address(0), line };
+  bxr_site here = bxr_site_current().site;
   char text[2][BXR_SITE_TEXT];
   if (h == NULL) return;
-  if (roots_here("boxroot_frame_close", here) == &h->block) bxr_local_roots = before(h);
+  if (roots_here() == &h->block) bxr_local_roots = before(h);
   else if (bxr_frame_is_listed(h) || frame_is_open(h, h->serial))
     bxr_fault("boxroot_frame_close: closed out of order: called at %s; a frame, or a function with CAMLparam, that was "
               "entered after the frame was opened at %s is open still, or another thread opened it",
@@ -318,23 +321,23 @@ void bxr_frame_close_at(boxroot_frame *f, char const *file, int line)
   if (h->tables != 0) {
     thread_tables *mine = tables_if_any();
     for (table *t = mine != NULL ? mine->tables : NULL; t != NULL; t = t->next)
-      if (t->owner == h && t->serial == h->serial) t->closed = here;
+      if (t->frame == h && t->serial == h->serial) t->closed = here;
     if (mine != NULL) give_up_all(mine, h);
   }
-  *f = (boxroot_frame){ .file = file != NULL ? file : "a place that is not known", .line = line };
+  *f = (boxroot_frame){ .file = here.file != NULL ? here.file : "a place that is not known", .line = here.line };
 }
 
-boxroot_local bxr_local_create_at(boxroot_frame *f, value v, char const *file, int line)
+boxroot_local bxr_local_create(boxroot_frame *f, value v)
 {
+  BXR_CALL_AS("boxroot_local_create");
   bxr_frame_head *h = f->head;
-  bxr_site here = { file, __builtin_return_address(0), line };
-  (void)roots_here("boxroot_local_create", here);
-  if (h == NULL) fault_closed("boxroot_local_create", here, (bxr_site){ 0 }, (bxr_site){ f->file, NULL, f->line });
-  if (!frame_is_open(h, h->serial)) fault_closed("boxroot_local_create", here, (bxr_site){ 0 }, (bxr_site){ 0 });
+  (void)roots_here();
+  if (h == NULL) fault_closed((bxr_site){ 0 }, (bxr_site){ f->file, NULL, f->line });
+  if (!frame_is_open(h, h->serial)) fault_closed((bxr_site){ 0 }, (bxr_site){ 0 });
   if (f->next == f->end) {
     table *t = grow(h);
     if (t == NULL) {
-      bxr_api_fail_no_memory();
+      bxr_fail(BXR_FAIL_NO_MEMORY);
       return NULL;
     }
     t->serial = h->serial;
@@ -351,15 +354,15 @@ boxroot_local bxr_local_create_at(boxroot_frame *f, value v, char const *file, i
   return l;
 }
 
-value *bxr_local_ref_at(boxroot_local l, char const *what, char const *file, int line)
+value *bxr_local_ref(boxroot_local l, char const *what)
 {
-  bxr_site here = { file, __builtin_return_address(0), line };
+  BXR_CALL_AS(what);
   char text[BXR_SITE_TEXT];
-  if (l == NULL) bxr_fault("%s: no local: called at %s", what, bxr_site_text(here, text));
-  (void)roots_here(what, here);
+  if (l == NULL) bxr_fault("%s: no local: called at %s", what, bxr_site_here(text));
+  (void)roots_here();
   table *t = (table *)(((value *)l)[1] & ~(value)1);
-  if (t->is_closed) fault_closed(what, here, t->opened, t->closed);
-  if (!frame_is_open(t->owner, t->serial)) fault_closed(what, here, t->opened, (bxr_site){ 0 });
+  if (t->is_closed) fault_closed(t->opened, t->closed);
+  if (!frame_is_open(t->frame, t->serial)) fault_closed(t->opened, (bxr_site){ 0 });
   return (value *)l;
 }
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "orphans.h"
+#include "delete.h"
 #include "depot.h"
+#include "drain.h"
 #include "records.h"
-#include "remote.h"
 #include "snapshot.h"
 
 /* --- the shelf ---------------------------------------------------------------------------------------------------- */
 
 /* The shelf holds old pools with room that domains leave for others. Any thread may call these functions; none of them
-   waits for another. A pool is put in an empty cell by compare-and-swap, and taken by exchange: one at a time, so that
+   waits for another. A pool is put in an empty place by compare-and-swap, and taken by exchange: one at a time, so that
    a domain that needs a pool leaves the others for those that come after it. */
 enum { SHELF_CAPACITY = 128 };
 static bxr_pool *shelf[SHELF_CAPACITY]; /* (atomic) */
@@ -17,7 +18,7 @@ static uint64_t short_of;               /* pools that were looked for, and not s
 static uint64_t patience;               /* cycles for which that still counts (atomic) */
 
 /* Puts p on the shelf, after which it is not the caller's any more. False if the shelf is full. The pool is counted
-   before it can be found, and until it was taken, so that a count of none is true. Cost: a look at the cells that are
+   before it can be found, and until it was taken, so that a count of none is true. Cost: a look at the places that are
    taken. */
 static bool put_on_shelf(bxr_pool *p)
 {
@@ -31,7 +32,7 @@ static bool put_on_shelf(bxr_pool *p)
   return false;
 }
 
-/* Takes a pool; NULL if there is none. Cost: a look at the cells that are empty. */
+/* Takes a pool; NULL if there is none. Cost: a look at the places that are empty. */
 static bxr_pool *take_from_shelf(void)
 {
   if (bxr_load_relaxed(&on_shelf) == 0) return NULL;
@@ -155,9 +156,12 @@ static void return_empty(bxr_domain *d)
 void bxr_orphans_add_domain(bxr_domain *d)
 {
   bxr_remote_flush(d);
-  if (bxr_load_relaxed(&d->head.state) == BXR_NOBODY) return;
+  void *state = bxr_load_relaxed(&d->head.state);
+  if (state == NULL || state == BXR_NOBODY) return; /* it was never used, or is not in use */
+  BXR_ASSERT_OWNER(d);
   BXR_ASSERT(!d->scanning);
-  (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
+  bxr_barrier b = bxr_domain_barrier(d);
+  (void)bxr_drain_pending(d, b, BXR_DRAIN_ALL);
   bxr_domain_set_current(d, NULL);
   d->spare = NULL;
   bxr_idle_release_empty(d);
@@ -168,7 +172,7 @@ void bxr_orphans_add_domain(bxr_domain *d)
     for (bxr_pool *p = d->lists[list], *end = p, *next; p != NULL; p = next == end ? NULL : next) {
       next = p->next;
       bxr_pool_close(p);
-      p->other_marker = bxr_barrier_awaits_marker(d, p);
+      p->other_marker = bxr_pool_unread(p, b);
       p->snapshot_cycle = p->other_marker ? (uint32_t)bxr_runtime_cycle() : 0;
       bxr_store_seq_cst(&p->home, &bxr_orphans_home);
       p->next = first;
@@ -185,37 +189,34 @@ void bxr_orphans_add_domain(bxr_domain *d)
 
 bxr_pool *bxr_orphans_take_all(void) { return clear_shelf(take(&orphans)); }
 
-/* Makes the pools linked from `first` those of d. The result is how many they are. */
-static uint64_t adopt(bxr_domain *d, bxr_pool *first)
+/* Makes p, an orphan, a pool of d. */
+static void adopt(bxr_domain *d, bxr_pool *p)
 {
-  if (first == NULL) return 0;
-  uint64_t n = 0;
-  bxr_domain *home = d;
-  for (bxr_pool *p = first, *next; p != NULL; p = next) {
-    next = p->next;
-    int list = p->list;
-    if (p->storage == 0) home = d;
-    else if (home->name != p->storage) home = bxr_record_for_orphan(d, p->storage);
-    bxr_store_seq_cst(&p->home, home);
-    p->list = BXR_LIST_NONE;
-    p->darkened = false;
-    p->next = p->prev = p;
-    bxr_list_move(home, p, list, false);
-    if (bxr_domain_has_cleared(home, p)) bxr_cleared_put(home, p);
-    bxr_owners_publish(home, p);
-    bxr_count(&home->count.pools_in_use, 1);
-    if (home->count.pools_in_use > home->count.pools_peak)
-      bxr_store_relaxed(&home->count.pools_peak, home->count.pools_in_use);
-    bxr_count(&home->count.pools_adopted, 1);
-    n++;
-  }
-  bxr_remote_forward(&bxr_orphans_home);
-  return n;
+  int list = p->list;
+  bxr_store_seq_cst(&p->home, d);
+  p->list = BXR_LIST_NONE;
+  p->darkened = false;
+  p->next = p->prev = p;
+  bxr_list_move(d, p, list, false);
+  bxr_count(&d->count.pools_in_use, 1);
+  if (d->count.pools_in_use > d->count.pools_peak) bxr_store_relaxed(&d->count.pools_peak, d->count.pools_in_use);
+  bxr_count(&d->count.pools_adopted, 1);
 }
 
 void bxr_orphans_adopt(bxr_domain *d, bool offered_too)
 {
-  (void)adopt(d, offered_too ? bxr_orphans_take_all() : take(&orphans));
+  BXR_ASSERT_OWNER(d);
+  bxr_domain *home = d;
+  for (bxr_pool *p = offered_too ? bxr_orphans_take_all() : take(&orphans), *next; p != NULL; p = next) {
+    next = p->next;
+    if (p->storage == 0) home = d;
+    else if (home->name != p->storage) home = bxr_record_for_orphan(d, p->storage);
+    adopt(home, p);
+    bxr_barrier b = bxr_domain_barrier(home);
+    if (bxr_domain_has_cleared(home, p)) bxr_cleared_put(home, p, b);
+    else bxr_owners_publish(home, p, b);
+  }
+  bxr_remote_forward(&bxr_orphans_home);
   if (!bxr_orphans_exist(false)) bxr_record_no_more_orphans();
 }
 
@@ -223,6 +224,7 @@ void bxr_orphans_adopt(bxr_domain *d, bool offered_too)
    it is, or nothing of the domain can be in this cycle's snapshot. */
 bool bxr_orphans_adopt_offered(bxr_domain *d)
 {
+  BXR_ASSERT_OWNER(d);
   if (!bxr_runtime_is_only_domain()) want_pool();
   if (d->scanning || bxr_runtime_is_terminating()) return false;
   if (d->runtime_cycle != bxr_runtime_cycle()) {
@@ -231,22 +233,26 @@ bool bxr_orphans_adopt_offered(bxr_domain *d)
     d->marking = false;
   }
   bxr_pool *p = take_from_shelf();
-  if (p != NULL) p->next = NULL;
-  return adopt(d, p) != 0;
+  if (p == NULL) return false;
+  adopt(d, p);
+  bxr_owners_publish(d, p, bxr_domain_barrier(d));
+  bxr_remote_forward(&bxr_orphans_home);
+  return true;
 }
 
 /* --- offering ----------------------------------------------------------------------------------------------------- */
 
 /* Offered pools are in nobody's snapshot, and hold no young values: only whoever visits all roots must have them. So
    what p holds is darkened first if the domain's marker has not read it, at most `*darken` times. */
-static bool may_offer(bxr_domain *d, bxr_pool *p, int *darken)
+static bool may_offer(bxr_domain *d, bxr_pool *p, bxr_barrier b, int *darken)
 {
   if (p == d->spare || bxr_load_relaxed(&p->pending_groups) != 0) return false;
-  if (bxr_barrier_needed(d, p) && !bxr_barrier_other_marker(d, p) && *darken > 0) {
+  if (bxr_pool_guarded(p, b) && !bxr_pool_others(p, b) && *darken > 0) {
     --*darken;
     bxr_snapshot_darken(d, p);
+    bxr_owners_publish(d, p, b);
   }
-  return !bxr_barrier_awaits_marker(d, p);
+  return !bxr_pool_unread(p, b);
 }
 
 /* False if the shelf is full: then p is treated as a pool of a domain that has ended. */
@@ -269,19 +275,21 @@ void bxr_orphans_offer(bxr_domain *d)
   enum { MOST_LOOKED_AT = 16, MOST_DARKENED = 2 };
   uint64_t n = pools_wanted(), given = 0, keep = d->refills_before;
   if (BOXROOT_CONSERVATIVE || d->storage != NULL || n == 0) return;
+  BXR_ASSERT_OWNER(d);
+  bxr_barrier b = bxr_domain_barrier(d);
   int darken = MOST_DARKENED;
   bxr_list_sort_some(d, MOST_LOOKED_AT);
   bxr_pool *p = d->lists[BXR_LIST_OLD_ROOMY];
   for (uint64_t i = 0; i < keep + MOST_LOOKED_AT && p != NULL && given < n; i++) {
     bxr_pool *next = p->next == d->lists[BXR_LIST_OLD_ROOMY] ? NULL : p->next;
-    if (i >= keep && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
+    if (i >= keep && may_offer(d, p, b, &darken) && offer_pool(d, p)) given++;
     p = next;
   }
   /* Then those that will have room when their deletions need not wait for the marker any more. */
   for (; given < n && darken > 0; darken--) {
-    p = bxr_drain_one_waiting(d, BXR_ROOMY_LEAST_FREE, MOST_LOOKED_AT);
+    p = bxr_drain_one_waiting(d, b, BXR_ROOMY_LEAST_FREE, MOST_LOOKED_AT);
     if (p == NULL) break;
-    if (p->list == BXR_LIST_OLD_ROOMY && may_offer(d, p, &darken) && offer_pool(d, p)) given++;
+    if (p->list == BXR_LIST_OLD_ROOMY && may_offer(d, p, b, &darken) && offer_pool(d, p)) given++;
   }
   count_supplied(given + bxr_idle_give(d, n - given, keep));
 }

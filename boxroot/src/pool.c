@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "pool.h"
 
+void bxr_pool_close(bxr_pool *p)
+{
+  bxr_store_relaxed(&p->head.free_owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.alloc_owner, BXR_NOBODY);
+  bxr_store_relaxed(&p->head.store_owner, BXR_NOBODY);
+}
+
 void bxr_pool_format(bxr_pool *p)
 {
   bxr_pool_close(p);
@@ -29,7 +36,8 @@ void bxr_pool_reset(bxr_pool *p)
   p->freed_is_exact = true;
 }
 
-bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
+/* False when there are too few slots below `limit`. */
+static bool activate(bxr_pool *p, uint32_t limit)
 {
   BXR_ASSERT(p->head.free == BXR_FREE_END);
   uint32_t from = p->head.active, to = from + BXR_MOST_ACTIVATED_AT_ONCE;
@@ -44,6 +52,43 @@ bool bxr_pool_activate(bxr_pool *p, uint32_t limit)
   return true;
 }
 
+bool bxr_pool_has_room(bxr_pool *p, bxr_barrier b)
+{
+  return p->head.free != BXR_FREE_END || activate(p, bxr_pool_unread(p, b) ? p->marker_limit : BXR_CAPACITY);
+}
+
+uintptr_t *bxr_pool_take(bxr_pool *p)
+{
+  BXR_ASSERT(p->head.free != BXR_FREE_END);
+  uintptr_t *slot = (uintptr_t *)(p->head.free - 1);
+  p->head.free = slot[p->wider];
+  return slot;
+}
+
+void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
+{
+  uintptr_t free = p->head.free;
+  for (unsigned i = p->wider + 1u; i-- > 0; free = (uintptr_t)&slot[i] + 1) slot[i] = free;
+  p->head.free = free;
+  p->head.freed += p->wider + 1u;
+}
+
+void bxr_pool_put_bits(bxr_pool *p, uintptr_t *first, uint64_t bits)
+{
+  if (p->wider != 0) {
+    for (; bits != 0; bits &= bits - 1) bxr_pool_put(p, first + __builtin_ctzll(bits));
+    return;
+  }
+  uintptr_t free = p->head.free;
+  p->head.freed += (uint32_t)__builtin_popcountll(bits);
+  for (; bits != 0; bits &= bits - 1) {
+    uintptr_t *slot = first + __builtin_ctzll(bits);
+    *slot = free;
+    free = (uintptr_t)slot + 1;
+  }
+  p->head.free = free;
+}
+
 void bxr_pool_count(bxr_pool *p)
 {
   if (p->freed_is_exact) return;
@@ -51,38 +96,4 @@ void bxr_pool_count(bxr_pool *p)
   for (uintptr_t f = p->head.free; f != BXR_FREE_END; f = *(uintptr_t *)(f - 1)) n++;
   p->head.freed = n;
   p->freed_is_exact = true;
-}
-
-void bxr_pool_list_push_back(bxr_pool **list, bxr_pool *p)
-{
-  bxr_pool *first = *list;
-  if (first == NULL) {
-    p->next = p->prev = p;
-    *list = p;
-  } else {
-    p->next = first;
-    p->prev = first->prev;
-    first->prev->next = p;
-    first->prev = p;
-  }
-}
-
-void bxr_pool_list_push_front(bxr_pool **list, bxr_pool *p)
-{
-  bxr_pool_list_push_back(list, p);
-  *list = p;
-}
-
-void bxr_pool_list_remove(bxr_pool **list, bxr_pool *p)
-{
-  BXR_ASSERT(*list != NULL);
-  if (p->next == p) {
-    BXR_ASSERT(*list == p);
-    *list = NULL;
-  } else {
-    p->next->prev = p->prev;
-    p->prev->next = p->next;
-    if (*list == p) *list = p->next;
-  }
-  p->next = p->prev = p;
 }

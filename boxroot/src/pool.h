@@ -12,7 +12,7 @@
    Who may touch what ("the owner" of a pool is the thread that holds the lock of the domain that is the pool's home):
    - slots: a live one belongs to the owner of the root, a free one to the owner of the pool. The GC rewrites live slots
      while the world is stopped.
-   - pending_groups: any thread, atomically (remote.h).
+   - pending_groups: any thread, atomically (delete.h).
    - home: the owner stores it, any thread reads it.
    - everything else: the owner; any thread may compare the atomic words of the head.
 
@@ -48,6 +48,7 @@ enum {
   BXR_LISTS,
   BXR_LIST_NONE = BXR_LISTS /* the pool is on no list */
 };
+static inline bool bxr_list_is_young(int l) { return l == BXR_LIST_YOUNG_AVAIL || l == BXR_LIST_YOUNG_FULL; }
 
 struct bxr_domain;
 
@@ -94,52 +95,52 @@ _Static_assert(BXR_POOL_SLOTS <= UINT16_MAX, "marker_limit holds a number of slo
 /* Formats zeroed or stale memory as an empty pool that has no owner. Touches the header only. */
 BXR_INTERNAL void bxr_pool_format(bxr_pool *p);
 
-/* Puts the next slots that were never used on the (empty) free list. False when there are too few below `limit`. */
-BXR_INTERNAL bool bxr_pool_activate(bxr_pool *p, uint32_t limit);
-
 /* Resets an empty pool: none of its slots counts as used any more. No marker may read it any more. Cost: constant. */
 BXR_INTERNAL void bxr_pool_reset(bxr_pool *p);
 
 /* Takes the slots of a root from the free list, which must have some. The result is the first one. */
-static inline uintptr_t *bxr_pool_take(bxr_pool *p)
-{
-  BXR_ASSERT(p->head.free != BXR_FREE_END);
-  uintptr_t *slot = (uintptr_t *)(p->head.free - 1);
-  p->head.free = slot[p->wider];
-  return slot;
-}
+BXR_INTERNAL uintptr_t *bxr_pool_take(bxr_pool *p);
 
-/* Puts the slots of a root on the free list. */
-static inline void bxr_pool_put(bxr_pool *p, uintptr_t *slot)
-{
-  uintptr_t free = p->head.free;
-  for (unsigned i = p->wider + 1u; i-- > 0; free = (uintptr_t)&slot[i] + 1) slot[i] = free;
-  p->head.free = free;
-  p->head.freed += p->wider + 1u;
-}
+/* Puts the slots of a root on the free list; or of several roots, whose first slots are first[i] for each bit i. */
+BXR_INTERNAL void bxr_pool_put(bxr_pool *p, uintptr_t *slot);
+BXR_INTERNAL void bxr_pool_put_bits(bxr_pool *p, uintptr_t *first, uint64_t bits);
 
 /* Makes `freed` exact, by walking the free list if need be. Cost: at most one step per free slot, once per use of a
    pool. */
 BXR_INTERNAL void bxr_pool_count(bxr_pool *p);
 
 /* Closes the pool: from now on no thread may use the inline paths on it. */
-static inline void bxr_pool_close(bxr_pool *p)
-{
-  bxr_store_relaxed(&p->head.free_owner, BXR_NOBODY);
-  bxr_store_relaxed(&p->head.alloc_owner, BXR_NOBODY);
-  bxr_store_relaxed(&p->head.store_owner, BXR_NOBODY);
-}
+BXR_INTERNAL void bxr_pool_close(bxr_pool *p);
 
 static inline bool bxr_pool_is_empty(bxr_pool *p) { return p->freed_is_exact && p->head.freed == BXR_CAPACITY; }
-static inline bool bxr_pool_is_young(bxr_pool *p)
-{
-  return p->list == BXR_LIST_YOUNG_AVAIL || p->list == BXR_LIST_YOUNG_FULL;
-}
 
-/* A list of pools is a ring, named by its first pool; NULL when it is empty. Cost: constant. */
-BXR_INTERNAL void bxr_pool_list_push_front(bxr_pool **list, bxr_pool *p);
-BXR_INTERNAL void bxr_pool_list_push_back(bxr_pool **list, bxr_pool *p);
-BXR_INTERNAL void bxr_pool_list_remove(bxr_pool **list, bxr_pool *p);
+/* --- the deletion barrier ----------------------------------------------------------------------------------------- */
+
+/* What markers may still have to read, as an operation of a domain finds it: no cycle starts or ends before the
+   operation is over (bxr_domain_barrier). */
+typedef struct bxr_barrier {
+  uint32_t cycle[2]; /* the snapshot of the domain's own marker, and of those of ended domains (other_marker) */
+} bxr_barrier;
+#define BXR_NO_CYCLE UINT32_MAX /* that of a marker which has read all */
+#define BXR_NO_BARRIER ((bxr_barrier){ { BXR_NO_CYCLE, BXR_NO_CYCLE } })
+
+/* Whether a marker may still read p: then its memory must stay, and its position in the chain. It may not between two
+   cycles, when the heap is verified or compacted: the old cycle's markers have finished, and those of the next have not
+   begun. A minor scan begins that time, and the start of the cycle ends it. */
+static inline bool bxr_pool_unread(bxr_pool *p, bxr_barrier b) { return p->snapshot_cycle == b.cycle[p->other_marker]; }
+
+/* Whether the old value of a slot of p must not be lost yet: p belongs to the snapshot of this cycle, and the marker
+   may not have read it. Either the slot keeps the value (the deletion is deferred), or the value is darkened first.
+   Idea: deletion barrier of snapshot-at-the-beginning marking. */
+static inline bool bxr_pool_guarded(bxr_pool *p, bxr_barrier b) { return !p->darkened && bxr_pool_unread(p, b); }
+
+/* Whether the marker of a domain that has ended may be reading p at this moment, on another thread. Then slots of p are
+   written only while the world is stopped: deletions wait, modifications go to another slot. So that marker sees no
+   value that was stored since the end of its domain, and the order in which stores become visible does not matter. */
+static inline bool bxr_pool_others(bxr_pool *p, bxr_barrier b) { return p->other_marker && bxr_pool_unread(p, b); }
+
+/* Whether p has a free slot, after putting the next slots that were never used on the free list if that is empty. */
+BXR_INTERNAL bool bxr_pool_has_room(bxr_pool *p, bxr_barrier b);
 
 /* --- segments ----------------------------------------------------------------------------------------------------- */
 
@@ -168,9 +169,6 @@ _Static_assert(sizeof(bxr_segment) + 63 * BXR_PENDING_WORDS * 8 <= BXR_POOL_SIZE
 #define bxr_segment_of(p) ((bxr_segment *)((uintptr_t)(p) & ~(BXR_SEGMENT_SIZE - 1)))
 #define bxr_segment_index(p) ((unsigned)(((uintptr_t)(p) / BXR_POOL_SIZE) & 63))
 #define bxr_segment_pool(s, i) ((bxr_pool *)((uintptr_t)(s) + (i) * BXR_POOL_SIZE))
-static inline uint64_t *bxr_segment_pending_words(bxr_pool *p)
-{
-  return bxr_segment_of(p)->pending + (bxr_segment_index(p) - 1) * BXR_PENDING_WORDS;
-}
+#define bxr_segment_pending_words(p) (&bxr_segment_of(p)->pending[(bxr_segment_index(p) - 1) * BXR_PENDING_WORDS])
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "records.h"
 #include "checked/account.h"
+#include "delete.h"
+#include "drain.h"
 #include "os.h"
-#include "remote.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,8 +208,9 @@ static void forget(bxr_domain *d)
 /* A pool whose slots are being visited is on no list, but in use. */
 static void retire_if_done(bxr_domain *first, bxr_domain *d)
 {
+  BXR_ASSERT_OWNER(d);
   bool current = d->name != 0 && bxr_load_relaxed(&d->storage->records[first - bxr_domains]) == d;
-  if (current || d->scanning || d->count.pools_in_use != 0 || bxr_domain_has_pending(d)) return;
+  if (current || d->scanning || d->count.pools_in_use != 0 || bxr_drain_has_work(d)) return;
   (void)bxr_idle_give(d, d->idle, 0);
   d->before->also = d->also;
   if (d->also != NULL) d->also->before = d->before;
@@ -244,6 +246,7 @@ static void retire_dead(bxr_domain *first)
 
 bxr_domain *bxr_record_here(bxr_storage *s)
 {
+  BXR_ASSERT_LOCK();
   bxr_domain *first = bxr_domain_here(), *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
   if (BXR_UNLIKELY(d == NULL)) {
     retire_dead(first);
@@ -265,6 +268,7 @@ void bxr_record_leave(bxr_domain *d, bool orphans)
 
 bxr_domain *bxr_record_for_orphan(bxr_domain *d, uint64_t name)
 {
+  BXR_ASSERT_OWNER(d);
   bxr_storage *s = bxr_storage_find(name);
   if (s == NULL) return d;
   bxr_domain *there = bxr_load_relaxed(&s->records[d - bxr_domains]);
@@ -284,43 +288,45 @@ void bxr_record_no_more_orphans(void)
 
 /* --- what was cleared --------------------------------------------------------------------------------------------- */
 
-void bxr_cleared_put(bxr_domain *d, bxr_pool *p)
+void bxr_cleared_put(bxr_domain *d, bxr_pool *p, bxr_barrier b)
 {
-  bool young = bxr_pool_is_young(p);
+  bool young = bxr_list_is_young(p->list);
   p->freed_is_exact = false;
   bxr_list_move(d, p, young ? BXR_LIST_YOUNG_FULL : BXR_LIST_CLEARED, false);
-  bxr_owners_publish(d, p);
+  bxr_owners_publish(d, p, b);
 }
 
 /* The batches were listed before: what is in none of them is pending by now. */
-static bool is_read_no_more(bxr_domain *d, bxr_pool *p, bxr_batches const *batches)
+static bool is_read_no_more(bxr_pool *p, bxr_barrier b, bxr_batches const *batches)
 {
   return !bxr_remote_batches_may_have(batches, p) && bxr_load_relaxed(&p->pending_groups) == 0 &&
-         !bxr_barrier_awaits_marker(d, p) && bxr_account_free_all(p->slots, p->head.active);
+         !bxr_pool_unread(p, b) && bxr_account_free_all(p->slots, p->head.active);
 }
 
-static void release(bxr_domain *d, bxr_pool *p)
+static void release(bxr_domain *d, bxr_pool *p, bxr_barrier b)
 {
   bxr_pool_reset(p);
   bxr_store_relaxed(&p->storage, d->name);
-  bxr_idle_release(d, p);
+  bxr_idle_release(d, p, b);
 }
 
 void bxr_cleared_release(bxr_domain *d)
 {
   bxr_pool *p = d->lists[BXR_LIST_CLEARED];
   if (p == NULL) return;
+  BXR_ASSERT_OWNER(d);
   bxr_batches batches;
   bxr_remote_list_batches(&batches);
+  bxr_barrier b = bxr_domain_barrier(d);
   for (bool last = false; !last;) {
     bxr_pool *next = p->next;
     last = next == d->lists[BXR_LIST_CLEARED];
-    if (is_read_no_more(d, p, &batches)) release(d, p);
+    if (is_read_no_more(p, b, &batches)) release(d, p, b);
     p = next;
   }
 }
 
-static void clear_list(bxr_domain *d, int list, bxr_batches const *batches)
+static void clear_list(bxr_domain *d, bxr_barrier b, int list, bxr_batches const *batches)
 {
   bxr_pool *p = d->lists[list];
   if (p == NULL) return;
@@ -328,9 +334,9 @@ static void clear_list(bxr_domain *d, int list, bxr_batches const *batches)
     bxr_pool *next = p->next;
     last = next == d->lists[list];
     p->freed_is_exact = false;
-    if (is_read_no_more(d, p, batches)) release(d, p);
-    else if (list != BXR_LIST_YOUNG_FULL) bxr_cleared_put(d, p);
-    else bxr_owners_publish(d, p);
+    if (is_read_no_more(p, b, batches)) release(d, p, b);
+    else if (list != BXR_LIST_YOUNG_FULL) bxr_cleared_put(d, p, b);
+    else bxr_owners_publish(d, p, b);
     p = next;
   }
 }
@@ -338,9 +344,11 @@ static void clear_list(bxr_domain *d, int list, bxr_batches const *batches)
 void bxr_record_catch_up(bxr_domain *d)
 {
   if (d->storage == NULL || BXR_LIKELY(d->name == bxr_load_acquire(&d->storage->name))) return;
+  BXR_ASSERT_OWNER(d);
   bxr_remote_flush(d);
   bxr_remote_flush(&bxr_domains[bxr_runtime_domain()]);
-  if (!d->scanning) (void)bxr_drain_pending(d, BXR_DRAIN_ALL); /* or else these pools wait, too */
+  bxr_barrier b = bxr_domain_barrier(d);
+  if (!d->scanning) (void)bxr_drain_pending(d, b, BXR_DRAIN_ALL); /* or else these pools wait, too */
   bxr_domain_set_current(d, NULL);
   d->spare = NULL;
   bxr_idle_release_empty(d);
@@ -349,9 +357,9 @@ void bxr_record_catch_up(bxr_domain *d)
     bxr_store_relaxed(&p->storage, d->name);
   bxr_batches batches;
   bxr_remote_list_batches(&batches);
-  clear_list(d, BXR_LIST_YOUNG_FULL, &batches); /* where those go that may hold young values, and wait */
+  clear_list(d, b, BXR_LIST_YOUNG_FULL, &batches); /* where those go that may hold young values, and wait */
   for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++)
-    if (list != BXR_LIST_YOUNG_FULL) clear_list(d, list, &batches);
+    if (list != BXR_LIST_YOUNG_FULL) clear_list(d, b, list, &batches);
 }
 
 /* --- teardown and unloading --------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@
    when the domain needs a record and half of those that it has are such.
 
    Memory of records and storages is used again for others, and never freed while the library is in use: a thread that
-   deletes a root may look at the record of a domain that has ended meanwhile (remote.c).
+   deletes a root may look at the record of a domain that has ended meanwhile (delete.c).
 
    Since OCaml 5.5 a domain may run when another begins to mark: what it read from a root may be the only pointer to a
    value where the collector has looked already. So nothing is dropped then, and a domain that has to adopt a pool of a
@@ -88,7 +88,7 @@ BXR_INTERNAL void bxr_record_end(bxr_domain *d);
 BXR_INTERNAL void bxr_cleared_release(bxr_domain *d);
 
 /* The pool, one of d's that holds roots no more, goes on the list where it waits. */
-BXR_INTERNAL void bxr_cleared_put(bxr_domain *d, bxr_pool *p);
+BXR_INTERNAL void bxr_cleared_put(bxr_domain *d, bxr_pool *p, bxr_barrier b);
 
 /* Takes those records of storages from the domain whose first record is `first` that have no pools, and will have none:
    the storage has died, or the domain has another record for it. Needs the lock of that domain. Cost: a step per

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan.h"
 #include "checked/validate.h"
+#include "delete.h"
+#include "drain.h"
 #include "orphans.h"
 #include "records.h"
-#include "remote.h"
 #include "snapshot.h"
-#include "supply.h"
 
 /* --- the search for young values ---------------------------------------------------------------------------------- */
 
@@ -97,8 +97,9 @@ static bxr_domain *begin_scan(unsigned id, bool all, bool drop)
 static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, bxr_visitor const *visitor)
 {
   bool avail = p->list == BXR_LIST_YOUNG_AVAIL;
+  bxr_barrier b = bxr_domain_barrier(d);
   bxr_list_move(d, p, BXR_LIST_NONE, false);
-  bxr_owners_publish(d, p);
+  bxr_owners_publish(d, p, b);
   scan_young_slots(p->slots, p->head.active, range, visitor);
   bxr_count(&d->count.minor_slots, p->head.active);
   if (BXR_UNLIKELY(bxr_domain_has_cleared(d, p))) {
@@ -107,14 +108,14 @@ static void scan_young_pool(bxr_domain *d, bxr_pool *p, bxr_minor_range range, b
   }
   if (avail) bxr_list_sort(d, p);
   else bxr_list_move(d, p, BXR_LIST_OLD_FULL, false);
-  if (bxr_pool_is_empty(p) && !bxr_barrier_awaits_marker(d, p)) bxr_idle_release(d, p);
-  else bxr_owners_publish(d, p);
+  if (bxr_pool_is_empty(p) && !bxr_pool_unread(p, b)) bxr_idle_release(d, p, b);
+  else bxr_owners_publish(d, p, b);
 }
 
 /* The result is what is left of the budget. */
 static int64_t scan_young_of(bxr_domain *d, bxr_minor_range range, bxr_visitor const *visitor, int64_t budget)
 {
-  budget = bxr_drain_pending(d, budget);
+  budget = bxr_drain_pending(d, bxr_domain_barrier(d), budget);
   d->scanning = true;
   for (;;) {
     bxr_pool *p = d->lists[BXR_LIST_YOUNG_FULL];
@@ -126,7 +127,7 @@ static int64_t scan_young_of(bxr_domain *d, bxr_minor_range range, bxr_visitor c
     if (current) d->spare = p;
   }
   d->scanning = false;
-  budget = bxr_drain_pending(d, budget);
+  budget = bxr_drain_pending(d, bxr_domain_barrier(d), budget);
   bxr_cleared_release(d);
   bxr_idle_trim(d);
   d->refills_before = d->refills;
@@ -177,6 +178,7 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
   enum { AHEAD = 8 };
   bxr_visitor const v = *visitor;
   bool ahead = d->count.pools_in_use > MOST_POOLS_VISITED_AT_ONCE;
+  bxr_barrier const b = bxr_domain_barrier(d);
   d->scanning = true;
   for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++) {
     bxr_pool *p = d->lists[list];
@@ -188,7 +190,7 @@ static void visit_pools(bxr_domain *d, bxr_visitor const *visitor)
         if (ahead && i + AHEAD < n) __builtin_prefetch((uintptr_t *)p->slots[i + AHEAD] - 1, 1);
         if ((p->slots[i] & 1) == 0) bxr_runtime_visit(&v, (value)p->slots[i], &p->slots[i]);
       }
-      bxr_owners_publish(d, p);
+      bxr_owners_publish(d, p, b);
       p = p->next;
     } while (p != d->lists[list]);
   }
@@ -206,7 +208,7 @@ static void scan_all(unsigned id, bxr_visitor const *visitor)
   bxr_domain *first = begin_scan(id, true, !BOXROOT_CONSERVATIVE);
   for EACH_RECORD(d, first) {
     if (!BOXROOT_CONSERVATIVE) {
-      (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
+      (void)bxr_drain_pending(d, bxr_domain_barrier(d), BXR_DRAIN_ALL);
       bxr_idle_release_empty(d);
       bxr_idle_trim_all(d);
     }
@@ -218,8 +220,7 @@ static void scan_all(unsigned id, bxr_visitor const *visitor)
 /* The last cycle is over: no marker reads any pool any more. */
 static void next_cycle(bxr_domain *d)
 {
-  d->cycle++;
-  if (d->cycle == 0) d->cycle = 1;
+  d->cycle = d->cycle + 1 == BXR_NO_CYCLE ? 1 : d->cycle + 1;
   d->runtime_cycle = bxr_runtime_cycle();
   d->marking = false;
   d->chain_end = NULL;
@@ -233,8 +234,9 @@ static bool give_to_marker(bxr_domain *d, bxr_visitor const *visitor)
 {
   bxr_pool *first = NULL;
   uint64_t roots = 0;
+  bxr_barrier b = bxr_domain_barrier(d);
   for (int list = BXR_LIST_YOUNG_AVAIL; list < BXR_LISTS_OF_ROOTS; list++)
-    first = bxr_snapshot_add(d, list, first, &roots);
+    first = bxr_snapshot_add(d, b, list, first, &roots);
   bxr_store_relaxed(&d->count.roots_last_cycle, roots);
   if (first == NULL) return false;
   d->marking = true;
@@ -252,7 +254,7 @@ static void visit_at_once(bxr_domain *first, bxr_visitor const *visitor)
 }
 
 /* Marking starts: gives the marker the chain of all pools, to be read in slices. Cost: a step per pool, not per root.
-   The chain is kept as it is until the marker has finished (bxr_barrier_awaits_marker). Pending deletions are carried
+   The chain is kept as it is until the marker has finished (bxr_pool_unread). Pending deletions are carried
    out first, but not where other domains may run already (OCaml 5.5): what such a domain read from a root, and deleted,
    may be the only other pointer to its value, and the collector has looked there before. They wait for the marker. */
 static void start_cycle(unsigned id, bxr_visitor const *visitor)
@@ -262,7 +264,7 @@ static void start_cycle(unsigned id, bxr_visitor const *visitor)
   int64_t budget = 10 * BXR_DRAIN_BUDGET_IN_PAUSE;
   uint64_t pools = 0;
   for EACH_RECORD(d, first) {
-    if (BXR_WORLD_STOPS_FOR_ALL) budget = bxr_drain_pending(d, budget);
+    if (BXR_WORLD_STOPS_FOR_ALL) budget = bxr_drain_pending(d, bxr_domain_barrier(d), budget);
     next_cycle(d);
     /* Young pools can exist here: a finaliser may have created a root since the minor collection. They stay young. */
     if (d->current != NULL) {
@@ -286,8 +288,9 @@ static void start_cycle_stopped(unsigned id, bxr_visitor const *visitor)
   bxr_domain *first = begin_scan(id, true, !BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL);
   if (used(first) == NULL) return;
   /* see scan_all and start_cycle */
+  bool drain = !BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL;
   for EACH_RECORD(d, first)
-    if (!BOXROOT_CONSERVATIVE && BXR_WORLD_STOPS_FOR_ALL) (void)bxr_drain_pending(d, BXR_DRAIN_ALL);
+    if (drain) (void)bxr_drain_pending(d, bxr_domain_barrier(d), BXR_DRAIN_ALL);
   visit_at_once(first, visitor);
   for EACH_RECORD(d, first) next_cycle(d);
   bxr_orphans_new_cycle();
@@ -302,18 +305,19 @@ static void end_domain(void)
   for (bxr_domain *d = first->also, *next; d != NULL; d = next) {
     next = d->also; /* d is not the domain's any more */
     bxr_record_catch_up(d);
-    if (only) bxr_supply_retire(d);
+    if (only) bxr_domain_retire(d, bxr_domain_barrier(d));
     else bxr_orphans_add_domain(d);
   }
   if (!only) {
     first->also = NULL;
     first->storages = 0;
     bxr_orphans_add_domain(first);
-  } else if (bxr_load_relaxed(&first->head.state) != BXR_NOBODY) bxr_supply_retire(first);
+  } else if (bxr_load_relaxed(&first->head.state) != BXR_NOBODY) bxr_domain_retire(first, bxr_domain_barrier(first));
 }
 
 static void advance_marking(unsigned id, double share, uint64_t pushes, bool drained)
 {
+  BXR_ASSERT(id == bxr_runtime_domain());
   uint64_t pools = 0, pushed = 0;
   for (bxr_domain *d = &bxr_domains[id]; d != NULL; d = d->also) {
     if (drained) d->pushed = 0;

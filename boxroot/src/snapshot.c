@@ -20,12 +20,13 @@ static void add_to_chain(bxr_domain *d, bxr_pool *p, bxr_pool *first)
   bxr_pool_close(p);
 }
 
-bxr_pool *bxr_snapshot_add(bxr_domain *d, int list, bxr_pool *first, uint64_t *roots)
+bxr_pool *bxr_snapshot_add(bxr_domain *d, bxr_barrier b, int list, bxr_pool *first, uint64_t *roots)
 {
+  BXR_ASSERT_OWNER(d);
   bxr_pool *p = d->lists[list];
   if (p != NULL) do {
     /* OCaml 5.5: the pool can be in the chain of a domain that began to mark before this one, and ended since. */
-    if (!bxr_barrier_awaits_marker(d, p)) {
+    if (!bxr_pool_unread(p, b)) {
       add_to_chain(d, p, first);
       first = p;
       d->chain_pools++;
@@ -54,12 +55,12 @@ static bool is_open(bxr_pool *p) { return p->chain_prev == NULL || bxr_runtime_b
 /* The result is the number of entries put on the mark stack. */
 static uint32_t darken_pool(bxr_domain *d, bxr_pool *p)
 {
+  BXR_ASSERT_OWNER(d);
   BXR_ASSERT(!p->other_marker);
   uint32_t pushes = bxr_runtime_darken_slots(p->slots, p->head.active);
   p->darkened = true;
   if (!is_open(p)) take_out(d, p);
   bxr_count(&d->count.darkened_pools, 1);
-  bxr_owners_publish(d, p);
   return pushes;
 }
 
@@ -67,9 +68,9 @@ void bxr_snapshot_darken(bxr_domain *d, bxr_pool *p) { (void)darken_pool(d, p); 
 
 void bxr_snapshot_advance(bxr_domain *d, uint64_t *pools, uint64_t *pushed, uint64_t pushes)
 {
-  if (d->chain_end == NULL || d->runtime_cycle != bxr_runtime_cycle()) return;
-  if (d->marking && bxr_runtime_marking_done()) d->marking = false;
-  if (!d->marking) return;
+  if (d->chain_end == NULL) return;
+  bxr_barrier b = bxr_domain_barrier(d);
+  if (b.cycle[0] == BXR_NO_CYCLE) return;
   for (; *pools > 0 && *pushed < pushes; --*pools) {
     bxr_pool *p = d->chain_end;
     if (p == NULL) break;
@@ -82,6 +83,7 @@ void bxr_snapshot_advance(bxr_domain *d, uint64_t *pools, uint64_t *pushed, uint
       continue;
     }
     uint32_t n = darken_pool(d, p);
+    bxr_owners_publish(d, p, b);
     d->pushed += n;
     *pushed += n;
   }

@@ -19,10 +19,10 @@
 /* Puts the pools of d's list `list`, as they are now, into the snapshot, in front of the chain that begins with `first`
    (NULL: an empty one). The result is the chain's new first pool. Adds the number of their roots, which is an upper
    bound, to *roots. Cost: a step per pool. */
-BXR_INTERNAL bxr_pool *bxr_snapshot_add(bxr_domain *d, int list, bxr_pool *first, uint64_t *roots);
+BXR_INTERNAL bxr_pool *bxr_snapshot_add(bxr_domain *d, bxr_barrier b, int list, bxr_pool *first, uint64_t *roots);
 
 /* Does the marker's work on p, so that p needs no barrier, and takes it out of the chain if the marker has not opened
-   it. Needs a pool for which bxr_barrier_needed is true. Cost: a look at each value. */
+   it. Needs a pool for which bxr_pool_guarded is true. bxr_owners_publish has to follow. Cost: a look at each value. */
 BXR_INTERNAL void bxr_snapshot_darken(bxr_domain *d, bxr_pool *p);
 
 /* Does a share of the marker's work: darkens and cuts off pools at the end of the chain, *pools at most, which are

@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
+import rust_guide
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -73,10 +74,11 @@ def titled(match: re.Match[str]) -> str:
     return f'```{language} title="{match[2]}"'
 
 
-def stage(pages: Path) -> None:
+def stage(pages: Path, rustdoc: Path | None) -> None:
     """Copies the documents, and what they lead to."""
+    guide = rust_guide.pages(ROOT)
     waiting = ["README.md", "CHANGES.md", "CONTRIBUTING.md"]
-    waiting += [str(f.relative_to(ROOT)) for f in ROOT.glob("docs/*/*.md")]
+    waiting += [*guide, *(str(f.relative_to(ROOT)) for f in ROOT.glob("docs/*/*.md"))]
     seen: set[str] = set()
 
     while waiting:
@@ -106,7 +108,9 @@ def stage(pages: Path) -> None:
                 path = os.path.relpath(where, source.parent)
                 return match[1] + path + ("" if where.suffix in (".md", *PICTURES) else ".md") + match[3]
 
-            text = outside_code(source.read_text(), lambda part: LINK.sub(follow, part))
+            text = source.read_text()
+            text = rust_guide.page(text, rustdoc) if name in guide else text
+            text = outside_code(text, lambda part: LINK.sub(follow, part))
             target.write_text(NAMED.sub(titled, text))
 
 
@@ -275,6 +279,9 @@ def navigation(pages: Path, rust: bool) -> list[object]:
                 inside.append({"Rust": "docs/reference/rust.md"})
         if inside:
             found.append({title: inside})
+        if title == "Guide":
+            guide = (pages / name for name in rust_guide.pages(ROOT))
+            found.append({"Rust": [f"{rust_guide.CRATE}/README.md", *map(entry, guide)]})
     rest = [pages / "CHANGES.md", pages / "CONTRIBUTING.md", *sorted(pages.glob("examples/README.md")),
             *sorted(pages.glob("bench/README.md"))]  # fmt: skip
     found.append({"More": [entry(f) for f in rest if f.exists()]})
@@ -315,7 +322,7 @@ def main(out: Path, *rustdoc: Path) -> None:
     pages, site = out / "pages", out / "site"
     for folder in (pages, site, out / "doxygen", out / "ocamldoc"):
         shutil.rmtree(folder, ignore_errors=True)
-    stage(pages)
+    stage(pages, next(iter(rustdoc), None))
     c_pages(pages, out / "doxygen")
     ocaml_pages(pages, out / "ocamldoc")
     for folder in rustdoc:

@@ -27,7 +27,6 @@ WITHOUT = {
 }
 MODULES = ("domains", "checks", "terms", "model", "life", "nodes", "crowd", "limits", "test")
 
-LIBRARIES = ("outheap_region", "outheap_linear", "outheap_hashcons")
 
 # What keeps cells alive, what frees them, and what keeps values unique, each left out once: some part must notice.
 # File, text, what takes its place, parts.
@@ -121,8 +120,7 @@ def program(compiler: Compiler, flavour: str) -> Path:
         for file in _files():
             shutil.copy(file, folder)
         shutil.copy(folder / f"hashcons_domains{compiler.major}.ml", folder / "hashcons_domains.ml")
-        modules = [f"{m}.{kind}" for m in LIBRARIES for kind in ("mli", "ml")]
-        modules += [f"hashcons_{m}.ml" for m in MODULES]
+        modules = [*compiler.in_order(folder.glob("outheap_*.ml*")), *(f"hashcons_{m}.ml" for m in MODULES)]
         _link(compiler, flavour, folder, [*_c(compiler, flavour, folder), *modules])
 
     words = [compiler.prefix, flavour, (library / "built").read_text() if library else ""]
@@ -213,7 +211,8 @@ def test_mutation(compiler: Compiler, mutation: str, tmp_path: Path) -> None:
     source = (folder / name).read_text()
     assert source.count(text) == 1
     (folder / name).write_text(source.replace(text, other))
-    modules = [f"{m}.cmx" for m in (*LIBRARIES, *(f"hashcons_{m}" for m in MODULES))]
+    libraries = [Path(name).stem for name in compiler.in_order(folder.glob("outheap_*.ml"))]
+    modules = [f"{m}.cmx" for m in (*libraries, *(f"hashcons_{m}" for m in MODULES))]
     _link(compiler, TINY, folder, [*_c(compiler, TINY, folder), *modules])
     settings = {"SEED": "1", "OCAMLRUNPARAM": "s=4k"}
     assert any(not run(["./hashcons", p], folder, folder / f"{p}.log", 120, settings).passed for p in parts)

@@ -79,6 +79,7 @@ def _cases(compiler: Compiler) -> list[Case]:
         add(part, guarded("./sbrk", part), lambda: program(compiler, FLAVOUR))
     refused = ["sh", "-c", f"ulimit -v 600000 && exec {' '.join(guarded('./sbrk', 'refused'))}"]
     add("refused", refused, lambda: program(compiler, FLAVOUR))
+    add("beside-a-thread", ["./sbrk", "beside-a-thread"], lambda: program(compiler, FLAVOUR))  # which is mapped
     for part in VARIANT:
         add(f"variant-{part}", guarded("./program", part), lambda: test_variant.program(compiler, FLAVOUR))
     for kind in FOREIGN:

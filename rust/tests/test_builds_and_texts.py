@@ -123,7 +123,7 @@ def test_libraries_of_ocaml(compiler: Compiler) -> None:
     # Nothing has changed; then the OCaml file has.
     project.shop.run([CARGO, "build", "--offline"], project.folder, project.target)
     outcome = project.shop.try_run([CARGO, "build", "--offline", "-v"], project.folder, project.target)
-    assert "Fresh libraries" in outcome.text, outcome.text
+    assert "ValueGuard libraries" in outcome.text, outcome.text
     project.put({"ocaml/all.ml": 'let () = print_endline "changed"\n'})
     project.prints("changed", "file ocaml/all.ml", *packages)
 

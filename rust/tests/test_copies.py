@@ -30,7 +30,7 @@ impl std::fmt::Display for Mistake {
 impl std::error::Error for Mistake {}
 
 #[export]
-fn mine<'a>(rt: &'a mut Runtime, s: &str) -> Fresh<'a, Boxed<Mine>> { rt.boxed(Mine(s.into())) }
+fn mine<'a>(rt: &'a mut Runtime, s: &str) -> ValueGuard<'a, Boxed<Mine>> { rt.boxed(Mine(s.into())) }
 #[export]
 fn text(rt: &Runtime, m: &Mine) -> String { let _ = rt; m.0.clone() }
 #[export]
@@ -40,7 +40,7 @@ fn fail(s: String) -> Result<(), Mistake> { Err(Mistake(s)) }
 #[export]
 fn call(rt: &mut Runtime, f: ValueRef<'_, Fun<(Unit,), Int>>) -> Result<isize, Exception> {
     rt.frame(|rt, [slot]| {
-        let kept = slot.set(rt.string("NAME"));
+        let kept = slot.root(rt.string("NAME"));
         let root = rt.string("root of NAME").root();
         let n = f.call(rt, ((),))?.value().to_isize();
         rt.full_major()?;
@@ -58,7 +58,7 @@ static KEPT: Mutex<Option<Root<Str>>> = Mutex::new(None);
 #[export]
 fn keep(rt: &Runtime, s: Root<Str>) { let _ = rt; *KEPT.lock().unwrap() = Some(s); }
 #[export]
-fn kept(rt: &Runtime) -> Option<Root<Str>> { KEPT.lock().unwrap().as_ref().map(|root| root.dup(rt)) }
+fn kept(rt: &Runtime) -> Option<Root<Str>> { KEPT.lock().unwrap().as_ref().map(|root| root.clone_ref(rt)) }
 library! {
     name = "NAME", exports = [mine, text, explode, fail, call, released, attached, keep, kept], exceptions = [Mistake],
 }

@@ -256,7 +256,7 @@ mod sub {
     ATTRIBUTE
     pub(crate) fn apply<'a, A, B>(
         rt: &'a mut Runtime, f: ValueRef<'_, Fun<(A,), B>>, a: ValueRef<'_, A>,
-    ) -> Result<Fresh<'a, B>, Exception> {
+    ) -> Result<ValueGuard<'a, B>, Exception> {
         f.call(rt, (a,))
     }
 }

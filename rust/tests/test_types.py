@@ -218,19 +218,21 @@ pub struct Cell<A>(Mutex<Root<A>>);
 ocaml_abstract! { Cell<A> = "cell"; }
 
 #[export]
-fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Boxed<Cell<A>>> { rt.boxed_generic(Cell(v.into())) }
+fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Boxed<Cell<A>>> {
+    rt.boxed_erased(Cell(v.into()))
+}
 #[export]
-fn get<A: TypeVar>(rt: &Runtime, cell: &Cell<A>) -> Root<A> { cell.0.lock().unwrap().dup(rt) }
+fn get<A: TypeVar>(rt: &Runtime, cell: &Cell<A>) -> Root<A> { cell.0.lock().unwrap().clone_ref(rt) }
 #[export]
 fn set<A: TypeVar>(rt: &mut Runtime, cell: ValueRef<'_, Boxed<Cell<A>>>, v: Root<A>) {
-    *cell.payload_generic(rt).0.lock().unwrap() = v;
+    *cell.payload_erased(rt).0.lock().unwrap() = v;
 }
 
 /// As text, where the type is known.
 #[export]
-fn known(rt: &mut Runtime, v: Root<Str>) -> Fresh<'_, Boxed<Cell<Str>>> { rt.boxed(Cell(v.into())) }
+fn known(rt: &mut Runtime, v: Root<Str>) -> ValueGuard<'_, Boxed<Cell<Str>>> { rt.boxed(Cell(v.into())) }
 #[export]
-fn known_get(rt: &Runtime, cell: &Cell<Str>) -> Root<Str> { cell.0.lock().unwrap().dup(rt) }
+fn known_get(rt: &Runtime, cell: &Cell<Str>) -> Root<Str> { cell.0.lock().unwrap().clone_ref(rt) }
 
 /// Puts a number in any cell: whether that was possible.
 #[export]
@@ -411,7 +413,7 @@ struct Own(isize);
 ocaml_abstract! { Own = "own"; }
 #[export]
 impl Own {
-    fn make(rt: &mut Runtime, n: isize) -> Fresh<'_, Boxed<Own>> { rt.boxed(Own(n)) }
+    fn make(rt: &mut Runtime, n: isize) -> ValueGuard<'_, Boxed<Own>> { rt.boxed(Own(n)) }
     #[cfg(any())]
     fn absent(&self) -> Nothing { self.0 }
     #[cfg(all())]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -94,6 +95,12 @@ class Compiler:
     @property
     def ocamlc(self) -> Path:
         return self.prefix / "bin/ocamlc.opt"
+
+    def in_order(self, sources: Iterable[Path]) -> list[str]:
+        """Their names, each after what it uses."""
+        command = [self.prefix / "bin/ocamldep", "-sort", *sorted(sources)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [Path(name).name for name in done.stdout.split()]
 
     @property
     def libraries(self) -> list[str]:

@@ -49,6 +49,7 @@ REGRESS = (
     "regress_hooks",
     "regress",
 )
+STORAGE = ("storage_common", "storage_model", "storage_memory", "storage_domains", "storage")
 
 PROGRAMS = {
     "model": Program(("root", "par", *MODEL), ("common/root_stubs", "model/model_stubs")),
@@ -88,7 +89,7 @@ PROGRAMS = {
         library="lib-oom.o",
     ),
     "storage": Program(
-        ("root", "par", "process", "players", "values", "storage"),
+        ("root", "par", "process", "players", "values", *STORAGE),
         ("common/root_stubs", "model/model_stubs", "storage/storage_stubs", "regress/oom_stubs"),
         "storage/storage_cxx",
         library="lib-oom.o",

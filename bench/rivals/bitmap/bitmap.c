@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #define CAML_INTERNALS
 #include "boxroot.h"
-#include <caml/minor_gc.h>
-#include <caml/roots.h>
-#include <caml/version.h>
+#include "scanning.h"
 #include <stdlib.h>
 
 _Static_assert(sizeof(bitmap_block) == BITMAP_BLOCK_BYTES, "a block is as large as its alignment");
@@ -47,20 +45,6 @@ boxroot bitmap_create_slow(value v)
   return boxroot_create(v);
 }
 
-#if OCAML_VERSION >= 50000
-
-static scan_roots_hook previous_hook;
-typedef struct { scanning_action action; void *data; } visitor;
-static void visit(visitor v, value *cell) { v.action(v.data, *cell, cell); }
-
-#else
-
-static void (*previous_hook)(scanning_action);
-typedef struct { scanning_action action; } visitor;
-static void visit(visitor v, value *cell) { v.action(*cell, cell); }
-
-#endif
-
 static void visit_block(visitor v, bitmap_block *block)
 {
   for (uint64_t left = block->used & ~BITMAP_EMPTY; left; left &= left - 1)
@@ -83,33 +67,8 @@ static void visit_all(visitor v)
     for (int i = 0; i < CHUNK_BLOCKS - 1; i++) visit_block(v, &c->blocks[i]);
 }
 
-#if OCAML_VERSION >= 50000
-
-static void scan(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
+static void scan_roots(visitor v, bool only_young)
 {
-  if (previous_hook) previous_hook(action, flags, data, domain);
-  if (flags & SCANNING_ONLY_YOUNG_VALUES) visit_young((visitor){action, data});
-  else visit_all((visitor){action, data});
-}
-
-#else
-
-static void scan(scanning_action action)
-{
-  if (previous_hook) previous_hook(action);
-  if (action == &caml_oldify_one) visit_young((visitor){action});
-  else visit_all((visitor){action});
-}
-
-#endif
-
-bool boxroot_setup(void)
-{
-  static bool installed = false;
-  if (!installed) {
-    previous_hook = caml_scan_roots_hook;
-    caml_scan_roots_hook = scan;
-    installed = true;
-  }
-  return true;
+  if (only_young) visit_young(v);
+  else visit_all(v);
 }

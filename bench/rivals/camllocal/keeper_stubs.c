@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* CAMLlocalN for N values, which is known when it is compiled; or, with A_CALL_EACH, a function with a CAMLlocal for
    each value, as where their number is not known. */
+#include "keeper.h"
 #include <caml/memory.h>
-#include <caml/mlvalues.h>
-
-#define USE(v) __asm__ volatile("" : : "r"(v) : "memory") /* what the value is for */
 
 #ifdef A_CALL_EACH
 static __attribute__((noinline)) void keep_rest(long i, long n)
@@ -33,14 +31,4 @@ static __attribute__((noinline)) void keep_rest(long i, long n)
   }
 #endif
 
-#define EACH(X) X(1) X(2) X(5) X(10) X(100) X(1000)
-EACH(DEFINE)
-
-value keep(value n)
-{
-  switch (Long_val(n)) {
-#define CASE(k) case k: keep_##k(); break;
-    EACH(CASE)
-  }
-  return Val_unit;
-}
+KEEP

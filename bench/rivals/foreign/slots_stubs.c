@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "checked_root.h"
-#include <caml/alloc.h>
-#include <pthread.h>
+#include "timed_thread.h"
 #include <stdint.h>
 #include <sys/mman.h>
-#include <time.h>
 
 static boxroot *slots;
 static long count;
@@ -107,24 +105,12 @@ value slots_delete_but(value one_in)
   return Val_unit;
 }
 
-static void *deleting_thread(void *seconds)
-{
-  struct timespec start, end;
-  clock_gettime(CLOCK_MONOTONIC, &start);
-  delete_from(0);
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  *(double *)seconds = (end.tv_sec - start.tv_sec) + (end.tv_nsec - start.tv_nsec) * 1e-9;
-  return NULL;
-}
+static void delete_each(void) { delete_from(0); }
 
 value slots_delete_by_thread(value unit)
 {
   (void)unit;
-  double seconds;
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, deleting_thread, &seconds) != 0) abort();
-  pthread_join(thread, NULL);
-  return caml_copy_double(seconds);
+  return seconds_of_thread(delete_each);
 }
 
 static int compare_words(void const *a, void const *b)

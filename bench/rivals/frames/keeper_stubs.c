@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A frame with room for the N values, or for CAPACITY. */
 #include "checked_local.h"
-
-#define USE(v) __asm__ volatile("" : : "r"(v) : "memory") /* what the value is for */
+#include "keeper.h"
 
 #ifdef CAPACITY
 #define ROOM(n) CAPACITY
@@ -20,14 +19,4 @@
     }                                                            \
   }
 
-#define EACH(X) X(1) X(2) X(5) X(10) X(100) X(1000)
-EACH(DEFINE)
-
-value keep(value n)
-{
-  switch (Long_val(n)) {
-#define CASE(k) case k: keep_##k(); break;
-    EACH(CASE)
-  }
-  return Val_unit;
-}
+KEEP

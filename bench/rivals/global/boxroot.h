@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A malloc'ed cell registered with the runtime as a global root. */
+/* A malloc'ed cell, registered with the runtime as a root. Unregistered it is the floor for an allocator of cells, and
+   unsafe with any value that the GC moves or frees. */
 #ifndef BENCH_GLOBAL_H
 #define BENCH_GLOBAL_H
 
-#include <caml/memory.h>
-#include <caml/mlvalues.h>
+#include "registered.h"
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static inline boxroot boxroot_create(value v)
   value *cell = malloc(sizeof *cell);
   if (cell) {
     *cell = v;
-    caml_register_global_root(cell);
+    word_register(cell);
   }
   return (boxroot)cell;
 }
@@ -27,13 +27,13 @@ static inline value const *boxroot_get_ref(boxroot r) { return (value const *)r;
 
 static inline void boxroot_delete(boxroot r)
 {
-  caml_remove_global_root((value *)r);
+  word_remove((value *)r);
   free(r);
 }
 
 static inline bool boxroot_modify(boxroot *r, value v)
 {
-  *(value *)*r = v;
+  word_modify((value *)*r, v);
   return true;
 }
 

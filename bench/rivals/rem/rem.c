@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #define CAML_INTERNALS
 #include "boxroot.h"
+#include "scanning.h"
 #include <caml/domain_state.h>
-#include <caml/minor_gc.h>
-#include <caml/roots.h>
 #include <stdlib.h>
 
 _Static_assert(sizeof(rem_pool) == REM_POOL_BYTES, "a pool is as large as its alignment");
@@ -77,50 +76,18 @@ static void join_lists(void)
 static bool in_use(rem_pool *pool, value v) { return Is_block(v) && rem_pool_of((rem_slot *)v) != pool; }
 
 #if OCAML_VERSION >= 50000
-
-static scan_roots_hook previous_hook;
-
 void rem_remember(rem_slot *slot) { Ref_table_add(&Caml_state->minor_tables->major_ref, &slot->held); }
-
-static void scan(scanning_action action, scanning_action_flags flags, void *data, caml_domain_state *domain)
-{
-  if (previous_hook) previous_hook(action, flags, data, domain);
-  if (flags & SCANNING_ONLY_YOUNG_VALUES) {
-    join_lists();
-    return;
-  }
-  for (rem_pool *pool = pools; pool; pool = pool->next)
-    for (rem_slot *slot = pool->slots; slot < pool->slots + REM_CAPACITY; slot++)
-      if (in_use(pool, slot->held)) action(data, slot->held, &slot->held);
-}
-
 #else
-
-static void (*previous_hook)(scanning_action);
-
 void rem_remember(rem_slot *slot) { add_to_ref_table(Caml_state_field(ref_table), &slot->held); }
-
-static void scan(scanning_action action)
-{
-  if (previous_hook) previous_hook(action);
-  if (action == &caml_oldify_one) {
-    join_lists();
-    return;
-  }
-  for (rem_pool *pool = pools; pool; pool = pool->next)
-    for (rem_slot *slot = pool->slots; slot < pool->slots + REM_CAPACITY; slot++)
-      if (in_use(pool, slot->held)) action(slot->held, &slot->held);
-}
-
 #endif
 
-bool boxroot_setup(void)
+static void scan_roots(visitor v, bool only_young)
 {
-  static bool installed = false;
-  if (!installed) {
-    previous_hook = caml_scan_roots_hook;
-    caml_scan_roots_hook = scan;
-    installed = true;
+  if (only_young) {
+    join_lists();
+    return;
   }
-  return true;
+  for (rem_pool *pool = pools; pool; pool = pool->next)
+    for (rem_slot *slot = pool->slots; slot < pool->slots + REM_CAPACITY; slot++)
+      if (in_use(pool, slot->held)) visit(v, &slot->held);
 }

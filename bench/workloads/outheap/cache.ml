@@ -1,30 +1,13 @@
 (* SPDX-License-Identifier: MIT *)
 (* A cache server, and its measurement with full memory, where half of the requests replace an entry.
-   cache serve STORE MOST SOCKET|PORT [FOLDER]   until SIGTERM; STORE: owned, hashtbl, bigarray, none, or lmdb (in that
-                                                 folder)
-   cache measure ENTRIES REQUESTS [RATE [SECONDS]]   the store: BENCH_LINEAR=linear (owned), bigarray, lmdb, redis,
-                                                     none; or hashtbl
-   cache rate SOCKET ENTRIES RATE SECONDS [PAUSE]   the latency of a server that runs, after all entries have been
-                                                    written; it sleeps for so many seconds when the first requests come
+   cache serve STORE MOST SOCKET FOLDER   until SIGTERM; STORE: owned, hashtbl, bigarray, none, or lmdb (in that folder)
+   cache measure ENTRIES REQUESTS RATE SECONDS   the store: BENCH_LINEAR=linear (owned), bigarray, lmdb, redis, none; or
+                                                 hashtbl
+   cache rate SOCKET ENTRIES RATE SECONDS   the latency of a server that runs, after all entries have been written
    cache histogram   of the numbers of the input, one a line: what Cache_histogram says of them *)
-let usage () =
-  Bench.fail
-    "cache serve STORE MOST SOCKET|PORT [FOLDER], cache measure ENTRIES REQUESTS [RATE [SECONDS]], cache rate SOCKET \
-     ENTRIES RATE SECONDS [PAUSE], or cache histogram"
-
 let serve () =
-  let name = Bench.argument 2 ~default:"" and most = Bench.int_argument 3 ~default:0 in
-  let folder = Bench.argument 5 ~default:"." in
-  if most < 1 then usage ();
-  let address =
-    match (Bench.argument 4 ~default:"", int_of_string_opt (Bench.argument 4 ~default:"")) with
-    | "", _ -> usage ()
-    | _, Some port -> Unix.ADDR_INET (Unix.inet_addr_loopback, port)
-    | path, None -> Unix.ADDR_UNIX path
-  in
-  match Cache_stores.make name ~folder ~most with
-  | store -> Cache_server.run name store ~most address
-  | exception Failure why -> Bench.fail "cache: %s" why
+  let most = Bench.int_argument 3 ~default:0 in
+  Cache_server.run (Cache_stores.make Sys.argv.(2) ~folder:Sys.argv.(5) ~most) Sys.argv.(4)
 
 module H = Cache_histogram
 
@@ -90,26 +73,11 @@ let processor_time s =
 (* Microseconds for each request of a kind, with so many on their way in each of 16 connections. *)
 let redis_benchmark s ~entries ~requests ~pipeline =
   let n = string_of_int in
-  let output, its_output = Unix.pipe ~cloexec:true () in
-  let arguments =
-    [| "redis-benchmark"; "-s"; s.path; "-n"; n requests; "-c"; "16"; "-P"; n pipeline; "-r"; n entries; "-d"; "32";
-       "-t"; "set,get"; "--csv" |]
-  in
-  let pid = Unix.create_process arguments.(0) arguments Unix.stdin its_output Unix.stderr in
-  Unix.close its_output;
-  let text = In_channel.input_all (Unix.in_channel_of_descr output) in
-  if snd (Unix.waitpid [] pid) <> WEXITED 0 then Bench.fail "redis-benchmark failed";
-  let time kind =
-    let found line =
-      try Scanf.sscanf line "%S,%S" (fun k rps -> if k = kind then float_of_string rps else 0.)
-      with Scanf.Scan_failure _ | End_of_file | Failure _ -> 0.
-    in
-    let rps = List.fold_left (fun r line -> Float.max r (found line)) 0. (String.split_on_char '\n' text) in
-    if rps <= 0. then Bench.fail "redis-benchmark (Debian: the package redis-tools) gives no figures: %s" text;
-    1e6 /. rps
-  in
+  let arguments = [ "-n"; n requests; "-c"; "16"; "-P"; n pipeline; "-r"; n entries; "-d"; "32"; "-t"; "set,get" ] in
+  let found = Resp.benchmark s.path arguments () in
   List.iter
-    (fun kind -> Bench.metric (Printf.sprintf "%s, %d at once" kind (16 * pipeline)) (time kind) "us")
+    (fun kind ->
+      Bench.metric (Printf.sprintf "%s, %d at once" kind (16 * pipeline)) (1e6 /. List.assoc kind found "rps") "us")
     [ "SET"; "GET" ]
 
 let milliseconds name h =
@@ -118,7 +86,7 @@ let milliseconds name h =
 (* What the server says of its own times; Redis does not. *)
 let of_server path =
   match Cache_load.ask path [ "INFO"; "latency" ] with
-  | Cache_resp.Bulk text ->
+  | Resp.Bulk text ->
       List.iter
         (fun line ->
           match String.split_on_char ':' (String.trim line) with
@@ -132,10 +100,10 @@ let of_server path =
   | _ -> ()
 
 (* Requests at a rate for so many seconds; all entries are there. *)
-let at_rate path ~pause ~entries ~rate ~seconds =
+let at_rate path ~entries ~rate ~seconds =
   ignore (Cache_load.ask path [ "CONFIG"; "RESETSTAT" ]);
   let requests = max 1 (int_of_float (rate *. seconds)) in
-  let latencies, late = Cache_load.at_rate path ~pause ~entries ~requests ~rate ~connections:16 in
+  let latencies, late = Cache_load.at_rate path ~entries ~requests ~rate ~connections:16 in
   milliseconds "latency, " latencies;
   Bench.metric "the client was late, 99.9 %" (float (H.at late 0.999) /. 1e6) "ms";
   Bench.metric "the client was late, longest" (float (H.at late 1.) /. 1e6) "ms";
@@ -143,11 +111,9 @@ let at_rate path ~pause ~entries ~rate ~seconds =
   requests
 
 let rate () =
-  let path = Bench.argument 2 ~default:"" and number i = float_of_string (Bench.argument i ~default:"0") in
-  let entries = Bench.int_argument 3 ~default:0 in
-  if entries < 1 || number 4 <= 0. then usage ();
+  let path = Sys.argv.(2) and entries = Bench.int_argument 3 ~default:0 in
   ignore (Cache_load.fill path ~entries);
-  ignore (at_rate path ~pause:(number 6) ~entries ~rate:(number 4) ~seconds:(number 5))
+  ignore (at_rate path ~entries ~rate:(float_of_string Sys.argv.(4)) ~seconds:(float_of_string Sys.argv.(5)))
 
 let histogram () =
   let h = H.create () in
@@ -173,12 +139,12 @@ let measure () =
   redis_benchmark s ~entries ~requests ~pipeline:1;
   ignore (Cache_load.fill s.path ~entries);
   let before = processor_time s in
-  let requests = at_rate s.path ~pause:0. ~entries ~rate ~seconds in
+  let requests = at_rate s.path ~entries ~rate ~seconds in
   Bench.metric "processor time, each" ((processor_time s -. before) *. 1e6 /. float requests) "us";
   memory s "resident: under load" "VmRSS:";
   memory s "peak resident" "VmHWM:";
   (match Cache_load.ask s.path [ "DBSIZE" ] with
-  | Cache_resp.Integer n when n = if name = "none" then 0 else entries -> ()
+  | Resp.Integer n when n = if name = "none" then 0 else entries -> ()
   | other -> Bench.fail "there are %s entries, and should be %d" (Cache_load.described other) entries);
   stop s
 
@@ -188,4 +154,4 @@ let () =
   | "measure" -> measure ()
   | "rate" -> rate ()
   | "histogram" -> histogram ()
-  | _ -> usage ()
+  | other -> Bench.fail "no step %s" other

@@ -1,19 +1,12 @@
 (* SPDX-License-Identifier: MIT *)
-(* What a cache keeps its strings in. All but LMDB and [none] have a bound, and take what was not used for longest out;
-   [set], [get] and nothing else is use. *)
-
-exception Refused of string
-(** The store cannot hold that. *)
+(* What a cache keeps its strings in. All but LMDB and [none] have a bound, and take what was not used for longest
+   out. *)
 
 type store = {
   get : string -> string option;
   set : string -> string -> unit;
-  mem : string -> bool;
-  remove : string -> bool; (* was it there? *)
   length : unit -> int;
-  clear : unit -> unit;
   turn : unit -> unit; (* after some commands, before their replies are sent *)
-  close : unit -> unit;
 }
 
 (* --- owned data --------------------------------------------------------------------------------------------------- *)
@@ -34,16 +27,8 @@ let owned ~most =
   {
     get = (fun k -> T.find k t);
     set = (fun k v -> T.replace k v t);
-    mem = (fun k -> T.mem k t);
-    remove =
-      (fun k ->
-        let before = T.length t in
-        T.remove k t;
-        T.length t < before);
     length = (fun () -> T.length t);
-    clear = (fun () -> T.clear t);
     turn = ignore;
-    close = (fun () -> T.close t);
   }
 
 (* --- the library's hash table, its elements in a ring in the order of their use ----------------------------------- *)
@@ -101,22 +86,8 @@ let heap ~most =
             H.add t k e;
             link e;
             if H.length t > most then drop ends.newer);
-    mem = (fun k -> H.mem t k);
-    remove =
-      (fun k ->
-        match H.find_opt t k with
-        | Some e ->
-            drop e;
-            true
-        | None -> false);
     length = (fun () -> H.length t);
-    clear =
-      (fun () ->
-        H.reset t;
-        ends.newer <- ends;
-        ends.older <- ends);
     turn = ignore;
-    close = ignore;
   }
 
 (* --- a table encoded in bigarrays --------------------------------------------------------------------------------- *)
@@ -163,26 +134,13 @@ module Encoded = struct
 
   let rec power_of_two n from = if from >= n then from else power_of_two n (2 * from)
 
-  let reset t =
-    Array1.fill t.buckets (-1l);
-    t.begun <- 0;
-    t.free <- -1;
-    t.newest <- -1;
-    t.oldest <- -1;
-    t.count <- 0;
-    t.chunks <- [||];
-    t.filled <- chunk;
-    Array.fill t.free_places 0 (Array.length t.free_places) (-1)
-
   let create most =
     let size = power_of_two most 16 and all () = numbers (most + 1) in
-    let t =
-      { most; mask = size - 1; buckets = numbers size; next = all (); hashes = all (); newer = all (); older = all ();
-        places = all (); begun = 0; free = -1; newest = -1; oldest = -1; count = 0; chunks = [||]; filled = chunk;
-        free_places = Array.make 128 (-1) }
-    in
-    reset t;
-    t
+    let buckets = numbers size in
+    Array1.fill buckets (-1l);
+    { most; mask = size - 1; buckets; next = all (); hashes = all (); newer = all (); older = all (); places = all ();
+      begun = 0; free = -1; newest = -1; oldest = -1; count = 0; chunks = [||]; filled = chunk;
+      free_places = Array.make 128 (-1) }
 
   (* Sizes are multiples of 16 up to 1024, then powers of two: the class, and the size. *)
   let size_class bytes =
@@ -305,7 +263,7 @@ module Encoded = struct
     end
 
   let add t key text =
-    if bytes_of (String.length key) (String.length text) > longest then raise (Refused "longer than 4 MiB");
+    if bytes_of (String.length key) (String.length text) > longest then failwith "longer than 4 MiB";
     let h = hash key in
     let i = find t key h in
     if i >= 0 then begin
@@ -344,16 +302,8 @@ let encoded ~most =
           Some (Encoded.text t i)
         end);
     set = Encoded.add t;
-    mem = (fun k -> find k >= 0);
-    remove =
-      (fun k ->
-        let i = find k in
-        if i >= 0 then Encoded.drop t i;
-        i >= 0);
     length = (fun () -> t.count);
-    clear = (fun () -> Encoded.reset t);
     turn = ignore;
-    close = ignore;
   }
 
 (* --- LMDB: without a bound; commands that come together are one transaction, without synchronisation -------------- *)
@@ -362,29 +312,13 @@ module Lmdb = struct
   external open_ : string -> int -> unit = "cache_lmdb_open"
   external get : string -> string option = "cache_lmdb_get"
   external put : string -> string -> unit = "cache_lmdb_put"
-  external mem : string -> bool = "cache_lmdb_mem"
-  external remove : string -> bool = "cache_lmdb_remove"
   external length : unit -> int = "cache_lmdb_length"
-  external clear : unit -> unit = "cache_lmdb_clear"
   external commit : unit -> unit = "cache_lmdb_commit"
-  external close : unit -> unit = "cache_lmdb_close"
 end
 
 let lmdb ~folder ~most =
   Lmdb.open_ folder ((most * 1024) + (1 lsl 30));
-  let possible k f =
-    if k = "" || String.length k > 511 then raise (Refused "LMDB has keys of 1 to 511 bytes") else f k
-  in
-  {
-    get = (fun k -> possible k Lmdb.get);
-    set = (fun k v -> possible k Lmdb.put v);
-    mem = (fun k -> possible k Lmdb.mem);
-    remove = (fun k -> possible k Lmdb.remove);
-    length = Lmdb.length;
-    clear = Lmdb.clear;
-    turn = Lmdb.commit;
-    close = Lmdb.close;
-  }
+  { get = Lmdb.get; set = Lmdb.put; length = Lmdb.length; turn = Lmdb.commit }
 
 (* --- no store: what the server costs without one ------------------------------------------------------------------ *)
 
@@ -393,23 +327,10 @@ let none =
   let text k =
     let n = String.length k in
     let rec first i = if i < n - 1 && k.[i] = '0' then first (i + 1) else i in
-    if n > 4 then
-      let from = first 4 in
-      Some (String.concat "" [ String.sub k from (n - from); ":"; k; k ])
-    else None
+    let from = first 4 in
+    Some (String.concat "" [ String.sub k from (n - from); ":"; k; k ])
   in
-  {
-    get = text;
-    set = (fun _ _ -> ());
-    mem = (fun _ -> false);
-    remove = (fun _ -> false);
-    length = (fun () -> 0);
-    clear = ignore;
-    turn = ignore;
-    close = ignore;
-  }
-
-let names = [ "owned"; "hashtbl"; "bigarray"; "lmdb"; "none" ]
+  { get = text; set = (fun _ _ -> ()); length = (fun () -> 0); turn = ignore }
 
 let make name ~folder ~most =
   match name with
@@ -418,4 +339,4 @@ let make name ~folder ~most =
   | "bigarray" -> encoded ~most
   | "lmdb" -> lmdb ~folder ~most
   | "none" -> none
-  | other -> failwith (Printf.sprintf "no store %s; there are: %s" other (String.concat ", " names))
+  | other -> failwith ("no store " ^ other)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server of many connections waits with, which the library Unix does not have without a limit of 1,024; its
-   clock, and the processors of a process; and the store LMDB, one environment for a process. */
+/* The processors of a process; and the store LMDB, one environment for a process. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -9,66 +8,9 @@
 #include <caml/fail.h>
 #include <caml/memory.h>
 #include <caml/mlvalues.h>
-#include <caml/signals.h>
-#include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <time.h>
-#include <unistd.h>
-
-#define EVENTS 256
-
-value cache_poll_new(value unit)
-{
-  int fd = epoll_create1(EPOLL_CLOEXEC);
-  (void)unit;
-  if (fd < 0) caml_failwith(strerror(errno));
-  return Val_long(fd);
-}
-
-/* From now on `fd` is watched for input (1), output (2), both (3), or errors alone (0); `known`: it was watched. */
-value cache_poll_watch(value poll, value fd, value what, value known)
-{
-  intnat bits = Long_val(what);
-  struct epoll_event e = {.events = (bits & 1 ? EPOLLIN : 0) | (bits & 2 ? EPOLLOUT : 0),
-                          .data.fd = (int)Long_val(fd)};
-  if (epoll_ctl((int)Long_val(poll), Bool_val(known) ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, (int)Long_val(fd), &e) < 0)
-    caml_failwith(strerror(errno));
-  return Val_unit;
-}
-
-/* Waits so many milliseconds, for ever if negative. Each of the first elements of `found` (as many as are returned)
-   is fd * 4, and what it is ready for; errors and ends count as both. */
-value cache_poll_wait(value poll, value found, value milliseconds)
-{
-  CAMLparam1(found);
-  struct epoll_event events[EVENTS];
-  int most = Wosize_val(found) < EVENTS ? (int)Wosize_val(found) : EVENTS, n;
-  int fd = (int)Long_val(poll), timeout = (int)Long_val(milliseconds);
-  if (timeout == 0) n = epoll_wait(fd, events, most, 0);
-  else {
-    caml_enter_blocking_section();
-    n = epoll_wait(fd, events, most, timeout);
-    caml_leave_blocking_section();
-  }
-  for (int i = 0; i < n; i++) {
-    bool both = events[i].events & (EPOLLERR | EPOLLHUP);
-    intnat bits = (both || events[i].events & EPOLLIN ? 1 : 0) | (both || events[i].events & EPOLLOUT ? 2 : 0);
-    Store_field(found, i, Val_long(events[i].data.fd * 4 + bits));
-  }
-  CAMLreturn(Val_long(n < 0 ? 0 : n));
-}
-
-/* Nanoseconds of a clock that only goes on. */
-value cache_now(value unit)
-{
-  struct timespec t;
-  (void)unit;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return Val_long((intnat)t.tv_sec * 1000000000 + t.tv_nsec);
-}
 
 /* The first (0) or the last (1) of the processors on which this thread may run; -1: there is only one, or the system
    does not tell. */
@@ -156,25 +98,11 @@ value cache_lmdb_get(value key)
   CAMLreturn(some);
 }
 
-value cache_lmdb_mem(value key)
-{
-  MDB_val data;
-  return Val_bool(found(key, &data));
-}
-
 value cache_lmdb_put(value key, value text)
 {
   MDB_val k = data_of(key), data = data_of(text);
   check(mdb_put(transaction(), store.dbi, &k, &data, 0));
   return Val_unit;
-}
-
-value cache_lmdb_remove(value key)
-{
-  MDB_val k = data_of(key);
-  int code = mdb_del(transaction(), store.dbi, &k, NULL);
-  if (code != MDB_NOTFOUND) check(code);
-  return Val_bool(code == 0);
 }
 
 value cache_lmdb_length(value unit)
@@ -183,20 +111,6 @@ value cache_lmdb_length(value unit)
   (void)unit;
   check(mdb_stat(transaction(), store.dbi, &stat));
   return Val_long(stat.ms_entries);
-}
-
-value cache_lmdb_clear(value unit)
-{
-  check(mdb_drop(transaction(), store.dbi, 0));
-  return unit;
-}
-
-value cache_lmdb_close(value unit)
-{
-  if (store.txn != NULL) mdb_txn_abort(store.txn);
-  store.txn = NULL;
-  mdb_env_close(store.env);
-  return unit;
 }
 
 #else
@@ -209,12 +123,8 @@ value cache_lmdb_close(value unit)
   }
 
 MISSING(cache_lmdb_get)
-MISSING(cache_lmdb_mem)
-MISSING(cache_lmdb_remove)
 MISSING(cache_lmdb_length)
-MISSING(cache_lmdb_clear)
 MISSING(cache_lmdb_commit)
-MISSING(cache_lmdb_close)
 value cache_lmdb_put(value a, value b) { (void)b; return cache_lmdb_get(a); }
 value cache_lmdb_open(value a, value b) { (void)b; return cache_lmdb_get(a); }
 

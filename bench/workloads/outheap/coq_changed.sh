@@ -14,7 +14,7 @@ copied() {
 
 step() { # step COMMAND…
   steps=$((steps + 1))
-  watched "building $name, step $steps of $all_steps ($1 ${2:-})" "$log" 0 "$@" </dev/null ||
+  watched "building $name, step $steps of $all_steps ($1 ${2:-})" "$log" "$@" </dev/null ||
     die 1 "building $name failed at \`$*\`: $(grep -m1 Error "$log" || tail -1 "$log")"
 }
 

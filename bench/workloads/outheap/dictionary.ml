@@ -112,73 +112,47 @@ let load edition : dictionary =
   if from = "region" then R.get (unwrap (R.map schema ~path:(file edition) ()))
   else In_channel.with_open_bin (file edition) (fun c -> Marshal.from_channel c)
 
-(* --- a worker: the server's side of the Redis protocol ------------------------------------------------------------ *)
+(* --- a worker ----------------------------------------------------------------------------------------------------- *)
 
-type connection = { fd : Unix.file_descr; mutable input : string }
+type connection = { fd : Unix.file_descr; input : Resp.input; replies : Buffer.t }
 
-let bulk s = Printf.sprintf "$%d\r\n%s\r\n" (String.length s) s
 let kept = 4096 (* of the latest articles *)
-
-(* One request and the rest of the input, if all of it has come. *)
-let request input =
-  let number mark at =
-    match String.index_from_opt input at '\n' with
-    | Some last when input.[at] = mark -> Some (int_of_string (String.sub input (at + 1) (last - at - 2)), last + 1)
-    | Some _ -> failwith "not the Redis protocol"
-    | None -> None
-    | exception Invalid_argument _ -> None
-  in
-  let rec arguments n at =
-    if n = 0 then Some ([], String.sub input at (String.length input - at))
-    else
-      match number '$' at with
-      | Some (length, at) when at + length + 2 <= String.length input ->
-        let word = String.sub input at length in
-        Option.map (fun (words, rest) -> (word :: words, rest)) (arguments (n - 1) (at + length + 2))
-      | _ -> None
-  in
-  if input = "" then None else Option.bind (number '*' 0) (fun (n, at) -> arguments n at)
-
-let rec write_all fd text at =
-  if at < String.length text then write_all fd text (at + Unix.write_substring fd text at (String.length text - at))
 
 let work listener ~ready ~orders ~most dictionary =
   let d = ref dictionary and latest = Array.make kept "" and served = ref 0 in
-  let answer = function
+  let answer b = function
     | [ "GET"; n ] ->
       let text = article !d (int_of_string n) in
       latest.(!served mod kept) <- text;
       incr served;
-      bulk text
-    | "CONFIG" :: _ -> "*2\r\n" ^ bulk "save" ^ bulk ""
-    | _ -> "-ERR unknown command\r\n"
+      Resp.bulk b text
+    | "CONFIG" :: _ -> Resp.array b [ "save"; "" ]
+    | _ -> Resp.line b '-' "ERR unknown command"
   in
-  let buffer = Bytes.create 65536 in
   let receive c = (* false: it has ended *)
-    match Unix.read c.fd buffer 0 (Bytes.length buffer) with
-    | 0 -> false
-    | n ->
-      c.input <- c.input ^ Bytes.sub_string buffer 0 n;
-      let rec serve () =
-        match request c.input with
-        | Some (words, rest) ->
-          c.input <- rest;
-          write_all c.fd (answer words) 0;
-          serve ()
-        | None -> true
-      in
-      serve ()
-    | exception Unix.Unix_error ((ECONNRESET | EPIPE), _, _) -> false
+    Resp.receive c.input c.fd > 0
+    && begin
+         let rec serve () =
+           match Resp.request c.input with
+           | Some words ->
+             answer c.replies words;
+             serve ()
+           | None -> Resp.flush c.replies c.fd
+         in
+         serve ();
+         true
+       end
   in
+  let buffer = Bytes.create 1 in
   let obey () =
     match Unix.read orders buffer 0 1 with
     | 0 -> Unix._exit 0
     | _ ->
       d := load (!d.edition + 1);
-      write_all ready "r" 0
+      Resp.write_all ready "r" 0
   in
   ignore (article !d 1);
-  write_all ready "r" 0;
+  Resp.write_all ready "r" 0;
   let rec loop connections =
     let full = List.length connections >= most in
     let watched = orders :: (if full then [] else [ listener ]) @ List.map (fun c -> c.fd) connections in
@@ -193,7 +167,7 @@ let work listener ~ready ~orders ~most dictionary =
         connections
     in
     match if List.mem listener readable then Some (fst (Unix.accept ~cloexec:true listener)) else None with
-    | Some fd -> loop ({ fd; input = "" } :: connections)
+    | Some fd -> loop ({ fd; input = Resp.input (); replies = Buffer.create 4096 } :: connections)
     | None -> loop connections
     | exception Unix.Unix_error ((EAGAIN | EWOULDBLOCK), _, _) -> loop connections
   in
@@ -236,25 +210,11 @@ let pss workers =
   float (List.fold_left (fun n w -> n + of_one (string_of_int w.pid)) (of_one "self") workers) /. 1e3
 
 let load_generator path ~requests ~connections =
-  let output, its_output = Unix.pipe ~cloexec:true () and n = string_of_int in
-  let pid =
-    Unix.create_process "redis-benchmark"
-      [| "redis-benchmark"; "-s"; path; "-n"; n requests; "-c"; n connections; "-r"; "1000000"; "--csv"; "GET";
-         "__rand_int__" |]
-      Unix.stdin its_output Unix.stderr
+  let n = string_of_int in
+  let ended =
+    Resp.benchmark path [ "-n"; n requests; "-c"; n connections; "-r"; "1000000"; "GET"; "__rand_int__" ]
   in
-  Unix.close its_output;
-  fun () ->
-    let text = In_channel.input_all (Unix.in_channel_of_descr output) in
-    if snd (Unix.waitpid [] pid) <> WEXITED 0 then failwith "redis-benchmark failed";
-    (* "test","rps","avg_latency_ms",…: names, then figures *)
-    let unquoted f = String.concat "" (String.split_on_char '"' f) in
-    let fields line = List.map unquoted (String.split_on_char ',' line) in
-    match List.filter (( <> ) "") (String.split_on_char '\n' text) with
-    | [ names; figures ] ->
-      let figures = List.combine (List.rev (fields names)) (List.rev (fields figures)) in
-      fun name -> float_of_string (List.assoc name figures)
-    | _ -> failwith ("redis-benchmark (Debian: the package redis-tools) gives no figures: " ^ text)
+  fun () -> snd (List.hd (ended ()))
 
 let () =
   let requests = Bench.int_argument 1 ~default:200_000 and connections = Bench.int_argument 2 ~default:16 in
@@ -282,7 +242,7 @@ let () =
   let began = Bench.wall () in
   List.iter
     (fun w ->
-      write_all w.give_orders "2" 0;
+      Resp.write_all w.give_orders "2" 0;
       await w)
     all;
   Bench.metric "replacement: time" ((Bench.wall () -. began) *. 1e3) "ms";

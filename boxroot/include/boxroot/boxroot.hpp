@@ -42,44 +42,14 @@
 #if BOXROOT_DEBUG
 #define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 #define BOXROOT_HPP_AND_HERE , BOXROOT_HPP_HERE
-#define BOXROOT_HPP_CREATE(v) bxr_create_at((v), file, line)
-#define BOXROOT_HPP_EPHEMERAL_CREATE(k, v) bxr_ephemeral_create_at((k), (v), file, line)
-#define BOXROOT_HPP_EPHEMERAL_GET(e, v) bxr_ephemeral_get_at((e), (v), file, line)
-#define BOXROOT_HPP_EPHEMERAL_GET_KEY(e, v) bxr_ephemeral_get_key_at((e), (v), file, line)
-#define BOXROOT_HPP_GET(r) bxr_get_at((r), file, line)
-#define BOXROOT_HPP_GET_REF(r) bxr_get_ref_at((r), file, line)
-#define BOXROOT_HPP_MODIFY(r, v) bxr_modify_at((r), (v), file, line)
-#define BOXROOT_HPP_SET(v) try_set((v), file, line)
-#define BOXROOT_HPP_STORAGE_ADD(s, v) bxr_storage_add_at((s), (v), file, line)
-#define BOXROOT_HPP_STORAGE_CLEAR(s) bxr_storage_clear_at((s), file, line)
-#define BOXROOT_HPP_WIDE_CREATE(n, vs) bxr_wide_create_at((n), (vs), file, line)
-#define BOXROOT_HPP_WIDE_GET(w, i) bxr_wide_get_at((w), (i), file, line)
-#define BOXROOT_HPP_WIDE_REF(w, i) bxr_wide_ref_at((w), (i), "boxroot_wide_ref", file, line)
-#define BOXROOT_HPP_WIDE_MODIFY(w, i, v) bxr_wide_modify_at((w), (i), (v), file, line)
-#define BOXROOT_HPP_WEAK_CREATE(v) bxr_weak_create_at((v), file, line)
-#define BOXROOT_HPP_WEAK_GET(w, v) bxr_weak_get_at((w), (v), file, line)
-#define BOXROOT_HPP_WEAK_UPGRADE(w) bxr_weak_upgrade_at((w), file, line)
+#define BOXROOT_HPP_PASS , file, line
+#define BOXROOT_HPP_AT(function, arguments) (bxr_called_from(file, line), (function)arguments)
 #define BOXROOT_HPP_INLINE __attribute__((always_inline)) inline
 #else
 #define BOXROOT_HPP_HERE
 #define BOXROOT_HPP_AND_HERE
-#define BOXROOT_HPP_CREATE(v) boxroot_create(v)
-#define BOXROOT_HPP_EPHEMERAL_CREATE(k, v) boxroot_ephemeral_create((k), (v))
-#define BOXROOT_HPP_EPHEMERAL_GET(e, v) boxroot_ephemeral_get((e), (v))
-#define BOXROOT_HPP_EPHEMERAL_GET_KEY(e, v) boxroot_ephemeral_get_key((e), (v))
-#define BOXROOT_HPP_GET(r) boxroot_get(r)
-#define BOXROOT_HPP_GET_REF(r) boxroot_get_ref(r)
-#define BOXROOT_HPP_MODIFY(r, v) boxroot_modify((r), (v))
-#define BOXROOT_HPP_SET(v) try_set(v)
-#define BOXROOT_HPP_STORAGE_ADD(s, v) boxroot_storage_add((s), (v))
-#define BOXROOT_HPP_STORAGE_CLEAR(s) boxroot_storage_clear(s)
-#define BOXROOT_HPP_WIDE_CREATE(n, vs) boxroot_wide_create((n), (vs))
-#define BOXROOT_HPP_WIDE_GET(w, i) boxroot_wide_get((w), (i))
-#define BOXROOT_HPP_WIDE_REF(w, i) boxroot_wide_ref((w), (i))
-#define BOXROOT_HPP_WIDE_MODIFY(w, i, v) boxroot_wide_modify((w), (i), (v))
-#define BOXROOT_HPP_WEAK_CREATE(v) boxroot_weak_create(v)
-#define BOXROOT_HPP_WEAK_GET(w, v) boxroot_weak_get((w), (v))
-#define BOXROOT_HPP_WEAK_UPGRADE(w) boxroot_weak_upgrade(w)
+#define BOXROOT_HPP_PASS
+#define BOXROOT_HPP_AT(function, arguments) (function)arguments
 #define BOXROOT_HPP_INLINE
 #endif
 
@@ -113,12 +83,12 @@ public:
 
   /* A root that holds v, or an empty one on failure: errno and boxroot_error_string() tell why. Needs the domain lock
      (without it, fails with EPERM). Never runs the GC. */
-  static root try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_CREATE(v)); }
+  static root try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_AT(boxroot_create, (v))); }
 
 #if BOXROOT_HPP_EXCEPTIONS
   /* A root that holds v. As try_create, but throws std::bad_alloc when there is no memory, and std::system_error with
      EPERM when the domain lock is not held, or with ECANCELED after boxroot_teardown. */
-  explicit root(value v BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_CREATE(v))
+  explicit root(value v BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_AT(boxroot_create, (v)))
   {
     if (cell_ == nullptr) detail::fail();
   }
@@ -127,15 +97,15 @@ public:
      nothing has changed. The cell may move, which invalidates references obtained from ref(). */
   void set(value v BOXROOT_HPP_AND_HERE)
   {
-    if (!BOXROOT_HPP_SET(v)) detail::fail();
+    if (!try_set(v BOXROOT_HPP_PASS)) detail::fail();
   }
 #endif
 
   /* The same; on failure false, and nothing has changed. */
   bool try_set(value v BOXROOT_HPP_AND_HERE) noexcept
   {
-    if (cell_ != nullptr) return BOXROOT_HPP_MODIFY(&cell_, v);
-    cell_ = BOXROOT_HPP_CREATE(v);
+    if (cell_ != nullptr) return BOXROOT_HPP_AT(boxroot_modify, (&cell_, v));
+    cell_ = BOXROOT_HPP_AT(boxroot_create, (v));
     return cell_ != nullptr;
   }
 
@@ -155,11 +125,11 @@ public:
 
   /* The value. Needs a non-empty object and the domain lock; the usual rules for values that are not rooted apply to
      the result. */
-  value get(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET(cell_); }
+  value get(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_get, (cell_)); }
 
   /* The address of the cell, which the GC keeps up to date, until the root ends or is set. Needs a non-empty object;
      reading through it needs the domain lock. */
-  value const *ref(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_GET_REF(cell_); }
+  value const *ref(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_get_ref, (cell_)); }
 
   /* Whether there is a root. */
   explicit operator bool() const noexcept { return cell_ != nullptr; }
@@ -205,12 +175,15 @@ public:
 
   /* A weak root that holds v, or an empty object on failure: errno and boxroot_error_string() tell why. Needs the
      domain lock. Never runs the GC. */
-  static weak try_create(value v BOXROOT_HPP_AND_HERE) noexcept { return adopt(BOXROOT_HPP_WEAK_CREATE(v)); }
+  static weak try_create(value v BOXROOT_HPP_AND_HERE) noexcept
+  {
+    return adopt(BOXROOT_HPP_AT(boxroot_weak_create, (v)));
+  }
 
 #if BOXROOT_HPP_EXCEPTIONS
   /* A weak root that holds v. Throws as the constructor of root does; std::system_error with EINVAL for a lazy value,
      with ENOTSUP on a domain but the first before OCaml 5.5. */
-  explicit weak(value v BOXROOT_HPP_AND_HERE) : key_(BOXROOT_HPP_WEAK_CREATE(v))
+  explicit weak(value v BOXROOT_HPP_AND_HERE) : key_(BOXROOT_HPP_AT(boxroot_weak_create, (v)))
   {
     if (key_ == nullptr) detail::fail();
   }
@@ -232,11 +205,11 @@ public:
 
   /* Whether the value is there: then it is in v, subject to the usual rules for values that are not rooted. Needs a
      non-empty object and the domain lock. */
-  bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_WEAK_GET(key_, &v); }
+  bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_weak_get, (key_, &v)); }
 
   /* A root that holds the value. Empty with errno == 0: the value is dead. Empty otherwise: failure, as
      root::try_create. Needs a non-empty object and the domain lock. */
-  root lock(BOXROOT_HPP_HERE) const noexcept { return root::adopt(BOXROOT_HPP_WEAK_UPGRADE(key_)); }
+  root lock(BOXROOT_HPP_HERE) const noexcept { return root::adopt(BOXROOT_HPP_AT(boxroot_weak_upgrade, (key_))); }
 
   /* Whether there is a weak root; not whether its value is alive. */
   explicit operator bool() const noexcept { return key_ != nullptr; }
@@ -284,12 +257,12 @@ public:
      Never runs the GC. */
   static ephemeral try_create(value key, value data BOXROOT_HPP_AND_HERE) noexcept
   {
-    return adopt(BOXROOT_HPP_EPHEMERAL_CREATE(key, data));
+    return adopt(BOXROOT_HPP_AT(boxroot_ephemeral_create, (key, data)));
   }
 
 #if BOXROOT_HPP_EXCEPTIONS
   /* An ephemeral root. Throws as the constructor of weak does: EINVAL for a lazy key. */
-  ephemeral(value key, value data BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_EPHEMERAL_CREATE(key, data))
+  ephemeral(value key, value data BOXROOT_HPP_AND_HERE) : cell_(BOXROOT_HPP_AT(boxroot_ephemeral_create, (key, data)))
   {
     if (cell_ == nullptr) detail::fail();
   }
@@ -311,8 +284,11 @@ public:
 
   /* Whether the key lives: then v is the data, or the key, subject to the usual rules for values that are not rooted.
      Need a non-empty object and the domain lock. */
-  bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_EPHEMERAL_GET(cell_, &v); }
-  bool get_key(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_EPHEMERAL_GET_KEY(cell_, &v); }
+  bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_ephemeral_get, (cell_, &v)); }
+  bool get_key(value &v BOXROOT_HPP_AND_HERE) const noexcept
+  {
+    return BOXROOT_HPP_AT(boxroot_ephemeral_get_key, (cell_, &v));
+  }
 
   /* Whether there is an ephemeral root; not whether its key lives. */
   explicit operator bool() const noexcept { return cell_ != nullptr; }
@@ -371,7 +347,7 @@ public:
      the constructor of root does. */
   ::boxroot add(value v BOXROOT_HPP_AND_HERE)
   {
-    ::boxroot r = BOXROOT_HPP_STORAGE_ADD(set_, v);
+    ::boxroot r = BOXROOT_HPP_AT(boxroot_storage_add, (set_, v));
     if (r == nullptr) detail::fail();
     return r;
   }
@@ -379,13 +355,13 @@ public:
   /* Drops all roots. Needs a non-empty object and the domain lock. Throws std::system_error without it. */
   void clear(BOXROOT_HPP_HERE)
   {
-    if (!BOXROOT_HPP_STORAGE_CLEAR(set_)) detail::fail();
+    if (!BOXROOT_HPP_AT(boxroot_storage_clear, (set_))) detail::fail();
   }
 #endif
 
   /* The same; on failure null, or false, and nothing has changed. */
-  ::boxroot try_add(value v BOXROOT_HPP_AND_HERE) noexcept { return BOXROOT_HPP_STORAGE_ADD(set_, v); }
-  bool try_clear(BOXROOT_HPP_HERE) noexcept { return BOXROOT_HPP_STORAGE_CLEAR(set_); }
+  ::boxroot try_add(value v BOXROOT_HPP_AND_HERE) noexcept { return BOXROOT_HPP_AT(boxroot_storage_add, (set_, v)); }
+  bool try_clear(BOXROOT_HPP_HERE) noexcept { return BOXROOT_HPP_AT(boxroot_storage_clear, (set_)); }
 
   storage(storage const &) = delete;
   storage &operator=(storage const &) = delete;
@@ -447,13 +423,14 @@ public:
      domain lock. */
   static wide try_create(std::size_t n, value const *vs BOXROOT_HPP_AND_HERE) noexcept
   {
-    return adopt(BOXROOT_HPP_WIDE_CREATE(n, vs));
+    return adopt(BOXROOT_HPP_AT(boxroot_wide_create, (n, vs)));
   }
 
 #if BOXROOT_HPP_EXCEPTIONS
   /* The same, from as many values as the braces have: wide w{on_read, on_write}; wide w{} is empty. Throws as the
      constructor of root does, and std::system_error with EINVAL if there are too many, or none in a list of values. */
-  wide(std::initializer_list<value> vs BOXROOT_HPP_AND_HERE) : slots_(BOXROOT_HPP_WIDE_CREATE(vs.size(), vs.begin()))
+  wide(std::initializer_list<value> vs BOXROOT_HPP_AND_HERE)
+    : slots_(BOXROOT_HPP_AT(boxroot_wide_create, (vs.size(), vs.begin())))
   {
     if (slots_ == nullptr) detail::fail();
   }
@@ -462,17 +439,23 @@ public:
      of root does; then nothing has changed. */
   void set(std::size_t i, value v BOXROOT_HPP_AND_HERE)
   {
-    if (!BOXROOT_HPP_WIDE_MODIFY(&slots_, i, v)) detail::fail();
+    if (!BOXROOT_HPP_AT(boxroot_wide_modify, (&slots_, i, v))) detail::fail();
   }
 #endif
 
   /* The same; false on failure. */
-  bool try_set(std::size_t i, value v BOXROOT_HPP_AND_HERE) noexcept { return BOXROOT_HPP_WIDE_MODIFY(&slots_, i, v); }
+  bool try_set(std::size_t i, value v BOXROOT_HPP_AND_HERE) noexcept
+  {
+    return BOXROOT_HPP_AT(boxroot_wide_modify, (&slots_, i, v));
+  }
 
   /* The value in slot i, and where it is, until the object is modified or ends. Need a non-empty object, a slot that it
      has, and the first one, or who reads the second, the domain lock. */
-  value get(std::size_t i BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_WIDE_GET(slots_, i); }
-  value const *get_ref(std::size_t i BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_WIDE_REF(slots_, i); }
+  value get(std::size_t i BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_wide_get, (slots_, i)); }
+  value const *get_ref(std::size_t i BOXROOT_HPP_AND_HERE) const noexcept
+  {
+    return BOXROOT_HPP_AT(boxroot_wide_ref, (slots_, i));
+  }
 
   wide(wide const &) = delete;
   wide &operator=(wide const &) = delete;
@@ -519,20 +502,8 @@ inline void swap(wide &a, wide &b) noexcept { a.swap(b); }
 #undef BOXROOT_HPP_EXCEPTIONS
 #undef BOXROOT_HPP_HERE
 #undef BOXROOT_HPP_AND_HERE
-#undef BOXROOT_HPP_CREATE
-#undef BOXROOT_HPP_GET
-#undef BOXROOT_HPP_GET_REF
-#undef BOXROOT_HPP_MODIFY
-#undef BOXROOT_HPP_SET
-#undef BOXROOT_HPP_STORAGE_ADD
-#undef BOXROOT_HPP_STORAGE_CLEAR
-#undef BOXROOT_HPP_WIDE_CREATE
-#undef BOXROOT_HPP_WIDE_GET
-#undef BOXROOT_HPP_WIDE_REF
-#undef BOXROOT_HPP_WIDE_MODIFY
-#undef BOXROOT_HPP_WEAK_CREATE
-#undef BOXROOT_HPP_WEAK_GET
-#undef BOXROOT_HPP_WEAK_UPGRADE
+#undef BOXROOT_HPP_PASS
+#undef BOXROOT_HPP_AT
 #undef BOXROOT_HPP_INLINE
 
 #endif

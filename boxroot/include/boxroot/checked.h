@@ -3,10 +3,10 @@
    promises.
 
    Nothing is inline: every call goes to the library, which checks it and records the place it comes from. For a call by
-   name in C or C++ the place is a file and a line: macros with the names of the functions pass them. Any other call
-   (from Rust, through a pointer, or written `(boxroot_create)(v)`) reaches the functions themselves, and the place is
-   the caller's address, which the messages give as function and module where the dynamic linker knows them, and in
-   the form that addr2line takes. The class of boxroot.hpp passes the place where it is used.
+   name in C or C++ the place is a file and a line: a macro with the name of the function tells the library, just before
+   the call. Any other call (from Rust, through a pointer, or written `(boxroot_create)(v)`) tells nothing, and the
+   place is the caller's address, which the messages give as function and module where the dynamic linker knows them,
+   and in the form that addr2line takes. The class of boxroot.hpp tells the place where it is used.
 
    Where the place is not enough, as when all roots of a program are created by one function of its own: with
    BOXROOT_STACKS=1 in the environment the messages about misuse also have the calls that led to the root's creation
@@ -15,23 +15,42 @@
 #ifndef BOXROOT_CHECKED_H
 #define BOXROOT_CHECKED_H
 
-/* As the functions without `bxr_` and `_at`; the call is on this line of this file. `file` is kept: a constant. */
-boxroot bxr_create_at(value v, char const *file, int line) BXR_AGREED_NAME(create_at);
-boxroot bxr_create_in_at(boxroot_domain d, value v, char const *file, int line) BXR_AGREED_NAME(create_in_at);
-value bxr_get_at(boxroot r, char const *file, int line) BXR_AGREED_NAME(get_at);
-value const *bxr_get_ref_at(boxroot r, char const *file, int line) BXR_AGREED_NAME(get_ref_at);
-void bxr_delete_at(boxroot r, char const *file, int line) BXR_AGREED_NAME(delete_at);
-void bxr_delete_in_at(boxroot_domain d, boxroot r, char const *file, int line) BXR_AGREED_NAME(delete_in_at);
-bool bxr_modify_at(boxroot *r, value v, char const *file, int line) BXR_AGREED_NAME(modify_at);
+/* The next call of this thread to a function of the library is on this line of this file. `file` is kept: a
+   constant. */
+void bxr_called_from(char const *file, int line) BXR_AGREED_NAME(called_from);
+
+/* Defines bxr_NAME_at, which is boxroot_NAME called from a place. A function, and not the macro, tells the place: its
+   arguments, in which there may be other calls, have been evaluated by then. */
+#define BXR_PLACE char const *file, int line
+#define BXR_HERE __FILE__, __LINE__
+#define BXR_AT(result, name, parameters, arguments)                             \
+  static inline __attribute__((always_inline)) result bxr_##name##_at parameters \
+  {                                                                             \
+    bxr_called_from(file, line);                                                \
+    return (boxroot_##name) arguments;                                          \
+  }
+#define BXR_VOID_AT(name, parameters, arguments)                              \
+  static inline __attribute__((always_inline)) void bxr_##name##_at parameters \
+  {                                                                           \
+    bxr_called_from(file, line);                                              \
+    (boxroot_##name) arguments;                                               \
+  }
 
 #ifndef BXR_LIBRARY /* where the functions are defined */
-#define boxroot_create(v) bxr_create_at((v), __FILE__, __LINE__)
-#define boxroot_create_in(d, v) bxr_create_in_at((d), (v), __FILE__, __LINE__)
-#define boxroot_get(r) bxr_get_at((r), __FILE__, __LINE__)
-#define boxroot_get_ref(r) bxr_get_ref_at((r), __FILE__, __LINE__)
-#define boxroot_delete(r) bxr_delete_at((r), __FILE__, __LINE__)
-#define boxroot_delete_in(d, r) bxr_delete_in_at((d), (r), __FILE__, __LINE__)
-#define boxroot_modify(r, v) bxr_modify_at((r), (v), __FILE__, __LINE__)
+BXR_AT(boxroot, create, (value v, BXR_PLACE), (v))
+BXR_AT(boxroot, create_in, (boxroot_domain d, value v, BXR_PLACE), (d, v))
+BXR_AT(value, get, (boxroot r, BXR_PLACE), (r))
+BXR_AT(value const *, get_ref, (boxroot r, BXR_PLACE), (r))
+BXR_VOID_AT(delete, (boxroot r, BXR_PLACE), (r))
+BXR_VOID_AT(delete_in, (boxroot_domain d, boxroot r, BXR_PLACE), (d, r))
+BXR_AT(bool, modify, (boxroot *r, value v, BXR_PLACE), (r, v))
+#define boxroot_create(v) bxr_create_at((v), BXR_HERE)
+#define boxroot_create_in(d, v) bxr_create_in_at((d), (v), BXR_HERE)
+#define boxroot_get(r) bxr_get_at((r), BXR_HERE)
+#define boxroot_get_ref(r) bxr_get_ref_at((r), BXR_HERE)
+#define boxroot_delete(r) bxr_delete_at((r), BXR_HERE)
+#define boxroot_delete_in(d, r) bxr_delete_in_at((d), (r), BXR_HERE)
+#define boxroot_modify(r, v) bxr_modify_at((r), (v), BXR_HERE)
 #endif
 
 #endif

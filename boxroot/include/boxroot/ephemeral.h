@@ -69,19 +69,15 @@ void boxroot_ephemeral_delete(boxroot_ephemeral e) BXR_LINK_NAME(ephemeral_delet
    a root, at a root that is not ephemeral, and at a use without the domain lock. Its reports of live roots, and the
    counters, have ephemeral roots among the others. */
 
-#if BOXROOT_DEBUG /* private: the same, called on this line of this file */
-boxroot_ephemeral bxr_ephemeral_create_at(value key, value data, char const *file, int line)
-  BXR_AGREED_NAME(ephemeral_create_at);
-bool bxr_ephemeral_get_at(boxroot_ephemeral e, value *v, char const *file, int line) BXR_AGREED_NAME(ephemeral_get_at);
-bool bxr_ephemeral_get_key_at(boxroot_ephemeral e, value *v, char const *file, int line)
-  BXR_AGREED_NAME(ephemeral_get_key_at);
-void bxr_ephemeral_delete_at(boxroot_ephemeral e, char const *file, int line) BXR_AGREED_NAME(ephemeral_delete_at);
-#ifndef BXR_LIBRARY
-#define boxroot_ephemeral_create(key, data) bxr_ephemeral_create_at((key), (data), __FILE__, __LINE__)
-#define boxroot_ephemeral_get(e, v) bxr_ephemeral_get_at((e), (v), __FILE__, __LINE__)
-#define boxroot_ephemeral_get_key(e, v) bxr_ephemeral_get_key_at((e), (v), __FILE__, __LINE__)
-#define boxroot_ephemeral_delete(e) bxr_ephemeral_delete_at((e), __FILE__, __LINE__)
-#endif
+#if BOXROOT_DEBUG && !defined(BXR_LIBRARY) /* private: boxroot/checked.h */
+BXR_AT(boxroot_ephemeral, ephemeral_create, (value key, value data, BXR_PLACE), (key, data))
+BXR_AT(bool, ephemeral_get, (boxroot_ephemeral e, value *v, BXR_PLACE), (e, v))
+BXR_AT(bool, ephemeral_get_key, (boxroot_ephemeral e, value *v, BXR_PLACE), (e, v))
+BXR_VOID_AT(ephemeral_delete, (boxroot_ephemeral e, BXR_PLACE), (e))
+#define boxroot_ephemeral_create(key, data) bxr_ephemeral_create_at((key), (data), BXR_HERE)
+#define boxroot_ephemeral_get(e, v) bxr_ephemeral_get_at((e), (v), BXR_HERE)
+#define boxroot_ephemeral_get_key(e, v) bxr_ephemeral_get_key_at((e), (v), BXR_HERE)
+#define boxroot_ephemeral_delete(e) bxr_ephemeral_delete_at((e), BXR_HERE)
 #endif
 
 #ifdef __cplusplus

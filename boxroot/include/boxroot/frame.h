@@ -80,7 +80,7 @@ static inline void boxroot_frame_close(boxroot_frame *f);
 #endif
 
 #if BOXROOT_DEBUG
-#define BXR_FRAME_HERE , __FILE__, __LINE__
+#define BXR_FRAME_HERE , BXR_HERE
 #else
 #define BXR_FRAME_HERE
 #endif
@@ -135,44 +135,32 @@ BXR_FRAME_INLINE int bxr_frame_is_listed(bxr_frame_head *h)
 #if BOXROOT_DEBUG
 boxroot_frame bxr_frame_open(bxr_frame_head *h, value *slots, size_t n, char const *file, int line)
   BXR_AGREED_NAME(frame_open);
-void bxr_frame_close_at(boxroot_frame *f, char const *file, int line) BXR_AGREED_NAME(frame_close_at);
-boxroot_local bxr_local_create_at(boxroot_frame *f, value v, char const *file, int line)
-  BXR_AGREED_NAME(local_create_at);
-value *bxr_local_ref_at(boxroot_local l, char const *what, char const *file, int line) BXR_AGREED_NAME(local_ref_at);
+void bxr_frame_close(boxroot_frame *f) BXR_AGREED_NAME(frame_close);
+boxroot_local bxr_local_create(boxroot_frame *f, value v) BXR_AGREED_NAME(local_create);
+value *bxr_local_ref(boxroot_local l, char const *what) BXR_AGREED_NAME(local_ref);
 
-/* For calls that do not tell their place: through a pointer, or by the name in parentheses. */
-BXR_FRAME_INLINE void boxroot_frame_close(boxroot_frame *f) { bxr_frame_close_at(f, NULL, 0); }
-BXR_FRAME_INLINE boxroot_local boxroot_local_create(boxroot_frame *f, value v)
-{
-  return bxr_local_create_at(f, v, NULL, 0);
-}
-BXR_FRAME_INLINE value boxroot_local_get(boxroot_local l) { return *bxr_local_ref_at(l, "boxroot_local_get", NULL, 0); }
-BXR_FRAME_INLINE void boxroot_local_set(boxroot_local l, value v)
-{
-  *bxr_local_ref_at(l, "boxroot_local_set", NULL, 0) = v;
-}
-BXR_FRAME_INLINE value *boxroot_local_ref(boxroot_local l)
-{
-  return bxr_local_ref_at(l, "boxroot_local_ref", NULL, 0);
-}
-BXR_FRAME_INLINE value bxr_local_get_at(boxroot_local l, char const *file, int line)
-{
-  return *bxr_local_ref_at(l, "boxroot_local_get", file, line);
-}
-BXR_FRAME_INLINE void bxr_local_set_at(boxroot_local l, value v, char const *file, int line)
-{
-  *bxr_local_ref_at(l, "boxroot_local_set", file, line) = v;
-}
-#define boxroot_frame_close(f) bxr_frame_close_at((f), __FILE__, __LINE__)
-#define boxroot_local_create(f, v) bxr_local_create_at((f), (v), __FILE__, __LINE__)
-#define boxroot_local_get(l) bxr_local_get_at((l), __FILE__, __LINE__)
-#define boxroot_local_set(l, v) bxr_local_set_at((l), (v), __FILE__, __LINE__)
-#define boxroot_local_ref(l) bxr_local_ref_at((l), "boxroot_local_ref", __FILE__, __LINE__)
-
+BXR_FRAME_INLINE void boxroot_frame_close(boxroot_frame *f) { bxr_frame_close(f); }
+BXR_FRAME_INLINE boxroot_local boxroot_local_create(boxroot_frame *f, value v) { return bxr_local_create(f, v); }
+BXR_FRAME_INLINE value boxroot_local_get(boxroot_local l) { return *bxr_local_ref(l, "boxroot_local_get"); }
+BXR_FRAME_INLINE void boxroot_local_set(boxroot_local l, value v) { *bxr_local_ref(l, "boxroot_local_set") = v; }
+BXR_FRAME_INLINE value *boxroot_local_ref(boxroot_local l) { return bxr_local_ref(l, "boxroot_local_ref"); }
 BXR_FRAME_INLINE void bxr_frame_end(boxroot_frame *f)
 {
-  if (f->head != NULL) bxr_frame_close_at(f, f->head->file, f->head->line);
+  if (f->head == NULL) return;
+  bxr_called_from(f->head->file, f->head->line);
+  bxr_frame_close(f);
 }
+
+BXR_VOID_AT(frame_close, (boxroot_frame *f, BXR_PLACE), (f))
+BXR_AT(boxroot_local, local_create, (boxroot_frame *f, value v, BXR_PLACE), (f, v))
+BXR_AT(value, local_get, (boxroot_local l, BXR_PLACE), (l))
+BXR_VOID_AT(local_set, (boxroot_local l, value v, BXR_PLACE), (l, v))
+BXR_AT(value *, local_ref, (boxroot_local l, BXR_PLACE), (l))
+#define boxroot_frame_close(f) bxr_frame_close_at((f), BXR_HERE)
+#define boxroot_local_create(f, v) bxr_local_create_at((f), (v), BXR_HERE)
+#define boxroot_local_get(l) bxr_local_get_at((l), BXR_HERE)
+#define boxroot_local_set(l, v) bxr_local_set_at((l), (v), BXR_HERE)
+#define boxroot_local_ref(l) bxr_local_ref_at((l), BXR_HERE)
 #else
 /* Adds a table to the frame, and returns its cells, from next to end; next == NULL: no memory, or h == NULL. */
 typedef struct bxr_frame_room { value *next, *end; } bxr_frame_room;

@@ -73,25 +73,17 @@ void boxroot_storage_delete(boxroot_storage s) BXR_LINK_NAME(storage_delete);
 size_t boxroot_storage_count(boxroot_storage s) BXR_LINK_NAME(storage_count);
 char const *boxroot_storage_name(boxroot_storage s) BXR_LINK_NAME(storage_name);
 
-#ifdef __cplusplus
-} /* extern "C" */
+#if BOXROOT_DEBUG && !defined(BXR_LIBRARY) /* private: boxroot/checked.h */
+BXR_AT(boxroot, storage_add, (boxroot_storage s, value v, BXR_PLACE), (s, v))
+BXR_AT(bool, storage_clear, (boxroot_storage s, BXR_PLACE), (s))
+BXR_VOID_AT(storage_delete, (boxroot_storage s, BXR_PLACE), (s))
+#define boxroot_storage_add(s, v) bxr_storage_add_at((s), (v), BXR_HERE)
+#define boxroot_storage_clear(s) bxr_storage_clear_at((s), BXR_HERE)
+#define boxroot_storage_delete(s) bxr_storage_delete_at((s), BXR_HERE)
 #endif
 
-#if BOXROOT_DEBUG
-#ifdef __cplusplus
-extern "C" {
-#endif
-boxroot bxr_storage_add_at(boxroot_storage s, value v, char const *file, int line) BXR_AGREED_NAME(storage_add_at);
-bool bxr_storage_clear_at(boxroot_storage s, char const *file, int line) BXR_AGREED_NAME(storage_clear_at);
-void bxr_storage_delete_at(boxroot_storage s, char const *file, int line) BXR_AGREED_NAME(storage_delete_at);
 #ifdef __cplusplus
 } /* extern "C" */
-#endif
-#ifndef BXR_LIBRARY /* where the functions are defined */
-#define boxroot_storage_add(s, v) bxr_storage_add_at((s), (v), __FILE__, __LINE__)
-#define boxroot_storage_clear(s) bxr_storage_clear_at((s), __FILE__, __LINE__)
-#define boxroot_storage_delete(s) bxr_storage_delete_at((s), __FILE__, __LINE__)
-#endif
 #endif
 
 #endif

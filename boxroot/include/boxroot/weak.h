@@ -65,17 +65,15 @@ void boxroot_weak_delete(boxroot_weak w) BXR_LINK_NAME(weak_delete);
 /* The checked build (BOXROOT_DEBUG) ends the program, with the places, at "use after delete" and "double delete" of a
    weak root, until its place is used again, and at a use without the domain lock. */
 
-#if BOXROOT_DEBUG /* private: the same, called on this line of this file */
-boxroot_weak bxr_weak_create_at(value v, char const *file, int line) BXR_AGREED_NAME(weak_create_at);
-bool bxr_weak_get_at(boxroot_weak w, value *v, char const *file, int line) BXR_AGREED_NAME(weak_get_at);
-boxroot bxr_weak_upgrade_at(boxroot_weak w, char const *file, int line) BXR_AGREED_NAME(weak_upgrade_at);
-void bxr_weak_delete_at(boxroot_weak w, char const *file, int line) BXR_AGREED_NAME(weak_delete_at);
-#ifndef BXR_LIBRARY
-#define boxroot_weak_create(v) bxr_weak_create_at((v), __FILE__, __LINE__)
-#define boxroot_weak_get(w, v) bxr_weak_get_at((w), (v), __FILE__, __LINE__)
-#define boxroot_weak_upgrade(w) bxr_weak_upgrade_at((w), __FILE__, __LINE__)
-#define boxroot_weak_delete(w) bxr_weak_delete_at((w), __FILE__, __LINE__)
-#endif
+#if BOXROOT_DEBUG && !defined(BXR_LIBRARY) /* private: boxroot/checked.h */
+BXR_AT(boxroot_weak, weak_create, (value v, BXR_PLACE), (v))
+BXR_AT(bool, weak_get, (boxroot_weak w, value *v, BXR_PLACE), (w, v))
+BXR_AT(boxroot, weak_upgrade, (boxroot_weak w, BXR_PLACE), (w))
+BXR_VOID_AT(weak_delete, (boxroot_weak w, BXR_PLACE), (w))
+#define boxroot_weak_create(v) bxr_weak_create_at((v), BXR_HERE)
+#define boxroot_weak_get(w, v) bxr_weak_get_at((w), (v), BXR_HERE)
+#define boxroot_weak_upgrade(w) bxr_weak_upgrade_at((w), BXR_HERE)
+#define boxroot_weak_delete(w) bxr_weak_delete_at((w), BXR_HERE)
 #endif
 
 #ifdef __cplusplus

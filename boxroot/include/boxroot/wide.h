@@ -66,24 +66,22 @@ void boxroot_delete_all(size_t n, boxroot const *rs) BXR_LINK_NAME(delete_all);
 /* The checked build (BOXROOT_DEBUG) finds for wide roots what it finds for others, and a slot that is out of range; a
    wide root counts as one. */
 
-#if BOXROOT_DEBUG /* private: the same, called on this line of this file */
-boxroot_wide bxr_wide_create_at(size_t n, value const *vs, char const *file, int line) BXR_AGREED_NAME(wide_create_at);
-value const *bxr_wide_ref_at(boxroot_wide w, size_t i, char const *what, char const *file, int line)
-  BXR_AGREED_NAME(wide_ref_at);
-value bxr_wide_get_at(boxroot_wide w, size_t i, char const *file, int line) BXR_AGREED_NAME(wide_get_at);
-bool bxr_wide_modify_at(boxroot_wide *w, size_t i, value v, char const *file, int line) BXR_AGREED_NAME(wide_modify_at);
-void bxr_wide_delete_at(boxroot_wide w, char const *file, int line) BXR_AGREED_NAME(wide_delete_at);
-bool bxr_create_all_at(size_t n, value const *vs, boxroot *rs, char const *file, int line)
-  BXR_AGREED_NAME(create_all_at);
-void bxr_delete_all_at(size_t n, boxroot const *rs, char const *file, int line) BXR_AGREED_NAME(delete_all_at);
-#ifndef BXR_LIBRARY /* where the functions are defined */
-#define boxroot_wide_create(n, vs) bxr_wide_create_at((n), (vs), __FILE__, __LINE__)
-#define boxroot_wide_get(w, i) bxr_wide_get_at((w), (i), __FILE__, __LINE__)
-#define boxroot_wide_ref(w, i) bxr_wide_ref_at((w), (i), "boxroot_wide_ref", __FILE__, __LINE__)
-#define boxroot_wide_modify(w, i, v) bxr_wide_modify_at((w), (i), (v), __FILE__, __LINE__)
-#define boxroot_wide_delete(w) bxr_wide_delete_at((w), __FILE__, __LINE__)
-#define boxroot_create_all(n, vs, rs) bxr_create_all_at((n), (vs), (rs), __FILE__, __LINE__)
-#define boxroot_delete_all(n, rs) bxr_delete_all_at((n), (rs), __FILE__, __LINE__)
+#if BOXROOT_DEBUG
+#ifndef BXR_LIBRARY /* private: boxroot/checked.h */
+BXR_AT(boxroot_wide, wide_create, (size_t n, value const *vs, BXR_PLACE), (n, vs))
+BXR_AT(value, wide_get, (boxroot_wide w, size_t i, BXR_PLACE), (w, i))
+BXR_AT(value const *, wide_ref, (boxroot_wide w, size_t i, BXR_PLACE), (w, i))
+BXR_AT(bool, wide_modify, (boxroot_wide *w, size_t i, value v, BXR_PLACE), (w, i, v))
+BXR_VOID_AT(wide_delete, (boxroot_wide w, BXR_PLACE), (w))
+BXR_AT(bool, create_all, (size_t n, value const *vs, boxroot *rs, BXR_PLACE), (n, vs, rs))
+BXR_VOID_AT(delete_all, (size_t n, boxroot const *rs, BXR_PLACE), (n, rs))
+#define boxroot_wide_create(n, vs) bxr_wide_create_at((n), (vs), BXR_HERE)
+#define boxroot_wide_get(w, i) bxr_wide_get_at((w), (i), BXR_HERE)
+#define boxroot_wide_ref(w, i) bxr_wide_ref_at((w), (i), BXR_HERE)
+#define boxroot_wide_modify(w, i, v) bxr_wide_modify_at((w), (i), (v), BXR_HERE)
+#define boxroot_wide_delete(w) bxr_wide_delete_at((w), BXR_HERE)
+#define boxroot_create_all(n, vs, rs) bxr_create_all_at((n), (vs), (rs), BXR_HERE)
+#define boxroot_delete_all(n, rs) bxr_delete_all_at((n), (rs), BXR_HERE)
 #endif
 #else
 #ifdef __cplusplus

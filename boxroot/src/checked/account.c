@@ -3,22 +3,15 @@
 
 #if BOXROOT_DEBUG
 #include "../os.h"
-#include <dlfcn.h>
+#include "../status.h"
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* --- sites -------------------------------------------------------------------------------------------------------- */
-
-#pragma weak dladdr /* in a library of its own on older systems, which programs need not link because of this one */
 extern int backtrace(void **, int) __attribute__((weak)); /* not in every C library */
 
 /* The return addresses of the calls that this thread is in, innermost first, at most `most`. The result is how many; 0
    where the C library cannot tell. Takes microseconds, and may allocate at its first use. */
 static int current_calls(void **addresses, int most) { return backtrace == NULL ? 0 : backtrace(addresses, most); }
-
-static bool is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
-static bool is_own(bxr_site s) { return s.line == BXR_SITE_OWN.line; }
 
 /* A site that several threads may read and write at the same time. A reader that races with a writer may get parts of
    two sites. */
@@ -34,93 +27,34 @@ static void store_site(bxr_site *to, bxr_site s)
   bxr_store_relaxed(&to->line, s.line);
 }
 
-/* Says where a piece of code is: function (when the dynamic linker knows it), module, offset in the module as addr2line
-   wants it. */
-static void describe_code(void const *p, char *text, size_t size)
-{
-  Dl_info info = { 0 };
-  if (dladdr == NULL || dladdr(p, &info) == 0 || info.dli_fname == NULL) snprintf(text, size, "address %p", p);
-  else if (info.dli_sname == NULL)
-    snprintf(text, size, "%s(+0x%zx) [%p]", info.dli_fname, (size_t)((char const *)p - (char const *)info.dli_fbase),
-             p);
-  else
-    snprintf(text, size, "%s in %s(+0x%zx) [%p]", info.dli_sname, info.dli_fname,
-             (size_t)((char const *)p - (char const *)info.dli_fbase), p);
-}
-
-char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT])
-{
-  if (s.file != NULL) snprintf(text, BXR_SITE_TEXT, "%s:%d", s.file, s.line);
-  else if (s.address != NULL) /* the call itself, not the instruction after it */
-    describe_code((char const *)s.address - 1, text, BXR_SITE_TEXT);
-  else snprintf(text, BXR_SITE_TEXT, "an unknown place");
-  return text;
-}
-
-static int by_site(void const *first, void const *second)
-{
-  bxr_site a = ((bxr_site_count const *)first)->site, b = ((bxr_site_count const *)second)->site;
-  if (a.file != NULL && b.file != NULL) {
-    int files = a.file == b.file ? 0 : strcmp(a.file, b.file);
-    return files != 0 ? files : (a.line > b.line) - (a.line < b.line);
-  }
-  if (a.file != NULL || b.file != NULL) return a.file != NULL ? -1 : 1;
-  return ((uintptr_t)a.address > (uintptr_t)b.address) - ((uintptr_t)a.address < (uintptr_t)b.address);
-}
-
-static int by_count(void const *first, void const *second)
-{
-  uint64_t a = ((bxr_site_count const *)first)->count, b = ((bxr_site_count const *)second)->count;
-  return a != b ? (a < b) - (a > b) : by_site(first, second);
-}
-
-/* Prints the n sites on the standard error output, a line each: how often, `what`, where; the most frequent first. Two
-   are the same when file (its name: each object has a constant of its own) and line are, or the address. Sorts them,
-   and merges those that are the same. */
-static void print_sites(bxr_site_count *sites, size_t n, char const *what)
-{
-  qsort(sites, n, sizeof(bxr_site_count), by_site);
-  size_t different = 0;
-  for (size_t i = 0; i < n; i++)
-    if (different > 0 && by_site(&sites[different - 1], &sites[i]) == 0)
-      sites[different - 1].count += sites[i].count;
-    else sites[different++] = sites[i];
-  qsort(sites, different, sizeof(bxr_site_count), by_count);
-  for (size_t i = 0; i < different; i++) {
-    char text[BXR_SITE_TEXT];
-    bxr_site_text(sites[i].site, text);
-    fprintf(stderr, "boxroot:   %llu %s %s\n", (unsigned long long)sites[i].count, what, text);
-  }
-}
-
-/* --- the records of slots ----------------------------------------------------------------------------------------- */
+/* --- the entries of slots ----------------------------------------------------------------------------------------- */
 
 /* What is known of a slot. Every field is atomic, since any thread may misuse a root. `state` is changed by a
    read-modify-write wherever two threads may disagree about it, and stored with release after what it stands for. */
-typedef struct record {
+typedef struct entry {
   bxr_site created, deleted;
   uint32_t state;
-} record;
+} entry;
 
-enum { RECORDS = 63 * BXR_CAPACITY };
+enum { ENTRIES = 63 * BXR_CAPACITY };
 /* The calls that led to the creation and to the deletion, kept on request. A message about wrong use may have parts of
    two. */
-enum { CREATED, DELETED, FRAMES = 16 };
+enum { CREATED, DELETED, MOST_CALLS = 16 };
 typedef struct calls {
-  void *frames[2][FRAMES];
+  void *addresses[2][MOST_CALLS];
 } calls;
 
 typedef struct account {
   struct account *next;
   uintptr_t segment;
-  calls *calls;            /* of records[i]: calls[i]; NULL: none are kept */
-  record records[RECORDS]; /* of pool i: from (i - 1) * BXR_CAPACITY */
+  calls *calls;           /* of entries[i]: calls[i]; NULL: none are kept */
+  entry entries[ENTRIES]; /* of pool i: from (i - 1) * BXR_CAPACITY */
 } account;
 
-static account *accounts;   /* all of them */
+static account *accounts; /* all of them */
 static uint64_t live_roots;
 
-/* --- from an address to its record: a tree over the number of the segment, which only grows ----------------------- */
+/* --- from an address to its entry: a tree over the number of the segment, which only grows ----------------------- */
 
 enum { FAN_OUT_LOG = 13, LEVELS = 3, FAN_OUT = 1 << FAN_OUT_LOG };
 static void *top[FAN_OUT];
@@ -149,22 +83,22 @@ static account *account_of(uintptr_t address, bool make)
 }
 
 /* NULL unless the address is that of a slot. */
-static record *find_record(boxroot r)
+static entry *entry_of(boxroot r)
 {
   if ((uintptr_t)r % sizeof(uintptr_t) != 0) return NULL;
   account *a = account_of((uintptr_t)r, false);
   bxr_pool *p = (bxr_pool *)bxr_pool_of(r);
   if (a == NULL || bxr_segment_index(p) == 0 || (uintptr_t *)r < p->slots) return NULL;
   size_t i = (uintptr_t *)r - p->slots;
-  return i < BXR_CAPACITY ? &a->records[(bxr_segment_index(p) - 1) * BXR_CAPACITY + i] : NULL;
+  return i < BXR_CAPACITY ? &a->entries[(bxr_segment_index(p) - 1) * BXR_CAPACITY + i] : NULL;
 }
 
-bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&find_record((boxroot)slot)->state); }
+bxr_slot_state bxr_account_state(uintptr_t const *slot) { return bxr_load_acquire(&entry_of((boxroot)slot)->state); }
 
 /* Sets the state, after what it stands for. */
 static void set_state(uintptr_t const *slot, bxr_slot_state state)
 {
-  bxr_store_release(&find_record((boxroot)slot)->state, (uint32_t)state);
+  bxr_store_release(&entry_of((boxroot)slot)->state, (uint32_t)state);
 }
 
 /* --- the calls that led to a site --------------------------------------------------------------------------------- */
@@ -181,7 +115,7 @@ bool bxr_account_open(void *segment)
   account *a = account_of((uintptr_t)segment, true);
   if (a == NULL) return false;
   if (is_wanted("BOXROOT_STACKS") && bxr_load_acquire(&a->calls) == NULL) {
-    calls *fresh = calloc(RECORDS, sizeof(calls)), *other = NULL;
+    calls *fresh = calloc(ENTRIES, sizeof(calls)), *other = NULL;
     if (fresh == NULL) return false;
     while (other == NULL)
       if (bxr_cas_seq_cst(&a->calls, &other, fresh)) break;
@@ -198,122 +132,113 @@ bool bxr_account_open(void *segment)
   return true;
 }
 
-static calls *calls_of(boxroot r, record *c)
+static calls *calls_of(boxroot r, entry *c)
 {
   account *a = account_of((uintptr_t)r, false);
   calls *all = bxr_load_acquire(&a->calls);
-  return all == NULL ? NULL : &all[c - a->records];
+  return all == NULL ? NULL : &all[c - a->entries];
 }
 
-/* Records the calls from the one that came from `site` outwards: not what the library itself called. */
-static void record_calls(boxroot r, record *c, int which, bxr_site site)
+/* Notes the calls from the one that came from `site` outwards: not what the library itself called. */
+static void note_calls(boxroot r, entry *c, int which, bxr_site site)
 {
   enum { OURS = 8 };
   calls *known = calls_of(r, c);
   if (known == NULL) return;
-  void *found[FRAMES + OURS];
-  int n = current_calls(found, FRAMES + OURS), first = 0;
+  void *found[MOST_CALLS + OURS];
+  int n = current_calls(found, MOST_CALLS + OURS), first = 0;
   while (first < n && found[first] != site.address) first++;
   if (first == n) first = 0; /* it was called where no site is known, or the stack cannot be read */
-  for (int i = 0; i < FRAMES; i++)
-    bxr_store_relaxed(&known->frames[which][i], first + i < n ? found[first + i] : NULL);
+  for (int i = 0; i < MOST_CALLS; i++)
+    bxr_store_relaxed(&known->addresses[which][i], first + i < n ? found[first + i] : NULL);
 }
 
-static void print_calls(boxroot r, record *c, int which, char const *what)
+static void print_calls(boxroot r, entry *c, int which, char const *what)
 {
   calls *known = calls_of(r, c);
-  for (int i = 0; known != NULL && i < FRAMES; i++) {
+  for (int i = 0; known != NULL && i < MOST_CALLS; i++) {
     char text[BXR_SITE_TEXT];
-    void *address = bxr_load_relaxed(&known->frames[which][i]);
+    void *address = bxr_load_relaxed(&known->addresses[which][i]);
     if (address == NULL) break;
     fprintf(stderr, "boxroot:   %s: %s\n", what, bxr_site_text((bxr_site){ NULL, address, 0 }, text));
   }
 }
 
-/* --- the public call that this thread is in ----------------------------------------------------------------------- */
-
-static BXR_THREAD_LOCAL bxr_site current_call;
-
-bxr_site bxr_account_enter(bxr_site here)
-{
-  bxr_site outer = current_call;
-  current_call = here;
-  return outer;
-}
-
-void bxr_account_leave(bxr_site outer) { current_call = outer; }
-
 /* --- faults ------------------------------------------------------------------------------------------------------- */
 
-__attribute__((noreturn)) static void fault_about(char const *what, bxr_site here, char const *kind, boxroot r,
-                                                  record *c)
+/* The call that this thread is in has done something that is not allowed with r. */
+__attribute__((noreturn)) static void fault_about(char const *fault, boxroot r, entry *c)
 {
+  bxr_site here = bxr_site_current().site;
+  char const *what = bxr_site_function();
   char text[3][BXR_SITE_TEXT], call[BXR_SITE_TEXT + 20] = "", ended[BXR_SITE_TEXT + 20] = "";
-  if (is_known(here)) snprintf(call, sizeof(call), " called at %s;", bxr_site_text(here, text[0]));
+  if (bxr_site_is_known(here)) snprintf(call, sizeof(call), " called at %s;", bxr_site_text(here, text[0]));
   if (c == NULL) bxr_fault("%s: foreign pointer:%s %p is not a root", what, call, (void *)r);
   bxr_site created = load_site(&c->created), deleted = load_site(&c->deleted);
-  if (!is_known(created)) bxr_fault("%s: foreign pointer:%s %p was never a root", what, call, (void *)r);
-  if (is_known(deleted)) snprintf(ended, sizeof(ended), ", deleted at %s", bxr_site_text(deleted, text[1]));
+  if (!bxr_site_is_known(created)) bxr_fault("%s: foreign pointer:%s %p was never a root", what, call, (void *)r);
+  if (bxr_site_is_known(deleted)) snprintf(ended, sizeof(ended), ", deleted at %s", bxr_site_text(deleted, text[1]));
   print_calls(r, c, CREATED, "created");
   print_calls(r, c, DELETED, "deleted");
   bxr_site_text(created, text[2]);
-  bxr_fault("%s: %s of root %p;%s the root was created at %s%s", what, kind, (void *)r, call, text[2], ended);
+  bxr_fault("%s: %s of root %p;%s the root was created at %s%s", what, fault, (void *)r, call, text[2], ended);
 }
 
-void bxr_account_check(boxroot r, char const *what, bxr_site here)
+bool bxr_account_check(boxroot r)
 {
-  record *c = find_record(r);
+  entry *c = entry_of(r);
   uint32_t state = c == NULL ? BXR_SLOT_FREE : bxr_load_acquire(&c->state);
-  if (state == BXR_SLOT_TORN_DOWN) fault_about(what, here, "use after teardown", r, c);
-  if (state != BXR_SLOT_LIVE) fault_about(what, here, "use after delete", r, c);
+  if (state == BXR_SLOT_TORN_DOWN && bxr_status_is_torn_down()) return false;
+  if (state == BXR_SLOT_TORN_DOWN) fault_about("use after teardown", r, c);
+  if (state != BXR_SLOT_LIVE) fault_about("use after delete", r, c);
+  return true;
 }
 
-void bxr_account_fault_no_lock(boxroot r, char const *what, bxr_site here)
-{
-  fault_about(what, here, "use without the domain lock", r, find_record(r));
-}
+void bxr_account_fault_no_lock(boxroot r) { fault_about("use without the domain lock", r, entry_of(r)); }
 
 /* The memory of the deleted root r was written to. */
 static __attribute__((noreturn)) void fault_written(boxroot r)
 {
-  fault_about("memory of a root", (bxr_site){ 0 }, "write after delete", r, find_record(r));
+  (void)bxr_site_enter("memory of a root", NULL);
+  fault_about("write after delete", r, entry_of(r));
 }
 
 /* --- the life of a slot ------------------------------------------------------------------------------------------- */
 
 void bxr_account_create(boxroot r)
 {
-  record *c = find_record(r);
+  entry *c = entry_of(r);
   uint32_t state = bxr_load_acquire(&c->state);
   if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN)
     bxr_fault("assertion failed: slot %p handed out in state %d", (void *)r, (int)state);
-  if (!is_own(current_call)) bxr_add_relaxed(&live_roots, 1);
-  store_site(&c->created, current_call);
+  bxr_site here = bxr_site_current().site;
+  if (!bxr_site_is_own(here)) bxr_add_relaxed(&live_roots, 1);
+  store_site(&c->created, here);
   store_site(&c->deleted, (bxr_site){ 0 });
-  record_calls(r, c, CREATED, current_call);
+  note_calls(r, c, CREATED, here);
   bxr_store_release(&c->state, BXR_SLOT_LIVE);
 }
 
-static void end_root(boxroot r, record *c, char const *what, bxr_site here)
+bool bxr_account_delete(boxroot r)
 {
+  entry *c = entry_of(r);
+  bxr_site here = bxr_site_current().site;
   uint32_t state = BXR_SLOT_LIVE;
-  if (c == NULL) fault_about(what, here, "", r, c);
+  if (c == NULL) fault_about("", r, c);
   while (!bxr_cas_seq_cst(&c->state, &state, BXR_SLOT_DELETED)) {
-    if (state == BXR_SLOT_TORN_DOWN) fault_about(what, here, "use after teardown", r, c);
-    if (state != BXR_SLOT_LIVE) fault_about(what, here, "double delete", r, c);
+    if (state == BXR_SLOT_TORN_DOWN && bxr_status_is_torn_down()) return false;
+    if (state == BXR_SLOT_TORN_DOWN) fault_about("use after teardown", r, c);
+    if (state != BXR_SLOT_LIVE) fault_about("double delete", r, c);
   }
   store_site(&c->deleted, here);
-  record_calls(r, c, DELETED, here);
-  if (!is_own(load_site(&c->created))) bxr_add_relaxed(&live_roots, -1);
+  note_calls(r, c, DELETED, here);
+  if (!bxr_site_is_own(load_site(&c->created))) bxr_add_relaxed(&live_roots, -1);
+  return true;
 }
 
-void bxr_account_delete(boxroot r, char const *what, bxr_site here) { end_root(r, find_record(r), what, here); }
-
-void bxr_account_delete_all(uintptr_t const *slots, uint32_t n, bxr_site here)
+void bxr_account_delete_all(uintptr_t const *slots, uint32_t n)
 {
   for (uint32_t i = 0; i < n; i++)
-    if (bxr_account_state(&slots[i]) == BXR_SLOT_LIVE)
-      bxr_account_delete((boxroot)(uintptr_t)&slots[i], "boxroot_storage_clear", here);
+    if (bxr_account_state(&slots[i]) == BXR_SLOT_LIVE) (void)bxr_account_delete((boxroot)(uintptr_t)&slots[i]);
 }
 
 bool bxr_account_free_all(uintptr_t const *slots, uint32_t n)
@@ -324,8 +249,7 @@ bool bxr_account_free_all(uintptr_t const *slots, uint32_t n)
   }
   for (uint32_t i = 0; i < n; i++) {
     bxr_slot_state state = bxr_account_state(&slots[i]);
-    if (state == BXR_SLOT_LIVE)
-      bxr_account_delete((boxroot)(uintptr_t)&slots[i], "boxroot_storage_clear", (bxr_site){ 0 });
+    if (state == BXR_SLOT_LIVE) (void)bxr_account_delete((boxroot)(uintptr_t)&slots[i]);
     if (state == BXR_SLOT_LIVE || state == BXR_SLOT_DELETED) set_state(&slots[i], BXR_SLOT_FREE);
   }
   return true;
@@ -333,18 +257,18 @@ bool bxr_account_free_all(uintptr_t const *slots, uint32_t n)
 
 void bxr_account_move(boxroot from, boxroot to)
 {
-  record *old = find_record(from), *new = find_record(to);
+  entry *old = entry_of(from), *new = entry_of(to);
   store_site(&new->created, load_site(&old->created));
   calls *a = calls_of(from, old), *b = calls_of(to, new);
-  for (int i = 0; a != NULL && b != NULL && i < FRAMES; i++)
-    bxr_store_relaxed(&b->frames[CREATED][i], bxr_load_relaxed(&a->frames[CREATED][i]));
-  end_root(from, old, "boxroot_modify", current_call);
+  for (int i = 0; a != NULL && b != NULL && i < MOST_CALLS; i++)
+    bxr_store_relaxed(&b->addresses[CREATED][i], bxr_load_relaxed(&a->addresses[CREATED][i]));
+  (void)bxr_account_delete(from);
 }
 
 void bxr_account_reset(void)
 {
   for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
-    for (record *c = a->records; c < a->records + RECORDS; c++) {
+    for (entry *c = a->entries; c < a->entries + ENTRIES; c++) {
       uint32_t state = bxr_load_acquire(&c->state);
       if (state == BXR_SLOT_LIVE) bxr_store_release(&c->state, BXR_SLOT_TORN_DOWN);
       else if (state != BXR_SLOT_FREE && state != BXR_SLOT_TORN_DOWN) bxr_store_release(&c->state, BXR_SLOT_FREE);
@@ -369,12 +293,6 @@ void bxr_account_release(void)
   release_node(top, LEVELS - 1);
 }
 
-bool bxr_account_is_torn_down(boxroot r)
-{
-  record *c = find_record(r);
-  return c != NULL && bxr_load_acquire(&c->state) == BXR_SLOT_TORN_DOWN;
-}
-
 /* --- live roots --------------------------------------------------------------------------------------------------- */
 
 static size_t (*included)(bxr_site_count *sites, size_t most); /* (atomic) */
@@ -393,8 +311,8 @@ static size_t live_sites(bxr_site_count *sites, size_t most)
 {
   size_t n = 0;
   for (account *a = bxr_load_acquire(&accounts); a != NULL; a = bxr_load_relaxed(&a->next))
-    for (record *c = a->records; c < a->records + RECORDS && n < most; c++)
-      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE && !is_own(load_site(&c->created)))
+    for (entry *c = a->entries; c < a->entries + ENTRIES && n < most; c++)
+      if (bxr_load_acquire(&c->state) == BXR_SLOT_LIVE && !bxr_site_is_own(load_site(&c->created)))
         sites[n++] = (bxr_site_count){ load_site(&c->created), 1 };
   size_t more = list_included(sites + n, most - n);
   return more < most - n ? n + more : most;
@@ -405,7 +323,7 @@ static size_t live_sites(bxr_site_count *sites, size_t most)
 _Static_assert(BOXROOT_QUARANTINE >= 1 && (BOXROOT_QUARANTINE & (BOXROOT_QUARANTINE - 1)) == 0, "a power of two");
 _Static_assert(BXR_DELETED_WORD % 2 == 1, "not a pointer");
 
-/* The quarantine is a ring. Each call draws a number, puts its slot in the cell of that number, and takes out the slot
+/* The quarantine is a ring. Each call draws a number, puts its slot in the place of that number, and takes out the slot
    that is there: the one that has been in longest, or nearly so when several threads come at once. */
 static boxroot ring[BOXROOT_QUARANTINE];
 static uint64_t drawn;
@@ -417,7 +335,7 @@ static void let_go(boxroot r, void (*release)(boxroot))
   release(r);
 }
 
-bool bxr_quarantine_put(boxroot r, void (*release)(boxroot))
+bool bxr_quarantine_put(boxroot r, uint32_t wider, void (*release)(boxroot))
 {
   bxr_slot_state state = bxr_account_state((uintptr_t *)r);
   if (state == BXR_SLOT_RELEASED) {
@@ -425,18 +343,18 @@ bool bxr_quarantine_put(boxroot r, void (*release)(boxroot))
     return false;
   }
   if (state != BXR_SLOT_DELETED) bxr_fault("assertion failed: slot %p freed in state %d", (void *)r, (int)state);
-  *(uintptr_t *)r = BXR_DELETED_WORD;
+  for (uint32_t i = 0; i <= wider; i++) ((uintptr_t *)r)[i] = BXR_DELETED_WORD;
   set_state((uintptr_t *)r, BXR_SLOT_QUARANTINED);
   boxroot oldest = bxr_exchange_acq_rel(&ring[bxr_fetch_add_acq_rel(&drawn, 1) % BOXROOT_QUARANTINE], r);
   if (oldest != NULL) let_go(oldest, release);
   return true;
 }
 
-uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot))
+uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, uint32_t wider, void (*release)(boxroot))
 {
   uint64_t kept = 0;
   for (; bits != 0; bits &= bits - 1)
-    if (bxr_quarantine_put((boxroot)(first + __builtin_ctzll(bits)), release)) kept |= bits & -bits;
+    if (bxr_quarantine_put((boxroot)(first + __builtin_ctzll(bits)), wider, release)) kept |= bits & -bits;
   return kept;
 }
 
@@ -465,7 +383,7 @@ void bxr_leaks_report(char const *when)
   fprintf(stderr, "boxroot: %llu root%s live%s\n", (unsigned long long)live, live == 1 ? " is" : "s are", when);
   bxr_site_count *sites = live == 0 ? NULL : malloc(live * sizeof(bxr_site_count));
   if (sites == NULL) return;
-  print_sites(sites, live_sites(sites, live), "created at");
+  bxr_site_print(sites, live_sites(sites, live), "created at");
   free(sites);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The account of the checked build: a record for each slot, which says what the slot is at the moment, and where its
-   last root was created and deleted; with what depends on it: the sites of calls, the quarantine of deleted slots, and
-   reports of the roots that are live. It knows segments, pools and slots by their addresses, and nothing of domains and
-   locks: every function may be called by any thread, with or without a lock, at any time; none waits for another.
+/* The account of the checked build: an entry for each slot, which says what the slot is at the moment, and where its
+   last root was created and deleted; with what depends on it: the quarantine of deleted slots, and reports of the roots
+   that are live. It knows segments, pools and slots by their addresses, and nothing of domains and locks: every
+   function may be called by any thread, with or without a lock, at any time; none waits for another.
 
    A slot's life:
 
@@ -25,32 +25,10 @@
 #define BXR_ACCOUNT_H
 
 #include "../pool.h"
+#include "site.h"
 
 #if BOXROOT_DEBUG
-/* --- sites -------------------------------------------------------------------------------------------------------- */
-
-/* A site is where a call came from: a line of a file, or else (file == NULL) the return address. Where it is unknown
-   all fields are NULL and 0. */
-typedef struct bxr_site {
-  char const *file;
-  void const *address;
-  int line;
-} bxr_site;
-
-/* How many roots were created there. */
-typedef struct bxr_site_count {
-  bxr_site site;
-  uint64_t count;
-} bxr_site_count;
-
-/* The site of roots that the library makes for itself: they are not among those that are live. */
-#define BXR_SITE_OWN ((bxr_site){ .line = -1 })
-
-/* Writes the site in words to `text`, which is returned. */
-enum { BXR_SITE_TEXT = 400 };
-BXR_INTERNAL char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
-
-/* --- the records of slots ----------------------------------------------------------------------------------------- */
+/* --- the entries of slots ----------------------------------------------------------------------------------------- */
 
 /* What a deleted slot reads as: odd, so that neither collector nor program takes it for a pointer, and easily
    recognised. */
@@ -68,43 +46,37 @@ BXR_INTERNAL bool bxr_account_open(void *segment);
 /* The state of a slot, whose segment must have an account. */
 BXR_INTERNAL bxr_slot_state bxr_account_state(uintptr_t const *slot);
 
-/* The public call that this thread is in was made at `here`. The result is the site of the call around it, if any (a
-   signal handler or a finaliser may make a call within another), which is to be given to bxr_account_leave. */
-BXR_INTERNAL bxr_site bxr_account_enter(bxr_site here);
-BXR_INTERNAL void bxr_account_leave(bxr_site outer);
+/* What follows is done in the public call that this thread is in (site.h): messages name its function and its site.
 
-/* Faults unless r is live. `what` is the function that was given r, at `here`. */
-BXR_INTERNAL void bxr_account_check(boxroot r, char const *what, bxr_site here);
+   Faults unless r is live. False: r is *void*, it was live when the library was torn down, and that has not been set up
+   again; the library accepts it as long. */
+BXR_INTERNAL bool bxr_account_check(boxroot r);
 
-/* Makes r, a slot that is free or torn down, live, in the public call that this thread is in. */
+/* Makes r, a slot that is free or torn down, live. */
 BXR_INTERNAL void bxr_account_create(boxroot r);
 
-/* Makes r deleted, by the function `what`, at `here`. Faults as bxr_account_check does, but with the name double
-   delete. */
-BXR_INTERNAL void bxr_account_delete(boxroot r, char const *what, bxr_site here);
+/* Makes r deleted. Faults as bxr_account_check does, but with the name double delete. False: r is void. */
+BXR_INTERNAL bool bxr_account_delete(boxroot r);
 
-/* The n slots from `slots` were cleared, at `here`: those that are live become deleted. */
-BXR_INTERNAL void bxr_account_delete_all(uintptr_t const *slots, uint32_t n, bxr_site here);
+/* The n slots from `slots` were cleared: those that are live become deleted. */
+BXR_INTERNAL void bxr_account_delete_all(uintptr_t const *slots, uint32_t n);
 
 /* The n slots from `slots` are to be free without having been put on the free list. False, and nothing happens, if one
    of them is in the quarantine, or on its way from there. */
 BXR_INTERNAL bool bxr_account_free_all(uintptr_t const *slots, uint32_t n);
 
-/* A modification has moved the root from `from` to `to`, which is live: `from` becomes deleted in the public call that
-   this thread is in, and `to` counts as created where `from` was. */
+/* A modification has moved the root from `from` to `to`, which is live: `from` becomes deleted, and `to` counts as
+   created where `from` was. */
 BXR_INTERNAL void bxr_account_move(boxroot from, boxroot to);
 
-/* Ends the program: `what` was called at `here` by a thread without the lock that it needs. */
-BXR_INTERNAL __attribute__((noreturn)) void bxr_account_fault_no_lock(boxroot r, char const *what, bxr_site here);
+/* Ends the program: the function was called by a thread without the lock that it needs. */
+BXR_INTERNAL __attribute__((noreturn)) void bxr_account_fault_no_lock(boxroot r);
 
 /* The library is torn down: live slots become torn down, all others free. No other thread may use the library. */
 BXR_INTERNAL void bxr_account_reset(void);
 
 /* The library is being unloaded: frees all memory of the account. */
 BXR_INTERNAL void bxr_account_release(void);
-
-/* Whether r was live when the library was torn down, and its slot has not been used since. */
-BXR_INTERNAL bool bxr_account_is_torn_down(boxroot r);
 
 /* The number of live roots of the program. */
 BXR_INTERNAL uint64_t bxr_account_live(void);
@@ -121,17 +93,13 @@ BXR_INTERNAL void bxr_account_include(size_t (*list)(bxr_site_count *sites, size
    The owner of r's pool calls bxr_quarantine_put when it carries out the deletion of r, whose value no marker needs.
    The result is true when the slot goes into quarantine. If that is full, the slot that has been there longest leaves
    it and is passed to `release`, which must ensure that sooner or later the owner of *that* slot's pool comes here with
-   it. Then the result is false: the slot may go on the free list. */
-BXR_INTERNAL bool bxr_quarantine_put(boxroot r, void (*release)(boxroot));
+   it. Then the result is false: the slot may go on the free list. The `wider` slots after r are of the same root: they
+   hold a value no more either. */
+BXR_INTERNAL bool bxr_quarantine_put(boxroot r, uint32_t wider, void (*release)(boxroot));
 
 /* The same for slots of one word of a bitmap: bit i is first[i]. The result: those that went into quarantine. */
-BXR_INTERNAL uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot));
-
-/* The n slots from `slots`, which are not the first of their root, hold a value no more. */
-static inline void bxr_quarantine_empty(uintptr_t *slots, uint32_t n)
-{
-  for (uint32_t i = 0; i < n; i++) slots[i] = BXR_DELETED_WORD;
-}
+BXR_INTERNAL uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, uint32_t wider,
+                                              void (*release)(boxroot));
 
 /* Passes all slots in quarantine to `release`. True when there was one. */
 BXR_INTERNAL bool bxr_quarantine_flush(void (*release)(boxroot));
@@ -151,20 +119,29 @@ BXR_INTERNAL void bxr_leaks_teardown(void);
 
 #else
 static inline bool bxr_account_open(void *segment) { (void)segment; return true; }
+static inline bool bxr_account_check(boxroot r) { (void)r; return true; }
 static inline void bxr_account_create(boxroot r) { (void)r; }
+static inline bool bxr_account_delete(boxroot r) { (void)r; return true; }
 static inline void bxr_account_move(boxroot from, boxroot to) { (void)from; (void)to; }
 static inline bool bxr_account_free_all(uintptr_t const *slots, uint32_t n) { (void)slots; (void)n; return true; }
 static inline void bxr_account_reset(void) {}
 static inline void bxr_account_release(void) {}
-static inline bool bxr_quarantine_put(boxroot r, void (*release)(boxroot)) { (void)r; (void)release; return false; }
-static inline uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, void (*release)(boxroot))
+static inline bool bxr_quarantine_put(boxroot r, uint32_t wider, void (*release)(boxroot))
+{
+  (void)r;
+  (void)wider;
+  (void)release;
+  return false;
+}
+static inline uint64_t bxr_quarantine_put_bits(uintptr_t *first, uint64_t bits, uint32_t wider,
+                                               void (*release)(boxroot))
 {
   (void)first;
   (void)bits;
+  (void)wider;
   (void)release;
   return 0;
 }
-static inline void bxr_quarantine_empty(uintptr_t *slots, uint32_t n) { (void)slots; (void)n; }
 static inline bool bxr_quarantine_flush(void (*release)(boxroot)) { (void)release; return false; }
 static inline void bxr_quarantine_reset(void) {}
 static inline void bxr_leaks_setup(void) {}

@@ -19,7 +19,8 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
 {
   uint64_t is_free[BXR_PENDING_WORDS] = { 0 };
   uint32_t free = 0;
-  bool young = list == BXR_LIST_YOUNG_AVAIL || list == BXR_LIST_YOUNG_FULL;
+  bxr_barrier b = bxr_domain_barrier(d);
+  bool young = bxr_list_is_young(list);
   if (list == BXR_LIST_IDLE)
     BXR_ASSERT(bxr_pool_is_empty(p) && p->head.free_owner == BXR_NOBODY && p->pending_groups == 0);
   bool cleared = bxr_domain_has_cleared(d, p);
@@ -39,7 +40,7 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
     is_free[i / 64] |= (uint64_t)1 << (i % 64);
     free++;
   }
-  if (bxr_barrier_awaits_marker(d, p) && !p->other_marker) {
+  if (bxr_pool_unread(p, b) && !p->other_marker) {
     BXR_ASSERT(p->head.active <= p->marker_limit && p->marker_limit <= BXR_CAPACITY);
     for (uint32_t i = p->head.active; i < p->marker_limit; i++) BXR_ASSERT((p->slots[i] & 1) == 1);
   }
@@ -47,11 +48,11 @@ static void validate_pool(bxr_domain *d, bxr_pool *p, int list)
   if (p->freed_is_exact) BXR_ASSERT(p->head.freed == free + BXR_CAPACITY - p->head.active);
   BXR_ASSERT(free % (p->wider + 1u) == 0);
   if (full) BXR_ASSERT(free == 0 && p->head.active == BXR_CAPACITY);
-  if (p->head.free_owner == d->head.state) BXR_ASSERT(!full && !bxr_barrier_needed(d, p));
+  if (p->head.free_owner == d->head.state) BXR_ASSERT(!full && !bxr_pool_guarded(p, b));
   if (d->strays != BXR_RUNTIME_NO_STRAYS)
     BXR_ASSERT(p->head.free_owner != d->head.state && p->head.store_owner != d->head.state);
   if (p->head.alloc_owner == d->head.state) BXR_ASSERT(p == d->current && p->storage == 0);
-  if (p->head.store_owner == d->head.state) BXR_ASSERT(young && !bxr_barrier_needed(d, p));
+  if (p->head.store_owner == d->head.state) BXR_ASSERT(young && !bxr_pool_guarded(p, b));
   bxr_minor_range range = bxr_runtime_minor_range();
   for (uint32_t i = 0; i < BXR_CAPACITY; i++) {
     bool on_list = (is_free[i / 64] >> (i % 64) & 1) != 0;

@@ -30,7 +30,7 @@ static bool has_signal_stack(void)
 }
 
 /* The end of the youngest frames of OCaml code, in native code or bytecode; NULL: there are none. */
-static char *frames(void)
+static char *stack_frames(void)
 {
   char *p = Caml_state->bottom_of_stack;
   return p != NULL ? p : (char *)Caml_state->external_raise;
@@ -44,7 +44,7 @@ void bxr_runtime_origin_find(void)
   value self = caml_thread_self(Val_unit);
   if (!Is_block(self) || Field(self, NUMBER) == Val_int(0)) origin = OTHERS; /* no block: being registered */
   else if (Is_block(Field(self, FUNCTION))) origin = OCAMLS;
-  else if (frames() != NULL && has_signal_stack()) origin = OCAMLS; /* or one of C's that has such a stack */
+  else if (stack_frames() != NULL && has_signal_stack()) origin = OCAMLS; /* or one of C's that has such a stack */
 }
 
 bool bxr_runtime_origin_is_ocaml(void)
@@ -59,7 +59,7 @@ bool bxr_runtime_origin_has_ended(void)
 {
   if (BXR_LIKELY(origin == OTHERS) || !bxr_runtime_origin_is_ocaml()) return false;
   if (over) return true;
-  char *stack = frames();
+  char *stack = stack_frames();
   uintptr_t address = Caml_state->last_return_address;
   if (stack != NULL && stack == caller.stack && address == caller.address) return false;
   /* There are no frames either before OCaml code has called a function of C that may allocate. */
@@ -82,7 +82,7 @@ bool bxr_runtime_origin_has_ended(void)
   return false;
 }
 
-/* --- the record of a thread --------------------------------------------------------------------------------------- */
+/* --- what is known of a thread ------------------------------------------------------------------------------------ */
 
 CAMLextern void (*caml_leave_blocking_section_hook)(void);
 CAMLextern void (*caml_enter_blocking_section_hook)(void);
@@ -144,6 +144,7 @@ static void thread_end(void *unused)
 /* Ensures that the end of this thread will be noticed. False where that cannot be done. Needs the lock. */
 static bool enrol(void)
 {
+  BXR_ASSERT(me.inside);
   if (enrolment == 0 && pthread_key_create(&end_key, thread_end) == 0) enrolment = ++enrolments;
   if (me.enrolled != 0 && (me.enrolled == enrolment || me.enrolled == -1)) return true;
   me.word = &bxr_lock;
@@ -194,6 +195,7 @@ static bool is_listed(thread *t)
    was no wait. Needs holder == BUSY, so that t exists. */
 static bool revoke_token(thread *t, bool may_wait)
 {
+  BXR_ASSERT(me.inside && bxr_load_relaxed(&holder) == BUSY);
   bxr_store_seq_cst(t->word, (void *)NULL);
   if (!missed_one && bxr_runtime_token_hooks_are(t->through) && is_listed(t)) return true;
   if (!may_wait) return false;

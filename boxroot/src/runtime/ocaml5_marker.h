@@ -10,7 +10,11 @@
 #include <caml/domain.h>
 
 /* The runtime's state of the current domain, read as the inline paths read it. */
-static inline caml_domain_state *bxr_runtime_state(void) { return (caml_domain_state *)bxr_self(); }
+static inline caml_domain_state *bxr_runtime_state(void)
+{
+  BXR_ASSERT(bxr_self() != NULL);
+  return (caml_domain_state *)bxr_self();
+}
 
 /* The body of the scanning hook: the collector visits the roots of the domain `id`; `young_only` says that it wants
    those with young values only. */

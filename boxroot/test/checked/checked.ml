@@ -25,6 +25,7 @@ external delete_in : domain -> Root.t -> unit = "k_delete_in" (* deletions.c:204
 external get_here : Root.t -> 'a = "k_get" (* uses.c:301 *)
 external get_ref_here : Root.t -> int = "k_get_ref" (* uses.c:302 *)
 external modify_here : Root.t -> 'a -> Root.t = "k_modify" (* uses.c:303 *)
+external modify_nested : Root.t -> Root.t -> Root.t = "k_modify_nested" (* uses.c:305, with a get by pointer *)
 external modify_void : Root.t -> 'a -> bool = "k_modify_void"
 external get_thread : Root.t -> unit = "k_get_thread" (* uses.c:304 *)
 external get_blocking : Root.t -> unit = "k_get_blocking" (* uses.c:304 *)
@@ -113,6 +114,10 @@ let misuses =
        [ "boxroot_get: use without the domain lock"; "called at uses.c:304"; at_101 ]);
     ("modify", gone delete_here, (fun r -> ignore (modify_here r 0)),
        [ "boxroot_modify: use after delete"; "called at uses.c:303"; at_101 ]);
+    ("nested-outer", gone delete_here, (fun r -> ignore (modify_nested r (create_there 0))),
+       [ "boxroot_modify: use after delete"; "called at uses.c:305"; at_101 ]);
+    ("nested-inner", gone delete_here, (fun r -> ignore (modify_nested (create_there 0) r)),
+       [ "boxroot_get: use after delete"; "called at k_modify_nested in "; at_101 ]);
     ("moved-delete", moved, delete_here,
        [ "double delete"; "called at deletions.c:201"; at_101; "deleted at uses.c:303" ]);
     ("moved-get", moved, get_here, [ "use after delete"; "called at uses.c:301"; at_101; "deleted at uses.c:303" ]);
@@ -120,7 +125,7 @@ let misuses =
      [ "double delete"; "called at k_delete_by_pointer in "; "created at k_create_by_pointer in ";
        "deleted at k_delete_by_pointer in " ]);
     ("handle-double-delete", by_handle delete_in, (fun r -> delete_in (domain_here ()) r),
-       [ "boxroot_delete: double delete"; "called at deletions.c:204"; "created at creations.c:103";
+       [ "boxroot_delete_in: double delete"; "called at deletions.c:204"; "created at creations.c:103";
          "deleted at deletions.c:204" ]);
     ("handle-get", by_handle (fun d r -> ignore d; delete_here r), get_here,
        [ "use after delete"; "called at uses.c:301"; "created at creations.c:103"; "deleted at deletions.c:201" ]);

@@ -12,6 +12,7 @@ value k_read(value r) { return Val_bool((*(uintptr_t *)root_of_val(r) & 1) == 1)
 /* Not by name: what programs in other languages do. Exported, so that the dynamic linker can tell the names. */
 static boxroot (*volatile create_pointer)(value) = boxroot_create;
 static void (*volatile delete_pointer)(boxroot) = boxroot_delete;
+static value (*volatile get_pointer)(boxroot) = boxroot_get;
 value k_create_by_pointer(value v) { boxroot r = create_pointer(v); return val_of_root(r); }
 value k_delete_by_pointer(value r) { delete_pointer(root_of_val(r)); return Val_unit; }
 
@@ -114,6 +115,13 @@ value k_modify(value r, value v)
 }
 #line 304
 static void *getter(void *r) { (void)boxroot_get((boxroot)r); return NULL; }
+value k_modify_nested(value r, value q)
+{
+  boxroot b = root_of_val(r);
+#line 305
+  CHECK(boxroot_modify(&b, get_pointer(root_of_val(q))), "modify");
+  return val_of_root(b);
+}
 value k_modify_void(value r, value v)
 {
   boxroot b = root_of_val(r);

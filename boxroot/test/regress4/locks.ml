@@ -19,7 +19,6 @@ external dead : unit -> int = "l_dead" [@@noalloc]
 external registered : mode:int -> int = "l_registered"
 external exhaust_keys : unit -> int = "l_exhaust_keys" [@@noalloc]
 external limit_files : bool -> unit = "l_limit_files" [@@noalloc]
-external delete_in_handlers : Root.t array -> unit = "l_delete_in_handlers"
 external remote_deletions : unit -> int = "l_remote_deletions" [@@noalloc]
 
 (* systhreads' hooks are in now, and nobody else's, also in the tests of which early.ml was the first user of the
@@ -377,17 +376,6 @@ let no_files () =
   check "made without file descriptors" more;
   expect_no_lock ()
 
-(* --- signal handlers ---------------------------------------------------------------------------------------------- *)
-
-(* On a thread that OCaml does not know, handlers may delete, also while they interrupt a deletion: that path is
-   lock-free. *)
-let handlers_on_foreign_thread () =
-  for _ = 1 to scale 20 do
-    let doomed = make 60_000 in
-    delete_in_handlers doomed;
-    churn "after handlers" (fun () -> true)
-  done
-
 let once =
   [ ("late-collection", late_systhreads by_collection); ("late-setup", late_systhreads by_setup);
     ("late-create", late_systhreads by_creation) ]
@@ -416,5 +404,4 @@ let () =
       ("thread-end-creates-exit-key", thread_end_creates ~how:0 ~exits:true ~use:ignore);
       ("thread-end-slow", thread_end ~how:1 ~exits:false ~nap_ms:2); ("many-threads", many_threads);
       ("registered-first-use", check_registered ~mode:0); ("registered", check_registered ~mode:1);
-      ("registered-hooks-replaced", check_registered ~mode:2); ("no-keys", no_keys); ("no-files", no_files);
-      ("handlers-on-foreign-thread", handlers_on_foreign_thread) ])
+      ("registered-hooks-replaced", check_registered ~mode:2); ("no-keys", no_keys); ("no-files", no_files) ])

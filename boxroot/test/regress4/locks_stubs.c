@@ -4,7 +4,6 @@
 #include "../common/check.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 
 CAMLextern void (*caml_enter_blocking_section_hook)(void);
@@ -245,49 +244,4 @@ value l_remote_deletions(value unit)
   boxroot_get_stats(&s);
   return Val_long(s.delete_remote);
 #endif
-}
-
-/* --- deletion in handlers, on a thread unknown to OCaml ----------------------------------------------------------- */
-
-static boxroot *victims;
-static size_t victims_n, next_victim;
-static _Bool handlers_done;
-
-static void handler(int s)
-{
-  (void)s;
-  size_t i = __atomic_fetch_add(&next_victim, 1, __ATOMIC_RELAXED);
-  if (i < victims_n) boxroot_delete(victims[i]);
-}
-
-static void *interrupted(void *unit)
-{
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGUSR1);
-  pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-  for (;;) {
-    size_t i = __atomic_fetch_add(&next_victim, 1, __ATOMIC_RELAXED);
-    if (i >= victims_n) break;
-    boxroot_delete(victims[i]);
-  }
-  __atomic_store_n(&handlers_done, 1, __ATOMIC_SEQ_CST);
-  return unit;
-}
-
-value l_delete_in_handlers(value roots)
-{
-  pthread_t t;
-  struct sigaction a = { .sa_handler = handler };
-  victims = copy(roots, &victims_n);
-  next_victim = 0;
-  handlers_done = 0;
-  sigaction(SIGUSR1, &a, NULL);
-  CHECK(pthread_create(&t, NULL, interrupted, NULL) == 0, "pthread_create");
-  caml_enter_blocking_section();
-  while (!__atomic_load_n(&handlers_done, __ATOMIC_SEQ_CST)) pthread_kill(t, SIGUSR1);
-  pthread_join(t, NULL);
-  caml_leave_blocking_section();
-  free(victims);
-  return Val_unit;
 }

@@ -9,8 +9,12 @@ open Unit_languages
 
 let () =
   Root.main
+    ~unlisted:[ ("work-of-creations", work_of_creations) ]
     [ ("basics", basics); ("modification", modification); ("liveness", liveness);
       ("nothing-allocated", nothing_allocated); ("many", many);
+      ("slow-creations", slow_creations);
+      ("handlers-on-foreign-thread", handlers ~blocking:false);
+      ("handlers-in-blocking-section", handlers ~blocking:true);
       ("eperm-before-setup", eperm_before_setup); ("eperm", eperm); ("eperm-setup", eperm_setup);
       ("statuses", statuses); ("no-setup-needed", no_setup_needed);
       ("teardown-then-setup", teardown_then_setup); ("teardown-mid-cycle", teardown_mid_cycle);

@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* The life of a root; errors. *)
+(* The life of a root; what it costs; errors. *)
 
 open Root
 open Unit_common
@@ -91,6 +91,35 @@ let nothing_allocated () =
   if (Gc.quick_stat ()).Gc.minor_collections > before + 1 then fail "creation runs the GC";
   delete_all roots
 
+(* Some of `n` roots are deleted at random, or all, and as many created, again and again. Those deleted are young, or,
+   after a minor collection, old. *)
+let replace n use =
+  let roots = Array.make n none in
+  use roots;
+  let random = Random.State.make [| n |] in
+  List.iter
+    (fun (percent, are_old) ->
+      if are_old then minor ();
+      Array.iteri (fun i r -> if Random.State.int random 100 < percent then (delete r; roots.(i) <- none)) roots;
+      use roots)
+    [ (3, false); (50, true); (2, true); (98, true); (10, true); (100, true); (5, false); (30, false) ];
+  delete_all roots
+
+(* One creation in 128 leaves the inline path. *)
+let slow_creations () =
+  if is_rival () || is_checked () || pool_capacity () < 128 then skip "each creation is a call, or pools are tiny";
+  let slow () = stat "create_slow" in
+  replace 100_000 (fun roots ->
+      let before = slow () in
+      let n = create_missing roots in
+      Printf.printf "%d of %d creations\n" (slow () - before) n;
+      if slow () - before > (n / 128) + 8 then fail "%d of %d creations left the inline path" (slow () - before) n)
+
+(* For test_cost.py. *)
+let work_of_creations () =
+  let live = int_of_string (Sys.getenv "BOXROOT_TEST_LIVE") in
+  replace live (fun roots -> Printf.printf "created %d\n" (create_missing roots))
+
 let many () =
   let n = if is_sanitized () || pool_capacity () < 100 then 20_000 else 300_000 in
   let roots = make n in
@@ -106,6 +135,33 @@ let many () =
   collect ();
   check "many" roots;
   delete_all roots
+
+(* Handlers may delete where the interrupted thread does not hold the lock, also in the middle of a deletion. Nothing is
+   lost: neither a deletion, which would keep a pool in use, nor a slot, which would be handed out twice. *)
+let handlers ~blocking () =
+  if is_checked () then skip "the checked build allocates";
+  if is_rival () then skip "0.4.0 locks in deletions";
+  block_alarms ();
+  let stop = Atomic.make false in
+  let collector () = while not (Atomic.get stop) do minor (); churn (); Gc.full_major () done in
+  let other = if Par.multicore then Some (Par.spawn collector) else None in
+  let n = min 60_000 (4000 * pool_capacity ()) in
+  let rec round handled =
+    if handled < scale 3000 then (
+      let handled = handled + delete_in_handlers blocking (make n) in
+      let roots = make 5000 in
+      minor ();
+      check "after handlers" roots;
+      let cells = List.sort_uniq compare (Array.to_list roots) in
+      if List.length cells < 5000 then fail "a slot was handed out twice";
+      delete_all roots;
+      round handled) in
+  round 0;
+  Atomic.set stop true;
+  Option.iter Par.join other;
+  for _ = 1 to 3 do Gc.full_major () done;
+  let left = pools_in_use () in
+  if left > 10 + (100 / pool_capacity ()) then fail "%d pools are in use when all roots have been deleted" left
 
 let eperm_before_setup () =
   if not Par.multicore then ignore (setup ());

@@ -2,6 +2,8 @@
 /* Unit tests of the API that need C: errors and errno, foreign threads, forks, statistics. */
 #include "../common/check.h"
 
+#include <signal.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 _Static_assert(BOXROOT_NOT_SETUP == 0 && BOXROOT_RUNNING == 1 && BOXROOT_TORE_DOWN == 2 && BOXROOT_INVALID == 3,
@@ -160,6 +162,87 @@ value u_stop_deleting(value unit)
   pthread_join(killer_thread, NULL);
   free(victims);
   return Val_unit;
+}
+
+/* --- deletion in signal handlers of a thread that does not hold the lock ------------------------------------------ */
+
+static struct {
+  boxroot *roots;
+  size_t count, next, handled;
+} doomed;
+
+static bool delete_next(void)
+{
+  size_t i = __atomic_fetch_add(&doomed.next, 1, __ATOMIC_RELAXED);
+  if (i < doomed.count) boxroot_delete(doomed.roots[i]);
+  return i < doomed.count;
+}
+
+static void handler(int signal)
+{
+  (void)signal;
+  doomed.handled += delete_next();
+}
+
+static void mask(int how)
+{
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGALRM);
+  pthread_sigmask(how, &set, NULL);
+}
+
+/* Before there are other threads, which have the same mask. */
+value u_block_alarms(value unit) { mask(SIG_BLOCK); return unit; }
+
+/* Some deletions are interrupted by a handler that deletes as well. */
+static void *delete_interrupted(void *unit)
+{
+  struct itimerval often = { { 0, 10 }, { 0, 10 } }, never = { { 0, 0 }, { 0, 0 } };
+  mask(SIG_UNBLOCK);
+  setitimer(ITIMER_REAL, &often, NULL);
+  while (delete_next()) {}
+  setitimer(ITIMER_REAL, &never, NULL);
+  mask(SIG_BLOCK);
+  return unit;
+}
+
+/* Deletes the roots of an array in a blocking section of this thread, or else on one that OCaml does not know. Returns
+   how many the handler has deleted. */
+value u_delete_in_handlers(value blocking, value roots)
+{
+  pthread_t other;
+  sigaction(SIGALRM, &(struct sigaction){ .sa_handler = handler }, NULL);
+  memset(&doomed, 0, sizeof doomed);
+  doomed.count = Wosize_val(roots);
+  doomed.roots = malloc(doomed.count * sizeof *doomed.roots);
+  CHECK(doomed.roots != NULL, "malloc");
+  for (size_t i = 0; i < doomed.count; i++) doomed.roots[i] = root_of_val(Field(roots, i));
+  caml_enter_blocking_section();
+  if (Bool_val(blocking)) delete_interrupted(NULL);
+  else {
+    CHECK(pthread_create(&other, NULL, delete_interrupted, NULL) == 0, "pthread_create");
+    pthread_join(other, NULL);
+  }
+  caml_leave_blocking_section();
+  free(doomed.roots);
+  return Val_long(doomed.handled);
+}
+
+/* --- what creation costs ------------------------------------------------------------------------------------------ */
+
+/* What lies between two calls of it is counted (test_cost.py). */
+__attribute__((noinline)) void u_mark(void) { __asm__ volatile("" ::: "memory"); }
+
+/* A root in each element that is none. */
+value u_create_missing(value roots)
+{
+  long n = 0;
+  u_mark();
+  for (size_t i = 0; i < Wosize_val(roots); i++)
+    if (Field(roots, i) == Val_int(0)) Field(roots, i) = val_of_root(boxroot_create(Val_long(i))), n++;
+  u_mark();
+  return Val_long(n);
 }
 
 /* --- other languages' view: see cxx.cpp and compat_040.c ---------------------------------------------------------- */

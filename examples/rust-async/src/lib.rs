@@ -6,12 +6,12 @@
 mod executor;
 
 use executor::{sleep, spawn, Sleep};
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 use std::time::Duration;
 
 /// Completes a promise of OCaml, on a thread of the executor. An exception in the callback is printed, and does not end
 /// the task.
-fn complete(call: impl FnOnce(&mut Runtime) -> Result<(), Exception>) {
+fn complete(call: impl FnOnce(&mut Runtime) -> Result<(), ocaml::Exception>) {
     match attach(call) {
         Ok(Ok(())) => (),
         Ok(Err(exception)) => eprintln!("a callback raised {exception}"),
@@ -44,8 +44,8 @@ fn shout(rt: &mut Runtime, word: Root<Str>, time: u32, resolve: Root<Fun<(Str,),
 /// Calls `resolve` with the last of the values, one by one, with a pause before each: any OCaml values, for any type of
 /// them. The task has the calls, and need not know the type.
 #[export]
-fn relay<A>(rt: &mut Runtime, values: ValueRef<'_, List<A>>, resolve: Root<Fun<(A,), Unit>>) {
-    let calls: Vec<Delayed<Unit>> = values.get(rt).iter().map(|v| resolve.delay(rt, v.root(rt))).collect();
+fn relay<A>(rt: &mut Runtime, values: ValueRef<'_, ocaml::List<A>>, resolve: Root<Fun<(A,), Unit>>) {
+    let calls: Vec<ocaml::Delayed<Unit>> = values.get(rt).iter().map(|v| resolve.delay(rt, v.root(rt))).collect();
     spawn(async move {
         for call in calls {
             sleep(Duration::from_millis(1)).await;

@@ -5,12 +5,12 @@
 
 use flate2::read::{ZlibDecoder, ZlibEncoder};
 use flate2::Compression;
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 use std::fmt;
 use std::io::{self, Read};
 
 /// Bytes outside OCaml's heap.
-type Data = Array1<u8>;
+type Data = ocaml::Array1<u8>;
 
 /// How hard to try.
 #[derive(OCamlType, FromOCaml)]
@@ -48,7 +48,7 @@ struct Compressed {
 }
 
 /// Reads a bigarray: byte by byte, since other threads may write it meanwhile.
-struct Bytes<'a>(&'a [Racy<u8>]);
+struct Bytes<'a>(&'a [ocaml::RelaxedCell<u8>]);
 
 impl Read for Bytes<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
@@ -68,7 +68,7 @@ fn compress(rt: &mut Runtime, level: Level, data: ValueRef<'_, Data>) -> Result<
         Level::Level(n @ 0..=9) => Compression::new(n),
         Level::Level(n) => return Err(ZlibError(format!("there is no level {n}"))),
     };
-    let elements = data.racy(rt);
+    let elements = data.as_cells(rt);
     let mut result = Vec::new();
     rt.release(|| ZlibEncoder::new(Bytes(elements), level).read_to_end(&mut result))?;
     let (input, output) = (elements.len(), result.len());
@@ -78,8 +78,8 @@ fn compress(rt: &mut Runtime, level: Level, data: ValueRef<'_, Data>) -> Result<
 
 /// The data that were compressed. What is not in zlib's format is an error.
 #[export]
-fn decompress<'a>(rt: &'a mut Runtime, data: ValueRef<'_, Data>) -> Result<Fresh<'a, Data>, ZlibError> {
-    let elements = data.racy(rt);
+fn decompress<'a>(rt: &'a mut Runtime, data: ValueRef<'_, Data>) -> Result<ValueGuard<'a, Data>, ZlibError> {
+    let elements = data.as_cells(rt);
     let mut result = Vec::new();
     rt.release(|| ZlibDecoder::new(Bytes(elements)).read_to_end(&mut result))?;
     let size = result.len();

@@ -2,7 +2,7 @@
 //! What Rust and OCaml know of each other.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 
 /// A formula, as OCaml's parser returns it.
 #[derive(Debug, Clone, PartialEq, OCamlType, FromOCaml, ToOCaml)]
@@ -17,9 +17,9 @@ import! {
     /// OCaml functions.
     pub mod interpreter = "Interpreter";
     /// Reads a formula.
-    pub fn parse(text: &str) -> Result<Expr, Exception>;
+    pub fn parse(text: &str) -> Result<Expr, ocaml::Exception>;
     /// Its value.
-    pub fn eval(formula: &Expr) -> Result<f64, Exception>;
+    pub fn eval(formula: &Expr) -> Result<f64, ocaml::Exception>;
 }
 
 /// The value of a variable: in this program, of the environment.

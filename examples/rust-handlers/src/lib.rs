@@ -2,7 +2,7 @@
 //! Event handlers: a table of Rust's holds OCaml closures, which any domain may add, call and remove.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -27,7 +27,7 @@ fn off(rt: &mut Runtime, event: &str) -> bool {
 
 /// Calls the handler with the text; whether there is one. What it raises is raised.
 #[export]
-fn emit(rt: &mut Runtime, event: &str, text: ValueRef<'_, Str>) -> Result<bool, Exception> {
+fn emit(rt: &mut Runtime, event: &str, text: ValueRef<'_, Str>) -> Result<bool, ocaml::Exception> {
     // Nothing can be called inside `with`: handlers may add and remove handlers.
     match HANDLERS.with(rt, |_, handlers| handlers.get(event).cloned()) {
         Some(handler) => handler.call(rt, (text,)).map(|_| true),

@@ -2,7 +2,7 @@
 //! OCaml functions for Rust programs.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 
 /// A word, and how often it occurs.
 #[derive(Debug, Clone, PartialEq, OCamlType, FromOCaml)]
@@ -17,7 +17,7 @@ import! {
     /// The functions of ocaml/counter.ml.
     pub mod counter = "Counter";
     /// The words of a text, in alphabetical order.
-    pub fn count(text: &str) -> Result<List<Entry>, Exception>;
+    pub fn count(text: &str) -> Result<ocaml::List<Entry>, ocaml::Exception>;
 }
 
 /// Words that are not counted: what OCaml asks Rust.

@@ -2,7 +2,7 @@
 //! Functions that OCaml calls: its module `My_binding`.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
+use ocaml_boxroot::{self as ocaml, prelude::*};
 use std::num::ParseIntError;
 
 /// How somebody is greeted.
@@ -30,7 +30,7 @@ fn sum(text: &str) -> Result<i64, ParseIntError> {
 /// Calls a function with each word of a text. With `&mut Runtime`, a function may call OCaml. What OCaml raises ends
 /// it.
 #[export]
-fn each(rt: &mut Runtime, text: &str, f: ValueRef<'_, Fun<(Str,), Unit>>) -> Result<(), Exception> {
+fn each(rt: &mut Runtime, text: &str, f: ValueRef<'_, Fun<(Str,), Unit>>) -> Result<(), ocaml::Exception> {
     for word in text.split_whitespace() {
         f.call(rt, (word,))?;
     }

@@ -2,7 +2,7 @@
 //! A priority queue of OCaml values: an abstract type `'a queue` of OCaml over Rust's `BinaryHeap`.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::*;
+use ocaml_boxroot::prelude::*;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -39,8 +39,8 @@ ocaml_abstract! {
 
 /// An empty queue.
 #[export]
-fn create<A: TypeVar>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
-    rt.boxed_generic(Queue(Locked::default()))
+fn create<A: TypeVar>(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Queue<A>>> {
+    rt.boxed_erased(Queue(Locked::default()))
 }
 
 /// Adds a value with a priority.

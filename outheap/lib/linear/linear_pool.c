@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "linear_pool.h"
-#include "region_runtime.h"
-#include <outheap.h>
-#include <pthread.h>
-#include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
-#include <time.h>
-
-#pragma weak outheap_allocate
-#pragma weak outheap_classify
 
 typedef struct outheap_linear_pool pool;
 typedef struct outheap_linear_page page;
@@ -17,145 +10,7 @@ typedef struct outheap_linear_page page;
 #define PAGE OUTHEAP_LINEAR_PAGE
 #define LIVE OUTHEAP_LINEAR_LIVE
 #define TAKEN OUTHEAP_LINEAR_TAKEN
-#define KEPT ((size_t)4096) /* bytes at the beginning of a page that are never given back: its record */
-
-/* --- locks -------------------------------------------------------------------------------------------------------- */
-
-typedef struct outheap_linear_lock lock;
-
-static lock common; /* of what all share; `next`: all locks, which it protects */
-
-static void take(lock *l)
-{
-  struct timespec little = { 0, 50000 };
-  /* Acquire: what the last holder wrote is seen. */
-  for (int i = 1; __atomic_exchange_n(&l->held, true, __ATOMIC_ACQUIRE);)
-    while (__atomic_load_n(&l->held, __ATOMIC_RELAXED))
-      if (++i > 1000) nanosleep(&little, NULL);
-      else if (i % 50 == 0) sched_yield();
-}
-
-static void give(lock *l) { __atomic_store_n(&l->held, false, __ATOMIC_RELEASE); }
-
-/* Whether there is something to give: what `enter` decides stays true, since the caller keeps OCaml's lock. */
-static bool enter(lock *l)
-{
-  if (outheap_linear_alone()) return false;
-  take(l);
-  return true;
-}
-
-static void leave(lock *l, bool entered)
-{
-  if (entered) give(l);
-}
-
-void outheap_linear_lock_take(void) { take(&common); }
-void outheap_linear_lock_give(void) { give(&common); }
-
-/* With the common lock. */
-static void announce(lock *l)
-{
-  l->next = common.next;
-  common.next = l;
-}
-
-/* Whoever has the lock of a pool waits for no other; so any order will do. */
-static void before_fork(void)
-{
-  take(&common);
-  for (lock *l = common.next; l != NULL; l = l->next) take(l);
-}
-
-static void after_fork(void)
-{
-  for (lock *l = common.next; l != NULL; l = l->next) give(l);
-  give(&common);
-}
-
-void outheap_linear_lock_start(void) { (void)pthread_atfork(before_fork, after_fork, after_fork); }
-
-/* Memory of zeroes that shares no cache line with another piece: other domains use that. */
-#define LINES ((size_t)128)
-
-static void *zeroes_in_lines(size_t bytes)
-{
-  bytes = OUTHEAP_REGION_ROUND(bytes, LINES);
-  void *p = aligned_alloc(LINES, bytes);
-  return p == NULL ? NULL : memset(p, 0, bytes);
-}
-
-/* --- memory ------------------------------------------------------------------------------------------------------- */
-
-/* A page of zeroes, of which the runtime knows that it holds values. */
-static char *map_page(void)
-{
-  if (outheap_allocate != NULL) return outheap_allocate(OUTHEAP_VALUES, PAGE);
-  char *p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return NULL;
-  char *base = (char *)OUTHEAP_REGION_ROUND((uintptr_t)p, PAGE);
-  if (base != p) munmap(p, (size_t)(base - p));
-  if (base != p + PAGE) munmap(base + PAGE, (size_t)(p + PAGE - base));
-  if (outheap_region_marker_declare(base, PAGE)) return base;
-  munmap(base, PAGE);
-  return NULL;
-}
-
-/* A pool gets huge pages when it has grown to so many pages; the first ones stay as they are. */
-#define HUGE_FROM 4
-
-static void advise(pool *p, page *g)
-{
-#ifdef MADV_HUGEPAGE
-  static int wanted = -1; /* atomic: whoever asks first finds the same */
-  int is_wanted = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
-  if (is_wanted < 0) {
-    char const *settings = outheap_region_settings();
-    is_wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
-    __atomic_store_n(&wanted, is_wanted, __ATOMIC_RELAXED);
-  }
-  g->huge = is_wanted && p->pages >= HUGE_FROM && madvise(g, PAGE, MADV_HUGEPAGE) == 0;
-#else
-  (void)p;
-  (void)g;
-#endif
-}
-
-/* Of a page that is given back, the record stays; the kernel's khugepaged would make a huge page of it, and the rest
-   resident again. Each of these pages may cost two mappings, of which Linux allows 65,530. */
-#define SPLIT_MOST 4096
-static size_t splits; /* atomic */
-
-static void split(page *g)
-{
-#ifdef MADV_NOHUGEPAGE
-  if (!g->huge || g->split || __atomic_load_n(&splits, __ATOMIC_RELAXED) >= SPLIT_MOST) return;
-  g->split = madvise(g, PAGE, MADV_NOHUGEPAGE) == 0;
-  if (g->split) (void)__atomic_fetch_add(&splits, 1, __ATOMIC_RELAXED);
-#else
-  (void)g;
-#endif
-}
-
-static void unite(pool *p, page *g)
-{
-  if (!g->split) return;
-  (void)__atomic_fetch_sub(&splits, 1, __ATOMIC_RELAXED);
-  g->split = false;
-  advise(p, g);
-}
-
-/* The stock runtime's marker reads the header behind a pointer that is stale, so it must stay one. */
-static bool can_purge(void) { return outheap_classify != NULL; }
-
-static size_t purge(page *g)
-{
-  if (g->purged || !can_purge()) return 0;
-  split(g);
-  if (madvise((char *)g + KEPT, PAGE - KEPT, MADV_DONTNEED) != 0) return 0;
-  g->purged = true;
-  return PAGE - KEPT;
-}
+#define HUGE_FROM 4 /* pages of a pool; the first ones stay as they are */
 
 /* --- lists of pages ----------------------------------------------------------------------------------------------- */
 
@@ -175,16 +30,6 @@ static void unlink_page(pool *p, page *g)
   else p->lists[g->list] = g->next;
 }
 
-static page *new_page(pool *p)
-{
-  page *g = (page *)map_page();
-  if (g == NULL || !outheap_region_marker_note_cells(g)) return NULL;
-  advise(p, g);
-  g->pool = p;
-  p->pages++;
-  return g;
-}
-
 /* Makes a page with room the current one. */
 static bool change_page(pool *p)
 {
@@ -194,10 +39,14 @@ static bool change_page(pool *p)
     unlink_page(p, g);
     p->empty--;
   }
-  else if ((g = new_page(p)) == NULL) return false;
+  else {
+    g = outheap_linear_page_new(p->pages >= HUGE_FROM);
+    if (g == NULL) return false;
+    g->pool = p;
+    p->pages++;
+  }
   if (p->current != NULL) link_page(p, p->current, OUTHEAP_LINEAR_FULL);
-  unite(p, g);
-  g->purged = false;
+  outheap_linear_page_prepare(g, p->pages >= HUGE_FROM);
   g->list = OUTHEAP_LINEAR_CURRENT;
   p->current = g;
   return true;
@@ -208,7 +57,7 @@ static bool change_page(pool *p)
 static pool *make_pool(uint32_t fields, enum outheap_linear_links links)
 {
   size_t beside = links == OUTHEAP_LINEAR_BESIDE ? sizeof(uint32_t) : 0;
-  pool *p = zeroes_in_lines(sizeof *p);
+  pool *p = outheap_linear_lock_lines(sizeof *p);
   if (p == NULL) return NULL;
   p->links = links;
   p->fields = fields;
@@ -224,9 +73,9 @@ pool *outheap_linear_pool_new(uint32_t fields, enum outheap_linear_links links)
 {
   pool *p = make_pool(fields, links);
   if (p == NULL) return NULL;
-  outheap_linear_lock_take();
-  announce(&p->lock);
-  outheap_linear_lock_give();
+  outheap_linear_lock_take(NULL);
+  outheap_linear_lock_announce(&p->lock);
+  outheap_linear_lock_give(NULL);
   return p;
 }
 
@@ -238,31 +87,30 @@ static pool *pool_of_shape(struct outheap_linear_group *g, uint64_t shape)
   return p;
 }
 
-/* The shape has these fields, and what else tells the pools of the group apart. */
-static pool *group_pool(struct outheap_linear_group *g, mlsize_t fields, uint64_t shape)
+/* Not inlined, so that finding a pool takes half the instructions. */
+__attribute__((noinline)) static pool *new_pool(struct outheap_linear_group *g, mlsize_t fields, uint64_t shape)
 {
-  pool *p = pool_of_shape(g, shape);
-  if (p != NULL) return p;
   pool *new = make_pool((uint32_t)fields, g->links);
   if (new == NULL) return NULL;
-  outheap_linear_lock_take();
-  p = pool_of_shape(g, shape);
+  outheap_linear_lock_take(NULL);
+  pool *p = pool_of_shape(g, shape);
   if (p == NULL) {
     p = new;
-    announce(&p->lock);
+    outheap_linear_lock_announce(&p->lock);
     p->group = g;
     p->shape = shape;
     p->next = g->pools;
     __atomic_store_n(&g->pools, p, __ATOMIC_RELEASE);
   }
-  outheap_linear_lock_give();
+  outheap_linear_lock_give(NULL);
   if (p != new) free(new);
   return p;
 }
 
-pool *outheap_linear_group_pool(struct outheap_linear_group *g, mlsize_t fields, tag_t tag)
+pool *outheap_linear_group_pool(struct outheap_linear_group *g, mlsize_t fields, uint64_t shape)
 {
-  return group_pool(g, fields, (uint64_t)fields << 8 | tag);
+  pool *p = pool_of_shape(g, shape);
+  return p == NULL ? new_pool(g, fields, shape) : p;
 }
 
 static page *page_of(value cell) { return (page *)((uintptr_t)cell & ~(uintptr_t)(PAGE - 1)); }
@@ -276,6 +124,9 @@ static value cell_at(pool *p, page *g, uint32_t i) { return (value)((uintptr_t)g
 static uint32_t state_get(page *g, uint32_t i) { return __atomic_load_n(&g->state[i], __ATOMIC_RELAXED); }
 static void state_set(page *g, uint32_t i, uint32_t s) { __atomic_store_n(&g->state[i], s, __ATOMIC_RELAXED); }
 static void begun_set(page *g, uint32_t n) { __atomic_store_n(&g->begun, n, __ATOMIC_RELAXED); }
+
+/* Cells with links within are those of tables, or strings, which are of a group. */
+static bool holds_strings(pool *p) { return p->links == OUTHEAP_LINEAR_WITHIN && p->group != NULL; }
 
 /* The link of a free cell, with the lock. Relaxed: who has a stale string may read it. Beside it lies what the cell
    had, of which it makes no pointer: the number is odd, and of what is no string the word becomes an immediate. */
@@ -292,7 +143,7 @@ static void link_set(pool *p, page *g, uint32_t i, uint32_t next)
     return;
   }
   value cell = cell_at(p, g, i);
-  if (p->group == NULL) Field(cell, 0) = Val_unit;
+  if (!holds_strings(p)) Field(cell, 0) = Val_unit;
   __atomic_store_n((uint32_t *)cell, next << 1 | 1, __ATOMIC_RELAXED);
 }
 
@@ -342,12 +193,11 @@ static value take_cell(pool *p, page *g, mlsize_t words, tag_t tag)
 #define SHARE_PER_CYCLE 4
 #endif
 
-/* `grow`: may the pool take another page? */
-static value new_cell(pool *p, mlsize_t words, tag_t tag, bool grow)
+value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag, bool grow)
 {
   value cell = 0;
   size_t made = 0, most = 0;
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   page *g = p->current;
   bool there = g != NULL && g->used != p->cells;
   bool has_pages = p->lists[OUTHEAP_LINEAR_ROOM] != NULL || p->lists[OUTHEAP_LINEAR_EMPTY] != NULL;
@@ -362,19 +212,15 @@ static value new_cell(pool *p, mlsize_t words, tag_t tag, bool grow)
     p->paced = p->used;
   }
   if (there) cell = take_cell(p, g, words, tag);
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
   if (made != 0) outheap_region_pace(made, most);
   return cell;
 }
 
-value outheap_linear_cell_new(pool *p, mlsize_t words, tag_t tag) { return new_cell(p, words, tag, true); }
-
-/* Takes a cell that was freed, of a page that is not the current one, so that those of the pool's own are left to it.
-   Returns 0 if there is none. */
-static value freed_cell(pool *p, mlsize_t words, tag_t tag)
+value outheap_linear_cell_freed(pool *p, mlsize_t words, tag_t tag)
 {
   value cell = 0;
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   page *g = p->lists[OUTHEAP_LINEAR_ROOM];
   if (g != NULL) {
     cell = take_cell(p, g, words, tag);
@@ -383,14 +229,14 @@ static value freed_cell(pool *p, mlsize_t words, tag_t tag)
       link_page(p, g, OUTHEAP_LINEAR_FULL);
     }
   }
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
   return cell;
 }
 
 void outheap_linear_poison_set(bool on)
 {
   if (on && bad_word() == 0) {
-    char *p = map_page(); /* where values are, for compare and hash follow no other pointer */
+    char *p = outheap_linear_page_map(); /* where values are, for compare and hash follow no other pointer */
     if (p == NULL || mprotect(p, PAGE, PROT_NONE) != 0) return;
     __atomic_store_n(&bad, (value)(p + 64), __ATOMIC_RELAXED);
   }
@@ -405,7 +251,7 @@ static void free_cell(pool *p, value cell)
   if (__atomic_load_n(&poison, __ATOMIC_ACQUIRE)) {
     for (mlsize_t f = 0; f < p->fields; f++) Field(cell, f) = bad_word();
     /* Nobody follows what a string has; it loses its tag. Relaxed: as in take_cell. */
-    if (p->group == &outheap_linear_texts)
+    if (holds_strings(p))
       __atomic_store_n((header_t *)cell - 1, outheap_region_block_header(Wosize_val(cell), Abstract_tag),
                        __ATOMIC_RELAXED);
   }
@@ -419,7 +265,8 @@ static void free_cell(pool *p, value cell)
     unlink_page(p, g);
     link_page(p, g, OUTHEAP_LINEAR_EMPTY);
     p->empty++;
-    if (!aside && p->empty > 1 + p->pages / 8) purge(g); /* the others are kept for what comes next */
+    /* The others are kept for what comes next. */
+    if (!aside && p->empty > 1 + p->pages / 8) outheap_linear_page_purge(g);
     return;
   }
   link_set(p, g, i, g->free);
@@ -432,21 +279,21 @@ static void free_cell(pool *p, value cell)
 
 void outheap_linear_cell_free(pool *p, value cell)
 {
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   free_cell(p, cell);
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
 }
 
 void outheap_linear_cell_free_chain(pool *p, value cell, mlsize_t link)
 {
   while (Is_block(cell)) {
-    bool entered = enter(&p->lock); /* some cells at a time: others want the lock */
+    bool entered = outheap_linear_lock_enter(&p->lock); /* some cells at a time: others want the lock */
     for (int i = 0; i < 256 && Is_block(cell); i++) {
       value next = Field(cell, link);
       free_cell(p, cell);
       cell = next;
     }
-    leave(&p->lock, entered);
+    outheap_linear_lock_leave(&p->lock, entered);
   }
 }
 
@@ -489,9 +336,9 @@ pool *outheap_linear_cell_pool(value cell) { return page_of(cell)->pool; }
 
 static size_t asked(pool *p, size_t const *what)
 {
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   size_t n = *what;
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
   return n;
 }
 
@@ -503,8 +350,8 @@ static bool is_thin(pool *p, page *g) { return 2 * g->used <= p->cells; }
 bool outheap_linear_pool_thin(pool *p)
 {
   size_t thin = 0, used = 0, room = 0;
-  if (!can_purge()) return false;
-  bool entered = enter(&p->lock);
+  if (!outheap_linear_page_can_purge()) return false;
+  bool entered = outheap_linear_lock_enter(&p->lock);
   page *current = p->current;
   if (current != NULL && current->used != 0) { /* it is one of the others now */
     p->current = NULL;
@@ -524,7 +371,7 @@ bool outheap_linear_pool_thin(pool *p)
     link_page(p, g, OUTHEAP_LINEAR_ASIDE);
   }
   bool found = p->lists[OUTHEAP_LINEAR_ASIDE] != NULL;
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
   return found;
 }
 
@@ -532,7 +379,7 @@ value outheap_linear_cell_move(value cell)
 {
   page *g = page_of(cell);
   pool *p = g->pool;
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   bool leaves = g->list == OUTHEAP_LINEAR_ASIDE;
   if (leaves && ((p->current != NULL && p->current->used != p->cells) || change_page(p))) {
     value to = take_cell(p, p->current, Wosize_val(cell), Tag_val(cell));
@@ -540,26 +387,26 @@ value outheap_linear_cell_move(value cell)
     free_cell(p, cell);
     cell = to;
   }
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
   return cell;
 }
 
 size_t outheap_linear_pool_trim(pool *p)
 {
   size_t bytes = 0;
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   for (page *g; (g = p->lists[OUTHEAP_LINEAR_ASIDE]) != NULL;) {
     unlink_page(p, g);
     link_page(p, g, OUTHEAP_LINEAR_ROOM);
   }
   page *current = p->current;
-  if (current != NULL && current->used == 0 && can_purge()) {
+  if (current != NULL && current->used == 0 && outheap_linear_page_can_purge()) {
     p->current = NULL;
     link_page(p, current, OUTHEAP_LINEAR_EMPTY);
     p->empty++;
   }
-  for (page *g = p->lists[OUTHEAP_LINEAR_EMPTY]; g != NULL; g = g->next) bytes += purge(g);
-  leave(&p->lock, entered);
+  for (page *g = p->lists[OUTHEAP_LINEAR_EMPTY]; g != NULL; g = g->next) bytes += outheap_linear_page_purge(g);
+  outheap_linear_lock_leave(&p->lock, entered);
   return bytes;
 }
 
@@ -585,7 +432,7 @@ char const *outheap_linear_pool_check(pool *p)
 {
   char const *wrong = NULL;
   size_t used = 0, pages = 0, empty = 0;
-  bool entered = enter(&p->lock);
+  bool entered = outheap_linear_lock_enter(&p->lock);
   if (p->current != NULL) {
     wrong = check_page(p, p->current, OUTHEAP_LINEAR_CURRENT);
     used += p->current->used;
@@ -599,100 +446,6 @@ char const *outheap_linear_pool_check(pool *p)
       empty += list == OUTHEAP_LINEAR_EMPTY;
     }
   if (wrong == NULL && (used != p->used || pages != p->pages || empty != p->empty)) wrong = "count of the pool";
-  leave(&p->lock, entered);
+  outheap_linear_lock_leave(&p->lock, entered);
   return wrong;
-}
-
-/* --- texts -------------------------------------------------------------------------------------------------------- */
-
-struct outheap_linear_group outheap_linear_texts = { NULL, OUTHEAP_LINEAR_WITHIN };
-
-/* Fields of the cells for strings of so many words: an eighth is unused, at most. */
-static mlsize_t room_for(mlsize_t words)
-{
-  mlsize_t step = words <= 8 ? 1 : words <= 16 ? 2 : words <= 32 ? 4 : 6;
-  mlsize_t fields = (words + step - 1) / step * step;
-  return fields < OUTHEAP_LINEAR_MOST ? fields : OUTHEAP_LINEAR_MOST;
-}
-
-/* All strings are of one type, so all tables share their pools; where several domains run, each takes cells from one of
-   some parts, so that they seldom meet. */
-#define PARTS 4
-static pool *text_pools[PARTS][OUTHEAP_LINEAR_MOST + 1]; /* those of the group; NULL: not made, or not looked up yet */
-
-static unsigned part_of_domain(void)
-{
-#if OCAML_VERSION >= 50000
-  return outheap_linear_alone() ? 0 : (unsigned)Caml_state->id % PARTS;
-#else
-  return 0;
-#endif
-}
-
-static pool *text_pool(unsigned part, mlsize_t fields)
-{
-  /* Acquire: what was written to a pool before it was put there is seen. */
-  pool *p = __atomic_load_n(&text_pools[part][fields], __ATOMIC_ACQUIRE);
-  if (p != NULL) return p;
-  p = group_pool(&outheap_linear_texts, fields, (uint64_t)part << 32 | (uint64_t)fields << 8 | String_tag);
-  if (p != NULL) __atomic_store_n(&text_pools[part][fields], p, __ATOMIC_RELEASE);
-  return p;
-}
-
-value outheap_linear_text_new(value string)
-{
-  unsigned part = part_of_domain();
-  mlsize_t words = Wosize_val(string), fields = room_for(words);
-  pool *p = text_pool(part, fields);
-  value cell = p == NULL ? 0 : new_cell(p, words, String_tag, false);
-  for (int more = 0; cell == 0 && more < 2 && fields < OUTHEAP_LINEAR_MOST; more++) {
-    fields = room_for(fields + 1);
-    pool *larger = __atomic_load_n(&text_pools[part][fields], __ATOMIC_ACQUIRE);
-    if (larger != NULL) cell = freed_cell(larger, words, String_tag);
-  }
-  if (cell == 0 && p != NULL) cell = new_cell(p, words, String_tag, true);
-  if (cell != 0) memcpy((void *)cell, (void *)string, words * sizeof(value));
-  return cell;
-}
-
-/* --- numbers of slots --------------------------------------------------------------------------------------------- */
-
-#define SLOTS 0xFFFFFFFDu
-
-struct outheap_linear_slots *outheap_linear_slots_new(void)
-{
-  struct outheap_linear_slots *s = zeroes_in_lines(sizeof *s);
-  if (s == NULL) return NULL;
-  outheap_linear_lock_take();
-  announce(&s->lock);
-  outheap_linear_lock_give();
-  return s;
-}
-
-intnat outheap_linear_slots_take(struct outheap_linear_slots *s)
-{
-  intnat number = -1;
-  bool entered = enter(&s->lock);
-  if (s->free_count != 0) number = s->free[--s->free_count];
-  else if (s->begun < SLOTS) {
-    /* There is room for every number from the beginning, so that giving one back cannot fail. */
-    if (s->begun == s->room) {
-      size_t room = s->room == 0 ? 1024 : 2 * s->room;
-      uint32_t *free = realloc(s->free, room * sizeof *free);
-      if (free != NULL) {
-        s->free = free;
-        s->room = room;
-      }
-    }
-    if (s->begun < s->room) number = (intnat)s->begun++;
-  }
-  leave(&s->lock, entered);
-  return number;
-}
-
-void outheap_linear_slots_give(struct outheap_linear_slots *s, uint32_t number)
-{
-  bool entered = enter(&s->lock);
-  s->free[s->free_count++] = number;
-  leave(&s->lock, entered);
 }

@@ -1,288 +1,9 @@
 (* SPDX-License-Identifier: MIT *)
-(* Signals wherever one is handled, the end of the stack in what frees, memory that is not cells, and what is asked
-   while others write. *)
+(* Memory that is not cells, tokens, what is asked while others write, and regions. *)
 open Linear_checks
 module R = Outheap_region
 
-(* A signal comes now; OCaml handles it when it next looks. *)
-external signal : unit -> unit = "linear_test_signal" [@@noalloc]
 external high : unit -> bool = "linear_test_high" [@@noalloc]
-
-(* --- signals ------------------------------------------------------------------------------------------------------ *)
-
-let due = ref false
-
-(* What functions of the program return, with a signal meanwhile if one is due. *)
-let signalled result =
-  if !due then begin
-    due := false;
-    signal ()
-  end;
-  result
-
-module Word = struct
-  include L.Text
-
-  let equal a b = signalled (String.equal a b)
-  let hash = Hashtbl.hash
-  let compare a b = let c = String.compare a b in if c = 0 then signalled c else c
-end
-
-module Words = Lists.Make (Word) ()
-module Line = L.Queue.Make (Word) ()
-module Book = L.Map.Make (Word) (Word) ()
-module Index = L.Table.Make (Word) (Word) ()
-
-let word n = "word " ^ string_of_int n
-let words n = List.init n word
-let long n = String.make 600 'l' ^ word n
-
-let no_text_is_left what =
-  collect ();
-  check (what ^ ": no text is left") (L.Text.live () = 0);
-  check (what ^ ": no cell is left") (Words.live () + Line.live () + Book.live () + Index.live () = 0)
-
-(* [f ()], in which a signal comes; its handler raises [Exit] where it is handled, which may be after [f]. *)
-let with_signal f =
-  let handled = ref false in
-  let handler _ = handled := true; raise Exit in
-  let old = Sys.signal Sys.sigusr1 (Sys.Signal_handle handler) in
-  due := true;
-  (match
-     f ();
-     while not (!due || !handled) do ignore (opaque (ref 0)) done
-   with
-  | () -> ()
-  | exception Exit -> ());
-  check "there was a signal" (not !due);
-  due := false;
-  Sys.set_signal Sys.sigusr1 old
-
-(* It can be used, or was consumed. *)
-let usable what f = match f () with _ -> () | exception L.Moved -> () | exception L.Borrowed -> check what false
-
-let of_callbacks () =
-  let list () = Words.of_list (words 10) in
-  List.iter
-    (fun (what, f) ->
-      let l = list () in
-      with_signal (fun () -> ignore (f l));
-      usable (what ^ ": it can be used") (fun () -> Words.close l);
-      no_text_is_left what)
-    [
-      ("filter", fun l -> Words.filter (fun _ -> signalled false) l);
-      ("partition", fun l -> fst (Words.partition (fun _ -> signalled false) l));
-      ("map", fun l -> Words.map (fun w -> signalled w) l);
-      ("sort", fun l -> Words.sort Word.compare (Words.cons (word 3) l));
-    ];
-  let book () = List.fold_left (fun b w -> Book.add w w b) (Book.create ()) (words 10) in
-  List.iter
-    (fun (what, f) ->
-      let b = book () in
-      with_signal (fun () -> ignore (f b));
-      usable (what ^ ": it can be used") (fun () -> Book.close b);
-      no_text_is_left what)
-    [
-      ("remove from a map", fun b -> Book.remove (word 3) b); ("add to a map", fun b -> Book.add (word 3) "other" b);
-      ("find in a map", fun b -> ignore (Book.find (word 3) b); b);
-    ];
-  List.iter
-    (fun most ->
-      List.iter
-        (fun (what, f) ->
-          let t = Index.create ?most ~evicted:(fun _ _ -> ()) () in
-          List.iter (fun w -> Index.replace w w t) (words 10);
-          with_signal (fun () -> f t);
-          usable (what ^ ": it can be used") (fun () -> Index.replace "a" "b" t);
-          whole what (Index.check_table t);
-          check (what ^ ": cells") (Index.live () = Index.length t);
-          Index.close t;
-          no_text_is_left what)
-        [
-          ("remove", fun t -> Index.remove (word 3) t); ("replace", fun t -> Index.replace (word 3) "other" t);
-          ("find", fun t -> ignore (Index.find (word 3) t));
-          ("filter the table", fun t -> Index.filter (fun _ _ -> signalled false) t);
-        ])
-    [ None; Some 10 ]
-
-(* Where the program's functions are not called: by a timer, so by chance. [step] changes the container; [again] says
-   that it can be used, and fills it. *)
-let by_chance step again =
-  let armed = ref false in
-  let handle _ =
-    if !armed then begin
-      armed := false;
-      raise Exit
-    end
-  in
-  let old = Sys.signal Sys.sigalrm (Sys.Signal_handle handle) in
-  ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = 0.0002; it_value = 0.0002 });
-  let stopped = ref 0 in
-  while !stopped < 300 do
-    try
-      armed := true;
-      for _ = 1 to 1000 do step () done;
-      armed := false
-    with Exit -> incr stopped; again ()
-  done;
-  ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_interval = 0.; it_value = 0. });
-  Sys.set_signal Sys.sigalrm old
-
-let of_a_timer () =
-  let q = Line.create () in
-  let fill () = for n = Line.length q + 1 to 20 do Line.push (word n) q done in
-  fill ();
-  by_chance
-    (fun () -> match Line.pop q with Some w -> Line.push w q | None -> ())
-    (fun () -> match fill () with () -> () | exception L.Borrowed -> check "the queue can be used" false);
-  (match Line.close q with () -> () | exception L.Borrowed -> ());
-  no_text_is_left "queue";
-  let l = ref (Words.of_list (words 20)) in
-  by_chance
-    (fun () -> match Words.uncons !l with Some (w, rest) -> l := rest; l := Words.cons w !l | None -> ())
-    (fun () ->
-      match Words.length !l with
-      | n -> if n = 0 then l := Words.of_list (words 20); usable "the list can be used" (fun () -> Words.to_list !l)
-      | exception L.Moved -> l := Words.of_list (words 20));
-  usable "the list can be used" (fun () -> Words.close !l);
-  no_text_is_left "list";
-  let t = Index.create ~most:20 ~evicted:(fun _ _ -> ()) () and n = ref 0 in
-  by_chance
-    (fun () ->
-      incr n;
-      let w = if !n land 7 = 0 then long (!n land 63) else word (!n land 63) in
-      if !n land 3 = 0 then Index.remove w t else Index.replace w w t)
-    (fun () ->
-      usable "the table can be used" (fun () -> Index.find "a" t);
-      whole "table" (Index.check_table t);
-      check "cells" (Index.live () = Index.length t));
-  usable "the table can be used" (fun () -> Index.close t);
-  no_text_is_left "table";
-  let gone = ref 0 in
-  let evicted _ _ =
-    incr gone;
-    () (* no call at the end, or signals may be handled before the first line *)
-  in
-  let t = Index.create ~most:20 ~evicted () and n = ref 0 and added = ref 0 and counted = ref 0 in
-  let count () = counted := !n; incr added in
-  by_chance
-    (fun () ->
-      incr n;
-      let w = word !n in
-      Index.replace w w t;
-      count ())
-    (fun () ->
-      if !counted <> !n && Index.mem (word !n) t then count ();
-      check "what has gone was handed on" (Index.length t + !gone = !added));
-  usable "the table can be used" (fun () -> Index.close t);
-  no_text_is_left "evicted"
-
-let signals () =
-  if Sys.backend_type = Sys.Native then begin
-    of_callbacks ();
-    of_a_timer ()
-  end
-
-(* --- where the stack ends ----------------------------------------------------------------------------------------- *)
-
-(* Removing what there is, and what has to go, at each depth near the end of the stack. *)
-module Ends (K : Linear_chains.CONTENTS) (V : Linear_chains.CONTENTS) () = struct
-  module Key = struct
-    include K
-
-    let equal a b = K.number a = K.number b
-    let hash a = K.number a
-    let compare a b = compare (K.number a) (K.number b)
-  end
-
-  module T = L.Table.Make (Key) (V) ()
-  module M = L.Map.Make (Key) (V) ()
-  module Q = L.Queue.Make (V) ()
-  module N = Lists.Make (V) ()
-
-  let size = 12
-  let live () = T.live () + M.live () + Q.live () + N.live () + L.Text.live ()
-
-  let each deepest what f =
-    let stopped = ref 0 in
-    for above = 0 to 160 do
-      let at_the_end g = match Linear_endings.at (deepest - above) g with
-        | () -> () | exception Stack_overflow -> incr stopped
-      in
-      let before = live () in
-      f at_the_end;
-      check (what ^ ": nothing is left") (live () = before)
-    done;
-    check (what ^ ": the stack has ended") (!stopped > 0)
-
-  let usable what f = match f () with r -> r | exception L.Borrowed -> check (what ^ ": it can be used") false
-
-  let run deepest =
-    let each what f = each deepest what (f what) in
-    let filled most evicted =
-      let t = T.create ?most ~evicted () in
-      for n = 1 to size do T.replace (K.make n) (V.make n) t done;
-      t
-    in
-    each "table, remove" (fun what at_the_end ->
-        let t = filled None (fun _ _ -> ()) and key = K.make 5 in
-        at_the_end (fun () -> T.remove key t);
-        usable what (fun () ->
-            check (what ^ ": one less or not") (T.length t = size - if T.mem key t then 0 else 1);
-            whole what (T.check_table t);
-            T.close t));
-    List.iter
-      (fun has_hook ->
-        each "table, full" (fun what at_the_end ->
-            let gone = ref 0 in
-            let t = T.create ~most:size ?evicted:(if has_hook then Some (fun _ _ -> incr gone) else None) () in
-            for n = 1 to size do T.replace (K.make n) (V.make n) t done;
-            let key = K.make 50 and v = V.make 1 in
-            at_the_end (fun () -> T.replace key v t);
-            usable what (fun () ->
-                check (what ^ ": as many") (T.length t = size);
-                if has_hook then check (what ^ ": handed on") (!gone = if T.mem key t then 1 else 0);
-                whole what (T.check_table t);
-                T.close t)))
-      [ false; true ];
-    each "table, filter" (fun what at_the_end ->
-        let t = filled (Some size) (fun _ _ -> ()) in
-        at_the_end (fun () -> T.filter (fun _ _ -> false) t);
-        usable what (fun () -> whole what (T.check_table t); T.close t));
-    each "map, remove" (fun what at_the_end ->
-        let m = ref (M.create ()) in
-        for n = 1 to 40 do m := M.add (K.make n) (V.make n) !m done;
-        let key = K.make (1 + below 40) in
-        at_the_end (fun () -> m := M.remove key !m);
-        usable what (fun () ->
-            match M.length !m with
-            | n ->
-                check (what ^ ": one less or not") (n = 40 - if M.mem key !m then 0 else 1);
-                let number s = K.number (K.get s) in
-                M.borrow !m (fun view -> ignore (Linear_maps.height number min_int max_int view));
-                M.close !m
-            | exception L.Moved -> collect ()));
-    each "queue, pop" (fun what at_the_end ->
-        let q = Q.create () in
-        for n = 1 to size do Q.push (V.make n) q done;
-        at_the_end (fun () -> ignore (Q.pop q));
-        usable what (fun () -> Q.push (V.make 1) q; Q.close q));
-    each "list, uncons" (fun what at_the_end ->
-        let l = N.of_list (List.init size V.make) in
-        at_the_end (fun () -> ignore (N.uncons l));
-        usable what (fun () -> match N.close l with () -> () | exception L.Moved -> collect ()))
-end
-
-module Ends_of_numbers = Ends (Linear_chains.Numbers) (Linear_chains.Numbers) ()
-module Ends_of_texts = Ends (Linear_chains.Texts) (Linear_chains.Copied) ()
-module Ends_of_copied = Ends (Linear_chains.Copied) (Linear_chains.Texts) ()
-
-let depths () =
-  if Sys.backend_type = Sys.Native && ocaml5 then
-    Linear_endings.near_the_end_of_the_stack (fun deepest ->
-        Ends_of_numbers.run deepest;
-        Ends_of_texts.run deepest;
-        Ends_of_copied.run deepest)
 
 (* --- memory ------------------------------------------------------------------------------------------------------- *)
 
@@ -301,6 +22,21 @@ let small_tables () =
   check (Printf.sprintf "a table of three elements: %d bytes" bytes) (bytes < 2048);
   Array.iteri (fun n t -> check "an element" (Table.find 2 t = Some n)) all;
   Array.iter Table.close all
+
+(* Several domains forget tables faster than one collects them. *)
+let forgotten_by_several () =
+  let before = Linear_contracts.resident () in
+  let forget () =
+    for i = 1 to 10_000 do
+      let t = Table.create () in
+      for n = 1 to 3 do Table.replace n i t done
+    done
+  in
+  List.iter (fun join -> join ()) (List.init 3 (fun _ -> Linear_domains.spawn forget));
+  let bytes = Linear_contracts.resident () - before in
+  check (Printf.sprintf "forgotten by several: %d MB" (bytes asr 20)) (bytes < 80 lsl 20);
+  collect ();
+  check "nothing is left" (Table.live () = 0)
 
 (* Buckets are no cells: forgotten tables that have none do not pile up either. *)
 let forgotten_tables () =
@@ -369,6 +105,7 @@ let trimmed () =
 
 let memory () =
   small_tables ();
+  forgotten_by_several ();
   forgotten_tables ();
   trimmed ();
   check "pages of cells at the highest addresses" (high ())
@@ -457,7 +194,7 @@ let asked () =
   let write () =
     let a = ref (C.make (Pair (Nil, Nil))) in
     for n = 1 to 300 do
-      let l = P.of_list (words 50) in
+      let l = P.of_list (Linear_signals.words 50) in
       let t = Table.create () in
       Table.replace n n t;
       Table.close t;

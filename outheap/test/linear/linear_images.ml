@@ -1,5 +1,5 @@
 (* SPDX-License-Identifier: MIT *)
-(* Tables that are saved to a file, and mapped. *)
+(* Tables and maps that are saved to a file, and mapped. *)
 open Linear_checks
 module R = Outheap_region
 
@@ -235,7 +235,94 @@ let mapped_elsewhere () =
       check "read here" (read () = 0);
       check "read by a child" (in_child read = Unix.WEXITED 0))
 
+(* --- maps --------------------------------------------------------------------------------------------------------- *)
+
+module Of_maps (K : Linear_chains.CONTENTS) (V : Linear_chains.CONTENTS) () = struct
+  module Make (Order : sig val compare : int -> int -> int end) =
+    L.Map.Make
+      (struct
+        include K
+
+        let compare a b = Order.compare (K.number a) (K.number b)
+      end)
+      (V)
+
+  module M = Make (Stdlib.Int) ()
+  module Backwards = Make (struct let compare a b = Stdlib.Int.compare b a end) ()
+  module I = M.Image
+
+  let schema : M.image R.schema = R.schema ~name:"map of a test" ~version:1
+  let contents fold t = List.rev (fold (fun k v l -> (K.number k, V.number v) :: l) t [])
+
+  let same path size =
+    let t = M.of_seq (Seq.init size (fun n -> (K.make (2 * (size - n))), V.make n)) in
+    let wanted = contents M.fold t in
+    unwrap "save" (M.save schema ~path t);
+    check "the map is as before" (contents M.fold t = wanted);
+    M.close t;
+    let i = unwrap "map" (I.map schema ~path ~verify:`Full ()) in
+    Gc.compact ();
+    check "length" (I.length i = size);
+    check "contents" (contents I.fold i = wanted);
+    for n = 0 to (2 * size) + 3 do
+      check "find" (Option.map V.number (I.find (K.make n) i) = List.assoc_opt n wanted);
+      check "mem" (I.mem (K.make n) i = List.mem_assoc n wanted)
+    done;
+    for _ = 1 to 30 do
+      let bound () = if below 4 = 0 then None else Some (below ((2 * size) + 4)) in
+      let from = bound () and upto = bound () in
+      let within bound holds k = Option.fold ~none:true ~some:(holds k) bound in
+      let inside (k, _) = within from ( >= ) k && within upto ( <= ) k in
+      let found = contents (I.fold_range ?from:(Option.map K.make from) ?upto:(Option.map K.make upto)) i in
+      check "a range" (found = List.filter inside wanted)
+    done;
+    check "no cell is left" (M.live () = 0)
+
+  let damaged path =
+    let refuses what v =
+      unwrap "save" (R.save (R.schema ~name:"map of a test" ~version:1) ~path (Obj.repr v));
+      match I.map schema ~path () with
+      | Error (R.Damaged _) -> ()
+      | _ -> check (what ^ " is no map") false
+    in
+    let key n = K.make n and value = V.make 1 in
+    refuses "a number" 5;
+    refuses "a text" "text";
+    refuses "a pair of numbers" (1, 2);
+    refuses "one array" ([| key 1 |], 2);
+    refuses "arrays of two lengths" ([| key 1; key 2 |], [| value |]);
+    refuses "a table" ([| key 1 |], [| value |], 8);
+    refuses "another order" ([| key 2; key 1 |], [| value; value |]);
+    let other : Backwards.image R.schema = R.schema ~name:"map of a test" ~version:1 in
+    match Backwards.Image.map other ~path () with
+    | Ok i -> check "in that order" (Backwards.Image.mem (key 1) i)
+    | Error _ -> check "it is a map in that order" false
+
+  let run () =
+    in_folder (fun file ->
+        List.iter (fun size -> same (file (string_of_int size)) size) [ 0; 1; 2; 7; 300 ];
+        damaged (file "damaged"))
+end
+
+module Maps_of_numbers = Of_maps (Linear_chains.Numbers) (Linear_chains.Copied) ()
+module Maps_of_texts = Of_maps (Linear_chains.Copied) (Linear_chains.Texts) ()
+
+module Floats = L.Map.Make (struct include Ints let compare = Stdlib.Int.compare end) (L.Float) ()
+
+(* An array of floats has them unboxed. *)
+let floats () =
+  in_folder (fun file ->
+      let schema = R.schema ~name:"floats" ~version:1 and path = file "floats" in
+      let t = Floats.of_seq (Seq.init 100 (fun n -> (n, float n /. 3.))) in
+      unwrap "save" (Floats.save schema ~path t);
+      Floats.close t;
+      let i = unwrap "map" (Floats.Image.map schema ~path ()) in
+      check "floats" (Floats.Image.fold (fun n v good -> good && v = float n /. 3.) i true))
+
 let images () =
+  Maps_of_numbers.run ();
+  Maps_of_texts.run ();
+  floats ();
   Numbers.run ();
   Copied.run ();
   Texts.run ();

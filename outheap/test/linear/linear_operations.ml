@@ -117,7 +117,20 @@ let tables () =
   check "it goes on" (Index.length t = 5_000 && Index.find 77 t = Some (word 77));
   whole "table" (Index.check_table t);
   Index.close t;
-  raises "closed" L.Moved (fun () -> Index.reset t)
+  raises "closed" L.Moved (fun () -> Index.reset t);
+  let t = Index.create ~most:10 () and parts = Index.Sharded.create ~most:10 ~shards:4 () in
+  for i = 1 to 25 do
+    Index.replace i "" t;
+    Index.replace i "" t;
+    Index.Sharded.replace i "" parts
+  done;
+  Index.remove 25 t;
+  check "evictions" (Index.evictions t = 15);
+  check "of parts" (Index.Sharded.evictions parts = 25 - Index.Sharded.length parts);
+  Index.close t;
+  Index.Sharded.close parts;
+  raises "closed" L.Moved (fun () -> Index.evictions t);
+  raises "closed" L.Moved (fun () -> Index.Sharded.evictions parts)
 
 module Pair = L.Coded (struct
   type t = int * string

@@ -71,7 +71,13 @@ module Operations (X : Linear_chains.CONTENTS) () = struct
 
   let on_maps =
     let with_a_key f () = f (any ()) in
-    [ ("add", with_a_key (fun k t -> M.add k k t)); ("remove", with_a_key M.remove) ]
+    let with_another f () = f (map ()) in
+    [
+      ("add", with_a_key (fun k t -> M.add k k t)); ("remove", with_a_key M.remove);
+      ("split", with_a_key (fun k t -> match M.split k t with t, _, _ -> t));
+      ("union", with_another (fun other t -> M.union (fun _ a _ -> counted (Some a)) t other));
+      ("union to", with_another (M.union (fun _ a b -> if X.number a land 4 = 0 then None else Some b)));
+    ]
 
   let close_map t =
     M.borrow t (fun view -> ignore (Linear_maps.height (fun k -> X.number (X.get k)) min_int max_int view));

@@ -8,6 +8,7 @@ let parts =
     ("queues", fun () -> Linear_chains.queues 20_000);
     ("large", fun () -> Linear_chains.large 1_000_000);
     ("maps", fun () -> Linear_maps.maps 10_000);
+    ("unions", fun () -> Linear_unions.unions 400);
     ("tables", fun () -> Linear_tables.tables 8_000); ("texts", Linear_tables.texts);
     ("keys", Linear_tables.keys); ("reentrant", Linear_tables.reentrant);
     ("cache", fun () -> Linear_tables.cache 100_000);
@@ -17,19 +18,20 @@ let parts =
     ("stale", Linear_contracts.stale); ("poisoned", Linear_contracts.poisoned);
     ("memory", Linear_contracts.memory); ("failing", Linear_contracts.failing);
     ("compacted", Linear_compacted.compacted); ("operations", Linear_operations.operations);
-    ("forks", Linear_contracts.forks); ("cells", Linear_contracts.cells);
-    ("values", Linear_contracts.values); ("interrupts", Linear_contracts.interrupts);
+    ("forks", Linear_contracts.forks); ("cells", Linear_types.cells);
+    ("values", Linear_types.values); ("interrupts", Linear_types.interrupts);
     ("domains", Linear_shared.domains); ("ended", Linear_shared.ended);
-    ("endings", Linear_endings.endings); ("stopped", Linear_endings.stopped);
+    ("endings", Linear_endings.endings); ("stopped", Linear_stopped.stopped);
     ("racing", Linear_shared.racing); ("pairs", Linear_shared.pairs); ("taking", Linear_shared.taking);
     ("sharded", fun () -> Linear_sharded.sharded 3_000); ("sharing", Linear_sharded.sharing);
     ("threads", Linear_threads.threads);
     ("images", Linear_images.images); ("damaged", Linear_images.damaged);
     ("elsewhere", Linear_images.mapped_elsewhere); ("saved", Linear_saving.saved);
     ("saved-meanwhile", Linear_saving.meanwhile);
-    ("signals", Linear_edges.signals); ("depths", Linear_edges.depths); ("not-cells", Linear_edges.memory);
+    ("signals", Linear_signals.signals); ("depths", Linear_depths.depths); ("not-cells", Linear_edges.memory);
     ("rights", Linear_rights.rights);
     ("tokens", Linear_edges.cells); ("asked", Linear_edges.asked); ("held-kinds", Linear_edges.regions);
+    ("privileged", Linear_settings.privileged);
   ]
 
 (* For runs of everything. *)
@@ -43,8 +45,11 @@ let long =
 (* What it says is about time: it decides nothing. *)
 let timing = [ ("large-time", fun () -> Linear_chains.large_time 1_000_000) ]
 
-(* Need a limit on memory, or on the size of files. *)
-let asked = [ ("little", Linear_contracts.little); ("limited", Linear_saving.limited) ]
+(* Need a limit on memory, or on the size of files; what a part runs. *)
+let asked =
+  [
+    ("little", Linear_contracts.little); ("limited", Linear_saving.limited); ("large-pool", Linear_settings.child);
+  ]
 
 let () =
   (match List.tl (Array.to_list Sys.argv) with

@@ -136,6 +136,73 @@ value region_c_errors(value f, value path)
   CAMLreturn(result());
 }
 
+/* Images that cannot be mapped: with another beginning, of OCaml 5.2, in need of one that is not mapped. */
+value region_c_refusals(value damaged, value other, value missing)
+{
+  CAMLparam3(damaged, other, missing);
+  struct outheap_region_root r;
+  struct outheap_region_error e;
+  EXPECT(!outheap_region_map(String_val(damaged), "c", 7, -1, 0, &r, &e) && e.kind == OUTHEAP_REGION_DAMAGED);
+  EXPECT(strcmp(e.text, "not an image: it begins with something else") == 0);
+  EXPECT(strcmp(e.file, String_val(damaged)) == 0);
+  EXPECT(!outheap_region_map(String_val(other), "c", 7, -1, 0, &r, &e) && e.kind == OUTHEAP_REGION_OTHER_PROGRAM);
+  EXPECT(strcmp(e.text, "version of OCaml") == 0 && strcmp(e.identifier, "5.2") == 0 && strchr(e.wanted, '.') != NULL);
+  EXPECT(!outheap_region_map(String_val(missing), "c", 7, -1, 0, &r, &e) && e.kind == OUTHEAP_REGION_MISSING);
+  EXPECT(strspn(e.identifier, "0123456789abcdef") == 32 && e.identifier[32] == 0);
+  CAMLreturn(result());
+}
+
+/* What keeps a region: a block of the heap, and an image that needs it. */
+value region_c_uses(value v, value path)
+{
+  CAMLparam2(v, path);
+  CAMLlocal1(block);
+  struct outheap_region_root r, second;
+  struct outheap_region_error e;
+  char first[512], other[520];
+  snprintf(first, sizeof first, "%s", String_val(path));
+  snprintf(other, sizeof other, "%s.2", first);
+  EXPECT(outheap_region_copy(v, 0, &r, &e));
+  block = caml_alloc(2, 0);
+  Store_field(block, 0, v);
+  Store_field(block, 1, outheap_region_get(&r));
+  EXPECT(!outheap_region_delete(r.region, &e) &&
+         (e.kind == OUTHEAP_REGION_UNSUPPORTED ||
+          (e.kind == OUTHEAP_REGION_IN_USE && (e.from & OUTHEAP_REGION_FROM_HEAP) && e.number >= 1)));
+  bool can = e.kind == OUTHEAP_REGION_IN_USE;
+  Store_field(block, 1, Val_unit);
+  if (can) EXPECT(outheap_region_delete(r.region, &e));
+  outheap_region_release(r.region);
+  EXPECT(outheap_region_save(v, first, "c", 7, 0, NULL, 0, &e));
+  EXPECT(outheap_region_map(first, "c", 7, -1, 0, &r, &e));
+  Store_field(block, 1, outheap_region_get(&r));
+  EXPECT(outheap_region_save(block, other, "c2", 1, 0, &r.region, 1, &e));
+  Store_field(block, 1, Val_unit);
+  EXPECT(outheap_region_map(other, "c2", 1, -1, 0, &second, &e));
+  if (can) {
+    EXPECT(!outheap_region_delete(r.region, &e) && e.kind == OUTHEAP_REGION_IN_USE &&
+           (e.from & OUTHEAP_REGION_FROM_REGIONS));
+    EXPECT(!outheap_region_revoke(r.region, &e) && e.kind == OUTHEAP_REGION_IN_USE &&
+           e.from == OUTHEAP_REGION_FROM_REGIONS);
+    EXPECT(outheap_region_revoke(second.region, &e) && outheap_region_revoke(r.region, &e));
+  }
+  outheap_region_release(second.region);
+  outheap_region_release(r.region);
+  remove(other);
+  CAMLreturn(result());
+}
+
+/* Copies with these options, and writes an image. Returns both errors, the second times 100. */
+value region_c_kinds(value v, value options, value path)
+{
+  CAMLparam3(v, options, path);
+  struct outheap_region_root r;
+  struct outheap_region_error copied, saved;
+  if (outheap_region_copy(v, Unsigned_int_val(options), &r, &copied)) outheap_region_release(r.region);
+  outheap_region_save(v, String_val(path), "c", 7, Unsigned_int_val(options), NULL, 0, &saved);
+  CAMLreturn(Val_int(copied.kind + 100 * saved.kind));
+}
+
 /* An array that is written to, by the functions that C code has for it. */
 value region_c_tracked(value array)
 {

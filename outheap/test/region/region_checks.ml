@@ -4,6 +4,7 @@ open Outheap_region
 
 external register : unit -> bool = "region_test_register"
 external custom : bool -> int -> Obj.t = "region_test_custom"
+external custom_of_type : int -> Obj.t = "region_test_custom_of_type" (* registered: the nth of them, which holds n *)
 external custom_number : Obj.t -> int = "region_test_custom_number"
 external abstract : unit -> Obj.t = "region_test_abstract"
 external occupy : int -> int -> bool = "region_test_occupy"
@@ -11,6 +12,7 @@ external color : Obj.t -> int = "region_test_color"
 external proc : string -> string -> int = "region_test_proc"
 external fail : int -> bool = "region_test_fail" [@@noalloc]
 external umasks : unit -> int = "region_test_umasks" [@@noalloc]
+external few_mappings : int -> bool = "region_test_few_mappings"
 external lines : string -> int = "region_test_lines"
 
 external begin_marking : unit -> bool = "region_test_begin_marking" [@@noalloc]

@@ -11,6 +11,14 @@ let with_file name f =
   let path = file name in
   Fun.protect ~finally:(fun () -> try Sys.remove path with Sys_error _ -> ()) (fun () -> f path)
 
+(* With the header as OCaml 5.2 would write it (region_image.h): its version, and its digest. *)
+let of_another_ocaml text =
+  let header = Bytes.of_string (String.sub text 0 4096) in
+  Bytes.set_int32_le header 12 502l;
+  Bytes.fill header 264 16 '\000';
+  Bytes.blit_string (Digest.bytes header) 0 header 264 16;
+  Bytes.to_string header ^ String.sub text 4096 (String.length text - 4096)
+
 let values : Region_values.variant array schema = schema ~name:"values" ~version:1
 
 (* No exceptions: their constructors belong to a program. *)
@@ -73,6 +81,13 @@ let images () =
   check "immediate" (get (ok "map" (map (schema ~name:"i" ~version:1) ~path ~verify:`Full ())) = 42);
   ok "custom" (save (schema ~name:"c" ~version:1) ~path (custom true 99));
   check "custom" (custom_number (get (ok "map" (map (schema ~name:"c" ~version:1) ~path ~verify:`Full ()))) = 99);
+  let many n : Obj.t list schema = schema ~name:(Printf.sprintf "c%d" n) ~version:1 in
+  let of_types n = List.init n (fun i -> custom_of_type i) in
+  ok "40 types of custom blocks" (save (many 40) ~path (of_types 40));
+  let r = ok "map" (map (many 40) ~path ~verify:`Full ()) in
+  check "40 types" (List.for_all2 (fun i v -> custom_number v = i) (List.init 40 Fun.id) (get r));
+  is_error "41 types" (function Error (Unsupported _) -> true | _ -> false)
+    (save (many 41) ~path (of_types 41));
   let big = Bigarray.(Array1.of_array float64 c_layout [| 1.; 2.; 3. |]) in
   ok "bigarray" (save (schema ~name:"b" ~version:1) ~path big);
   let big' = get (ok "map" (map (schema ~name:"b" ~version:1) ~path ~verify:`Full ())) in

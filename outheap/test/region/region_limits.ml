@@ -3,6 +3,9 @@
 open Outheap_region
 open Region_checks
 
+(* The errors of a copy and of an image that C code makes, as numbers: of the one, and of the other times 100. *)
+external kinds_in_c : 'a -> int -> string -> int = "region_c_kinds"
+
 let many () =
   let all = Array.make 32_768 None in
   let rec fill i = match copy [ i ] with
@@ -128,6 +131,26 @@ let dropped_maps () =
     check "contents" (List.for_all (fun r -> get r == get (List.hd all)) all);
     Sys.remove path)
 
+(* The system has no mappings left: two for each image that is written to. Those that are dropped end in time. *)
+let no_mappings () =
+  if can_delete then (
+    let path = Filename.temp_file "region" ".image" and s = schema ~name:"mappings" ~version:1 in
+    let value = List.init 10 (fun i -> Some i) in
+    ok "save" (save s ~path value);
+    let map () = map s ~path ~writes:`Track () in
+    let limited = few_mappings 20 in
+    check "mappings without a limit" (limited || lines "/proc/self/maps" > 200_000);
+    if limited then (
+      for _ = 1 to 100 do ignore (opaque (ok "dropped" (map ()))) done;
+      let rec hold held = match map () with
+        | Ok r when List.length held < 20 -> hold (r :: held)
+        | r -> is_error "held" (function Error No_memory -> true | _ -> false) r; held in
+      let held = hold [] in
+      check "contents" (List.for_all (fun r -> get r = value) held));
+    check "given back" (few_mappings (-1));
+    check "and again" (get (ok "map" (map ())) = value);
+    Sys.remove path)
+
 (* At the limit, a copy collects before it gives up: whether it was the handles that kept regions, or values. *)
 let at_limit () =
   if can_delete then (
@@ -140,6 +163,7 @@ let at_limit () =
     majors 4;
     let values = ref (fill (fun i -> get (one i))) in
     is_error "values" (function Error Too_many -> true | _ -> false) (copy [ 0 ]);
+    check "C code" (kinds_in_c [ 0 ] 0 "/nowhere/x" mod 100 = 2);
     values := Array.sub !values 0 30_000;
     check "contents" (get (one 2) = [ 2 ]);
     check "the others" (!values.(29_999) = [ 29_999 ]))

@@ -21,7 +21,7 @@ let parts =
     ("needs", needs); ("pins", pins);
     ("ancient", ancient); ("places", places);
     ("dropped", dropped); ("dropped-memory", dropped_memory);
-    ("dropped-maps", dropped_maps); ("at-limit", at_limit);
+    ("dropped-maps", dropped_maps); ("at-limit", at_limit); ("no-mappings", no_mappings);
     ("questions", questions);
     ("writes", writes); ("ways", ways); ("old", old); ("lazies", lazies); ("tracked-images", tracked_images);
     ("tracked-ends", tracked_ends); ("tracked-revokes", tracked_revokes);

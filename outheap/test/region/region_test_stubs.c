@@ -33,12 +33,32 @@ static struct custom_operations unknown = { "region_test.unknown", custom_finali
 
 value region_test_register(value unit) { return (void)unit, Val_bool(outheap_region_register_custom(&known)); }
 
+static value custom(struct custom_operations *operations, intnat n)
+{
+  value v = caml_alloc_custom(operations, 2 * sizeof(intnat), 0, 1);
+  ((intnat *)Data_custom_val(v))[0] = n;
+  ((intnat *)Data_custom_val(v))[1] = ~n;
+  return v;
+}
+
 value region_test_custom(value is_known, value n)
 {
-  value v = caml_alloc_custom(Bool_val(is_known) ? &known : &unknown, 2 * sizeof(intnat), 0, 1);
-  ((intnat *)Data_custom_val(v))[0] = Long_val(n);
-  ((intnat *)Data_custom_val(v))[1] = ~Long_val(n);
-  return v;
+  return custom(Bool_val(is_known) ? &known : &unknown, Long_val(n));
+}
+
+/* One of many types, which it registers. */
+value region_test_custom_of_type(value n)
+{
+  static struct custom_operations all[64];
+  static char names[64][32];
+  intnat i = Long_val(n);
+  if (all[i].identifier == NULL) {
+    snprintf(names[i], sizeof names[i], "region_test.%d", (int)i);
+    all[i] = known;
+    all[i].identifier = names[i];
+    if (!outheap_region_register_custom(&all[i])) return Val_unit;
+  }
+  return custom(&all[i], i);
 }
 
 value region_test_custom_number(value v)
@@ -104,6 +124,21 @@ value region_test_fail(value n)
   faults->lasting = Long_val(n) < 0;
   faults->after = labs(Long_val(n));
   return Val_bool(before);
+}
+
+/* Uses up the mappings that the process may have, but for so many; -1: gives them back. Result: was that possible? */
+value region_test_few_mappings(value left)
+{
+  static char *all;
+  enum { MOST = 1 << 18 };
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 0;
+  if (Long_val(left) < 0) return Val_bool(munmap(all, MOST * page) == 0);
+  all = mmap(NULL, MOST * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (all == MAP_FAILED) return Val_false;
+  while (n < MOST && mprotect(all + n * page, page, PROT_READ) == 0) n += 2;
+  if (n >= MOST) return Val_false;
+  munmap(all + (n - (size_t)Long_val(left)) * page, (size_t)Long_val(left) * page);
+  return Val_true;
 }
 
 /* A line of a file of /proc/self, in KB; -1: there is none. */

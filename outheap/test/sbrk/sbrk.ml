@@ -98,6 +98,20 @@ let refused () =
   live (Bytes.make (32 * megabyte) 'z');
   live (List.init 100_000 string_of_int)
 
+(* Once there is a thread the area does not grow: sbrk is for programs with one. What is free serves. *)
+let beside_a_thread () =
+  live (Bytes.make (64 * megabyte) 'x');
+  Gc.full_major ();
+  let before = refusals () and lock = Mutex.create () in
+  Mutex.lock lock;
+  let other = Thread.create (fun () -> Mutex.lock lock) () in
+  (match Bytes.make (256 * megabyte) 'x' with
+  | _ -> failwith "the area has grown"
+  | exception Out_of_memory -> expect "it is counted" (refusals () > before));
+  live (Bytes.make (32 * megabyte) 'y');
+  Mutex.unlock lock;
+  Thread.join other
+
 (* What cannot be: each of these is the end of the process. *)
 let maps () =
   let f = Unix.openfile Sys.executable_name [ Unix.O_RDONLY ] 0 in
@@ -106,7 +120,7 @@ let threads () = Thread.join (Thread.create ignore ())
 
 let usual = [ "growth", growth; "minor-heaps", minor_heaps; "stacks", stacks; "libraries", libraries;
               "gives-back", gives_back ]
-let others = [ "refused", refused; "maps", maps; "threads", threads ]
+let others = [ "refused", refused; "beside-a-thread", beside_a_thread; "maps", maps; "threads", threads ]
 
 let () =
   match Sys.argv.(1) with

@@ -63,6 +63,8 @@ static void pace(void)
   EXPECT(near(period(), shortest), "%g", period());
   cycle(4 * M, DEAR);
   EXPECT(near(period(), (double)DEAR * OH_PACE_SHARE), "a share of the time: %g", period());
+  double larger = 1e6 / oh_pace_due(MS, 192 * M, 1);
+  EXPECT(near(larger, 2 * (double)DEAR * OH_PACE_SHARE), "of twice the 96 MiB that were left: %g", larger);
   /* One that came by allocation says nothing about use, but what it cost. */
   struct oh_pace_heap h = { .live = 100 * M };
   size_t before = oh_pace_counters.cycles;

@@ -72,7 +72,7 @@ impl New {
         }
         let files = if self.cargo { CARGO } else { DUNE };
         for (path, text) in files.iter().filter(|file| self.from.is_some() || file.0 != PLACES) {
-            let path = folder.join(self.named(path));
+            let path = folder.join(self.named_value(path));
             let cannot = |error| format!("cannot write {}: {error}", path.display());
             fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(cannot)?;
             fs::write(&path, self.text(text)).map_err(cannot)?;
@@ -113,7 +113,7 @@ impl New {
         }
     }
 
-    fn named(&self, text: &str) -> String {
+    fn named_value(&self, text: &str) -> String {
         let mut module = self.identifier();
         module[..1].make_ascii_uppercase();
         // Of the package, and in the heading of README.md.
@@ -127,7 +127,7 @@ impl New {
     fn text(&self, text: &str) -> String {
         let text: String =
             text.split_inclusive('\n').filter(|line| !line.contains("SPDX-License-Identifier")).collect();
-        let (text, mut out) = (self.named(&text), String::new());
+        let (text, mut out) = (self.named_value(&text), String::new());
         let mut rest = &*text;
         // `path = "../../rust/ocaml-boxroot"`
         while let Some((before, behind)) = rest.split_once(&format!("path = \"{CRATES}")) {
@@ -183,7 +183,7 @@ mod tests {
         let wanted =
             "# hello-world\n\n[package]\nname = \"hello-world\"\nlibrary! { name = \"hello_world\" } Hello_world\n";
         assert_eq!(new.text(text), wanted);
-        assert_eq!(new.named("ocaml/my_binding.ml"), "ocaml/hello_world.ml");
+        assert_eq!(new.named_value("ocaml/my_binding.ml"), "ocaml/hello_world.ml");
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn nothing_is_left_of_the_examples() {
         for (path, text) in DUNE.iter().chain(CARGO) {
-            let text = new("other", None).text(text) + &new("other", None).named(path);
+            let text = new("other", None).text(text) + &new("other", None).named_value(path);
             assert!(!text.to_lowercase().contains(NAME) && !text.contains("../") && !text.contains("SPDX"), "{path}");
         }
     }

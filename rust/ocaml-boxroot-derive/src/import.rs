@@ -158,9 +158,9 @@ fn tokens(krate: &TokenStream, function: &Function, module: &str) -> Result<(Tok
             quote!((#(#names_,)*)),
         ),
     };
-    let fresh = result.last_segment().is_some_and(|name| name == "Fresh");
+    let guard = result.last_segment().is_some_and(|name| name == "ValueGuard");
     let result_inferred = result.stripped(None);
-    let convert = match fresh {
+    let convert = match guard {
         true => quote!(::core::result::Result::Ok(result)),
         false => quote_spanned!(result.span()=> #api::imported::<#result_inferred>(result)),
     };

@@ -88,7 +88,7 @@ pub fn from_ocaml(input: TokenStream) -> TokenStream {
 ///
 /// * an exported function that fails with such an error raises it, also if it is in a `Box<dyn Error + Send + Sync>`;
 /// * `Exception::to_rust` gives it back, `Exception::matches` asks for it, by the constructor's identity;
-/// * `Exception::of` makes it.
+/// * `Exception::from_error` makes it.
 ///
 /// Attributes, in `#[ocaml(…)]`:
 ///

@@ -95,7 +95,7 @@ pub fn expand(input: TokenStream) -> TokenStream {
     let imports = library.imports.iter().map(|Listed { conditions, path }| quote!(#conditions #path::__OCAML_IMPORTS));
     let declared = library.exceptions.iter().map(|Listed { conditions, path }| {
         let span = path.segments.last().map_or_else(Span::call_site, |last| last.ident.span());
-        let listed = quote_spanned!(Span::call_site().located_at(span)=> #api::ExceptionType::of::<#path>());
+        let listed = quote_spanned!(Span::call_site().located_at(span)=> #api::ExceptionType::new::<#path>());
         quote!(#conditions #listed)
     });
     let [text, check, register, exceptions] =

@@ -218,6 +218,7 @@ fn types_and_values_agree() {
 macro_rules! offset {
     ($type:ty, $field:ident) => {{
         let place = MaybeUninit::<$type>::uninit();
+        // SAFETY: the place of a field is computed, and nothing is read.
         unsafe { (std::ptr::addr_of!((*place.as_ptr()).$field) as usize) - place.as_ptr() as usize }
     }};
 }

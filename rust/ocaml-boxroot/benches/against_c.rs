@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::bench::compare;
 use ocaml_boxroot_testing::{self as ocaml, attached, c};
 use std::hint::black_box;
-use std::time::Instant;
 
 type Step = Fun<(Float,), Float>;
 
@@ -16,17 +16,21 @@ fn same(x: Value<'_, Float>, y: Value<'_, Float>) -> bool {
 }
 
 /// A loop, as C compilers make one of the recursion in C.
-fn fixpoint<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Step>, mut x: Root<Float>) -> Result<Fresh<'a, Float>, Exception> {
+fn fixpoint<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Step>,
+    mut x: Root<Float>,
+) -> Result<ValueGuard<'a, Float>, Exception> {
     let mut rt = rt;
     loop {
         let y = f.call(rt, (&x,))?;
         if same(x.get(y.rt()), y.value()) {
-            x.end(y.rt());
+            x.drop_ref(y.rt());
             return Ok(y);
         }
-        let (y, back) = y.root_rt();
+        let (y, back) = y.root_and_rt();
         rt = back;
-        std::mem::replace(&mut x, y).end(rt);
+        std::mem::replace(&mut x, y).drop_ref(rt);
     }
 }
 
@@ -35,43 +39,24 @@ fn fixpoint_slots<'a>(
     rt: &'a mut Runtime,
     f: ValueRef<'_, Step>,
     x: ValueRef<'_, Float>,
-) -> Result<Fresh<'a, Float>, Exception> {
+) -> Result<ValueGuard<'a, Float>, Exception> {
     rt.frame(|rt, [mut slot]| {
         let mut rt = rt;
-        let mut x = slot.put(rt, x.get(rt));
+        let mut x = slot.set_value(rt, x.get(rt));
         loop {
             let y = f.call(rt, (x,))?;
             if same(x.get(y.rt()), y.value()) {
                 return Ok(y);
             }
             let (v, ro) = (y.value(), y.rt());
-            x = slot.put(ro, v);
-            rt = y.discard();
+            x = slot.set_value(ro, v);
+            rt = y.into_rt();
         }
     })
 }
 
 fn consume(x: f64) {
     black_box(x);
-}
-
-/// Does something so many times.
-type Run<'a> = &'a mut dyn FnMut(&mut Runtime, usize);
-
-/// Nanoseconds of each, alternating; medians.
-fn compare<const N: usize>(rt: &mut Runtime, count: usize, mut run: [Run<'_>; N]) -> [f64; N] {
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..31 {
-        for (times, run) in times.iter_mut().zip(&mut run) {
-            let start = Instant::now();
-            run(rt, count);
-            times.push(start.elapsed().as_nanos() as f64 / count as f64);
-        }
-    }
-    times.map(|mut t| {
-        t.sort_by(f64::total_cmp);
-        t[t.len() / 2]
-    })
 }
 
 fn main() {
@@ -91,9 +76,9 @@ fn main() {
                     &mut |rt, count| {
                         for _ in 0..count {
                             // As in C, which makes roots of function and argument.
-                            let (f, x) = (f.dup(rt), x.dup(rt));
+                            let (f, x) = (f.clone_ref(rt), x.clone_ref(rt));
                             consume(fixpoint(rt, &f, x).unwrap().value().to_f64());
-                            f.end(rt);
+                            f.drop_ref(rt);
                         }
                     },
                     &mut |rt, count| {
@@ -109,14 +94,14 @@ fn main() {
         println!("{:<68}{:>8.3}", "geometric mean", f64::powf(product, 1.0 / f64::from(cases)));
 
         println!("\n{:<28}{:>10}{:>10}{:>10}{:>8}{:>8}", "ns per root", "C", "drop", "end", "ratio", "ratio");
-        let v = rt.string("value").erase().root();
+        let v = rt.string("value").into_any().root();
         let t = compare(
             rt,
             1_000_000,
             [
                 &mut |rt, count| c::pairs(rt, &v, count),
                 &mut |rt, count| (0..count).for_each(|_| drop(black_box(Root::new(rt, v.get(rt))))),
-                &mut |rt, count| (0..count).for_each(|_| black_box(Root::new(rt, v.get(rt))).end(rt)),
+                &mut |rt, count| (0..count).for_each(|_| black_box(Root::new(rt, v.get(rt))).drop_ref(rt)),
             ],
         );
         println!(
@@ -144,7 +129,7 @@ fn main() {
                 &mut |rt, count| {
                     for _ in 0..count / 1000 {
                         others.extend((0..1000).map(|_| Root::new(rt, v.get(rt))));
-                        black_box(&mut others).drain(..).for_each(|r| r.end(rt));
+                        black_box(&mut others).drain(..).for_each(|r| r.drop_ref(rt));
                     }
                 },
             ],

@@ -5,9 +5,9 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::attached;
+use ocaml_boxroot_testing::bench::compare;
 use ocaml_boxroot_testing::own::c;
 use std::hint::black_box;
-use std::time::Instant;
 
 struct Operated(u64);
 impl CustomOps for Operated {
@@ -18,27 +18,8 @@ impl CustomOps for Later {
     const DEFER_DROP: bool = true;
 }
 
-fn let_go<T>(v: Fresh<'_, T>) {
-    black_box(v).discard();
-}
-
-/// Does something so many times.
-type Run<'a> = &'a mut dyn FnMut(&mut Runtime, usize);
-
-/// Nanoseconds of each, alternating; medians.
-fn compare<const N: usize>(rt: &mut Runtime, count: usize, mut run: [Run<'_>; N]) -> [f64; N] {
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..31 {
-        for (times, run) in times.iter_mut().zip(&mut run) {
-            let start = Instant::now();
-            run(rt, count);
-            times.push(start.elapsed().as_nanos() as f64 / count as f64);
-        }
-    }
-    times.map(|mut t| {
-        t.sort_by(f64::total_cmp);
-        t[t.len() / 2]
-    })
+fn let_go<T>(v: ValueGuard<'_, T>) {
+    black_box(v).into_rt();
 }
 
 fn show<const N: usize>(names: [&str; N], times: [f64; N]) {
@@ -91,7 +72,7 @@ fn main() {
             rt,
             100_000,
             [&mut |_, _| assert_eq!(black_box(&plain).iter().sum::<f64>(), 100_000.0), &mut |rt, _| {
-                assert_eq!(array.racy(rt).iter().map(Racy::get).sum::<f64>(), 100_000.0)
+                assert_eq!(array.as_cells(rt).iter().map(RelaxedCell::get).sum::<f64>(), 100_000.0)
             }],
         );
         show(["sum of a slice, each element", "sum of a bigarray"], times);

@@ -3,8 +3,8 @@
 use crate::convert::good;
 use crate::runtime::run_deferred;
 use crate::{
-    exception, glue, Any, ConvertError, Exception, Fresh, FromOCaml, Fun, List, Nursery, Root, Runtime, ToOCaml, Typed,
-    Value, ValueCell,
+    exception, glue, Any, ConvertError, Exception, FromOCaml, Fun, List, Nursery, Root, Runtime, ToOCaml, Typed, Value,
+    ValueCell, ValueGuard,
 };
 use alloc::ffi::CString;
 use alloc::string::String;
@@ -88,13 +88,16 @@ impl<A, R> ValueCell<Fun<A, R>> {
     /// that cannot be converted is an `Invalid_argument`, as if the function had raised it, or `Out_of_memory`.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn greet<'a>(rt: &'a mut Runtime, f: &Root<Fun<(Str, Int), Str>>) -> Result<Fresh<'a, Str>, Exception> {
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn greet<'a>(
+    ///     rt: &'a mut Runtime,
+    ///     f: &Root<Fun<(Str, Int), Str>>,
+    /// ) -> Result<ValueGuard<'a, Str>, ocaml::Exception> {
     ///     f.call(rt, ("world", 3))
     /// }
     /// ```
     #[inline]
-    pub fn call<'a, X: Args<A>>(&self, rt: &'a mut Runtime, args: X) -> Result<Fresh<'a, R>, Exception> {
+    pub fn call<'a, X: Args<A>>(&self, rt: &'a mut Runtime, args: X) -> Result<ValueGuard<'a, R>, Exception> {
         let nursery = Nursery::new(rt, args.words());
         // SAFETY: LOCK, TYPED.
         let result = match unsafe { args.call(self, nursery) } {
@@ -102,7 +105,7 @@ impl<A, R> ValueCell<Fun<A, R>> {
             Err(error) => return Err(error.into()),
         };
         // SAFETY: the result of the call just now; TYPED.
-        Ok(unsafe { Fresh::new(rt, result) })
+        Ok(unsafe { ValueGuard::from_raw(rt, result) })
     }
 }
 
@@ -113,7 +116,7 @@ impl<A, R> ValueCell<Fun<A, R>> {
 /// [`defer`](crate::defer), which cannot have values of its type parameters.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// /// Calls `f` on a thread of its own.
 /// #[export]
 /// fn elsewhere<A>(rt: &mut Runtime, f: Root<Fun<(A,), Unit>>, x: Root<A>) {
@@ -135,7 +138,7 @@ macro_rules! delays {
             /// The call with these arguments, to be made later. Panics when memory is short.
             pub fn delay(&self, rt: &Runtime, $($x: Root<$t>),+) -> Delayed<R> {
                 let arguments = alloc::vec![$($x.into_any()),+];
-                Delayed { function: self.dup(rt).into_any(), arguments, _result: PhantomData }
+                Delayed { function: self.clone_ref(rt).into_any(), arguments, _result: PhantomData }
             }
         }
     )*}
@@ -144,7 +147,7 @@ delays! { (A a) (A a, B b) (A a, B b, C c) (A a, B b, C c, D d) }
 
 impl<R> Delayed<R> {
     /// Makes the call.
-    pub fn call<'a>(&self, rt: &'a mut Runtime) -> Result<Fresh<'a, R>, Exception> {
+    pub fn call<'a>(&self, rt: &'a mut Runtime) -> Result<ValueGuard<'a, R>, Exception> {
         // SAFETY: TYPED, for each: as many arguments, of types that the function takes.
         unsafe {
             match &self.arguments[..] {
@@ -168,7 +171,7 @@ impl Runtime {
     /// The value that the program registered under this name (`Callback.register`) last. `None` if there is none. OCaml
     /// looks it up in a table under a mutex; what is called often is kept in a root, or declared by
     /// [`import!`](crate::import).
-    pub fn named(&self, name: &str) -> Option<Value<'_, Any>> {
+    pub fn named_value(&self, name: &str) -> Option<Value<'_, Any>> {
         let name = CString::new(name).ok()?;
         // SAFETY: LOCK.
         let raw = unsafe { glue::obx_named(name.as_ptr()) };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //! Conversions between Rust's values and OCaml's: nothing is lost, or there is an error.
 use crate::value::DOUBLE;
-use crate::{glue, AllocError, Any, ConvertError, Element, Fresh, Nursery, Root, Runtime, Typed, Value, ValueCell};
+use crate::{
+    glue, AllocError, Any, ConvertError, Element, Nursery, Root, Runtime, Typed, Value, ValueCell, ValueGuard,
+};
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
 use alloc::rc::Rc;
@@ -11,7 +13,7 @@ use core::marker::PhantomData;
 /// A Rust value that can be made an OCaml value.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be converted to an OCaml value",
-    note = "derive `ToOCaml` for it, or use a `Fresh`, a `Value` or a `Root`"
+    note = "derive `ToOCaml` for it, or use a `ValueGuard`, a `Value` or a `Root`"
 )]
 pub trait ToOCaml: Typed {
     /// How many words the value takes, see [`Runtime::build`]: an estimate.
@@ -169,7 +171,7 @@ unsafe impl FromAny<'_> for Root<Any> {}
 impl Runtime {
     /// The OCaml value of a Rust value, or why there is none: a number that does not fit, no room in the heap.
     #[inline]
-    pub fn alloc<R: ToOCaml + ?Sized>(&mut self, r: &R) -> Result<Fresh<'_, R::Type>, ConvertError> {
+    pub fn alloc<R: ToOCaml + ?Sized>(&mut self, r: &R) -> Result<ValueGuard<'_, R::Type>, ConvertError> {
         self.try_build(r.words(), |n| r.to_ocaml(n))
     }
 }
@@ -190,7 +192,7 @@ impl<T> ValueCell<T> {
     }
 }
 
-impl<T> Fresh<'_, T> {
+impl<T> ValueGuard<'_, T> {
     /// The value in Rust.
     #[inline]
     pub fn to_rust<'r, R: FromOCaml<'r> + Typed<Type = T>>(&'r self) -> Result<R, ConvertError> {

@@ -38,7 +38,7 @@ pub enum RootError {
     /// No memory for more roots; every existing root is intact.
     OutOfMemory,
     /// The C library was torn down.
-    ToreDown,
+    TornDown,
     /// A weak root cannot hold a lazy value, and an ephemeral root cannot have one as its key.
     Lazy,
     /// Before OCaml 5.5, weak and ephemeral roots are made on the first domain only.
@@ -54,7 +54,7 @@ impl RootError {
     pub(crate) fn last() -> RootError {
         // SAFETY: the function needs nothing.
         match unsafe { ocaml_boxroot_sys::boxroot_status() } {
-            ocaml_boxroot_sys::Status::ToreDown => RootError::ToreDown,
+            ocaml_boxroot_sys::Status::ToreDown => RootError::TornDown,
             _ => RootError::OutOfMemory,
         }
     }
@@ -93,7 +93,7 @@ impl fmt::Display for RootError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             RootError::OutOfMemory => "no memory for more OCaml roots",
-            RootError::ToreDown => "no more OCaml roots: the library was torn down",
+            RootError::TornDown => "no more OCaml roots: the library was torn down",
             RootError::Lazy => "a weak root cannot hold a lazy value, nor is one the key of an ephemeral root",
             RootError::NotFirstDomain => "before OCaml 5.5 weak and ephemeral roots are made on the first domain only",
             RootError::DomainEnded => "no OCaml roots in a storage, or wide ones, are made in a domain that has ended",
@@ -288,12 +288,12 @@ impl AttachError {
     pub(crate) fn check(how: core::ffi::c_int) -> Result<core::ffi::c_int, AttachError> {
         match how {
             0 | 1 => Ok(how),
-            _ => AttachError::of(how),
+            _ => AttachError::from_code(how),
         }
     }
 
     #[cold]
-    fn of(how: core::ffi::c_int) -> Result<core::ffi::c_int, AttachError> {
+    fn from_code(how: core::ffi::c_int) -> Result<core::ffi::c_int, AttachError> {
         match how {
             2 => Err(AttachError::Nested),
             3 => Err(AttachError::NotStarted),

@@ -11,7 +11,7 @@
 //! | [`Ephemeral`] | a value kept alive as long as another one lives |
 //! | [`WideRoot`] | several values with one owner, of one word |
 //! | [`Storage`] | roots that are dropped together |
-//! | [`Fresh`] | a value just made, and the `&mut Runtime` it was made with |
+//! | [`ValueGuard`] | a value just made, and the `&mut Runtime` it was made with |
 //! | [`Boxed`] | a Rust value that OCaml owns |
 //! | [`Inline`] | the same without a box: it moves with its block |
 //! | [`Bigarray`] | numbers outside OCaml's heap, shared with OCaml |
@@ -21,9 +21,13 @@
 //! argument or a local slot all pass; a value that a collection would invalidate does not compile.
 //!
 //! ```
-//! use ocaml_boxroot::*;
+//! use ocaml_boxroot::{self as ocaml, prelude::*};
 //! type Step = Fun<(Int,), Int>;
-//! fn twice<'a>(rt: &'a mut Runtime, f: ValueRef<Step>, x: ValueRef<Int>) -> Result<Fresh<'a, Int>, Exception> {
+//! fn twice<'a>(
+//!     rt: &'a mut Runtime,
+//!     f: ValueRef<Step>,
+//!     x: ValueRef<Int>,
+//! ) -> Result<ValueGuard<'a, Int>, ocaml::Exception> {
 //!     let y = f.call(rt, (x,))?.root();
 //!     f.call(rt, (&y,))
 //! }
@@ -53,9 +57,9 @@
 //! [`Nursery::list`].
 //!
 //! ```
-//! # use ocaml_boxroot::*;
-//! fn longest<'a>(rt: &'a mut Runtime, f: &Root<Fun<(List<Str>,), (Int, Str)>>) -> Option<String> {
-//!     let answer = f.call(rt, (List(vec!["a", "bc"]),)).ok()?;
+//! # use ocaml_boxroot::{self as ocaml, prelude::*};
+//! fn longest<'a>(rt: &'a mut Runtime, f: &Root<Fun<(ocaml::List<Str>,), (Int, Str)>>) -> Option<String> {
+//!     let answer = f.call(rt, (ocaml::List(vec!["a", "bc"]),)).ok()?;
 //!     let (length, word): (usize, &str) = answer.to_rust().ok()?;
 //!     (length == word.len()).then(|| word.to_owned())
 //! }
@@ -65,7 +69,7 @@
 //! [`OCamlType`](macro@OCamlType):
 //!
 //! ```
-//! # use ocaml_boxroot::*;
+//! # use ocaml_boxroot::{self as ocaml, prelude::*};
 //! #[derive(OCamlType, ToOCaml, FromOCaml)]
 //! struct Entry {
 //!     word: String,
@@ -73,8 +77,8 @@
 //!     count: i64,
 //! }
 //!
-//! let mut definitions = Definitions::new();
-//! assert_eq!(<Vec<Entry> as Typed>::Type::describe(&mut definitions), "entry array");
+//! let mut definitions = ocaml::Definitions::new();
+//! assert_eq!(<Vec<Entry> as ocaml::Typed>::Type::describe(&mut definitions), "entry array");
 //! assert_eq!(definitions.text(), "type entry = {\n  word : string;\n  mutable count : int;\n}\n\n");
 //! ```
 //!
@@ -84,7 +88,7 @@
 //! raised again. Errors of Rust can be exceptions of their own, with types that both compilers check:
 //!
 //! ```
-//! # use ocaml_boxroot::*;
+//! # use ocaml_boxroot::{self as ocaml, prelude::*};
 //! /// `exception ParseError of string * int` in OCaml.
 //! #[derive(Debug, OCamlException)]
 //! struct ParseError(String, usize);
@@ -100,7 +104,7 @@
 //!     text.trim().parse().map_err(|_| ParseError(text.into(), 1))
 //! }
 //! #[export]
-//! fn or_zero(rt: &mut Runtime, f: ValueRef<Fun<(Unit,), Int>>) -> Result<isize, Exception> {
+//! fn or_zero(rt: &mut Runtime, f: ValueRef<Fun<(Unit,), Int>>) -> Result<isize, ocaml::Exception> {
 //!     match f.call(rt, ((),)).map(|n| n.value().to_isize()) {
 //!         Err(error) if error.matches::<ParseError>(rt) => Ok(0),
 //!         result => result,
@@ -121,7 +125,6 @@
 //! called from it, outside blocking sections ("runtime lock" in OCaml 4.14).
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_op_in_unsafe_fn, missing_docs)]
-#![warn(clippy::undocumented_unsafe_blocks)]
 
 extern crate alloc;
 
@@ -131,6 +134,7 @@ mod data {
     pub(crate) mod bigarray;
     pub(crate) mod block;
     pub(crate) mod boxed;
+    pub(crate) mod inline;
     #[cfg(feature = "std")]
     pub(crate) mod marshal;
     pub(crate) mod number;
@@ -144,6 +148,7 @@ mod describe;
 mod error;
 mod exception;
 mod glue;
+mod panics;
 mod runtime;
 #[cfg(feature = "start")]
 mod start;
@@ -172,7 +177,7 @@ pub mod export {
     };
     pub use library::{check, text, Library, Table};
     pub use pass::{
-        finish, finish_pure, payload_arg, payload_arg_generic, payload_arg_static, pure_arg, read_arg, write_arg,
+        finish, finish_pure, payload_arg, payload_arg_erased, payload_arg_static, pure_arg, read_arg, write_arg,
         Convert, Pending, ReadArg, Returned, Split, WriteArg,
     };
     pub use plain::{
@@ -181,6 +186,18 @@ pub mod export {
     pub use wrapper::{
         call, call_read, call_write, read, run, write, Lock, Place, Places, Raise, RaiseError, Raised, Word, Words,
     };
+}
+
+/// What nearly every file needs, by `use ocaml_boxroot::{self as ocaml, prelude::*};`. Names that other crates have too
+/// are left to their path: `ocaml::Value`, `ocaml::Exception`, `ocaml::List`.
+pub mod prelude {
+    #[cfg(feature = "std")]
+    pub use crate::Locked;
+    pub use crate::{
+        attach, import, int, library, ocaml_abstract, Bool, Boxed, Float, FromOCaml, Fun, Int, OCamlException,
+        OCamlType, Root, Runtime, Str, ToOCaml, TypeVar, Unit, ValueGuard, ValueRef,
+    };
+    pub use ocaml_boxroot_derive::export; // not the module of this name
 }
 
 /// The exceptions of OCaml itself as Rust errors: an [`Exception`] can be asked for them, and an exported function that
@@ -222,14 +239,15 @@ pub use call::{Arg, Args, BacktraceSlot, Delayed};
 #[doc(hidden)]
 pub use convert::Flat;
 pub use convert::{FromAny, FromOCaml, ToOCaml};
-pub use data::bigarray::element::{BigarrayElement, Complex, Int63, Racy, F16};
-pub use data::bigarray::make::Shape;
+pub use data::bigarray::element::{BigarrayElement, Complex, Int63, RelaxedCell, F16};
+pub use data::bigarray::make::BigarrayShape;
 pub use data::bigarray::{
     AnyDim, Array0, Array1, Array2, Array3, Bigarray, BigarrayView, CLayout, Dim, Dimensions, FortranLayout, Genarray,
     Layout,
 };
 pub use data::block::{AtomicCell, MutCell};
-pub use data::boxed::{Boxed, Inline};
+pub use data::boxed::Boxed;
+pub use data::inline::Inline;
 pub use data::number::int;
 pub use data::payload::CustomOps;
 #[cfg(feature = "std")]
@@ -258,8 +276,8 @@ pub use glue::refuse_after;
 ///
 /// With `&mut Runtime` a [`Value`] is refused, since a collection would invalidate it. The places of [`ValueRef`]s are
 /// local roots during the call. Rust types are those with [`FromOCaml`]. An argument that cannot be converted raises
-/// `Invalid_argument`, which says which it is. Results are [`Fresh`], [`Value`], [`ValueRef`], [`Root`], options of
-/// these, types with [`ToOCaml`], and `Result`s.
+/// `Invalid_argument`, which says which it is. Results are a [`ValueGuard`], [`Value`], [`ValueRef`], [`Root`], options
+/// of these, types with [`ToOCaml`], and `Result`s.
 ///
 /// *Errors.* `Err` raises: an [`Exception`] is raised again, the same value; an error whose type is an
 /// [`OCamlException`](macro@OCamlException) is that exception, also in a box; any other error that converts to `Box<dyn
@@ -285,7 +303,7 @@ pub use glue::refuse_after;
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
-/// use ocaml_boxroot::*;
+/// use ocaml_boxroot::{self as ocaml, prelude::*};
 ///
 /// /// How many words.
 /// #[export]
@@ -298,7 +316,7 @@ pub use glue::refuse_after;
 ///     rt: &'a mut Runtime,
 ///     f: ValueRef<'_, Fun<(A,), B>>,
 ///     x: ValueRef<'_, A>,
-/// ) -> Result<Fresh<'a, B>, Exception> {
+/// ) -> Result<ValueGuard<'a, B>, ocaml::Exception> {
 ///     f.call(rt, (x,))
 /// }
 ///
@@ -310,8 +328,8 @@ pub use ocaml_boxroot_derive::export;
 ///
 /// Each `mod NAME = "Module";` begins a Rust module, with the functions of that OCaml module; `#[name = "…"]` gives a
 /// function's name in OCaml where it is another one. Arguments are what can be passed in a call, the result is
-/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`Fresh`]. The functions get the runtime as
-/// their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
+/// `Result<…, Exception>` of a type with [`FromOCaml`], a [`Root`] or a [`ValueGuard`]. The functions get the runtime
+/// as their first parameter. The OCaml text that [`library!`] leads to registers the functions, and the OCaml compiler
 /// checks their types; a generic parameter asks for a polymorphic function. They are looked up once and kept by roots;
 /// a function that was not registered is an exception, `Failure`. Functions whose type promises what they do not keep
 /// (`Obj.magic`, `Array.unsafe_get`) are refused, and so is each one whose result can be of any type, whatever its
@@ -319,14 +337,14 @@ pub use ocaml_boxroot_derive::export;
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// import! {
 ///     /// OCaml's own.
 ///     mod string = "String";
-///     pub fn uppercase_ascii(s: &str) -> Result<String, Exception>;
-///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<Fresh<'_, Str>, Exception>;
+///     pub fn uppercase_ascii(s: &str) -> Result<String, ocaml::Exception>;
+///     pub fn cat(a: ValueRef<'_, Str>, b: ValueRef<'_, Str>) -> Result<ValueGuard<'_, Str>, ocaml::Exception>;
 /// }
-/// fn shout(rt: &mut Runtime, s: &str) -> Result<String, Exception> {
+/// fn shout(rt: &mut Runtime, s: &str) -> Result<String, ocaml::Exception> {
 ///     string::uppercase_ascii(rt, s)
 /// }
 /// library! { name = "shouting", imports = [string] }
@@ -353,13 +371,13 @@ pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};
 pub use threads::{DomainHandle, JoinError, Locked, RecvError, SpawnError};
 pub use types::{
     Any, Array, Atomic, Bool, Bytes, Char, Exn, Float, FloatArray, Fun, Int, Int32, Int64, Lazy, List, Nativeint,
-    OCamlAbstract, OCamlGeneric, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,
+    OCamlAbstract, OCamlErasable, Opt, Ref, Res, Str, TypeVar, Uchar, Unit,
 };
 pub use value::ephemeral::Ephemeral;
 pub use value::local::{Locals, Slot};
-pub use value::nursery::{block_words, string_words, Nursery, ValueUnshared};
-pub use value::root::{Fresh, Root};
+pub use value::nursery::{block_words, string_words, BlockBuilder, Nursery};
+pub use value::root::{Root, ValueGuard};
 pub use value::storage::{Storage, StorageKey, StorageRoot};
 pub use value::weak::Weak;
 pub use value::wide::{WideRoot, WideSlot, WideSlots, WideValues};
-pub use value::{Downcast, Kind, Value, ValueCell, ValueExn, ValueRef};
+pub use value::{Downcast, Value, ValueCell, ValueExn, ValueKind, ValueRef};

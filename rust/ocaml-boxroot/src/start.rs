@@ -86,9 +86,9 @@ static STARTED: AtomicBool = AtomicBool::new(false);
 /// exception that a module raises is an error, and OCaml cannot be used then.
 ///
 /// ```no_run
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// fn main() -> Result<(), Box<dyn std::error::Error>> {
-///     let ocaml = start(&StartOptions::default())?;
+///     let ocaml = ocaml::start(&ocaml::StartOptions::default())?;
 ///     let size = attach(|rt| rt.string("hello").value().as_bytes().len())?;
 ///     println!("{size}");
 ///     Ok(ocaml.shutdown()?)
@@ -139,7 +139,7 @@ impl Ocaml {
         attach(|rt| {
             // SAFETY: the function needs nothing.
             unsafe { glue::obx_close() };
-            let Some(at_exit) = rt.named("Pervasives.do_at_exit") else { return Ok(()) };
+            let Some(at_exit) = rt.named_value("Pervasives.do_at_exit") else { return Ok(()) };
             // SAFETY: the standard library registers it with this type. (OCaml's own runtime calls what has this name.)
             let at_exit = unsafe { at_exit.cast::<Fun<(Unit,), Unit>>() }.root(rt);
             at_exit.call(rt, ((),)).map(drop).map_err(ShutdownError::Exception)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //! Domains, and waiting for other threads with the domain lock released.
-use crate::runtime::{contain, with_lock_held};
-use crate::{glue, Any, AttachError, Exception, Fresh, Fun, Root, Runtime, Unit};
+use crate::panics::contain;
+use crate::runtime::with_lock_held;
+use crate::{glue, Any, AttachError, Exception, Fun, Root, Runtime, Unit, ValueGuard};
 use core::ffi::c_void;
 use std::any::Any as Payload;
 use std::fmt;
@@ -21,14 +22,14 @@ use std::time::Duration;
 /// collect, nor have a second `Locked` at the same time. Whoever waits for the data has released the domain lock.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// static WORDS: Locked<Vec<Root<Str>>> = Locked::new(Vec::new());
 ///
 /// fn remember(rt: &mut Runtime, word: Root<Str>) {
 ///     WORDS.with(rt, |_, words| words.push(word));
 /// }
 /// fn longest(rt: &mut Runtime) -> Option<Root<Str>> {
-///     WORDS.with(rt, |rt, words| Some(words.iter().max_by_key(|word| word.get(rt).as_bytes().len())?.dup(rt)))
+///     WORDS.with(rt, |rt, words| Some(words.iter().max_by_key(|word| word.get(rt).as_bytes().len())?.clone_ref(rt)))
 /// }
 /// ```
 #[derive(Default)]
@@ -53,7 +54,7 @@ impl<T: ?Sized> Locked<T> {
     /// A panic in `f` leaves the data *poisoned*, perhaps half changed: the next call panics, until
     /// [`clear_poison`](Locked::clear_poison).
     pub fn with<R>(&self, rt: &mut Runtime, f: impl FnOnce(&Runtime, &mut T) -> R) -> R {
-        let mut data = rt.lock(&self.0).unwrap_or_else(|_| poisoned());
+        let mut data = rt.lock_mutex(&self.0).unwrap_or_else(|_| poisoned());
         f(rt, &mut data)
     }
 
@@ -88,24 +89,24 @@ impl Runtime {
     /// that waits for the mutex with the domain lock, by `Mutex::lock`, would wait for you, and you for it.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
+    /// # use ocaml_boxroot::prelude::*;
     /// use std::sync::Mutex;
     /// fn remember(rt: &mut Runtime, table: &Mutex<Vec<Root<Str>>>, word: ValueRef<'_, Str>) {
-    ///     let mut table = rt.lock(table).unwrap();
+    ///     let mut table = rt.lock_mutex(table).unwrap();
     ///     table.push(word.get(rt).root(rt));
     /// }
     /// ```
-    pub fn lock<'m, T: ?Sized>(&mut self, mutex: &'m Mutex<T>) -> LockResult<MutexGuard<'m, T>> {
+    pub fn lock_mutex<'m, T: ?Sized>(&mut self, mutex: &'m Mutex<T>) -> LockResult<MutexGuard<'m, T>> {
         self.take(|| ready(mutex.try_lock()), || drop(mutex.lock()))
     }
 
-    /// Locks for reading, as [`lock`](Runtime::lock) does.
-    pub fn read<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockReadGuard<'m, T>> {
+    /// Locks for reading, as [`lock_mutex`](Runtime::lock_mutex) does.
+    pub fn read_rwlock<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockReadGuard<'m, T>> {
         self.take(|| ready(lock.try_read()), || drop(lock.read()))
     }
 
-    /// Locks for writing, as [`lock`](Runtime::lock) does.
-    pub fn write<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockWriteGuard<'m, T>> {
+    /// Locks for writing, as [`lock_mutex`](Runtime::lock_mutex) does.
+    pub fn write_rwlock<'m, T: ?Sized>(&mut self, lock: &'m RwLock<T>) -> LockResult<RwLockWriteGuard<'m, T>> {
         self.take(|| ready(lock.try_write()), || drop(lock.write()))
     }
 
@@ -163,7 +164,7 @@ impl Runtime {
 
     /// The value of the cell, made by `f` if there is none. Threads that find it empty at the same time run `f` each,
     /// and all get the value that is made first: none of them waits for another one's `f`.
-    pub fn once<'c, T>(&mut self, cell: &'c OnceLock<T>, f: impl FnOnce(&mut Runtime) -> T) -> &'c T {
+    pub fn get_or_init<'c, T>(&mut self, cell: &'c OnceLock<T>, f: impl FnOnce(&mut Runtime) -> T) -> &'c T {
         if let Some(value) = cell.get() {
             return value;
         }
@@ -338,7 +339,7 @@ impl Runtime {
         // SAFETY: LOCK. What `run` takes.
         let job = unsafe { glue::obx_job(run, Box::into_raw(parcel).cast()) };
         // SAFETY: the result of the call just now.
-        let job = unsafe { Fresh::<Any>::new(self, job) }.root();
+        let job = unsafe { ValueGuard::<Any>::from_raw(self, job) }.root();
         match spawn.call(self, (&job,)) {
             Ok(domain) => Ok(DomainHandle { domain: domain.root(), packet }),
             Err(error) => {

@@ -202,16 +202,16 @@ for_tuples! { tuples }
 /// OCaml, another one in each call.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// struct Cell<A>(Root<A>);
 /// ocaml_abstract! { Cell<A> = "cell"; }
 /// #[export]
-/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Boxed<Cell<A>>> {
-///     rt.boxed_generic(Cell(v))
+/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Boxed<Cell<A>>> {
+///     rt.boxed_erased(Cell(v))
 /// }
 /// #[export]
 /// fn get<A: TypeVar>(rt: &Runtime, cell: &Cell<A>) -> Root<A> {
-///     cell.0.dup(rt)
+///     cell.0.clone_ref(rt)
 /// }
 /// # library! { name = "cells", exports = [create, get] }
 /// ```
@@ -254,7 +254,7 @@ impl Element for Erased {}
 ///
 /// A generic Rust type is as many types at run time as it has instances, and each value belongs to one of them.
 /// Exported functions that are generic for OCaml make and take values of one more, by
-/// [`boxed_generic`](crate::Runtime::boxed_generic): no value belongs to both kinds.
+/// [`boxed_erased`](crate::Runtime::boxed_erased): no value belongs to both kinds.
 ///
 /// # Safety
 /// `PARAMETERS` are the descriptions of all type parameters of `Self`, so that OCaml takes values of different
@@ -278,7 +278,7 @@ pub unsafe trait OCamlAbstract {
 }
 
 /// A Rust type with parameters that OCaml owns, where the parameters are those of an exported function: see
-/// [`boxed_generic`](crate::Runtime::boxed_generic). It is implemented by [`ocaml_abstract!`](crate::ocaml_abstract).
+/// [`boxed_erased`](crate::Runtime::boxed_erased). It is implemented by [`ocaml_abstract!`](crate::ocaml_abstract).
 ///
 /// # Safety
 /// `Self` is `Whole` where all parameters are what exported functions are compiled for.
@@ -286,30 +286,30 @@ pub unsafe trait OCamlAbstract {
     message = "`{Self}` is no type of `ocaml_abstract!` whose parameters are those of an exported function",
     note = "the parameters have the bound `TypeVar`, and nothing else; other payloads are made by `boxed`"
 )]
-pub unsafe trait OCamlGeneric: OCamlAbstract {
+pub unsafe trait OCamlErasable: OCamlAbstract {
     /// The type for which the code is compiled.
     #[doc(hidden)]
     type Whole: Send + Sync + 'static;
 }
 
-/// What values of `boxed_generic` and `inline_generic` are at run time: of a type that nobody else can name, so that
+/// What values of `boxed_erased` and `inline_erased` are at run time: of a type that nobody else can name, so that
 /// they cannot be asked for with types that they may not have.
-// GENERIC: E is the `Whole` of some OCamlGeneric.
+// ERASED: E is the `Whole` of some OCamlErasable.
 #[repr(transparent)]
-pub(crate) struct Generic<E>(E);
+pub(crate) struct ErasedPayload<E>(E);
 
-impl<E> Generic<E> {
-    pub(crate) fn new<T: OCamlGeneric<Whole = E>>(t: T) -> Self {
+impl<E> ErasedPayload<E> {
+    pub(crate) fn new<T: OCamlErasable<Whole = E>>(t: T) -> Self {
         const {
             assert!(size_of::<T>() == size_of::<E>() && align_of::<T>() == align_of::<E>());
         }
         let t = core::mem::ManuallyDrop::new(t);
-        // SAFETY: GENERIC: T is E.
-        Generic(unsafe { core::mem::transmute_copy::<T, E>(&t) })
+        // SAFETY: ERASED: T is E.
+        ErasedPayload(unsafe { core::mem::transmute_copy::<T, E>(&t) })
     }
 
-    pub(crate) fn get<T: OCamlGeneric<Whole = E>>(&self) -> &T {
-        // SAFETY: GENERIC: T is E.
+    pub(crate) fn get<T: OCamlErasable<Whole = E>>(&self) -> &T {
+        // SAFETY: ERASED: T is E.
         unsafe { &*core::ptr::from_ref(&self.0).cast() }
     }
 }
@@ -319,7 +319,7 @@ impl<E> Generic<E> {
 ///
 /// ```
 /// # #![forbid(unsafe_code)]
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// struct Counter(std::sync::atomic::AtomicUsize);
 /// struct Queue<A>(std::sync::Mutex<Vec<Root<A>>>);
 /// ocaml_abstract! {
@@ -327,7 +327,8 @@ impl<E> Generic<E> {
 ///     /// First in, first out.
 ///     Queue<A> = "queue";
 /// }
-/// assert_eq!(<Boxed<Queue<List<Int>>> as OCamlType>::describe(&mut Definitions::new()), "int list queue");
+/// type Jobs = Boxed<Queue<ocaml::List<Int>>>;
+/// assert_eq!(Jobs::describe(&mut ocaml::Definitions::new()), "int list queue");
 /// ```
 #[macro_export]
 macro_rules! ocaml_abstract {
@@ -345,17 +346,17 @@ macro_rules! ocaml_abstract {
                 &SITE
             }
         }
-        $($crate::__ocaml_generic! { $t $($p)+ })?
+        $($crate::__ocaml_erasable! { $t $($p)+ })?
     )*};
 }
 
-/// `OCamlGeneric` for a type with parameters.
+/// `OCamlErasable` for a type with parameters.
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __ocaml_generic {
+macro_rules! __ocaml_erasable {
     ($t:ident $($p:ident)+) => {
         // SAFETY: the parameters are type variables, all of which are `Erased`.
-        unsafe impl<$($p: $crate::TypeVar),+> $crate::OCamlGeneric for $t<$($p),+> {
+        unsafe impl<$($p: $crate::TypeVar),+> $crate::OCamlErasable for $t<$($p),+> {
             type Whole = $t<$($crate::__ocaml_erased!($p)),+>;
         }
     };

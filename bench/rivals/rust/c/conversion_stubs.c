@@ -75,50 +75,31 @@ static value replace_records(vector v)
 
 /* --- from OCaml --- */
 
-value read_list_int(value l)
-{
-  vector v = {0};
-  for (; l != Val_emptylist; l = Field(l, 1)) *(intnat *)push(&v, sizeof(intnat)) = Long_val(Field(l, 0));
-  return replace(&ints, v);
-}
+static value replace_ints(vector v) { return replace(&ints, v); }
+static value replace_floats(vector v) { return replace(&floats, v); }
 
-value read_list_float(value l)
-{
-  vector v = {0};
-  for (; l != Val_emptylist; l = Field(l, 1)) *(double *)push(&v, sizeof(double)) = Double_val(Field(l, 0));
-  return replace(&floats, v);
-}
+#define READ_LIST(name, type, of, kept)                                                                      \
+  value read_list_##name(value l)                                                                            \
+  {                                                                                                          \
+    vector v = {0};                                                                                          \
+    for (; l != Val_emptylist; l = Field(l, 1)) *(type *)push(&v, sizeof(type)) = of(Field(l, 0));           \
+    return replace_##kept(v);                                                                                \
+  }
+READ_LIST(int, intnat, Long_val, ints)
+READ_LIST(float, double, Double_val, floats)
+READ_LIST(string, text, text_of, texts)
 
-value read_list_string(value l)
-{
-  vector v = {0};
-  for (; l != Val_emptylist; l = Field(l, 1)) *(text *)push(&v, sizeof(text)) = text_of(Field(l, 0));
-  return replace_texts(v);
-}
-
-value read_array_int(value a)
-{
-  mlsize_t n = Wosize_val(a);
-  vector v = of_capacity(n, sizeof(intnat));
-  for (mlsize_t i = 0; i < n; i++) *(intnat *)push(&v, sizeof(intnat)) = Long_val(Field(a, i));
-  return replace(&ints, v);
-}
-
-value read_array_float(value a)
-{
-  mlsize_t n = Wosize_val(a) / Double_wosize;
-  vector v = of_capacity(n, sizeof(double));
-  for (mlsize_t i = 0; i < n; i++) *(double *)push(&v, sizeof(double)) = Double_flat_field(a, i);
-  return replace(&floats, v);
-}
-
-value read_array_string(value a)
-{
-  mlsize_t n = Wosize_val(a);
-  vector v = of_capacity(n, sizeof(text));
-  for (mlsize_t i = 0; i < n; i++) *(text *)push(&v, sizeof(text)) = text_of(Field(a, i));
-  return replace_texts(v);
-}
+#define READ_ARRAY(name, type, size, element, kept)                                                          \
+  value read_array_##name(value a)                                                                           \
+  {                                                                                                          \
+    mlsize_t n = size;                                                                                       \
+    vector v = of_capacity(n, sizeof(type));                                                                 \
+    for (mlsize_t i = 0; i < n; i++) *(type *)push(&v, sizeof(type)) = element;                              \
+    return replace_##kept(v);                                                                                \
+  }
+READ_ARRAY(int, intnat, Wosize_val(a), Long_val(Field(a, i)), ints)
+READ_ARRAY(float, double, Wosize_val(a) / Double_wosize, Double_flat_field(a, i), floats)
+READ_ARRAY(string, text, Wosize_val(a), text_of(Field(a, i)), texts)
 
 value read_records(value a)
 {
@@ -142,41 +123,21 @@ static value cons(value *head, value *tail)
   return cell;
 }
 
-value make_list_int(value unit)
-{
-  CAMLparam1(unit);
-  CAMLlocal2(list, head);
-  list = Val_emptylist;
-  for (size_t i = ints.length; i-- > 0;) {
-    head = Val_long(((intnat *)ints.items)[i]);
-    list = cons(&head, &list);
+#define MAKE_LIST(name, type, all, made)                                                                     \
+  value make_list_##name(value unit)                                                                         \
+  {                                                                                                          \
+    CAMLparam1(unit);                                                                                        \
+    CAMLlocal2(list, head);                                                                                  \
+    list = Val_emptylist;                                                                                    \
+    for (size_t i = all.length; i-- > 0;) {                                                                  \
+      head = made(((type *)all.items)[i]);                                                                   \
+      list = cons(&head, &list);                                                                             \
+    }                                                                                                        \
+    CAMLreturn(list);                                                                                        \
   }
-  CAMLreturn(list);
-}
-
-value make_list_float(value unit)
-{
-  CAMLparam1(unit);
-  CAMLlocal2(list, head);
-  list = Val_emptylist;
-  for (size_t i = floats.length; i-- > 0;) {
-    head = caml_copy_double(((double *)floats.items)[i]);
-    list = cons(&head, &list);
-  }
-  CAMLreturn(list);
-}
-
-value make_list_string(value unit)
-{
-  CAMLparam1(unit);
-  CAMLlocal2(list, head);
-  list = Val_emptylist;
-  for (size_t i = texts.length; i-- > 0;) {
-    head = string_of(((text *)texts.items)[i]);
-    list = cons(&head, &list);
-  }
-  CAMLreturn(list);
-}
+MAKE_LIST(int, intnat, ints, Val_long)
+MAKE_LIST(float, double, floats, caml_copy_double)
+MAKE_LIST(string, text, texts, string_of)
 
 value make_array_int(value unit)
 {

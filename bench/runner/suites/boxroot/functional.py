@@ -11,7 +11,7 @@ from ...compiler import BENCH, BuildError, Compiler
 from ...measure import one_line
 from ...model import Workload
 from . import build
-from .implementations import IMPLEMENTATIONS, Implementation
+from .suite import SUITE, Implementation
 
 PROGRAM = Workload("functional", "values survive in cells, and are gone when the cells are", (), modules=("cell",))
 SEEDS = (1, 2, 3)
@@ -74,7 +74,7 @@ def check(i: Implementation, compiler: Compiler, seeds=SEEDS) -> Outcome:
 def command(compiler: Compiler, names: set[str]) -> int:
     """Prints a line for each implementation. The exit code is 1 when one fails."""
     failed = False
-    for i in (i for i in IMPLEMENTATIONS.values() if i.name in names):
+    for i in (i for i in SUITE.implementations.values() if i.name in names):
         outcome = check(i, compiler)
         verdict = {None: "-", True: "ok", False: "FAILED"}[outcome.passed]
         print(f"{compiler.version}  {outcome.implementation:<22}{verdict:<8}{outcome.text}", flush=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from ... import fetch
 from ...compiler import BENCH, BUILT, C_FLAGS, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
 from . import generate
-from .runtimes import COUNTING, LMDB, Missing, Rival, Runtimes
+from .runtimes import Rival, Runtimes
 
 HERE = BENCH / "workloads" / "outheap"
 WITH_REGIONS = ("regions", "dictionary")
@@ -23,7 +23,8 @@ OVER_REGIONS = {"hashcons": "hashcons", "linear": "linear", "cache": "linear"}  
 WITH_STEPS = ("young", "helper")
 WITH_UNIX = ("follow", "helper", "cache")
 WITH_EVENTS = ("helper",)  # with runtime_events, so of OCaml 5
-CACHE_MODULES = ("histogram", "resp", "stores", "server", "load")
+WITH_REDIS = ("dictionary", "cache")  # which speak its protocol
+CACHE_MODULES = ("histogram", "stores", "server", "load")
 WITH_THEORIES = ("regions", "hashcons")  # which read compiled files of Coq
 STATIC_CONSTANTS = 131072  # 3 MB of static data, 49,000 cache lines
 
@@ -107,6 +108,8 @@ class Builder:
             ml[-1:-1] = [module / "outheap.mli", module / "outheap.ml", own / "lanes.ml"]
             c += [module / "outheap_stubs.c"]
             libraries += ["-I", "+runtime_events", "runtime_events.cmxa"]
+        if name in WITH_REDIS:
+            ml[-1:-1] = [own / "resp.ml"]
         if name in WITH_THEORIES:
             ml[-1:-1] = [own / "vo_files.ml"]
             environment["COQ_THEORIES"] = str(fetch.theories(BUILT / "downloads"))
@@ -119,7 +122,7 @@ class Builder:
             includes = ["-I", region]
         if name in OVER_REGIONS:
             parts = [ROOT / "outheap/lib" / part for part in ("region", OVER_REGIONS[name])]
-            ml[-1:-1] = [p / f"outheap_{p.name}.{kind}" for p in parts for kind in ("mli", "ml")]
+            ml[-1:-1] = self.compiler.in_order(source for p in parts for source in p.glob("outheap_*.ml*"))
             c += [source for p in parts for source in sorted(p.glob("*.c"))]
             includes = [word for p in parts for word in ("-I", p)]
         if name == "hashcons":
@@ -155,7 +158,7 @@ class Builder:
         objects = [m.replace(".ml", ".cmx") for m in modules if m.endswith(".ml")] + [p.stem + ".o" for p in c]
         # The stubs' reference to Outheap's statistics is weak, so that the stock runtime fits; this makes the linker
         # look for it.
-        counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.name == COUNTING else []
+        counting = ["-ccopt", "-Wl,-u,outheap_statistics"] if rival.variant == "_outheap_count" else []
         command = [self.compiler.ocamlopt, *OCAML_FLAGS, *libraries, *objects, *links, *flags, *counting]
         if name == "dictionary":
             environment["WORDNET"] = str(fetch.wordnet(BUILT / "downloads"))
@@ -165,8 +168,8 @@ class Builder:
         """What links the cache server with LMDB, where that is; the rival of that name cannot be built without."""
         need = [ROOT / "tools" / "need", "-h", "lmdb.h"]
         there = subprocess.run(need, stdout=subprocess.DEVNULL).returncode == 0
-        if not there and rival.name == LMDB:
-            raise Missing("lmdb.h is missing (Debian: liblmdb-dev)")
+        if not there and rival.name == "lmdb":
+            raise BuildError("lmdb.h is missing (Debian: liblmdb-dev)")
         return ["-cclib", "-llmdb"] if there else []
 
     # --- the compiler -------------------------------------------------------------------------------------------------

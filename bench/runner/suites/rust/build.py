@@ -14,7 +14,7 @@ from ...compiler import BENCH, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
 from ...model import Job, Workload
 from . import client
 from .cargo import Package
-from .tables import BASE, BUILDS, CLIENTS, IMPLEMENTATIONS
+from .names import BASE, BUILDS, CLIENTS
 
 RIVALS = BENCH / "rivals"
 THREADS = ["-I", "+unix", "-I", "+threads", "unix.cmxa", "threads.cmxa"]  # one of the crates needs the thread library
@@ -52,18 +52,18 @@ def write(path: Path, text: str) -> None:
         path.write_text(text)
 
 
-def manifest(name: str, implementation: str, kind: str = "") -> str:
-    i = IMPLEMENTATIONS[implementation]
-    published = "" if "path" in i.crate else PUBLISHED
-    return MANIFEST.format(name=name, kind=kind, crate=i.crate.format(root=ROOT), more=published)
-
-
 @dataclass
 class Builder:
     compiler: Compiler
     folder: Path
+    implementations: dict
     lock: Lock = field(default_factory=Lock)
     archives: dict[str, Path] = field(default_factory=dict)
+
+    def _manifest(self, name: str, implementation: str, kind: str = "") -> str:
+        crate = self.implementations[implementation].crate
+        published = "" if "path" in crate else PUBLISHED
+        return MANIFEST.format(name=name, kind=kind, crate=crate.format(root=ROOT), more=published)
 
     def program(self, job: Job) -> Path | Package:
         if job.workload.name == BUILDS:
@@ -78,7 +78,7 @@ class Builder:
     def _project(self, name: str, implementation: str, source: str) -> Package:
         """A library that is only compiled."""
         package = self._package(name, implementation)
-        write(package.folder / "Cargo.toml", manifest(name, implementation))
+        write(package.folder / "Cargo.toml", self._manifest(name, implementation))
         write(package.folder / "src" / "lib.rs", source)
         package.fetch()
         return package
@@ -89,7 +89,7 @@ class Builder:
             if implementation not in self.archives:
                 source, package = RIVALS / "rust" / implementation, self._package("archive", implementation)
                 kind = 'name = "bench"\ncrate-type = ["staticlib"]'
-                write(package.folder / "Cargo.toml", manifest("bench", implementation, kind))
+                write(package.folder / "Cargo.toml", self._manifest("bench", implementation, kind))
                 for path in source.rglob("*.rs"):
                     write(package.folder / path.relative_to(source), path.read_text())
                 package.fetch()

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .tables import INTEROP, OCAML, OURS
+from .names import INTEROP, OCAML, OURS
 
 RECORDS, VARIANTS, FUNCTIONS = 40, 10, 200
 FIELDS = (("id", "int"), ("weight", "float"), ("name", "string"), ("active", "bool"), ("parts", "ints"))

@@ -79,7 +79,7 @@ impl Export {
                     let payload = &argument.payload;
                     let read = match (argument.generic, self.mixing) {
                         (false, _) => quote!(payload_arg),
-                        (true, false) => quote!(payload_arg_generic),
+                        (true, false) => quote!(payload_arg_erased),
                         (true, true) => quote!(payload_arg_static),
                     };
                     good(span, quote_spanned!(span=> #api::#read::<#payload>(rt, &places[#place], #i)), quote!())

@@ -89,7 +89,7 @@ impl Export {
             let message =
                 "with `'static`, values of one call could be given out as those of another, whose types OCaml \
                            may know to be different. For payloads, write `TypeVar` in place of `'static`, and \
-                           `boxed_generic`; else `#[export(unsafe(static))]` promises that values are kept apart";
+                           `boxed_erased`; else `#[export(unsafe(static))]` promises that values are kept apart";
             return Err(Error::new_spanned(bound, message));
         }
         let plain_name = ident_text(ident);

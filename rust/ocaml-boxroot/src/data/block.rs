@@ -6,40 +6,40 @@ use crate::types::for_tuples;
 use crate::value::FORCING;
 use crate::value::{FIRST_SPECIAL_TAG, FORWARD, LAZY};
 use crate::{
-    block_words, glue, Any, Atomic, ConvertError, Element, Fresh, FromAny, FromOCaml, Int, Lazy, Nursery, Opt, Ref,
-    Res, Runtime, ShapeError, ToOCaml, Typed, Value, ValueRef,
+    block_words, glue, Any, Atomic, ConvertError, Element, FromAny, FromOCaml, Int, Lazy, Nursery, Opt, Ref, Res,
+    Runtime, ShapeError, ToOCaml, Typed, Value, ValueGuard, ValueRef,
 };
 use core::marker::PhantomData;
 use core::sync::atomic::{AtomicIsize, Ordering::Acquire};
 
 impl Runtime {
     /// A block with these fields. Refuses tags with a meaning of their own, and fails when memory is short.
-    pub fn block(&mut self, tag: u8, fields: &[ValueRef<'_>]) -> Result<Fresh<'_, Any>, ShapeError> {
+    pub fn block(&mut self, tag: u8, fields: &[ValueRef<'_>]) -> Result<ValueGuard<'_, Any>, ShapeError> {
         if tag >= FIRST_SPECIAL_TAG {
             return Err(ShapeError::Tag(tag));
         }
         if fields.is_empty() {
             // SAFETY: LOCK; atoms are static.
-            return Ok(unsafe { Fresh::new(self, glue::obx_atom(tag.into())) });
+            return Ok(unsafe { ValueGuard::from_raw(self, glue::obx_atom(tag.into())) });
         }
         self.try_build(block_words(fields.len()), |n| {
-            let mut block = n.unshared(tag, fields.len())?;
+            let mut block = n.block_builder(tag, fields.len())?;
             for (i, field) in fields.iter().enumerate() {
                 block.set(i, field.get(n));
             }
-            Ok(block.share())
+            Ok(block.finish())
         })
     }
 
     /// A pair.
     #[inline]
-    pub fn pair<A, B>(&mut self, a: ValueRef<'_, A>, b: ValueRef<'_, B>) -> Fresh<'_, (A, B)> {
+    pub fn pair<A, B>(&mut self, a: ValueRef<'_, A>, b: ValueRef<'_, B>) -> ValueGuard<'_, (A, B)> {
         self.build(3, |n| n.pair(a.get(n), b.get(n)))
     }
 
     /// `ref v`
     #[inline]
-    pub fn reference<T>(&mut self, v: ValueRef<'_, T>) -> Fresh<'_, Ref<T>> {
+    pub fn reference<T>(&mut self, v: ValueRef<'_, T>) -> ValueGuard<'_, Ref<T>> {
         self.build(2, |n| n.reference(v.get(n)))
     }
 }
@@ -230,7 +230,7 @@ macro_rules! tuples {
         impl<'a, $($t),+> Value<'a, ($($t,)+)> {
             /// The components.
             #[inline]
-            pub fn parts(self) -> ($(Value<'a, $t>,)+) {
+            pub fn to_tuple(self) -> ($(Value<'a, $t>,)+) {
                 // SAFETY: TYPED: a tuple of as many fields.
                 unsafe { ($(self.part::<$t>($i),)+) }
             }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
-//! Rust values that OCaml owns: in a box, or inside a block.
-use crate::data::payload::{self, Custom, Header, Identity, Payload, Plain, Type, VTable};
-use crate::glue::{self, FixedLength, Operations};
-use crate::types::{describe_abstract, Generic};
-use crate::value::{sealed, CUSTOM};
+//! Rust values that OCaml owns, in a box.
+use crate::data::inline::{error, wrong};
+use crate::data::payload::{self, Custom, Header, Payload, Plain, VTable};
+use crate::glue::Operations;
+use crate::types::{describe_abstract, ErasedPayload};
+use crate::value::sealed;
 use crate::{
-    Any, CustomOps, Definitions, Downcast, Element, Fresh, OCamlAbstract, OCamlGeneric, OCamlType, Runtime, ShapeError,
-    Typed, Value, ValueCell,
+    Any, CustomOps, Definitions, Downcast, Element, OCamlAbstract, OCamlErasable, OCamlType, Runtime, ShapeError,
+    Typed, Value, ValueCell, ValueGuard,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
-use core::any::TypeId;
 use core::convert::Infallible;
 use core::marker::PhantomData;
 
@@ -21,10 +21,10 @@ use core::marker::PhantomData;
 /// The reference does not end with the next collection: it lasts as long as the place that holds the block.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// struct Counter(AtomicUsize);
-/// fn create(rt: &mut Runtime) -> Fresh<'_, Boxed<Counter>> {
+/// fn create(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Counter>> {
 ///     rt.boxed(Counter(AtomicUsize::new(0)))
 /// }
 /// fn next(rt: &mut Runtime, c: ValueRef<'_, Boxed<Counter>>) -> usize {
@@ -72,14 +72,14 @@ impl Runtime {
     /// the box's size; [`boxed_custom`](Runtime::boxed_custom) can tell it more. Aborts when memory is short, as `Box`
     /// does.
     #[inline]
-    pub fn boxed<T: Send + Sync + 'static>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
+    pub fn boxed<T: Send + Sync + 'static>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
         self.own(t, Plain::<T>::TABLE, &payload::OPERATIONS[0], 0)
     }
 
     /// Makes OCaml the owner of `t`, with the operations of [`CustomOps`]. Cost and failures as for
     /// [`boxed`](Runtime::boxed); the first value of a type that can be marshalled also registers it.
     #[inline]
-    pub fn boxed_custom<T: CustomOps>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
+    pub fn boxed_custom<T: CustomOps>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
         let memory = t.memory();
         let usual = &payload::OPERATIONS[Custom::<T>::OPERATIONS];
         #[cfg(feature = "std")]
@@ -91,11 +91,11 @@ impl Runtime {
 
     /// As [`boxed`](Runtime::boxed), in an exported function whose type parameters the payload's type has. Such a
     /// payload can be lent by exported functions with type parameters only, or by
-    /// [`payload_generic`](Value::payload_generic): see [`TypeVar`](crate::TypeVar).
+    /// [`payload_erased`](Value::payload_erased): see [`TypeVar`](crate::TypeVar).
     #[inline]
-    pub fn boxed_generic<T: OCamlGeneric>(&mut self, t: T) -> Fresh<'_, Boxed<T>> {
-        let boxed = self.boxed(Generic::new(t));
-        // SAFETY: TYPED: GENERIC.
+    pub fn boxed_erased<T: OCamlErasable>(&mut self, t: T) -> ValueGuard<'_, Boxed<T>> {
+        let boxed = self.boxed(ErasedPayload::new(t));
+        // SAFETY: TYPED: ERASED.
         unsafe { boxed.cast() }
     }
 
@@ -106,13 +106,13 @@ impl Runtime {
         table: &'static VTable,
         operations: &'static Operations,
         memory: usize,
-    ) -> Fresh<'_, Boxed<T>> {
+    ) -> ValueGuard<'_, Boxed<T>> {
         let payload = Box::into_raw(Box::new(Payload { header: Header { table }, value: t }));
         let bytes = memory.saturating_add(size_of::<Payload<T>>());
         // SAFETY: LOCK; PAYLOAD: the box is given to the block, whose finaliser knows its type by the table.
         unsafe {
             let block = payload::alloc(operations, payload.cast(), bytes);
-            Fresh::new(self, block)
+            ValueGuard::from_raw(self, block)
         }
     }
 }
@@ -122,9 +122,9 @@ impl<'a, T: 'static> Value<'a, Boxed<T>> {
     #[inline]
     pub fn payload(self, rt: &Runtime) -> &'a T {
         let _ = rt;
-        match self.erase().payload_of::<T>() {
+        match self.into_any().payload_of::<T>() {
             Some(t) => t,
-            None => wrong(error::<T>(self.erase())),
+            None => wrong(error::<T>(self.into_any())),
         }
     }
 
@@ -132,43 +132,43 @@ impl<'a, T: 'static> Value<'a, Boxed<T>> {
     #[inline]
     pub fn try_payload(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
         let _ = rt;
-        self.erase().payload_of::<T>().ok_or_else(|| error::<T>(self.erase()))
+        self.into_any().payload_of::<T>().ok_or_else(|| error::<T>(self.into_any()))
     }
 }
 
-impl<'a, T: OCamlGeneric> Value<'a, Boxed<T>> {
-    /// As [`payload`](Value::payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+impl<'a, T: OCamlErasable> Value<'a, Boxed<T>> {
+    /// As [`payload`](Value::payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn payload_generic(self, rt: &Runtime) -> &'a T {
+    pub fn payload_erased(self, rt: &Runtime) -> &'a T {
         let _ = rt;
-        match self.erase().payload_of::<Generic<T::Whole>>() {
+        match self.into_any().payload_of::<ErasedPayload<T::Whole>>() {
             Some(t) => t.get(),
-            None => wrong(error::<Generic<T::Whole>>(self.erase())),
+            None => wrong(error::<ErasedPayload<T::Whole>>(self.into_any())),
         }
     }
 
-    /// As [`try_payload`](Value::try_payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    /// As [`try_payload`](Value::try_payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn try_payload_generic(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
+    pub fn try_payload_erased(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
         let _ = rt;
-        let payload = self.erase().payload_of::<Generic<T::Whole>>();
-        payload.map(Generic::get).ok_or_else(|| error::<Generic<T::Whole>>(self.erase()))
+        let payload = self.into_any().payload_of::<ErasedPayload<T::Whole>>();
+        payload.map(ErasedPayload::get).ok_or_else(|| error::<ErasedPayload<T::Whole>>(self.into_any()))
     }
 }
 
-impl<T: OCamlGeneric> ValueCell<Boxed<T>> {
-    /// As [`payload`](ValueCell::payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+impl<T: OCamlErasable> ValueCell<Boxed<T>> {
+    /// As [`payload`](ValueCell::payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn payload_generic<'x>(&'x self, rt: &Runtime) -> &'x T {
+    pub fn payload_erased<'x>(&'x self, rt: &Runtime) -> &'x T {
         // SAFETY: KEPT.
-        unsafe { &*core::ptr::from_ref(self.get(rt).payload_generic(rt)) }
+        unsafe { &*core::ptr::from_ref(self.get(rt).payload_erased(rt)) }
     }
 
-    /// As [`try_payload`](ValueCell::try_payload), of what [`boxed_generic`](Runtime::boxed_generic) has made.
+    /// As [`try_payload`](ValueCell::try_payload), of what [`boxed_erased`](Runtime::boxed_erased) has made.
     #[inline]
-    pub fn try_payload_generic<'x>(&'x self, rt: &Runtime) -> Result<&'x T, ShapeError> {
+    pub fn try_payload_erased<'x>(&'x self, rt: &Runtime) -> Result<&'x T, ShapeError> {
         // SAFETY: KEPT.
-        self.get(rt).try_payload_generic(rt).map(|t| unsafe { &*core::ptr::from_ref(t) })
+        self.get(rt).try_payload_erased(rt).map(|t| unsafe { &*core::ptr::from_ref(t) })
     }
 }
 
@@ -206,241 +206,9 @@ impl<T: 'static> ValueCell<Boxed<T>> {
     }
 }
 
-#[cold]
-#[inline(never)]
-fn error<T: 'static>(v: Value<'_>) -> ShapeError {
-    ShapeError::Payload {
-        expected: core::any::type_name::<T>(),
-        found: payload::type_name(v).or_else(|| inline_type_name(v)),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn wrong(error: ShapeError) -> ! {
-    panic!("{error}")
-}
-
 impl<T: 'static> Downcast for Boxed<T> {}
 impl<T: 'static> sealed::Downcast for Boxed<T> {
     fn check(v: Value<'_, Any>) -> Result<(), ShapeError> {
         check_boxed::<T>(v)
-    }
-}
-
-// --- inside a block
-
-/// A Rust value inside a block of OCaml's heap.
-///
-/// As [`Boxed`](crate::Boxed), which says when it is dropped, but without a box: making one takes no memory but the
-/// block, and reading it follows no pointer. The collector moves it with its block, so a reference to it ends with the
-/// next thing that may run the collector. For small values such as a root:
-///
-/// ```
-/// # use ocaml_boxroot::*;
-/// struct Cell<A>(Root<A>);
-/// ocaml_abstract! { Cell<A> = "cell"; }
-/// #[export]
-/// fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Cell<A>>> {
-///     rt.inline_generic(Cell(v))
-/// }
-/// #[export]
-/// fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Cell<A>>>) -> Value<'a, A> {
-///     cell.payload_generic(rt).0.get(rt)
-/// }
-/// ```
-///
-/// It has no operations: as values of [`Boxed`](crate::Boxed) made by [`Runtime::boxed`].
-#[derive(Debug)]
-pub struct Inline<T> {
-    _none: Infallible,
-    _of: PhantomData<fn(T) -> T>,
-}
-
-// SAFETY: an abstract type of its own, never `float`; its parameters are those of T, which is checked at each access.
-unsafe impl<T: OCamlAbstract> OCamlType for Inline<T> {
-    /// Panics when the name cannot be a type's.
-    fn describe(to: &mut Definitions) -> String {
-        describe_abstract::<T>(to)
-    }
-}
-
-impl<T> Typed for Inline<T> {
-    type Type = Self;
-}
-impl<T> Element for Inline<T> {}
-
-// INLINE: a custom block whose operations refer to this static was made here, by this copy of the library. Its
-// operations are the beginning of a Table, and behind the pointer to them is a value of the type that the table tells,
-// which the block owns.
-static OURS: FixedLength = FixedLength { narrow: 0, wide: 0 };
-
-#[repr(C)]
-struct Table {
-    operations: Operations,
-    identity: &'static Identity,
-}
-
-struct Of<T>(PhantomData<T>);
-impl<T: Send + Sync + 'static> Of<T> {
-    /// One type may have several of these tables.
-    const TABLE: &'static Table = &Table {
-        operations: Operations {
-            identifier: c"_rust_inline".as_ptr(),
-            finalize: if core::mem::needs_drop::<T>() { Some(finalize::<T>) } else { None },
-            compare: None,
-            hash: None,
-            serialize: None,
-            deserialize: None,
-            compare_ext: None,
-            fixed_length: &raw const OURS,
-        },
-        identity: Type::<T>::IDENTITY,
-    };
-}
-
-/// Called by the collector, when a block is dead.
-extern "C" fn finalize<T: Send + Sync + 'static>(block: isize) {
-    // SAFETY: INLINE: the block is dead, and the operations are those of T.
-    payload::no_panic("the drop", Of::<T>::TABLE.identity, || unsafe { value::<T>(block).drop_in_place() })
-}
-
-/// The address of the value in the block.
-///
-/// # Safety
-/// A custom block.
-#[inline]
-unsafe fn value<T>(block: isize) -> *mut T {
-    // SAFETY: by the caller.
-    unsafe { (block as *mut *const Table).add(1).cast() }
-}
-
-/// The table, if the block is ours.
-#[inline]
-fn table(v: Value<'_, Any>) -> Option<&'static Table> {
-    match v.header() {
-        // SAFETY: LIVE: a custom block begins with its operations, which are static; INLINE.
-        Some((CUSTOM, _)) => unsafe {
-            let table = *(v.raw() as *const *const Table);
-            ((*table).operations.fixed_length == &raw const OURS).then(|| &*table)
-        },
-        _ => None,
-    }
-}
-
-/// Whether the block contains a value of type `T`.
-#[cold]
-fn check_inline<T: 'static>(v: Value<'_, Any>) -> Result<(), ShapeError> {
-    match table(v).map(|table| table.identity) {
-        Some(found) if core::ptr::eq(found, Type::<T>::IDENTITY) || payload::same(found, TypeId::of::<T>()) => Ok(()),
-        _ => Err(error::<T>(v)),
-    }
-}
-
-/// The type of the value, if it is one.
-fn inline_type_name(v: Value<'_, Any>) -> Option<&'static str> {
-    table(v).map(|table| table.identity.name())
-}
-
-impl Runtime {
-    /// Makes a block that contains `t`, of at most 2000 bytes. Takes OCaml's memory only.
-    #[inline]
-    pub fn inline<T: Send + Sync + 'static>(&mut self, t: T) -> Fresh<'_, Inline<T>> {
-        const {
-            assert!(size_of::<T>() <= 2000, "a value inside a block has at most 2000 bytes: use `boxed`");
-            assert!(align_of::<T>() <= 8, "a value inside a block is aligned on 8 bytes: use `boxed`");
-        }
-        let operations: *const Table = Of::<T>::TABLE;
-        // SAFETY: LOCK; INLINE: the block is new, and has so many bytes behind the operations.
-        unsafe {
-            let block = glue::caml_alloc_custom(operations.cast(), size_of::<T>(), 0, 1);
-            value::<T>(block).write(t);
-            Fresh::new(self, block)
-        }
-    }
-}
-
-impl Runtime {
-    /// As [`inline`](Runtime::inline), in an exported function whose type parameters the value's type has: see
-    /// [`TypeVar`](crate::TypeVar).
-    #[inline]
-    pub fn inline_generic<T: OCamlGeneric>(&mut self, t: T) -> Fresh<'_, Inline<T>> {
-        let block = self.inline(Generic::new(t));
-        // SAFETY: TYPED: GENERIC.
-        unsafe { block.cast() }
-    }
-}
-
-impl<'a, T: OCamlGeneric> Value<'a, Inline<T>> {
-    /// As [`payload`](Value::payload), of what [`inline_generic`](Runtime::inline_generic) has made.
-    #[inline]
-    pub fn payload_generic(self, rt: &Runtime) -> &'a T {
-        match self.try_payload_generic(rt) {
-            Ok(t) => t,
-            Err(error) => wrong(error),
-        }
-    }
-
-    /// As [`try_payload`](Value::try_payload), of what [`inline_generic`](Runtime::inline_generic) has made.
-    #[inline]
-    pub fn try_payload_generic(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
-        // SAFETY: the same block; its type is looked at.
-        let whole: Value<'a, Inline<Generic<T::Whole>>> = unsafe { self.cast() };
-        whole.try_payload(rt).map(Generic::get)
-    }
-}
-
-impl<T: OCamlGeneric> ValueCell<Inline<T>> {
-    /// As [`payload`](ValueCell::payload), of what [`inline_generic`](Runtime::inline_generic) has made.
-    #[inline]
-    pub fn payload_generic<'r>(&self, rt: &'r Runtime) -> &'r T {
-        self.get(rt).payload_generic(rt)
-    }
-}
-
-impl<'a, T: Send + Sync + 'static> Value<'a, Inline<T>> {
-    /// The Rust value, for as long as nothing is collected. Panics when the block holds another type.
-    #[inline]
-    pub fn payload(self, rt: &Runtime) -> &'a T {
-        match self.try_payload(rt) {
-            Ok(t) => t,
-            Err(error) => wrong(error),
-        }
-    }
-
-    /// The Rust value, or an error when the block holds another type.
-    #[inline]
-    pub fn try_payload(self, rt: &Runtime) -> Result<&'a T, ShapeError> {
-        let _ = rt;
-        // SAFETY: LIVE: a custom block begins with its operations. A type may have several tables.
-        let own = self.header().is_some_and(|(tag, _)| tag == CUSTOM)
-            && core::ptr::eq(unsafe { *(self.raw() as *const *const Table) }, Of::<T>::TABLE);
-        if !own {
-            check_inline::<T>(self.erase())?;
-        }
-        // SAFETY: INLINE: its type is T; LIVE: nothing moves it during 'a.
-        Ok(unsafe { &*value::<T>(self.raw()) })
-    }
-}
-
-impl<T: Send + Sync + 'static> ValueCell<Inline<T>> {
-    /// The Rust value that the place holds now, for as long as nothing is collected. Panics when the block holds
-    /// another type.
-    #[inline]
-    pub fn payload<'r>(&self, rt: &'r Runtime) -> &'r T {
-        self.get(rt).payload(rt)
-    }
-
-    /// As [`payload`](ValueCell::payload), or an error when the block holds another type.
-    #[inline]
-    pub fn try_payload<'r>(&self, rt: &'r Runtime) -> Result<&'r T, ShapeError> {
-        self.get(rt).try_payload(rt)
-    }
-}
-
-impl<T: 'static> Downcast for Inline<T> {}
-impl<T: 'static> sealed::Downcast for Inline<T> {
-    fn check(v: Value<'_, Any>) -> Result<(), ShapeError> {
-        check_inline::<T>(v)
     }
 }

@@ -3,8 +3,8 @@
 use crate::convert::Flat;
 use crate::value::{CUSTOM, DOUBLE};
 use crate::{
-    glue, AllocError, Bool, Char, ConvertError, Element, Float, Fresh, FromAny, FromOCaml, Int, Int32, Int64,
-    Nativeint, Nursery, Runtime, ShapeError, ToOCaml, Typed, Uchar, Unit, Value,
+    glue, AllocError, Bool, Char, ConvertError, Element, Float, FromAny, FromOCaml, Int, Int32, Int64, Nativeint,
+    Nursery, Runtime, ShapeError, ToOCaml, Typed, Uchar, Unit, Value, ValueGuard,
 };
 use core::ffi::c_void;
 
@@ -114,9 +114,9 @@ impl Nursery {
 impl Runtime {
     /// A float. As all functions here that take `&mut Runtime`, it may run the collector first.
     #[inline]
-    pub fn float(&mut self, x: f64) -> Fresh<'_, Float> {
+    pub fn float(&mut self, x: f64) -> ValueGuard<'_, Float> {
         // SAFETY: LOCK; the value is new.
-        unsafe { Fresh::new(self, glue::obx_alloc_float(x)) }
+        unsafe { ValueGuard::from_raw(self, glue::obx_alloc_float(x)) }
     }
 }
 

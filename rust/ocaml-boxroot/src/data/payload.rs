@@ -32,14 +32,14 @@ use core::ptr::NonNull;
 /// a message.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// #[derive(PartialEq, Eq, PartialOrd, Ord)]
 /// struct Version(u32, u32);
-/// impl CustomOps for Version {
+/// impl ocaml::CustomOps for Version {
 ///     const COMPARE: Option<fn(&Self, &Self) -> std::cmp::Ordering> = Some(Ord::cmp);
 ///     const HASH: Option<fn(&Self) -> u32> = Some(|v| v.0 ^ v.1.rotate_left(16));
 /// }
-/// fn create(rt: &mut Runtime) -> Fresh<'_, Boxed<Version>> {
+/// fn create(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Version>> {
 ///     rt.boxed_custom(Version(5, 4))
 /// }
 /// ```

@@ -4,8 +4,8 @@ use crate::convert::{total, Flat};
 use crate::data::number::boxed_float;
 use crate::value::{DOUBLE, DOUBLE_ARRAY};
 use crate::{
-    glue, AllocError, Any, Array, ConvertError, Element, Float, FloatArray, Fresh, FromAny, FromOCaml, List, Nursery,
-    Runtime, ShapeError, ToOCaml, Typed, Value, ValueCell, ValueRef,
+    glue, AllocError, Any, Array, ConvertError, Element, Float, FloatArray, FromAny, FromOCaml, List, Nursery, Runtime,
+    ShapeError, ToOCaml, Typed, Value, ValueCell, ValueGuard, ValueRef,
 };
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -63,7 +63,7 @@ impl<T> ValueCell<Array<T>> {
     ) -> Result<(), E> {
         rt.frame(|rt, [array, mut element]| {
             // The place may be assigned meanwhile; the array is the one that is there now.
-            let array = array.keep(rt, self.get(rt));
+            let array = array.root_value(rt, self.get(rt));
             for i in 0..array.get(rt).len() {
                 let v = array.get(rt);
                 let place = if v.header().is_some_and(|(tag, _)| tag == DOUBLE_ARRAY) {
@@ -71,11 +71,11 @@ impl<T> ValueCell<Array<T>> {
                     // words at a time.
                     unsafe {
                         let x = v.float_at(i);
-                        element.put_fresh(rt.float(x).cast())
+                        element.set(rt.float(x).cast())
                     }
                 } else {
                     // SAFETY: TYPED: an array of so many elements of type T.
-                    element.put(rt, unsafe { v.part(i) })
+                    element.set_value(rt, unsafe { v.part(i) })
                 };
                 f(rt, place)?;
             }
@@ -298,7 +298,7 @@ impl<'a, T> Iterator for ListIter<'a, T> {
     type Item = Value<'a, T>;
     #[inline]
     fn next(&mut self) -> Option<Value<'a, T>> {
-        let (head, tail) = self.rest.uncons()?;
+        let (head, tail) = self.rest.split_first()?;
         self.rest = tail;
         Some(head)
     }
@@ -307,7 +307,7 @@ impl<'a, T> Iterator for ListIter<'a, T> {
 impl<'a, T> Value<'a, List<T>> {
     /// Head and tail, if the list is not empty.
     #[inline]
-    pub fn uncons(self) -> Option<(Value<'a, T>, Value<'a, List<T>>)> {
+    pub fn split_first(self) -> Option<(Value<'a, T>, Value<'a, List<T>>)> {
         // SAFETY: TYPED: a block of two fields, or an immediate.
         (self.raw() & 1 == 0).then(|| unsafe { (self.part(0), self.part(1)) })
     }
@@ -323,8 +323,8 @@ impl<T> ValueCell<List<T>> {
     /// may allocate. Without allocation, [`iter`](Value::iter) needs none.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn run(rt: &mut Runtime, tasks: ValueRef<'_, List<Fun<(Unit,), Unit>>>) -> Result<(), Exception> {
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn run(rt: &mut Runtime, tasks: ValueRef<'_, ocaml::List<Fun<(Unit,), Unit>>>) -> Result<(), ocaml::Exception> {
     ///     tasks.try_for_each(rt, |rt, task| task.call(rt, ((),)).map(drop))
     /// }
     /// ```
@@ -334,10 +334,10 @@ impl<T> ValueCell<List<T>> {
         mut f: impl FnMut(&mut Runtime, ValueRef<'_, T>) -> Result<(), E>,
     ) -> Result<(), E> {
         rt.frame(|rt, [mut element, mut rest]| {
-            let mut list = rest.put(rt, self.get(rt));
-            while let Some((head, tail)) = list.get(rt).uncons() {
-                let place = element.put(rt, head);
-                list = rest.put(rt, tail);
+            let mut list = rest.set_value(rt, self.get(rt));
+            while let Some((head, tail)) = list.get(rt).split_first() {
+                let place = element.set_value(rt, head);
+                list = rest.set_value(rt, tail);
                 f(rt, place)?;
             }
             Ok(())
@@ -373,7 +373,7 @@ impl Nursery {
 impl Runtime {
     /// `head :: tail`
     #[inline]
-    pub fn cons<T>(&mut self, head: ValueRef<'_, T>, tail: ValueRef<'_, List<T>>) -> Fresh<'_, List<T>> {
+    pub fn cons<T>(&mut self, head: ValueRef<'_, T>, tail: ValueRef<'_, List<T>>) -> ValueGuard<'_, List<T>> {
         self.build(3, |n| n.cons(head.get(n), tail.get(n)))
     }
 }
@@ -420,7 +420,7 @@ impl<'a, T: FromOCaml<'a>> FromOCaml<'a> for List<T> {
             let (head, tail) = unsafe { (rest.part(0), rest.part(1)) };
             items.push(T::from_ocaml(rt, head)?);
             rest = tail;
-            if rest.same(kept) {
+            if rest.ptr_eq(kept) {
                 return Err(ShapeError::Not("a list that ends").into());
             }
         }

@@ -2,8 +2,8 @@
 //! Strings of characters and of bytes.
 use crate::value::STRING;
 use crate::{
-    glue, string_words, AllocError, Bytes, ConvertError, Element, Fresh, FromAny, FromOCaml, Kind, Nursery, Runtime,
-    ShapeError, Str, ToOCaml, Typed, Value,
+    glue, string_words, AllocError, Bytes, ConvertError, Element, FromAny, FromOCaml, Nursery, Runtime, ShapeError,
+    Str, ToOCaml, Typed, Value, ValueGuard, ValueKind,
 };
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -34,8 +34,8 @@ impl<'a> Value<'a, Str> {
 impl Value<'_, Bytes> {
     /// The number of bytes.
     pub fn len(self) -> usize {
-        match self.erase().kind() {
-            Kind::String { len } => len,
+        match self.into_any().kind() {
+            ValueKind::String { len } => len,
             _ => 0,
         }
     }
@@ -58,7 +58,7 @@ impl Value<'_, Bytes> {
 
     /// A copy.
     pub fn to_vec(self) -> Vec<u8> {
-        self.erase().copy_bytes()
+        self.into_any().copy_bytes()
     }
 
     fn cell(&self, i: usize) -> Option<&AtomicU8> {
@@ -92,7 +92,7 @@ impl Nursery {
 
 impl Runtime {
     /// A string. Panics when memory is short.
-    pub fn string(&mut self, s: impl AsRef<[u8]>) -> Fresh<'_, Str> {
+    pub fn string(&mut self, s: impl AsRef<[u8]>) -> ValueGuard<'_, Str> {
         match self.try_string(s) {
             Ok(v) => v,
             Err(error) => error.panic(),
@@ -100,7 +100,7 @@ impl Runtime {
     }
 
     /// A string, or an error when the heap has no room for it.
-    pub fn try_string(&mut self, s: impl AsRef<[u8]>) -> Result<Fresh<'_, Str>, AllocError> {
+    pub fn try_string(&mut self, s: impl AsRef<[u8]>) -> Result<ValueGuard<'_, Str>, AllocError> {
         let bytes = s.as_ref();
         // SAFETY: LOCK; the value is new, and has room for as many bytes.
         unsafe {
@@ -109,7 +109,7 @@ impl Runtime {
                 return Err(AllocError { words: bytes.len() / 8 + 1 });
             }
             (raw as *mut u8).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
-            Ok(Fresh::new(self, raw))
+            Ok(ValueGuard::from_raw(self, raw))
         }
     }
 }
@@ -192,12 +192,12 @@ impl<'a> FromOCaml<'a> for &'a str {
 }
 impl<'a> FromOCaml<'a> for Vec<u8> {
     fn from_ocaml(_: &'a Runtime, v: Value<'a, Str>) -> Result<Self, ConvertError> {
-        Ok(check(v)?.erase().copy_bytes())
+        Ok(check(v)?.into_any().copy_bytes())
     }
 }
 impl<'a> FromOCaml<'a> for String {
     fn from_ocaml(_: &'a Runtime, v: Value<'a, Str>) -> Result<Self, ConvertError> {
-        String::from_utf8(check(v)?.erase().copy_bytes()).map_err(|error| error.utf8_error().into())
+        String::from_utf8(check(v)?.into_any().copy_bytes()).map_err(|error| error.utf8_error().into())
     }
 }
 impl<'a> FromOCaml<'a> for Bytes {

@@ -3,8 +3,8 @@
 pub(crate) mod types;
 
 use crate::{
-    block_words, glue, string_words, AllocError, Any, ConvertError, Element, Exn, Fresh, FromOCaml, Kind, Nursery,
-    Root, Runtime, ShapeError, Str, ToOCaml, Typed, Value,
+    block_words, glue, string_words, AllocError, Any, ConvertError, Element, Exn, FromOCaml, Nursery, Root, Runtime,
+    ShapeError, Str, ToOCaml, Typed, Value, ValueGuard, ValueKind,
 };
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -83,7 +83,7 @@ impl Exception {
     /// The exception as a Rust error. It has no backtrace.
     #[cold]
     pub fn new(rt: &Runtime, exn: Value<'_, Exn>) -> Exception {
-        Exception::keep(rt, exn.erase())
+        Exception::keep(rt, exn.into_any())
     }
 
     /// The exception with its backtrace, to be raised.
@@ -113,10 +113,10 @@ impl Exception {
     }
 
     /// The exception with the capability, to be returned as a value.
-    pub fn fresh<'a>(&self, rt: &'a mut Runtime) -> Option<Fresh<'a, Exn>> {
+    pub fn to_guard<'a>(&self, rt: &'a mut Runtime) -> Option<ValueGuard<'a, Exn>> {
         let raw = self.value(rt)?.raw();
         // SAFETY: it was read from the root just now.
-        Some(unsafe { Fresh::new(rt, raw) })
+        Some(unsafe { ValueGuard::from_raw(rt, raw) })
     }
 
     /// The name of its constructor, such as `Not_found` or `Module.Name`, as OCaml prints it.
@@ -152,7 +152,7 @@ fn parts_of(kept: Value<'_, Any>) -> (Value<'_, Exn>, Option<Value<'_, Any>>) {
     // SAFETY: TRACED.
     unsafe {
         match kept.kind() {
-            Kind::Block { tag: TRACED, .. } => (kept.part(0), Some(kept.part(1))),
+            ValueKind::Block { tag: TRACED, .. } => (kept.part(0), Some(kept.part(1))),
             _ => (kept.cast(), None),
         }
     }
@@ -164,18 +164,18 @@ fn visit_parts(exn: Value<'_, Exn>, to: &mut impl Parts) {
     // SAFETY: the first field of a constructor is its name.
     let name = unsafe { name.cast::<Str>() }.as_bytes();
     to.name(name);
-    let Kind::Block { tag: 0, len } = exn.erase().kind() else { return };
+    let ValueKind::Block { tag: 0, len } = exn.into_any().kind() else { return };
     // These have one argument, a tuple, and are printed as if they had several.
     let spread = matches!(name, b"Match_failure" | b"Assert_failure" | b"Undefined_recursive_module");
-    let whole = (exn.erase(), 1, len);
-    let (block, first, len) = match exn.erase().field(1).map(|argument| (argument, argument.kind())) {
-        Ok((argument, Kind::Block { tag: 0, len })) if spread => (argument, 0, len),
+    let whole = (exn.into_any(), 1, len);
+    let (block, first, len) = match exn.into_any().field(1).map(|argument| (argument, argument.kind())) {
+        Ok((argument, ValueKind::Block { tag: 0, len })) if spread => (argument, 0, len),
         _ => whole,
     };
     for i in first..len {
         match block.field(i).map(|argument| (argument, argument.kind())) {
-            Ok((_, Kind::Int(n))) => to.int(n),
-            Ok((argument, Kind::String { len })) => to.string(argument, len),
+            Ok((_, ValueKind::Int(n))) => to.int(n),
+            Ok((argument, ValueKind::String { len })) => to.string(argument, len),
             _ => to.other(),
         }
         if i + 1 < len && to.is_full() {
@@ -358,9 +358,9 @@ impl Parts for Summary {
 /// The constructor of an exception.
 pub(crate) fn constructor(exn: Value<'_, Exn>) -> Option<Value<'_, Any>> {
     // A constant exception is its constructor; another one is a block that starts with it.
-    match exn.erase().kind() {
-        Kind::Object { .. } => Some(exn.erase()),
-        _ => exn.erase().field(0).ok(),
+    match exn.into_any().kind() {
+        ValueKind::Object { .. } => Some(exn.into_any()),
+        _ => exn.into_any().field(0).ok(),
     }
 }
 
@@ -439,11 +439,11 @@ impl core::error::Error for Source {}
 pub(crate) fn builtin_with(rt: &mut Runtime, which: c_int, text: &str) -> isize {
     let exn = rt.try_build::<Any, AllocError>(block_words(2) + string_words(text.len()), |n| {
         let text = n.try_string(text)?;
-        let mut block = n.unshared(0, 2).map_err(|_| AllocError { words: 2 })?;
+        let mut block = n.block_builder(0, 2).map_err(|_| AllocError { words: 2 })?;
         // SAFETY: constructors of the runtime's exceptions are static.
         block.set(0, unsafe { Value::<Any>::from_raw(glue::obx_builtin(which)) });
         block.set(1, text);
-        Ok(block.share())
+        Ok(block.finish())
     });
     exn.map_or_else(|_| out_of_memory(), |exn| exn.value().raw())
 }

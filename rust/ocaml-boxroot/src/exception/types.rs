@@ -123,7 +123,7 @@ impl Constructor {
 /// The number of the constructor that `exn` has among those of `E`.
 fn which<E: OCamlException>(rt: &Runtime, exn: Value<'_, Exn>) -> Option<usize> {
     let constructor = constructor(exn)?;
-    E::constructors().iter().position(|c| c.get(rt).is_some_and(|known| known.same(constructor)))
+    E::constructors().iter().position(|c| c.get(rt).is_some_and(|known| known.ptr_eq(constructor)))
 }
 
 /// The exception for an error, valid until the next thing that may run the collector. `None` if OCaml has not
@@ -142,7 +142,7 @@ impl Exception {
     /// by identity, as OCaml does, not by name. An error if its arguments cannot be converted.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
+    /// # use ocaml_boxroot::prelude::*;
     /// use ocaml_boxroot::exceptions::Failure;
     /// fn message(rt: &mut Runtime, f: &Root<Fun<(Unit,), Unit>>) -> Option<String> {
     ///     match f.call(rt, ((),)).map(drop).err()?.to_rust(rt) {
@@ -165,7 +165,7 @@ impl Exception {
 
     /// The OCaml exception that `error` is. `Failure` with its text, if OCaml has not registered the constructor: the
     /// program does not contain the module that declares it, or imports it.
-    pub fn of<E: OCamlException>(rt: &mut Runtime, error: &E) -> Exception {
+    pub fn from_error<E: OCamlException>(rt: &mut Runtime, error: &E) -> Exception {
         match raw(rt, error) {
             // SAFETY: valid until something is collected.
             Some(Ok(raw)) => Exception::new(rt, unsafe { Value::from_raw(raw) }),
@@ -188,7 +188,7 @@ pub struct ExceptionType {
 
 impl ExceptionType {
     /// What is known of the type.
-    pub const fn of<E: OCamlException>() -> ExceptionType {
+    pub const fn new<E: OCamlException>() -> ExceptionType {
         ExceptionType { constructors: E::constructors, raise: |rt, error| raw(rt, error.downcast_ref::<E>()?) }
     }
 }
@@ -271,7 +271,7 @@ macro_rules! exceptions {
     )*
 
         /// All exceptions of OCaml itself.
-        static BUILTIN: &[ExceptionType] = &[$(ExceptionType::of::<$name>()),*];
+        static BUILTIN: &[ExceptionType] = &[$(ExceptionType::new::<$name>()),*];
     };
     (@one $payload:ident) => { 1 };
     (@display $name:ident, $text:literal) => {

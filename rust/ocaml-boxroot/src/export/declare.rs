@@ -5,8 +5,8 @@ use super::plain::{Plain, PlainResult};
 use crate::describe::{variable, Describe};
 use crate::exception::{self, types::Constructor};
 use crate::{
-    Any, Boxed, ConvertError, Definitions, Exception, Fresh, FromOCaml, Fun, Kind, OCamlAbstract, OCamlType, Root,
-    RootError, Runtime, Typed, Value, ValueCell,
+    Any, Boxed, ConvertError, Definitions, Exception, FromOCaml, Fun, OCamlAbstract, OCamlType, Root, RootError,
+    Runtime, Typed, Value, ValueCell, ValueGuard, ValueKind,
 };
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
@@ -163,8 +163,8 @@ pub fn signature(to: &mut Definitions, arguments: &[Describe], result: Describe)
 /// What has a type in OCaml.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of an exported function",
-    note = "return a `Fresh`, a `Value`, a `ValueRef`, a `Root`, a type that implements `ToOCaml`, or a `Result` of \
-            one of these"
+    note = "return a `ValueGuard`, a `Value`, a `ValueRef`, a `Root`, a type that implements `ToOCaml`, or a \
+            `Result` of one of these"
 )]
 pub trait Described {
     /// The type in OCaml.
@@ -278,7 +278,7 @@ impl ImportCell {
         // SAFETY: IMPORTED.
         match unsafe { self.root.load(Acquire).as_ref() } {
             // SAFETY: by the caller.
-            Some(root) => Ok(unsafe { root.erase().cast() }),
+            Some(root) => Ok(unsafe { root.as_any().cast() }),
             None => Err(self.missing(rt)),
         }
     }
@@ -298,10 +298,10 @@ impl ImportCell {
 
 /// What an imported function returns.
 #[inline]
-pub fn imported<R: for<'x> FromOCaml<'x>>(result: Fresh<'_, R::Type>) -> Result<R, Exception> {
+pub fn imported<R: for<'x> FromOCaml<'x>>(result: ValueGuard<'_, R::Type>) -> Result<R, Exception> {
     match R::from_ocaml(result.rt(), result.value()) {
         Ok(result) => Ok(result),
-        Err(error) => Err(unreadable(result.discard(), &error)),
+        Err(error) => Err(unreadable(result.into_rt(), &error)),
     }
 }
 
@@ -395,11 +395,11 @@ impl ExceptionText {
     pub fn register(&self, rt: &Runtime, sample: Value<'_, Any>) -> Result<(), String> {
         let size = self.constructor.size;
         let right = match sample.kind() {
-            Kind::Object { .. } => size == 0,
-            Kind::Block { tag: 0, len } => {
+            ValueKind::Object { .. } => size == 0,
+            ValueKind::Block { tag: 0, len } => {
                 let field = |i: usize| sample.field(i).map(|field| field.kind());
-                let object = matches!(field(0), Ok(Kind::Object { .. }));
-                object && size > 0 && len == size + 1 && (1..len).all(|i| field(i) == Ok(Kind::Int(i as isize)))
+                let object = matches!(field(0), Ok(ValueKind::Object { .. }));
+                object && size > 0 && len == size + 1 && (1..len).all(|i| field(i) == Ok(ValueKind::Int(i as isize)))
             }
             _ => false,
         };

@@ -4,8 +4,8 @@ use super::declare::{ExceptionText, Export, Import, ImportText};
 use super::wrapper::{read, Lock, Places, Raise, Words};
 use crate::describe::{self, variable};
 use crate::exception::types::{add_known, constructors, ExceptionType};
-use crate::runtime::hook_panics;
-use crate::{Any, Definition, Definitions, Kind, Runtime, Value};
+use crate::panics::hook_panics;
+use crate::{Any, Definition, Definitions, Runtime, Value, ValueKind};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -337,7 +337,7 @@ fn rows<'a>(table: Value<'a, Any>) -> impl Iterator<Item = Value<'a, Any>> {
 fn string(row: Value<'_, Any>, i: usize) -> Option<String> {
     let field = row.field(i).ok()?;
     match field.kind() {
-        Kind::String { .. } => String::from_utf8(field.copy_bytes()).ok(),
+        ValueKind::String { .. } => String::from_utf8(field.copy_bytes()).ok(),
         _ => None,
     }
 }
@@ -383,7 +383,7 @@ pub fn text(lock: &mut Lock, library: &Library, words: Words<1>) -> Result<isize
         // The caller is written by hand: it may pass anything.
         let which = which.0.get(rt);
         let which = match which.kind() {
-            Kind::String { .. } => String::from_utf8_lossy(&which.copy_bytes()).into_owned(),
+            ValueKind::String { .. } => String::from_utf8_lossy(&which.copy_bytes()).into_owned(),
             _ => String::new(),
         };
         let text = library.file(&which).map_err(Raise::error)?;

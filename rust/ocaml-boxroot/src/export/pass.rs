@@ -6,7 +6,8 @@
 use super::wrapper::{Lock, Place, Places, Raise, RaiseError, Word};
 use crate::runtime::with_lock_held;
 use crate::{
-    Boxed, Fresh, FromOCaml, Nursery, OCamlAbstract, OCamlGeneric, Root, Runtime, ToOCaml, Typed, Value, ValueCell,
+    Boxed, FromOCaml, Nursery, OCamlAbstract, OCamlErasable, Root, Runtime, ToOCaml, Typed, Value, ValueCell,
+    ValueGuard,
 };
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -115,10 +116,10 @@ pub fn payload_arg<'a, T: OCamlAbstract + 'static>(rt: &Runtime, place: &'a Plac
 
 /// As [`payload_arg`], for a function that is generic for OCaml.
 #[inline(always)]
-pub fn payload_arg_generic<'a, T: OCamlGeneric>(rt: &Runtime, place: &'a Place, n: usize) -> Result<&'a T, Raise> {
+pub fn payload_arg_erased<'a, T: OCamlErasable>(rt: &Runtime, place: &'a Place, n: usize) -> Result<&'a T, Raise> {
     // SAFETY: WORDS.
     let place: &'a ValueCell<Boxed<T>> = unsafe { place.0.cast() };
-    place.try_payload_generic(rt).map_err(|error| Raise::argument(error.into()).at(n))
+    place.try_payload_erased(rt).map_err(|error| Raise::argument(error.into()).at(n))
 }
 
 /// As [`payload_arg`], for a function that promises to keep values of its type parameters apart: it takes payloads that
@@ -126,9 +127,9 @@ pub fn payload_arg_generic<'a, T: OCamlGeneric>(rt: &Runtime, place: &'a Place, 
 #[inline(always)]
 pub fn payload_arg_static<'a, T>(rt: &Runtime, place: &'a Place, n: usize) -> Result<&'a T, Raise>
 where
-    T: OCamlGeneric + 'static,
+    T: OCamlErasable + 'static,
 {
-    payload_arg(rt, place, n).or_else(|error| payload_arg_generic(rt, place, n).map_err(|_| error))
+    payload_arg(rt, place, n).or_else(|error| payload_arg_erased(rt, place, n).map_err(|_| error))
 }
 
 // --- results
@@ -192,7 +193,7 @@ macro_rules! values {
             /// The word.
             #[inline(always)]
             pub fn pending(self) -> Done {
-                // A Fresh, a Value or a place: the lock is held, so all can be read.
+                // A ValueGuard, a Value or a place: the lock is held, so all can be read.
                 Done(self.0.raw_now())
             }
         }
@@ -205,13 +206,13 @@ macro_rules! values {
         }
     )*}
 }
-values! { Fresh<'_, T>, Value<'_, T>, &ValueCell<T>, Root<T> }
+values! { ValueGuard<'_, T>, Value<'_, T>, &ValueCell<T>, Root<T> }
 
 /// What holds a word that can be read now.
 trait RawNow {
     fn raw_now(self) -> isize;
 }
-impl<T> RawNow for Fresh<'_, T> {
+impl<T> RawNow for ValueGuard<'_, T> {
     #[inline(always)]
     fn raw_now(self) -> isize {
         self.value().raw()

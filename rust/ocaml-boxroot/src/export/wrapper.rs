@@ -5,7 +5,8 @@
 //! A wrapper is a C function whose frame has nothing to drop. It calls [`run`], which catches panics; all that needs
 //! dropping is dropped inside. What comes out is the result, or an exception that the wrapper raises as its last act.
 use crate::exception::{self, types::raw_of_known};
-use crate::runtime::{catch_panic, is_deferred, run_deferred, with_lock_held, Panic, PanicPayload};
+use crate::panics::{catch_panic, Panic, PanicPayload};
+use crate::runtime::{is_deferred, run_deferred, with_lock_held};
 use crate::{
     block_words, glue, int, string_words, AllocError, Any, ConvertError, List, Nursery, Runtime, Str, Value, ValueCell,
 };
@@ -399,11 +400,11 @@ fn rust_error(rt: &mut Runtime, error: &(dyn Error + Send + Sync)) -> Raised {
             list = n.cons(n.try_string(cause)?, list);
         }
         let message = n.try_string(&message)?;
-        let mut block = n.unshared(0, 3).map_err(|_| AllocError { words: 3 })?;
-        block.set(0, constructor(n, glue::ERROR).unwrap_or(Value::UNIT.erase()));
+        let mut block = n.block_builder(0, 3).map_err(|_| AllocError { words: 3 })?;
+        block.set(0, constructor(n, glue::ERROR).unwrap_or(Value::UNIT.into_any()));
         block.set(1, message);
         block.set(2, list);
-        Ok(block.share())
+        Ok(block.finish())
     })
 }
 
@@ -424,13 +425,13 @@ fn panicked(lock: &mut Lock, panic: &Panic) -> Raised {
             build(rt, words, |n| {
                 let (message, file) = (n.try_string(&panic.message)?, n.try_string(&panic.file)?);
                 let backtrace = n.try_string(&panic.backtrace)?;
-                let mut block = n.unshared(0, 5).map_err(|_| AllocError { words: 5 })?;
-                block.set(0, constructor(n, glue::PANIC).unwrap_or(Value::UNIT.erase()));
+                let mut block = n.block_builder(0, 5).map_err(|_| AllocError { words: 5 })?;
+                block.set(0, constructor(n, glue::PANIC).unwrap_or(Value::UNIT.into_any()));
                 block.set(1, message);
                 block.set(2, file);
                 block.set(3, int(panic.line as i32));
                 block.set(4, backtrace);
-                Ok(block.share())
+                Ok(block.finish())
             })
         })
     });

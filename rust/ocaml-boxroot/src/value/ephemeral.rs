@@ -12,13 +12,13 @@ use ocaml_boxroot_sys::{self as sys, BoxRootEphemeral};
 /// root somebody else would have to keep the callback.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// use std::sync::Mutex;
 ///
 /// /// Owned by OCaml; its handler may be a closure that refers to it.
 /// #[derive(Default)]
 /// struct Button {
-///     on_click: Mutex<Option<Ephemeral<Boxed<Button>, Fun<(Unit,), Unit>>>>,
+///     on_click: Mutex<Option<ocaml::Ephemeral<Boxed<Button>, Fun<(Unit,), Unit>>>>,
 /// }
 /// ocaml_abstract! { Button = "button"; }
 ///
@@ -27,15 +27,15 @@ use ocaml_boxroot_sys::{self as sys, BoxRootEphemeral};
 ///     rt: &mut Runtime,
 ///     button: ValueRef<Boxed<Button>>,
 ///     handler: ValueRef<Fun<(Unit,), Unit>>,
-/// ) -> Result<(), RootError> {
-///     let handler = Ephemeral::new(rt, button.get(rt), handler.get(rt))?; // as long as OCaml has the button
+/// ) -> Result<(), ocaml::RootError> {
+///     let handler = ocaml::Ephemeral::new(rt, button.get(rt), handler.get(rt))?; // as long as OCaml has the button
 ///     let old = button.payload(rt).on_click.lock().unwrap().replace(handler);
 ///     drop(old);
 ///     Ok(())
 /// }
 ///
 /// #[export]
-/// fn click(rt: &mut Runtime, button: ValueRef<Boxed<Button>>) -> Result<(), Exception> {
+/// fn click(rt: &mut Runtime, button: ValueRef<Boxed<Button>>) -> Result<(), ocaml::Exception> {
 ///     let handler = button.payload(rt).on_click.lock().unwrap().as_ref().and_then(|handler| handler.upgrade(rt));
 ///     handler.map_or(Ok(()), |handler| handler.call(rt, ((),)).map(drop))
 /// }

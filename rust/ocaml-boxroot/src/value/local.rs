@@ -2,7 +2,7 @@
 //! Local roots: what keeps values alive while a function runs.
 use super::root::fail;
 use crate::glue::{self, RootsBlock};
-use crate::{Any, Fresh, RootError, Runtime, Value, ValueCell, ValueRef};
+use crate::{Any, RootError, Runtime, Value, ValueCell, ValueGuard, ValueRef};
 use alloc::alloc::{alloc, dealloc, Layout};
 use core::marker::PhantomData;
 use core::ptr::{addr_of_mut, null_mut};
@@ -23,19 +23,19 @@ impl<'f> Slot<'f> {
 
     /// Keeps the value for the rest of the frame.
     #[inline]
-    pub fn set<T>(self, v: Fresh<'_, T>) -> ValueRef<'f, T> {
-        self.keep(v.rt(), v.value())
+    pub fn root<T>(self, v: ValueGuard<'_, T>) -> ValueRef<'f, T> {
+        self.root_value(v.rt(), v.value())
     }
 
-    /// Keeps the value for the rest of the frame, with the capability back for as long as it was lent.
+    /// Keeps the value for the rest of the frame, and gives the runtime back for as long as it was lent.
     #[inline]
-    pub fn set_rt<'a, T>(self, v: Fresh<'a, T>) -> (ValueRef<'f, T>, &'a mut Runtime) {
-        (self.keep(v.rt(), v.value()), v.discard())
+    pub fn root_and_rt<'a, T>(self, v: ValueGuard<'a, T>) -> (ValueRef<'f, T>, &'a mut Runtime) {
+        (self.root_value(v.rt(), v.value()), v.into_rt())
     }
 
     /// Keeps the value for the rest of the frame.
     #[inline]
-    pub fn keep<T>(self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'f, T> {
+    pub fn root_value<T>(self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'f, T> {
         let _ = rt;
         self.cell.word().store(v.raw(), Relaxed);
         // SAFETY: SLOT: nothing else is stored in it any more, since self is gone.
@@ -44,7 +44,7 @@ impl<'f> Slot<'f> {
 
     /// Keeps the value until the slot is used again.
     #[inline]
-    pub fn put<T>(&mut self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'_, T> {
+    pub fn set_value<T>(&mut self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'_, T> {
         let _ = rt;
         self.cell.word().store(v.raw(), Relaxed);
         // SAFETY: SLOT: nothing else is stored in it as long as self is borrowed.
@@ -53,8 +53,8 @@ impl<'f> Slot<'f> {
 
     /// Keeps the value just made until the slot is used again.
     #[inline]
-    pub fn put_fresh<T>(&mut self, v: Fresh<'_, T>) -> ValueRef<'_, T> {
-        self.put(v.rt(), v.value())
+    pub fn set<T>(&mut self, v: ValueGuard<'_, T>) -> ValueRef<'_, T> {
+        self.set_value(v.rt(), v.value())
     }
 }
 
@@ -80,11 +80,11 @@ impl Runtime {
     /// What `f` returns may borrow the runtime, so a value made last needs no root:
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn hello(rt: &mut Runtime) -> Fresh<'_, (Str, Str)> {
+    /// # use ocaml_boxroot::prelude::*;
+    /// fn hello(rt: &mut Runtime) -> ValueGuard<'_, (Str, Str)> {
     ///     rt.frame(|rt, [a, b]| {
-    ///         let a = a.set(rt.string("hello"));
-    ///         let b = b.set(rt.string("world"));
+    ///         let a = a.root(rt.string("hello"));
+    ///         let b = b.root(rt.string("world"));
     ///         rt.pair(a, b)
     ///     })
     /// }
@@ -207,20 +207,20 @@ impl Locals {
 
     /// Keeps the value just made until the end of the call of `locals`. Panics when memory is short.
     #[inline]
-    pub fn set<T>(&self, v: Fresh<'_, T>) -> ValueRef<'_, T> {
-        self.slot(v.rt()).set(v)
+    pub fn root<T>(&self, v: ValueGuard<'_, T>) -> ValueRef<'_, T> {
+        self.slot(v.rt()).root(v)
     }
 
-    /// As [`set`](Locals::set), with the capability back for as long as it was lent.
+    /// As [`root`](Locals::root), and gives the runtime back for as long as it was lent.
     #[inline]
-    pub fn set_rt<'a, T>(&self, v: Fresh<'a, T>) -> (ValueRef<'_, T>, &'a mut Runtime) {
-        self.slot(v.rt()).set_rt(v)
+    pub fn root_and_rt<'a, T>(&self, v: ValueGuard<'a, T>) -> (ValueRef<'_, T>, &'a mut Runtime) {
+        self.slot(v.rt()).root_and_rt(v)
     }
 
     /// Keeps the value until the end of the call of `locals`. Panics when memory is short.
     #[inline]
-    pub fn keep<T>(&self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'_, T> {
-        self.slot(rt).keep(rt, v)
+    pub fn root_value<T>(&self, rt: &Runtime, v: Value<'_, T>) -> ValueRef<'_, T> {
+        self.slot(rt).root_value(rt, v)
     }
 }
 
@@ -326,15 +326,15 @@ impl Runtime {
     ///
     /// The first eight are on the stack, further ones in tables. A local root costs a comparison and two stores, and
     /// each collection looks at all of the room that there is. They are never given up one by one: a
-    /// [`Slot`] that is used again with [`put`](Slot::put) needs no further room.
+    /// [`Slot`] that is used again with [`set`](Slot::set) needs no further room.
     ///
     /// Calls may be nested, and functions that are called may make local roots in the `Locals` of their caller, to
     /// hand values to it:
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn words<'f>(rt: &mut Runtime, text: &str, locals: &'f Locals) -> Vec<ValueRef<'f, Str>> {
-    ///     text.split(' ').map(|word| locals.set(rt.string(word))).collect()
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn words<'f>(rt: &mut Runtime, text: &str, locals: &'f ocaml::Locals) -> Vec<ValueRef<'f, Str>> {
+    ///     text.split(' ').map(|word| locals.root(rt.string(word))).collect()
     /// }
     /// fn last(rt: &mut Runtime, text: &str) -> Option<Root<Str>> {
     ///     rt.locals(|rt, locals| {

@@ -18,7 +18,7 @@ use core::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering::Acquire,
 ///
 /// `T` describes the OCaml type; [`Any`] is unknown, and every access is checked.
 // LIVE: during 'a the value is valid, and so is all that can be reached from it. Either it is an immediate or static
-// and constant, or 'a is part of a shared borrow of the thread's Runtime, or of a Fresh that owns it, so that no
+// and constant, or 'a is part of a shared borrow of the thread's Runtime, or of a ValueGuard that owns it, so that no
 // collection happens in 'a.
 // TYPED: if T is not Any, the value has the type that T describes.
 #[repr(transparent)]
@@ -51,7 +51,7 @@ impl<'a, T> Value<'a, T> {
 
     /// The same value without its type.
     #[inline]
-    pub fn erase(self) -> Value<'a, Any> {
+    pub fn into_any(self) -> Value<'a, Any> {
         // SAFETY: LIVE; Any describes every type.
         unsafe { Value::from_raw(self.raw) }
     }
@@ -68,7 +68,7 @@ impl<'a, T> Value<'a, T> {
 
     /// Whether the two are the same word: `==` in OCaml.
     #[inline]
-    pub fn same<U>(self, other: Value<'_, U>) -> bool {
+    pub fn ptr_eq<U>(self, other: Value<'_, U>) -> bool {
         self.raw == other.raw
     }
 }
@@ -129,7 +129,7 @@ impl<T> ValueCell<T> {
 
     /// The same place without its type.
     #[inline]
-    pub fn erase(&self) -> &ValueCell<Any> {
+    pub fn as_any(&self) -> &ValueCell<Any> {
         // SAFETY: the same representation; Any describes every type.
         unsafe { self.cast() }
     }
@@ -226,7 +226,7 @@ impl<T> core::fmt::Debug for ValueExn<'_, T> {
 /// What a value is, as far as its block tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ValueKind {
     /// An immediate: an integer, a constant constructor, `()`, …
     Int(isize),
     /// A constructor with arguments, a tuple, a record, an array of anything but floats, a reference, …
@@ -236,7 +236,7 @@ pub enum Kind {
         /// The number of fields.
         len: usize,
     },
-    /// A `float`. (`int64` and the like are [`Kind::Custom`].)
+    /// A `float`. (`int64` and the like are [`ValueKind::Custom`].)
     Float(f64),
     /// An array or record of unboxed floats.
     FloatArray {
@@ -337,30 +337,30 @@ impl<'a, T> Value<'a, T> {
 
 impl<'a> Value<'a, Any> {
     /// What the value is.
-    pub fn kind(self) -> Kind {
-        let Some((tag, len)) = self.header() else { return Kind::Int(self.raw() >> 1) };
+    pub fn kind(self) -> ValueKind {
+        let Some((tag, len)) = self.header() else { return ValueKind::Int(self.raw() >> 1) };
         match tag {
             #[cfg(ocaml5)]
-            FORCING => Kind::Forcing,
+            FORCING => ValueKind::Forcing,
             #[cfg(ocaml5)]
-            245 => Kind::Continuation,
-            LAZY => Kind::Lazy,
-            CLOSURE => Kind::Closure,
-            OBJECT => Kind::Object { len },
-            INFIX => Kind::Infix,
-            FORWARD => Kind::Forward,
-            ABSTRACT => Kind::Abstract,
+            245 => ValueKind::Continuation,
+            LAZY => ValueKind::Lazy,
+            CLOSURE => ValueKind::Closure,
+            OBJECT => ValueKind::Object { len },
+            INFIX => ValueKind::Infix,
+            FORWARD => ValueKind::Forward,
+            ABSTRACT => ValueKind::Abstract,
             STRING => {
                 let size = len * 8;
                 // SAFETY: LIVE: the last byte of a string says how many of the last word do not count.
                 let unused = unsafe { *(self.raw() as *const u8).add(size - 1) };
-                Kind::String { len: size - 1 - usize::from(unused) }
+                ValueKind::String { len: size - 1 - usize::from(unused) }
             }
             // SAFETY: LIVE: the block holds a float.
-            DOUBLE => Kind::Float(unsafe { *(self.raw() as *const f64) }),
-            DOUBLE_ARRAY => Kind::FloatArray { len },
-            CUSTOM => Kind::Custom,
-            tag => Kind::Block { tag, len },
+            DOUBLE => ValueKind::Float(unsafe { *(self.raw() as *const f64) }),
+            DOUBLE_ARRAY => ValueKind::FloatArray { len },
+            CUSTOM => ValueKind::Custom,
+            tag => ValueKind::Block { tag, len },
         }
     }
 
@@ -397,7 +397,7 @@ impl<'a> Value<'a, Any> {
     /// The bytes of a string or bytes; others are empty. Another domain may write bytes meanwhile, so they are read by
     /// relaxed loads, a word at a time.
     pub(crate) fn copy_bytes(self) -> alloc::vec::Vec<u8> {
-        let Kind::String { len } = self.kind() else { return alloc::vec::Vec::new() };
+        let ValueKind::String { len } = self.kind() else { return alloc::vec::Vec::new() };
         let words = self.raw() as *const AtomicUsize;
         let size = len / 8 + 1;
         let mut bytes = alloc::vec::Vec::<u8>::with_capacity(size * 8);
@@ -414,7 +414,7 @@ impl<'a> Value<'a, Any> {
 
     /// The first `most` bytes of a string or bytes, up to eight at a time, read as `copy_bytes` does. Others have none.
     pub(crate) fn each_word_of_bytes(self, most: usize, mut f: impl FnMut(&[u8])) {
-        let Kind::String { len } = self.kind() else { return };
+        let ValueKind::String { len } = self.kind() else { return };
         let (len, words) = (len.min(most), self.raw() as *const AtomicUsize);
         for i in 0..len.div_ceil(8) {
             // SAFETY: LIVE: the block has so many words, and one more if the last is full.

@@ -2,7 +2,7 @@
 //! Blocks made without a collection: the reserved part of the minor heap, and what is filled step by step.
 use crate::glue::{self, Reserve, PIECE};
 use crate::value::{ABSTRACT, FIRST_SPECIAL_TAG, NO_SCAN};
-use crate::{AllocError, Any, Fresh, Runtime, ShapeError, Value};
+use crate::{AllocError, Any, Runtime, ShapeError, Value, ValueGuard};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -44,9 +44,9 @@ impl Runtime {
     /// leave a sound heap.
     ///
     /// ```
-    /// # use ocaml_boxroot::*;
-    /// fn numbered<'a>(rt: &'a mut Runtime, words: &[&str]) -> Fresh<'a, List<(Int, Str)>> {
-    ///     let size = words.iter().map(|word| 2 * block_words(2) + string_words(word.len())).sum();
+    /// # use ocaml_boxroot::{self as ocaml, prelude::*};
+    /// fn numbered<'a>(rt: &'a mut Runtime, words: &[&str]) -> ValueGuard<'a, ocaml::List<(Int, Str)>> {
+    ///     let size = words.iter().map(|word| 2 * ocaml::block_words(2) + ocaml::string_words(word.len())).sum();
     ///     rt.build(size, |n| {
     ///         let pairs = words.iter().enumerate().rev();
     ///         pairs.fold(n.nil(), |list, (i, word)| n.cons(n.pair(n.int(i as i32), n.string(word)), list))
@@ -57,12 +57,12 @@ impl Runtime {
         &'a mut self,
         words: usize,
         f: impl for<'n> FnOnce(&'n Nursery) -> Value<'n, T>,
-    ) -> Fresh<'a, T> {
+    ) -> ValueGuard<'a, T> {
         let nursery = Nursery::new(self, words);
         let raw = f(&nursery).raw();
         drop(nursery);
         // SAFETY: no collection happened since it was made (QUIET), nor while filling the rest.
-        unsafe { Fresh::new(self, raw) }
+        unsafe { ValueGuard::from_raw(self, raw) }
     }
 
     /// As [`build`](Runtime::build), for closures that can fail; their error is returned, and what they built is
@@ -71,12 +71,12 @@ impl Runtime {
         &'a mut self,
         words: usize,
         f: impl for<'n> FnOnce(&'n Nursery) -> Result<Value<'n, T>, E>,
-    ) -> Result<Fresh<'a, T>, E> {
+    ) -> Result<ValueGuard<'a, T>, E> {
         let nursery = Nursery::new(self, words);
         let raw = f(&nursery)?.raw();
         drop(nursery);
         // SAFETY: as in `build`.
-        Ok(unsafe { Fresh::new(self, raw) })
+        Ok(unsafe { ValueGuard::from_raw(self, raw) })
     }
 }
 
@@ -244,7 +244,7 @@ impl Nursery {
 
     /// A block to be filled step by step, whose fields are units at first. Refuses tags with a meaning of their own,
     /// and no fields.
-    pub fn unshared(&self, tag: u8, size: usize) -> Result<ValueUnshared<'_>, ShapeError> {
+    pub fn block_builder(&self, tag: u8, size: usize) -> Result<BlockBuilder<'_>, ShapeError> {
         if tag >= FIRST_SPECIAL_TAG {
             return Err(ShapeError::Tag(tag));
         }
@@ -252,8 +252,8 @@ impl Nursery {
             return Err(ShapeError::Bounds { index: 0, len: 0 });
         }
         let block = self.scanned(tag, size).map_err(ShapeError::Alloc)?;
-        // SAFETY: a new block of so many fields, all units (UNSHARED afterwards).
-        Ok(unsafe { ValueUnshared::new(block.fields, size, block.young) })
+        // SAFETY: a new block of so many fields, all units (BUILDING afterwards).
+        Ok(unsafe { BlockBuilder::new(block.fields, size, block.young) })
     }
 }
 
@@ -419,22 +419,22 @@ impl Drop for Row<'_> {
 // --- blocks filled in any order
 
 /// A block under construction: nobody else can read it. It is linear, and complete at any time: fields that were not
-/// set hold units. [`share`](ValueUnshared::share) makes it a value.
-// UNSHARED: the block is new and scanned, of `len` fields that are valid values; no other reference to it exists; 'n as
+/// set hold units. [`finish`](BlockBuilder::finish) makes it a value.
+// BUILDING: the block is new and scanned, of `len` fields that are valid values; no other reference to it exists; 'n as
 // in Nursery.
-#[must_use = "a block that is not shared is lost"]
-pub struct ValueUnshared<'n> {
+#[must_use = "a block that is not finished is lost"]
+pub struct BlockBuilder<'n> {
     fields: *mut isize,
     len: usize,
     young: bool,
     _marker: PhantomData<Value<'n>>,
 }
 
-impl<'n> ValueUnshared<'n> {
+impl<'n> BlockBuilder<'n> {
     /// # Safety
-    /// UNSHARED. `young`: the block is in the minor heap.
+    /// BUILDING. `young`: the block is in the minor heap.
     pub(crate) unsafe fn new(fields: *mut isize, len: usize, young: bool) -> Self {
-        ValueUnshared { fields, len, young, _marker: PhantomData }
+        BlockBuilder { fields, len, young, _marker: PhantomData }
     }
 
     /// The number of fields.
@@ -450,7 +450,7 @@ impl<'n> ValueUnshared<'n> {
     /// Sets a field. Panics when there is no such field.
     pub fn set<T>(&mut self, i: usize, v: Value<'n, T>) {
         assert!(i < self.len, "field {i} of a block of {} fields", self.len);
-        // SAFETY: UNSHARED. The collector need not know of fields in the minor heap; of others caml_modify tells it.
+        // SAFETY: BUILDING. The collector need not know of fields in the minor heap; of others caml_modify tells it.
         unsafe {
             let field = self.fields.add(i);
             if self.young {
@@ -464,19 +464,19 @@ impl<'n> ValueUnshared<'n> {
     /// The field as it is now. Panics when there is no such field.
     pub fn get(&self, i: usize) -> Value<'n, Any> {
         assert!(i < self.len, "field {i} of a block of {} fields", self.len);
-        // SAFETY: UNSHARED: all fields are valid values.
+        // SAFETY: BUILDING: all fields are valid values.
         unsafe { Value::from_raw(self.fields.add(i).read()) }
     }
 
     /// The finished block.
-    pub fn share(self) -> Value<'n, Any> {
-        // SAFETY: UNSHARED: it is a complete block, alive during 'n.
+    pub fn finish(self) -> Value<'n, Any> {
+        // SAFETY: BUILDING: it is a complete block, alive during 'n.
         unsafe { Value::from_raw(self.fields as isize) }
     }
 }
 
-impl core::fmt::Debug for ValueUnshared<'_> {
+impl core::fmt::Debug for BlockBuilder<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "ValueUnshared({} fields)", self.len)
+        write!(f, "BlockBuilder({} fields)", self.len)
     }
 }

@@ -11,7 +11,8 @@ use ocaml_boxroot_sys::{self as sys, BoxRoot};
 ///
 /// It may be dropped anywhere: on another domain, in a thread that OCaml does not know, without the lock, during a
 /// panic, in a finaliser inside the collector, in a thread-local's destructor, after its domain's end, after shutdown.
-/// There is no `Clone`, since another root needs the lock: see [`dup`](Root::dup), or share one in an `Arc`.
+/// There is no `Clone`, since another root needs the lock: call [`clone_ref`](Root::clone_ref), or share one in an
+/// `Arc`.
 ///
 /// Passed by reference it is a [`ValueRef`](crate::ValueRef): `&root`.
 // OWNED: the root is live, nobody else deletes or modifies it, and it holds a value of the type that T describes.
@@ -49,36 +50,36 @@ impl<T> Root<T> {
 
     /// Another root that holds the same value. Panics when memory is short.
     #[inline]
-    pub fn dup(&self, rt: &Runtime) -> Root<T> {
+    pub fn clone_ref(&self, rt: &Runtime) -> Root<T> {
         Root::new(rt, self.get(rt))
     }
 
     /// Makes this root hold the value just made, instead of a new root: for output parameters and loops. Panics when
     /// memory is short.
     #[inline]
-    pub fn set(&mut self, v: Fresh<'_, T>) -> &ValueCell<T> {
-        self.assign(v.rt(), v.value());
+    pub fn set(&mut self, v: ValueGuard<'_, T>) -> &ValueCell<T> {
+        self.set_value(v.rt(), v.value());
         self
     }
 
-    /// As [`set`](Root::set), with the capability back for as long as it was lent.
+    /// As [`set`](Root::set), and gives the runtime back for as long as it was lent.
     #[inline]
-    pub fn set_rt<'a>(&mut self, v: Fresh<'a, T>) -> &'a mut Runtime {
-        self.assign(v.rt(), v.value());
-        v.discard()
+    pub fn set_and_rt<'a>(&mut self, v: ValueGuard<'a, T>) -> &'a mut Runtime {
+        self.set_value(v.rt(), v.value());
+        v.into_rt()
     }
 
     /// Makes this root hold `v`. Panics when memory is short.
     #[inline]
-    pub fn assign(&mut self, rt: &Runtime, v: Value<'_, T>) {
-        if let Err(error) = self.try_assign(rt, v) {
+    pub fn set_value(&mut self, rt: &Runtime, v: Value<'_, T>) {
+        if let Err(error) = self.try_set_value(rt, v) {
             fail(error)
         }
     }
 
     /// Makes this root hold `v`; on an error it holds its old value.
     #[inline]
-    pub fn try_assign(&mut self, rt: &Runtime, v: Value<'_, T>) -> Result<(), RootError> {
+    pub fn try_set_value(&mut self, rt: &Runtime, v: Value<'_, T>) -> Result<(), RootError> {
         let _ = rt;
         // SAFETY: OWNED, and no reference to the old cell is left, since self is borrowed exclusively; LOCK; LIVE.
         match unsafe { sys::boxroot_modify(&mut self.root, v.raw()) } {
@@ -89,7 +90,7 @@ impl<T> Root<T> {
 
     /// Drops the root with the lock at hand, which is a little faster.
     #[inline]
-    pub fn end(self, rt: &Runtime) {
+    pub fn drop_ref(self, rt: &Runtime) {
         let this = ManuallyDrop::new(self);
         // SAFETY: OWNED, and it is not used or dropped any more; LOCK.
         unsafe { sys::boxroot_delete_in(rt.domain(), this.root) }
@@ -154,30 +155,30 @@ impl<T> Value<'_, T> {
 
 /// A value just made, with the `&mut Runtime` that made it.
 ///
-/// As long as you keep it, [`rt`](Fresh::rt) gives read access, and nothing can be collected. Taking the capability
-/// back, by [`root_rt`](Fresh::root_rt), [`discard`](Fresh::discard) or dropping it, ends every view of the value. So
-/// one branch can return the value without a root while the other goes on allocating, and a caller pays for a root only
-/// where it keeps the value.
+/// As long as you keep it, [`rt`](ValueGuard::rt) gives read access, and nothing can be collected. Taking the runtime
+/// back, by [`root_and_rt`](ValueGuard::root_and_rt), [`into_rt`](ValueGuard::into_rt) or dropping it, ends every view
+/// of the value. So one branch can return the value without a root while the other goes on allocating, and a caller
+/// pays for a root only where it keeps the value.
 // OWNER: it holds the only usable reference to the Runtime, so the value stays valid until it is taken apart.
-pub struct Fresh<'a, T = Any> {
+pub struct ValueGuard<'a, T = Any> {
     rt: &'a mut Runtime,
     cell: ValueCell<T>,
 }
 
-impl<'a, T> Fresh<'a, T> {
+impl<'a, T> ValueGuard<'a, T> {
     /// # Safety
     /// `raw` is a value of the type that `T` describes, and valid now.
     #[inline]
-    pub(crate) unsafe fn new(rt: &'a mut Runtime, raw: isize) -> Self {
+    pub(crate) unsafe fn from_raw(rt: &'a mut Runtime, raw: isize) -> Self {
         // SAFETY: by the caller and OWNER.
-        Fresh { rt, cell: unsafe { ValueCell::new(raw) } }
+        ValueGuard { rt, cell: unsafe { ValueCell::new(raw) } }
     }
 
     /// A value that needs no collection to stay away.
     #[inline]
-    pub fn constant(rt: &'a mut Runtime, v: Value<'static, T>) -> Self {
+    pub fn from_static(rt: &'a mut Runtime, v: Value<'static, T>) -> Self {
         // SAFETY: LIVE for 'static.
-        unsafe { Fresh::new(rt, v.raw()) }
+        unsafe { ValueGuard::from_raw(rt, v.raw()) }
     }
 
     #[inline]
@@ -226,19 +227,19 @@ impl<'a, T> Fresh<'a, T> {
     /// A root that holds the value, and the capability for as long as it was lent: for code that returns the value in
     /// one branch and goes on in another. Panics when memory is short.
     #[inline]
-    pub fn root_rt(self) -> (Root<T>, &'a mut Runtime) {
+    pub fn root_and_rt(self) -> (Root<T>, &'a mut Runtime) {
         (Root::new(self.rt, self.value()), self.rt)
     }
 
     /// Gives the value up, and the capability back.
     #[inline]
-    pub fn discard(self) -> &'a mut Runtime {
+    pub fn into_rt(self) -> &'a mut Runtime {
         self.rt
     }
 
     /// The same value without its type.
     #[inline]
-    pub fn erase(self) -> Fresh<'a, Any> {
+    pub fn into_any(self) -> ValueGuard<'a, Any> {
         // SAFETY: Any describes every type.
         unsafe { self.cast() }
     }
@@ -248,18 +249,18 @@ impl<'a, T> Fresh<'a, T> {
     /// # Safety
     /// The value has the type that `U` describes.
     #[inline]
-    pub unsafe fn cast<U>(self) -> Fresh<'a, U> {
+    pub unsafe fn cast<U>(self) -> ValueGuard<'a, U> {
         let raw = self.raw();
         // SAFETY: OWNER, and the caller.
-        unsafe { Fresh::new(self.rt, raw) }
+        unsafe { ValueGuard::from_raw(self.rt, raw) }
     }
 }
 
-impl<T> Typed for Fresh<'_, T> {
+impl<T> Typed for ValueGuard<'_, T> {
     type Type = T;
 }
 
-impl<T> Deref for Fresh<'_, T> {
+impl<T> Deref for ValueGuard<'_, T> {
     type Target = ValueCell<T>;
     #[inline]
     fn deref(&self) -> &ValueCell<T> {
@@ -267,8 +268,8 @@ impl<T> Deref for Fresh<'_, T> {
     }
 }
 
-impl<T> core::fmt::Debug for Fresh<'_, T> {
+impl<T> core::fmt::Debug for ValueGuard<'_, T> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("Fresh").field(&self.value()).finish()
+        f.debug_tuple("ValueGuard").field(&self.value()).finish()
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Roots that are dropped together.
 use super::root::fail;
-use crate::{Any, Fresh, RootError, Runtime, Value, ValueCell, ValueRef};
+use crate::{Any, RootError, Runtime, Value, ValueCell, ValueGuard, ValueRef};
 use core::ffi::{c_char, CStr};
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -15,10 +15,10 @@ use ocaml_boxroot_sys::{self as sys, BoxRoot, BoxRootStorage};
 /// compiler refuses to clear or drop that while one can be used:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// fn total(rt: &mut Runtime, text: &str) -> usize {
-///     let mut storage = Storage::new(rt, "words");
-///     let words: Vec<StorageRoot<Str>> = text.split(' ').map(|word| storage.root_fresh(rt.string(word))).collect();
+///     let mut storage = ocaml::Storage::new(rt, "words");
+///     let words: Vec<ocaml::StorageRoot<Str>> = text.split(' ').map(|word| storage.root(rt.string(word))).collect();
 ///     rt.minor_gc();
 ///     let total = words.iter().map(|word| word.get(rt).as_bytes().len()).sum();
 ///     storage.clear(rt); // `words` cannot be used any more
@@ -91,16 +91,16 @@ impl Storage {
     ///
     /// Cost: a call, and that of [`Root::new`](crate::Root::new).
     #[inline]
-    pub fn root<T>(&self, rt: &Runtime, v: Value<'_, T>) -> StorageRoot<'_, T> {
-        match self.try_root(rt, v) {
+    pub fn root_value<T>(&self, rt: &Runtime, v: Value<'_, T>) -> StorageRoot<'_, T> {
+        match self.try_root_value(rt, v) {
             Ok(root) => root,
             Err(error) => fail(error),
         }
     }
 
-    /// A root in this storage that holds `v`, or an error where [`root`](Storage::root) panics.
+    /// A root in this storage that holds `v`, or an error where [`root_value`](Storage::root_value) panics.
     #[inline]
-    pub fn try_root<T>(&self, rt: &Runtime, v: Value<'_, T>) -> Result<StorageRoot<'_, T>, RootError> {
+    pub fn try_root_value<T>(&self, rt: &Runtime, v: Value<'_, T>) -> Result<StorageRoot<'_, T>, RootError> {
         let _ = rt;
         // SAFETY: SET; LOCK; LIVE for the value.
         match unsafe { sys::boxroot_storage_add(self.storage, v.raw()) } {
@@ -109,14 +109,14 @@ impl Storage {
         }
     }
 
-    /// A root in this storage that holds the value just made. Panics as [`root`](Storage::root) does.
+    /// A root in this storage that holds the value just made. Panics as [`root_value`](Storage::root_value) does.
     #[inline]
-    pub fn root_fresh<T>(&self, v: Fresh<'_, T>) -> StorageRoot<'_, T> {
-        self.root(v.rt(), v.value())
+    pub fn root<T>(&self, v: ValueGuard<'_, T>) -> StorageRoot<'_, T> {
+        self.root_value(v.rt(), v.value())
     }
 
     /// A root in this storage that holds `v`, by a key, which does not borrow the storage. Panics as
-    /// [`root`](Storage::root) does.
+    /// [`root_value`](Storage::root_value) does.
     #[inline]
     pub fn insert<T>(&self, rt: &Runtime, v: Value<'_, T>) -> StorageKey<T> {
         match self.try_insert(rt, v) {
@@ -125,11 +125,11 @@ impl Storage {
         }
     }
 
-    /// A root in this storage that holds `v`, by a key, or an error where [`root`](Storage::root) panics.
+    /// A root in this storage that holds `v`, by a key, or an error where [`root_value`](Storage::root_value) panics.
     #[inline]
     pub fn try_insert<T>(&self, rt: &Runtime, v: Value<'_, T>) -> Result<StorageKey<T>, RootError> {
         // TICKET holds of the key: HELD, and the root is of this generation.
-        let root = self.try_root(rt, v)?.root;
+        let root = self.try_root_value(rt, v)?.root;
         Ok(StorageKey { root, generation: self.generation, _type: PhantomData })
     }
 
@@ -213,7 +213,7 @@ unsafe fn place<'a, T>(root: BoxRoot) -> ValueRef<'a, T> {
 /// reference it is a [`ValueRef`](crate::ValueRef), as a [`Root`](crate::Root) is.
 ///
 /// When it goes out of scope, or is forgotten, nothing happens: the root lives until the storage is cleared or dropped.
-/// [`delete`](StorageRoot::delete) and [`end`](StorageRoot::end) end it earlier.
+/// [`delete`](StorageRoot::delete) and [`drop_ref`](StorageRoot::drop_ref) end it earlier.
 // HELD: the root is live, in the storage that is borrowed, nobody else deletes or modifies it, and it holds a value of
 // the type that T describes.
 #[repr(transparent)]
@@ -232,15 +232,15 @@ unsafe impl<T> Sync for StorageRoot<'_, T> {}
 impl<'s, T> StorageRoot<'s, T> {
     /// Makes this root hold `v`, in the same storage. Panics when memory is short.
     #[inline]
-    pub fn assign(&mut self, rt: &Runtime, v: Value<'_, T>) {
-        if let Err(error) = self.try_assign(rt, v) {
+    pub fn set_value(&mut self, rt: &Runtime, v: Value<'_, T>) {
+        if let Err(error) = self.try_set_value(rt, v) {
             fail(error)
         }
     }
 
     /// Makes this root hold `v`, in the same storage; on an error it holds its old value.
     #[inline]
-    pub fn try_assign(&mut self, rt: &Runtime, v: Value<'_, T>) -> Result<(), RootError> {
+    pub fn try_set_value(&mut self, rt: &Runtime, v: Value<'_, T>) -> Result<(), RootError> {
         let _ = rt;
         // SAFETY: HELD, and no reference to the old cell is left, since self is borrowed exclusively; LOCK; LIVE.
         match unsafe { sys::boxroot_modify(&mut self.root, v.raw()) } {
@@ -251,8 +251,8 @@ impl<'s, T> StorageRoot<'s, T> {
 
     /// Makes this root hold the value just made, instead of a new root. Panics when memory is short.
     #[inline]
-    pub fn set(&mut self, v: Fresh<'_, T>) -> &ValueCell<T> {
-        self.assign(v.rt(), v.value());
+    pub fn set(&mut self, v: ValueGuard<'_, T>) -> &ValueCell<T> {
+        self.set_value(v.rt(), v.value());
         self
     }
 
@@ -265,7 +265,7 @@ impl<'s, T> StorageRoot<'s, T> {
 
     /// Ends this root alone, with the lock at hand, which is a little faster.
     #[inline]
-    pub fn end(self, rt: &Runtime) {
+    pub fn drop_ref(self, rt: &Runtime) {
         // SAFETY: HELD; it is not used any more, and has no Drop; LOCK.
         unsafe { sys::boxroot_delete_in(rt.domain(), self.root) }
     }
@@ -273,7 +273,7 @@ impl<'s, T> StorageRoot<'s, T> {
     /// The place of this root, for as long as the storage is borrowed: it cannot be modified or deleted by itself any
     /// more.
     #[inline]
-    pub fn keep(self) -> ValueRef<'s, T> {
+    pub fn into_ref(self) -> ValueRef<'s, T> {
         // SAFETY: HELD for all of 's, since self is given up: nobody deletes or modifies the root, and the storage is
         // not cleared or dropped.
         unsafe { place(self.root) }
@@ -301,21 +301,21 @@ impl<T> core::fmt::Debug for StorageRoot<'_, T> {
 /// `Send + Sync` for every `T`; no other key stands for the same root.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// # use std::collections::HashMap;
 /// struct Session {
-///     storage: Storage,
-///     handlers: HashMap<String, StorageKey<Fun<(Str,), Unit>>>,
+///     storage: ocaml::Storage,
+///     handlers: HashMap<String, ocaml::StorageKey<Fun<(Str,), Unit>>>,
 /// }
 ///
 /// impl Session {
-///     fn on(&mut self, rt: &Runtime, event: &str, handler: Value<'_, Fun<(Str,), Unit>>) {
+///     fn on(&mut self, rt: &Runtime, event: &str, handler: ocaml::Value<'_, Fun<(Str,), Unit>>) {
 ///         let key = self.storage.insert(rt, handler);
 ///         if let Some(old) = self.handlers.insert(event.to_owned(), key) {
-///             self.storage.take(old).unwrap().end(rt);
+///             self.storage.take(old).unwrap().drop_ref(rt);
 ///         }
 ///     }
-///     fn fire(&self, rt: &mut Runtime, event: &str, text: &str) -> Result<(), Exception> {
+///     fn fire(&self, rt: &mut Runtime, event: &str, text: &str) -> Result<(), ocaml::Exception> {
 ///         match self.handlers.get(event).and_then(|key| self.storage.get(key)) {
 ///             Some(handler) => handler.call(rt, (text,)).map(drop),
 ///             None => Ok(()),

@@ -12,10 +12,10 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWeak};
 /// [`Ephemeral`](crate::Ephemeral) root keeps it as long as another one lives.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::prelude::*;
 /// fn found(rt: &mut Runtime) {
 ///     let text = rt.string("text").root();
-///     let weak = text.get(rt).weak(rt).unwrap();
+///     let weak = text.get(rt).downgrade(rt).unwrap();
 ///     assert!(weak.get(rt).is_some());
 ///     drop(text);
 ///     rt.full_major().unwrap();
@@ -96,7 +96,7 @@ impl<T> core::fmt::Debug for Weak<T> {
 impl<T> Value<'_, T> {
     /// A weak root that holds the value: see [`Weak::new`].
     #[inline]
-    pub fn weak(self, rt: &Runtime) -> Result<Weak<T>, RootError> {
+    pub fn downgrade(self, rt: &Runtime) -> Result<Weak<T>, RootError> {
         Weak::new(rt, self)
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! Several values with one owner.
 use super::root::fail;
-use crate::{Fresh, RootError, Runtime, Value, ValueCell, ValueRef};
+use crate::{RootError, Runtime, Value, ValueCell, ValueGuard, ValueRef};
 use core::marker::PhantomData;
 use core::ops::Deref;
 use ocaml_boxroot_sys::{self as sys, BoxRootWide};
@@ -11,16 +11,16 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWide};
 /// every `S`; it may be dropped anywhere, as a [`Root`](crate::Root) may.
 ///
 /// ```
-/// # use ocaml_boxroot::*;
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
 /// type Handler = Fun<(Str,), Unit>;
 ///
 /// struct Connection {
-///     handlers: WideRoot<(Handler, Handler, Str)>, // one word
+///     handlers: ocaml::WideRoot<(Handler, Handler, Str)>, // one word
 /// }
 ///
 /// #[export]
 /// fn connect(rt: &mut Runtime, on_read: ValueRef<Handler>, on_close: ValueRef<Handler>, name: ValueRef<Str>) {
-///     let handlers = WideRoot::new(rt, (on_read.get(rt), on_close.get(rt), name.get(rt)));
+///     let handlers = ocaml::WideRoot::new(rt, (on_read.get(rt), on_close.get(rt), name.get(rt)));
 ///     let mut connection = Connection { handlers };
 ///     let (on_read, _, name) = connection.handlers.places();
 ///     let _ = on_read.call(rt, (name,));
@@ -33,8 +33,8 @@ use ocaml_boxroot_sys::{self as sys, BoxRootWide};
 /// The values of an array are a slice of places, with indices that are tested as those of slices are:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
-/// fn longest(rt: &Runtime, words: &WideRoot<[Str; 3]>) -> usize {
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
+/// fn longest(rt: &Runtime, words: &ocaml::WideRoot<[Str; 3]>) -> usize {
 ///     words.iter().map(|word| word.get(rt).as_bytes().len()).max().unwrap().max(words[0].get(rt).as_bytes().len())
 /// }
 /// ```
@@ -86,7 +86,7 @@ impl<S> WideRoot<S> {
     }
 
     /// Another wide root that holds the same values. Panics as [`new`](WideRoot::new) does.
-    pub fn dup(&self, rt: &Runtime) -> WideRoot<S>
+    pub fn clone_ref(&self, rt: &Runtime) -> WideRoot<S>
     where
         S: WideSlots,
     {
@@ -123,18 +123,18 @@ impl<S> WideRoot<S> {
 
     /// Makes value `I` of a tuple `v`. Panics as [`new`](WideRoot::new) does.
     #[inline]
-    pub fn assign<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>)
+    pub fn set_value<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>)
     where
         S: WideSlot<I>,
     {
-        if let Err(error) = self.try_assign::<I>(rt, v) {
+        if let Err(error) = self.try_set_value::<I>(rt, v) {
             fail(error)
         }
     }
 
     /// Makes value `I` of a tuple `v`; on an error nothing has changed.
     #[inline]
-    pub fn try_assign<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>) -> Result<(), RootError>
+    pub fn try_set_value<const I: usize>(&mut self, rt: &Runtime, v: Value<'_, S::Type>) -> Result<(), RootError>
     where
         S: WideSlot<I>,
     {
@@ -144,11 +144,11 @@ impl<S> WideRoot<S> {
 
     /// Makes value `I` of a tuple the value just made. Panics as [`new`](WideRoot::new) does.
     #[inline]
-    pub fn set<const I: usize>(&mut self, v: Fresh<'_, S::Type>) -> ValueRef<'_, S::Type>
+    pub fn set<const I: usize>(&mut self, v: ValueGuard<'_, S::Type>) -> ValueRef<'_, S::Type>
     where
         S: WideSlot<I>,
     {
-        self.assign::<I>(v.rt(), v.value());
+        self.set_value::<I>(v.rt(), v.value());
         self.place::<I>()
     }
 
@@ -159,7 +159,7 @@ impl<S> WideRoot<S> {
         S: WideSlot<I>,
     {
         let old = self.place::<I>().get(rt);
-        self.assign::<I>(rt, v);
+        self.set_value::<I>(rt, v);
         old
     }
 
@@ -190,15 +190,15 @@ impl<S> WideRoot<S> {
 impl<T, const N: usize> WideRoot<[T; N]> {
     /// Makes value `i` `v`. Panics as [`new`](WideRoot::new) does, too.
     #[inline]
-    pub fn assign_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) {
-        if let Err(error) = self.try_assign_at(rt, i, v) {
+    pub fn set_value_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) {
+        if let Err(error) = self.try_set_value_at(rt, i, v) {
             fail(error)
         }
     }
 
     /// Makes value `i` `v`; on an error nothing has changed.
     #[inline]
-    pub fn try_assign_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) -> Result<(), RootError> {
+    pub fn try_set_value_at(&mut self, rt: &Runtime, i: usize, v: Value<'_, T>) -> Result<(), RootError> {
         assert!(i < N, "value {i} of a wide root with {N}");
         // SAFETY: just tested.
         unsafe { self.modify(rt, i, v.raw()) }
@@ -206,8 +206,8 @@ impl<T, const N: usize> WideRoot<[T; N]> {
 
     /// Makes value `i` the value just made. Panics as [`new`](WideRoot::new) does, too.
     #[inline]
-    pub fn set_at(&mut self, i: usize, v: Fresh<'_, T>) -> ValueRef<'_, T> {
-        self.assign_at(v.rt(), i, v.value());
+    pub fn set_at(&mut self, i: usize, v: ValueGuard<'_, T>) -> ValueRef<'_, T> {
+        self.set_value_at(v.rt(), i, v.value());
         &self[i]
     }
 
@@ -215,7 +215,7 @@ impl<T, const N: usize> WideRoot<[T; N]> {
     #[inline]
     pub fn replace_at<'a>(&mut self, rt: &'a Runtime, i: usize, v: Value<'_, T>) -> Value<'a, T> {
         let old = self[i].get(rt);
-        self.assign_at(rt, i, v);
+        self.set_value_at(rt, i, v);
         old
     }
 }
@@ -269,7 +269,7 @@ pub trait WideSlots: sealed::Slots {
 /// That the values of a [`WideRoot`] are a tuple with one of number `I`.
 #[diagnostic::on_unimplemented(
     message = "there is no value {I} in a wide root of `{Self}`",
-    note = "those of an array are reached by an index: `root[i]`, `assign_at(rt, i, v)`"
+    note = "those of an array are reached by an index: `root[i]`, `set_value_at(rt, i, v)`"
 )]
 pub trait WideSlot<const I: usize>: WideSlots {
     /// Its type.

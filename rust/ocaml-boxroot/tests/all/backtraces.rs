@@ -30,7 +30,7 @@ fn backtraces() {
             // The exception is the same, in every respect.
             assert_eq!((error.printed(rt), error.to_string()), ("printed <7>".into(), "Program.Printed(7)".into()));
             assert!(error.is(rt, "Program.Printed") && !error.matches::<Failure>(rt));
-            assert_eq!(error.value(rt).unwrap().erase().field(1).unwrap().kind(), Kind::Int(7));
+            assert_eq!(error.value(rt).unwrap().into_any().field(1).unwrap().kind(), ValueKind::Int(7));
             assert_eq!(other.backtrace(rt), None, "raised without");
             let again = Exception::new(rt, error.value(rt).unwrap());
             assert_eq!(again.backtrace(rt), None, "made by Rust");
@@ -40,7 +40,7 @@ fn backtraces() {
             assert_eq!(long.backtrace_slots(rt).len(), 701);
             assert!(long
                 .into_root(rt)
-                .is_some_and(|root| root.get(rt).erase().field(1).unwrap().kind() == Kind::Int(7)));
+                .is_some_and(|root| root.get(rt).into_any().field(1).unwrap().kind() == ValueKind::Int(7)));
             record.call(rt, (false,)).unwrap();
             let error = below.call(rt, (2,)).unwrap_err();
             assert_eq!(error.backtrace(rt), None, "not recorded any more");

@@ -35,7 +35,7 @@ fn kind<E: BigarrayElement + PartialEq + Debug, L: Layout>(
     let second = if fortran { [from + 1, from] } else { [from, from + 1] };
     let last = [from + 1, from + 2];
     let view = made.view(rt);
-    let any = made.dup(rt).into_any();
+    let any = made.clone_ref(rt).into_any();
     rt.full_major().unwrap();
     for (index, expected) in [([from, from], x), (second, y), (last, y)] {
         assert_eq!(show(rt, &any, &index), expected.1);
@@ -43,7 +43,9 @@ fn kind<E: BigarrayElement + PartialEq + Debug, L: Layout>(
     }
     assert_eq!(view.get([2, 3]).is_some(), fortran);
     assert_eq!(view.get([0, 0]).is_some(), !fortran);
-    assert!(view.at([from]).is_none() && view.at([from, from, from]).is_none() && view.at([from, from + 3]).is_none());
+    assert!(
+        view.cell([from]).is_none() && view.cell([from, from, from]).is_none() && view.cell([from, from + 3]).is_none()
+    );
     assert!(!view.set([from + 2, from], x.0));
     // Written by OCaml, and by Rust.
     let (into, of) = (ints(rt, &[from, from]), ints(rt, &last));
@@ -52,7 +54,7 @@ fn kind<E: BigarrayElement + PartialEq + Debug, L: Layout>(
     assert!(view.set(second, x.0));
     assert_eq!(show(rt, &any, &second), x.1);
     assert_eq!(made.to_vec(rt), [y.0, x.0, x.0, x.0, x.0, y.0]);
-    assert_eq!(view.elements()[5].get(), y.0);
+    assert_eq!(view.as_cells()[5].get(), y.0);
 
     // Made by OCaml.
     let dims = ints(rt, &[4, 1, 2, 1]);
@@ -61,12 +63,12 @@ fn kind<E: BigarrayElement + PartialEq + Debug, L: Layout>(
     let view = theirs.view(rt);
     assert_eq!(*view.shape(), [4, 1, 2, 1]);
     view.fill(x.0);
-    view.elements()[7].set(y.0);
-    let any = theirs.dup(rt).into_any();
+    view.as_cells()[7].set(y.0);
+    let any = theirs.clone_ref(rt).into_any();
     assert_eq!(show(rt, &any, &[from + 3, from, from + 1, from]), y.1);
     assert_eq!(show(rt, &any, &[from + 2, from, from + 1, from]), x.1);
-    assert_eq!(view.copy_from(&[x.0]), Err(ShapeError::Elements { shape: 8, found: 1 }));
-    view.copy_from(&[y.0; 8]).unwrap();
+    assert_eq!(view.copy_from_slice(&[x.0]), Err(ShapeError::Elements { shape: 8, found: 1 }));
+    view.copy_from_slice(&[y.0; 8]).unwrap();
     assert_eq!(theirs.to_vec(rt), [y.0; 8]);
 }
 
@@ -118,9 +120,9 @@ fn dimensions() {
         let shape = vec![1; 16];
         let most = rt.bigarray_from_vec(vec![9_i16], shape.clone()).root();
         assert_eq!(*most.view(rt).shape(), shape);
-        let dims = own::own_dims(rt).call(rt, (&most.dup(rt).into_any(),)).unwrap();
+        let dims = own::own_dims(rt).call(rt, (&most.clone_ref(rt).into_any(),)).unwrap();
         assert_eq!(dims.value().iter().count(), 16);
-        let rt = dims.discard();
+        let rt = dims.into_rt();
         let too_many = rt.try_bigarray_from_vec(CLayout, vec![9_i16], vec![1; 17]).map(|_| ()).unwrap_err();
         assert_eq!(too_many, (ShapeError::Dimensions { expected: 16, found: 17 }, vec![9]));
         let wrong = rt.try_bigarray_from_vec(CLayout, vec![9_i16], [2, 3]).map(|_| ()).unwrap_err();
@@ -129,10 +131,10 @@ fn dimensions() {
             assert!(rt.try_bigarray_from_vec(CLayout, Vec::<u8>::new(), shape).is_err());
         }
         let empty = rt.bigarray_from_vec(Vec::<f64>::new(), [0, 5]).root();
-        assert_eq!((empty.racy(rt).len(), *empty.view(rt).shape()), (0, [0, 5]));
+        assert_eq!((empty.as_cells(rt).len(), *empty.view(rt).shape()), (0, [0, 5]));
         let part = empty.sub(rt, 0, 0).unwrap();
-        assert_eq!(part.racy(part.rt()).len(), 0);
-        let rt = part.discard();
+        assert_eq!(part.as_cells(part.rt()).len(), 0);
+        let rt = part.into_rt();
         let dims = ints(rt, &[0]);
         let theirs = own::own_create(rt).call(rt, (1, 0, &dims)).unwrap().root();
         let theirs: Root<Genarray<f64>> = own::declared_as(theirs);
@@ -163,15 +165,15 @@ fn types_are_checked() {
         let wrong: Root<Array1<f64>> = own::declared_as(a);
         assert_eq!(wrong.try_view(rt).map(|_| ()), Err(kind("float64")));
         assert_eq!(wrong.sub(rt, 0, 1).map(|_| ()), Err(kind("float64")));
-        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wrong.racy(rt).len())).unwrap_err();
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wrong.as_cells(rt).len())).unwrap_err();
         assert_eq!(*panic.downcast::<String>().unwrap(), "a bigarray of kind int8_unsigned, not float64");
         let others = [
-            int(3).erase().root(rt),
+            int(3).into_any().root(rt),
             rt.string("a string that is longer than a bigarray is, and has bytes like one").root().into_any(),
             rt.boxed(3_u8).root().into_any(),
             ocaml::custom(rt).call(rt, (1,)).unwrap().root().into_any(),
             ocaml::succ(rt).into_any(),
-            rt.block(0, &[&int(1).erase(), &int(2).erase()]).unwrap().root(),
+            rt.block(0, &[&int(1).into_any(), &int(2).into_any()]).unwrap().root(),
         ];
         for other in &others {
             refused::<Array1<u8>>(rt, other, ShapeError::NoBigarray);
@@ -209,12 +211,12 @@ fn memory_is_shared_and_freed_once() {
             let vec = counted();
             let place = vec.as_ptr();
             let whole = rt.bigarray_from_vec(vec, [2, Counting::SIZE / 2]).root();
-            assert!(std::ptr::eq(whole.racy(rt).as_ptr().cast(), place), "not copied");
+            assert!(std::ptr::eq(whole.as_cells(rt).as_ptr().cast(), place), "not copied");
             assert_eq!(live(), 1);
             // Parts that Rust makes, that OCaml makes, and that are made of parts.
             let second = whole.sub(rt, 1, 1).unwrap().root();
             let row: Root<Array1<u8>> = whole.slice(rt, &[0]).unwrap().root();
-            let any = whole.dup(rt).into_any();
+            let any = whole.clone_ref(rt).into_any();
             let theirs = own::own_sub(rt).call(rt, (0, &any, 0, 1)).unwrap().root();
             let theirs: Root<Array2<u8>> = own::declared_as(theirs);
             let element: Root<Array0<u8>> = theirs.slice(rt, &[0, 1]).unwrap().root();
@@ -245,10 +247,10 @@ fn parts_of_bigarrays_of_ocaml() {
         let dims = ints(rt, &[10, 2]);
         let whole = own::own_create(rt).call(rt, (6, 1, &dims)).unwrap().root();
         let whole: Root<Array2<i32, FortranLayout>> = own::declared_as(whole);
-        whole.view(rt).elements().iter().enumerate().for_each(|(i, x)| x.set(i as i32));
+        whole.view(rt).as_cells().iter().enumerate().for_each(|(i, x)| x.set(i as i32));
         let part = whole.sub(rt, 2, 1).unwrap().root();
         let column: Root<Array1<i32, FortranLayout>> = whole.slice(rt, &[2]).unwrap().root();
-        let any = column.dup(rt).into_any();
+        let any = column.clone_ref(rt).into_any();
         drop(whole);
         for _ in 0..3 {
             rt.full_major().unwrap();
@@ -303,7 +305,7 @@ fn elements_are_used_with_the_lock_released() {
     attached(|rt| {
         let root = rt.bigarray_from_vec(vec![Int63::default(); 2], [2]).root();
         let view = root.view(rt);
-        let any = root.dup(rt).into_any();
+        let any = root.clone_ref(rt).into_any();
         let writer = std::thread::spawn(move || {
             attached(|rt| {
                 own::own_count(rt).call(rt, (&any, 300_000)).unwrap();
@@ -313,7 +315,7 @@ fn elements_are_used_with_the_lock_released() {
         let mut seen = 0;
         rt.release(|| {
             while seen < 300_000 {
-                let (second, first) = (view.elements()[1].get().get(), view.elements()[0].get().get());
+                let (second, first) = (view.as_cells()[1].get().get(), view.as_cells()[0].get().get());
                 assert!(second <= 300_000 && first <= 300_000 && seen <= second);
                 seen = second;
             }
@@ -323,7 +325,7 @@ fn elements_are_used_with_the_lock_released() {
     });
     // A root lends them beyond the lock.
     let root = attached(|rt| rt.bigarray_from_vec(vec![1.5, 2.5], [2]).root());
-    let elements = attached(|rt| root.racy(rt));
+    let elements = attached(|rt| root.as_cells(rt));
     attached(|rt| rt.full_major().unwrap());
     std::thread::scope(|s| s.spawn(|| elements[0].set(5.5)).join().unwrap());
     assert_eq!(elements[0].get() + elements[1].get(), 8.0);
@@ -364,7 +366,7 @@ fn domains_share_bigarrays() {
                         part.view(rt).set([0], d);
                         let part = theirs.sub(rt, i % 60, 4).unwrap();
                         part.view(part.rt()).fill(d);
-                        let rt = part.discard();
+                        let rt = part.into_rt();
                         if i % 100 == 0 {
                             rt.full_major().unwrap();
                         }
@@ -382,15 +384,15 @@ fn domains_share_bigarrays() {
 }
 
 #[test]
-fn bytes_are_racy() {
+fn bytes_are_read_in_place() {
     attached(|rt| {
         let make = own::own_bytes(rt);
         let bytes = make.call(rt, ("zwölf",)).unwrap().root();
         let v = bytes.get(rt);
-        assert_eq!((v.racy(rt).len(), v.to_utf8(rt).unwrap()), (6, "zwölf".to_owned()));
-        v.racy(rt)[2].set(b'\xff');
+        assert_eq!((v.as_cells(rt).len(), v.to_utf8(rt).unwrap()), (6, "zwölf".to_owned()));
+        v.as_cells(rt)[2].set(b'\xff');
         assert_eq!(v.to_utf8(rt).unwrap_err().utf8_error().valid_up_to(), 2);
         let empty = make.call(rt, ("",)).unwrap();
-        assert_eq!(empty.value().racy(empty.rt()).len(), 0);
+        assert_eq!(empty.value().as_cells(empty.rt()).len(), 0);
     });
 }

@@ -48,19 +48,19 @@ fn every_place_lends_its_payload() {
         let root = rt.boxed(1_usize).root();
         assert_eq!(number(rt, &root), 1);
         rt.frame(|rt, [a, mut b]| {
-            let a = a.set(rt.boxed(2_usize));
-            let b = b.put_fresh(rt.boxed(3_usize));
+            let a = a.root(rt.boxed(2_usize));
+            let b = b.set(rt.boxed(3_usize));
             assert_eq!((number(rt, a), number(rt, b)), (2, 3));
         });
         let fresh = rt.boxed(4_usize);
         assert_eq!(*fresh.payload(fresh.rt()), 4);
         assert_eq!(*fresh.value().payload(fresh.rt()), 4);
         // A field of a block may be assigned while its place is borrowed; nothing is collected meanwhile.
-        let cell = own::own_box(rt).call(rt, (&root.dup(rt).into_any(),)).unwrap().root();
+        let cell = own::own_box(rt).call(rt, (&root.clone_ref(rt).into_any(),)).unwrap().root();
         drop(root);
         rt.full_major().unwrap();
         let five = rt.boxed(5_usize).root().into_any();
-        let field = cell.get(rt).erase().field_ref(0).unwrap().get(rt).downcast::<Boxed<usize>>().unwrap();
+        let field = cell.get(rt).into_any().field_ref(0).unwrap().get(rt).downcast::<Boxed<usize>>().unwrap();
         let payload = field.payload(rt);
         cell.get(rt).contents().set(rt, five.get(rt));
         assert_eq!(*payload, 1);
@@ -121,13 +121,13 @@ fn types_are_checked() {
         let custom = rt.boxed_custom(PanicsInOps).root().into_any();
         refused(rt, custom, Some(std::any::type_name::<PanicsInOps>()));
         let wrong = [
-            int(3).erase().root(rt),
+            int(3).into_any().root(rt),
             rt.string("a string that is longer than a block of ours").root().into_any(),
             rt.float(1.5).root().into_any(),
             ocaml::succ(rt).into_any(),
             ocaml::custom(rt).call(rt, (1,)).unwrap().root().into_any(),
             rt.block(0, &[]).unwrap().root(),
-            rt.block(3, &[&int(1).erase(), &int(2).erase()]).unwrap().root(),
+            rt.block(3, &[&int(1).into_any(), &int(2).into_any()]).unwrap().root(),
         ];
         for v in wrong {
             refused(rt, v, None);
@@ -148,16 +148,16 @@ ocaml_abstract! {
     Counted = "counted";
 }
 
-fn create<A: 'static>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
+fn create<A: 'static>(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Queue<A>>> {
     rt.boxed(Queue(Mutex::default()))
 }
 fn push<A: 'static>(rt: &mut Runtime, q: ValueRef<'_, Boxed<Queue<A>>>, x: Root<A>) {
     let q = q.payload(rt);
-    rt.lock(&q.0).unwrap().push_back(x);
+    rt.lock_mutex(&q.0).unwrap().push_back(x);
 }
 fn pop<'a, A: 'static>(rt: &'a mut Runtime, q: ValueRef<'_, Boxed<Queue<A>>>) -> Option<Value<'a, A>> {
     let q = q.payload(rt);
-    let x = rt.lock(&q.0).unwrap().pop_front()?;
+    let x = rt.lock_mutex(&q.0).unwrap().pop_front()?;
     Some(x.get(rt))
 }
 

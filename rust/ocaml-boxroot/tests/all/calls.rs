@@ -10,7 +10,7 @@ fn twice<'a>(
     rt: &'a mut Runtime,
     f: ValueRef<'_, Fun<(Int,), Int>>,
     x: ValueRef<'_, Int>,
-) -> Result<Fresh<'a, Int>, Exception> {
+) -> Result<ValueGuard<'a, Int>, Exception> {
     let y = f.call(rt, (x,))?.root();
     f.call(rt, (&y,))
 }
@@ -44,8 +44,8 @@ fn exceptions_are_errors() {
         let error = error.downcast::<Exception>().unwrap();
         rt.full_major().unwrap();
         assert!(error.is(rt, "Failure") && !error.is(rt, "Not_found"));
-        let payload = error.value(rt).unwrap().erase().field(1).unwrap();
-        assert_eq!(payload.kind(), Kind::String { len: 10 });
+        let payload = error.value(rt).unwrap().into_any().field(1).unwrap();
+        assert_eq!(payload.kind(), ValueKind::String { len: 10 });
 
         let texts = [ocaml::raise_not_found(rt), ocaml::raise_custom(rt), ocaml::raise_assert(rt)]
             .map(|f| f.call(rt, ((),)).unwrap_err().to_string());
@@ -65,9 +65,9 @@ fn the_same_exception_is_raised_again() {
         let first = ocaml::raise_custom(rt).call(rt, ((),)).unwrap_err().into_root(rt).unwrap();
         rt.minor_gc();
         let second = reraise.call(rt, (&first,)).unwrap_err();
-        assert!(second.value(rt).unwrap().same(first.get(rt)));
-        let fresh = second.fresh(rt).unwrap();
-        assert!(fresh.value().same(first.get(fresh.rt())));
+        assert!(second.value(rt).unwrap().ptr_eq(first.get(rt)));
+        let fresh = second.to_guard(rt).unwrap();
+        assert!(fresh.value().ptr_eq(first.get(fresh.rt())));
     })
 }
 
@@ -103,7 +103,7 @@ fn calls_back_and_forth() {
             let callee = next;
             next = ocaml::on_rust(move |rt, _| {
                 rt.frame(|rt, [slot]| {
-                    let kept = slot.set(rt.string(level.to_string()));
+                    let kept = slot.root(rt.string(level.to_string()));
                     let root = rt.string("root").root();
                     let n = ocaml::call_rust(rt).call(rt, (callee,)).unwrap().value().to_isize();
                     rt.minor_gc();
@@ -120,9 +120,9 @@ fn calls_back_and_forth() {
 #[test]
 fn names() {
     attached(|rt| {
-        assert!(rt.named("no such name").is_none());
-        assert!(rt.named("zero \0 inside").is_none());
-        assert_eq!(rt.named("succ").unwrap().kind(), ocaml::succ(rt).get(rt).erase().kind());
+        assert!(rt.named_value("no such name").is_none());
+        assert!(rt.named_value("zero \0 inside").is_none());
+        assert_eq!(rt.named_value("succ").unwrap().kind(), ocaml::succ(rt).get(rt).into_any().kind());
     })
 }
 
@@ -132,15 +132,15 @@ fn names_that_are_registered_again() {
     attached(|rt| {
         let register = ocaml::register(rt);
         let first = rt.boxed(std::sync::Mutex::new(String::from("first"))).root();
-        register.call(rt, ("a name", first.erase())).unwrap();
-        let root = rt.named("a name").unwrap().downcast::<Boxed<std::sync::Mutex<String>>>().unwrap().root(rt);
+        register.call(rt, ("a name", first.as_any())).unwrap();
+        let root = rt.named_value("a name").unwrap().downcast::<Boxed<std::sync::Mutex<String>>>().unwrap().root(rt);
         drop(first);
         let payload = root.payload(rt);
         let other = rt.string("other").root();
-        register.call(rt, ("a name", other.erase())).unwrap();
+        register.call(rt, ("a name", other.as_any())).unwrap();
         rt.full_major().unwrap();
         assert_eq!(*payload.lock().unwrap(), "first");
-        assert_eq!(rt.named("a name").unwrap().kind(), Kind::String { len: 5 });
+        assert_eq!(rt.named_value("a name").unwrap().kind(), ValueKind::String { len: 5 });
     })
 }
 
@@ -163,7 +163,7 @@ fn what_is_registered_in_place_of_the_librarys_own_is_not_believed() {
             let domains = rt.boxed_custom(Named::<true>).root();
             let exceptions = rt.boxed_custom(Named::<false>).root();
             let number = int(1000).root(rt);
-            for other in [number.erase(), tuple.erase(), domains.erase(), exceptions.erase()] {
+            for other in [number.as_any(), tuple.as_any(), domains.as_any(), exceptions.as_any()] {
                 for name in ["exceptions", "domains", "print", "error", "panic", "spawn_domain", "join_domain"] {
                     register.call(rt, (&*format!("ocaml_boxroot.{name}"), other)).unwrap();
                 }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// Whether the value that `r` becomes is equal to the sample, block for block.
 fn same<R: ToOCaml + ?Sized>(rt: &mut Runtime, r: &R, sample: for<'r> fn(&'r Runtime) -> Value<'r, R::Type>) -> bool {
-    let ours = rt.alloc(r).unwrap().erase().root();
-    let theirs = sample(rt).erase().root(rt);
+    let ours = rt.alloc(r).unwrap().into_any().root();
+    let theirs = sample(rt).into_any().root(rt);
     ocaml::equal(rt).call(rt, (ours, theirs)).unwrap().to_rust().unwrap()
 }
 
@@ -82,20 +82,20 @@ fn floats() {
         let unknown: Vec<Root> = roots.into_iter().map(Root::into_any).collect();
         let array = rt.alloc(&unknown).unwrap();
         // So OCaml's own arrays are, unless the compiler was configured otherwise.
-        assert_eq!(array.value().erase().kind(), Kind::FloatArray { len: 3 });
+        assert_eq!(array.value().into_any().kind(), ValueKind::FloatArray { len: 3 });
         assert!(matches!(array.value().get(0), Err(ShapeError::Opaque(_))), "an element of it is no value");
         // Read as values, each is boxed.
         let read: Vec<Root> = array.to_rust().unwrap();
         let number = |rt: &Runtime, v: &Root| v.get(rt).to_rust_checked::<f64>(rt);
         assert_eq!(number(array.rt(), &read[2]), Ok(2.0));
-        let rt = array.discard();
+        let rt = array.into_rt();
         rt.full_major().unwrap();
         rt.compact().unwrap();
         assert_eq!([0, 1, 2].map(|i| number(rt, &read[i]).unwrap()), [0.0, 1.0, 2.0]);
-        let mixed = [rt.float(1.0).erase().root(), rt.string("x").erase().root()];
+        let mixed = [rt.float(1.0).into_any().root(), rt.string("x").into_any().root()];
         assert!(matches!(rt.alloc(&mixed).unwrap_err(), ConvertError::Shape(_)), "floats first, then others");
         let mixed: Vec<&Root> = mixed.iter().rev().collect();
-        assert_eq!(rt.alloc(&mixed).unwrap().value().erase().kind(), Kind::Block { tag: 0, len: 2 });
+        assert_eq!(rt.alloc(&mixed).unwrap().value().into_any().kind(), ValueKind::Block { tag: 0, len: 2 });
     })
 }
 
@@ -171,7 +171,7 @@ fn bytes_are_copied() {
 #[test]
 fn values_of_unknown_type() {
     attached(|rt| {
-        let v = ocaml::s_sums(rt).erase();
+        let v = ocaml::s_sums(rt).into_any();
         let expected = List(vec![Some(Ok(1)), Some(Err("no".to_owned())), None]);
         assert_eq!(v.to_rust_checked(rt), Ok(expected));
         let shape = |r: Result<_, ConvertError>| matches!(r, Err(ConvertError::Shape(_)));
@@ -181,22 +181,22 @@ fn values_of_unknown_type() {
         assert!(shape(v.to_rust_checked::<(i32, i32, i32)>(rt).map(drop)));
         assert!(shape(v.to_rust_checked::<Int64>(rt).map(drop)));
         assert!(shape(v.to_rust_checked::<Result<i32, i32>>(rt).map(drop)));
-        assert!(shape(ocaml::s_boxed(rt).erase().to_rust_checked::<(Int64, Int64, Int64)>(rt).map(drop)));
+        assert!(shape(ocaml::s_boxed(rt).into_any().to_rust_checked::<(Int64, Int64, Int64)>(rt).map(drop)));
         let succ = ocaml::succ(rt);
-        let f = succ.get(rt).erase();
+        let f = succ.get(rt).into_any();
         assert!(shape(f.to_rust_checked::<Vec<i32>>(rt).map(drop)), "a closure is no array");
         assert!(shape(f.to_rust_checked::<List<i32>>(rt).map(drop)), "a closure is no list");
-        assert!(shape(int(2).erase().to_rust_checked::<List<i32>>(rt).map(drop)));
-        assert!(shape(int(2).erase().to_rust_checked::<bool>(rt).map(drop)));
-        assert!(shape(int(1).erase().to_rust_checked::<Option<i32>>(rt).map(drop)));
-        assert!(shape(int(1).erase().to_rust_checked::<()>(rt).map(drop)));
-        assert!(shape(int(1).erase().to_rust_checked::<Vec<u8>>(rt).map(drop)));
-        assert!(range(int(-1).erase().to_rust_checked::<char>(rt)));
-        assert!(range(int(0xd800).erase().to_rust_checked::<char>(rt)));
-        assert!(range(int(256).erase().to_rust_checked::<Char>(rt)));
-        let pair: (Value<'_>, Root) = ocaml::s_array(rt).get(0).unwrap().erase().to_rust_checked(rt).unwrap();
-        assert_eq!(pair.0.kind(), Kind::Int(1));
-        assert_eq!(pair.1.get(rt).kind(), Kind::String { len: 3 });
+        assert!(shape(int(2).into_any().to_rust_checked::<List<i32>>(rt).map(drop)));
+        assert!(shape(int(2).into_any().to_rust_checked::<bool>(rt).map(drop)));
+        assert!(shape(int(1).into_any().to_rust_checked::<Option<i32>>(rt).map(drop)));
+        assert!(shape(int(1).into_any().to_rust_checked::<()>(rt).map(drop)));
+        assert!(shape(int(1).into_any().to_rust_checked::<Vec<u8>>(rt).map(drop)));
+        assert!(range(int(-1).into_any().to_rust_checked::<char>(rt)));
+        assert!(range(int(0xd800).into_any().to_rust_checked::<char>(rt)));
+        assert!(range(int(256).into_any().to_rust_checked::<Char>(rt)));
+        let pair: (Value<'_>, Root) = ocaml::s_array(rt).get(0).unwrap().into_any().to_rust_checked(rt).unwrap();
+        assert_eq!(pair.0.kind(), ValueKind::Int(1));
+        assert_eq!(pair.1.get(rt).kind(), ValueKind::String { len: 3 });
     })
 }
 

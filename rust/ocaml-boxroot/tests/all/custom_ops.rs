@@ -52,7 +52,7 @@ fn polymorphic_operations() {
         let mut list = rt.build(0, |n| n.nil::<Any>()).root();
         for i in 0..1000_u32 {
             let v = version(rt, i * 7919 % 1000, i);
-            list.set(rt.cons(&v, &list.dup(rt)));
+            list.set(rt.cons(&v, &list.clone_ref(rt)));
         }
         let sorted = own::own_sort(rt).call(rt, (&list,)).unwrap();
         let versions = sorted.value().iter().map(|v| v.downcast::<Boxed<Version>>().unwrap().payload(sorted.rt()).0);
@@ -90,12 +90,12 @@ fn marshalling() {
     attached(|rt| {
         rt.register_marshalled::<Version>();
         let v = rt.boxed_custom(Version(5, 4)).root().into_any();
-        let pair = rt.pair(&v, &v).erase().root();
+        let pair = rt.pair(&v, &v).into_any().root();
         let copy = own::own_copy(rt).call(rt, (&pair,)).unwrap().root();
         drop((pair, v));
         rt.full_major().unwrap();
         let (a, b) = (copy.get(rt).field(0).unwrap(), copy.get(rt).field(1).unwrap());
-        assert!(a.same(b), "sharing is kept");
+        assert!(a.ptr_eq(b), "sharing is kept");
         assert_eq!(*a.downcast::<Boxed<Version>>().unwrap().payload(rt), Version(5, 4));
 
         let refused = rt.boxed_custom(Version(13, 0)).root().into_any();
@@ -106,8 +106,8 @@ fn marshalling() {
             assert!(error.to_string().contains("a Rust value that cannot be read"), "{error}");
         }
         // In the major heap, where a block whose data are not read yet is swept afterwards.
-        let many = ocaml::list(rt).call(rt, (5000,)).unwrap().erase().root();
-        let large = rt.pair(&many, &refused).erase().root();
+        let many = ocaml::list(rt).call(rt, (5000,)).unwrap().into_any().root();
+        let large = rt.pair(&many, &refused).into_any().root();
         let large = own::own_marshal(rt).call(rt, (&large,)).unwrap().root();
         for _ in 0..10 {
             unmarshal.call(rt, (&large,)).unwrap_err();

@@ -197,7 +197,7 @@ fn borrowed_values() {
         assert_eq!(read, ours);
         let start = v.value().raw();
         assert_ne!(read.text.as_ptr() as isize, start);
-        let other = ocaml::assume::<Borrowed<'static, 2>>(v.value().erase());
+        let other = ocaml::assume::<Borrowed<'static, 2>>(v.value().into_any());
         let length = ShapeError::Length { expected: 2, found: 3 };
         assert_eq!(other.to_rust::<Borrowed<'_, 2>>(v.rt()), Err(ConvertError::Shape(length)));
     })
@@ -223,7 +223,7 @@ fn structures_that_hold_roots() {
 fn values_of_other_shapes_are_errors() {
     fn not<R: for<'a> FromOCaml<'a> + Debug>(rt: &mut Runtime, other: impl ToOCaml) {
         let v = rt.alloc(&other).unwrap();
-        let read = ocaml::assume::<R::Type>(v.value().erase()).to_rust::<R>(v.rt());
+        let read = ocaml::assume::<R::Type>(v.value().into_any()).to_rust::<R>(v.rt());
         assert!(matches!(read, Err(ConvertError::Shape(ShapeError::Not(_)))), "{read:?}");
     }
     attached(|rt| {
@@ -240,9 +240,9 @@ fn values_of_other_shapes_are_errors() {
         not::<Colour>(rt, (1, 1));
         not::<Never>(rt, 0);
         let v = rt.alloc(&(1, 2.0)).unwrap();
-        assert!(ocaml::assume::<Point>(v.value().erase()).to_rust::<Point>(v.rt()).is_err(), "1 is no float");
+        assert!(ocaml::assume::<Point>(v.value().into_any()).to_rust::<Point>(v.rt()).is_err(), "1 is no float");
         let flat = rt.alloc(&[0.1; 4]).unwrap();
-        let read = ocaml::assume::<Flat>(flat.value().erase()).to_rust::<Flat>(flat.rt());
+        let read = ocaml::assume::<Flat>(flat.value().into_any()).to_rust::<Flat>(flat.rt());
         assert_eq!(read, Err(ConvertError::Range { target: "f32" }));
         assert!(matches!(rt.alloc(&One((1, "x".into()))).map(|v| v.to_rust::<One>()), Ok(Ok(One((1, _))))));
         let big = Pair { a: u64::MAX, b: vec![()], c: 0 };

@@ -34,11 +34,11 @@ fn domains_share_roots() {
                     for i in 0..300 {
                         let root = &roots[(i * 7 + d) % 100];
                         assert_eq!(root.get(rt).to_str(), Ok(&*((i * 7 + d) % 100).to_string()));
-                        made.push(root.dup(rt));
+                        made.push(root.clone_ref(rt));
                         if i % 100 == d {
                             rt.full_major().unwrap();
                         }
-                        rt.build(100, |n| n.string("garbage")).discard();
+                        rt.build(100, |n| n.string("garbage")).into_rt();
                     }
                     made
                 })
@@ -66,12 +66,12 @@ fn domains_share_locked_data() {
     fn work(rt: &mut Runtime, first: usize) {
         let succ = ocaml::succ(rt);
         for i in first..first + ROUNDS {
-            let f = succ.dup(rt);
+            let f = succ.clone_ref(rt);
             TABLE.with(rt, |_, table| {
                 table.truncate(20);
                 table.push(f);
             });
-            let f = TABLE.with(rt, |rt, table| table[i % table.len()].dup(rt));
+            let f = TABLE.with(rt, |rt, table| table[i % table.len()].clone_ref(rt));
             assert_eq!(f.call(rt, (i as i32,)).unwrap().value().to_isize(), i as isize + 1);
             CALLS.with(rt, |_, calls| *calls += 1);
             match i % 50 {
@@ -165,7 +165,7 @@ fn a_domain_releases_attaches_and_calls() {
             rt.release(|| attach(|rt| rt.full_major().unwrap()).unwrap());
             assert_eq!(kept.get(rt).to_str(), Ok("kept"));
             rt.frame(|rt, [slot]| {
-                let slot = slot.set(rt.string("slot"));
+                let slot = slot.root(rt.string("slot"));
                 rt.full_major().unwrap();
                 assert_eq!(slot.get(rt).to_str(), Ok("slot"));
             });
@@ -189,7 +189,7 @@ fn jobs_are_made_by_rust() {
         let run = ocaml::run_job(rt);
         let string = rt.string("no job").root();
         let boxed = rt.boxed(7).root();
-        for other in [int(12345).root(rt).erase(), string.erase(), boxed.erase(), run.erase()] {
+        for other in [int(12345).root(rt).as_any(), string.as_any(), boxed.as_any(), run.as_any()] {
             run.call(rt, (other,)).unwrap();
         }
     })

@@ -42,7 +42,7 @@ fn check(rt: &Runtime, all: &[Ephemeral<Str, Pair>]) -> usize {
         };
         assert_eq!(key.to_str(), Ok(&*format!("key {i}")));
         assert_eq!(data.first().to_str(), Ok(&*format!("data {i}")));
-        assert!(data.second().same(key));
+        assert!(data.second().ptr_eq(key));
         alive += 1;
     }
     alive
@@ -65,7 +65,7 @@ fn data_lives_as_long_as_the_key() {
         assert_eq!(check(rt, &all), 900);
         rt.compact().unwrap();
         assert_eq!(check(rt, &all), 900);
-        let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+        let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().downgrade(rt).unwrap()).collect();
         collect(rt);
         assert!(data.iter().all(|w| w.is_alive(rt)));
         let kept: Vec<Root<Str>> = keys.drain(..).step_by(3).collect();
@@ -90,7 +90,7 @@ fn data_lives_as_long_as_the_key() {
 fn dropped_ones_keep_nothing() {
     attached(|rt| {
         let (keys, mut all) = cycles(rt, 500);
-        let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+        let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().downgrade(rt).unwrap()).collect();
         all.truncate(200);
         collect(rt);
         assert_eq!(data.iter().filter(|w| w.is_alive(rt)).count(), 200);
@@ -104,7 +104,7 @@ fn dropped_ones_keep_nothing() {
 fn chains() {
     attached(|rt| {
         let first = rt.string("0").root();
-        let mut last = first.dup(rt);
+        let mut last = first.clone_ref(rt);
         let all: Vec<Ephemeral<Str, Str>> = (1..200)
             .map(|i| {
                 let next = rt.string(i.to_string()).root();
@@ -131,7 +131,7 @@ fn chains() {
 fn data_that_is_replaced() {
     attached(|rt| {
         let (mut keys, mut all) = cycles(rt, 300);
-        let old: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+        let old: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().downgrade(rt).unwrap()).collect();
         let text = rt.string("new").root();
         for (i, e) in all.iter_mut().enumerate().filter(|(i, _)| i % 2 == 0) {
             let new = rt.pair(&text, &keys[(i + 1) % 300]);
@@ -161,20 +161,20 @@ fn data_that_is_replaced() {
 fn keys_of_all_kinds() {
     attached(|rt| {
         // Immediates and functions that are part of the program never die.
-        let number = Ephemeral::new(rt, int(5), rt.named("succ").unwrap()).unwrap();
+        let number = Ephemeral::new(rt, int(5), rt.named_value("succ").unwrap()).unwrap();
         let text = rt.string("data").root();
         let function = ocaml::succ(rt);
         let of_function = Ephemeral::new(rt, function.get(rt), text.get(rt)).unwrap();
         drop((function, text));
         collect(rt);
         assert_eq!(number.key(rt).unwrap().to_isize(), 5);
-        assert!(number.get(rt).unwrap().same(rt.named("succ").unwrap()));
+        assert!(number.get(rt).unwrap().ptr_eq(rt.named_value("succ").unwrap()));
         assert_eq!(of_function.get(rt).unwrap().to_str(), Ok("data"));
         // A function inside the block of another one.
         let infix = ocaml::infix(rt).call(rt, (7,)).unwrap().root();
         let inside = Ephemeral::new(rt, infix.get(rt), int(1)).unwrap();
         rt.compact().unwrap();
-        assert!(inside.key(rt).unwrap().same(infix.get(rt)));
+        assert!(inside.key(rt).unwrap().ptr_eq(infix.get(rt)));
         drop(infix);
         collect(rt);
         assert!(inside.get(rt).is_none() && inside.key(rt).is_none());
@@ -189,11 +189,11 @@ fn keys_of_all_kinds() {
         rt.full_major().unwrap();
         let data = e.upgrade(rt).unwrap();
         let four = ocaml::force(rt).call(rt, (&data,)).unwrap().root();
-        assert_eq!(four.get(rt).kind(), Kind::Int(4));
+        assert_eq!(four.get(rt).kind(), ValueKind::Int(4));
         drop(data);
         collect(rt);
         let data = e.upgrade(rt).unwrap();
-        assert!(ocaml::force(rt).call(rt, (&data,)).unwrap().value().same(int(4)));
+        assert!(ocaml::force(rt).call(rt, (&data,)).unwrap().value().ptr_eq(int(4)));
     })
 }
 
@@ -256,7 +256,7 @@ fn payloads_with_callbacks_that_refer_to_them() {
                 let on_click = button.payload(rt).0.lock().unwrap();
                 let data = on_click.as_ref().unwrap().get(rt).unwrap();
                 assert_eq!(data.first().to_str(), Ok(&*format!("{round} {i}")));
-                assert!(data.second().same(button.get(rt)));
+                assert!(data.second().ptr_eq(button.get(rt)));
             }
         }
         assert_eq!(DROPPED.load(SeqCst), 0);
@@ -316,10 +316,10 @@ fn values_stay_while_very_many_are_made() {
             all.push(Ephemeral::new(rt_, value, value).unwrap());
         }
         assert_eq!(value.to_str(), Ok("the first"));
-        assert!(all.iter().all(|e| e.get(rt_).unwrap().same(value) && e.key(rt_).unwrap().same(value)));
+        assert!(all.iter().all(|e| e.get(rt_).unwrap().ptr_eq(value) && e.key(rt_).unwrap().ptr_eq(value)));
         let root = first.root();
         rt.minor_gc();
-        assert!(all.iter().all(|e| e.get(rt).unwrap().same(root.get(rt))));
+        assert!(all.iter().all(|e| e.get(rt).unwrap().ptr_eq(root.get(rt))));
         drop(root);
         collect(rt);
         assert!(all.iter().all(|e| e.get(rt).is_none()));
@@ -332,7 +332,7 @@ fn dropped_anywhere() {
         let make = || {
             attached(|rt| {
                 let (keys, all) = cycles(rt, 300);
-                let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().weak(rt).unwrap()).collect();
+                let data: Vec<Weak<Pair>> = all.iter().map(|e| e.get(rt).unwrap().downgrade(rt).unwrap()).collect();
                 (keys, all, data)
             })
         };
@@ -370,18 +370,7 @@ fn dropped_anywhere() {
         ended(keys, data);
         // Inside the collector.
         let (keys, all, data) = make();
-        let place = Arc::new(Mutex::new(all));
-        let theirs = place.clone();
-        ocaml::in_collector(move |_| drop(theirs.lock().unwrap().pop()));
-        attached(|rt| {
-            let custom = ocaml::custom(rt);
-            for i in 0..400 {
-                custom.call(rt, (i,)).unwrap();
-            }
-            rt.full_major().unwrap();
-            rt.full_major().unwrap();
-        });
-        assert!(place.lock().unwrap().is_empty());
+        ocaml::drop_in_collector(all);
         ended(keys, data);
     })
 }
@@ -438,7 +427,7 @@ fn used_by_domains() {
                         if round % 10 == d {
                             rt.full_major().unwrap();
                         }
-                        rt.build(200, |n| n.string("garbage")).discard();
+                        rt.build(200, |n| n.string("garbage")).into_rt();
                     }
                     assert_eq!(check(rt, &own), own.len());
                     own

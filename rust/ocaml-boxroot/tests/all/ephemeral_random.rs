@@ -2,8 +2,8 @@
 //! Random programs over ephemeral roots, whose data refers to keys, beside a model that knows what must be alive.
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::random::{self, Mix};
 use ocaml_boxroot_testing::{self as ocaml, attached};
-use std::panic::catch_unwind;
 
 /// Data that refers to a key.
 type Pair = (Str, Str);
@@ -11,14 +11,6 @@ type Pair = (Str, Str);
 fn collect(rt: &mut Runtime) {
     for _ in 0..3 {
         rt.full_major().unwrap(); // what was read while the marker was at work lives until it has finished
-    }
-}
-
-struct Mix(u64);
-impl Mix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
     }
 }
 
@@ -76,7 +68,7 @@ fn run(seed: u64) {
                     return (number, key);
                 }
                 let root = rt.string(roots.len().to_string()).root();
-                roots.push(Some(root.dup(rt)));
+                roots.push(Some(root.clone_ref(rt)));
                 (roots.len() - 1, root)
             };
             match mix.below(16) {
@@ -131,7 +123,7 @@ fn run(seed: u64) {
                     0 => rt.compact().unwrap(),
                     _ => rt.minor_gc(),
                 },
-                14 => ocaml::garbage(rt).call(rt, (step as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                14 => ocaml::garbage(rt).call(rt, (step as i32 % 500,)).unwrap().into_rt().poll().unwrap(),
                 _ => compare(rt, &roots, &mut all, false),
             }
         }
@@ -146,22 +138,5 @@ fn run(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-    if let Some(seed) = number("SEED") {
-        return run(seed);
-    }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let first = now.as_nanos() as u64 % 1_000_000_007;
-    let failed: Vec<u64> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|t| {
-                scope.spawn(move || {
-                    let seeds = (0..number("ROUNDS").unwrap_or(3)).map(|round| first + round * 3 + t);
-                    seeds.filter(|seed| catch_unwind(|| run(*seed)).is_err()).collect::<Vec<u64>>()
-                })
-            })
-            .collect();
-        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
-    });
-    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+    random::programs(3, run);
 }

@@ -79,16 +79,16 @@ fn the_runtimes_own_exceptions() {
         assert_eq!(error.to_rust(rt), Some(Ok(NotFound)));
         // Made by Rust, they are OCaml's.
         let same = ocaml::same_exn(rt);
-        let (raiser, made) = (ocaml::raise_not_found(rt), Exception::of(rt, &NotFound).into_root(rt).unwrap());
+        let (raiser, made) = (ocaml::raise_not_found(rt), Exception::from_error(rt, &NotFound).into_root(rt).unwrap());
         assert!(same.call(rt, (&raiser, &made)).unwrap().to_rust::<bool>().unwrap());
         for (made, text) in [
-            (Exception::of(rt, &Failure("a".into())), r#"Failure("a")"#),
-            (Exception::of(rt, &InvalidArgument("b".into())), r#"Invalid_argument("b")"#),
-            (Exception::of(rt, &SysError("c".into())), r#"Sys_error("c")"#),
-            (Exception::of(rt, &EndOfFile), "End_of_file"),
-            (Exception::of(rt, &DivisionByZero), "Division_by_zero"),
-            (Exception::of(rt, &OutOfMemory), "Out_of_memory"),
-            (Exception::of(rt, &StackOverflow), "Stack_overflow"),
+            (Exception::from_error(rt, &Failure("a".into())), r#"Failure("a")"#),
+            (Exception::from_error(rt, &InvalidArgument("b".into())), r#"Invalid_argument("b")"#),
+            (Exception::from_error(rt, &SysError("c".into())), r#"Sys_error("c")"#),
+            (Exception::from_error(rt, &EndOfFile), "End_of_file"),
+            (Exception::from_error(rt, &DivisionByZero), "Division_by_zero"),
+            (Exception::from_error(rt, &OutOfMemory), "Out_of_memory"),
+            (Exception::from_error(rt, &StackOverflow), "Stack_overflow"),
         ] {
             assert_eq!(made.to_string(), text);
             let raised = ocaml::reraise(rt).call(rt, (&made.into_root(rt).unwrap(),)).unwrap_err();
@@ -155,7 +155,7 @@ fn an_error_of_a_conversion_is_an_exception() {
         }
         rt.full_major().unwrap();
         assert_eq!(error.backtrace(rt), None);
-        let fresh = error.fresh(rt).unwrap().root();
+        let fresh = error.to_guard(rt).unwrap().root();
         let root = error.into_root(rt).unwrap();
         rt.full_major().unwrap();
         for exn in [fresh, root] {

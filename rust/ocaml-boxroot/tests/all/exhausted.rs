@@ -58,7 +58,7 @@ fn conversions_that_get_no_memory() {
         attached(|rt| {
             let r = record();
             let kept = rt.alloc(&r).unwrap().root();
-            let (made, errors) = until_it_succeeds(rt, |rt| rt.alloc(&r).map(Fresh::root), is_alloc);
+            let (made, errors) = until_it_succeeds(rt, |rt| rt.alloc(&r).map(ValueGuard::root), is_alloc);
             assert_eq!(errors, 9, "as many blocks are large");
             assert_eq!(made.to_rust::<Record>(rt).as_ref(), Ok(&r));
             assert_eq!(kept.to_rust::<Record>(rt).as_ref(), Ok(&r));
@@ -74,7 +74,7 @@ fn blocks_that_find_no_room_in_the_nursery() {
         attached(|rt| {
             // Without a reservation each block is in the major heap.
             let r = [(Int64(1), Some(2.5)), (Int64(2), None)];
-            let build = |rt: &mut Runtime| rt.try_build(0, |n| r.to_ocaml(n)).map(Fresh::root);
+            let build = |rt: &mut Runtime| rt.try_build(0, |n| r.to_ocaml(n)).map(ValueGuard::root);
             let (made, errors) = until_it_succeeds(rt, build, |error| assert!(matches!(error, ConvertError::Alloc(_))));
             assert_eq!((made.to_rust(rt), errors), (Ok(r), 7));
         })

@@ -61,8 +61,8 @@ fn a_young_one_moves_to_the_major_heap() {
 fn places_lend_them() {
     attached(|rt| {
         rt.frame(|rt, [a, mut b]| {
-            let a = a.set(rt.inline(AtomicUsize::new(2)));
-            let b = b.put_fresh(rt.inline(3_u8));
+            let a = a.root(rt.inline(AtomicUsize::new(2)));
+            let b = b.set(rt.inline(3_u8));
             rt.minor_gc();
             a.payload(rt).fetch_add(5, SeqCst);
             rt.minor_gc();
@@ -97,7 +97,8 @@ fn types_are_checked() {
         refused(rt, boxed, Some("u64"));
         let other = rt.inline(5_i64).root().into_any();
         refused(rt, other, Some("i64"));
-        let wrong = [int(3).erase().root(rt), rt.string("a string").root().into_any(), rt.float(1.5).root().into_any()];
+        let wrong =
+            [int(3).into_any().root(rt), rt.string("a string").root().into_any(), rt.float(1.5).root().into_any()];
         for v in wrong {
             refused(rt, v, None);
         }

@@ -11,7 +11,7 @@ const MANY: usize = 1 << 19;
 fn young_cells<T>(rt: &Runtime, list: Value<'_, List<T>>) -> (usize, usize) {
     let (mut in_front, mut behind, mut old) = (0, 0, 0);
     let mut rest = list;
-    while let Some((_, tail)) = rest.uncons() {
+    while let Some((_, tail)) = rest.split_first() {
         match (ocaml::is_young(rt, rest), old) {
             (false, _) => old += 1,
             (true, 0) => in_front += 1,
@@ -52,20 +52,20 @@ fn large_arrays_hold_no_young_values() {
         let is_young = |i| ocaml::is_young(made.rt(), made.value().get(i).unwrap());
         assert!(!(0..1000).any(is_young));
         assert_eq!(made.to_rust::<Vec<String>>().unwrap(), words);
-        made.discard();
+        made.into_rt();
         // Neighbours are built where they fit.
         let pair = (String::from("small"), words, String::from("small"));
         let made = rt.alloc(&pair).unwrap();
-        let (before, array, after) = made.value().parts();
+        let (before, array, after) = made.value().to_tuple();
         assert!(ocaml::is_young(made.rt(), before) && ocaml::is_young(made.rt(), after));
         assert!(!ocaml::is_young(made.rt(), array.get(999).unwrap()));
-        made.discard();
+        made.into_rt();
         // Values that were there before are where they are; the collector knows of them.
         let roots: Vec<&Root<Str>> = (0..1000).map(|_| &young).collect();
         let array = rt.alloc(&roots).unwrap().root();
         rt.minor_gc();
         let garbage = ocaml::garbage(rt);
-        garbage.call(rt, (5000,)).unwrap().discard();
+        garbage.call(rt, (5000,)).unwrap().into_rt();
         rt.full_major().unwrap();
         for i in 0..1000 {
             assert_eq!(array.get(rt).get(i).unwrap().to_str(), Ok("young"));

@@ -62,7 +62,7 @@ fn work(rt: &mut Runtime, shared: &Shared, worker: usize) {
                 0 => drop(old),
                 1 => rt.release(|| drop(old)),
                 // By a finaliser.
-                _ => rt.boxed(old).discard().minor_gc(),
+                _ => rt.boxed(old).into_rt().minor_gc(),
             }
         }
         if i % 50 == 5 * worker {

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: MIT
-//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model. `SEED=N` repeats
-//! one, `ROUNDS=N` says how many.
+//! Random programs over roots, frames, locals, builds, calls, releases and panics, against a model.
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::random::{self, Mix};
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Mutex};
 
 type Entry = List<(Int, Str)>;
-
-struct Mix(u64);
-impl Mix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
-}
 
 /// What a list should hold: its numbers; each goes with its text.
 type Model = Vec<i32>;
@@ -27,11 +18,11 @@ fn text(n: i32) -> String {
 fn check(rt: &Runtime, list: ValueRef<'_, Entry>, model: &Model) {
     let mut rest = list.get(rt);
     for n in model {
-        let (pair, tail) = rest.uncons().expect("as long as the model");
+        let (pair, tail) = rest.split_first().expect("as long as the model");
         assert_eq!((pair.first().to_isize(), pair.second().to_str()), (*n as isize, Ok(&*text(*n))));
         rest = tail;
     }
-    assert!(rest.uncons().is_none());
+    assert!(rest.split_first().is_none());
 }
 
 fn build<'a>(
@@ -39,7 +30,7 @@ fn build<'a>(
     mix: &mut Mix,
     model: &mut Model,
     tail: Option<ValueRef<'_, Entry>>,
-) -> Fresh<'a, Entry> {
+) -> ValueGuard<'a, Entry> {
     let new: Model = (0..mix.below(30)).map(|_| mix.below(10_000) as i32).collect();
     let words = mix.below(3) * mix.below(400);
     model.splice(0..0, new.iter().copied());
@@ -88,7 +79,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
             let (root, model) = world.roots.swap_remove(i);
             check(rt, &root, &model);
             match mix.below(3) {
-                0 => root.end(rt),
+                0 => root.drop_ref(rt),
                 1 => drop(root),
                 _ => drop(std::thread::spawn(|| drop(root)).join()),
             }
@@ -103,20 +94,20 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
             let i = any(mix, world);
             let identity = ocaml::identity(rt);
             if let Some((root, model)) = world.roots.get(i) {
-                let same = identity.call(rt, (root.erase(),)).unwrap();
-                assert!(same.value().same(root.get(same.rt())));
+                let same = identity.call(rt, (root.as_any(),)).unwrap();
+                assert!(same.value().ptr_eq(root.get(same.rt())));
                 check(same.rt(), root, model);
             }
-            ocaml::garbage(rt).call(rt, (mix.below(200) as i32,)).unwrap().discard();
+            ocaml::garbage(rt).call(rt, (mix.below(200) as i32,)).unwrap().into_rt();
         }
         9 => drop(ocaml::raise_failure(rt).call(rt, ("on purpose",)).unwrap_err()),
         10 if depth < 6 => {
             let steps = mix.below(12);
             rt.frame(|rt, [a, b]| {
                 let mut model = Vec::new();
-                let a = a.set(build(rt, mix, &mut model, None));
+                let a = a.root(build(rt, mix, &mut model, None));
                 let mut longer = model.clone();
-                let b = b.set(build(rt, mix, &mut longer, Some(a)));
+                let b = b.root(build(rt, mix, &mut longer, Some(a)));
                 let mut inner = locals.to_vec();
                 inner.extend([(a, model), (b, longer)]);
                 for _ in 0..steps {
@@ -130,7 +121,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 rt.frame(|rt, [a]| {
                     let mut model = Vec::new();
-                    let a = a.set(build(rt, mix, &mut model, None));
+                    let a = a.root(build(rt, mix, &mut model, None));
                     for _ in 0..steps {
                         step(rt, mix, world, &[(a, model.clone())], depth + 1);
                     }
@@ -157,7 +148,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &mut World, locals: &[(ValueRef<
                 let mut inner = locals.to_vec();
                 for i in 0..=count {
                     let mut model = Vec::new();
-                    inner.push((own.set(build(rt, mix, &mut model, None)), model));
+                    inner.push((own.root(build(rt, mix, &mut model, None)), model));
                     if i % (count / steps.max(1) + 1) == 0 {
                         step(rt, mix, world, &inner, depth + 1);
                     }
@@ -183,32 +174,7 @@ fn run(seed: u64) {
     });
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn random_programs() {
-    if let Some(seed) = number("SEED") {
-        return run(seed);
-    }
-    let first =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64 % 1_000_000_007;
-    let failed = Arc::new(Mutex::new(Vec::new()));
-    let threads: Vec<_> = (0..3)
-        .map(|t| {
-            let failed = failed.clone();
-            std::thread::spawn(move || {
-                for round in 0..number("ROUNDS").unwrap_or(20) {
-                    let seed = first + round * 3 + t;
-                    if catch_unwind(|| run(seed)).is_err() {
-                        failed.lock().unwrap().push(seed);
-                    }
-                }
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|t| t.join().unwrap());
-    let failed = failed.lock().unwrap();
-    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+    random::programs(20, run);
 }

@@ -5,6 +5,7 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::batch::Batch;
+use ocaml_boxroot_testing::random;
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -388,20 +389,13 @@ impl Random for Message {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number")))
-}
-
 #[test]
 fn random_values() {
-    let seed = number("SEED").unwrap_or_else(|| {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        now.as_nanos() as u64
-    });
+    let seed = random::seed();
     println!("SEED={seed}");
     let mut mix = Mix(seed);
     let mut batch = Batch::default();
-    for round in 0..number("ROUNDS").unwrap_or(12) {
+    for round in 0..random::number("ROUNDS").unwrap_or(12) {
         let mut add = Add { batch: &mut batch, mix: &mut mix, size: round as usize * 3 / 2 };
         add.one::<(i8, u8, i16, u16, i32)>();
         add.one::<(u32, i64, u64)>();

@@ -16,7 +16,7 @@ fn words() {
     assert_eq!(size_of::<ValueExn<'_>>(), 8);
     assert_eq!(size_of::<ValueCell>(), 8);
     assert_eq!(size_of::<Exception>(), 8);
-    assert_eq!(size_of::<Result<Fresh<'_>, Exception>>(), 16);
+    assert_eq!(size_of::<Result<ValueGuard<'_>, Exception>>(), 16);
 }
 
 #[test]
@@ -35,14 +35,14 @@ fn roots_keep_values_across_collections() {
         let roots: Vec<Root<Str>> = (0..1000).map(|i| rt.string(i.to_string()).root()).collect();
         rt.minor_gc();
         rt.full_major().unwrap();
-        let copies: Vec<Root<Str>> = roots.iter().map(|r| r.dup(rt)).collect();
+        let copies: Vec<Root<Str>> = roots.iter().map(|r| r.clone_ref(rt)).collect();
         rt.compact().unwrap();
         for (i, (a, b)) in roots.iter().zip(&copies).enumerate() {
             assert_eq!(a.get(rt).to_str(), Ok(&*i.to_string()));
-            assert!(a.get(rt).same(b.get(rt)));
+            assert!(a.get(rt).ptr_eq(b.get(rt)));
         }
         for r in copies {
-            r.end(rt);
+            r.drop_ref(rt);
         }
     })
 }
@@ -59,9 +59,9 @@ fn output_roots() {
             }
         }
         let last = rt.string("last").root();
-        r.assign(rt, last.get(rt));
+        r.set_value(rt, last.get(rt));
         let again = rt.string("again");
-        let rt = r.set_rt(again);
+        let rt = r.set_and_rt(again);
         assert_eq!(r.get(rt).to_str(), Ok("again"));
     })
 }
@@ -84,10 +84,10 @@ fn every_place_passes_as_a_value_ref() {
         write(rt, &Value::UNIT);
         let field = rt.pair(&root, &shared);
         assert_eq!(read(field.rt(), &field), field.value().raw());
-        let first = field.value().erase().field_ref(0).unwrap();
+        let first = field.value().into_any().field_ref(0).unwrap();
         assert_eq!(read(field.rt(), first), read(field.rt(), &root));
         rt.frame(|rt, [slot]| {
-            let slot = slot.set(rt.string("slot"));
+            let slot = slot.root(rt.string("slot"));
             write(rt, slot);
             assert_eq!(slot.get(rt).to_str(), Ok("slot"));
         })
@@ -153,7 +153,7 @@ fn mutable_and_atomic_cells() {
         r.get(rt).contents().set(rt, new.get(rt));
         drop(new);
         rt.minor_gc();
-        ocaml::garbage(rt).call(rt, (100_000,)).unwrap().discard();
+        ocaml::garbage(rt).call(rt, (100_000,)).unwrap().into_rt();
         assert_eq!(r.get(rt).contents().get().to_str(), Ok("new"));
 
         let make = ocaml::atomic(rt);
@@ -174,7 +174,7 @@ fn encoded_results() {
         let fail = ocaml::raise_not_found(rt);
         let error = fail.call(rt, ((),)).unwrap_err();
         let exn = error.value(rt).unwrap();
-        assert!(ValueExn::<Unit>::raise(exn).decode().unwrap_err().same(exn));
+        assert!(ValueExn::<Unit>::raise(exn).decode().unwrap_err().ptr_eq(exn));
         assert_eq!(ValueExn::from(int(5)).decode().unwrap().to_isize(), 5);
         assert_eq!(ValueExn::from(exn).decode().unwrap().raw(), exn.raw());
     })
@@ -183,37 +183,37 @@ fn encoded_results() {
 #[test]
 fn shapes_are_checked() {
     attached(|rt| {
-        assert_eq!(int(3).erase().kind(), Kind::Int(3));
-        assert_eq!(int(3).erase().field(0).unwrap_err(), ShapeError::Immediate);
-        let block = rt.block(7, &[&int(1).erase(), &int(2).erase()]).unwrap();
+        assert_eq!(int(3).into_any().kind(), ValueKind::Int(3));
+        assert_eq!(int(3).into_any().field(0).unwrap_err(), ShapeError::Immediate);
+        let block = rt.block(7, &[&int(1).into_any(), &int(2).into_any()]).unwrap();
         let v = block.value();
-        assert_eq!(v.kind(), Kind::Block { tag: 7, len: 2 });
-        assert_eq!(v.field(1).unwrap().kind(), Kind::Int(2));
+        assert_eq!(v.kind(), ValueKind::Block { tag: 7, len: 2 });
+        assert_eq!(v.field(1).unwrap().kind(), ValueKind::Int(2));
         assert_eq!(v.field(2).unwrap_err(), ShapeError::Bounds { index: 2, len: 2 });
-        let rt = block.discard();
-        assert!(matches!(rt.block(0, &[]).unwrap().value().kind(), Kind::Block { tag: 0, len: 0 }));
+        let rt = block.into_rt();
+        assert!(matches!(rt.block(0, &[]).unwrap().value().kind(), ValueKind::Block { tag: 0, len: 0 }));
         for tag in 246..=255 {
-            assert_eq!(rt.block(tag, &[&int(0).erase()]).unwrap_err(), ShapeError::Tag(tag));
+            assert_eq!(rt.block(tag, &[&int(0).into_any()]).unwrap_err(), ShapeError::Tag(tag));
         }
-        let text = rt.string("text").erase().root();
-        assert_eq!(text.get(rt).kind(), Kind::String { len: 4 });
+        let text = rt.string("text").into_any().root();
+        assert_eq!(text.get(rt).kind(), ValueKind::String { len: 4 });
         assert!(matches!(text.get(rt).field(0), Err(ShapeError::Opaque(252))));
-        assert_eq!(rt.float(1.5).erase().value().kind(), Kind::Float(1.5));
+        assert_eq!(rt.float(1.5).into_any().value().kind(), ValueKind::Float(1.5));
         let closure = ocaml::succ(rt).into_any();
-        assert!(matches!(closure.get(rt).kind(), Kind::Closure | Kind::Infix));
+        assert!(matches!(closure.get(rt).kind(), ValueKind::Closure | ValueKind::Infix));
         assert!(matches!(closure.get(rt).field(0), Err(ShapeError::Opaque(_))));
-        let custom = ocaml::custom(rt).call(rt, (1,)).unwrap().erase().root();
-        assert_eq!(custom.get(rt).kind(), Kind::Custom);
+        let custom = ocaml::custom(rt).call(rt, (1,)).unwrap().into_any().root();
+        assert_eq!(custom.get(rt).kind(), ValueKind::Custom);
         assert!(custom.get(rt).field(0).is_err());
-        let floats = ocaml::floats(rt).call(rt, (3,)).unwrap().erase().root();
-        assert_eq!(floats.get(rt).kind(), Kind::FloatArray { len: 3 });
+        let floats = ocaml::floats(rt).call(rt, (3,)).unwrap().into_any().root();
+        assert_eq!(floats.get(rt).kind(), ValueKind::FloatArray { len: 3 });
         assert!(floats.get(rt).field(0).is_err());
         let lazy = ocaml::lazy(rt).call(rt, (3,)).unwrap().root();
-        assert_eq!(lazy.get(rt).kind(), Kind::Lazy);
+        assert_eq!(lazy.get(rt).kind(), ValueKind::Lazy);
         assert!(lazy.get(rt).field(0).is_err());
-        assert_eq!(ocaml::force(rt).call(rt, (&lazy,)).unwrap().value().kind(), Kind::Int(4));
-        assert_eq!(lazy.get(rt).kind(), Kind::Forward);
-        assert_eq!(lazy.get(rt).field(0).unwrap().kind(), Kind::Int(4));
+        assert_eq!(ocaml::force(rt).call(rt, (&lazy,)).unwrap().value().kind(), ValueKind::Int(4));
+        assert_eq!(lazy.get(rt).kind(), ValueKind::Forward);
+        assert_eq!(lazy.get(rt).field(0).unwrap().kind(), ValueKind::Int(4));
     })
 }
 
@@ -222,15 +222,15 @@ fn shapes_are_checked() {
 fn code_and_stacks_are_not_opened() {
     attached(|rt| {
         let infix = ocaml::infix(rt).call(rt, (3,)).unwrap().root();
-        assert_eq!(infix.get(rt).kind(), Kind::Infix);
+        assert_eq!(infix.get(rt).kind(), ValueKind::Infix);
         for i in 0..4 {
             assert!(matches!(infix.get(rt).field(i), Err(ShapeError::Opaque(_))));
             assert!(infix.get(rt).field_ref(i).is_err());
         }
         // A lazy value is being forced by the frames below; the function in it is gone.
         let n = ocaml::on_rust(|rt, _| {
-            let lazy = rt.named("the lazy").unwrap();
-            assert_eq!(lazy.kind(), if ocaml::OCAML5 { Kind::Forcing } else { Kind::Lazy });
+            let lazy = rt.named_value("the lazy").unwrap();
+            assert_eq!(lazy.kind(), if ocaml::OCAML5 { ValueKind::Forcing } else { ValueKind::Lazy });
             assert!(lazy.field(0).is_err());
             rt.full_major().unwrap();
             4
@@ -238,7 +238,7 @@ fn code_and_stacks_are_not_opened() {
         assert_eq!(ocaml::forcing(rt).call(rt, (n,)).unwrap().value().to_isize(), 4);
         if ocaml::OCAML5 {
             let continuation = ocaml::continuation(rt).call(rt, ((),)).unwrap().root();
-            assert_eq!(continuation.get(rt).kind(), Kind::Continuation);
+            assert_eq!(continuation.get(rt).kind(), ValueKind::Continuation);
             assert!(matches!(continuation.get(rt).field(0), Err(ShapeError::Opaque(245))));
             rt.full_major().unwrap();
         }

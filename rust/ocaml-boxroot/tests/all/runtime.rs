@@ -82,7 +82,7 @@ fn a_mutex_is_not_held_while_the_domain_lock_is_waited_for() {
     let other = thread::spawn(move || {
         attached(|rt| {
             here.send(()).unwrap();
-            *rt.lock(&theirs).unwrap() += 1;
+            *rt.lock_mutex(&theirs).unwrap() += 1;
         })
     });
     is_here.recv().unwrap();
@@ -104,7 +104,7 @@ fn a_cell_does_not_wait_for_what_another_thread_makes() {
     let (go, may_go) = mpsc::channel();
     let other = thread::spawn(move || {
         attached(|rt| {
-            *rt.once(&CELL, |rt| {
+            *rt.get_or_init(&CELL, |rt| {
                 inside.send(()).unwrap();
                 rt.release(|| may_go.recv()).unwrap();
                 1
@@ -124,7 +124,7 @@ fn locked_data() {
         let second = rt.string("second").root();
         words.with(rt, |_, words| words.push(second));
         rt.full_major().unwrap();
-        let last = words.with(rt, |rt, words| words.pop().map(|word| word.dup(rt))).unwrap();
+        let last = words.with(rt, |rt, words| words.pop().map(|word| word.clone_ref(rt))).unwrap();
         assert_eq!(last.get(rt).to_str(), Ok("second"));
         let caught = catch_unwind(AssertUnwindSafe(|| words.with(rt, |_, _| std::panic::resume_unwind(Box::new(1)))));
         assert!(caught.is_err() && words.is_poisoned());
@@ -161,10 +161,10 @@ fn waiting_releases_the_lock() {
     is_held.recv().unwrap();
     attached(|rt| {
         go.send(()).unwrap();
-        assert_eq!(*rt.lock(&mutex).unwrap(), 1);
+        assert_eq!(*rt.lock_mutex(&mutex).unwrap(), 1);
         rt.join(holder).unwrap();
         assert_eq!(rt.join(thread::spawn(|| attached(|_| 5))).unwrap(), 5);
-        assert_eq!(*rt.lock(&mutex).unwrap(), 1);
+        assert_eq!(*rt.lock_mutex(&mutex).unwrap(), 1);
 
         let (sender, receiver) = mpsc::channel();
         let t = other(move || sender.send(attached(|rt| rt.string("sent").root())).unwrap());
@@ -173,8 +173,8 @@ fn waiting_releases_the_lock() {
         assert!(rt.recv(&receiver).is_err(), "no sender is left");
 
         let lock = RwLock::new(1);
-        *rt.write(&lock).unwrap() += 1;
-        assert_eq!(*rt.read(&lock).unwrap(), 2);
+        *rt.write_rwlock(&lock).unwrap() += 1;
+        assert_eq!(*rt.read_rwlock(&lock).unwrap(), 2);
     });
     // Threads initialise one cell, whose closure needs OCaml.
     static CELL: OnceLock<Root<Str>> = OnceLock::new();
@@ -184,7 +184,7 @@ fn waiting_releases_the_lock() {
             thread::spawn(|| {
                 attached(|rt| {
                     READY.fetch_add(1, SeqCst);
-                    let root = rt.once(&CELL, |rt| {
+                    let root = rt.get_or_init(&CELL, |rt| {
                         // The others have the lock in turn, and wait for the cell.
                         rt.release(|| {
                             while READY.load(SeqCst) < 4 {
@@ -206,9 +206,10 @@ fn waiting_releases_the_lock() {
 fn a_panic_while_a_cell_is_made() {
     static CELL: OnceLock<i32> = OnceLock::new();
     attached(|rt| {
-        assert!(catch_unwind(AssertUnwindSafe(|| rt.once(&CELL, |_| std::panic::resume_unwind(Box::new(1))))).is_err());
+        assert!(catch_unwind(AssertUnwindSafe(|| rt.get_or_init(&CELL, |_| std::panic::resume_unwind(Box::new(1)))))
+            .is_err());
         rt.minor_gc();
-        assert_eq!(rt.once(&CELL, |rt| rt.string("x").value().as_bytes().len() as i32), &1);
+        assert_eq!(rt.get_or_init(&CELL, |rt| rt.string("x").value().as_bytes().len() as i32), &1);
     })
 }
 
@@ -260,7 +261,7 @@ fn a_panic_in_what_was_deferred_is_nobody_elses() {
             rt.poll().unwrap();
             assert_eq!(RUN.load(SeqCst), 1, "those behind it run");
             for _ in 0..3 {
-                rt.boxed_custom(Bomb).discard();
+                rt.boxed_custom(Bomb).into_rt();
             }
             rt.full_major().unwrap();
         });

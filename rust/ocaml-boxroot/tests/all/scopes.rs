@@ -10,12 +10,12 @@ fn fixpoint<'a>(
     rt: &'a mut Runtime,
     f: ValueRef<'_, Fun<(Float,), Float>>,
     x: ValueRef<'_, Float>,
-) -> Result<Fresh<'a, Float>, Exception> {
+) -> Result<ValueGuard<'a, Float>, Exception> {
     let y = f.call(rt, (x,))?;
     if y.value().to_f64() == x.get(y.rt()).to_f64() {
         return Ok(y);
     }
-    let (y, rt) = y.root_rt();
+    let (y, rt) = y.root_and_rt();
     fixpoint(rt, f, &y)
 }
 
@@ -23,14 +23,14 @@ fn fixpoint_loop<'a>(
     rt: &'a mut Runtime,
     f: ValueRef<'_, Fun<(Float,), Float>>,
     mut x: Root<Float>,
-) -> Result<Fresh<'a, Float>, Exception> {
+) -> Result<ValueGuard<'a, Float>, Exception> {
     let mut rt = rt;
     loop {
         let y = f.call(rt, (&x,))?;
         if y.value().to_f64() == x.get(y.rt()).to_f64() {
             return Ok(y);
         }
-        rt = x.set_rt(y);
+        rt = x.set_and_rt(y);
     }
 }
 
@@ -51,9 +51,9 @@ fn fresh_values() {
         let r = v.root(rt2);
         assert_eq!(v.to_str(), r.get(rt2).to_str());
         let v = rt.string("gone");
-        let rt = v.discard();
+        let rt = v.into_rt();
         assert_eq!(rt.string("value").into_value().to_str(), Ok("value"));
-        assert_eq!(Fresh::constant(rt, int(3)).value().to_isize(), 3);
+        assert_eq!(ValueGuard::from_static(rt, int(3)).value().to_isize(), 3);
         assert_eq!(r.get(rt).to_str(), Ok("frozen"));
     })
 }
@@ -62,16 +62,16 @@ fn fresh_values() {
 fn frames_keep_values() {
     attached(|rt| {
         let result = rt.frame(|rt, [a, b, mut c]| {
-            let a = a.set(rt.string("a"));
+            let a = a.root(rt.string("a"));
             rt.minor_gc();
-            let (b, rt) = b.set_rt(rt.pair(a, &int(1)));
+            let (b, rt) = b.root_and_rt(rt.pair(a, &int(1)));
             rt.full_major().unwrap();
             for i in 0..1000 {
-                let place = c.put_fresh(rt.string(i.to_string()));
+                let place = c.set(rt.string(i.to_string()));
                 rt.minor_gc();
                 assert_eq!(place.get(rt).to_str(), Ok(&*i.to_string()));
             }
-            assert!(b.get(rt).first().same(a.get(rt)));
+            assert!(b.get(rt).first().ptr_eq(a.get(rt)));
             rt.pair(a, b)
         });
         assert_eq!(result.value().first().to_str(), Ok("a"));
@@ -95,20 +95,20 @@ fn frames_end_by_panics_errors_and_exceptions() {
         for i in 0..200 {
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 rt.frame(|rt, [a, b]| {
-                    let _a = a.set(rt.string("lost"));
+                    let _a = a.root(rt.string("lost"));
                     rt.frame(|rt, [c]| {
-                        let _c = c.set(rt.string("lost too"));
+                        let _c = c.root(rt.string("lost too"));
                         if i % 2 == 0 {
                             std::panic::resume_unwind(Box::new(i));
                         }
                     });
-                    let _b = b.set(rt.string("x"));
+                    let _b = b.root(rt.string("x"));
                     std::panic::resume_unwind(Box::new(i))
                 })
             }));
             assert!(matches!(caught, Err(payload) if payload.downcast_ref() == Some(&i)));
             let failed: Result<(), Exception> = rt.frame(|rt, [a]| {
-                let _a = a.set(rt.string("lost"));
+                let _a = a.root(rt.string("lost"));
                 fail.call(rt, ((),))?;
                 Ok(())
             });
@@ -134,12 +134,12 @@ fn locals_in_any_number() {
                 let mut places = Vec::new();
                 for i in 0..count {
                     places.push(match i % 3 {
-                        0 => locals.set(rt.string(i.to_string())),
+                        0 => locals.root(rt.string(i.to_string())),
                         1 => {
                             let v = rt.string(i.to_string());
-                            locals.keep(v.rt(), v.value())
+                            locals.root_value(v.rt(), v.value())
                         }
-                        _ => locals.set_rt(rt.string(i.to_string())).0,
+                        _ => locals.root_and_rt(rt.string(i.to_string())).0,
                     });
                     if i % 997 == 5 {
                         rt.minor_gc();
@@ -150,11 +150,11 @@ fn locals_in_any_number() {
                 check(rt, &places);
                 let mut slot = locals.slot(rt);
                 for i in 0..50 {
-                    let place = slot.put_fresh(rt.string(i.to_string()));
+                    let place = slot.set(rt.string(i.to_string()));
                     rt.minor_gc();
                     assert_eq!(place.get(rt).to_str(), Ok(&*i.to_string()));
                 }
-                let last = slot.put_fresh(rt.string("last"));
+                let last = slot.set(rt.string("last"));
                 rt.pair(last, &int(count))
             });
             assert_eq!((last.value().first().to_str(), last.value().second().to_isize()), (Ok("last"), count as isize));
@@ -169,10 +169,10 @@ fn locals_of_a_caller() {
     fn half<'f>(rt: &mut Runtime, depth: usize, outer: &'f Locals) -> Vec<ValueRef<'f, Str>> {
         rt.locals(|rt, inner| {
             rt.frame(|rt, [slot]| {
-                let slot = slot.set(rt.string("slot"));
+                let slot = slot.root(rt.string("slot"));
                 let below = if depth == 0 { Vec::new() } else { half(rt, depth - 1, inner) };
                 check(rt, &below);
-                let new = (0..depth * 40).map(|i| outer.set(rt.string(i.to_string()))).collect();
+                let new = (0..depth * 40).map(|i| outer.root(rt.string(i.to_string()))).collect();
                 rt.minor_gc();
                 check(rt, &below);
                 assert_eq!(slot.get(rt).to_str(), Ok("slot"));
@@ -195,7 +195,7 @@ fn locals_of_a_caller() {
 fn locals_stay_when_exceptions_and_panics_pass() {
     let panics = ocaml::on_rust(|rt, _| {
         rt.locals(|rt, locals| {
-            let _kept: Vec<_> = (0..500).map(|i| locals.set(rt.string(i.to_string()))).collect();
+            let _kept: Vec<_> = (0..500).map(|i| locals.root(rt.string(i.to_string()))).collect();
             rt.minor_gc();
             resume_unwind(Box::new("on purpose"))
         })
@@ -206,7 +206,7 @@ fn locals_stay_when_exceptions_and_panics_pass() {
             let result: Result<(), Exception> = rt.locals(|rt, locals| {
                 let mut places = Vec::new();
                 for i in 0..1000 {
-                    places.push(locals.set(rt.string(i.to_string())));
+                    places.push(locals.root(rt.string(i.to_string())));
                     if i % 300 == 3 {
                         assert!(catch.call(rt, ((),)).unwrap().value().to_bool());
                         assert_eq!(rust.call(rt, (panics,)).unwrap().value().to_isize(), -3);
@@ -215,7 +215,7 @@ fn locals_stay_when_exceptions_and_panics_pass() {
                 }
                 let caught = catch_unwind(AssertUnwindSafe(|| {
                     rt.locals(|rt, inner| {
-                        let _lost: Vec<_> = (0..100).map(|_| inner.set(rt.string("lost"))).collect();
+                        let _lost: Vec<_> = (0..100).map(|_| inner.root(rt.string("lost"))).collect();
                         resume_unwind(Box::new(round))
                     })
                 }));
@@ -239,10 +239,10 @@ fn locals_of_threads_that_wait() {
                 for _ in 0..20 {
                     attached(|rt| {
                         rt.locals(|rt, locals| {
-                            let places: Vec<_> = (0..400).map(|i| locals.set(rt.string(i.to_string()))).collect();
+                            let places: Vec<_> = (0..400).map(|i| locals.root(rt.string(i.to_string()))).collect();
                             rt.release(|| {
                                 attach(|rt| {
-                                    let more = locals.set(rt.string("more"));
+                                    let more = locals.root(rt.string("more"));
                                     rt.minor_gc();
                                     assert_eq!(more.get(rt).to_str(), Ok("more"));
                                 })
@@ -263,7 +263,7 @@ fn locals_of_threads_that_wait() {
 fn releasing_inside_a_frame() {
     attached(|rt| {
         rt.frame(|rt, [a]| {
-            let a = a.set(rt.string("kept"));
+            let a = a.root(rt.string("kept"));
             rt.release(|| std::thread::spawn(|| attach(|rt| rt.full_major().unwrap()).unwrap()).join().unwrap());
             assert_eq!(a.get(rt).to_str(), Ok("kept"));
         })
@@ -300,22 +300,22 @@ fn built_values_may_be_large_and_hold_old_ones() {
         rt.full_major().unwrap();
         let big = "x".repeat(100_000);
         let v = rt.build(16, |n| {
-            let mut block = n.unshared(3, 400).unwrap();
+            let mut block = n.block_builder(3, 400).unwrap();
             assert_eq!(block.get(399).raw(), Value::UNIT.raw());
             for i in 0..block.len() {
                 block.set(i, n.pair(old.get(n), n.string(i.to_string())));
             }
             block.set(0, n.string(&big));
-            block.share()
+            block.finish()
         });
         let v = v.root();
         drop(old);
         rt.minor_gc();
         rt.full_major().unwrap();
-        assert_eq!(v.get(rt).kind(), Kind::Block { tag: 3, len: 400 });
-        assert_eq!(v.get(rt).field(0).unwrap().kind(), Kind::String { len: 100_000 });
+        assert_eq!(v.get(rt).kind(), ValueKind::Block { tag: 3, len: 400 });
+        assert_eq!(v.get(rt).field(0).unwrap().kind(), ValueKind::String { len: 100_000 });
         let pair = v.get(rt).field(399).unwrap();
-        assert_eq!(pair.field(0).unwrap().kind(), Kind::String { len: 3 });
+        assert_eq!(pair.field(0).unwrap().kind(), ValueKind::String { len: 3 });
     })
 }
 
@@ -330,7 +330,7 @@ fn a_panic_in_a_build_leaves_a_sound_heap() {
                 });
             }));
             assert!(caught.is_err());
-            let failed: Result<Fresh<'_, Str>, i32> = rt.try_build(300, |n| {
+            let failed: Result<ValueGuard<'_, Str>, i32> = rt.try_build(300, |n| {
                 let _list = assoc(n, i % 7);
                 Err(i)
             });
@@ -352,7 +352,7 @@ fn roots_of_values_under_construction() {
         });
         let v = v.root();
         rt.full_major().unwrap();
-        assert!(v.get(rt).to_option().unwrap().same(kept[0].get(rt)));
+        assert!(v.get(rt).to_option().unwrap().ptr_eq(kept[0].get(rt)));
         assert_eq!(kept[0].get(rt).to_str(), Ok("inside"));
     })
 }
@@ -361,17 +361,17 @@ fn roots_of_values_under_construction() {
 fn sizes_that_the_heap_refuses() {
     attached(|rt| {
         rt.build(0, |n| {
-            let error = n.unshared(0, usize::MAX >> 12).unwrap_err();
+            let error = n.block_builder(0, usize::MAX >> 12).unwrap_err();
             assert_eq!(error.to_string(), format!("OCaml's heap has no block of {} words", usize::MAX >> 12));
-            assert!(matches!(n.unshared(250, 1).unwrap_err(), ShapeError::Tag(250)));
-            assert!(n.unshared(0, 0).is_err());
+            assert!(matches!(n.block_builder(250, 1).unwrap_err(), ShapeError::Tag(250)));
+            assert!(n.block_builder(0, 0).is_err());
             n.unit()
         });
         let caught = catch_unwind(AssertUnwindSafe(|| {
             rt.build(0, |n| {
-                let mut block = n.unshared(0, 1).unwrap();
+                let mut block = n.block_builder(0, 1).unwrap();
                 block.set(1, n.unit());
-                block.share()
+                block.finish()
             })
             .root()
         }));
@@ -429,20 +429,20 @@ fn lists_and_arrays() {
 fn frames_of_a_thread_that_waits() {
     attached(|rt| {
         rt.frame(|rt, [a, b]| {
-            let a = a.set(rt.string("young"));
-            let b = b.set(rt.pair(a, a));
+            let a = a.root(rt.string("young"));
+            let b = b.root(rt.pair(a, a));
             for i in 0..20 {
                 let collect = |rt: &mut Runtime| {
                     rt.minor_gc();
                     rt.compact().unwrap();
-                    rt.frame(|rt, [c]| c.set(rt.string("another")).get(rt).as_bytes().len());
+                    rt.frame(|rt, [c]| c.root(rt.string("another")).get(rt).as_bytes().len());
                 };
                 if i % 2 == 0 {
                     rt.release(|| attach(collect)).unwrap();
                 }
                 rt.release(|| std::thread::spawn(move || attach(collect).unwrap()).join().unwrap());
                 assert_eq!(a.get(rt).to_str(), Ok("young"));
-                assert!(b.get(rt).second().same(a.get(rt)));
+                assert!(b.get(rt).second().ptr_eq(a.get(rt)));
             }
         })
     })

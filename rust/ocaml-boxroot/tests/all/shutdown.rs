@@ -16,7 +16,7 @@ fn the_life_of_a_program() {
 fn life() {
     assert_eq!(attach(|_| ()), Err(AttachError::NotStarted));
     assert_eq!(std::thread::spawn(|| attach(|_| ())).join().unwrap(), Err(AttachError::NotStarted));
-    defer(|rt| rt.string("before the start").discard().minor_gc());
+    defer(|rt| rt.string("before the start").into_rt().minor_gc());
 
     let bad = StartOptions { arguments: vec!["a\0b".into()] };
     assert_eq!(start(&bad).unwrap_err(), StartError::Argument);
@@ -46,9 +46,9 @@ fn life() {
     }
     let owned = attach(|rt| rt.boxed(Payload(AtomicBool::new(true))).root()).unwrap();
     let storage = attach(|rt| Storage::new(rt, "kept")).unwrap();
-    let stored = attach(|rt| storage.root_fresh(rt.string("stored"))).unwrap();
+    let stored = attach(|rt| storage.root(rt.string("stored"))).unwrap();
     let other = attach(|rt| Storage::new(rt, "other")).unwrap();
-    attach(|rt| other.root_fresh(rt.string("stored too"))).unwrap();
+    attach(|rt| other.root(rt.string("stored too"))).unwrap();
     let wide = attach(|rt| {
         let kept = rt.string("wide").root();
         WideRoot::new(rt, (kept.get(rt), int(3)))
@@ -60,10 +60,10 @@ fn life() {
     });
     let (ephemeral, ephemeral_too) =
         (ephemeral.unwrap(), attach(|rt| Ephemeral::new(rt, kept.get(rt), int(3)).unwrap()).unwrap());
-    let weak = attach(|rt| kept.get(rt).weak(rt).unwrap()).unwrap();
+    let weak = attach(|rt| kept.get(rt).downgrade(rt).unwrap()).unwrap();
     let payload = attach(|rt| owned.payload(rt)).unwrap();
     let numbers = attach(|rt| rt.bigarray_from_vec(vec![7u8; 1 << 20], [1 << 20]).root()).unwrap();
-    let elements = attach(|rt| numbers.racy(rt)).unwrap();
+    let elements = attach(|rt| numbers.as_cells(rt)).unwrap();
 
     ocaml.shutdown().unwrap();
     assert!(AT_EXIT.load(SeqCst));

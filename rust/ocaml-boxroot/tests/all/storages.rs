@@ -3,17 +3,18 @@
 
 use crate::process::alone;
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::random::{self, Mix};
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::mem::{forget, size_of};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
     place.get(rt).to_str().unwrap()
 }
 
 fn fill<'s>(rt: &mut Runtime, storage: &'s Storage, numbers: std::ops::Range<usize>) -> Vec<StorageRoot<'s, Str>> {
-    numbers.map(|i| storage.root_fresh(rt.string(i.to_string()))).collect()
+    numbers.map(|i| storage.root(rt.string(i.to_string()))).collect()
 }
 
 fn check(rt: &Runtime, roots: &[StorageRoot<'_, Str>], numbers: std::ops::Range<usize>) {
@@ -28,8 +29,8 @@ fn watch(rt: &mut Runtime, storage: &Storage, count: usize) -> Vec<Weak<Str>> {
     (0..count)
         .map(|i| {
             let v = rt.string(i.to_string());
-            storage.root(v.rt(), v.value()).keep();
-            v.value().weak(v.rt()).unwrap()
+            storage.root_value(v.rt(), v.value()).into_ref();
+            v.value().downgrade(v.rt()).unwrap()
         })
         .collect()
 }
@@ -106,7 +107,7 @@ fn roots_that_change_and_end() {
                 0 => assert_eq!(root.set(rt.string((i + 7).to_string())).get(rt).to_str(), Ok(&*(i + 7).to_string())),
                 1 => {
                     let v = rt.string((i + 7).to_string());
-                    root.assign(v.rt(), v.value());
+                    root.set_value(v.rt(), v.value());
                 }
                 _ => (),
             }
@@ -120,7 +121,7 @@ fn roots_that_change_and_end() {
             assert_eq!(text(rt, &root), number.to_string());
             match i % 4 {
                 0 => root.delete(),
-                1 => root.end(rt),
+                1 => root.drop_ref(rt),
                 _ => (), // it stays
             }
         }
@@ -130,7 +131,8 @@ fn roots_that_change_and_end() {
         // In the checked build what was deleted lately is still there, so that its use is found.
         let counts = |n, exact| n == exact || (cfg!(feature = "checked") && n > exact);
         assert!(counts(storage.count(rt), 1500));
-        let kept = fill(rt, &storage, 0..100).into_iter().map(StorageRoot::keep).collect::<Vec<ValueRef<'_, Str>>>();
+        let kept =
+            fill(rt, &storage, 0..100).into_iter().map(StorageRoot::into_ref).collect::<Vec<ValueRef<'_, Str>>>();
         rt.compact().unwrap();
         kept.iter().enumerate().for_each(|(i, place)| assert_eq!(text(rt, place), i.to_string()));
         assert!(counts(storage.count(rt), 1600));
@@ -154,7 +156,7 @@ fn keys_are_tested() {
         root.set(rt.string("b again"));
         rt.minor_gc();
         assert_eq!(text(rt, &root), "b again");
-        root.end(rt);
+        root.drop_ref(rt);
         one.clear(rt);
         assert!(one.get(&a).is_none());
         let d = insert(rt, &one, "d"); // perhaps where the first one was
@@ -193,18 +195,7 @@ fn dropped_anywhere() {
         ended(weak);
         // Inside the collector.
         let (storage, weak) = make(700);
-        let place = Arc::new(Mutex::new(Some(storage)));
-        let theirs = place.clone();
-        ocaml::in_collector(move |_| drop(theirs.lock().unwrap().take()));
-        attached(|rt| {
-            let custom = ocaml::custom(rt);
-            for i in 0..10 {
-                custom.call(rt, (i,)).unwrap();
-            }
-            rt.full_major().unwrap();
-            rt.full_major().unwrap();
-        });
-        assert!(place.lock().unwrap().is_none());
+        ocaml::drop_in_collector(vec![storage]);
         ended(weak);
     })
 }
@@ -321,14 +312,6 @@ fn shared_by_domains() {
 
 // --- a random program
 
-struct Mix(u64);
-impl Mix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
-}
-
 /// A storage, and what it should hold.
 struct Place {
     storage: Storage,
@@ -365,7 +348,7 @@ fn run(seed: u64) {
                         assert_eq!(text(rt, &root), n.to_string());
                         match mix.below(4) {
                             0 => root.delete(),
-                            1 | 2 => root.end(rt),
+                            1 | 2 => root.drop_ref(rt),
                             _ => p.lost += 1,
                         }
                     }
@@ -383,7 +366,7 @@ fn run(seed: u64) {
                     }
                     rt.minor_gc();
                     assert!(roots.iter().all(|root| text(rt, root) == "changed"));
-                    roots.into_iter().for_each(|root| root.end(rt));
+                    roots.into_iter().for_each(|root| root.drop_ref(rt));
                 }
                 11 => {
                     p.storage.clear(rt);
@@ -405,7 +388,7 @@ fn run(seed: u64) {
                     1 => rt.compact().unwrap(),
                     _ => rt.minor_gc(),
                 },
-                14 => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                14 => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().into_rt().poll().unwrap(),
                 _ => assert!(p.storage.count(rt) >= p.keys.len() + p.lost),
             }
         }
@@ -420,22 +403,5 @@ fn run(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-    if let Some(seed) = number("SEED") {
-        return run(seed);
-    }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let first = now.as_nanos() as u64 % 1_000_000_007;
-    let failed: Vec<u64> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|t| {
-                scope.spawn(move || {
-                    let seeds = (0..number("ROUNDS").unwrap_or(5)).map(|round| first + round * 3 + t);
-                    seeds.filter(|seed| catch_unwind(|| run(*seed)).is_err()).collect::<Vec<u64>>()
-                })
-            })
-            .collect();
-        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
-    });
-    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+    random::programs(5, run);
 }

@@ -5,7 +5,7 @@ use crate::process::alone;
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing::{self as ocaml, attached};
 use std::mem::size_of;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 #[test]
 fn words() {
@@ -17,15 +17,15 @@ fn words() {
 fn find_what_is_kept_and_nothing_else() {
     attached(|rt| {
         let roots: Vec<Root<Str>> = (0..1000).map(|i| rt.string(i.to_string()).root()).collect();
-        let weak: Vec<Weak<Str>> = roots.iter().map(|r| r.get(rt).weak(rt).unwrap()).collect();
+        let weak: Vec<Weak<Str>> = roots.iter().map(|r| r.get(rt).downgrade(rt).unwrap()).collect();
         let fresh = rt.string("young");
-        let young = fresh.value().weak(fresh.rt()).unwrap();
+        let young = fresh.value().downgrade(fresh.rt()).unwrap();
         rt.minor_gc();
         rt.compact().unwrap();
         assert!(young.get(rt).is_none());
         for (i, (w, r)) in weak.iter().zip(&roots).enumerate() {
             assert_eq!(w.get(rt).unwrap().to_str(), Ok(&*i.to_string()));
-            assert!(w.get(rt).unwrap().same(r.get(rt)));
+            assert!(w.get(rt).unwrap().ptr_eq(r.get(rt)));
         }
         let upgraded: Vec<Root<Str>> = weak.iter().step_by(2).map(|w| w.upgrade(rt).unwrap()).collect();
         drop(roots);
@@ -39,7 +39,7 @@ fn find_what_is_kept_and_nothing_else() {
         drop(upgraded);
         rt.full_major().unwrap();
         assert!(weak.iter().all(|w| w.get(rt).is_none() && w.upgrade(rt).is_none()));
-        let number = int(5).weak(rt).unwrap();
+        let number = int(5).downgrade(rt).unwrap();
         rt.full_major().unwrap();
         assert_eq!(number.get(rt).unwrap().to_isize(), 5);
     })
@@ -49,11 +49,11 @@ fn find_what_is_kept_and_nothing_else() {
 fn hold_no_lazy_values() {
     attached(|rt| {
         let lazy = ocaml::lazy(rt).call(rt, (3,)).unwrap().root();
-        assert_eq!(lazy.get(rt).weak(rt).unwrap_err(), RootError::Lazy);
+        assert_eq!(lazy.get(rt).downgrade(rt).unwrap_err(), RootError::Lazy);
         let pair = rt.pair(&lazy, &int(1)).root();
-        let weak = pair.get(rt).weak(rt).unwrap();
+        let weak = pair.get(rt).downgrade(rt).unwrap();
         rt.full_major().unwrap();
-        assert!(weak.get(rt).unwrap().same(pair.get(rt)));
+        assert!(weak.get(rt).unwrap().ptr_eq(pair.get(rt)));
     })
 }
 
@@ -61,7 +61,8 @@ fn hold_no_lazy_values() {
 fn dropped_anywhere() {
     alone(dropped_anywhere, || {
         let kept = attached(|rt| rt.string("kept").root());
-        let make = || -> Vec<Weak<Str>> { attached(|rt| (0..500).map(|_| kept.get(rt).weak(rt).unwrap()).collect()) };
+        let make =
+            || -> Vec<Weak<Str>> { attached(|rt| (0..500).map(|_| kept.get(rt).downgrade(rt).unwrap()).collect()) };
         drop(make());
         let weak = make();
         std::thread::spawn(|| drop(weak)).join().unwrap();
@@ -71,29 +72,19 @@ fn dropped_anywhere() {
             panic!("on purpose");
         }))
         .is_err());
-        let weak = Arc::new(Mutex::new(make()));
-        let theirs = weak.clone();
-        ocaml::in_collector(move |_| theirs.lock().unwrap().clear());
-        attached(|rt| {
-            let custom = ocaml::custom(rt);
-            for i in 0..10 {
-                custom.call(rt, (i,)).unwrap();
-            }
-            rt.full_major().unwrap();
-        });
-        assert!(weak.lock().unwrap().is_empty());
+        ocaml::drop_in_collector(make());
         attached(|rt| assert!(make_one(rt, &kept).is_alive(rt)));
     })
 }
 
 fn make_one(rt: &Runtime, kept: &Root<Str>) -> Weak<Str> {
-    kept.get(rt).weak(rt).unwrap()
+    kept.get(rt).downgrade(rt).unwrap()
 }
 
 #[test]
 fn shared_by_threads() {
     let kept: Vec<Root<Str>> = attached(|rt| (0..100).map(|i| rt.string(i.to_string()).root()).collect());
-    let weak: Vec<Weak<Str>> = attached(|rt| kept.iter().map(|r| r.get(rt).weak(rt).unwrap()).collect());
+    let weak: Vec<Weak<Str>> = attached(|rt| kept.iter().map(|r| r.get(rt).downgrade(rt).unwrap()).collect());
     let (kept, weak) = (Arc::new(kept), Arc::new(weak));
     let threads: Vec<_> = (0..4)
         .map(|t| {

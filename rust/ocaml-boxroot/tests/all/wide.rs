@@ -16,7 +16,7 @@ fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
 /// A wide root of the texts of `first`, `first + 1`, … Its values are young.
 fn numbers<const N: usize>(rt: &mut Runtime, first: usize) -> WideRoot<[Str; N]> {
     rt.locals(|rt, locals| {
-        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.set(rt.string((first + i).to_string())));
+        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.root(rt.string((first + i).to_string())));
         WideRoot::new(rt, places.map(|place| place.get(rt)))
     })
 }
@@ -30,7 +30,7 @@ fn check<const N: usize>(rt: &Runtime, root: &WideRoot<[Str; N]>, first: usize) 
 
 /// Weak roots of all values: which tell whether they are alive.
 fn watch<const N: usize>(rt: &Runtime, root: &WideRoot<[Str; N]>) -> Vec<Weak<Str>> {
-    root.iter().map(|place| place.get(rt).weak(rt).unwrap()).collect()
+    root.iter().map(|place| place.get(rt).downgrade(rt).unwrap()).collect()
 }
 
 fn alive(rt: &mut Runtime, weak: &[Weak<Str>]) -> usize {
@@ -54,7 +54,7 @@ fn keep_all_values_of_each_width() {
         let roots: Vec<WideRoot<[Str; N]>> = (0..300).map(|i| numbers(rt, i * N)).collect();
         rt.minor_gc();
         roots.iter().enumerate().for_each(|(i, root)| check(rt, root, i * N));
-        let copies: Vec<_> = roots.iter().map(|root| root.dup(rt)).collect();
+        let copies: Vec<_> = roots.iter().map(|root| root.clone_ref(rt)).collect();
         let weak: Vec<_> = roots.iter().flat_map(|root| watch(rt, root)).collect();
         drop(roots);
         rt.compact().unwrap();
@@ -82,11 +82,11 @@ fn tuples_have_places_of_their_types() {
         rt.compact().unwrap();
         let (s, i, f) = root.places();
         assert_eq!((text(rt, s), i.get(rt).to_isize(), f.get(rt).to_f64()), ("s", 3, 1.5));
-        assert!(root.place::<0>().get(rt).same(s.get(rt)) && root.place::<2>().get(rt).same(f.get(rt)));
+        assert!(root.place::<0>().get(rt).ptr_eq(s.get(rt)) && root.place::<2>().get(rt).ptr_eq(f.get(rt)));
         let s = root.set::<0>(rt.string("t"));
         assert_eq!(text(rt, s), "t");
-        root.assign::<1>(rt, int(4));
-        assert_eq!(root.try_assign::<1>(rt, int(5)), Ok(()));
+        root.set_value::<1>(rt, int(4));
+        assert_eq!(root.try_set_value::<1>(rt, int(5)), Ok(()));
         let new = rt.float(2.5);
         assert_eq!(root.replace::<2>(new.rt(), new.value()).to_f64(), 1.5);
         rt.full_major().unwrap();
@@ -113,8 +113,8 @@ fn tuples_have_places_of_their_types() {
         );
         rt.minor_gc();
         assert_eq!(many.place::<10>().get(rt).to_isize(), 10);
-        assert!(many.place::<11>().get(rt).to_bool() && many.dup(rt).place::<11>().get(rt).to_bool());
-        assert!(many.dup(rt).places().9.get(rt).to_isize() == 9);
+        assert!(many.place::<11>().get(rt).to_bool() && many.clone_ref(rt).place::<11>().get(rt).to_bool());
+        assert!(many.clone_ref(rt).places().9.get(rt).to_isize() == 9);
         assert_eq!(WideRoot::new(rt, (int(7),)).place::<0>().get(rt).to_isize(), 7);
         assert_eq!(format!("{many:?}"), "WideRoot");
     })
@@ -129,10 +129,10 @@ fn values_that_change() {
                 let new = rt.string(format!("{round} {i}"));
                 match i % 3 {
                     0 => _ = root.set_at(i % 5, new),
-                    1 => root.assign_at(new.rt(), i % 5, new.value()),
+                    1 => root.set_value_at(new.rt(), i % 5, new.value()),
                     _ => {
                         let old = root[i % 5].get(new.rt());
-                        assert!(root.replace_at(new.rt(), i % 5, new.value()).same(old));
+                        assert!(root.replace_at(new.rt(), i % 5, new.value()).ptr_eq(old));
                     }
                 }
                 if i % 100 == round {
@@ -152,7 +152,7 @@ fn values_that_change() {
         // What was replaced is let go, and nothing else.
         let weak: Vec<Weak<Str>> = roots.iter().flat_map(|root| watch(rt, root)).collect();
         let empty = rt.string("").root();
-        roots.iter_mut().for_each(|root| root.assign_at(rt, 2, empty.get(rt)));
+        roots.iter_mut().for_each(|root| root.set_value_at(rt, 2, empty.get(rt)));
         assert_eq!(alive(rt, &weak), 1600);
     })
 }
@@ -171,11 +171,11 @@ fn made_in_a_build() {
                             resume_unwind(Box::new(0));
                         }
                     }
-                    let dup = roots[0].dup(n);
+                    let dup = roots[0].clone_ref(n);
                     roots.push(dup);
                     n.string("the end")
                 })
-                .discard();
+                .into_rt();
             }));
             assert_eq!(built.is_err(), round % 5 == 4);
             if round % 10 == 7 {
@@ -205,12 +205,12 @@ fn indices_out_of_range() {
             let found: Vec<isize> = root.iter().map(|place| place.get(rt).to_isize()).collect();
             assert_eq!(found, [1, 2]);
         };
-        refused(&mut |root| root.assign_at(rt, 2, int(3)));
-        refused(&mut |root| root.try_assign_at(rt, usize::MAX, int(3)).unwrap());
+        refused(&mut |root| root.set_value_at(rt, 2, int(3)));
+        refused(&mut |root| root.try_set_value_at(rt, usize::MAX, int(3)).unwrap());
         refused(&mut |root| assert!(root.replace_at(rt, 64, int(3)).to_isize() > 0));
         refused(&mut |root| assert!(root[std::hint::black_box(2)].get(rt).to_isize() > 0));
         assert!(root.get(2).is_none());
-        catch_unwind(AssertUnwindSafe(|| _ = root.set_at(2, Fresh::constant(rt, int(3))))).unwrap_err();
+        catch_unwind(AssertUnwindSafe(|| _ = root.set_at(2, ValueGuard::from_static(rt, int(3))))).unwrap_err();
     })
 }
 
@@ -256,18 +256,7 @@ fn dropped_anywhere() {
         ended(weak);
         // Inside the collector.
         let (roots, weak) = make();
-        let place = Arc::new(Mutex::new(roots));
-        let theirs = place.clone();
-        ocaml::in_collector(move |_| drop(theirs.lock().unwrap().pop()));
-        attached(|rt| {
-            let custom = ocaml::custom(rt);
-            for i in 0..400 {
-                custom.call(rt, (i,)).unwrap();
-            }
-            rt.full_major().unwrap();
-            rt.full_major().unwrap();
-        });
-        assert!(place.lock().unwrap().is_empty());
+        ocaml::drop_in_collector(roots);
         ended(weak);
     })
 }
@@ -354,14 +343,14 @@ fn modified_by_domains_in_turn() {
                 rt.spawn_domain(move |rt| {
                     for round in 0..40 {
                         let values: WideRoot<[Str; 2]> = numbers(rt, 1000 * d + round);
-                        let mut roots = rt.lock(&shared[(d + round) % 4]).unwrap();
+                        let mut roots = rt.lock_mutex(&shared[(d + round) % 4]).unwrap();
                         for root in roots.iter_mut() {
                             for place in root.iter() {
                                 assert!(text(rt, place).parse::<usize>().is_ok());
                             }
                             let old = text(rt, &root[d]).to_owned();
                             assert_eq!(root.replace_at(rt, d, values[0].get(rt)).to_str(), Ok(&*old));
-                            root.assign_at(rt, 2, values[1].get(rt));
+                            root.set_value_at(rt, 2, values[1].get(rt));
                         }
                         drop(roots);
                         match round % 10 {

@@ -2,8 +2,8 @@
 //! Random programs over wide roots of several widths, beside a model of what each holds.
 
 use ocaml_boxroot::*;
+use ocaml_boxroot_testing::random::{self, Mix};
 use ocaml_boxroot_testing::{self as ocaml, attached};
-use std::panic::catch_unwind;
 
 fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
     place.get(rt).to_str().unwrap()
@@ -12,17 +12,9 @@ fn text<'a>(rt: &'a Runtime, place: ValueRef<'_, Str>) -> &'a str {
 /// A wide root of the texts of `first`, `first + 1`, … Its values are young.
 fn numbers<const N: usize>(rt: &mut Runtime, first: usize) -> WideRoot<[Str; N]> {
     rt.locals(|rt, locals| {
-        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.set(rt.string((first + i).to_string())));
+        let places: [ValueRef<Str>; N] = std::array::from_fn(|i| locals.root(rt.string((first + i).to_string())));
         WideRoot::new(rt, places.map(|place| place.get(rt)))
     })
-}
-
-struct Mix(u64);
-impl Mix {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % n
-    }
 }
 
 /// A wide root of some width.
@@ -75,18 +67,18 @@ impl Wide {
         let v = rt.string(number.to_string());
         each!(self, root => { root.set_at(i, v); }, root => match i {
             0 => _ = root.set::<0>(v),
-            1 => root.assign::<1>(v.rt(), v.value()),
+            1 => root.set_value::<1>(v.rt(), v.value()),
             _ => _ = root.replace::<2>(v.rt(), int(number as i32)),
         })
     }
 
-    fn dup(&self, rt: &Runtime) -> Wide {
+    fn clone_ref(&self, rt: &Runtime) -> Wide {
         match self {
-            Wide::One(root) => Wide::One(root.dup(rt)),
-            Wide::Three(root) => Wide::Three(root.dup(rt)),
-            Wide::Ten(root) => Wide::Ten(root.dup(rt)),
-            Wide::Most(root) => Wide::Most(root.dup(rt)),
-            Wide::Tuple(root) => Wide::Tuple(root.dup(rt)),
+            Wide::One(root) => Wide::One(root.clone_ref(rt)),
+            Wide::Three(root) => Wide::Three(root.clone_ref(rt)),
+            Wide::Ten(root) => Wide::Ten(root.clone_ref(rt)),
+            Wide::Most(root) => Wide::Most(root.clone_ref(rt)),
+            Wide::Tuple(root) => Wide::Tuple(root.clone_ref(rt)),
         }
     }
 }
@@ -123,7 +115,7 @@ fn run(seed: u64) {
                 }
                 10 if !live.is_empty() => {
                     let (wide, model) = &live[mix.below(live.len())];
-                    let copy = (wide.dup(rt), model.clone());
+                    let copy = (wide.clone_ref(rt), model.clone());
                     live.push(copy);
                 }
                 11 | 12 => live.iter().for_each(|(wide, model)| assert_eq!(wide.read(rt), *model)),
@@ -132,7 +124,7 @@ fn run(seed: u64) {
                     1 => rt.compact().unwrap(),
                     _ => rt.minor_gc(),
                 },
-                _ => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().discard().poll().unwrap(),
+                _ => ocaml::garbage(rt).call(rt, (n as i32 % 500,)).unwrap().into_rt().poll().unwrap(),
             }
         }
         rt.full_major().unwrap();
@@ -142,22 +134,5 @@ fn run(seed: u64) {
 
 #[test]
 fn random_programs() {
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-    if let Some(seed) = number("SEED") {
-        return run(seed);
-    }
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-    let first = now.as_nanos() as u64 % 1_000_000_007;
-    let failed: Vec<u64> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..3)
-            .map(|t| {
-                scope.spawn(move || {
-                    let seeds = (0..number("ROUNDS").unwrap_or(4)).map(|round| first + round * 3 + t);
-                    seeds.filter(|seed| catch_unwind(|| run(*seed)).is_err()).collect::<Vec<u64>>()
-                })
-            })
-            .collect();
-        threads.into_iter().flat_map(|t| t.join().unwrap()).collect()
-    });
-    assert!(failed.is_empty(), "run again with SEED={failed:?}");
+    random::programs(4, run);
 }

@@ -59,13 +59,13 @@ fn f(rt: &mut Runtime, v: Vec<u8>, w: Vec<u8>) {
 }
 //# are_read_by_cells E0308
 fn f(rt: &Runtime, a: Root<Array1<u8>>) {
-    let x: &[u8] = a.racy(rt); //~
-    //+ let x: &[Racy<u8>] = a.racy(rt);
+    let x: &[u8] = a.as_cells(rt); //~
+    //+ let x: &[RelaxedCell<u8>] = a.as_cells(rt);
 }
 //# are_not_plain_slices_in_safe_code E0133
 fn f(rt: &Runtime, a: Root<Array1<u8>>) {
     let x = a.as_slice(rt); //~
-    //+ let x = a.racy(rt);
+    //+ let x = a.as_cells(rt);
 }
 //# are_not_written_as_plain_slices_in_safe_code E0133
 fn f(rt: &Runtime, a: Root<Array1<u8>>) {
@@ -74,7 +74,7 @@ fn f(rt: &Runtime, a: Root<Array1<u8>>) {
 }
 //# end_with_the_root E0505
 fn f(rt: &mut Runtime, a: Root<Array1<u8>>, b: Root<Array1<u8>>) {
-    let x = a.racy(rt);
+    let x = a.as_cells(rt);
     drop(a); //~
     //+ drop(b);
     println!("{}", x.len());
@@ -88,8 +88,8 @@ fn f(rt: &mut Runtime, a: Root<Array1<u8>>, b: Root<Array1<u8>>) {
 }
 //# of_values_end_with_a_collection E0502
 fn f(rt: &mut Runtime, a: Root<Array1<u8>>) {
-    let x = a.get(rt).racy(rt); //~
-    //+ let x = a.racy(rt);
+    let x = a.get(rt).as_cells(rt); //~
+    //+ let x = a.as_cells(rt);
     rt.minor_gc();
     println!("{}", x.len());
 }
@@ -102,33 +102,33 @@ fn f(rt: &mut Runtime, a: Root<Array1<u8>>) {
 }
 //# keep_output_roots E0502
 fn f(rt: &mut Runtime, mut a: Root<Array1<u8>>, mut b: Root<Array1<u8>>) {
-    let x = a.racy(rt);
+    let x = a.as_cells(rt);
     a.set(rt.bigarray_from_vec(vec![1], [1])); //~
     //+ b.set(rt.bigarray_from_vec(vec![1], [1]));
     println!("{}", x.len());
 }
 //# of_values_are_not_used_without_the_lock E0502
 fn f(rt: &mut Runtime, a: Root<Array1<u8>>) {
-    let x = a.get(rt).racy(rt); //~
-    //+ let x = a.racy(rt);
+    let x = a.get(rt).as_cells(rt); //~
+    //+ let x = a.as_cells(rt);
     rt.release(|| x.len());
 }
 //# have_no_int_of_64_bits E0308
-fn f(a: &Racy<Int63>) {
+fn f(a: &RelaxedCell<Int63>) {
     a.set(1_i64); //~
     //+ a.set(1_i32.into());
 }
 //# bytes_end_with_a_collection E0502
 fn f(rt: &mut Runtime, a: Root<Bytes>) {
-    let x = a.get(rt).racy(rt);
+    let x = a.get(rt).as_cells(rt);
     rt.minor_gc(); //~
     //+ println!("nothing");
     println!("{}", x.len());
 }
 //# bytes_are_read_by_cells E0308
 fn f(rt: &Runtime, a: Root<Bytes>) {
-    let x: &[u8] = a.get(rt).racy(rt); //~
-    //+ let x: &[Racy<u8>] = a.get(rt).racy(rt);
+    let x: &[u8] = a.get(rt).as_cells(rt); //~
+    //+ let x: &[RelaxedCell<u8>] = a.get(rt).as_cells(rt);
 }
 //# only_some_types_are_told_from_others E0277 do not say what they are
 fn f(v: Value<'_>) {

@@ -59,9 +59,9 @@ fn f(rt: &mut Runtime, mut v: Root<Boxed<u64>>, mut w: Root<Boxed<u64>>) {
 //# keep_slots E0499
 fn f(rt: &mut Runtime) {
     rt.frame(|rt, [mut a, mut b]| {
-        let x = a.put_fresh(rt.boxed(1_u64)).payload(rt);
-        let y = a.put_fresh(rt.boxed(2_u64)).payload(rt); //~
-        //+ let y = b.put_fresh(rt.boxed(2_u64)).payload(rt);
+        let x = a.set(rt.boxed(1_u64)).payload(rt);
+        let y = a.set(rt.boxed(2_u64)).payload(rt); //~
+        //+ let y = b.set(rt.boxed(2_u64)).payload(rt);
         println!("{x} {y}");
     })
 }
@@ -69,7 +69,7 @@ fn f(rt: &mut Runtime) {
 fn f<'a>(rt: &mut Runtime, root: &'a Root<Boxed<u64>>) {
     let mut out: Option<&'a u64> = None;
     rt.frame(|rt, [a]| {
-        let place = a.keep(rt, root.get(rt));
+        let place = a.root_value(rt, root.get(rt));
         out = Some(place.payload(rt)); //~
         //+ out = Some(root.payload(rt));
     });
@@ -90,11 +90,11 @@ fn f(rt: &mut Runtime, pair: &Root<(Boxed<u64>, Int)>) {
     //+ println!("nothing");
     println!("{x}");
 }
-//# of_fresh_values_end_with_them E0505
+//# of_guards_end_with_them E0505
 fn f(rt: &mut Runtime) {
     let v = rt.boxed(1_u64);
     let x = v.payload(v.rt());
-    v.discard(); //~
+    v.into_rt(); //~
     //+ v.rt();
     println!("{x}");
 }

@@ -2,14 +2,14 @@
 fn f(rt: &mut Runtime, r: &Root<Str>) {
     let s: &str = r.to_rust(rt).unwrap();
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     s.len();
 }
 //# values_in_rust_types_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, r: &Root<Array<Str>>) {
     let v: Vec<Value<'_, Str>> = r.to_rust(rt).unwrap();
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     v.len();
 }
 //# values_are_read_as_their_type E0271

@@ -97,7 +97,7 @@ struct S<'a> {
 fn f(rt: &mut Runtime, r: &Root<S<'static>>) {
     let s: S<'_> = r.to_rust(rt).unwrap();
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     s.x.len();
 }
 //# derived_types_are_types_of_their_own E0271

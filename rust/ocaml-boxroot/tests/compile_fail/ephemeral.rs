@@ -33,14 +33,14 @@ fn f(rt: &Runtime, mut e: Ephemeral<Str, Int>) {
 fn f(rt: &mut Runtime, e: Ephemeral<Str, Str>) {
     let v = e.get(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     let _ = v.map(|v| v.to_str().map(str::len));
 }
 //# find_keys_that_end_with_the_next_collection E0502
 fn f(rt: &mut Runtime, e: Ephemeral<Str, Str>) {
     let v = e.key(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     let _ = v.map(|v| v.to_str().map(str::len));
 }
 //# lend_no_payloads E0502
@@ -48,7 +48,7 @@ fn f(rt: &mut Runtime, e: Ephemeral<Boxed<u64>, Int>) {
     let v = e.key(rt).unwrap();
     let x = v.payload(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     println!("{x}");
 }
 //# are_not_changed_when_shared E0596

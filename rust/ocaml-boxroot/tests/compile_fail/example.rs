@@ -1,7 +1,7 @@
 //# forgotten_reference E0308
 fn f<A, B>(x: Value<'_, A>, y: Value<'_, B>) {}
 fn g2<A, B>(rt: &Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) {}
-fn h3<'a, A, B>(rt: &'a mut Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) -> Fresh<'a, (A, B)> { rt.pair(x, y) }
+fn h3<'a, A, B>(rt: &'a mut Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) -> ValueGuard<'a, (A, B)> { rt.pair(x, y) }
 fn example(rt: &mut Runtime) {
     let val = int(42);
     h3(rt, val, val); //~
@@ -16,7 +16,7 @@ fn example(rt: &mut Runtime) {
 //# unrooted_value_to_an_allocating_function E0499
 fn f<A, B>(x: Value<'_, A>, y: Value<'_, B>) {}
 fn g2<A, B>(rt: &Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) {}
-fn h3<'a, A, B>(rt: &'a mut Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) -> Fresh<'a, (A, B)> { rt.pair(x, y) }
+fn h3<'a, A, B>(rt: &'a mut Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) -> ValueGuard<'a, (A, B)> { rt.pair(x, y) }
 fn example(rt: &mut Runtime) {
     let val = int(42);
     h3(rt, &val, &val);
@@ -32,7 +32,7 @@ fn example(rt: &mut Runtime) {
 //# value_that_is_no_longer_live E0382+E0499
 fn f<A, B>(x: Value<'_, A>, y: Value<'_, B>) {}
 fn g2<A, B>(rt: &Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) {}
-fn h3<'a, A, B>(rt: &'a mut Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) -> Fresh<'a, (A, B)> { rt.pair(x, y) }
+fn h3<'a, A, B>(rt: &'a mut Runtime, x: ValueRef<'_, A>, y: ValueRef<'_, B>) -> ValueGuard<'a, (A, B)> { rt.pair(x, y) }
 fn example(rt: &mut Runtime) {
     let val = int(42);
     h3(rt, &val, &val);

@@ -204,14 +204,14 @@ struct Cell<A>(std::sync::Mutex<Root<A>>);
 ocaml_abstract! { Cell<A> = "cell"; }
 #[export]
 fn f<A: TypeVar>(rt: &Runtime, x: Root<A>) {
-    let _ = x.get(rt).erase().downcast::<Boxed<Cell<A>>>(); //~
-    //+ let _ = x.get(rt).erase().downcast::<Boxed<Cell<Any>>>();
+    let _ = x.get(rt).into_any().downcast::<Boxed<Cell<A>>>(); //~
+    //+ let _ = x.get(rt).into_any().downcast::<Boxed<Cell<Any>>>();
 }
 //# payloads_for_all_types_are_not_those_of_one E0277
 struct Cell<A>(std::sync::Mutex<Root<A>>);
 ocaml_abstract! { Cell<A> = "cell"; }
 fn f(rt: &mut Runtime, x: Root<Str>) {
-    let _ = rt.boxed_generic(Cell(x.into())); //~
+    let _ = rt.boxed_erased(Cell(x.into())); //~
     //+ let _ = rt.boxed(Cell(x.into()));
 }
 //# payloads_for_all_types_can_be_shared E0277

@@ -11,7 +11,7 @@ fn f(rt: &mut Runtime, a: &Locked<i32>, b: &Locked<i32>) {
 //# a_call_inside E0308
 fn f(rt: &mut Runtime, hooks: &Locked<Vec<Root<Fun<(Int,), Int>>>>) {
     hooks.with(rt, |rt, hooks| hooks[0].call(rt, (1,)).is_ok()); //~
-    //+ let hook = hooks.with(rt, |rt, hooks| hooks[0].dup(rt)); let _ = hook.call(rt, (1,)).is_ok();
+    //+ let hook = hooks.with(rt, |rt, hooks| hooks[0].clone_ref(rt)); let _ = hook.call(rt, (1,)).is_ok();
 }
 //# the_lock_released_inside E0596
 fn f(rt: &mut Runtime, n: &Locked<i32>) {
@@ -41,7 +41,7 @@ fn f<'a>(rt: &'a mut Runtime, words: &'a Locked<Vec<i32>>) {
 //# values_outside -
 fn f(rt: &mut Runtime, words: &Locked<Vec<Root<Str>>>) {
     let first = words.with(rt, |rt, words| words[0].get(rt)); //~
-    //+ let first = words.with(rt, |rt, words| words[0].dup(rt));
+    //+ let first = words.with(rt, |rt, words| words[0].clone_ref(rt));
 }
 //# data_of_one_thread E0277
 static S: Locked<Option<std::rc::Rc<i32>>> = Locked::new(None); //~

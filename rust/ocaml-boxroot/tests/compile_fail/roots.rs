@@ -1,12 +1,12 @@
 //# have_no_clone E0599
 fn f(rt: &Runtime, r: Root<Str>) {
     let a = r.clone(); //~
-    //+ let a = r.dup(rt);
+    //+ let a = r.clone_ref(rt);
 }
 //# are_not_copied E0382
 fn f(rt: &Runtime, r: Root<Str>) {
     let a = r; //~
-    //+ let a = r.dup(rt);
+    //+ let a = r.clone_ref(rt);
     drop(r);
 }
 //# have_no_public_fields E0616
@@ -26,8 +26,8 @@ fn f(rt: &Runtime, r: Root<Str>) {
 }
 //# are_doubled_with_the_lock E0061
 fn f(rt: &Runtime, r: Root<Str>) {
-    r.dup(); //~
-    //+ r.dup(rt);
+    r.clone_ref(); //~
+    //+ r.clone_ref(rt);
 }
 //# are_not_assigned_while_borrowed E0502
 fn f(rt: &mut Runtime, mut r: Root<Str>) {
@@ -43,9 +43,9 @@ fn f(rt: &mut Runtime, r: std::sync::Arc<Root<Str>>, mut s: Root<Str>) {
 }
 //# end_once E0382
 fn f(rt: &Runtime, r: Root<Str>, s: Root<Str>) {
-    r.end(rt);
-    r.end(rt); //~
-    //+ s.end(rt);
+    r.drop_ref(rt);
+    r.drop_ref(rt); //~
+    //+ s.drop_ref(rt);
 }
 //# places_end_with_the_root E0505
 fn f(rt: &Runtime, r: Root<Str>, s: Root<Str>) {

@@ -96,8 +96,8 @@ fn f(rt: &Runtime, rw: &mut Runtime) {
 }
 //# waiting_needs_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime, m: &std::sync::Mutex<()>) {
-    drop(rt.lock(m)); //~
-    //+ drop(rw.lock(m));
+    drop(rt.lock_mutex(m)); //~
+    //+ drop(rw.lock_mutex(m));
 }
 //# domains_need_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime) {
@@ -106,13 +106,13 @@ fn f(rt: &Runtime, rw: &mut Runtime) {
 }
 //# allocation_needs_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime) {
-    rt.string("x").discard(); //~
-    //+ rw.string("x").discard();
+    rt.string("x").into_rt(); //~
+    //+ rw.string("x").into_rt();
 }
 //# building_needs_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime) {
-    rt.build(8, |n| n.string("x")).discard(); //~
-    //+ rw.build(8, |n| n.string("x")).discard();
+    rt.build(8, |n| n.string("x")).into_rt(); //~
+    //+ rw.build(8, |n| n.string("x")).into_rt();
 }
 //# frames_need_write_access E0596
 fn f(rt: &Runtime, rw: &mut Runtime) {

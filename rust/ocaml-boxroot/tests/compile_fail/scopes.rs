@@ -6,34 +6,34 @@ fn f(rt: &mut Runtime) {
 }
 //# slots_do_not_leave_a_frame_by_return -
 fn f(rt: &mut Runtime) {
-    let a = rt.frame(|rt, [a]| a.set(rt.string("x"))); //~
-    //+ let a = rt.frame(|rt, [a]| a.set(rt.string("x")).get(rt).root(rt));
+    let a = rt.frame(|rt, [a]| a.root(rt.string("x"))); //~
+    //+ let a = rt.frame(|rt, [a]| a.root(rt.string("x")).get(rt).root(rt));
 }
 //# values_of_a_frame_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime) {
     rt.frame(|rt, [a]| {
-        let a = a.set(rt.string("x"));
+        let a = a.root(rt.string("x"));
         let v = a.get(rt);
         rt.minor_gc(); //~
-        //+ rt.named("x");
+        //+ rt.named_value("x");
         v.raw()
     });
 }
 //# a_slot_is_filled_once E0382
 fn f(rt: &mut Runtime) {
     rt.frame(|rt, [a, b]| {
-        let x = a.set(rt.string("x"));
-        let y = a.set(rt.string("y")); //~
-        //+ let y = b.set(rt.string("y"));
+        let x = a.root(rt.string("x"));
+        let y = a.root(rt.string("y")); //~
+        //+ let y = b.root(rt.string("y"));
         x.get(rt).raw()
     });
 }
 //# a_slot_is_used_again_when_nobody_looks E0499
 fn f(rt: &mut Runtime) {
     rt.frame(|rt, [mut a, mut b]| {
-        let x = a.put_fresh(rt.string("x"));
-        let y = a.put_fresh(rt.string("y")); //~
-        //+ let y = b.put_fresh(rt.string("y"));
+        let x = a.set(rt.string("x"));
+        let y = a.set(rt.string("y")); //~
+        //+ let y = b.set(rt.string("y"));
         x.get(rt).raw()
     });
 }
@@ -46,18 +46,18 @@ fn f(rt: &mut Runtime) {
 }
 //# the_outer_runtime_is_borrowed_by_a_frame E0500+E0501
 fn f(rt: &mut Runtime) {
-    rt.frame(|_, [a]| { a.set(rt.string("x")); }); //~
-    //+ rt.frame(|rt, [a]| { a.set(rt.string("x")); });
+    rt.frame(|_, [a]| { a.root(rt.string("x")); }); //~
+    //+ rt.frame(|rt, [a]| { a.root(rt.string("x")); });
 }
 //# nothing_is_collected_in_a_build E0596
 fn f(rt: &mut Runtime) {
     rt.build(8, |n| { n.minor_gc(); n.string("x") }); //~
-    //+ rt.build(8, |n| { n.named("x"); n.string("x") });
+    //+ rt.build(8, |n| { n.named_value("x"); n.string("x") });
 }
 //# the_outer_runtime_is_borrowed_by_a_build E0500+E0501
 fn f(rt: &mut Runtime) {
     rt.build(8, |n| { rt.minor_gc(); n.string("x") }); //~
-    //+ rt.build(8, |n| { n.named("x"); n.string("x") });
+    //+ rt.build(8, |n| { n.named_value("x"); n.string("x") });
 }
 //# the_outer_runtime_is_not_read_in_a_build E0502+-
 fn f(rt: &mut Runtime, r: &Root<Str>) {
@@ -80,7 +80,7 @@ fn f(rt: &mut Runtime) {
 fn f(rt: &mut Runtime, r: &Root<Str>) {
     let v = r.get(rt);
     rt.build(8, |n| n.some(v)); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     v.raw();
 }
 //# elements_have_one_type E0308
@@ -92,17 +92,17 @@ fn f(rt: &mut Runtime) {
 fn g(rt: &Runtime, x: ValueRef<'_, Any>) {}
 fn f(rt: &mut Runtime) {
     let _ = rt.try_build(8, |n| {
-        let block = n.unshared(0, 2)?;
+        let block = n.block_builder(0, 2)?;
         g(n, &block); //~
-        //+ g(n, &int(3).erase());
-        Ok::<_, ShapeError>(block.share())
+        //+ g(n, &int(3).into_any());
+        Ok::<_, ShapeError>(block.finish())
     });
 }
-//# a_block_is_shared_once E0382
+//# a_block_is_finished_once E0382
 fn f(rt: &mut Runtime) {
     let _ = rt.try_build(8, |n| {
-        let mut block = n.unshared(0, 2)?;
-        let v = block.share();
+        let mut block = n.block_builder(0, 2)?;
+        let v = block.finish();
         block.set(0, n.unit()); //~
         //+ let w = v;
         Ok::<_, ShapeError>(v)
@@ -111,28 +111,28 @@ fn f(rt: &mut Runtime) {
 //# a_block_under_construction_is_not_copied E0382
 fn f(rt: &mut Runtime) {
     let _ = rt.try_build(8, |n| {
-        let block = n.unshared(0, 2)?;
+        let block = n.block_builder(0, 2)?;
         let other = block; //~
-        //+ let other = n.unshared(0, 2)?;
-        Ok::<_, ShapeError>(block.share())
+        //+ let other = n.block_builder(0, 2)?;
+        Ok::<_, ShapeError>(block.finish())
     });
 }
 //# locals_do_not_leave_by_assignment E0521
 fn f(rt: &mut Runtime) {
     let mut out = None;
     rt.locals(|rt, locals| { out = Some(locals); }); //~
-    //+ rt.locals(|rt, locals| { out = Some(locals.set(rt.string("x")).get(rt).root(rt)); });
+    //+ rt.locals(|rt, locals| { out = Some(locals.root(rt.string("x")).get(rt).root(rt)); });
 }
 //# places_of_locals_do_not_leave_by_assignment E0521
 fn f(rt: &mut Runtime) {
     let mut out = None;
-    rt.locals(|rt, locals| { out = Some(locals.set(rt.string("x"))); }); //~
-    //+ rt.locals(|rt, locals| { out = Some(locals.set(rt.string("x")).get(rt).root(rt)); });
+    rt.locals(|rt, locals| { out = Some(locals.root(rt.string("x"))); }); //~
+    //+ rt.locals(|rt, locals| { out = Some(locals.root(rt.string("x")).get(rt).root(rt)); });
 }
 //# places_of_locals_do_not_leave_by_return -
 fn f(rt: &mut Runtime) {
-    let a = rt.locals(|rt, locals| locals.set(rt.string("x"))); //~
-    //+ let a = rt.locals(|rt, locals| locals.set(rt.string("x")).get(rt).root(rt));
+    let a = rt.locals(|rt, locals| locals.root(rt.string("x"))); //~
+    //+ let a = rt.locals(|rt, locals| locals.root(rt.string("x")).get(rt).root(rt));
 }
 //# locals_need_the_lock E0061
 fn f(rt: &mut Runtime) {
@@ -154,10 +154,10 @@ fn f(rt: &mut Runtime) {
 //# values_of_locals_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime) {
     rt.locals(|rt, locals| {
-        let a = locals.set(rt.string("x"));
+        let a = locals.root(rt.string("x"));
         let v = a.get(rt);
         rt.minor_gc(); //~
-        //+ rt.named("x");
+        //+ rt.named_value("x");
         v.raw()
     });
 }

@@ -1,13 +1,13 @@
 //# roots_end_when_it_is_cleared E0502
 fn f(rt: &mut Runtime, s: &mut Storage) {
-    let r = s.root_fresh(rt.string("x"));
+    let r = s.root(rt.string("x"));
     s.clear(rt); //~
     //+ s.name();
     r.get(rt).as_bytes().len();
 }
 //# roots_end_when_it_is_dropped E0505
 fn f(rt: &mut Runtime, s: Storage) {
-    let r = s.root_fresh(rt.string("x"));
+    let r = s.root(rt.string("x"));
     drop(s); //~
     //+ s.name();
     r.get(rt).as_bytes().len();
@@ -16,20 +16,20 @@ fn f(rt: &mut Runtime, s: Storage) {
 fn f(rt: &mut Runtime, outer: &Storage) {
     let r = {
         let s = Storage::new(rt, "s");
-        s.root_fresh(rt.string("x")) //~
-        //+ outer.root_fresh(rt.string("x"))
+        s.root(rt.string("x")) //~
+        //+ outer.root(rt.string("x"))
     };
     r.delete();
 }
 //# roots_do_not_leave_the_function_that_owns_it E0515
 fn f<'a>(rt: &mut Runtime, outer: &'a Storage) -> StorageRoot<'a, Str> {
     let s = Storage::new(rt, "s");
-    s.root_fresh(rt.string("x")) //~
-    //+ outer.root_fresh(rt.string("x"))
+    s.root(rt.string("x")) //~
+    //+ outer.root(rt.string("x"))
 }
 //# places_end_when_it_is_cleared E0502
 fn f(rt: &mut Runtime, s: &mut Storage) {
-    let place = s.root_fresh(rt.string("x")).keep();
+    let place = s.root(rt.string("x")).into_ref();
     s.clear(rt); //~
     //+ s.name();
     place.get(rt).as_bytes().len();
@@ -58,13 +58,13 @@ fn f(rt: &Runtime, r: StorageRoot<'_, Str>) {
 //# places_end_when_the_root_changes E0502
 fn f(rt: &Runtime, mut r: StorageRoot<'_, Str>, v: Value<'_, Str>) {
     let place: ValueRef<Str> = &r;
-    r.assign(rt, v); //~
+    r.set_value(rt, v); //~
     //+ r.get(rt);
     place.get(rt).as_bytes().len();
 }
 //# is_counted_when_nobody_uses_it E0502
 fn f(rt: &mut Runtime, s: &mut Storage) {
-    let r = s.root_fresh(rt.string("x"));
+    let r = s.root(rt.string("x"));
     let n = s.count(rt); //~
     //+ let n = s.name().len();
     r.delete();
@@ -99,7 +99,7 @@ fn f(key: StorageKey<Str>) {
 }
 //# roots_end_once E0382
 fn f(rt: &Runtime, r: StorageRoot<'_, Str>) {
-    r.end(rt); //~
+    r.drop_ref(rt); //~
     //+ r.get(rt);
     r.delete();
 }
@@ -110,8 +110,8 @@ fn f(rt: &Runtime) {
 }
 //# roots_are_made_with_the_lock E0061
 fn f(rt: &Runtime, s: &Storage, v: Value<'_, Str>) {
-    let r = s.root(v); //~
-    //+ let r = s.root(rt, v);
+    let r = s.root_value(v); //~
+    //+ let r = s.root_value(rt, v);
 }
 //# is_cleared_with_the_lock E0061
 fn f(rt: &Runtime, s: &mut Storage) {
@@ -127,19 +127,19 @@ fn f(rt: &Runtime, r: StorageRoot<'_, Str>) {
 fn f(rt: &mut Runtime, r: StorageRoot<'_, Str>) {
     let v = r.get(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     v.as_bytes().len();
 }
 //# roots_are_sent_to_threads_that_end_before E0597
 fn f(rt: &mut Runtime) {
     let s = Storage::new(rt, "s");
-    let r = s.root_fresh(rt.string("x")); //~
+    let r = s.root(rt.string("x")); //~
     //+ let r = s.insert(rt, int(3));
     std::thread::spawn(move || drop(r));
 }
 //# places_are_not_sent E0277
 fn f(s: &Storage, r: StorageRoot<'_, Str>) {
-    let place = r.keep(); //~
+    let place = r.into_ref(); //~
     //+ let place = r;
     std::thread::scope(|scope| { scope.spawn(move || drop(place)); });
 }
@@ -154,8 +154,8 @@ fn f(s: Storage) {
 }
 //# roots_keep_their_type E0308
 fn f(rt: &mut Runtime, s: &Storage) {
-    let r: StorageRoot<Int> = s.root_fresh(rt.string("x")); //~
-    //+ let r: StorageRoot<Str> = s.root_fresh(rt.string("x"));
+    let r: StorageRoot<Int> = s.root(rt.string("x")); //~
+    //+ let r: StorageRoot<Str> = s.root(rt.string("x"));
 }
 //# keys_keep_their_type E0308
 fn f(rt: &mut Runtime, s: &Storage, key: StorageKey<Str>) {
@@ -172,6 +172,6 @@ impl Drop for Last<'_> {
 fn f(rt: &mut Runtime, outer: &Storage) {
     let last;
     let s = Storage::new(rt, "s");
-    last = Last(s.root_fresh(rt.string("x"))); //~
-    //+ last = Last(outer.root_fresh(rt.string("x")));
+    last = Last(s.root(rt.string("x"))); //~
+    //+ last = Last(outer.root(rt.string("x")));
 }

@@ -47,37 +47,37 @@ fn test(rt: &mut Runtime, r: &Root<Int>) {
     f(rt, v);
 }
 //# value_unshared_without_access E0382
-fn f(mut x: ValueUnshared<'_>) -> ValueUnshared<'_> { x.set(0, int(3)); x }
+fn f(mut x: BlockBuilder<'_>) -> BlockBuilder<'_> { x.set(0, int(3)); x }
 fn test(rt: &mut Runtime) {
     let _ = rt.try_build(8, |n| {
-        let block = n.unshared(0, 2)?;
+        let block = n.block_builder(0, 2)?;
         let done = f(block);
         let again = f(block); //~
         //+ let again = f(done);
-        Ok::<_, ShapeError>(again.share())
+        Ok::<_, ShapeError>(again.finish())
     });
 }
 //# value_unshared_with_read_access E0382
-fn f<'n>(rt: &'n Runtime, mut x: ValueUnshared<'n>, y: ValueRef<'_, Str>) -> ValueUnshared<'n> {
+fn f<'n>(rt: &'n Runtime, mut x: BlockBuilder<'n>, y: ValueRef<'_, Str>) -> BlockBuilder<'n> {
     x.set(0, y.get(rt));
     x
 }
 fn test(rt: &mut Runtime, r: &Root<Str>) {
     let _ = rt.try_build(8, |n| {
-        let block = n.unshared(0, 2)?;
+        let block = n.block_builder(0, 2)?;
         let done = f(n, block, r);
         let again = f(n, block, r); //~
         //+ let again = f(n, done, r);
-        Ok::<_, ShapeError>(again.share())
+        Ok::<_, ShapeError>(again.finish())
     });
 }
 //# value_unshared_with_write_access E0308
-fn f(rt: &mut Runtime, x: ValueUnshared<'_>) -> isize { 0 }
-fn g(rt: &Runtime, x: ValueUnshared<'_>) -> isize { 0 }
+fn f(rt: &mut Runtime, x: BlockBuilder<'_>) -> isize { 0 }
+fn g(rt: &Runtime, x: BlockBuilder<'_>) -> isize { 0 }
 fn test(rt: &mut Runtime) {
     let _ = rt.try_build(8, |n| {
-        f(n, n.unshared(0, 2)?); //~
-        //+ g(n, n.unshared(0, 2)?);
+        f(n, n.block_builder(0, 2)?); //~
+        //+ g(n, n.block_builder(0, 2)?);
         Ok::<_, ShapeError>(n.unit())
     });
 }
@@ -100,7 +100,7 @@ fn f<T>(rt: &mut Runtime, x: ValueRef<'_, T>) -> isize { rt.minor_gc(); x.get(rt
 fn test(rt: &mut Runtime, r: &Root<Str>) {
     let v = r.get(rt);
     f(rt, &v); //~
-    //+ f(rt, r); f(rt, &int(3)); rt.frame(|rt, [a]| { let a = a.set(rt.string("x")); f(rt, a) });
+    //+ f(rt, r); f(rt, &int(3)); rt.frame(|rt, [a]| { let a = a.root(rt.string("x")); f(rt, a) });
 }
 //# mut_cell_without_access E0502
 fn f(x: &MutCell<Str>) -> usize { x.get().as_bytes().len() }
@@ -159,7 +159,7 @@ fn f(x: Root<Str>, rt: &Runtime) -> usize {
 fn f(rt: &Runtime, x: Root<Str>) -> usize { x.get(rt).as_bytes().len() }
 fn test(rt: &mut Runtime, r: Root<Str>) {
     f(rt, r); //~
-    //+ f(rt, r.dup(rt));
+    //+ f(rt, r.clone_ref(rt));
     rt.minor_gc();
     f(rt, r);
 }

@@ -2,7 +2,7 @@
 fn f(rt: &mut Runtime, r: &Root<Str>) {
     let v = r.get(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     let _ = v.to_str();
 }
 //# do_not_survive_an_allocation E0502
@@ -29,25 +29,25 @@ fn f(rt: &mut Runtime, r: &Root<Str>) {
 //# do_not_survive_waiting E0502
 fn f(rt: &mut Runtime, r: &Root<Str>, m: &std::sync::Mutex<()>) {
     let v = r.get(rt);
-    let g = rt.lock(m); //~
+    let g = rt.lock_mutex(m); //~
     //+ let g = m.lock();
     let _ = v.to_str();
 }
 //# do_not_enter_a_release E0502
 fn f(rt: &mut Runtime, r: &Root<Str>) {
-    let v = r.get(rt).erase(); //~
-    //+ let v = int(3).erase();
+    let v = r.get(rt).into_any(); //~
+    //+ let v = int(3).into_any();
     rt.release(|| v.raw());
 }
 //# do_not_leave_attach -
 fn f(r: &Root<Str>) {
     let v = attach(|rt| r.get(rt)); //~
-    //+ let v = attach(|rt| r.dup(rt));
+    //+ let v = attach(|rt| r.clone_ref(rt));
 }
 //# are_not_sent E0277
 fn f(rt: &Runtime, r: &Root<Str>) {
-    let v = r.get(rt).erase(); //~
-    //+ let v = r.dup(rt);
+    let v = r.get(rt).into_any(); //~
+    //+ let v = r.clone_ref(rt);
     std::thread::scope(|s| { s.spawn(move || { let v = v; }); });
 }
 //# are_not_sent_to_a_domain E0277
@@ -80,7 +80,7 @@ fn f() {
 //# do_not_change_their_type E0133
 fn f(v: Value<'_, Int>) {
     let w: Value<'_, Str> = v.cast(); //~
-    //+ let w: Value<'_, Any> = v.erase();
+    //+ let w: Value<'_, Any> = v.into_any();
 }
 //# have_one_type E0308
 fn g(s: Value<'_, Str>) {}
@@ -91,55 +91,55 @@ fn f(v: Value<'_, Int>, w: Value<'_, Str>) {
 //# typed_values_have_no_unchecked_fields E0599
 fn f(v: Value<'_, Str>) {
     let w = v.field(0); //~
-    //+ let w = v.erase().field(0);
+    //+ let w = v.into_any().field(0);
 }
 //# fields_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, r: &Root<Any>) {
     let x = r.get(rt).field_ref(0).unwrap();
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     x.get(rt);
 }
 //# bytes_of_a_string_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, r: &Root<Str>) {
     let s: &[u8] = r.get(rt).as_bytes();
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     s.len();
 }
 //# elements_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, r: &Root<List<Str>>) {
     for s in r.get(rt).iter() {
         rt.minor_gc(); //~
-        //+ rt.named("x");
+        //+ rt.named_value("x");
     }
 }
 //# encoded_results_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, r: &Root<Str>) {
     let v = ValueExn::from(r.get(rt));
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     let _ = v.decode();
 }
 //# named_values_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime) {
-    let v = rt.named("x");
+    let v = rt.named_value("x");
     rt.minor_gc(); //~
-    //+ rt.named("y");
+    //+ rt.named_value("y");
     drop(v);
 }
 //# values_of_exceptions_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, e: &Exception) {
     let v = e.value(rt);
     rt.minor_gc(); //~
-    //+ rt.named("y");
+    //+ rt.named_value("y");
     drop(v);
 }
 //# names_of_exceptions_do_not_survive_a_collection E0502
 fn f(rt: &mut Runtime, e: &Exception) {
     let v = e.name(rt);
     rt.minor_gc(); //~
-    //+ rt.named("y");
+    //+ rt.named_value("y");
     drop(v);
 }
 //# places_are_read_with_the_lock E0061

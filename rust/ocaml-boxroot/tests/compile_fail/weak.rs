@@ -18,7 +18,7 @@ fn f(rt: &Runtime, w: Weak<Str>) {
 fn f(rt: &mut Runtime, w: Weak<Str>) {
     let v = w.get(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     let _ = v.map(|v| v.to_str().map(str::len));
 }
 //# keep_their_type E0308

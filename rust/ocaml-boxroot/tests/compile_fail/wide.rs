@@ -7,7 +7,7 @@ fn f(w: WideRoot<(Str, Int)>) {
 //# have_no_clone E0599
 fn f(rt: &Runtime, w: WideRoot<(Str, Int)>) {
     let a = w.clone(); //~
-    //+ let a = w.dup(rt);
+    //+ let a = w.clone_ref(rt);
 }
 //# have_no_public_fields E0616
 fn f(rt: &Runtime, w: WideRoot<(Str, Int)>) {
@@ -26,8 +26,8 @@ fn f(rt: &Runtime, w: WideRoot<[Str; 3]>) {
 }
 //# are_modified_with_the_lock E0061
 fn f(rt: &Runtime, mut w: WideRoot<(Str, Int)>) {
-    w.assign::<1>(int(3)); //~
-    //+ w.assign::<1>(rt, int(3));
+    w.set_value::<1>(int(3)); //~
+    //+ w.set_value::<1>(rt, int(3));
 }
 //# places_end_with_the_root E0505
 fn f(rt: &Runtime, w: WideRoot<(Str, Int)>) {
@@ -46,14 +46,14 @@ fn f(rt: &Runtime, w: WideRoot<[Str; 3]>) {
 //# places_end_when_a_neighbour_changes E0502
 fn f(rt: &Runtime, mut w: WideRoot<(Str, Int)>) {
     let a = w.place::<0>();
-    w.assign::<1>(rt, int(3)); //~
+    w.set_value::<1>(rt, int(3)); //~
     //+ w.place::<1>();
     a.get(rt);
 }
 //# places_of_arrays_end_when_a_neighbour_changes E0502
 fn f(rt: &Runtime, mut w: WideRoot<[Int; 3]>) {
     let a = &w[0];
-    w.assign_at(rt, 1, int(3)); //~
+    w.set_value_at(rt, 1, int(3)); //~
     //+ w.places();
     a.get(rt);
 }
@@ -70,8 +70,8 @@ fn f(w: &'static WideRoot<[Str; 3]>) {
 }
 //# are_not_modified_when_shared E0596
 fn f(rt: &Runtime, w: std::sync::Arc<WideRoot<(Str, Int)>>, mut own: WideRoot<(Str, Int)>) {
-    w.assign::<1>(rt, int(3)); //~
-    //+ own.assign::<1>(rt, int(3));
+    w.set_value::<1>(rt, int(3)); //~
+    //+ own.set_value::<1>(rt, int(3));
 }
 //# are_not_modified_by_the_places E0594+E0508
 fn f(rt: &Runtime, mut w: WideRoot<[Int; 3]>, mut other: WideRoot<[Int; 3]>) {
@@ -87,14 +87,14 @@ fn f(rt: &Runtime, mut w: WideRoot<[Int; 3]>, mut other: WideRoot<[Int; 3]>) {
 fn f(rt: &mut Runtime, w: WideRoot<(Str, Int)>) {
     let v = w.place::<0>().get(rt);
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     v.as_bytes().len();
 }
 //# what_was_replaced_ends_with_the_next_collection E0502
 fn f(rt: &mut Runtime, mut w: WideRoot<(Str, Int)>, s: Root<Str>) {
     let v = w.replace::<0>(rt, s.get(rt));
     rt.minor_gc(); //~
-    //+ rt.named("x");
+    //+ rt.named_value("x");
     v.as_bytes().len();
 }
 //# values_are_made_before_it_without_a_collection E0499
@@ -111,8 +111,8 @@ fn f(w: &WideRoot<(Str, Int)>) {
 }
 //# slots_of_arrays_have_an_index E0277 there is no value 1 in a wide root
 fn f(rt: &Runtime, w: &mut WideRoot<[Int; 2]>) {
-    w.assign::<1>(rt, int(3)); //~
-    //+ w.assign_at(rt, 1, int(3));
+    w.set_value::<1>(rt, int(3)); //~
+    //+ w.set_value_at(rt, 1, int(3));
 }
 //# slots_keep_their_type E0308
 fn f(rt: &mut Runtime, w: &mut WideRoot<(Str, Int)>) {
@@ -174,7 +174,7 @@ fn f(w: &WideRoot<[Str; 3]>) {
 //# payloads_end_when_a_value_changes E0502
 fn f(rt: &Runtime, mut w: WideRoot<(Boxed<u64>, Int)>) {
     let x = w.place::<0>().payload(rt);
-    w.assign::<1>(rt, int(3)); //~
+    w.set_value::<1>(rt, int(3)); //~
     //+ w.place::<1>();
     println!("{x}");
 }
@@ -204,6 +204,6 @@ fn f(rt: &mut Runtime) {
         kept = Some((s, s)); //~
         //+ kept = Some(WideRoot::new(n, (s, s)));
         s
-    }).discard();
+    }).into_rt();
     drop(kept);
 }

@@ -16,11 +16,11 @@ fn main() {
         assert_eq!(attach(|_| ()), Err(AttachError::Nested));
         rt.release(|| attach(|rt| rt.full_major().unwrap()).unwrap());
         assert!(matches!(rt.spawn_domain(|_| ()), Err(SpawnError::NoDomains)));
-        assert!(rt.named("succ").is_none());
+        assert!(rt.named_value("succ").is_none());
         let kept = rt.string("kept").root();
         rt.full_major().unwrap();
         rt.frame(|rt, [a]| {
-            let a = a.set(rt.string("slot"));
+            let a = a.root(rt.string("slot"));
             rt.minor_gc();
             assert_eq!((a.get(rt).to_str(), kept.get(rt).to_str()), (Ok("slot"), Ok("kept")));
         });

@@ -116,13 +116,13 @@ pub fn classify(rt: &mut Runtime, f: ValueRef<'_, Fun<(Unit,), Unit>>) -> String
 
 /// The exception that `how` is, as a value.
 #[export]
-pub fn exception_of(rt: &mut Runtime, how: isize) -> Result<Fresh<'_, Exn>, Exception> {
+pub fn exception_of(rt: &mut Runtime, how: isize) -> Result<ValueGuard<'_, Exn>, Exception> {
     let exception = match how {
-        0 => Exception::of(rt, &ParseError("made".into(), 2)),
-        1 => Exception::of(rt, &Io::Full),
-        _ => Exception::of(rt, &HostError::Located { file: "g".into(), line: 8 }),
+        0 => Exception::from_error(rt, &ParseError("made".into(), 2)),
+        1 => Exception::from_error(rt, &Io::Full),
+        _ => Exception::from_error(rt, &HostError::Located { file: "g".into(), line: 8 }),
     };
-    exception.fresh(rt).ok_or_else(|| unreachable!("memory is there"))
+    exception.to_guard(rt).ok_or_else(|| unreachable!("memory is there"))
 }
 
 /// Calls `f`, does much else when it raises, and raises the same.

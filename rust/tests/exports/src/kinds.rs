@@ -87,7 +87,7 @@ pub fn keep(_rt: &Runtime, s: Root<Str>) {
 
 #[export]
 pub fn kept(rt: &Runtime) -> Option<Root<Str>> {
-    KEPT.lock().unwrap().as_ref().map(|root| root.dup(rt))
+    KEPT.lock().unwrap().as_ref().map(|root| root.clone_ref(rt))
 }
 
 #[export]
@@ -106,7 +106,7 @@ pub fn apply<'a, A, B>(
     rt: &'a mut Runtime,
     f: ValueRef<'_, Fun<(A,), B>>,
     a: ValueRef<'_, A>,
-) -> Result<Fresh<'a, B>, Exception> {
+) -> Result<ValueGuard<'a, B>, Exception> {
     f.call(rt, (a,))
 }
 
@@ -122,7 +122,7 @@ pub fn survivor(rt: &mut Runtime, a: ValueRef<'_, Str>, n: isize, b: ValueRef<'_
 }
 
 #[export]
-pub fn fresh<'a>(rt: &'a mut Runtime, s: &str) -> Fresh<'a, Str> {
+pub fn fresh<'a>(rt: &'a mut Runtime, s: &str) -> ValueGuard<'a, Str> {
     rt.string(s)
 }
 
@@ -139,13 +139,13 @@ pub fn rooted(rt: &mut Runtime, s: &str) -> Result<Root<Str>, Exception> {
 }
 
 #[export]
-pub fn maybe<'a>(rt: &'a mut Runtime, s: &str) -> Result<Option<Fresh<'a, Str>>, Exception> {
+pub fn maybe<'a>(rt: &'a mut Runtime, s: &str) -> Result<Option<ValueGuard<'a, Str>>, Exception> {
     Ok((!s.is_empty()).then(|| rt.string(s)))
 }
 
 #[export]
 pub fn maybe_value<'a, A>(_rt: &'a Runtime, list: Value<'a, List<A>>) -> Option<Value<'a, A>> {
-    list.uncons().map(|(head, _)| head)
+    list.split_first().map(|(head, _)| head)
 }
 
 #[export]
@@ -187,7 +187,7 @@ pub fn twelve(
 }
 
 #[export]
-pub fn swap<'a, A, B>(rt: &'a mut Runtime, pair: ValueRef<'_, (A, B)>) -> Fresh<'a, (B, A)> {
+pub fn swap<'a, A, B>(rt: &'a mut Runtime, pair: ValueRef<'_, (A, B)>) -> ValueGuard<'a, (B, A)> {
     rt.build(3, |n| {
         let pair = pair.get(n);
         n.pair(pair.second(), pair.first())
@@ -269,7 +269,7 @@ pub fn explode(rt: &mut Runtime, how: isize) -> Result<String, Box<dyn std::erro
         4 => std::panic::panic_any(PanicsWhenDropped),
         5 => Err(Unprintable.into()),
         6 => rt.frame(|rt, [slot]| {
-            slot.set(rt.string("in a frame"));
+            slot.root(rt.string("in a frame"));
             panic!("in a frame")
         }),
         7 => rt.release(|| panic!("without the lock")),

@@ -24,7 +24,7 @@ pub struct Counter(AtomicIsize);
 impl Counter {
     /// A new counter.
     #[export(name = "counter")]
-    pub fn create(rt: &mut Runtime) -> Fresh<'_, Boxed<Self>> {
+    pub fn create(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Self>> {
         rt.boxed(Counter::default())
     }
 
@@ -62,8 +62,8 @@ ocaml_abstract! {
 }
 
 #[export]
-fn queue_create<A: TypeVar>(rt: &mut Runtime) -> Fresh<'_, Boxed<Queue<A>>> {
-    rt.boxed_generic(Queue(Mutex::default()))
+fn queue_create<A: TypeVar>(rt: &mut Runtime) -> ValueGuard<'_, Boxed<Queue<A>>> {
+    rt.boxed_erased(Queue(Mutex::default()))
 }
 
 #[export]
@@ -84,7 +84,7 @@ import! {
     pub fn add(a: isize, b: isize) -> Result<isize, Exception>;
     pub fn fail(text: &str) -> Result<(), Exception>;
     pub fn identity<A>(x: ValueRef<'_, A>) -> Result<Root<A>, Exception>;
-    pub fn pair<A, B>(x: &Root<A>, y: &Root<B>) -> Result<Fresh<'_, (A, B)>, Exception>;
+    pub fn pair<A, B>(x: &Root<A>, y: &Root<B>) -> Result<ValueGuard<'_, (A, B)>, Exception>;
     #[name = "counter"]
     pub fn count() -> Result<isize, Exception>;
     pub fn nested(depth: isize, how: isize) -> Result<isize, Exception>;

@@ -28,7 +28,7 @@ pub fn frame(rt: &mut Runtime, f: ValueRef<'_, Fun<(Int,), Int>>, depth: i32, ho
     let _guard = Guard::new();
     rt.frame(|rt, [slot]| {
         let _inner = Guard::new();
-        let kept = slot.set(rt.string(depth.to_string()));
+        let kept = slot.root(rt.string(depth.to_string()));
         let root = rt.string("root").root();
         let error = |rt: &mut Runtime| host::fail(rt, "an error").unwrap_err();
         match how {
@@ -77,7 +77,7 @@ pub fn import_identity<A>(rt: &mut Runtime, a: ValueRef<'_, A>) -> Result<Root<A
 }
 
 #[export]
-pub fn import_pair<'a, A, B>(rt: &'a mut Runtime, a: Root<A>, b: Root<B>) -> Result<Fresh<'a, (A, B)>, Exception> {
+pub fn import_pair<'a, A, B>(rt: &'a mut Runtime, a: Root<A>, b: Root<B>) -> Result<ValueGuard<'a, (A, B)>, Exception> {
     host::pair(rt, &a, &b)
 }
 

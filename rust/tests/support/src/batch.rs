@@ -30,12 +30,12 @@ impl Batch {
         self.checks.push(Box::new(move |rt, theirs| {
             let same = |what: &str, same: bool| same.then_some(()).ok_or_else(|| format!("{what}\n{r:?}\n{source}"));
             let bytes = |rt: &mut Runtime, r: &R| {
-                let ours = rt.alloc(r).unwrap().erase().root();
+                let ours = rt.alloc(r).unwrap().into_any().root();
                 marshal(rt).call(rt, (&ours,)).unwrap().to_rust::<Vec<u8>>().unwrap()
             };
             same("made by Rust", bytes(rt, &r) == theirs)?;
             let value = unmarshal(rt).call(rt, (theirs,)).unwrap();
-            let read = assume::<R::Type>(value.value().erase()).to_rust::<R>(value.rt());
+            let read = assume::<R::Type>(value.value().into_any()).to_rust::<R>(value.rt());
             let read = read.map_err(|error| format!("cannot be read: {error}\n{r:?}\n{source}"))?;
             same("read by Rust", format!("{read:?}") == format!("{r:?}"))?;
             // Floats that are not numbers look alike until they are made again.

@@ -5,7 +5,7 @@
 use ocaml_boxroot::*;
 use std::collections::HashMap;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// Whether the OCaml is version 5.
 pub const OCAML5: bool = cfg!(ocaml5);
@@ -64,7 +64,7 @@ macro_rules! functions {
     ($($name:ident : ($($a:ty),+) -> $r:ty;)*) => {$(
         /// The function of program.ml with this name.
         pub fn $name(rt: &Runtime) -> Root<Fun<($($a,)+), $r>> {
-            let v = rt.named(stringify!($name)).expect(stringify!($name));
+            let v = rt.named_value(stringify!($name)).expect(stringify!($name));
             // SAFETY: program.ml registers it with this type.
             unsafe { v.cast() }.root(rt)
         }
@@ -72,7 +72,9 @@ macro_rules! functions {
 }
 
 pub mod batch;
+pub mod bench;
 pub mod own;
+pub mod random;
 
 functions! {
     identity: (Any) -> Any;
@@ -146,7 +148,7 @@ macro_rules! samples {
     ($($name:ident: $t:ty;)*) => {$(
         /// The value of program.ml with this name.
         pub fn $name(rt: &Runtime) -> Value<'_, $t> {
-            let v = rt.named(stringify!($name)).expect(stringify!($name));
+            let v = rt.named_value(stringify!($name)).expect(stringify!($name));
             // SAFETY: program.ml registers it with this type.
             unsafe { v.cast() }
         }
@@ -282,6 +284,23 @@ type InCollector = Box<dyn FnMut(isize) + Send>;
 /// `f` is called by finalisers of custom blocks, inside the collector, and by their comparison.
 pub fn in_collector(f: impl FnMut(isize) + Send + 'static) {
     *IN_COLLECTOR.lock().unwrap() = Some(Box::new(f));
+}
+
+/// Drops all these inside the collector, one by one.
+pub fn drop_in_collector<T: Send + 'static>(all: Vec<T>) {
+    let count = all.len() as i32;
+    let place = Arc::new(Mutex::new(all));
+    let theirs = place.clone();
+    in_collector(move |_| drop(theirs.lock().unwrap().pop()));
+    attached(|rt| {
+        let custom = custom(rt);
+        for i in 0..count {
+            custom.call(rt, (i,)).unwrap();
+        }
+        rt.full_major().unwrap();
+        rt.full_major().unwrap();
+    });
+    assert!(place.lock().unwrap().is_empty());
 }
 
 extern "C" fn custom_finalize(block: isize) {

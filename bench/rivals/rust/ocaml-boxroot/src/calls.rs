@@ -31,7 +31,7 @@ fn read_string(_rt: &Runtime, s: Value<'_, Str>) -> isize {
 
 #[export(unsafe(symbol = "read_closure"))]
 fn read_closure(_rt: &Runtime, f: Value<'_, Function>, g: Value<'_, Function>) -> bool {
-    f.same(g)
+    f.ptr_eq(g)
 }
 
 #[export(unsafe(symbol = "write_int"))]
@@ -50,7 +50,11 @@ fn write_string(rt: &mut Runtime, s: ValueRef<'_, Str>) -> isize {
 }
 
 #[export(unsafe(symbol = "write_closure"))]
-fn write_closure<'a>(rt: &'a mut Runtime, f: ValueRef<'_, Function>, n: isize) -> Result<Fresh<'a, Int>, Exception> {
+fn write_closure<'a>(
+    rt: &'a mut Runtime,
+    f: ValueRef<'_, Function>,
+    n: isize,
+) -> Result<ValueGuard<'a, Int>, Exception> {
     f.call(rt, (n,))
 }
 

@@ -9,11 +9,11 @@ ocaml_abstract! {
 }
 
 #[export(unsafe(symbol = "owned_create"))]
-pub fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> Fresh<'_, Inline<Owned<A>>> {
-    rt.inline_generic(Owned(v))
+pub fn create<A: TypeVar>(rt: &mut Runtime, v: Root<A>) -> ValueGuard<'_, Inline<Owned<A>>> {
+    rt.inline_erased(Owned(v))
 }
 
 #[export(unsafe(symbol = "owned_get"))]
 pub fn get<'a, A: TypeVar>(rt: &'a Runtime, cell: Value<'a, Inline<Owned<A>>>) -> Value<'a, A> {
-    cell.payload_generic(rt).0.get(rt)
+    cell.payload_erased(rt).0.get(rt)
 }

@@ -65,7 +65,7 @@ fn read_records(v: Vec<Record>) -> usize {
     keep(&RECORDS, v)
 }
 
-type Made<'a, T> = Result<Fresh<'a, T>, ConvertError>;
+type Made<'a, T> = Result<ValueGuard<'a, T>, ConvertError>;
 
 #[export(unsafe(symbol = "make_list_int"))]
 fn make_list_int(rt: &mut Runtime) -> Made<'_, List<Int>> {

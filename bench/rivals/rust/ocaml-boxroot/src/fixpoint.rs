@@ -12,17 +12,17 @@ fn fixpoint<'a>(
     rt: &'a mut Runtime,
     f: Root<Fun<(Float,), Float>>,
     x: Root<Float>,
-) -> Result<Fresh<'a, Float>, Exception> {
+) -> Result<ValueGuard<'a, Float>, Exception> {
     let (mut rt, mut x) = (rt, x);
     loop {
         let y = f.call(rt, (&x,))?;
         if same(x.get(y.rt()), y.value()) {
-            x.end(y.rt());
-            f.end(y.rt());
+            x.drop_ref(y.rt());
+            f.drop_ref(y.rt());
             return Ok(y);
         }
-        let (y, back) = y.root_rt();
+        let (y, back) = y.root_and_rt();
         rt = back;
-        std::mem::replace(&mut x, y).end(rt);
+        std::mem::replace(&mut x, y).drop_ref(rt);
     }
 }

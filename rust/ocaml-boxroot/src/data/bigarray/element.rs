@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! The kinds of bigarrays: each is one type of Rust, so that kind and type cannot disagree.
-use crate::{Bytes, Char, Kind, Runtime, Value};
+use crate::{Bytes, Char, Runtime, Value, ValueKind};
 use alloc::string::{FromUtf8Error, String};
 use core::fmt;
 use core::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering::Relaxed};
@@ -146,9 +146,9 @@ pub struct Complex<F> {
 /// thread while the lock is released. It is read and written by relaxed atomic accesses, so that a race gives one of
 /// the values. A complex number is two such elements.
 #[repr(transparent)]
-pub struct Racy<E: BigarrayElement>(E::Cell);
+pub struct RelaxedCell<E: BigarrayElement>(E::Cell);
 
-impl<E: BigarrayElement> Racy<E> {
+impl<E: BigarrayElement> RelaxedCell<E> {
     /// The value now.
     #[inline]
     pub fn get(&self) -> E {
@@ -162,7 +162,7 @@ impl<E: BigarrayElement> Racy<E> {
     }
 }
 
-impl<E: BigarrayElement + fmt::Debug> fmt::Debug for Racy<E> {
+impl<E: BigarrayElement + fmt::Debug> fmt::Debug for RelaxedCell<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.get().fmt(f)
     }
@@ -170,17 +170,19 @@ impl<E: BigarrayElement + fmt::Debug> fmt::Debug for Racy<E> {
 
 impl<'a> Value<'a, Bytes> {
     /// The bytes in place, for as long as nothing is collected. Other domains may write them.
-    pub fn racy(self, rt: &Runtime) -> &'a [Racy<u8>] {
+    pub fn as_cells(self, rt: &Runtime) -> &'a [RelaxedCell<u8>] {
         let _ = rt;
-        match self.erase().kind() {
+        match self.into_any().kind() {
             // SAFETY: LIVE: the block has so many bytes. The cells are atomic, so others may access them.
-            Kind::String { len } => unsafe { core::slice::from_raw_parts(self.raw() as *const Racy<u8>, len) },
+            ValueKind::String { len } => unsafe {
+                core::slice::from_raw_parts(self.raw() as *const RelaxedCell<u8>, len)
+            },
             _ => &[],
         }
     }
 
     /// A copy as a string, if it is UTF-8.
     pub fn to_utf8(self, rt: &Runtime) -> Result<String, FromUtf8Error> {
-        String::from_utf8(self.racy(rt).iter().map(Racy::get).collect())
+        String::from_utf8(self.as_cells(rt).iter().map(RelaxedCell::get).collect())
     }
 }

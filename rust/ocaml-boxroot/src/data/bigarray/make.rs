@@ -2,8 +2,8 @@
 //! Bigarrays made by Rust: over vectors, and over parts of others.
 use crate::data::bigarray::{find, offset, Fields};
 use crate::{
-    AllocError, AnyDim, Bigarray, BigarrayElement, CLayout, Dim, Dimensions, Fresh, Layout, Runtime, ShapeError,
-    ValueCell,
+    AllocError, AnyDim, Bigarray, BigarrayElement, CLayout, Dim, Dimensions, Layout, Runtime, ShapeError, ValueCell,
+    ValueGuard,
 };
 use alloc::vec::Vec;
 use core::ffi::c_void;
@@ -26,20 +26,20 @@ crate::glue::glue_functions! {
 }
 
 /// The sizes of a new bigarray: `[a, b]` makes one of two dimensions, a vector one of as many as it has elements.
-pub trait Shape: AsRef<[usize]> {
+pub trait BigarrayShape: AsRef<[usize]> {
     /// The dimensions.
     type Dimensions: Dimensions;
 }
-impl<const N: usize> Shape for [usize; N]
+impl<const N: usize> BigarrayShape for [usize; N]
 where
     Dim<N>: Dimensions,
 {
     type Dimensions = Dim<N>;
 }
-impl Shape for Vec<usize> {
+impl BigarrayShape for Vec<usize> {
     type Dimensions = AnyDim;
 }
-impl Shape for &[usize] {
+impl BigarrayShape for &[usize] {
     type Dimensions = AnyDim;
 }
 
@@ -55,32 +55,32 @@ impl Runtime {
     /// 5.2), or memory is short.
     ///
     /// OCaml learns of the vector's size, and frees it inside the collector.
-    pub fn bigarray_from_vec<E: BigarrayElement, S: Shape>(
+    pub fn bigarray_from_vec<E: BigarrayElement, S: BigarrayShape>(
         &mut self,
         elements: Vec<E>,
         shape: S,
-    ) -> Fresh<'_, Bigarray<E, CLayout, S::Dimensions>> {
+    ) -> ValueGuard<'_, Bigarray<E, CLayout, S::Dimensions>> {
         self.bigarray_from_vec_in(CLayout, elements, shape)
     }
 
     /// As [`bigarray_from_vec`](Runtime::bigarray_from_vec), in the layout of one's choice.
-    pub fn bigarray_from_vec_in<E: BigarrayElement, L: Layout, S: Shape>(
+    pub fn bigarray_from_vec_in<E: BigarrayElement, L: Layout, S: BigarrayShape>(
         &mut self,
         layout: L,
         elements: Vec<E>,
         shape: S,
-    ) -> Fresh<'_, Bigarray<E, L, S::Dimensions>> {
+    ) -> ValueGuard<'_, Bigarray<E, L, S::Dimensions>> {
         self.try_bigarray_from_vec(layout, elements, shape).unwrap_or_else(|(error, _)| panic!("{error}"))
     }
 
     /// As [`bigarray_from_vec_in`](Runtime::bigarray_from_vec_in), or an error with the vector.
     #[allow(clippy::type_complexity)]
-    pub fn try_bigarray_from_vec<E: BigarrayElement, L: Layout, S: Shape>(
+    pub fn try_bigarray_from_vec<E: BigarrayElement, L: Layout, S: BigarrayShape>(
         &mut self,
         _: L,
         elements: Vec<E>,
         shape: S,
-    ) -> Result<Fresh<'_, Bigarray<E, L, S::Dimensions>>, (ShapeError, Vec<E>)> {
+    ) -> Result<ValueGuard<'_, Bigarray<E, L, S::Dimensions>>, (ShapeError, Vec<E>)> {
         let shape = shape.as_ref();
         let product = shape.iter().try_fold(1_usize, |n, d| n.checked_mul(*d).filter(|_| *d <= isize::MAX as usize));
         let error = if shape.len() > MOST {
@@ -109,7 +109,7 @@ impl Runtime {
         match raw {
             0 => Err((ShapeError::Alloc(AllocError { words: 5 + shape.len() }), ManuallyDrop::into_inner(elements))),
             // SAFETY: a new bigarray of this kind and layout, with as many dimensions.
-            raw => Ok(unsafe { Fresh::new(self, raw) }),
+            raw => Ok(unsafe { ValueGuard::from_raw(self, raw) }),
         }
     }
 }
@@ -123,8 +123,8 @@ impl<E: BigarrayElement, L: Layout, D: Dimensions> ValueCell<Bigarray<E, L, D>> 
         rt: &'a mut Runtime,
         first: usize,
         len: usize,
-    ) -> Result<Fresh<'a, Bigarray<E, L, D>>, ShapeError> {
-        let found = find::<E, L, D>(self.get(rt).erase())?;
+    ) -> Result<ValueGuard<'a, Bigarray<E, L, D>>, ShapeError> {
+        let found = find::<E, L, D>(self.get(rt).into_any())?;
         let count = found.dims.len();
         let mut dims = [0; MOST];
         dims[..count].copy_from_slice(found.dims);
@@ -148,8 +148,8 @@ impl<E: BigarrayElement, L: Layout, D: Dimensions> ValueCell<Bigarray<E, L, D>> 
         &self,
         rt: &'a mut Runtime,
         index: &[usize],
-    ) -> Result<Fresh<'a, Bigarray<E, L, R>>, ShapeError> {
-        let found = find::<E, L, D>(self.get(rt).erase())?;
+    ) -> Result<ValueGuard<'a, Bigarray<E, L, R>>, ShapeError> {
+        let found = find::<E, L, D>(self.get(rt).into_any())?;
         let count = found.dims.len();
         let rest = count.checked_sub(index.len()).filter(|rest| R::COUNT.is_none_or(|n| n == *rest));
         let Some(rest) = rest else {
@@ -189,14 +189,14 @@ impl<E: BigarrayElement, L: Layout, D: Dimensions> ValueCell<Bigarray<E, L, D>> 
         fields: *const Fields,
         start: usize,
         dims: &[isize],
-    ) -> Result<Fresh<'a, Bigarray<E, L, R>>, ShapeError> {
+    ) -> Result<ValueGuard<'a, Bigarray<E, L, R>>, ShapeError> {
         // SAFETY: LOCK; by the caller. The fields are read before anything is collected.
         unsafe {
             let data = (*fields).data.cast::<E>().wrapping_add(start);
             let raw = obx_bigarray_part(self.get(rt).raw(), dims.len() as isize, dims.as_ptr(), data.cast());
             match raw {
                 0 => Err(ShapeError::Alloc(AllocError { words: 5 + dims.len() })),
-                raw => Ok(Fresh::new(rt, raw)),
+                raw => Ok(ValueGuard::from_raw(rt, raw)),
             }
         }
     }

@@ -6,7 +6,8 @@ pub(crate) mod make;
 use crate::glue::Operations;
 use crate::value::sealed as value_sealed;
 use crate::{
-    Any, BigarrayElement, Definitions, Downcast, Element, OCamlType, Racy, Runtime, ShapeError, Typed, Value, ValueCell,
+    Any, BigarrayElement, Definitions, Downcast, Element, OCamlType, RelaxedCell, Runtime, ShapeError, Typed, Value,
+    ValueCell,
 };
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,15 +18,15 @@ use core::marker::PhantomData;
 /// A bigarray of elements of type `E`, laid out as `L` says, with the dimensions `D`: [`Array1`] and the like.
 ///
 /// The elements are outside OCaml's heap, and OCaml's threads and domains may write them at any time. So safe code
-/// reads and writes [`Racy`] elements, in place, also with the lock released:
+/// reads and writes [`RelaxedCell`] elements, in place, also with the lock released:
 ///
 /// ```
-/// # use ocaml_boxroot::*;
-/// fn sum(rt: &mut Runtime, a: ValueRef<'_, Array1<f64>>) -> f64 {
-///     let elements = a.racy(rt);
+/// # use ocaml_boxroot::{self as ocaml, prelude::*};
+/// fn sum(rt: &mut Runtime, a: ValueRef<'_, ocaml::Array1<f64>>) -> f64 {
+///     let elements = a.as_cells(rt);
 ///     rt.release(|| elements.iter().map(|x| x.get()).sum())
 /// }
-/// fn squares(rt: &mut Runtime) -> Fresh<'_, Array1<f64>> {
+/// fn squares(rt: &mut Runtime) -> ValueGuard<'_, ocaml::Array1<f64>> {
 ///     rt.bigarray_from_vec((0..100).map(|i| f64::from(i * i)).collect(), [100])
 /// }
 /// ```
@@ -193,7 +194,7 @@ fn is_bigarray(operations: *const Operations) -> bool {
 
 /// The elements of a bigarray in place, and its shape. It can be used without the lock, and sent to other threads.
 pub struct BigarrayView<'x, E: BigarrayElement, L, D: Dimensions> {
-    elements: &'x [Racy<E>],
+    elements: &'x [RelaxedCell<E>],
     shape: D::Shape,
     _layout: PhantomData<L>,
 }
@@ -213,7 +214,7 @@ impl<E: BigarrayElement, L, D: Dimensions> fmt::Debug for BigarrayView<'_, E, L,
 impl<'x, E: BigarrayElement, L: Layout, D: Dimensions> BigarrayView<'x, E, L, D> {
     /// All elements, in the order of memory.
     #[inline]
-    pub fn elements(&self) -> &'x [Racy<E>] {
+    pub fn as_cells(&self) -> &'x [RelaxedCell<E>] {
         self.elements
     }
 
@@ -225,29 +226,29 @@ impl<'x, E: BigarrayElement, L: Layout, D: Dimensions> BigarrayView<'x, E, L, D>
 
     /// The element with these indices, which are OCaml's: from 0, or from 1 in Fortran's layout.
     #[inline]
-    pub fn at(&self, index: impl AsRef<[usize]>) -> Option<&'x Racy<E>> {
+    pub fn cell(&self, index: impl AsRef<[usize]>) -> Option<&'x RelaxedCell<E>> {
         self.elements.get(offset::<L>(self.shape.as_ref(), index.as_ref())?)
     }
 
     /// The element with these indices now.
     #[inline]
     pub fn get(&self, index: impl AsRef<[usize]>) -> Option<E> {
-        self.at(index).map(Racy::get)
+        self.cell(index).map(RelaxedCell::get)
     }
 
     /// Writes the element with these indices; false if there is none.
     #[inline]
     pub fn set(&self, index: impl AsRef<[usize]>, x: E) -> bool {
-        self.at(index).map(|element| element.set(x)).is_some()
+        self.cell(index).map(|element| element.set(x)).is_some()
     }
 
     /// A copy of all elements, in the order of memory.
     pub fn to_vec(&self) -> Vec<E> {
-        self.elements.iter().map(Racy::get).collect()
+        self.elements.iter().map(RelaxedCell::get).collect()
     }
 
     /// Writes all elements, in the order of memory; an error if there are not as many.
-    pub fn copy_from(&self, from: &[E]) -> Result<(), ShapeError> {
+    pub fn copy_from_slice(&self, from: &[E]) -> Result<(), ShapeError> {
         if from.len() != self.elements.len() {
             return Err(ShapeError::Elements { shape: self.elements.len(), found: from.len() });
         }
@@ -326,7 +327,7 @@ impl<'a> Found<'a> {
     /// # Safety
     /// It was found for this type of elements.
     #[inline]
-    unsafe fn elements<E: BigarrayElement>(&self) -> &'a [Racy<E>] {
+    unsafe fn elements<E: BigarrayElement>(&self) -> &'a [RelaxedCell<E>] {
         if self.len == 0 {
             return &[];
         }
@@ -341,7 +342,7 @@ impl<'a, E: BigarrayElement, L: Layout, D: Dimensions> Value<'a, Bigarray<E, L, 
     #[inline]
     pub fn try_view(self, rt: &Runtime) -> Result<BigarrayView<'a, E, L, D>, ShapeError> {
         let _ = rt;
-        let found = find::<E, L, D>(self.erase())?;
+        let found = find::<E, L, D>(self.into_any())?;
         // SAFETY: found for E.
         let elements = unsafe { found.elements() };
         Ok(BigarrayView { elements, shape: D::shape(found.dims), _layout: PhantomData })
@@ -355,9 +356,9 @@ impl<'a, E: BigarrayElement, L: Layout, D: Dimensions> Value<'a, Bigarray<E, L, 
 
     /// All elements in the order of memory, for as long as nothing is collected. Panics when it is another bigarray.
     #[inline]
-    pub fn racy(self, rt: &Runtime) -> &'a [Racy<E>] {
+    pub fn as_cells(self, rt: &Runtime) -> &'a [RelaxedCell<E>] {
         let _ = rt;
-        match find::<E, L, D>(self.erase()) {
+        match find::<E, L, D>(self.into_any()) {
             // SAFETY: found for E.
             Ok(found) => unsafe { found.elements() },
             Err(error) => wrong(error),
@@ -384,14 +385,14 @@ impl<E: BigarrayElement, L: Layout, D: Dimensions> ValueCell<Bigarray<E, L, D>> 
 
     /// All elements in the order of memory, for as long as the place is borrowed. Panics when it is another bigarray.
     #[inline]
-    pub fn racy<'x>(&'x self, rt: &Runtime) -> &'x [Racy<E>] {
+    pub fn as_cells<'x>(&'x self, rt: &Runtime) -> &'x [RelaxedCell<E>] {
         // SAFETY: KEPT.
-        unsafe { &*core::ptr::from_ref(self.get(rt).racy(rt)) }
+        unsafe { &*core::ptr::from_ref(self.get(rt).as_cells(rt)) }
     }
 
     /// A copy of all elements, in the order of memory. Panics when it is another bigarray.
     pub fn to_vec(&self, rt: &Runtime) -> Vec<E> {
-        self.get(rt).racy(rt).iter().map(Racy::get).collect()
+        self.get(rt).as_cells(rt).iter().map(RelaxedCell::get).collect()
     }
 
     /// All elements as a plain slice. Panics when it is another bigarray.
@@ -401,7 +402,7 @@ impl<E: BigarrayElement, L: Layout, D: Dimensions> ValueCell<Bigarray<E, L, D>> 
     /// shares them.
     #[inline]
     pub unsafe fn as_slice<'x>(&'x self, rt: &Runtime) -> &'x [E] {
-        let elements = self.racy(rt);
+        let elements = self.as_cells(rt);
         // SAFETY: ELEMENT; the caller.
         unsafe { core::slice::from_raw_parts(elements.as_ptr().cast(), elements.len()) }
     }
@@ -413,7 +414,7 @@ impl<E: BigarrayElement, L: Layout, D: Dimensions> ValueCell<Bigarray<E, L, D>> 
     #[inline]
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn as_mut_slice<'x>(&'x self, rt: &Runtime) -> &'x mut [E] {
-        let elements = self.racy(rt);
+        let elements = self.as_cells(rt);
         // SAFETY: ELEMENT; the caller. The cells are written through shared references otherwise.
         unsafe { core::slice::from_raw_parts_mut(elements.as_ptr().cast::<E>().cast_mut(), elements.len()) }
     }

@@ -8,22 +8,12 @@
 
 use ocaml_boxroot::*;
 use ocaml_boxroot_testing as ocaml;
+use ocaml_boxroot_testing::random::Mix;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicIsize, Ordering::SeqCst};
 use std::sync::mpsc::{channel, Sender};
 use std::sync::{Arc, Mutex, OnceLock};
-
-struct Mix(u64);
-impl Mix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        self.0 >> 20
-    }
-    fn below(&mut self, n: usize) -> usize {
-        self.next() as usize % n
-    }
-}
 
 #[derive(Debug, PartialEq, OCamlType, ToOCaml, FromOCaml)]
 struct Sample {
@@ -135,7 +125,7 @@ impl Kept {
             }
             Kept::Ephemeral(e, root, n) => match (e.key(rt), e.get(rt)) {
                 (Some(key), Some(data)) => {
-                    assert!(data.second().same(key));
+                    assert!(data.second().ptr_eq(key));
                     assert_eq!(key.to_rust::<Sample>(rt).unwrap(), sample(*n));
                     assert_eq!(data.first().to_rust::<Sample>(rt).unwrap(), sample(*n));
                 }
@@ -145,13 +135,13 @@ impl Kept {
         }
     }
 
-    fn end(self, rt: &Runtime) {
+    fn drop_ref(self, rt: &Runtime) {
         match self {
-            Kept::Sample(root, _) => root.end(rt),
-            Kept::Boxed(root, _) => root.end(rt),
-            Kept::Inline(root, _) => root.end(rt),
-            Kept::Cell(root, _) => root.end(rt),
-            Kept::Stored(mut stored, _) => stored.0.take().unwrap().end(rt),
+            Kept::Sample(root, _) => root.drop_ref(rt),
+            Kept::Boxed(root, _) => root.drop_ref(rt),
+            Kept::Inline(root, _) => root.drop_ref(rt),
+            Kept::Cell(root, _) => root.drop_ref(rt),
+            Kept::Stored(mut stored, _) => stored.0.take().unwrap().drop_ref(rt),
             Kept::Storage(mut storage, keys, _) => {
                 storage.clear(rt);
                 assert!(keys.iter().all(|key| storage.get(key).is_none()));
@@ -198,11 +188,11 @@ impl World {
 }
 
 fn make(rt: &mut Runtime, mix: &mut Mix) -> Kept {
-    let n = mix.next() % 1_000_000;
+    let n = mix.word() % 1_000_000;
     match mix.below(16) {
         12 => {
             let root = rt.locals(|rt, locals| {
-                let places = [(); 3].map(|()| locals.set(rt.alloc(&sample(n)).unwrap()));
+                let places = [(); 3].map(|()| locals.root(rt.alloc(&sample(n)).unwrap()));
                 WideRoot::new(rt, places.map(|place| place.get(rt)))
             });
             Kept::Wide(root, n)
@@ -225,7 +215,7 @@ fn make(rt: &mut Runtime, mix: &mut Mix) -> Kept {
         }
         10 => {
             let storage = STORAGE.get_or_init(|| Storage::new(rt, "all"));
-            Kept::Stored(Stored(Some(storage.root_fresh(rt.alloc(&sample(n)).unwrap()))), n)
+            Kept::Stored(Stored(Some(storage.root(rt.alloc(&sample(n)).unwrap()))), n)
         }
         11 => {
             let storage = Storage::new(rt, "own");
@@ -255,7 +245,7 @@ fn made(nursery: &Nursery, n: u64) -> Value<'_, Sample> {
 /// Drops it somewhere.
 fn lose(rt: &mut Runtime, mix: &mut Mix, world: &World, kept: Kept) {
     match mix.below(8) {
-        0 | 1 => kept.end(rt),
+        0 | 1 => kept.drop_ref(rt),
         2 => drop(kept),
         3 => rt.release(|| drop(kept)),
         4 => world.bury(kept),
@@ -265,7 +255,7 @@ fn lose(rt: &mut Runtime, mix: &mut Mix, world: &World, kept: Kept) {
             let caught = catch_unwind(AssertUnwindSafe(|| {
                 let _kept = kept;
                 rt.frame(|rt, [a]| {
-                    let _a = a.set(rt.string("lost"));
+                    let _a = a.root(rt.string("lost"));
                     resume_unwind(Box::new("on purpose"))
                 })
             }));
@@ -283,7 +273,7 @@ fn collect(rt: &mut Runtime, mix: &mut Mix) {
         0 => rt.full_major().unwrap(),
         1 => rt.compact().unwrap(),
         2..20 => rt.minor_gc(),
-        20..30 => ocaml::garbage(rt).call(rt, (mix.below(2000) as i32,)).unwrap().discard().poll().unwrap(),
+        20..30 => ocaml::garbage(rt).call(rt, (mix.below(2000) as i32,)).unwrap().into_rt().poll().unwrap(),
         _ => rt.poll().unwrap(),
     }
 }
@@ -309,17 +299,17 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
         12 => match world.take(mix) {
             // A root as an output, and a field that changes.
             Some(Kept::Sample(mut root, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 root.set(rt.alloc(&sample(n)).unwrap());
                 world.put(mix, Kept::Sample(root, n));
             }
             Some(Kept::Stored(mut stored, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 stored.0.as_mut().unwrap().set(rt.alloc(&sample(n)).unwrap());
                 world.put(mix, Kept::Stored(stored, n));
             }
             Some(Kept::Wide(mut root, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 (0..3).for_each(|i| _ = root.set_at(i, rt.alloc(&sample(n)).unwrap()));
                 world.put(mix, Kept::Wide(root, n));
             }
@@ -335,7 +325,7 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
                 world.put(mix, Kept::Ephemeral(e, root, n));
             }
             Some(Kept::Cell(root, _)) => {
-                let n = mix.next() % 1_000_000;
+                let n = mix.word() % 1_000_000;
                 let (new, rt) = rt.alloc(&sample(n)).unwrap().freeze();
                 root.get(rt).contents().set(rt, new);
                 world.put(mix, Kept::Cell(root, n));
@@ -345,15 +335,15 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
         },
         13 | 14 => collect(rt, mix),
         15 if depth < 5 => {
-            let n = mix.next() % 1_000_000;
+            let n = mix.word() % 1_000_000;
             let count = mix.below(10);
             rt.frame(|rt, [a, b]| {
-                let a = a.set(rt.alloc(&sample(n)).unwrap());
-                let b = b.set(rt.reference(a));
+                let a = a.root(rt.alloc(&sample(n)).unwrap());
+                let b = b.root(rt.reference(a));
                 for _ in 0..count {
                     step(rt, mix, world, depth + 1);
                 }
-                assert!(b.get(rt).contents().get().same(a.get(rt)));
+                assert!(b.get(rt).contents().get().ptr_eq(a.get(rt)));
                 assert_eq!(a.to_rust::<Sample>(rt).unwrap(), sample(n));
             });
         }
@@ -363,19 +353,19 @@ fn step(rt: &mut Runtime, mix: &mut Mix, world: &World, depth: usize) {
         }
         17 => {
             if let (Some(handler), true) = (world.handler(mix), depth < 5) {
-                ocaml::call_rust(rt).call(rt, (handler,)).unwrap().discard();
+                ocaml::call_rust(rt).call(rt, (handler,)).unwrap().into_rt();
             }
         }
         18 if depth < 3 => {
             if let (Some(handler), 0) = (world.handler(mix), mix.below(10)) {
-                ocaml::thread(rt).call(rt, (handler,)).unwrap().discard();
+                ocaml::thread(rt).call(rt, (handler,)).unwrap().into_rt();
             }
         }
         19 if depth < 5 => {
-            let n = mix.next() % 1_000_000;
+            let n = mix.word() % 1_000_000;
             let (count, places) = (mix.below(4), mix.below(25));
             rt.locals(|rt, locals| {
-                let places: Vec<_> = (0..places).map(|_| locals.set(rt.alloc(&sample(n)).unwrap())).collect();
+                let places: Vec<_> = (0..places).map(|_| locals.root(rt.alloc(&sample(n)).unwrap())).collect();
                 (0..count).for_each(|_| step(rt, mix, world, depth + 1));
                 places.iter().for_each(|place| assert_eq!(place.to_rust::<Sample>(rt).unwrap(), sample(n)));
             });
@@ -411,7 +401,7 @@ fn domains(world: &Arc<World>, seed: u64, together: usize, count: usize) {
         left -= now;
         attach(|rt| {
             let mut spawn = |_| {
-                let (world, mut mix) = (world.clone(), Mix(mix.next()));
+                let (world, mut mix) = (world.clone(), Mix(mix.word()));
                 rt.spawn_domain(move |rt| steps(rt, &mut mix, &world, now)).unwrap()
             };
             let handles: Vec<_> = (0..together).map(&mut spawn).collect();
