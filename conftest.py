@@ -76,6 +76,7 @@ def pytest_configure(config: pytest.Config) -> None:
         matrix.choose(config)
         subprocess.run([ROOT / "tools/need", "--path", LINKS], check=True)
         os.environ |= {"PATH": str(LINKS), "BOXROOT_LINKS": str(LINKS), "BOXROOT_PATH": os.environ["PATH"]}
+        os.environ.setdefault("REALGCC", "gcc")  # which musl-gcc calls
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
         seed = config.getoption("seed")
         os.environ[matrix.SEED] = str(time.time_ns() // 1000 % 1_000_000_000 if seed is None else seed)

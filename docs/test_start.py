@@ -25,7 +25,7 @@ OPAM = "install: Install with opam"
 NEEDS = {OPAM: ("opam", "rsync"), "c: CMake": ("cmake",)}
 NEEDS |= {"packaging: CMake": ("cmake",), "packaging: pkg-config": ("pkg-config",)}
 NEEDS |= dict.fromkeys(("rust: Rust for OCaml, with dune", "rust: OCaml in a Rust program, with cargo"), ("cargo",))
-LONG = (OPAM, "outheap: Build the variant", *(name for name in NEEDS if name.startswith("rust")))
+LONG = (OPAM, "outheap: Build the variant", "checking: Find it", *(name for name in NEEDS if name.startswith("rust")))
 
 
 def sections(page):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -73,6 +74,11 @@ class Compiler:
     def _ask(self, *option: str) -> str:
         return subprocess.run([self.ocamlopt, *option], check=True, capture_output=True, text=True).stdout.strip()
 
+    @property
+    def domains(self) -> Path:
+        """The module Domains of this version."""
+        return BENCH / "common" / ("domains_ocaml5.ml" if self.ocaml5 else "domains_ocaml4.ml")
+
     def in_order(self, sources: Iterable[Path]) -> list[Path]:
         """OCaml's, each after what it uses."""
         command = [self.ocamlopt.with_name("ocamldep"), "-sort", *sorted(sources)]
@@ -93,3 +99,33 @@ def run_tool(command: list, directory: Path) -> None:
     done = subprocess.run([str(c) for c in command], cwd=directory, capture_output=True, text=True)
     if done.returncode != 0:
         raise BuildError(" ".join(map(str, command)) + "\n" + done.stderr + done.stdout)
+
+
+def built(
+    directory: Path,
+    name: str,
+    ml: dict[str, Path],
+    c: list[Path],
+    c_command: list,
+    ocaml_command: list,
+    depends: Iterable[Path],
+    linked: Iterable = (),
+) -> Path:
+    """The program `name` of OCaml files, which are copied by these names, and of C files; built again when anything has
+    changed that it is made of."""
+    result, stamp = directory / name, directory / "stamp"
+    digest = hashlib.sha256(repr((c_command, ocaml_command, list(ml))).encode())
+    for path in sorted({*ml.values(), *c, *depends, *(BENCH / "common").glob("*.h")}):
+        digest.update(str(path).encode() + path.read_bytes())
+    if result.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return result
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    for file, path in ml.items():
+        shutil.copy(path, directory / file)
+    for path in c:
+        run_tool([*c_command, path, "-o", path.stem + ".o"], directory)
+    objects = [path.stem + ".o" for path in c]
+    run_tool([*ocaml_command, *ml, *objects, *linked, "-o", name], directory)
+    stamp.write_text(digest.hexdigest())
+    return result

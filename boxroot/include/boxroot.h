@@ -25,7 +25,7 @@
    valid.
 
    Unloading. A shared object with the library may be unloaded (dlclose) while OCaml goes on: unused, or after
-   boxroot_teardown; not while the library is set up. What it had reserved is then given back to the system (up to OCaml
+   boxroot_teardown; not while the library is set up. Its address space is then given back to the system (up to OCaml
    5.3 only when a major cycle has ended since the teardown; with Outheap's runtime not). Where another library has
    wrapped its hooks, the teardown makes the object stay in the process until that ends. An object that stayed, for this
    or another reason (a second handle; thread-local data of a thread that still runs), is the one that is found when it
@@ -86,7 +86,7 @@ BXR_INLINE value const *boxroot_get_ref(boxroot r) BXR_LINK_NAME(get_ref);
    is still to mark the value, one or two atomic operations otherwise (a remote deletion). A root that is deleted
    remotely, or while the collector marks, keeps its value alive until its domain has carried the deletion out: at a
    minor collection after the end of marking, or when it needs free slots; after very many deletions it takes several
-   collections, each of which does a bounded part. A compaction carries out all.
+   collections, which do a bounded part each. A compaction carries out all.
    During and after OCaml's shutdown it is allowed, also where that has freed all memory of OCaml (caml_startup_pooled,
    or "c" in OCAMLRUNPARAM), as in destructors of C++ objects with static storage duration. After boxroot_teardown the
    call does nothing. */

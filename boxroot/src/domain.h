@@ -82,8 +82,13 @@ static inline bool bxr_domain_is(bxr_domain *d, void *self) { return bxr_load_re
 
 /* What "needs the lock of d" says: this thread holds it, or acts for the domain of d while the world is stopped. And
    "needs the domain lock": this thread holds some. */
+#if BXR_OCAML5
 #define BXR_ASSERT_OWNER(d) BXR_ASSERT(bxr_domain_is((d), bxr_self()))
 #define BXR_ASSERT_LOCK() BXR_ASSERT(bxr_self() != NULL)
+#else /* another thread may revoke the token at any time, and then waits for this one (runtime/ocaml4_token.h) */
+#define BXR_ASSERT_OWNER(d) BXR_ASSERT((uintptr_t)bxr_load_relaxed(&(d)->head.state) > (uintptr_t)BXR_NOBODY)
+#define BXR_ASSERT_LOCK() ((void)0)
+#endif
 
 /* The record that p belongs to, or NULL. */
 static inline bxr_domain *bxr_domain_of(bxr_pool *p) { return bxr_load_relaxed(&p->home); }

@@ -51,11 +51,7 @@ static void check_ephemeral(boxroot_ephemeral e)
 #endif
 }
 
-boxroot_ephemeral boxroot_ephemeral_create(value key, value data)
-{
-  BXR_CALL;
-  return ephemeral_create(key, data);
-}
+boxroot_ephemeral boxroot_ephemeral_create(value key, value data) { BXR_CALL; return ephemeral_create(key, data); }
 
 bool boxroot_ephemeral_get(boxroot_ephemeral e, value *v)
 {

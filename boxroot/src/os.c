@@ -215,7 +215,7 @@ unsigned bxr_thread_list(long *ids, unsigned most)
   while (tasks != NULL && n <= most && (d = readdir(tasks)) != NULL) {
     long id = strtol(d->d_name, NULL, 10);
     if (id == 0) continue; /* . and .. */
-    if (n < most) ids[n] = id;
+    if (n < most) bxr_store_relaxed(&ids[n], id);
     n++;
   }
   if (tasks != NULL) closedir(tasks);

@@ -448,8 +448,4 @@ boxroot boxroot_weak_upgrade(boxroot_weak w)
   return NULL;
 }
 
-void boxroot_weak_delete(boxroot_weak w)
-{
-  BXR_CALL;
-  if (account_deleted(w)) delete(w);
-}
+void boxroot_weak_delete(boxroot_weak w) { BXR_CALL; if (account_deleted(w)) delete(w); }

@@ -45,22 +45,14 @@ static bool undo_all(boxroot *rs, size_t i, size_t n)
   return false;
 }
 
-boxroot_wide boxroot_wide_create(size_t n, value const *vs)
-{
-  BXR_CALL;
-  return wide_create(n, vs);
-}
+boxroot_wide boxroot_wide_create(size_t n, value const *vs) { BXR_CALL; return wide_create(n, vs); }
 
 static void delete_one(boxroot r)
 {
   if (bxr_account_delete(r)) bxr_delete(r);
 }
 
-void boxroot_wide_delete(boxroot_wide w)
-{
-  BXR_CALL;
-  delete_one((boxroot)w);
-}
+void boxroot_wide_delete(boxroot_wide w) { BXR_CALL; delete_one((boxroot)w); }
 
 #if !BOXROOT_DEBUG
 #if !defined(__GNUC_GNU_INLINE__)
@@ -104,11 +96,7 @@ static value const *checked_slot(boxroot_wide w, size_t i)
   return (value const *)r + i;
 }
 
-value const *boxroot_wide_ref(boxroot_wide w, size_t i)
-{
-  BXR_CALL;
-  return checked_slot(w, i);
-}
+value const *boxroot_wide_ref(boxroot_wide w, size_t i) { BXR_CALL; return checked_slot(w, i); }
 
 value boxroot_wide_get(boxroot_wide w, size_t i)
 {

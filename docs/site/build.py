@@ -28,6 +28,7 @@ LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 CODE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.M | re.S)
 LANGUAGES = {".ml": "ocaml", ".mli": "ocaml", ".c": "c", ".h": "c", ".hpp": "cpp", ".cpp": "cpp", ".rs": "rust"}
 PICTURES = (".svg", ".png")
+WRITTEN = "---\nwritten: true\n---\n\n"  # in front of a page that is no file of the repository
 NAMED = re.compile(r"^```(\S+) (\S+)$", re.M)  # a file of a program that a document shows
 TABS = (  # title, folder; in this order
     ("Start", "docs/start"), ("Guide", "docs/guide"), ("Reference", "docs/reference"), ("Measured", "docs/measured"),
@@ -74,6 +75,16 @@ def titled(match: re.Match[str]) -> str:
     return f'```{language} title="{match[2]}"'
 
 
+def status() -> str:
+    """What this site describes, in a sentence."""
+    version = re.search(r"^\(version (.*)\)", (ROOT / "dune-project").read_text(), re.M)
+    changes = (ROOT / "CHANGES.md").read_text()
+    state = "not released yet" if f"## {version[1]} (unreleased)" in changes else "released"
+    git = ["git", "log", "-1", "--format=%cs, commit %h"]
+    commit = subprocess.run(git, cwd=ROOT, text=True, capture_output=True).stdout.strip()
+    return f"Version {version[1]}, {state}. This site was built from the sources of {commit or 'an archive'}."
+
+
 def stage(pages: Path, rustdoc: Path | None) -> None:
     """Copies the documents, and what they lead to."""
     guide = rust_guide.pages(ROOT)
@@ -93,7 +104,7 @@ def stage(pages: Path, rustdoc: Path | None) -> None:
         elif source.suffix != ".md":
             language = LANGUAGES.get(source.suffix, "text")
             text = f"# {name}\n\n```{language}\n{source.read_text()}```\n"
-            target.with_name(target.name + ".md").write_text(text)
+            target.with_name(target.name + ".md").write_text(WRITTEN + text)
         else:
 
             def follow(match: re.Match[str], source: Path = source) -> str:
@@ -111,6 +122,9 @@ def stage(pages: Path, rustdoc: Path | None) -> None:
             text = source.read_text()
             text = rust_guide.page(text, rustdoc) if name in guide else text
             text = outside_code(text, lambda part: LINK.sub(follow, part))
+            if name == "README.md":  # the first page
+                title, rest = text.split("\n", 1)
+                text = f"{title}\n\n{(HERE / 'landing.txt').read_text().replace('STATUS', status())}\n{rest}"
             target.write_text(NAMED.sub(titled, text))
 
 
@@ -224,7 +238,7 @@ def c_pages(pages: Path, work: Path) -> None:
     folder = pages / "docs/reference/c"
     folder.mkdir(parents=True)
     for name in HEADERS:
-        (folder / f"{name}.md").write_text(of_header(name, work / "xml"))
+        (folder / f"{name}.md").write_text(WRITTEN + of_header(name, work / "xml"))
 
 
 # --- the reference of OCaml -------------------------------------------------------------------------------------------
@@ -253,7 +267,9 @@ def ocaml_pages(pages: Path, work: Path) -> None:
         # links to pages that are not there: sources of types, and indices
         body = re.sub(r'<a href="(?!#)(?:type_|index)[^"]*">(.*?)</a>', r"\1", body, flags=re.S)
         body = re.sub(r"\n\s*\n", "\n", body)
-        (folder / f"{file.stem}.md").write_text(f'# {file.stem}\n\n<div class="ocamldoc">\n{body.strip()}\n</div>\n')
+        (folder / f"{file.stem}.md").write_text(
+            f'{WRITTEN}# {file.stem}\n\n<div class="ocamldoc">\n{body.strip()}\n</div>\n'
+        )
 
 
 # --- the site ---------------------------------------------------------------------------------------------------------
@@ -330,10 +346,13 @@ def main(out: Path, *rustdoc: Path) -> None:
         crates = sorted(f.parent.name for f in folder.glob("*/index.html") if (f.parent / "all.html").exists())
         for crate in crates:
             text += f'- <a href="../../rustdoc/{crate}/index.html">{crate}</a>\n'
-        (pages / "docs/reference/rust.md").write_text(text)
+        (pages / "docs/reference/rust.md").write_text(WRITTEN + text)
         shutil.copytree(folder, pages / "rustdoc")
     shutil.copy(HERE / "site.css", pages)
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text())
+    settings["hooks"] = [str(HERE / name) for name in settings["hooks"]]
+    if not settings["repo_url"]:
+        del settings["repo_url"], settings["edit_uri"]
     settings |= {"docs_dir": str(pages), "site_dir": str(site), "nav": navigation(pages, bool(rustdoc))}
     (out / "mkdocs.yml").write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"}

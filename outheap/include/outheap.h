@@ -7,8 +7,8 @@
 
    Words used below. A *chunk* is 256 MiB of address space, aligned to its size; the *table* has one byte for each chunk
    of the user's address space. A *large page* is 2 MiB, aligned. A *value* is a pointer to a well-formed OCaml block
-   that may be read. A *foreign* pointer leads to memory outside of OCaml; its low bit is clear. What an OCaml function
-   returns to C (caml_callback and the like), or a domain as its result, must have the second lowest bit clear too:
+   that may be read. A *foreign* pointer leads to memory outside of OCaml; its low bit is clear. The result of an
+   OCaml function that C called (caml_callback and the like), or of a domain, must have the second lowest bit clear too:
    there OCaml itself takes a pointer that is 2 modulo 4 for an exception. Everywhere else any even address will do. */
 #ifndef OUTHEAP_H
 #define OUTHEAP_H
@@ -23,7 +23,7 @@ extern "C" {
 
 #define OUTHEAP_VERSION "0.5.0"
 
-/* What an address belongs to. */
+/* The owner of an address. */
 enum outheap_kind {
   OUTHEAP_UNKNOWN = 0, /* not known: the heap may be placed here later */
   OUTHEAP_MAJOR = 1,   /* the major heap, or memory where the marker follows pointers to it: outheap_allocate */
@@ -48,7 +48,7 @@ int outheap_declare_values(void const *begin, void const *end);
    Result: 0, EINVAL (not wholly declared), ENOMEM (a range had to be cut in two). */
 int outheap_withdraw_values(void const *begin, void const *end);
 
-/* What comparison, hashing, marshalling, `Obj.tag`, the printing of exceptions and so on make of a pointer to foreign
+/* How comparison, hashing, marshalling, `Obj.tag`, the printing of exceptions and so on treat a pointer to foreign
    memory. Not opaque (the default): as on the stock runtime, a pointer to a block that C code made for OCaml, with a
    header of Caml_out_of_heap_header, leads to that block. Which it is, is seen from the word in front of the pointer;
    a naked pointer with a word there that looks like such a header is taken for a block. Opaque: foreign memory is never

@@ -75,11 +75,11 @@ bool outheap_marker_track(void const *start, size_t bytes);
    cycle that begins: at once up to OCaml 5.4, later in 5.5. */
 void outheap_marker_keep(void const *start, bool keep);
 
-/* The words that were recorded, of which the last cycle has dropped those that hold something else now. With OCaml's
+/* The recorded words, without those that the last cycle has dropped because they hold something else now. With OCaml's
    lock, or in `cycle`. Cost: linear in them. */
 size_t outheap_marker_tracked(void const *start);
 
-/* What the words of tracked memory hold is marked in pieces, in the course of the cycle in which the memory is reached
+/* The values in tracked memory are marked in pieces, in the course of the cycle in which the memory is reached
    first. Marks the next piece now. True: there are more. So a caller who lets others go on between two calls has it
    done before it stops all domains, for outheap_marker_untrack, which does what is left. The thread has a domain,
    which is not stopped. Cost: that of marking 4,096 fields. */

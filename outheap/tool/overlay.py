@@ -111,8 +111,13 @@ class Edit:
 
 
 class Overlay:
+    """ocaml5-check adds to ocaml5, which is `below` it: the substitutions of that one come first, and the files of this
+    one stand in front of its files of the same names, which they include."""
+
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        name, dash, _ = folder.name.partition("-")
+        self.below = Overlay(folder.with_name(name)) if dash else None
 
     def lines(self, name: str) -> list[str]:
         """The lines of a file, without comments; none if there is no such file."""
@@ -122,7 +127,18 @@ class Overlay:
 
     @property
     def generation(self) -> int:
-        return int(self.folder.name.removeprefix("ocaml"))
+        return int(self.folder.name.removeprefix("ocaml").split("-")[0])
+
+    @property
+    def folders(self) -> list[Path]:
+        """From the top down."""
+        return [self.folder, *(self.below.folders if self.below else [])]
+
+    @property
+    def files(self) -> list[Path]:
+        """The C files that are compiled: of each name, the uppermost."""
+        found = {file.name: file for folder in reversed(self.folders) for file in folder.glob("*.c")}
+        return [found[name] for name in sorted(found)]
 
     @cached_property
     def plain(self) -> list[str]:
@@ -132,8 +148,9 @@ class Overlay:
     @cached_property
     def changed(self) -> list[str]:
         """Units with a file of the overlay that includes them."""
+        wanted = (r"#include <{0}\.c>", r'#include "\.\./ocaml\d/{0}\.c"')
         files = sorted(self.folder.glob("*.c"))
-        return [f.stem for f in files if f"#include <{f.stem}.c>" in f.read_text()]
+        return [f.stem for f in files if any(re.search(w.format(f.stem), f.read_text()) for w in wanted)]
 
     @property
     def units(self) -> list[str]:
@@ -145,12 +162,14 @@ class Overlay:
     @cached_property
     def everywhere(self) -> set[str]:
         """Macros of the runtime's headers that the prelude defines anew."""
+        if self.below:
+            return set()
         return set(re.findall(r"^#undef (\w+)", (self.folder / "prelude.h").read_text(), re.MULTILINE))
 
     def names(self, unit: str) -> set[str]:
         """Names that are defined anew where the unit is compiled."""
         file = self.folder / f"{unit}.c"
-        before = file.read_text().split(f"#include <{unit}.c>")[0] if unit in self.changed else ""
+        before = re.split(f"#include .*\\b{unit}\\.c", file.read_text())[0] if unit in self.changed else ""
         own = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", before, re.MULTILINE)
         return (self.everywhere if unit in self.units else set()) | {n for n in own if not n.startswith("_")}
 
@@ -160,6 +179,8 @@ class Overlay:
         """The unit's text after the substitutions, and for each function how many places each has changed. With a list
         for those that are refused, the others are made all the same; these count as -1."""
         text, places = (runtime / f"{unit}.c").read_text(errors="replace"), {}
+        if self.below:
+            text, _ = self.below.edited(runtime, unit)
         for edit in self.edits(unit):
             try:
                 text, n = edit.apply(text)

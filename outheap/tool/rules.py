@@ -79,6 +79,8 @@ def facts(overlay: Overlay, sources: Path, refused: list[Refused] | None = None)
                 totals[expression.split("(")[0]] += n
         for name, n in totals.items():
             found["total", unit, name] = str(n)
+    if overlay.below:
+        return found
     for file in sorted(runtime.glob("*.c")):
         for function, expressions in uses(file.read_text(errors="replace"), MEMORY[overlay.generation]).items():
             found["memory", file.stem, function] = signature(expressions)
@@ -191,7 +193,7 @@ def faults(overlay: Overlay, sources: Path) -> list[str]:
             expected = " or ".join(sorted(allowed)).replace(";", " ")
             more = "" if key[0] == "text" else f"; checked: {expected if allowed != {NONE} else 'none'}"
             result.append(meaning(key, "none" if fact == NONE else fact) + more)
-    if overlay.generation >= 5:
+    if overlay.generation >= 5 and not overlay.below:
         for unit, function, expression in sorted(reads(overlay, sources) - allowed_reads(overlay).keys()):
             result.append(f"rule reads: {unit}, {function}: nobody says why {expression} is right")
     return result
@@ -239,17 +241,18 @@ def differing_units(overlay: Overlay, sources: Path, version: str, digests: Path
 
 def write_edited(overlay: Overlay, sources: Path, folder: Path) -> None:
     """Writes the texts of the units after the substitutions, where there are any."""
-    for unit in overlay.changed:
-        if overlay.edits(unit):
+    layers = [overlay, *([overlay.below] if overlay.below else [])]
+    for unit in {unit for layer in layers for unit in layer.changed}:
+        if any(layer.edits(unit) for layer in layers):
             text, _ = overlay.edited(sources / "runtime", unit)
             (folder / f"{unit}.c").write_text(f'#line 1 "{sources}/runtime/{unit}.c"\n{text}')
 
 
 def record_digests(overlay: Overlay, sources: Path, version: str, digests: Path) -> None:
     """These sources were checked."""
-    lines = digests.read_text().splitlines() if digests.exists() else []
-    lines = [line for line in lines if not line.startswith(f"{version} ")]
-    lines += [f"{version} {unit} {digest(sources / f'runtime/{unit}.c')}" for unit in overlay.units]
+    lines = set(digests.read_text().splitlines()) if digests.exists() else set()
+    lines -= {line for line in lines if line.startswith(tuple(f"{version} {unit} " for unit in overlay.units))}
+    lines |= {f"{version} {unit} {digest(sources / f'runtime/{unit}.c')}" for unit in overlay.units}
     digests.write_text("\n".join(sorted(lines)) + "\n")
 
 

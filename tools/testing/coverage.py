@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes docs/internals/coverage.md from gcovr's figures: a table by file, each function with lines that no test
-reaches and the reason (unreached.toml), and the groups of branches that are not taken."""
+"""Writes coverage.md beside gcovr's figures: a table by file, each function with lines that no test reaches and the
+reason (unreached.toml), and the groups of branches that are not taken."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENT = ROOT / "docs/internals/coverage.md"
 REASONS = Path(__file__).with_name("unreached.toml")
 PRODUCTS = {"boxroot": "Boxroot", "outheap": "Outheap"}
 # What a line with a branch that is not taken is; the first that matches.
@@ -117,8 +116,6 @@ def document(files: list[File], reasons: dict[str, dict[str, str]]) -> tuple[str
     out = [
         "# Coverage",
         "",
-        "<!-- Written by `tools/coverage --record`; changes by hand are lost. -->",
-        "",
         textwrap.fill(INTRODUCTION.format(commit=commit()), 120, break_long_words=False, break_on_hyphens=False),
     ]
     unexplained = []
@@ -140,10 +137,11 @@ def document(files: list[File], reasons: dict[str, dict[str, str]]) -> tuple[str
 
 
 def main() -> int:
-    figures = json.loads(Path(sys.argv[1]).read_text())["files"]
+    source = Path(sys.argv[1])
+    figures = json.loads(source.read_text())["files"]
     reasons = tomllib.loads(REASONS.read_text())
     text, unexplained = document(sorted((File(f) for f in figures), key=lambda f: f.path), reasons)
-    DOCUMENT.write_text(text)
+    source.with_name("coverage.md").write_text(text)
     for place in unexplained:
         print(f"{place}: not reached, and no reason in {REASONS.name}", file=sys.stderr)
     return 1 if unexplained else 0

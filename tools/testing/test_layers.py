@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tools/layers finds in a crate of Rust: uses of higher modules, however they are written, and nothing else. And of
+"""What tools/layers finds in a crate of Rust: uses of higher modules, however they are written, and no more. And of
 C: headers of the system's in other modules than those they are left to."""
 
 from __future__ import annotations

@@ -4,10 +4,6 @@
 let step = Sys.argv.(1)
 let size () = Bench.int_argument 2 ~default:8
 
-let peak_kilobytes () =
-  let lines = String.split_on_char '\n' (In_channel.with_open_bin "/proc/self/status" In_channel.input_all) in
-  List.fold_left (fun n line -> try Scanf.sscanf line "VmHWM: %d kB" Fun.id with _ -> n) 0 lines
-
 let () =
   let quicksort, pigeons, turnover, theories, groups, tables =
     match Sys.getenv_opt "BENCH_HASHCONS" with
@@ -28,4 +24,4 @@ let () =
   | "theories" -> theories (Bench.argument 2 ~default:"theories/Reals")
   | other -> Bench.fail "no step %s" other);
   Bench.metric "processor time" (Bench.cpu () -. start) "s";
-  Bench.metric "peak resident" (float (peak_kilobytes ()) /. 1e3) "MB"
+  Bench.metric "peak resident" (Heap.peak_resident ()) "MB"

@@ -11,3 +11,6 @@ external build : words:int -> random:bool -> irregular:bool -> immediates:int ->
   = "heap_build_byte" "heap_build"
 
 let megabytes bytes = float bytes /. 1e6
+
+(* The greatest memory that was resident, in MB. *)
+let peak_resident () = float (proc_kilobytes "/proc/self/status" "VmHWM:") /. 1e3

@@ -140,4 +140,4 @@ let () =
       ignore (Sys.opaque_identity heads)
   | _ -> Bench.fail "no program %s" kind);
   if not lanes then Bench.metric "processor time" (Bench.cpu () -. cpu) "s";
-  if not lanes then Bench.metric "peak resident" (float (Heap.proc_kilobytes "/proc/self/status" "VmHWM:") /. 1e3) "MB"
+  if not lanes then Bench.metric "peak resident" (Heap.peak_resident ()) "MB"

@@ -180,11 +180,7 @@ let full_major () =
   let times = List.init 5 (fun _ -> let start = Bench.wall () in Gc.full_major (); Bench.wall () -. start) in
   Bench.metric "full major" (Bench.median times *. 1e3) "ms"
 
-let peak_kilobytes () =
-  let lines = String.split_on_char '\n' (In_channel.with_open_bin "/proc/self/status" In_channel.input_all) in
-  List.fold_left (fun n line -> try Scanf.sscanf line "VmHWM: %d kB" Fun.id with _ -> n) 0 lines
-
-let peak () = Bench.metric "peak resident" (float (peak_kilobytes ()) /. 1e3) "MB"
+let peak () = Bench.metric "peak resident" (Heap.peak_resident ()) "MB"
 
 module Maps (M : MAP) = struct
   let run data number =

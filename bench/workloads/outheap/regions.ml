@@ -41,6 +41,16 @@ let median f =
   Array.sort compare times;
   times.(3)
 
+(* In a process of its own. *)
+let in_child f =
+  flush_all ();
+  match Unix.fork () with
+  | 0 ->
+      f ();
+      flush_all ();
+      Unix._exit 0
+  | pid -> if snd (Unix.waitpid [] pid) <> WEXITED 0 then Bench.fail "a process failed"
+
 let memory field = Heap.proc_kilobytes "/proc/self/smaps_rollup" field
 let schema : entry M.t R.schema = R.schema ~name:"map" ~version:1
 let sum m = M.fold (fun _ e n -> n + List.length e.numbers + String.length e.name) m 0
@@ -51,15 +61,10 @@ let full_major () =
   Bench.metric "full major" (median Gc.full_major) "ms";
   Bench.metric "resident" (float (memory "Rss:") /. 1e3) "MB";
   (* what a child that collects has for itself *)
-  flush_all ();
-  (match Unix.fork () with
-  | 0 ->
+  in_child (fun () ->
       let before = memory "Private_Dirty:" in
       Gc.full_major ();
-      Bench.metric "private memory of a forked child" (float (memory "Private_Dirty:" - before) /. 1e3) "MB";
-      flush_all ();
-      Unix._exit 0
-  | pid -> ignore (Unix.waitpid [] pid));
+      Bench.metric "private memory of a forked child" (float (memory "Private_Dirty:" - before) /. 1e3) "MB");
   ignore (opaque m)
 
 let copying () =
@@ -98,34 +103,22 @@ let take_place_of image =
 
 let loading () =
   save ();
-  (* in a process that has nothing else *)
-  flush_all ();
-  let child f = match Unix.fork () with 0 -> f (); flush_all (); Unix._exit 0 | pid -> ignore (Unix.waitpid [] pid) in
-  let again () =
-    child (fun () ->
-        let m, t = timed load in
-        Bench.metric "load" t "ms";
-        let n, t' = timed (fun () -> sum m) in
-        ignore (opaque n);
-        Bench.metric "load and read all" (t +. t') "ms";
-        if not in_region then Bench.metric "load, relocated" t "ms" (* has no place of its own *));
-    if in_region then
-      child (fun () ->
-          take_place_of path;
-          Bench.metric "load, relocated" (snd (timed load)) "ms")
-  in
-  again ();
+  in_child (fun () ->
+      let m, t = timed load in
+      Bench.metric "load" t "ms";
+      let n, t' = timed (fun () -> sum m) in
+      ignore (opaque n);
+      Bench.metric "load and read all" (t +. t') "ms";
+      if not in_region then Bench.metric "load, relocated" t "ms" (* has no place of its own *));
+  if in_region then
+    in_child (fun () ->
+        take_place_of path;
+        Bench.metric "load, relocated" (snd (timed load)) "ms");
   Sys.remove path
 
 (* Eight workers and their parent: what each reads, and what they have together. *)
 let workers () =
-  flush_all ();
-  if in_region || by_each then (* another process makes the file *)
-    (match Unix.fork () with
-    | 0 ->
-        write (build ());
-        Unix._exit 0
-    | pid -> ignore (Unix.waitpid [] pid));
+  if in_region || by_each then in_child (fun () -> write (build ())); (* another process makes the file *)
   let with_keys m = (m, Array.of_seq (Seq.map fst (M.to_seq m))) in
   let common = if by_each then (M.empty, [||]) else with_keys (if in_region then load () else build ()) in
   Gc.compact ();
@@ -245,14 +238,13 @@ let many () =
 (* What is made and dropped, 800 KB at a time; and small values, as many as there are entries. *)
 let dropping () =
   let large = Bytes.make 800_000 'x' and small = ref 1 in
-  let peak () = float (Heap.proc_kilobytes "/proc/self/status" "VmHWM:") /. 1e3 in
   let drop v copy = ignore (opaque (if in_region then R.get (unwrap (R.copy v)) else copy v)) in
   let (), t = timed (fun () -> for _ = 1 to 5_000 do drop large Bytes.copy done) in
   Bench.metric "5,000 of 800 KB: each" (t /. 5.) "us";
-  Bench.metric "5,000 of 800 KB: peak" (peak ()) "MB";
+  Bench.metric "5,000 of 800 KB: peak" (Heap.peak_resident ()) "MB";
   let (), t = timed (fun () -> for _ = 1 to entries do drop small (fun r -> ref !r) done) in
   Bench.metric "small ones: each" (t *. 1e3 /. float entries) "us";
-  Bench.metric "small ones: peak" (peak ()) "MB"
+  Bench.metric "small ones: peak" (Heap.peak_resident ()) "MB"
 
 (* The data of Coq's library, as Marshal has them in a file for each, and in one file; and as images. *)
 let theories () =
@@ -261,13 +253,7 @@ let theories () =
   let schema_of n : Obj.t list R.schema = R.schema ~name:(Printf.sprintf "theory %d" n) ~version:1 in
   let together : Obj.t list list R.schema = R.schema ~name:"theories" ~version:1 and one = "theories.file" in
   let image n = Printf.sprintf "theory%d.image" n in
-  let run f =
-    flush_all ();
-    match Unix.fork () with
-    | 0 -> f (); flush_all (); Unix._exit 0
-    | p -> if snd (Unix.waitpid [] p) <> WEXITED 0 then Bench.fail "a process failed"
-  in
-  run (fun () ->
+  in_child (fun () ->
       let all = List.map value files in
       if in_region then (
         List.iteri (fun n v -> unwrap (R.save ~sharing:`Max (schema_of n) ~path:(image n) v)) all;
@@ -279,7 +265,7 @@ let theories () =
     ignore (opaque (sum_words i.address i.bytes))
   in
   let load_one () = unwrap (R.map together ~path:one ()) in
-  run (fun () ->
+  in_child (fun () ->
       let map n _ = unwrap (R.map (schema_of n) ~path:(image n) ()) in
       let t, t' =
         if in_region then
@@ -292,7 +278,7 @@ let theories () =
       Bench.metric "load, a file for each" t "ms";
       Bench.metric "load and read all, a file for each" (t +. t') "ms";
       Bench.metric "resident" (float (memory "Rss:") /. 1e3) "MB");
-  run (fun () ->
+  in_child (fun () ->
       let from_one c = ignore (opaque (Marshal.from_channel c : Obj.t)) in
       let t, t' =
         if in_region then
@@ -304,7 +290,7 @@ let theories () =
       Bench.metric "load and read all, one file" (t +. t') "ms";
       if not in_region then Bench.metric "load, one file, relocated" t "ms" (* has no place of its own *));
   if in_region then
-    run (fun () ->
+    in_child (fun () ->
         take_place_of one;
         Bench.metric "load, one file, relocated" (snd (timed load_one)) "ms");
   Sys.remove one;

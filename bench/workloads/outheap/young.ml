@@ -61,16 +61,6 @@ let cache () =
       Steps.step ()
     done
 
-(* In MB: of this program alone, which the kernel's own account of a process that has ended is not. *)
-let peak () =
-  let file = open_in "/proc/self/status" in
-  let rec find () =
-    match input_line file with
-    | line when String.length line > 6 && String.sub line 0 6 = "VmHWM:" -> Scanf.sscanf line "VmHWM: %d kB" float
-    | _ -> find ()
-  in
-  find () *. 1024. /. 1e6
-
 let () =
   let run =
     match step with
@@ -83,5 +73,5 @@ let () =
   for _ = 1 to amount do run () done;
   Bench.metric "time" (Bench.cpu () -. start) "s";
   if step = "cache" then Steps.metrics "pause";
-  Bench.metric "peak resident" (peak ()) "MB";
+  Bench.metric "peak resident" (Heap.peak_resident ()) "MB";
   Bench.gc_metrics ()

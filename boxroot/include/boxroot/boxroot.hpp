@@ -38,7 +38,7 @@
 
 /* In the checked build (checked.h) the functions below have two more parameters, whose defaults are the place of the
    call; and functions that end a root are inlined even in programs that are not optimised, so that the place
-   of a deletion, of which only the address is known in a destructor, is the place where the object ends. */
+   of a deletion, known in a destructor only by its address, is the place where the object ends. */
 #if BOXROOT_DEBUG
 #define BOXROOT_HPP_HERE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 #define BOXROOT_HPP_AND_HERE , BOXROOT_HPP_HERE
@@ -112,7 +112,7 @@ public:
   root(root const &) = delete;
   root &operator=(root const &) = delete;
 
-  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs no lock. */
+  /* Moves the ownership; the other is empty afterwards. An earlier root of this one is deleted. Needs no lock. */
   root(root &&other) noexcept : cell_(other.release()) {}
   BOXROOT_HPP_INLINE root &operator=(root &&other) noexcept
   {
@@ -131,7 +131,7 @@ public:
      reading through it needs the domain lock. */
   value const *ref(BOXROOT_HPP_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_get_ref, (cell_)); }
 
-  /* Whether there is a root. */
+  /* True if there is a root. */
   explicit operator bool() const noexcept { return cell_ != nullptr; }
 
   /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
@@ -192,7 +192,7 @@ public:
   weak(weak const &) = delete;
   weak &operator=(weak const &) = delete;
 
-  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs no lock. */
+  /* Moves the ownership; the other is empty afterwards. An earlier root of this one is deleted. Needs no lock. */
   weak(weak &&other) noexcept : key_(other.release()) {}
   BOXROOT_HPP_INLINE weak &operator=(weak &&other) noexcept
   {
@@ -203,7 +203,7 @@ public:
   /* Deletes the weak root, if any. Needs no lock: any thread, at any time. */
   BOXROOT_HPP_INLINE ~weak() { reset(); }
 
-  /* Whether the value is there: then it is in v, subject to the usual rules for values that are not rooted. Needs a
+  /* True if the value is there: then it is in v, subject to the usual rules for values that are not rooted. Needs a
      non-empty object and the domain lock. */
   bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_weak_get, (key_, &v)); }
 
@@ -211,7 +211,7 @@ public:
      root::try_create. Needs a non-empty object and the domain lock. */
   root lock(BOXROOT_HPP_HERE) const noexcept { return root::adopt(BOXROOT_HPP_AT(boxroot_weak_upgrade, (key_))); }
 
-  /* Whether there is a weak root; not whether its value is alive. */
+  /* True if there is a weak root, even if its value is dead. */
   explicit operator bool() const noexcept { return key_ != nullptr; }
 
   /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
@@ -271,7 +271,7 @@ public:
   ephemeral(ephemeral const &) = delete;
   ephemeral &operator=(ephemeral const &) = delete;
 
-  /* Moves the ownership; the other is empty afterwards. What this one owned is deleted. Needs no lock. */
+  /* Moves the ownership; the other is empty afterwards. An earlier root of this one is deleted. Needs no lock. */
   ephemeral(ephemeral &&other) noexcept : cell_(other.release()) {}
   BOXROOT_HPP_INLINE ephemeral &operator=(ephemeral &&other) noexcept
   {
@@ -282,7 +282,7 @@ public:
   /* Deletes the ephemeral root, if any. Needs no lock: any thread, at any time. */
   BOXROOT_HPP_INLINE ~ephemeral() { reset(); }
 
-  /* Whether the key lives: then v is the data, or the key, subject to the usual rules for values that are not rooted.
+  /* True if the key lives: then v is the data, or the key, subject to the usual rules for values that are not rooted.
      Need a non-empty object and the domain lock. */
   bool get(value &v BOXROOT_HPP_AND_HERE) const noexcept { return BOXROOT_HPP_AT(boxroot_ephemeral_get, (cell_, &v)); }
   bool get_key(value &v BOXROOT_HPP_AND_HERE) const noexcept
@@ -290,7 +290,7 @@ public:
     return BOXROOT_HPP_AT(boxroot_ephemeral_get_key, (cell_, &v));
   }
 
-  /* Whether there is an ephemeral root; not whether its key lives. */
+  /* True if there is an ephemeral root, even if its key is dead. */
   explicit operator bool() const noexcept { return cell_ != nullptr; }
 
   /* Gives the ownership to the caller, who must delete the result unless it is NULL; empty afterwards. */
@@ -366,7 +366,7 @@ public:
   storage(storage const &) = delete;
   storage &operator=(storage const &) = delete;
 
-  /* Moves the ownership; the other is empty afterwards. What this one owned is dropped. Needs no lock. */
+  /* Moves the ownership; the other is empty afterwards. An earlier storage of this one is dropped. Needs no lock. */
   storage(storage &&other) noexcept : set_(other.release()) {}
   BOXROOT_HPP_INLINE storage &operator=(storage &&other) noexcept
   {
@@ -460,7 +460,7 @@ public:
   wide(wide const &) = delete;
   wide &operator=(wide const &) = delete;
 
-  /* Moves the ownership; the other is empty afterwards. What this one owned ends. Needs no lock. */
+  /* Moves the ownership; the other is empty afterwards. An earlier root of this one ends. Needs no lock. */
   wide(wide &&other) noexcept : slots_(other.release()) {}
   BOXROOT_HPP_INLINE wide &operator=(wide &&other) noexcept
   {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public functions in the checked build (BOXROOT_DEBUG); included by inline.h, private but for what boxroot.h
+/* The public functions in the checked build (BOXROOT_DEBUG); included by inline.h, private except for what boxroot.h
    promises.
 
    Nothing is inline: every call goes to the library, which checks it and records the place it comes from. For a call by

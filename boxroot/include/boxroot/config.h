@@ -152,8 +152,8 @@
    do not link, and the linker's message says why: what inline functions use has names that end in BXR_AGREEMENT and the
    version (BXR_AGREED_NAME). The public functions have short names with the default switches, for other languages, and
    names that end in BXR_AGREEMENT otherwise (BXR_LINK_NAME); so a library with default switches and one without can be
-   in the same process. The switches must be plain numbers. None of this costs anything at run time. Whether the runtime
-   is of that version, too, the library sees when it is set up. */
+   in the same process. The switches must be plain numbers. None of this costs anything at run time. At set-up the
+   library finds out whether the runtime is of that version, too. */
 #define BXR_LAYOUT v5
 #define BXR_STRING_(a) #a
 #define BXR_STRING(a) BXR_STRING_(a)

@@ -51,7 +51,7 @@ boxroot_ephemeral boxroot_ephemeral_create(value key, value data) BXR_LINK_NAME(
 
 /* boxroot_ephemeral_get(e, &v): true, and v is the data; or false, and v is left alone, if the key is dead; then it is
    for ever. boxroot_ephemeral_get_key(e, &v): the same for the key.
-   The value is subject to the usual rules for values that are not rooted. Never runs the GC. What was given out lives
+   The value is subject to the usual rules for values that are not rooted. Never runs the GC. The value lives at least
    to the end of the major cycle.
    Both need e non-NULL and owned or borrowed, and the domain lock: of any domain. No failure. After boxroot_teardown
    all keys are dead. Cost: constant. */

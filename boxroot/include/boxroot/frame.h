@@ -22,7 +22,7 @@
 #include <caml/memory.h>
 
 /* boxroot_frame: an open frame; &f may be passed to functions, which may make locals in it. It must not be copied.
-   boxroot_local: a local, valid until its frame is closed; never NULL but for a failure. */
+   boxroot_local: a local, valid until its frame is closed; NULL only on failure. */
 typedef struct boxroot_frame boxroot_frame;
 typedef struct boxroot_local_private *boxroot_local;
 #ifdef __cplusplus
@@ -38,7 +38,7 @@ extern "C" {
    thread that needs more than its n, at the latest when the thread ends. (C++ does not define what becomes of a
    function that has destructors when an OCaml exception passes over it; for that of a frame it is as in C.)
    longjmp over an open frame, and C code that leaves its stack (coroutines) while one is open, are not allowed.
-   Needs the domain lock. No failure. Cost: n + 5 stores; 400 bytes of stack, of which 64 are touched, and n words.
+   Needs the domain lock. No failure. Cost: n + 5 stores; 400 bytes of stack (64 are touched), and n words.
    Each minor collection looks at all n, used or not. */
 #define BOXROOT_FRAME(f, n)                            \
   struct {                                             \
@@ -91,7 +91,7 @@ static inline void boxroot_frame_close(boxroot_frame *f);
 
    Invariants: while the frame is open `block` is on its thread's list of local roots, followed by the blocks of
    `more` that are in use, the last one first; the tables are full of valid values; table i < tables is
-   more[i / 5].tables[i % 5], all five of a size. What is not in use of `more` is not initialised. In the checked
+   more[i / 5].tables[i % 5], all five of a size. Unused elements of `more` are not initialised. In the checked
    build there is no inline table. */
 enum { BXR_FRAME_BLOCKS = 5 };
 typedef struct bxr_frame_head {
@@ -125,7 +125,7 @@ struct boxroot_frame {
 
 #define BXR_FRAME_INLINE static inline __attribute__((always_inline))
 
-/* Whether h, which is being closed, is still on the list. CAMLreturn has taken it off if it stands after CAMLparam in
+/* True if h, which is being closed, is still on the list. CAMLreturn has taken it off if it stands after CAMLparam in
    one function: then older blocks, further up in the stack, come first, or none. */
 BXR_FRAME_INLINE int bxr_frame_is_listed(bxr_frame_head *h)
 {

@@ -58,7 +58,7 @@ extern void *bxr_only_domain BXR_AGREED_NAME(only_domain);
 #define bxr_self() bxr_only_domain
 #elif BXR_OCAML5 && defined(HAS_FULL_THREAD_VARIABLES)
 /* The runtime's Caml_state_opt under a name of our own: with our model, and without the test for a constructor that C++
-   adds. Weak for the sake of programs without OCaml, of which the linker drops all that would read it. */
+   adds. Weak, for programs without OCaml; there the linker drops all code that would read it. */
 extern __thread void *bxr_self_word
   __asm__(BXR_STRING(__USER_LABEL_PREFIX__) "caml_state") BXR_TLS_MODEL __attribute__((weak));
 #define bxr_self() bxr_self_word

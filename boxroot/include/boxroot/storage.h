@@ -8,7 +8,7 @@
      boxroot_storage_delete(s);
 
    A root in a storage is a root: boxroot_get, boxroot_modify and boxroot_delete do with it what they do with others, at
-   the same cost, and boxroot_modify keeps it in its storage. A storage has pools of its own, so that the roots of a
+   the same cost, and boxroot_modify keeps it in its storage. A storage has separate pools, so that the roots of a
    library, a connection or a plug-in can be dropped, and counted, without visiting each.
 
    Memory. A storage reserves 32 KB of address space and touches 4 KB (OCaml 4.14: 4 KB in all). For each domain that

@@ -57,7 +57,7 @@ boxroot boxroot_weak_upgrade(boxroot_weak w) BXR_LINK_NAME(weak_upgrade);
    Needs w non-NULL and owned. Needs no lock, and may be called wherever boxroot_delete may. After boxroot_teardown the
    call does nothing, until the library is set up again; then it is an error. No failure.
    Cost: constant; on the domain that created w a call and a few stores, otherwise one atomic operation, and two more
-   for the first in 64. What is deleted elsewhere, or was made by a domain that has ended, is used again, and its memory
+   for the first in 64. A place deleted elsewhere, or made by a domain that has ended, is used again, and its memory
    (8 bytes a weak root in the heap, 1 outside) given back, when the domain, or the next one with its identity, creates
    a weak root and finds no room; or at boxroot_teardown. */
 void boxroot_weak_delete(boxroot_weak w) BXR_LINK_NAME(weak_delete);

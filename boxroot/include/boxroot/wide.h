@@ -10,8 +10,8 @@
      boxroot_wide_delete(w);                                       // any thread, at any time
 
    A wide root with n slots is n roots side by side in memory that live and end together; it takes 8 bytes a slot. Those
-   with equally many slots have pools of their own: at least one (16 KB of address space, of which as much is touched as
-   is used) for each domain that makes them, and at its minor collections a tenth of a microsecond.
+   with equally many slots have separate pools: at least one (16 KB of address space, touched as it is
+   used) for each domain that makes them, and at its minor collections a tenth of a microsecond.
 
    Ownership, locks, copies of the library and unloading: as for roots (boxroot.h), where nothing else is said. */
 #ifndef BOXROOT_WIDE_H

@@ -17,11 +17,7 @@ static void check_handle(boxroot_domain d)
               bxr_site_here(text));
 }
 
-boxroot boxroot_create(value v)
-{
-  BXR_CALL;
-  return bxr_create_slow(v);
-}
+boxroot boxroot_create(value v) { BXR_CALL; return bxr_create_slow(v); }
 
 boxroot boxroot_create_in(boxroot_domain d, value v)
 {
@@ -44,11 +40,7 @@ value const *boxroot_get_ref(boxroot r)
   return (value const *)r;
 }
 
-void boxroot_delete(boxroot r)
-{
-  BXR_CALL;
-  if (bxr_account_delete(r)) bxr_delete_slow(r);
-}
+void boxroot_delete(boxroot r) { BXR_CALL; if (bxr_account_delete(r)) bxr_delete_slow(r); }
 
 void boxroot_delete_in(boxroot_domain d, boxroot r)
 {

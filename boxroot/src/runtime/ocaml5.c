@@ -76,7 +76,7 @@ static BXR_THREAD_LOCAL int terminating_id BXR_TLS_MODEL; /* unique_id of the do
 
 /* A watch begins when the hook is put in place and ends when it is removed. Watches are numbered from 1. */
 static unsigned watch, watches; /* the present watch, or 0 (atomic); how many there were */
-enum { MOST_OLD = 256 };
+enum { MOST_OLD = 4096 };
 static long old_threads[MOST_OLD]; /* the threads that there were when it began (atomic), */
 static unsigned old_thread_count;  /* and how many; more than MOST_OLD: all may be (atomic) */
 static bool strays = true; /* a thread may be running, for all we know, whose domain ended outside a watch (atomic) */
@@ -214,10 +214,7 @@ static bool there_may_be_strays(void)
 static void begin_watch(bool strays_now)
 {
   if (__cxa_thread_atexit_impl == NULL) prepare_for_ends();
-  long there[MOST_OLD];
-  unsigned n = strays_now ? bxr_thread_list(there, MOST_OLD) : 0;
-  for (unsigned i = 0; i < n && i < MOST_OLD; i++) bxr_store_relaxed(&old_threads[i], there[i]);
-  bxr_store_relaxed(&old_thread_count, n);
+  bxr_store_relaxed(&old_thread_count, strays_now ? bxr_thread_list(old_threads, MOST_OLD) : 0);
   bxr_store_release(&watch, ++watches);
   bxr_store_relaxed(&strays, strays_now);
 }

@@ -1,9 +1,10 @@
 (* SPDX-License-Identifier: MIT *)
 (* A program without the library, which a plug-in brings when domains have run already.   late SCENARIO HOW PLUGIN: the
    thread of a domain waits in a destructor of its thread-local data, a POSIX key (HOW 0) or as C++ registers it (1),
-   and does there what the plug-in tells it (late_side.ml). *)
+   and does there what the plug-in tells it (late_side.ml). THREADS: how many other threads there are. *)
 
 external end_with : int -> unit = "late_end_with"
+external threads : int -> unit = "late_threads"
 external wait_ended : unit -> unit = "late_wait_ended"
 
 let lets_go = Atomic.make false
@@ -11,6 +12,7 @@ let spawned () = Domain.join (Domain.spawn ignore)
 
 let () =
   let how = int_of_string Sys.argv.(2) in
+  Option.iter (fun n -> threads (int_of_string n)) (Sys.getenv_opt "THREADS");
   match Sys.argv.(1) with
   | "ended-before" ->
       spawned ();

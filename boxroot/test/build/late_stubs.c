@@ -34,6 +34,25 @@ value late_end_with(value how)
   return Val_unit;
 }
 
+static void *sleep_on(void *unused)
+{
+  for (;;) pause();
+  return unused;
+}
+
+/* So many threads that OCaml does not know. */
+value late_threads(value count)
+{
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 65536);
+  for (long i = 0; i < Long_val(count); i++) {
+    pthread_t t;
+    if (pthread_create(&t, &small, sleep_on, NULL) != 0) abort();
+  }
+  return Val_unit;
+}
+
 value late_wait_ended(value unit)
 {
   while (!atomic_load(&at_the_end)) usleep(100);

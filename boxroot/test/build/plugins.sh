@@ -31,6 +31,10 @@ plug-in-loaded-late)
           fail "$program $flags $scenario $how $first: exit code $?: $(tail -3 out)"
       done
     done; done; done
+    for first in other thread registered; do
+      THREADS=1000 FIRST=$first ./late ended-before 1 ./late.cmxs >out 2>&1 ||
+        fail "beside 1000 threads, $flags $first: exit code $?: $(tail -3 out)"
+    done
   done;;
 
 plug-in-loaded-again)

@@ -2,7 +2,7 @@
 //! What Rust and OCaml know of each other.
 #![forbid(unsafe_code)]
 
-use ocaml_boxroot::{self as ocaml, prelude::*};
+use ocaml_boxroot::prelude::*;
 
 /// A formula, as OCaml's parser returns it.
 #[derive(Debug, Clone, PartialEq, OCamlType, FromOCaml, ToOCaml)]
@@ -17,9 +17,9 @@ import! {
     /// OCaml functions.
     pub mod interpreter = "Interpreter";
     /// Reads a formula.
-    pub fn parse(text: &str) -> Result<Expr, ocaml::Exception>;
+    pub fn parse(text: &str) -> Result<Expr, ocaml_boxroot::Exception>;
     /// Its value.
-    pub fn eval(formula: &Expr) -> Result<f64, ocaml::Exception>;
+    pub fn eval(formula: &Expr) -> Result<f64, ocaml_boxroot::Exception>;
 }
 
 /// The value of a variable: in this program, of the environment.

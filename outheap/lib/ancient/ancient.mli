@@ -3,8 +3,8 @@
 (** The interface of the library Ancient 0.10, over {!Outheap_region}: programs that were written for it compile
     unchanged. It is written anew.
 
-    What is better here: {!delete} is safe, whatever pointers are left; comparison, hashing and marshalling work; an
-    attached file needs no address that is chosen by hand. What is different: values with lazy parts that are not
+    Better here: {!delete} is safe, whatever pointers are left; comparison, hashing and marshalling work; an
+    attached file needs no address that is chosen by hand. Different: values with lazy parts that are not
     forced, channels and the like are refused ([Invalid_argument]) instead of copied; a write to what was marked raises
     SIGSEGV instead of corrupting it. Memory goes back with the runtime variant on OCaml 5 only; elsewhere it stays
     until exit. *)
@@ -36,7 +36,7 @@ type md
 
 val attach : Unix.file_descr -> nativeint -> md
 (** Attaches a file, which is empty or was made by {!share}. It must be open for reading, and for writing if {!share} is
-    called. The second argument is not used: values have places of their own. @raise Failure if the file holds something
+    called. The second argument is not used: each value has its place. @raise Failure if the file holds something
     else. *)
 
 val detach : md -> unit

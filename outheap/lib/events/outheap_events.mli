@@ -8,7 +8,7 @@
     [Runtime_events.Callbacks.add_user_event Runtime_events.Type.int]. With the stock runtime all figures are zero. The
     runtime's events of that type have 32 bits: a figure above 2{^31} - 1 is told as that. {!statistics} has it whole.
 
-    The helper (setting [helper]) has a thread of its own, which is no domain and has no ring of events: what it did is
+    The helper (setting [helper]) is a separate thread, which is no domain and has no ring of events: its work is
     told by the domain that calls {!write}, afterwards ({!helper}). *)
 
 type Runtime_events.User.tag += Outheap

@@ -4,7 +4,7 @@
     kept in tables by number.
 
     The interface is that of the library [hashcons] of Jean-Christophe Filliâtre: a program that uses its module
-    [Hashcons] changes that name, and nothing else. What differs is where the values lie: with OCaml 5 and the runtime
+    [Hashcons] changes that name, and nothing else. Only the place of the values differs: with OCaml 5 and the runtime
     variant [_outheap], in cells {b outside the heap}. The collector neither marks nor moves them, a lookup allocates
     nothing, and a cell's memory goes back when no pointer leads to it, in slices beside the program. With the stock
     runtime and with OCaml 4.14 they are in the heap, in a weak table.
@@ -16,9 +16,9 @@
     - [equal] must compare with [==] only what is hash-consed itself (and immediates), as is usual; strings and the like
       by their contents;
     - a node must not be written to;
-    - a node cannot refer to functions and objects (but for static ones), exceptions' constructors, lazy values,
+    - a node cannot refer to functions and objects (except static ones), exceptions' constructors, lazy values,
       channels, mutexes, bigarrays, and foreign pointers: [hashcons] raises [Invalid_argument], with the path of fields.
-      What must refer to the heap does so through a root (Boxroot), whose address it holds as a [nativeint].
+      A node refers to the heap through a root (Boxroot), whose address it holds as a [nativeint].
 
     Domains and threads may share a table; [equal] and [hash] may do what they like, raise exceptions and use the table
     included. [docs/guide/hashcons.md] has the rest. *)
@@ -141,7 +141,7 @@ module Hmap : sig
   val fold : ('a key -> 'b -> 'c -> 'c) -> ('a, 'b) t -> 'c -> 'c
 end
 
-(** As [Set.S] of the standard library, but for what is said below. A function that finds nothing raises [Not_found]. *)
+(** As [Set.S] of the standard library, with the exceptions below. A function that finds nothing raises [Not_found]. *)
 module Hset : sig
   type 'a t
   type 'a elt = 'a hash_consed

@@ -7,7 +7,7 @@
     are old ones. The collector neither marks nor moves cells, however many there are; they are freed by the operation
     that drops them, by [close], or, if an owner is forgotten, by its finaliser.
 
-    What a container holds can be {e borrowed}: for the time of a function it is an ordinary list or tree, which
+    The contents of a container can be {e borrowed}: for the time of a function it is an ordinary list or tree, which
     ordinary code reads; the borrow of a list is a list of borrows.
 
     {2 What is checked}
@@ -18,7 +18,7 @@
       regions.
     - One that was forgotten is consumed by its finaliser: a finaliser of the program that comes later, or who finds it
       by a weak pointer, gets {!Moved}.
-    - What cells cannot hold is refused with [Invalid_argument]: see {!Plain}.
+    - Values that cells cannot hold are refused with [Invalid_argument]: see {!Plain}.
     - An exception from a function of the caller leaves the owner valid, and nothing is lost.
 
     {2 What is not}
@@ -27,7 +27,7 @@
     the process ([compare], [=] and [Hashtbl.hash] need not: they find an empty block). It is never a value of another
     type, nor does it hurt the collector. {!poison} finds such uses.
 
-    What is borrowed is no value of the heap: [Gc.finalise] and weak pointers do not tell when a cell is freed.
+    A borrow is no value of the heap: [Gc.finalise] and weak pointers do not tell when a cell is freed.
 
     A function of the program that performs an effect while an operation runs must be resumed in the end, or
     discontinued: a fiber that is dropped in the middle leaves its container borrowed, and what is borrowed is not
@@ -64,10 +64,10 @@ type ('a, 's) storage
 (** Contents of a container. *)
 module type STORED = sig
   type t
-  (** What a program stores and gets. *)
+  (** The type that a program stores and gets. *)
 
   type stored
-  (** What is in a cell, and so in what is borrowed. *)
+  (** The type in a cell, and so in a borrow. *)
 
   val storage : (t, stored) storage
 end
@@ -93,8 +93,8 @@ module Rooted (T : TYPE) () : sig
   (** @raise Moved if the number is stale, or came from another process, and there is no value of that number. *)
 end
 
-(** Strings, copied into cells: the collector sees nothing of them. What a function of this module returns, or gives to
-    [iter], [fold] and the like, is a copy in the heap; comparison and hash functions get the cell itself, as a borrowed
+(** Strings, copied into cells: the collector sees nothing of them. Functions of this module return, and give to
+    [iter], [fold] and the like, a copy in the heap; comparison and hash functions get the cell itself, as a borrowed
     string. A string of more than 495 bytes is held as {!Rooted} holds it. All uses share one set of pools. *)
 module Text : sig
   include STORED with type t = string
@@ -363,8 +363,8 @@ module Map : sig
         smaller part, which are counted. *)
 
     val union : (key -> V.t -> V.t -> V.t option) -> t -> t -> t
-    (** The elements of both, which are consumed. What a key has that is in both, if anything, is what the function
-        makes of it; it is called in no particular order. When it or [compare] raises an exception, both maps stay
+    (** The elements of both, which are consumed. The function decides what a key has that is in both, if
+        anything; it is called in no particular order. When it or [compare] raises an exception, both maps stay
         valid, and each element is in one of them: some of the second map's may be in the first. Cost: with [m] elements
         in the smaller map and [n] in the other, [m] times the logarithm of [n / m + 1]; nothing is allocated. *)
 
@@ -391,7 +391,7 @@ module Map : sig
     (** Frees it. Linear. *)
 
     type image
-    (** What the file of a saved map holds: for its schema, whose version changes when the types of keys or values do,
+    (** The contents of a saved map's file: for its schema, whose version changes when the types of keys or values do,
         or [compare]. *)
 
     val save : image Outheap_region.schema -> path:string -> t -> (unit, Outheap_region.error) result
@@ -514,7 +514,7 @@ module Table : sig
     val mem : key -> t -> bool
 
     val remove : key -> t -> unit
-    (** A table of which much was removed, here or by [filter], has fewer buckets: four for each element at most. *)
+    (** A table that has lost much, here or by [filter], has fewer buckets: four for each element at most. *)
 
     val update : key -> (V.t option -> V.t option) -> t -> unit
     (** Gives what the key has to the function, which may use the table, and the key what that returns; [None] is no
@@ -549,7 +549,7 @@ module Table : sig
     (** These three are as those of lists. *)
 
     type image
-    (** What the file of a saved table holds: for its schema, whose version changes when the types of keys or values do,
+    (** The contents of a saved table's file: for its schema, whose version changes when the types of keys or values do,
         or [hash]. *)
 
     (** {2 From several domains}

@@ -9,7 +9,7 @@ val available : bool
 (** Is this program linked with the runtime variant? Without it: [classify] says [Unknown], statistics are zero,
     requests are refused. *)
 
-(** What a word belongs to. *)
+(** The owner of a word. *)
 type kind =
   | Immediate  (** an integer, or another constant *)
   | Unknown  (** not known *)
@@ -26,7 +26,7 @@ val reserve : int -> (unit, string) result
     allocate and free is never placed in it. A further call adds to it. *)
 
 val set_opaque : bool -> bool
-(** What comparison, hashing, marshalling, {!Obj.tag} and so on make of a pointer to foreign memory. [set_opaque false],
+(** How comparison, hashing, marshalling, {!Obj.tag} and so on treat a pointer to foreign memory. [set_opaque false],
     the default: as on the stock runtime, it may lead to a block that C code made, which is recognised by its header.
     [set_opaque true]: foreign memory is never looked at, so that naked pointers of any kind are safe; they are equal if
     they are the same. Result: was it opaque before? With the stock runtime: [false], and nothing happens. The setting
@@ -71,8 +71,8 @@ val statistics : unit -> statistics
 
 type memory = {
   used : int;
-      (** bytes that only this process has in memory: the heap, bigarrays, memory of C; not files. What [limit] is
-          compared with; an estimate where the system does not tell *)
+      (** bytes that only this process has in memory: the heap, bigarrays, memory of C; not files. [limit] is
+          compared with it; an estimate where the system does not tell *)
   limit : int;  (** the setting [limit]; 0: none *)
   live : int;
       (** bytes in blocks of the major heap at the end of the collector's last cycle, with what it found to be garbage;
@@ -94,8 +94,8 @@ val on_pressure : ?at:float -> (memory -> unit) -> alarm option
 (** [on_pressure f] calls [f] at the end of each cycle of the collector after which [used - free] is [at] of the limit
     or more (default 0.8): a cache can drop entries then. It is an alarm of {!Gc.create_alarm}: it runs in the domain
     that made it, wherever that allocates, as finalisers do, and what [f] raises comes out of there. So [f] should note
-    that memory is short, and leave it to the program to act, unless it changes what nothing else does. What is dropped
-    then is free one or two cycles later. [None] without a limit: nothing will be called.
+    that memory is short, and leave it to the program to act, unless it changes what nothing else does. Values dropped
+    then are free one or two cycles later. [None] without a limit: nothing will be called.
     @raise Invalid_argument if [at] is not above 0 and at most 1. *)
 
 val off_pressure : alarm option -> unit
@@ -127,5 +127,5 @@ type helper_span = {
 }
 
 val helper_spans : unit -> helper_span array
-(** What the helper has done since the last call, each stretch once, the oldest first; the last 1,024 at most, and none
+(** The helper's work since the last call, each stretch once, the oldest first; the last 1,024 at most, and none
     that has not ended. Any domain. Empty without a helper. Cost: a lock, and 50 bytes for each. *)

@@ -84,7 +84,7 @@ val copy :
     ones included: for data that are compared with [=] and not with [==].
 
     [writes]: with [`Refuse] (default) the copy is read-only. With [`Track] the program may write to it, as to any
-    value: fields, references, arrays, hash tables, atomics. What it stores there stays alive while the region is in
+    value: fields, references, arrays, hash tables, atomics. Stored values stay alive while the region is in
     use, that is, reachable or with handles. So lazy values can be forced in the region; those that are not forced yet
     are copied too, with [~closures:true], since they are closures. Needs OCaml 5 with the variant _outheap, otherwise
     [Unsupported]; so is [`Track] with [`Max], which would merge what is to be changed. C code writes with
@@ -96,8 +96,8 @@ val copy :
     if these are not enough, a second process is started, which copies its own view of the program's memory, while all
     but the caller go on. They wait until it is there: some 30 ms for each GiB that the program has in pages of 4 KiB,
     not for what is in huge pages or in regions. The program does not notice the process: no SIGCHLD, no child for
-    [wait], no [at_exit], no handlers of [pthread_atfork], no files kept open. What the program writes to meanwhile is
-    held twice, in pages, and so is what is copied; the second process is the first to be killed if memory runs out.
+    [wait], no [at_exit], no handlers of [pthread_atfork], no files kept open. Pages that the program writes meanwhile
+    are held twice, and so is what is copied; the second process is the first to be killed if memory runs out.
     Without a second process (a limit, a filter of system calls, one that was killed, bigarrays over files or memory of
     C code, ThreadSanitizer), and if the program has no other threads, all others wait for the whole copy. So they do
     with [exclusive] (default: false), with which the call itself takes less time and memory; a sandbox that kills a
@@ -141,7 +141,7 @@ val revoke : t -> (unit, error) result
 (** {1 Images} *)
 
 type 'a schema
-(** What an image holds: a name, and a version, which the program changes when the type changes. The caller vouches for
+(** An image's contents: a name, and a version, which the program changes when the type changes. The caller vouches for
     the type, as with [Marshal]. *)
 
 val schema : name:string -> version:int -> 'a schema
@@ -182,7 +182,7 @@ val map :
     changed in place while it is mapped; replace it by renaming, as {!save} does. An image that is mapped already is
     not mapped twice.
 
-    [writes]: [`Track] as for {!copy}. What is written stays in this process, in pages of its own; the others stay
+    [writes]: [`Track] as for {!copy}. Written pages are private to this process; the others stay
     shared. Such a mapping belongs to its caller: it is not found by later calls, and cannot be one of [needs]. The
     second one of the same file is relocated.
 

@@ -20,6 +20,7 @@ struct oh_settings oh_settings = {
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,
+  .check = { .every = 2, .cycle = 20, .seed = 1, .ring = 1024 * M },
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -100,11 +101,11 @@ static bool read_signal(char const *text)
   return oh_settings.stats_signal = (int)number, true;
 }
 
-static bool read_name(char const *text)
+static bool read_name(char const *text, char *result, size_t room)
 {
   size_t length = strlen(text);
-  if (length == 0 || length >= sizeof oh_settings.stats_to) return false;
-  memcpy(oh_settings.stats_to, text, length + 1);
+  if (length == 0 || length >= room) return false;
+  memcpy(result, text, length + 1);
   return true;
 }
 
@@ -228,6 +229,20 @@ static bool read_clock(char const *text)
   return oh_settings.steps = *text == 's', true;
 }
 
+/* move, move:N or off. */
+static bool read_check(char const *text, char const **why)
+{
+#if OH_CHECKING
+  (void)why;
+  if (is(text, "off")) return oh_settings.check.off = true;
+  return is(text, "move") || (strncmp(text, "move:", 5) == 0 && read_size(text + 5, &oh_settings.check.every)
+                              && oh_settings.check.every != 0);
+#else
+  *why = "the program has to be linked with -runtime-variant _outheap_check: see outheap-check --help";
+  return is(text, "off");
+#endif
+}
+
 static bool read_marking(char const *text)
 {
   if (!is(text, "range") && !is(text, "table")) return false;
@@ -271,7 +286,13 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("stats", "0 or 1", read_bool(value, &oh_settings.stats)) \
   S("stats.signal", SIGNAL, read_signal(value)) \
   S("stats.every", SECONDS, read_seconds(value, &oh_settings.stats_every)) \
-  S("stats.to", "a file, or fd:N", read_name(value)) \
+  S("stats.to", "a file, or fd:N", read_name(value, oh_settings.stats_to, sizeof oh_settings.stats_to)) \
+  S("check", "move, move:N or off", read_check(value, wanted)) \
+  S("check.seed", "a number", read_size(value, &oh_settings.check.seed)) \
+  S("check.cycle", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
+  S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
+  S("check.report", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
+  S("check.ring", SIZE, read_size(value, &oh_settings.check.ring)) \
   S("debug.report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
   S("debug.faults", "off or report", /* the library outheap.region reads it */ \
     is(value, "off") || is(value, "report")) \

@@ -56,6 +56,13 @@
 
    To find faults, and for experiments:
 
+     check=move:N|off           in the flavour that checks (overlay/ocaml5-check/trap.h): of N places where C code may
+                                collect, one does, on average (default move:2); or no checks
+     check.seed=N               which of them (default 1)
+     check.cycle=N              one of N of these collections is a major cycle (default 20; 0: none)
+     check.go=1                 the program goes on after a fault
+     check.report=FILE          reports are appended to FILE (default: standard error)
+     check.ring=SIZE            addresses of each domain's minor heap (default 1G)
      debug.report=N             report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
      debug.faults=off|report    with `report`, a write to a region or a read of a revoked one is reported before the
@@ -102,6 +109,15 @@ enum oh_settings_helper { OH_SETTINGS_HELPER_OFF, OH_SETTINGS_HELPER_AUTO, OH_SE
 /* Free memory that is kept: bytes; percent; percent. */
 struct oh_settings_free { size_t keep, keep_share, slack; };
 
+/* Of the flavour that checks (overlay/ocaml5-check). `every`: of so many places where C code may collect, one collects,
+   on average; `cycle`: of so many of these collections, one is a major cycle in which everything moves; 0: none. */
+struct oh_settings_check {
+  bool off, go;
+  size_t every, cycle, seed;
+  size_t ring;      /* bytes of addresses of each domain's minor heap */
+  char report[200]; /* a file; empty: standard error */
+};
+
 struct oh_settings {
   enum oh_settings_thp thp[OH_SPACES];
   struct oh_settings_free small, huge; /* in spaces without and with huge pages */
@@ -115,6 +131,7 @@ struct oh_settings {
   size_t floor;                   /* bytes; oh_limit_start finds them if it is a share */
   size_t floor_percent, floor_most; /* of what is available, and bytes at most; 0: no share */
   struct oh_settings_limit limit;
+  struct oh_settings_check check;
   bool reclaim, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   bool steps;                     /* debug.clock=step */
   int stats_signal;   /* 0: none */

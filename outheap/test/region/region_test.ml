@@ -38,7 +38,7 @@ let parts =
 let slow =
   [
     ("random", random); ("deep", deep); ("churn", churn); ("damaged", fun () -> damaged 3000);
-    ("domains", fun () -> domains 60); ("beside", beside); ("many", many); ("large", large); ("obstacles", obstacles);
+    ("domains", fun () -> domains 30); ("beside", beside); ("many", many); ("large", large); ("obstacles", obstacles);
   ]
 
 (* For runs of everything. *)

@@ -169,7 +169,7 @@ static void forks_busily(void)
   pthread_t t[3];
   oh_start();
   for (uintptr_t i = 0; i < 3; i++) pthread_create(&t[i], NULL, busy, (void *)i);
-  for (int round = 0; round < (TRY_SANITIZED ? 8 : 25); round++) {
+  for (int round = 0; round < (TRY_SANITIZED ? 8 : 12); round++) {
     pid_t child = fork();
     if (child == 0) {
       alarm(600); /* for what hangs, not for a busy machine */

@@ -33,6 +33,8 @@ class Flavour:
     variant: str  # what -runtime-variant is given
     defines: tuple[str, ...] = ()
     tested: bool = True  # is it safe for foreign pointers, as the self-test wants?
+    over: str = ""  # the suffix of an overlay that adds to that of the other flavours
+    since: tuple[int, int] = (4, 14)  # the first version of OCaml for which there is one
 
     @property
     def native(self) -> bool:
@@ -48,6 +50,7 @@ class Flavour:
 
 
 DEBUG = ("-DDEBUG", "-DOH_DEBUG=1")
+CHECK = ("-DOH_CHECKING=1",)
 FLAVOURS = (
     Flavour("release", "libasmrun.a", "n", "_outheap"),
     Flavour("debug", "libasmrund.a", "nd", "_outheapd", DEBUG),
@@ -58,6 +61,8 @@ FLAVOURS = (
     Flavour("bytecode-instrumented", "libcamlruni.a", "bi", "_outheapi", ("-DCAML_INSTR",)),
     Flavour("bytecode-pic", "libcamlrun_pic.a", "bpic", "_outheap_pic"),
     Flavour("count", "libasmrun.a", "n", "_outheap_count", ("-DOH_COUNT=1",)),
+    Flavour("check", "libasmrun.a", "n", "_outheap_check", CHECK, over="check", since=(5, 4)),
+    Flavour("bytecode-check", "libcamlrun.a", "b", "_outheap_check", CHECK, over="check", since=(5, 4)),
 )
 
 
@@ -75,9 +80,8 @@ def with_backend(flavour: Flavour, backend: str) -> Flavour:
 @dataclass
 class Build:
     compiler: Compiler
-    overlay: Overlay
+    overlays: dict[str, tuple[Overlay, Path]]  # by suffix, with the folder of the units' texts after the substitutions
     sources: Path
-    edited: Path  # folder of the units' texts after the substitutions, which the overlay includes
     work: Path
     staging: Path  # folder of what is made
     output: Path  # folder where it will be
@@ -88,18 +92,22 @@ class Build:
         """Source, name of the object, further options. Some units of the runtime are of the other code generator's
         library only."""
         runtime, found = self.sources / "runtime", []
+        overlay, _ = self.overlays[flavour.over]
         there = lambda unit: f"{unit}.{flavour.suffix}.o" in members  # noqa: E731
-        for file in sorted(self.overlay.folder.glob("*.c")):
+        for file in overlay.files:
             if not (runtime / file.name).exists() or there(file.stem):
                 found.append((file, file.stem, []))
-        prelude = ["-include", str(self.overlay.folder / "prelude.h")]
-        found += [(runtime / f"{unit}.c", unit, prelude) for unit in self.overlay.plain if there(unit)]
+        prelude = ["-include", str(overlay.folders[-1] / "prelude.h")]
+        found += [(runtime / f"{unit}.c", unit, prelude) for unit in overlay.plain if there(unit)]
         found += [(file, f"outheap_{file.stem}", []) for file in sorted((HOME / "runtime/core").glob("*.c"))]
         return found
 
     def library(self, flavour: Flavour) -> bool:
         """False: this compiler has no library of which it would be a variant."""
         stock = self.compiler.library / flavour.stock
+        if flavour.over not in self.overlays:
+            say(f"skipping {flavour.name}: it needs OCaml {flavour.since[0]}.{flavour.since[1]} or later")
+            return False
         if not stock.is_file():
             say(f"skipping {flavour.name}: this compiler has no {flavour.stock}")
             return False
@@ -111,9 +119,10 @@ class Build:
         flags += [*self.compiler.native_defines, *self.compiler.thread_sanitizer] if flavour.native else []
         flags += flavour.defines
         installed = self.compiler.library
-        for place in (self.overlay.folder, HOME / "runtime/core"):
+        overlay, edited = self.overlays[flavour.over]
+        for place in (*overlay.folders, HOME / "runtime/core"):
             flags += ["-iquote", str(place)]
-        for place in (self.edited, HOME / "include", installed, self.sources / "runtime", installed / "caml"):
+        for place in (edited, HOME / "include", installed, self.sources / "runtime", installed / "caml"):
             flags.append(f"-I{place}")
 
         def compile_unit(unit: tuple[Path, str, list[str]]) -> tuple[Path, subprocess.CompletedProcess[str]]:

@@ -100,16 +100,21 @@ def _run(options: Options, work: Path) -> None:
     compiler = Compiler(options.ocaml, options.cc)
     output = Path(options.output) if options.output else compiler.prefix / "lib/outheap"
     sources = sources_of(compiler, options.sources, work)
-    overlay = Overlay(HOME / f"runtime/overlay/ocaml{compiler.generation}")
-    known = _checked(overlay, compiler, sources, options)
-    edited = work / "edited"
-    edited.mkdir()
-    rules.write_edited(overlay, sources, edited)
+    overlays, known = {}, True
+    for over, since in sorted({(f.over, f.since) for f in options.flavours} | {("", (4, 14))}):
+        if compiler.release < since:
+            continue
+        overlay = Overlay(HOME / f"runtime/overlay/ocaml{compiler.generation}{f'-{over}' if over else ''}")
+        known = _checked(overlay, compiler, sources, options) and known
+        edited = work / f"edited{over}"
+        edited.mkdir()
+        rules.write_edited(overlay, sources, edited)
+        overlays[over] = (overlay, edited)
     output.mkdir(parents=True, exist_ok=True)
     output = output.resolve()
     staging = Path(tempfile.mkdtemp(prefix=".new.", dir=output))
     try:
-        build = Build(compiler, overlay, sources, edited, work, staging, output, options.jobs or 1, options.verbose)
+        build = Build(compiler, overlays, sources, work, staging, output, options.jobs or 1, options.verbose)
         built = []
         for number, flavour in enumerate(options.flavours, 1):
             say(f"building {flavour.name}, {number} of {len(options.flavours)}")

@@ -24,9 +24,9 @@ def compiler(*words: str) -> str:
     raise Wrong("there is no OCaml compiler in PATH", 2)
 
 
-def library(options: argparse.Namespace) -> Path:
+def library(options: argparse.Namespace, variant: str = "_outheap") -> Path:
     """Where the variant's libraries are. The folder that the user names needs no compiler."""
-    has = lambda folder: bool(list(folder.glob("lib*run_outheap.a")))  # noqa: E731
+    has = lambda folder: bool(list(folder.glob(f"lib*run{variant}.a")))  # noqa: E731
     if options.library and has(Path(options.library)):
         return Path(options.library).resolve()
     try:
@@ -48,7 +48,10 @@ def library(options: argparse.Namespace) -> Path:
             say(f"the variant of OCaml {version} in {folder}")
             return folder.resolve()
     make = "run outheap-build (in a clone: make outheap), or name the folder with --library"
-    raise Wrong(f"no libraries of the variant{f' for OCaml {version}' * bool(version)} in {places[0]}: {make}", 2)
+    if variant != "_outheap":
+        make = f"run outheap-build --flavours '{options.flavours}', or name the folder with --library"
+    title = f"{variant}{f' for OCaml {version}' * bool(version)}"
+    raise Wrong(f"no libraries of the variant {title} in {places[0]}: {make}", 2)
 
 
 def is_bytecode(program: Path) -> bool:
@@ -79,31 +82,36 @@ def quietly(title: str, options: argparse.Namespace, settings: dict[str, str], l
     return process.returncode, log.read_text(errors="replace").splitlines()[-40:]
 
 
+def built_once(
+    options: argparse.Namespace, program: Path, folder: Path, way: str, variant: str = "", where: Path | None = None
+) -> str:
+    """The program, built with this variant of the runtime (none: stock) and copied to the folder."""
+    settings, target = os.environ.copy(), program
+    if variant:
+        inherited = settings.get("OCAMLPARAM", "_").rstrip(",")
+        settings["OCAMLPARAM"] = f"{inherited},I={where},runtime-variant={variant}"
+    if "_build" in program.parts:
+        place = Path("_build/outheap-compare").resolve() / way
+        place.parent.mkdir(parents=True, exist_ok=True)
+        settings["DUNE_BUILD_DIR"] = str(place)
+        parts = program.parts[program.parts.index("_build") + 1 :]
+        target = Path(settings["DUNE_BUILD_DIR"], *parts)
+    else:
+        target.unlink(missing_ok=True)
+    code, log = quietly(f"building ({way}): {options.build}", options, settings, folder / "build.log")
+    if code != 0 or not target.exists():
+        why = f"failed with exit code {code}" if code else f"made no {target}"
+        raise Wrong("\n".join([f"the build ({way}) {why}: {options.build}", *log]))
+    copy = folder / f"{way}-{program.name}"
+    shutil.copy(target, copy)
+    return str(copy)
+
+
 def built(options: argparse.Namespace, program: Path, folder: Path) -> dict[str, list[str]]:
-    """The program, built both ways and copied to the folder."""
-    where, result = library(options), {}
-    is_dune = "_build" in program.parts
-    for way in reversed(WAYS):  # what is left behind is the stock one
-        settings, target = os.environ.copy(), program
-        if way == "variant":
-            inherited = settings.get("OCAMLPARAM", "_").rstrip(",")
-            settings["OCAMLPARAM"] = f"{inherited},I={where},runtime-variant=_outheap"
-        if is_dune:
-            place = Path("_build/outheap-compare").resolve() / way
-            place.parent.mkdir(parents=True, exist_ok=True)
-            settings["DUNE_BUILD_DIR"] = str(place)
-            parts = program.parts[program.parts.index("_build") + 1 :]
-            target = Path(settings["DUNE_BUILD_DIR"], *parts)
-        else:
-            target.unlink(missing_ok=True)
-        code, log = quietly(f"building ({way}): {options.build}", options, settings, folder / "build.log")
-        if code != 0 or not target.exists():
-            why = f"failed with exit code {code}" if code else f"made no {target}"
-            raise Wrong("\n".join([f"the build ({way}) {why}: {options.build}", *log]))
-        copy = folder / f"{way}-{program.name}"
-        shutil.copy(target, copy)
-        result[way] = [str(copy)]
-    return result
+    """The program, built both ways; what is left behind is the stock one."""
+    where = library(options)
+    variant = built_once(options, program, folder, "variant", "_outheap", where)
+    return {"variant": [variant], "stock": [built_once(options, program, folder, "stock")]}
 
 
 def programs(options: argparse.Namespace, folder: Path) -> dict[str, list[str]]:

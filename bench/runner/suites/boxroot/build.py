@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from pathlib import Path
 
 from ... import fetch
-from ...compiler import BENCH, BUILT, OCAML_FLAGS, ROOT, USERS, Compiler, run_tool
+from ...compiler import BENCH, BUILT, OCAML_FLAGS, ROOT, USERS, Compiler, built
 
 
 def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
@@ -26,39 +24,20 @@ def library_files(library: str) -> tuple[Path, list[Path], list[Path]]:
 
 def program(workload, implementation, compiler: Compiler, build: str = USERS) -> Path:
     """The program, built again when anything it is made of has changed."""
-    directory = compiler.build_dir / workload.source / implementation.name / build
-    result = directory / f"{workload.source}.exe"
     include, c_sources, depends = library_files(implementation.library) if implementation.library else (None, [], [])
-    adaptors = BENCH / "rivals" / implementation.adaptors
-    ml = [BENCH / "common" / n for n in ("bench.ml", "rng.ml", "steps.ml")]
-    ml.append(BENCH / "common" / ("domains_ocaml5.ml" if compiler.ocaml5 else "domains_ocaml4.ml"))
-    ml += [adaptors / f"{m}.ml" for m in workload.modules]
-    ml.append(BENCH / "workloads" / f"{workload.source}.ml")
-    stubs = [BENCH / "common" / "bench_stubs.c", BENCH / "common" / "steps_stubs.c"]
-    stubs.append(BENCH / "workloads" / f"{workload.source}_stubs.c")
-    stubs += [adaptors / f"{m}_stubs.c" for m in workload.modules]
-    c_sources = c_sources + [s for s in stubs if s.exists()]
-
-    includes = ["-I", BENCH / "common", *(["-I", include] if include else []), "-I", compiler.where]
-    c_command = [*compiler.c_command(build), *implementation.flags, *includes, "-c"]
-    ml_names = [p.name.replace("domains_ocaml5", "domains").replace("domains_ocaml4", "domains") for p in ml]
-    ocaml_command = [compiler.ocamlopt, *OCAML_FLAGS, *ml_names]
-
-    digest = hashlib.sha256(repr((c_command, ocaml_command)).encode())
-    for path in sorted({*ml, *c_sources, *depends, *(BENCH / "common").glob("*.h")}):
-        digest.update(str(path).encode() + path.read_bytes())
-    stamp = directory / "stamp"
-    if result.exists() and stamp.exists() and stamp.read_text() == digest.hexdigest():
-        return result
-
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    objects = []
-    for source in c_sources:
-        run_tool([*c_command, source, "-o", source.stem + ".o"], directory)
-        objects.append(source.stem + ".o")
-    for source, name in zip(ml, ml_names):
-        shutil.copy(source, directory / name)
-    run_tool([*ocaml_command, *objects, "-o", result.name], directory)
-    stamp.write_text(digest.hexdigest())
-    return result
+    common, adaptors = BENCH / "common", BENCH / "rivals" / implementation.adaptors
+    ml = {"bench.ml": common / "bench.ml", "rng.ml": common / "rng.ml", "steps.ml": common / "steps.ml"}
+    ml["domains.ml"] = compiler.domains
+    own = [*(adaptors / f"{m}.ml" for m in workload.modules), BENCH / "workloads" / f"{workload.source}.ml"]
+    ml |= {path.name: path for path in own}
+    stubs = [path.with_name(f"{path.stem}_stubs.c") for path in (ml["bench.ml"], ml["steps.ml"], *own)]
+    includes = ["-I", common, *(["-I", include] if include else []), "-I", compiler.where]
+    return built(
+        compiler.build_dir / workload.source / implementation.name / build,
+        f"{workload.source}.exe",
+        ml,
+        c_sources + [path for path in stubs if path.exists()],
+        [*compiler.c_command(build), *implementation.flags, *includes, "-c"],
+        [compiler.ocamlopt, *OCAML_FLAGS],
+        depends,
+    )

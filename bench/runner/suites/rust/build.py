@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 
-from ...compiler import BENCH, OCAML_FLAGS, ROOT, BuildError, Compiler, run_tool
+from ...compiler import BENCH, OCAML_FLAGS, ROOT, BuildError, Compiler, built
 from ...model import Job, Workload
 from . import client
 from .cargo import Package
@@ -37,13 +35,6 @@ PUBLISHED = 'ocaml-boxroot-sys = "=0.4.0"\n'  # what the rivals were published w
 
 def first(folders: Iterable[Path], name: str) -> Path | None:
     return next((folder / name for folder in folders if (folder / name).exists()), None)
-
-
-def digest_of(what: object, paths: Iterable[Path]) -> str:
-    digest = hashlib.sha256(repr(what).encode())
-    for path in sorted(set(paths)):
-        digest.update(str(path).encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 def write(path: Path, text: str) -> None:
@@ -100,15 +91,12 @@ class Builder:
     def _program(self, workload: Workload, implementation: str) -> Path:
         """Built anew when anything it is made of has changed."""
         c, own = self.compiler, RIVALS / "rust" / implementation
-        directory = self.folder / workload.source / implementation
-        result = directory / f"{workload.source}.exe"
         main = first([BENCH / "workloads" / "rust", BENCH / "workloads"], f"{workload.source}.ml")
         folders = [own, RIVALS / "rust", RIVALS / "foreign"]
         adaptors = [first(folders, f"{m}.ml") for m in workload.modules]
         if main is None or None in adaptors:
             raise BuildError(f"{workload.source} has no source")
-        domains = BENCH / "common" / ("domains_ocaml5.ml" if c.ocaml5 else "domains_ocaml4.ml")
-        ml = {"bench.ml": BENCH / "common" / "bench.ml", "domains.ml": domains}
+        ml = {"bench.ml": BENCH / "common" / "bench.ml", "domains.ml": c.domains}
         ml |= {path.name: path for path in [*adaptors, main] if path}
         c_sources, include, linked, depends = [BENCH / "common" / "bench_stubs.c"], [], [], []
         if implementation == BASE:
@@ -120,19 +108,13 @@ class Builder:
         else:
             linked = [self.archive(implementation), *RUST_LIBRARIES]
             depends = [linked[0]]
-        c_command = [*c.c_command(), "-I", BENCH / "common", *include, "-I", c.where, "-c"]
-        ocaml_command = [c.ocamlopt, *OCAML_FLAGS, *THREADS, *ml]
-
-        stamp, wanted = directory / "stamp", digest_of((c_command, ocaml_command), [*ml.values(), *c_sources, *depends])
-        if result.exists() and stamp.exists() and stamp.read_text() == wanted:
-            return result
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir(parents=True)
-        for name, path in ml.items():
-            shutil.copy(path, directory / name)
-        for path in c_sources:
-            run_tool([*c_command, path, "-o", path.stem + ".o"], directory)
-        objects = [path.stem + ".o" for path in c_sources]
-        run_tool([*ocaml_command, *objects, *linked, "-o", result.name], directory)
-        stamp.write_text(wanted)
-        return result
+        return built(
+            self.folder / workload.source / implementation,
+            f"{workload.source}.exe",
+            ml,
+            c_sources,
+            [*c.c_command(), "-I", BENCH / "common", *include, "-I", c.where, "-c"],
+            [c.ocamlopt, *OCAML_FLAGS, *THREADS],
+            depends,
+            linked,
+        )
