@@ -78,7 +78,8 @@ void *outheap_allocate(enum outheap_kind kind, size_t bytes);
 void outheap_free(enum outheap_kind kind, void *memory, size_t bytes);
 
 /* Purges the memory that the heap does not use: it goes back to the system. Result: bytes. Also done after each
-   compaction. */
+   compaction. Any thread, with or without the runtime lock. Cost: a system call for each free piece, some milliseconds
+   for each gigabyte, in steps of 8 MB: others may allocate meanwhile, and a fork waits for a step. */
 size_t outheap_trim(void);
 
 /* The counters. tools/statistics writes the same list to the module Outheap. */
@@ -116,6 +117,9 @@ size_t outheap_trim(void);
 #define OUTHEAP_STATISTICS_FIELD(name, meaning) size_t name;
 struct outheap_statistics { OUTHEAP_STATISTICS(OUTHEAP_STATISTICS_FIELD) };
 #undef OUTHEAP_STATISTICS_FIELD
+
+/* Any thread, with or without the runtime lock. Each counter is read by itself: of two that belong together one may be
+   a moment older. Cost: a lock for each part of the heap, no system call: about a microsecond. */
 void outheap_statistics(struct outheap_statistics *result);
 
 /* The memory of the process, in bytes. */
@@ -139,15 +143,18 @@ void outheap_memory(struct outheap_memory *result);
 /* The report on naked pointers. While it is on, each pointer to foreign memory that marking finds is counted, and every
    `every`-th one is passed to `sample`, which must not call OCaml, allocate in its heap, or block. `every` = 0 ends the
    report; `sample` is not called any more when this function has returned. The setting `debug.report=N` does the same
-   and prints the samples to standard error. Result: pointers found since the report began. */
+   and prints the samples to standard error. Any thread, also in `sample`. `sample` is called on the threads that mark,
+   which have the lock of a domain; several may call it at a time. Result: pointers found since the report began. Cost:
+   it waits for each `sample` that runs. */
 size_t outheap_report(size_t every, void (*sample)(void const *pointer, void const *data), void const *data);
 
 /* Ends the helper (setting `helper`) for the rest of the process, and joins its thread; what it had begun the domains
-   do. The keeper (setting `memory`: there by default from a heap of 16 MB on) ends as well, and none begins; so does
-   the thread that prints statistics on a signal or at intervals (stats.signal, stats.every). For a program that needs
-   to have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system calls, which
-   both hold for single threads. Any thread. Nothing happens if there is none. Cost: some 0.1 ms, or a slice of the
-   keeper's. */
+   do. The reclaim thread (setting `memory`: there by default from a heap of 16 MB on) ends as well, and none begins;
+   so does the thread that prints statistics on a signal or at intervals (stats.signal, stats.every). For a program
+   that needs to have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system
+   calls, which both hold for single threads. Any thread. Nothing happens if there is none. Cost: it waits for the
+   threads to end: some 0.1 ms of the helper's, a slice (2 ms) or a step of a purge (8 MB) of the reclaim thread's,
+   statistics that are being printed. */
 void outheap_stop_helper(void);
 
 /* A stretch of the helper's work in which it did not wait. Times are nanoseconds of CLOCK_MONOTONIC, as those of

@@ -346,7 +346,7 @@ def prepared(compiler: Compiler, name: str) -> Path:
 def test_a_program_is_built_both_ways(compiler: Compiler) -> None:
     folder, library = prepared(compiler, "build"), variants.library(compiler, "release")
     build = f"{compiler.ocamlopt} prog.ml -o prog"
-    settings = f"stats=1,stats_to={folder}/statistics"
+    settings = f"stats=1,stats.to={folder}/statistics"
     words = ["--rounds", 3, "--pauses", 3, "--library", library, "--outheap", settings, "--build", build]
     outcome = compare(folder, *words, "./prog", "a", "b")
     assert outcome.passed, outcome.tail()
@@ -371,7 +371,7 @@ def test_dune_builds_in_folders_of_its_own(compiler: Compiler) -> None:
     folder, library = prepared(compiler, "dune"), variants.library(compiler, "release")
     (folder / "dune-project").write_text("(lang dune 3.0)\n")
     (folder / "dune").write_text("(executable (name prog))\n")
-    words = ["--rounds", 3, "--pauses", 0, "--library", library, "--outheap", f"stats=1,stats_to={folder}/statistics"]
+    words = ["--rounds", 3, "--pauses", 0, "--library", library, "--outheap", f"stats=1,stats.to={folder}/statistics"]
     build = f"{dune} build --root . ./prog.exe"
     outcome = compare(folder, *words, "--build", build, "_build/default/prog.exe", "a", PATH=compiler.settings["PATH"])
     assert outcome.passed, outcome.tail()

@@ -141,7 +141,7 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
     if "debug" in flavour:  # the verification of such heaps takes minutes
         commands["deep"] = (["./hashcons", "deep"], {"OCAMLRUNPARAM": "v=0"})
     if flavour == "release":
-        for setting in ("marking=table", "report=1000000"):
+        for setting in ("debug.marking=table", "debug.report=1000000"):
             commands[f"life-{setting}"] = (["./hashcons", "life", "again", "phases"], {**settings, "OUTHEAP": setting})
         if compiler.major >= 5:
             threads = {**settings, "OUTHEAP": variants.THREADS, "OCAMLRUNPARAM": "s=32k"}

@@ -20,7 +20,12 @@ SOURCES = HOME / "test/marking"
 LOOP = "runtime/overlay/ocaml5/mark_loop.h"
 LIMIT = 300
 STOCK = "stock"  # for the list of parts alone
-FORMS = {"range": "", "table": "marking=table", "reporting": "report=1000000000", "small": "thp=off,keep=0,slack=0"}
+FORMS = {
+    "range": "",
+    "table": "debug.marking=table",
+    "reporting": "debug.report=1000000000",
+    "small": "thp=off,keep=0,slack=0",
+}
 WARNINGS = "+a-4-9-40..42-44-45-70"
 
 # name: what is replaced in mark_loop.h, by what, and the setting under which it must be noticed

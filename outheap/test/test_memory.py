@@ -148,7 +148,7 @@ def test_mark_stack_follows(compiler: Compiler, flavour: str) -> None:
     assert outcome.passed, outcome.tail()
 
 
-def test_keeper_ends_while_it_asks(compiler: Compiler, flavour: str) -> None:
+def test_reclaim_thread_ends_while_it_requests(compiler: Compiler, flavour: str) -> None:
     if compiler.version < NO_IDLE:
         pytest.skip("this version does not collect idle programs")
     folder = program(compiler, flavour)
@@ -236,7 +236,7 @@ def test_limit_heeds_max_overhead(compiler: Compiler, flavour: str) -> None:
 
 
 @pytest.mark.parametrize("limited", ["churn", "sizes", "domains", "forks"])
-def test_limit_beside_helper_and_keeper(compiler: Compiler, flavour: str, limited: str) -> None:
+def test_limit_beside_helper_and_reclaim(compiler: Compiler, flavour: str, limited: str) -> None:
     if compiler.version < NO_HELPER:
         pytest.skip("no helper with this version")
     folder = program(compiler, flavour)
@@ -343,8 +343,8 @@ def test_floor(compiler: Compiler, flavour: str, floor: str) -> None:
     assert outcome.passed == (floor != "0"), outcome.tail()
 
 
-def test_forks_beside_the_keeper(compiler: Compiler, flavour: str) -> None:
-    """Locks are taken in one order by a fork, and by the keeper, which has the domain's."""
+def test_forks_beside_the_reclaim_thread(compiler: Compiler, flavour: str) -> None:
+    """Locks are taken in one order by a fork, and by the reclaim thread, which has the domain's."""
     folder = program(compiler, flavour)
     settings = {"OUTHEAP": f"{STEP},{BOTH.replace('20ms', '5ms')}", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./follow", "forking", "0"], folder, folder / "logs/forking.log", 120, settings)
@@ -353,7 +353,7 @@ def test_forks_beside_the_keeper(compiler: Compiler, flavour: str) -> None:
 
 @pytest.mark.parametrize("setting", [ALWAYS, BOTH], ids=["alone", "with-helper"])
 def test_domains_that_are_idle_in_turn(compiler: Compiler, flavour: str, setting: str) -> None:
-    """The keeper asks their backup threads for slices, and they come back at any moment."""
+    """The reclaim thread asks their backup threads for slices, and they come back at any moment."""
     folder = program(compiler, flavour)
     settings = {"OUTHEAP": f"{STEP},{setting},stats=1", "OCAMLRUNPARAM": "v=0,b,s=32k"}
     log = folder / f"logs/blinking-{setting[-2:]}.log"
@@ -368,7 +368,7 @@ def test_plugin_is_unloaded(compiler: Compiler, flavour: str) -> None:
         pytest.skip("the program is built in another flavour, or the runtime leaves threads")
     folder = test_helper.program(compiler, flavour)
     settings = {"OUTHEAP": BOTH, "OCAMLRUNPARAM": "b", "SOAK_CELLS": "400000"}
-    outcome = run(["./soak_host", "./soak_plugin.so"], folder, folder / "logs/keeper-plugin.log", 120, settings)
+    outcome = run(["./soak_host", "./soak_plugin.so"], folder, folder / "logs/reclaim-plugin.log", 120, settings)
     assert outcome.passed, outcome.tail()
 
 

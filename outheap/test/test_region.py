@@ -108,7 +108,7 @@ def _cases(compiler: Compiler, flavour: str, listed: dict[str, list[str]], every
         commands["race"] = ["sh", "-c", "./region race; test $? = 66"]
         settings["race"] = settings["moments"]
     if flavour == "release":
-        for setting in ("marking=table", "report=1000000"):
+        for setting in ("debug.marking=table", "debug.report=1000000"):
             commands[f"life, {setting}"] = ["./region", "life", "churn", "deletes"]
             settings[f"life, {setting}"] = {"OUTHEAP": setting}
         if compiler.major >= 5:

@@ -23,10 +23,10 @@ SETTINGS = (
     "thp=off",
     "thp=always",
     "reserve=1G",
-    "keep=0,keep_share=0",
-    "keep=0,keep_share=0,slack=0",
-    "thp=advise,thp_from=0",
-    "report=100000",
+    "keep=0,keep.share=0",
+    "keep=0,keep.share=0,slack=0",
+    "thp=advise,thp.from=0",
+    "debug.report=100000",
     "memory=stock",
     "memory=follow,debug.compact=1",
 )
@@ -222,7 +222,7 @@ def test_statistics_on_a_signal(compiler: Compiler) -> None:
     folder = program(compiler, "release")
     file = folder / "statistics"
     file.unlink(missing_ok=True)
-    settings = {"OUTHEAP": f"stats_signal=USR2,stats_to={file}", "VARIANT_STATISTICS": str(file)}
+    settings = {"OUTHEAP": f"stats.signal=USR2,stats.to={file}", "VARIANT_STATISTICS": str(file)}
     outcome = run(["./program", "signals", "threads"], folder, folder / "logs/signals.log", LIMIT, settings)
     assert outcome.passed, outcome.tail()
     assert "outheap: statistics on a signal: process " in file.read_text()

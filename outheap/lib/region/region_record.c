@@ -488,16 +488,14 @@ static bool of_debug_runtime(void) { return caml_failed_assert != NULL; }
 /* The last of the settings in the list counts. */
 static bool wanted(char const *list)
 {
-  static char const *const names[] = { "debug.faults=", "region-faults=" }; /* the second is an older spelling */
+  static char const name[] = "debug.faults=";
+  size_t n = sizeof name - 1;
   bool report = of_debug_runtime();
   while (list != NULL && *list != 0) {
     size_t length = strcspn(list, ",");
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-      size_t n = strlen(names[i]);
-      if (length < n || strncmp(list, names[i], n) != 0) continue;
-      if (length == n + 6 && strncmp(list + n, "report", 6) == 0) report = true;
-      if (length == n + 3 && strncmp(list + n, "off", 3) == 0) report = false;
-    }
+    bool ours = length > n && strncmp(list, name, n) == 0;
+    if (ours && length == n + 6 && strncmp(list + n, "report", 6) == 0) report = true;
+    if (ours && length == n + 3 && strncmp(list + n, "off", 3) == 0) report = false;
     list += length + (list[length] == ',');
   }
   return report;

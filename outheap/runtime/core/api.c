@@ -3,10 +3,10 @@
 #include "outheap_marker.h"
 #include "address_space.h"
 #include "block.h"
-#include "follow.h"
+#include "pace.h"
 #include "header.h"
 #include "helper.h"
-#include "keeper.h"
+#include "reclaim.h"
 #include "limit.h"
 #include "pointer.h"
 #include "pool.h"
@@ -14,6 +14,7 @@
 #include "space.h"
 #include "start.h"
 #include "stats.h"
+#include "watch.h"
 #include <errno.h>
 
 /* --- outheap.h ---------------------------------------------------------------------------------------------------- */
@@ -258,13 +259,13 @@ void outheap_memory(struct outheap_memory *result)
   oh_start();
   /* Pools that go back after the counters were read are counted nowhere; the other way round it would be twice. */
   oh_stats_get(&s);
-  size_t used = oh_limit_used(), free = oh_follow_free(), pools = s.pools * OH_POOL;
+  size_t used = oh_limit_used(), free = oh_pace_free(), pools = s.pools * OH_POOL;
   /* What domains have said may be older than a compaction that goes on, and not all that may be resident is. */
   free = (free < pools ? free : pools) + s.resident_free;
   *result = (struct outheap_memory){
     .used = used,
     .limit = oh_limit_bytes,
-    .live = oh_load_relaxed(&oh_follow_heap.live),
+    .live = oh_load_relaxed(&oh_pace_heap.live),
     .free = free < used ? free : used,
     .pools = s.pool_pages * OH_PAGE,
     .blocks = s.block_bytes,
@@ -276,7 +277,7 @@ void outheap_memory(struct outheap_memory *result)
 
 void outheap_stop_helper(void)
 {
-  oh_keeper_stop();
+  oh_reclaim_stop();
   oh_helper_end();
   oh_watch_stop();
 }

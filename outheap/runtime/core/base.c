@@ -24,7 +24,7 @@ int oh_log_write(int descriptor, char const *text, size_t length)
 
 static void print(char const *format, va_list args)
 {
-  char text[512];
+  char text[640];
   int n = snprintf(text, sizeof text, "outheap: ");
   int m = vsnprintf(text + n, sizeof text - n - 1, format, args);
   n += m < 0 ? 0 : m < (int)sizeof text - n - 1 ? m : (int)sizeof text - n - 2;

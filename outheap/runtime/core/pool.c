@@ -23,7 +23,7 @@ struct page {
   bool split;       /* pieces were purged, and few have been taken since then */
   char *base;
   struct page *next, *prev;
-  unsigned quiet; /* looks of the keeper since a pool was taken or freed here */
+  unsigned quiet; /* looks of the reclaim thread since a pool was taken or freed here */
   size_t pins;    /* without the lock: pools that stay where they are */
   size_t trimmed; /* the number of the last trim that came here */
 };

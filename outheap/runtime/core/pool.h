@@ -33,8 +33,8 @@ void oh_pool_unpin(void);
 /* Purges unused pools: whole large pages, and, if `thorough`, also parts of pages that are in use. Result: bytes. */
 size_t oh_pool_trim(int thorough);
 
-/* The keeper looks: purges the unused pools of large pages that nothing was taken from, or freed in, since its last
-   look but one; in spaces with huge pages only if three quarters of the page are unused. Result: bytes. */
+/* The reclaim thread looks: purges the unused pools of large pages that nothing was taken from, or freed in, since its
+   last look but one; in spaces with huge pages only if three quarters of the page are unused. Result: bytes. */
 size_t oh_pool_decay(void);
 
 /* The addresses between which all pools lie that ever were. */

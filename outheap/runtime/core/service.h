@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Background threads of the library: the helper, the keeper, statistics. Each is described by a static struct
+/* Background threads of the library: the helper, the reclaim thread, statistics. Each is described by a static struct
    oh_service. This file starts, ends and forgets them; what they do is their module's.
 
    The thread   is none of OCaml's and belongs to no domain. All signals are blocked in it: they are the program's. Its

@@ -16,7 +16,7 @@ struct oh_settings oh_settings = {
   .huge = { .keep = 4 * M, .keep_share = 5, .slack = 7 },
   .minor_least = (size_t)32 << 10,
   .minor_most = (size_t)8 << 20,
-  .follow = true,
+  .reclaim = true,
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,
@@ -168,7 +168,7 @@ static bool read_memory(char const *text)
   bool small = is(text, "small");
   if (!small && !is(text, "follow") && !is(text, "stock")) return false;
   oh_settings.frugal = small;
-  return oh_settings.follow = small || is(text, "follow"), true;
+  return oh_settings.reclaim = small || is(text, "follow"), true;
 }
 
 /* Bytes, of which there are as many as that, or a share from 1% to 100%. */
@@ -255,64 +255,63 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
 #define SECONDS "a number of seconds, a year (31536000) at most"
 #define SIGNAL "USR1, USR2, HUP, URG, WINCH or a number from 1 to 64, but of no fault, KILL or STOP"
 
-/* Each setting: its name, an older spelling of it (or none), its possible values in words, what reads one from
-   `value`. */
+/* Each setting: its name, its possible values in words, what reads one from `value`. */
 #define SETTINGS_LIST(S) \
-  S("thp", "", "off, advise or always", read_thp(value, YOUNG | POOLS | BLOCKS)) \
-  S("thp.young", "", "off, advise or always", read_thp(value, YOUNG)) \
-  S("thp.pools", "", "off, advise or always", read_thp(value, POOLS)) \
-  S("thp.blocks", "", "off, advise or always", read_thp(value, BLOCKS)) \
-  S("hugetlb", "", "off or 2M", read_hugetlb(value, wanted)) \
-  S("thp.from", "thp_from", SIZE, read_size(value, &oh_settings.thp_from)) \
-  S("reserve", "", SIZE, read_size(value, &oh_settings.reserve)) \
-  S("keep", "", SIZE, read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep)) \
-  S("keep.share", "keep_share", PERCENT, \
+  S("thp", "off, advise or always", read_thp(value, YOUNG | POOLS | BLOCKS)) \
+  S("thp.young", "off, advise or always", read_thp(value, YOUNG)) \
+  S("thp.pools", "off, advise or always", read_thp(value, POOLS)) \
+  S("thp.blocks", "off, advise or always", read_thp(value, BLOCKS)) \
+  S("hugetlb", "off or 2M", read_hugetlb(value, wanted)) \
+  S("thp.from", SIZE, read_size(value, &oh_settings.thp_from)) \
+  S("reserve", SIZE, read_size(value, &oh_settings.reserve)) \
+  S("keep", SIZE, read_both(value, &oh_settings.small.keep, &oh_settings.huge.keep)) \
+  S("keep.share", PERCENT, \
     read_both(value, &oh_settings.small.keep_share, &oh_settings.huge.keep_share)) \
-  S("slack", "", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
-  S("opaque", "", "0 or 1", read_bool(value, &oh_settings.opaque)) \
-  S("minor", "", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
-  S("minor.pause", "pause", "a time from 1us to 9999999s, such as 5ms", \
+  S("slack", PERCENT, read_both(value, &oh_settings.small.slack, &oh_settings.huge.slack)) \
+  S("opaque", "0 or 1", read_bool(value, &oh_settings.opaque)) \
+  S("minor", "fixed, adaptive or adaptive:MIN-MAX, in words from 4k to 256M", read_minor(value, wanted)) \
+  S("minor.pause", "a time from 1us to 9999999s, such as 5ms", \
     read_time(value, &oh_settings.pause)) \
-  S("memory", "", "follow, small or stock", read_memory(value)) \
-  S("memory.pause", "", "a time from 1us to 9999999s, such as 10ms", \
+  S("memory", "follow, small or stock", read_memory(value)) \
+  S("memory.pause", "a time from 1us to 9999999s, such as 10ms", \
     read_time(value, &oh_settings.compact_pause)) \
-  S("memory.idle", "", "a time from 1us to 9999999s, such as 2s, or off", read_idle(value)) \
-  S("memory.idle.pause", "", "a time from 1us to 9999999s, such as 30ms", \
+  S("memory.idle", "a time from 1us to 9999999s, such as 2s, or off", read_idle(value)) \
+  S("memory.idle.pause", "a time from 1us to 9999999s, such as 30ms", \
     read_time(value, &oh_settings.idle_pause)) \
-  S("memory.floor", "", "a number of bytes, such as 64M, a share such as 5%, or auto", read_floor(value)) \
-  S("limit", "", "a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or cgroup", \
+  S("memory.floor", "a number of bytes, such as 64M, a share such as 5%, or auto", read_floor(value)) \
+  S("limit", "a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or cgroup", \
     read_limit(value)) \
-  S("helper", "", "off, auto or on", read_helper(value)) \
-  S("warn", "", "0 or 1", read_bool(value, &oh_settings.warn)) \
-  S("stats", "", "0 or 1", read_bool(value, &oh_settings.stats)) \
-  S("stats.signal", "stats_signal", SIGNAL, read_signal(value)) \
-  S("stats.every", "stats_every", SECONDS, read_seconds(value, &oh_settings.stats_every)) \
-  S("stats.to", "stats_to", "a file, or fd:N", read_name(value, oh_settings.stats_to, sizeof oh_settings.stats_to)) \
-  S("check", "", "move, move:N or off", read_check(value, wanted)) \
-  S("check.seed", "", "a number", read_size(value, &oh_settings.check.seed)) \
-  S("check.cycle", "", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
-  S("check.go", "", "0 or 1", read_bool(value, &oh_settings.check.go)) \
-  S("check.report", "", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
-  S("check.ring", "", SIZE, read_size(value, &oh_settings.check.ring)) \
-  S("debug.report", "report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
-  S("debug.faults", "region-faults", "off or report", /* the library outheap.region reads it */ \
+  S("helper", "off, auto or on", read_helper(value)) \
+  S("warn", "0 or 1", read_bool(value, &oh_settings.warn)) \
+  S("stats", "0 or 1", read_bool(value, &oh_settings.stats)) \
+  S("stats.signal", SIGNAL, read_signal(value)) \
+  S("stats.every", SECONDS, read_seconds(value, &oh_settings.stats_every)) \
+  S("stats.to", "a file, or fd:N", read_name(value, oh_settings.stats_to, sizeof oh_settings.stats_to)) \
+  S("check", "move, move:N or off", read_check(value, wanted)) \
+  S("check.seed", "a number", read_size(value, &oh_settings.check.seed)) \
+  S("check.cycle", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
+  S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
+  S("check.report", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
+  S("check.ring", SIZE, read_size(value, &oh_settings.check.ring)) \
+  S("debug.report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
+  S("debug.faults", "off or report", /* the library outheap.region reads it */ \
     is(value, "off") || is(value, "report")) \
-  S("debug.slices", "slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
-  S("debug.marking", "marking", "range or table", read_marking(value)) \
-  S("debug.clock", "", "machine or step", read_clock(value)) \
-  S("debug.compact", "", "0 or 1", read_bool(value, &oh_settings.compact)) \
-  S("debug.stack", "", SIZE, read_size(value, &oh_settings.helper_stack)) \
-  S("debug.base", "base", "a hexadecimal address", read_number(value, 16, &oh_settings.base))
+  S("debug.slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
+  S("debug.marking", "range or table", read_marking(value)) \
+  S("debug.clock", "machine or step", read_clock(value)) \
+  S("debug.compact", "0 or 1", read_bool(value, &oh_settings.compact)) \
+  S("debug.stack", SIZE, read_size(value, &oh_settings.helper_stack)) \
+  S("debug.base", "a hexadecimal address", read_number(value, 16, &oh_settings.base))
 
 /* Reads one setting. False, and then what would have been possible in `wanted`, if there is no such setting, or if it
    has no such value. */
 static bool read_one(char const *name, char *value, char const **wanted)
 {
-#define READ(known, old, values, read) \
-  if (is(name, known) || (*old != 0 && is(name, old))) return *wanted = known " is " values, (read);
+#define READ(known, values, read) \
+  if (is(name, known)) return *wanted = known " is " values, (read);
   SETTINGS_LIST(READ)
 #undef READ
-#define NAME(known, old, values, read) " " known
+#define NAME(known, values, read) " " known
   *wanted = "the settings are:" SETTINGS_LIST(NAME);
 #undef NAME
   return false;

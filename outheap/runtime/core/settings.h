@@ -26,7 +26,7 @@
      minor.pause=TIME           with minor=adaptive: how long a pause may be before the minor heap is made smaller, such
                                 as 5ms, 500us, 1s (default: as long as it is)
      memory=follow              free memory goes back by itself, with OCaml 5: the heap is compacted when that is worth
-                                it, collected when time has passed, or when the program is idle (follow.h, keeper.h;
+                                it, collected when time has passed, or when the program is idle (pace.h, reclaim.h;
                                 default)
      memory=stock               memory goes back when it is asked for, as with the stock runtime: no thread, no cycle,
                                 no compaction that the program did not cause
@@ -77,9 +77,7 @@
                                 eighth of the heap, but at least 1M)
      debug.base=ADDRESS         where to place the heap (hexadecimal)
 
-   Older spellings mean the same: thp_from, keep_share, pause, stats_signal, stats_every, stats_to, report,
-   region-faults, slices, marking, base. An unknown name or a bad value is reported once on standard error, with what is
-   possible, and otherwise ignored. */
+   An unknown name or a bad value is reported once on standard error, with what is possible, and otherwise ignored. */
 #ifndef OH_SETTINGS_H
 #define OH_SETTINGS_H
 
@@ -134,7 +132,7 @@ struct oh_settings {
   size_t floor_percent, floor_most; /* of what is available, and bytes at most; 0: no share */
   struct oh_settings_limit limit;
   struct oh_settings_check check;
-  bool follow, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
+  bool reclaim, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   bool steps;                     /* debug.clock=step */
   int stats_signal;   /* 0: none */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;

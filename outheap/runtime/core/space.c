@@ -440,7 +440,7 @@ size_t oh_space_trim(enum oh_space_id id)
   return given;
 }
 
-/* What is left when it ends early stays until it is free again: there is no keeper then. */
+/* What is left when it ends early stays until it is free again: there is no reclaim thread then. */
 size_t oh_space_decay(enum oh_space_id id)
 {
   space *s = &oh_space_states[id];

@@ -42,8 +42,9 @@ struct oh_space_state {
   size_t least, taken; /* in this epoch: the least value of `dirty`; bytes allocated */
   uintptr_t dirty_end; /* no page from here on is dirty, except those that the system refused to purge */
   unsigned cycles;     /* of the collector, in this epoch */
-  size_t low, low_before; /* the least value of `dirty` since the keeper's last look; and between the two before */
-  bool delayed;        /* memory goes back by the keeper only */
+  size_t low, low_before; /* the least value of `dirty` since the reclaim thread's last look; and between the two before
+  */
+  bool delayed;        /* memory goes back by the reclaim thread only */
   bool huge, granted;  /* huge pages were asked for; and the system says that it has some */
 };
 extern struct oh_space_state oh_space_states[OH_SPACES];
@@ -86,8 +87,8 @@ void oh_space_memory_freed(struct oh_space_state *, uintptr_t base, size_t bytes
    little. Some 64 MiB are given back at most; the next call goes on. Result: what is left of the allowance. */
 size_t oh_space_memory_age(struct oh_space_state *);
 
-/* The keeper looks. Result: the bytes, whole large pages, that were dirty all the time since its last look but one,
-   beyond an allowance: the caller gives them back by `hold`. */
+/* The reclaim thread looks. Result: the bytes, whole large pages, that were dirty all the time since its last look but
+   one, beyond an allowance: the caller gives them back by `hold`. */
 size_t oh_space_memory_decay(struct oh_space_state *);
 
 /* Advice on huge pages for a new piece, and for all pieces once the space is large enough. */

@@ -6,10 +6,10 @@
 #include "address_space.h"
 #include "block.h"
 #include "clock.h"
-#include "follow.h"
+#include "pace.h"
 #include "header.h"
 #include "helper.h"
-#include "keeper.h"
+#include "reclaim.h"
 #include "limit.h"
 #include "os.h"
 #include "pointer.h"
@@ -18,6 +18,7 @@
 #include "settings.h"
 #include "space.h"
 #include "stats.h"
+#include "watch.h"
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -25,17 +26,17 @@
 
 /* Fork: all locks are held across it, so that the child finds all structures consistent.
 
-   The keeper's is first, since it collects in the place of a domain, and that takes any other lock; then the helper's,
-   which a collection takes and waits for. The report's lock comes before the rest, since its holder waits for samplers,
-   and a sampler may call public functions that take any of these. They are taken from the top of LAYERS downwards, as
-   everywhere: a function that holds a lock calls lower layers only. */
+   The reclaim thread's is first, since it collects in the place of a domain, and that takes any other lock; then the
+   helper's, which a collection takes and waits for. The report's lock comes before the rest, since its holder waits for
+   samplers, and a sampler may call public functions that take any of these. They are taken from the top of LAYERS
+   downwards, as everywhere: a function that holds a lock calls lower layers only. */
 
-/* Of this fork; with the keeper's lock. The helper may come between two. */
+/* Of this fork; with the reclaim thread's lock. The helper may come between two. */
 static struct oh_helper_fork const *helper;
 
 static void before(void)
 {
-  oh_keeper_lock();
+  oh_reclaim_lock();
   helper = oh_load_acquire(&oh_helper_forks);
   if (helper != NULL) helper->before();
   oh_report_lock();
@@ -46,7 +47,7 @@ static void before(void)
   oh_ranges_lock();
   oh_metadata_lock();
   oh_clock_lock();
-  oh_follow_fork();
+  oh_pace_fork();
   oh_space_fork();
 }
 
@@ -61,13 +62,13 @@ static void release(bool in_child)
   oh_block_unlock();
   oh_report_unlock();
   if (helper != NULL) (in_child ? helper->in_child : helper->after)();
-  oh_keeper_unlock();
+  oh_reclaim_unlock();
 }
 
 static void after(void)
 {
   oh_space_fork_done();
-  oh_follow_fork_done();
+  oh_pace_fork_done();
   release(false);
 }
 
@@ -76,9 +77,9 @@ static void after_in_child(void)
   oh_space_forked();
   oh_clock_forked();
   release(true);
-  oh_follow_forked();
+  oh_pace_forked();
   oh_limit_forked();
-  oh_keeper_forked();
+  oh_reclaim_forked();
   oh_pool_forked();
   oh_report_forked();
   oh_watch_forked();

@@ -18,7 +18,7 @@
        later     the program is idle for long, then drops the table without a slice, and is idle again
        silences  the same after silences in which it is collected, and keeps everything
        lent      a parent that only waits for a child, for long, and then does nothing
-       stopped   the keeper is ended while it asks the backup threads of domains for slices
+       stopped   the reclaim thread is ended while it asks the backup threads of domains for slices
        split     of much data, in pools and in large blocks, every eighth stretch survives; khugepaged is at work; then
                  there is as much again
        overhead  PERCENT is what Gc.max_overhead should be
@@ -177,7 +177,7 @@ let graph () =
   Clock.idle 6.;
   expect_fall "graph" full (resident ())
 
-(* The keeper sleeps by then, and nothing of this wakes it. *)
+(* The reclaim thread sleeps by then, and nothing of this wakes it. *)
 let later () =
   build ();
   build ();
@@ -315,7 +315,7 @@ let overhead () =
 external fork_beside : int -> unit = "follow_fork_beside"
 external forks_left : unit -> int = "follow_forks_left"
 
-(* The keeper collects in each pause. Forks come from a thread that never has the domain's lock. *)
+(* The reclaim thread collects in each pause. Forks come from a thread that never has the domain's lock. *)
 let forking () =
   let n = 600_000 in
   let held = Array.init n (fun i -> ref i) in

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that OCaml does not know, and that forks. The end of the keeper while it asks domains for slices. What
-   khugepaged does, at once. */
+/* A thread that OCaml does not know, and that forks. The end of the reclaim thread while it asks domains for slices.
+   What khugepaged does, at once. */
 #include "collapse.h"
 #include <caml/mlvalues.h>
 #include <caml/signals.h>
@@ -38,12 +38,12 @@ value follow_fork_beside(value times)
 
 value follow_forks_left(value unit) { return (void)unit, Val_long(left); }
 
-extern bool oh_following_asks; /* of the runtime */
+extern bool oh_cycle_requested; /* of the runtime */
 void outheap_stop_helper(void);
 
 bool oh_clock_advance(uint64_t nanoseconds, uint64_t used);
 
-static bool asks(void) { return __atomic_load_n(&oh_following_asks, __ATOMIC_RELAXED); }
+static bool asks(void) { return __atomic_load_n(&oh_cycle_requested, __ATOMIC_RELAXED); }
 
 static atomic_bool passed;
 

@@ -422,7 +422,7 @@ static void mutate(unsigned d)
 
 /* --- forks, and the end of the helper ----------------------------------------------------------------------------- */
 
-static char fork_lock; /* as the keeper's */
+static char fork_lock; /* as the reclaim thread's */
 
 static void fork_here(void)
 {

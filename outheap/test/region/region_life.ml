@@ -278,8 +278,8 @@ let faults () =
   let debug = Sys.runtime_variant () = "d" in
   reports ~setting:"" ~expected:debug "write-to-region" written;
   reports ~setting:"warn=1,debug.faults=off" ~expected:false "write-to-region" written;
-  reports ~setting:"region-faults=report,region-faults=off" ~expected:false "write-to-region" written;
-  reports ~setting:"region-faults=reported" ~expected:debug "write-to-region" written;
+  reports ~setting:"debug.faults=report,debug.faults=off" ~expected:false "write-to-region" written;
+  reports ~setting:"debug.faults=reported" ~expected:debug "write-to-region" written;
   let r = ok "copy" (copy [| 1; 2; 3 |]) in
   let s = in_child (fun () -> (get r).(1) <- 5; 0) in
   check ("a write: " ^ status s) (s = Unix.WSIGNALED Sys.sigsegv);

@@ -151,7 +151,7 @@ static char const *read_list(char const *list)
 static void settings(void)
 {
   struct oh_settings s;
-  char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "base=0x200000000000" };
+  char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "debug.base=0x200000000000" };
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
   EXPECT(read_list("thp=always,thp.blocks=off,thp.from=64K,reserve=3G,keep=5M,keep.share=20,slack=30,stats=1,"
                    "debug.report=7,debug.stack=4k,debug.base=3f0000000000")[0] == 0,
@@ -209,7 +209,7 @@ static void settings(void)
                         "stats=2",
                         "stats.signal=FOO",
                         "stats.signal=0",
-                        "stats_signal=65",
+                        "stats.signal=65",
                         "stats.every=often",
                         "stats.to=",
                         "debug.faults=on",
@@ -219,7 +219,7 @@ static void settings(void)
                         "debug.slices=yes",
                         "stats=yes",
                         "debug.base=xyz",
-                        "base=0x",
+                        "debug.base=0x",
                         "debug.report=+5",
                         "keep=K",
                         "keep=k",
@@ -235,19 +235,19 @@ static void settings(void)
                         "minor=adaptive:32k-257M",
                         "minor=adaptive:32k-1M-2M",
                         "minor=-:",
-                        "pause=",
-                        "pause=5",
-                        "pause=0ms",
-                        "pause=-5ms",
-                        "pause=5 ms",
-                        "pause=5min",
-                        "pause=123456789ms",
+                        "minor.pause=",
+                        "minor.pause=5",
+                        "minor.pause=0ms",
+                        "minor.pause=-5ms",
+                        "minor.pause=5 ms",
+                        "minor.pause=5min",
+                        "minor.pause=123456789ms",
                         "Keep=1",
                         "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789",
                         "%s%n=%s%n" };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char list[300];
-    snprintf(list, sizeof list, "keep=3M,%s,report=4", bad[i]);
+    snprintf(list, sizeof list, "keep=3M,%s,debug.report=4", bad[i]);
     char const *said = read_list(list);
     if (strcmp(bad[i], "reserve=99999999999999999") == 0) continue; /* a number */
     EXPECT(strncmp(said, "outheap: OUTHEAP: ignored: ", 27) == 0 &&
@@ -260,20 +260,6 @@ static void settings(void)
     s.small = initial.small, s.huge = initial.huge, s.report = initial.report;
     EXPECT(memcmp(&s, &initial, sizeof s) == 0, "changed: %s", bad[i]);
   }
-  oh_settings = initial;
-}
-
-/* Older spellings mean the same. */
-static void older_names(void)
-{
-  EXPECT(read_list("thp_from=64K,keep_share=20,report=7,base=3f0000000000,stats_signal=HUP,stats_every=30,"
-                   "stats_to=fd:7,slices=1,marking=table,minor=adaptive,pause=5ms,region-faults=off")[0] == 0,
-         "all");
-  struct oh_settings s = oh_settings;
-  EXPECT(s.thp_from == 65536 && s.small.keep_share == 20 && s.report == 7 && s.base == (uintptr_t)0x3f << 40 &&
-           s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.slices &&
-           s.marking_table && s.pause == 5000000,
-         "their values");
   oh_settings = initial;
 }
 
@@ -303,7 +289,7 @@ static void choices(void)
                            "but of no fault, KILL or STOP)" },
     { "stats.signal=11", "stats.signal=11 (stats.signal is USR1, " }, /* SIGSEGV */
     { "stats.to=", "stats.to= (stats.to is a file, or fd:N)" },
-    { "stats_to=", "stats_to= (stats.to is a file, or fd:N)" },
+    { "stats_to=x", "stats_to=x (the settings are: thp " },
     { "opaque=2", "opaque=2 (opaque is 0 or 1)" },
     { "debug.marking=1", "debug.marking=1 (debug.marking is range or table)" },
     { "debug.faults=1", "debug.faults=1 (debug.faults is off or report)" },
@@ -424,7 +410,6 @@ int main(int argc, char **argv)
   initial = oh_settings;
   setenv("OUTHEAP", "thp=off", 1);
   TRY(settings);
-  TRY(older_names);
   TRY(choices);
   TRY(messages);
   oh_start();

@@ -269,12 +269,12 @@ static void places(void)
   if (!TRY_SANITIZED) in_child(NULL, low_stack);
 #endif
 #if OH_TAINT
-  in_child("base=ffffffffffffffff", anywhere);
+  in_child("debug.base=ffffffffffffffff", anywhere);
   in_child(NULL, anywhere);
 #endif
-  if (OH_ADDRESS_BITS >= 47 && !TRY_SANITIZED) in_child("base=180000000000", at_base);
-  in_child("base=ffffffffffffffff", at_base);
-  in_child("base=1", at_base);
+  if (OH_ADDRESS_BITS >= 47 && !TRY_SANITIZED) in_child("debug.base=180000000000", at_base);
+  in_child("debug.base=ffffffffffffffff", at_base);
+  in_child("debug.base=1", at_base);
   in_child(NULL, in_the_way);
 }
 

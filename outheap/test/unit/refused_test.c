@@ -2,7 +2,7 @@
 /* What the system refuses, and what is said about it: the zone, memory, huge pages; a sandbox without madvise, or
    without threads. */
 #include "base.h"
-#include "keeper.h"
+#include "reclaim.h"
 #include "os.h"
 #include "outheap.h"
 #include "settings.h"
@@ -198,9 +198,9 @@ static void no_madvise(void)
   EXPECT(try_times(text, "no huge pages") == 1, "%s", text);
 }
 
-/* Are there so many keepers, at the latest in a minute? By their name: a sanitizer has threads of its own; a thread
-   names itself after it was started, and is listed for a moment after it was joined. */
-static bool keepers(unsigned wanted)
+/* Are there so many reclaim threads, at the latest in a minute? By their name: a sanitizer has threads of its own; a
+   thread names itself after it was started, and is listed for a moment after it was joined. */
+static bool reclaims(unsigned wanted)
 {
   for (int tries = 0; tries < 60000; tries++, usleep(1000)) {
     unsigned n = 0;
@@ -210,7 +210,7 @@ static bool keepers(unsigned wanted)
       snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
       FILE *comm = fopen(path, "r");
       if (comm == NULL) continue;
-      n += fgets(name, sizeof name, comm) != NULL && strncmp(name, "outheap-keeper", 14) == 0;
+      n += fgets(name, sizeof name, comm) != NULL && strncmp(name, "outheap-reclaim", 14) == 0;
       fclose(comm);
     }
     if (tasks != NULL) closedir(tasks);
@@ -226,36 +226,36 @@ static bool is_delayed(void)
   return delayed;
 }
 
-/* Without a keeper memory goes back as if nobody had asked for one, and no one is asked for again. */
+/* Without a reclaim thread memory goes back as if nobody had asked for one, and no one is asked for again. */
 static void without_threads(void)
 {
   oh_start();
   EXPECT(forbid(SYS_clone, CLONE3), "a filter");
-  oh_keeper_wake();
-  EXPECT(keepers(0) && !oh_keeper_rests && !is_delayed(), "none");
-  oh_keeper_wake();
-  oh_keeper_stop();
+  oh_reclaim_wake();
+  EXPECT(reclaims(0) && !oh_reclaim_rests && !is_delayed(), "none");
+  oh_reclaim_wake();
+  oh_reclaim_stop();
 }
 /* It can be refused before it began: then there is none. */
 static void without_a_keeper(void)
 {
   oh_start();
-  oh_keeper_stop();
-  oh_keeper_wake();
-  EXPECT(keepers(0) && !is_delayed(), "none");
+  oh_reclaim_stop();
+  oh_reclaim_wake();
+  EXPECT(reclaims(0) && !is_delayed(), "none");
 }
 static void with_a_keeper(void)
 {
   oh_start();
-  oh_keeper_wake();
-  EXPECT(keepers(1) && is_delayed(), "it runs");
-  if (fork() == 0) _exit(keepers(0) && !is_delayed() ? 0 : 1);
+  oh_reclaim_wake();
+  EXPECT(reclaims(1) && is_delayed(), "it runs");
+  if (fork() == 0) _exit(reclaims(0) && !is_delayed() ? 0 : 1);
   int status = 1;
   EXPECT(wait(&status) > 0 && status == 0, "none in a child, which may have its own");
-  oh_keeper_stop();
-  EXPECT(keepers(0) && !is_delayed(), "none");
-  oh_keeper_wake();
-  EXPECT(keepers(0), "for good");
+  oh_reclaim_stop();
+  EXPECT(reclaims(0) && !is_delayed(), "none");
+  oh_reclaim_wake();
+  EXPECT(reclaims(0), "for good");
 }
 static void no_threads(void)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Statistics on a signal and at intervals, and resident memory of each space. */
+#include "mark_counters.h"
 #include "stats.h"
+#include "usage.h"
+#include "watch.h"
 #include "clock.h"
 #include "outheap.h"
 #include "settings.h"
@@ -72,7 +75,7 @@ static void on_a_signal(void)
 {
   char list[200];
   new_file();
-  snprintf(list, sizeof list, "stats_signal=USR2,stats_to=%s", path);
+  snprintf(list, sizeof list, "stats.signal=USR2,stats.to=%s", path);
   in_child(list, signalled);
   unlink(path);
 }
@@ -89,7 +92,7 @@ static void at_intervals(void)
 {
   char list[200];
   new_file();
-  snprintf(list, sizeof list, "debug.clock=step,stats_every=1,stats_to=%s", path);
+  snprintf(list, sizeof list, "debug.clock=step,stats.every=1,stats.to=%s", path);
   in_child(list, waiting);
   unlink(path);
 }
@@ -105,7 +108,7 @@ static void to_a_descriptor(void)
 static void on_a_descriptor(void)
 {
   new_file();
-  in_child("stats_signal=USR1,stats_to=fd:200", to_a_descriptor);
+  in_child("stats.signal=USR1,stats.to=fd:200", to_a_descriptor);
   unlink(path);
 }
 
@@ -155,14 +158,14 @@ static void stopped(void)
 static void quiet(void)
 {
   EXPECT(try_said(NULL, not_asked)[0] == 0, "nothing to say");
-  char const *text = try_said("stats_to=/nonexistent/file", not_asked);
+  char const *text = try_said("stats.to=/nonexistent/file", not_asked);
   EXPECT(strstr(text, "/nonexistent/file cannot be written") != NULL, "%s", text);
-  text = try_said("stats_to=fd:201", not_asked);
+  text = try_said("stats.to=fd:201", not_asked);
   EXPECT(strstr(text, "no descriptor for statistics: fd:201") != NULL, "%s", text);
-  text = try_said("stats_to=fd:x", not_asked);
+  text = try_said("stats.to=fd:x", not_asked);
   EXPECT(strstr(text, "no descriptor for statistics: fd:x") != NULL, "%s", text);
 #ifdef __GLIBC__
-  text = try_said("stats_signal=33", not_asked); /* one of the C library's own */
+  text = try_said("stats.signal=33", not_asked); /* one of the C library's own */
   EXPECT(strstr(text, "signal 33 cannot be used") != NULL, "%s", text);
 #endif
 }

@@ -1,6 +1,6 @@
 (* SPDX-License-Identifier: MIT *)
-(* Memory that goes back by itself, with memory.idle=200ms: OCaml 5. From 5.3 on the keeper collects an idle program.
-   The time is this program's (clock.ml). *)
+(* Memory that goes back by itself, with memory.idle=200ms: OCaml 5. From 5.3 on the reclaim thread collects an idle
+   program. The time is this program's (clock.ml). *)
 external counted : int -> Obj.t = "variant_counted"
 external finalised : unit -> int = "variant_finalised"
 external elsewhere : unit -> int = "variant_elsewhere"
@@ -27,7 +27,8 @@ let falls what =
   build ();
   let full = resident () in
   drop ();
-  Clock.idle 15.; (* the keeper may sleep for five, and then look three times, each after three, until it is sure *)
+  Clock.idle 15.; (* the reclaim thread may sleep for five, and then look three times, each after three, until it is
+  sure *)
   if collects_idle then expect what (resident () < full / 2)
 
 (* Twice, and with a working heap in between. *)
@@ -36,7 +37,7 @@ let idle () =
   Work.run 1;
   falls "idle again"
 
-(* Old and young blocks, small and large. The keeper leaves them to the program. *)
+(* Old and young blocks, small and large. The reclaim thread leaves them to the program. *)
 let finalisers () =
   let make n = List.concat (List.init n (fun i -> [ counted (1 + (i mod 100)); counted 300 ])) in
   let old = ref (make 2_000) in
@@ -53,7 +54,7 @@ let finalisers () =
   expect "all finalised" (finalised () = 4_040);
   expect "by the program's thread" (elsewhere () = 0)
 
-(* Also in children, and while the keeper is at work. *)
+(* Also in children, and while the reclaim thread is at work. *)
 let forks () =
   build ();
   for i = 1 to 12 do

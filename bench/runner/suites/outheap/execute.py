@@ -310,7 +310,7 @@ def rollup(pid: int) -> dict[str, int]:
 
 def counted(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
     """What marking saw in a real program, as a whole and slice by slice: ocamlopt or coq, and its input."""
-    slices = {"OUTHEAP": "stats=1,slices=1"}
+    slices = {"OUTHEAP": "stats=1,debug.slices=1"}
     if arguments[0] == "coq":
         text = run(program, theory(program, arguments[1]), timeout, slices | {"OCAMLRUNPARAM": COQ_GC}).errors
     else:

@@ -11,6 +11,7 @@
 #include "space.h"
 #include "start.h"
 #include "stats.h"
+#include "watch.h"
 #include "program.h"
 #include <caml/version.h>
 

@@ -16,7 +16,7 @@
    places that ask pass over black blocks too, and do not use the pointer afterwards. */
 #include "prelude.h"
 #include "hooks.h"
-#include "stats.h"
+#include "mark_counters.h"
 
 static struct {
   header_t header;

@@ -7,8 +7,8 @@
            memory is limited; its arguments are roots there. */
 #include "prelude.h"
 #include <caml/memory.h>
-#include "following.h"
+#include "cycle.h"
 
-#define caml_alloc_shr(words, tag) (oh_following_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
+#define caml_alloc_shr(words, tag) (oh_cycle_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
 
 #include <array.c>

@@ -5,15 +5,15 @@
    Here    the range is in chunks of its own, so that the table knows it, and the part of a domain is reserved when the
            domain gets its minor heap. With the setting minor=adaptive the parts are larger than minor heaps are at
            first, and minor heaps grow and shrink in them (minor_size.h).
-   Also    after a slice of one of several domains, cycles end if memory is limited and more is used (following.h). */
+   Also    after a slice of one of several domains, cycles end if memory is limited and more is used (cycle.h). */
 #define _GNU_SOURCE /* as the unit does, which would be too late */
 #include "prelude.h"
 #include "hooks.h"
 #include "base.h"
 #include "clock.h"
-#include "following.h"
+#include "cycle.h"
 #include "helper.h"
-#include "keeper.h"
+#include "reclaim.h"
 #include "limit.h"
 #include "minor_size.h"
 #include "settings.h"
@@ -34,7 +34,7 @@ static void decommit_minor_heap(void *start, uintnat bytes)
 {
   uintnat memory = Bsize_wsize(oh_minor_size_memory(Caml_state));
   oh_minor_size_is(Caml_state, 0);
-  oh_follow_set_free((unsigned)Caml_state->id, 0); /* a domain that ends leaves its pools; another says it anew */
+  oh_pace_set_free((unsigned)Caml_state->id, 0); /* a domain that ends leaves its pools; another says it anew */
   oh_limit_leave((unsigned)Caml_state->id);
   oh_hooks_purge_minor_heap(start, bytes > memory ? bytes : memory);
 }
@@ -44,12 +44,12 @@ static void decommit_minor_heap(void *start, uintnat bytes)
 #define caml_mem_commit(start, bytes) commit_minor_heap(start, bytes)
 #define caml_mem_decommit(start, bytes) decommit_minor_heap(start, bytes)
 
-#define caml_major_collection_slice(n) ((caml_major_collection_slice)(n), oh_following_sliced())
+#define caml_major_collection_slice(n) ((caml_major_collection_slice)(n), oh_cycle_after_slice())
 
 static void prepare_minor_heaps(void);
 
 /* Of shared_heap.c: adds up a domain's heap. All domains are stopped. */
-void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_follow_heap *all);
+void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_pace_heap *all);
 
 #include <domain.c>
 
@@ -87,30 +87,30 @@ static bool resize_minor_heap(asize_t words, bool keep)
 }
 
 /* All domains are stopped. */
-static void survey(struct oh_follow_heap *all)
+static void survey(struct oh_pace_heap *all)
 {
   for (unsigned i = 0, n = oh_load_relaxed(&numbers); i < n; i++) {
     if (!all_domains[i].interruptor.running) {
-      oh_follow_set_free(i, 0);
+      oh_pace_set_free(i, 0);
       continue;
     }
     struct caml_heap_state *heap = all_domains[i].state->shared_heap;
     oh_shared_heap_survey(heap, all);
-    oh_following_say_free(all_domains[i].state, heap);
+    oh_cycle_note_free(all_domains[i].state, heap);
   }
 }
 
 #if OCAML_VERSION >= 50300
-#include "idling.h"
+#include "idle.h"
 #endif
 
 static void prepare_minor_heaps(void)
 {
   uintnat domains = DOMAINS;
   oh_hooks_start();
-  oh_following_start(survey);
+  oh_cycle_start(survey);
 #if OCAML_VERSION >= 50300
-  oh_keeper_collect = oh_idling_collect;
+  oh_reclaim_collect = oh_idle_collect;
 #endif
   if (!oh_settings.minor_adaptive) return;
   uintnat most = caml_norm_minor_heap_size(oh_settings.minor_most);

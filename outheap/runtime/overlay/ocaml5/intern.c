@@ -2,8 +2,8 @@
 /* Unmarshalling. The text of a function is changed by intern.edits.
 
    Stock   what is read takes its room block by block.
-   Here    there is room for all of it before, if memory is limited (following.h). */
+   Here    there is room for all of it before, if memory is limited (cycle.h). */
 #include "prelude.h"
-#include "following.h"
+#include "cycle.h"
 
 #include <intern.c>

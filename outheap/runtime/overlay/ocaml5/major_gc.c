@@ -10,7 +10,7 @@
    Stock   malloc gives large blocks back to the system when they are swept, or not at all.
    Here    what stays free for a cycle goes back between steps of marking (block.h).
    Stock   cycles come by allocation only, and compact when asked to.
-   Here    by time as well, and when that is worth it (follow.h).
+   Here    by time as well, and when that is worth it (pace.h).
    Stock   compresses a mark stack that is full at a 32nd of the heap or more, which costs as much as marking does in
            heaps of gigabytes without locality.
    Here    at an eighth: mark_stack_share.
@@ -23,13 +23,13 @@
 #include <caml/major_gc.h>
 #include <caml/version.h>
 #include "block.h"
-#include "following.h"
+#include "cycle.h"
 #include "limit.h"
 #include "minor_size.h"
 #include "os.h"
 #include "pool.h"
 #include "region.h"
-#include "stats.h"
+#include "mark_counters.h"
 #include "sweeping.h"
 #include "tracked.h"
 #include "weak.h"
@@ -83,18 +83,18 @@ static void oh_helper_domain_slice(caml_domain_state *d, int mode);
 static intnat oh_helper_domain_mark(intnat budget, int mode);
 
 /* Between two cycles, while all domains are stopped. Up to OCaml 5.4 marking begins there, too. */
-static void turned(uintnat swept)
+static void cycle_ended_stopped(uintnat swept)
 {
   oh_region_cycle();
 #if OCAML_VERSION < 50500
   oh_region_mark();
 #endif
   oh_helper_domain_between_cycles();
-  oh_following_turn(swept);
+  oh_cycle_ended(swept);
 }
 
 /* In one domain, when all run again after the end of a cycle. */
-static void cycled(void)
+static void cycle_ended_running(void)
 {
   oh_region_cycled();
   oh_block_age();
@@ -112,7 +112,7 @@ static intnat ephe_sweep(caml_domain_state *domain_state, intnat budget); /* for
 #define MARK_STACK_KEPT ((uintnat)1 << 20)
 
 /* Whole system pages of what is about to be freed: malloc may keep them, and another arena than the program's has them
-   if the keeper marked. */
+   if the reclaim thread marked. */
 static void purge_inside(void *start, uintnat bytes)
 {
   uintptr_t page = oh_os_page_size(), from = ((uintptr_t)start + page - 1) & ~(page - 1);
@@ -180,7 +180,7 @@ bool oh_tracked_more_to_mark(void)
 #define IDLE_WORDS 200000
 
 /* The counters of the pacer keep their distance, so that the program's next slices are what they would have been. */
-void oh_following_idle_slice(void)
+void oh_cycle_idle_slice(void)
 {
   uintnat before = atomic_load(&work_counter);
 #if OCAML_VERSION >= 50500
@@ -194,7 +194,7 @@ void oh_following_idle_slice(void)
 }
 
 /* What the collector is ahead of the program by now does not count: otherwise there would be nothing to do. */
-void oh_following_asked(caml_domain_state *d)
+void oh_cycle_request_slice(caml_domain_state *d)
 {
   uintnat allocated = atomic_load(&alloc_counter), worked = atomic_load(&work_counter);
   if ((intnat)(worked - allocated) > 0) atomic_compare_exchange_strong(&alloc_counter, &allocated, worked);

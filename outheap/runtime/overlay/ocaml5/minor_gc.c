@@ -5,11 +5,11 @@
            of the debug runtime.
    Here    a foreign target stays behind its Forward block, and the assertion passes over foreign pointers.
    Stock   runs finalisers of young custom blocks.
-   Here    not while another thread acts for the domain (following.h).
+   Here    not while another thread acts for the domain (cycle.h).
    Also    a minor heap may get another size at the end of a collection (minor_size.h). */
 #include "prelude.h"
 #include "base.h"
-#include "following.h"
+#include "cycle.h"
 #include "minor_size.h"
 #include <caml/minor_gc.h>
 #include <caml/version.h>
@@ -48,11 +48,11 @@ static int reallocate_or_keep(asize_t words)
   return caml_reallocate_minor_heap(old);
 }
 
-/* In the place of a domain, the keeper runs no finaliser: young blocks that have one are promoted. The entries of the
-   table stay, since what they lead to tells the runtime that the block was promoted. */
+/* In the place of a domain, the reclaim thread runs no finaliser: young blocks that have one are promoted. The entries
+   of the table stay, since what they lead to tells the runtime that the block was promoted. */
 static void keep_customs(caml_domain_state *domain, struct oldify_state *st)
 {
-  if (!oh_following_away()) return;
+  if (!oh_cycle_borrowed()) return;
   struct caml_custom_elt *end = domain->minor_tables->custom.ptr;
   for (struct caml_custom_elt *e = domain->minor_tables->custom.base; e < end; e++) {
     value v = e->block;

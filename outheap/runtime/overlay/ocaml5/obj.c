@@ -8,9 +8,9 @@
    Stock   in native code, Lazy.force calls the same function, and jumps through a table of 256 places by the result.
    Here    it gets the tag of an abstract block in place of 1001 and 1002: program.h. So do other callers of which the
            code is not known to use the result as a number. C code and the interpreter compare it.
-   Also    a large copy asks for room first, if memory is limited (following.h). */
+   Also    a large copy asks for room first, if memory is limited (cycle.h). */
 #include "prelude.h"
-#include "following.h"
+#include "cycle.h"
 
 #define NO_HEADER (~(header_t)0)
 static atomic_uintnat no_header = NO_HEADER;
@@ -33,6 +33,6 @@ static __attribute__((noinline, cold)) int tag_for_caller(int tag, void *code)
 #define for_caller(tag) (tag)
 #endif
 
-#define caml_alloc_shr(words, tag) (oh_following_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
+#define caml_alloc_shr(words, tag) (oh_cycle_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
 
 #include <obj.c>

@@ -7,7 +7,7 @@
    Here    only pointers to the major heap.
    Stock   compaction empties the last pools of each list.
    Here    the lists are put in order before (below), so that whole large pages become free, and free memory
-           is purged afterwards. A part of them may be compacted only (follow.h).
+           is purged afterwards. A part of them may be compacted only (pace.h).
    Stock   compaction reads the header of each block that a word points to.
    Here    only of blocks that lay in pools which it has emptied.
    Stock   empty pools stay on a list until a compaction.
@@ -24,10 +24,10 @@
 #include <caml/roots.h>
 #include <caml/version.h>
 #include "block.h"
-#include "following.h"
+#include "cycle.h"
 #include "limit.h"
 #include "helper.h"
-#include "keeper.h"
+#include "reclaim.h"
 #include "pool.h"
 #include "settings.h"
 #include "sweeping.h"
@@ -50,8 +50,8 @@ static void forget_bits(uint64_t *bits) { free(bits); }
 /* A pool became empty. True: it is the runtime's no longer. */
 static bool give_back(struct caml_heap_state *heap, void *pool)
 {
-  oh_following_say_free(Caml_state, heap); /* without this pool, which the heap does not count any more */
-  if (!oh_settings.follow) return false;
+  oh_cycle_note_free(Caml_state, heap); /* without this pool, which the heap does not count any more */
+  if (!oh_settings.reclaim) return false;
   oh_pool_free(pool);
   return true;
 }
@@ -59,7 +59,7 @@ static bool give_back(struct caml_heap_state *heap, void *pool)
 /* Is this garbage that still has to be finalised, and may not be by this thread? */
 static bool waits(header_t const *p, header_t hd)
 {
-  return oh_following_away() && Tag_hd(hd) == Custom_tag && Custom_ops_val(Val_hp(p))->finalize != NULL;
+  return oh_cycle_borrowed() && Tag_hd(hd) == Custom_tag && Custom_ops_val(Val_hp(p))->finalize != NULL;
 }
 
 /* It becomes a block that nothing leads to, with a header as if it had lived when the cycle began: the next cycle finds
@@ -228,7 +228,7 @@ static void order_pools(struct caml_heap_state *heap, double part)
 
 void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain_state **participants)
 {
-  double part = oh_load_relaxed(&oh_following_is_forced) ? 0 : oh_following_part;
+  double part = oh_load_relaxed(&oh_cycle_is_forced) ? 0 : oh_cycle_part;
   bool first = participants[0] == domain;
   uint64_t began = oh_clock_now();
   if (first) begin_emptied();
@@ -242,29 +242,22 @@ void caml_compact_heap(caml_domain_state *domain, int participating, caml_domain
     (void)oh_limit_trim_malloc(true);
   }
   else {
-    oh_pool_unpin(); /* the keeper gives the memory back */
+    oh_pool_unpin(); /* the reclaim thread gives the memory back */
     uint64_t now = oh_clock_now();
-    oh_follow_compacted(now, now - began);
+    oh_pace_compacted(now, now - began);
     if (oh_limit_bytes != 0) oh_limit_compacted(now, now - began);
   }
-  oh_following_moved();
+  oh_cycle_compacted();
 }
 #endif
 
-size_t oh_following_free(struct caml_heap_state *heap)
+void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_pace_heap *all)
 {
   struct heap_stats const *s = &heap->stats;
-  intnat free = s->pool_words - s->pool_live_words - s->pool_frag_words;
-  return free > 0 ? Bsize_wsize((size_t)free) : 0;
-}
-
-void oh_shared_heap_survey(struct caml_heap_state *heap, struct oh_follow_heap *all)
-{
-  struct heap_stats const *s = &heap->stats;
-  size_t free = oh_following_free(heap);
+  size_t free = oh_cycle_free(heap);
   all->live += Bsize_wsize(s->pool_live_words + s->large_words);
   all->free += free;
-  if (!oh_settings.follow || free < OH_FOLLOW_LEAST / 8) return; /* no one asks */
+  if (!oh_settings.reclaim || free < OH_PACE_LEAST / 8) return; /* no one asks */
   for (int size = 0; size < NUM_SIZECLASSES; size++)
     for (pool *p = heap->avail_pools[size]; p; p = p->next) all->partial += OH_POOL;
 }

@@ -7,16 +7,16 @@
            A tracked region that marking has not reached is dead, as a block is that is not marked: keys that lead there
            are cleared.
    Also    the value that marks an empty field is a static one of this unit, which is declared.
-           A large array asks for room first, if memory is limited (following.h). */
+           A large array asks for room first, if memory is limited (cycle.h). */
 #include "prelude.h"
-#include "following.h"
+#include "cycle.h"
 #include "weak.h"
 #include <caml/version.h>
 #include <caml/weak.h>
 
 #define is_unmarked(v) (oh_track_is_unreached((uintptr_t)(v)) || (is_unmarked)(v))
 
-#define caml_alloc_shr(words, tag) (oh_following_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
+#define caml_alloc_shr(words, tag) (oh_cycle_make_room(Bsize_wsize(words)), (caml_alloc_shr)(words, tag))
 
 #include <weak.c>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "prelude.h"
-#include "following.h"
+#include "cycle.h"
 #include "base.h"
 #include "clock.h"
-#include "keeper.h"
+#include "reclaim.h"
 #include "limit.h"
 #include "pool.h"
 #include "settings.h"
@@ -17,15 +17,15 @@
    later than they should. */
 #define RECORDS 128
 #define DUE_MOST 1000000000 /* nanoseconds that count as running time between two slices */
-#define IDLE_SLICE 2000000  /* nanoseconds that a slice takes which the keeper has asked for */
+#define IDLE_SLICE 2000000  /* nanoseconds that a slice takes which the reclaim thread has asked for */
 static struct record { uint64_t last, began, used; } records[RECORDS];
 
-double oh_following_part;
-bool oh_following_is_forced;
-bool oh_following_is_away;
-bool oh_following_asks;
-bool oh_following_ticks;
-static void (*survey)(struct oh_follow_heap *);
+double oh_cycle_part;
+bool oh_cycle_is_forced;
+bool oh_cycle_is_borrowed;
+bool oh_cycle_requested;
+bool oh_cycle_wakes;
+static void (*survey)(struct oh_pace_heap *);
 
 /* In a child of a fork: the hook of blocking sections is ours until the first of them, so the others cost nothing. What
    the child has by then is one thread; if it starts others before, they find the hook as it was, or one that does what
@@ -39,7 +39,7 @@ static void enter_first(void)
   void (*ours)(void) = enter_first;
   if (__atomic_exchange_n(&awaits, false, __ATOMIC_SEQ_CST)) {
     if (!oh_cas_seq_cst(&caml_enter_blocking_section_hook, &ours, enter)) oh_store_relaxed(&wrapped, true);
-    oh_keeper_wake();
+    oh_reclaim_wake();
   }
   enter();
 }
@@ -52,16 +52,16 @@ static void await_section(void)
   caml_enter_blocking_section_hook = enter_first;
 }
 
-void oh_following_start(void (*function)(struct oh_follow_heap *))
+void oh_cycle_start(void (*function)(struct oh_pace_heap *))
 {
   survey = function;
-  oh_keeper_await = await_section;
+  oh_reclaim_await = await_section;
 #if OCAML_VERSION < 50500 /* what has died in a cycle is found in the next, and swept in the one after that */
   oh_limit_ahead = 2.5;
 #endif
-  if (!oh_settings.follow && oh_limit_bytes == 0) return;
+  if (!oh_settings.reclaim && oh_limit_bytes == 0) return;
   char const *parameters = caml_secure_getenv("OCAMLRUNPARAM");
-  oh_follow_read(parameters != NULL ? parameters : caml_secure_getenv("CAMLRUNPARAM"));
+  oh_pace_read(parameters != NULL ? parameters : caml_secure_getenv("CAMLRUNPARAM"));
 }
 
 static struct record *record(caml_domain_state *d) { return &records[(uintnat)d->id % RECORDS]; }
@@ -80,17 +80,17 @@ static void forget_allocated(caml_domain_state *d)
 static size_t domains(void) { return atomic_load_relaxed(&caml_num_domains_running); }
 
 /* Of one domain: the others' heaps may be as large. */
-static bool is_large(size_t bytes) { return bytes * domains() >= OH_FOLLOW_LEAST; }
+static bool is_large(size_t bytes) { return bytes * domains() >= OH_PACE_LEAST; }
 
 /* Clocks are read in heaps only in which time matters: where blocks die at once, slices come often. */
-void oh_following_slice_begin(caml_domain_state *d)
+void oh_cycle_slice_begin(caml_domain_state *d)
 {
   struct record *r = record(d);
   size_t bytes = caml_heap_size(d->shared_heap);
-  bool away = oh_following_away(), asked = oh_load_relaxed(&oh_following_asks) && caml_bt_is_self();
-  bool by_time = oh_settings.follow && is_large(bytes);
-  oh_following_say_free(d, d->shared_heap);
-  if (asked) d->extra_heap_resources += oh_follow_share(IDLE_SLICE, bytes);
+  bool away = oh_cycle_borrowed(), asked = oh_load_relaxed(&oh_cycle_requested) && caml_bt_is_self();
+  bool by_time = oh_settings.reclaim && is_large(bytes);
+  oh_cycle_note_free(d, d->shared_heap);
+  if (asked) d->extra_heap_resources += oh_pace_share(IDLE_SLICE, bytes);
   if (!by_time && oh_limit_bytes == 0) {
     if (bytes < oh_settings.floor) forget_allocated(d);
     r->last = 0;
@@ -98,7 +98,7 @@ void oh_following_slice_begin(caml_domain_state *d)
   }
   uint64_t now = oh_clock_now(), last = r->last, since = now - last;
   if (oh_limit_bytes != 0 && !away) {
-    size_t allocated = Bsize_wsize((size_t)d->allocated_words), free = oh_following_free(d->shared_heap);
+    size_t allocated = Bsize_wsize((size_t)d->allocated_words), free = oh_cycle_free(d->shared_heap);
     d->extra_heap_resources += oh_limit_due((unsigned)d->id, allocated, free, now);
   }
   if (bytes < oh_settings.floor) forget_allocated(d);
@@ -106,17 +106,17 @@ void oh_following_slice_begin(caml_domain_state *d)
   r->used = oh_clock_used_here();
   r->last = now;
   if (!by_time || away || asked || last == 0) return;
-  oh_keeper_wake();
-  d->extra_heap_resources += oh_follow_due(since < DUE_MOST ? since : DUE_MOST, bytes, domains());
+  oh_reclaim_wake();
+  d->extra_heap_resources += oh_pace_due(since < DUE_MOST ? since : DUE_MOST, bytes, domains());
 }
 
-void oh_following_slice_end(caml_domain_state *d)
+void oh_cycle_slice_end(caml_domain_state *d)
 {
   struct record *r = record(d);
-  oh_following_say_free(d, d->shared_heap);
+  oh_cycle_note_free(d, d->shared_heap);
   if (r->began == 0) return;
   uint64_t now = oh_clock_now();
-  oh_follow_slice(oh_clock_used_here() - r->used);
+  oh_pace_slice(oh_clock_used_here() - r->used);
   if (oh_limit_bytes != 0) oh_limit_slice((unsigned)d->id, now, now - r->began);
   r->began = 0;
 }
@@ -128,7 +128,7 @@ void oh_following_slice_end(caml_domain_state *d)
 #endif
 
 /* What has died may need three cycles to be freed; and finalisers may have given memory to malloc. */
-void oh_following_collect_for(size_t bytes)
+void oh_cycle_collect_for(size_t bytes)
 {
   unsigned slot = (unsigned)Caml_state->id;
   for (int i = 0; i < 3; i++) {
@@ -141,40 +141,40 @@ void oh_following_collect_for(size_t bytes)
   }
 }
 
-void oh_following_sliced(void)
+void oh_cycle_after_slice(void)
 {
-  if (oh_limit_bytes != 0 && oh_limit_is_passed() && domains() > 1 && !caml_bt_is_self()) oh_following_collect_for(0);
+  if (oh_limit_bytes != 0 && oh_limit_is_passed() && domains() > 1 && !caml_bt_is_self()) oh_cycle_collect_for(0);
 }
 
 /* What is free is in pools that are in use: it counts nowhere else. */
-static void survey_all(struct oh_follow_heap *heap)
+static void survey_all(struct oh_pace_heap *heap)
 {
   survey(heap);
 #if OH_DEBUG
   struct oh_pool_counters pool;
   oh_pool_count(&pool);
-  OH_ASSERT(heap->free <= pool.pools * OH_POOL && oh_follow_free() == heap->free);
+  OH_ASSERT(heap->free <= pool.pools * OH_POOL && oh_pace_free() == heap->free);
 #endif
 }
 
-void oh_following_moved(void)
+void oh_cycle_compacted(void)
 {
-  struct oh_follow_heap heap = {0};
+  struct oh_pace_heap heap = {0};
   survey_all(&heap);
-  oh_follow_moved(&heap);
+  oh_pace_moved(&heap);
   if (oh_limit_bytes != 0) oh_limit_moved(heap.free);
 }
 
-void oh_following_turn(uintnat swept)
+void oh_cycle_ended(uintnat swept)
 {
-  oh_following_part = 0;
-  struct oh_follow_heap heap = {.swept = swept * sizeof(value)};
+  oh_cycle_part = 0;
+  struct oh_pace_heap heap = {.swept = swept * sizeof(value)};
   survey_all(&heap);
-  bool timed = oh_limit_bytes != 0 || heap.live + heap.free >= OH_FOLLOW_LEAST;
+  bool timed = oh_limit_bytes != 0 || heap.live + heap.free >= OH_PACE_LEAST;
   uint64_t now = timed ? oh_clock_now() : 0;
   if (oh_limit_bytes != 0) heap.pressed = oh_limit_cycle(heap.live, heap.free, now);
-  bool idle = oh_following_away() || oh_load_relaxed(&oh_following_asks);
-  oh_following_part = oh_follow_cycle(&heap, now, idle && !oh_load_relaxed(&oh_following_ticks));
+  bool idle = oh_cycle_borrowed() || oh_load_relaxed(&oh_cycle_requested);
+  oh_cycle_part = oh_pace_cycle(&heap, now, idle && !oh_load_relaxed(&oh_cycle_wakes));
 }
 
-void oh_following_set_away(bool away) { oh_store_relaxed(&oh_following_is_away, away); }
+void oh_cycle_set_borrowed(bool away) { oh_store_relaxed(&oh_cycle_is_borrowed, away); }

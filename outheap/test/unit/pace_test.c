@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that follows the data: when a cycle is due, when the heap is compacted, what the keeper gives back. Each part
-   runs in a process of its own, as the policy remembers. */
-#include "follow.h"
+/* Memory that follows the data: when a cycle is due, when the heap is compacted, what the reclaim thread gives back.
+   Each part runs in a process of its own, as the policy remembers. */
+#include "pace.h"
 #include "pool.h"
 #include "settings.h"
 #include "space.h"
@@ -16,8 +16,8 @@
 static double due(uint64_t nanoseconds)
 {
   double sum = 0;
-  for (; nanoseconds > MS; nanoseconds -= MS) sum += oh_follow_due(MS, 0, 1);
-  return sum + oh_follow_due(nanoseconds, 0, 1);
+  for (; nanoseconds > MS; nanoseconds -= MS) sum += oh_pace_due(MS, 0, 1);
+  return sum + oh_pace_due(nanoseconds, 0, 1);
 }
 /* But for the share of time that they may take. */
 static void let_slices_be_long(void) { oh_settings.compact_pause = UINT64_MAX / 2; }
@@ -27,50 +27,50 @@ static bool near(double a, double b) { return a > b * 0.98 && a < b * 1.02; }
 /* A cycle that came by time and freed so much of 100 MiB. What it saves and more is spent on it. */
 static void cycle(size_t freed, uint64_t in_slices)
 {
-  struct oh_follow_heap h = { .live = 100 * M - freed, .swept = freed };
-  (void)due((uint64_t)OH_FOLLOW_PERIOD_MOST); /* a whole one, whatever the period */
-  oh_follow_slice(in_slices);
-  EXPECT(oh_follow_cycle(&h, 0, false) == 0, "there is nothing to compact");
+  struct oh_pace_heap h = { .live = 100 * M - freed, .swept = freed };
+  (void)due((uint64_t)OH_PACE_PERIOD_MOST); /* a whole one, whatever the period */
+  oh_pace_slice(in_slices);
+  EXPECT(oh_pace_cycle(&h, 0, false) == 0, "there is nothing to compact");
 }
 
 static double period(void) { return 1e6 / due(1000000); }
 
 /* Slices that cost what a cycle of the longest period saves, and 0.2 s more; nothing is left then. */
-#define DEAR (OH_FOLLOW_PERIOD_MOST / OH_FOLLOW_SHARE + OH_FOLLOW_SAVED)
+#define DEAR (OH_PACE_PERIOD_MOST / OH_PACE_SHARE + OH_PACE_SAVED)
 
 /* What is free in pools is what domains said last; a compaction changes it at once. */
 static void free_in_pools(void)
 {
-  EXPECT(oh_follow_free() == 0, "nothing was said");
-  oh_follow_set_free(0, 3 * M);
-  oh_follow_set_free(4095, 2 * M);
-  oh_follow_set_free(4096, 7 * M); /* there is no such domain */
-  EXPECT(oh_follow_free() == 5 * M, "%zu", oh_follow_free());
-  struct oh_follow_heap h = { .live = 40 * M, .free = 5 * M, .swept = M }, after = { .live = 30 * M, .free = M };
-  (void)oh_follow_cycle(&h, 0, false);
-  oh_follow_set_free(0, M);
-  oh_follow_set_free(4095, 0);
-  oh_follow_moved(&after);
-  EXPECT(oh_follow_free() == M && oh_follow_heap.free == M && oh_follow_heap.live == 30 * M, "%zu", oh_follow_free());
-  EXPECT(oh_follow_heap.swept == M, "of the cycle: %zu", oh_follow_heap.swept);
+  EXPECT(oh_pace_free() == 0, "nothing was said");
+  oh_pace_set_free(0, 3 * M);
+  oh_pace_set_free(4095, 2 * M);
+  oh_pace_set_free(4096, 7 * M); /* there is no such domain */
+  EXPECT(oh_pace_free() == 5 * M, "%zu", oh_pace_free());
+  struct oh_pace_heap h = { .live = 40 * M, .free = 5 * M, .swept = M }, after = { .live = 30 * M, .free = M };
+  (void)oh_pace_cycle(&h, 0, false);
+  oh_pace_set_free(0, M);
+  oh_pace_set_free(4095, 0);
+  oh_pace_moved(&after);
+  EXPECT(oh_pace_free() == M && oh_pace_heap.free == M && oh_pace_heap.live == 30 * M, "%zu", oh_pace_free());
+  EXPECT(oh_pace_heap.swept == M, "of the cycle: %zu", oh_pace_heap.swept);
 }
 
 /* Nothing is saved here: each cycle costs too much. */
 static void pace(void)
 {
   let_slices_be_long();
-  double shortest = (double)OH_FOLLOW_PERIOD, longest = (double)OH_FOLLOW_PERIOD_MOST;
+  double shortest = (double)OH_PACE_PERIOD, longest = (double)OH_PACE_PERIOD_MOST;
   EXPECT(near(period(), shortest), "%g", period());
   cycle(4 * M, DEAR);
-  EXPECT(near(period(), (double)DEAR * OH_FOLLOW_SHARE), "a share of the time: %g", period());
-  double larger = 1e6 / oh_follow_due(MS, 192 * M, 1);
-  EXPECT(near(larger, 2 * (double)DEAR * OH_FOLLOW_SHARE), "of twice the 96 MiB that were left: %g", larger);
+  EXPECT(near(period(), (double)DEAR * OH_PACE_SHARE), "a share of the time: %g", period());
+  double larger = 1e6 / oh_pace_due(MS, 192 * M, 1);
+  EXPECT(near(larger, 2 * (double)DEAR * OH_PACE_SHARE), "of twice the 96 MiB that were left: %g", larger);
   /* One that came by allocation says nothing about use, but what it cost. */
-  struct oh_follow_heap h = { .live = 100 * M };
-  size_t before = oh_follow_counters.cycles;
-  (void)oh_follow_cycle(&h, 0, false);
-  (void)oh_follow_cycle(&h, 0, false);
-  EXPECT(near(period(), shortest * 2) && oh_follow_counters.cycles == before, "%g", period());
+  struct oh_pace_heap h = { .live = 100 * M };
+  size_t before = oh_pace_counters.cycles;
+  (void)oh_pace_cycle(&h, 0, false);
+  (void)oh_pace_cycle(&h, 0, false);
+  EXPECT(near(period(), shortest * 2) && oh_pace_counters.cycles == before, "%g", period());
   for (double wanted = shortest * 4; wanted < longest; wanted *= 2) {
     cycle(4 * M, MS); /* less than 5 % */
     EXPECT(near(period(), wanted), "%g, not %g", period(), wanted);
@@ -83,27 +83,27 @@ static void pace(void)
 static void savings(void)
 {
   let_slices_be_long();
-  double shortest = (double)OH_FOLLOW_PERIOD, quick = (double)OH_FOLLOW_QUICK;
-  struct oh_follow_heap useful = { .live = 94 * M, .swept = 6 * M };
+  double shortest = (double)OH_PACE_PERIOD, quick = (double)OH_PACE_QUICK;
+  struct oh_pace_heap useful = { .live = 94 * M, .swept = 6 * M };
   /* By allocation, one in a second that costs 100 ms: nothing comes sooner, until one stalls. */
   for (int i = 0; i < 40; i++) {
     EXPECT(due(S) < 0.5, "in time");
-    oh_follow_slice(100 * MS);
-    EXPECT(oh_follow_cycle(&useful, 0, false) == 0, "nothing to compact");
+    oh_pace_slice(100 * MS);
+    EXPECT(oh_pace_cycle(&useful, 0, false) == 0, "nothing to compact");
   }
-  double usual = 100e6 * OH_FOLLOW_SHARE;
+  double usual = 100e6 * OH_PACE_SHARE;
   EXPECT(near(period(), usual), "%g", period());
   double sum = 0;
-  for (int i = 0; i < 800; i++) sum += oh_follow_due(MS, 0, 2);
-  EXPECT(sum + due(OH_FOLLOW_STALLED - 400 * MS) < 0.5, "not yet: two domains have run for 400 ms each");
+  for (int i = 0; i < 800; i++) sum += oh_pace_due(MS, 0, 2);
+  EXPECT(sum + due(OH_PACE_STALLED - 400 * MS) < 0.5, "not yet: two domains have run for 400 ms each");
   EXPECT(near(period(), quick), "stalled: %g", period());
-  (void)due(OH_FOLLOW_QUICK);
+  (void)due(OH_PACE_QUICK);
   /* 600 ms are saved: so long, those by time are quick, from the beginning. */
   int n = 0;
   do {
-    (void)due(OH_FOLLOW_QUICK);
-    oh_follow_slice(100 * MS);
-    (void)oh_follow_cycle(&useful, 0, false);
+    (void)due(OH_PACE_QUICK);
+    oh_pace_slice(100 * MS);
+    (void)oh_pace_cycle(&useful, 0, false);
   } while (near(period(), quick) && ++n < 100);
   EXPECT(n >= 4 && n <= 7, "%d", n);
   EXPECT(near(period(), usual), "%g", period());
@@ -112,58 +112,58 @@ static void savings(void)
   for (int i = 0; i < 1000; i++) {
     double part = 0;
     while (part < 1) part += due(10 * MS), time += 10e6;
-    oh_follow_slice(100 * MS);
+    oh_pace_slice(100 * MS);
     spent += 100e6;
-    (void)oh_follow_cycle(&useful, 0, false);
+    (void)oh_pace_cycle(&useful, 0, false);
   }
-  EXPECT(spent / time < 1.1 / OH_FOLLOW_SHARE && spent / time > 0.9 / OH_FOLLOW_SHARE, "%g", spent / time);
+  EXPECT(spent / time < 1.1 / OH_PACE_SHARE && spent / time > 0.9 / OH_PACE_SHARE, "%g", spent / time);
   /* One that is of no use ends that. */
   for (int i = 0; i < 100; i++) (void)due(S);
-  struct oh_follow_heap useless = { .live = 100 * M };
-  (void)oh_follow_cycle(&useless, 0, false);
+  struct oh_pace_heap useless = { .live = 100 * M };
+  (void)oh_pace_cycle(&useless, 0, false);
   EXPECT(near(period(), shortest * 2), "%g", period());
 }
 
 /* What a cycle costs in a small heap is not measured, and says nothing about a large one. */
 static void small_heaps(void)
 {
-  struct oh_follow_heap small = { .live = 8 * M, .swept = M }, large = { .live = 80 * M, .swept = 9 * M };
-  (void)oh_follow_cycle(&small, 0, false);
-  EXPECT(near(oh_follow_due(10 * MS, 300 * 1000000, 1), 10. / 15000), "a guess: 300 ms in 15 s");
-  oh_follow_slice(10 * MS);
-  (void)oh_follow_cycle(&large, 0, false);
-  EXPECT(near(oh_follow_due(10 * MS, 80 * M, 1), 1e7 / (double)OH_FOLLOW_PERIOD), "what the last one has cost");
+  struct oh_pace_heap small = { .live = 8 * M, .swept = M }, large = { .live = 80 * M, .swept = 9 * M };
+  (void)oh_pace_cycle(&small, 0, false);
+  EXPECT(near(oh_pace_due(10 * MS, 300 * 1000000, 1), 10. / 15000), "a guess: 300 ms in 15 s");
+  oh_pace_slice(10 * MS);
+  (void)oh_pace_cycle(&large, 0, false);
+  EXPECT(near(oh_pace_due(10 * MS, 80 * M, 1), 1e7 / (double)OH_PACE_PERIOD), "what the last one has cost");
 }
 
 /* A slice does no more because of time than what takes as long as a compaction may, nor than a share of the time since
-   the last one, but for OH_FOLLOW_SLICE. */
+   the last one, but for OH_PACE_SLICE. */
 static void slices(void)
 {
   oh_settings.compact_pause = 10 * MS;
-  EXPECT(near(oh_follow_due(S, 0, 1), 1e9 / (double)OH_FOLLOW_PERIOD), "a small heap, as much as is due");
-  EXPECT(near(oh_follow_due(10 * MS, 300 * 1000000, 1), 10. / 15000), "before there was a cycle: 300 ms in 15 s");
-  EXPECT(near(oh_follow_due(S, 100 * 1000000, 1), 0.1), "100 MB take 100 ms");
-  EXPECT(near(oh_follow_due(200 * MS, 20 * 1000000, 1), 0.2), "stalled: 4 ms of 20");
-  EXPECT(near(oh_follow_due(80 * MS, 20 * 1000000, 1), 0.1), "2 ms at least");
+  EXPECT(near(oh_pace_due(S, 0, 1), 1e9 / (double)OH_PACE_PERIOD), "a small heap, as much as is due");
+  EXPECT(near(oh_pace_due(10 * MS, 300 * 1000000, 1), 10. / 15000), "before there was a cycle: 300 ms in 15 s");
+  EXPECT(near(oh_pace_due(S, 100 * 1000000, 1), 0.1), "100 MB take 100 ms");
+  EXPECT(near(oh_pace_due(200 * MS, 20 * 1000000, 1), 0.2), "stalled: 4 ms of 20");
+  EXPECT(near(oh_pace_due(80 * MS, 20 * 1000000, 1), 0.1), "2 ms at least");
   oh_settings.compact_pause = MS;
-  EXPECT(near(oh_follow_due(80 * MS, 20 * 1000000, 1), 0.05), "but no longer than a compaction");
+  EXPECT(near(oh_pace_due(80 * MS, 20 * 1000000, 1), 0.05), "but no longer than a compaction");
   oh_settings.compact_pause = 10 * MS;
-  EXPECT(near(oh_follow_due(5 * MS, 20 * 1000000, 1), 5e6 / (double)OH_FOLLOW_QUICK), "all that is due, stalled");
-  struct oh_follow_heap h = { .live = 94 * M, .swept = 6 * M };
-  oh_follow_slice(500 * MS);
-  (void)oh_follow_cycle(&h, 0, false);
-  EXPECT(near(oh_follow_due(S, 100 * 1000000, 1), 10. / 500), "as the last cycle has shown");
+  EXPECT(near(oh_pace_due(5 * MS, 20 * 1000000, 1), 5e6 / (double)OH_PACE_QUICK), "all that is due, stalled");
+  struct oh_pace_heap h = { .live = 94 * M, .swept = 6 * M };
+  oh_pace_slice(500 * MS);
+  (void)oh_pace_cycle(&h, 0, false);
+  EXPECT(near(oh_pace_due(S, 100 * 1000000, 1), 10. / 500), "as the last cycle has shown");
   oh_settings.compact_pause = 100 * MS;
-  EXPECT(near(oh_follow_due(S, 100 * 1000000, 1), 1. / 25), "the setting, and the share of time: a cycle in 25 s");
-  EXPECT(near(oh_follow_due(S, 200 * 1000000, 1), 1. / 50), "the heap has grown: a cycle in 50 s");
-  EXPECT(near(oh_follow_due(S, 50 * 1000000, 1), 1. / 25), "it is smaller: that is not known yet");
-  EXPECT(oh_follow_share(MS, 0) == 1 && near(oh_follow_share(MS, 1000000000), 0.001), "a guess");
+  EXPECT(near(oh_pace_due(S, 100 * 1000000, 1), 1. / 25), "the setting, and the share of time: a cycle in 25 s");
+  EXPECT(near(oh_pace_due(S, 200 * 1000000, 1), 1. / 50), "the heap has grown: a cycle in 50 s");
+  EXPECT(near(oh_pace_due(S, 50 * 1000000, 1), 1. / 25), "it is smaller: that is not known yet");
+  EXPECT(oh_pace_share(MS, 0) == 1 && near(oh_pace_share(MS, 1000000000), 0.001), "a guess");
 }
 
 static double ask(size_t live, size_t free, size_t partial, uint64_t now, bool idle)
 {
-  struct oh_follow_heap h = { .live = live, .free = free, .partial = partial, .swept = M };
-  return oh_follow_cycle(&h, now, idle);
+  struct oh_pace_heap h = { .live = live, .free = free, .partial = partial, .swept = M };
+  return oh_pace_cycle(&h, now, idle);
 }
 
 static void compaction(void)
@@ -171,38 +171,38 @@ static void compaction(void)
   uint64_t now = 1000 * S;
   oh_settings.compact_pause = 10 * MS;
   oh_settings.idle_pause = 30 * MS;
-  oh_settings.follow = false;
+  oh_settings.reclaim = false;
   EXPECT(ask(8 * M, 64 * M, 40 * M, now, false) == 0, "not without the setting");
-  oh_settings.follow = true;
-  EXPECT(ask(M, OH_FOLLOW_LEAST - M, 4 * M, now, false) == 0, "a small heap");
+  oh_settings.reclaim = true;
+  EXPECT(ask(M, OH_PACE_LEAST - M, 4 * M, now, false) == 0, "a small heap");
   EXPECT(ask(100 * M, 30 * M, 20 * M, now, false) == 0, "less than a quarter is free");
   EXPECT(ask(8 * M, 64 * M, 0, now, false) == 0, "no pool has room");
-  EXPECT(oh_follow_counters.refused == 0, "these are not refused");
+  EXPECT(oh_pace_counters.refused == 0, "these are not refused");
   EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "it pays, and is short");
   /* A part of the pools, where all would take too long: 8 MiB of live data cost 1.4 ms of 10, all pools 12.3, and 7.4
      if they are only read. */
   double part = ask(8 * M, 100 * M, 60 * M, now, false);
-  EXPECT(part > 0.2 && part < 0.3 && oh_follow_more(), "%g", part);
+  EXPECT(part > 0.2 && part < 0.3 && oh_pace_more(), "%g", part);
   double more = ask(20 * M, 300 * M, 188 * M, now, true);
   EXPECT(more > 0.2 && more < 0.3, "an idle program may be stopped for longer: %g", more);
-  EXPECT(ask(M, 2000 * M, 1000 * M, now, true) == 0 && oh_follow_counters.refused == 1, "reading them takes too long");
-  EXPECT(ask(100 * M, 400 * M, 300 * M, now, false) == 0 && oh_follow_counters.refused == 2, "live data alone");
-  EXPECT(!oh_follow_more(), "it would not be better later");
-  EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1 && !oh_follow_more(), "all");
+  EXPECT(ask(M, 2000 * M, 1000 * M, now, true) == 0 && oh_pace_counters.refused == 1, "reading them takes too long");
+  EXPECT(ask(100 * M, 400 * M, 300 * M, now, false) == 0 && oh_pace_counters.refused == 2, "live data alone");
+  EXPECT(!oh_pace_more(), "it would not be better later");
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1 && !oh_pace_more(), "all");
 }
 
 /* Compactions take a share of the time. */
 static void share(void)
 {
   uint64_t now = 1000 * S;
-  oh_settings.follow = true;
+  oh_settings.reclaim = true;
   oh_settings.compact_pause = 10 * MS;
   EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "the first one");
-  oh_follow_compacted(now, 6 * MS);
-  EXPECT(oh_follow_counters.compactions == 1 && oh_follow_counters.longest == 6000, "counters");
+  oh_pace_compacted(now, 6 * MS);
+  EXPECT(oh_pace_counters.compactions == 1 && oh_pace_counters.longest == 6000, "counters");
   for (int i = 0; i < 2; i++) EXPECT(ask(8 * M, 2 * M, M, now, false) == 0, "it has gone back, and stays away");
-  EXPECT(ask(8 * M, 64 * M, 32 * M, now + 100 * MS, false) == 0 && oh_follow_counters.refused == 1, "too soon");
-  EXPECT(oh_follow_more(), "later");
+  EXPECT(ask(8 * M, 64 * M, 32 * M, now + 100 * MS, false) == 0 && oh_pace_counters.refused == 1, "too soon");
+  EXPECT(oh_pace_more(), "later");
   EXPECT(ask(8 * M, 64 * M, 32 * M, now + S, false) == 1, "later");
 }
 
@@ -210,16 +210,16 @@ static void share(void)
 static void learning(void)
 {
   uint64_t now = 1000 * S;
-  oh_settings.follow = true;
+  oh_settings.reclaim = true;
   oh_settings.compact_pause = 10 * MS;
   double before = ask(8 * M, 100 * M, 60 * M, now, false);
-  oh_follow_compacted(now, 30 * MS); /* 10 were predicted */
+  oh_pace_compacted(now, 30 * MS); /* 10 were predicted */
   now += 1000 * S;
   double after = ask(8 * M, 100 * M, 60 * M, now, false);
   EXPECT(after < before * 0.5, "%g, then %g", before, after);
   /* What forbids them is forgotten by and by. */
   for (int i = 0; i < 20; i++) {
-    oh_follow_compacted(now, MS);
+    oh_pace_compacted(now, MS);
     now += 1000 * S;
     after = ask(8 * M, 100 * M, 60 * M, now, false);
   }
@@ -230,12 +230,12 @@ static void learning(void)
 static void patience(void)
 {
   uint64_t now = 1000 * S;
-  oh_settings.follow = true;
+  oh_settings.reclaim = true;
   oh_settings.compact_pause = 10 * MS;
   uint64_t wait = S;
   for (int i = 0; i < 4; i++) {
     EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "round %d", i);
-    oh_follow_compacted(now, 6 * MS);
+    oh_pace_compacted(now, 6 * MS);
     now += S;
     wait *= 2;
     EXPECT(ask(70 * M, 2 * M, M, now, false) == 0, "all is in use again");
@@ -246,7 +246,7 @@ static void patience(void)
   for (int i = 0; i < 8; i++) {
     now += 100 * S;
     EXPECT(ask(8 * M, 64 * M, 32 * M, now, false) == 1, "round %d", i);
-    oh_follow_compacted(now, 6 * MS);
+    oh_pace_compacted(now, 6 * MS);
     for (int n = 0; n < 2; n++) (void)ask(8 * M, 2 * M, M, now, false);
   }
   EXPECT(ask(8 * M, 64 * M, 32 * M, now + S, false) == 1, "soon");
@@ -256,44 +256,44 @@ static void patience(void)
 static void child(void)
 {
   let_slices_be_long();
-  struct oh_follow_heap h = { .live = 94 * M, .swept = 6 * M };
-  oh_follow_forked();
+  struct oh_pace_heap h = { .live = 94 * M, .swept = 6 * M };
+  oh_pace_forked();
   for (int i = 0; i < 2; i++) {
-    EXPECT(oh_follow_shares() && due(S) == 0, "cycle %d", i);
-    EXPECT(oh_follow_cycle(&h, 0, false) == 0, "there is nothing to compact");
+    EXPECT(oh_pace_shares() && due(S) == 0, "cycle %d", i);
+    EXPECT(oh_pace_cycle(&h, 0, false) == 0, "there is nothing to compact");
   }
-  EXPECT(!oh_follow_shares() && due(S) > 0, "all has been marked");
+  EXPECT(!oh_pace_shares() && due(S) > 0, "all has been marked");
 }
 
 /* A daemon: the process between is gone. */
 static void daemon_of(int out)
 {
-  oh_follow_fork();
+  oh_pace_fork();
   if (fork() != 0) _exit(0);
-  oh_follow_forked();
-  for (int i = 0; i < 60000 && oh_follow_shares(); i++) usleep(1000);
-  char c = oh_follow_shares() ? 'n' : 'y';
+  oh_pace_forked();
+  for (int i = 0; i < 60000 && oh_pace_shares(); i++) usleep(1000);
+  char c = oh_pace_shares() ? 'n' : 'y';
   _exit(write(out, &c, 1) == 1 ? 0 : 1);
 }
 
 static void forks(void)
 {
   let_slices_be_long();
-  EXPECT(!oh_follow_shares() && due(S) > 0, "no child");
-  oh_follow_fork();
+  EXPECT(!oh_pace_shares() && due(S) > 0, "no child");
+  oh_pace_fork();
   in_child(NULL, child);
-  EXPECT(!oh_follow_shares() && !oh_follow_may_share(), "a parent");
-  oh_follow_fork_done();
-  EXPECT(!oh_follow_may_share(), "it has no child");
+  EXPECT(!oh_pace_shares() && !oh_pace_may_share(), "a parent");
+  oh_pace_fork_done();
+  EXPECT(!oh_pace_may_share(), "it has no child");
   pid_t waiting = fork();
   if (waiting == 0) pause(), _exit(1);
-  oh_follow_fork_done();
-  EXPECT(!oh_follow_shares() && due(S) > 0 && oh_follow_may_share() && oh_follow_may_share(), "it has one");
+  oh_pace_fork_done();
+  EXPECT(!oh_pace_shares() && due(S) > 0 && oh_pace_may_share() && oh_pace_may_share(), "it has one");
   cycle(4 * M, MS);
-  EXPECT(!oh_follow_may_share(), "a cycle has copied everything");
-  oh_follow_fork_done();
+  EXPECT(!oh_pace_may_share(), "a cycle has copied everything");
+  oh_pace_fork_done();
   EXPECT(kill(waiting, SIGKILL) == 0 && waitpid(waiting, NULL, 0) == waiting, "it ends");
-  EXPECT(!oh_follow_may_share(), "it has none any more");
+  EXPECT(!oh_pace_may_share(), "it has none any more");
   int end[2];
   char c = 0;
   EXPECT(pipe(end) == 0, "pipe");
@@ -304,32 +304,32 @@ static void forks(void)
 static void overhead(void)
 {
   uint64_t now = 1000 * S;
-  oh_settings.follow = true;
-  EXPECT(oh_follow_overhead() == OH_FOLLOW_OVERHEAD, "by default");
-  oh_follow_set_overhead(OH_FOLLOW_OVERHEAD); /* as it was: nobody has set it */
+  oh_settings.reclaim = true;
+  EXPECT(oh_pace_overhead() == OH_PACE_OVERHEAD, "by default");
+  oh_pace_set_overhead(OH_PACE_OVERHEAD); /* as it was: nobody has set it */
   EXPECT(ask(30 * M, 40 * M, 20 * M, now, false) == 1, "133 %%");
-  oh_follow_set_overhead(200);
-  EXPECT(oh_follow_overhead() == 200, "%zu", oh_follow_overhead());
+  oh_pace_set_overhead(200);
+  EXPECT(oh_pace_overhead() == 200, "%zu", oh_pace_overhead());
   EXPECT(ask(30 * M, 40 * M, 20 * M, now, false) == 0 && ask(20 * M, 40 * M, 20 * M, now, false) == 1, "200 %%");
-  oh_follow_set_overhead(OH_FOLLOW_OVERHEAD_NEVER);
+  oh_pace_set_overhead(OH_PACE_OVERHEAD_NEVER);
   EXPECT(ask(M, 400 * M, 20 * M, now, false) == 0, "never");
-  oh_follow_set_overhead(0);
+  oh_pace_set_overhead(0);
   EXPECT(ask(100 * M, 0, 0, now, false) == 1, "always");
-  oh_follow_read("v=0x400,O=300,s=4k");
-  EXPECT(oh_follow_overhead() == 300, "%zu", oh_follow_overhead());
-  oh_follow_read("O=,OO=7,o=80,O=x");
-  oh_follow_read(NULL);
-  EXPECT(oh_follow_overhead() == 300, "%zu", oh_follow_overhead());
-  oh_follow_read("O=1M");
-  EXPECT(oh_follow_overhead() == 1 << 20, "a unit: %zu", oh_follow_overhead());
-  oh_follow_read("O=2k,b");
-  EXPECT(oh_follow_overhead() == 2048, "another: %zu", oh_follow_overhead());
-  oh_follow_read("b,O=0x12c");
-  EXPECT(oh_follow_overhead() == 300, "hexadecimal: %zu", oh_follow_overhead());
-  struct oh_follow_heap pressed = { .live = 100 * M, .free = M, .pressed = true };
-  EXPECT(oh_follow_cycle(&pressed, now, false) == 1, "for the sake of the limit");
-  oh_follow_read("O=99999999999999999999999");
-  EXPECT(oh_follow_overhead() == OH_FOLLOW_OVERHEAD_NEVER, "beyond all numbers: %zu", oh_follow_overhead());
+  oh_pace_read("v=0x400,O=300,s=4k");
+  EXPECT(oh_pace_overhead() == 300, "%zu", oh_pace_overhead());
+  oh_pace_read("O=,OO=7,o=80,O=x");
+  oh_pace_read(NULL);
+  EXPECT(oh_pace_overhead() == 300, "%zu", oh_pace_overhead());
+  oh_pace_read("O=1M");
+  EXPECT(oh_pace_overhead() == 1 << 20, "a unit: %zu", oh_pace_overhead());
+  oh_pace_read("O=2k,b");
+  EXPECT(oh_pace_overhead() == 2048, "another: %zu", oh_pace_overhead());
+  oh_pace_read("b,O=0x12c");
+  EXPECT(oh_pace_overhead() == 300, "hexadecimal: %zu", oh_pace_overhead());
+  struct oh_pace_heap pressed = { .live = 100 * M, .free = M, .pressed = true };
+  EXPECT(oh_pace_cycle(&pressed, now, false) == 1, "for the sake of the limit");
+  oh_pace_read("O=99999999999999999999999");
+  EXPECT(oh_pace_overhead() == OH_PACE_OVERHEAD_NEVER, "beyond all numbers: %zu", oh_pace_overhead());
 }
 
 /* Free pools of pages in use go back when nothing has happened there for two looks. */
