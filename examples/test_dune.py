@@ -21,7 +21,7 @@ PACKAGED += ("boxroot.opam.template", "outheap.opam.template")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/foreign-pointers")
 PACKAGED += ("examples/hashcons", "examples/linear", "examples/regions")
-PACKAGED += ("rust/ocaml-boxroot/README.md",)
+PACKAGED += ("rust/ocaml-boxroot/README.md", "rust/ocaml-boxroot/guide")
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 

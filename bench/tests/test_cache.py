@@ -218,7 +218,7 @@ def test_a_library_that_comes_later(tmp_path, monkeypatch):
             Path(command[command.index("-o") + 1]).touch()
 
     monkeypatch.setattr(programs, "run_tool", run_tool)
-    compiler = SimpleNamespace(cc="cc", ocamlopt="ocamlopt", where=tmp_path, ocaml5=True)
+    compiler = SimpleNamespace(cc="cc", ocamlopt="ocamlopt", where=tmp_path, ocaml5=True, in_order=sorted)
     runtimes = SimpleNamespace(link_flags=lambda _: [], digest=lambda _: b"", environment=lambda _: {})
     found = []
     for links in ([], [], ["-cclib", "-llmdb"], ["-cclib", "-llmdb"]):
