@@ -50,6 +50,11 @@ static inline int is_markable_counted(value v)
 #undef Is_young
 #define Is_young(v) (!is_markable_counted(v))
 #endif
+#if OH_COUNT || defined(OH_STOCK_MARKING)
+#define is_markable_field(v) Is_markable(v)
+#else
+#define is_markable_field(v) (((v) & 1) == 0 && oh_pointer_is_markable_by((uintptr_t)(v), OH_REGION_BY_BLOCK))
+#endif
 
 #undef Tag_val
 #define Tag_val(v) oh_prelude_tag(v)
