@@ -147,7 +147,7 @@ def test_pages_of_what_is_published_are_short():
         for picture in re.findall(r"\]\(([\w-]+\.svg)\)", text):
             assert (publish.ROOT / publish.MEASURED / picture).stat().st_size < 60_000
     assert (publish.ROOT / publish.SUMMARY).stat().st_size < 600_000
-    assert (publish.ROOT / "README.md").read_text().count("\n") <= 130
+    assert (publish.ROOT / "README.md").read_text().count("\n") <= 131
 
 
 def test_the_summary_has_all_rows(root: Path):
