@@ -98,7 +98,7 @@ def table_lines(table: Table) -> list[str]:
 
 
 def source(run: Run) -> str:
-    """When, of which commit and version, and where a run was measured."""
+    """The date, commit, version and machine of a run."""
     f = run.facts
     processor = re.sub(r"\((R|TM)\)| Processor\b.*", "", f["processor"])
     found = machine.warnings(f)

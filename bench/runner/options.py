@@ -77,7 +77,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     if options.check and not options.publish:
         p.error("--check goes with --publish")
     if options.record and options.out:
-        p.error("--record has a folder of its own")
+        p.error("--record chooses its folder: leave out --out")
     if sum(map(bool, (options.list, options.check_rivals, options.publish, options.compare))) > 1:
         p.error("one thing at a time")
     return options

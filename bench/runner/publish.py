@@ -54,8 +54,8 @@ def recorded(results: Path, suite: Suite) -> list[Run]:
 
 
 def newest(runs: list[Run]) -> list[Run]:
-    """The runs of the newest version of OCaml of those on which most was measured: a version of which a part has been
-    recorded so far does not take the place of one that is recorded in whole."""
+    """The runs of one version of OCaml: the newest among those with the most figures. So a newer version counts only
+    when as much was measured on it."""
     figures: dict[str, set] = {}
     for run in runs:
         figures.setdefault(run.version, set()).update(run.results.units)

@@ -60,7 +60,7 @@ def judged(some: list[Row]) -> list[Row]:
 
 
 def rows(results: Results, suite: Suite) -> list[Row]:
-    """Every figure that ours and another have and of which less is better."""
+    """Each figure that ours and another implementation have, if smaller is better."""
     out = []
     for workload in suite.workloads.values():
         mine, base = suite.ours_of(workload.name), suite.base_of(workload.name)

@@ -109,7 +109,7 @@ let loading () =
       let n, t' = timed (fun () -> sum m) in
       ignore (opaque n);
       Bench.metric "load and read all" (t +. t') "ms";
-      if not in_region then Bench.metric "load, relocated" t "ms" (* has no place of its own *));
+      if not in_region then Bench.metric "load, relocated" t "ms" (* at no fixed address *));
   if in_region then
     in_child (fun () ->
         take_place_of path;

@@ -46,7 +46,7 @@ BXR_INTERNAL bool bxr_account_open(void *segment);
 /* The state of a slot, whose segment must have an account. */
 BXR_INTERNAL bxr_slot_state bxr_account_state(uintptr_t const *slot);
 
-/* What follows is done in the public call that this thread is in (site.h): messages name its function and its site.
+/* The functions below act for the public call that this thread is in (site.h). Messages name its function and site.
 
    Faults unless r is live. False: r is *void*, it was live when the library was torn down, and that has not been set up
    again; the library accepts it as long. */

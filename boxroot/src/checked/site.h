@@ -20,7 +20,7 @@ typedef struct bxr_site_count {
   uint64_t count;
 } bxr_site_count;
 
-/* Whether the site is known; and whether it is that of roots that the library makes for itself. */
+/* Is the site known? Does it stand for roots that the library makes for itself? */
 static inline bool bxr_site_is_known(bxr_site s) { return s.file != NULL || s.address != NULL; }
 static inline bool bxr_site_is_own(bxr_site s) { return s.line == -1; }
 
@@ -28,9 +28,9 @@ static inline bool bxr_site_is_own(bxr_site s) { return s.line == -1; }
 enum { BXR_SITE_TEXT = 400 };
 BXR_INTERNAL char const *bxr_site_text(bxr_site s, char text[BXR_SITE_TEXT]);
 
-/* Prints the n sites on the standard error output, a line each: how often, `what`, where; the most frequent first. Two
-   are the same when file (its name: each object has a constant of its own) and line are, or the address. Sorts them,
-   and merges those that are the same. */
+/* Prints the n sites on the standard error output, a line each: how often, `what`, where; the most frequent first.
+   Sorts the sites, and merges equal ones. Two sites are equal when their files, compared by name, and their lines are
+   equal, or their addresses. */
 BXR_INTERNAL void bxr_site_print(bxr_site_count *sites, size_t n, char const *what);
 
 /* --- the public call that this thread is in ----------------------------------------------------------------------- */
