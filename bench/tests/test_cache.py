@@ -274,6 +274,7 @@ def test_times_in_the_server(program, tmp_path):
         assert 0 < times["handled"]["longest"] <= times["service"]["longest"]
 
 
+@pytest.mark.timing  # the clock decides
 def test_a_pause_counts_for_all_that_it_holds_up(program, tmp_path):
     """The client sends when a request is due, and counts from then; the server, from when it reads it."""
     with server(program, "owned", tmp_path) as path:

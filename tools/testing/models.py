@@ -55,5 +55,7 @@ def build(program: str, own: tuple[str, ...], name: str = "sound", breakage: Bre
 
 
 def replaced(main: Path) -> set[str]:
-    """Files of the core that the program includes."""
-    return set(re.findall(r'^#include "(\w+)\.c"', main.read_text(), re.M))
+    """Files of the core that the program includes, or a header beside it that it includes."""
+    texts = [main.read_text()]
+    texts += [file.read_text() for file in main.parent.glob("*.h") if f'#include "{file.name}"' in texts[0]]
+    return {name for text in texts for name in re.findall(r'^#include "(\w+)\.c"', text, re.M)}
