@@ -150,6 +150,24 @@ def test_going_on(compiler: Compiler, tmp_path: Path) -> None:
     assert outcome.code == 1 and "nothing noticed" in outcome.text, outcome.tail()
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("check=move:0", "check is move"),
+        ("check=move:18446744073709551615", "check is move"),
+        ("check.ring=1T", "check.ring is"),
+        ("check.ring=1", ""),
+        ("check.report=/dev/full", ""),
+        ("check.report=/no/such/folder", ""),
+    ],
+)
+def test_settings_at_their_ends(compiler: Compiler, setting: str, said: str, tmp_path: Path) -> None:
+    """What cannot be is refused, and said; a report is not lost."""
+    run(["./binding", "argument"], programs(compiler, NATIVE), tmp_path / "log", 60, {"OUTHEAP": setting})
+    text = (tmp_path / "log").read_text()
+    assert said in text and "outheap-check: a stale value" in text, text
+
+
 def test_build(compiler: Compiler, tmp_path: Path) -> None:
     """A program that is built for it, and another variant, which says that it does not check."""
     for name in ("binding.ml", "binding_stubs.c"):

@@ -229,14 +229,22 @@ static bool read_clock(char const *text)
   return oh_settings.steps = *text == 's', true;
 }
 
+/* All domains that there may be have such a ring each. */
+static bool read_ring(char const *text)
+{
+  size_t n;
+  return read_size(text, &n) && n <= (size_t)16 << 30 && (oh_settings.check.ring = n, true);
+}
+
 /* move, move:N or off. */
 static bool read_check(char const *text, char const **why)
 {
 #if OH_CHECKING
   (void)why;
   if (is(text, "off")) return oh_settings.check.off = true;
-  return is(text, "move") || (strncmp(text, "move:", 5) == 0 && read_size(text + 5, &oh_settings.check.every)
-                              && oh_settings.check.every != 0);
+  size_t n = oh_settings.check.every;
+  bool good = is(text, "move") || (strncmp(text, "move:", 5) == 0 && read_size(text + 5, &n) && n != 0 && n <= M);
+  return good && (oh_settings.check.every = n, true);
 #else
   *why = "the program has to be linked with -runtime-variant _outheap_check: see outheap-check --help";
   return is(text, "off");
@@ -287,12 +295,12 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("stats.signal", SIGNAL, read_signal(value)) \
   S("stats.every", SECONDS, read_seconds(value, &oh_settings.stats_every)) \
   S("stats.to", "a file, or fd:N", read_name(value, oh_settings.stats_to, sizeof oh_settings.stats_to)) \
-  S("check", "move, move:N or off", read_check(value, wanted)) \
+  S("check", "move, move:N (from 1 to 1048576) or off", read_check(value, wanted)) \
   S("check.seed", "a number", read_size(value, &oh_settings.check.seed)) \
   S("check.cycle", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
   S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
   S("check.report", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
-  S("check.ring", SIZE, read_size(value, &oh_settings.check.ring)) \
+  S("check.ring", "a number of bytes up to 16G", read_ring(value)) \
   S("debug.report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
   S("debug.faults", "off or report", /* the library outheap.region reads it */ \
     is(value, "off") || is(value, "report")) \

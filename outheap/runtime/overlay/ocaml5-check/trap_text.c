@@ -5,6 +5,7 @@
 #include "settings.h"
 #include <fcntl.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -25,7 +26,8 @@ void oh_trap_text_flush(void)
 {
   char const *name = oh_settings.check.report;
   int file = *name == 0 ? -1 : open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  (void)oh_log_write(file < 0 ? STDERR_FILENO : file, text, length);
+  bool written = file >= 0 && oh_log_write(file, text, length) == 0;
+  if (!written) (void)oh_log_write(STDERR_FILENO, text, length);
   if (file >= 0) close(file);
   length = 0;
 }

@@ -9,7 +9,8 @@
 /* Adds to the text; what does not fit is left out. */
 __attribute__((format(printf, 1, 2))) void oh_trap_text_put(char const *format, ...);
 
-/* Writes the text to the file of check.report=, or to the standard error output, and begins the next one. */
+/* Writes the text to the file of check.report= and begins the next one; to the standard error output if there is no
+   such file, or it cannot be written. */
 void oh_trap_text_flush(void);
 
 #endif
