@@ -24,7 +24,7 @@ OPTIONS = {
     },
     "--everything": {"action": "store_true", "help": "every version and flavour, all rounds of what is random"},
     "--flavours": {"default": "", "help": "only these, as 'release checked' (tools/testing/flavours.py)"},
-    "--seed": {"type": int, "default": None, "help": "of the random tests (default: fresh, printed)"},
+    "--seed": {"type": int, "default": None, "help": "of the random tests (default: 1; fresh where all rounds are run)"},
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
     "--timing": {"action": "store_true", "help": "the tests that the clock decides, and no others; none fails the run"},
     "--record-budgets": {"action": "store_true", "help": "write what each group used (tools/testing/budgets.toml)"},
@@ -78,8 +78,15 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ |= {"PATH": str(LINKS), "BOXROOT_LINKS": str(LINKS), "BOXROOT_PATH": os.environ["PATH"]}
         os.environ.setdefault("REALGCC", "gcc")  # which musl-gcc calls
         os.environ[steps.RUN] = f"{os.getpid()}-{time.time()}"
-        seed = config.getoption("seed")
-        os.environ[matrix.SEED] = str(time.time_ns() // 1000 % 1_000_000_000 if seed is None else seed)
+        os.environ[matrix.SEED] = str(seed_of(config))
+
+
+def seed_of(config: pytest.Config) -> int:
+    """A run that decides something is the same each time; those that look for what is new are not."""
+    if (given := config.getoption("seed")) is not None:
+        return int(given)
+    explores = any(config.getoption(name) for name in ("everything", "full", "stress"))
+    return time.time_ns() // 1000 % 1_000_000_000 if explores else 1
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
