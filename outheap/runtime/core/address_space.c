@@ -24,15 +24,13 @@ static unsigned width(void)
   return bits < OH_ADDRESS_BITS ? bits : OH_ADDRESS_BITS;
 }
 
-void oh_zone_start(uintptr_t base)
+void oh_zone_start(void)
 {
   unsigned w = width();
   if (OH_SBRK) return; /* no place can be chosen */
-  if (w < OH_CHUNK_LOG + 7 || base >= oh_zone_limit()) return; /* no room: parts would be smaller than two chunks */
+  if (w < OH_CHUNK_LOG + 7) return; /* no room: parts would be smaller than two chunks */
   part = (uintptr_t)1 << (w - 6);
-  start = base != 0
-            ? OH_ROUND_DOWN(base, OH_CHUNK)
-            : ((uintptr_t)1 << (w - 2)) + OH_ROUND_DOWN(oh_os_random() & (((uintptr_t)1 << (w - 4)) - 1), OH_CHUNK);
+  start = ((uintptr_t)1 << (w - 2)) + OH_ROUND_DOWN(oh_os_random() & (((uintptr_t)1 << (w - 4)) - 1), OH_CHUNK);
 }
 
 bool oh_zone_usable(void)
@@ -422,10 +420,10 @@ int oh_reserve_ahead(size_t bytes)
   return added ? 0 : ENOMEM;
 }
 
-void oh_reserve_start(uintptr_t base)
+void oh_reserve_start(void)
 {
   oh_table_start();
-  oh_zone_start(base);
+  oh_zone_start();
   frugal = !OH_SBRK && oh_os_address_limit() / 64 < OH_CHUNK;
   for (int i = 0; i <= STOCK; i++) {
     struct owner *o = &owners[parts[i]];

@@ -247,7 +247,7 @@ static size_t limit_of(struct oh_space_state const *s, size_t percent)
   return bytes > least ? bytes : least;
 }
 
-static size_t allowance_of(struct oh_space_state const *s) { return limit_of(s, kept(s)->keep_share); }
+static size_t allowance_of(struct oh_space_state const *s) { return limit_of(s, kept(s)->share); }
 
 static size_t count_unneeded(struct oh_space_state *s)
 {
@@ -283,7 +283,7 @@ size_t oh_space_memory_decay(struct oh_space_state *s)
 {
   size_t low = s->low < s->dirty ? s->low : s->dirty, quiet = low < s->low_before ? low : s->low_before;
   size_t keep = oh_settings.small.keep < oh_settings.huge.keep ? oh_settings.small.keep : oh_settings.huge.keep;
-  size_t share = s->busy / 100 * oh_settings.huge.keep_share, allowance = share > keep ? share : keep;
+  size_t share = s->busy / 100 * oh_settings.huge.share, allowance = share > keep ? share : keep;
   size_t over = quiet > allowance ? OH_ROUND_DOWN(quiet - allowance, OH_PAGE) : 0;
   s->low_before = low - over;
   s->low = s->dirty - over;
@@ -311,6 +311,6 @@ void oh_space_memory_freed(struct oh_space_state *s, uintptr_t base, size_t byte
     from = to;
   }
   if (s->delayed) return;
-  size_t slack = kept(s)->slack, share = kept(s)->keep_share, most = limit_of(s, slack > share ? slack : share);
+  size_t slack = kept(s)->slack, share = kept(s)->share, most = limit_of(s, slack > share ? slack : share);
   if (s->dirty > most) purge_from_top(s, most - most / 4, s->dirty_end);
 }
