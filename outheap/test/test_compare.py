@@ -371,7 +371,8 @@ def test_dune_builds_in_folders_of_its_own(compiler: Compiler) -> None:
     folder, library = prepared(compiler, "dune"), variants.library(compiler, "release")
     (folder / "dune-project").write_text("(lang dune 3.0)\n")
     (folder / "dune").write_text("(executable (name prog))\n")
-    words = ["--rounds", 3, "--pauses", 0, "--library", library, "--outheap", f"stats=exit,stats.to={folder}/statistics"]
+    settings = f"stats=exit,stats.to={folder}/statistics"
+    words = ["--rounds", 3, "--pauses", 0, "--library", library, "--outheap", settings]
     build = f"{dune} build --root . ./prog.exe"
     outcome = compare(folder, *words, "--build", build, "_build/default/prog.exe", "a", PATH=compiler.settings["PATH"])
     assert outcome.passed, outcome.tail()

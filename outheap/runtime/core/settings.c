@@ -265,7 +265,7 @@ static bool read_check(char *text, char const **why)
   S("stats", STATS, read_stats(value)) \
   S("stats.to", "a file, or fd:N", read_name(value, oh_settings.stats_to, sizeof oh_settings.stats_to)) \
   S("warn", "0 or 1", read_bool(value, &oh_settings.warn)) \
-  S("check", "move, move:N (from 1 to 1048576) or off", read_check(value, wanted)) \
+  S("check", "move, move:N (N up to 1048576) or off", read_check(value, wanted)) \
   S("check.seed", "a number", read_size(value, &oh_settings.check.seed)) \
   S("check.cycle", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
   S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
