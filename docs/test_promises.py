@@ -17,7 +17,7 @@ MAP = ROOT / "docs/promises.toml"
 HEADERS = ("boxroot/include/**/*.h", "boxroot/include/**/*.hpp", "outheap/include/*.h", "outheap/lib/*/outheap_*.h")
 INTERFACES = ("boxroot/ocaml/*.mli", "outheap/lib/*/*.mli", "rust/ocaml-boxroot/ocaml/*.mli")
 CRATES = ("rust/ocaml-boxroot*/src/lib.rs",)
-PAGES = ("docs/reference/[a-z]*.md",)
+PAGES = ("docs/internals/rust-safety.md", "docs/reference/[a-z]*.md")
 NONE = "none: "  # what is tested by nothing, and why
 
 
