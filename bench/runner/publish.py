@@ -20,7 +20,7 @@ from .model import Suite
 from .results import BadFolder, Run, pack, read_run, run_paths
 from .rows import Row, chosen_rows, groups, numbers, rows
 from .suites import SUITES
-from .text import INTERVALS, amounts, interval, markdown_table, number, times
+from .text import amounts, interval, markdown_table, number, times
 
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")
@@ -192,16 +192,15 @@ def document(runs: list[Run], suite: Suite, table: headline.Table | None) -> tup
     if suite.effects:
         effects = f" The last columns have the ratios to {suite.base_title} as effects are added{effects}."
     out += [
-        f"A ratio below 1: {suite.title} is better; bold: another is. {INTERVALS}{effects} Rows that are not here, "
-        "floors, distributions and what was not measured are in the report, which `make bench` writes of a run of "
-        "yours and `tools/bench --report` of all that is recorded; `bench/results/summary.csv` has all rows. What each "
-        "workload measures: `bench/README.md`.",
+        f"A ratio below 1: {suite.title} is better; bold: another is.{effects} `bench/README.md` says what each workload "
+        "measures, and when a ratio is undecided or beyond doubt. `bench/results/summary.csv` has all rows; floors, "
+        "distributions and what was not measured are in the report, which `make bench` writes of a run of yours and "
+        "`tools/bench --report` of all that is recorded.",
         "",
     ]
     if chosen:
         out += [f"## By subject, OCaml {newest(runs)[0].version}", "", *by_subject(chosen, suite), ""]
         out += best_and_worst(chosen, suite, marks)
-        out += ["Runs: " + "; ".join(f"({mark}) {text}" for text, mark in marks.items()) + ".", ""]
     out += ["## All runs", "", *runs_table(runs, suite, marks), ""]
     return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats.strip() + "\n", charts
 
