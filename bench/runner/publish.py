@@ -192,10 +192,10 @@ def document(runs: list[Run], suite: Suite, table: headline.Table | None) -> tup
     if suite.effects:
         effects = f" The last columns have the ratios to {suite.base_title} as effects are added{effects}."
     out += [
-        f"A ratio below 1: {suite.title} is better; bold: another is.{effects} `bench/README.md` says what each workload "
-        "measures, and when a ratio is undecided or beyond doubt. `bench/results/summary.csv` has all rows; floors, "
-        "distributions and what was not measured are in the report, which `make bench` writes of a run of yours and "
-        "`tools/bench --report` of all that is recorded.",
+        f"A ratio below 1: {suite.title} is better; bold: another is.{effects} `bench/README.md` says what each "
+        "workload measures, and when a ratio is undecided or beyond doubt. `bench/results/summary.csv` has all rows; "
+        "floors, distributions and what was not measured are in the report, which `make bench` writes of a run of "
+        "yours and `tools/bench --report` of all that is recorded.",
         "",
     ]
     if chosen:
