@@ -20,7 +20,7 @@ from .model import Suite
 from .results import BadFolder, Run, pack, read_run, run_paths
 from .rows import Row, chosen_rows, groups, numbers, rows
 from .suites import SUITES
-from .text import amounts, interval, markdown_table, number, times
+from .text import UNDECIDED, amounts, interval, markdown_table, number, times
 
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")
@@ -108,7 +108,8 @@ def row_table(some: list[tuple[Row, Run]], suite: Suite, marks: dict[str, str]) 
             at = 7 if is_other else 3
             cells[at] = f"**{cells[at]}**" if cells[at] else ""
         body.append([*cells, *map(effect, row.effects), *([marks[source(run)]] if marks else [])])
-    used = [n for n in range(len(header)) if n < 9 or any(cells[n] for cells in body)]
+    told = [{cells[n] for cells in body} - {"", *([UNDECIDED] if n == 8 else [])} for n in range(len(header))]
+    used = [n for n in range(len(header)) if n < 3 or told[n]]  # a second interval that decides nothing is left out
     return markdown_table([header[n] for n in used], [[cells[n] for n in used] for cells in body])
 
 
