@@ -21,7 +21,7 @@ PACKAGED += ("boxroot.opam.template", "outheap.opam.template", "ocaml-boxroot.op
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/foreign-pointers")
 PACKAGED += ("examples/hashcons", "examples/linear", "examples/regions")
-PACKAGED += ("rust/ocaml-boxroot/README.md", "rust/ocaml-boxroot/guide", "rust/ocaml-boxroot/glue", "rust/ocaml-boxroot/ocaml")
+PACKAGED += tuple(f"rust/ocaml-boxroot/{name}" for name in ("README.md", "guide", "glue", "ocaml"))
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The two C functions of Ocaml_boxroot, for the OCaml library ocaml-boxroot. Rust libraries have them too: hidden, where
-   ocaml-boxroot-cargo has made them, so that several link into one program; where they are not, they take the place of
-   these. */
+/* The C functions of Ocaml_boxroot, for the OCaml library ocaml-boxroot. Rust libraries have them too. There
+   ocaml-boxroot-cargo hides them, so that several libraries link into one program; where it was not used, they take the
+   place of these. */
 #include "sealed.h"
 
 __attribute__((weak)) value ocaml_boxroot_seal(value kind, value contents) { return seal(Int_val(kind), contents); }
