@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,9 @@ let () =
   if Sys.ocaml_release.major >= 5 then assert (One.domain () = 42 && Two.domain () = 42);
   print_endline "packages: ok"
 """
-MAIN_RULES = "(executable (name main) (modes exe byte) (libraries one two threads.posix))\n"
+RULES = "(executable (name main) (modes exe byte) (libraries one two threads.posix))\n"
+PASSED = "packages: ok"
+QUIET = {"RUST_BACKTRACE": "0"}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -85,30 +88,76 @@ def archive(folder: Path, name: str, profile: str, features: str) -> Path:
     return packed
 
 
+class Packages:
+    """Two packages, and where they and ocaml-boxroot are installed. One is optimised across crates, the other has the C
+    library's checks: no code is shared but OCaml's."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.shop = Shop(compiler)
+        self.folder = self.shop.folder / "packages"
+        self.prefix = self.folder / "prefix"
+        shutil.rmtree(self.folder, ignore_errors=True)
+        path = self.shop.package()
+        self.places = [Path(path["OCAMLPATH"]), self.prefix / "lib"]
+        path |= {"OCAMLPATH": ":".join(map(str, self.places)), "CAML_LD_LIBRARY_PATH": f"{self.places[0]}/stublibs"}
+        path["CAML_LD_LIBRARY_PATH"] += f":{self.prefix}/lib/stublibs"
+        self.settings = path | {"CARGO_TARGET_DIR": str(self.shop.target), "DUNE_CACHE": "disabled"} | QUIET
+        for name, profile, features in (
+            ("one", '[profile.release]\nlto = "fat"\n', ""),
+            ("two", "[profile.release]\nopt-level = 0\ndebug-assertions = true\n", '"checked"'),
+        ):
+            with tarfile.open(archive(self.folder, name, profile, features)) as tar:
+                tar.extractall(self.folder, filter="data")
+            self.run(dune(), "build", "-p", name, "@install", folder=name)
+            self.run(dune(), "install", "-p", name, "--prefix", self.prefix, folder=name)
+
+    def run(self, *words: str | Path, folder: str = "user") -> str:
+        return self.shop.run(words, self.folder / folder, more=self.settings)
+
+    def project(self) -> Path:
+        """A program that uses both."""
+        user = self.folder / "user"
+        shutil.rmtree(user, ignore_errors=True)
+        user.mkdir()
+        shutil.copy(COPIES / "user.ml", user)
+        (user / "main.ml").write_text(MAIN)
+        return user
+
+
+@cache
+def packages(compiler: Compiler) -> Packages:
+    return Packages(compiler)
+
+
+@pytest.mark.slow
 def test_rust_packages(compiler: Compiler) -> None:
-    """One is optimised across crates, the other has the C library's checks: no code is shared but OCaml's."""
-    shop = Shop(compiler)
-    folder = shop.folder / "packages"
-    shutil.rmtree(folder, ignore_errors=True)
-    prefix = folder / "prefix"
-    path = shop.package() | {"CARGO_TARGET_DIR": str(shop.target), "DUNE_CACHE": "disabled"}
-    path["OCAMLPATH"] += f":{prefix}/lib"
-    for name, profile, features in (
-        ("one", '[profile.release]\nlto = "fat"\npanic = "unwind"\n', ""),
-        ("two", "[profile.release]\nopt-level = 0\ndebug-assertions = true\n", '"checked"'),
-    ):
-        with tarfile.open(archive(folder, name, profile, features)) as tar:
-            tar.extractall(folder, filter="data")
-        shop.run([dune(), "build", "-p", name, "@install"], folder / name, more=path)
-        shop.run([dune(), "install", "-p", name, "--prefix", prefix], folder / name, more=path)
-    user = folder / "user"
-    user.mkdir()
-    shutil.copy(COPIES / "user.ml", user)
-    (user / "main.ml").write_text(MAIN)
-    (user / "dune").write_text(MAIN_RULES)
+    """Native code and bytecode."""
+    made = packages(compiler)
+    user = made.project()
+    (user / "dune").write_text(RULES)
     (user / "dune-project").write_text("(lang dune 3.8)\n")
-    shop.run([dune(), "build", "--root", ".", "./main.exe", "./main.bc"], user, more=path)
-    quiet = {"RUST_BACKTRACE": "0"}
-    assert "packages: ok" in shop.run([user / "_build/default/main.exe"], user, more=quiet)
-    stubs = {"CAML_LD_LIBRARY_PATH": f"{prefix}/lib/stublibs:{path['OCAMLPATH'].partition(':')[0]}/stublibs"}
-    assert "packages: ok" in shop.run(["ocamlrun", user / "_build/default/main.bc"], user, more=quiet | stubs)
+    made.run(dune(), "build", "--root", ".", "./main.exe", "./main.bc")
+    assert PASSED in made.run(user / "_build/default/main.exe")
+    assert PASSED in made.run("ocamlrun", user / "_build/default/main.bc")
+
+
+@pytest.mark.slow
+def test_rust_packages_that_are_loaded(compiler: Compiler) -> None:
+    """As plug-ins, of which the program contains none or one, and in the toplevel."""
+    made = packages(compiler)
+    user = made.project()
+    ours = [made.places[0] / "ocaml-boxroot", made.places[1] / "one", made.places[1] / "two"]
+    libraries = [*compiler.libraries, *(word for folder in ours for word in ("-I", folder))]
+    (user / "host.ml").write_text("let () = Array.iteri (fun i f -> if i > 0 then Dynlink.loadfile f) Sys.argv\n")
+    made.run(compiler.ocamlopt, *libraries, "-c", "user.ml", "main.ml")
+    made.run(compiler.ocamlopt, "-shared", "user.cmx", "main.cmx", "-o", "main.cmxs")
+    plugins = [ours[0] / "ocaml_boxroot.cmxs", ours[1] / "one.cmxs", ours[2] / "two.cmxs", "./main.cmxs"]
+    host = ["unix.cmxa", "threads.cmxa", "dynlink.cmxa"]
+    flags = ["-ccopt", f"-Wl,-E -L{ours[0]} -L{ours[1]}", "-o", "host"]
+    for n, inside in ((0, []), (2, ["ocaml_boxroot.cmxa", "one.cmxa"])):
+        made.run(compiler.ocamlopt, "-linkall", *libraries, *host, *inside, "host.ml", *flags)
+        assert PASSED in made.run("./host", *plugins[n:])
+    (user / "session.ml").write_text('#use "main.ml";;\n')
+    archives = ["unix.cma", "threads.cma", "ocaml_boxroot.cma", "one.cma", "two.cma"]
+    made.run(compiler.prefix / "bin/ocamlc", *libraries, "-a", "user.ml", "-o", "user.cma")
+    assert PASSED in made.run("ocaml", "-noinit", *libraries, *archives, "user.cma", "session.ml")
