@@ -106,4 +106,5 @@ def terminal(results: Results, suite: Suite, width: int) -> str:
 
 
 def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(r) + " |" for r in [header, ["---"] * len(header), *rows]]
+    first, *others = ["| " + " | ".join(cells) + " |" for cells in [header, *rows]]
+    return [first, "|" + "---|" * len(header), *others]
