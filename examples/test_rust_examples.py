@@ -75,7 +75,8 @@ def test_rust_dune(compiler: Compiler) -> None:
     example.dune("build", "./test.exe", "./test.bc", "my_binding.cma")
     built = example.folder / "_build/default"
     assert example.run(built / "test.exe") == DUNE_SAYS
-    stubs = {"CAML_LD_LIBRARY_PATH": str(built)}
+    places = example.shop.package()["OCAMLPATH"]
+    stubs = {"CAML_LD_LIBRARY_PATH": f"{built}:{places}/stublibs"}
     assert example.run("ocamlrun", built / "test.bc", **stubs) == DUNE_SAYS
     (example.folder / "session.ml").write_text('#load "my_binding.cma";;\n#use "test.ml";;\n')
     said = example.run("ocaml", "-noinit", "-I", built, "-I", built / ".my_binding.objs/byte", "session.ml", **stubs)
