@@ -78,8 +78,10 @@ def test_rust_dune(compiler: Compiler) -> None:
     places = example.shop.package()["OCAMLPATH"]
     stubs = {"CAML_LD_LIBRARY_PATH": f"{built}:{places}/stublibs"}
     assert example.run("ocamlrun", built / "test.bc", **stubs) == DUNE_SAYS
-    (example.folder / "session.ml").write_text('#load "my_binding.cma";;\n#use "test.ml";;\n')
-    said = example.run("ocaml", "-noinit", "-I", built, "-I", built / ".my_binding.objs/byte", "session.ml", **stubs)
+    (example.folder / "session.ml").write_text('#use "test.ml";;\n')
+    folders = ["-I", built, "-I", built / ".my_binding.objs/byte", "-I", f"{places}/ocaml-boxroot"]
+    archives = ("ocaml_boxroot.cma", "my_binding.cma")
+    said = example.run("ocaml", "-noinit", *folders, *archives, "session.ml", **stubs)
     assert DUNE_SAYS in said, said
 
 
