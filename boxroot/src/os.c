@@ -287,8 +287,9 @@ static void (*at_process_exit[2])(void); /* (atomic) */
 
 void bxr_object_at_exit(void (*f)(void))
 {
+  void (*first)(void) = bxr_load_relaxed(&at_process_exit[0]);
   bxr_object_pin();
-  bxr_store_release(&at_process_exit[bxr_load_relaxed(&at_process_exit[0]) != NULL], f);
+  bxr_store_release(&at_process_exit[first != NULL && first != f], f);
 }
 
 static void call_at_exit(void *unused)

@@ -137,8 +137,10 @@ static void see_calls(void *data, unsigned sample, uint64_t roots)
   void *calls[CALLS_SHOWN];
   outer_calls(r, sample, calls);
   uintptr_t key = 0;
-  for (int i = 0; i < CALLS_SHOWN && calls[i] != NULL; i++)
-    key = (key ^ bxr_symbols_find(r->symbols, (uintptr_t)calls[i] - 1).start) * (uintptr_t)0x9e3779b97f4a7c15u;
+  for (int i = 0; i < CALLS_SHOWN && calls[i] != NULL; i++) {
+    bxr_symbol s = bxr_symbols_find(r->symbols, (uintptr_t)calls[i] - 1);
+    key = (key ^ (s.name != NULL ? s.start : (uintptr_t)calls[i])) * (uintptr_t)0x9e3779b97f4a7c15u;
+  }
   count_row(&r->table, (row){ ROOTS_CREATED, 0, key, .count = roots, .sample = sample });
 }
 
@@ -156,9 +158,12 @@ static void see_cell(void *data, value const *cell)
 
 static void take_all(report *r)
 {
-  if (!r->in_scan) bxr_runtime_check_lock();
-  bool locked = r->in_scan || bxr_runtime_self() != NULL;
-  if (locked && !r->in_scan && bxr_load_acquire(&bxr_status) == BOXROOT_RUNNING)
+  bool locked = r->in_scan;
+  if (!locked && bxr_load_acquire(&bxr_status) == BOXROOT_RUNNING) {
+    bxr_runtime_check_lock();
+    locked = bxr_runtime_self() != NULL;
+  }
+  if (locked && !r->in_scan)
     for (bxr_domain *d = &bxr_domains[bxr_runtime_domain()]; d != NULL; d = d->also) bxr_remote_flush(d);
   bxr_sample_begin();
   bxr_census_take(see_pool, r);
@@ -215,7 +220,9 @@ static void print_registered(report *r, row const *w)
 {
   char const *name;
   if (w->kind == IN_OBJECT) {
-    print_symbol(r, w->which);
+    bxr_symbol s = bxr_symbols_find(r->symbols, w->which);
+    if (s.name != NULL) print_symbol(r, w->which);
+    else fprintf(r->out, "variables without names in %s", s.object);
     return;
   }
   if (w->kind == NAMED) {
@@ -246,7 +253,7 @@ static void print_row(report *r, row const *w)
   if (w->section == ROOTS_CREATED) print_stack(r, w->sample);
   else if (w->section == CELLS_REGISTERED) print_registered(r, w);
   else if (w->which == 0) fputs("in no storage", r->out);
-  else fprintf(r->out, "in storage %s", ((bxr_storage *)w->which)->text);
+  else fprintf(r->out, "in storage \"%s\"", ((bxr_storage *)w->which)->text);
 }
 
 static void print_section(report *r, section s)
@@ -292,7 +299,7 @@ static void print_all(report *r, char const *when)
   if (r->has_registered) {
     print_total(r, CELLS_REGISTERED, "cells that are registered with OCaml's runtime");
     print_section(r, CELLS_REGISTERED);
-  } else fputs("boxroot: other roots are left out: this thread does not hold the domain lock\n", r->out);
+  } else fputs("boxroot: other roots are left out: this thread does not hold the domain lock, or the library is not set up\n", r->out);
   if (!r->table.is_complete) fputs("boxroot: some are missing: no memory\n", r->out);
 }
 

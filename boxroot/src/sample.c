@@ -19,6 +19,7 @@ typedef struct call_stack {
 /* 0 stands for no sample, 1 for those that found no place: they have no calls. */
 enum { OTHER_CALLS = 1, FIRST_CALLS = 2, STACKS = 1 << 16, PROBES = 64 };
 static call_stack *stacks; /* (atomic) */
+static call_stack *all_stacks(void) { return bxr_load_acquire(&stacks); }
 static bool stacks_lock;
 
 static uint16_t number_of(void **calls)
@@ -26,12 +27,13 @@ static uint16_t number_of(void **calls)
   uint64_t hash = 0;
   for (int i = 0; i < BXR_SAMPLE_CALLS; i++) hash = (hash ^ (uintptr_t)calls[i]) * 0x9e3779b97f4a7c15u;
   uint16_t found = OTHER_CALLS;
+  call_stack *all = all_stacks();
   bxr_thread_lock(&stacks_lock);
   for (unsigned i = 0; i < PROBES && found == OTHER_CALLS; i++) {
     unsigned at = (unsigned)((hash >> 40) + i) % STACKS;
     if (at < FIRST_CALLS) continue;
-    if (stacks[at].calls[0] == NULL) memcpy(stacks[at].calls, calls, sizeof stacks[at].calls);
-    if (memcmp(stacks[at].calls, calls, sizeof stacks[at].calls) == 0) found = (uint16_t)at;
+    if (all[at].calls[0] == NULL) memcpy(all[at].calls, calls, sizeof all[at].calls);
+    if (memcmp(all[at].calls, calls, sizeof all[at].calls) == 0) found = (uint16_t)at;
   }
   bxr_thread_unlock(&stacks_lock);
   return found;
@@ -70,19 +72,26 @@ static void drop_tags(void)
   }
 }
 
+static bool make_stacks(void)
+{
+  if (backtrace == NULL) {
+    errno = ENOTSUP;
+    return false;
+  }
+  void *here;
+  (void)backtrace(&here, 1); /* allocates at its first use */
+  call_stack *known = all_stacks(), *fresh = known == NULL ? bxr_memory_map(STACKS * sizeof(call_stack)) : NULL;
+  if (fresh == NULL) return known != NULL;
+  while (known == NULL)
+    if (bxr_cas_acq_rel(&stacks, &known, fresh)) return true;
+  bxr_memory_unmap(fresh, STACKS * sizeof(call_stack)); /* another thread was faster */
+  return true;
+}
+
 bool bxr_sample_start(uint32_t n)
 {
   if (n > UINT32_MAX / 2) n = UINT32_MAX / 2;
-  if (n > 0) {
-    void *here;
-    if (backtrace == NULL) return false;
-    (void)backtrace(&here, 1); /* allocates at its first use */
-    call_stack *fresh = stacks == NULL ? bxr_memory_map(STACKS * sizeof(call_stack)) : NULL, *none = NULL;
-    if (stacks == NULL && fresh == NULL) return false;
-    while (fresh != NULL && none == NULL)
-      if (bxr_cas_acq_rel(&stacks, &none, fresh)) break;
-    if (none != NULL) bxr_memory_unmap(fresh, STACKS * sizeof(call_stack)); /* another thread was faster */
-  }
+  if (n > 0 && !make_stacks()) return false;
   drop_tags();
   bxr_store_relaxed(&interval, n);
   bxr_store_release(&bxr_domain_all_slow, n > 0);
@@ -121,25 +130,27 @@ void bxr_sample_move(boxroot from, boxroot to)
 
 void bxr_sample_begin(void)
 {
-  for (unsigned id = OTHER_CALLS; stacks != NULL && id < STACKS; id++)
-    if (stacks[id].live != 0) stacks[id].live = 0;
+  call_stack *all = all_stacks();
+  for (unsigned id = OTHER_CALLS; all != NULL && id < STACKS; id++)
+    if (all[id].live != 0) all[id].live = 0;
 }
 
 void bxr_sample_add(bxr_census const *c)
 {
   uint16_t *tags = tag_of((uintptr_t)c->pool, false);
-  if (tags == NULL || stacks == NULL) return;
+  if (tags == NULL) return;
   for (unsigned g = 0; g < BXR_PENDING_WORDS; g++)
     for (uint64_t m = c->live[g]; m != 0; m &= m - 1) {
       uint16_t id = bxr_load_relaxed(&tags[64 * g + (unsigned)__builtin_ctzll(m)]);
-      if (id != 0) stacks[id].live++;
+      if (id != 0) all_stacks()[id].live++;
     }
 }
 
 void bxr_sample_each(void (*f)(void *data, unsigned id, uint64_t roots), void *data)
 {
-  for (unsigned id = OTHER_CALLS; stacks != NULL && id < STACKS; id++)
-    if (stacks[id].live != 0) f(data, id, stacks[id].live * bxr_sample_interval());
+  call_stack *all = all_stacks();
+  for (unsigned id = OTHER_CALLS; all != NULL && id < STACKS; id++)
+    if (all[id].live != 0) f(data, id, all[id].live * bxr_sample_interval());
 }
 
-void *const *bxr_sample_calls(unsigned id) { return stacks[id].calls; }
+void *const *bxr_sample_calls(unsigned id) { return all_stacks()[id].calls; }

@@ -151,7 +151,7 @@ bxr_symbol bxr_symbols_find(bxr_symbols *all, uintptr_t address)
 {
   loaded_object *o = all == NULL ? NULL : all->objects;
   while (o != NULL && (address < o->start || address >= o->end)) o = o->next;
-  if (o == NULL) return (bxr_symbol){ .start = address };
+  if (o == NULL) return (bxr_symbol){ 0 };
   if (!o->was_read) read_symbols(o);
   size_t low = 0, high = o->n; /* the last one that begins at or before the address is low - 1 */
   while (low < high) {
@@ -164,7 +164,7 @@ bxr_symbol bxr_symbols_find(bxr_symbols *all, uintptr_t address)
     named_range const *s = &o->symbols[i - 1];
     if (address - s->start < s->size) return (bxr_symbol){ name_of(o), s->name, s->source, s->start, address - o->base };
   }
-  return (bxr_symbol){ .object = name_of(o), .start = address, .offset = address - o->base };
+  return (bxr_symbol){ .object = name_of(o), .start = o->start, .offset = address - o->base };
 }
 
 #else
@@ -174,6 +174,7 @@ void bxr_symbols_close(bxr_symbols *all) { (void)all; }
 bxr_symbol bxr_symbols_find(bxr_symbols *all, uintptr_t address)
 {
   (void)all;
-  return (bxr_symbol){ .start = address };
+  (void)address;
+  return (bxr_symbol){ 0 };
 }
 #endif

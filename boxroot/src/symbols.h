@@ -16,7 +16,7 @@ typedef struct bxr_symbol {
   char const *object; /* the file's name without its folder. NULL: the address is in no object */
   char const *name;   /* NULL: not known, the file was stripped of it */
   char const *source; /* the source file to which the name is local. NULL: to none, or not known */
-  uintptr_t start;    /* where the symbol begins; without a name: the address */
+  uintptr_t start;    /* where the symbol begins; without a name: where the object does */
   uintptr_t offset;   /* of the address in the object, as tools want it for its file */
 } bxr_symbol;
 
