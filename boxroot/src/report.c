@@ -149,8 +149,7 @@ static void see_cell(void *data, value const *cell)
   report *r = data;
   bxr_symbol s = bxr_symbols_find(r->symbols, (uintptr_t)cell);
   bxr_kind k = { (bxr_kind_of_value)IN_OBJECT, s.start };
-  if (s.object == NULL) k = bxr_runtime_kind(bxr_load_relaxed(cell));
-  if (r->in_scan && k.kind == BXR_KIND_CUSTOM) k.which = 0; /* another domain may be about to fill the block */
+  if (s.object == NULL) k = bxr_runtime_kind(bxr_load_relaxed(cell), r->in_scan);
   for (size_t i = 0; i < n_named; i++)
     if (named[i].cell == cell) k = (bxr_kind){ (bxr_kind_of_value)NAMED, (uintptr_t)named[i].name };
   count_row(&r->table, (row){ CELLS_REGISTERED, k.kind, k.which, .count = 1 });
@@ -239,7 +238,7 @@ static void print_registered(report *r, row const *w)
     print_symbol(r, w->which);
     break;
   case BXR_KIND_CUSTOM:
-    fprintf(r->out, "a custom block %s", w->which == 0 ? "" : bxr_runtime_custom_name(w->which));
+    fprintf(r->out, "a custom block %s", bxr_runtime_custom_name(w->which));
     break;
   default:
     name = name_of_tag(w->which);

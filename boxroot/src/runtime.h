@@ -205,7 +205,8 @@ BXR_INTERNAL bool bxr_runtime_is_ephemeron(value v);
 /* --- for reports -------------------------------------------------------------------------------------------------- */
 
 /* What a value is, as far as a report says it: the code of a closure, the operations of a custom block, the tag of
-   another block. A FOREIGN one is none of OCaml's. Also while the world is stopped. */
+   another block. A FOREIGN one is none of OCaml's; a YOUNG one may not be looked at, as the world is stopped, when the
+   operations are not known either (0). Needs the domain lock, or the world stopped. */
 typedef enum {
   BXR_KIND_IMMEDIATE, BXR_KIND_YOUNG, BXR_KIND_FOREIGN, BXR_KIND_CLOSURE, BXR_KIND_CUSTOM, BXR_KIND_BLOCK
 } bxr_kind_of_value;
@@ -213,9 +214,9 @@ typedef struct bxr_kind {
   bxr_kind_of_value kind;
   uintptr_t which;
 } bxr_kind;
-BXR_INTERNAL bxr_kind bxr_runtime_kind(value v);
+BXR_INTERNAL bxr_kind bxr_runtime_kind(value v, bool stopped);
 
-/* The name in the operations of a custom block. Not while the world is stopped. */
+/* The name in the operations of a custom block. */
 BXR_INTERNAL char const *bxr_runtime_custom_name(uintptr_t operations);
 
 /* Calls f for each cell that was registered with the runtime (caml_register_global_root and its like), by whatever

@@ -21,14 +21,14 @@ static bool has_header(value v)
 #endif
 }
 
-/* Of a young value nothing is read: another domain may be about to move it. */
-bxr_kind bxr_runtime_kind(value v)
+/* While the world is stopped a young value may be about to move, and a block that has moved about to be filled. */
+bxr_kind bxr_runtime_kind(value v, bool stopped)
 {
   if (!Is_block(v)) return (bxr_kind){ BXR_KIND_IMMEDIATE, 0 };
-  if (Is_young(v)) return (bxr_kind){ BXR_KIND_YOUNG, 0 };
-  if (!has_header(v)) return (bxr_kind){ BXR_KIND_FOREIGN, 0 };
+  if (stopped && Is_young(v)) return (bxr_kind){ BXR_KIND_YOUNG, 0 };
+  if (!Is_young(v) && !has_header(v)) return (bxr_kind){ BXR_KIND_FOREIGN, 0 };
   tag_t tag = Tag_hd((header_t)bxr_load_relaxed(Hp_val(v)));
-  if (tag == Custom_tag) return (bxr_kind){ BXR_KIND_CUSTOM, (uintptr_t)bxr_load_relaxed(&Field(v, 0)) };
+  if (tag == Custom_tag) return (bxr_kind){ BXR_KIND_CUSTOM, stopped ? 0 : (uintptr_t)Custom_ops_val(v) };
   if (tag != Closure_tag) return (bxr_kind){ BXR_KIND_BLOCK, tag };
   /* the code of a function with several parameters comes after that for partial application, and the arity */
   int arity = (int)Arity_closinfo(bxr_load_relaxed(&Field(v, 1)));
@@ -38,7 +38,7 @@ bxr_kind bxr_runtime_kind(value v)
 
 char const *bxr_runtime_custom_name(uintptr_t operations)
 {
-  return ((struct custom_operations const *)operations)->identifier;
+  return operations == 0 ? "" : ((struct custom_operations const *)operations)->identifier;
 }
 
 /* --- registered roots --------------------------------------------------------------------------------------------- */

@@ -21,8 +21,14 @@ use std::process::Command;
 const NOT_BOUND: [&str; 1] = ["boxroot_setup_systhreads"];
 
 /// Where what is bound is declared.
-const HEADERS: [&str; 5] =
-    ["boxroot.h", "boxroot/weak.h", "boxroot/storage.h", "boxroot/wide.h", "boxroot/ephemeral.h"];
+const HEADERS: [&str; 6] = [
+    "boxroot.h",
+    "boxroot/weak.h",
+    "boxroot/storage.h",
+    "boxroot/wide.h",
+    "boxroot/ephemeral.h",
+    "boxroot/report.h",
+];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -67,6 +73,9 @@ fn c_type(rust: &str) -> &'static str {
         "Status" => "int",
         "bool" => "bool",
         "u64" => "uint64_t",
+        "u32" => "uint32_t",
+        "CapReached" => "void (*)(uint64_t, void *)",
+        "*mut c_void" => "void *",
         "usize" => "size_t",
         "" => "void",
         other => panic!("no C type is known for {:?}: extend this table", other),
