@@ -26,11 +26,12 @@ static bool has_bit(uint64_t const *bits, size_t i) { return (bits[i / 64] >> (i
 /* If a word is a link to a slot of p, that slot is free. */
 static void follow(uint64_t *free, bxr_pool *p, uintptr_t word)
 {
-  if ((word & 7) == 1 && word != BXR_FREE_END && (bxr_pool *)bxr_pool_of(word - 1) == p) set_bit(free, word_of(word - 1));
+  bool is_link = (word & 7) == 1 && word != BXR_FREE_END;
+  if (is_link && (bxr_pool *)bxr_pool_of(word - 1) == p) set_bit(free, word_of(word - 1));
 }
 
-/* A slot is free if the list's head, or another slot, links to it. So the list need not be followed, which its owner may
-   be changing; and its last slot, which looks as one that holds the integer 0, is told from that. An integer that
+/* A slot is free if the list's head, or another slot, links to it. So the list need not be followed, which its owner
+   may be changing; and its last slot, which looks as one that holds the integer 0, is told from that. An integer that
    looks like a link into its own pool would be miscounted. */
 READS_BESIDE_OWNERS static void find_live(bxr_census *c)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which slots hold roots: found from what the slots themselves hold, since the inline paths count nothing. Any thread
-   may ask at any time, with or without a lock. The answer is exact for pools that nobody uses meanwhile; of others, what
-   is created or deleted meanwhile may be counted or not. */
+   may ask at any time, with or without a lock. The answer is exact for pools that nobody uses meanwhile. Of others,
+   what is created or deleted meanwhile may be counted or not; so may up to 64 deletions that another domain, or a
+   caller without its lock, is about to record (delete.h). */
 #ifndef BXR_CENSUS_H
 #define BXR_CENSUS_H
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* --- rows ---------------------------------------------------------------------------------------------------------- */
+/* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* What is counted has a key, and gets its name when it is printed. */
 typedef enum { ROOTS_STORED, ROOTS_CREATED, CELLS_REGISTERED } section;
@@ -86,7 +86,7 @@ static uint64_t total_of(row_table const *t, section s)
   return n;
 }
 
-/* --- what is counted ------------------------------------------------------------------------------------------------ */
+/* --- what is counted ---------------------------------------------------------------------------------------------- */
 
 typedef struct report {
   FILE *out;
@@ -179,7 +179,7 @@ static void take_all(report *r)
   }
 }
 
-/* --- printing ------------------------------------------------------------------------------------------------------- */
+/* --- printing ----------------------------------------------------------------------------------------------------- */
 
 static void print_symbol(report *r, uintptr_t address)
 {
@@ -298,11 +298,11 @@ static void print_all(report *r, char const *when)
   if (r->has_registered) {
     print_total(r, CELLS_REGISTERED, "cells that are registered with OCaml's runtime");
     print_section(r, CELLS_REGISTERED);
-  } else fputs("boxroot: other roots are left out: this thread does not hold the domain lock, or the library is not set up\n", r->out);
+  } else fputs("boxroot: registered cells are left out: the library is not set up, or no lock held\n", r->out);
   if (!r->table.is_complete) fputs("boxroot: some are missing: no memory\n", r->out);
 }
 
-/* --- asking for one ------------------------------------------------------------------------------------------------- */
+/* --- asking for one ----------------------------------------------------------------------------------------------- */
 
 static bool report_lock;
 
@@ -327,20 +327,17 @@ static bool make_report(char const *file, char const *when, bool in_scan)
 
 bool boxroot_report(char const *file) { return make_report(file, "", false); }
 
-bool boxroot_sample(uint32_t n)
-{
-  return bxr_sample_start(n);
-}
+bool boxroot_sample(uint32_t n) { return bxr_sample_start(n); }
 
 void boxroot_cap(uint64_t roots, void (*reached)(uint64_t live, void *data), void *data)
 {
   bxr_census_set_cap(roots, reached, data);
 }
 
-/* --- the environment ------------------------------------------------------------------------------------------------ */
+/* --- the environment ---------------------------------------------------------------------------------------------- */
 
-static char *to_file;      /* NULL: the standard error output */
-static bool signal_came;   /* (atomic) */
+static char *to_file;    /* NULL: the standard error output */
+static bool signal_came; /* (atomic) */
 
 /* A report that the environment asked for: a file that cannot be opened does not lose it. */
 static void report_as_asked(char const *when, bool in_scan)
@@ -351,7 +348,8 @@ static void report_as_asked(char const *when, bool in_scan)
 void bxr_report_in_scan(void)
 {
   bool came = true;
-  if (bxr_load_relaxed(&signal_came) && bxr_cas_acq_rel(&signal_came, &came, false)) report_as_asked(", by a signal", true);
+  if (BXR_LIKELY(!bxr_load_relaxed(&signal_came))) return;
+  if (bxr_cas_acq_rel(&signal_came, &came, false)) report_as_asked(", by a signal", true);
 }
 
 static void when_exiting(void) { report_as_asked(", at exit", false); }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Which calls created the roots that are live: of one creation in so many, drawn at random, the calls are recorded.
 
-   While creations are sampled all of them take the slow path (bxr_domain_all_slow), which draws, and tags the slot: with
-   the number of its calls, or with none. So the tag of a live slot is right without deletions being noticed, and every
-   creation has the same chance, whatever else the program does (docs/decisions/0072-who-holds.md).
+   While creations are sampled all of them take the slow path (bxr_domain_all_slow), which draws, and tags the slot:
+   with the number of its calls, or with none. So the tag of a live slot is right without deletions being noticed, and
+   every creation has the same chance, whatever else the program does (docs/decisions/0072-who-holds.md).
 
    A domain begins to take the slow path when it next leaves the inline path or collects. Before it tags slots of a pool
    it closes that pool to the inline paths, so that none of its slots is used again without a new tag.

@@ -162,7 +162,8 @@ bxr_symbol bxr_symbols_find(bxr_symbols *all, uintptr_t address)
   enum { NESTED = 8 }; /* a symbol may have others inside */
   for (size_t i = low; i > 0 && low - i < NESTED; i--) {
     named_range const *s = &o->symbols[i - 1];
-    if (address - s->start < s->size) return (bxr_symbol){ name_of(o), s->name, s->source, s->start, address - o->base };
+    if (address - s->start < s->size)
+      return (bxr_symbol){ name_of(o), s->name, s->source, s->start, address - o->base };
   }
   return (bxr_symbol){ .object = name_of(o), .start = o->start, .offset = address - o->base };
 }

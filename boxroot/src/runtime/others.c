@@ -66,7 +66,7 @@ static value const *first_of_modules(void)
 {
   for (value **module = caml_globals; module != NULL && *module != NULL; module++)
     for (value *block = *module; *block != 0; block++)
-      if (Wosize_val(*block) > 0) return (value const *)&Field(*block, 0);
+      if (Wosize_hd((header_t)bxr_load_relaxed(Hp_val(*block))) > 0) return (value const *)&Field(*block, 0);
   return NULL;
 }
 

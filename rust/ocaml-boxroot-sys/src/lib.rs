@@ -358,8 +358,8 @@ extern "C" {
     #[link_name = versioned!("report_roots")]
     pub fn boxroot_report_roots() -> u64;
 
-    /// Reports who holds OCaml values (`boxroot/report.h`), with changes since the last report: appended to the file, or
-    /// on the standard error output if that is null. Needs no lock, but leaves out what is registered with OCaml's
+    /// Reports who holds OCaml values (`boxroot/report.h`), with changes since the last report: appended to the file,
+    /// or on the standard error output if that is null. Needs no lock, but leaves out what is registered with OCaml's
     /// runtime without it. On failure `false`, with `errno`.
     #[link_name = versioned!("report")]
     pub fn boxroot_report(file: *const c_char) -> bool;
@@ -369,9 +369,9 @@ extern "C" {
     #[link_name = versioned!("sample")]
     pub fn boxroot_sample(n: u32) -> bool;
 
-    /// Once there are more than so many live roots, `reached` is called, once, with their number and `data`, by a thread
-    /// that creates one; 0: never. Needs no lock. `reached` must not run OCaml code or the GC, nor unwind; it may report,
-    /// and create and delete roots.
+    /// Once there are more than so many live roots, `reached` is called, once, with their number and `data`, by a
+    /// thread that creates one; 0: never. Needs no lock. `reached` must not run OCaml code or the GC, nor unwind; it
+    /// may report, and create and delete roots.
     #[link_name = versioned!("cap")]
     pub fn boxroot_cap(roots: u64, reached: CapReached, data: *mut c_void);
 }

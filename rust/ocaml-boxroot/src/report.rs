@@ -4,8 +4,8 @@ use core::ffi::CStr;
 use ocaml_boxroot_sys::{boxroot_report, boxroot_sample};
 use std::io::{Error, Result};
 
-/// Reports who holds OCaml values: how many roots are live, by [`Storage`](crate::Storage); if creations are sampled, by
-/// whom they were created; and what any code has registered with OCaml's runtime, with names of variables. From the
+/// Reports who holds OCaml values: how many roots are live, by [`Storage`](crate::Storage); if creations are sampled,
+/// by whom they were created; and what any code has registered with OCaml's runtime, with names of variables. From the
 /// second report on it has the changes since the one before. It goes to the end of the file, or to standard error.
 ///
 /// Any thread may call it at any time; without the domain lock it leaves out what is registered with the runtime. The
