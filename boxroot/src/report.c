@@ -109,6 +109,12 @@ static void see_pool(void *data, bxr_census const *c)
   bxr_sample_add(c);
 }
 
+static uintptr_t function_of(report *r, void *call)
+{
+  bxr_symbol s = bxr_symbols_find(r->symbols, (uintptr_t)call - 1);
+  return s.name != NULL ? s.start : (uintptr_t)call;
+}
+
 /* Whether a call was made by the library: a name of ours, or one that is local to our source file. */
 static bool is_ours(report *r, void *call)
 {
@@ -118,7 +124,8 @@ static bool is_ours(report *r, void *call)
   return s.source != NULL && us != NULL && strcmp(s.source, us) == 0;
 }
 
-/* The calls of a sample from the one of the library outwards, at most so many; NULL after the last one. */
+/* The functions of a sample's calls, from the one that called the library outwards, at most so many: each is given by
+   its first call; NULL after the last one. */
 enum { CALLS_SHOWN = 6 };
 static void outer_calls(report *r, unsigned sample, void *calls[CALLS_SHOWN])
 {
@@ -127,7 +134,13 @@ static void outer_calls(report *r, unsigned sample, void *calls[CALLS_SHOWN])
   int first = 0;
   for (int i = 0; i < MOST_OURS && all[i] != NULL; i++)
     if (is_ours(r, all[i])) first = i + 1;
-  for (int i = 0; i < CALLS_SHOWN; i++) calls[i] = all[first + i];
+  for (int i = 0; i < CALLS_SHOWN; i++) calls[i] = NULL;
+  uintptr_t last = 0;
+  for (int i = first, n = 0; i < BXR_SAMPLE_CALLS && all[i] != NULL && n < CALLS_SHOWN; i++) {
+    uintptr_t function = function_of(r, all[i]);
+    if (function != last) calls[n++] = all[i];
+    last = function;
+  }
 }
 
 /* Samples whose calls are of the same functions have one key. */
@@ -137,10 +150,8 @@ static void see_calls(void *data, unsigned sample, uint64_t roots)
   void *calls[CALLS_SHOWN];
   outer_calls(r, sample, calls);
   uintptr_t key = 0;
-  for (int i = 0; i < CALLS_SHOWN && calls[i] != NULL; i++) {
-    bxr_symbol s = bxr_symbols_find(r->symbols, (uintptr_t)calls[i] - 1);
-    key = (key ^ (s.name != NULL ? s.start : (uintptr_t)calls[i])) * (uintptr_t)0x9e3779b97f4a7c15u;
-  }
+  for (int i = 0; i < CALLS_SHOWN && calls[i] != NULL; i++)
+    key = (key ^ function_of(r, calls[i])) * (uintptr_t)0x9e3779b97f4a7c15u;
   count_row(&r->table, (row){ ROOTS_CREATED, 0, key, .count = roots, .sample = sample });
 }
 
