@@ -298,11 +298,12 @@ fn link_names_agree() {
     let builds = [(&items, &[] as &[&str]), (&items, &["-DBOXROOT_DEBUG=1"]), (&agreed, &[])];
     for ((before, behind), (items, switches)) in macros().iter().zip(builds) {
         for (name, link) in items {
-            let include = match name {
+            let include = match name.as_str() {
                 _ if name.contains("weak") => "boxroot/weak.h",
                 _ if name.contains("storage") => "boxroot/storage.h",
                 _ if name.contains("wide") || name.ends_with("_all") => "boxroot/wide.h",
                 _ if name.contains("ephemeral") => "boxroot/ephemeral.h",
+                "boxroot_report" | "boxroot_sample" | "boxroot_cap" => "boxroot/report.h",
                 _ => "boxroot.h",
             };
             let c = format!("#include <{}>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", include, name);
