@@ -150,9 +150,9 @@ size_t outheap_report(size_t every, void (*sample)(void const *pointer, void con
 
 /* Ends the helper (setting `helper`) for the rest of the process, and joins its thread; what it had begun the domains
    do. The reclaim thread (setting `memory`: there by default from a heap of 16 MB on) ends as well, and none begins;
-   so does the thread that prints statistics on a signal or at intervals (stats.signal, stats.every). For a program
-   that needs to have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system
-   calls, which both hold for single threads. Any thread. Nothing happens if there is none. Cost: it waits for the
+   so does the thread that prints statistics on a signal or at intervals (setting `stats`). For a program that needs to
+   have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system calls, which
+   both hold for single threads. Any thread. Nothing happens if there is none. Cost: it waits for the
    threads to end: some 0.1 ms of the helper's, a slice (2 ms) or a step of a purge (8 MB) of the reclaim thread's,
    statistics that are being printed. */
 void outheap_stop_helper(void);

@@ -23,9 +23,9 @@ SETTINGS = (
     "thp=off",
     "thp=always",
     "reserve=1G",
-    "keep=0,keep.share=0",
-    "keep=0,keep.share=0,slack=0",
-    "thp=advise,thp.from=0",
+    "keep=0",
+    "keep=0:0%",
+    "thp=advise:0",
     "debug.report=100000",
     "memory=stock",
     "memory=follow,debug.compact=1",
@@ -215,14 +215,14 @@ def test_variant(case: Case) -> None:
 
 
 def test_statistics_at_exit(compiler: Compiler) -> None:
-    _says(compiler, "stats=1", "^outheap: .*pools")
+    _says(compiler, "stats=exit", "^outheap: .*pools")
 
 
 def test_statistics_on_a_signal(compiler: Compiler) -> None:
     folder = program(compiler, "release")
     file = folder / "statistics"
     file.unlink(missing_ok=True)
-    settings = {"OUTHEAP": f"stats.signal=USR2,stats.to={file}", "VARIANT_STATISTICS": str(file)}
+    settings = {"OUTHEAP": f"stats=USR2,stats.to={file}", "VARIANT_STATISTICS": str(file)}
     outcome = run(["./program", "signals", "threads"], folder, folder / "logs/signals.log", LIMIT, settings)
     assert outcome.passed, outcome.tail()
     assert "outheap: statistics on a signal: process " in file.read_text()
@@ -254,7 +254,7 @@ def test_plain_bytecode(compiler: Compiler) -> None:
     for name, more, settings in (("ours", start, param), ("stock", ["-I", library], {})):
         built = run([*command, name, *more], folder, folder / f"logs/build-{name}.log", LIMIT, settings)
         assert built.passed, built.tail()
-        outcome = run([f"./{name}"], folder, folder / f"logs/{name}.log", LIMIT, {"OUTHEAP": "stats=1"})
+        outcome = run([f"./{name}"], folder, folder / f"logs/{name}.log", LIMIT, {"OUTHEAP": "stats=exit"})
         assert outcome.passed, outcome.tail()
         assert str(folder) in outcome.text
         assert ("outheap: " in outcome.text) == (name == "ours")

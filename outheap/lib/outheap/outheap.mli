@@ -112,10 +112,9 @@ val settings : unit -> string
 val stop_helper : unit -> unit
 (** Ends the helper (setting [helper]) for the rest of the process, and joins its thread; the domains go on with what it
     had begun. The reclaim thread (setting [memory], there by default from a heap of 16 MB on) ends as well, and none
-    begins; so does the thread that prints statistics on a signal or at intervals ([stats.signal], [stats.every]).
-    For a program that has to have one thread for a moment: before [unshare], or before it gives up privileges or
-    restricts system calls where that holds for the calling thread alone. Without a helper nothing happens. Cost: some
-    0.1 ms. *)
+    begins; so does the thread that prints statistics on a signal or at intervals (setting [stats]). For a program that
+    has to have one thread for a moment: before [unshare], or before it gives up privileges or restricts system calls
+    where that holds for the calling thread alone. Without a helper nothing happens. Cost: some 0.1 ms. *)
 
 (** A stretch of the helper's work in which it did not wait. *)
 type helper_span = {

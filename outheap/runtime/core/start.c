@@ -121,7 +121,7 @@ static void start(void)
   unsigned asked = (oh_settings.thp_asked ? 1u << OH_NOTICE_HUGE : 0) |
                    (oh_settings.hugetlb ? 1u << OH_NOTICE_HUGETLB : 0);
   oh_notice_show(oh_settings.warn ? ~0u : asked);
-  oh_reserve_start(oh_settings.base);
+  oh_reserve_start();
   if (oh_settings.marking_table) oh_heap_range_set(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
     oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);
