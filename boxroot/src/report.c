@@ -387,13 +387,14 @@ static int signal_of(char const *word, size_t length)
   return end == word + length && number > 0 && number < 65 ? (int)number : 0;
 }
 
-/* The handler runs on the alternative stack: OCaml 5's own stacks are small. */
+/* The handler runs on the alternative stack: OCaml 5's own stacks are small. The object stays, as the handler does. */
 static bool handle_signal(int number)
 {
   struct sigaction there, ours = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
   n_named = bxr_runtime_named_values(named, MOST_NAMED);
   if (number == 0 || sigaction(number, NULL, &there) != 0) return false;
   if ((there.sa_flags & SA_SIGINFO) != 0 || there.sa_handler != SIG_DFL) return false;
+  bxr_object_pin();
   return sigaction(number, &ours, NULL) == 0;
 }
 

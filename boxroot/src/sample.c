@@ -154,3 +154,9 @@ void bxr_sample_each(void (*f)(void *data, unsigned id, uint64_t roots), void *d
 }
 
 void *const *bxr_sample_calls(unsigned id) { return all_stacks()[id].calls; }
+
+void bxr_sample_release(void)
+{
+  if (stacks != NULL) bxr_memory_unmap(stacks, STACKS * sizeof(call_stack));
+  stacks = NULL;
+}

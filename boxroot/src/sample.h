@@ -36,4 +36,7 @@ BXR_INTERNAL void bxr_sample_add(bxr_census const *c);
 BXR_INTERNAL void bxr_sample_each(void (*f)(void *data, unsigned id, uint64_t roots), void *data);
 BXR_INTERNAL void *const *bxr_sample_calls(unsigned id);
 
+/* The library is being unloaded: frees what is known of calls. */
+BXR_INTERNAL void bxr_sample_release(void);
+
 #endif
