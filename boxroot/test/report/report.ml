@@ -62,14 +62,16 @@ let minor () =
 let counted () =
   let rng = Random.State.make [| 17 |] in
   let rnd n = Random.State.int rng n in
-  let roots = Array.make 3000 none and number = ref 0 in
+  (* more pools than are visited at once, so that deletions wait for the marker *)
+  let roots = Array.make (if pool_capacity () > 100 then 20_000 else 1000) none and number = ref 0 in
   let value () = match rnd 4 with 0 -> Obj.repr 0 | 1 -> Obj.repr (rnd 1000) | _ -> Obj.repr (ref 0) in
   let delete r =
     decr number;
-    match rnd 5 with 0 -> delete_nolock r | 1 -> delete_elsewhere r | _ -> delete r
+    match rnd 50 with 0 -> delete_elsewhere r | n when n < 10 -> delete_nolock r | _ -> delete r
   in
   for round = 1 to scale 30 do
-    for _ = 1 to rnd 2000 do
+    (match rnd 4 with 0 -> minor () | 1 -> ignore (Gc.major_slice 5000) | 2 -> collect () | _ -> ());
+    for _ = 1 to rnd (Array.length roots) do
       let i = rnd (Array.length roots) in
       if roots.(i) <> none then (delete roots.(i); roots.(i) <- none)
       else begin
@@ -78,7 +80,6 @@ let counted () =
       end
     done;
     delete_elsewhere_done ();
-    (match rnd 4 with 0 -> minor () | 1 -> ignore (Gc.major_slice 5000) | 2 -> collect () | _ -> ());
     let text = now () in
     if count live text <> !number then fail "round %d: %d are live, not\n%s" round !number text;
     expect "in no storage" text !number
@@ -106,6 +107,25 @@ let by_storage () =
   Array.iter delete plain;
   collect ();
   expect live (now ()) 430
+
+(* Deletions of another domain's roots are about to be recorded; its pools keep what was in the storage until it
+   collects. *)
+let dropped_elsewhere () =
+  let s = storage "shared" and step = Atomic.make 0 and roots = ref [||] in
+  let await n = while Atomic.get step < n do Par.relax () done in
+  let domain =
+    Par.spawn (fun () ->
+      roots := Array.init 3000 (fun i -> stored s (ref i));
+      Atomic.set step 1;
+      await 2)
+  in
+  await 1;
+  Array.iteri (fun i r -> if i < 10 then delete r) !roots;
+  expect "in storage \"shared\"" (now ()) 2990;
+  if not (storage_clear s) then fail "not cleared";
+  expect live (now ()) 0;
+  Atomic.set step 2;
+  Par.join domain
 
 let changes () =
   let roots = Array.init 100 here in
@@ -214,6 +234,31 @@ let begins_and_ends () =
   minor ();
   ignore (Array.init 50 here);
   expect "p_here" (now ()) 50
+
+(* Another thread of the domain knows the pool in which samples are taken, and would use their slots again inline. *)
+let threads () =
+  let step = Atomic.make 0 in
+  let await n = while Atomic.get step < n do Thread.yield () done in
+  let other =
+    Thread.create
+      (fun () ->
+        brief 0;
+        Atomic.set step 1;
+        await 2;
+        ignore (Array.init 3000 there);
+        Atomic.set step 3)
+      ()
+  in
+  await 1;
+  start 1;
+  let mine = Array.init 1000 here in
+  Array.iter delete mine;
+  Atomic.set step 2;
+  await 3;
+  Thread.join other;
+  let text = now () in
+  expect "p_here" text 0;
+  expect live text 3000
 
 let domains () =
   start 3;
@@ -353,8 +398,8 @@ let capped () =
 
 let () =
   main
-    ([ ("counted", counted); ("by-storage", by_storage); ("changes", changes); ("all-sampled", all_sampled);
-       ("some-sampled", some_sampled); ("begins-and-ends", begins_and_ends); ("domains", domains);
-       ("registered", registered); ("stripped", stripped); ("without-lock", without_lock); ("at-exit", at_exit);
-       ("by-signal", by_signal); ("capped", capped) ])
+    ([ ("counted", counted); ("by-storage", by_storage); ("dropped-elsewhere", dropped_elsewhere); ("changes", changes);
+       ("all-sampled", all_sampled); ("some-sampled", some_sampled); ("begins-and-ends", begins_and_ends);
+       ("threads", threads); ("domains", domains); ("registered", registered); ("stripped", stripped);
+       ("without-lock", without_lock); ("at-exit", at_exit); ("by-signal", by_signal); ("capped", capped) ])
     ~unlisted:[ ("do-small", small); ("do-some", makes_some); ("do-signalled", signalled) ]
