@@ -38,7 +38,7 @@ bool boxroot_report(char const *file) BXR_LINK_NAME(report);
    creation has the same chance. Earlier samples are dropped. With n == 1 all are. 0 ends it.
    Needs no lock. A domain begins and ends with it in its next minor collection, at the latest.
    Failure: false, with errno: ENOTSUP where the C library has no backtrace(), ENOMEM.
-   Cost: none while it is off. While it is on no creation is inline: it takes 10 nanoseconds instead of 2, and some
+   Cost: none while it is off. While it is on no creation is inline: it takes about 10 nanoseconds more, and some
    microseconds if it is drawn. Deletion and modification cost what they always do. Memory: two bytes for each slot
    among which there is a sample, and 168 bytes for each different sequence of calls. */
 bool boxroot_sample(uint32_t n) BXR_LINK_NAME(sample);

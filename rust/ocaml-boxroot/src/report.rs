@@ -19,7 +19,7 @@ pub fn report(file: Option<&CStr>) -> Result<()> {
 }
 
 /// From the next minor collection on, the calls that create a root are recorded for one creation in `n`, drawn at
-/// random, for [`report`]; 0 ends it. While it is on, a creation takes 10 nanoseconds instead of 2.
+/// random, for [`report`]; 0 ends it. While it is on, a creation takes about 10 nanoseconds more.
 ///
 /// # Errors
 /// The C library does not tell calls, or there is no memory.
