@@ -27,8 +27,8 @@ extern "C" {
 /* boxroot_report(file): makes a report now, and appends it to the file; NULL: prints it on the standard error output.
    Needs no lock; without the domain lock it leaves out what is registered with the runtime. Any thread may call it at
    any time, but not a signal handler. It does not run the GC, and changes nothing of OCaml's.
-   Roots that other threads create or delete meanwhile may or may not be counted; the rest is exact, but for roots that
-   hold an integer which looks like an address in their own pool. 254 weak roots count as one.
+   Roots that other threads create or delete meanwhile may or may not be counted; the rest is exact, unless a root holds
+   an integer that looks like an address in its own pool. 254 weak roots count as one.
    Failure: false, with errno, if the file cannot be opened or there is no memory.
    Cost: a look at each slot and each registered cell, some milliseconds for a million; at first, for each object file
    that has some of them, also reading its symbols. */
