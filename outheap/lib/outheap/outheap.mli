@@ -106,8 +106,9 @@ val report : every:int -> int
     pointers that marking finds. Result: the number found since it began. For audits of bindings: see the setting
     [debug.report]. *)
 
-val settings : unit -> string
-(** The environment variable [OUTHEAP] of this process. *)
+val setting : string -> string option
+(** The value that counts of a setting, as it was given: of all that the variant, the executable and the variable
+    [OUTHEAP] say, the last. [None] if it is not set, and with the stock runtime. *)
 
 val stop_helper : unit -> unit
 (** Ends the helper (setting [helper]) for the rest of the process, and joins its thread; the domains go on with what it

@@ -7,6 +7,11 @@
 
 #define M ((size_t)1 << 20)
 
+extern char const outheap_defaults[] __attribute__((weak)); /* of the executable, which may have none */
+#ifndef OH_DEFAULTS
+#define OH_DEFAULTS "" /* outheap-build --defaults */
+#endif
+
 struct oh_settings oh_settings = {
 #define DEFAULT(name, kind, thp) [OH_SPACE_##name] = OH_SETTINGS_THP_##thp,
   .thp = { OH_SPACES_LIST(DEFAULT) },
@@ -205,9 +210,11 @@ static bool read_helper(char const *text)
   return helper >= 0 && (oh_settings.helper = (enum oh_settings_helper)helper, true);
 }
 
-/* Moments, with a plus between. */
+/* off, or moments with a plus between. */
 static bool read_stats(char *when)
 {
+  oh_settings.stats = false, oh_settings.stats_signals = oh_settings.stats_every = 0;
+  if (is(when, "off")) return true;
   static int const signals[] = { SIGUSR1, SIGUSR2, SIGHUP, SIGURG, SIGWINCH };
   for (char *next; when != NULL; when = next) {
     next = cut(when, '+');
@@ -246,7 +253,7 @@ static bool read_check(char *text, char const **why)
 #define TIME "a time from 1us to 9999999s, such as 10ms"
 #define IDLE "a time from 1us to 9999999s, such as 2s, or that and a pause, such as 2s:30ms, or off"
 #define LIMIT "a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or cgroup"
-#define STATS "exit, USR1, USR2, HUP, URG, WINCH or a time such as 60s, or several with + between"
+#define STATS "off, exit, USR1, USR2, HUP, URG, WINCH or a time such as 60s, or several with + between"
 
 /* Each setting: its name, its possible values in words, what reads one from `value`. */
 #define SETTINGS_LIST(S) \
@@ -271,6 +278,7 @@ static bool read_check(char *text, char const **why)
   S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
   S("check.report", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
   S("check.ring", "a number of bytes up to 16G", read_ring(value)) \
+  S("debug.settings", "0 or 1", read_bool(value, &oh_settings.show)) \
   S("debug.report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
   S("debug.faults", "off or report", place_of(value, "off report") >= 0) /* the library outheap.region reads it */ \
   S("debug.slices", "0 or 1", read_bool(value, &oh_settings.slices)) \
@@ -293,7 +301,7 @@ static bool read_one(char const *name, char *value, char const **wanted)
   return false;
 }
 
-void oh_settings_read(char const *list)
+void oh_settings_read(char const *list, char const *from)
 {
   int error = errno;
   while (list != NULL && *list != 0) {
@@ -310,10 +318,61 @@ void oh_settings_read(char const *list)
       bool good = read_one(name, whole && value != NULL ? value : none, &wanted);
       if (!whole || value == NULL || !good) {
         oh_settings = before;
-        oh_log("OUTHEAP: ignored: %s (%s)", item, wanted);
+        oh_log("%s: ignored: %s (%s)", from, item, wanted);
       }
     }
     list += length + (list[length] == ',');
   }
   errno = error;
+}
+
+static struct { char const *list, *from; } lists[] = {
+  { OH_DEFAULTS, "defaults of this variant" }, { NULL, "outheap_defaults" }, { NULL, "OUTHEAP" }
+};
+#define LISTS (sizeof lists / sizeof *lists)
+
+void oh_settings_start(char const *of_caller)
+{
+  lists[1].list = outheap_defaults;
+  lists[2].list = of_caller;
+  for (size_t i = 0; i < LISTS; i++) oh_settings_read(lists[i].list, lists[i].from);
+}
+
+/* The last value in one list. */
+static char const *value_in(char const *list, char const *name, size_t *length)
+{
+  char const *found = NULL;
+  size_t named = strlen(name);
+  while (list != NULL && *list != 0) {
+    size_t n = strcspn(list, ",");
+    if (n > named && list[named] == '=' && memcmp(list, name, named) == 0)
+      found = list + named + 1, *length = n - named - 1;
+    list += n + (list[n] == ',');
+  }
+  return found;
+}
+
+static char const *value_of(char const *name, size_t *length, char const **from)
+{
+  for (size_t i = LISTS; i-- > 0;) {
+    char const *found = value_in(lists[i].list, name, length);
+    if (found != NULL) return *from = lists[i].from, found;
+  }
+  return NULL;
+}
+
+char const *oh_settings_value(char const *name, size_t *length)
+{
+  char const *from;
+  return value_of(name, length, &from);
+}
+
+void oh_settings_show(void)
+{
+  char const *from, *value;
+  size_t length;
+#define SHOW(name, values, read) \
+  if ((value = value_of(name, &length, &from)) != NULL) oh_log("%s=%.*s (%s)", name, (int)length, value, from);
+  SETTINGS_LIST(SHOW)
+#undef SHOW
 }

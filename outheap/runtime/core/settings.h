@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings, from the environment variable OUTHEAP: a list of name=value separated by commas, read once, when the
-   library starts; not in a program with more rights than its caller, which says so. docs/reference/settings.md says
-   what each of them means. What only some users need is a part of the value (keep=SIZE:PERCENT%); what serves tests and
-   the search for faults is in the group `debug`.
+/* Settings: lists of name=value separated by commas, read once, when the library starts. They are the defaults of the
+   variant (outheap-build --defaults), those of the executable (outheap_defaults in outheap.h), and the environment
+   variable OUTHEAP, but that not in a program with more rights than its caller, which says so. Of several values the
+   last counts. docs/reference/settings.md says what each of them means. What only some users need is a part of the
+   value (keep=SIZE:PERCENT%); what serves tests and the search for faults is in the group `debug`.
 
    An unknown name or a bad value is reported once on standard error, with what is possible, and otherwise ignored. */
 #ifndef OH_SETTINGS_H
@@ -61,6 +62,7 @@ struct oh_settings {
   struct oh_settings_check check;
   bool reclaim, frugal, compact;   /* memory=follow or small; memory=small; debug.compact */
   bool steps;                     /* debug.clock=step */
+  bool show;                      /* debug.settings */
   uint64_t stats_every;           /* nanoseconds; 0: never */
   uint64_t stats_signals;         /* a bit for each */
   bool opaque, stats, marking_table, warn, slices, minor_adaptive;
@@ -70,7 +72,17 @@ struct oh_settings {
 };
 extern struct oh_settings oh_settings; /* only read after oh_start */
 
-/* Changes the settings by such a list; NULL: none. */
-void oh_settings_read(char const *list);
+/* Changes the settings by such a list, which messages name; NULL: none. */
+void oh_settings_read(char const *list, char const *from);
+
+/* Reads the three lists, the last of which is OUTHEAP's; NULL: none. It is kept. */
+void oh_settings_start(char const *of_caller);
+
+/* The value that counts, as it was given, also where it was refused; `length` bytes of a list. NULL: no list has this
+   setting. Needs oh_settings_start. */
+char const *oh_settings_value(char const *name, size_t *length);
+
+/* Prints each setting that a list has, and which it is (setting debug.settings). */
+void oh_settings_show(void);
 
 #endif

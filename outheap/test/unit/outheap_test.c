@@ -139,7 +139,7 @@ static char const *read_list(char const *list)
   dup2(both[1], 2);
   close(both[1]);
   oh_settings = initial;
-  oh_settings_read(list);
+  oh_settings_read(list, "OUTHEAP");
   dup2(saved, 2);
   close(saved);
   ssize_t n = read(both[0], text, sizeof text - 1);
@@ -170,9 +170,11 @@ static void settings(void)
   EXPECT(s.stats_signals == (uint64_t)1 << SIGHUP && s.stats_every == 30000000000 && !s.stats &&
            strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,
          "operation");
-  EXPECT(read_list("stats=USR1,stats=exit+URG")[0] == 0 && oh_settings.stats && oh_settings.stats_every == 0 &&
+  EXPECT(read_list("stats=USR2+1s,stats=USR1+exit+URG")[0] == 0 && oh_settings.stats && oh_settings.stats_every == 0 &&
            oh_settings.stats_signals == ((uint64_t)1 << SIGUSR1 | (uint64_t)1 << SIGURG),
          "several moments");
+  EXPECT(read_list("stats=USR2+1s+exit,stats=off")[0] == 0 && !oh_settings.stats && oh_settings.stats_every == 0 &&
+           oh_settings.stats_signals == 0, "no statistics");
   EXPECT(!s.thp_asked && read_list("thp=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
   EXPECT(!s.steps && read_list("debug.clock=step")[0] == 0 && oh_settings.steps, "driven time");
   EXPECT(read_list("debug.clock=machine")[0] == 0 && !oh_settings.steps, "the machine's");
@@ -298,9 +300,9 @@ static void choices(void)
     { "minor=adaptive:1M-1G",
       "minor=adaptive:1M-1G (MAX is too large: the runtime has no minor heap above 256M words)" },
     { "minor=adaptive:2M-1M", "minor=adaptive:2M-1M (MIN is more than MAX)" },
-    { "stats=exit+KILL", "stats=exit+KILL (stats is exit, USR1, USR2, HUP, URG, WINCH or a time such as 60s, or "
+    { "stats=exit+KILL", "stats=exit+KILL (stats is off, exit, USR1, USR2, HUP, URG, WINCH or a time such as 60s, or "
                          "several with + between)" },
-    { "stats=18446744073709551615s", "stats=18446744073709551615s (stats is exit, USR1, " },
+    { "stats=18446744073709551615s", "stats=18446744073709551615s (stats is off, exit, " },
     { "limit=18446744073709551615", "limit=18446744073709551615 (limit is a number of bytes from 1M to 131072T, such" },
     { "limit=1", "limit=1 (limit is a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or" },
     { "stats.to=", "stats.to= (stats.to is a file, or fd:N)" },
