@@ -163,12 +163,12 @@ void boxroot_print_stats(void) BXR_LINK_NAME(print_stats);
 
 /* boxroot_report_roots(): the number of live roots, with weak ones. In the checked build (BOXROOT_DEBUG) it also prints
    on the standard error output where they were created, the most frequent place first. A release build does not record
-   this, since that would slow down creation and deletion: it prints nothing, and the result is UINT64_MAX. With
-   BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the program exits (after C++ objects with
-   static storage duration have ended their roots, in the program and, with glibc, in all shared objects; an object with
-   the library stays in the process until then) and at boxroot_teardown, if there are roots left. No requirements; roots
-   that are created or deleted meanwhile may or may not be counted. Cost: a look at every slot, and memory for a list of
-   the places, if it is available. */
+   this, since that would slow down creation and deletion: it prints nothing, and the result is UINT64_MAX; it has the
+   reports of boxroot/report.h. With BOXROOT_LEAKS=1 in the environment, a checked build makes this report when the
+   program exits (after C++ objects with static storage duration have ended their roots, in the program and, with glibc,
+   in all shared objects; an object with the library stays in the process until then) and at boxroot_teardown, if there
+   are roots left. No requirements; roots that are created or deleted meanwhile may or may not be counted. Cost: a look
+   at every slot, and memory for a list of the places, if it is available. */
 uint64_t boxroot_report_roots(void) BXR_LINK_NAME(report_roots);
 
 /* Kept for programs written for earlier versions; the same as boxroot_setup. */

@@ -36,3 +36,10 @@ external print_to_c_stdout : unit -> unit = "boxroot_ml_print_stats"
 let print_stats () =
   flush stdout;
   print_to_c_stdout ()
+
+external report_to : string -> string = "boxroot_ml_report"
+external sample_one_in : int -> string = "boxroot_ml_sample"
+
+let result = function "" -> Ok () | error -> Error error
+let report ?(file = "") () = result (report_to file)
+let sample n = result (sample_one_in n)

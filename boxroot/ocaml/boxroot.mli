@@ -51,3 +51,15 @@ val stats : unit -> stats
 
 val print_stats : unit -> unit
 (** The same, in words, on the standard output (after flushing {!Stdlib.stdout}). *)
+
+(** {1 Who holds OCaml values}
+
+    The header [boxroot/report.h] says what is in a report, and what it costs. *)
+
+val report : ?file:string -> unit -> (unit, string) result
+(** Reports now who holds OCaml values, with changes since the last report: on the standard error output, or appended to
+    the file. Sets the library up. Error: the reason, in the words of the system. *)
+
+val sample : int -> (unit, string) result
+(** [sample n]: from the next minor collection on, the calls that create a root are recorded for one creation in [n],
+    for reports; [0] ends it. Error: the reason; also for a negative number. *)

@@ -3,8 +3,11 @@
 #define CAML_NAME_SPACE
 #include <boxroot.h>
 
+#include <boxroot/report.h>
 #include <caml/alloc.h>
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 value boxroot_ml_status(value unit)
 {
@@ -45,4 +48,21 @@ value boxroot_ml_print_stats(value unit)
   boxroot_print_stats();
   fflush(stdout);
   return unit;
+}
+
+/* Why a call failed, or an empty string. */
+static value answer(bool done) { return caml_copy_string(done ? "" : strerror(errno)); }
+
+/* The empty name stands for the standard error output. */
+value boxroot_ml_report(value file)
+{
+  (void)boxroot_setup();
+  return answer(boxroot_report(caml_string_length(file) == 0 ? NULL : String_val(file)));
+}
+
+value boxroot_ml_sample(value n)
+{
+  bool possible = Long_val(n) >= 0 && Long_val(n) <= UINT32_MAX;
+  if (!possible) errno = EINVAL;
+  return answer(possible && boxroot_sample((uint32_t)Long_val(n)));
 }

@@ -12,6 +12,8 @@
 #include "orphans.h"
 #include "os.h"
 #include "records.h"
+#include "report.h"
+#include "sample.h"
 #include "scan.h"
 #include "status.h"
 #include "supply.h"
@@ -43,6 +45,7 @@ static bool start_library(void)
       bxr_object_prepare();
       bxr_runtime_attach(&bxr_scan_callbacks);
       bxr_leaks_setup();
+      bxr_report_setup();
       bxr_store_release(&bxr_status, BOXROOT_RUNNING);
       return true;
     }
@@ -113,6 +116,7 @@ static boxroot create_orphan(value v)
   p->freed_is_exact = false;
   p->list = BXR_LIST_YOUNG_AVAIL;
   bxr_account_create((boxroot)slot);
+  if (BXR_UNLIKELY(bxr_load_relaxed(&bxr_domain_all_slow))) bxr_sample_note(&bxr_domains[bxr_runtime_domain()], slot);
   bxr_orphans_add_pool(p);
   return (boxroot)slot;
 }
@@ -122,11 +126,14 @@ static uintptr_t *take_slots(bxr_domain *d)
 {
   BXR_ASSERT_OWNER(d);
   bxr_count(&d->count.create_slow, 1);
-  if ((d->current == NULL || d->current->head.free == BXR_FREE_END) && !bxr_supply_refill(d) &&
-      !(bxr_quarantine_flush(bxr_remote_delete) && bxr_supply_refill(d))) {
-    bxr_fail(BXR_FAIL_NO_MEMORY);
-    return NULL;
+  while (d->current == NULL || d->current->head.free == BXR_FREE_END) {
+    if (!bxr_supply_refill(d) && !(bxr_quarantine_flush(bxr_remote_delete) && bxr_supply_refill(d))) {
+      bxr_fail(BXR_FAIL_NO_MEMORY);
+      return NULL;
+    }
+    if (BXR_UNLIKELY(bxr_load_relaxed(&bxr_census_cap) != 0)) bxr_census_look(); /* may make roots */
   }
+  if (BXR_UNLIKELY(bxr_load_relaxed(&bxr_domain_all_slow))) bxr_domain_close(d);
   if (d->storage == NULL) bxr_domain_offer(d);
   else if (d->head.source != &d->current->head) bxr_domain_set_current(d, d->current);
   return bxr_pool_take(d->current);
@@ -135,6 +142,7 @@ static uintptr_t *take_slots(bxr_domain *d)
 static boxroot made(bxr_domain *d, uintptr_t *slots)
 {
   bxr_account_create((boxroot)slots);
+  if (BXR_UNLIKELY(bxr_load_relaxed(&bxr_domain_all_slow))) bxr_sample_note(d, slots);
   if (BXR_UNLIKELY(bxr_runtime_is_shutting_down())) bxr_domain_retire(d, bxr_domain_barrier(d));
   return (boxroot)slots;
 }
@@ -155,8 +163,9 @@ static uintptr_t *take_at_once(bxr_storage *s)
   void *self = bxr_runtime_self();
   if (self == NULL || BXR_UNLIKELY(bxr_runtime_is_shutting_down())) return NULL;
   bxr_domain *d = bxr_load_relaxed(&s->records[bxr_runtime_domain()]);
-  if (d == NULL || !bxr_domain_is(d, self) || d->current == NULL || d->current->head.free == BXR_FREE_END) return NULL;
-  return bxr_pool_take(d->current);
+  if (d == NULL || !bxr_domain_is(d, self)) return NULL;
+  bxr_pool *p = (bxr_pool *)bxr_load_relaxed(&d->head.source);
+  return p->head.free == BXR_FREE_END ? NULL : bxr_pool_take(p);
 }
 
 boxroot bxr_api_create_wide(unsigned n, value const *values)
@@ -275,6 +284,7 @@ bool bxr_api_modify_slot(boxroot *r, unsigned i, value v)
   boxroot fresh = create_with(*r, i, v);
   if (fresh == NULL) return false;
   if (BOXROOT_DEBUG) bxr_account_move(*r, fresh);
+  if (BXR_UNLIKELY(bxr_load_relaxed(&bxr_domain_all_slow))) bxr_sample_move(*r, fresh);
   bxr_delete(*r);
   *r = fresh;
   return true;

@@ -224,7 +224,9 @@ void bxr_depot_release(void)
   for (uint64_t i = 0; i < n; i++) {
     leaf *l = bxr_load_acquire(&directory[i / LEAF]);
     if (l == NULL) continue;
-    if (l->segment[i % LEAF] != NULL) bxr_memory_unmap(l->segment[i % LEAF], BXR_SEGMENT_SIZE);
+    bxr_segment *s = l->segment[i % LEAF];
+    if (s != NULL && s->tags != NULL) bxr_memory_unmap(s->tags, BXR_SEGMENT_TAGS * sizeof *s->tags);
+    if (s != NULL) bxr_memory_unmap(s, BXR_SEGMENT_SIZE);
     if (i % LEAF == LEAF - 1 || i == n - 1) {
       directory[i / LEAF] = NULL;
       bxr_memory_unmap(l, sizeof(leaf));

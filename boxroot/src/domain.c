@@ -4,17 +4,25 @@
 
 BXR_INTERNAL_DATA_HERE bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 BXR_INTERNAL_DATA_HERE unsigned bxr_domains_end;
+BXR_INTERNAL_DATA_HERE bool bxr_domain_all_slow;
 
 void bxr_domain_set_current(bxr_domain *d, bxr_pool *p)
 {
   d->current = p;
-  bxr_store_relaxed(&d->head.source, p == NULL ? &bxr_no_pool : &p->head); /* atomic: see rename_to, records.c */
+  bool inline_too = p != NULL && BXR_LIKELY(!bxr_load_relaxed(&bxr_domain_all_slow));
+  bxr_store_relaxed(&d->head.source, inline_too ? &p->head : &bxr_no_pool); /* atomic: see rename_to, records.c */
   if (!BXR_OCAML5 && d->storage == NULL) bxr_domain_offer(d);
 }
 
 void bxr_domain_offer(bxr_domain *d)
 {
   bxr_cache = bxr_runtime_may_end_unseen() ? &bxr_no_pool : d->head.source;
+}
+
+void bxr_domain_close(bxr_domain *d)
+{
+  bxr_domain_set_current(d, d->current);
+  bxr_store_relaxed(&d->current->head.alloc_owner, BXR_NOBODY);
 }
 
 /* d, the first record of this domain, is about to be used. */
@@ -129,7 +137,7 @@ void bxr_owners_publish(bxr_domain *d, bxr_pool *p, bxr_barrier b)
   void *self = d->strays != BXR_RUNTIME_NO_STRAYS || bxr_pool_guarded(p, b) ? BXR_NOBODY : state;
   bxr_store_relaxed(&p->head.free_owner, avail ? self : BXR_NOBODY);
   /* a thread that knew the pool before it was a storage's must not make other roots in it */
-  bool makes = p == d->current && d->storage == NULL && d->strays != BXR_RUNTIME_OLD_STRAYS;
+  bool makes = &p->head == d->head.source && d->storage == NULL && d->strays != BXR_RUNTIME_OLD_STRAYS;
   bxr_store_relaxed(&p->head.alloc_owner, makes ? state : BXR_NOBODY); /* a new root needs no barrier */
   bxr_store_relaxed(&p->head.store_owner, bxr_list_is_young(p->list) ? self : BXR_NOBODY);
 }

@@ -62,6 +62,7 @@ typedef struct bxr_domain {
   struct bxr_storage *storage; /* whose roots the record has; NULL: those in no storage */
   uint64_t name;               /* of the storage when the record last looked; 0: none */
   uint8_t wider;               /* of its pools */
+  uint32_t until_sample;       /* creations until one is sampled; 0: to be drawn (sample.h) */
   struct bxr_domain *also;     /* the domain's next record */
   struct bxr_domain *before;   /* and the one that this is the next of */
   uint64_t storages;           /* records after the first, whose words these are: how many there are, */
@@ -71,6 +72,9 @@ typedef struct bxr_domain {
 
 BXR_INTERNAL_DATA bxr_domain bxr_domains[BXR_MAX_DOMAINS];
 BXR_INTERNAL_DATA unsigned bxr_domains_end; /* those from here on have never been in use (atomic) */
+
+/* All creations take the slow path: while one is in the inline paths are closed to them (sample.h) (atomic). */
+BXR_INTERNAL_DATA bool bxr_domain_all_slow;
 
 /* The record of the current domain, made ready for use. Needs the domain lock. */
 BXR_INTERNAL bxr_domain *bxr_domain_here(void);
@@ -106,6 +110,9 @@ BXR_INTERNAL void bxr_domain_offer(bxr_domain *d);
 
 /* Sets d->current; p may be NULL. bxr_owners_publish has to follow. */
 BXR_INTERNAL void bxr_domain_set_current(bxr_domain *d, bxr_pool *p);
+
+/* Closes the current pool, which there is, to inline creations. Needs the lock of d. */
+BXR_INTERNAL void bxr_domain_close(bxr_domain *d);
 
 /* Makes p, which has a free slot, the current pool. There is none. */
 BXR_INTERNAL void bxr_domain_use(bxr_domain *d, bxr_pool *p, bxr_barrier b);

@@ -281,6 +281,36 @@ void bxr_object_pin(void)
 #endif
 }
 
+/* --- at the exit -------------------------------------------------------------------------------------------------- */
+
+static void (*at_process_exit[2])(void); /* (atomic) */
+
+void bxr_object_at_exit(void (*f)(void))
+{
+  void (*first)(void) = bxr_load_relaxed(&at_process_exit[0]);
+  bxr_object_pin();
+  bxr_store_release(&at_process_exit[first != NULL && first != f], f);
+}
+
+static void call_at_exit(void *unused)
+{
+  (void)unused;
+  for (int i = 0; i < 2; i++) {
+    void (*f)(void) = bxr_load_acquire(&at_process_exit[i]);
+    if (f != NULL) f();
+  }
+}
+
+/* C++ objects with static storage duration end their roots at the exit: those of the program among the functions for
+   the exit, in the reverse order of their construction; those of a shared object among its destructors, of which this
+   one comes last by its priority. Those of other shared objects may come after this object's destructors. What is
+   registered here comes after them, where the C library allows it at this point (glibc does). */
+__attribute__((destructor(101))) static void when_process_exits(void)
+{
+  if (bxr_load_relaxed(&at_process_exit[0]) == NULL) return;
+  if (__cxa_atexit == NULL || __cxa_atexit(call_at_exit, NULL, NULL) != 0) call_at_exit(NULL);
+}
+
 #if defined(__linux__) || defined(__FreeBSD__)
 #pragma weak dl_iterate_phdr
 

@@ -34,6 +34,13 @@ BXR_INTERNAL void bxr_memory_release(void);
 /* Lets another thread run. */
 BXR_INTERNAL void bxr_thread_yield(void);
 
+/* A lock that is held for a short time; other threads yield meanwhile. */
+static inline void bxr_thread_lock(bool *lock)
+{
+  for (bool held = false; !bxr_cas_acq_rel(lock, &held, true); held = false) bxr_thread_yield();
+}
+static inline void bxr_thread_unlock(bool *lock) { bxr_store_release(lock, false); }
+
 /* Whether `p` is in the stack that the system gave this thread. The answer is BXR_THREAD_UNKNOWN where there is no way
    to ask, or where asking needs /proc or a file descriptor (the first thread's bounds) and they are not available now.
    Cost: a comparison; one to four system calls at first. */
@@ -67,6 +74,10 @@ BXR_INTERNAL void bxr_thread_await_progress(long thread, bool const *ended);
    bxr_object_pin makes the object stay in the process until that ends, whoever unloads it, where the system can do
    that. Cost: some microseconds. */
 BXR_INTERNAL void bxr_object_pin(void);
+
+/* Calls f when the process exits: after C++ objects with static storage duration have ended their roots, in the program
+   and, with glibc, in all shared objects. The object stays in the process until then. For two functions at most. */
+BXR_INTERNAL void bxr_object_at_exit(void (*f)(void));
 
 /* To be called when the object is about to be used: from then on bxr_object_is_unloading can tell. Leaves some bytes
    behind each time in an object that may be unloaded. */

@@ -157,11 +157,13 @@ typedef struct bxr_segment {
   uint64_t unused; /* bit i: pool i is in the depot (atomic) */
   uint64_t dirty;  /* bit i: pool i may have memory. Changed by the owner of the pool (atomic) */
   uint64_t number; /* in the depot's directory */
-  uint64_t pad[5];
+  uint16_t *tags;  /* one for each word of the segment, or NULL (sample.h) (atomic) */
+  uint64_t pad[4];
   uint64_t pending[]; /* for pool i: BXR_PENDING_WORDS words from (i - 1) * BXR_PENDING_WORDS (atomic) */
 } bxr_segment;
 
 #define BXR_SEGMENT_SIZE (BXR_POOL_SIZE * 64)
+#define BXR_SEGMENT_TAGS (BXR_SEGMENT_SIZE / sizeof(uintptr_t))
 #define BXR_PENDING_WORDS (BXR_POOL_SIZE / sizeof(uintptr_t) / 64)
 _Static_assert(sizeof(bxr_segment) == 64, "the header is one cache line");
 _Static_assert(sizeof(bxr_segment) + 63 * BXR_PENDING_WORDS * 8 <= BXR_POOL_SIZE, "header and bitmaps fit");

@@ -202,6 +202,36 @@ BXR_INTERNAL bool bxr_runtime_ephemeron_get(value ephemeron, value *key, value *
 /* Whether v may be such an ephemeron: for the checked build. */
 BXR_INTERNAL bool bxr_runtime_is_ephemeron(value v);
 
+/* --- for reports -------------------------------------------------------------------------------------------------- */
+
+/* What a value is, as far as a report says it: the code of a closure, the operations of a custom block, the tag of
+   another block. A FOREIGN one is none of OCaml's; a YOUNG one may not be looked at, as the world is stopped, when the
+   operations are not known either (0). Needs the domain lock, or the world stopped. */
+typedef enum {
+  BXR_KIND_IMMEDIATE, BXR_KIND_YOUNG, BXR_KIND_FOREIGN, BXR_KIND_CLOSURE, BXR_KIND_CUSTOM, BXR_KIND_BLOCK
+} bxr_kind_of_value;
+typedef struct bxr_kind {
+  bxr_kind_of_value kind;
+  uintptr_t which;
+} bxr_kind;
+BXR_INTERNAL bxr_kind bxr_runtime_kind(value v, bool stopped);
+
+/* The name in the operations of a custom block. */
+BXR_INTERNAL char const *bxr_runtime_custom_name(uintptr_t operations);
+
+/* Calls f for each cell that was registered with the runtime (caml_register_global_root and its like), by whatever
+   code; in a collection, too. f must not register or remove one, nor call anything else of OCaml. False: not known with
+   this version of OCaml. */
+BXR_INTERNAL bool bxr_runtime_other_roots(void (*f)(void *data, value const *cell), void *data);
+
+/* The values that the runtime keeps for caml_named_value, at most `most`: their cells are among the registered ones.
+   The result is how many. Needs the domain lock; not while the world is stopped. */
+typedef struct bxr_named {
+  char const *name;
+  value const *cell;
+} bxr_named;
+BXR_INTERNAL size_t bxr_runtime_named_values(bxr_named *named, size_t most);
+
 /* --- the shutdown, for the implementations ------------------------------------------------------------------------ */
 
 /* OCaml's shutdown. Afterwards the thread that asked for it still counts as holder of its domain's lock, but the

@@ -4,6 +4,7 @@
 #include "delete.h"
 #include "drain.h"
 #include "orphans.h"
+#include "report.h"
 #include "records.h"
 #include "snapshot.h"
 
@@ -139,7 +140,7 @@ static int64_t scan_young_of(bxr_domain *d, bxr_minor_range range, bxr_visitor c
    finalisers (promotion allocates, allocation sweeps), which can delete and create roots: deletions wait in the
    bitmaps, and a pool in which a root was created is young again, so the loop handles it. It also handles a record that
    was scanned before, or that is new. */
-static void scan_young(unsigned id, bxr_visitor const *visitor)
+static void scan_all_young(unsigned id, bxr_visitor const *visitor)
 {
   for (bxr_domain *d = &bxr_domains[id]; d != NULL; d = d->also) d->runtime_cycle = bxr_runtime_cycle();
   bxr_domain *first = begin_scan(id, false, true);
@@ -164,6 +165,12 @@ static void scan_young(unsigned id, bxr_visitor const *visitor)
   if (!bxr_runtime_is_only_domain()) bxr_orphans_offer(first);
   for EACH_RECORD(d, first) bxr_validate(d);
   bxr_record_retire_all(first);
+}
+
+static void scan_young(unsigned id, bxr_visitor const *visitor)
+{
+  scan_all_young(id, visitor);
+  bxr_report_in_scan();
 }
 
 /* A domain with no more pools than this has its roots visited at the start of a cycle: that is cheaper than the

@@ -93,8 +93,8 @@ boxroot boxroot_storage_add(boxroot_storage s, value v)
   check_storage(s);
   bxr_domain *d = bxr_api_record(storage_of(s));
   if (d == NULL) return NULL;
-  bxr_pool *p = d->current;
-  if (BXR_UNLIKELY(BOXROOT_DEBUG || p == NULL || p->head.free == BXR_FREE_END || !BXR_OCAML5 ||
+  bxr_pool *p = (bxr_pool *)bxr_load_relaxed(&d->head.source);
+  if (BXR_UNLIKELY(BOXROOT_DEBUG || p->head.free == BXR_FREE_END || !BXR_OCAML5 ||
                    bxr_runtime_is_shutting_down()))
     return bxr_api_create_in(d, v);
   uintptr_t *slot = bxr_pool_take(p);

@@ -7,6 +7,7 @@
 #include "orphans.h"
 #include "os.h"
 #include "records.h"
+#include "sample.h"
 #include "status.h"
 
 /* Roots that were torn down may still be deleted, so the words of their pool must say that it has no owner. `purge`
@@ -80,6 +81,7 @@ static void release_all(void)
   if (!read && bxr_status_is_torn_down() && bxr_object_is_unloading()) {
     bxr_depot_release();
     bxr_storage_release_all();
+    bxr_sample_release();
     bxr_account_release();
   }
 }

@@ -37,7 +37,7 @@ TABS = (  # title, folder; in this order
 HEADERS = {
     "boxroot.h": "boxroot/include/boxroot.h", "boxroot.hpp": "boxroot/include/boxroot/boxroot.hpp",
     "frame.h": "boxroot/include/boxroot/frame.h", "weak.h": "boxroot/include/boxroot/weak.h",
-    "ephemeral.h": "boxroot/include/boxroot/ephemeral.h",
+    "ephemeral.h": "boxroot/include/boxroot/ephemeral.h", "report.h": "boxroot/include/boxroot/report.h",
     "outheap.h": "outheap/include/outheap.h", "outheap_marker.h": "outheap/include/outheap_marker.h",
     "outheap_region.h": "outheap/**/outheap_region.h",
 }  # fmt: skip

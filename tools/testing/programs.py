@@ -100,6 +100,7 @@ PROGRAMS = {
         "wide/wide_cxx",
         library="lib-oom.o",
     ),
+    "report": Program(("root", "par", "process", "report"), ("common/root_stubs", "report/report_stubs")),
     "single": Program(
         ("root", "par", "hooks", "single"),
         ("common/root_stubs", "common/hooks_stubs", "unit/single_stubs"),

@@ -94,8 +94,8 @@ void bxr_validate(bxr_domain *d)
   BXR_ASSERT(in_use == d->count.pools_in_use && idle == d->idle && d->idle_least <= d->idle && d->surplus <= d->idle);
   BXR_ASSERT(d->current == NULL || d->current->list == BXR_LIST_YOUNG_AVAIL);
   bxr_pool_head *source = bxr_load_relaxed(&d->head.source);
-  if (d->current != NULL && source != &d->current->head) /* its storage was renamed: rename_to */
-    BXR_ASSERT(d->storage != NULL && source == &bxr_no_pool);
+  /* or else its storage was renamed (rename_to), or creations are being sampled */
+  BXR_ASSERT((d->current != NULL && source == &d->current->head) || source == &bxr_no_pool);
   BXR_ASSERT(d->spare == NULL || d->spare->list == BXR_LIST_OLD_AVAIL || d->spare->list == BXR_LIST_OLD_ROOMY);
   validate_chain(d);
 }

@@ -146,6 +146,7 @@ unknown-version)
   known+=' caml_num_domains_running caml_minor_heaps_start caml_minor_heaps_end caml_state'
   known+=' caml_locale caml_ml_domain_id' # weak: the library does without them
   known+=' caml_enter_global_barrier caml_stat_memdup caml_stat_calloc' # weak: only whether they are there counts
+  known+=' caml_iterate_named_values caml_named_value' # public
   # Another number of this release, the one before all that are known, and two after them: of these the library uses no
   # weak arrays, of that one it does, by what these headers have.
   minor=${v#5.}; minor=${minor%%.*}
@@ -157,6 +158,7 @@ unknown-version)
       if [ "$number" = "$own" ]; then
         weak='caml_alloc_shr_noexc caml_ephe_check_key caml_ephe_none caml_ephe_set_key caml_darken caml_gc_phase'
         weak+=' caml_ephe_set_data caml_ephe_check_data caml_ephe_await_key caml_ephe_locked caml_marking_started'
+        weak+=' caml_scan_global_roots caml_globals' # for reports
       fi
       lib || fail "$cc does not compile with ${number#*:}: $(cat messages)"
       grep -q 'not tested with this version' messages || fail "$cc does not warn about ${number#*:}"

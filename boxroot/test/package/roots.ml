@@ -71,6 +71,23 @@ let lifetime () =
   Gc.full_major ();
   require "a deleted root keeps nothing alive" (not (Weak.check weak 0))
 
+let reports () =
+  let file = Filename.temp_file "report" "" in
+  require "creations are sampled" (Boxroot.sample 1 = Ok ());
+  Gc.full_major ();
+  let roots = Array.init 50 (fun i -> create (fresh i)) in
+  require "a report is made" (Boxroot.report ~file () = Ok ());
+  let channel = open_in_bin file in
+  let text = really_input_string channel (in_channel_length channel) in
+  close_in channel;
+  Sys.remove file;
+  require "it counts the roots"
+    (List.exists (String.starts_with ~prefix:"boxroot: 50 live roots") (String.split_on_char '\n' text));
+  require "sampling ends" (Boxroot.sample 0 = Ok ());
+  require "errors are told" (Result.is_error (Boxroot.report ~file:"/nowhere/report" ()));
+  require "and of numbers" (Result.is_error (Boxroot.sample (-1)));
+  Array.iter delete roots
+
 let () =
   let a = player () and b = player () in
   Domains.at_once [ play 1 a; play 2 b ];
@@ -79,5 +96,6 @@ let () =
   Domains.at_once [ delete_all b; delete_all a ];
   Gc.full_major ();
   lifetime ();
+  reports ();
   require "the library runs" (Boxroot.status () = Boxroot.Running);
   print_endline "boxroot: ok"

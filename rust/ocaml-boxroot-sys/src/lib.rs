@@ -357,7 +357,27 @@ extern "C" {
     /// `checked` only: otherwise it prints nothing, and the result is `u64::MAX`. No requirements.
     #[link_name = versioned!("report_roots")]
     pub fn boxroot_report_roots() -> u64;
+
+    /// Reports who holds OCaml values (`boxroot/report.h`), with changes since the last report: appended to the file,
+    /// or on the standard error output if that is null. Needs no lock, but leaves out what is registered with OCaml's
+    /// runtime without it. On failure `false`, with `errno`.
+    #[link_name = versioned!("report")]
+    pub fn boxroot_report(file: *const c_char) -> bool;
+
+    /// From the next minor collection on, the calls that create a root are recorded for one creation in `n`; 0 ends it.
+    /// Needs no lock. `false` where the C library does not tell calls, or there is no memory.
+    #[link_name = versioned!("sample")]
+    pub fn boxroot_sample(n: u32) -> bool;
+
+    /// Once there are more than so many live roots, `reached` is called, once, with their number and `data`, by a
+    /// thread that creates one; 0: never. Needs no lock. `reached` must not run OCaml code or the GC, nor unwind; it
+    /// may report, and create and delete roots.
+    #[link_name = versioned!("cap")]
+    pub fn boxroot_cap(roots: u64, reached: CapReached, data: *mut c_void);
 }
+
+/// What [`boxroot_cap`] calls.
+pub type CapReached = Option<unsafe extern "C" fn(u64, *mut c_void)>;
 
 /// The state of the library, see [`boxroot_status`].
 #[repr(C)]

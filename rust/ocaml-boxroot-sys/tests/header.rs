@@ -21,8 +21,14 @@ use std::process::Command;
 const NOT_BOUND: [&str; 1] = ["boxroot_setup_systhreads"];
 
 /// Where what is bound is declared.
-const HEADERS: [&str; 5] =
-    ["boxroot.h", "boxroot/weak.h", "boxroot/storage.h", "boxroot/wide.h", "boxroot/ephemeral.h"];
+const HEADERS: [&str; 6] = [
+    "boxroot.h",
+    "boxroot/weak.h",
+    "boxroot/storage.h",
+    "boxroot/wide.h",
+    "boxroot/ephemeral.h",
+    "boxroot/report.h",
+];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -67,6 +73,9 @@ fn c_type(rust: &str) -> &'static str {
         "Status" => "int",
         "bool" => "bool",
         "u64" => "uint64_t",
+        "u32" => "uint32_t",
+        "CapReached" => "void (*)(uint64_t, void *)",
+        "*mut c_void" => "void *",
         "usize" => "size_t",
         "" => "void",
         other => panic!("no C type is known for {:?}: extend this table", other),
@@ -289,11 +298,12 @@ fn link_names_agree() {
     let builds = [(&items, &[] as &[&str]), (&items, &["-DBOXROOT_DEBUG=1"]), (&agreed, &[])];
     for ((before, behind), (items, switches)) in macros().iter().zip(builds) {
         for (name, link) in items {
-            let include = match name {
+            let include = match name.as_str() {
                 _ if name.contains("weak") => "boxroot/weak.h",
                 _ if name.contains("storage") => "boxroot/storage.h",
                 _ if name.contains("wide") || name.ends_with("_all") => "boxroot/wide.h",
                 _ if name.contains("ephemeral") => "boxroot/ephemeral.h",
+                "boxroot_report" | "boxroot_sample" | "boxroot_cap" => "boxroot/report.h",
                 _ => "boxroot.h",
             };
             let c = format!("#include <{}>\nvoid const *user(void) {{ return (void const *)&{}; }}\n", include, name);

@@ -149,6 +149,8 @@ mod error;
 mod exception;
 mod glue;
 mod panics;
+#[cfg(feature = "std")]
+mod report;
 mod runtime;
 #[cfg(feature = "start")]
 mod start;
@@ -364,6 +366,8 @@ pub use ocaml_boxroot_derive::import;
 /// program starts: if they were not written from this library, as it is, they raise `Failure`, which says what differs.
 pub use ocaml_boxroot_derive::library;
 pub use ocaml_boxroot_derive::{FromOCaml, OCamlException, OCamlType, ToOCaml};
+#[cfg(feature = "std")]
+pub use report::{report, sample};
 pub use runtime::{attach, defer, enter, Runtime};
 #[cfg(feature = "start")]
 pub use start::{start, Ocaml, ShutdownError, StartError, StartOptions};

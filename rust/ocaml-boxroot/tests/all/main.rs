@@ -25,6 +25,7 @@ mod payload_races;
 mod process;
 mod random;
 mod random_values;
+mod report;
 mod roots;
 mod runtime;
 mod scopes;
