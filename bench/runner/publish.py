@@ -130,8 +130,6 @@ def best_and_worst(chosen: list[tuple[Row, Run]], suite: Suite, marks: dict[str,
         out += [f"## {title}: {len(part)} rows, {sum(row.verdict == kind for row, _ in part)} beyond doubt", ""]
         if part:
             out += [*row_table(part[:MOST_ROWS], suite, marks), ""]
-        if len(part) > MOST_ROWS:
-            out += [f"The {MOST_ROWS} greatest differences; the report has the others.", ""]
     return out
 
 
@@ -194,9 +192,9 @@ def document(runs: list[Run], suite: Suite, table: headline.Table | None) -> tup
         effects = f" The last columns have the ratios to {suite.base_title} as effects are added{effects}."
     out += [
         f"A ratio below 1: {suite.title} is better; bold: another is.{effects} `bench/README.md` says what each "
-        "workload measures, and when a ratio is undecided or beyond doubt. `bench/results/summary.csv` has all rows; "
-        "floors, distributions and what was not measured are in the report, which `make bench` writes of a run of "
-        "yours and `tools/bench --report` of all that is recorded.",
+        f"workload measures, and when a ratio is undecided or beyond doubt. Tables have the {MOST_ROWS} greatest "
+        "differences, `bench/results/summary.csv` all rows; floors, distributions and what was not measured are in the "
+        "report (`make bench` of a run of yours, `tools/bench --report` of all that is recorded).",
         "",
     ]
     if chosen:
