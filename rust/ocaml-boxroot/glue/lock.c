@@ -86,8 +86,11 @@ static void look_for_threads(void)
   c_thread_register = caml_c_thread_register;
   c_thread_unregister = caml_c_thread_unregister;
   if (c_thread_register == NULL) {
-    *(void **)&c_thread_register = dlsym(RTLD_DEFAULT, "caml_c_thread_register");
-    *(void **)&c_thread_unregister = dlsym(RTLD_DEFAULT, "caml_c_thread_unregister");
+    void *program = dlopen(NULL, RTLD_LAZY); /* and the libraries that it has loaded */
+    if (program == NULL) return;
+    *(void **)&c_thread_register = dlsym(program, "caml_c_thread_register");
+    *(void **)&c_thread_unregister = dlsym(program, "caml_c_thread_unregister");
+    dlclose(program);
   }
   if (c_thread_register == NULL || c_thread_unregister == NULL) return;
   hook_preemption();
