@@ -51,10 +51,6 @@ static inline bool outheap_region_block_is_black(header_t h) { return (~h & OUTH
 #define Forcing_tag 256
 #endif
 
-/* Does this setting count with this value? The runtime variant knows; over the stock runtime, OUTHEAP has it last, in a
-   program without more rights than its caller. `otherwise`: what holds if it is not set. */
-bool outheap_region_is_set(char const *name, char const *value, bool otherwise);
-
 /* The monotonic clock, in nanoseconds. */
 static inline uint64_t outheap_region_now(void)
 {

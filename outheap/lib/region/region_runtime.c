@@ -28,7 +28,7 @@
 
 #pragma weak outheap_setting
 
-bool outheap_region_is_set(char const *name, char const *value, bool otherwise)
+bool outheap_region_runtime_is_set(char const *name, char const *value, bool otherwise)
 {
   size_t length = 0, named = strlen(name);
   char const *found = NULL;
