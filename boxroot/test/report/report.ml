@@ -144,6 +144,9 @@ let changes () =
 
 (* --- who made them ------------------------------------------------------------------------------------------------ *)
 
+(* The runtime for ThreadSanitizer brings libunwind, whose backtrace() has a destructor for threads that takes a mutex
+   when ThreadSanitizer has left the thread. *)
+let unwinds = "backtrace() crashes at the end of threads"
 let start n = if not (sample n) then skip "the C library has no backtrace"
 
 let all_sampled () =
@@ -237,6 +240,7 @@ let begins_and_ends () =
 
 (* Another thread of the domain knows the pool in which samples are taken, and would use their slots again inline. *)
 let threads () =
+  if is_tsan () then skip unwinds;
   let step = Atomic.make 0 in
   let await n = while Atomic.get step < n do Thread.yield () done in
   let other =
@@ -261,7 +265,7 @@ let threads () =
   expect live text 3000
 
 let domains () =
-  start 3;
+  if not (is_tsan ()) then start 3;
   let stop = Atomic.make false in
   let reporter = Par.spawn (fun () -> while not (Atomic.get stop) do ignore (now ()) done) in
   let kept = Array.init 3 (fun _ -> ref [||]) in
@@ -280,7 +284,7 @@ let domains () =
   expect live text 6000;
   expect "p_brief" text 0;
   let sampled = count "p_here" text + count "p_there" text in
-  if abs (sampled - 6000) > 1500 then fail "%d, not about 6000, in\n%s" sampled text
+  if abs (sampled - 6000) > 1500 && not (is_tsan ()) then fail "%d, not about 6000, in\n%s" sampled text
 
 (* --- registered cells --------------------------------------------------------------------------------------------- *)
 

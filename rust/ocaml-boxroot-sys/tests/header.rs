@@ -21,14 +21,8 @@ use std::process::Command;
 const NOT_BOUND: [&str; 1] = ["boxroot_setup_systhreads"];
 
 /// Where what is bound is declared.
-const HEADERS: [&str; 6] = [
-    "boxroot.h",
-    "boxroot/weak.h",
-    "boxroot/storage.h",
-    "boxroot/wide.h",
-    "boxroot/ephemeral.h",
-    "boxroot/report.h",
-];
+const HEADERS: [&str; 6] =
+    ["boxroot.h", "boxroot/weak.h", "boxroot/storage.h", "boxroot/wide.h", "boxroot/ephemeral.h", "boxroot/report.h"];
 
 fn package() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
