@@ -20,7 +20,7 @@ struct oh_settings oh_settings = {
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,
-  .check = { .every = 2, .cycle = 20, .seed = 1, .ring = 1024 * M },
+  .check = { .every = 2, .cycle = 20, .seed = 1, .ring = 1024 * M, .large = 1024 * M },
 };
 
 static bool is(char const *name, char const *wanted) { return strcmp(name, wanted) == 0; }
@@ -300,6 +300,7 @@ enum { YOUNG = 1 << OH_SPACE_YOUNG, POOLS = 1 << OH_SPACE_POOLS, BLOCKS = 1 << O
   S("check.cycle", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
   S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
   S("check.report", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
+  S("check.large", "a number of bytes", read_size(value, &oh_settings.check.large)) \
   S("check.ring", "a number of bytes up to 16G", read_ring(value)) \
   S("debug.report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \
   S("debug.faults", "off or report", /* the library outheap.region reads it */ \

@@ -63,6 +63,8 @@
      check.go=1                 the program goes on after a fault
      check.report=FILE          reports are appended to FILE (default: standard error)
      check.ring=SIZE            addresses of each domain's minor heap (default 1G)
+     check.large=SIZE           addresses of large blocks that were left and stay inaccessible, without their memory
+                                (default 1G)
      debug.report=N             report on naked pointers: prints every Nth, and the count at exit (not with dependency
                                 ordering: table.h)
      debug.faults=off|report    with `report`, a write to a region or a read of a revoked one is reported before the
@@ -114,7 +116,8 @@ struct oh_settings_free { size_t keep, keep_share, slack; };
 struct oh_settings_check {
   bool off, go;
   size_t every, cycle, seed;
-  size_t ring;      /* bytes of addresses of each domain's minor heap */
+  size_t ring;      /* bytes of addresses of each domain's minor heap; */
+  size_t large;     /* of large blocks that were left */
   char report[200]; /* a file; empty: standard error */
 };
 

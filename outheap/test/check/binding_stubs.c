@@ -236,6 +236,25 @@ value b_read_old(value unit)
   return Val_long(caml_string_length(old_text));
 }
 
+/* Large blocks, which are old from the beginning. */
+static value large;
+value b_keep_large(value text)
+{
+  large = text;
+  return Val_unit;
+}
+value b_read_large(value unit)
+{
+  (void)unit;
+  return Val_long(caml_string_length(large));
+}
+value b_fill_large(value n)
+{
+  value all = caml_alloc(Long_val(n), 0);
+  for (long i = 0; i < Long_val(n); i++) caml_modify(&Field(all, i), caml_copy_string("x"));
+  return all;
+}
+
 /* Global roots. */
 static value twice, unknown, assigned;
 value b_twice(value v)

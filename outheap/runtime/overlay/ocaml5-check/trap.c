@@ -7,6 +7,7 @@
 #include "settings.h"
 #include "space.h"
 #include "trap_left.h"
+#include "trap_old.h"
 #include "trap_places.h"
 #include "trap_report.h"
 #include <caml/domain_state.h>
@@ -17,7 +18,6 @@
 #define AHEAD ((uintptr_t)1 << 20)    /* made accessible at once */
 #define READABLE ((uintptr_t)16 << 20) /* of what was left in a ring keeps its memory */
 #define DOMAINS_MOST 4096
-#define POOLS_LEFT 4096 /* inaccessible: 128 MiB */
 
 bool oh_trap_on;
 
@@ -40,12 +40,6 @@ static uintnat forced;           /* collections that the trap asked for */
 static uintnat cycle_at;         /* of them: when the next major cycle is due */
 static uintnat live_words;
 static void (*tell_moved)(caml_domain_state *);
-
-static void protect(uintptr_t from, uintptr_t to, int access)
-{
-  if (from < to && mprotect((void *)from, to - from, access) != 0)
-    caml_fatal_error("check=move: mprotect: %s (too many mappings? see vm.max_map_count)", strerror(errno));
-}
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
@@ -144,7 +138,7 @@ uintnat oh_trap_start(uintnat most, void (*moved)(caml_domain_state *))
   cycle_at = oh_settings.check.cycle;
   char *page = oh_space_alloc(OH_SPACE_BLOCKS, OH_PAGE, false, NULL);
   if (page != NULL) {
-    protect((uintptr_t)page, (uintptr_t)page + OH_PAGE, PROT_NONE);
+    oh_trap_left_protect((uintptr_t)page, (uintptr_t)page + OH_PAGE, PROT_NONE);
     oh_trap_report_nowhere_old = (uintptr_t)page + OH_PAGE / 2;
   }
   oh_trap_report_start(count_forced);
@@ -158,7 +152,7 @@ uintptr_t oh_trap_commit(int domain, uintptr_t begin, uintptr_t end, size_t byte
   struct ring *r = &rings[domain];
   if (r->begin == 0 || r->reserved != reservations) {
     if (!oh_space_commit(OH_SPACE_YOUNG, (void *)begin, end - begin)) return 0;
-    protect(begin, end, PROT_NONE);
+    oh_trap_left_protect(begin, end, PROT_NONE);
     *r = (struct ring){ .begin = begin, .end = end, .top = end, .purged = end, .reserved = reservations };
     oh_trap_report_nowhere_young = begin + SMALL_PAGE / 2; /* the bottom page of a ring is never reached */
   }
@@ -169,14 +163,14 @@ uintptr_t oh_trap_commit(int domain, uintptr_t begin, uintptr_t end, size_t byte
   }
   r->open = r->top - bytes;
   r->low = 0;
-  protect(r->open, r->top, PROT_READ | PROT_WRITE);
+  oh_trap_left_protect(r->open, r->top, PROT_READ | PROT_WRITE);
   return r->open;
 }
 
 void oh_trap_decommit(int domain)
 {
   struct ring *r = &rings[domain];
-  protect(r->open, r->top, PROT_NONE);
+  oh_trap_left_protect(r->open, r->top, PROT_NONE);
   r->top = r->open;
 }
 
@@ -187,21 +181,21 @@ static void slide(struct ring *r, size_t used, size_t size)
 {
   uintptr_t start = r->top - size;
   if (start - r->begin < used + SMALL_PAGE) { /* at the bottom: from the top again */
-    protect(r->open, r->top, PROT_NONE);
+    oh_trap_left_protect(r->open, r->top, PROT_NONE);
     (void)madvise((void *)r->open, r->purged - r->open, MADV_DONTNEED);
     r->purged = r->top = r->end;
     r->open = r->end - size;
-    protect(r->open, r->end, PROT_READ | PROT_WRITE);
+    oh_trap_left_protect(r->open, r->end, PROT_READ | PROT_WRITE);
     return;
   }
   start -= used;
   if (start < r->open) {
     bool near = start - r->begin < AHEAD + SMALL_PAGE;
     uintptr_t open = near ? r->begin + SMALL_PAGE : OH_ROUND_DOWN(start - AHEAD, SMALL_PAGE);
-    protect(open, r->open, PROT_READ | PROT_WRITE);
+    oh_trap_left_protect(open, r->open, PROT_READ | PROT_WRITE);
     r->open = open;
   }
-  protect(r->top - used, r->top, PROT_NONE);
+  oh_trap_left_protect(r->top - used, r->top, PROT_NONE);
   r->top -= used;
   if (r->purged - r->top > READABLE) {
     (void)madvise((void *)(r->top + READABLE / 2), r->purged - r->top - READABLE / 2, MADV_DONTNEED);
@@ -235,22 +229,25 @@ void oh_trap_move(caml_domain_state *d)
 
 void oh_trap_live_words(size_t words) { oh_store_relaxed(&live_words, words); }
 
-/* pools[i % POOLS_LEFT]: those that were left last. */
+static struct oh_trap_left note(uintptr_t begin, size_t first_word, size_t block_words)
+{
+  int domain = Caml_state->id;
+  return (struct oh_trap_left){ .begin = begin, .first = begin + first_word * sizeof(value), .block_words = block_words,
+                                .domain = domain, .collection = (uintnat)caml_minor_collections_count,
+                                .reason = rings[domain].reason };
+}
+
 void oh_trap_leave_pool(void *pool, size_t block_words, size_t first_word)
 {
-  static void *pools[POOLS_LEFT];
-  static uintnat count;
-  uintptr_t begin = (uintptr_t)pool;
-  if (block_words != 0) {
-    struct oh_trap_left left = { .begin = begin, .first = begin + first_word * sizeof(value), .end = begin + OH_POOL,
-                                 .block_words = block_words, .domain = Caml_state->id,
-                                 .collection = (uintnat)caml_minor_collections_count };
-    left.reason = rings[Caml_state->id].reason;
-    oh_trap_left_add(&left);
-    protect(begin, begin + OH_POOL, PROT_NONE);
-    pool = oh_exchange_acq_rel(&pools[oh_fetch_add_relaxed(&count, 1) % POOLS_LEFT], pool);
-    if (pool == NULL) return;
-    protect((uintptr_t)pool, (uintptr_t)pool + OH_POOL, PROT_READ | PROT_WRITE);
-  }
-  oh_pool_free(pool);
+  struct oh_trap_left left = note((uintptr_t)pool, first_word, block_words);
+  left.end = left.begin + OH_POOL;
+  if (block_words != 0) oh_trap_old_leave_pool(&left);
+  else oh_pool_free(pool);
+}
+
+void oh_trap_leave_large(void *block, size_t block_words, size_t first_word, bool moved)
+{
+  struct oh_trap_left left = note((uintptr_t)block, first_word, block_words);
+  left.all_dead = !moved;
+  oh_trap_old_leave(&left);
 }

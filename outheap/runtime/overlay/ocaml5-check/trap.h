@@ -5,8 +5,8 @@
            ever, long after and elsewhere.
    Here    whatever a collection leaves becomes inaccessible, and the next use of it faults at the line that is wrong.
            Minor heaps slide downwards in a ring of addresses after each minor collection; a major cycle now and then
-           moves every block of every pool to another pool. Collections are asked for at random wherever C code may
-           collect.
+           moves every block of every pool to another pool, and every large block to other pages. Collections are asked
+           for at random wherever C code may collect.
 
    One domain's ring (begin <= low end of the minor heap <= high end <= end):
 
@@ -67,6 +67,9 @@ bool oh_trap_cycle_is_due(void);
 
 /* A pool that the heap gives up, with blocks of so many words. It stays inaccessible for a while. */
 void oh_trap_leave_pool(void *pool, size_t block_words, size_t first_word);
+
+/* A large block of so many words, header included; its header is that word. It was garbage, unless it has moved. */
+void oh_trap_leave_large(void *block, size_t block_words, size_t first_word, bool moved);
 
 /* How many words are live, as the last cycle saw them: a cycle costs as much. */
 void oh_trap_live_words(size_t words);
