@@ -70,6 +70,9 @@ let call fault right i =
     keep_old i;
     allocate 500;
     assert (read_old () = 1 + (i mod 9))
+  | "domains" ->
+    let work () = for i = 1 to 2000 do ignore (inside (text i) false) done in
+    List.iter Domain.join (List.init 3 (fun _ -> Domain.spawn work))
   | "large-dead" | "large-alive" ->
     let s = String.make 100_000 'a' in
     keep_large s;

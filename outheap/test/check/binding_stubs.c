@@ -255,6 +255,19 @@ value b_fill_large(value n)
   return all;
 }
 
+/* Correct: blocks that lie one below the other were allocated without a collection in between. */
+value b_row(value unit)
+{
+  long sum = 0;
+  value above = 0;
+  for (int i = 0; i < 100; i++) {
+    value v = caml_alloc_string(2032); /* with its header, half a page */
+    if (above != 0 && (char *)above - (char *)v == 2048) sum += (long)caml_string_length(above);
+    above = v;
+  }
+  return (void)unit, Val_long(sum);
+}
+
 /* Global roots. */
 static value twice, unknown, assigned;
 value b_twice(value v)

@@ -1,5 +1,6 @@
 (* Correct code of every kind that the runtime has: no report may come. *)
 external inside : string -> bool -> int ref = "b_inside"
+external row : unit -> int = "b_row"
 external results : (int -> string) -> bool -> int = "b_results"
 
 type _ Effect.t += Yield : int -> int Effect.t
@@ -77,10 +78,13 @@ let large () =
   work 20;
   b.{999} <- 1.
 
+let rows () = for _ = 1 to 50 do assert (row () mod 2032 = 0) done
+
 let () =
   let parts =
     [ ("forks", forks); ("fibers", fibers); ("ephemerons", ephemerons); ("marshal", marshal); ("signals", signals);
-      ("memprof", memprof); ("threads", threads); ("sizes", sizes); ("large", large); ("domains", domains) ] in
+      ("memprof", memprof); ("threads", threads); ("sizes", sizes); ("large", large); ("rows", rows);
+      ("domains", domains) ] in
   let wanted = List.tl (Array.to_list Sys.argv) in
   List.iter (fun (name, part) -> if wanted = [] || List.mem name wanted then part ()) parts;
   Gc.compact ();
