@@ -210,8 +210,8 @@ void oh_trap_move(caml_domain_state *d)
 {
   struct ring *r = &rings[d->id];
   uintptr_t end = (uintptr_t)d->young_end;
-  /* A word more than was used: code that allocates several blocks, and sees from their addresses that no collection came
-     between them, must not take the first new block for the next one of those that were left. */
+  /* A word more than was used: code that sees from the addresses of several blocks that no collection came between them
+     must not take the first new block for the next one of those that were left. */
   uintptr_t below = r->low - sizeof(value);
   size_t size = end - (uintptr_t)d->young_start, used = r->low == 0 ? 0 : OH_ROUND_UP(end - below, SMALL_PAGE);
   oh_trap_report_install();

@@ -203,7 +203,7 @@ static void note_place(struct search *s, struct mapping const *m, uintptr_t at)
       oh_trap_text_put("  held by the stack, %ld bytes above the stack pointer\n", (long)(at - s->stack_pointer));
   }
   else if (s->ocaml_begin <= at && at < s->ocaml_end) return; /* OCaml's own stack, with slots that are not in use */
-  else if (note(s, MALLOC, 3))
+  else if (note(s, m->is_stack ? STACK : MALLOC, 3))
     oh_trap_text_put("  held by %s at %p\n", m->is_stack ? "another stack" : "memory of malloc or mmap", (void *)at);
 }
 
