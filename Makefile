@@ -17,7 +17,7 @@ install: ; @tools/install     ## what `make build` makes, with files for CMake a
 uninstall: ; @tools/install --uninstall      ## the reverse, with the same PREFIX and DESTDIR
 amalgamation: ; @tools/amalgamate            ## the library as two files for a binding, in _build/amalgamation/
 outheap: ; @tools/outheap "$(OCAML)"         ## the runtime variant for the compiler at hand, in _build/outheap/
-test: ; @tools/test           ## what one compiler can test: 8 minutes
+test: ; @tools/test           ## what one compiler can test: 9 minutes
 test-all: ; @tools/test --everything         ## every version of OCaml in every flavour: hours
 test-timing: ; @tools/test --timing          ## what the clock decides: reported, never failed
 fresh: ; @tools/fresh         ## this file's test and bench on a new Debian system, in a chroot; needs root

@@ -24,7 +24,7 @@ OPTIONS = {
     },
     "--everything": {"action": "store_true", "help": "every version and flavour, all rounds of what is random"},
     "--flavours": {"default": "", "help": "only these, as 'release checked' (tools/testing/flavours.py)"},
-    "--seed": {"type": int, "default": None, "help": "of the random tests (default: 1; fresh where all rounds are run)"},
+    "--seed": {"type": int, "default": None, "help": "of the random tests (default: 1; fresh with --everything)"},
     "--full": {"action": "store_true", "help": "all rounds, longer random runs"},
     "--timing": {"action": "store_true", "help": "the tests that the clock decides, and no others; none fails the run"},
     "--record-budgets": {"action": "store_true", "help": "write what each group used (tools/testing/budgets.toml)"},
@@ -116,6 +116,21 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return lines
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Each worker begins at another file, so that they do not wait for each other while programs are built whose tests
+    are listed."""
+    report = yield
+    workers = getattr(collector.config, "workerinput", None)
+    if workers and isinstance(collector, (pytest.Session, pytest.Directory)):
+        found = report.result
+        first = len(found) * int(workers["workerid"].removeprefix("gw")) // workers["workercount"]
+        report.result = found[first:] + found[:first]
+    return report
+
+
 def pytest_itemcollected(item: pytest.Item) -> None:
     item.add_marker("dune" if item.path.name == "test_dune.py" else item.nodeid.split("/")[0])
     label = label_of(item.nodeid)
@@ -140,6 +155,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             return False
         return everything or not has("everything")
 
+    places = [ROOT / folder for folder in config.getini("testpaths")]
+    items.sort(key=lambda item: (next((n for n, p in enumerate(places) if item.path.is_relative_to(p)), 0), item.path))
     left = [item for item in items if not wanted(item)]
     if left:
         config.hook.pytest_deselected(items=left)

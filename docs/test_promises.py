@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""That docs/internals/promises.md, which says what tests what, has all that is public, and names tests that exist.
+"""That docs/promises.toml, which says what tests what, has all that is public, and names tests that exist.
 
 tools/python test -m pytest docs/test_promises.py -s
 """
 
 import os
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-MAP = ROOT / "docs/internals/promises.md"
+MAP = ROOT / "docs/promises.toml"
 HEADERS = ("boxroot/include/**/*.h", "boxroot/include/**/*.hpp", "outheap/include/*.h", "outheap/lib/*/outheap_*.h")
 INTERFACES = ("boxroot/ocaml/*.mli", "outheap/lib/*/*.mli", "rust/ocaml-boxroot/ocaml/*.mli")
 CRATES = ("rust/ocaml-boxroot*/src/lib.rs",)
-PAGES = ("docs/reference/[a-z]*.md",)
+PAGES = ("docs/internals/rust-safety.md", "docs/reference/[a-z]*.md")
 NONE = "none: "  # what is tested by nothing, and why
 
 
@@ -87,16 +88,9 @@ def public():
 
 @cache
 def rows():
-    """(file, names, tests) for each row."""
-    found, file = [], ""
-    for line in MAP.read_text().split("\n"):
-        if line.startswith("## "):
-            file = line[3:]
-        elif line.startswith("| ") and not line.startswith(("| ---", "| what")):
-            names, _, tests = (cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:4])
-            spans = re.findall(r"`([^`]+)`", names)
-            found.append((file, spans if file.endswith(".md") else " ".join(spans).split(), tests))
-    return found
+    """(file, names, tests) for each promise."""
+    promises = [(file, row) for file, rows in tomllib.loads(MAP.read_text()).items() for row in rows.values()]
+    return [(file, names.split("; " if file.endswith(".md") else None), tests) for file, (names, *tests) in promises]
 
 
 def matches(pattern, name):
@@ -149,16 +143,15 @@ def test_rows_are_about_something():
 def test_the_tests_exist():
     wrong = []
     for file, patterns, tests in rows():
-        spans = [] if tests.startswith(NONE) else re.findall(r"`([^`]+)`", tests)
-        assert spans or tests.startswith(NONE), (file, patterns)
-        for span in spans:
-            path, _, names = span.partition(":")
+        assert tests, (file, patterns)
+        for test in [] if tests[0].startswith(NONE) else tests:
+            path, _, names = test.partition(": ")
             wrong += [] if len(found(path)) == 1 else [(path, found(path))]
             wrong += [(path, name) for name in names.split() if not has_test(path, name)]
     assert not wrong
 
 
 def test_what_has_no_test_is_counted():
-    without = [(file, names) for file, names, tests in rows() if tests.startswith(NONE)]
+    without = [(file, names) for file, names, tests in rows() if tests[0].startswith(NONE)]
     print(f"{len(without)} promises without a test")
-    assert f"{len(without)} rows have no test" in MAP.read_text(), len(without)
+    assert f"{len(without)} promises have no test" in MAP.read_text(), len(without)

@@ -64,7 +64,7 @@ def environment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("start")
     cargo = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo") / "bin"
     variables = {k: v for k, v in os.environ.items() if k not in OURS} | {
-        "PATH": f"{prefix}/bin:{Path(dune).parent}:{os.environ['PATH']}:{cargo}",
+        "PATH": f"{folder}/prefix/bin:{prefix}/bin:{Path(dune).parent}:{os.environ['PATH']}:{cargo}",
         "boxroot": str(folder / "clone"),
         "prefix": str(folder / "prefix"),
         "OCAMLPATH": str(folder / "prefix/lib"),

@@ -17,11 +17,11 @@ from testing.compilers import KNOWN_TO_OUTHEAP, NO_DUNE, Compiler, dune, dune_is
 from testing.run import BUILD, ROOT, run
 
 PACKAGED = ("dune", "dune-project", "boxroot.opam", "outheap.opam", "boxroot", "outheap")
-PACKAGED += ("boxroot.opam.template", "outheap.opam.template")
+PACKAGED += ("boxroot.opam.template", "outheap.opam.template", "ocaml-boxroot.opam", "ocaml-boxroot.opam.template")
 PACKAGED += ("README.md", "CHANGES.md", "LICENSE", "CONTRIBUTING.md", "docs", "bench/README.md")
 PACKAGED += ("examples/README.md", "examples/bindings", "examples/coq-images", "examples/foreign-pointers")
 PACKAGED += ("examples/hashcons", "examples/linear", "examples/regions")
-PACKAGED += ("rust/ocaml-boxroot/README.md", "rust/ocaml-boxroot/guide")
+PACKAGED += tuple(f"rust/ocaml-boxroot/{name}" for name in ("README.md", "guide", "glue", "ocaml"))
 LINK = re.compile(r"\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -140,14 +140,14 @@ def test_installed_documents_link_to_what_is_installed(shop: Workshop) -> None:
                 assert outside or where.exists() and home in where.resolve().parents, (document, path)
 
 
-@pytest.mark.parametrize("package", ["boxroot", "outheap"])
+@pytest.mark.parametrize("package", ["boxroot", "outheap", "ocaml-boxroot"])
 def test_opam_file_is_up_to_date(shop: Workshop, package: str) -> None:
     folder = shop.folder / f"opam-{package}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     shutil.copy(ROOT / "dune-project", folder)
     shutil.copy(ROOT / f"{package}.opam.template", folder)
-    for name in ("boxroot", "outheap"):
+    for name in ("boxroot", "outheap", "ocaml-boxroot"):
         (folder / f"{name}.opam").touch()
     shop.dune("build", "--root", folder, f"{package}.opam", folder=folder)
     assert (folder / f"{package}.opam").read_text() == (ROOT / f"{package}.opam").read_text()

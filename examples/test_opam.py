@@ -19,7 +19,7 @@ from testing import matrix
 from testing.compilers import KNOWN_TO_OUTHEAP, Compiler, dune, toolchain
 from testing.run import BUILD, ROOT, Outcome, environment, run
 
-PACKAGES = ("boxroot", "outheap")
+PACKAGES = ("boxroot", "outheap", "ocaml-boxroot")
 NOWHERE = "http://127.0.0.1:9"
 SETTINGS = {"OPAMYES": "1", "OPAMROOTISOK": "1", "OPAMCOLOR": "never", "OPAMNOSELFUPGRADE": "1", "OPAMJOBS": "2"}
 SETTINGS |= {f"{scheme}_proxy": NOWHERE for scheme in ("http", "https", "ftp", "all")}
@@ -179,15 +179,15 @@ def test_opam_lint(package: str) -> None:
 # A version of OCaml, what else is wanted, what opam takes the machine for: which packages can be installed.
 FITS = {
     "4.13.1": "",
-    "4.14.0": "boxroot outheap",
-    "5.0.0": "boxroot",
-    "5.1.0": "boxroot outheap",
-    "5.5.2": "boxroot outheap",
-    "5.6.0": "boxroot",
+    "4.14.0": "boxroot ocaml-boxroot outheap",
+    "5.0.0": "boxroot ocaml-boxroot",
+    "5.1.0": "boxroot ocaml-boxroot outheap",
+    "5.5.2": "boxroot ocaml-boxroot outheap",
+    "5.6.0": "boxroot ocaml-boxroot",
     "5.4.1 ocaml-option-32bit": "",
     "5.4.1 OPAMVAR_arch=x86_32": "",
-    "5.4.1 OPAMVAR_arch=arm64": "boxroot",
-    "5.4.1 OPAMVAR_os=macos": "boxroot",
+    "5.4.1 OPAMVAR_arch=arm64": "boxroot ocaml-boxroot",
+    "5.4.1 OPAMVAR_os=macos": "boxroot ocaml-boxroot",
     "5.4.1 OPAMVAR_os=win32": "",
 }
 

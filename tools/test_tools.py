@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ["boxroot", "outheap", "examples", "tools", "rust"]
 FILES = ["Makefile", "pyproject.toml", "dune", "dune-project", "boxroot.opam", "outheap.opam"]
+FILES += ["ocaml-boxroot.opam", "ocaml-boxroot.opam.template"]
 FILES += ["boxroot.opam.template", "outheap.opam.template"]
 
 

@@ -20,7 +20,7 @@ from .model import Suite
 from .results import BadFolder, Run, pack, read_run, run_paths
 from .rows import Row, chosen_rows, groups, numbers, rows
 from .suites import SUITES
-from .text import INTERVALS, amounts, interval, markdown_table, number, times
+from .text import UNDECIDED, amounts, interval, markdown_table, number, times
 
 RESULTS = ROOT / "bench" / "results"
 MARKERS = ("<!-- measured:begin -->", "<!-- measured:end -->")
@@ -108,7 +108,8 @@ def row_table(some: list[tuple[Row, Run]], suite: Suite, marks: dict[str, str]) 
             at = 7 if is_other else 3
             cells[at] = f"**{cells[at]}**" if cells[at] else ""
         body.append([*cells, *map(effect, row.effects), *([marks[source(run)]] if marks else [])])
-    used = [n for n in range(len(header)) if n < 9 or any(cells[n] for cells in body)]
+    told = [{cells[n] for cells in body} - {"", *([UNDECIDED] if n == 8 else [])} for n in range(len(header))]
+    used = [n for n in range(len(header)) if n < 3 or told[n]]  # a second interval that decides nothing is left out
     return markdown_table([header[n] for n in used], [[cells[n] for n in used] for cells in body])
 
 
@@ -192,16 +193,15 @@ def document(runs: list[Run], suite: Suite, table: headline.Table | None) -> tup
     if suite.effects:
         effects = f" The last columns have the ratios to {suite.base_title} as effects are added{effects}."
     out += [
-        f"A ratio below 1: {suite.title} is better; bold: another is. {INTERVALS}{effects} Rows that are not here, "
+        f"A ratio below 1: {suite.title} is better; bold: another is.{effects} `bench/README.md` says what each "
+        "workload measures, and when a ratio is undecided or beyond doubt. `bench/results/summary.csv` has all rows; "
         "floors, distributions and what was not measured are in the report, which `make bench` writes of a run of "
-        "yours and `tools/bench --report` of all that is recorded; `bench/results/summary.csv` has all rows. What each "
-        "workload measures: `bench/README.md`.",
+        "yours and `tools/bench --report` of all that is recorded.",
         "",
     ]
     if chosen:
         out += [f"## By subject, OCaml {newest(runs)[0].version}", "", *by_subject(chosen, suite), ""]
         out += best_and_worst(chosen, suite, marks)
-        out += ["Runs: " + "; ".join(f"({mark}) {text}" for text, mark in marks.items()) + ".", ""]
     out += ["## All runs", "", *runs_table(runs, suite, marks), ""]
     return "\n".join(wrapped([*out, "## Caveats", ""])) + "\n" + suite.caveats.strip() + "\n", charts
 

@@ -18,6 +18,7 @@ INTERVALS = (
     "sign test holds among all ratios of the page: on average, at most one in twenty of them is wrong (Benjamini and "
     "Hochberg). Another machine can still differ."
 )
+UNDECIDED = "undecided"
 MOST_CASES = 6  # of one workload with a table each; more are rows of one table for each metric
 
 
@@ -49,7 +50,7 @@ def times(x: float) -> str:
 
 def interval(ratio: Ratio) -> str:
     if ratio.low is None or ratio.high is None:
-        return "undecided"
+        return UNDECIDED
     low, high = times(ratio.low), times(ratio.high)
     return "exact" if ratio.low == ratio.high else f"{low}–{high}" if high else f"{low} or more"
 
@@ -105,4 +106,5 @@ def terminal(results: Results, suite: Suite, width: int) -> str:
 
 
 def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
-    return ["| " + " | ".join(r) + " |" for r in [header, ["---"] * len(header), *rows]]
+    first, *others = ["| " + " | ".join(cells) + " |" for cells in [header, *rows]]
+    return [first, "|" + "---|" * len(header), *others]

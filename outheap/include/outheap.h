@@ -48,6 +48,17 @@ int outheap_declare_values(void const *begin, void const *end);
    Result: 0, EINVAL (not wholly declared), ENOMEM (a range had to be cut in two). */
 int outheap_withdraw_values(void const *begin, void const *end);
 
+/* Settings of this executable, as in the variable OUTHEAP, which comes after them. A program defines this in an object
+   file of its own (of an archive, the linker takes only what is referred to):
+     #include <outheap.h>
+     char const outheap_defaults[] = "limit=cgroup,stats=USR2,stats.to=/run/statistics"; */
+extern char const outheap_defaults[];
+
+/* The value that counts of a setting, as it was given, also if it was refused: of all that the variant, the executable
+   and OUTHEAP say, the last. Any thread. Result: *length bytes that stay; NULL: it is not set. Cost: all settings are
+   compared. */
+char const *outheap_setting(char const *name, size_t *length);
+
 /* How comparison, hashing, marshalling, `Obj.tag`, the printing of exceptions and so on treat a pointer to foreign
    memory. Not opaque (the default): as on the stock runtime, a pointer to a block that C code made for OCaml, with a
    header of Caml_out_of_heap_header, leads to that block. Which it is, is seen from the word in front of the pointer;
@@ -150,9 +161,9 @@ size_t outheap_report(size_t every, void (*sample)(void const *pointer, void con
 
 /* Ends the helper (setting `helper`) for the rest of the process, and joins its thread; what it had begun the domains
    do. The reclaim thread (setting `memory`: there by default from a heap of 16 MB on) ends as well, and none begins;
-   so does the thread that prints statistics on a signal or at intervals (stats.signal, stats.every). For a program
-   that needs to have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system
-   calls, which both hold for single threads. Any thread. Nothing happens if there is none. Cost: it waits for the
+   so does the thread that prints statistics on a signal or at intervals (setting `stats`). For a program that needs to
+   have one thread: before unshare(CLONE_NEWUSER), or before it gives up privileges or restricts system calls, which
+   both hold for single threads. Any thread. Nothing happens if there is none. Cost: it waits for the
    threads to end: some 0.1 ms of the helper's, a slice (2 ms) or a step of a purge (8 MB) of the reclaim thread's,
    statistics that are being printed. */
 void outheap_stop_helper(void);

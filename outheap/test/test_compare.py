@@ -346,7 +346,7 @@ def prepared(compiler: Compiler, name: str) -> Path:
 def test_a_program_is_built_both_ways(compiler: Compiler) -> None:
     folder, library = prepared(compiler, "build"), variants.library(compiler, "release")
     build = f"{compiler.ocamlopt} prog.ml -o prog"
-    settings = f"stats=1,stats.to={folder}/statistics"
+    settings = f"stats=exit,stats.to={folder}/statistics"
     words = ["--rounds", 3, "--pauses", 3, "--library", library, "--outheap", settings, "--build", build]
     outcome = compare(folder, *words, "./prog", "a", "b")
     assert outcome.passed, outcome.tail()
@@ -359,7 +359,7 @@ def test_a_program_is_built_both_ways(compiler: Compiler) -> None:
         assert "pauses: none to be seen" in outcome.text, outcome.text
     assert {"time", "peak memory", "major collections"} <= found.keys(), outcome.text
     assert (folder / "statistics").read_text().count("outheap: pools ") == 7, "once for each run of the variant"
-    left = run(["./prog"], folder, folder / "logs/prog.log", 60, {"OUTHEAP": "stats=1"})
+    left = run(["./prog"], folder, folder / "logs/prog.log", 60, {"OUTHEAP": "stats=exit"})
     assert "outheap" not in left.text, "what is left behind is the stock program"
 
 
@@ -371,7 +371,8 @@ def test_dune_builds_in_folders_of_its_own(compiler: Compiler) -> None:
     folder, library = prepared(compiler, "dune"), variants.library(compiler, "release")
     (folder / "dune-project").write_text("(lang dune 3.0)\n")
     (folder / "dune").write_text("(executable (name prog))\n")
-    words = ["--rounds", 3, "--pauses", 0, "--library", library, "--outheap", f"stats=1,stats.to={folder}/statistics"]
+    settings = f"stats=exit,stats.to={folder}/statistics"
+    words = ["--rounds", 3, "--pauses", 0, "--library", library, "--outheap", settings]
     build = f"{dune} build --root . ./prog.exe"
     outcome = compare(folder, *words, "--build", build, "_build/default/prog.exe", "a", PATH=compiler.settings["PATH"])
     assert outcome.passed, outcome.tail()

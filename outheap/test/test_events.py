@@ -77,7 +77,7 @@ def test_events(case: Case) -> None:
 def test_what_the_helper_did(compiler: Compiler, flavour: str) -> None:
     """Each stretch of its work is told once, and their sums are what the statistics say at exit."""
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": "helper=on,stats=1", "OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b"}
+    settings = {"OUTHEAP": "helper=on,stats=exit", "OCAMLRUNPARAM": "v=0,V=1" if "debug" in flavour else "b"}
     outcome = run(["./events", "helper"], folder, folder / "helper.log", 120, settings)
     assert outcome.passed, outcome.tail()
     found = {name: int(n) for name, n in re.findall(r"^(?:outheap: )?([a-z.]+) (\d+)$", outcome.text, re.MULTILINE)}

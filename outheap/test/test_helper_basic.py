@@ -55,7 +55,7 @@ def _has_helper(compiler: Compiler) -> bool:
 @pytest.mark.parametrize("setting", ["off", "auto", "on"])
 def test_helper(compiler: Compiler, flavour: str, setting: str, part: str) -> None:
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": f"helper={setting},stats=1", "OCAMLRUNPARAM": "v=0,b"}
+    settings = {"OUTHEAP": f"helper={setting},stats=exit", "OCAMLRUNPARAM": "v=0,b"}
     outcome = run(["./program", part], folder, folder / f"logs/{setting}-{part}.log", LIMIT, settings)
     assert outcome.passed, outcome.tail()
     if setting == "on" and _has_helper(compiler):
@@ -73,7 +73,7 @@ def test_what_it_gains_is_spent_on_memory(compiler: Compiler, flavour: str) -> N
     folder = program(compiler, flavour)
 
     def cycles(memory: str, helper: str) -> tuple[int, int]:
-        outheap = f"debug.clock=step,memory={memory},helper={helper},stats=1"  # no cycle comes by time
+        outheap = f"debug.clock=step,memory={memory},helper={helper},stats=exit"  # no cycle comes by time
         settings = {"OUTHEAP": outheap, "OCAMLRUNPARAM": "v=0,b,o=200"}
         log = folder / f"logs/window-{memory}-{helper}.log"
         outcome = run(["./program", "window"], folder, log, LIMIT, settings)

@@ -100,7 +100,7 @@ def test_breakage_is_noticed(compiler: Compiler, breakage: str) -> None:
 @pytest.mark.parametrize("flavour", ["release", "debug"])
 def test_pauses_are_not_noticed(compiler: Compiler, flavour: str) -> None:
     folder = _built(compiler, f"restless-{flavour}", "helper_thread.h", RESTLESS, flavour)
-    settings = {"OUTHEAP": test_helper.SETTING + ",stats=1", "OCAMLRUNPARAM": _parameters(flavour)}
+    settings = {"OUTHEAP": test_helper.SETTING + ",stats=exit", "OCAMLRUNPARAM": _parameters(flavour)}
     pauses = 0
     for part, about in words_of(folder / "soak").items():
         if "limited" in about:  # wants a limit on memory

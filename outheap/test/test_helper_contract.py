@@ -16,7 +16,7 @@ from testing.run import BUILD, ROOT, Outcome, run
 
 HOME = ROOT / "outheap"
 LIMIT = 300
-SETTINGS = {"alone": "helper=on,stats=1", "followed": "helper=on,stats=1,memory=follow,debug.compact=1"}
+SETTINGS = {"alone": "helper=on,stats=exit", "followed": "helper=on,stats=exit,memory=follow,debug.compact=1"}
 FLAVOURS = ("release", "debug", "bytecode")
 PARTS = ("stands", "forks", "early", "twice", "everywhere", "spans")
 
@@ -79,6 +79,6 @@ def test_without_a_thread(compiler: Compiler, flavour: str) -> None:
 @pytest.mark.parametrize("value", ["2", "yes", ""])
 def test_refused(compiler: Compiler, flavour: str, value: str) -> None:
     """There is one helper, or none."""
-    text = _run(compiler, flavour, "refused", f"helper={value},stats=1", f"value-{value}").text
+    text = _run(compiler, flavour, "refused", f"helper={value},stats=exit", f"value-{value}").text
     assert f"ignored: helper={value} (helper is off, auto or on)" in text
     assert "outheap: helper." not in text and "good refused" in text

@@ -24,7 +24,7 @@ FORMS = {
     "range": "",
     "table": "debug.marking=table",
     "reporting": "debug.report=1000000000",
-    "small": "thp=off,keep=0,slack=0",
+    "small": "thp=off,keep=0:0%",
 }
 WARNINGS = "+a-4-9-40..42-44-45-70"
 

@@ -28,7 +28,7 @@ ORDINARY = [ROOT / "outheap/test/memory" / name for name in ("ordinary.ml", "ord
 LIBRARY = [ROOT / "outheap/lib/outheap" / name for name in ("outheap_stubs.c", "outheap.mli", "outheap.ml")]
 # The programs drive the time. Pauses are as long as a busy machine makes them: here they do not decide.
 STEP = "debug.clock=step"
-FOLLOW = f"{STEP},memory=follow,memory.idle=500ms,memory.pause=10s,memory.idle.pause=10s"
+FOLLOW = f"{STEP},memory=follow,memory.idle=500ms:10s,memory.pause=10s"
 ALWAYS = "memory=follow,memory.idle=20ms,debug.compact=1"
 BOTH = f"{ALWAYS},helper=on"
 KINDS = ("work", "idle", "sparse", "running", "finalised", "threads", "forked", "domains", "later", "lent", "split")
@@ -209,7 +209,7 @@ def test_limit_holds(compiler: Compiler, flavour: str, limited: str) -> None:
         assert outcome.passed, outcome.tail()
 
 
-@pytest.mark.parametrize("setting", ["limit=100M", "limit=100M,memory=stock", "limit=100M,debug.compact=1", "stats=0"])
+@pytest.mark.parametrize("setting", ["limit=100M", "limit=100M,memory=stock", "limit=100M,debug.compact=1", "warn=0"])
 def test_free_memory_is_counted_once(compiler: Compiler, flavour: str, setting: str) -> None:
     """Also after a compaction, which gives it back; and so each cycle tells of pressure."""
     folder = program(compiler, flavour)
@@ -226,7 +226,7 @@ def test_limit_heeds_max_overhead(compiler: Compiler, flavour: str) -> None:
     folder = program(compiler, flavour)
 
     def compacts(name: str, parameters: str) -> bool:
-        settings = {"OUTHEAP": "limit=100M,stats=1", "OCAMLRUNPARAM": parameters}
+        settings = {"OUTHEAP": "limit=100M,stats=exit", "OCAMLRUNPARAM": parameters}
         outcome = run(["./limited", "sizes", "0"], folder, folder / f"logs/{name}.log", 240, settings)
         assert outcome.passed, outcome.tail()
         return "limit.compacted 0\n" not in (folder / f"logs/{name}.log").read_text()
@@ -356,7 +356,7 @@ def test_forks_beside_the_reclaim_thread(compiler: Compiler, flavour: str) -> No
 def test_domains_that_are_idle_in_turn(compiler: Compiler, flavour: str, setting: str) -> None:
     """The reclaim thread asks their backup threads for slices, and they come back at any moment."""
     folder = program(compiler, flavour)
-    settings = {"OUTHEAP": f"{STEP},{setting},stats=1", "OCAMLRUNPARAM": "v=0,b,s=32k"}
+    settings = {"OUTHEAP": f"{STEP},{setting},stats=exit", "OCAMLRUNPARAM": "v=0,b,s=32k"}
     log = folder / f"logs/blinking-{setting[-2:]}.log"
     outcome = run(["./follow", "blinking", "0"], folder, log, 240, settings)
     assert outcome.passed, outcome.tail()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ from testing import compilers, matrix, steps, variants
 from testing.cases import Case, check, params
 from testing.compilers import Compiler
 from testing.programs import words_of
-from testing.run import BUILD, ROOT, run
+from testing.run import BUILD, ROOT, Outcome, run
 
 HOME = ROOT / "outheap"
 SOURCES = HOME / "test/variant"
@@ -23,9 +24,9 @@ SETTINGS = (
     "thp=off",
     "thp=always",
     "reserve=1G",
-    "keep=0,keep.share=0",
-    "keep=0,keep.share=0,slack=0",
-    "thp=advise,thp.from=0",
+    "keep=0",
+    "keep=0:0%",
+    "thp=advise:0",
     "debug.report=100000",
     "memory=stock",
     "memory=follow,debug.compact=1",
@@ -215,14 +216,14 @@ def test_variant(case: Case) -> None:
 
 
 def test_statistics_at_exit(compiler: Compiler) -> None:
-    _says(compiler, "stats=1", "^outheap: .*pools")
+    _says(compiler, "stats=exit", "^outheap: .*pools")
 
 
 def test_statistics_on_a_signal(compiler: Compiler) -> None:
     folder = program(compiler, "release")
     file = folder / "statistics"
     file.unlink(missing_ok=True)
-    settings = {"OUTHEAP": f"stats.signal=USR2,stats.to={file}", "VARIANT_STATISTICS": str(file)}
+    settings = {"OUTHEAP": f"stats=USR2,stats.to={file}", "VARIANT_STATISTICS": str(file)}
     outcome = run(["./program", "signals", "threads"], folder, folder / "logs/signals.log", LIMIT, settings)
     assert outcome.passed, outcome.tail()
     assert "outheap: statistics on a signal: process " in file.read_text()
@@ -237,6 +238,70 @@ def _says(compiler: Compiler, settings: str, words: str) -> None:
     outcome = run(["./program", "kinds"], folder, folder / f"logs/{settings[:5]}.log", LIMIT, {"OUTHEAP": settings})
     assert outcome.passed, outcome.tail()
     assert re.search(words, outcome.text, re.MULTILINE), outcome.text
+
+
+ASKS = """let () =
+  let value name = Option.value (Outheap.setting name) ~default:"" in
+  List.iter (fun name -> Printf.printf "%s " (value name)) [ "thp"; "keep"; "minor"; "limit"; "nothing" ]
+"""
+INSIDE = '#include <outheap.h>\nchar const outheap_defaults[] = "thp=off,limit=70%,minor=12,keep=0,keep=1M";\n'
+REFUSED = "outheap: outheap_defaults: ignored: minor=12 "
+
+
+def settings_inside(compiler: Compiler, library: Path | None, name: str, inside: str) -> Path:
+    """The folder of a program that says which settings count."""
+    folder = BUILD / f"{compiler.name}+outheap/{name}"
+    ours = [HOME / "lib/outheap" / file for file in ("outheap.mli", "outheap.ml", "outheap_stubs.c")]
+    files = {file.name: file.read_text() for file in ours} | {"inside.c": inside, "asks.ml": ASKS}
+
+    def build() -> None:
+        for file, text in files.items():
+            (folder / file).write_text(text)
+        variant = ["-I", library, "-runtime-variant", "_outheap"] if library else []
+        steps.command([compiler.ocamlopt, *variant, "-ccopt", f"-I{HOME}/include", *files, "-o", "asks"], folder)
+
+    return steps.step(folder, [HOME / "include/outheap.h"], [library, compiler.prefix, *files.values()], build)
+
+
+def asked(folder: Path, settings: str, *command: str) -> Outcome:
+    return run(command or ["./asks"], folder, folder / "log", LIMIT, {"OUTHEAP": settings})
+
+
+def test_settings_inside_the_executable(compiler: Compiler) -> None:
+    folder = settings_inside(compiler, variants.library(compiler, "release"), "inside", INSIDE)
+    for settings, said in (("", "off 1M 12 70% "), ("thp=always,limit=cgroup", "always 1M 12 cgroup ")):
+        outcome = asked(folder, settings)
+        assert outcome.passed and outcome.text.startswith(REFUSED) and outcome.text.endswith(f"\n{said} "), outcome.text
+    shown = asked(folder, "debug.settings=1,thp=always").text
+    assert "outheap: thp=always (OUTHEAP)\n" in shown and "outheap: limit=70% (outheap_defaults)\n" in shown, shown
+    assert "off" not in shown and not shown.endswith("70%  "), shown
+    if os.geteuid() == 0:
+        privileged = folder / "privileged"
+        shutil.copy(folder / "asks", privileged)
+        os.chown(privileged, 65534, 65534)
+        privileged.chmod(0o4755)
+        text = asked(folder, "thp=always", "./privileged").text
+        assert text.count("OUTHEAP is ignored") == 1 and text.endswith("\noff 1M 12 70%  "), text
+
+
+def test_settings_inside_say_nothing_to_the_stock_runtime(compiler: Compiler) -> None:
+    outcome = asked(settings_inside(compiler, None, "inside-stock", INSIDE), "thp=always")
+    assert outcome.passed and outcome.text.strip() == "", outcome.text
+
+
+@pytest.mark.slow
+def test_settings_inside_the_variant(compiler: Compiler) -> None:
+    folder = BUILD / f"{compiler.name}+outheap/defaults"
+    shutil.rmtree(folder, ignore_errors=True)
+    sources = compilers.toolchain("--source", compiler.version)
+    words = ["--ocaml", compiler.prefix, "--sources", sources, "--flavours", "release", "--self-test", "0"]
+    words += ["--output", folder, "--defaults"]
+    built = run([variants.TOOL, *words, "thp=off,keep=2M"], ROOT, folder / "build.log", LIMIT, compiler.settings)
+    assert built.passed, built.tail()
+    assert asked(settings_inside(compiler, folder, "inside-defaults", ""), "").text == "off 2M    "
+    assert asked(settings_inside(compiler, folder, "inside-both", INSIDE), "").text.endswith("\noff 1M 12 70%  ")
+    refused = run([variants.TOOL, *words, 'a"b'], ROOT, folder / "refused.log", LIMIT, compiler.settings)
+    assert refused.code == 2 and 'a"b is no list of settings' in refused.text, refused.text
 
 
 def test_plain_bytecode(compiler: Compiler) -> None:
@@ -254,7 +319,7 @@ def test_plain_bytecode(compiler: Compiler) -> None:
     for name, more, settings in (("ours", start, param), ("stock", ["-I", library], {})):
         built = run([*command, name, *more], folder, folder / f"logs/build-{name}.log", LIMIT, settings)
         assert built.passed, built.tail()
-        outcome = run([f"./{name}"], folder, folder / f"logs/{name}.log", LIMIT, {"OUTHEAP": "stats=1"})
+        outcome = run([f"./{name}"], folder, folder / f"logs/{name}.log", LIMIT, {"OUTHEAP": "stats=exit"})
         assert outcome.passed, outcome.tail()
         assert str(folder) in outcome.text
         assert ("outheap: " in outcome.text) == (name == "ours")

@@ -13,93 +13,7 @@ from testing.compilers import Compiler
 from testing.crate import CARGO, Shop
 from testing.run import ROOT
 
-LIBRARY = """
-#![forbid(unsafe_code)]
-use ocaml_boxroot::*;
-use std::sync::Mutex;
-
-#[derive(Debug)]
-pub struct Mine(String);
-ocaml_abstract! { Mine = "mine"; }
-
-#[derive(Debug, OCamlException)]
-pub struct Mistake(String);
-impl std::fmt::Display for Mistake {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str(&self.0) }
-}
-impl std::error::Error for Mistake {}
-
-#[export]
-fn mine<'a>(rt: &'a mut Runtime, s: &str) -> ValueGuard<'a, Boxed<Mine>> { rt.boxed(Mine(s.into())) }
-#[export]
-fn text(rt: &Runtime, m: &Mine) -> String { let _ = rt; m.0.clone() }
-#[export]
-fn explode(n: isize) -> isize { panic!("in NAME: {n}") }
-#[export]
-fn fail(s: String) -> Result<(), Mistake> { Err(Mistake(s)) }
-#[export]
-fn call(rt: &mut Runtime, f: ValueRef<'_, Fun<(Unit,), Int>>) -> Result<isize, Exception> {
-    rt.frame(|rt, [slot]| {
-        let kept = slot.root(rt.string("NAME"));
-        let root = rt.string("root of NAME").root();
-        let n = f.call(rt, ((),))?.value().to_isize();
-        rt.full_major()?;
-        assert_eq!((kept.get(rt).to_str(), root.get(rt).to_str()), (Ok("NAME"), Ok("root of NAME")));
-        Ok(n)
-    })
-}
-#[export]
-fn released(rt: &mut Runtime, f: ValueRef<'_, Fun<(Unit,), Int>>) -> Result<isize, Exception> {
-    rt.release(|| attach(|rt| Ok(f.call(rt, ((),))?.value().to_isize())).unwrap())
-}
-#[export]
-fn attached() -> bool { attach(|_| ()) == Err(AttachError::Nested) }
-static KEPT: Mutex<Option<Root<Str>>> = Mutex::new(None);
-#[export]
-fn keep(rt: &Runtime, s: Root<Str>) { let _ = rt; *KEPT.lock().unwrap() = Some(s); }
-#[export]
-fn kept(rt: &Runtime) -> Option<Root<Str>> { KEPT.lock().unwrap().as_ref().map(|root| root.clone_ref(rt)) }
-library! {
-    name = "NAME", exports = [mine, text, explode, fail, call, released, attached, keep, kept], exceptions = [Mistake],
-}
-"""
-
-USER = """
-let fresh s = String.init (String.length s) (String.get s)
-let invalid f = match f () with _ -> false | exception Invalid_argument _ -> true
-let panics text f =
-  match f () with _ -> false | exception Ocaml_boxroot.Rust_panic p -> p.message = text
-let run () =
-  assert (One.text (One.mine "a") = "a" && Two.text (Two.mine "b") = "b");
-  assert (invalid (fun () -> One.text (Obj.magic (Two.mine "x"))));
-  assert (invalid (fun () -> Two.text (Obj.magic (One.mine "x"))));
-  assert (match One.fail "1" with _ -> false | exception One.Mistake "1" -> true);
-  assert (match Two.fail "2" with _ -> false | exception Two.Mistake "2" -> true);
-  for n = 1 to 100 do
-    assert (panics (Printf.sprintf "in two: %d" n) (fun () -> One.call (fun () -> Two.explode n)));
-    assert (panics (Printf.sprintf "in one: %d" n) (fun () -> Two.call (fun () -> One.explode n)));
-    assert (Two.call (fun () -> One.call (fun () -> n)) = n);
-    assert (match Two.call (fun () -> One.call (fun () -> raise Not_found)) with
-      | _ -> false | exception Not_found -> true);
-    assert (One.released (fun () -> Two.released (fun () -> One.call (fun () -> n))) = n)
-  done;
-  (* The other copy sees that the lock is held. *)
-  assert (One.attached () && Two.attached ());
-  assert (One.call (fun () -> Bool.to_int (Two.attached ())) = 1);
-  assert (Two.released (fun () -> Bool.to_int (One.attached ())) = 1);
-  One.keep (fresh "kept by one");
-  Two.keep (fresh "kept by two");
-  Gc.compact ();
-  assert (One.kept () = Some "kept by one" && Two.kept () = Some "kept by two");
-  let work () =
-    for n = 1 to 20 do
-      assert (One.released (fun () -> Thread.yield (); Two.call (fun () -> n)) = n);
-      assert (Two.released (fun () -> Thread.yield (); One.call (fun () -> n)) = n)
-    done
-  in
-  List.iter Thread.join (List.init 3 (fun _ -> Thread.create work ()));
-  print_endline "copies: ok"
-"""
+HOME = ROOT / "rust/tests/copies"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -117,12 +31,12 @@ def libraries(shop: Shop, folder: Path) -> None:
     folder.mkdir(parents=True)
     for file in MODULES.glob("ocaml_boxroot.ml*"):
         shutil.copy(file, folder)
-    (folder / "user.ml").write_text(USER)
+    shutil.copy(HOME / "user.ml", folder)
     target = shop.target
     for name in ("one", "two"):
         source = folder / f"{name}-crate"
         (source / "src").mkdir(parents=True)
-        (source / "src/lib.rs").write_text(LIBRARY.replace("NAME", name))
+        (source / "src/lib.rs").write_text((HOME / "library.rs").read_text().replace("NAME", name))
         (source / "Cargo.toml").write_text(
             f'[package]\nname = "{name}"\nversion = "0.0.0"\nedition = "2021"\n[lib]\ncrate-type = ["staticlib"]\n'
             f'[dependencies]\nocaml-boxroot = {{ path = "{ROOT / "rust/ocaml-boxroot"}" }}\n[workspace]\n'

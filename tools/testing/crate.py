@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from testing.compilers import Compiler
+from testing import steps
+from testing.compilers import Compiler, dune
 from testing.run import OUT, ROOT, Outcome, environment, run, shown
 from testing.steps import digest, locked
 
@@ -118,6 +119,25 @@ class Shop:
             if not stamp.exists() or stamp.read_text() != wanted:
                 self.online("fetch", "--locked", cwd=RUST)
                 stamp.write_text(wanted)
+
+    def package(self) -> dict[str, str]:
+        """The settings with which dune finds the OCaml package ocaml-boxroot and its command, installed."""
+        folder, home = self.folder / "package", RUST / "ocaml-boxroot"
+        top = [ROOT / name for name in ("dune", "dune-project", "ocaml-boxroot.opam")]
+        files = [file for part in ("ocaml", "glue") for file in (home / part).iterdir()]
+        prefix = folder / "prefix"
+
+        def make() -> None:
+            for file in top + files:
+                place = folder / file.relative_to(ROOT)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(file, place)
+            name = ("-p", "ocaml-boxroot")
+            steps.command([dune(), "build", *name, "@install"], folder, self.settings)
+            steps.command([dune(), "install", *name, "--prefix", prefix], folder, self.settings)
+
+        steps.step(folder, top + files, [self.compiler.name], make)
+        return {"PATH": f"{prefix}/bin:{self.settings['PATH']}", "OCAMLPATH": str(prefix / "lib")}
 
     # --- clients
 

@@ -134,8 +134,8 @@ _SBRK = (
     # free memory goes back, except at the end of the area
     "block/trim",
     "block/ages",
-    "follow/free-pools",
     "outheap/statistics",
+    "pace/free-pools",
     "pool/nearly-full",
     "pool/trim",
     "pool/trim-beside-others",
@@ -164,6 +164,7 @@ _SBRK = (
     "watch/on-a-descriptor",
     "watch/on-a-signal",
     "watch/quiet",
+    "watch/stopped",
 )
 _WASM = (
     "--target=wasm32-wasi",
@@ -231,6 +232,7 @@ OUTHEAP = _table(
             "pool/forks",
             "pool/misuse",
             "space_memory/failures",
+            "space_memory/misuse",
             # a second thread
             "space_memory/held-by-trim",
             "table/at-once",

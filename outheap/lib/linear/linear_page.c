@@ -31,8 +31,7 @@ static void advise(page *g, bool many)
   static int wanted = -1; /* atomic: whoever asks first finds the same */
   int is_wanted = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
   if (is_wanted < 0) {
-    char const *settings = outheap_region_settings();
-    is_wanted = settings == NULL || strstr(settings, "thp=off") == NULL;
+    is_wanted = !outheap_region_is_set("thp", "off", false);
     __atomic_store_n(&wanted, is_wanted, __ATOMIC_RELAXED);
   }
   g->huge = many && is_wanted && madvise(g, PAGE, MADV_HUGEPAGE) == 0;

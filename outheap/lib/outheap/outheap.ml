@@ -73,7 +73,7 @@ let reserve bytes =
   | 2 -> Error "not a possible amount"
   | _ -> Error "this program is linked with the stock runtime"
 
-let settings () = Option.value (Sys.getenv_opt "OUTHEAP") ~default:""
+external setting : string -> string option = "outheap_ml_setting"
 
 external stop_helper : unit -> unit = "outheap_ml_stop_helper"
 

@@ -106,16 +106,16 @@ val report : every:int -> int
     pointers that marking finds. Result: the number found since it began. For audits of bindings: see the setting
     [debug.report]. *)
 
-val settings : unit -> string
-(** The environment variable [OUTHEAP] of this process. *)
+val setting : string -> string option
+(** The value that counts of a setting, as it was given: of all that the variant, the executable and the variable
+    [OUTHEAP] say, the last. [None] if it is not set, and with the stock runtime. *)
 
 val stop_helper : unit -> unit
 (** Ends the helper (setting [helper]) for the rest of the process, and joins its thread; the domains go on with what it
     had begun. The reclaim thread (setting [memory], there by default from a heap of 16 MB on) ends as well, and none
-    begins; so does the thread that prints statistics on a signal or at intervals ([stats.signal], [stats.every]).
-    For a program that has to have one thread for a moment: before [unshare], or before it gives up privileges or
-    restricts system calls where that holds for the calling thread alone. Without a helper nothing happens. Cost: some
-    0.1 ms. *)
+    begins; so does the thread that prints statistics on a signal or at intervals (setting [stats]). For a program that
+    has to have one thread for a moment: before [unshare], or before it gives up privileges or restricts system calls
+    where that holds for the calling thread alone. Without a helper nothing happens. Cost: some 0.1 ms. *)
 
 (** A stretch of the helper's work in which it did not wait. *)
 type helper_span = {

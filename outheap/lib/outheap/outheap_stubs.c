@@ -16,6 +16,7 @@
 #pragma weak outheap_report
 #pragma weak outheap_stop_helper
 #pragma weak outheap_helper_spans
+#pragma weak outheap_setting
 
 value outheap_ml_available(value unit)
 {
@@ -45,6 +46,13 @@ value outheap_ml_trim(value unit)
 {
   (void)unit;
   return Val_long(outheap_trim ? outheap_trim() : 0);
+}
+
+value outheap_ml_setting(value name)
+{
+  size_t length = 0;
+  char const *found = outheap_setting ? outheap_setting(String_val(name), &length) : NULL;
+  return found == NULL ? Val_none : caml_alloc_some(caml_alloc_initialized_string(length, found));
 }
 
 value outheap_ml_stop_helper(value unit)

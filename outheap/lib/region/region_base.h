@@ -19,9 +19,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/auxv.h>
-#endif
 #include <sys/mman.h>
 #include <time.h>
 
@@ -54,15 +51,9 @@ static inline bool outheap_region_block_is_black(header_t h) { return (~h & OUTH
 #define Forcing_tag 256
 #endif
 
-/* The settings in the variable OUTHEAP, as the runtime variant takes them: none in a program with more rights than its
-   caller. NULL: there are none. */
-static inline char const *outheap_region_settings(void)
-{
-#ifdef __linux__
-  if (getauxval(AT_SECURE) != 0) return NULL;
-#endif
-  return getenv("OUTHEAP");
-}
+/* Does this setting count with this value? The runtime variant knows; over the stock runtime, OUTHEAP has it last, in a
+   program without more rights than its caller. `otherwise`: what holds if it is not set. */
+bool outheap_region_is_set(char const *name, char const *value, bool otherwise);
 
 /* The monotonic clock, in nanoseconds. */
 static inline uint64_t outheap_region_now(void)

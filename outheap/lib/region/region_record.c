@@ -485,25 +485,10 @@ extern __attribute__((weak)) void caml_failed_assert(void);
 static bool of_debug_runtime(void) { return caml_failed_assert != NULL; }
 #endif
 
-/* The last of the settings in the list counts. */
-static bool wanted(char const *list)
-{
-  static char const name[] = "debug.faults=";
-  size_t n = sizeof name - 1;
-  bool report = of_debug_runtime();
-  while (list != NULL && *list != 0) {
-    size_t length = strcspn(list, ",");
-    bool ours = length > n && strncmp(list, name, n) == 0;
-    if (ours && length == n + 6 && strncmp(list + n, "report", 6) == 0) report = true;
-    if (ours && length == n + 3 && strncmp(list + n, "off", 3) == 0) report = false;
-    list += length + (list[length] == ',');
-  }
-  return report;
-}
-
 void outheap_region_fault_start(void)
 {
-  if (!wanted(outheap_region_settings()) || sigaction(SIGSEGV, NULL, &before) != 0) return;
+  if (!outheap_region_is_set("debug.faults", "report", of_debug_runtime())) return;
+  if (sigaction(SIGSEGV, NULL, &before) != 0) return;
   struct sigaction new = before;
   new.sa_sigaction = handle;
   new.sa_flags = (new.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;

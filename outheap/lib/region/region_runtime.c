@@ -13,6 +13,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#endif
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -20,6 +23,28 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* --- settings ----------------------------------------------------------------------------------------------------- */
+
+#pragma weak outheap_setting
+
+bool outheap_region_is_set(char const *name, char const *value, bool otherwise)
+{
+  size_t length = 0, named = strlen(name);
+  char const *found = NULL;
+  if (outheap_setting != NULL) found = outheap_setting(name, &length);
+#ifdef __linux__
+  else if (getauxval(AT_SECURE) != 0) return otherwise;
+#endif
+  else
+    for (char const *list = getenv("OUTHEAP"); list != NULL && *list != 0; list += *list == ',') {
+      size_t n = strcspn(list, ",");
+      if (n > named && list[named] == '=' && memcmp(list, name, named) == 0)
+        found = list + named + 1, length = n - named - 1;
+      list += n;
+    }
+  return found == NULL ? otherwise : length == strlen(value) && memcmp(found, value, length) == 0;
+}
 
 /* --- the marker --------------------------------------------------------------------------------------------------- */
 

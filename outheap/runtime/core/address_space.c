@@ -24,15 +24,13 @@ static unsigned width(void)
   return bits < OH_ADDRESS_BITS ? bits : OH_ADDRESS_BITS;
 }
 
-void oh_zone_start(uintptr_t base)
+void oh_zone_start(void)
 {
   unsigned w = width();
   if (OH_SBRK) return; /* no place can be chosen */
-  if (w < OH_CHUNK_LOG + 7 || base >= oh_zone_limit()) return; /* no room: parts would be smaller than two chunks */
+  if (w < OH_CHUNK_LOG + 7) return; /* no room: parts would be smaller than two chunks */
   part = (uintptr_t)1 << (w - 6);
-  start = base != 0
-            ? OH_ROUND_DOWN(base, OH_CHUNK)
-            : ((uintptr_t)1 << (w - 2)) + OH_ROUND_DOWN(oh_os_random() & (((uintptr_t)1 << (w - 4)) - 1), OH_CHUNK);
+  start = ((uintptr_t)1 << (w - 2)) + OH_ROUND_DOWN(oh_os_random() & (((uintptr_t)1 << (w - 4)) - 1), OH_CHUNK);
 }
 
 bool oh_zone_usable(void)
@@ -141,6 +139,7 @@ static bool is_tainted(uintptr_t chunk)
    errno = ENOMEM if there is no address space or memory; otherwise something is there. */
 static bool reserve_at(struct owner *o, uintptr_t at, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   uintptr_t end = at + bytes, c = OH_ROUND_UP(at, OH_CHUNK);
   if (end < at || end > oh_zone_limit() || first_taken(o, c, end) < end) return false;
   if (!oh_page_ensure(at, bytes)) {
@@ -154,6 +153,7 @@ static bool reserve_at(struct owner *o, uintptr_t at, size_t bytes)
 /* Is [at, at + bytes) vacant? What is reserved for that is released. */
 static bool is_vacant(struct owner *o, uintptr_t at, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   o->reservations++;
   if (!oh_os_reserve_at(at, bytes)) return false;
   oh_os_release(at, bytes);
@@ -223,6 +223,7 @@ static bool is_home(struct owner const *o, uintptr_t at, size_t bytes)
 
 static uintptr_t reserve_outside(struct owner *o, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   for (int i = 0; i < ATTEMPTS_MOST; i++) {
     o->reservations++;
     uintptr_t at = oh_os_reserve(bytes, OH_CHUNK, oh_zone_limit()), good = at, taken;
@@ -268,6 +269,7 @@ static void count_outside(int id, uintptr_t at, size_t bytes)
 /* Claims [at, at + bytes), which is reserved, for a space. What remains beyond a tainted chunk goes to the stock. */
 static bool claim(int id, uintptr_t at, size_t bytes, struct oh_reserve_piece *got)
 {
+  OH_ASSERT_LOCKED(&mutex);
   uintptr_t end = at + bytes, c = OH_ROUND_UP(at, OH_CHUNK);
   while (c < end && oh_table_claim(c, oh_spaces_kind(id))) c += OH_CHUNK, owners[id].chunks++;
   if (c < end) {
@@ -351,6 +353,7 @@ bool oh_reserve_chunks(enum oh_space_id id, size_t bytes, size_t tail, struct oh
 
 static bool claim_chunks(int id, uintptr_t at, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   for (uintptr_t c = at; c < at + bytes; c += OH_CHUNK) {
     if (!oh_table_claim(c, oh_spaces_kind(id))) return false;
     owners[id].chunks++;
@@ -422,10 +425,10 @@ int oh_reserve_ahead(size_t bytes)
   return added ? 0 : ENOMEM;
 }
 
-void oh_reserve_start(uintptr_t base)
+void oh_reserve_start(void)
 {
   oh_table_start();
-  oh_zone_start(base);
+  oh_zone_start();
   frugal = !OH_SBRK && oh_os_address_limit() / 64 < OH_CHUNK;
   for (int i = 0; i <= STOCK; i++) {
     struct owner *o = &owners[parts[i]];

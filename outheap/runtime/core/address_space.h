@@ -14,7 +14,7 @@
    and the system maps from the top. The zone begins at 2^(w-2), plus a random distance below 2^(w-4) so that addresses
    cannot be guessed. It has parts of 2^(w-6) bytes: 2 TB. */
 
-void oh_zone_start(uintptr_t base); /* 0: the place described above */
+void oh_zone_start(void);
 bool oh_zone_usable(void);          /* not before oh_zone_start, nor under tools that keep addresses for themselves */
 uintptr_t oh_zone_part(int i);      /* where the ith part begins */
 size_t oh_zone_part_size(void);
@@ -41,8 +41,8 @@ uintptr_t oh_zone_limit(void);      /* the heap is placed below it, also outside
 
 struct oh_reserve_piece { uintptr_t base; size_t bytes; };
 
-/* Once, before anything else here; by oh_start. `base`: where the zone begins; 0: as said above. */
-void oh_reserve_start(uintptr_t base);
+/* Once, before anything else here; by oh_start. */
+void oh_reserve_start(void);
 
 /* Address space that belongs to this space from now on, in multiples of OH_PAGE, with records in page.h. If possible it
    is one piece of `bytes`, or `tail` bytes less when the piece begins at the end of the space's last piece

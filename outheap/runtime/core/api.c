@@ -7,6 +7,7 @@
 #include "header.h"
 #include "helper.h"
 #include "reclaim.h"
+#include "settings.h"
 #include "limit.h"
 #include "pointer.h"
 #include "pool.h"
@@ -53,6 +54,12 @@ int outheap_withdraw_values(void const *begin, void const *end)
 {
   uintptr_t b = (uintptr_t)begin, e = (uintptr_t)end;
   return is_range(b, e) ? oh_ranges_remove(b + WORD, e + WORD, OH_RANGES_VALUES, true) : EINVAL;
+}
+
+char const *outheap_setting(char const *name, size_t *length)
+{
+  oh_start(); /* which reads them */
+  return oh_settings_value(name, length);
 }
 
 bool outheap_set_opaque(bool opaque)

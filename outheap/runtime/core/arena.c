@@ -173,6 +173,7 @@ static struct oh_arena_block *carve(struct oh_arena *a, struct oh_arena_block *b
 
 struct oh_arena_block *oh_arena_alloc(struct oh_arena *a, size_t size)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   struct oh_arena_block *b = find(a, size);
   if (b == NULL) return NULL;
   withdraw(a, b);
@@ -230,6 +231,7 @@ static struct oh_arena_run cut(struct oh_arena *a, struct oh_arena_block *b, siz
 /* `kept` is so only if nothing is joined with the block. */
 static struct oh_arena_run give_back(struct oh_arena *a, struct oh_arena_block *b, size_t kept)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   size_t size = size_of(b), alone = size;
   a->blocks--;
   a->bytes -= size;
@@ -245,6 +247,7 @@ struct oh_arena_run oh_arena_free(struct oh_arena *a, struct oh_arena_block *b) 
 
 void oh_arena_age(struct oh_arena *a)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   for (unsigned i = oh_arena_class_of(PURGE_FROM); (i = next_class(a, i)) != CLASSES; i++)
     for (struct oh_arena_block *b = a->list[i]; b != NULL; b = b->next) {
       size_t size = size_of(b), flags = flags_of(b), bytes = oh_arena_inner(b, size).bytes;
@@ -258,6 +261,7 @@ void oh_arena_age(struct oh_arena *a)
 /* Old blocks are in the classes below `oldest`: new ones come about only when a rest of one stays, which is smaller. */
 struct oh_arena_block *oh_arena_hold(struct oh_arena *a, struct oh_arena_run *in)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   for (; a->old != 0 && a->oldest > 0; a->oldest--)
     for (struct oh_arena_block *b = a->list[a->oldest - 1]; b != NULL; b = b->next) {
       size_t size = size_of(b);
@@ -287,6 +291,7 @@ size_t oh_arena_step(struct oh_arena const *a)
 
 struct oh_arena_block *oh_arena_extend(struct oh_arena *a, struct oh_arena_run run, bool purged, size_t size)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   uintptr_t start = (uintptr_t)run.start, end = start + run.bytes;
   size_t flags = 0;
   bool below = owns(a, start - OH_PAGE), above = owns(a, end);
@@ -311,6 +316,7 @@ struct oh_arena_block *oh_arena_extend(struct oh_arena *a, struct oh_arena_run r
 
 size_t oh_arena_trim(struct oh_arena *a)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   size_t bytes = 0;
   for (unsigned i = oh_arena_class_of(PURGE_FROM); (i = next_class(a, i)) != CLASSES; i++)
     for (struct oh_arena_block *b = a->list[i], *next; b != NULL; b = next) {
@@ -412,6 +418,7 @@ static void check_lists(struct oh_arena const *a, struct seen const *seen)
 
 void oh_arena_check(struct oh_arena *a)
 {
+  OH_ASSERT_LOCKED(&a->lock);
   struct seen seen = { 0, 0, 0, 0, 0 };
   size_t pages = 0, extents = 0;
   for (size_t i = 0; i < OH_PAGEMAP_ROOT; i++) {

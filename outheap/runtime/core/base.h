@@ -152,4 +152,8 @@ size_t oh_notice_count(enum oh_notice);
 #define OH_ASSERT(condition) ((void)sizeof(condition))
 #endif
 
+/* The same: somebody has this lock of pthread.h. It may be another thread than the caller, so tests with one thread see
+   more. */
+#define OH_ASSERT_LOCKED(mutex) OH_ASSERT(pthread_mutex_trylock(mutex) != 0)
+
 #endif

@@ -5,11 +5,11 @@
 #include "space.h"
 #include <errno.h>
 #include <unistd.h>
-#if defined __GLIBC__ && __has_include(<sys/single_threaded.h>)
+#if defined __GLIBC__ && __has_include(<sys/single_threaded.h>) && !OH_DEBUG
 #include <sys/single_threaded.h>
 #define ALONE __libc_single_threaded
 #else
-#define ALONE false /* the C library does not tell */
+#define ALONE false /* the C library does not tell, or assertions want the lock */
 #endif
 
 /* Arenas. A thread stays with the arena that it used last until it finds its lock taken, and then moves on to the next

@@ -41,6 +41,7 @@ void oh_clock_unlock(void) { pthread_mutex_unlock(&driven.lock); }
 
 void oh_clock_forked(void)
 {
+  OH_ASSERT_LOCKED(&driven.lock);
   pthread_cond_init(&driven.changed, NULL);
   driven.sleepers = NULL;
   driven.advances = false;
@@ -61,6 +62,7 @@ static bool set_asleep(struct oh_clock_sleeper *s, uint64_t until)
 
 static bool all_sleep(void)
 {
+  OH_ASSERT_LOCKED(&driven.lock);
   for (struct oh_clock_sleeper *s = driven.sleepers; s != NULL; s = s->next)
     if (!s->sleeps) return false;
   return true;
@@ -69,6 +71,7 @@ static bool all_sleep(void)
 /* Whose time comes first, by then; NULL: nobody's. */
 static struct oh_clock_sleeper *first_due(uint64_t then)
 {
+  OH_ASSERT_LOCKED(&driven.lock);
   struct oh_clock_sleeper *first = NULL;
   for (struct oh_clock_sleeper *s = driven.sleepers; s != NULL; s = s->next)
     if (s->until <= then && (first == NULL || s->until < first->until)) first = s;
@@ -129,8 +132,11 @@ uint64_t oh_clock_used_here(void) { return steps ? 0 : read_clock(CLOCK_THREAD_C
 
 /* --- threads that wait -------------------------------------------------------------------------------------------- */
 
+#define ASSERT_OWN_LOCK(s) OH_ASSERT((s)->lock == NULL || pthread_mutex_trylock((s)->lock) != 0)
+
 void oh_clock_enter(struct oh_clock_sleeper *s)
 {
+  ASSERT_OWN_LOCK(s);
   pthread_condattr_t attributes;
   pthread_condattr_init(&attributes);
   pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -145,6 +151,7 @@ void oh_clock_enter(struct oh_clock_sleeper *s)
 
 void oh_clock_leave(struct oh_clock_sleeper *s)
 {
+  ASSERT_OWN_LOCK(s);
   oh_clock_lock();
   struct oh_clock_sleeper **at = &driven.sleepers;
   while (*at != NULL && *at != s) at = &(*at)->next;
@@ -175,6 +182,7 @@ static bool sleep_really(struct oh_clock_sleeper *s, uint64_t until)
 
 bool oh_clock_sleep(struct oh_clock_sleeper *s, uint64_t until)
 {
+  ASSERT_OWN_LOCK(s);
   if (!steps) return sleep_really(s, until);
   if (set_asleep(s, until)) (void)sleep_really(s, OH_CLOCK_NEVER);
   (void)set_asleep(s, 0);
@@ -183,11 +191,13 @@ bool oh_clock_sleep(struct oh_clock_sleeper *s, uint64_t until)
 
 void oh_clock_await(struct oh_clock_sleeper *s, uint64_t nanoseconds)
 {
+  OH_ASSERT_LOCKED(s->lock);
   (void)sleep_really(s, oh_clock_of_machine() + nanoseconds);
 }
 
 void oh_clock_call(struct oh_clock_sleeper *s)
 {
+  ASSERT_OWN_LOCK(s);
   pthread_cond_signal(&s->called);
   if (steps) (void)set_asleep(s, 0);
 }

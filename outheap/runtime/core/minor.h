@@ -18,9 +18,9 @@
      the share is tiny for long       it halves: there is nothing to gain from the memory
      others collect, and this domain  it becomes a quarter: the domain is idle
      has hardly allocated, for long
-     a pause is longer than it may    it halves (setting `minor.pause`), unless that does not make pauses shorter: what
-                                      is long then is a stack, or roots. It does not grow to where pauses would be too
-                                      long
+     a pause is longer than it may    it halves (setting `minor=adaptive:TIME`), unless that does not make pauses
+                                      shorter: what is long then is a stack, or roots. It does not grow to where pauses
+                                      would be too long
 
    A *pause* is a minor collection, or a slice of the major one. A slice counts as twice what the words that were
    promoted before it cost in the long run, at most: a longer one has another reason than the size of the minor heap.

@@ -368,6 +368,7 @@ static uintptr_t next, end; /* the rest of the current batch */
 
 static bool new_batch(size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   for (size_t size = BATCH; size >= bytes; size /= 2) {
     uintptr_t p = oh_os_map(size);
     if (p == 0) continue;

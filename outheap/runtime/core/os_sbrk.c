@@ -73,6 +73,7 @@ static uintptr_t move(intptr_t bytes) { return (uintptr_t)outheap_sbrk(bytes); }
 /* `bytes` at the end of the area, aligned, below `limit`. 0: errno = ENOMEM. */
 static uintptr_t take(size_t bytes, size_t alignment, uintptr_t limit)
 {
+  OH_ASSERT_LOCKED(&mutex);
   for (int i = 0; i < ATTEMPTS_MOST; i++) {
     uintptr_t top = move(0), base = OH_ROUND_UP(top, alignment);
     if (top == REFUSED || base < top || bytes > limit || base > limit - bytes) break;
@@ -92,11 +93,13 @@ static uintptr_t take(size_t bytes, size_t alignment, uintptr_t limit)
 
 static void use(uintptr_t end)
 {
+  OH_ASSERT_LOCKED(&mutex);
   if (end > used_end) used_end = end;
 }
 
 static uintptr_t take_scrap(size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   if (scrap_end - scrap < bytes) return 0;
   uintptr_t p = scrap;
   scrap += OH_ROUND_UP(bytes, oh_os_page_size());
@@ -168,6 +171,7 @@ bool oh_os_commit(void *start, size_t bytes)
    counts what it promises, which oh_os_purge excludes. */
 static void take_again(uintptr_t start, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&mutex);
   while (bytes != 0) {
     size_t step = bytes < STEP_BACK ? bytes : STEP_BACK;
     if (move((intptr_t)step) != start) oh_log_abort("the end of the area of memory has moved: a thread?");

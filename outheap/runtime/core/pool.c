@@ -46,6 +46,7 @@ static uint64_t bit_of(void const *pool) { return (uint64_t)1 << ((uintptr_t)poo
 
 static void link_page(struct page *p)
 {
+  OH_ASSERT_LOCKED(&mutex);
   unsigned f = PIECES - popcount(p->used);
   p->prev = NULL;
   p->next = buckets[f];
@@ -56,6 +57,7 @@ static void link_page(struct page *p)
 
 static void unlink_page(struct page *p)
 {
+  OH_ASSERT_LOCKED(&mutex);
   unsigned f = PIECES - popcount(p->used);
   if (p->next != NULL) p->next->prev = p->prev;
   if (p->prev != NULL) p->prev->next = p->next;
@@ -210,6 +212,7 @@ static char *release_held(struct page *p)
 /* Up to BATCH_MOST pages that this trim has not come to yet, and that have free pieces to purge; these are held. */
 static size_t hold(size_t number, bool decay, struct page *batch[BATCH_MOST])
 {
+  OH_ASSERT_LOCKED(&mutex);
   unsigned least = oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_OFF ? 1
                    : decay ? PIECES / 4 * 3 : SPLIT_FROM;
   size_t n = 0;
@@ -229,9 +232,10 @@ static size_t hold(size_t number, bool decay, struct page *batch[BATCH_MOST])
   return n;
 }
 
-/* Purges parts of pages. With the lock, which is not held meanwhile. Result: bytes. */
+/* Purges parts of pages. The lock is not held meanwhile. Result: bytes. */
 static size_t purge_parts(bool decay)
 {
+  OH_ASSERT_LOCKED(&mutex);
   if (OH_SBRK) return 0; /* parts of a page are hardly ever at the end of the area */
   struct page *batch[BATCH_MOST];
   uint64_t touched[BATCH_MOST];
@@ -297,6 +301,7 @@ void oh_pool_range(uintptr_t *from, uintptr_t *to)
 
 static struct page *first_held(void)
 {
+  OH_ASSERT_LOCKED(&mutex);
   for (unsigned f = 0; f < PIECES; f++)
     for (struct page *p = buckets[f]; p != NULL; p = p->next)
       if (p->held != 0) return p;

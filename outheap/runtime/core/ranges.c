@@ -67,11 +67,16 @@ unsigned oh_ranges_at(uintptr_t address)
    */
 
 static struct array empty;
-static struct array *live(void) { return arrays[version & 1] == NULL ? &empty : arrays[version & 1]; }
+static struct array *live(void)
+{
+  OH_ASSERT_LOCKED(&mutex);
+  return arrays[version & 1] == NULL ? &empty : arrays[version & 1];
+}
 
 /* The array of the next version, with room for `n` ranges; NULL: no memory. */
 static struct array *begin_next(size_t n)
 {
+  OH_ASSERT_LOCKED(&mutex);
   struct array **a = &arrays[(version + 1) & 1];
   if (*a == NULL || (*a)->room < n) {
     size_t room = *a == NULL ? 64 : (*a)->room;
@@ -113,6 +118,7 @@ static void append(struct array *a, struct range r, bool new, bool *last_new)
 
 static void finish_next(void)
 {
+  OH_ASSERT_LOCKED(&mutex);
   oh_store_release(&version, version + 1);
 #if OH_DEBUG
   struct array *a = live();

@@ -52,18 +52,19 @@ static void trim(void)
   (void)oh_fetch_add_relaxed(&oh_pace_counters.purged, bytes);
 }
 
-/* With `mutex`: waits for so long. */
 static void wait_for(uint64_t nanoseconds)
 {
+  OH_ASSERT_LOCKED(&mutex);
   uint64_t until = oh_clock_now() + nanoseconds;
   while (!stopped && oh_clock_sleep(&sleeper, until)) {}
 }
 
-/* With `mutex`: sleeps until somebody calls. Where idle programs are collected it wakes now and then all the same,
+/* Sleeps until somebody calls. Where idle programs are collected it wakes now and then all the same,
    since a program may drop much, or lose the children that share its heap, without a slice. Result: has somebody
    called? */
 static bool rest(void)
 {
+  OH_ASSERT_LOCKED(&mutex);
   uint64_t most = oh_settings.idle > OH_RECLAIM_TICK ? oh_settings.idle : OH_RECLAIM_TICK;
   bool looks = oh_settings.idle != 0 && oh_reclaim_collect != NULL;
   uint64_t until = looks ? oh_clock_now() + most : OH_CLOCK_NEVER;

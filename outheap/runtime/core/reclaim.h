@@ -6,8 +6,8 @@
    It wakes every OH_RECLAIM_TICK. When nothing has happened for a while it sleeps, but for a look once in memory.idle,
    if that is longer: a program may drop much without a slice. It gives back when the program has worked for half of a
    tick meanwhile, or three have passed: what matters is how far the program has come, which on a busy machine takes
-   longer. What has not been needed since the last look but one goes back: whole large pages, except for `keep` or
-   `keep.share` of each space, and parts of large pages that are mostly free, or in small pages. Before there is a
+   longer. What has not been needed since the last look but one goes back: whole large pages, except for what `keep`
+   says of each space, and parts of large pages that are mostly free, or in small pages. Before there is a
    reclaim thread, and without it, memory goes back as space_memory.h says; with it, the space of pools gives back
    nothing at once. */
 #ifndef OH_RECLAIM_H

@@ -14,9 +14,10 @@ typedef struct oh_space_state space;
 
 /* --- the lock, and the invariants (space_memory.h) ---------------------------------------------------------------- */
 
-/* Aborts with a message if one does not hold. The caller has the lock. */
-static void check(space const *s)
+/* Aborts with a message if one does not hold. */
+static void check(space *s)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   enum oh_space_id id = oh_space_state_id(s);
   oh_extents_validate(&s->free);
   size_t reserved = 0, busy = 0, committed = 0, dirty = 0, split = 0, unused = 0;
@@ -84,6 +85,7 @@ static bool grow(space *s, size_t bytes, size_t tail)
 
 static struct oh_extents_node *find(space *s, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   for (int i = 0; i < GROW_ATTEMPTS_MOST; i++) {
     struct oh_extents_node *e = oh_extents_best(&s->free, bytes);
     if (e != NULL) return e;
@@ -149,6 +151,7 @@ void *oh_space_alloc(enum oh_space_id id, size_t bytes, bool committed, bool *fr
 
 static bool is_used(space *s, uintptr_t start, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   uintptr_t last = start + bytes - 1;
   if (bytes == 0 || start % OH_PAGE != 0 || bytes % OH_PAGE != 0 || last < start ||
       oh_extents_overlap(&s->free, start, bytes))
@@ -198,6 +201,7 @@ void oh_space_free(enum oh_space_id id, void *start, size_t bytes)
    is no zone, no place in it, or no memory for the record. */
 static uintptr_t take_range(space *s, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   struct oh_space_state_range *best = NULL;
   for (struct oh_space_state_range *r = s->ranges; r != NULL; r = r->next)
     if (!r->taken && r->bytes >= bytes && (best == NULL || r->bytes < best->bytes)) best = r;
@@ -240,6 +244,7 @@ static void uncommit(space *s, uintptr_t from, uintptr_t end)
 /* Gives it back. False if no taken range begins there. What was reserved stays so, for the next one. */
 static bool give_range(space *s, uintptr_t base)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   for (struct oh_space_state_range *r = s->ranges; r != NULL; r = r->next)
     if (r->taken && r->base == base) {
       r->taken = false;
@@ -268,6 +273,7 @@ static void add_used(space *s, struct oh_reserve_piece p)
    ENOMEM; a part may have been reserved. */
 static bool reserve_in_range(space *s, uintptr_t from, uintptr_t to)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   if (s->ranges == NULL || !holds_range(s, from, to)) return true;
   while (from < to) {
     uintptr_t end = from;
@@ -397,10 +403,11 @@ static void lock_trim(space *s)
   (void)oh_fetch_add_relaxed(&s->waiting, (size_t)-1);
 }
 
-/* Between two steps, with `trim`. This thread does not count as one that waits: of two trims the second goes to its
+/* Between two steps. This thread does not count as one that waits: of two trims the second goes to its
    end, and then the first finds nothing. */
 static void let_others_in(space *s)
 {
+  OH_ASSERT_LOCKED(&s->trim);
   if (oh_load_relaxed(&s->waiting) == 0) return;
   pthread_mutex_unlock(&s->trim);
   while (oh_load_relaxed(&s->waiting) != 0) oh_os_yield();
@@ -408,9 +415,10 @@ static void let_others_in(space *s)
 }
 
 /* Purges so many bytes of dirty memory, from the highest address on, in steps, so that others need not wait for the
-   system. With `trim`. Result: the bytes that have gone back. */
+   system. Result: the bytes that have gone back. */
 static size_t purge_in_steps(space *s, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&s->trim);
   enum oh_space_id id = oh_space_state_id(s);
   uintptr_t top = UINTPTR_MAX;
   size_t given = 0;

@@ -59,8 +59,8 @@ size_t oh_space_split(enum oh_space_id);
    does that by itself for pages that it allocates. Takes no lock where none is split. */
 void oh_space_unite(enum oh_space_id, void *start, size_t bytes);
 
-/* The reclaim thread looks: what no one has needed since its last look but one goes back, except for `keep` or
-   `keep.share`, in steps, without a lock during system calls. Result: bytes. With `delayed`, nothing goes back before
+/* The reclaim thread looks: what no one has needed since its last look but one goes back, except for what
+   `keep` says, in steps, without a lock during system calls. Result: bytes. With `delayed`, nothing goes back before
    that. */
 size_t oh_space_decay(enum oh_space_id);
 void oh_space_delay(enum oh_space_id, bool delayed);

@@ -11,12 +11,14 @@ struct oh_space_state oh_space_states[OH_SPACES] = { OH_SPACES_LIST(STATE) };
 
 bool oh_space_state_prepare_piece(struct oh_space_state *s)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   if (s->spare == NULL) s->spare = oh_metadata_alloc(sizeof *s->spare);
   return s->spare != NULL;
 }
 
 void oh_space_state_add_piece(struct oh_space_state *s, struct oh_reserve_piece p)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   if (s->pieces != NULL && s->pieces->piece.base + s->pieces->piece.bytes == p.base) s->pieces->piece.bytes += p.bytes;
   else {
     struct oh_space_state_piece *r = s->spare;
@@ -45,6 +47,7 @@ static void advise(struct oh_space_state *s, struct oh_reserve_piece p, bool hug
 
 void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_piece p)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   if (s->huge) advise(s, p, true);
   else if (oh_settings.thp[oh_space_state_id(s)] == OH_SETTINGS_THP_OFF) advise(s, p, false);
 }
@@ -52,6 +55,7 @@ void oh_space_memory_advise_piece(struct oh_space_state *s, struct oh_reserve_pi
 /* Advice for whole pieces, present and future, before they are committed, makes no differences within a mapping. */
 void oh_space_memory_consider_huge(struct oh_space_state *s)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   enum oh_settings_thp thp = oh_settings.thp[oh_space_state_id(s)];
   if (s->huge || thp == OH_SETTINGS_THP_OFF ||
       (thp == OH_SETTINGS_THP_ADVISE && s->busy < oh_settings.thp_from && !oh_settings.hugetlb))
@@ -62,6 +66,7 @@ void oh_space_memory_consider_huge(struct oh_space_state *s)
 
 void oh_space_memory_split(struct oh_space_state *s, uintptr_t page)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   uint8_t bits = oh_page_bits(page) & (OH_PAGE_COMMITTED | OH_PAGE_HUGETLB | OH_PAGE_SPLIT);
   if (!s->granted || bits != OH_PAGE_COMMITTED || s->split >= OH_SPACE_MEMORY_SPLIT_MOST) return;
   if (!oh_os_refuse_huge((void *)page, OH_PAGE)) return;
@@ -71,6 +76,7 @@ void oh_space_memory_split(struct oh_space_state *s, uintptr_t page)
 
 void oh_space_memory_unite(struct oh_space_state *s, uintptr_t from, uintptr_t to, bool advise)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   while (s->split != 0 && (from = oh_page_first(from, to, OH_PAGE_SPLIT, true)) < to) {
     uintptr_t end = oh_page_first(from, to, OH_PAGE_SPLIT, false);
     if (advise) s->advises += oh_os_advise_huge((void *)from, end - from, true);
@@ -129,6 +135,7 @@ static bool commit_run(struct oh_space_state *s, uintptr_t from, uintptr_t to)
 
 bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t to, uintptr_t most)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   if (wants_hugetlb(s)) oh_space_memory_consider_huge(s); /* no advice can be given for pages of the pool */
   size_t ahead = oh_os_is_strict() ? 0 : OH_ROUND_DOWN(s->committed / 4, OH_PAGE); /* it would be charged */
   if (ahead > COMMIT_AHEAD_MOST) ahead = COMMIT_AHEAD_MOST;
@@ -145,6 +152,7 @@ bool oh_space_memory_commit(struct oh_space_state *s, uintptr_t from, uintptr_t 
 
 uintptr_t oh_space_memory_committed(struct oh_space_state *s, size_t bytes, struct oh_extents_node **found)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   for (struct oh_extents_node *e = oh_extents_above(&s->free, 0); e != NULL;
        e = oh_extents_above(&s->free, e->base + 1))
     for (uintptr_t from = e->base, end = oh_extents_end(e);
@@ -212,6 +220,7 @@ static void purge_from_top(struct oh_space_state *s, size_t target, uintptr_t to
 
 bool oh_space_memory_hold(struct oh_space_state *s, uintptr_t top, size_t most, struct oh_space_memory_run *r)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   if (s->dirty == 0 || !find_last_dirty(s, top, most, r)) return false;
   oh_extents_remove(&s->free, oh_extents_below(&s->free, r->base), r->base, r->bytes);
   s->dirty -= oh_page_clear(r->base, r->base + r->bytes, OH_PAGE_DIRTY);
@@ -224,6 +233,7 @@ bool oh_space_memory_hold(struct oh_space_state *s, uintptr_t top, size_t most, 
 size_t oh_space_memory_release(struct oh_space_state *s, struct oh_space_memory_run r,
                                enum oh_space_memory_given given)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   s->used -= r.bytes;
   s->busy -= r.bytes;
   oh_extents_add(&s->free, r.base, r.bytes);
@@ -247,7 +257,7 @@ static size_t limit_of(struct oh_space_state const *s, size_t percent)
   return bytes > least ? bytes : least;
 }
 
-static size_t allowance_of(struct oh_space_state const *s) { return limit_of(s, kept(s)->keep_share); }
+static size_t allowance_of(struct oh_space_state const *s) { return limit_of(s, kept(s)->share); }
 
 static size_t count_unneeded(struct oh_space_state *s)
 {
@@ -268,6 +278,7 @@ static void end_epoch(struct oh_space_state *s, size_t taken)
 
 size_t oh_space_memory_age(struct oh_space_state *s)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   size_t over = count_unneeded(s), allowance = allowance_of(s);
   if (++s->cycles >= EPOCH_CYCLES_MOST) {
     if (over <= EPOCH_PURGE_MOST) end_epoch(s, s->busy);
@@ -281,9 +292,10 @@ size_t oh_space_memory_age(struct oh_space_state *s)
 
 size_t oh_space_memory_decay(struct oh_space_state *s)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   size_t low = s->low < s->dirty ? s->low : s->dirty, quiet = low < s->low_before ? low : s->low_before;
   size_t keep = oh_settings.small.keep < oh_settings.huge.keep ? oh_settings.small.keep : oh_settings.huge.keep;
-  size_t share = s->busy / 100 * oh_settings.huge.keep_share, allowance = share > keep ? share : keep;
+  size_t share = s->busy / 100 * oh_settings.huge.share, allowance = share > keep ? share : keep;
   size_t over = quiet > allowance ? OH_ROUND_DOWN(quiet - allowance, OH_PAGE) : 0;
   s->low_before = low - over;
   s->low = s->dirty - over;
@@ -292,6 +304,7 @@ size_t oh_space_memory_decay(struct oh_space_state *s)
 
 void oh_space_memory_allocated(struct oh_space_state *s, uintptr_t base, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   s->dirty -= oh_page_clear(base, base + bytes, OH_PAGE_DIRTY);
   if (s->dirty < s->low) s->low = s->dirty;
   s->busy += oh_page_count(base, base + bytes, OH_PAGE_COMMITTED);
@@ -302,6 +315,7 @@ void oh_space_memory_allocated(struct oh_space_state *s, uintptr_t base, size_t 
 
 void oh_space_memory_freed(struct oh_space_state *s, uintptr_t base, size_t bytes)
 {
+  OH_ASSERT_LOCKED(&s->lock);
   uintptr_t end = base + bytes;
   for (uintptr_t from = base; (from = oh_page_first(from, end, OH_PAGE_COMMITTED, true)) < end;) {
     uintptr_t to = oh_page_first(from, end, OH_PAGE_COMMITTED, false);
@@ -311,6 +325,6 @@ void oh_space_memory_freed(struct oh_space_state *s, uintptr_t base, size_t byte
     from = to;
   }
   if (s->delayed) return;
-  size_t slack = kept(s)->slack, share = kept(s)->keep_share, most = limit_of(s, slack > share ? slack : share);
+  size_t slack = kept(s)->slack, share = kept(s)->share, most = limit_of(s, slack > share ? slack : share);
   if (s->dirty > most) purge_from_top(s, most - most / 4, s->dirty_end);
 }

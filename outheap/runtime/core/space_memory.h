@@ -67,10 +67,10 @@ static inline enum oh_space_id oh_space_state_id(struct oh_space_state const *s)
    often allocated again soon. Time is counted in epochs: an epoch ends when as much has been allocated in it as is in
    use. At its end, memory that was dirty through the whole of it was not needed, however much was allocated and freed.
    How much that is is known from the least amount of dirty memory at any moment of the epoch. It is purged, down to an
-   allowance (settings `keep`, `keep.share`). For example: 100 MiB are in use, and a program frees and allocates 40 MiB
-   again and again; 60 MiB were dirty at the most, and never less than 20. Then 20 MiB, less the allowance, are purged
-   at the end of the epoch, and the 40 that the program needs in each round stay.
-   More dirty memory than the setting `slack` allows is purged at once, down to three quarters of that. */
+   allowance (setting `keep`). For example: 100 MiB are in use, and a program frees and allocates 40 MiB again and
+   again; 60 MiB were dirty at the most, and never less than 20. Then 20 MiB, less the allowance, are purged at the end
+   of the epoch, and the 40 that the program needs in each round stay.
+   More dirty memory than oh_settings_free.slack allows is purged at once, down to three quarters of that. */
 
 /* Commits [from, to), and if convenient more, up to `most`: the steps grow with the space. False: no memory; a part may
    be committed. */

@@ -21,6 +21,7 @@
 #include "watch.h"
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* --- fork --------------------------------------------------------------------------------------------------------- */
 
@@ -93,7 +94,7 @@ static void prepare_for_fork(void)
 
 /* --- start -------------------------------------------------------------------------------------------------------- */
 
-/* A program with more rights than its caller takes no settings from it. */
+/* A program with more rights than its caller takes no settings from it: those of its executable count. */
 static char const *settings_of_caller(void)
 {
   char const *list = getenv("OUTHEAP");
@@ -116,12 +117,16 @@ static void start(void)
   static bool prepared;
   if (!prepared) prepare_for_fork();
   prepared = true;
-  oh_settings_read(settings_of_caller());
+  oh_settings_start(settings_of_caller());
+  if (oh_settings.show) {
+    oh_settings_show();
+    _exit(0);
+  }
   if (oh_settings.steps) oh_clock_step();
   unsigned asked = (oh_settings.thp_asked ? 1u << OH_NOTICE_HUGE : 0) |
                    (oh_settings.hugetlb ? 1u << OH_NOTICE_HUGETLB : 0);
   oh_notice_show(oh_settings.warn ? ~0u : asked);
-  oh_reserve_start(oh_settings.base);
+  oh_reserve_start();
   if (oh_settings.marking_table) oh_heap_range_set(0, 0);
   if (oh_settings.reserve != 0 && oh_reserve_ahead(oh_settings.reserve) != 0)
     oh_log("OUTHEAP: could not reserve %zu bytes", oh_settings.reserve);

@@ -35,8 +35,8 @@ static void on_signal(int number)
 /* True: it was asked for; false: the interval is over. */
 static bool wait_for_request(void)
 {
-  size_t every = oh_settings.stats_every;
-  if (!oh_clock_sleep(&sleeper, every != 0 ? oh_clock_now() + every * 1000000000 : OH_CLOCK_NEVER)) return false;
+  uint64_t every = oh_settings.stats_every;
+  if (!oh_clock_sleep(&sleeper, every != 0 ? oh_clock_now() + every : OH_CLOCK_NEVER)) return false;
   while (sem_trywait(&wanted) == 0) {} /* several signals, one answer */
   return true;
 }
@@ -156,15 +156,13 @@ void oh_watch_start(void)
 {
   began = oh_clock_now();
   if (oh_settings.stats_to[0] != 0) open_output(oh_settings.stats_to);
-  watching = oh_settings.stats_signal != 0 || oh_settings.stats_every != 0;
+  watching = oh_settings.stats_signals != 0 || oh_settings.stats_every != 0;
   if (!watching) return;
   start_thread();
-  if (oh_settings.stats_signal != 0) {
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
-    sigemptyset(&action.sa_mask);
-    if (sigaction(oh_settings.stats_signal, &action, NULL) != 0)
-      oh_log("OUTHEAP: signal %d cannot be used for statistics", oh_settings.stats_signal);
-  }
+  struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK };
+  sigemptyset(&action.sa_mask);
+  for (int i = 0; i < 64; i++)
+    if (oh_settings.stats_signals >> i & 1) sigaction(i, &action, NULL);
 }
 
 /* The descriptor that is not ours any more is left as it is. One thread opens the file again; what others have to say

@@ -226,7 +226,7 @@ static void ages(void)
   size_t n = OH_PAGE / 4, total = 0, free_now;
   struct oh_block_counters c;
   struct oh_settings old = oh_settings;
-  oh_settings.small.keep = oh_settings.huge.keep = oh_settings.small.keep_share = oh_settings.huge.keep_share = 0;
+  oh_settings.small.keep = oh_settings.huge.keep = oh_settings.small.share = oh_settings.huge.share = 0;
   oh_block_age(); /* either call may be the one that notes */
   for (int i = 0; i < N; i++) memset(p[i] = oh_block_alloc(n), 1, n);
   for (int i = 0; i < N; i++)

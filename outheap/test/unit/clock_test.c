@@ -46,7 +46,9 @@ static void begin(int i, uint64_t every, bool slow)
   struct sleeper *s = &all[i];
   pthread_mutex_init(&s->lock, NULL);
   *s = (struct sleeper){ .lock = s->lock, .at = { .lock = &s->lock }, .every = every, .slow = slow };
+  pthread_mutex_lock(&s->lock);
   oh_clock_enter(&s->at);
+  pthread_mutex_unlock(&s->lock);
   EXPECT(pthread_create(&s->thread, NULL, sleep_on, s) == 0, "thread");
 }
 

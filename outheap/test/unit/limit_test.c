@@ -62,7 +62,7 @@ static size_t limit_of(char const *setting)
 {
   oh_limit_bytes = 0;
   oh_settings.limit.kind = OH_SETTINGS_LIMIT_NONE;
-  oh_settings_read(setting);
+  oh_settings_read(setting, "OUTHEAP");
   oh_limit_start();
   return oh_limit_bytes;
 }

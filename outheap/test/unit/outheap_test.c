@@ -139,7 +139,7 @@ static char const *read_list(char const *list)
   dup2(both[1], 2);
   close(both[1]);
   oh_settings = initial;
-  oh_settings_read(list);
+  oh_settings_read(list, "OUTHEAP");
   dup2(saved, 2);
   close(saved);
   ssize_t n = read(both[0], text, sizeof text - 1);
@@ -151,46 +151,54 @@ static char const *read_list(char const *list)
 static void settings(void)
 {
   struct oh_settings s;
-  char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "stats=0", "reserve=0", "debug.base=0x200000000000" };
+  char const *quiet[] = { NULL, "", ",", ",,,", "thp=off", "warn=0", "reserve=0" };
   for (size_t i = 0; i < sizeof quiet / sizeof *quiet; i++) EXPECT(read_list(quiet[i])[0] == 0, "%s", quiet[i]);
-  EXPECT(read_list("thp=always,thp.blocks=off,thp.from=64K,reserve=3G,keep=5M,keep.share=20,slack=30,stats=1,"
-                   "debug.report=7,debug.stack=4k,debug.base=3f0000000000")[0] == 0,
-         "all");
+  EXPECT(read_list("thp=always,reserve=3G,keep=5M:20%,stats=exit,debug.report=7,debug.stack=4k")[0] == 0, "all");
   s = oh_settings;
   EXPECT(s.thp[OH_SPACE_YOUNG] == OH_SETTINGS_THP_ALWAYS && s.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ALWAYS &&
-           s.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_OFF,
+           s.thp[OH_SPACE_BLOCKS] == OH_SETTINGS_THP_ALWAYS,
          "thp");
   EXPECT(s.thp[OH_SPACE_MARKED] == OH_SETTINGS_THP_OFF && s.thp[OH_SPACE_VALUES] == OH_SETTINGS_THP_OFF &&
            s.thp[OH_SPACE_FOREIGN] == OH_SETTINGS_THP_OFF,
          "never");
-  EXPECT(s.thp_from == 65536 && s.reserve == (size_t)3 << 30 && s.small.keep == 5 << 20 &&
-           s.small.keep_share == 20 && s.small.slack == 30 && memcmp(&s.small, &s.huge, sizeof s.huge) == 0,
+  EXPECT(s.reserve == (size_t)3 << 30 && s.small.keep == 5 << 20 && s.small.share == 20 && s.small.slack == 20 &&
+           memcmp(&s.small, &s.huge, sizeof s.huge) == 0,
          "sizes");
-  EXPECT(s.stats && s.report == 7 && s.helper_stack == 4096 && s.base == (uintptr_t)0x3f << 40, "others");
-  EXPECT(read_list("stats.signal=HUP,stats.every=30,stats.to=fd:7,warn=1,debug.slices=1")[0] == 0, "operation");
+  EXPECT(s.stats && s.report == 7 && s.helper_stack == 4096, "others");
+  EXPECT(read_list("stats=HUP+30s,stats.to=fd:7,warn=1,debug.slices=1")[0] == 0, "operation");
   s = oh_settings;
-  EXPECT(s.stats_signal == SIGHUP && s.stats_every == 30 && strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,
+  EXPECT(s.stats_signals == (uint64_t)1 << SIGHUP && s.stats_every == 30000000000 && !s.stats &&
+           strcmp(s.stats_to, "fd:7") == 0 && s.warn && s.slices,
          "operation");
-  EXPECT(!s.thp_asked && read_list("thp.pools=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
+  EXPECT(read_list("stats=USR2+1s,stats=USR1+exit+URG")[0] == 0 && oh_settings.stats && oh_settings.stats_every == 0 &&
+           oh_settings.stats_signals == ((uint64_t)1 << SIGUSR1 | (uint64_t)1 << SIGURG),
+         "several moments");
+  EXPECT(read_list("stats=USR2+1s+exit,stats=off")[0] == 0 && !oh_settings.stats && oh_settings.stats_every == 0 &&
+           oh_settings.stats_signals == 0, "no statistics");
+  EXPECT(!s.thp_asked && read_list("thp=always")[0] == 0 && oh_settings.thp_asked, "huge pages on request");
   EXPECT(!s.steps && read_list("debug.clock=step")[0] == 0 && oh_settings.steps, "driven time");
   EXPECT(read_list("debug.clock=machine")[0] == 0 && !oh_settings.steps, "the machine's");
   EXPECT(strstr(read_list("debug.clock=slow"), "ignored: debug.clock=slow (debug.clock is machine or step)") != NULL &&
            !oh_settings.steps, "no such clock");
-  EXPECT(read_list("stats.signal=12")[0] == 0 && oh_settings.stats_signal == 12, "a number");
-  read_list("thp.from=1T,keep=17,keep.share=3k");
-  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.huge.keep == 17 && oh_settings.small.keep_share == 3072,
+  EXPECT(read_list("thp=advise:1T,keep=17")[0] == 0 && oh_settings.thp[OH_SPACE_POOLS] == OH_SETTINGS_THP_ADVISE,
+         "from a size on");
+  EXPECT(oh_settings.thp_from == (size_t)1 << 40 && oh_settings.huge.keep == 17 &&
+           oh_settings.huge.share == initial.huge.share && oh_settings.small.slack == initial.small.slack,
          "units");
+  EXPECT(read_list("memory.idle=1s:40ms")[0] == 0 && oh_settings.idle == 1000000000 &&
+           oh_settings.idle_pause == 40000000,
+         "idle");
+  EXPECT(read_list("memory.idle=off")[0] == 0 && oh_settings.idle == 0, "never idle");
   EXPECT(read_list("minor=adaptive")[0] == 0 && oh_settings.minor_adaptive && oh_settings.minor_least == 32768 &&
            oh_settings.minor_most == 8 << 20,
          "adaptive");
   EXPECT(read_list("minor=adaptive:4k-256M")[0] == 0 && oh_settings.minor_adaptive &&
            oh_settings.minor_least == 4096 && oh_settings.minor_most == (size_t)1 << 28,
          "its range");
-  EXPECT(read_list("minor=adaptive,minor.pause=5ms")[0] == 0 && oh_settings.pause == 5000000, "a pause");
-  EXPECT(read_list("minor.pause=500us,minor=adaptive")[0] == 0 && oh_settings.pause == 500000, "a shorter one");
-  EXPECT(read_list("minor.pause=2s,minor=adaptive")[0] == 0 && oh_settings.pause == 2000000000, "a long one");
-  char const *alone = read_list("minor.pause=5ms");
-  EXPECT(strcmp(alone, "outheap: OUTHEAP: minor.pause has no effect without minor=adaptive\n") == 0, "%s", alone);
+  EXPECT(read_list("minor=adaptive:5ms")[0] == 0 && oh_settings.pause == 5000000, "a pause");
+  EXPECT(read_list("minor=adaptive:8k-1M:500us")[0] == 0 && oh_settings.pause == 500000 &&
+           oh_settings.minor_least == 8192 && oh_settings.minor_most == 1 << 20,
+         "both");
   EXPECT(read_list("minor=adaptive,minor=fixed")[0] == 0 && !oh_settings.minor_adaptive, "fixed");
   char const *bad[] = { "x",
                         "=",
@@ -206,20 +214,30 @@ static void settings(void)
                         "reserve=99999999999999999",
                         "reserve=20000000T",
                         "keep=1e3",
-                        "stats=2",
-                        "stats.signal=FOO",
-                        "stats.signal=0",
-                        "stats.signal=65",
-                        "stats.every=often",
+                        "keep=:5%",
+                        "keep=1M:",
+                        "keep=1M:5",
+                        "keep=1M:101%",
+                        "keep=1M:-5%",
+                        "thp=off:1M",
+                        "thp=advise:",
+                        "thp=off always",
+                        "stats=1",
+                        "stats=FOO",
+                        "stats=SEGV",
+                        "stats=12",
+                        "stats=",
+                        "stats=exit+",
+                        "stats=exit+often",
+                        "stats=USR1+60",
                         "stats.to=",
+                        "stats.signal=USR1",
+                        "stats.every=60",
                         "debug.faults=on",
                         "opaque=yes",
                         "debug.marking=fast",
                         "warn=2",
                         "debug.slices=yes",
-                        "stats=yes",
-                        "debug.base=xyz",
-                        "debug.base=0x",
                         "debug.report=+5",
                         "keep=K",
                         "keep=k",
@@ -235,13 +253,17 @@ static void settings(void)
                         "minor=adaptive:32k-257M",
                         "minor=adaptive:32k-1M-2M",
                         "minor=-:",
-                        "minor.pause=",
-                        "minor.pause=5",
-                        "minor.pause=0ms",
-                        "minor.pause=-5ms",
-                        "minor.pause=5 ms",
-                        "minor.pause=5min",
-                        "minor.pause=123456789ms",
+                        "minor=adaptive:8k-1M:",
+                        "minor=fixed:5ms",
+                        "memory.pause=",
+                        "memory.pause=5",
+                        "memory.pause=0ms",
+                        "memory.pause=-5ms",
+                        "memory.pause=5 ms",
+                        "memory.pause=5min",
+                        "memory.pause=123456789ms",
+                        "memory.idle=1s:",
+                        "memory.idle=off:1s",
                         "Keep=1",
                         "01234567890123456789012345678901234567890123456789012345678901234567890123456789=0123456789",
                         "%s%n=%s%n" };
@@ -267,42 +289,35 @@ static void settings(void)
 static void choices(void)
 {
   static struct { char const *list, *said; } const all[] = {
-    { "thp=maybe", "thp=maybe (thp is off, advise or always)" },
-    { "thp.pools=", "thp.pools= (thp.pools is off, advise or always)" },
-    { "keep", "keep (keep is a number of bytes, or one with K, M, G or T)" },
-    { "slack=x", "slack=x (slack is a number of percent)" },
-    { "minor.pause=5", "minor.pause=5 (minor.pause is a time from 1us to 9999999s, such as 5ms)" },
-    { "memory.idle=10000000s",
-      "memory.idle=10000000s (memory.idle is a time from 1us to 9999999s, such as 2s, or off)" },
+    { "thp=maybe", "thp=maybe (thp is off, advise, advise:SIZE or always)" },
+    { "reserve", "reserve (reserve is a number of bytes, or one with K, M, G or T)" },
+    { "keep=1M:5", "keep=1M:5 (keep is a number of bytes, such as 8M, or that and a share, such as 8M:5%)" },
+    { "memory.pause=5", "memory.pause=5 (memory.pause is a time from 1us to 9999999s, such as 10ms)" },
+    { "memory.idle=10000000s", "memory.idle=10000000s (memory.idle is a time from 1us to 9999999s, such as 2s, or that "
+                               "and a pause, such as 2s:30ms, or off)" },
     { "minor=adaptive:1k-1M",
       "minor=adaptive:1k-1M (MIN is too small: the runtime has no minor heap below 4k words)" },
     { "minor=adaptive:1M-1G",
       "minor=adaptive:1M-1G (MAX is too large: the runtime has no minor heap above 256M words)" },
     { "minor=adaptive:2M-1M", "minor=adaptive:2M-1M (MIN is more than MAX)" },
-    { "stats.every=often", "stats.every=often (stats.every is a number of seconds, a year (31536000) at most" },
-    { "stats.every=31536001", "stats.every=31536001 (stats.every is a number of seconds, a" },
-    { "stats.every=9223372036854775807", "stats.every=9223372036854775807 (stats.every is a number of seconds, a" },
-    { "stats.every=18446744073709551615", "stats.every=18446744073709551615 (stats.every is a number of seconds, a" },
+    { "stats=exit+KILL", "stats=exit+KILL (stats is off, exit, USR1, USR2, HUP, URG, WINCH or a time such as 60s, or "
+                         "several with + between)" },
+    { "stats=18446744073709551615s", "stats=18446744073709551615s (stats is off, exit, " },
     { "limit=18446744073709551615", "limit=18446744073709551615 (limit is a number of bytes from 1M to 131072T, such" },
     { "limit=1", "limit=1 (limit is a number of bytes from 1M to 131072T, such as 2G, a share such as 75%, or" },
-    { "stats.signal=KILL", "stats.signal=KILL (stats.signal is USR1, USR2, HUP, URG, WINCH or a number from 1 to 64, "
-                           "but of no fault, KILL or STOP)" },
-    { "stats.signal=11", "stats.signal=11 (stats.signal is USR1, " }, /* SIGSEGV */
     { "stats.to=", "stats.to= (stats.to is a file, or fd:N)" },
     { "stats_to=x", "stats_to=x (the settings are: thp " },
     { "opaque=2", "opaque=2 (opaque is 0 or 1)" },
     { "debug.marking=1", "debug.marking=1 (debug.marking is range or table)" },
     { "debug.faults=1", "debug.faults=1 (debug.faults is off or report)" },
-    { "debug.base=z", "debug.base=z (debug.base is a hexadecimal address)" },
     { "debug.report=all", "debug.report=all (debug.report is a number N: every Nth pointer is printed)" },
-    { "thb=off", "thb=off (the settings are: thp thp.young thp.pools thp.blocks hugetlb thp.from reserve keep " },
+    { "thb=off", "thb=off (the settings are: thp hugetlb reserve keep minor memory memory.pause " },
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
     char const *said = read_list(all[i].list);
     EXPECT(strncmp(said + 27, all[i].said, strlen(all[i].said)) == 0, "%s: %s", all[i].list, said);
   }
-  EXPECT(read_list("stats.every=31536000")[0] == 0 && oh_settings.stats_every == 31536000, "a year");
-  EXPECT(strstr(read_list("minor=x"), "(minor is fixed, adaptive") != NULL, "minor");
+  EXPECT(strstr(read_list("minor=x"), "(minor is fixed or adaptive[") != NULL, "minor");
   EXPECT(read_list("debug.faults=off,debug.faults=report")[0] == 0, "read by the library of regions");
   oh_settings = initial;
 }
@@ -335,7 +350,7 @@ static char const *printed(char const *list, size_t address_space)
 static void messages(void)
 {
   EXPECT(printed("thp=off", 0)[0] == 0, "no settings, no text");
-  char const *said = printed("stats=1", 0);
+  char const *said = printed("stats=exit", 0);
   EXPECT(strstr(said, "outheap: pools 0\n") != NULL && strstr(said, "outheap: reserved ") != NULL, "%s", said);
 #if OH_TAINT
   said = printed("debug.report=1", 0);

@@ -377,6 +377,7 @@ static void spaces(void)
   struct oh_space_counters c;
   oh_start();
   oh_space_delay(OH_SPACE_POOLS, true);
+  oh_settings.huge.share = 0;
   char *block = oh_space_alloc(OH_SPACE_POOLS, PAGES * OH_PAGE, true, NULL);
   EXPECT(block != NULL, "block");
   memset(block, 1, PAGES * OH_PAGE);
@@ -413,7 +414,7 @@ static void forked(void) { in_child(NULL, forks); }
 static void max_overhead(void) { in_child(NULL, overhead); }
 static void what_is_free(void) { in_child(NULL, free_in_pools); }
 static void free_pools(void) { in_child("thp=off", pools); }
-static void free_pages(void) { in_child("thp=off,keep=8M,keep.share=0", spaces); }
+static void free_pages(void) { in_child("thp=off,keep=8M", spaces); }
 
 int main(int argc, char **argv)
 {

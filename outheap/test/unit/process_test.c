@@ -200,14 +200,6 @@ static void forks(void) { in_child("thp=off,keep=4M", forks_busily); }
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
 
-static void at_base(void)
-{
-  oh_start();
-  char *p = oh_space_alloc(OH_SPACE_YOUNG, OH_PAGE, true, NULL);
-  uintptr_t wanted = OH_ROUND_DOWN(oh_settings.base, OH_CHUNK);
-  EXPECT(p != NULL && ((uintptr_t)p == wanted || wanted == 0 || wanted > (uintptr_t)1 << (OH_ADDRESS_BITS - 1)), "%p",
-         (void *)p);
-}
 /* Something lies where the heap would grow. */
 static void in_the_way(void)
 {
@@ -269,12 +261,8 @@ static void places(void)
   if (!TRY_SANITIZED) in_child(NULL, low_stack);
 #endif
 #if OH_TAINT
-  in_child("debug.base=ffffffffffffffff", anywhere);
   in_child(NULL, anywhere);
 #endif
-  if (OH_ADDRESS_BITS >= 47 && !TRY_SANITIZED) in_child("debug.base=180000000000", at_base);
-  in_child("debug.base=ffffffffffffffff", at_base);
-  in_child("debug.base=1", at_base);
   in_child(NULL, in_the_way);
 }
 

@@ -383,6 +383,12 @@ static void failures(void)
   printf("    %ld requests\n", n);
 }
 
+#if OH_DEBUG
+/* The lock is missing. */
+static void age_unlocked(void) { (void)oh_space_memory_age(&oh_space_states[OH_SPACE_MARKED]); }
+static void misuse(void) { EXPECT(try_aborts(age_unlocked), "not detected"); }
+#endif
+
 int main(int argc, char **argv)
 {
   try_start(argc, argv);
@@ -399,5 +405,8 @@ int main(int argc, char **argv)
   if (!OH_SBRK) TRY(steps_of_trim);
   TRY(nobody_waits_in_a_child);
   TRY(last_resort);
+#if OH_DEBUG
+  TRY(misuse);
+#endif
   return try_end();
 }

@@ -75,7 +75,7 @@ static void on_a_signal(void)
 {
   char list[200];
   new_file();
-  snprintf(list, sizeof list, "stats.signal=USR2,stats.to=%s", path);
+  snprintf(list, sizeof list, "stats=USR2,stats.to=%s", path);
   in_child(list, signalled);
   unlink(path);
 }
@@ -92,7 +92,7 @@ static void at_intervals(void)
 {
   char list[200];
   new_file();
-  snprintf(list, sizeof list, "debug.clock=step,stats.every=1,stats.to=%s", path);
+  snprintf(list, sizeof list, "debug.clock=step,stats=1s,stats.to=%s", path);
   in_child(list, waiting);
   unlink(path);
 }
@@ -108,7 +108,7 @@ static void to_a_descriptor(void)
 static void on_a_descriptor(void)
 {
   new_file();
-  in_child("stats.signal=USR1,stats.to=fd:200", to_a_descriptor);
+  in_child("stats=USR1,stats.to=fd:200", to_a_descriptor);
   unlink(path);
 }
 
@@ -128,7 +128,7 @@ static void not_asked(void)
   struct sigaction action;
   oh_start();
   if (!TRY_SANITIZED) /* which have threads of their own */
-    EXPECT(threads() == before + (oh_settings.stats_signal != 0), "%d threads", threads());
+    EXPECT(threads() == before, "%d threads", threads());
   EXPECT(sigaction(SIGUSR2, NULL, &action) == 0 && action.sa_handler == SIG_DFL, "no handler");
 }
 /* The thread ends with the others that the library has, and no child gets one. */
@@ -152,7 +152,7 @@ static void stopped_here(void)
 }
 static void stopped(void)
 {
-  if (!TRY_SANITIZED) in_child("stats.signal=USR1,stats.every=1000", stopped_here);
+  if (!TRY_SANITIZED) in_child("stats=USR1+1000s", stopped_here);
 }
 
 static void quiet(void)
@@ -164,22 +164,6 @@ static void quiet(void)
   EXPECT(strstr(text, "no descriptor for statistics: fd:201") != NULL, "%s", text);
   text = try_said("stats.to=fd:x", not_asked);
   EXPECT(strstr(text, "no descriptor for statistics: fd:x") != NULL, "%s", text);
-#ifdef __GLIBC__
-  text = try_said("stats.signal=33", not_asked); /* one of the C library's own */
-  EXPECT(strstr(text, "signal 33 cannot be used") != NULL, "%s", text);
-#endif
-}
-
-/* A handler that returns would run the instruction again, and there is none for the last two. */
-static void no_faults(void)
-{
-  static int const faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGKILL, SIGSTOP };
-  for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
-    char list[64];
-    snprintf(list, sizeof list, "stats.signal=%d", faults[i]);
-    char const *text = try_said(list, not_asked);
-    EXPECT(strstr(text, "outheap: OUTHEAP: ignored: stats.signal=") == text, "%s: %s", list, text);
-  }
 }
 
 /* --- descriptors that the program closes -------------------------------------------------------------------------- */
@@ -353,7 +337,6 @@ int main(int argc, char **argv)
   TRY(on_a_descriptor);
   TRY(stopped);
   TRY(quiet);
-  TRY(no_faults);
   TRY(on_lost_descriptors);
   TRY(to_pipes);
   TRY(to_a_full_device);

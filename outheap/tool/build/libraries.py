@@ -77,6 +77,11 @@ def with_backend(flavour: Flavour, backend: str) -> Flavour:
     return replace(flavour, variant=variant, defines=(*flavour.defines, f"-DOH_{backend.upper()}=1"))
 
 
+def with_defaults(flavour: Flavour, settings: str) -> Flavour:
+    """The same with settings of its own."""
+    return replace(flavour, defines=(*flavour.defines, f'-DOH_DEFAULTS="{settings}"')) if settings else flavour
+
+
 @dataclass
 class Build:
     compiler: Compiler

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import sys
@@ -16,13 +17,14 @@ from overlay import Overlay
 
 from build import HOME, Stop, say, selftest
 from build.compiler import Compiler
-from build.libraries import BACKENDS, FLAVOURS, Build, Flavour, with_backend
+from build.libraries import BACKENDS, FLAVOURS, Build, Flavour, with_backend, with_defaults
 from build.sources import sources_of
 
 DEFAULT = "release debug pic bytecode bytecode-debug count"
 VALUES = {  # options with a value, and what that is
     "--ocaml": "prefix or command", "--sources": "folder", "--accept": "units", "--self-test": "seconds",
     "--output": "folder", "--flavours": "flavours", "--backend": "mmap or sbrk", "--cc": "command", "--jobs": "number",
+    "--defaults": "settings",
 }  # fmt: skip
 
 
@@ -57,7 +59,10 @@ class Options:
         self.backend = given.get("--backend", "mmap")
         if self.backend not in BACKENDS:
             raise Stop(2, f"--backend: {VALUES['--backend']}, not {self.backend}")
-        self.flavours = [with_backend(known[name], self.backend) for name in names]
+        defaults = given.get("--defaults", "")
+        if not re.fullmatch(r"[\w.=,:%+/-]*", defaults, re.ASCII):
+            raise Stop(2, f"--defaults: {defaults} is no list of settings")
+        self.flavours = [with_defaults(with_backend(known[name], self.backend), defaults) for name in names]
 
     @staticmethod
     def _number(given: dict[str, str], name: str, otherwise: int | None) -> int | None:

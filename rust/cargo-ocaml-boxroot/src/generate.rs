@@ -17,7 +17,6 @@ pub struct Generate {
     pub check: bool,
     /// Without the modules of ocaml-boxroot.
     pub bare: bool,
-    pub domains: bool,
     /// Options of cargo.
     pub cargo: Vec<OsString>,
 }
@@ -36,9 +35,8 @@ impl Generate {
         for name in archive::libraries(&library.file)? {
             let program = Program::link(&compiler, &library, &name)?;
             let list = program.text("files")?;
-            let domains = self.domains.then_some("ocaml_boxroot_domains.ml");
             let wanted = |file: &&str| !(self.bare && file.starts_with("ocaml_boxroot."));
-            let texts = list.lines().filter(wanted).chain(domains).map(|file| Ok((file, program.text(file)?)));
+            let texts = list.lines().filter(wanted).map(|file| Ok((file, program.text(file)?)));
             for (file, text) in texts.collect::<Result<Vec<_>, String>>()? {
                 if !self.file(file, &text)? {
                     outcome = Outcome::Differ;

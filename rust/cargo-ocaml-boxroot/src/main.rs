@@ -34,8 +34,8 @@ functions, and ocaml_boxroot.ml and .mli. NAME is that of `library!`. Only files
 
     --out FOLDER            where the files are (default: the current folder)
     --check                 write nothing; print how the files differ, and end with exit code 1 if they do
-    --bare                  without ocaml_boxroot.ml and .mli, which ocaml-boxroot-build adds to Rust programs
-    --domains               also ocaml_boxroot_domains.ml, which is empty: older rules of dune name it
+    --bare                  without ocaml_boxroot.ml and .mli, which the OCaml library ocaml-boxroot has, and
+                            ocaml-boxroot-build adds to Rust programs
 
 Options for cargo: -p, --package SPEC; --manifest-path FILE; --features LIST; --all-features; --no-default-features;
 --release; --profile NAME; --target-dir FOLDER; --offline; --locked; --frozen; --config KEY=VALUE.
@@ -113,7 +113,6 @@ fn parse_generate(mut parser: lexopt::Parser) -> Result<Request, lexopt::Error> 
             Long("out") => generate.out = parser.value()?.into(),
             Long("check") => generate.check = true,
             Long("bare") => generate.bare = true,
-            Long("domains") => generate.domains = true,
             Short('p') => generate.cargo.extend(["--package".into(), parser.value()?]),
             Long(name) => {
                 let known = CARGO.iter().find(|known| known.0 == name);

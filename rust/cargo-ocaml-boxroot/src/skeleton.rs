@@ -28,7 +28,6 @@ const DUNE: &[(&str, &str)] = files! { "dune":
     ".gitignore" "gitignore"
     "dune" "dune"
     "dune-project" "dune-project"
-    "generate.ml" "generate.ml"
     "src/lib.rs" "lib.rs"
     "test.ml" "test.ml"
 };
@@ -81,6 +80,11 @@ impl New {
         let test = if self.cargo { "cargo test" } else { "dune test" };
         println!("Now, with OCaml in PATH: cd {} && cargo fetch && {test}", self.name);
         println!("(`ocamlopt -version` has to answer; with opam: eval $(opam env). README.md says more.)");
+        if !self.cargo {
+            let clone = self.from.as_deref().and_then(Path::parent);
+            let how = clone.map(|top| format!("pin add ocaml-boxroot {}", top.display()));
+            println!("It needs a package of OCaml: opam {}", how.unwrap_or_else(|| "install ocaml-boxroot".into()));
+        }
         Ok(())
     }
 
@@ -97,8 +101,7 @@ impl New {
             return Err(format!("`{name}` cannot be the name of a crate and of an OCaml module: {rule}"));
         }
         // Names of modules and targets of the skeletons, of OCaml's library and of the crates.
-        const TAKEN: [&str; 9] =
-            ["test", "generate", "main", "counter", "std", "core", "alloc", "stdlib", "ocaml_boxroot"];
+        const TAKEN: [&str; 8] = ["test", "main", "counter", "std", "core", "alloc", "stdlib", "ocaml_boxroot"];
         let identifier = self.identifier();
         let keyword = is_keyword(&identifier);
         if TAKEN.contains(&identifier.as_str()) || keyword {

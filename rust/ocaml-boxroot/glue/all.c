@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The glue as one compilation unit. */
+#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include "stack.c"
 #include "lock.c"
 #include "collect.c"

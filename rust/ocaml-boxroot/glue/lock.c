@@ -5,6 +5,7 @@
 #include <caml/domain.h>
 #include <caml/memory.h>
 #include <caml/signals.h>
+#include <dlfcn.h>
 #include <stdatomic.h>
 #if OCAML5
 #include <caml/fiber.h>
@@ -12,9 +13,11 @@
 #include <caml/roots.h>
 #endif
 
-/* Absent in programs without systhreads. */
+/* Absent in programs without systhreads. The bytecode interpreter may load their library after this one: then
+   look_for_threads finds them. */
 extern int caml_c_thread_register(void) __attribute__((weak));
 extern int caml_c_thread_unregister(void) __attribute__((weak));
+static int (*c_thread_register)(void), (*c_thread_unregister)(void); /* since threads_running */
 extern void caml_enter_blocking_section_no_pending(void);
 
 /* As in src/error.rs. */
@@ -61,23 +64,34 @@ static void hook_preemption(void)
 static int register_thread(void)
 {
   registering = true;
-  int registered = caml_c_thread_register();
+  int registered = c_thread_register();
   registering = false;
   return registered;
 }
 #else
 static void hook_preemption(void) {}
-static int register_thread(void) { return caml_c_thread_register(); }
+static int register_thread(void) { return c_thread_register(); }
 #endif
+
+/* Whether looking for threads again would find nothing new. */
+bool obx_threads_settled(void)
+{
+  return (caml_c_thread_register == NULL && obx_is_native()) || atomic_load(&threads_running);
+}
 
 /* With the lock. The Thread module registers this name when it is initialised. */
 static void look_for_threads(void)
 {
-  if (!atomic_load_explicit(&threads_running, memory_order_relaxed) && caml_c_thread_register != NULL &&
-      caml_named_value("Thread.at_shutdown") != NULL) {
-    hook_preemption();
-    atomic_store(&threads_running, true);
+  if (obx_threads_settled() || caml_named_value("Thread.at_shutdown") == NULL) return;
+  c_thread_register = caml_c_thread_register;
+  c_thread_unregister = caml_c_thread_unregister;
+  if (c_thread_register == NULL) {
+    *(void **)&c_thread_register = dlsym(RTLD_DEFAULT, "caml_c_thread_register");
+    *(void **)&c_thread_unregister = dlsym(RTLD_DEFAULT, "caml_c_thread_unregister");
   }
+  if (c_thread_register == NULL || c_thread_unregister == NULL) return;
+  hook_preemption();
+  atomic_store(&threads_running, true);
 }
 
 #if !OCAML5
@@ -156,9 +170,6 @@ boxroot_domain obx_enter(int *before)
    obx_threads_settled. */
 int *obx_lock_state(void) { return &state; }
 
-/* Whether looking for threads again would find nothing new. */
-bool obx_threads_settled(void) { return caml_c_thread_register == NULL || atomic_load(&threads_running); }
-
 /* Gives the lock up. The result goes to obx_reacquire. */
 int obx_release(void)
 {
@@ -180,7 +191,7 @@ void obx_detach(int how)
   give_up_lock();
   state = how == ATTACHED ? RELEASED : UNKNOWN;
   if (how != ATTACHED_REGISTERED) return;
-  caml_c_thread_unregister();
+  c_thread_unregister();
   obx_stack_restore();
 }
 

@@ -310,7 +310,7 @@ def rollup(pid: int) -> dict[str, int]:
 
 def counted(program: Program, arguments: list[str], timeout: float, sink=None) -> Rows:
     """What marking saw in a real program, as a whole and slice by slice: ocamlopt or coq, and its input."""
-    slices = {"OUTHEAP": "stats=1,debug.slices=1"}
+    slices = {"OUTHEAP": "stats=exit,debug.slices=1"}
     if arguments[0] == "coq":
         text = run(program, theory(program, arguments[1]), timeout, slices | {"OCAMLRUNPARAM": COQ_GC}).errors
     else:
@@ -337,7 +337,7 @@ def by_slice(text: str) -> dict[str, list[tuple[float, float]]]:
     }
 
 
-# The adapter to what OUTHEAP=stats=1 prints: the fields of `struct outheap_statistics`, each with a figure before or
+# The adapter to what OUTHEAP=stats=exit prints: the fields of `struct outheap_statistics`, each with a figure before or
 # behind it.
 COUNTERS = {
     "words_seen": "words seen",

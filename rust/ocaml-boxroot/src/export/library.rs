@@ -24,11 +24,10 @@ pub struct Library {
     pub exceptions: &'static [ExceptionType],
 }
 
-/// The OCaml module of this crate, by its files. Another one, for domains, is empty: rules of dune still ask for it.
-const OURS: [(&str, &str); 3] = [
+/// The OCaml module of this crate, by its files.
+const OURS: [(&str, &str); 2] = [
     ("ocaml_boxroot.ml", include_str!("../../ocaml/ocaml_boxroot.ml")),
     ("ocaml_boxroot.mli", include_str!("../../ocaml/ocaml_boxroot.mli")),
-    ("ocaml_boxroot_domains.ml", ""),
 ];
 
 /// Refers to the module of this crate: of an archive, OCaml links what is referred to.

@@ -1,1 +1,0 @@
-../../../../examples/rust-new-dune/generate.ml
