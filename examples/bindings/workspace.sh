@@ -16,7 +16,7 @@ binding() {
 step() { # step WHAT COMMAND…
   local what=$1 from; shift
   : >>"$log"; from=$(($(wc -c <"$log") + 1)) # earlier steps wrote what comes before
-  watched "$(basename "$example"): $what" "$log" 0 "$@" </dev/null ||
+  watched "$(basename "$example"): $what" "$log" "$@" </dev/null ||
     die 1 "$what failed at \`$*\`: $(reason "$from") (log: $log)"
 }
 

@@ -38,6 +38,10 @@ FAULTS = {
     "unfilled": ("b_unfilled", UNFILLED, "caml_initialize"),
     "old-function": ("b_call_old", STALE, "by compaction"),
     "old-text": ("b_read_old", STALE, "the variable old_text"),
+    "domains": ("b_inside", STALE, "String_val"),
+    "large-dead": ("b_read_large", STALE, "the variable large"),
+    "large-alive": ("b_read_large", STALE, "moved to"),
+    "large-new": ("b_fill_large", "a stale value was", "by compaction"),
     "twice": ("b_twice", "registered twice", "remove it"),
     "unknown": ("b_unknown", "that is not registered", "remove each root once"),
     "assigned": ("b_assigned", "that is not registered", "caml_modify_generational_global_root"),
@@ -70,7 +74,7 @@ def programs(compiler: Compiler, flavour: str) -> Path:
             files = [f"unix.{kind}", f"threads.{kind}", f"{name}.ml", "binding_stubs.o", "-o", name]
             steps.command([*words, "-g", *link, *files], folder, compiler.settings)
 
-    return steps.step(folder, [*SOURCES.iterdir()], [library], build)
+    return steps.step(folder, [*SOURCES.iterdir()], [(library / "built").read_text()], build)
 
 
 def outheap_check(folder: Path, *words: object, **settings: str) -> Outcome:

@@ -60,12 +60,14 @@ KNOWN_TO_OUTHEAP = tuple(dict.fromkeys(version for c in LISTED for version in c.
 @dataclass(frozen=True)
 class Compiler:
     prefix: Path
-    variant: str = ""  # the folder of Outheap's libraries, to link with them
+    variant: str = ""  # the folder of Outheap's libraries, to link with them,
+    flavour: str = "release"  # and which (variants.py)
 
     @property
     def name(self) -> str:
         tsan = "+tsan" if self.is_tsan else ""
-        return f"{self.version}{tsan}{'+outheap' if self.variant else ''}"
+        flavour = "" if self.flavour == "release" else f"-{self.flavour}"
+        return f"{self.version}{tsan}{f'+outheap{flavour}' if self.variant else ''}"
 
     @property
     def version(self) -> str:

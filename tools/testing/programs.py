@@ -161,7 +161,7 @@ def stock(compiler: Compiler) -> Compiler:
 
 def runtime_of(compiler: Compiler, runtime: str) -> list[str]:
     if compiler.variant:
-        return ["-I", compiler.variant, "-runtime-variant", f"_outheap{runtime}"]
+        return ["-I", compiler.variant, "-runtime-variant", f"{variants.SUFFIX[compiler.flavour]}{runtime}"]
     return ["-runtime-variant", runtime] if runtime else []
 
 
@@ -326,7 +326,7 @@ class FlavourBuild:
 @cache
 def build(compiler: Compiler, flavour: Flavour) -> Path:
     if compiler.variant:
-        variants.library(stock(compiler), "release")
+        variants.library(stock(compiler), compiler.flavour)
     return FlavourBuild(compiler, flavour).run()
 
 

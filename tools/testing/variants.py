@@ -21,6 +21,7 @@ SUFFIX = {
     "bytecode": "_outheap",
     "bytecode-debug": "_outheapd",
     "sbrk": "_outheap_sbrk",  # release, over one area that grows at its end
+    "check": "_outheap_check",
 }
 
 
@@ -43,6 +44,6 @@ def library(compiler: Compiler, flavour: str) -> Path:
     return steps.step(folder, files, [compiler.prefix], build)
 
 
-def linked_with(compiler: Compiler) -> Compiler:
+def linked_with(compiler: Compiler, flavour: str = "release") -> Compiler:
     """The compiler that links programs with the variant."""
-    return Compiler(compiler.prefix, variant=str(folder_of(compiler, "release")))
+    return Compiler(compiler.prefix, str(folder_of(compiler, flavour)), flavour)

@@ -25,7 +25,7 @@ struct oh_settings oh_settings = {
   .compact_pause = 10000000,
   .idle = 2000000000,
   .idle_pause = 30000000,
-  .check = { .every = 2, .cycle = 20, .seed = 1, .ring = 1024 * M },
+  .check = { .every = 2, .cycle = 20, .seed = 1, .ring = 1024 * M, .large = 1024 * M },
 };
 
 /* The readers change oh_settings also where they fail: then oh_settings_read has them undone. They may cut up what they
@@ -277,6 +277,7 @@ static bool read_check(char *text, char const **why)
   S("check.cycle", "a number of collections, or 0", read_size(value, &oh_settings.check.cycle)) \
   S("check.go", "0 or 1", read_bool(value, &oh_settings.check.go)) \
   S("check.report", "a file", read_name(value, oh_settings.check.report, sizeof oh_settings.check.report)) \
+  S("check.large", "a number of bytes", read_size(value, &oh_settings.check.large)) \
   S("check.ring", "a number of bytes up to 16G", read_ring(value)) \
   S("debug.settings", "0 or 1", read_bool(value, &oh_settings.show)) \
   S("debug.report", "a number N: every Nth pointer is printed", read_size(value, &oh_settings.report)) \

@@ -43,7 +43,8 @@ struct oh_settings_free { size_t keep, share, slack; };
 struct oh_settings_check {
   bool off, go;
   size_t every, cycle, seed;
-  size_t ring;      /* bytes of addresses of each domain's minor heap */
+  size_t ring;      /* bytes of addresses of each domain's minor heap; */
+  size_t large;     /* of large blocks that were left */
   char report[200]; /* a file; empty: standard error */
 };
 

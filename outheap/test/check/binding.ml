@@ -18,6 +18,9 @@ external unfilled : int -> bool -> string array = "b_unfilled"
 external keep_old : (unit -> int) -> string -> unit = "b_keep_old"
 external call_old : unit -> int = "b_call_old"
 external read_old : unit -> int = "b_read_old"
+external keep_large : string -> unit = "b_keep_large"
+external read_large : unit -> int = "b_read_large"
+external fill_large : int -> string array = "b_fill_large"
 external twice : string -> unit = "b_twice"
 external unknown : string -> unit = "b_unknown"
 external assigned : string -> unit = "b_assigned"
@@ -67,6 +70,16 @@ let call fault right i =
     keep_old i;
     allocate 500;
     assert (read_old () = 1 + (i mod 9))
+  | "domains" ->
+    let work () = for i = 1 to 2000 do ignore (inside (text i) false) done in
+    List.iter Domain.join (List.init 3 (fun _ -> Domain.spawn work))
+  | "large-dead" | "large-alive" ->
+    let s = String.make 100_000 'a' in
+    keep_large s;
+    allocate 200;
+    assert (read_large () = 100_000);
+    if fault = "large-alive" then ignore (Sys.opaque_identity s)
+  | "large-new" -> assert ((fill_large 300).(299) = "x")
   | "twice" -> twice (text i)
   | "unknown" -> unknown (text i)
   | "assigned" -> assigned (text i)

@@ -236,6 +236,38 @@ value b_read_old(value unit)
   return Val_long(caml_string_length(old_text));
 }
 
+/* Large blocks, which are old from the beginning. */
+static value large;
+value b_keep_large(value text)
+{
+  large = text;
+  return Val_unit;
+}
+value b_read_large(value unit)
+{
+  (void)unit;
+  return Val_long(caml_string_length(large));
+}
+value b_fill_large(value n)
+{
+  value all = caml_alloc(Long_val(n), 0);
+  for (long i = 0; i < Long_val(n); i++) caml_modify(&Field(all, i), caml_copy_string("x"));
+  return all;
+}
+
+/* Correct: blocks that lie one below the other were allocated without a collection in between. */
+value b_row(value unit)
+{
+  long sum = 0;
+  value above = 0;
+  for (int i = 0; i < 100; i++) {
+    value v = caml_alloc_string(2032); /* with its header, half a page */
+    if (above != 0 && (char *)above - (char *)v == 2048) sum += (long)caml_string_length(above);
+    above = v;
+  }
+  return (void)unit, Val_long(sum);
+}
+
 /* Global roots. */
 static value twice, unknown, assigned;
 value b_twice(value v)

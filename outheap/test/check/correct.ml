@@ -1,5 +1,6 @@
 (* Correct code of every kind that the runtime has: no report may come. *)
 external inside : string -> bool -> int ref = "b_inside"
+external row : unit -> int = "b_row"
 external results : (int -> string) -> bool -> int = "b_results"
 
 type _ Effect.t += Yield : int -> int Effect.t
@@ -67,14 +68,23 @@ let large () =
   let all = Array.init 20 (fun i -> Array.make (200 + (i * 300)) (string_of_int i)) in
   work 200;
   Array.iteri (fun i a -> assert (a.(199) = string_of_int i)) all;
+  let texts = ref [] in
+  for i = 1 to 100 do texts := Bytes.make (i * 1000) 'a' :: (if i mod 10 = 0 then [] else !texts); work 5 done;
+  let weak = Weak.create 1000 and numbers = Array.init 500 string_of_int in
+  Weak.fill weak 0 1000 (Some numbers);
+  work 100;
+  assert (Option.get (Weak.get weak 999) == numbers && numbers.(499) = "499");
   let b = Bigarray.(Array1.create float64 c_layout 1000) in
   work 20;
   b.{999} <- 1.
 
+let rows () = for _ = 1 to 50 do assert (row () mod 2032 = 0) done
+
 let () =
   let parts =
     [ ("forks", forks); ("fibers", fibers); ("ephemerons", ephemerons); ("marshal", marshal); ("signals", signals);
-      ("memprof", memprof); ("threads", threads); ("sizes", sizes); ("large", large); ("domains", domains) ] in
+      ("memprof", memprof); ("threads", threads); ("sizes", sizes); ("large", large); ("rows", rows);
+      ("domains", domains) ] in
   let wanted = List.tl (Array.to_list Sys.argv) in
   List.iter (fun (name, part) -> if wanted = [] || List.mem name wanted then part ()) parts;
   Gc.compact ();

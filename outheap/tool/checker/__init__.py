@@ -19,7 +19,7 @@ class Frame:
     @property
     def is_runtime(self) -> bool:
         """Of OCaml's runtime, or of the C library: what the program's own code has called."""
-        inline = ("Hd_val", "Tag_val", "Wosize_val", "Long_val", "mark", "major_collection_slice", "stw_")
+        inline = ("Hd_val", "Tag_val", "Wosize_val", "Long_val", "mark", "major_collection_slice", "stw_", "compact_")
         return self.function.startswith(("caml_", "oh_", "__", *inline)) or self.object.startswith("libc.")
 
 

@@ -28,7 +28,7 @@ class Wrong(Exception):
 
 
 def say(text: str) -> None:
-    print(f"outheap-compare: {text}", file=sys.stderr, flush=True)
+    print(f"{Path(sys.argv[0]).name}: {text}", file=sys.stderr, flush=True)
 
 
 class Progress:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! Compiles program.ml and compare.c, and links it with OCaml's runtime. OCAML_RUNTIME_VARIANT=d takes the debug
-//! runtime.
+//! runtime; OCAML_RUNTIME_FOLDER is where a variant is that did not come with OCaml.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +13,7 @@ fn main() {
     println!("cargo:rustc-check-cfg=cfg(ocaml5, float16)");
     println!("cargo:rerun-if-changed=../../ocaml-boxroot/ocaml");
     println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_VARIANT");
+    println!("cargo:rerun-if-env-changed=OCAML_RUNTIME_FOLDER");
     let library = PathBuf::from(std::env::var_os("DEP_OCAML_BOXROOT_SAFE_OCAML").expect("the OCaml of ocaml-boxroot"));
     println!("cargo:rerun-if-changed={}", library.join("caml/version.h").display());
     let compiler = library.join("../../bin/ocamlopt");
@@ -57,6 +58,9 @@ fn main() {
         .opt_level(2)
         .compile("testing_compare");
     // In the order in which they refer to each other. OCaml 4 calls one of them differently.
+    if let Ok(folder) = std::env::var("OCAML_RUNTIME_FOLDER") {
+        println!("cargo:rustc-link-search=native={folder}");
+    }
     println!("cargo:rustc-link-search=native={}", library.display());
     let unix = if library.join("libunixnat.a").is_file() { "unixnat" } else { "unix" };
     for name in ["threadsnat", unix, &format!("asmrun{variant}")] {

@@ -6,6 +6,7 @@
            runtime knows. */
 #define _GNU_SOURCE /* as the unit does, which would be too late */
 #include "prelude.h"
+#include "clock.h"
 #include "hooks.h"
 #include "trap.h"
 #include <caml/version.h>
@@ -13,6 +14,7 @@
 static void *trap_commit(void *start, uintnat bytes);
 static void trap_decommit(void *start, uintnat bytes);
 static void trap_moved(caml_domain_state *d);
+static void oh_trap_finish_cycle(void);
 
 static void *trap_reserve(uintptr_t bytes)
 {
@@ -56,4 +58,12 @@ static void trap_moved(caml_domain_state *d)
   d->young_trigger = d->young_start + (d->young_end - d->young_start) / 2;
   caml_memprof_set_trigger(d);
   caml_reset_young_limit(d);
+}
+
+static void oh_trap_finish_cycle(void)
+{
+  if (!oh_trap_cycle_is_due()) return;
+  uint64_t began = oh_clock_of_machine();
+  caml_finish_major_cycle(1);
+  oh_trap_spent(began);
 }

@@ -7,6 +7,7 @@
 #include "settings.h"
 #include "space.h"
 #include "trap_left.h"
+#include "trap_old.h"
 #include "trap_places.h"
 #include "trap_report.h"
 #include <caml/domain_state.h>
@@ -17,7 +18,6 @@
 #define AHEAD ((uintptr_t)1 << 20)    /* made accessible at once */
 #define READABLE ((uintptr_t)16 << 20) /* of what was left in a ring keeps its memory */
 #define DOMAINS_MOST 4096
-#define POOLS_LEFT 4096 /* inaccessible: 128 MiB */
 
 bool oh_trap_on;
 
@@ -30,6 +30,7 @@ struct ring {
   uintptr_t low;         /* how far the minor heap was used when the collection began; 0: none has begun */
   size_t since_slice;    /* bytes used since marking last had a reason */
   bool forced;           /* the trap has asked for the next collection, */
+  uint64_t asked;        /* at this time, with other domains; 0: alone; */
   struct oh_trap_left_reason reason; /* for this reason */
   uintnat reserved;      /* which range of addresses it belongs to */
 };
@@ -40,12 +41,6 @@ static uintnat forced;           /* collections that the trap asked for */
 static uintnat cycle_at;         /* of them: when the next major cycle is due */
 static uintnat live_words;
 static void (*tell_moved)(caml_domain_state *);
-
-static void protect(uintptr_t from, uintptr_t to, int access)
-{
-  if (from < to && mprotect((void *)from, to - from, access) != 0)
-    caml_fatal_error("check=move: mprotect: %s (too many mappings? see vm.max_map_count)", strerror(errno));
-}
 
 /* --- events ------------------------------------------------------------------------------------------------------ */
 
@@ -69,16 +64,17 @@ static long next_distance(void)
   }
 }
 
-/* With other domains a collection stops all of them: at most a quarter of the time goes to those that the trap asks
-   for. */
-static bool is_too_soon(void)
+/* With other domains a collection stops all of them, and takes as long as the system needs to let each of them run. So
+   a budget of time takes the place of the number of events: what the trap asks for gets four fifths of the
+   time. */
+static uint64_t resting; /* until then */
+
+static bool is_too_soon(void) { return !caml_domain_alone() && oh_clock_of_machine() < oh_load_relaxed(&resting); }
+
+void oh_trap_spent(uint64_t began)
 {
-  static uint64_t resting; /* until then */
-  if (caml_domain_alone()) return false;
-  uint64_t now = oh_clock_now();
-  if (now < oh_load_relaxed(&resting)) return true;
-  oh_store_relaxed(&resting, now + 200000);
-  return false;
+  uint64_t now = oh_clock_of_machine();
+  oh_store_relaxed(&resting, now + (now - began) / 4);
 }
 
 void oh_trap_event(enum oh_trap_left_cause cause)
@@ -94,6 +90,7 @@ void oh_trap_event(enum oh_trap_left_cause cause)
   struct ring *r = &rings[d->id];
   oh_fetch_add_relaxed(&forced, 1);
   r->forced = true;
+  r->asked = caml_domain_alone() ? 0 : oh_clock_of_machine();
   r->reason.cause = cause;
   r->reason.depth = oh_trap_places_stack(r->reason.frames, OH_TRAP_FRAMES);
   caml_request_minor_gc();
@@ -144,7 +141,7 @@ uintnat oh_trap_start(uintnat most, void (*moved)(caml_domain_state *))
   cycle_at = oh_settings.check.cycle;
   char *page = oh_space_alloc(OH_SPACE_BLOCKS, OH_PAGE, false, NULL);
   if (page != NULL) {
-    protect((uintptr_t)page, (uintptr_t)page + OH_PAGE, PROT_NONE);
+    oh_trap_left_protect((uintptr_t)page, (uintptr_t)page + OH_PAGE, PROT_NONE);
     oh_trap_report_nowhere_old = (uintptr_t)page + OH_PAGE / 2;
   }
   oh_trap_report_start(count_forced);
@@ -158,7 +155,7 @@ uintptr_t oh_trap_commit(int domain, uintptr_t begin, uintptr_t end, size_t byte
   struct ring *r = &rings[domain];
   if (r->begin == 0 || r->reserved != reservations) {
     if (!oh_space_commit(OH_SPACE_YOUNG, (void *)begin, end - begin)) return 0;
-    protect(begin, end, PROT_NONE);
+    oh_trap_left_protect(begin, end, PROT_NONE);
     *r = (struct ring){ .begin = begin, .end = end, .top = end, .purged = end, .reserved = reservations };
     oh_trap_report_nowhere_young = begin + SMALL_PAGE / 2; /* the bottom page of a ring is never reached */
   }
@@ -169,14 +166,14 @@ uintptr_t oh_trap_commit(int domain, uintptr_t begin, uintptr_t end, size_t byte
   }
   r->open = r->top - bytes;
   r->low = 0;
-  protect(r->open, r->top, PROT_READ | PROT_WRITE);
+  oh_trap_left_protect(r->open, r->top, PROT_READ | PROT_WRITE);
   return r->open;
 }
 
 void oh_trap_decommit(int domain)
 {
   struct ring *r = &rings[domain];
-  protect(r->open, r->top, PROT_NONE);
+  oh_trap_left_protect(r->open, r->top, PROT_NONE);
   r->top = r->open;
 }
 
@@ -187,21 +184,21 @@ static void slide(struct ring *r, size_t used, size_t size)
 {
   uintptr_t start = r->top - size;
   if (start - r->begin < used + SMALL_PAGE) { /* at the bottom: from the top again */
-    protect(r->open, r->top, PROT_NONE);
+    oh_trap_left_protect(r->open, r->top, PROT_NONE);
     (void)madvise((void *)r->open, r->purged - r->open, MADV_DONTNEED);
     r->purged = r->top = r->end;
     r->open = r->end - size;
-    protect(r->open, r->end, PROT_READ | PROT_WRITE);
+    oh_trap_left_protect(r->open, r->end, PROT_READ | PROT_WRITE);
     return;
   }
   start -= used;
   if (start < r->open) {
     bool near = start - r->begin < AHEAD + SMALL_PAGE;
     uintptr_t open = near ? r->begin + SMALL_PAGE : OH_ROUND_DOWN(start - AHEAD, SMALL_PAGE);
-    protect(open, r->open, PROT_READ | PROT_WRITE);
+    oh_trap_left_protect(open, r->open, PROT_READ | PROT_WRITE);
     r->open = open;
   }
-  protect(r->top - used, r->top, PROT_NONE);
+  oh_trap_left_protect(r->top - used, r->top, PROT_NONE);
   r->top -= used;
   if (r->purged - r->top > READABLE) {
     (void)madvise((void *)(r->top + READABLE / 2), r->purged - r->top - READABLE / 2, MADV_DONTNEED);
@@ -213,7 +210,10 @@ void oh_trap_move(caml_domain_state *d)
 {
   struct ring *r = &rings[d->id];
   uintptr_t end = (uintptr_t)d->young_end;
-  size_t size = end - (uintptr_t)d->young_start, used = r->low == 0 ? 0 : OH_ROUND_UP(end - r->low, SMALL_PAGE);
+  /* A word more than was used: code that sees from the addresses of several blocks that no collection came between them
+     must not take the first new block for the next one of those that were left. */
+  uintptr_t below = r->low - sizeof(value);
+  size_t size = end - (uintptr_t)d->young_start, used = r->low == 0 ? 0 : OH_ROUND_UP(end - below, SMALL_PAGE);
   oh_trap_report_install();
   if (used != 0) {
     if (!r->forced || r->since_slice >= size / 2) r->since_slice = 0;
@@ -228,6 +228,7 @@ void oh_trap_move(caml_domain_state *d)
     tell_moved(d);
   }
   r->low = 0;
+  if (r->forced && r->asked != 0) oh_trap_spent(r->asked);
   r->forced = false;
 }
 
@@ -235,22 +236,25 @@ void oh_trap_move(caml_domain_state *d)
 
 void oh_trap_live_words(size_t words) { oh_store_relaxed(&live_words, words); }
 
-/* pools[i % POOLS_LEFT]: those that were left last. */
+static struct oh_trap_left note(uintptr_t begin, size_t first_word, size_t block_words)
+{
+  int domain = Caml_state->id;
+  return (struct oh_trap_left){ .begin = begin, .first = begin + first_word * sizeof(value), .block_words = block_words,
+                                .domain = domain, .collection = (uintnat)caml_minor_collections_count,
+                                .reason = rings[domain].reason };
+}
+
 void oh_trap_leave_pool(void *pool, size_t block_words, size_t first_word)
 {
-  static void *pools[POOLS_LEFT];
-  static uintnat count;
-  uintptr_t begin = (uintptr_t)pool;
-  if (block_words != 0) {
-    struct oh_trap_left left = { .begin = begin, .first = begin + first_word * sizeof(value), .end = begin + OH_POOL,
-                                 .block_words = block_words, .domain = Caml_state->id,
-                                 .collection = (uintnat)caml_minor_collections_count };
-    left.reason = rings[Caml_state->id].reason;
-    oh_trap_left_add(&left);
-    protect(begin, begin + OH_POOL, PROT_NONE);
-    pool = oh_exchange_acq_rel(&pools[oh_fetch_add_relaxed(&count, 1) % POOLS_LEFT], pool);
-    if (pool == NULL) return;
-    protect((uintptr_t)pool, (uintptr_t)pool + OH_POOL, PROT_READ | PROT_WRITE);
-  }
-  oh_pool_free(pool);
+  struct oh_trap_left left = note((uintptr_t)pool, first_word, block_words);
+  left.end = left.begin + OH_POOL;
+  if (block_words != 0) oh_trap_old_leave_pool(&left);
+  else oh_pool_free(pool);
+}
+
+void oh_trap_leave_large(void *block, size_t block_words, size_t first_word, bool moved)
+{
+  struct oh_trap_left left = note((uintptr_t)block, first_word, block_words);
+  left.all_dead = !moved;
+  oh_trap_old_leave(&left);
 }

@@ -5,8 +5,8 @@
            ever, long after and elsewhere.
    Here    whatever a collection leaves becomes inaccessible, and the next use of it faults at the line that is wrong.
            Minor heaps slide downwards in a ring of addresses after each minor collection; a major cycle now and then
-           moves every block of every pool to another pool. Collections are asked for at random wherever C code may
-           collect.
+           moves every block of every pool to another pool, and every large block to other pages. Collections are asked
+           for at random wherever C code may collect.
 
    One domain's ring (begin <= low end of the minor heap <= high end <= end):
 
@@ -63,10 +63,17 @@ bool oh_trap_is_forced(caml_domain_state *);
 /* Is it time for a major cycle in which everything moves? True once for each such time. */
 bool oh_trap_cycle_is_due(void);
 
+/* What the trap has asked for has taken the time since then (clock.h): with other domains it rests a quarter of
+   that. */
+void oh_trap_spent(uint64_t began);
+
 /* --- the major heap ---------------------------------------------------------------------------------------------- */
 
 /* A pool that the heap gives up, with blocks of so many words. It stays inaccessible for a while. */
 void oh_trap_leave_pool(void *pool, size_t block_words, size_t first_word);
+
+/* A large block of so many words, header included; its header is that word. It was garbage, unless it has moved. */
+void oh_trap_leave_large(void *block, size_t block_words, size_t first_word, bool moved);
 
 /* How many words are live, as the last cycle saw them: a cycle costs as much. */
 void oh_trap_live_words(size_t words);

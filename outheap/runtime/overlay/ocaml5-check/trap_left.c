@@ -2,28 +2,43 @@
 #define _GNU_SOURCE
 #include "trap_left.h"
 #include "base.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-/* notes[i % NOTES]: the i-th note, for NOTES - 1 < written - i. A note is written before it is counted for others; a
-   reader that finds one half written takes another block for the fault's, and no harm comes of it. */
-#define NOTES 32768
-static struct oh_trap_left notes[NOTES];
-static uintnat written;
+/* notes[i % most]: the i-th note, for written - most <= i < written. A note is counted before it is written; a reader
+   that finds one half written takes another block for the fault's, and no harm comes of it. */
+struct notes { struct oh_trap_left *notes; uintnat most, written; };
+#define YOUNG_NOTES 32768
+static struct oh_trap_left young_notes[YOUNG_NOTES], old_notes[OH_TRAP_LEFT_OLD];
+static struct notes young = { young_notes, YOUNG_NOTES, 0 }, old = { old_notes, OH_TRAP_LEFT_OLD, 0 };
 
 void oh_trap_left_add(struct oh_trap_left const *left)
 {
-  notes[oh_fetch_add_relaxed(&written, 1) % NOTES] = *left;
+  struct notes *n = left->block_words == 0 ? &young : &old;
+  n->notes[oh_fetch_add_relaxed(&n->written, 1) % n->most] = *left;
+}
+
+static bool find(struct notes const *among, uintptr_t address, struct oh_trap_left *result)
+{
+  uintnat n = oh_load_relaxed(&among->written), first = n > among->most ? n - among->most : 0;
+  while (n > first) {
+    struct oh_trap_left const *left = &among->notes[--n % among->most];
+    if (left->begin <= address && address < left->end) return *result = *left, true;
+  }
+  return false;
 }
 
 bool oh_trap_left_find(uintptr_t address, struct oh_trap_left *result)
 {
-  uintnat n = oh_load_relaxed(&written), first = n > NOTES ? n - NOTES : 0;
-  while (n > first) {
-    struct oh_trap_left const *left = &notes[--n % NOTES];
-    if (left->begin <= address && address < left->end) return *result = *left, true;
-  }
-  return false;
+  return find(&young, address, result) || find(&old, address, result);
+}
+
+void oh_trap_left_protect(uintptr_t from, uintptr_t to, int access)
+{
+  if (from < to && mprotect((void *)from, to - from, access) != 0)
+    caml_fatal_error("check=move: mprotect: %s (too many mappings? see vm.max_map_count)", strerror(errno));
 }
 
 bool oh_trap_left_peek(uintptr_t at, void *to, size_t bytes)
@@ -72,7 +87,7 @@ static bool old_block(struct oh_trap_left const *left, uintptr_t address, struct
   header_t header = word(block);
   uintptr_t first = word(block + sizeof(value));
   header_t colours = HEADER_COLOR_MASK;
-  bool moved = Wosize_hd(header) != 0 && (first & 7) == 0 && first != 0
+  bool moved = !left->all_dead && Wosize_hd(header) != 0 && (first & 7) == 0 && first != 0
                && ((word(first - sizeof(value)) ^ header) & ~colours) == 0;
   *result = (struct oh_trap_left_block){ block + sizeof(value), moved ? first : 0, header };
   return true;

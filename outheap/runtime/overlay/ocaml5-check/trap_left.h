@@ -22,16 +22,20 @@ struct oh_trap_left_reason { enum oh_trap_left_cause cause; int depth; void *fra
 
 /* [begin, end) was left by a collection.
    A minor heap: blocks lie one behind the other from `first` on, block_words == 0.
-   A pool: blocks of block_words words from `first` on, each with its forwarding pointer, if it has moved. */
+   A pool, or a large block: blocks of block_words words from `first` on, each with its forwarding pointer, if it has
+   moved; `all_dead`: none has. */
 struct oh_trap_left {
   uintptr_t begin, first, end;
   size_t block_words;
+  bool all_dead;
   uintnat collection; /* the number of minor collections then */
   int domain;
   struct oh_trap_left_reason reason;
 };
 
-/* Takes note of what was left. Any thread, without a lock; never fails: the oldest note is lost. */
+/* Takes note of what was left. Any thread, without a lock; never fails: the oldest note is lost. The newest notes of
+   pools and large blocks are kept, however many minor heaps are left meanwhile. */
+#define OH_TRAP_LEFT_OLD 8192
 void oh_trap_left_add(struct oh_trap_left const *);
 
 /* The newest note that holds this address. False: it is too old, or nothing was ever left there. */
@@ -44,6 +48,9 @@ struct oh_trap_left_block {
   header_t header;
 };
 bool oh_trap_left_block_at(struct oh_trap_left const *, uintptr_t address, struct oh_trap_left_block *result);
+
+/* Says how system pages may be used (PROT_NONE, …). Ends the program if the system refuses. */
+void oh_trap_left_protect(uintptr_t from, uintptr_t to, int access);
 
 /* Reads inaccessible memory. False: there is none. */
 bool oh_trap_left_peek(uintptr_t at, void *to, size_t bytes);

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "trap_report.h"
 #include "base.h"
+#include "clock.h"
 #include "settings.h"
 #include "table.h"
 #include "trap_left.h"
@@ -134,9 +135,15 @@ static void put_left(struct oh_trap_left const *left)
 
 enum holder { NOBODY, REGISTER, VARIABLE, HEAP, MALLOC, STACK, HOLDERS };
 
-/* [from, to): the words that are looked for. [own, own + OWN): the stack of the signal handler, with copies of all
-   registers. */
-struct search { uintptr_t from, to, stack_pointer, own, ocaml_begin, ocaml_end; unsigned found[HOLDERS]; };
+/* [from, to): the words that are looked for, until then; `in_heap`: in the major heap, or in all other memory.
+   [own, own + OWN): the stack of the signal handler, with copies of all registers. */
+struct search {
+  uintptr_t from, to, stack_pointer, own, ocaml_begin, ocaml_end;
+  uint64_t until;
+  bool in_heap, ended;
+  unsigned found[HOLDERS];
+};
+#define SEARCH_NS 1000000000u /* some 2 GB */
 #define OWN ((uintptr_t)32 << 10)
 
 static char report_stack[1 << 18];
@@ -196,14 +203,15 @@ static void note_place(struct search *s, struct mapping const *m, uintptr_t at)
       oh_trap_text_put("  held by the stack, %ld bytes above the stack pointer\n", (long)(at - s->stack_pointer));
   }
   else if (s->ocaml_begin <= at && at < s->ocaml_end) return; /* OCaml's own stack, with slots that are not in use */
-  else if (note(s, MALLOC, 3))
+  else if (note(s, m->is_stack ? STACK : MALLOC, 3))
     oh_trap_text_put("  held by %s at %p\n", m->is_stack ? "another stack" : "memory of malloc or mmap", (void *)at);
 }
 
 static void search_mapping(struct search *s, struct mapping const *m)
 {
   static uintptr_t piece[4096];
-  for (uintptr_t p = m->begin; p < m->end; p += sizeof piece) {
+  for (uintptr_t p = m->begin; p < m->end && !s->ended; p += sizeof piece) {
+    s->ended = oh_clock_of_machine() > s->until;
     size_t bytes = m->end - p < sizeof piece ? m->end - p : sizeof piece;
     if (!oh_trap_left_peek(p, piece, bytes)) continue;
     for (size_t i = 0; i < bytes / sizeof *piece; i++) {
@@ -243,7 +251,9 @@ static void search_memory(struct search *s)
     m.end = end;
     m.is_file = path[0] == '/' || follows;
     m.is_stack = strcmp(path, "[stack]") == 0;
-    if (access[0] == 'r' && access[1] == 'w' && oh_table_kind(begin) != OH_KIND_YOUNG) search_mapping(s, &m);
+    enum oh_kind kind = oh_table_kind(begin);
+    bool wanted = kind != OH_KIND_YOUNG && (kind == OH_KIND_MAJOR) == s->in_heap;
+    if (access[0] == 'r' && access[1] == 'w' && wanted) search_mapping(s, &m);
   }
 }
 
@@ -292,8 +302,12 @@ static void search(struct search *s, struct fault const *f)
     s->ocaml_begin = (uintptr_t)Stack_base(Caml_state->current_stack);
     s->ocaml_end = (uintptr_t)Stack_high(Caml_state->current_stack);
   }
+  s->until = oh_clock_of_machine() + SEARCH_NS;
   search_registers(s, f->context);
   search_memory(s);
+  s->in_heap = true;
+  search_memory(s);
+  if (s->ended) oh_trap_text_put("  held by: the heap is large, and was not searched to its end\n");
 }
 
 static void report_stale(struct fault *f, struct oh_trap_left const *left)
