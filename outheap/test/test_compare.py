@@ -290,6 +290,7 @@ def test_pauses_are_read_from_rings(tmp_path: Path) -> None:
 def test_progress_without_a_terminal_is_in_lines(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     clock = [0.0]
     sample = measure.Sample({}, "", 0)
+    monkeypatch.setattr("sys.argv", ["tool/outheap-compare"])
     monkeypatch.setattr(measure.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(measure, "run", lambda *_, **__: clock.__setitem__(0, clock[0] + 4) or sample)
     progress.last = 0.0

@@ -31,7 +31,7 @@ static void advise(page *g, bool many)
   static int wanted = -1; /* atomic: whoever asks first finds the same */
   int is_wanted = __atomic_load_n(&wanted, __ATOMIC_RELAXED);
   if (is_wanted < 0) {
-    is_wanted = !outheap_region_runtime_is_set("thp", "off", false);
+    is_wanted = !outheap_region_runtime_is_set("thp", "off");
     __atomic_store_n(&wanted, is_wanted, __ATOMIC_RELAXED);
   }
   g->huge = many && is_wanted && madvise(g, PAGE, MADV_HUGEPAGE) == 0;

@@ -487,7 +487,9 @@ static bool of_debug_runtime(void) { return caml_failed_assert != NULL; }
 
 void outheap_region_fault_start(void)
 {
-  if (!outheap_region_runtime_is_set("debug.faults", "report", of_debug_runtime())) return;
+  bool wanted = outheap_region_runtime_is_set("debug.faults", "report") ||
+                (of_debug_runtime() && !outheap_region_runtime_is_set("debug.faults", "off"));
+  if (!wanted) return;
   if (sigaction(SIGSEGV, NULL, &before) != 0) return;
   struct sigaction new = before;
   new.sa_sigaction = handle;

@@ -28,13 +28,13 @@
 
 #pragma weak outheap_setting
 
-bool outheap_region_runtime_is_set(char const *name, char const *value, bool otherwise)
+bool outheap_region_runtime_is_set(char const *name, char const *value)
 {
   size_t length = 0, named = strlen(name);
   char const *found = NULL;
   if (outheap_setting != NULL) found = outheap_setting(name, &length);
 #ifdef __linux__
-  else if (getauxval(AT_SECURE) != 0) return otherwise;
+  else if (getauxval(AT_SECURE) != 0) return false;
 #endif
   else
     for (char const *list = getenv("OUTHEAP"); list != NULL && *list != 0; list += *list == ',') {
@@ -43,7 +43,7 @@ bool outheap_region_runtime_is_set(char const *name, char const *value, bool oth
         found = list + named + 1, length = n - named - 1;
       list += n;
     }
-  return found == NULL ? otherwise : length == strlen(value) && memcmp(found, value, length) == 0;
+  return found != NULL && length == strlen(value) && memcmp(found, value, length) == 0;
 }
 
 /* --- the marker --------------------------------------------------------------------------------------------------- */

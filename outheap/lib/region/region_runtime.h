@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /* Does this setting count with this value? The runtime variant knows; over the stock runtime, OUTHEAP has it last, in a
-   program without more rights than its caller. `otherwise`: what holds if it is not set. */
-bool outheap_region_runtime_is_set(char const *name, char const *value, bool otherwise);
+   program without more rights than its caller. */
+bool outheap_region_runtime_is_set(char const *name, char const *value);
 
 /* --- the marker ------------------------------------------------------------------------------------------------------
    These call the variant's services (outheap_marker.h) where it is linked, and are what stands in for them with the
