@@ -25,7 +25,7 @@
 mod builder;
 mod compiler;
 mod error;
-#[allow(dead_code, clippy::unnecessary_map_or)] // a file of the raw crate, for Rust 1.64
+#[allow(dead_code)] // a file of the raw crate
 mod lookup;
 mod packages;
 
