@@ -9,7 +9,7 @@ use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{
-    Arc, LockResult, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
+    Arc, Condvar, LockResult, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
     TryLockResult,
 };
 use std::thread::JoinHandle;
@@ -79,6 +79,9 @@ impl<T: ?Sized> fmt::Debug for Locked<T> {
         f.write_str("Locked")
     }
 }
+
+/// How seldom waiting looks after signals.
+const LONGEST: Duration = Duration::from_millis(20);
 
 impl Runtime {
     /// Locks a mutex of Rust's that other code has; for your own data [`Locked`] is safer. The domain lock is released
@@ -158,7 +161,7 @@ impl Runtime {
                 return Ok(result);
             }
             self.poll()?;
-            time = (time * 2).min(Duration::from_millis(20));
+            time = (time * 2).min(LONGEST);
         }
     }
 
@@ -284,12 +287,24 @@ pub struct DomainHandle<R> {
 struct Packet<R> {
     closure: Mutex<Option<Closure<R>>>,
     result: Mutex<Option<std::thread::Result<R>>>,
+    done: Condvar,
 }
 type Closure<R> = Box<dyn FnOnce(&mut Runtime) -> R + Send>;
 
 impl<R> fmt::Debug for Packet<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Packet")
+    }
+}
+
+impl<R> Packet<R> {
+    /// Waits so long for the closure to end. Says so also where it did not begin: OCaml knows whether it ever will, and
+    /// its own waiting, which cannot be interrupted, is short then.
+    fn wait(&self, time: Duration) -> Option<()> {
+        let Ok(result) = self.result.lock() else { return Some(()) };
+        let (result, _) = self.done.wait_timeout_while(result, time, |result| result.is_none()).ok()?;
+        let begun = self.closure.lock().is_ok_and(|closure| closure.is_none());
+        (result.is_some() || (!begun && time >= LONGEST)).then_some(())
     }
 }
 
@@ -303,6 +318,7 @@ impl<R: Send> Job for Packet<R> {
         let result = catch_unwind(AssertUnwindSafe(|| closure(rt)));
         if let Ok(mut place) = self.result.lock() {
             *place = Some(result);
+            self.done.notify_one();
         }
     }
 }
@@ -333,8 +349,8 @@ impl Runtime {
         // SAFETY: a function of that type.
         let spawn = unsafe { self.sealed::<Fun<(Any,), Any>>(glue::SPAWN) }.filter(|_| cfg!(ocaml5));
         let Some(spawn) = spawn.map(|spawn| spawn.root(self)) else { return Err(SpawnError::NoDomains) };
-        let packet =
-            Arc::new(Packet { closure: Mutex::new(Some(Box::new(f) as Closure<R>)), result: Mutex::new(None) });
+        let closure = Mutex::new(Some(Box::new(f) as Closure<R>));
+        let packet = Arc::new(Packet { closure, result: Mutex::new(None), done: Condvar::new() });
         let parcel: Parcel = Box::new(packet.clone());
         // SAFETY: LOCK. What `run` takes.
         let job = unsafe { glue::obx_job(run, Box::into_raw(parcel).cast()) };
@@ -356,8 +372,10 @@ impl Runtime {
 }
 
 impl<R> DomainHandle<R> {
-    /// Waits for the domain to end, with the lock released. The result of its closure, or what it panicked with.
+    /// Waits for the domain to end, with the lock released; OCaml's signal handlers run meanwhile. When one of them
+    /// raises, that is the error, and the domain runs on. The result of its closure, or what it panicked with.
     pub fn join(self, rt: &mut Runtime) -> Result<R, JoinError> {
+        rt.wait(|time| self.packet.wait(time)).map_err(JoinError::Exception)?;
         // SAFETY: a function of that type, for what the other one returned.
         if let Some(join) = unsafe { rt.sealed::<Fun<(Any,), Unit>>(glue::JOIN) } {
             let join = join.root(rt);

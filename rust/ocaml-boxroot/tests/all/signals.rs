@@ -43,6 +43,20 @@ fn waiting_ends_by_an_exception_of_a_signal_handler() {
             let Err(JoinError::Exception(error)) = rt.join(waiting) else { panic!("not interrupted") };
             assert_eq!(error.to_string(), r#"Failure("signal")"#);
             sender.send(()).unwrap();
+        });
+        attached(|rt| {
+            let (sender, receiver) = mpsc::channel::<()>();
+            let (begin, begun) = mpsc::channel();
+            let waiting = rt.spawn_domain(move |rt| {
+                begin.send(()).unwrap();
+                rt.release(|| receiver.recv()).unwrap();
+            });
+            let Ok(waiting) = waiting else { return }; // OCaml 4
+            rt.recv(&begun).unwrap();
+            signal(rt);
+            let Err(JoinError::Exception(error)) = waiting.join(rt) else { panic!("not interrupted") };
+            assert_eq!(error.to_string(), r#"Failure("signal")"#);
+            sender.send(()).unwrap();
         })
     })
 }
