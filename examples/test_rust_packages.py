@@ -143,7 +143,7 @@ def test_rust_packages(compiler: Compiler) -> None:
 
 @pytest.mark.slow
 def test_rust_packages_that_are_loaded(compiler: Compiler) -> None:
-    """As plug-ins, of which the program contains none or one, and in the toplevel."""
+    """As plug-ins of a program that contains one of them, or none; and in the toplevel."""
     made = packages(compiler)
     user = made.project()
     ours = [made.places[0] / "ocaml-boxroot", made.places[1] / "one", made.places[1] / "two"]

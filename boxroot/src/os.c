@@ -302,9 +302,9 @@ static void call_at_exit(void *unused)
 }
 
 /* C++ objects with static storage duration end their roots at the exit: those of the program among the functions for
-   the exit, in the reverse order of their construction; those of a shared object among its destructors, of which this
-   one comes last by its priority. Those of other shared objects may come after this object's destructors. What is
-   registered here comes after them, where the C library allows it at this point (glibc does). */
+   the exit, in the reverse order of their construction; those of a shared object among its destructors. By its
+   priority this destructor is the last of them. Those of other shared objects may come after this object's destructors.
+   What is registered here comes after them, where the C library allows it at this point (glibc does). */
 __attribute__((destructor(101))) static void when_process_exits(void)
 {
   if (bxr_load_relaxed(&at_process_exit[0]) == NULL) return;

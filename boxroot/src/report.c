@@ -15,7 +15,7 @@
 
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
-/* What is counted has a key, and gets its name when it is printed. */
+/* A row counts roots or cells that have the same key. Its name is looked up when it is printed. */
 typedef enum { ROOTS_STORED, ROOTS_CREATED, CELLS_REGISTERED } section;
 enum { IN_OBJECT = BXR_KIND_BLOCK + 1, NAMED }; /* kinds of cells, beside what those in allocated memory hold */
 typedef struct row {
@@ -115,7 +115,7 @@ static uintptr_t function_of(report *r, void *call)
   return s.name != NULL ? s.start : (uintptr_t)call;
 }
 
-/* Whether a call was made by the library: a name of ours, or one that is local to our source file. */
+/* Did the library make this call? Its function has a name of ours, or is local to our source file. */
 static bool is_ours(report *r, void *call)
 {
   bxr_symbol s = bxr_symbols_find(r->symbols, (uintptr_t)call - 1);

@@ -204,9 +204,9 @@ BXR_INTERNAL bool bxr_runtime_is_ephemeron(value v);
 
 /* --- for reports -------------------------------------------------------------------------------------------------- */
 
-/* What a value is, as far as a report says it: the code of a closure, the operations of a custom block, the tag of
-   another block. A FOREIGN one is none of OCaml's; a YOUNG one may not be looked at, as the world is stopped, when the
-   operations are not known either (0). Needs the domain lock, or the world stopped. */
+/* The kinds of values that a report tells apart. It describes a closure by its code, a custom block by its operations,
+   and any other block by its tag. FOREIGN: the value is not OCaml's. YOUNG: the block must not be read, because the
+   world is stopped. Needs the domain lock, or the world stopped. */
 typedef enum {
   BXR_KIND_IMMEDIATE, BXR_KIND_YOUNG, BXR_KIND_FOREIGN, BXR_KIND_CLOSURE, BXR_KIND_CUSTOM, BXR_KIND_BLOCK
 } bxr_kind_of_value;

@@ -6,7 +6,7 @@
 
 #include "base.h"
 
-/* What the program itself is called. */
+/* The name of the executable in reports. */
 #define BXR_SYMBOLS_PROGRAM "the program"
 
 /* The objects that are loaded now, with their symbols as far as they were asked for. */

@@ -74,7 +74,7 @@ def _on_variant(config: pytest.Config) -> list[Case]:
     return cases
 
 
-# What presumes a collector that does not move, or collects seldom.
+# These tests fail under the check because it moves values, or because it collects more often.
 NOT_CHECKED = {
     "unit/deleted-beside-the-scan": "keeps values in a variable of C between two collections, on purpose",
     "unit/statistics": "counts slow creations",
@@ -84,7 +84,7 @@ NOT_CHECKED = {
     "regress/give-back-*": "the same",
     "weak/memory": "the same",
     "frames/ending-threads": "the same",
-    "storage/finalisers": "counts finalisers, of which most have run before",
+    "storage/finalisers": "counts finalisers, and most of them have run before",
     "regress/domains-replace*": "limits the number of pools, which more collections raise",
     "regress/no-memory-*": "mmap fails, for the check as well",
     "regress/pages-*": "about the size of pages: minutes, without values of interest",

@@ -102,7 +102,6 @@ static void keep(void)
                                                                                   : OH_RECLAIM_TICK;
   unsigned quiet = 0;
   enum oh_reclaim_found found = OH_RECLAIM_ACTIVE;
-  delay(true);
   oh_space_ends = &stopped;
   pthread_mutex_lock(&mutex);
   while (!stopped) {
@@ -143,8 +142,10 @@ void oh_reclaim_rouse(void)
   else {
     oh_clock_enter(&sleeper);
     oh_store_relaxed(&oh_reclaim_rests, false);
+    delay(true); /* from now on memory waits for the thread, which ends this */
     runs = oh_service_start(&service);
     if (!runs) {
+      delay(false);
       oh_clock_leave(&sleeper);
       stopped = true;
     }

@@ -76,7 +76,7 @@ extern struct oh_settings oh_settings; /* only read after oh_start */
 /* Changes the settings by such a list, which messages name; NULL: none. */
 void oh_settings_read(char const *list, char const *from);
 
-/* Reads the three lists, the last of which is OUTHEAP's; NULL: none. It is kept. */
+/* Reads the three lists. `of_caller` is the value of OUTHEAP, which has to stay as it is; NULL: there is none. */
 void oh_settings_start(char const *of_caller);
 
 /* The value that counts, as it was given, also where it was refused; `length` bytes of a list. NULL: no list has this

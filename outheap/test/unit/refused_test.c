@@ -226,13 +226,6 @@ static bool is_delayed(void)
   return delayed;
 }
 
-/* The reclaim thread says so when it runs, which is after it has its name. */
-static bool becomes_delayed(void)
-{
-  for (int tries = 0; tries < 60000 && !is_delayed(); tries++) usleep(1000);
-  return is_delayed();
-}
-
 /* Without a reclaim thread memory goes back as if nobody had asked for one, and no one is asked for again. */
 static void without_threads(void)
 {
@@ -255,7 +248,7 @@ static void with_a_keeper(void)
 {
   oh_start();
   oh_reclaim_wake();
-  EXPECT(reclaims(1) && becomes_delayed(), "it runs");
+  EXPECT(reclaims(1) && is_delayed(), "it runs");
   if (fork() == 0) _exit(reclaims(0) && !is_delayed() ? 0 : 1);
   int status = 1;
   EXPECT(wait(&status) > 0 && status == 0, "none in a child, which may have its own");

@@ -63,8 +63,8 @@ bool oh_trap_is_forced(caml_domain_state *);
 /* Is it time for a major cycle in which everything moves? True once for each such time. */
 bool oh_trap_cycle_is_due(void);
 
-/* What the trap has asked for has taken the time since then (clock.h): with other domains it rests a quarter of
-   that. */
+/* Counts the time since `began` (clock.h) as the check's. In a program with several domains the check then rests for a
+   quarter of that time. */
 void oh_trap_spent(uint64_t began);
 
 /* --- the major heap ---------------------------------------------------------------------------------------------- */
