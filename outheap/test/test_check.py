@@ -166,7 +166,7 @@ def test_going_on(compiler: Compiler, tmp_path: Path) -> None:
     ],
 )
 def test_settings_at_their_ends(compiler: Compiler, setting: str, said: str, tmp_path: Path) -> None:
-    """What cannot be is refused, and said; a report is not lost."""
+    """Impossible values are refused with a message; no report is lost."""
     run(["./binding", "argument"], programs(compiler, NATIVE), tmp_path / "log", 60, {"OUTHEAP": setting})
     text = (tmp_path / "log").read_text()
     assert said in text and "outheap-check: a stale value" in text, text

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is to be reported: roots made in places with names, and cells that are registered with the runtime. */
+/* Subjects of reports: roots made in places with names, and cells that are registered with the runtime. */
 #include "../common/check.h"
 
 #include <boxroot/report.h>

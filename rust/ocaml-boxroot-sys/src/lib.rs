@@ -376,7 +376,7 @@ extern "C" {
     pub fn boxroot_cap(roots: u64, reached: CapReached, data: *mut c_void);
 }
 
-/// What [`boxroot_cap`] calls.
+/// The function that [`boxroot_cap`] calls.
 pub type CapReached = Option<unsafe extern "C" fn(u64, *mut c_void)>;
 
 /// The state of the library, see [`boxroot_status`].

@@ -73,7 +73,7 @@ static void hook_preemption(void) {}
 static int register_thread(void) { return c_thread_register(); }
 #endif
 
-/* Whether looking for threads again would find nothing new. */
+/* Would looking for threads again find nothing new? */
 bool obx_threads_settled(void)
 {
   return (caml_c_thread_register == NULL && obx_is_native()) || atomic_load(&threads_running);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the major heap has left: pools and large blocks stay inaccessible until many others have followed.
+/* Memory that the major heap has left: its pools and large blocks stay inaccessible until many others have followed.
 
    A large block has system pages of its own, so that it can become inaccessible by itself:
 
